@@ -1,0 +1,63 @@
+//===- ONNX.h - The onnx dialect, whole -------------------------*- C++ -*-===//
+
+#ifndef SARDONYX_DIALECTS_ONNX_ONNX_H
+#define SARDONYX_DIALECTS_ONNX_ONNX_H
+
+#include "dialects/ONNX/ONNXSchema.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/DialectInterface.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace sardonyx::onnx {
+
+/// Infers result types by the schemas' own inference functions. The dialect
+/// knows nobody who can; a library that links the onnx C++ library registers an
+/// implementation:
+///
+///   registry.addExtension(+[](MLIRContext *, onnx::ONNXDialect *dialect) {
+///     dialect->addInterfaces<MyInference>();
+///   });
+class OnnxInferenceDialectInterface
+    : public mlir::DialectInterface::Base<OnnxInferenceDialectInterface> {
+public:
+  OnnxInferenceDialectInterface(mlir::Dialect *dialect) : Base(dialect) {}
+
+  /// Infers the types of the results of `op` that are present from its operand
+  /// types, attributes and constant operands, as precisely as they allow: a
+  /// result type may be unranked or have dynamic sizes. Fails, without emitting
+  /// a diagnostic, but with `error` saying why, if the op breaks a rule of its
+  /// schema. An op about which nothing can be said keeps its types.
+  virtual llvm::LogicalResult
+  inferResultTypes(mlir::Operation *op,
+                   llvm::SmallVectorImpl<mlir::Type> &types,
+                   std::string &error) const = 0;
+};
+
+} // namespace sardonyx::onnx
+
+#include "dialects/ONNX/ONNXDialect.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/ONNX/ONNXTypes.h.inc"
+
+#include "dialects/ONNX/ONNXInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/ONNX/ONNXOps.h.inc"
+
+namespace sardonyx::onnx {
+
+/// `onnx.Constant` with a tensor value.
+ConstantOp createConstant(mlir::OpBuilder &builder, mlir::Location loc,
+                          mlir::ElementsAttr value);
+
+} // namespace sardonyx::onnx
+
+#endif // SARDONYX_DIALECTS_ONNX_ONNX_H

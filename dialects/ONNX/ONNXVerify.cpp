@@ -1,0 +1,205 @@
+//===- ONNXVerify.cpp - Verifiers: by schema for all, by hand for some ----===//
+
+#include "dialects/ONNX/ONNX.h"
+
+using namespace mlir;
+
+namespace sardonyx::onnx {
+
+//===----------------------------------------------------------------------===//
+// By schema
+//===----------------------------------------------------------------------===//
+
+/// An attribute without a dialect's prefix is the schema's or a mistake.
+static LogicalResult verifyAttributes(Operation *op, const OpSchema &schema) {
+  for (NamedAttribute named : op->getDiscardableAttrs()) {
+    StringRef name = named.getName();
+    if (!name.contains('.') && !schema.findAttribute(name))
+      return op->emitOpError("has an attribute '")
+             << name << "', which ONNX's " << schema.opType
+             << " does not know.";
+  }
+  return success();
+}
+
+namespace {
+/// Walks operands or results together with their schema parameters.
+class ParamWalker {
+public:
+  ParamWalker(Operation *op, const OpSchema &schema)
+      : op(op), schema(schema), bound(schema.types.size()) {}
+
+  LogicalResult verify(ArrayRef<Value> values, ArrayRef<ParamInfo> params,
+                       StringRef kind) {
+    size_t position = 0;
+    for (const ParamInfo &param : params) {
+      bool variadic = param.option == ParamOption::Variadic;
+      size_t end = variadic ? values.size() : position + 1;
+      if (variadic && position + param.minArity > end)
+        return op->emitOpError("needs at least ")
+               << param.minArity << " of the " << kind << " '" << param.name
+               << "', but has " << end - position << ".";
+      for (; position < end; ++position)
+        if (position < values.size() && values[position] &&
+            failed(check(values[position].getType(), param, kind, position)))
+          return failure();
+    }
+    return success();
+  }
+
+private:
+  LogicalResult check(Type type, const ParamInfo &param, StringRef kind,
+                      size_t position) {
+    const TypeSet &types = schema.types[param.typeIndex];
+    if (!types.contains(type))
+      return op->emitOpError()
+             << kind << " " << position << " '" << param.name << "' must be "
+             << types.describe() << ", but is '" << type << "'.";
+    bool exempt = param.option == ParamOption::Variadic && !param.homogeneous;
+    Type erased = eraseShapes(type);
+    if (types.name.empty() || exempt || !isKnown(erased))
+      return success();
+    Binding &binding = bound[param.typeIndex];
+    if (!binding.type) {
+      binding = {erased, &param, kind};
+      return success();
+    }
+    if (binding.type == erased)
+      return success();
+    return op->emitOpError()
+           << kind << " '" << param.name << "' of type '" << type << "' and "
+           << binding.kind << " '" << binding.param->name
+           << "' must have one element type ('" << types.name
+           << "' in the schema), but that one has '" << elementOf(binding.type)
+           << "'.";
+  }
+
+  static bool isKnown(Type type) {
+    return !type.walk([](UnknownType) { return WalkResult::interrupt(); })
+                .wasInterrupted();
+  }
+
+  static Type elementOf(Type type) {
+    auto tensor = dyn_cast<TensorType>(type);
+    return tensor ? tensor.getElementType() : type;
+  }
+
+  struct Binding {
+    Type type;
+    const ParamInfo *param = nullptr;
+    StringRef kind;
+  };
+  Operation *op;
+  const OpSchema &schema;
+  SmallVector<Binding> bound;
+};
+} // namespace
+
+LogicalResult verifySchema(Operation *op) {
+  const OpSchema &schema = cast<ONNXOpInterface>(op).getSchema();
+  if (failed(verifyAttributes(op, schema)))
+    return failure();
+  ParamWalker walker(op, schema);
+  if (failed(walker.verify(getPositionalInputs(op), schema.inputs, "input")) ||
+      failed(walker.verify(getPositionalOutputs(op), schema.outputs, "output")))
+    return failure();
+  for (auto [info, region] : llvm::zip(schema.regions, op->getRegions()))
+    if (region.empty() || region.front().empty() ||
+        !isa<YieldOp>(region.front().back()))
+      return op->emitOpError("graph '")
+             << info.name << "' must end in onnx.Yield.";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// By hand
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConstantOp::verify() {
+  unsigned given = 0;
+  for (const AttrInfo &info : getSchema().attributes)
+    given += !!(*this)->getAttr(info.name);
+  if (given != 1)
+    return emitOpError(
+               "must have exactly one of its value attributes, but has ")
+           << given << ".";
+  ElementsAttr elements =
+      getValueAttr() ? getValueAttr() : getSparseValueAttr();
+  auto type = dyn_cast<TensorType>(getOutput().getType());
+  if (!elements || !type)
+    return success();
+  ShapedType given_ = elements.getShapedType();
+  if (given_.getElementType() != type.getElementType() ||
+      (type.hasRank() &&
+       failed(verifyCompatibleShape(given_.getShape(), type.getShape()))))
+    return emitOpError("has a value of type '")
+           << given_ << "', which does not fit its result type '" << type
+           << "'.";
+  return success();
+}
+
+/// Checks that the body of `op` has as many arguments and yields as many values
+/// as the operator's rules say.
+static LogicalResult verifyGraph(Operation *op, Region &region, StringRef name,
+                                 size_t arguments, size_t yields) {
+  if (region.empty())
+    return success(); // said by others
+  Block &block = region.front();
+  if (block.getNumArguments() != arguments)
+    return op->emitOpError("graph '")
+           << name << "' must have " << arguments << " inputs, but has "
+           << block.getNumArguments() << ".";
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  if (yield && yield.getNumOperands() != yields)
+    return op->emitOpError("graph '")
+           << name << "' must yield " << yields << " values, but yields "
+           << yield.getNumOperands() << ".";
+  return success();
+}
+
+LogicalResult IfOp::verify() {
+  size_t results = getNumResults();
+  if (failed(verifyGraph(*this, getThenBranch(), "then_branch", 0, results)))
+    return failure();
+  return verifyGraph(*this, getElseBranch(), "else_branch", 0, results);
+}
+
+LogicalResult LoopOp::verify() {
+  // The body takes the iteration number and the condition first and yields the
+  // condition first.
+  size_t carried = getVInitial().size();
+  if (getNumResults() < carried)
+    return emitOpError("must have a result for each of its ")
+           << carried << " loop-carried values, but has " << getNumResults()
+           << " results.";
+  return verifyGraph(*this, getBody(), "body", carried + 2,
+                     getNumResults() + 1);
+}
+
+LogicalResult ScanOp::verify() {
+  int64_t inputs = getNumOperands();
+  if (getNumScanInputs() < 1 || getNumScanInputs() > inputs)
+    return emitOpError("has num_scan_inputs = ")
+           << getNumScanInputs() << ", which must be between 1 and its "
+           << inputs << " inputs.";
+  return verifyGraph(*this, getBody(), "body", inputs, getNumResults());
+}
+
+LogicalResult SequenceMapOp::verify() {
+  return verifyGraph(*this, getBody(), "body", getNumOperands(),
+                     getNumResults());
+}
+
+LogicalResult CustomOp::verify() {
+  if (lookupSchema(getDomain(), getOpType()))
+    return emitOpError("stands for '")
+           << getOpType()
+           << "', which is an operator of ONNX and has its own op.";
+  size_t names = getRegionNames() ? getRegionNames()->size() : 0;
+  if (names != getGraphs().size())
+    return emitOpError("has ")
+           << getGraphs().size() << " graphs, but names " << names << ".";
+  return success();
+}
+
+} // namespace sardonyx::onnx

@@ -1,0 +1,50 @@
+//===- SDX.h - Kernel-level operations --------------------------*- C++ -*-===//
+//
+// The sdx dialect: dense operations on packed operands, kernels and the calls
+// of them. Everything about it is included from here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_DIALECTS_SDX_SDX_H
+#define SARDONYX_DIALECTS_SDX_SDX_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/SDX/SDXDialect.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/SDX/SDXOps.h.inc"
+
+namespace sardonyx {
+namespace sdx {
+
+/// Columns in a panel of a packed right-hand side.
+inline constexpr int64_t kPanelWidth = 32;
+/// Output channels in a block of packed convolution weights.
+inline constexpr int64_t kConvBlockRows = 8;
+
+/// Names of this dialect's discardable attributes.
+inline constexpr llvm::StringLiteral kKernelAttr = "sdx.kernel";
+inline constexpr llvm::StringLiteral kInputAttr = "sdx.input";
+inline constexpr llvm::StringLiteral kConstantAttr = "sdx.constant";
+inline constexpr llvm::StringLiteral kPersistentAttr = "sdx.persistent";
+inline constexpr llvm::StringLiteral kSourceAttr = "sdx.source";
+inline constexpr llvm::StringLiteral kResultsAttr = "sdx.results";
+
+} // namespace sdx
+
+/// Lets one-shot bufferization handle the sdx operations.
+void registerSDXBufferization(mlir::DialectRegistry &registry);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_DIALECTS_SDX_SDX_H

@@ -1,0 +1,458 @@
+//===- SDXOps.cpp - Verifiers and interfaces of the sdx ops -----*- C++ -*-===//
+
+#include "dialects/SDX/SDX.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::sdx;
+
+#define GET_OP_CLASSES
+#include "dialects/SDX/SDXOps.cpp.inc"
+
+using Effects = SmallVectorImpl<MemoryEffects::EffectInstance>;
+
+//===----------------------------------------------------------------------===//
+// What all operations in destination style share
+//===----------------------------------------------------------------------===//
+
+/// Buffers among the inputs are read, buffers among the outs are written (and
+/// read if the operation accumulates). On tensors there is no effect.
+static void getDpsEffects(DestinationStyleOpInterface op, bool accumulates,
+                          Effects &effects) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    bool isInit = op.isDpsInit(&operand);
+    if (!isInit || accumulates)
+      effects.emplace_back(MemoryEffects::Read::get(), &operand);
+    if (isInit)
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+  }
+}
+
+/// The shape of each result is that of its init.
+static LogicalResult reifyFromInits(DestinationStyleOpInterface op,
+                                    OpBuilder &b,
+                                    ReifiedRankedShapedTypeDims &shapes) {
+  for (Value init : op.getDpsInits())
+    if (isa<RankedTensorType>(init.getType()))
+      shapes.push_back(tensor::getMixedSizes(b, op.getLoc(), init));
+  return success();
+}
+
+/// The operation has one result for each tensor among its outs, of its type,
+/// and does not mix tensors and memrefs.
+static LogicalResult verifyDps(Operation *op, OperandRange inits,
+                               TypeRange results) {
+  bool tensors = false, memrefs = false;
+  for (Type type : op->getOperandTypes()) {
+    tensors |= isa<TensorType>(type);
+    memrefs |= isa<BaseMemRefType>(type);
+  }
+  if (tensors && memrefs)
+    return op->emitOpError("works on tensors or on memrefs, not on both");
+  size_t expected = tensors ? inits.size() : 0;
+  if (results.size() != expected)
+    return op->emitOpError("has ")
+           << results.size() << " results; " << expected
+           << " expected, one for each tensor in 'outs'";
+  for (auto [init, result] : llvm::zip(inits, results))
+    if (init.getType() != result)
+      return op->emitOpError("result type ")
+             << result << " differs from the type of its 'outs' operand, "
+             << init.getType();
+  return success();
+}
+
+static bool mayEqual(int64_t a, int64_t b) {
+  return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b;
+}
+
+/// True unless `columns` are known not to fit into `blocks` of `width`.
+static bool mayFit(int64_t columns, int64_t blocks, int64_t width) {
+  if (ShapedType::isDynamic(columns) || ShapedType::isDynamic(blocks))
+    return true;
+  return columns <= blocks * width;
+}
+
+static SmallVector<Type, 1> resultTypes(Value init) {
+  if (isa<RankedTensorType>(init.getType()))
+    return {init.getType()};
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// PackedMatmulOp
+//===----------------------------------------------------------------------===//
+
+void PackedMatmulOp::build(OpBuilder &b, OperationState &state, Value lhs,
+                           Value rhs, Value init) {
+  state.addOperands({lhs, rhs, init});
+  state.addTypes(resultTypes(init));
+}
+
+LogicalResult PackedMatmulOp::verify() {
+  if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
+    return failure();
+  ArrayRef<int64_t> lhs = getLhs().getType().getShape();
+  ArrayRef<int64_t> rhs = getRhs().getType().getShape();
+  ArrayRef<int64_t> init = getInit().getType().getShape();
+  if (lhs.size() != 2 && lhs.size() != 3)
+    return emitOpError("lhs must be [M,K] or [B,M,K], got rank ")
+           << lhs.size();
+  if (init.size() != lhs.size())
+    return emitOpError("init must have the rank of lhs, ")
+           << lhs.size() << ", got rank " << init.size();
+  if (rhs.size() != 3 && !(rhs.size() == 4 && lhs.size() == 3))
+    return emitOpError("rhs must be [No,K,Nt], or [B,No,K,Nt] with a batched "
+                       "lhs, got rank ")
+           << rhs.size();
+  int64_t width = rhs.back(), k = rhs[rhs.size() - 2];
+  int64_t panels = rhs[rhs.size() - 3];
+  if (ShapedType::isDynamic(width) || width <= 0)
+    return emitOpError("the last dimension of rhs, the panel width, must be "
+                       "static and positive");
+  if (!mayEqual(lhs.back(), k))
+    return emitOpError("lhs has K = ") << lhs.back() << " but rhs " << k;
+  if (!mayEqual(lhs[lhs.size() - 2], init[init.size() - 2]))
+    return emitOpError("lhs has M = ")
+           << lhs[lhs.size() - 2] << " but init " << init[init.size() - 2];
+  if (!mayFit(init.back(), panels, width))
+    return emitOpError("init has N = ")
+           << init.back() << " columns but rhs only " << panels
+           << " panels of " << width;
+  if (lhs.size() == 3 && !mayEqual(lhs[0], init[0]))
+    return emitOpError("lhs has ")
+           << lhs[0] << " batches but init " << init[0];
+  if (rhs.size() == 4 && !mayEqual(rhs[0], init[0]))
+    return emitOpError("rhs has ")
+           << rhs[0] << " batches but init " << init[0];
+  return success();
+}
+
+void PackedMatmulOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/true, effects);
+}
+
+LogicalResult
+PackedMatmulOp::reifyResultShapes(OpBuilder &b,
+                                  ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}
+
+//===----------------------------------------------------------------------===//
+// PackRhsOp
+//===----------------------------------------------------------------------===//
+
+void PackRhsOp::build(OpBuilder &b, OperationState &state, Value source,
+                      Value init, bool transposed) {
+  state.addOperands({source, init});
+  if (transposed)
+    state.getOrAddProperties<Properties>().setTransposed(b.getUnitAttr());
+  state.addTypes(resultTypes(init));
+}
+
+LogicalResult PackRhsOp::verify() {
+  if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
+    return failure();
+  ArrayRef<int64_t> source = getSource().getType().getShape();
+  ArrayRef<int64_t> init = getInit().getType().getShape();
+  if (source.size() != 2 && source.size() != 3)
+    return emitOpError("source must be a matrix or a batch of matrices, got "
+                       "rank ")
+           << source.size();
+  if (init.size() != source.size() + 1)
+    return emitOpError("init must have rank ")
+           << source.size() + 1 << ", one more than source, got "
+           << init.size();
+  int64_t width = init.back();
+  if (ShapedType::isDynamic(width) || width <= 0)
+    return emitOpError("the last dimension of init, the panel width, must be "
+                       "static and positive");
+  int64_t n = source[getColumnDim()];
+  int64_t k = source[getTransposed() ? source.size() - 1 : source.size() - 2];
+  if (!mayEqual(k, init[init.size() - 2]))
+    return emitOpError("source has K = ")
+           << k << " but init " << init[init.size() - 2];
+  int64_t panels = init[init.size() - 3];
+  int64_t expected =
+      ShapedType::isDynamic(n) ? n : (n + width - 1) / width;
+  if (!mayEqual(expected, panels))
+    return emitOpError("source has N = ")
+           << n << ", which makes " << expected << " panels, but init has "
+           << panels;
+  if (source.size() == 3 && !mayEqual(source[0], init[0]))
+    return emitOpError("source has ")
+           << source[0] << " batches but init " << init[0];
+  return success();
+}
+
+void PackRhsOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/false, effects);
+}
+
+LogicalResult PackRhsOp::reifyResultShapes(OpBuilder &b,
+                                           ReifiedRankedShapedTypeDims &s) {
+  return reifyFromInits(*this, b, s);
+}
+
+//===----------------------------------------------------------------------===//
+// ConvOp
+//===----------------------------------------------------------------------===//
+
+void ConvOp::build(OpBuilder &b, OperationState &state, Value input,
+                   Value weights, Value init, ArrayRef<int64_t> kernelShape,
+                   ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations,
+                   ArrayRef<int64_t> padsBegin, ArrayRef<int64_t> padsEnd,
+                   int64_t group) {
+  build(b, state, resultTypes(init), input, weights, init,
+        b.getDenseI64ArrayAttr(kernelShape), b.getDenseI64ArrayAttr(strides),
+        b.getDenseI64ArrayAttr(dilations), b.getDenseI64ArrayAttr(padsBegin),
+        b.getDenseI64ArrayAttr(padsEnd), b.getI64IntegerAttr(group));
+}
+
+static LogicalResult verifyWindow(ConvOp op) {
+  size_t spatial = op.getNumSpatialDims();
+  struct {
+    StringRef name;
+    ArrayRef<int64_t> values;
+    int64_t least;
+  } attrs[] = {{"kernel_shape", op.getKernelShape(), 1},
+               {"strides", op.getStrides(), 1},
+               {"dilations", op.getDilations(), 1},
+               {"pads_begin", op.getPadsBegin(), 0},
+               {"pads_end", op.getPadsEnd(), 0}};
+  for (auto &attr : attrs) {
+    if (attr.values.size() != spatial)
+      return op.emitOpError("'")
+             << attr.name << "' must have " << spatial
+             << " elements, one for each spatial dimension, got "
+             << attr.values.size();
+    for (int64_t value : attr.values)
+      if (value < attr.least)
+        return op.emitOpError("'") << attr.name << "' must be at least "
+                                   << attr.least << ", got " << value;
+  }
+  return success();
+}
+
+LogicalResult ConvOp::verify() {
+  if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
+    return failure();
+  ArrayRef<int64_t> input = getInput().getType().getShape();
+  ArrayRef<int64_t> weights = getWeights().getType().getShape();
+  ArrayRef<int64_t> init = getInit().getType().getShape();
+  if (input.size() < 3 || input.size() > 5)
+    return emitOpError("input must be [N,C,S...] with one to three spatial "
+                       "dimensions, got rank ")
+           << input.size();
+  if (init.size() != input.size())
+    return emitOpError("init must have the rank of input, ")
+           << input.size() << ", got " << init.size();
+  if (weights.size() != 4)
+    return emitOpError("weights must be packed, [G,Ob,K,Rt], got rank ")
+           << weights.size();
+  if (ShapedType::isDynamic(weights[3]) || weights[3] <= 0)
+    return emitOpError("the last dimension of weights, the block of output "
+                       "channels, must be static and positive");
+  if (failed(verifyWindow(*this)))
+    return failure();
+  int64_t group = getGroup();
+  if (group < 1)
+    return emitOpError("'group' must be at least 1, got ") << group;
+  if (!mayEqual(weights[0], group))
+    return emitOpError("weights have ")
+           << weights[0] << " groups but 'group' is " << group;
+  for (auto [what, channels] : {std::pair("input", input[1]),
+                                std::pair("init", init[1])})
+    if (!ShapedType::isDynamic(channels) && channels % group)
+      return emitOpError(what) << " has " << channels
+                               << " channels, which 'group' = " << group
+                               << " does not divide";
+  int64_t k = std::accumulate(getKernelShape().begin(), getKernelShape().end(),
+                              int64_t(1), std::multiplies<int64_t>());
+  if (!ShapedType::isDynamic(input[1]) &&
+      !mayEqual(input[1] / group * k, weights[2]))
+    return emitOpError("weights have K = ")
+           << weights[2] << "; " << input[1] / group * k << " expected";
+  if (!ShapedType::isDynamic(init[1]) &&
+      !mayFit(init[1] / group, weights[1], weights[3]))
+    return emitOpError("init has ")
+           << init[1] / group << " channels a group but weights only "
+           << weights[1] << " blocks of " << weights[3];
+  if (!mayEqual(input[0], init[0]))
+    return emitOpError("input has ")
+           << input[0] << " images but init " << init[0];
+  for (int64_t i = 0, e = getNumSpatialDims(); i < e; ++i) {
+    if (ShapedType::isDynamic(input[i + 2]))
+      continue;
+    int64_t room = input[i + 2] + getPadsBegin()[i] + getPadsEnd()[i] -
+                   getDilations()[i] * (getKernelShape()[i] - 1) - 1;
+    int64_t size = room < 0 ? 0 : room / getStrides()[i] + 1;
+    if (!mayEqual(size, init[i + 2]))
+      return emitOpError("spatial dimension ")
+             << i << " of init is " << init[i + 2] << "; " << size
+             << " expected";
+  }
+  return success();
+}
+
+void ConvOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/true, effects);
+}
+
+LogicalResult ConvOp::reifyResultShapes(OpBuilder &b,
+                                        ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}
+
+//===----------------------------------------------------------------------===//
+// PackConvWeightsOp
+//===----------------------------------------------------------------------===//
+
+void PackConvWeightsOp::build(OpBuilder &b, OperationState &state,
+                              Value source, Value init, int64_t group) {
+  build(b, state, resultTypes(init), source, init,
+        b.getI64IntegerAttr(group));
+}
+
+LogicalResult PackConvWeightsOp::verify() {
+  if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
+    return failure();
+  ArrayRef<int64_t> source = getSource().getType().getShape();
+  ArrayRef<int64_t> init = getInit().getType().getShape();
+  if (source.size() < 3 || source.size() > 5)
+    return emitOpError("source must be [OC,C/G,k...] with one to three kernel "
+                       "dimensions, got rank ")
+           << source.size();
+  if (init.size() != 4)
+    return emitOpError("init must be [G,Ob,K,Rt], got rank ") << init.size();
+  if (ShapedType::isDynamic(init[3]) || init[3] <= 0)
+    return emitOpError("the last dimension of init, the block of output "
+                       "channels, must be static and positive");
+  int64_t group = getGroup();
+  if (group < 1)
+    return emitOpError("'group' must be at least 1, got ") << group;
+  if (!mayEqual(init[0], group))
+    return emitOpError("init has ")
+           << init[0] << " groups but 'group' is " << group;
+  if (!ShapedType::isDynamic(source[0])) {
+    if (source[0] % group)
+      return emitOpError("source has ")
+             << source[0] << " output channels, which 'group' = " << group
+             << " does not divide";
+    int64_t blocks = (source[0] / group + init[3] - 1) / init[3];
+    if (!mayEqual(blocks, init[1]))
+      return emitOpError("init has ")
+             << init[1] << " blocks; " << blocks << " expected";
+  }
+  if (llvm::none_of(source.drop_front(), ShapedType::isDynamic)) {
+    int64_t k =
+        std::accumulate(source.begin() + 1, source.end(), int64_t(1),
+                        std::multiplies<int64_t>());
+    if (!mayEqual(k, init[2]))
+      return emitOpError("init has K = ") << init[2] << "; " << k
+                                          << " expected";
+  }
+  return success();
+}
+
+void PackConvWeightsOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/false, effects);
+}
+
+LogicalResult
+PackConvWeightsOp::reifyResultShapes(OpBuilder &b,
+                                     ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}
+
+//===----------------------------------------------------------------------===//
+// CallOp
+//===----------------------------------------------------------------------===//
+
+void sdx::CallOp::build(OpBuilder &b, OperationState &state, StringRef callee,
+                        ValueRange inputs, ValueRange outputs) {
+  SmallVector<Type> results;
+  for (Type type : outputs.getTypes())
+    if (isa<RankedTensorType>(type))
+      results.push_back(type);
+  build(b, state, results, callee, inputs, outputs);
+}
+
+LogicalResult sdx::CallOp::verify() {
+  return verifyDps(*this, getOuts(), getResultTypes());
+}
+
+LogicalResult sdx::CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(
+      *this, getCalleeAttr());
+  if (!kernel)
+    return emitOpError("calls '") << getCallee() << "', which is no function";
+  ArrayRef<Type> arguments = kernel.getArgumentTypes();
+  if (arguments.size() != getNumOperands())
+    return emitOpError("passes ")
+           << getNumOperands() << " operands to '" << getCallee()
+           << "', which takes " << arguments.size();
+  for (auto [i, operand, argument] :
+       llvm::enumerate(getOperandTypes(), arguments)) {
+    bool same = operand == argument;
+    if (auto from = dyn_cast<ShapedType>(operand))
+      if (auto to = dyn_cast<MemRefType>(argument))
+        same = to.getLayout().isIdentity() &&
+               from.getElementType() == to.getElementType() &&
+               from.hasRank() && from.getShape() == to.getShape();
+    if (!same)
+      return emitOpError("operand ")
+             << i << " is " << operand << " but '" << getCallee() << "' takes "
+             << argument;
+  }
+  return success();
+}
+
+void sdx::CallOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/false, effects);
+}
+
+LogicalResult
+sdx::CallOp::reifyResultShapes(OpBuilder &b,
+                               ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}
+
+//===----------------------------------------------------------------------===//
+// CheckOp, OutputBufferOp, ArenaOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult CheckOp::canonicalize(CheckOp op, PatternRewriter &rewriter) {
+  if (!matchPattern(op.getCondition(), m_One()))
+    return rewriter.notifyMatchFailure(op, "the condition is not known true");
+  rewriter.eraseOp(op);
+  return success();
+}
+
+LogicalResult OutputBufferOp::verify() {
+  auto type = cast<MemRefType>(getMemory().getType());
+  if (!type.getLayout().isIdentity())
+    return emitOpError("memory must have the identity layout");
+  if (int64_t(getSizes().size()) != type.getNumDynamicDims())
+    return emitOpError("has ")
+           << getSizes().size() << " sizes for " << type.getNumDynamicDims()
+           << " dynamic dimensions";
+  return success();
+}
+
+LogicalResult ArenaOp::verify() {
+  auto type = cast<MemRefType>(getMemory().getType());
+  if (!type.getElementType().isInteger(8) || type.getRank() != 1)
+    return emitOpError("is a row of bytes, memref<Nxi8>; got ") << type;
+  return success();
+}

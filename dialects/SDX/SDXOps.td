@@ -1,0 +1,279 @@
+//===- SDXOps.td - Kernel-level operations -----------------------*- C++ -*-===//
+//
+// Dense operations on packed operands, and what a host program needs to call
+// kernels. docs: Rationale.md in this folder.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_SDX_OPS
+#define SARDONYX_SDX_OPS
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def SDX_Dialect : Dialect {
+  let name = "sdx";
+  let cppNamespace = "::sardonyx::sdx";
+  let summary = "Dense operations on packed operands, kernels and their calls";
+  let description = [{
+    The level between linalg and machine code. Its dense operations name the
+    layouts that the register-tiled micro-kernels read; its host operations
+    call kernels and ask the runtime for memory.
+
+    Discardable attributes of this dialect:
+    - on a function: `sdx.kernel` (unit): a kernel, called by `sdx.call`;
+    - on an argument of a host function, exactly one of `sdx.input = i`,
+      `sdx.constant = <elements>`, `sdx.persistent = i` (result `i` of `@init`);
+    - on a bufferized host function: `sdx.results`: for each result it had a
+      dictionary of its attributes and its type, `sdx.type`;
+    - on a constant or an argument: `sdx.source = {path, offset, length}`: the
+      bytes of its value in a file.
+  }];
+}
+
+class SDX_Op<string mnemonic, list<Trait> traits = []>
+    : Op<SDX_Dialect, mnemonic, traits>;
+
+/// An operation in destination style on one tensor or buffer: result i (on
+/// tensors) is tied to the i-th of the outs.
+class SDX_DpsOp<string mnemonic, list<Trait> traits = []>
+    : SDX_Op<mnemonic, !listconcat([
+        DestinationStyleOpInterface,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
+                                  ["reifyResultShapes"]>], traits)> {
+  let hasVerifier = 1;
+}
+
+def SDX_F32Shaped : TypeConstraint<
+    Or<[RankedTensorOf<[F32]>.predicate, MemRefOf<[F32]>.predicate]>,
+    "tensor or memref of f32", "::mlir::ShapedType">;
+
+//===----------------------------------------------------------------------===//
+// Dense operations
+//===----------------------------------------------------------------------===//
+
+def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
+  let summary = "Matrix product with a packed right-hand side";
+  let description = [{
+    `init[b, m, n] += sum_k lhs[b, m, k] * rhs[b, n floordiv Nt, k, n mod Nt]`
+
+    `lhs` is [M,K] or [B,M,K]. `rhs` is packed in panels of Nt columns (see
+    `sdx.pack_rhs`): [No,K,Nt], shared by all batches, or [B,No,K,Nt]. `Nt` is
+    static. `init` is [M,N] or [B,M,N] with N <= No * Nt; panel columns past N
+    are zero. The product is added onto `init`.
+
+    ```mlir
+    %r = sdx.packed_matmul
+        ins(%a, %b : tensor<?x768xf32>, tensor<24x768x32xf32>)
+        outs(%zero : tensor<?x768xf32>) -> tensor<?x768xf32>
+    ```
+  }];
+  let arguments = (ins SDX_F32Shaped:$lhs, SDX_F32Shaped:$rhs,
+                       SDX_F32Shaped:$init);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    `ins` `(` $lhs `,` $rhs `:` type($lhs) `,` type($rhs) `)`
+    `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
+                                 "::mlir::Value":$init)>];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    /// Columns in a panel of the right-hand side.
+    int64_t getPanelWidth() { return getRhs().getType().getShape().back(); }
+    bool isBatched() { return getLhs().getType().getRank() == 3; }
+    bool isRhsBatched() { return getRhs().getType().getRank() == 4; }
+  }];
+}
+
+def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs"> {
+  let summary = "Pack a right-hand side into panels of columns";
+  let description = [{
+    [K,N] or [B,K,N] (with `transposed`: [N,K] or [B,N,K]) to [No,K,Nt] or
+    [B,No,K,Nt], No = ceil(N / Nt). Columns past N are zero. `init` is
+    overwritten.
+
+    ```mlir
+    %p = sdx.pack_rhs ins(%b : tensor<768x3072xf32>)
+        outs(%e : tensor<96x768x32xf32>) -> tensor<96x768x32xf32>
+    ```
+  }];
+  let arguments = (ins SDX_F32Shaped:$source, SDX_F32Shaped:$init,
+                       UnitAttr:$transposed);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    (`transposed` $transposed^)? `ins` `(` $source `:` type($source) `)`
+    `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$source,
+                                 "::mlir::Value":$init,
+                                 "bool":$transposed)>];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    /// Columns in a panel.
+    int64_t getPanelWidth() { return getInit().getType().getShape().back(); }
+    /// The position of N among the source's dimensions.
+    int64_t getColumnDim() {
+      return getSource().getType().getRank() - (getTransposed() ? 2 : 1);
+    }
+  }];
+}
+
+def SDX_ConvOp : SDX_DpsOp<"conv"> {
+  let summary = "Convolution with packed weights";
+  let description = [{
+    A cross-correlation over one to three spatial dimensions. `input` is
+    [N,C,S...], `weights` is packed [G,Ob,K,Rt] (see `sdx.pack_conv_weights`)
+    with K = C/G * product(kernel_shape) in the order (channel, k0, k1, ...).
+    `init` is [N,OC,O...] with OC/G <= Ob * Rt. Positions in the pads are
+    implicit zeros. The product is added onto `init`.
+
+    ```mlir
+    %y = sdx.conv ins(%x, %w : tensor<?x64x56x56xf32>, tensor<1x8x576x8xf32>)
+        outs(%zero : tensor<?x64x56x56xf32>)
+        {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
+         dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+         pads_end = array<i64: 1, 1>, group = 1 : i64}
+        -> tensor<?x64x56x56xf32>
+    ```
+  }];
+  let arguments = (ins SDX_F32Shaped:$input, SDX_F32Shaped:$weights,
+                       SDX_F32Shaped:$init,
+                       DenseI64ArrayAttr:$kernel_shape,
+                       DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$dilations,
+                       DenseI64ArrayAttr:$pads_begin,
+                       DenseI64ArrayAttr:$pads_end, I64Attr:$group);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    `ins` `(` $input `,` $weights `:` type($input) `,` type($weights) `)`
+    `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$input,
+                                 "::mlir::Value":$weights,
+                                 "::mlir::Value":$init,
+                                 "::llvm::ArrayRef<int64_t>":$kernelShape,
+                                 "::llvm::ArrayRef<int64_t>":$strides,
+                                 "::llvm::ArrayRef<int64_t>":$dilations,
+                                 "::llvm::ArrayRef<int64_t>":$padsBegin,
+                                 "::llvm::ArrayRef<int64_t>":$padsEnd,
+                                 "int64_t":$group)>];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }
+    /// Output channels in a block of the packed weights.
+    int64_t getBlockRows() { return getWeights().getType().getShape().back(); }
+  }];
+}
+
+def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
+  let summary = "Pack convolution weights into blocks of output channels";
+  let description = [{
+    [OC,C/G,k...] to [G,Ob,K,Rt]: element (g, ob, k, r) is that of output
+    channel g * OC/G + ob * Rt + r, and zero past the group's channels. K runs
+    over (channel, k0, k1, ...). `init` is overwritten.
+
+    ```mlir
+    %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>)
+        outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64}
+        -> tensor<1x8x576x8xf32>
+    ```
+  }];
+  let arguments = (ins SDX_F32Shaped:$source, SDX_F32Shaped:$init,
+                       I64Attr:$group);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    `ins` `(` $source `:` type($source) `)`
+    `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$source,
+                                 "::mlir::Value":$init, "int64_t":$group)>];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    int64_t getBlockRows() { return getInit().getType().getShape().back(); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// The host program
+//===----------------------------------------------------------------------===//
+
+def SDX_CallOp : SDX_DpsOp<"call", [
+    AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Call a kernel";
+  let description = [{
+    Runs a kernel (a function with `sdx.kernel`) on `ins` and writes all of its
+    results over `outs`, which it does not read. The kernel's arguments are
+    memrefs of identity layout for `ins` that are tensors or memrefs, scalars
+    for the others, then one memref for each of `outs`.
+
+    ```mlir
+    %r = sdx.call @k3(%a, %n : tensor<?x768xf32>, index)
+        outs(%e : tensor<?x768xf32>) -> tensor<?x768xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$ins,
+                       Variadic<AnyShaped>:$outs);
+  let results = (outs Variadic<AnyRankedTensor>:$result_tensors);
+  let assemblyFormat = [{
+    $callee `(` ($ins^ `:` type($ins))? `)`
+    (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict (`->` type($result_tensors)^)?
+  }];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$callee,
+                                 "::mlir::ValueRange":$inputs,
+                                 "::mlir::ValueRange":$outputs)>];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
+  }];
+}
+
+def SDX_CheckOp : SDX_Op<"check", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Fail the run with a sentence unless a condition holds";
+  let description = [{
+    ```mlir
+    sdx.check %same, "node 'add': dimensions 3 and 4 cannot be broadcast"
+    ```
+  }];
+  let arguments = (ins I1:$condition, StrAttr:$message);
+  let assemblyFormat = "$condition `,` $message attr-dict";
+  let hasCanonicalizeMethod = 1;
+}
+
+def SDX_OutputBufferOp : SDX_Op<"output_buffer", [MemoryEffects<[MemWrite]>]> {
+  let summary = "The memory of one result of a run";
+  let description = [{
+    Memory for result `index` of the enclosing host function: the caller's
+    buffer, or new memory that the caller gets. `sizes` are those of the
+    dynamic dimensions.
+
+    ```mlir
+    %out = sdx.output_buffer 0 (%n) : memref<?x768xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$index, Variadic<Index>:$sizes);
+  let results = (outs AnyMemRef:$memory);
+  let assemblyFormat = "$index `(` $sizes `)` attr-dict `:` type($memory)";
+  let hasVerifier = 1;
+}
+
+def SDX_ArenaOp : SDX_Op<"arena", [Pure]> {
+  let summary = "The planned memory of a run";
+  let description = [{
+    One block of bytes, aligned to 64, for all buffers whose size and lifetime
+    are known when compiling.
+
+    ```mlir
+    %arena = sdx.arena : memref<1048576xi8>
+    ```
+  }];
+  let results = (outs AnyStaticShapeMemRef:$memory);
+  let assemblyFormat = "attr-dict `:` type($memory)";
+  let hasVerifier = 1;
+}
+
+#endif // SARDONYX_SDX_OPS

@@ -1,0 +1,64 @@
+//===- RuntimeABI.h - What compiled models call --------------------- C -*-===//
+//
+// The functions that compiled code calls, and the two entry points that a
+// compiled model has. Plain C: an ahead-of-time compiled model needs nothing
+// but the runtime library behind this header.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_C_RUNTIMEABI_H
+#define SARDONYX_C_RUNTIMEABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// One chunk of a parallel loop: iterations [begin, end).
+typedef void (*sdx_rt_loop_body)(int64_t begin, int64_t end, void *env);
+
+/// Calls `body` on disjoint chunks that cover [0, n), on up to as many threads
+/// as the current run may use, and returns when all are done. Chunks begin at
+/// multiples of `grain` and hold at least `grain` iterations (but the last).
+/// Inside a body it runs inline.
+void sdx_rt_parallel_for(int64_t n, int64_t grain, sdx_rt_loop_body body,
+                         void *env);
+
+/// `bytes` of memory aligned to 64, from the current run's pool. Fails the run
+/// when there is none. What is not freed is reclaimed when the run ends.
+void *sdx_rt_alloc(int64_t bytes);
+void sdx_rt_free(void *memory);
+
+/// The run's planned arena of at least `bytes`, aligned to 64. In steady state
+/// it is the same memory in each run and nothing is allocated.
+void *sdx_rt_arena(int64_t bytes);
+
+/// Memory for result `index` of the given shape: the caller's buffer, which is
+/// checked to fit, or new.
+void *sdx_rt_output(int64_t index, int64_t rank, const int64_t *sizes);
+
+/// Fails the run with `message`. Does not return on the thread that runs the
+/// host program; returns from inside a parallel loop, whose loop then fails.
+void sdx_rt_check_failed(const char *message);
+
+/// MLIR's descriptor of a memref of unknown rank. `descriptor` points to
+/// {allocated, aligned, offset, sizes[rank], strides[rank]}.
+typedef struct {
+  int64_t rank;
+  void *descriptor;
+} sdx_rt_unranked_memref;
+
+/// Copies between memrefs of equal shape and any strides.
+void memrefCopy(int64_t elementBytes, sdx_rt_unranked_memref *source,
+                sdx_rt_unranked_memref *target);
+
+/// Entry points of a compiled model, `sdx_init` and `sdx_main`: args[i] points
+/// to {void *data; int64_t sizes[rank]} of the function's i-th argument.
+typedef void (*sdx_entry_point)(void **args);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // SARDONYX_C_RUNTIMEABI_H

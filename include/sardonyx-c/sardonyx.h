@@ -1,0 +1,117 @@
+//===- sardonyx.h - The C interface --------------------------------- C -*-===//
+//
+//   sdx_error *error = NULL;
+//   sdx_session *session = sdx_session_create("model.onnx", NULL, &error);
+//   if (!session) { puts(sdx_error_message(error)); sdx_error_free(error); }
+//
+// Handles are opaque. A function that can fail takes `sdx_error **error`, which
+// may be NULL, and sets it only when it fails. Strings that functions return
+// belong to the handle that they were asked of.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_C_SARDONYX_H
+#define SARDONYX_C_SARDONYX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define SDX_API __declspec(dllexport)
+#else
+#define SDX_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sdx_session sdx_session;
+typedef struct sdx_options sdx_options;
+typedef struct sdx_error sdx_error;
+typedef struct sdx_results sdx_results;
+
+/* Errors. */
+
+typedef enum {
+  SDX_INVALID_ARGUMENT = 0,
+  SDX_NO_SUCH_FILE = 1,
+  SDX_INVALID_MODEL = 2,
+  SDX_UNSUPPORTED = 3,
+  SDX_FAILED = 4
+} sdx_error_kind;
+
+SDX_API sdx_error_kind sdx_error_get_kind(const sdx_error *error);
+SDX_API const char *sdx_error_message(const sdx_error *error);
+SDX_API void sdx_error_free(sdx_error *error);
+
+/* Options; NULL stands for the defaults wherever options are asked for. */
+
+SDX_API sdx_options *sdx_options_create(void);
+SDX_API void sdx_options_free(sdx_options *options);
+/** 0: one for each physical core. */
+SDX_API void sdx_options_set_threads(sdx_options *options, unsigned threads);
+SDX_API void sdx_options_set_cache(sdx_options *options, int enabled,
+                                   const char *folder_or_null);
+
+/* Sessions. */
+
+SDX_API sdx_session *sdx_session_create(const char *path,
+                                        const sdx_options *options,
+                                        sdx_error **error);
+SDX_API sdx_session *sdx_session_create_from_bytes(const void *data,
+                                                   size_t size,
+                                                   const sdx_options *options,
+                                                   sdx_error **error);
+SDX_API void sdx_session_free(sdx_session *session);
+
+SDX_API size_t sdx_session_input_count(const sdx_session *session);
+SDX_API size_t sdx_session_output_count(const sdx_session *session);
+/** NULL where there is no such input or output. */
+SDX_API const char *sdx_session_input_name(const sdx_session *session,
+                                           size_t index);
+SDX_API const char *sdx_session_output_name(const sdx_session *session,
+                                            size_t index);
+/** Numbered as in onnx.TensorProto.DataType. */
+SDX_API int32_t sdx_session_input_type(const sdx_session *session,
+                                       size_t index);
+SDX_API int32_t sdx_session_output_type(const sdx_session *session,
+                                        size_t index);
+/** Rank, or -1 where the model does not say; up to `capacity` sizes are written
+    to `sizes`, -1 for open dimensions. */
+SDX_API int64_t sdx_session_input_shape(const sdx_session *session,
+                                        size_t index, int64_t *sizes,
+                                        size_t capacity);
+SDX_API int64_t sdx_session_output_shape(const sdx_session *session,
+                                         size_t index, int64_t *sizes,
+                                         size_t capacity);
+
+/* Runs. */
+
+/** A tensor in the caller's memory, contiguous and row by row. */
+typedef struct {
+  int32_t type; /* as in onnx.TensorProto.DataType */
+  size_t rank;
+  const int64_t *shape;
+  void *data; /* for results NULL: the session provides the memory */
+} sdx_tensor;
+
+/** Runs the model; any number of threads may at a time. `memory` is NULL or has
+    an entry for each output. NULL if it fails. */
+SDX_API sdx_results *sdx_session_run(sdx_session *session,
+                                     const sdx_tensor *inputs,
+                                     size_t input_count,
+                                     const sdx_tensor *memory,
+                                     sdx_error **error);
+SDX_API size_t sdx_results_count(const sdx_results *results);
+/** Valid until the results are freed. */
+SDX_API sdx_tensor sdx_results_get(const sdx_results *results, size_t index);
+SDX_API void sdx_results_free(sdx_results *results);
+
+SDX_API const char *sdx_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SARDONYX_C_SARDONYX_H */

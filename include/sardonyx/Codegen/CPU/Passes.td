@@ -1,0 +1,242 @@
+//===- Passes.td - CPU code generation --------------------*- tablegen -*-===//
+//
+// From kernels on tensors to loops over vectors, and from there to functions
+// that the runtime can call.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_CODEGEN_CPU_PASSES
+#define SARDONYX_CODEGEN_CPU_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def LowerContractionsPass
+    : Pass<"sdx-cpu-lower-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Lower matrix product kernels to register-tiled loops";
+  let description = [{
+    A kernel around one `sdx.packed_matmul` becomes loops over panels of the
+    right-hand side and blocks of rows; the accumulators of a tile are vectors
+    that stay in registers through the loop over K. Elementwise operations on
+    the product are applied to the accumulators before they are stored. Tiles
+    at the edges are narrower or masked; any size may be dynamic.
+
+    ```mlir
+    %m = sdx.packed_matmul ins(%a, %b) outs(%zero)
+    // becomes
+    scf.parallel (%panel, %group) = ... {
+      scf.for %m = ... step %c8 {
+        %acc:8 = scf.for %k = %c0 to %K step %c1 iter_args(...) {
+          %v = vector.load %b[%panel, %k, %c0] : ..., vector<32xf32>
+          %s = memref.load %a[%m, %k] : memref<?x768xf32>
+          %0 = vector.broadcast %s : f32 to vector<32xf32>
+          %1 = vector.fma %0, %v, %acc0 : vector<32xf32>
+          ...
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "512",
+           "Width of a vector register in bits">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LowerConvPass : Pass<"sdx-cpu-lower-conv", "::mlir::func::FuncOp"> {
+  let summary = "Lower convolution kernels to register-tiled loops";
+  let description = [{
+    A kernel around one `sdx.conv` becomes a parallel loop over panels of
+    consecutive output positions. The inputs of a panel are gathered into a
+    scratch matrix [K][width], padding and strides included, and multiplied by
+    all blocks of output channels with the tiles of
+    `sdx-cpu-lower-contractions`. A depthwise convolution reads its input in
+    place, vectorised along the innermost dimension.
+
+    ```mlir
+    %y = sdx.conv ins(%x, %w) outs(%zero) {kernel_shape = array<i64: 3, 3> ...}
+    // becomes
+    scf.parallel (%n, %g, %panel, %channels) = ... {
+      %scratch = memref.alloc() : memref<576x32xf32>
+      // pack, then for each block of 8 channels multiply and store
+    }
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "512",
+           "Width of a vector register in bits">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LowerPackingPass : Pass<"sdx-cpu-lower-packing", "::mlir::func::FuncOp"> {
+  let summary = "Lower kernels that pack operands to loops over vectors";
+  let description = [{
+    A kernel of one `sdx.pack_rhs` or `sdx.pack_conv_weights` becomes vector
+    copies, or transposes of square tiles in registers where rows turn into
+    columns.
+
+    ```mlir
+    %p = sdx.pack_rhs ins(%b : tensor<768x3072xf32>) outs(%e)
+    // becomes
+    scf.parallel (%panel) = (%c0) to (%c96) step (%c1) {
+      scf.for %k = %c0 to %c768 step %c1 {
+        %v = vector.load %b[%k, %column] : ..., vector<32xf32>
+        vector.store %v, %out[%panel, %k, %c0] : ..., vector<32xf32>
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "512",
+           "Width of a vector register in bits">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LowerRowsPass : Pass<"sdx-cpu-lower-rows", "::mlir::func::FuncOp"> {
+  let summary = "Lower elementwise and row kernels to loops over vectors";
+  let description = [{
+    Emits loops and vector operations straight from the tensor values of a
+    kernel whose operations are elementwise or reduce along rows (softmax,
+    normalisation, sums). One parallel loop over the rows; for each row as many
+    passes as the chain of reductions asks for, each with several vector
+    accumulators. Kernels of another form are left alone.
+
+    ```mlir
+    %s = linalg.generic {... ["parallel", "reduction"]} ins(%x) outs(%zero)
+    // becomes
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+      %acc:4 = scf.for %j = %c0 to %m step %c64 iter_args(...) {
+        %v = vector.load %x[%i, %j] : memref<?x?xf32>, vector<16xf32>
+        ...
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "512",
+           "Width of a vector register in bits">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LowerLoopsPass : Pass<"sdx-cpu-lower-loops", "::mlir::func::FuncOp"> {
+  let summary = "Lower any kernel that still works on tensors to loops";
+  let description = [{
+    The way down for kernels that no other pass took: bufferises the kernel,
+    then emits loops for each of its operations, over vectors where the
+    operation allows it and over scalars otherwise.
+
+    ```mlir
+    %r = linalg.generic {...} ins(%t) outs(%e)
+    // becomes
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+      %v = memref.load %a[%i] : memref<?xf32>
+      ...
+      memref.store %w, %out[%i] : memref<?xf32>
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "512",
+           "Width of a vector register in bits">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def ApproximateMathPass
+    : Pass<"sdx-cpu-approximate-math", "::mlir::func::FuncOp"> {
+  let summary = "Expand math functions on vectors of f32 to arithmetic";
+  let description = [{
+    exp, log, tanh, erf, sin, cos and their like on vectors become a range
+    reduction and a polynomial; f16 and bf16 go through f32. Other functions
+    and other types are left to the scalar math library.
+
+    ```mlir
+    %e = math.exp %x : vector<16xf32>
+    // becomes
+    %n = math.roundeven ... ; math.fma ... ; arith.shli ...
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LowerHostOpsPass : Pass<"sdx-cpu-lower-host-ops", "::mlir::ModuleOp"> {
+  let summary = "Lower calls, checks and memory requests to runtime calls";
+  let description = [{
+    `sdx.call` becomes a call of the kernel, `sdx.check` a branch around
+    `sdx_rt_check_failed`, `sdx.arena` and `sdx.output_buffer` calls of the
+    runtime. Records the types of the entry points' arguments for
+    `sdx-finalize-llvm`.
+
+    ```mlir
+    sdx.call @k(%a) outs(%b) : ...
+    // becomes
+    func.call @k(%a, %b) : (memref<?xf32>, memref<?xf32>) -> ()
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+def ParallelToRuntimePass
+    : Pass<"sdx-cpu-parallel-to-runtime", "::mlir::ModuleOp"> {
+  let summary = "Outline parallel loops for the runtime's thread pool";
+  let description = [{
+    The body of each outermost `scf.parallel` becomes a function over a range
+    of the linearised iterations, and the loop a call that
+    `sdx-finalize-llvm` gives to `sdx_rt_parallel_for`. The grain, the least
+    number of iterations worth a thread, follows from a static estimate of the
+    body's work. Inner parallel loops become sequential.
+
+    ```mlir
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) { ... }
+    // becomes
+    call @sdx_parallel_for_k_par0(%n, %grain, %a, %b) : ...
+    func.func private @k_par0(%begin: index, %end: index, %a: ..., %b: ...)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+def VerifyCodegenPass : Pass<"sdx-verify-codegen", "::mlir::func::FuncOp"> {
+  let summary = "Check that a function is ready for the llvm dialect";
+  let description = [{
+    The contract of the code generators: no tensors, no linalg or sdx
+    operation, no parallel loop inside another and no allocation in an
+    innermost loop may be left. Anything found is an error with its location.
+  }];
+}
+
+def FinalizeLLVMPass : Pass<"sdx-finalize-llvm", "::mlir::ModuleOp"> {
+  let summary = "Complete a module of the llvm dialect with entry points";
+  let description = [{
+    Gives `sdx_parallel_for_NAME` its body, a call of `sdx_rt_parallel_for`
+    with the captured values in a structure on the stack; makes the entry
+    points `sdx_main(args)` and `sdx_init(args)`; and sends allocations to the
+    runtime.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // SARDONYX_CODEGEN_CPU_PASSES

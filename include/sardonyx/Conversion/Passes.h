@@ -1,0 +1,17 @@
+//===- Passes.h - Passes that leave a dialect for others --------*- C++ -*-===//
+
+#ifndef SARDONYX_CONVERSION_PASSES_H
+#define SARDONYX_CONVERSION_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace sardonyx {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "sardonyx/Conversion/Passes.h.inc"
+
+} // namespace sardonyx
+
+#endif // SARDONYX_CONVERSION_PASSES_H

@@ -1,0 +1,219 @@
+//===- Passes.td - From linalg to kernels and a host program -*- tablegen -*-===//
+//
+// In the order in which a pipeline runs them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_DISPATCH_PASSES
+#define SARDONYX_DISPATCH_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def SDXDecomposeTensorOps : Pass<"sdx-decompose-tensor-ops", "::mlir::ModuleOp"> {
+  let summary = "Rewrite tensor.pad, concat, generate and splat";
+  let description = [{
+    Operations of the tensor dialect that would bufferize into loops on the
+    host become linalg operations (kernels later) and slices (copies).
+
+    ```mlir
+    %0 = tensor.splat %v : tensor<4xf32>
+    // becomes
+    %e = tensor.empty() : tensor<4xf32>
+    %0 = linalg.fill ins(%v : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::bufferization::BufferizationDialect"];
+}
+
+def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
+  let summary = "Turn f32 contractions into packed matrix products";
+  let description = [{
+    f32 matrix products (named or generic, at most one batch dimension,
+    operands in any order of dimensions) become `sdx.packed_matmul` on a
+    right-hand side packed by `sdx.pack_rhs`. A transpose that makes the
+    right-hand side is folded into the packing. The products' inits become
+    zero; another init is added afterwards, as an epilogue.
+
+    ```mlir
+    %r = linalg.matmul ins(%a, %b : tensor<?x768xf32>, tensor<768x40xf32>)
+        outs(%zero : tensor<?x40xf32>) -> tensor<?x40xf32>
+    // becomes
+    %e = tensor.empty() : tensor<2x768x32xf32>
+    %p = sdx.pack_rhs ins(%b : tensor<768x40xf32>)
+        outs(%e : tensor<2x768x32xf32>) -> tensor<2x768x32xf32>
+    %r = sdx.packed_matmul
+        ins(%a, %p : tensor<?x768xf32>, tensor<2x768x32xf32>)
+        outs(%zero : tensor<?x40xf32>) -> tensor<?x40xf32>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def SDXHoistConstants : Pass<"sdx-hoist-constants", "::mlir::ModuleOp"> {
+  let summary = "Split @main_graph into @init and @main";
+  let description = [{
+    What depends on constants only (packed weights, folded scales, ...) is
+    computed once, by `@init`; its results are arguments of `@main` with
+    `sdx.persistent = i`. Large constants become arguments with
+    `sdx.constant`. Scalars, fills, empty tensors and views are not hoisted
+    for themselves. No constant is read.
+
+    ```mlir
+    func.func @main_graph(%x: tensor<?x768xf32>) -> tensor<?x40xf32> {
+      %w = arith.constant dense_resource<w> : tensor<768x40xf32>
+      %p = sdx.pack_rhs ins(%w ...)
+      %r = sdx.packed_matmul ins(%x, %p ...)
+    // becomes
+    func.func @init(%w: tensor<768x40xf32> {sdx.constant = ...})
+        -> tensor<2x768x32xf32> {
+      %p = sdx.pack_rhs ins(%w ...)
+    func.func @main(%x: tensor<?x768xf32> {sdx.input = 0 : i64},
+        %p: tensor<2x768x32xf32> {sdx.persistent = 0 : i64})
+        -> tensor<?x40xf32> {
+      %r = sdx.packed_matmul ins(%x, %p ...)
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::func::FuncDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def SDXFuseElementwise : Pass<"sdx-fuse-elementwise", "::mlir::ModuleOp"> {
+  let summary = "Fuse elementwise operations and move reshapes out of chains";
+  let description = [{
+    Elementwise producers with one use are fused into their elementwise
+    consumers; fills and splat constants become scalars in the body. Reshapes
+    between operations move below them where that keeps a chain on one domain
+    (the bias of a [B,S,N] matrix product is added on [B*S,N]).
+    Reductions and contractions stay apart: kernels group them later.
+
+    ```mlir
+    %0 = linalg.generic {math.exp} ins(%x) ...
+    %1 = linalg.generic {arith.addf} ins(%0, %one) ...
+    // becomes
+    %1 = linalg.generic {math.exp, arith.addf 1.0} ins(%x) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def SDXFormDispatches : Pass<"sdx-form-dispatches", "::mlir::ModuleOp"> {
+  let summary = "Cut compute operations into kernels";
+  let description = [{
+    Groups the linalg and dense sdx operations of every block of the host
+    functions and outlines each group into a kernel: a function on memrefs that
+    `sdx.call` calls. A group is one packed product or convolution with its
+    elementwise epilogue; row operations (reductions over trailing dimensions
+    with elementwise ones between); elementwise operations on one domain; or a
+    single other operation.
+
+    ```mlir
+    %m = sdx.packed_matmul ins(%x, %p ...) outs(%zero ...)
+    %r = linalg.generic {relu} ins(%m ...) ...
+    // becomes
+    %r = sdx.call @k0_matmul(%x, %p : ...) outs(%e : ...) -> ...
+    // and
+    func.func private @k0_matmul(%x: memref<?x768xf32>,
+        %p: memref<2x768x32xf32>, %out: memref<?x40xf32>)
+        attributes {sdx.kernel} { ... }
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
+                           "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::func::FuncDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def SDXDedupKernels : Pass<"sdx-dedup-kernels", "::mlir::ModuleOp"> {
+  let summary = "Keep one of several equal kernels";
+  let description = [{
+    Kernels with the same type and body are one: calls of the others are
+    redirected to the first.
+
+    ```mlir
+    sdx.call @k0_matmul(...) ...
+    sdx.call @k7_matmul(...) ...   // equal to @k0_matmul
+    // becomes
+    sdx.call @k0_matmul(...) ...
+    sdx.call @k0_matmul(...) ...
+    ```
+  }];
+}
+
+def SDXBufferizeHost : Pass<"sdx-bufferize-host", "::mlir::ModuleOp"> {
+  let summary = "Bufferize the host functions";
+  let description = [{
+    Tensor arguments of host functions become read-only memrefs, results are
+    written to `sdx.output_buffer`s, the rest goes through one-shot
+    bufferization. Kernels write straight into the outputs where they can.
+
+    ```mlir
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %e = tensor.empty() : tensor<4xf32>
+      %r = sdx.call @k0(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
+          -> tensor<4xf32>
+      return %r : tensor<4xf32>
+    // becomes
+    func.func @main(%x: memref<4xf32>) {
+      %out = sdx.output_buffer 0 () : memref<4xf32>
+      sdx.call @k0(%x : memref<4xf32>) outs(%out : memref<4xf32>)
+      return
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
+                           "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def SDXPlanMemory : Pass<"sdx-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "Place the host's buffers";
+  let description = [{
+    Buffers of static size get an offset in one arena, by lifetime (greedy by
+    size, 64-byte aligned). Buffers of dynamic size are freed after their last
+    use. A buffer that leaves the loop iteration or branch that made it is left
+    to the end of the run.
+
+    ```mlir
+    %a = memref.alloc() : memref<16xf32>
+    // becomes
+    %arena = sdx.arena : memref<64xi8>
+    %a = memref.view %arena[%c0][] : memref<64xi8> to memref<16xf32>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def SDXVerifyDispatch : Pass<"sdx-verify-dispatch", "::mlir::ModuleOp"> {
+  let summary = "Check that host functions only call kernels";
+  let description = [{
+    The contract at the end of the phase: no linalg or dense sdx operation is
+    left outside kernels, every argument of a host function says where it comes
+    from, and with `bufferized` no tensor is left on the host.
+  }];
+  let options = [Option<"bufferized", "bufferized", "bool", "false",
+                        "Also require that no tensor is left on the host">];
+}
+
+#endif // SARDONYX_DISPATCH_PASSES

@@ -1,0 +1,60 @@
+//===- Importer.h - From an ONNX file to the onnx dialect -------*- C++ -*-===//
+//
+// The only way into the compiler for a model file. No protobuf type and no
+// exception crosses this header.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_IMPORTER_IMPORTER_H
+#define SARDONYX_IMPORTER_IMPORTER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+
+namespace mlir {
+class DialectRegistry;
+class MLIRContext;
+} // namespace mlir
+
+namespace sardonyx {
+
+struct ImportOptions {
+  /// Folder that external data must lie in; empty: the model file's folder.
+  /// For models given as bytes an empty folder means that they may have none.
+  std::string externalDataDir;
+  /// Keep doc strings and metadata_props of nodes (exporters put stack traces
+  /// there); those of the model are always kept.
+  bool keepNodeMetadata = false;
+  /// Infer the types of values that the file does not declare.
+  bool inferTypes = true;
+  /// Tensors of at most this many bytes become `dense<>` attributes, so that
+  /// folders see them; larger ones become `dense_resource<>`.
+  uint64_t denseLimit = 64;
+  /// Bound on the nodes that inlining model-local functions may create.
+  uint64_t maxExpandedNodes = 250000;
+};
+
+/// Loads the dialects that an imported module consists of.
+void registerImporterDialects(mlir::DialectRegistry &registry);
+
+/// Imports a binary or textual ONNX file. Weights stay in the mapped file,
+/// which the module's context keeps alive. Returns null after an error, which
+/// was reported to the context's diagnostic handler.
+mlir::OwningOpRef<mlir::ModuleOp>
+importOnnxFile(llvm::StringRef path, mlir::MLIRContext &context,
+               const ImportOptions &options = {});
+
+/// The same for a model in memory, which is copied. `name` stands for the file
+/// in locations.
+mlir::OwningOpRef<mlir::ModuleOp>
+importOnnxBytes(llvm::StringRef bytes, mlir::MLIRContext &context,
+                const ImportOptions &options = {},
+                llvm::StringRef name = "<memory>");
+
+} // namespace sardonyx
+
+#endif // SARDONYX_IMPORTER_IMPORTER_H

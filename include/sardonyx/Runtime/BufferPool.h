@@ -1,0 +1,60 @@
+//===- BufferPool.h - Memory that is kept between runs ----------*- C++ -*-===//
+
+#ifndef SARDONYX_RUNTIME_BUFFERPOOL_H
+#define SARDONYX_RUNTIME_BUFFERPOOL_H
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace sardonyx {
+namespace runtime {
+
+/// Blocks aligned to 64 bytes, kept in lists by size class when released.
+/// Thread-safe.
+class BufferPool {
+public:
+  BufferPool() = default;
+  ~BufferPool();
+  BufferPool(const BufferPool &) = delete;
+  BufferPool &operator=(const BufferPool &) = delete;
+
+  /// At least `bytes` of memory, or null when there is none (or bytes < 0).
+  void *allocate(int64_t bytes);
+
+  /// Takes back what allocate() gave; null is ignored.
+  void release(void *memory);
+
+  /// Takes back everything that is still out.
+  void releaseAll();
+
+  /// Gives the system the blocks that were not used since the last `runs` calls
+  /// of this function.
+  void trim(uint64_t runs = 16);
+
+  /// Bytes in use and kept, and blocks that are out.
+  int64_t bytesHeld() const;
+  int64_t blocksOut() const;
+
+private:
+  struct Header;
+  void freeBlock(Header *block);
+
+  mutable std::mutex mutex;
+  std::vector<Header *> freeLists; // by size class, singly linked
+  Header *out = nullptr;           // doubly linked
+  int64_t held = 0;
+  int64_t outCount = 0;
+  uint64_t clock = 0;
+};
+
+/// Memory aligned to 64 bytes straight from the system, with huge pages where
+/// it is large; null when there is none.
+void *allocateAligned(size_t bytes);
+void freeAligned(void *memory);
+
+} // namespace runtime
+} // namespace sardonyx
+
+#endif // SARDONYX_RUNTIME_BUFFERPOOL_H

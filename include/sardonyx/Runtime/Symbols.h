@@ -1,0 +1,23 @@
+//===- Symbols.h - What compiled code may link against ----------*- C++ -*-===//
+
+#ifndef SARDONYX_RUNTIME_SYMBOLS_H
+#define SARDONYX_RUNTIME_SYMBOLS_H
+
+#include <cstddef>
+
+namespace sardonyx {
+namespace runtime {
+
+struct Symbol {
+  const char *name;
+  void *address;
+};
+
+/// The runtime ABI, the C memory functions, libm and the conversions of half
+/// floats that a code generator may call. Compiled code sees nothing else.
+const Symbol *symbols(size_t &count);
+
+} // namespace runtime
+} // namespace sardonyx
+
+#endif // SARDONYX_RUNTIME_SYMBOLS_H

@@ -1,0 +1,55 @@
+//===- Compile.h - The compiler on a model, without running it --*- C++ -*-===//
+
+#ifndef SARDONYX_SESSION_COMPILE_H
+#define SARDONYX_SESSION_COMPILE_H
+
+#include "sardonyx/Session/Error.h"
+#include "sardonyx/Session/Session.h"
+#include "sardonyx/Session/Types.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sardonyx {
+
+/// A model: the bytes of one where `bytes` is set, else a file.
+struct ModelSource {
+  std::string path;
+  const void *bytes = nullptr;
+  size_t size = 0;
+};
+
+/// The names of the phases that compileToText takes, in order; "asm" is last.
+std::vector<std::string> phaseNames();
+
+/// The module after a phase, as MLIR text; for "asm" the machine's assembly.
+/// Weights of more than some elements are elided.
+Expected<std::string> compileToText(const ModelSource &model,
+                                    const std::string &phase,
+                                    const SessionOptions &options = {});
+
+/// What `sardonyx inspect` shows.
+struct ModelReport {
+  ModelMetadata metadata;
+  std::vector<std::pair<std::string, int64_t>> opsets;
+  std::vector<ValueInfo> inputs, outputs;
+  /// Operators with their domain and how often they occur.
+  std::map<std::string, int64_t> ops;
+  /// Of one run; open dimensions count as `openDim`.
+  double flops = 0;
+  int64_t weightBytes = 0;
+  int64_t weightElements = 0;
+  /// One sentence for each thing that the compiler cannot do; empty if it can
+  /// compile the model.
+  std::vector<std::string> unsupported;
+};
+
+/// `dims` gives sizes of named dimensions for the count of operations; others
+/// count as 1.
+Expected<ModelReport> inspectModel(const ModelSource &model,
+                                   const std::map<std::string, int64_t> &dims,
+                                   const SessionOptions &options = {});
+
+} // namespace sardonyx
+
+#endif // SARDONYX_SESSION_COMPILE_H

@@ -1,0 +1,65 @@
+//===- Error.h - What can go wrong, as a value ------------------*- C++ -*-===//
+
+#ifndef SARDONYX_SESSION_ERROR_H
+#define SARDONYX_SESSION_ERROR_H
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace sardonyx {
+
+enum class ErrorKind {
+  /// The caller passed something that does not fit: an input's name, type,
+  /// shape; an option.
+  InvalidArgument,
+  /// A file is missing or cannot be read.
+  NoSuchFile,
+  /// The model breaks the rules of ONNX.
+  InvalidModel,
+  /// The model is right and asks for what the compiler cannot do.
+  Unsupported,
+  /// Anything else: the run failed, memory ran out, an internal error.
+  Failed,
+};
+
+/// A kind and a sentence for a person.
+class Error {
+public:
+  Error(ErrorKind kind, std::string message)
+      : errorKind(kind), text(std::move(message)) {}
+
+  ErrorKind kind() const { return errorKind; }
+  const std::string &message() const { return text; }
+
+private:
+  ErrorKind errorKind;
+  std::string text;
+};
+
+/// An error or nothing.
+using MaybeError = std::optional<Error>;
+
+/// A value or the error that kept it from being.
+template <typename T> class Expected {
+public:
+  Expected(T value) : content(std::move(value)) {}
+  Expected(Error error) : problem(std::move(error)) {}
+
+  explicit operator bool() const { return content.has_value(); }
+  T &operator*() { return *content; }
+  const T &operator*() const { return *content; }
+  T *operator->() { return &*content; }
+  const T *operator->() const { return &*content; }
+
+  /// Only where there is no value.
+  const Error &error() const { return *problem; }
+
+private:
+  std::optional<T> content;
+  std::optional<Error> problem;
+};
+
+} // namespace sardonyx
+
+#endif // SARDONYX_SESSION_ERROR_H

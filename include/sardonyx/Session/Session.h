@@ -1,0 +1,113 @@
+//===- Session.h - A model ready to run -------------------------*- C++ -*-===//
+//
+// The C++ interface of Sardonyx for programs. No MLIR or LLVM type crosses it.
+//
+//   auto session = sardonyx::Session::load("model.onnx", {});
+//   if (!session)
+//     return fail(session.error().message());
+//   auto outputs = (*session)->run({{ElementType::Float, data, {1, 3}}});
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_SESSION_SESSION_H
+#define SARDONYX_SESSION_SESSION_H
+
+#include "sardonyx/Session/Error.h"
+#include "sardonyx/Session/Types.h"
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sardonyx {
+
+struct SessionOptions {
+  /// Threads that a run uses; 0: one for each physical core it may use.
+  unsigned intraOpThreads = 0;
+  /// Keep compiled models on disk, and use them.
+  bool cache = true;
+  /// Where; empty: $SARDONYX_CACHE_DIR, $XDG_CACHE_HOME/sardonyx or
+  /// ~/.cache/sardonyx.
+  std::string cacheDir;
+  /// Processor and features in LLVM's spelling; empty: this machine's.
+  std::string cpu, features;
+  /// LLVM's optimisation level, 0 to 3. Kernels are vectorised before.
+  unsigned optLevel = 1;
+  /// Folder that external data must lie in; empty: the model file's.
+  std::string externalDataDir;
+};
+
+/// A tensor in the caller's memory: contiguous, row by row.
+struct TensorRef {
+  ElementType type = ElementType::Undefined;
+  const void *data = nullptr;
+  std::vector<int64_t> shape;
+};
+
+/// Memory of the caller for a result; without `data` the session gives its own.
+struct OutputRef {
+  ElementType type = ElementType::Undefined;
+  void *data = nullptr;
+  std::vector<int64_t> shape;
+};
+
+/// A result. Copies share the memory.
+struct Tensor {
+  ElementType type = ElementType::Undefined;
+  std::vector<int64_t> shape;
+  /// Null where the result lies in the caller's memory.
+  std::shared_ptr<void> owner;
+  void *data = nullptr;
+
+  int64_t elements() const;
+  int64_t bytes() const { return elements() * byteSizeOf(type); }
+};
+
+/// How long a step of loading took.
+struct Timing {
+  std::string step;
+  double seconds;
+};
+
+/// How a session came to be.
+struct LoadReport {
+  bool fromCache = false;
+  std::vector<Timing> timings;
+  /// Bytes of machine code and of packed weights.
+  size_t codeBytes = 0, persistentBytes = 0;
+};
+
+class Session {
+public:
+  /// Compiles the model in a file, or takes it from the cache.
+  static Expected<std::shared_ptr<Session>>
+  load(const std::string &path, const SessionOptions &options = {});
+  /// The same for a model in memory, which need not outlive the call.
+  static Expected<std::shared_ptr<Session>>
+  loadBytes(const void *data, size_t size, const SessionOptions &options = {});
+
+  ~Session();
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  const std::vector<ValueInfo> &inputs() const;
+  const std::vector<ValueInfo> &outputs() const;
+  const ModelMetadata &metadata() const;
+  const LoadReport &report() const;
+  const SessionOptions &options() const;
+
+  /// Runs the model. `inputs` in the order of inputs(); `memory` is empty or
+  /// has an entry for each output. Results are in the order of outputs().
+  /// Any number of threads may run one session at a time.
+  Expected<std::vector<Tensor>> run(const std::vector<TensorRef> &inputs,
+                                    const std::vector<OutputRef> &memory = {});
+
+private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace sardonyx
+
+#endif // SARDONYX_SESSION_SESSION_H

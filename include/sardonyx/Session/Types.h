@@ -1,0 +1,86 @@
+//===- Types.h - Element types and descriptions of values -------*- C++ -*-===//
+
+#ifndef SARDONYX_SESSION_TYPES_H
+#define SARDONYX_SESSION_TYPES_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sardonyx {
+
+/// The element types of tensors, numbered as in onnx.TensorProto.DataType.
+enum class ElementType : int32_t {
+  Undefined = 0,
+  Float = 1,
+  Uint8 = 2,
+  Int8 = 3,
+  Uint16 = 4,
+  Int16 = 5,
+  Int32 = 6,
+  Int64 = 7,
+  String = 8,
+  Bool = 9,
+  Float16 = 10,
+  Double = 11,
+  Uint32 = 12,
+  Uint64 = 13,
+  Complex64 = 14,
+  Complex128 = 15,
+  Bfloat16 = 16,
+  Float8E4M3FN = 17,
+  Float8E4M3FNUZ = 18,
+  Float8E5M2 = 19,
+  Float8E5M2FNUZ = 20,
+  Uint4 = 21,
+  Int4 = 22,
+  Float4E2M1 = 23,
+  Float8E8M0 = 24,
+  Uint2 = 25,
+  Int2 = 26,
+};
+
+/// ONNX's name: "float", "int64", "bfloat16"; "undefined" for what is no type.
+const char *nameOf(ElementType type);
+/// The type of that name.
+std::optional<ElementType> parseElementType(std::string_view name);
+/// Bytes of one element in memory, where a bool and a sub-byte element take a
+/// byte; 0 for strings and what is no type.
+int64_t byteSizeOf(ElementType type);
+
+/// A dimension: a size, or a name (equal names mean equal sizes), or neither.
+struct Dim {
+  int64_t size = -1;
+  std::string symbol;
+
+  bool isStatic() const { return size >= 0; }
+};
+
+/// An input or output of a model.
+struct ValueInfo {
+  std::string name;
+  /// "tensor(float)", "seq(tensor(int64))", as onnxruntime spells it.
+  std::string type;
+  /// Undefined where the value is no tensor.
+  ElementType elementType = ElementType::Undefined;
+  bool hasRank = false;
+  std::vector<Dim> dims;
+};
+
+/// "[batch, 3, 224, 224]"; "[?, 3]" where a dimension is open.
+std::string describeShape(const std::vector<Dim> &dims);
+std::string describeShape(const std::vector<int64_t> &sizes);
+
+/// What a model file says about itself.
+struct ModelMetadata {
+  std::string producerName, producerVersion, graphName, domain, description;
+  int64_t modelVersion = 0;
+  int64_t irVersion = 0;
+  std::vector<std::pair<std::string, std::string>> custom;
+};
+
+} // namespace sardonyx
+
+#endif // SARDONYX_SESSION_TYPES_H

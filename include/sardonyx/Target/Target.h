@@ -1,0 +1,67 @@
+//===- Target.h - From the llvm dialect to objects --------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_TARGET_TARGET_H
+#define SARDONYX_TARGET_TARGET_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace sardonyx {
+
+/// The processor to compile for and how.
+struct TargetOptions {
+  /// Name in LLVM's spelling ("znver4", "x86-64-v3"); empty: this machine's.
+  std::string cpu;
+  /// "+avx2,-avx512f,..."; empty with an empty `cpu`: what this machine has.
+  std::string features;
+  /// 0 to 3. Kernels are vectorised before, so 1 is enough.
+  unsigned optLevel = 1;
+  /// Threads to compile on; 0: one for each core.
+  unsigned threads = 0;
+};
+
+/// `options` with the names of this machine's processor filled in.
+TargetOptions resolveTarget(TargetOptions options);
+
+/// Width of the target's vector registers in bits: 512, 256 or 128.
+unsigned vectorBits(const TargetOptions &options);
+
+/// A string that identifies the processor and the options, for cache keys.
+std::string describeTarget(const TargetOptions &options);
+
+/// Registers what the translation of the llvm dialect needs. Call before the
+/// context of the modules given to `compileToObjects` is made.
+void registerTargetTranslations(mlir::DialectRegistry &registry);
+
+/// From loops, vectors and memrefs (after `sdx-cpu-parallel-to-runtime`) to the
+/// llvm dialect; `sdx-finalize-llvm` completes the module.
+void buildLLVMLoweringPipeline(mlir::OpPassManager &pm);
+
+/// Compiles a module of the llvm dialect (after `sdx-finalize-llvm`) to ELF
+/// objects that are to be linked together: the host program is one, the
+/// kernels are spread over the others, and all are compiled in parallel.
+llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>
+compileToObjects(mlir::ModuleOp module, const TargetOptions &options);
+
+/// The assembly of `module` for a person to read.
+llvm::Expected<std::string> compileToAssembly(mlir::ModuleOp module,
+                                              const TargetOptions &options);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_TARGET_TARGET_H

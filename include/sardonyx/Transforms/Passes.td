@@ -1,0 +1,86 @@
+//===- Passes.td - From onnx to onnx ----------------------*- tablegen -*-===//
+
+#ifndef SARDONYX_TRANSFORMS_PASSES
+#define SARDONYX_TRANSFORMS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def OnnxInferShapes : Pass<"onnx-infer-shapes", "::mlir::ModuleOp"> {
+  let summary = "Make the types of all values as precise as can be known";
+  let description = [{
+    Goes through the ops in order, asks each for its result types
+    (`ONNXOpInterface::inferOnnxTypes`), and updates results and function types
+    in place. Beyond what a schema's own inference knows, target shapes that are
+    computed from other shapes are followed element by element, so that a Reshape
+    has a rank, and sizes where some are constants.
+
+    A declared size that contradicts what follows from the inputs is replaced,
+    with a warning; an op whose inputs break its schema's rules is an error.
+
+    ```mlir
+    %0 = onnx.Concat(%x, %x) {axis = 0} : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<*xf32>
+    // becomes
+    %0 = onnx.Concat(%x, %x) {axis = 0} : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<4x?xf32>
+    ```
+  }];
+}
+
+def OnnxFoldShapes : Pass<"onnx-fold-shapes", "::mlir::ModuleOp"> {
+  let summary = "Evaluate the arithmetic on shapes that exporters leave behind";
+  let description = [{
+    Integer and boolean tensors of at most 1024 elements that follow from
+    constants and static sizes become constants. A Where whose condition is
+    known becomes the branch taken; of a size that is unknown it is still known
+    that it is not negative. A target shape of Reshape with one unknown entry
+    becomes a constant with -1.
+
+    ```mlir
+    %0 = onnx.Shape(%x) : (tensor<2x?x4xf32>) -> tensor<3xi64>
+    %1 = onnx.Gather(%0, %two) : (tensor<3xi64>, tensor<i64>) -> tensor<i64>
+    // becomes
+    %1 = onnx.Constant() {value = dense<4> : tensor<i64>} : () -> tensor<i64>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
+}
+
+def OnnxFoldBatchNorm : Pass<"onnx-fold-batch-norm", "::mlir::ModuleOp"> {
+  let summary = "Fold BatchNormalization into the weights of the Conv before it";
+  let description = [{
+    The new weights and bias are written as operations on the old ones. No
+    constant is looked at: what depends on constants only is computed once, when
+    the model is loaded, by the code that the compiler makes for it.
+
+    ```mlir
+    %0 = onnx.Conv(%x, %w) ...
+    %1 = onnx.BatchNormalization(%0, %scale, %b, %mean, %var) ...
+    // becomes, with the shapes brought in line by Reshape
+    %s = onnx.Div(%scale, onnx.Sqrt(onnx.Add(%var, %epsilon)))
+    %1 = onnx.Conv(%x, onnx.Mul(%w, %s), onnx.Sub(%b, onnx.Mul(%mean, %s))) ...
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
+}
+
+def OnnxRecompose : Pass<"onnx-recompose", "::mlir::ModuleOp"> {
+  let summary = "Raise chains of small ops to the operators that they spell out";
+  let description = [{
+    Exporters write Gelu (by Erf or by Tanh), LayerNormalization,
+    RMSNormalization, HardSigmoid and HardSwish as chains of arithmetic. Chains
+    that mean the same as the operator become the operator, which has a better
+    lowering.
+
+    ```mlir
+    %0 = onnx.Div(%x, %sqrt2) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    %1 = onnx.Erf(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = onnx.Add(%1, %one) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    %3 = onnx.Mul(%x, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %4 = onnx.Mul(%3, %half) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    // becomes
+    %4 = onnx.Gelu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
+}
+
+#endif // SARDONYX_TRANSFORMS_PASSES

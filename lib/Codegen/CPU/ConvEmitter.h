@@ -1,0 +1,110 @@
+//===- ConvEmitter.h - Loops of a convolution kernel ------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_CODEGEN_CPU_CONVEMITTER_H
+#define SARDONYX_LIB_CODEGEN_CPU_CONVEMITTER_H
+
+#include "Epilogue.h"
+#include "MicroKernel.h"
+
+#include "dialects/SDX/SDX.h"
+
+namespace sardonyx::cpu {
+
+/// Emits the loops of one kernel around a convolution.
+class ConvEmitter {
+public:
+  ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits);
+
+  llvm::LogicalResult verify();
+  void emit(mlir::ImplicitLocOpBuilder &b);
+
+private:
+  /// What one iteration of the parallel loop computes: some channels of one
+  /// panel of output positions.
+  struct Chunk {
+    mlir::Value image, group, position;
+    mlir::Value firstTile, endTile;
+    mlir::Value mask;
+    mlir::Value scratch;
+  };
+
+  /// Output columns of one channel that a depthwise convolution computes at
+  /// once, and what all their rows share.
+  struct Column {
+    Tile tile; // position: the first column
+    /// Group, block and row within it of the channel's weights.
+    llvm::SmallVector<mlir::Value, 3> weight;
+    /// Where the first tap of the first lane lies in a row of the input.
+    mlir::Value start;
+    /// For each load of a row, the lanes inside of the input.
+    llvm::SmallVector<mlir::Value> masks;
+  };
+
+  int64_t kernel(int64_t d) { return op.getKernelShape()[d]; }
+  int64_t stride(int64_t d) { return op.getStrides()[d]; }
+  int64_t dilation(int64_t d) { return op.getDilations()[d]; }
+  int64_t pad(int64_t d) { return op.getPadsBegin()[d]; }
+  bool isPadded(int64_t d) { return pad(d) || op.getPadsEnd()[d]; }
+  mlir::Value outSize(int64_t d) { return evaluator.getSize(2 + d); }
+  bool isShift();
+
+  void emitPanels(mlir::ImplicitLocOpBuilder &b);
+  int64_t tilesPerChunk();
+  void emitPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
+  void emitPackLoop(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                    llvm::ArrayRef<mlir::Value> base, mlir::Value mask,
+                    mlir::Value offset, mlir::Value tap, int64_t d);
+  void emitPackChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                        mlir::Value mask, mlir::Value offset, mlir::Value tap);
+  void emitChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
+  void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                mlir::Value tile, int64_t rows, bool limited);
+
+  void emitDepthwise(mlir::ImplicitLocOpBuilder &b);
+  void emitDepthwiseColumn(mlir::ImplicitLocOpBuilder &b, Column &column);
+  void emitDepthwiseRows(mlir::ImplicitLocOpBuilder &b, const Column &column,
+                         llvm::SmallVectorImpl<mlir::Value> &outer,
+                         mlir::Value from, mlir::Value to);
+  void emitDepthwiseRow(mlir::ImplicitLocOpBuilder &b, const Column &column,
+                        mlir::ValueRange outer);
+  void emitDepthwiseBlock(mlir::ImplicitLocOpBuilder &b, const Column &column,
+                          mlir::Value row, int64_t rows);
+  mlir::Value emitDepthwiseTaps(mlir::ImplicitLocOpBuilder &b,
+                                const Column &column, mlir::ValueRange outer,
+                                mlir::ValueRange indices, mlir::Value tap,
+                                mlir::Value acc, int64_t d);
+  llvm::SmallVector<mlir::Value> emitRowLoads(mlir::ImplicitLocOpBuilder &b,
+                                              const Column &column,
+                                              mlir::ValueRange indices);
+  mlir::Value emitWeight(mlir::ImplicitLocOpBuilder &b, const Column &column,
+                         mlir::Value tap);
+
+  sdx::ConvOp op;
+  KernelBody &body;
+  TileEvaluator evaluator;
+  TileShape shape;
+  int64_t lanes, spatial, group;
+
+  mlir::Value input, weights;
+  /// The input with its spatial dimensions collapsed.
+  mlir::Value flatInput;
+  llvm::SmallVector<mlir::Value> inSizes;
+  mlir::Value outPositions, groupChannels, groupFilters, depth;
+};
+
+/// The lanes 0, step, 2 * step, ... of a vector of i32.
+mlir::Value emitLanes(mlir::ImplicitLocOpBuilder &b, int64_t width,
+                      int64_t step);
+
+/// `index` in all lanes of a vector of i32.
+mlir::Value emitSplat32(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
+                        int64_t width);
+
+} // namespace sardonyx::cpu
+
+#endif // SARDONYX_LIB_CODEGEN_CPU_CONVEMITTER_H

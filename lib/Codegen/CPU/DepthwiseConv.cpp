@@ -1,0 +1,249 @@
+//===- DepthwiseConv.cpp - Convolutions of single channels ----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A group of one input channel has no sum over channels that would pay for
+// packing. Its input is read in place, by vectors along the innermost
+// dimension; several rows of a plane share what they read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConvEmitter.h"
+#include "IndexMath.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+void ConvEmitter::emitDepthwise(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  SmallVector<Value> sizes = {evaluator.getSize(0), evaluator.getSize(1)};
+  emitParallel(b, sizes, [&](ValueRange ivs) {
+    Column column;
+    column.tile.index = {ivs[0], ivs[1]};
+    column.tile.width = lanes;
+    Value groupIndex = math.div(ivs[1], groupFilters);
+    Value filter = math.sub(ivs[1], math.mul(groupIndex, groupFilters));
+    Value block = math.div(filter, op.getBlockRows());
+    column.weight = {groupIndex, block,
+                     math.sub(filter, math.mul(block, op.getBlockRows()))};
+    // Columns outside and rows inside, so that the masks of the edges are
+    // made once.
+    emitFor(b, math.constant(0), outSize(spatial - 1), lanes, [&](Value at) {
+      column.tile.position = at;
+      emitDepthwiseColumn(b, column);
+    });
+  });
+}
+
+/// All rows of a column.
+void ConvEmitter::emitDepthwiseColumn(ImplicitLocOpBuilder &b, Column &column) {
+  IndexMath math(b);
+  constexpr int64_t kMostTaps = 25;
+  int64_t last = spatial - 1;
+  column.tile.mask = nullptr;
+  std::optional<int64_t> columns = IndexMath::known(outSize(last));
+  if (!columns || *columns % lanes != 0)
+    column.tile.mask =
+        emitTailMask(b, math.sub(outSize(last), column.tile.position), lanes);
+  column.start = math.sub(math.mul(column.tile.position, stride(last)),
+                          math.constant(pad(last)));
+
+  // With stride 2, one load of twice the length serves two taps.
+  column.masks.clear();
+  bool pairs = stride(last) == 2 && dilation(last) == 1;
+  int64_t width = pairs ? 2 * lanes : lanes;
+  for (int64_t k = 0; k < kernel(last); k += pairs ? 2 : 1) {
+    Value first = math.add(column.start, k * dilation(last));
+    Value at =
+        arith::AddIOp::create(b, emitSplat32(b, first, width),
+                              emitLanes(b, width, pairs ? 1 : stride(last)));
+    Value mask = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at,
+                                       emitSplat32(b, inSizes[last], width));
+    if (column.tile.mask && !pairs)
+      mask = arith::AndIOp::create(b, mask, column.tile.mask);
+    column.masks.push_back(mask);
+  }
+
+  SmallVector<Value> outer;
+  if (spatial != 2 || kernel(0) * kernel(1) > kMostTaps)
+    return emitDepthwiseRows(b, column, outer, math.constant(0),
+                             spatial > 1 ? outSize(0) : math.constant(1));
+
+  // Rows whose taps all lie inside of the input go in blocks.
+  int64_t reach = (kernel(0) - 1) * dilation(0);
+  int64_t block = lanes >= 16 ? 4 : 2;
+  Value rows = outSize(0);
+  Value from =
+      math.min(math.constant(llvm::divideCeil(pad(0), stride(0))), rows);
+  Value fitting =
+      math.max(math.sub(math.add(inSizes[0], pad(0)), math.constant(reach)),
+               math.constant(0));
+  Value to = math.max(math.min(math.ceilDiv(fitting, stride(0)), rows), from);
+  to = math.add(from, math.roundDown(math.sub(to, from), block));
+  emitDepthwiseRows(b, column, outer, math.constant(0), from);
+  emitFor(b, from, to, block,
+          [&](Value row) { emitDepthwiseBlock(b, column, row, block); });
+  emitDepthwiseRows(b, column, outer, to, rows);
+}
+
+/// The rows [from, to) of the dimension that follows `outer`, one by one.
+void ConvEmitter::emitDepthwiseRows(ImplicitLocOpBuilder &b,
+                                    const Column &column,
+                                    SmallVectorImpl<Value> &outer, Value from,
+                                    Value to) {
+  IndexMath math(b);
+  if (int64_t(outer.size()) == spatial - 1)
+    return emitDepthwiseRow(b, column, outer);
+  emitFor(b, from, to, 1, [&](Value at) {
+    outer.push_back(at);
+    int64_t d = outer.size();
+    emitDepthwiseRows(b, column, outer, math.constant(0),
+                      d < spatial - 1 ? outSize(d) : math.constant(1));
+    outer.pop_back();
+  });
+}
+
+void ConvEmitter::emitDepthwiseRow(ImplicitLocOpBuilder &b,
+                                   const Column &column, ValueRange outer) {
+  IndexMath math(b);
+  Tile tile = column.tile;
+  Value position = math.constant(0);
+  for (auto [d, at] : llvm::enumerate(outer))
+    position = math.mul(math.add(position, at), outSize(d + 1));
+  tile.position = math.add(position, column.tile.position);
+  Value acc = evaluator.emitInit(b, op.getInit(), tile, 1).front();
+  SmallVector<Value> indices = {tile.index[0], column.weight[0]};
+  acc = emitDepthwiseTaps(b, column, outer, indices, math.constant(0), acc, 0);
+  evaluator.emitStores(b, tile, acc);
+}
+
+/// Adds the taps of kernel dimensions from `d` on. Rows outside of the input
+/// are left out of the loops, columns by masks.
+Value ConvEmitter::emitDepthwiseTaps(ImplicitLocOpBuilder &b,
+                                     const Column &column, ValueRange outer,
+                                     ValueRange indices, Value tap, Value acc,
+                                     int64_t d) {
+  IndexMath math(b);
+  if (d == spatial - 1) {
+    tap = math.mul(tap, kernel(d));
+    SmallVector<Value> loads = emitRowLoads(b, column, indices);
+    for (auto [k, load] : llvm::enumerate(loads))
+      acc = vector::FMAOp::create(b, emitWeight(b, column, math.add(tap, k)),
+                                  load, acc);
+    return acc;
+  }
+  // 0 <= at + k * dilation - pad < size
+  Value at = math.mul(outer[d], stride(d));
+  auto bound = [&](Value distance) {
+    return math.ceilDiv(math.max(distance, math.constant(0)), dilation(d));
+  };
+  Value from = bound(math.sub(math.constant(pad(d)), at));
+  Value to = math.min(bound(math.sub(math.add(inSizes[d], pad(d)), at)),
+                      math.constant(kernel(d)));
+  auto loop =
+      scf::ForOp::create(b, from, to, math.constant(1), ValueRange{acc});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value k = loop.getInductionVar();
+  SmallVector<Value> next(indices);
+  next.push_back(
+      math.sub(math.add(at, math.mul(k, dilation(d))), math.constant(pad(d))));
+  Value nextTap = math.add(math.mul(tap, kernel(d)), k);
+  Value sum = emitDepthwiseTaps(b, column, outer, next, nextTap,
+                                loop.getRegionIterArg(0), d + 1);
+  scf::YieldOp::create(b, sum);
+  return loop.getResult(0);
+}
+
+/// `rows` rows of a plane from `row` on, all taps inside. A row of the input
+/// is read once for all that use it.
+void ConvEmitter::emitDepthwiseBlock(ImplicitLocOpBuilder &b,
+                                     const Column &column, Value row,
+                                     int64_t rows) {
+  IndexMath math(b);
+  SmallVector<Tile> tiles;
+  SmallVector<Value> accs;
+  for (int64_t r = 0; r < rows; ++r) {
+    Tile tile = column.tile;
+    tile.position =
+        math.add(math.mul(math.add(row, r), outSize(1)), column.tile.position);
+    accs.push_back(evaluator.emitInit(b, op.getInit(), tile, 1).front());
+    tiles.push_back(tile);
+  }
+  SmallVector<Value> taps;
+  for (int64_t k = 0; k < kernel(0) * kernel(1); ++k)
+    taps.push_back(emitWeight(b, column, math.constant(k)));
+  Value first = math.sub(math.mul(row, stride(0)), math.constant(pad(0)));
+  int64_t height = (rows - 1) * stride(0) + (kernel(0) - 1) * dilation(0) + 1;
+  for (int64_t h = 0; h < height; ++h) {
+    SmallVector<Value> loads;
+    for (int64_t r = 0; r < rows; ++r) {
+      int64_t distance = h - r * stride(0);
+      if (distance < 0 || distance % dilation(0) != 0 ||
+          distance / dilation(0) >= kernel(0))
+        continue;
+      if (loads.empty())
+        loads = emitRowLoads(
+            b, column,
+            {column.tile.index[0], column.weight[0], math.add(first, h)});
+      int64_t tap = distance / dilation(0) * kernel(1);
+      for (auto [k, load] : llvm::enumerate(loads))
+        accs[r] = vector::FMAOp::create(b, taps[tap + k], load, accs[r]);
+    }
+  }
+  for (auto [tile, acc] : llvm::zip(tiles, accs))
+    evaluator.emitStores(b, tile, acc);
+}
+
+/// For each tap along the row at `indices`, the inputs of all lanes.
+SmallVector<Value> ConvEmitter::emitRowLoads(ImplicitLocOpBuilder &b,
+                                             const Column &column,
+                                             ValueRange indices) {
+  IndexMath math(b);
+  int64_t d = spatial - 1;
+  auto type = VectorType::get({lanes}, b.getF32Type());
+  SmallVector<Value> loads;
+  auto at = [&](int64_t k) {
+    SmallVector<Value> result(indices);
+    result.push_back(math.add(column.start, k * dilation(d)));
+    return result;
+  };
+  if (stride(d) == 2 && dilation(d) == 1) {
+    for (int64_t k = 0; k < kernel(d); k += 2) {
+      Value both = emitLoad(b, input, at(k), 2 * lanes, column.masks[k / 2]);
+      SmallVector<int64_t> even, odd;
+      for (int64_t i = 0; i < lanes; ++i) {
+        even.push_back(2 * i);
+        odd.push_back(2 * i + 1);
+      }
+      loads.push_back(vector::ShuffleOp::create(b, both, both, even));
+      if (k + 1 < kernel(d))
+        loads.push_back(vector::ShuffleOp::create(b, both, both, odd));
+    }
+    return loads;
+  }
+  for (int64_t k = 0; k < kernel(d); ++k) {
+    if (stride(d) == 1) {
+      loads.push_back(emitLoad(b, input, at(k), lanes, column.masks[k]));
+      continue;
+    }
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    loads.push_back(vector::GatherOp::create(b, type, input, at(k),
+                                             emitLanes(b, lanes, stride(d)),
+                                             column.masks[k], zero));
+  }
+  return loads;
+}
+
+Value ConvEmitter::emitWeight(ImplicitLocOpBuilder &b, const Column &column,
+                              Value tap) {
+  Value scalar = memref::LoadOp::create(
+      b, weights,
+      ValueRange{column.weight[0], column.weight[1], tap, column.weight[2]});
+  return vector::BroadcastOp::create(
+      b, VectorType::get({lanes}, b.getF32Type()), scalar);
+}

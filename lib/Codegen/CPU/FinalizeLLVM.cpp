@@ -1,0 +1,206 @@
+//===- FinalizeLLVM.cpp - Entry points and parallel loops -----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/Codegen/CPU/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_FINALIZELLVMPASS
+#include "sardonyx/Codegen/CPU/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+
+static constexpr StringLiteral kStarterPrefix = "sdx_parallel_for_";
+
+namespace {
+
+struct FinalizeLLVMPass
+    : sardonyx::impl::FinalizeLLVMPassBase<FinalizeLLVMPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    SmallVector<LLVM::LLVMFuncOp> funcs(module.getOps<LLVM::LLVMFuncOp>());
+    for (LLVM::LLVMFuncOp func : funcs) {
+      if (func.isExternal() && func.getName().starts_with(kStarterPrefix) &&
+          failed(buildStarter(symbols, func)))
+        return signalPassFailure();
+    }
+    // Objects of one model see each other's kernels; nobody else does.
+    for (LLVM::LLVMFuncOp func : funcs)
+      if (!func.isExternal() && func.getLinkage() == LLVM::Linkage::External)
+        func.setVisibility_(LLVM::Visibility::Hidden);
+    for (StringRef name : {"main", "init"})
+      if (auto func = symbols.lookup<LLVM::LLVMFuncOp>(name))
+        if (failed(buildEntryPoint(symbols, func, name)))
+          return signalPassFailure();
+    // Allocations come from the run's pool.
+    rename(symbols, "malloc", "sdx_rt_alloc");
+    rename(symbols, "free", "sdx_rt_free");
+    WalkResult left = module.walk([](UnrealizedConversionCastOp cast) {
+      cast.emitOpError("is left: a value could not be converted to the llvm "
+                       "dialect");
+      return WalkResult::interrupt();
+    });
+    if (left.wasInterrupted())
+      signalPassFailure();
+  }
+
+private:
+  void rename(SymbolTable &symbols, StringRef from, StringRef to) {
+    auto func = symbols.lookup<LLVM::LLVMFuncOp>(from);
+    if (!func || !func.isExternal())
+      return;
+    auto name = StringAttr::get(&getContext(), to);
+    (void)SymbolTable::replaceAllSymbolUses(func, name, getOperation());
+    if (symbols.lookup(to))
+      symbols.erase(func);
+    else
+      (void)symbols.rename(func, name);
+  }
+
+  LLVM::LLVMFuncOp declare(SymbolTable &symbols, StringRef name,
+                           LLVM::LLVMFunctionType type) {
+    if (auto func = symbols.lookup<LLVM::LLVMFuncOp>(name))
+      return func;
+    OpBuilder b(&getContext());
+    auto func = LLVM::LLVMFuncOp::create(b, getOperation().getLoc(), name, type);
+    symbols.insert(func);
+    return func;
+  }
+
+  /// `starter` (n, grain, captures...): the captures that the body reads go to
+  /// a structure on the stack, whose address is the environment of
+  /// `sdx_rt_parallel_for`.
+  LogicalResult buildStarter(SymbolTable &symbols, LLVM::LLVMFuncOp starter) {
+    Location loc = starter.getLoc();
+    StringRef name = starter.getName().drop_front(kStarterPrefix.size());
+    auto body = symbols.lookup<LLVM::LLVMFuncOp>(name);
+    if (!body || body.isExternal())
+      return starter.emitOpError("has no function '") << name << "' to run";
+    OpBuilder b(&getContext());
+    auto pointer = LLVM::LLVMPointerType::get(&getContext());
+    Type i64 = b.getI64Type();
+    auto none = LLVM::LLVMVoidType::get(&getContext());
+
+    SmallVector<Type> fields;
+    SmallVector<int64_t> fieldOfArg(body.getNumArguments(), -1);
+    for (unsigned i = 2, e = body.getNumArguments(); i < e; ++i)
+      if (!body.getArgument(i).use_empty()) {
+        fieldOfArg[i] = fields.size();
+        fields.push_back(body.getArgument(i).getType());
+      }
+    auto record = LLVM::LLVMStructType::getLiteral(&getContext(), fields);
+    auto getField = [&](OpBuilder &b, Value env, int64_t field) {
+      return LLVM::GEPOp::create(
+          b, loc, pointer, record, env,
+          ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(field)});
+    };
+
+    auto wrapper = LLVM::LLVMFuncOp::create(
+        b, loc, (name + "_env").str(),
+        LLVM::LLVMFunctionType::get(none, {i64, i64, pointer}));
+    symbols.insert(wrapper);
+    wrapper.setLinkage(LLVM::Linkage::Internal);
+    b.setInsertionPointToStart(wrapper.addEntryBlock(b));
+    SmallVector<Value> args{wrapper.getArgument(0), wrapper.getArgument(1)};
+    for (unsigned i = 2, e = body.getNumArguments(); i < e; ++i) {
+      Type type = body.getArgument(i).getType();
+      if (fieldOfArg[i] < 0)
+        args.push_back(LLVM::PoisonOp::create(b, loc, type));
+      else
+        args.push_back(LLVM::LoadOp::create(
+            b, loc, type, getField(b, wrapper.getArgument(2), fieldOfArg[i])));
+    }
+    LLVM::CallOp::create(b, loc, body, args);
+    LLVM::ReturnOp::create(b, loc, ValueRange{});
+
+    auto run = declare(symbols, "sdx_rt_parallel_for",
+                       LLVM::LLVMFunctionType::get(
+                           none, {i64, i64, pointer, pointer}));
+    b.setInsertionPointToStart(starter.addEntryBlock(b));
+    Value one = LLVM::ConstantOp::create(b, loc, i64, 1);
+    Value env = LLVM::AllocaOp::create(b, loc, pointer, record, one);
+    for (unsigned i = 2, e = body.getNumArguments(); i < e; ++i)
+      if (fieldOfArg[i] >= 0)
+        LLVM::StoreOp::create(b, loc, starter.getArgument(i),
+                              getField(b, env, fieldOfArg[i]));
+    Value address = LLVM::AddressOfOp::create(b, loc, pointer, wrapper.getName());
+    LLVM::CallOp::create(b, loc, run,
+                         ValueRange{starter.getArgument(0),
+                                    starter.getArgument(1), address, env});
+    LLVM::ReturnOp::create(b, loc, ValueRange{});
+    starter.setLinkage(LLVM::Linkage::Internal);
+    body.setLinkage(LLVM::Linkage::Internal);
+    return success();
+  }
+
+  /// `sdx_NAME(args)`: args[i] points to the data pointer and the sizes of the
+  /// i-th argument.
+  LogicalResult buildEntryPoint(SymbolTable &symbols, LLVM::LLVMFuncOp func,
+                                StringRef name) {
+    auto types = func->getAttrOfType<ArrayAttr>("sdx.arg_types");
+    if (!types)
+      return func.emitOpError("has no 'sdx.arg_types' from "
+                              "sdx-cpu-lower-host-ops");
+    Location loc = func.getLoc();
+    OpBuilder b(&getContext());
+    auto pointer = LLVM::LLVMPointerType::get(&getContext());
+    Type i64 = b.getI64Type();
+    auto entry = LLVM::LLVMFuncOp::create(
+        b, loc, ("sdx_" + name).str(),
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
+                                    {pointer}));
+    symbols.insert(entry);
+    b.setInsertionPointToStart(entry.addEntryBlock(b));
+    auto at = [&](Type type, Value base, int64_t i) -> Value {
+      Value slot = LLVM::GEPOp::create(
+          b, loc, pointer, i64, base,
+          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+      return LLVM::LoadOp::create(b, loc, type, slot);
+    };
+    SmallVector<Value> args;
+    for (auto [i, attr] : llvm::enumerate(types.getAsRange<TypeAttr>())) {
+      auto type = dyn_cast<MemRefType>(attr.getValue());
+      if (!type || !type.getLayout().isIdentity())
+        return func.emitOpError("has argument ")
+               << i << " of type " << attr.getValue()
+               << "; an entry point takes buffers of identity layout only";
+      Value record = at(pointer, entry.getArgument(0), i);
+      Value data = at(pointer, record, 0);
+      args.append({data, data, LLVM::ConstantOp::create(b, loc, i64, 0)});
+      SmallVector<Value> sizes, strides(type.getRank());
+      for (int64_t d = 0; d < type.getRank(); ++d)
+        sizes.push_back(at(i64, record, d + 1));
+      Value stride = LLVM::ConstantOp::create(b, loc, i64, 1);
+      for (int64_t d = type.getRank() - 1; d >= 0; --d) {
+        strides[d] = stride;
+        stride = LLVM::MulOp::create(b, loc, stride, sizes[d]);
+      }
+      llvm::append_range(args, sizes);
+      llvm::append_range(args, strides);
+    }
+    if (args.size() != func.getNumArguments())
+      return func.emitOpError("takes ")
+             << func.getNumArguments() << " values where 'sdx.arg_types' makes "
+             << args.size();
+    LLVM::CallOp::create(b, loc, func, args);
+    LLVM::ReturnOp::create(b, loc, ValueRange{});
+    // A function called `main` in an object would end up as a program's.
+    if (failed(symbols.rename(func, ("sdx_host_" + name).str())))
+      return failure();
+    func->removeAttr("sdx.arg_types");
+    func->setAttr("sdx.host", b.getUnitAttr());
+    entry->setAttr("sdx.host", b.getUnitAttr());
+    return success();
+  }
+};
+
+} // namespace

@@ -1,0 +1,290 @@
+//===- LowerContractions.cpp - Matrix products as register tiles ----------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Epilogue.h"
+#include "IndexMath.h"
+#include "MicroKernel.h"
+
+#include "dialects/SDX/SDX.h"
+#include "sardonyx/Codegen/CPU/Passes.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_LOWERCONTRACTIONSPASS
+#include "sardonyx/Codegen/CPU/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+namespace {
+
+/// Emits the loops of one kernel around a packed matrix product.
+class MatmulEmitter {
+public:
+  MatmulEmitter(sdx::PackedMatmulOp op, KernelBody &body, unsigned vectorBits)
+      : op(op), body(body),
+        evaluator(body, op->getResult(0), op.isBatched() ? 1 : 0,
+                  op.isBatched() ? 2 : 1),
+        shape(TileShape::get(vectorBits, op.getPanelWidth())) {}
+
+  LogicalResult verify();
+  void emit(ImplicitLocOpBuilder &b);
+
+private:
+  /// The part of a batch that one iteration of the parallel loop computes.
+  struct Chunk {
+    Value batch; // null without a batch
+    Value panel;
+    Value firstRow, endRow;
+  };
+
+  void emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk, Value column);
+  void emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
+                   Value column);
+  void emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
+                int64_t rows, Value column, int64_t panels, Value rowLimit);
+  void emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk, Value group);
+  int64_t rowsPerChunk();
+
+  sdx::PackedMatmulOp op;
+  KernelBody &body;
+  TileEvaluator evaluator;
+  TileShape shape;
+  Value lhs, rhs, m, n, k, panelCount;
+  /// Panels that a tile spans: several when the rows are too few to keep the
+  /// multipliers busy.
+  int64_t panelsPerTile = 1;
+};
+
+} // namespace
+
+LogicalResult MatmulEmitter::verify() {
+  if (!KernelBody::hasBuffer(op.getLhs()) ||
+      !KernelBody::hasBuffer(op.getRhs()))
+    return op.emitOpError("has an operand that is computed in its own kernel");
+  return evaluator.verify(op.getInit());
+}
+
+/// Rows of a chunk: enough that a chunk outweighs the cost of handing it to a
+/// thread (some microseconds of work), few enough that chunks balance.
+int64_t MatmulEmitter::rowsPerChunk() {
+  constexpr int64_t kWork = 256 * 1024; // multiplications
+  int64_t depth = op.getLhs().getType().getShape().back();
+  if (ShapedType::isDynamic(depth))
+    return 8 * shape.rows;
+  int64_t tileWork =
+      std::max<int64_t>(1, depth) * shape.rows * op.getPanelWidth();
+  int64_t tiles = std::clamp<int64_t>(kWork / tileWork, 1, 64);
+  return tiles * shape.rows;
+}
+
+void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  lhs = body.getBuffer(op.getLhs());
+  rhs = body.getBuffer(op.getRhs());
+  evaluator.prepare(b, op.getInit());
+  int64_t rank = op.isBatched() ? 3 : 2;
+  m = evaluator.getSize(rank - 2);
+  n = evaluator.getSize(rank - 1);
+  k = math.dim(lhs, rank - 1);
+  int64_t packed = op.getPanelWidth();
+  panelCount = math.ceilDiv(n, packed);
+
+  std::optional<int64_t> rows = IndexMath::known(m);
+  if (rows && *rows <= 4 && *rows > 0 && shape.width == packed)
+    panelsPerTile = std::min<int64_t>(4, shape.rows / *rows);
+
+  SmallVector<Value> sizes;
+  if (op.isBatched())
+    sizes.push_back(evaluator.getSize(0));
+  sizes.push_back(math.ceilDiv(panelCount, panelsPerTile));
+  int64_t chunkRows = rowsPerChunk();
+  if (panelsPerTile == 1)
+    sizes.push_back(math.ceilDiv(m, chunkRows));
+  emitParallel(b, sizes, [&](ValueRange ivs) {
+    Chunk chunk;
+    if (op.isBatched()) {
+      chunk.batch = ivs.front();
+      ivs = ivs.drop_front();
+    }
+    if (panelsPerTile > 1) {
+      chunk.firstRow = math.constant(0);
+      chunk.endRow = m;
+      return emitPanelGroup(b, chunk, ivs[0]);
+    }
+    chunk.panel = ivs[0];
+    chunk.firstRow = math.mul(ivs[1], chunkRows);
+    chunk.endRow = math.min(math.add(chunk.firstRow, chunkRows), m);
+    Value first = math.mul(chunk.panel, packed);
+    if (shape.width == packed)
+      return emitRows(b, chunk, first);
+    Value end = math.min(math.add(first, packed), n);
+    emitFor(b, first, end, shape.width,
+            [&](Value column) { emitRows(b, chunk, column); });
+  });
+}
+
+/// Several panels at once, as long as there are that many.
+void MatmulEmitter::emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk,
+                                   Value group) {
+  IndexMath math(b);
+  int64_t rows = *IndexMath::known(m);
+  Value first = math.mul(group, panelsPerTile);
+  Value end = math.add(first, panelsPerTile);
+  auto whole = [&] {
+    chunk.panel = first;
+    emitTile(b, chunk, chunk.firstRow, rows,
+             math.mul(first, op.getPanelWidth()), panelsPerTile, nullptr);
+  };
+  auto part = [&] {
+    emitFor(b, first, panelCount, 1, [&](Value panel) {
+      chunk.panel = panel;
+      emitTile(b, chunk, chunk.firstRow, rows,
+               math.mul(panel, op.getPanelWidth()), 1, nullptr);
+    });
+  };
+  std::optional<int64_t> count = IndexMath::known(panelCount);
+  if (count && *count % panelsPerTile == 0)
+    return whole();
+  emitIf(b, math.less(panelCount, end), part, whole);
+}
+
+void MatmulEmitter::emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                             Value column) {
+  IndexMath math(b);
+  Value count = math.sub(chunk.endRow, chunk.firstRow);
+  Value full = math.add(chunk.firstRow, math.roundDown(count, shape.rows));
+  std::optional<int64_t> rows = IndexMath::known(m);
+  if (!rows || *rows >= shape.rows)
+    emitFor(b, chunk.firstRow, full, shape.rows, [&](Value row) {
+      emitTile(b, chunk, row, shape.rows, column, 1, nullptr);
+    });
+  if (rows && *rows % shape.rows == 0)
+    return;
+  emitIf(b, math.less(full, chunk.endRow),
+         [&] { emitRowTail(b, chunk, full, column); });
+}
+
+/// The rows that do not fill a tile. A known number gets a tile of its own
+/// height; otherwise there is one for a single row (which is common: one
+/// token, one image) and tiles whose missing rows repeat the last.
+void MatmulEmitter::emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                                Value row, Value column) {
+  IndexMath math(b);
+  if (std::optional<int64_t> rows = IndexMath::known(m))
+    return emitTile(b, chunk, row, *rows % shape.rows, column, 1, nullptr);
+  auto atMost = [&](int64_t count) {
+    return math.less(chunk.endRow, math.add(row, count + 1));
+  };
+  auto several = [&] {
+    auto tile = [&](int64_t rows) {
+      emitTile(b, chunk, row, rows, column, 1, chunk.endRow);
+    };
+    if (shape.rows <= 4)
+      return tile(shape.rows);
+    emitIf(b, atMost(4), [&] { tile(4); }, [&] { tile(shape.rows); });
+  };
+  emitIf(
+      b, atMost(1), [&] { emitTile(b, chunk, row, 1, column, 1, nullptr); },
+      several);
+}
+
+void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                             Value row, int64_t rows, Value column,
+                             int64_t panels, Value rowLimit) {
+  IndexMath math(b);
+  int64_t packed = op.getPanelWidth();
+  SmallVector<Value> rowIndices;
+  for (int64_t r = 0; r < rows; ++r) {
+    Value index = math.add(row, r);
+    if (rowLimit && r)
+      index = math.min(index, math.sub(rowLimit, math.constant(1)));
+    rowIndices.push_back(index);
+  }
+  Value columnInPanel = math.sub(column, math.mul(chunk.panel, packed));
+  if (shape.width == packed)
+    columnInPanel = math.constant(0);
+
+  SmallVector<Tile> tiles;
+  SmallVector<SmallVector<Value>> inits;
+  std::optional<int64_t> columns = IndexMath::known(n);
+  for (int64_t p = 0; p < panels; ++p) {
+    Tile tile;
+    if (chunk.batch)
+      tile.index.push_back(chunk.batch);
+    tile.index.push_back(row);
+    tile.position = math.add(column, p * packed);
+    tile.width = shape.width;
+    if (!columns || *columns % shape.width != 0)
+      tile.mask = emitTailMask(b, math.sub(n, tile.position), shape.width);
+    tile.rowLimit = rowLimit;
+    inits.push_back(evaluator.emitInit(b, op.getInit(), tile, rows));
+    tiles.push_back(tile);
+  }
+  SmallVector<Value> accs;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t p = 0; p < panels; ++p)
+      accs.push_back(inits[p][r]);
+
+  accs = emitContractionLoop(
+      b, k, rows, panels, accs,
+      [&](Value depth, int64_t r) -> Value {
+        SmallVector<Value> indices;
+        if (chunk.batch)
+          indices.push_back(chunk.batch);
+        indices.append({rowIndices[r], depth});
+        return memref::LoadOp::create(b, lhs, indices);
+      },
+      [&](Value depth, int64_t p) -> Value {
+        SmallVector<Value> indices;
+        if (op.isRhsBatched())
+          indices.push_back(chunk.batch);
+        indices.append({math.add(chunk.panel, p), depth, columnInPanel});
+        return emitLoad(b, rhs, indices, shape.width);
+      });
+
+  for (int64_t p = 0; p < panels; ++p) {
+    SmallVector<Value> column;
+    for (int64_t r = 0; r < rows; ++r)
+      column.push_back(accs[r * panels + p]);
+    evaluator.emitStores(b, tiles[p], column);
+  }
+}
+
+namespace {
+
+struct LowerContractionsPass
+    : sardonyx::impl::LowerContractionsPassBase<LowerContractionsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+      return;
+    auto roots = llvm::to_vector(func.getOps<sdx::PackedMatmulOp>());
+    if (roots.empty())
+      return;
+    sdx::PackedMatmulOp root = roots.front();
+    if (!root.hasPureTensorSemantics())
+      return;
+    KernelBody body(func);
+    MatmulEmitter emitter(root, body, vectorBits);
+    if (roots.size() > 1) {
+      roots[1].emitOpError("is the second contraction of its kernel");
+      return signalPassFailure();
+    }
+    if (failed(emitter.verify()) || failed(body.replaceDims()))
+      return signalPassFailure();
+    ImplicitLocOpBuilder b(root.getLoc(),
+                           func.getBody().front().getTerminator());
+    emitter.emit(b);
+    body.eraseTensors();
+  }
+};
+
+} // namespace

@@ -1,0 +1,341 @@
+//===- LowerConv.cpp - Convolutions as register tiles ---------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConvEmitter.h"
+#include "IndexMath.h"
+#include "MicroKernel.h"
+
+#include "sardonyx/Codegen/CPU/Passes.h"
+
+#include <numeric>
+
+namespace sardonyx {
+#define GEN_PASS_DEF_LOWERCONVPASS
+#include "sardonyx/Codegen/CPU/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+ConvEmitter::ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits)
+    : op(op), body(body), evaluator(body, op->getResult(0), 1, 2),
+      shape(TileShape::get(vectorBits, sdx::kPanelWidth)),
+      lanes(std::max<int64_t>(1, vectorBits / 32)),
+      spatial(op.getNumSpatialDims()), group(op.getGroup()) {
+  shape.rows = std::gcd(shape.rows, op.getBlockRows());
+}
+
+LogicalResult ConvEmitter::verify() {
+  if (!KernelBody::hasBuffer(op.getInput()) ||
+      !KernelBody::hasBuffer(op.getWeights()))
+    return op.emitOpError("has an operand that is computed in its own kernel");
+  if (group <= 0)
+    return op.emitOpError("has no groups");
+  return evaluator.verify(op.getInit());
+}
+
+/// Whether an output position and the input that one tap reads for it are
+/// always the same distance apart in memory, edges aside.
+bool ConvEmitter::isShift() {
+  for (int64_t d = 0; d < spatial; ++d) {
+    if (stride(d) != 1)
+      return false;
+    // The size in equals the size out, or does not matter.
+    int64_t pads = pad(d) + op.getPadsEnd()[d];
+    if (d > 0 && pads != dilation(d) * (kernel(d) - 1))
+      return false;
+  }
+  return true;
+}
+
+Value sardonyx::cpu::emitLanes(ImplicitLocOpBuilder &b, int64_t width,
+                               int64_t step) {
+  SmallVector<int32_t> values;
+  for (int64_t i = 0; i < width; ++i)
+    values.push_back(i * step);
+  return arith::ConstantOp::create(b, b.getI32VectorAttr(values));
+}
+
+Value sardonyx::cpu::emitSplat32(ImplicitLocOpBuilder &b, Value index,
+                                 int64_t width) {
+  Value narrow = b.createOrFold<arith::IndexCastOp>(b.getI32Type(), index);
+  return vector::BroadcastOp::create(
+      b, VectorType::get({width}, b.getI32Type()), narrow);
+}
+
+void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  input = body.getBuffer(op.getInput());
+  weights = body.getBuffer(op.getWeights());
+  evaluator.prepare(b, op.getInit());
+  flatInput = emitCollapse(b, input, 2);
+  outPositions = math.constant(1);
+  for (int64_t d = 0; d < spatial; ++d) {
+    inSizes.push_back(math.dim(input, 2 + d));
+    outPositions = math.mul(outPositions, outSize(d));
+  }
+  groupChannels = math.div(math.dim(input, 1), group);
+  groupFilters = math.div(evaluator.getSize(1), group);
+  depth = math.dim(weights, 2);
+  std::optional<int64_t> channels = IndexMath::known(groupChannels);
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  if (channels && *channels == 1 && filters && *filters <= 2)
+    emitDepthwise(b);
+  else
+    emitPanels(b);
+}
+
+//===----------------------------------------------------------------------===//
+// By panels of output positions
+//===----------------------------------------------------------------------===//
+
+/// Tiles of output channels that a chunk computes: all of them, so that a
+/// panel is packed once, unless panels are too few to occupy the threads.
+int64_t ConvEmitter::tilesPerChunk() {
+  constexpr int64_t kEnoughChunks = 16, kFewestChannels = 128;
+  std::optional<int64_t> positions = IndexMath::known(outPositions);
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  if (!filters)
+    return 16;
+  int64_t tiles = llvm::divideCeil(*filters, shape.rows);
+  if (!positions)
+    return std::max<int64_t>(1, tiles);
+  int64_t images = IndexMath::known(evaluator.getSize(0)).value_or(1);
+  int64_t chunks = std::max<int64_t>(
+      1, images * group * llvm::divideCeil(*positions, shape.width));
+  int64_t split = llvm::divideCeil(kEnoughChunks, chunks);
+  return std::clamp<int64_t>(llvm::divideCeil(tiles, split),
+                             std::min(tiles, kFewestChannels / shape.rows),
+                             std::max<int64_t>(1, tiles));
+}
+
+void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  int64_t tiles = tilesPerChunk();
+  Value allTiles = math.ceilDiv(groupFilters, shape.rows);
+  SmallVector<Value> sizes = {evaluator.getSize(0), math.constant(group),
+                              math.ceilDiv(outPositions, shape.width),
+                              math.ceilDiv(allTiles, tiles)};
+  emitParallel(b, sizes, [&](ValueRange ivs) {
+    Chunk chunk;
+    chunk.image = ivs[0];
+    chunk.group = ivs[1];
+    chunk.position = math.mul(ivs[2], shape.width);
+    chunk.firstTile = math.mul(ivs[3], tiles);
+    chunk.endTile = math.min(math.add(chunk.firstTile, tiles), allTiles);
+    std::optional<int64_t> positions = IndexMath::known(outPositions);
+    if (!positions || *positions % shape.width != 0)
+      chunk.mask =
+          emitTailMask(b, math.sub(outPositions, chunk.position), shape.width);
+    SmallVector<Value> dynamic;
+    int64_t rows = ShapedType::kDynamic;
+    if (std::optional<int64_t> known = IndexMath::known(depth))
+      rows = *known;
+    else
+      dynamic.push_back(depth);
+    auto type = MemRefType::get({rows, shape.width}, b.getF32Type());
+    chunk.scratch =
+        memref::AllocOp::create(b, type, dynamic, b.getI64IntegerAttr(64));
+    emitPack(b, chunk);
+    emitChannels(b, chunk);
+    memref::DeallocOp::create(b, chunk.scratch);
+  });
+}
+
+/// Fills the scratch with the inputs of a panel, one row for each k.
+void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+  IndexMath math(b);
+  int64_t width = shape.width;
+  SmallVector<Value> base(spatial);
+  bool shift = isShift();
+  bool needsCoordinates = !shift;
+  for (int64_t d = 0; d < spatial; ++d)
+    needsCoordinates |= isPadded(d);
+  if (needsCoordinates) {
+    // The coordinates of each lane's output position, scaled to the input.
+    Value rest = arith::AddIOp::create(b, emitSplat32(b, chunk.position, width),
+                                       emitLanes(b, width, 1));
+    for (int64_t d = spatial - 1; d >= 0; --d) {
+      Value coordinate = rest;
+      if (d > 0) {
+        Value size = emitSplat32(b, outSize(d), width);
+        Value quotient = arith::DivUIOp::create(b, rest, size);
+        coordinate = arith::SubIOp::create(
+            b, rest, arith::MulIOp::create(b, quotient, size));
+        rest = quotient;
+      }
+      if (stride(d) != 1)
+        coordinate = arith::MulIOp::create(
+            b, coordinate, emitSplat32(b, math.constant(stride(d)), width));
+      if (pad(d))
+        coordinate = arith::SubIOp::create(
+            b, coordinate, emitSplat32(b, math.constant(pad(d)), width));
+      base[d] = coordinate;
+    }
+  }
+  Value mask = chunk.mask;
+  if (!mask && !(shift && !needsCoordinates))
+    mask = arith::ConstantOp::create(
+        b,
+        DenseElementsAttr::get(VectorType::get({width}, b.getI1Type()), true));
+  Value offset = shift ? chunk.position : Value();
+  emitPackLoop(b, chunk, base, mask, offset, math.constant(0), 0);
+}
+
+/// The loop over dimension `d` of the kernel. `offset` is how far the input
+/// lies from the start of its channel: one index if the taps are shifts, a
+/// vector of indices otherwise. `tap` counts kernel positions.
+void ConvEmitter::emitPackLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                               ArrayRef<Value> base, Value mask, Value offset,
+                               Value tap, int64_t d) {
+  IndexMath math(b);
+  if (d == spatial)
+    return emitPackChannels(b, chunk, mask, offset, tap);
+  int64_t width = shape.width;
+  bool shift = isShift();
+  auto step = [&](Value k) {
+    Value nextMask = mask, nextOffset = offset;
+    Value distance = math.mul(k, dilation(d));
+    Value coordinate = base[d];
+    if (coordinate)
+      coordinate =
+          arith::AddIOp::create(b, coordinate, emitSplat32(b, distance, width));
+    if (isPadded(d)) {
+      // Unsigned, so that positions before the start are out as well.
+      Value inside =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, coordinate,
+                                emitSplat32(b, inSizes[d], width));
+      nextMask = arith::AndIOp::create(b, mask, inside);
+    }
+    if (shift) {
+      Value jump = math.sub(distance, math.constant(pad(d)));
+      for (int64_t e = d + 1; e < spatial; ++e)
+        jump = math.mul(jump, inSizes[e]);
+      nextOffset = math.add(offset, jump);
+    } else if (offset) {
+      nextOffset = arith::AddIOp::create(
+          b,
+          arith::MulIOp::create(b, offset, emitSplat32(b, inSizes[d], width)),
+          coordinate);
+    } else {
+      nextOffset = coordinate;
+    }
+    Value nextTap = math.add(math.mul(tap, kernel(d)), k);
+    emitPackLoop(b, chunk, base, nextMask, nextOffset, nextTap, d + 1);
+  };
+  if (kernel(d) == 1)
+    return step(math.constant(0));
+  emitFor(b, math.constant(0), math.constant(kernel(d)), 1, step);
+}
+
+/// One tap of all channels of the group.
+void ConvEmitter::emitPackChannels(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                                   Value mask, Value offset, Value tap) {
+  IndexMath math(b);
+  int64_t taps = 1;
+  for (int64_t d = 0; d < spatial; ++d)
+    taps *= kernel(d);
+  Value firstChannel = math.mul(chunk.group, groupChannels);
+  auto type = VectorType::get({shape.width}, b.getF32Type());
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  emitFor(b, math.constant(0), groupChannels, 1, [&](Value channel) {
+    SmallVector<Value> indices = {chunk.image, math.add(firstChannel, channel)};
+    Value lane;
+    if (isShift()) {
+      indices.push_back(offset);
+      lane = emitLoad(b, flatInput, indices, shape.width, mask);
+    } else {
+      indices.push_back(math.constant(0));
+      lane = vector::GatherOp::create(b, type, flatInput, indices, offset, mask,
+                                      zero);
+    }
+    Value row = math.add(math.mul(channel, taps), tap);
+    emitStore(b, lane, chunk.scratch, {row, math.constant(0)});
+  });
+}
+
+void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+  IndexMath math(b);
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  if (!filters)
+    return emitFor(b, chunk.firstTile, chunk.endTile, 1, [&](Value tile) {
+      emitTile(b, chunk, tile, shape.rows, /*limited=*/true);
+    });
+  int64_t full = *filters / shape.rows, tail = *filters % shape.rows;
+  if (full > 0)
+    emitFor(b, chunk.firstTile, math.min(chunk.endTile, math.constant(full)), 1,
+            [&](Value tile) {
+              emitTile(b, chunk, tile, shape.rows, /*limited=*/false);
+            });
+  if (tail > 0)
+    emitIf(b, math.less(math.constant(full), chunk.endTile), [&] {
+      emitTile(b, chunk, math.constant(full), tail, /*limited=*/false);
+    });
+}
+
+void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                           Value tileIndex, int64_t rows, bool limited) {
+  IndexMath math(b);
+  int64_t tilesPerBlock = op.getBlockRows() / shape.rows;
+  Value block = math.div(tileIndex, tilesPerBlock);
+  Value rowInBlock =
+      math.mul(math.sub(tileIndex, math.mul(block, tilesPerBlock)), shape.rows);
+  Value firstFilter = math.mul(chunk.group, groupFilters);
+  Tile tile;
+  tile.index = {chunk.image,
+                math.add(firstFilter, math.mul(tileIndex, shape.rows))};
+  tile.position = chunk.position;
+  tile.width = shape.width;
+  tile.mask = chunk.mask;
+  if (limited)
+    tile.rowLimit = math.add(firstFilter, groupFilters);
+  SmallVector<Value> accs = evaluator.emitInit(b, op.getInit(), tile, rows);
+  accs = emitContractionLoop(
+      b, depth, rows, 1, accs,
+      [&](Value k, int64_t r) -> Value {
+        return memref::LoadOp::create(
+            b, weights,
+            ValueRange{chunk.group, block, k, math.add(rowInBlock, r)});
+      },
+      [&](Value k, int64_t) -> Value {
+        return emitLoad(b, chunk.scratch, {k, math.constant(0)}, shape.width);
+      });
+  evaluator.emitStores(b, tile, accs);
+}
+
+namespace {
+
+struct LowerConvPass : sardonyx::impl::LowerConvPassBase<LowerConvPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+      return;
+    auto roots = llvm::to_vector(func.getOps<sdx::ConvOp>());
+    if (roots.empty())
+      return;
+    sdx::ConvOp root = roots.front();
+    if (!root.hasPureTensorSemantics())
+      return;
+    if (roots.size() > 1) {
+      roots[1].emitOpError("is the second contraction of its kernel");
+      return signalPassFailure();
+    }
+    KernelBody body(func);
+    ConvEmitter emitter(root, body, vectorBits);
+    if (failed(emitter.verify()) || failed(body.replaceDims()))
+      return signalPassFailure();
+    ImplicitLocOpBuilder b(root.getLoc(),
+                           func.getBody().front().getTerminator());
+    emitter.emit(b);
+    body.eraseTensors();
+  }
+};
+
+} // namespace

@@ -1,0 +1,213 @@
+//===- LowerHostOps.cpp - Calls, checks and memory of the host program ----===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/SDX/SDX.h"
+#include "sardonyx/Codegen/CPU/Passes.h"
+
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_LOWERHOSTOPSPASS
+#include "sardonyx/Codegen/CPU/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+namespace {
+
+struct LowerHostOpsPass
+    : sardonyx::impl::LowerHostOpsPassBase<LowerHostOpsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    recordEntryPoints(module);
+    SmallVector<Operation *> ops;
+    module.walk([&](Operation *op) {
+      // The runtime aligns to 64 bytes by itself.
+      if (auto alloc = dyn_cast<memref::AllocOp>(op))
+        alloc.removeAlignmentAttr();
+      if (isa<sdx::CallOp, sdx::CheckOp, sdx::OutputBufferOp, sdx::ArenaOp>(op))
+        ops.push_back(op);
+    });
+    LLVMTypeConverter converter(&getContext());
+    types = &converter;
+    for (Operation *op : ops) {
+      OpBuilder b(op);
+      LogicalResult lowered =
+          llvm::TypeSwitch<Operation *, LogicalResult>(op)
+              .Case([&](sdx::CallOp call) { return lowerCall(b, call); })
+              .Case([&](sdx::CheckOp check) { return lowerCheck(b, check); })
+              .Case([&](sdx::ArenaOp arena) { return lowerArena(b, arena); })
+              .Case([&](sdx::OutputBufferOp out) { return lowerOutput(b, out); });
+      if (failed(lowered))
+        return signalPassFailure();
+      op->erase();
+    }
+  }
+
+private:
+  /// The llvm dialect has no memref types: the entry point's wrapper needs
+  /// the ranks and element types, which only this level knows.
+  void recordEntryPoints(ModuleOp module) {
+    for (StringRef name : {"main", "init"})
+      if (auto func = module.lookupSymbol<func::FuncOp>(name)) {
+        SmallVector<Attribute> argTypes;
+        for (Type type : func.getArgumentTypes())
+          argTypes.push_back(TypeAttr::get(type));
+        func->setAttr("sdx.arg_types", ArrayAttr::get(&getContext(), argTypes));
+        // Attributes of arguments may hold gigabytes of weights; nothing below
+        // reads them.
+        func.setAllArgAttrs(SmallVector<DictionaryAttr>(
+            func.getNumArguments(), DictionaryAttr::get(&getContext())));
+      }
+  }
+
+  LLVM::LLVMFuncOp declare(StringRef name, Type result, ArrayRef<Type> args) {
+    ModuleOp module = getOperation();
+    if (auto func = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+      return func;
+    auto b = OpBuilder::atBlockBegin(module.getBody());
+    return LLVM::LLVMFuncOp::create(b, module.getLoc(), name,
+                                    LLVM::LLVMFunctionType::get(result, args));
+  }
+
+  LogicalResult lowerCall(OpBuilder &b, sdx::CallOp call) {
+    auto callee = getOperation().lookupSymbol<func::FuncOp>(call.getCallee());
+    if (!callee)
+      return call.emitOpError("calls '") << call.getCallee()
+                                         << "', which is no function";
+    SmallVector<Value> args(call.getIns());
+    llvm::append_range(args, call.getOuts());
+    if (args.size() != callee.getNumArguments())
+      return call.emitOpError("passes ") << args.size() << " arguments to '"
+                                         << call.getCallee() << "', which takes "
+                                         << callee.getNumArguments();
+    for (auto [arg, type] : llvm::zip(args, callee.getArgumentTypes())) {
+      if (arg.getType() == type)
+        continue;
+      auto from = dyn_cast<MemRefType>(arg.getType());
+      auto to = dyn_cast<MemRefType>(type);
+      // A kernel assumes offset 0, so a view with an offset can't be cast.
+      if (!from || !to || !from.getLayout().isIdentity() ||
+          !memref::CastOp::areCastCompatible(from, to))
+        return call.emitOpError("passes a value of type ")
+               << arg.getType() << " where '" << call.getCallee() << "' takes "
+               << type;
+      arg = memref::CastOp::create(b, call.getLoc(), to, arg);
+    }
+    func::CallOp::create(b, call.getLoc(), callee, args);
+    return success();
+  }
+
+  LogicalResult lowerCheck(OpBuilder &b, sdx::CheckOp check) {
+    Location loc = check.getLoc();
+    Value ok = check.getCondition();
+    Value no = arith::XOrIOp::create(
+        b, loc, ok, arith::ConstantIntOp::create(b, loc, 1, 1));
+    auto ifOp = scf::IfOp::create(b, loc, no, /*withElseRegion=*/false);
+    b.setInsertionPoint(ifOp.thenYield());
+    std::string text = check.getMessage().str();
+    text.push_back('\0');
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    auto type = LLVM::LLVMArrayType::get(b.getI8Type(), text.size());
+    auto top = OpBuilder::atBlockBegin(getOperation().getBody());
+    auto global = LLVM::GlobalOp::create(
+        top, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
+        "sdx_message_" + std::to_string(numMessages++),
+        b.getStringAttr(text));
+    Value address = LLVM::AddressOfOp::create(b, loc, global);
+    auto fail = declare("sdx_rt_check_failed",
+                        LLVM::LLVMVoidType::get(b.getContext()), {pointer});
+    LLVM::CallOp::create(b, loc, fail, ValueRange{address});
+    return success();
+  }
+
+  /// A buffer of `type` at `address`; `sizes` are those of all dimensions.
+  Value makeBuffer(OpBuilder &b, Location loc, MemRefType type, Value address,
+                   ArrayRef<Value> sizes) {
+    auto desc = MemRefDescriptor::poison(b, loc, types->convertType(type));
+    desc.setAllocatedPtr(b, loc, address);
+    desc.setAlignedPtr(b, loc, address);
+    desc.setConstantOffset(b, loc, 0);
+    Value stride = LLVM::ConstantOp::create(b, loc, b.getI64Type(), 1);
+    for (int64_t i = type.getRank() - 1; i >= 0; --i) {
+      desc.setSize(b, loc, i, sizes[i]);
+      desc.setStride(b, loc, i, stride);
+      if (i > 0)
+        stride = LLVM::MulOp::create(b, loc, stride, sizes[i]);
+    }
+    return UnrealizedConversionCastOp::create(b, loc, type, Value(desc))
+        .getResult(0);
+  }
+
+  LogicalResult lowerArena(OpBuilder &b, sdx::ArenaOp arena) {
+    Location loc = arena.getLoc();
+    auto type = cast<MemRefType>(arena.getMemory().getType());
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    if (!type.getLayout().isIdentity() || !type.hasStaticShape())
+      return arena.emitOpError("must have a static shape and no layout");
+    int64_t bytes =
+        type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+    Value size = LLVM::ConstantOp::create(b, loc, b.getI64Type(), bytes);
+    auto call = LLVM::CallOp::create(
+        b, loc, declare("sdx_rt_arena", pointer, {b.getI64Type()}), size);
+    SmallVector<Value> sizes;
+    for (int64_t dim : type.getShape())
+      sizes.push_back(LLVM::ConstantOp::create(b, loc, b.getI64Type(), dim));
+    arena.getMemory().replaceAllUsesWith(
+        makeBuffer(b, loc, type, call.getResult(), sizes));
+    return success();
+  }
+
+  LogicalResult lowerOutput(OpBuilder &b, sdx::OutputBufferOp out) {
+    Location loc = out.getLoc();
+    auto type = cast<MemRefType>(out.getMemory().getType());
+    if (!type.getLayout().isIdentity())
+      return out.emitOpError("must have no layout");
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    Type i64 = b.getI64Type();
+    auto func = out->getParentOfType<func::FuncOp>();
+    auto entry = OpBuilder::atBlockBegin(&func.getBody().front());
+    Value count = LLVM::ConstantOp::create(entry, loc, i64,
+                                           std::max<int64_t>(type.getRank(), 1));
+    Value slots = LLVM::AllocaOp::create(entry, loc, pointer, i64, count);
+    SmallVector<Value> sizes;
+    auto dynamic = out.getSizes().begin();
+    for (auto [i, dim] : llvm::enumerate(type.getShape())) {
+      Value size;
+      if (ShapedType::isDynamic(dim))
+        size = arith::IndexCastOp::create(b, loc, i64, *dynamic++);
+      else
+        size = LLVM::ConstantOp::create(b, loc, i64, dim);
+      sizes.push_back(size);
+      Value slot = LLVM::GEPOp::create(
+          b, loc, pointer, i64, slots,
+          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+      LLVM::StoreOp::create(b, loc, size, slot);
+    }
+    Value index = LLVM::ConstantOp::create(b, loc, i64, out.getIndex());
+    Value rank = LLVM::ConstantOp::create(b, loc, i64, type.getRank());
+    auto call = LLVM::CallOp::create(
+        b, loc, declare("sdx_rt_output", pointer, {i64, i64, pointer}),
+        ValueRange{index, rank, slots});
+    out.getMemory().replaceAllUsesWith(
+        makeBuffer(b, loc, type, call.getResult(), sizes));
+    return success();
+  }
+
+  LLVMTypeConverter *types = nullptr;
+  unsigned numMessages = 0;
+};
+
+} // namespace

@@ -1,0 +1,252 @@
+//===- LowerPacking.cpp - Packing of operands as vector copies ------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Epilogue.h"
+#include "IndexMath.h"
+#include "MicroKernel.h"
+
+#include "dialects/SDX/SDX.h"
+#include "sardonyx/Codegen/CPU/Passes.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_LOWERPACKINGPASS
+#include "sardonyx/Codegen/CPU/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+static bool isMultiple(Value x, int64_t y) {
+  std::optional<int64_t> known = IndexMath::known(x);
+  return known && *known % y == 0;
+}
+
+/// Transposes a square of vectors in registers: result[i][j] = rows[j][i].
+/// `rows.size()` is a power of two and the length of each vector. Blocks of
+/// half the size are swapped first, then blocks within them.
+static SmallVector<Value> emitTranspose(ImplicitLocOpBuilder &b,
+                                        ArrayRef<Value> rows) {
+  int64_t size = rows.size();
+  SmallVector<Value> current(rows);
+  for (int64_t half = size / 2; half >= 1; half /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t i = 0; i < size; ++i) {
+      bool upper = i & half;
+      low.push_back(upper ? size + i - half : i);
+      high.push_back(upper ? size + i : i + half);
+    }
+    SmallVector<Value> next(size);
+    for (int64_t i = 0; i < size; ++i) {
+      if (i & half)
+        continue;
+      Value first = current[i], second = current[i + half];
+      next[i] = vector::ShuffleOp::create(b, first, second, low);
+      next[i + half] = vector::ShuffleOp::create(b, first, second, high);
+    }
+    current = next;
+  }
+  return current;
+}
+
+namespace {
+
+/// Emits the loops of one packing kernel.
+class PackEmitter {
+public:
+  PackEmitter(KernelBody &body, unsigned vectorBits)
+      : body(body), lanes(std::max<int64_t>(1, vectorBits / 32)) {}
+
+  void emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op);
+  void emitConvWeights(ImplicitLocOpBuilder &b, sdx::PackConvWeightsOp op);
+
+private:
+  void emitColumns(ImplicitLocOpBuilder &b, Value source, ValueRange lead,
+                   Value column, Value k, Value n, Value dest, ValueRange panel,
+                   int64_t width);
+  void emitRowsToColumns(ImplicitLocOpBuilder &b, Value source, ValueRange lead,
+                         Value row, Value rowEnd, Value k, Value dest,
+                         ValueRange panel, int64_t width, bool allRows);
+
+  KernelBody &body;
+  int64_t lanes;
+};
+
+} // namespace
+
+/// dest[panel..., i, 0:width] = source[lead..., i, column : column + width]
+void PackEmitter::emitColumns(ImplicitLocOpBuilder &b, Value source,
+                              ValueRange lead, Value column, Value k, Value n,
+                              Value dest, ValueRange panel, int64_t width) {
+  IndexMath math(b);
+  Value mask;
+  if (!isMultiple(n, width))
+    mask = emitTailMask(b, math.sub(n, column), width);
+  emitFor(b, math.constant(0), k, 1, [&](Value i) {
+    SmallVector<Value> from(lead), to(panel);
+    from.append({i, column});
+    to.append({i, math.constant(0)});
+    emitStore(b, emitLoad(b, source, from, width, mask), dest, to);
+  });
+}
+
+/// dest[panel..., i, j] = source[lead..., row + j, i] for j < width, zero for
+/// rows from `rowEnd` on. `allRows` says that no such row is asked for.
+void PackEmitter::emitRowsToColumns(ImplicitLocOpBuilder &b, Value source,
+                                    ValueRange lead, Value row, Value rowEnd,
+                                    Value k, Value dest, ValueRange panel,
+                                    int64_t width, bool allRows) {
+  IndexMath math(b);
+  int64_t square = std::gcd(std::min<int64_t>(lanes, 16), width);
+  Value full = math.roundDown(k, square);
+  auto vectorType = VectorType::get({square}, b.getF32Type());
+  Value noLanes = math.constant(0);
+  for (int64_t part = 0; part < width; part += square) {
+    Value firstRow = math.add(row, part);
+    // Rows past the end are read with no lane on, at the start of the matrix.
+    SmallVector<Value> rows, masks;
+    for (int64_t r = 0; r < square; ++r) {
+      Value at = math.add(firstRow, r);
+      if (allRows) {
+        rows.push_back(at);
+        masks.push_back(nullptr);
+        continue;
+      }
+      Value inside = math.less(at, rowEnd);
+      rows.push_back(
+          b.createOrFold<arith::SelectOp>(inside, at, math.constant(0)));
+      Value count = b.createOrFold<arith::SelectOp>(
+          inside, math.constant(square), noLanes);
+      masks.push_back(emitTailMask(b, count, square));
+    }
+    emitFor(b, math.constant(0), full, square, [&](Value i) {
+      SmallVector<Value> loaded;
+      for (int64_t r = 0; r < square; ++r) {
+        SmallVector<Value> from(lead);
+        from.append({rows[r], i});
+        loaded.push_back(emitLoad(b, source, from, square, masks[r]));
+      }
+      for (auto [c, column] : llvm::enumerate(emitTranspose(b, loaded))) {
+        SmallVector<Value> to(panel);
+        to.append({math.add(i, c), math.constant(part)});
+        emitStore(b, column, dest, to);
+      }
+    });
+    if (isMultiple(k, square))
+      continue;
+    emitFor(b, full, k, 1, [&](Value i) {
+      Value column = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+      for (int64_t r = 0; r < square; ++r) {
+        SmallVector<Value> from(lead);
+        from.append({rows[r], i});
+        Value one = vector::LoadOp::create(
+            b, VectorType::get({1}, b.getF32Type()), source, from);
+        if (masks[r]) {
+          Value inside = math.less(math.add(firstRow, r), rowEnd);
+          Value zero =
+              arith::ConstantOp::create(b, b.getZeroAttr(one.getType()));
+          one = arith::SelectOp::create(b, inside, one, zero);
+        }
+        column = vector::InsertStridedSliceOp::create(
+            b, one, column, ArrayRef<int64_t>{r}, ArrayRef<int64_t>{1});
+      }
+      SmallVector<Value> to(panel);
+      to.append({i, math.constant(part)});
+      emitStore(b, column, dest, to);
+    });
+  }
+}
+
+void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op) {
+  IndexMath math(b);
+  Value source = body.getBuffer(op.getSource());
+  Value dest = body.getOutputs().front().memref;
+  int64_t rank = op.getSource().getType().getRank();
+  int64_t width = op.getPanelWidth();
+  bool batched = rank == 3;
+  Value n = math.dim(source, op.getColumnDim());
+  Value k = math.dim(dest, rank - 1);
+  SmallVector<Value> sizes;
+  if (batched)
+    sizes.push_back(math.dim(dest, 0));
+  sizes.push_back(math.dim(dest, rank - 2));
+  emitParallel(b, sizes, [&](ValueRange panel) {
+    ValueRange lead = panel.take_front(batched ? 1 : 0);
+    Value column = math.mul(panel.back(), width);
+    if (op.getTransposed())
+      emitRowsToColumns(b, source, lead, column, n, k, dest, panel, width,
+                        isMultiple(n, width));
+    else
+      emitColumns(b, source, lead, column, k, n, dest, panel, width);
+  });
+}
+
+void PackEmitter::emitConvWeights(ImplicitLocOpBuilder &b,
+                                  sdx::PackConvWeightsOp op) {
+  IndexMath math(b);
+  Value source = emitCollapse(b, body.getBuffer(op.getSource()), 1);
+  Value dest = body.getOutputs().front().memref;
+  Value filters = math.div(math.dim(source, 0), op.getGroup());
+  Value k = math.dim(dest, 2);
+  int64_t width = op.getBlockRows();
+  emitParallel(b, {math.constant(op.getGroup()), math.dim(dest, 1)},
+               [&](ValueRange panel) {
+                 Value first = math.mul(panel[0], filters);
+                 Value row = math.add(first, math.mul(panel[1], width));
+                 emitRowsToColumns(b, source, {}, row, math.add(first, filters),
+                                   k, dest, panel, width,
+                                   isMultiple(filters, width));
+               });
+}
+
+namespace {
+
+struct LowerPackingPass
+    : sardonyx::impl::LowerPackingPassBase<LowerPackingPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+      return;
+    KernelBody body(func);
+    Operation *root = nullptr;
+    for (Operation &op : func.getBody().front())
+      if (isa<sdx::PackRhsOp, sdx::PackConvWeightsOp>(op)) {
+        root = &op;
+        break;
+      }
+    if (!root || root->getNumResults() == 0)
+      return;
+    if (body.getOutputs().size() != 1 ||
+        body.getOutputs().front().tensor != root->getResult(0) ||
+        !KernelBody::hasBuffer(root->getOperand(0))) {
+      root->emitOpError("must be the only operation of its kernel");
+      return signalPassFailure();
+    }
+    auto convWeights = dyn_cast<sdx::PackConvWeightsOp>(root);
+    if (convWeights && convWeights.getGroup() <= 0) {
+      root->emitOpError("has no groups");
+      return signalPassFailure();
+    }
+    if (failed(body.replaceDims()))
+      return signalPassFailure();
+    ImplicitLocOpBuilder b(root->getLoc(),
+                           func.getBody().front().getTerminator());
+    PackEmitter emitter(body, vectorBits);
+    if (convWeights)
+      emitter.emitConvWeights(b, convWeights);
+    else
+      emitter.emitRhs(b, cast<sdx::PackRhsOp>(root));
+    body.eraseTensors();
+  }
+};
+
+} // namespace

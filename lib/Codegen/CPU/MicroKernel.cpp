@@ -1,0 +1,93 @@
+//===- MicroKernel.cpp - Register-tiled contraction -----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MicroKernel.h"
+#include "IndexMath.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace sardonyx::cpu;
+
+TileShape TileShape::get(unsigned vectorBits, int64_t packed) {
+  int64_t lanes = std::max<int64_t>(1, vectorBits / 32);
+  // A tile never straddles two packed panels.
+  int64_t width = std::gcd(2 * lanes, packed);
+  // 512-bit targets have 32 registers: 16 accumulators leave room for two
+  // columns of the right-hand side, broadcasts and prefetched loads. More rows
+  // than 8 were slower on power-of-two strides (all rows in one cache set).
+  // 16 registers hold 4 x 2 accumulators and the operands.
+  return {vectorBits >= 512 ? 8 : 4, width};
+}
+
+SmallVector<Value> sardonyx::cpu::emitContractionLoop(
+    ImplicitLocOpBuilder &b, Value size, int64_t rows, int64_t columns,
+    ValueRange init, function_ref<Value(Value, int64_t)> lhs,
+    function_ref<Value(Value, int64_t)> rhs) {
+  IndexMath math(b);
+  auto loop =
+      scf::ForOp::create(b, math.constant(0), size, math.constant(1), init);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value k = loop.getInductionVar();
+  SmallVector<Value> accs(loop.getRegionIterArgs());
+  SmallVector<Value> columnsOfRhs;
+  for (int64_t c = 0; c < columns; ++c)
+    columnsOfRhs.push_back(rhs(k, c));
+  for (int64_t r = 0; r < rows; ++r) {
+    Value scalar = vector::BroadcastOp::create(
+        b, columnsOfRhs.front().getType(), lhs(k, r));
+    for (int64_t c = 0; c < columns; ++c) {
+      Value &acc = accs[r * columns + c];
+      acc = vector::FMAOp::create(b, scalar, columnsOfRhs[c], acc);
+    }
+  }
+  scf::YieldOp::create(b, accs);
+  return loop.getResults();
+}
+
+Value sardonyx::cpu::emitLoad(ImplicitLocOpBuilder &b, Value memref,
+                              ValueRange indices, int64_t width, Value mask) {
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  auto type = VectorType::get({width}, element);
+  if (!mask)
+    return vector::LoadOp::create(b, type, memref, indices);
+  TypedAttr off = element.isIntOrIndex()
+                      ? TypedAttr(b.getIntegerAttr(element, 1))
+                      : TypedAttr(b.getFloatAttr(element, 0.0));
+  Value padding =
+      arith::ConstantOp::create(b, DenseElementsAttr::get(type, off));
+  return vector::MaskedLoadOp::create(b, type, memref, indices, mask, padding);
+}
+
+void sardonyx::cpu::emitStore(ImplicitLocOpBuilder &b, Value vector,
+                              Value memref, ValueRange indices, Value mask) {
+  if (mask)
+    vector::MaskedStoreOp::create(b, memref, indices, mask, vector);
+  else
+    vector::StoreOp::create(b, vector, memref, indices);
+}
+
+Value sardonyx::cpu::emitTailMask(ImplicitLocOpBuilder &b, Value count,
+                                  int64_t width) {
+  if (auto known = IndexMath::known(count); known && *known >= width)
+    return nullptr;
+  return vector::CreateMaskOp::create(
+      b, VectorType::get({width}, b.getI1Type()), ValueRange{count});
+}
+
+Value sardonyx::cpu::emitCollapse(ImplicitLocOpBuilder &b, Value memref,
+                                  int64_t first) {
+  int64_t rank = cast<MemRefType>(memref.getType()).getRank();
+  if (rank - first <= 1)
+    return memref;
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t d = 0; d < first; ++d)
+    groups.push_back({d});
+  groups.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(first, rank)));
+  return memref::CollapseShapeOp::create(b, memref, groups);
+}

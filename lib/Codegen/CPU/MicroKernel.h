@@ -1,0 +1,59 @@
+//===- MicroKernel.h - Register-tiled contraction ---------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_CODEGEN_CPU_MICROKERNEL_H
+#define SARDONYX_LIB_CODEGEN_CPU_MICROKERNEL_H
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace sardonyx::cpu {
+
+/// Shape of the register tiles for a target: `rows` accumulators of `width`
+/// elements each.
+struct TileShape {
+  int64_t rows;
+  int64_t width;
+
+  /// A tile for registers of `vectorBits` and a packed width of `packed`: two
+  /// registers wide (wide enough to hide the latency of an FMA with few rows),
+  /// and as high as the register file allows.
+  static TileShape get(unsigned vectorBits, int64_t packed);
+};
+
+/// Emits the loop over k of a tile of `rows` x `columns` accumulators:
+///   acc[r * columns + c] += broadcast(lhs(k, r)) * rhs(k, c)
+/// and returns the accumulators after it.
+llvm::SmallVector<mlir::Value> emitContractionLoop(
+    mlir::ImplicitLocOpBuilder &b, mlir::Value size, int64_t rows,
+    int64_t columns, mlir::ValueRange init,
+    llvm::function_ref<mlir::Value(mlir::Value k, int64_t row)> lhs,
+    llvm::function_ref<mlir::Value(mlir::Value k, int64_t column)> rhs);
+
+/// A vector of `width` f32 at `indices`; with a `mask`, lanes that are off are
+/// not read and are zero (one for integers, which some body may divide by).
+mlir::Value emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                     mlir::ValueRange indices, int64_t width,
+                     mlir::Value mask = nullptr);
+
+/// Stores `vector` at `indices`, only lanes of `mask` if there is one.
+void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
+               mlir::Value memref, mlir::ValueRange indices,
+               mlir::Value mask = nullptr);
+
+/// A mask of the first `count` of `width` lanes; null if `count` is known to
+/// cover all.
+mlir::Value emitTailMask(mlir::ImplicitLocOpBuilder &b, mlir::Value count,
+                         int64_t width);
+
+/// `memref` (of identity layout) with dimensions from `first` on collapsed.
+mlir::Value emitCollapse(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                         int64_t first);
+
+} // namespace sardonyx::cpu
+
+#endif // SARDONYX_LIB_CODEGEN_CPU_MICROKERNEL_H

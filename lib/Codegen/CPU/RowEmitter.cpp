@@ -1,0 +1,763 @@
+//===- RowEmitter.cpp - Loops over vectors for a group --------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowEmitter.h"
+#include "RowPlan.h"
+#include "Vectorize.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace sardonyx::cpu;
+
+namespace {
+
+/// Iterations of a long flat loop that form one task.
+constexpr int64_t kChunk = 4096;
+/// Rows of scratch up to this size live on the stack.
+constexpr int64_t kStackBytes = 65536;
+
+/// For each copy of the unrolled loop a value; one for all when it is uniform.
+using Copies = SmallVector<Value>;
+
+Value pick(const Copies &copies, unsigned i) {
+  return copies[copies.size() == 1 ? 0 : i];
+}
+
+/// Values known at some depth of the loop nest.
+struct Scope {
+  explicit Scope(const Scope *parent = nullptr) : parent(parent) {}
+
+  const Scope *parent;
+  llvm::DenseMap<unsigned, SmallVector<Copies>> results;
+  llvm::DenseMap<std::pair<unsigned, unsigned>, Copies> loads;
+
+  const SmallVector<Copies> *findResults(unsigned stage) const {
+    auto it = results.find(stage);
+    if (it != results.end())
+      return &it->second;
+    return parent ? parent->findResults(stage) : nullptr;
+  }
+  const Copies *findLoad(unsigned stage, unsigned arg) const {
+    auto it = loads.find({stage, arg});
+    if (it != loads.end())
+      return &it->second;
+    return parent ? parent->findLoad(stage, arg) : nullptr;
+  }
+};
+
+/// Where in the iteration space code is being emitted.
+struct Point {
+  SmallVector<Value> ivs;
+  unsigned copies = 1;
+  bool onVectors = false;
+  Value mask;
+  int level = -1;
+};
+
+class Emitter {
+public:
+  Emitter(OpBuilder &b, RowGroup &group, RowPlan &plan)
+      : b(b), loc(group.loc), group(group), plan(plan) {}
+
+  void run();
+
+private:
+  using LaneBody = llvm::function_ref<SmallVector<Value>(
+      Value iv, unsigned copies, bool onVectors, Value mask, ValueRange accs)>;
+
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  Value getSize(unsigned d) {
+    return getValueOrCreateConstantIndexOp(b, loc, group.sizes[d]);
+  }
+  ArrayRef<int64_t> shape(const Point &point) {
+    return point.onVectors ? ArrayRef<int64_t>(plan.lanes)
+                           : ArrayRef<int64_t>();
+  }
+  bool isInnerDim(unsigned d) {
+    return group.reduced[d] || static_cast<int64_t>(d) == plan.lane;
+  }
+
+  int64_t chooseChunk(ArrayRef<unsigned> outer);
+  void emitTask(Point point, OpFoldResult begin, OpFoldResult end);
+  void preload(const Point &point, Scope &scope, bool onlyInnerStages,
+               llvm::function_ref<bool(unsigned)> varies);
+  void emitPasses(Point point, Scope &scope);
+  void emitPass(const Point &point, Scope &scope, int level,
+                ArrayRef<unsigned> stages);
+  SmallVector<Value> emitRowLoops(const Point &point, Scope &scope,
+                                  ArrayRef<unsigned> loops,
+                                  ArrayRef<unsigned> stages, ValueRange accs);
+  SmallVector<Value> emitPoint(const Point &point, Scope &scope,
+                               ArrayRef<unsigned> stages, ValueRange accs);
+  SmallVector<Value> emitLaneLoop(OpFoldResult begin, OpFoldResult end,
+                                  unsigned unroll, ValueRange accs,
+                                  LaneBody body);
+
+  Copies getArg(unsigned stage, unsigned arg, const Point &point, Scope &scope);
+  SmallVector<Copies> compute(unsigned stage, const Point &point, Scope &scope,
+                              ArrayRef<Copies> accs = {});
+  const SmallVector<Copies> &evaluate(unsigned stage, const Point &point,
+                                      Scope &scope);
+  void finishReductions(const Point &point, Scope &scope,
+                        ArrayRef<unsigned> stages, ValueRange accs);
+  void store(unsigned stage, const Point &point, Scope &scope);
+
+  SmallVector<Value> getIndices(const RowAccess &access, const Point &point,
+                                unsigned copy);
+  Copies load(const RowAccess &access, const Point &point);
+  void store(const RowAccess &access, const Point &point, const Copies &values);
+  Value getLaneOffsets(const RowAccess &access);
+  RowAccess makeScratch(Type type);
+
+  OpBuilder &b;
+  Location loc;
+  RowGroup &group;
+  RowPlan &plan;
+  SmallVector<Value> buffers;
+};
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> Emitter::getIndices(const RowAccess &access,
+                                       const Point &point, unsigned copy) {
+  SmallVector<OpFoldResult> ivs;
+  for (auto [d, iv] : llvm::enumerate(point.ivs)) {
+    if (!iv)
+      ivs.push_back(b.getIndexAttr(0));
+    else if (static_cast<int64_t>(d) == plan.lane && copy > 0)
+      ivs.push_back(affine::makeComposedFoldedAffineApply(
+          b, loc, b.getAffineDimExpr(0) + copy * plan.lanes, {iv}));
+    else
+      ivs.push_back(iv);
+  }
+  SmallVector<Value> indices;
+  for (AffineExpr expr : access.map.getResults())
+    indices.push_back(getValueOrCreateConstantIndexOp(
+        b, loc,
+        affine::makeComposedFoldedAffineApply(
+            b, loc, AffineMap::get(ivs.size(), 0, expr), ivs)));
+  return indices;
+}
+
+/// Elements between the first lane's and each lane's address.
+Value Emitter::getLaneOffsets(const RowAccess &access) {
+  SmallVector<int64_t> coefficients, strides;
+  int64_t offset;
+  (void)getLaneCoefficients(access, plan.lane, coefficients);
+  auto type = cast<MemRefType>(access.value.getType());
+  (void)type.getStridesAndOffset(strides, offset);
+  Value total = index(0);
+  for (unsigned i = 0; i < coefficients.size(); ++i) {
+    if (coefficients[i] == 0)
+      continue;
+    Value stride;
+    if (!ShapedType::isDynamic(strides[i])) {
+      stride = index(strides[i] * coefficients[i]);
+    } else {
+      stride = index(coefficients[i]);
+      for (unsigned j = i + 1; j < coefficients.size(); ++j)
+        stride = arith::MulIOp::create(
+            b, loc, stride,
+            memref::DimOp::create(b, loc, access.value, j));
+    }
+    total = arith::AddIOp::create(b, loc, total, stride);
+  }
+  auto vector = VectorType::get(plan.lanes, b.getIndexType());
+  return arith::MulIOp::create(
+      b, loc, vector::StepOp::create(b, loc, vector),
+      vector::BroadcastOp::create(b, loc, vector, total));
+}
+
+Copies Emitter::load(const RowAccess &access, const Point &point) {
+  Walk walk = point.onVectors ? getWalk(access, plan.lane) : Walk::Uniform;
+  if (walk == Walk::Uniform)
+    return {memref::LoadOp::create(b, loc, access.value,
+                                   getIndices(access, point, 0))};
+  auto type =
+      VectorType::get(plan.lanes,
+                      cast<MemRefType>(access.value.getType()).getElementType());
+  Value offsets, none, mask = point.mask;
+  if (walk == Walk::Strided || mask)
+    none = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  if (walk == Walk::Strided) {
+    offsets = getLaneOffsets(access);
+    if (!mask)
+      mask = arith::ConstantOp::create(
+          b, loc,
+          DenseElementsAttr::get(VectorType::get(plan.lanes, b.getI1Type()),
+                                 true));
+  }
+  Copies values;
+  for (unsigned i = 0; i < point.copies; ++i) {
+    SmallVector<Value> indices = getIndices(access, point, i);
+    if (walk == Walk::Strided)
+      values.push_back(vector::GatherOp::create(b, loc, type, access.value,
+                                                indices, offsets, mask, none));
+    else if (mask)
+      values.push_back(vector::MaskedLoadOp::create(
+          b, loc, type, access.value, indices, mask, none));
+    else
+      values.push_back(
+          vector::LoadOp::create(b, loc, type, access.value, indices));
+  }
+  return values;
+}
+
+void Emitter::store(const RowAccess &access, const Point &point,
+                    const Copies &values) {
+  Walk walk = point.onVectors ? getWalk(access, plan.lane) : Walk::Uniform;
+  if (walk == Walk::Uniform) {
+    memref::StoreOp::create(b, loc, values.front(), access.value,
+                            getIndices(access, point, 0));
+    return;
+  }
+  Value offsets, mask = point.mask;
+  if (walk == Walk::Strided) {
+    offsets = getLaneOffsets(access);
+    if (!mask)
+      mask = arith::ConstantOp::create(
+          b, loc,
+          DenseElementsAttr::get(VectorType::get(plan.lanes, b.getI1Type()),
+                                 true));
+  }
+  for (unsigned i = 0; i < point.copies; ++i) {
+    Value value = broadcastTo(b, loc, pick(values, i), shape(point));
+    SmallVector<Value> indices = getIndices(access, point, i);
+    if (walk == Walk::Strided)
+      vector::ScatterOp::create(b, loc, /*result=*/Type(), access.value, indices,
+                                offsets, mask, value);
+    else if (mask)
+      vector::MaskedStoreOp::create(b, loc, access.value, indices, mask, value);
+    else
+      vector::StoreOp::create(b, loc, value, access.value, indices);
+  }
+}
+
+/// A row of `type`: one element for each point of the row's dimensions and,
+/// when the lanes are rows of their own, for each lane that is worked on.
+RowAccess Emitter::makeScratch(Type type) {
+  SmallVector<int64_t> sizes;
+  SmallVector<Value> dynamic;
+  SmallVector<AffineExpr> exprs;
+  for (unsigned d = 0; d < group.getNumDims(); ++d) {
+    if (!group.reduced[d])
+      continue;
+    exprs.push_back(b.getAffineDimExpr(d));
+    sizes.push_back(group.getStaticSize(d));
+    if (sizes.back() < 0) {
+      sizes.back() = ShapedType::kDynamic;
+      dynamic.push_back(getSize(d));
+    }
+  }
+  if (plan.lane >= 0 && !plan.laneReduced) {
+    // Positions are taken modulo what one iteration works on.
+    int64_t width = plan.lanes * plan.unroll;
+    exprs.push_back(b.getAffineDimExpr(plan.lane) % width);
+    sizes.push_back(width);
+  }
+  auto memref = MemRefType::get(sizes, type);
+  RowAccess access;
+  access.kind = RowAccess::Memory;
+  access.map = AffineMap::get(group.getNumDims(), 0, exprs, b.getContext());
+  if (memref.hasStaticShape() &&
+      memref.getNumElements() * llvm::divideCeil(type.getIntOrFloatBitWidth(), 8) <=
+          kStackBytes) {
+    access.value = memref::AllocaOp::create(b, loc, memref,
+                                            b.getI64IntegerAttr(64));
+  } else {
+    access.value = memref::AllocOp::create(b, loc, memref, dynamic);
+    buffers.push_back(access.value);
+  }
+  return access;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Copies Emitter::getArg(unsigned stage, unsigned arg, const Point &point,
+                       Scope &scope) {
+  const RowAccess &access = group.stages[stage].args[arg];
+  switch (access.kind) {
+  case RowAccess::None:
+    return {Value()};
+  case RowAccess::Scalar:
+    return {access.value};
+  case RowAccess::Memory:
+    if (const Copies *known = scope.findLoad(stage, arg))
+      return *known;
+    return load(access, point);
+  case RowAccess::Stage:
+    return evaluate(access.stage, point, scope)[access.result];
+  }
+  return {};
+}
+
+/// The body of `stage` at `point`; `accs` are the accumulators of a reduction.
+SmallVector<Copies> Emitter::compute(unsigned index, const Point &point,
+                                     Scope &scope, ArrayRef<Copies> accs) {
+  RowStage &stage = group.stages[index];
+  SmallVector<Copies> args;
+  for (unsigned i = 0; i < stage.args.size(); ++i) {
+    if (i >= stage.numInputs && !accs.empty())
+      args.push_back(accs[i - stage.numInputs]);
+    else
+      args.push_back(getArg(index, i, point, scope));
+  }
+  SmallVector<Copies> results(stage.resultTypes.size());
+  for (unsigned copy = 0; copy < point.copies; ++copy) {
+    SmallVector<Value> values;
+    for (const Copies &arg : args)
+      values.push_back(pick(arg, copy));
+    auto position = [&](int64_t loop) -> Value {
+      int64_t d = stage.dims[loop];
+      if (d < 0 || !point.ivs[d])
+        return this->index(0);
+      if (d != plan.lane || !point.onVectors)
+        return point.ivs[d];
+      auto type = VectorType::get(plan.lanes, b.getIndexType());
+      Value first = point.ivs[d];
+      if (copy > 0)
+        first = arith::AddIOp::create(b, loc, first,
+                                      this->index(copy * plan.lanes));
+      return arith::AddIOp::create(
+          b, loc, vector::BroadcastOp::create(b, loc, type, first),
+          vector::StepOp::create(b, loc, type));
+    };
+    SmallVector<Value> yielded =
+        emitVectorBody(b, loc, *stage.body, shape(point), values, position);
+    for (auto [result, value] : llvm::zip(results, yielded))
+      result.push_back(value);
+  }
+  return results;
+}
+
+const SmallVector<Copies> &Emitter::evaluate(unsigned stage, const Point &point,
+                                             Scope &scope) {
+  if (const SmallVector<Copies> *known = scope.findResults(stage))
+    return *known;
+  SmallVector<Copies> values;
+  if (plan.kept[stage] && plan.level[stage] < point.level)
+    for (const RowAccess &access : plan.keptIn[stage])
+      values.push_back(load(access, point));
+  else
+    values = compute(stage, point, scope);
+  return scope.results[stage] = std::move(values);
+}
+
+void Emitter::store(unsigned stage, const Point &point, Scope &scope) {
+  const SmallVector<Copies> &values = *scope.findResults(stage);
+  for (auto [i, access] : llvm::enumerate(group.stages[stage].stores))
+    if (access.kind == RowAccess::Memory)
+      store(access, point, values[i]);
+    else if (plan.kept[stage] && plan.level[stage] == point.level)
+      store(plan.keptIn[stage][i], point, values[i]);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// A loop along the lanes: whole groups of `unroll` vectors, then single
+/// vectors under a mask (or single elements where a mask is not enough).
+/// Accumulators come in groups of `plan.unroll`; the tail uses the first.
+SmallVector<Value> Emitter::emitLaneLoop(OpFoldResult begin, OpFoldResult end,
+                                         unsigned unroll, ValueRange accs,
+                                         LaneBody body) {
+  int64_t step = plan.lanes * unroll;
+  SmallVector<Value> values(accs);
+  auto first = getConstantIntValue(begin), last = getConstantIntValue(end);
+  Value beginValue = getValueOrCreateConstantIndexOp(b, loc, begin);
+  Value endValue = getValueOrCreateConstantIndexOp(b, loc, end);
+  Value middle;
+  bool hasMain = true, hasTail = true;
+  if (first && last) {
+    int64_t count = std::max<int64_t>(*last - *first, 0);
+    middle = index(*first + count / step * step);
+    hasMain = count >= step;
+    hasTail = count % step != 0;
+  } else {
+    Value count = arith::SubIOp::create(b, loc, endValue, beginValue);
+    Value rest = arith::RemUIOp::create(b, loc, count, index(step));
+    middle = arith::SubIOp::create(b, loc, endValue, rest);
+  }
+  auto loop = [&](Value lb, Value ub, int64_t by, unsigned copies,
+                  bool onVectors, bool masked) {
+    auto forOp = scf::ForOp::create(b, loc, lb, ub, index(by), values);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(forOp.getBody());
+    Value mask;
+    if (masked) {
+      Value left = arith::SubIOp::create(b, loc, ub, forOp.getInductionVar());
+      mask = vector::CreateMaskOp::create(
+          b, loc, VectorType::get(plan.lanes, b.getI1Type()), left);
+    }
+    SmallVector<Value> next = body(forOp.getInductionVar(), copies, onVectors,
+                                   mask, forOp.getRegionIterArgs());
+    if (!values.empty())
+      scf::YieldOp::create(b, loc, next);
+    values = llvm::to_vector_of<Value>(forOp.getResults());
+  };
+  if (hasMain)
+    loop(beginValue, middle, step, unroll, true, false);
+  if (hasTail)
+    loop(middle, endValue, plan.maskedTail ? plan.lanes : 1, 1,
+         plan.maskedTail, plan.maskedTail);
+  return values;
+}
+
+/// Everything of `stages` at one point of the row; returns the accumulators.
+SmallVector<Value> Emitter::emitPoint(const Point &point, Scope &scope,
+                                      ArrayRef<unsigned> stages,
+                                      ValueRange accs) {
+  SmallVector<Value> next(accs);
+  unsigned at = 0;
+  // In a loop along reduced lanes there are `unroll` accumulators, of which
+  // the tail updates one.
+  unsigned width = plan.laneReduced ? plan.unroll : point.copies;
+  for (unsigned s : stages) {
+    RowStage &stage = group.stages[s];
+    if (!stage.isReduction) {
+      (void)evaluate(s, point, scope);
+      store(s, point, scope);
+      continue;
+    }
+    SmallVector<Copies> current;
+    for (unsigned r = 0; r < stage.resultTypes.size(); ++r)
+      current.push_back(Copies(ArrayRef(next).slice(at + r * width, point.copies)));
+    SmallVector<Copies> updated = compute(s, point, scope, current);
+    for (unsigned r = 0; r < stage.resultTypes.size(); ++r)
+      for (unsigned i = 0; i < point.copies; ++i) {
+        Value value = broadcastTo(b, loc, updated[r][i], shape(point));
+        if (plan.laneReduced && point.mask)
+          value = arith::SelectOp::create(b, loc, point.mask, value,
+                                          current[r][i]);
+        next[at + r * width + i] = value;
+      }
+    at += stage.resultTypes.size() * width;
+  }
+  return next;
+}
+
+SmallVector<Value> Emitter::emitRowLoops(const Point &point, Scope &scope,
+                                         ArrayRef<unsigned> loops,
+                                         ArrayRef<unsigned> stages,
+                                         ValueRange accs) {
+  if (!loops.empty()) {
+    unsigned d = loops.front();
+    auto forOp = scf::ForOp::create(b, loc, index(0), getSize(d), index(1), accs);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(forOp.getBody());
+    Point inner = point;
+    inner.ivs[d] = forOp.getInductionVar();
+    SmallVector<Value> next = emitRowLoops(inner, scope, loops.drop_front(),
+                                           stages, forOp.getRegionIterArgs());
+    if (!accs.empty())
+      scf::YieldOp::create(b, loc, next);
+    return llvm::to_vector_of<Value>(forOp.getResults());
+  }
+  if (!plan.laneReduced) {
+    Scope inner(&scope);
+    return emitPoint(point, inner, stages, accs);
+  }
+  return emitLaneLoop(
+      b.getIndexAttr(0), group.sizes[plan.lane], plan.unroll, accs,
+      [&](Value iv, unsigned copies, bool onVectors, Value mask,
+          ValueRange values) -> SmallVector<Value> {
+        Point inner = point;
+        inner.ivs[plan.lane] = iv;
+        inner.copies = copies;
+        inner.onVectors = onVectors;
+        inner.mask = mask;
+        Scope innerScope(&scope);
+        return emitPoint(inner, innerScope, stages, values);
+      });
+}
+
+/// The value that leaves `kind` unchanged.
+static TypedAttr getNeutral(OpBuilder &b, vector::CombiningKind kind,
+                            Type type) {
+  using vector::CombiningKind;
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
+    switch (kind) {
+    case CombiningKind::MUL:
+      return b.getFloatAttr(type, 1.0);
+    case CombiningKind::MAXIMUMF:
+      return b.getFloatAttr(type, APFloat::getInf(semantics, true));
+    case CombiningKind::MINIMUMF:
+      return b.getFloatAttr(type, APFloat::getInf(semantics, false));
+    case CombiningKind::MAXNUMF:
+    case CombiningKind::MINNUMF:
+      return b.getFloatAttr(type, APFloat::getNaN(semantics));
+    default:
+      return b.getFloatAttr(type, APFloat::getZero(semantics, true));
+    }
+  }
+  unsigned bits = type.getIntOrFloatBitWidth();
+  switch (kind) {
+  case CombiningKind::MUL:
+    return b.getIntegerAttr(type, APInt(bits, 1));
+  case CombiningKind::AND:
+  case CombiningKind::MINUI:
+    return b.getIntegerAttr(type, APInt::getAllOnes(bits));
+  case CombiningKind::MAXSI:
+    return b.getIntegerAttr(type, APInt::getSignedMinValue(bits));
+  case CombiningKind::MINSI:
+    return b.getIntegerAttr(type, APInt::getSignedMaxValue(bits));
+  default:
+    return b.getIntegerAttr(type, APInt::getZero(bits));
+  }
+}
+
+/// Turns accumulators into the reductions' results.
+void Emitter::finishReductions(const Point &point, Scope &scope,
+                               ArrayRef<unsigned> stages, ValueRange accs) {
+  unsigned at = 0;
+  unsigned width = plan.laneReduced ? plan.unroll : point.copies;
+  for (unsigned s : stages) {
+    RowStage &stage = group.stages[s];
+    if (!stage.isReduction)
+      continue;
+    SmallVector<Copies> results;
+    for (unsigned r = 0; r < stage.resultTypes.size(); ++r, at += width) {
+      Copies values(accs.begin() + at, accs.begin() + at + width);
+      if (!plan.laneReduced) {
+        results.push_back(values);
+        continue;
+      }
+      vector::CombiningKind kind = plan.kinds[s][r];
+      for (unsigned half = width / 2; half > 0; half /= 2)
+        for (unsigned i = 0; i < half; ++i)
+          values[i] = vector::makeArithReduction(b, loc, kind, values[i],
+                                                 values[i + half]);
+      Value total = vector::ReductionOp::create(b, loc, kind, values[0]);
+      Value init = pick(getArg(s, stage.numInputs + r, point, scope), 0);
+      results.push_back(
+          {vector::makeArithReduction(b, loc, kind, init, total)});
+    }
+    scope.results[s] = std::move(results);
+    store(s, point, scope);
+  }
+}
+
+/// One pass over the row.
+void Emitter::emitPass(const Point &outer, Scope &scope, int level,
+                       ArrayRef<unsigned> stages) {
+  Point point = outer;
+  point.level = level;
+  SmallVector<Value> accs;
+  for (unsigned s : stages) {
+    RowStage &stage = group.stages[s];
+    if (!stage.isReduction)
+      continue;
+    for (unsigned r = 0; r < stage.resultTypes.size(); ++r) {
+      if (plan.laneReduced) {
+        auto type = VectorType::get(plan.lanes, stage.resultTypes[r]);
+        Value neutral = arith::ConstantOp::create(
+            b, loc,
+            DenseElementsAttr::get(
+                type, Attribute(getNeutral(b, plan.kinds[s][r],
+                                           stage.resultTypes[r]))));
+        accs.append(plan.unroll, neutral);
+        continue;
+      }
+      RowAccess &init = stage.args[stage.numInputs + r];
+      Copies values;
+      if (init.kind == RowAccess::None)
+        values = {arith::ConstantOp::create(
+            b, loc, b.getZeroAttr(stage.resultTypes[r]))};
+      else
+        values = getArg(s, stage.numInputs + r, point, scope);
+      for (unsigned i = 0; i < point.copies; ++i)
+        accs.push_back(broadcastTo(b, loc, pick(values, i), shape(point)));
+    }
+  }
+  SmallVector<unsigned> loops;
+  for (unsigned d = 0; d < group.getNumDims(); ++d)
+    if (group.reduced[d] && static_cast<int64_t>(d) != plan.lane)
+      loops.push_back(d);
+  SmallVector<Value> results = emitRowLoops(point, scope, loops, stages, accs);
+  finishReductions(point, scope, stages, results);
+}
+
+void Emitter::emitPasses(Point point, Scope &scope) {
+  preload(point, scope, /*onlyInnerStages=*/true,
+          [&](unsigned d) { return group.reduced[d]; });
+  for (int level = -1; level <= plan.maxLevel; ++level) {
+    point.level = level;
+    SmallVector<unsigned> pass;
+    for (unsigned s = 0; s < group.stages.size(); ++s) {
+      RowStage &stage = group.stages[s];
+      bool stored = llvm::any_of(stage.stores, [](RowAccess &a) {
+        return a.kind == RowAccess::Memory;
+      });
+      if (plan.inner[s] && plan.level[s] == level &&
+          (stage.isReduction || stored || plan.kept[s]))
+        pass.push_back(s);
+    }
+    if (!pass.empty())
+      emitPass(point, scope, level, pass);
+    for (unsigned s = 0; s < group.stages.size(); ++s) {
+      if (plan.inner[s] || plan.level[s] != level)
+        continue;
+      (void)evaluate(s, point, scope);
+      store(s, point, scope);
+    }
+  }
+}
+
+/// Loads what does not vary in the loops inside of this point.
+void Emitter::preload(const Point &point, Scope &scope, bool onlyInnerStages,
+                      llvm::function_ref<bool(unsigned)> varies) {
+  for (unsigned s = 0; s < group.stages.size(); ++s) {
+    if (onlyInnerStages && !plan.inner[s])
+      continue;
+    RowStage &stage = group.stages[s];
+    for (auto [i, access] : llvm::enumerate(stage.args)) {
+      // Initial values are read once, where the reduction starts or ends.
+      if (access.kind != RowAccess::Memory || scope.findLoad(s, i) ||
+          (stage.isReduction && i >= stage.numInputs))
+        continue;
+      bool fixed = true;
+      for (unsigned d = 0; d < group.getNumDims(); ++d)
+        fixed &= !access.map.isFunctionOfDim(d) || !varies(d);
+      if (fixed)
+        scope.loads[{s, static_cast<unsigned>(i)}] = load(access, point);
+    }
+  }
+}
+
+/// One iteration of the parallel loop; `begin` and `end` are the part of the
+/// lane dimension that it works on when lanes are rows of their own.
+void Emitter::emitTask(Point point, OpFoldResult begin, OpFoldResult end) {
+  for (unsigned s = 0; s < group.stages.size(); ++s)
+    if (plan.kept[s])
+      for (auto [r, access] : llvm::enumerate(plan.keptIn[s]))
+        if (access.kind == RowAccess::None)
+          access = makeScratch(group.stages[s].resultTypes[r]);
+  Scope top;
+  preload(point, top, /*onlyInnerStages=*/false,
+          [&](unsigned d) { return isInnerDim(d); });
+  if (plan.lane < 0 || plan.laneReduced) {
+    emitPasses(point, top);
+  } else {
+    for (unsigned s = 0; s < group.stages.size(); ++s) {
+      RowStage &stage = group.stages[s];
+      if (!plan.inner[s] && plan.level[s] < 0 && !stage.domain[plan.lane])
+        (void)evaluate(s, point, top);
+    }
+    emitLaneLoop(begin, end, plan.unroll, {},
+                 [&](Value iv, unsigned copies, bool onVectors, Value mask,
+                     ValueRange) -> SmallVector<Value> {
+                   Point inner = point;
+                   inner.ivs[plan.lane] = iv;
+                   inner.copies = copies;
+                   inner.onVectors = onVectors;
+                   inner.mask = mask;
+                   Scope scope(&top);
+                   emitPasses(inner, scope);
+                   return {};
+                 });
+  }
+  for (Value buffer : buffers)
+    memref::DeallocOp::create(b, loc, buffer);
+}
+
+/// The part of the lane dimension that is one task, or 0 for all of it.
+int64_t Emitter::chooseChunk(ArrayRef<unsigned> outer) {
+  if (plan.lane < 0 || plan.laneReduced)
+    return 0;
+  int64_t tasks = 1;
+  for (unsigned d : outer) {
+    int64_t size = group.getStaticSize(d);
+    // Other dynamic dimensions are the batch, which is often 1.
+    tasks *= size < 0 ? 1 : size;
+  }
+  int64_t step = plan.lanes * plan.unroll;
+  int64_t size = group.getStaticSize(plan.lane);
+  if (tasks >= 64)
+    return 0;
+  int64_t chunk = group.reduced.any() ? step : llvm::alignTo(kChunk, step);
+  return size >= 0 && size <= chunk ? 0 : chunk;
+}
+
+void Emitter::run() {
+  SmallVector<unsigned> outer;
+  for (unsigned d = 0; d < group.getNumDims(); ++d)
+    if (!isInnerDim(d))
+      outer.push_back(d);
+  int64_t chunk = chooseChunk(outer);
+  SmallVector<Value> lbs, ubs, steps;
+  for (unsigned d : outer) {
+    lbs.push_back(index(0));
+    ubs.push_back(getSize(d));
+    steps.push_back(index(1));
+  }
+  OpFoldResult begin = b.getIndexAttr(0), end = begin;
+  if (plan.lane >= 0)
+    end = group.sizes[plan.lane];
+  if (chunk) {
+    lbs.push_back(index(0));
+    ubs.push_back(getSize(plan.lane));
+    steps.push_back(index(chunk));
+  }
+  Point point;
+  point.ivs.resize(group.getNumDims());
+  OpBuilder::InsertionGuard guard(b);
+  if (!lbs.empty()) {
+    auto loop = scf::ParallelOp::create(b, loc, lbs, ubs, steps);
+    b.setInsertionPointToStart(loop.getBody());
+    for (auto [d, iv] : llvm::zip(outer, loop.getInductionVars()))
+      point.ivs[d] = iv;
+    if (chunk) {
+      Value first = loop.getInductionVars().back();
+      begin = first;
+      int64_t size = group.getStaticSize(plan.lane);
+      Value next = arith::AddIOp::create(b, loc, first, index(chunk));
+      end = size >= 0 && size % chunk == 0
+                ? next
+                : arith::MinSIOp::create(b, loc, next, getSize(plan.lane))
+                      .getResult();
+    }
+  }
+  emitTask(point, begin, end);
+}
+
+} // namespace
+
+namespace sardonyx::cpu {
+
+void emitRowGroup(OpBuilder &b, RowGroup &group, unsigned vectorBits) {
+  collapseDims(b, group);
+  RowPlan plan = makeRowPlan(group, vectorBits);
+  Emitter(b, group, plan).run();
+}
+
+LogicalResult emitRowLoops(RewriterBase &rewriter, linalg::LinalgOp op,
+                           unsigned vectorBits) {
+  rewriter.setInsertionPoint(op);
+  FailureOr<RowGroup> group = buildGroup(rewriter, op);
+  if (failed(group))
+    return failure();
+  emitRowGroup(rewriter, *group, vectorBits);
+  rewriter.eraseOp(op);
+  return success();
+}
+
+} // namespace sardonyx::cpu

@@ -1,0 +1,307 @@
+//===- RowPlan.cpp - How the loops of a group are laid out ----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowPlan.h"
+#include "Vectorize.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace sardonyx::cpu {
+
+/// Work that is done again rather than kept in memory for the next pass.
+static constexpr int64_t kCheapCycles = 6;
+
+int64_t estimateBody(Block &body) {
+  int64_t cycles = 0;
+  for (Operation &op : body.without_terminator()) {
+    if (op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (isa<math::MathDialect>(op.getDialect()) &&
+        !isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp,
+             math::CeilOp, math::RoundEvenOp, math::CopySignOp>(op))
+      cycles += 16;
+    else if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp,
+                 arith::RemUIOp, arith::RemFOp>(op))
+      cycles += 6;
+    else
+      cycles += 1;
+  }
+  return cycles;
+}
+
+bool getLaneCoefficients(const RowAccess &access, int64_t lane,
+                         SmallVectorImpl<int64_t> &coefficients) {
+  MLIRContext *context = access.map.getContext();
+  unsigned numDims = access.map.getNumDims();
+  AffineExpr dim = getAffineDimExpr(lane, context);
+  for (AffineExpr expr : access.map.getResults()) {
+    AffineExpr step =
+        simplifyAffineExpr(expr.replace(dim, dim + 1) - expr, numDims, 0);
+    auto constant = dyn_cast<AffineConstantExpr>(step);
+    if (!constant)
+      return false;
+    coefficients.push_back(constant.getValue());
+  }
+  return true;
+}
+
+Walk getWalk(const RowAccess &access, int64_t lane) {
+  if (access.kind != RowAccess::Memory)
+    return Walk::Uniform;
+  if (!access.map.isFunctionOfDim(lane))
+    return Walk::Uniform;
+  SmallVector<int64_t> coefficients;
+  if (!getLaneCoefficients(access, lane, coefficients))
+    return Walk::Irregular;
+  auto type = cast<MemRefType>(access.value.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
+    return Walk::Irregular;
+  bool last = true;
+  for (auto [c, stride] : llvm::zip(ArrayRef(coefficients).drop_back(), strides))
+    if (c != 0) {
+      last = false;
+      if (ShapedType::isDynamic(stride) && !type.getLayout().isIdentity())
+        return Walk::Irregular;
+    }
+  if (last && coefficients.back() == 0)
+    return Walk::Uniform;
+  return last && coefficients.back() == 1 ? Walk::Contiguous : Walk::Strided;
+}
+
+static std::optional<vector::CombiningKind> getKind(Operation *op) {
+  using vector::CombiningKind;
+  return llvm::TypeSwitch<Operation *, std::optional<CombiningKind>>(op)
+      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return CombiningKind::ADD; })
+      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return CombiningKind::MUL; })
+      .Case([](arith::MaximumFOp) { return CombiningKind::MAXIMUMF; })
+      .Case([](arith::MinimumFOp) { return CombiningKind::MINIMUMF; })
+      .Case([](arith::MaxNumFOp) { return CombiningKind::MAXNUMF; })
+      .Case([](arith::MinNumFOp) { return CombiningKind::MINNUMF; })
+      .Case([](arith::MaxSIOp) { return CombiningKind::MAXSI; })
+      .Case([](arith::MinSIOp) { return CombiningKind::MINSI; })
+      .Case([](arith::MaxUIOp) { return CombiningKind::MAXUI; })
+      .Case([](arith::MinUIOp) { return CombiningKind::MINUI; })
+      .Case([](arith::AndIOp) { return CombiningKind::AND; })
+      .Case([](arith::OrIOp) { return CombiningKind::OR; })
+      .Case([](arith::XOrIOp) { return CombiningKind::XOR; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// Whether each result of the reduction is one combining operation on its
+/// accumulator, which then may be split over lanes.
+static bool matchReduction(RowStage &stage,
+                           SmallVectorImpl<vector::CombiningKind> &kinds) {
+  Operation *yield = stage.body->getTerminator();
+  for (auto [i, value] : llvm::enumerate(yield->getOperands())) {
+    BlockArgument acc = stage.body->getArgument(stage.numInputs + i);
+    Operation *combiner = value.getDefiningOp();
+    if (!combiner || combiner->getBlock() != stage.body || !acc.hasOneUse() ||
+        *acc.getUsers().begin() != combiner || !value.hasOneUse())
+      return false;
+    auto kind = getKind(combiner);
+    if (!kind)
+      return false;
+    kinds.push_back(*kind);
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Passes over the row
+//===----------------------------------------------------------------------===//
+
+static void computeLevels(RowGroup &group, RowPlan &plan) {
+  for (RowStage &stage : group.stages) {
+    bool inner = stage.isReduction || stage.domain.anyCommon(group.reduced);
+    int level = inner ? 0 : -1;
+    for (RowAccess &arg : stage.args) {
+      if (arg.kind != RowAccess::Stage)
+        continue;
+      int from = plan.level[arg.stage];
+      bool isWhole =
+          group.stages[arg.stage].isReduction || !plan.inner[arg.stage];
+      level = std::max(level, isWhole && inner ? from + 1 : from);
+    }
+    plan.level.push_back(level);
+    plan.inner.push_back(inner);
+    plan.maxLevel = std::max(plan.maxLevel, level);
+  }
+}
+
+/// Decides where the results of elementwise stages are for passes after theirs.
+class KeepPlanner {
+public:
+  KeepPlanner(RowGroup &group, RowPlan &plan) : group(group), plan(plan) {
+    plan.kept.resize(group.stages.size());
+    plan.keptIn.resize(group.stages.size());
+  }
+
+  void run() {
+    for (unsigned s = 0; s < group.stages.size(); ++s)
+      if (plan.inner[s])
+        for (RowAccess &arg : group.stages[s].args)
+          if (isRow(arg) && plan.level[arg.stage] < plan.level[s])
+            require(arg.stage);
+  }
+
+private:
+  bool isRow(RowAccess &arg) {
+    return arg.kind == RowAccess::Stage && plan.inner[arg.stage] &&
+           !group.stages[arg.stage].isReduction;
+  }
+
+  void require(unsigned s) {
+    if (plan.kept[s])
+      return;
+    RowStage &stage = group.stages[s];
+    if (estimateBody(*stage.body) <= kCheapCycles) {
+      for (RowAccess &arg : stage.args)
+        if (isRow(arg))
+          require(arg.stage);
+      return;
+    }
+    plan.kept[s] = true;
+    for (unsigned r = 0; r < stage.stores.size(); ++r)
+      plan.keptIn[s].push_back(stage.stores[r].kind == RowAccess::Memory
+                                   ? stage.stores[r]
+                                   : findRoom(s, stage.resultTypes[r]));
+  }
+
+  /// The memory of a result that a later pass writes anyway serves as scratch
+  /// until then.
+  RowAccess findRoom(unsigned s, Type type) {
+    RowStage &stage = group.stages[s];
+    for (unsigned y = s + 1; y < group.stages.size(); ++y) {
+      RowStage &later = group.stages[y];
+      if (!plan.inner[y] || later.isReduction ||
+          plan.level[y] <= plan.level[s] || !later.domain.all() ||
+          !stage.domain.all())
+        continue;
+      for (RowAccess &store : later.stores)
+        if (store.kind == RowAccess::Memory && !taken.contains(store.value) &&
+            cast<MemRefType>(store.value.getType()).getElementType() == type) {
+          taken.insert(store.value);
+          return store;
+        }
+    }
+    return RowAccess();
+  }
+
+  RowGroup &group;
+  RowPlan &plan;
+  llvm::SmallPtrSet<Value, 4> taken;
+};
+
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+/// A cost of `lane` along the vectors; none when it is impossible.
+static std::optional<double> rateLane(RowGroup &group, int64_t lane,
+                                      int64_t lanes) {
+  int64_t size = group.getStaticSize(lane);
+  if (size >= 0 && size < 2)
+    return std::nullopt;
+  double cost = 0;
+  auto add = [&](RowAccess &access, double strided) {
+    if (access.kind != RowAccess::Memory)
+      return true;
+    Type type = cast<MemRefType>(access.value.getType()).getElementType();
+    if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() < 8)
+      return false;
+    switch (getWalk(access, lane)) {
+    case Walk::Uniform:
+      cost += 0.25;
+      return true;
+    case Walk::Contiguous:
+      cost += 1;
+      return true;
+    case Walk::Strided:
+      cost += strided;
+      return true;
+    case Walk::Irregular:
+      return false;
+    }
+    return false;
+  };
+  bool reduced = group.reduced[lane];
+  for (RowStage &stage : group.stages) {
+    for (RowAccess &arg : stage.args)
+      if (!add(arg, 6))
+        return std::nullopt;
+    for (RowAccess &store : stage.stores)
+      if (!add(store, 12))
+        return std::nullopt;
+    SmallVector<vector::CombiningKind> kinds;
+    if (reduced && ((stage.isReduction && !matchReduction(stage, kinds)) ||
+                    mayTrapOnPadding(*stage.body)))
+      return std::nullopt;
+  }
+  if (size >= 0)
+    cost *= static_cast<double>(llvm::alignTo(size, lanes)) / size;
+  return cost + (reduced ? 0.5 : 0);
+}
+
+static void chooseLane(RowGroup &group, RowPlan &plan, unsigned vectorBits) {
+  unsigned widest = 8;
+  for (RowStage &stage : group.stages) {
+    if (!isVectorizableBody(*stage.body))
+      return;
+    widest = std::max(widest, getWidestBits(*stage.body));
+    plan.maskedTail &= !mayTrapOnPadding(*stage.body);
+  }
+  int64_t lanes = std::clamp<int64_t>(vectorBits / widest, 2, 64);
+  double best = 0;
+  for (unsigned d = 0; d < group.getNumDims(); ++d) {
+    auto cost = rateLane(group, d, lanes);
+    if (cost && (plan.lane < 0 || *cost < best)) {
+      plan.lane = d;
+      best = *cost;
+    }
+  }
+  if (plan.lane < 0)
+    return;
+  plan.laneReduced = group.reduced[plan.lane];
+  int64_t size = group.getStaticSize(plan.lane);
+  if (size > 0)
+    lanes = std::min<int64_t>(lanes, llvm::PowerOf2Ceil(size));
+  plan.lanes = lanes;
+
+  int64_t cycles = 0;
+  for (RowStage &stage : group.stages)
+    cycles += estimateBody(*stage.body);
+  bool reduces = group.reduced.any();
+  if (reduces)
+    plan.unroll = 4;
+  else
+    plan.unroll = cycles <= 4 ? 4 : cycles <= 16 ? 2 : 1;
+  while (plan.unroll > 1 && size > 0 && size < plan.unroll * lanes)
+    plan.unroll /= 2;
+  if (!plan.laneReduced)
+    return;
+  plan.kinds.resize(group.stages.size());
+  for (auto [stage, kinds] : llvm::zip(group.stages, plan.kinds))
+    if (stage.isReduction)
+      (void)matchReduction(stage, kinds);
+}
+
+RowPlan makeRowPlan(RowGroup &group, unsigned vectorBits) {
+  RowPlan plan;
+  computeLevels(group, plan);
+  KeepPlanner(group, plan).run();
+  chooseLane(group, plan, vectorBits);
+  return plan;
+}
+
+} // namespace sardonyx::cpu

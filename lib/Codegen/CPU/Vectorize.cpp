@@ -1,0 +1,102 @@
+//===- Vectorize.cpp - Linalg bodies on vectors ---------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Vectorize.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace sardonyx::cpu {
+
+static unsigned getBits(Type type) {
+  type = getElementTypeOrSelf(type);
+  if (type.isIndex())
+    return 64;
+  return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0;
+}
+
+bool isVectorizableBody(Block &body) {
+  auto isLaneType = [](Type t) { return t.isIntOrIndexOrFloat(); };
+  if (!llvm::all_of(body.getArgumentTypes(), isLaneType))
+    return false;
+  for (Operation &op : body.without_terminator()) {
+    if (op.getNumRegions() != 0 || !llvm::all_of(op.getResultTypes(), isLaneType))
+      return false;
+    if (isa<linalg::IndexOp>(op) || op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (!OpTrait::hasElementwiseMappableTraits(&op))
+      return false;
+  }
+  return true;
+}
+
+bool mayTrapOnPadding(Block &body) {
+  for (Operation &op : body)
+    if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+            arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op))
+      return true;
+  return false;
+}
+
+unsigned getWidestBits(Block &body) {
+  unsigned bits = 1;
+  for (Type type : body.getArgumentTypes())
+    bits = std::max(bits, getBits(type));
+  for (Operation &op : body)
+    for (Type type : op.getResultTypes())
+      if (!op.hasTrait<OpTrait::ConstantLike>())
+        bits = std::max(bits, getBits(type));
+  return bits;
+}
+
+Value broadcastTo(OpBuilder &b, Location loc, Value value,
+                  ArrayRef<int64_t> shape) {
+  if (shape.empty() || isa<VectorType>(value.getType()))
+    return value;
+  return vector::BroadcastOp::create(
+      b, loc, VectorType::get(shape, value.getType()), value);
+}
+
+SmallVector<Value>
+emitVectorBody(OpBuilder &b, Location loc, Block &body,
+               ArrayRef<int64_t> shape, ValueRange args,
+               llvm::function_ref<Value(int64_t)> index) {
+  IRMapping map;
+  map.map(body.getArguments(), args);
+  for (Operation &op : body.without_terminator()) {
+    if (auto indexOp = dyn_cast<linalg::IndexOp>(op)) {
+      map.map(indexOp.getResult(), index(indexOp.getDim()));
+      continue;
+    }
+    bool onVectors = llvm::any_of(op.getOperands(), [&](Value v) {
+      return isa<VectorType>(map.lookupOrDefault(v).getType());
+    });
+    if (!onVectors) {
+      b.clone(op, map);
+      continue;
+    }
+    SmallVector<Value> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(
+          broadcastTo(b, loc, map.lookupOrDefault(operand), shape));
+    SmallVector<Type> types;
+    for (Type type : op.getResultTypes())
+      types.push_back(VectorType::get(shape, type));
+    OperationState state(loc, op.getName().getStringRef(), operands, types,
+                         op.getAttrs());
+    map.map(op.getResults(), b.create(state)->getResults());
+  }
+  SmallVector<Value> results;
+  for (Value value : body.getTerminator()->getOperands())
+    results.push_back(map.lookupOrDefault(value));
+  return results;
+}
+
+} // namespace sardonyx::cpu

@@ -1,0 +1,51 @@
+//===- Vectorize.h - Linalg bodies on vectors -------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Clones the scalar body of a linalg operation on vectors. Values that are the
+// same for all lanes stay scalars as long as they can.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_CODEGEN_CPU_VECTORIZE_H
+#define SARDONYX_LIB_CODEGEN_CPU_VECTORIZE_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace sardonyx::cpu {
+
+/// Whether every operation of `body` computes lane by lane, so that
+/// `emitVectorBody` can clone it.
+bool isVectorizableBody(mlir::Block &body);
+
+/// Whether `body` may trap on operands that no lane of the original program
+/// had: integer division. Such a body must not run on masked-off lanes.
+bool mayTrapOnPadding(mlir::Block &body);
+
+/// Bits of the widest type that `body` touches; index counts as 64.
+unsigned getWidestBits(mlir::Block &body);
+
+/// Clones `body` (without its terminator) with `args` for its block arguments
+/// and returns the values that it yields. An argument is a scalar or a vector
+/// of `shape`; so is each result: it is a scalar when it depends on scalars
+/// only. An empty `shape` clones the body on scalars. `index` gives the value
+/// of `linalg.index`, a scalar or a vector of index; it may be null when the
+/// body has none.
+llvm::SmallVector<mlir::Value>
+emitVectorBody(mlir::OpBuilder &b, mlir::Location loc, mlir::Block &body,
+               llvm::ArrayRef<int64_t> shape, mlir::ValueRange args,
+               llvm::function_ref<mlir::Value(int64_t)> index = nullptr);
+
+/// `value` broadcast to a vector of `shape` unless it is one already or
+/// `shape` is empty.
+mlir::Value broadcastTo(mlir::OpBuilder &b, mlir::Location loc,
+                        mlir::Value value, llvm::ArrayRef<int64_t> shape);
+
+} // namespace sardonyx::cpu
+
+#endif // SARDONYX_LIB_CODEGEN_CPU_VECTORIZE_H

@@ -1,0 +1,64 @@
+//===- VerifyCodegen.cpp - What code generation must leave behind ---------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/SDX/SDX.h"
+#include "sardonyx/Codegen/CPU/Passes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_VERIFYCODEGENPASS
+#include "sardonyx/Codegen/CPU/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+
+/// Whether `op` is in a sequential loop with no other loop inside.
+static bool isInInnermostLoop(Operation *op) {
+  auto loop = op->getParentOfType<LoopLikeOpInterface>();
+  if (!loop || isa<scf::ParallelOp>(loop))
+    return false;
+  bool hasInner = false;
+  loop->walk([&](LoopLikeOpInterface inner) { hasInner |= inner != loop; });
+  return !hasInner;
+}
+
+namespace {
+
+struct VerifyCodegenPass
+    : sardonyx::impl::VerifyCodegenPassBase<VerifyCodegenPass> {
+  void runOnOperation() override {
+    bool isKernel = getOperation()->hasAttr("sdx.kernel");
+    bool ok = true;
+    getOperation().walk([&](Operation *op) {
+      if (op->getDialect() &&
+          isa<linalg::LinalgDialect, sardonyx::sdx::SDXDialect>(op->getDialect())) {
+        op->emitOpError("is left after code generation");
+        ok = false;
+        return;
+      }
+      auto isTensor = [](Type type) { return isa<TensorType>(type); };
+      if (llvm::any_of(op->getResultTypes(), isTensor) ||
+          llvm::any_of(op->getOperandTypes(), isTensor)) {
+        op->emitOpError("still works on tensors after code generation");
+        ok = false;
+        return;
+      }
+      if (isKernel && isa<memref::AllocOp>(op) && isInInnermostLoop(op)) {
+        op->emitOpError("allocates memory in an innermost loop");
+        ok = false;
+      }
+    });
+    if (!ok)
+      signalPassFailure();
+  }
+};
+
+} // namespace

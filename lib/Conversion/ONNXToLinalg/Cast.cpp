@@ -1,0 +1,53 @@
+//===- Cast.cpp - Conversions between element types -----------------------===//
+
+#include "ShapeArithmetic.h"
+
+#include "dialects/ONNX/ONNX.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+
+namespace {
+
+/// Cast and CastLike: the result's type says what to convert to.
+template <typename OpT> struct CastPattern : OnnxPattern<OpT> {
+  using OnnxPattern<OpT>::OnnxPattern;
+  LogicalResult
+  matchAndRewrite(OpT op, typename OnnxPattern<OpT>::Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type from = getOnnxElementType(op->getOperand(0));
+    Type to = getOnnxElementType(op->getResult(0));
+    Value input = adaptor.getOperands().front();
+    if (!convertElementType(from) || !convertElementType(to))
+      return rewriter.notifyMatchFailure(
+          op, [&](Diagnostic &d) {
+            d << "no lowering for a cast from " << from << " to " << to;
+          });
+    if (from == to)
+      return this->replace(rewriter, op, input);
+    auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+      return castScalar(b, loc, args[0], from, to);
+    };
+    TypedTensor typed{input, from};
+    if (Value small =
+            scalariseElementwise(rewriter, op.getLoc(), typed, to, body))
+      return this->replace(rewriter, op, small);
+    FailureOr<Value> result =
+        createElementwise(rewriter, op.getLoc(), typed, to,
+                          getConvertedType(op->getResult(0)), body);
+    if (failed(result))
+      return rewriter.notifyMatchFailure(op, "its shapes don't agree");
+    return this->replace(rewriter, op, *result);
+  }
+};
+
+} // namespace
+
+void populateCastPatterns(const TypeConverter &converter,
+                          RewritePatternSet &patterns) {
+  patterns.add<CastPattern<onnx::CastOp>, CastPattern<onnx::CastLikeOp>>(
+      converter, patterns.getContext());
+}
+
+} // namespace sardonyx

@@ -1,0 +1,194 @@
+//===- Contraction.cpp - Matrix products on tensors -----------------------===//
+
+#include "Contraction.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+
+Type getAccumulatorType(Type elementType) {
+  if (auto floatType = dyn_cast<FloatType>(elementType))
+    if (floatType.getWidth() < 32)
+      return Float32Type::get(elementType.getContext());
+  return elementType;
+}
+
+Value createMatMul2D(TensorBuilder &b, Value lhs, Value rhs) {
+  Value init = b.zeros({b.dim(lhs, 0), b.dim(rhs, 1)}, elementTypeOf(lhs));
+  return linalg::MatmulOp::create(b, TypeRange{init.getType()},
+                                  ValueRange{lhs, rhs}, ValueRange{init})
+      .getResult(0);
+}
+
+static Value createBatchMatMul(TensorBuilder &b, Value lhs, Value rhs) {
+  Value init = b.zeros({b.dim(lhs, 0), b.dim(lhs, 1), b.dim(rhs, 2)},
+                       elementTypeOf(lhs));
+  return linalg::BatchMatmulOp::create(b, TypeRange{init.getType()},
+                                       ValueRange{lhs, rhs}, ValueRange{init})
+      .getResult(0);
+}
+
+/// All leading dimensions of `tensor` but `kept` trailing ones as one.
+static Value collapseLeading(TensorBuilder &b, Value tensor, int64_t kept) {
+  int64_t rank = rankedType(tensor).getRank();
+  SmallVector<ReassociationIndices> groups;
+  appendGroup(groups, 0, rank - kept);
+  for (int64_t dim = rank - kept; dim < rank; ++dim)
+    appendGroup(groups, dim, 1);
+  return b.collapse(tensor, groups);
+}
+
+/// Like collapseLeading(rhs, 2). A transposition of the last two dimensions
+/// moves behind the reshape, so that it stands right before the product, where
+/// packing absorbs it.
+static Value collapseRhsBatch(TensorBuilder &b, Value rhs) {
+  auto transposed = stripCast(rhs).getDefiningOp<linalg::TransposeOp>();
+  int64_t rank = rankedType(rhs).getRank();
+  if (!transposed || rank <= 3)
+    return collapseLeading(b, rhs, 2);
+  SmallVector<int64_t> permutation(transposed.getPermutation());
+  std::swap(permutation[rank - 2], permutation[rank - 1]);
+  if (permutation[rank - 1] != rank - 1)
+    return collapseLeading(b, rhs, 2);
+  Value plain = b.transpose(transposed.getInput(), permutation);
+  return b.transpose(collapseLeading(b, plain, 2), {0, 2, 1});
+}
+
+/// The batch sizes of the product. Sizes that are unknown on both sides are
+/// required to be equal when running.
+static FailureOr<Sizes> broadcastBatch(TensorBuilder &b, ArrayRef<OpFoldResult> l,
+                                       ArrayRef<OpFoldResult> r,
+                                       StringRef opName) {
+  Sizes result;
+  size_t rank = std::max(l.size(), r.size());
+  for (size_t i = 0; i < rank; ++i) {
+    bool inL = i + l.size() >= rank, inR = i + r.size() >= rank;
+    OpFoldResult x = inL ? l[i + l.size() - rank] : b.size(1);
+    OpFoldResult y = inR ? r[i + r.size() - rank] : b.size(1);
+    if (getStaticSize(x) == 1) {
+      result.push_back(y);
+    } else if (getStaticSize(y) == 1) {
+      result.push_back(x);
+    } else {
+      OpFoldResult same =
+          b.sameSize(x, y, opName + ": batch sizes of the operands differ");
+      if (!same)
+        return failure();
+      result.push_back(same);
+    }
+  }
+  return result;
+}
+
+static bool isUnit(ArrayRef<OpFoldResult> sizes) {
+  return llvm::all_of(
+      sizes, [](OpFoldResult size) { return getStaticSize(size) == 1; });
+}
+
+/// Product of operands of rank >= 2.
+static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
+                                            Value rhs, StringRef opName) {
+  Sizes lhsSizes = b.dims(lhs), rhsSizes = b.dims(rhs);
+  OpFoldResult rows = lhsSizes[lhsSizes.size() - 2], columns = rhsSizes.back();
+  if (!b.sameSize(lhsSizes.back(), rhsSizes[rhsSizes.size() - 2],
+                  opName + ": inner sizes of the operands differ"))
+    return failure();
+  ArrayRef<OpFoldResult> lhsBatch = ArrayRef(lhsSizes).drop_back(2);
+  ArrayRef<OpFoldResult> rhsBatch = ArrayRef(rhsSizes).drop_back(2);
+  FailureOr<Sizes> batch = broadcastBatch(b, lhsBatch, rhsBatch, opName);
+  if (failed(batch))
+    return failure();
+  Sizes resultSizes(*batch);
+  resultSizes.append({rows, columns});
+  if (batch->empty())
+    return createMatMul2D(b, lhs, rhs);
+
+  // One right-hand side for all: the batches are just more rows.
+  if (isUnit(rhsBatch) && (lhsBatch.size() == batch->size() || isUnit(*batch))) {
+    SmallVector<ReassociationIndices> groups;
+    appendGroup(groups, 0, lhsSizes.size() - 1);
+    appendGroup(groups, lhsSizes.size() - 1, 1);
+    Value product = createMatMul2D(b, b.collapse(lhs, groups),
+                                   rhsBatch.empty() ? rhs
+                                                    : b.reshape(rhs, ArrayRef(rhsSizes).take_back(2)));
+    SmallVector<ReassociationIndices> resultGroups;
+    appendGroup(resultGroups, 0, batch->size() + 1);
+    appendGroup(resultGroups, batch->size() + 1, 1);
+    return b.expand(product, resultGroups, resultSizes);
+  }
+
+  auto widen = [&](Value tensor, ArrayRef<OpFoldResult> own, OpFoldResult d0,
+                   OpFoldResult d1) {
+    bool same = own.size() == batch->size();
+    for (size_t i = 0; same && i < own.size(); ++i)
+      same = getStaticSize(own[i]) != 1 || getStaticSize((*batch)[i]) == 1;
+    if (same)
+      return tensor;
+    Sizes wide(*batch);
+    wide.append({d0, d1});
+    return b.broadcast(tensor, wide);
+  };
+  lhs = widen(lhs, lhsBatch, rows, lhsSizes.back());
+  rhs = widen(rhs, rhsBatch, rhsSizes[rhsSizes.size() - 2], columns);
+  Value product = createBatchMatMul(b, collapseLeading(b, lhs, 2),
+                                    collapseRhsBatch(b, rhs));
+  SmallVector<ReassociationIndices> groups;
+  appendGroup(groups, 0, batch->size());
+  appendGroup(groups, batch->size(), 1);
+  appendGroup(groups, batch->size() + 1, 1);
+  return b.expand(product, groups, resultSizes);
+}
+
+FailureOr<Value> createMatMul(TensorBuilder &b, Value lhs, Value rhs,
+                              StringRef opName) {
+  bool lhsVector = rankedType(lhs).getRank() == 1;
+  bool rhsVector = rankedType(rhs).getRank() == 1;
+  if (rankedType(lhs).getRank() == 0 || rankedType(rhs).getRank() == 0)
+    return failure();
+  if (lhsVector)
+    lhs = unsqueeze(b, b.getLoc(), lhs, {0});
+  if (rhsVector)
+    rhs = unsqueeze(b, b.getLoc(), rhs, {1});
+  FailureOr<Value> product = createMatrixProduct(b, lhs, rhs, opName);
+  if (failed(product) || (!lhsVector && !rhsVector))
+    return product;
+  int64_t rank = rankedType(*product).getRank();
+  SmallVector<int64_t> dropped;
+  if (lhsVector)
+    dropped.push_back(rank - 2);
+  if (rhsVector)
+    dropped.push_back(rank - 1);
+  return squeeze(b, b.getLoc(), *product, dropped);
+}
+
+Value requantize(OpBuilder &b, Location loc, Value scaled, Value zeroPoint,
+                 Type onnxType) {
+  Type f32 = b.getF32Type();
+  Value rounded = math::RoundEvenOp::create(b, loc, scaled);
+  if (zeroPoint)
+    rounded = arith::AddFOp::create(
+        b, loc, rounded, castScalar(b, loc, zeroPoint, onnxType, f32));
+  return castScalar(b, loc, rounded, f32, onnxType);
+}
+
+FailureOr<Value> subtractZeroPoint(TensorBuilder &b, TypedTensor value,
+                                   TypedTensor zeroPoint) {
+  Type i32 = b.getI32Type();
+  SmallVector<TypedTensor> inputs{value};
+  if (zeroPoint.value)
+    inputs.push_back(zeroPoint);
+  return createElementwise(
+      b, b.getLoc(), inputs, i32, rankedType(value.value).clone(i32),
+      [&](OpBuilder &s, Location loc, ValueRange args) -> Value {
+        Value x = castScalar(s, loc, args[0], value.onnxElementType, i32);
+        if (!zeroPoint.value)
+          return x;
+        Value z = castScalar(s, loc, args[1], zeroPoint.onnxElementType, i32);
+        return arith::SubIOp::create(s, loc, x, z);
+      });
+}
+
+} // namespace sardonyx

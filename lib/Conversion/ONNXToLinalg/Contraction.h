@@ -1,0 +1,39 @@
+//===- Contraction.h - Matrix products on tensors ---------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_CONTRACTION_H
+#define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_CONTRACTION_H
+
+#include "TensorBuilder.h"
+
+namespace sardonyx {
+
+/// numpy.matmul on converted tensors of one element type, which is also that of
+/// the result: 1-D operands, broadcast batch dimensions. Becomes linalg.matmul
+/// whenever the batches can share one right-hand side and linalg.batch_matmul
+/// with a single batch dimension otherwise. `opName` begins the sentence of a
+/// failed run-time check. Fails when static sizes disagree.
+mlir::FailureOr<mlir::Value> createMatMul(TensorBuilder &b, mlir::Value lhs,
+                                          mlir::Value rhs,
+                                          llvm::StringRef opName);
+
+/// [M,K] x [K,N], no checks.
+mlir::Value createMatMul2D(TensorBuilder &b, mlir::Value lhs, mlir::Value rhs);
+
+/// The type to accumulate in: f32 for f16 and bf16, else the type itself.
+mlir::Type getAccumulatorType(mlir::Type elementType);
+
+/// Rounds the computed f32 `scaled` half to even, adds `zeroPoint` (a computed
+/// integer of `onnxType`; may be null) and saturates to `onnxType`.
+mlir::Value requantize(mlir::OpBuilder &b, mlir::Location loc,
+                       mlir::Value scaled, mlir::Value zeroPoint,
+                       mlir::Type onnxType);
+
+/// The differences `value - zeroPoint` as i32, numpy-broadcast; `zeroPoint.value`
+/// may be null.
+mlir::FailureOr<mlir::Value> subtractZeroPoint(TensorBuilder &b,
+                                               TypedTensor value,
+                                               TypedTensor zeroPoint);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_CONTRACTION_H

@@ -1,0 +1,210 @@
+//===- ConvPoolTranspose.cpp - ConvTranspose ------------------------------===//
+//
+// A transposed convolution is a convolution with stride one: of the input with
+// stride - 1 zeros between its elements, with the kernel reversed and its
+// channels exchanged.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Contraction.h"
+#include "ConvPool.h"
+#include "StructuredPatterns.h"
+#include "dialects/ONNX/ONNX.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+namespace {
+
+/// [N,C,D...] to [N,C,(D-1)*stride+1...] with zeros in between.
+Value spreadInput(TensorBuilder &b, Value input, ArrayRef<int64_t> strides) {
+  if (llvm::all_of(strides, [](int64_t stride) { return stride == 1; }))
+    return input;
+  Sizes sizes = b.dims(input);
+  for (auto [dim, stride] : llvm::enumerate(strides)) {
+    OpFoldResult &size = sizes[dim + 2];
+    size = b.atLeast(b.plus(b.times(b.plus(size, -1), stride), 1), 0);
+  }
+  Type type = elementTypeOf(input);
+  return b
+      .elementwise(
+          sizes, {}, {}, {type},
+          [&](TensorBuilder &s, ValueRange) -> SmallVector<Value> {
+            SmallVector<Value> from;
+            Value hit;
+            for (int64_t dim = 0, rank = sizes.size(); dim < rank; ++dim) {
+              Value to = linalg::IndexOp::create(s, dim);
+              int64_t stride = dim < 2 ? 1 : strides[dim - 2];
+              if (stride == 1) {
+                from.push_back(to);
+                continue;
+              }
+              Value step = s.index(stride);
+              from.push_back(arith::DivUIOp::create(s, to, step));
+              Value rest = arith::RemUIOp::create(s, to, step);
+              Value here =
+                  s.compare(arith::CmpIPredicate::eq, rest, s.index(int64_t(0)));
+              hit = hit ? arith::AndIOp::create(s, hit, here) : here;
+            }
+            return {s.select(hit, s.extract(input, from), s.zero(type))};
+          })
+      .front();
+}
+
+/// Weights [C,F/G,k...] of a transposed convolution as [F,C/G,k...] of the
+/// equivalent convolution.
+Value reverseWeights(TensorBuilder &b, Value weights, int64_t group) {
+  Sizes from = b.dims(weights);
+  OpFoldResult channels = b.floorDiv(from[0], b.size(group));
+  Sizes sizes{b.size(group), from[1], channels};
+  sizes.append(from.begin() + 2, from.end());
+  Type type = elementTypeOf(weights);
+  Value perGroup = b.index(channels);
+  Value reversed =
+      b.elementwise(
+           sizes, {}, {}, {type},
+           [&](TensorBuilder &s, ValueRange) -> SmallVector<Value> {
+             SmallVector<Value> at;
+             for (int64_t dim = 0, rank = sizes.size(); dim < rank; ++dim)
+               at.push_back(linalg::IndexOp::create(s, dim));
+             SmallVector<Value> source{s.add(s.mul(at[0], perGroup), at[2]),
+                                       at[1]};
+             for (size_t dim = 3; dim < sizes.size(); ++dim)
+               source.push_back(
+                   s.sub(s.index(b.plus(sizes[dim], -1)), at[dim]));
+             return {s.extract(weights, source)};
+           })
+          .front();
+  SmallVector<ReassociationIndices> groups;
+  appendGroup(groups, 0, 2);
+  for (int64_t dim = 2, rank = sizes.size(); dim < rank; ++dim)
+    appendGroup(groups, dim, 1);
+  return b.collapse(reversed, groups);
+}
+
+struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
+  using Base::Base;
+
+  /// Pads of the result, begin then end, and output_padding: what is cut off
+  /// and what is added at the end. Fails when they depend on a dynamic size.
+  LogicalResult getPads(TensorBuilder &b, onnx::ConvTransposeOp op,
+                        const Window &window, SmallVector<int64_t> &pads,
+                        SmallVector<int64_t> &extra) const {
+    int64_t rank = window.rank();
+    std::optional<ArrayRef<int64_t>> outputPadding = op.getOutputPadding();
+    extra.assign(rank, 0);
+    if (outputPadding && static_cast<int64_t>(outputPadding->size()) == rank)
+      extra.assign(outputPadding->begin(), outputPadding->end());
+    pads.assign(2 * rank, 0);
+    std::optional<ArrayRef<int64_t>> outputShape = op.getOutputShape();
+    bool hasShape = outputShape && !outputShape->empty();
+    StringRef autoPad = op.getAutoPad();
+    bool upper = autoPad == "SAME_UPPER", same = upper || autoPad == "SAME_LOWER";
+    if (!hasShape && !same) {
+      std::optional<ArrayRef<int64_t>> attribute = op.getPads();
+      if (autoPad == "VALID" || !attribute || attribute->empty())
+        return success();
+      if (static_cast<int64_t>(attribute->size()) != 2 * rank)
+        return failure();
+      pads.assign(attribute->begin(), attribute->end());
+      return success();
+    }
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      int64_t total = window.span(dim) + extra[dim];
+      if (hasShape) {
+        // Some write all of the shape, others only its spatial sizes.
+        std::optional<int64_t> input = getStaticSize(window.inputs[dim]);
+        if (!input || static_cast<int64_t>(outputShape->size()) < rank)
+          return failure();
+        total += window.strides[dim] * (*input - 1) -
+                 outputShape->take_back(rank)[dim];
+      } else {
+        total -= window.strides[dim];
+      }
+      // What is missing is added behind the result.
+      if (total < 0) {
+        extra[dim] -= total;
+        total = 0;
+      }
+      pads[dim] = upper ? total / 2 : total - total / 2;
+      pads[rank + dim] = total - pads[dim];
+    }
+    return success();
+  }
+
+  LogicalResult
+  matchAndRewrite(onnx::ConvTransposeOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    TensorBuilder b(op.getLoc(), rewriter);
+    Type element = getOnnxElementType(op.getX());
+    auto floatType = dyn_cast_or_null<FloatType>(element);
+    int64_t group = op.getGroup();
+    if (!floatType || floatType.getWidth() < 16 || group < 1)
+      return rewriter.notifyMatchFailure(op, "type or group is not supported");
+    Value weights = adaptor.getW();
+    FailureOr<SmallVector<int64_t>> kernel =
+        getKernelShape(b, weights, op.getKernelShape());
+    if (failed(kernel))
+      return rewriter.notifyMatchFailure(op, "kernel sizes are not known");
+    WindowAttributes attributes;
+    attributes.kernel = *kernel;
+    attributes.strides = op.getStrides();
+    attributes.dilations = op.getDilations();
+    FailureOr<Window> window = getWindow(b, adaptor.getX(), attributes);
+    SmallVector<int64_t> pads, extra;
+    if (failed(window) || failed(getPads(b, op, *window, pads, extra)))
+      return rewriter.notifyMatchFailure(
+          op, "attributes do not fit, or output_shape with dynamic sizes");
+    if (std::optional<int64_t> known = getStaticSize(b.dim(weights, 0));
+        (known && *known % group != 0) ||
+        !b.sameSize(b.dim(adaptor.getX(), 1), b.dim(weights, 0),
+                    "ConvTranspose: channels of input and weights differ"))
+      return rewriter.notifyMatchFailure(op, "channels do not fit");
+
+    Type accumulator = getAccumulatorType(element);
+    Value input = spreadInput(
+        b, b.convertElements(adaptor.getX(), accumulator), window->strides);
+    weights = reverseWeights(b, b.convertElements(weights, accumulator), group);
+    SmallVector<int64_t> reach;
+    int64_t rank = window->rank();
+    for (int64_t dim = 0; dim < rank; ++dim)
+      reach.push_back(window->span(dim) - 1 - pads[dim]);
+    for (int64_t dim = 0; dim < rank; ++dim)
+      reach.push_back(window->span(dim) - 1 - pads[rank + dim] + extra[dim]);
+    WindowAttributes plain;
+    plain.kernel = *kernel;
+    plain.dilations = op.getDilations();
+    plain.pads = ArrayRef<int64_t>(reach);
+    FailureOr<Window> forward = getWindow(b, input, plain);
+    if (failed(forward))
+      return rewriter.notifyMatchFailure(op, "pads do not fit");
+    FailureOr<Value> product =
+        createConv(b, input, weights, *forward, group, "ConvTranspose");
+    if (failed(product))
+      return rewriter.notifyMatchFailure(
+          op, "channels do not fit, or more than 3 spatial dimensions");
+    Value bias = adaptor.getB();
+    if (!bias)
+      return replace(rewriter, op, b.convertElements(*product, element));
+    int64_t full = rank + 2;
+    if (!b.sameSize(b.dim(bias, 0), b.dim(*product, 1),
+                    "ConvTranspose: the bias does not fit the channels"))
+      return rewriter.notifyMatchFailure(op, "bias does not fit");
+    Value result = createMapped(
+        b, op.getLoc(), {{*product, accumulator}, {bias, element}},
+        {b.identityMap(full), b.dimsMap(full, {1})}, b.dims(*product), element,
+        [](OpBuilder &s, Location loc, ValueRange args) -> Value {
+          return arith::AddFOp::create(s, loc, args[0], args[1]);
+        });
+    return replace(rewriter, op, result);
+  }
+};
+
+} // namespace
+
+void populateConvTransposePatterns(const TypeConverter &converter,
+                                   RewritePatternSet &patterns) {
+  patterns.add<ConvTransposeLowering>(converter, patterns.getContext());
+}
+
+} // namespace sardonyx

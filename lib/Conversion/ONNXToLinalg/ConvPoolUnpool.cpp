@@ -1,0 +1,223 @@
+//===- ConvPoolUnpool.cpp - MaxUnpool and Col2Im --------------------------===//
+
+#include "Contraction.h"
+#include "ConvPool.h"
+#include "StructuredPatterns.h"
+#include "dialects/ONNX/ONNX.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+namespace {
+
+Value flatten(TensorBuilder &b, Value tensor) {
+  SmallVector<ReassociationIndices> groups;
+  appendGroup(groups, 0, rankedType(tensor).getRank());
+  return b.collapse(tensor, groups);
+}
+
+struct MaxUnpoolLowering : OnnxPattern<onnx::MaxUnpoolOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::MaxUnpoolOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    TensorBuilder b(op.getLoc(), rewriter);
+    Value input = adaptor.getX();
+    int64_t rank = rankedType(input).getRank(), spatial = rank - 2;
+    ArrayRef<int64_t> kernel = op.getKernelShape();
+    SmallVector<int64_t> strides(std::max<int64_t>(spatial, 0), 1);
+    SmallVector<int64_t> pads(2 * strides.size(), 0);
+    if (op.getStrides() && !op.getStrides()->empty())
+      strides.assign(op.getStrides()->begin(), op.getStrides()->end());
+    if (op.getPads() && !op.getPads()->empty())
+      pads.assign(op.getPads()->begin(), op.getPads()->end());
+    if (spatial < 1 || static_cast<int64_t>(kernel.size()) != spatial ||
+        static_cast<int64_t>(strides.size()) != spatial ||
+        static_cast<int64_t>(pads.size()) != 2 * spatial)
+      return rewriter.notifyMatchFailure(op, "attributes do not fit the input");
+
+    // The indices count in the shape that the attributes imply. A larger
+    // output_shape adds zeros behind.
+    Sizes sizes = b.dims(input);
+    for (int64_t dim = 0; dim < spatial; ++dim) {
+      OpFoldResult reach = b.times(b.plus(sizes[2 + dim], -1), strides[dim]);
+      sizes[2 + dim] = b.atLeast(
+          b.plus(reach, kernel[dim] - pads[dim] - pads[spatial + dim]), 0);
+    }
+    Type element = elementTypeOf(input);
+    Value values = flatten(b, input), indices = flatten(b, adaptor.getI());
+    OpFoldResult count = b.dim(values, 0);
+    if (!b.sameSize(count, b.dim(indices, 0),
+                    "MaxUnpool: X and I have different sizes"))
+      return rewriter.notifyMatchFailure(op, "X and I differ in size");
+    OpFoldResult total = b.product(sizes);
+    Value init = b.filled({total}, b.zero(element));
+    auto loop = scf::ForOp::create(
+        b, b.index(int64_t(0)), b.index(count), b.index(1), init,
+        [&](OpBuilder &builder, Location loc, Value i, ValueRange state) {
+          TensorBuilder s(loc, builder);
+          Value at = s.convert(s.extract(indices, i), s.getIndexType());
+          createCheck(s, loc,
+                      s.compare(arith::CmpIPredicate::ult, at, s.index(total)),
+                      "MaxUnpool: an index lies outside of the output");
+          Value next = tensor::InsertOp::create(s, s.extract(values, i),
+                                                state[0], at);
+          scf::YieldOp::create(s, next);
+        });
+    SmallVector<ReassociationIndices> groups;
+    appendGroup(groups, 0, rank);
+    Value result = b.expand(loop.getResult(0), groups, sizes);
+    if (adaptor.getOutputShape()) {
+      Sizes wanted =
+          getIntListAsSizes(b, op.getLoc(), adaptor.getOutputShape(), rank);
+      Sizes low(rank, b.size(0)), high;
+      for (auto [want, have] : llvm::zip_equal(wanted, sizes))
+        high.push_back(b.atLeast(b.minus(want, have), 0));
+      result = b.pad(result, low, high, b.zero(element));
+    }
+    return replace(rewriter, op, result);
+  }
+};
+
+/// Every element of the image is the sum over the kernel positions whose block
+/// covers it: a reduction that reads the columns, so nothing is scattered.
+struct Col2ImLowering : OnnxPattern<onnx::Col2ImOp> {
+  using Base::Base;
+
+  /// Where the column of kernel position `k` that covers image position `p` is
+  /// (an index), and whether there is one.
+  static std::pair<Value, Value> findBlock(TensorBuilder &s, Value p, Value k,
+                                           const Window &window, int64_t dim) {
+    Value shifted = s.sub(s.add(p, s.index(window.padsBegin[dim])),
+                          s.mul(k, s.index(window.dilations[dim])));
+    Value stride = s.index(window.strides[dim]), zero = s.index(int64_t(0));
+    // Unsigned division of a negative distance gives something huge.
+    Value block = arith::DivUIOp::create(s, shifted, stride);
+    Value exact = s.compare(arith::CmpIPredicate::eq,
+                            arith::RemUIOp::create(s, shifted, stride), zero);
+    Value positive = s.compare(arith::CmpIPredicate::sge, shifted, zero);
+    Value before = s.compare(arith::CmpIPredicate::ult, block,
+                             s.index(window.outputs[dim]));
+    Value hit = arith::AndIOp::create(
+        s, arith::AndIOp::create(s, exact, positive), before);
+    return {block, hit};
+  }
+
+  LogicalResult
+  matchAndRewrite(onnx::Col2ImOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    TensorBuilder b(op.getLoc(), rewriter);
+    Value input = adaptor.getInput();
+    Type element = elementTypeOf(input);
+    auto result = getConvertedType(op.getOutput());
+    std::optional<SmallVector<int64_t>> block =
+        getConstantInts(op.getBlockShape());
+    RankedTensorType blockType = rankedType(adaptor.getBlockShape());
+    if (!result || rankedType(input).getRank() != 3 ||
+        blockType.getRank() != 1 || blockType.isDynamicDim(0))
+      return rewriter.notifyMatchFailure(op, "ranks are not known");
+    int64_t spatial = blockType.getDimSize(0);
+    Sizes image =
+        getIntListAsSizes(b, op.getLoc(), adaptor.getImageShape(), spatial);
+    Sizes kernel =
+        getIntListAsSizes(b, op.getLoc(), adaptor.getBlockShape(), spatial);
+
+    Window window;
+    window.strides.assign(spatial, 1);
+    window.dilations.assign(spatial, 1);
+    SmallVector<int64_t> pads(2 * spatial, 0);
+    if (op.getStrides() && !op.getStrides()->empty())
+      window.strides.assign(op.getStrides()->begin(), op.getStrides()->end());
+    if (op.getDilations() && !op.getDilations()->empty())
+      window.dilations.assign(op.getDilations()->begin(),
+                              op.getDilations()->end());
+    if (op.getPads() && !op.getPads()->empty())
+      pads.assign(op.getPads()->begin(), op.getPads()->end());
+    auto isPositive = [](int64_t value) { return value > 0; };
+    if (static_cast<int64_t>(window.strides.size()) != spatial ||
+        static_cast<int64_t>(window.dilations.size()) != spatial ||
+        static_cast<int64_t>(pads.size()) != 2 * spatial ||
+        !llvm::all_of(window.strides, isPositive) ||
+        !llvm::all_of(window.dilations, isPositive))
+      return rewriter.notifyMatchFailure(op, "attributes do not fit");
+    for (int64_t dim = 0; dim < spatial; ++dim) {
+      window.padsBegin.push_back(b.size(pads[dim]));
+      OpFoldResult span =
+          b.times(b.plus(kernel[dim], -1), window.dilations[dim]);
+      OpFoldResult room =
+          b.plus(b.minus(image[dim], span), pads[dim] + pads[spatial + dim] - 1);
+      window.outputs.push_back(
+          b.plus(b.floorDiv(room, b.size(window.strides[dim])), 1));
+    }
+
+    // [N, C * product(block), L] as [N, C, block..., L...]
+    OpFoldResult channels =
+        b.floorDiv(b.dim(input, 1), b.product(kernel));
+    if (!b.sameSize(b.times(channels, b.product(kernel)), b.dim(input, 1),
+                    "Col2Im: the input does not fit block_shape") ||
+        !b.sameSize(b.product(window.outputs), b.dim(input, 2),
+                    "Col2Im: the input does not fit image_shape"))
+      return rewriter.notifyMatchFailure(op, "shapes do not fit");
+    Sizes wide{b.dim(input, 0), channels};
+    wide.append(kernel);
+    wide.append(window.outputs);
+    SmallVector<ReassociationIndices> groups;
+    appendGroup(groups, 0, 1);
+    appendGroup(groups, 1, 1 + spatial);
+    appendGroup(groups, 2 + spatial, spatial);
+    Value columns = b.expand(input, groups, wide);
+    return replace(rewriter, op,
+                   gatherBlocks(b, columns, image, kernel, window, element));
+  }
+
+  static Value gatherBlocks(TensorBuilder &b, Value columns, const Sizes &image,
+                            const Sizes &kernel, const Window &window,
+                            Type element) {
+    int64_t spatial = image.size(), outer = 2 + spatial, dims = outer + spatial;
+    Sizes sizes{b.dim(columns, 0), b.dim(columns, 1)};
+    sizes.append(image);
+    SmallVector<utils::IteratorType> iterators(dims,
+                                               utils::IteratorType::reduction);
+    std::fill_n(iterators.begin(), outer, utils::IteratorType::parallel);
+    Type accumulator = getAccumulatorType(element);
+    Value sum =
+        b.generic(b.empty(kernel, element), b.zeros(sizes, accumulator),
+                  {b.dimsMap(dims, llvm::to_vector(
+                                       llvm::seq<int64_t>(outer, dims))),
+                   b.dimsMap(dims, llvm::to_vector(llvm::seq<int64_t>(outer)))},
+                  iterators,
+                  [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+                    SmallVector<Value> at{linalg::IndexOp::create(s, 0),
+                                          linalg::IndexOp::create(s, 1)};
+                    SmallVector<Value> blocks;
+                    Value hit;
+                    Value zero = s.index(int64_t(0));
+                    for (int64_t dim = 0; dim < spatial; ++dim) {
+                      Value p = linalg::IndexOp::create(s, 2 + dim);
+                      Value k = linalg::IndexOp::create(s, outer + dim);
+                      auto [block, here] = findBlock(s, p, k, window, dim);
+                      at.push_back(k);
+                      blocks.push_back(s.select(here, block, zero));
+                      hit = hit ? arith::AndIOp::create(s, hit, here) : here;
+                    }
+                    at.append(blocks);
+                    Value value = s.extract(columns, at);
+                    value = s.select(hit, value, s.zero(element));
+                    return {s.add(args[1], s.convert(value, accumulator))};
+                  })
+            .front();
+    return b.convertElements(sum, element);
+  }
+};
+
+} // namespace
+
+void populateUnpoolPatterns(const TypeConverter &converter,
+                            RewritePatternSet &patterns) {
+  patterns.add<MaxUnpoolLowering, Col2ImLowering>(converter,
+                                                  patterns.getContext());
+}
+
+} // namespace sardonyx

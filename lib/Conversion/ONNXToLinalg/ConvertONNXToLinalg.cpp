@@ -1,0 +1,277 @@
+//===- ConvertONNXToLinalg.cpp - The pass and its structural patterns -----===//
+
+#include "sardonyx/Conversion/ONNXToLinalg.h"
+
+#include "Common.h"
+#include "DataMovement.h"
+#include "StructuredPatterns.h"
+
+#include "dialects/ONNX/ONNX.h"
+#include "dialects/SDX/SDX.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Func/Transforms/FuncConversions.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "sardonyx/Conversion/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <map>
+
+namespace sardonyx {
+#define GEN_PASS_DEF_CONVERTONNXTOLINALG
+#include "sardonyx/Conversion/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+
+namespace sardonyx {
+
+//===----------------------------------------------------------------------===//
+// Structural patterns
+//===----------------------------------------------------------------------===//
+
+/// The same bytes as elements of the converted type; null when impossible.
+static ElementsAttr convertElements(ElementsAttr value, RankedTensorType type) {
+  if (value.getElementType() == type.getElementType())
+    return value;
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
+    return DenseResourceElementsAttr::get(type, resource.getRawHandle());
+  auto dense = dyn_cast<DenseIntOrFPElementsAttr>(value);
+  if (!dense)
+    return {};
+  if (!isBoolType(value.getElementType()))
+    return dense.bitcast(type.getElementType());
+  if (dense.isSplat())
+    return DenseElementsAttr::get(
+        type, APInt(8, dense.getSplatValue<bool>() ? 1 : 0));
+  SmallVector<APInt> bytes;
+  for (bool bit : dense.getValues<bool>())
+    bytes.push_back(APInt(8, bit ? 1 : 0));
+  return DenseElementsAttr::get(type, bytes);
+}
+
+namespace {
+
+struct ConstantPattern : OnnxPattern<onnx::ConstantOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::ConstantOp op, Adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto value = op->getAttrOfType<ElementsAttr>("value");
+    if (!value)
+      return rewriter.notifyMatchFailure(op, "it has no tensor value");
+    auto type = dyn_cast<RankedTensorType>(value.getShapedType());
+    Type element = type ? convertElementType(type.getElementType()) : Type();
+    if (!element)
+      return rewriter.notifyMatchFailure(op, "its element type has no lowering");
+    auto converted = RankedTensorType::get(type.getShape(), element);
+    ElementsAttr elements = convertElements(value, converted);
+    if (!elements)
+      return rewriter.notifyMatchFailure(op, "its value is not dense");
+    auto constant = arith::ConstantOp::create(rewriter, op.getLoc(), converted,
+                                              cast<TypedAttr>(elements));
+    if (Attribute source = op->getAttr("sdx.source"))
+      constant->setAttr("sdx.source", source);
+    return replace(rewriter, op, constant.getResult());
+  }
+};
+
+struct IdentityPattern : OnnxPattern<onnx::IdentityOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::IdentityOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    return replace(rewriter, op, adaptor.getInput());
+  }
+};
+
+} // namespace
+
+void populateStructuralPatterns(const TypeConverter &converter,
+                                RewritePatternSet &patterns) {
+  patterns.add<ConstantPattern, IdentityPattern>(converter,
+                                                 patterns.getContext());
+}
+
+void populateONNXToLinalgPatterns(const TypeConverter &converter,
+                                  RewritePatternSet &patterns) {
+  populateStructuralPatterns(converter, patterns);
+  populateShapeArithmeticPatterns(converter, patterns);
+  populateElementwisePatterns(converter, patterns);
+  populateActivationPatterns(converter, patterns);
+  populateCastPatterns(converter, patterns);
+  populateReductionPatterns(converter, patterns);
+  populateNormalizationPatterns(converter, patterns);
+  populateQuantizationPatterns(converter, patterns);
+  populateStructuredPatterns(converter, patterns);
+  populateViewPatterns(converter, patterns);
+  populateSlicePatterns(converter, patterns);
+  populateGatherPatterns(converter, patterns);
+  populateSortingPatterns(converter, patterns);
+  populateControlFlowPatterns(converter, patterns);
+}
+
+static llvm::StringSet<> collectLoweredNames() {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<onnx::ONNXDialect>();
+  ONNXTypeConverter converter;
+  RewritePatternSet patterns(&context);
+  populateONNXToLinalgPatterns(converter, patterns);
+  llvm::StringSet<> names;
+  for (const std::unique_ptr<RewritePattern> &pattern :
+       patterns.getNativePatterns())
+    if (std::optional<OperationName> name = pattern->getRootKind())
+      names.insert(name->getStringRef());
+  return names;
+}
+
+bool hasLinalgLowering(StringRef operationName) {
+  static const llvm::StringSet<> names = collectLoweredNames();
+  return names.contains(operationName);
+}
+
+//===----------------------------------------------------------------------===//
+// Reporting
+//===----------------------------------------------------------------------===//
+
+/// The name of the ONNX node, if it has one.
+static std::string getNodeName(Operation *op) {
+  if (auto name = op->getAttrOfType<StringAttr>("onnx.name"))
+    return name.str();
+  if (auto name = dyn_cast<NameLoc>(op->getLoc()))
+    return name.getName().str();
+  return "";
+}
+
+/// Says in one error what is left, each kind of operation and reason once.
+static LogicalResult
+reportRemaining(ModuleOp module,
+                const llvm::DenseMap<Location, std::string> &reasons) {
+  struct Group {
+    Operation *first;
+    unsigned count;
+  };
+  using Key = std::pair<StringRef, std::string>;
+  llvm::MapVector<Key, Group, std::map<Key, unsigned>> groups;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (!isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()))
+      return;
+    // Terminators of onnx regions remain because their parent does.
+    if (op->hasTrait<OpTrait::IsTerminator>())
+      return;
+    std::string reason = "there is no lowering for this op";
+    if (auto known = reasons.find(op->getLoc()); known != reasons.end())
+      reason = known->second;
+    auto [it, isNew] = groups.insert(
+        {{op->getName().getStringRef(), reason}, Group{op, 0}});
+    ++it->second.count;
+  });
+  if (groups.empty())
+    return success();
+  std::string list;
+  llvm::raw_string_ostream os(list);
+  llvm::interleave(
+      groups, os,
+      [&](const auto &entry) {
+        const Group &group = entry.second;
+        os << entry.first.first;
+        if (std::string name = getNodeName(group.first); !name.empty())
+          os << " (node '" << name << "')";
+        if (group.count > 1)
+          os << " and " << group.count - 1 << " more";
+        os << ": " << entry.first.second;
+      },
+      "; ");
+  return emitError(groups.front().second.first->getLoc())
+         << "no lowering for: " << list;
+}
+
+/// A sentence for a type at the border of the model that has no lowering.
+static LogicalResult checkBorder(func::FuncOp func,
+                                 const TypeConverter &converter) {
+  auto check = [&](Type type, StringRef kind, unsigned index,
+                   StringAttr name) -> LogicalResult {
+    if (converter.isLegal(type) || converter.convertType(type))
+      return success();
+    InFlightDiagnostic error = func.emitError() << kind << " " << index;
+    if (name)
+      error << " ('" << name.getValue() << "')";
+    if (isa<UnrankedTensorType>(type))
+      return error << ": a tensor of unknown rank has no lowering";
+    return error << ": there is no lowering for type " << type;
+  };
+  for (auto [index, type] : llvm::enumerate(func.getArgumentTypes()))
+    if (failed(check(type, "input", index,
+                     func.getArgAttrOfType<StringAttr>(index, "onnx.name"))))
+      return failure();
+  for (auto [index, type] : llvm::enumerate(func.getResultTypes()))
+    if (failed(check(type, "output", index,
+                     func.getResultAttrOfType<StringAttr>(index, "onnx.name"))))
+      return failure();
+  return success();
+}
+
+static void recordBorderTypes(func::FuncOp func) {
+  for (auto [index, type] : llvm::enumerate(func.getArgumentTypes()))
+    if (!func.getArgAttr(index, "onnx.type"))
+      func.setArgAttr(index, "onnx.type", TypeAttr::get(type));
+  for (auto [index, type] : llvm::enumerate(func.getResultTypes()))
+    if (!func.getResultAttr(index, "onnx.type"))
+      func.setResultAttr(index, "onnx.type", TypeAttr::get(type));
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct ConvertONNXToLinalgPass
+    : impl::ConvertONNXToLinalgBase<ConvertONNXToLinalgPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    MLIRContext *context = &getContext();
+    ONNXTypeConverter converter;
+    for (auto func : module.getOps<func::FuncOp>()) {
+      if (failed(checkBorder(func, converter)))
+        return signalPassFailure();
+      recordBorderTypes(func);
+    }
+    ConversionTarget target(*context);
+    target.addLegalDialect<affine::AffineDialect, arith::ArithDialect,
+                           linalg::LinalgDialect, math::MathDialect,
+                           scf::SCFDialect, sdx::SDXDialect,
+                           tensor::TensorDialect>();
+    target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp func) {
+      return converter.isSignatureLegal(func.getFunctionType()) &&
+             converter.isLegal(&func.getBody());
+    });
+    target.addDynamicallyLegalOp<func::ReturnOp, func::CallOp>(
+        [&](Operation *op) { return converter.isLegal(op); });
+    RewritePatternSet patterns(context);
+    populateONNXToLinalgPatterns(converter, patterns);
+    populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,
+                                                                   converter);
+    populateReturnOpTypeConversionPattern(patterns, converter);
+    populateCallOpTypeConversionPattern(patterns, converter);
+
+    // onnx ops have no stated legality: those that no pattern takes stay, and
+    // are then reported together with the reason the last pattern gave.
+    llvm::DenseMap<Location, std::string> reasons;
+    ConversionConfig config;
+    auto note = [&](Diagnostic &diagnostic) {
+      reasons[diagnostic.getLocation()] = diagnostic.str();
+    };
+    config.notifyCallback = note;
+    config.foldingMode = DialectConversionFoldingMode::Never;
+    if (failed(applyPartialConversion(module, target, std::move(patterns),
+                                      config)) ||
+        failed(reportRemaining(module, reasons)))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+} // namespace sardonyx

@@ -1,0 +1,326 @@
+//===- Elementwise.cpp - Arithmetic, logic and comparison -----------------===//
+//
+// Ops without attributes that matter are rows of tables: a name and a function
+// that writes the scalar body.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Elementwise.h"
+#include "ShapeArithmetic.h"
+
+#include "dialects/ONNX/ONNX.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+
+//===----------------------------------------------------------------------===//
+// The pattern behind the tables
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class TablePattern : public ConversionPattern {
+public:
+  TablePattern(const TypeConverter &converter, MLIRContext *context,
+               const ElementwiseRow &row)
+      : ConversionPattern(converter, row.name, /*benefit=*/1, context),
+        body(row.body) {}
+
+  LogicalResult
+  matchAndRewrite(Operation *op, ArrayRef<Value> operands,
+                  ConversionPatternRewriter &rewriter) const override {
+    return lowerElementwise(rewriter, *getTypeConverter(), op, operands, body);
+  }
+
+private:
+  ElementwiseBody body;
+};
+
+} // namespace
+
+/// Whether the host program can compute the op on scalars: everything on
+/// integers, of the floats' functions those that are single instructions.
+static bool mayScalarise(Operation *op) {
+  bool anyFloat = llvm::any_of(op->getOperands(), [](Value operand) {
+    return isa<FloatType>(getOnnxElementType(operand));
+  });
+  return !anyFloat ||
+         isa<onnx::AddOp, onnx::SubOp, onnx::MulOp, onnx::DivOp, onnx::SqrtOp,
+             onnx::FloorOp, onnx::CeilOp, onnx::NegOp, onnx::ReciprocalOp,
+             onnx::WhereOp, onnx::MinOp, onnx::MaxOp, onnx::EqualOp,
+             onnx::LessOp, onnx::GreaterOp, onnx::LessOrEqualOp,
+             onnx::GreaterOrEqualOp>(op);
+}
+
+LogicalResult lowerElementwise(ConversionPatternRewriter &rewriter,
+                               const TypeConverter &converter, Operation *op,
+                               ValueRange operands, ElementwiseBody body) {
+  Value result = op->getResult(0);
+  RankedTensorType declared = getConvertedType(result);
+  if (!declared)
+    return rewriter.notifyMatchFailure(op, "its result's type has no lowering");
+  SmallVector<TypedTensor> inputs;
+  for (auto [original, converted] : llvm::zip(op->getOperands(), operands)) {
+    Type element = getOnnxElementType(original);
+    if (!element || !convertElementType(element))
+      return rewriter.notifyMatchFailure(op,
+                                         "an operand's type has no lowering");
+    inputs.push_back({converted, element});
+  }
+  auto scalarBody = [&](OpBuilder &b, Location loc, ValueRange args) {
+    ScalarBuilder s(b, loc, inputs.front().onnxElementType);
+    return body(s, op, args);
+  };
+  if (mayScalarise(op))
+    if (Value small =
+            scalariseElementwise(rewriter, op->getLoc(), inputs,
+                                 getOnnxElementType(result), scalarBody))
+      return replaceOp(rewriter, converter, op, small);
+  FailureOr<Value> lowered =
+      createElementwise(rewriter, op->getLoc(), inputs,
+                        getOnnxElementType(result), declared, scalarBody);
+  if (failed(lowered))
+    return rewriter.notifyMatchFailure(op, "the shapes can't be broadcast");
+  return replaceOp(rewriter, converter, op, *lowered);
+}
+
+void addElementwiseRows(const TypeConverter &converter,
+                        RewritePatternSet &patterns,
+                        ArrayRef<ElementwiseRow> rows) {
+  for (const ElementwiseRow &row : rows)
+    patterns.add(std::make_unique<TablePattern>(
+        converter, patterns.getContext(), row));
+}
+
+//===----------------------------------------------------------------------===//
+// Bodies
+//===----------------------------------------------------------------------===//
+
+using Args = ValueRange;
+
+/// Binary methods of ScalarBuilder, folded over all operands from the left.
+template <Value (ScalarBuilder::*method)(Value, Value)>
+static Value fold(ScalarBuilder &s, Operation *, Args args) {
+  Value result = args.front();
+  for (Value arg : args.drop_front())
+    result = (s.*method)(result, arg);
+  return result;
+}
+
+
+template <typename IntOp>
+static Value integerOp(ScalarBuilder &s, Operation *, Args args) {
+  return s.createOrFold<IntOp>(args[0], args[1]);
+}
+
+static Value mean(ScalarBuilder &s, Operation *op, Args args) {
+  Value sum = fold<&ScalarBuilder::add>(s, op, args);
+  return s.div(sum, s.constant(args.size()));
+}
+
+static Value logicalNot(ScalarBuilder &s, Operation *, Args args) {
+  return s.logicalNot(args[0]);
+}
+
+static Value bitwiseNot(ScalarBuilder &s, Operation *, Args args) {
+  return s.createOrFold<arith::XOrIOp>(args[0], s.integer(-1));
+}
+
+static Value where(ScalarBuilder &s, Operation *, Args args) {
+  return s.select(args[0], args[1], args[2]);
+}
+
+static Value mod(ScalarBuilder &s, Operation *op, Args args) {
+  return cast<onnx::ModOp>(op).getFmod() ? s.rem(args[0], args[1])
+                                         : s.mod(args[0], args[1]);
+}
+
+/// Shift amounts outside of [0, width) leave only the fill.
+static Value bitShift(ScalarBuilder &s, Operation *op, Args args) {
+  Value x = args[0], amount = args[1];
+  int64_t width = x.getType().getIntOrFloatBitWidth();
+  bool right = cast<onnx::BitShiftOp>(op).getDirection() == "RIGHT";
+  // Compared as unsigned, a negative amount is too large as well.
+  Value inside = s.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ult,
+                                               amount, s.integer(width));
+  Value zero = s.integer(0);
+  if (right && !s.isUnsigned()) {
+    Value clamped = s.select(inside, amount, s.integer(width - 1));
+    return s.createOrFold<arith::ShRSIOp>(x, clamped);
+  }
+  Value safe = s.select(inside, amount, zero);
+  Value shifted = right ? s.createOrFold<arith::ShRUIOp>(x, safe)
+                        : s.createOrFold<arith::ShLIOp>(x, safe);
+  return s.select(inside, shifted, zero);
+}
+
+/// x ^ y on integers by squaring; wraps around, negative exponents truncate.
+static Value integerPow(ScalarBuilder &s, Value x, Value y, Type exponentOnnx) {
+  Value zero = s.integer(0), one = s.integer(1);
+  Type exponentType = y.getType();
+  auto exponent = [&](int64_t value) {
+    return createIntConstant(s, s.getLoc(), exponentType, value);
+  };
+  unsigned width = exponentType.getIntOrFloatBitWidth();
+  unsigned steps = width;
+  std::optional<double> known = getConstantScalar(y);
+  if (known && *known >= 0)
+    for (steps = 0; steps < 64 && *known >= std::ldexp(1.0, steps);)
+      ++steps;
+  Value result = one, power = x;
+  for (unsigned i = 0; i < steps; ++i) {
+    Value bit = s.createOrFold<arith::AndIOp>(
+        s.createOrFold<arith::ShRUIOp>(y, exponent(i)), exponent(1));
+    Value isSet = s.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ne, bit,
+                                                exponent(0));
+    result = s.select(isSet, s.mul(result, power), result);
+    if (i + 1 < steps)
+      power = s.mul(power, power);
+  }
+  if (isUnsignedType(exponentOnnx) || (known && *known >= 0))
+    return result;
+  // 1 / x^n: 1 for 1, the sign for -1, else 0.
+  Value negative = s.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, y,
+                                                 exponent(0));
+  Value odd = s.createOrFold<arith::CmpIOp>(
+      arith::CmpIPredicate::ne,
+      s.createOrFold<arith::AndIOp>(y, exponent(1)), exponent(0));
+  Value inverse = s.select(s.eq(x, one), one, zero);
+  if (!s.isUnsigned()) {
+    Value sign = s.select(odd, s.integer(-1), one);
+    inverse = s.select(s.eq(x, s.integer(-1)), sign, inverse);
+  }
+  return s.select(negative, inverse, result);
+}
+
+static Value power(ScalarBuilder &s, Operation *op, Args args) {
+  Value x = args[0], y = args[1];
+  Type base = getOnnxElementType(op->getOperand(0));
+  Type exponent = getOnnxElementType(op->getOperand(1));
+  bool floatBase = isa<FloatType>(base), floatExponent = isa<FloatType>(exponent);
+  if (!floatBase && !floatExponent)
+    return integerPow(s, x, y, exponent);
+  // Integers to a fractional power go through f64, like numpy.
+  Type common = floatBase ? base : Type(s.getF64Type());
+  x = castScalar(s, s.getLoc(), x, base, common);
+  y = castScalar(s, s.getLoc(), y, exponent, common);
+  return castScalar(s, s.getLoc(), s.pow(x, y), common, base);
+}
+
+static Value prelu(ScalarBuilder &s, Operation *, Args args) {
+  return s.select(s.lt(args[0], s.constant(0)), s.mul(args[0], args[1]),
+                  args[0]);
+}
+
+//===----------------------------------------------------------------------===//
+// Ops with optional operands
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct ClipPattern : OnnxPattern<onnx::ClipOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::ClipOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    bool hasMin = bool(op.getMin()), hasMax = bool(op.getMax());
+    return lowerElementwise(
+        rewriter, *getTypeConverter(), op, adaptor.getOperands(),
+        [=](ScalarBuilder &s, Operation *, Args args) {
+          Value x = args[0];
+          if (hasMin)
+            x = s.atLeast(x, args[1]);
+          if (hasMax)
+            x = s.atMost(x, args[hasMin ? 2 : 1]);
+          return x;
+        });
+  }
+};
+
+/// Dropout of inference: the identity, and a mask that keeps everything. A
+/// training mode that is known at run time only must turn out to be off or
+/// have no effect.
+struct DropoutPattern : OnnxPattern<onnx::DropoutOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::DropoutOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    if (Value training = op.getTrainingMode()) {
+      auto mode = getConstantInts(training);
+      auto ratio = op.getRatio() ? getConstantFloats(op.getRatio())
+                                 : SmallVector<double>{0.5};
+      bool dropsNothing = ratio && ratio->size() == 1 && ratio->front() == 0;
+      if (mode && mode->size() == 1 && mode->front() && ratio && !dropsNothing)
+        return rewriter.notifyMatchFailure(op, "training mode has no lowering");
+      if (!mode && !dropsNothing)
+        checkInference(rewriter, op, adaptor);
+    }
+    Value mask;
+    if (op.getMask() && !op.getMask().use_empty()) {
+      Value yes = createIntConstant(rewriter, loc, rewriter.getI8Type(), 1);
+      mask = createFilled(rewriter, loc,
+                          getSizes(rewriter, loc, adaptor.getData()), yes);
+    }
+    SmallVector<Value> results = {adaptor.getData()};
+    if (op->getNumResults() > 1)
+      results.push_back(mask);
+    return replace(rewriter, op, results);
+  }
+
+  static void checkInference(OpBuilder &b, onnx::DropoutOp op,
+                             Adaptor adaptor) {
+    Location loc = op.getLoc();
+    Value mode = getScalar(b, loc, adaptor.getTrainingMode());
+    Value off = arith::CmpIOp::create(
+        b, loc, arith::CmpIPredicate::eq, mode,
+        createIntConstant(b, loc, mode.getType(), 0));
+    if (op.getRatio()) {
+      Value ratio = getScalar(b, loc, adaptor.getRatio());
+      Value none = arith::CmpFOp::create(
+          b, loc, arith::CmpFPredicate::OEQ, ratio,
+          createConstant(b, loc, ratio.getType(), 0));
+      off = arith::OrIOp::create(b, loc, off, none);
+    }
+    createCheck(b, loc, off, "Dropout: training mode is not supported");
+  }
+};
+
+} // namespace
+
+void populateElementwisePatterns(const TypeConverter &converter,
+                                 RewritePatternSet &patterns) {
+  static const ElementwiseRow rows[] = {
+      {"onnx.Add", fold<&ScalarBuilder::add>},
+      {"onnx.Sub", fold<&ScalarBuilder::sub>},
+      {"onnx.Mul", fold<&ScalarBuilder::mul>},
+      {"onnx.Div", fold<&ScalarBuilder::div>},
+      {"onnx.Sum", fold<&ScalarBuilder::add>},
+      {"onnx.Min", fold<&ScalarBuilder::min>},
+      {"onnx.Max", fold<&ScalarBuilder::max>},
+      {"onnx.Mean", mean},
+      {"onnx.Mod", mod},
+      {"onnx.Pow", power},
+      {"onnx.PRelu", prelu},
+      {"onnx.Where", where},
+      {"onnx.Equal", fold<&ScalarBuilder::eq>},
+      {"onnx.Less", fold<&ScalarBuilder::lt>},
+      {"onnx.LessOrEqual", fold<&ScalarBuilder::le>},
+      {"onnx.Greater", fold<&ScalarBuilder::gt>},
+      {"onnx.GreaterOrEqual", fold<&ScalarBuilder::ge>},
+      {"onnx.Not", logicalNot},
+      {"onnx.And", integerOp<arith::AndIOp>},
+      {"onnx.Or", integerOp<arith::OrIOp>},
+      {"onnx.Xor", integerOp<arith::XOrIOp>},
+      {"onnx.BitwiseAnd", integerOp<arith::AndIOp>},
+      {"onnx.BitwiseOr", integerOp<arith::OrIOp>},
+      {"onnx.BitwiseXor", integerOp<arith::XOrIOp>},
+      {"onnx.BitwiseNot", bitwiseNot},
+      {"onnx.BitShift", bitShift},
+  };
+  addElementwiseRows(converter, patterns, rows);
+  patterns.add<ClipPattern, DropoutPattern>(converter, patterns.getContext());
+}
+
+} // namespace sardonyx

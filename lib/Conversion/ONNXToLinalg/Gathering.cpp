@@ -1,0 +1,694 @@
+//===- Gathering.cpp - Reads and writes at computed positions -------------===//
+//
+// Gather and Scatter in all their forms, OneHot, Trilu, EyeLike, Range,
+// NonZero, Compress and ReverseSequence. Indices are checked at run time: one
+// out of range fails the run.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DataMovement.h"
+
+#include "dialects/ONNX/ONNX.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+namespace {
+
+Value compare(OpBuilder &b, Location loc, arith::CmpIPredicate predicate,
+              Value x, Value y) {
+  return arith::CmpIOp::create(b, loc, predicate, x, y);
+}
+
+Value toIndex(OpBuilder &b, Location loc, Value integer) {
+  if (isa<IndexType>(integer.getType()))
+    return integer;
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), integer);
+}
+
+/// `raw` counted from the end when negative; fails the run unless the result
+/// lies in [0, size), and stays inside even then.
+Value checkedIndex(OpBuilder &b, Location loc, Value raw, Value size,
+                   const Twine &what) {
+  Value index = toIndex(b, loc, raw), zero = createIndex(b, loc, 0);
+  Value negative = compare(b, loc, arith::CmpIPredicate::slt, index, zero);
+  Value wrapped = arith::AddIOp::create(b, loc, index, size);
+  index = arith::SelectOp::create(b, loc, negative, wrapped, index);
+  Value inside = compare(b, loc, arith::CmpIPredicate::ult, index, size);
+  createCheck(b, loc, inside, what + ": an index is out of range");
+  return arith::SelectOp::create(b, loc, inside, index, zero);
+}
+
+/// Runs `body` for every position of `sizes`, row by row, carrying a tensor.
+Value forEach(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
+              Value carried,
+              function_ref<Value(OpBuilder &, Location, ValueRange indices,
+                                 Value carried)>
+                  body) {
+  SmallVector<Value> lower(sizes.size(), createIndex(b, loc, 0)),
+      step(sizes.size(), createIndex(b, loc, 1)), upper;
+  for (Size size : sizes)
+    upper.push_back(asIndex(b, loc, size));
+  if (sizes.empty())
+    return body(b, loc, {}, carried);
+  scf::LoopNest nest = scf::buildLoopNest(
+      b, loc, lower, upper, step, carried,
+      [&](OpBuilder &inner, Location at, ValueRange indices,
+          ValueRange state) -> scf::ValueVector {
+        return {body(inner, at, indices, state.front())};
+      });
+  return nest.results.front();
+}
+
+//===----------------------------------------------------------------------===//
+// Gather
+//===----------------------------------------------------------------------===//
+
+/// As [P, D, T] x [I] -> [P, I, T]: rows of T elements are copied whole.
+struct GatherLowering : OnnxPattern<onnx::GatherOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::GatherOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value data = adaptor.getData(), indices = adaptor.getIndices();
+    Sizes in = getSizes(rewriter, loc, data);
+    Sizes at = getSizes(rewriter, loc, indices);
+    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), in.size());
+    if (failed(axis))
+      return rewriter.notifyMatchFailure(op, "axis out of range");
+    ArrayRef<Size> all(in);
+    Sizes outer(all.take_front(*axis)), inner(all.drop_front(*axis + 1));
+    Size rows = productOfSizes(rewriter, loc, outer);
+    Size length = productOfSizes(rewriter, loc, inner);
+    Size count = productOfSizes(rewriter, loc, at);
+    Value flat = reshape(rewriter, loc, data, {rows, in[*axis], length});
+    Value list = reshape(rewriter, loc, indices, {count});
+    Sizes out = outer;
+    out.append(at.begin(), at.end());
+    out.append(inner.begin(), inner.end());
+    if (RankedTensorType declared =
+            getDeclared(*getTypeConverter(), op->getResult(0)))
+      out = refineSizes(rewriter, out, declared);
+
+    std::optional<int64_t> known = getStaticSize(length);
+    Value result = known && *known < 8
+                       ? byElement(rewriter, loc, flat, list, rows, in[*axis],
+                                   count, length)
+                       : byRow(rewriter, loc, flat, list, rows, in[*axis],
+                               count, length);
+    return replace(rewriter, op, reshape(rewriter, loc, result, out));
+  }
+
+private:
+  static Value byElement(OpBuilder &b, Location loc, Value flat, Value list,
+                         Size rows, Size extent, Size count, Size length) {
+    Value size = asIndex(b, loc, extent);
+    Type element = cast<RankedTensorType>(flat.getType()).getElementType();
+    return createIndexed(
+        b, loc, {rows, count, length}, element,
+        [&](OpBuilder &inner, Location at, ValueRange i) -> Value {
+          Value raw = tensor::ExtractOp::create(inner, at, list, i[1]);
+          Value index = checkedIndex(inner, at, raw, size, "Gather");
+          return tensor::ExtractOp::create(inner, at, flat,
+                                           ValueRange{i[0], index, i[2]});
+        });
+  }
+
+  static Value byRow(OpBuilder &b, Location loc, Value flat, Value list,
+                     Size rows, Size extent, Size count, Size length) {
+    Value size = asIndex(b, loc, extent);
+    Type element = cast<RankedTensorType>(flat.getType()).getElementType();
+    Value empty = createEmpty(b, loc, {rows, count, length}, element);
+    Size one = asSize(b, 1), zero = asSize(b, 0);
+    return forEach(
+        b, loc, {count, rows}, empty,
+        [&](OpBuilder &inner, Location at, ValueRange i, Value out) -> Value {
+          Value raw = tensor::ExtractOp::create(inner, at, list, i[0]);
+          Value index = checkedIndex(inner, at, raw, size, "Gather");
+          SmallVector<OpFoldResult> from = {i[1], index, zero};
+          SmallVector<OpFoldResult> to = {i[1], i[0], zero};
+          SmallVector<OpFoldResult> box = {one, one, length};
+          SmallVector<OpFoldResult> unit(3, one);
+          Value row = tensor::ExtractSliceOp::create(inner, at, flat, from, box,
+                                                     unit);
+          return tensor::InsertSliceOp::create(inner, at, row, out, to, box,
+                                               unit);
+        });
+  }
+};
+
+struct GatherElementsLowering : OnnxPattern<onnx::GatherElementsOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::GatherElementsOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value data = adaptor.getData(), indices = adaptor.getIndices();
+    Sizes sizes = getSizes(rewriter, loc, indices);
+    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
+    auto type = cast<RankedTensorType>(data.getType());
+    if (failed(axis) || type.getRank() != int64_t(sizes.size()))
+      return rewriter.notifyMatchFailure(op, "ranks or axis do not fit");
+    Value extent =
+        asIndex(rewriter, loc, getSize(rewriter, loc, data, *axis));
+    Value result = createIndexed(
+        rewriter, loc, sizes, type.getElementType(),
+        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+          Value raw = tensor::ExtractOp::create(b, at, indices, i);
+          SmallVector<Value> source(i);
+          source[*axis] = checkedIndex(b, at, raw, extent, "GatherElements");
+          return tensor::ExtractOp::create(b, at, data, source);
+        });
+    return replace(rewriter, op, result);
+  }
+};
+
+/// The position that the index tuple `indices[prefix..., :]` names in `data`,
+/// after `batch` leading dimensions that both share.
+SmallVector<Value> getTuple(OpBuilder &b, Location loc, Value indices,
+                            ValueRange prefix, int64_t tuple,
+                            ArrayRef<Value> extents, int64_t batch,
+                            StringRef what) {
+  SmallVector<Value> position(prefix.take_front(batch));
+  for (int64_t k = 0; k < tuple; ++k) {
+    SmallVector<Value> at(prefix);
+    at.push_back(createIndex(b, loc, k));
+    Value raw = tensor::ExtractOp::create(b, loc, indices, at);
+    position.push_back(checkedIndex(b, loc, raw, extents[batch + k], what));
+  }
+  return position;
+}
+
+struct GatherNDLowering : OnnxPattern<onnx::GatherNDOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::GatherNDOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value data = adaptor.getData(), indices = adaptor.getIndices();
+    auto type = cast<RankedTensorType>(data.getType());
+    Sizes in = getSizes(rewriter, loc, data);
+    Sizes at = getSizes(rewriter, loc, indices);
+    std::optional<int64_t> tuple =
+        at.empty() ? std::nullopt : getStaticSize(at.back());
+    int64_t batch = op.getBatchDims();
+    if (!tuple || batch < 0 || batch + *tuple > int64_t(in.size()) ||
+        batch >= int64_t(at.size()))
+      return rewriter.notifyMatchFailure(op, "length of index tuples unknown");
+    int64_t outer = at.size() - 1;
+    Sizes out(ArrayRef<Size>(at).drop_back());
+    out.append(in.begin() + batch + *tuple, in.end());
+    if (RankedTensorType declared =
+            getDeclared(*getTypeConverter(), op->getResult(0)))
+      out = refineSizes(rewriter, out, declared);
+    SmallVector<Value> extents;
+    for (Size size : in)
+      extents.push_back(asIndex(rewriter, loc, size));
+    Value result = createIndexed(
+        rewriter, loc, out, type.getElementType(),
+        [&](OpBuilder &b, Location where, ValueRange i) -> Value {
+          SmallVector<Value> source =
+              getTuple(b, where, indices, i.take_front(outer), *tuple, extents,
+                       batch, "GatherND");
+          llvm::append_range(source, i.drop_front(outer));
+          return tensor::ExtractOp::create(b, where, data, source);
+        });
+    return replace(rewriter, op, result);
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Scatter
+//===----------------------------------------------------------------------===//
+
+/// How an update meets the element that is there.
+LogicalResult isKnownReduction(StringRef name) {
+  return success(llvm::is_contained({"none", "add", "mul", "min", "max"}, name));
+}
+
+Value combine(OpBuilder &b, Location loc, StringRef reduction, Value old,
+              Value update, Type onnxType) {
+  if (reduction == "none")
+    return update;
+  Value x = loadScalar(b, loc, old, onnxType);
+  Value y = loadScalar(b, loc, update, onnxType);
+  bool isFloat = isa<FloatType>(x.getType());
+  bool isUnsigned = isUnsignedType(onnxType) || isBoolType(onnxType);
+  Value z;
+  if (reduction == "add")
+    z = isFloat ? arith::AddFOp::create(b, loc, x, y).getResult()
+        : isBoolType(onnxType)
+            ? arith::OrIOp::create(b, loc, x, y).getResult()
+            : arith::AddIOp::create(b, loc, x, y).getResult();
+  else if (reduction == "mul")
+    z = isFloat ? arith::MulFOp::create(b, loc, x, y).getResult()
+                : arith::MulIOp::create(b, loc, x, y).getResult();
+  else if (reduction == "min")
+    z = isFloat      ? arith::MinimumFOp::create(b, loc, x, y).getResult()
+        : isUnsigned ? arith::MinUIOp::create(b, loc, x, y).getResult()
+                     : arith::MinSIOp::create(b, loc, x, y).getResult();
+  else
+    z = isFloat      ? arith::MaximumFOp::create(b, loc, x, y).getResult()
+        : isUnsigned ? arith::MaxUIOp::create(b, loc, x, y).getResult()
+                     : arith::MaxSIOp::create(b, loc, x, y).getResult();
+  return storeScalar(b, loc, z, onnxType);
+}
+
+struct ScatterElementsLowering : OnnxPattern<onnx::ScatterElementsOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::ScatterElementsOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value data = adaptor.getData(), indices = adaptor.getIndices();
+    Value updates = adaptor.getUpdates();
+    Sizes sizes = getSizes(rewriter, loc, indices);
+    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
+    if (failed(axis) || failed(isKnownReduction(op.getReduction())))
+      return rewriter.notifyMatchFailure(op, "axis or reduction not known");
+    Value extent =
+        asIndex(rewriter, loc, getSize(rewriter, loc, data, *axis));
+    Type onnxType = getOnnxElementType(op.getData());
+    Value result = forEach(
+        rewriter, loc, sizes, data,
+        [&](OpBuilder &b, Location at, ValueRange i, Value out) -> Value {
+          Value raw = tensor::ExtractOp::create(b, at, indices, i);
+          SmallVector<Value> target(i);
+          target[*axis] = checkedIndex(b, at, raw, extent, "ScatterElements");
+          Value update = tensor::ExtractOp::create(b, at, updates, i);
+          Value old = tensor::ExtractOp::create(b, at, out, target);
+          Value next =
+              combine(b, at, op.getReduction(), old, update, onnxType);
+          return tensor::InsertOp::create(b, at, next, out, target);
+        });
+    return replace(rewriter, op, result);
+  }
+};
+
+struct ScatterNDLowering : OnnxPattern<onnx::ScatterNDOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::ScatterNDOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value data = adaptor.getData(), indices = adaptor.getIndices();
+    Value updates = adaptor.getUpdates();
+    Sizes in = getSizes(rewriter, loc, data);
+    Sizes at = getSizes(rewriter, loc, indices);
+    std::optional<int64_t> tuple =
+        at.empty() ? std::nullopt : getStaticSize(at.back());
+    if (!tuple || *tuple > int64_t(in.size()) ||
+        failed(isKnownReduction(op.getReduction())))
+      return rewriter.notifyMatchFailure(op, "length of index tuples unknown");
+    int64_t outer = at.size() - 1;
+    Sizes sizes(ArrayRef<Size>(at).drop_back());
+    sizes.append(in.begin() + *tuple, in.end());
+    SmallVector<Value> extents;
+    for (Size size : in)
+      extents.push_back(asIndex(rewriter, loc, size));
+    Type onnxType = getOnnxElementType(op.getData());
+    Value result = forEach(
+        rewriter, loc, sizes, data,
+        [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
+          SmallVector<Value> target =
+              getTuple(b, where, indices, i.take_front(outer), *tuple, extents,
+                       0, "ScatterND");
+          llvm::append_range(target, i.drop_front(outer));
+          Value update = tensor::ExtractOp::create(b, where, updates, i);
+          Value old = tensor::ExtractOp::create(b, where, out, target);
+          Value next =
+              combine(b, where, op.getReduction(), old, update, onnxType);
+          return tensor::InsertOp::create(b, where, next, out, target);
+        });
+    return replace(rewriter, op, result);
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// OneHot, Trilu, EyeLike, Range
+//===----------------------------------------------------------------------===//
+
+struct OneHotLowering : OnnxPattern<onnx::OneHotOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::OneHotOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value indices = adaptor.getIndices(), values = adaptor.getValues();
+    Sizes sizes = getSizes(rewriter, loc, indices);
+    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size() + 1);
+    if (failed(axis))
+      return rewriter.notifyMatchFailure(op, "axis out of range");
+    Type depthType = getOnnxElementType(op.getDepth());
+    Type indexType = getOnnxElementType(op.getIndices());
+    auto asInteger = [&](OpBuilder &b, Location at, Value stored, Type from) {
+      Type i64 = b.getI64Type();
+      Value v = castScalar(b, at, loadScalar(b, at, stored, from), from, i64);
+      return toIndex(b, at, v);
+    };
+    Value depth = asInteger(rewriter, loc,
+                            getScalar(rewriter, loc, adaptor.getDepth()),
+                            depthType);
+    sizes.insert(sizes.begin() + *axis, depth);
+    if (RankedTensorType declared =
+            getDeclared(*getTypeConverter(), op->getResult(0)))
+      sizes = refineSizes(rewriter, sizes, declared);
+    Type element = cast<RankedTensorType>(values.getType()).getElementType();
+    Value result = createIndexed(
+        rewriter, loc, sizes, element,
+        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+          SmallVector<Value> source(i);
+          source.erase(source.begin() + *axis);
+          Value raw = tensor::ExtractOp::create(b, at, indices, source);
+          Value hot = asInteger(b, at, raw, indexType);
+          Value zero = createIndex(b, at, 0), one = createIndex(b, at, 1);
+          Value negative =
+              compare(b, at, arith::CmpIPredicate::slt, hot, zero);
+          Value wrapped = arith::AddIOp::create(b, at, hot, depth);
+          hot = arith::SelectOp::create(b, at, negative, wrapped, hot);
+          Value on = compare(b, at, arith::CmpIPredicate::eq, hot, i[*axis]);
+          Value which = arith::SelectOp::create(b, at, on, one, zero);
+          return tensor::ExtractOp::create(b, at, values, which);
+        });
+    return replace(rewriter, op, result);
+  }
+};
+
+struct TriluLowering : OnnxPattern<onnx::TriluOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::TriluOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value input = adaptor.getInput();
+    auto type = cast<RankedTensorType>(input.getType());
+    int64_t rank = type.getRank();
+    if (rank < 2)
+      return rewriter.notifyMatchFailure(op, "needs a matrix");
+    Value k = createIndex(rewriter, loc, 0);
+    if (adaptor.getK())
+      k = toIndex(rewriter, loc, getScalar(rewriter, loc, adaptor.getK()));
+    bool upper = op.getUpper() != 0;
+    Value result = createIndexed(
+        rewriter, loc, getSizes(rewriter, loc, input), type.getElementType(),
+        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+          Value diagonal = arith::AddIOp::create(b, at, i[rank - 2], k);
+          Value keep = compare(b, at,
+                               upper ? arith::CmpIPredicate::sge
+                                     : arith::CmpIPredicate::sle,
+                               i[rank - 1], diagonal);
+          Value value = tensor::ExtractOp::create(b, at, input, i);
+          Value zero = arith::ConstantOp::create(
+              b, at, b.getZeroAttr(type.getElementType()));
+          return arith::SelectOp::create(b, at, keep, value, zero);
+        });
+    return replace(rewriter, op, result);
+  }
+};
+
+struct EyeLikeLowering : OnnxPattern<onnx::EyeLikeOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::EyeLikeOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    RankedTensorType declared =
+        getDeclared(*getTypeConverter(), op->getResult(0));
+    Sizes sizes = getSizes(rewriter, loc, adaptor.getInput());
+    if (!declared || sizes.size() != 2)
+      return rewriter.notifyMatchFailure(op, "needs a matrix");
+    Type element = declared.getElementType();
+    int64_t k = op.getK();
+    Value result = createIndexed(
+        rewriter, loc, sizes, element,
+        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+          Value diagonal =
+              arith::AddIOp::create(b, at, i[0], createIndex(b, at, k));
+          Value on = compare(b, at, arith::CmpIPredicate::eq, i[1], diagonal);
+          TypedAttr one = isa<FloatType>(element)
+                              ? TypedAttr(b.getFloatAttr(element, 1.0))
+                              : TypedAttr(b.getIntegerAttr(element, 1));
+          return arith::SelectOp::create(
+              b, at, on, arith::ConstantOp::create(b, at, one),
+              arith::ConstantOp::create(b, at, b.getZeroAttr(element)));
+        });
+    return replace(rewriter, op, result);
+  }
+};
+
+/// max(ceil((limit - start) / delta), 0) elements start + i * delta.
+struct RangeLowering : OnnxPattern<onnx::RangeOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::RangeOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type onnxType = getOnnxElementType(op.getStart());
+    auto load = [&](Value tensor) {
+      return loadScalar(rewriter, loc, getScalar(rewriter, loc, tensor),
+                        onnxType);
+    };
+    Value start = load(adaptor.getStart()), limit = load(adaptor.getLimit()),
+          delta = load(adaptor.getDelta());
+    Type type = start.getType();
+    Value count = isa<FloatType>(type)
+                      ? countFloats(rewriter, loc, start, limit, delta)
+                      : countIntegers(rewriter, loc, start, limit, delta);
+    count = arith::MaxSIOp::create(rewriter, loc, count,
+                                   createIndex(rewriter, loc, 0));
+    RankedTensorType declared =
+        getDeclared(*getTypeConverter(), op->getResult(0));
+    if (!declared)
+      return rewriter.notifyMatchFailure(op, "result of unknown rank");
+    Sizes sizes = refineSizes(rewriter, {Size(count)}, declared);
+    Value result = createIndexed(
+        rewriter, loc, sizes, declared.getElementType(),
+        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+          Value n = arith::IndexCastOp::create(b, at, b.getI64Type(), i[0]);
+          Value value;
+          if (isa<FloatType>(type)) {
+            Value f = arith::SIToFPOp::create(b, at, type, n);
+            f = arith::MulFOp::create(b, at, f, delta);
+            value = arith::AddFOp::create(b, at, start, f);
+          } else {
+            Value f = n;
+            if (type.getIntOrFloatBitWidth() < 64)
+              f = arith::TruncIOp::create(b, at, type, n);
+            f = arith::MulIOp::create(b, at, f, delta);
+            value = arith::AddIOp::create(b, at, start, f);
+          }
+          return storeScalar(b, at, value, onnxType);
+        });
+    return replace(rewriter, op, result);
+  }
+
+private:
+  static Value countFloats(OpBuilder &b, Location loc, Value start, Value limit,
+                           Value delta) {
+    Value span = arith::SubFOp::create(b, loc, limit, start);
+    Value ratio = arith::DivFOp::create(b, loc, span, delta);
+    Value up = math::CeilOp::create(b, loc, ratio);
+    Value n = arith::FPToSIOp::create(b, loc, b.getI64Type(), up);
+    return toIndex(b, loc, n);
+  }
+  static Value countIntegers(OpBuilder &b, Location loc, Value start,
+                             Value limit, Value delta) {
+    Type i64 = b.getI64Type();
+    auto widen = [&](Value v) -> Value {
+      if (v.getType() == i64)
+        return v;
+      return arith::ExtSIOp::create(b, loc, i64, v);
+    };
+    Value span = arith::SubIOp::create(b, loc, widen(limit), widen(start));
+    Value step = widen(delta);
+    Value zero = createIntConstant(b, loc, i64, 0);
+    Value nonZero = compare(b, loc, arith::CmpIPredicate::ne, step, zero);
+    createCheck(b, loc, nonZero, "Range: delta is zero");
+    step = arith::SelectOp::create(b, loc, nonZero, step,
+                                   createIntConstant(b, loc, i64, 1));
+    return toIndex(b, loc, arith::CeilDivSIOp::create(b, loc, span, step));
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// NonZero, Compress: results whose sizes the data decides
+//===----------------------------------------------------------------------===//
+
+/// The number of positions of `sizes` for which `test` (i1) holds.
+Value countIf(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
+              function_ref<Value(OpBuilder &, Location, ValueRange)> test) {
+  return forEach(
+      b, loc, sizes, createIndex(b, loc, 0),
+      [&](OpBuilder &inner, Location at, ValueRange i, Value count) -> Value {
+        Value one = createIndex(inner, at, 1), zero = createIndex(inner, at, 0);
+        Value add =
+            arith::SelectOp::create(inner, at, test(inner, at, i), one, zero);
+        return arith::AddIOp::create(inner, at, count, add);
+      });
+}
+
+Value isTrue(OpBuilder &b, Location loc, Value stored, Type onnxType) {
+  return castScalar(b, loc, loadScalar(b, loc, stored, onnxType), onnxType,
+                    b.getI1Type());
+}
+
+struct NonZeroLowering : OnnxPattern<onnx::NonZeroOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::NonZeroOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value x = adaptor.getX();
+    Type onnxType = getOnnxElementType(op.getX());
+    Sizes sizes = getSizes(rewriter, loc, x);
+    auto test = [&](OpBuilder &b, Location at, ValueRange i) {
+      return isTrue(b, at, tensor::ExtractOp::create(b, at, x, i), onnxType);
+    };
+    Value count = countIf(rewriter, loc, sizes, test);
+    Value empty = createEmpty(rewriter, loc,
+                              {asSize(rewriter, sizes.size()), count},
+                              rewriter.getI64Type());
+    if (sizes.empty()) // The rank of a scalar is 0: a [0, n] result.
+      return replace(rewriter, op, empty);
+    SmallVector<Value> lower(sizes.size(), createIndex(rewriter, loc, 0)),
+        step(sizes.size(), createIndex(rewriter, loc, 1)), upper;
+    for (Size size : sizes)
+      upper.push_back(asIndex(rewriter, loc, size));
+    scf::LoopNest nest = scf::buildLoopNest(
+        rewriter, loc, lower, upper, step,
+        ValueRange{empty, createIndex(rewriter, loc, 0)},
+        [&](OpBuilder &b, Location at, ValueRange i,
+            ValueRange state) -> scf::ValueVector {
+          auto found = scf::IfOp::create(
+              b, at, test(b, at, i),
+              [&](OpBuilder &then, Location where) {
+                Value out = state[0];
+                for (auto [dim, index] : llvm::enumerate(i)) {
+                  Value value = arith::IndexCastOp::create(
+                      then, where, then.getI64Type(), index);
+                  Value row = createIndex(then, where, dim);
+                  out = tensor::InsertOp::create(then, where, value, out,
+                                                 ValueRange{row, state[1]});
+                }
+                Value next = arith::AddIOp::create(
+                    then, where, state[1], createIndex(then, where, 1));
+                scf::YieldOp::create(then, where, ValueRange{out, next});
+              },
+              [&](OpBuilder &otherwise, Location where) {
+                scf::YieldOp::create(otherwise, where, state);
+              });
+          return {found.getResult(0), found.getResult(1)};
+        });
+    return replace(rewriter, op, nest.results[0]);
+  }
+};
+
+struct CompressLowering : OnnxPattern<onnx::CompressOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::CompressOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value input = adaptor.getInput(), condition = adaptor.getCondition();
+    Sizes sizes = getSizes(rewriter, loc, input);
+    int64_t axis = 0;
+    if (op.getAxis()) {
+      FailureOr<int64_t> normal = normalizeAxis(*op.getAxis(), sizes.size());
+      if (failed(normal))
+        return rewriter.notifyMatchFailure(op, "axis out of range");
+      axis = *normal;
+    } else {
+      sizes = {productOfSizes(rewriter, loc, sizes)};
+      input = reshape(rewriter, loc, input, sizes);
+    }
+    // Conditions past the axis' end select nothing.
+    Value extent = asIndex(rewriter, loc, sizes[axis]);
+    Value length = asIndex(rewriter, loc,
+                           getSize(rewriter, loc, condition, 0));
+    length = arith::MinSIOp::create(rewriter, loc, length, extent);
+    Type boolean = rewriter.getI1Type();
+    auto test = [&](OpBuilder &b, Location at, ValueRange i) {
+      return loadScalar(b, at, tensor::ExtractOp::create(b, at, condition, i),
+                        boolean);
+    };
+    Sizes out = sizes, box = sizes;
+    out[axis] = countIf(rewriter, loc, {Size(length)}, test);
+    box[axis] = asSize(rewriter, 1);
+    Type element = cast<RankedTensorType>(input.getType()).getElementType();
+    Value empty = createEmpty(rewriter, loc, out, element);
+    Value zero = createIndex(rewriter, loc, 0);
+    auto loop = scf::ForOp::create(
+        rewriter, loc, zero, length, createIndex(rewriter, loc, 1),
+        ValueRange{empty, zero},
+        [&](OpBuilder &b, Location at, Value i, ValueRange state) {
+          auto found = scf::IfOp::create(
+              b, at, test(b, at, i),
+              [&](OpBuilder &then, Location where) {
+                Sizes from(sizes.size(), asSize(then, 0)), to = from;
+                Sizes unit(sizes.size(), asSize(then, 1));
+                from[axis] = i;
+                to[axis] = state[1];
+                Value part = tensor::ExtractSliceOp::create(then, where, input,
+                                                            from, box, unit);
+                Value next = tensor::InsertSliceOp::create(
+                    then, where, part, state[0], to, box, unit);
+                Value count = arith::AddIOp::create(
+                    then, where, state[1], createIndex(then, where, 1));
+                scf::YieldOp::create(then, where, ValueRange{next, count});
+              },
+              [&](OpBuilder &otherwise, Location where) {
+                scf::YieldOp::create(otherwise, where, state);
+              });
+          scf::YieldOp::create(b, at, found.getResults());
+        });
+    return replace(rewriter, op, loop.getResult(0));
+  }
+};
+
+struct ReverseSequenceLowering : OnnxPattern<onnx::ReverseSequenceOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::ReverseSequenceOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value input = adaptor.getInput(), lengths = adaptor.getSequenceLens();
+    auto type = cast<RankedTensorType>(input.getType());
+    int64_t batch = op.getBatchAxis(), time = op.getTimeAxis();
+    if (type.getRank() < 2 || batch < 0 || time < 0 || batch > 1 || time > 1 ||
+        batch == time)
+      return rewriter.notifyMatchFailure(op, "axes must be 0 and 1");
+    Sizes sizes = getSizes(rewriter, loc, input);
+    Value extent = asIndex(rewriter, loc, sizes[time]);
+    Value result = createIndexed(
+        rewriter, loc, sizes, type.getElementType(),
+        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+          Value raw = tensor::ExtractOp::create(b, at, lengths, i[batch]);
+          Value length = toIndex(b, at, raw);
+          length = arith::MinSIOp::create(b, at, length, extent);
+          Value inside =
+              compare(b, at, arith::CmpIPredicate::slt, i[time], length);
+          Value last =
+              arith::SubIOp::create(b, at, length, createIndex(b, at, 1));
+          Value mirrored = arith::SubIOp::create(b, at, last, i[time]);
+          SmallVector<Value> source(i);
+          source[time] =
+              arith::SelectOp::create(b, at, inside, mirrored, i[time]);
+          return tensor::ExtractOp::create(b, at, input, source);
+        });
+    return replace(rewriter, op, result);
+  }
+};
+
+} // namespace
+
+void populateGatherPatterns(const TypeConverter &converter,
+                            RewritePatternSet &patterns) {
+  patterns.add<GatherLowering, GatherElementsLowering, GatherNDLowering,
+               ScatterElementsLowering, ScatterNDLowering, OneHotLowering,
+               TriluLowering, EyeLikeLowering, RangeLowering, NonZeroLowering,
+               CompressLowering, ReverseSequenceLowering>(
+      converter, patterns.getContext());
+}
+
+} // namespace sardonyx

@@ -1,0 +1,389 @@
+//===- Normalization.cpp - Normalisation by computed statistics -----------===//
+//
+// Each is a chain of generics over the same outer dimensions: reductions along
+// the last loop, and elementwise ones that read their results. Statistics are
+// in f32 (f64 for f64).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Normalization.h"
+
+#include "ReductionKinds.h"
+#include "dialects/ONNX/ONNX.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+
+Type getStatisticsType(Type onnxType) {
+  return onnxType.isF64() ? onnxType : Float32Type::get(onnxType.getContext());
+}
+
+static int64_t rankOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getRank();
+}
+
+/// The computed scalar rounded to what it would be stored as.
+static Value roundTo(OpBuilder &b, Location loc, Value computed, Type type) {
+  return loadScalar(b, loc, storeScalar(b, loc, computed, type), type);
+}
+
+//===----------------------------------------------------------------------===//
+// Building blocks
+//===----------------------------------------------------------------------===//
+
+AffineMap mapWithout(OpBuilder &b, int64_t rank, ArrayRef<int64_t> dropped) {
+  SmallVector<AffineExpr> kept;
+  for (int64_t d = 0; d < rank; ++d)
+    if (!llvm::is_contained(dropped, d))
+      kept.push_back(b.getAffineDimExpr(d));
+  return AffineMap::get(rank, 0, kept, b.getContext());
+}
+
+Value centre(OpBuilder &b, Location loc, TypedTensor input, Value mean,
+             ArrayRef<int64_t> axes, Type statistics) {
+  int64_t rank = rankOf(input.value);
+  return createMapped(
+      b, loc, {input, {mean, statistics}},
+      {b.getMultiDimIdentityMap(rank), mapWithout(b, rank, axes)},
+      getSizes(b, loc, input.value), statistics,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        Value x = castScalar(n, at, args[0], input.onnxElementType, statistics);
+        return ScalarBuilder(n, at, statistics).sub(x, args[1]);
+      });
+}
+
+Value reduceMean(OpBuilder &b, Location loc, TypedTensor input,
+                 ArrayRef<int64_t> axes, bool ofSquares) {
+  Type statistics = getStatisticsType(input.onnxElementType);
+  Value zero = createConstant(b, loc, statistics, 0);
+  Size size = asSize(b, 1);
+  for (int64_t axis : axes)
+    size = mulSizes(b, loc, size, getSize(b, loc, input.value, axis));
+  Value sum = createReduction(
+      b, loc, input, axes, statistics, zero,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, statistics);
+        Value element = ofSquares ? s.mul(args[0], args[0]) : args[0];
+        return s.add(args[1], element);
+      });
+  std::optional<int64_t> known = getStaticSize(size);
+  Value count;
+  if (!known) {
+    count = arith::IndexCastOp::create(b, loc, b.getI64Type(),
+                                       cast<Value>(size));
+    count = arith::SIToFPOp::create(b, loc, statistics, count);
+  }
+  int64_t rank = rankOf(sum);
+  return createMapped(b, loc, {{sum, statistics}},
+                      {b.getMultiDimIdentityMap(rank)}, getSizes(b, loc, sum),
+                      statistics,
+                      [&](OpBuilder &n, Location at, ValueRange args) {
+                        ScalarBuilder s(n, at, statistics);
+                        Value divisor =
+                            known ? s.constant(static_cast<double>(*known))
+                                  : count;
+                        return s.div(args[0], divisor);
+                      });
+}
+
+Value inverseDeviation(OpBuilder &b, Location loc, Value variance,
+                       Type statistics, double epsilon) {
+  return createMapped(b, loc, {{variance, statistics}},
+                      {b.getMultiDimIdentityMap(rankOf(variance))},
+                      getSizes(b, loc, variance), statistics,
+                      [&](OpBuilder &n, Location at, ValueRange args) {
+                        ScalarBuilder s(n, at, statistics);
+                        Value sum = s.add(args[0], s.constant(epsilon));
+                        return s.div(s.constant(1), s.sqrt(sum));
+                      });
+}
+
+Value scaleAndShift(OpBuilder &b, Location loc, TypedTensor centred,
+                    Value inverse, AffineMap inverseMap, TypedTensor scale,
+                    AffineMap scaleMap, TypedTensor bias, AffineMap biasMap,
+                    Type resultType) {
+  Type statistics = centred.onnxElementType;
+  int64_t rank = rankOf(centred.value);
+  SmallVector<TypedTensor> inputs = {centred, {inverse, statistics}};
+  SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(rank), inverseMap};
+  if (scale.value) {
+    inputs.push_back(scale);
+    maps.push_back(scaleMap);
+  }
+  if (bias.value) {
+    inputs.push_back(bias);
+    maps.push_back(biasMap);
+  }
+  return createMapped(
+      b, loc, inputs, maps, getSizes(b, loc, centred.value), resultType,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, statistics);
+        // Each stage rounds to the result's type, as separate ops would.
+        Value y = s.mul(args[0], args[1]);
+        y = castScalar(n, at, y, statistics, resultType);
+        y = roundTo(n, at, y, resultType);
+        unsigned next = 2;
+        auto operand = [&](const TypedTensor &tensor) {
+          return castScalar(n, at, args[next++], tensor.onnxElementType,
+                            resultType);
+        };
+        if (scale.value)
+          y = roundTo(n, at, s.mul(y, operand(scale)), resultType);
+        if (bias.value)
+          y = s.add(y, operand(bias));
+        return y;
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// LayerNormalization, RMSNormalization
+//===----------------------------------------------------------------------===//
+
+/// A scale or bias as a list over the normalised dimensions, which are one.
+static FailureOr<TypedTensor> asRow(OpBuilder &b, Location loc,
+                                    TypedTensor operand,
+                                    ArrayRef<Size> normalised) {
+  if (!operand.value)
+    return TypedTensor();
+  if (rankOf(operand.value) > static_cast<int64_t>(normalised.size()))
+    return failure();
+  Value row = broadcastTo(b, loc, operand.value, normalised);
+  return TypedTensor{collapseRange(b, loc, row, 0, normalised.size()),
+                     operand.onnxElementType};
+}
+
+namespace {
+
+struct LayerNormPattern : OnnxPattern<onnx::LayerNormalizationOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::LayerNormalizationOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    TypedTensor x = getTyped(op.getX(), adaptor.getX());
+    int64_t rank = rankOf(x.value);
+    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rank);
+    if (failed(axis))
+      return rewriter.notifyMatchFailure(op, "its axis is out of range");
+    Sizes sizes = getSizes(rewriter, loc, x.value);
+    Type statistics = getStatisticsType(x.onnxElementType);
+    TypedTensor rows{collapseRange(rewriter, loc, x.value, *axis, rank),
+                     x.onnxElementType};
+    ArrayRef<Size> normalised = ArrayRef<Size>(sizes).drop_front(*axis);
+    TypedTensor biasOperand;
+    if (op.getB())
+      biasOperand = getTyped(op.getB(), adaptor.getB());
+    FailureOr<TypedTensor> scale = asRow(
+        rewriter, loc, getTyped(op.getScale(), adaptor.getScale()), normalised);
+    FailureOr<TypedTensor> bias =
+        asRow(rewriter, loc, biasOperand, normalised);
+    if (failed(scale) || failed(bias))
+      return rewriter.notifyMatchFailure(
+          op, "its scale has more dimensions than are normalised");
+    Value mean = reduceMean(rewriter, loc, rows, *axis, /*ofSquares=*/false);
+    Value centred = centre(rewriter, loc, rows, mean, *axis, statistics);
+    Value variance = reduceMean(rewriter, loc, {centred, statistics}, *axis,
+                                /*ofSquares=*/true);
+    Value inverse = inverseDeviation(rewriter, loc, variance, statistics,
+                                     toDouble(op.getEpsilon()));
+    int64_t collapsed = *axis + 1;
+    AffineMap outer = mapWithout(rewriter, collapsed, *axis);
+    AffineMap row = AffineMap::get(collapsed, 0,
+                                   rewriter.getAffineDimExpr(*axis));
+    Value y = scaleAndShift(rewriter, loc, {centred, statistics}, inverse,
+                            outer, *scale, row, *bias, row, x.onnxElementType);
+    SmallVector<Value> results = {reshape(rewriter, loc, y, sizes)};
+    auto addStatistic = [&](Value result, Value value) {
+      if (!result)
+        return;
+      Type type = getOnnxElementType(result);
+      if (type != statistics)
+        value = createMapped(
+            rewriter, loc, {{value, statistics}},
+            {rewriter.getMultiDimIdentityMap(*axis)},
+            getSizes(rewriter, loc, value), type,
+            [&](OpBuilder &n, Location at, ValueRange args) {
+              return castScalar(n, at, args[0], statistics, type);
+            });
+      results.push_back(unsqueeze(
+          rewriter, loc, value,
+          llvm::to_vector(llvm::seq<int64_t>(*axis, rank))));
+    };
+    addStatistic(op.getMean(), mean);
+    addStatistic(op.getInvStdDev(), inverse);
+    return replace(rewriter, op, results);
+  }
+};
+
+struct RMSNormPattern : OnnxPattern<onnx::RMSNormalizationOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::RMSNormalizationOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    TypedTensor x = getTyped(op.getX(), adaptor.getX());
+    Type resultType = getOnnxElementType(op.getY());
+    int64_t rank = rankOf(x.value);
+    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rank);
+    if (failed(axis))
+      return rewriter.notifyMatchFailure(op, "its axis is out of range");
+    Sizes sizes = getSizes(rewriter, loc, x.value);
+    Type statistics = getStatisticsType(x.onnxElementType);
+    Value rows = collapseRange(rewriter, loc, x.value, *axis, rank);
+    FailureOr<TypedTensor> scale =
+        asRow(rewriter, loc, getTyped(op.getScale(), adaptor.getScale()),
+              ArrayRef<Size>(sizes).drop_front(*axis));
+    if (failed(scale))
+      return rewriter.notifyMatchFailure(
+          op, "its scale has more dimensions than are normalised");
+    Value square = reduceMean(rewriter, loc, {rows, x.onnxElementType}, *axis,
+                              /*ofSquares=*/true);
+    Value inverse = inverseDeviation(rewriter, loc, square, statistics,
+                                     toDouble(op.getEpsilon()));
+    int64_t collapsed = *axis + 1;
+    AffineMap row = AffineMap::get(collapsed, 0,
+                                   rewriter.getAffineDimExpr(*axis));
+    Type xType = x.onnxElementType;
+    Value y = createMapped(
+        rewriter, loc,
+        {{rows, xType}, {inverse, statistics}, *scale},
+        {rewriter.getMultiDimIdentityMap(collapsed),
+         mapWithout(rewriter, collapsed, *axis), row},
+        getSizes(rewriter, loc, rows), resultType,
+        [&](OpBuilder &n, Location at, ValueRange args) {
+          ScalarBuilder s(n, at, statistics);
+          Value value = castScalar(n, at, args[0], xType, statistics);
+          value = castScalar(n, at, s.mul(value, args[1]), statistics, xType);
+          value = castScalar(n, at, roundTo(n, at, value, xType), xType,
+                             resultType);
+          Value factor = castScalar(n, at, args[2], scale->onnxElementType,
+                                    resultType);
+          return s.mul(value, factor);
+        });
+    return replace(rewriter, op, reshape(rewriter, loc, y, sizes));
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// InstanceNormalization, GroupNormalization, MeanVarianceNormalization
+//===----------------------------------------------------------------------===//
+
+struct InstanceNormPattern : OnnxPattern<onnx::InstanceNormalizationOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::InstanceNormalizationOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value x = adaptor.getInput();
+    Type type = getOnnxElementType(op.getInput());
+    int64_t rank = rankOf(x);
+    if (rank < 3)
+      return rewriter.notifyMatchFailure(op, "it has no spatial dimension");
+    Sizes sizes = getSizes(rewriter, loc, x);
+    Type statistics = getStatisticsType(type);
+    Value rows = collapseRange(rewriter, loc, x, 2, rank);
+    Value mean = reduceMean(rewriter, loc, {rows, type}, 2, false);
+    Value centred = centre(rewriter, loc, {rows, type}, mean, 2, statistics);
+    Value variance =
+        reduceMean(rewriter, loc, {centred, statistics}, 2, true);
+    Value inverse = inverseDeviation(rewriter, loc, variance, statistics,
+                                     toDouble(op.getEpsilon()));
+    AffineMap channel = AffineMap::get(3, 0, rewriter.getAffineDimExpr(1));
+    Value y = scaleAndShift(rewriter, loc, {centred, statistics}, inverse,
+                            mapWithout(rewriter, 3, 2),
+                            getTyped(op.getScale(), adaptor.getScale()),
+                            channel, getTyped(op.getB(), adaptor.getB()),
+                            channel, type);
+    return replace(rewriter, op, reshape(rewriter, loc, y, sizes));
+  }
+};
+
+struct GroupNormPattern : OnnxPattern<onnx::GroupNormalizationOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::GroupNormalizationOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value x = adaptor.getX();
+    Type type = getOnnxElementType(op.getX());
+    int64_t rank = rankOf(x), groups = op.getNumGroups();
+    if (rank < 2 || groups < 1)
+      return rewriter.notifyMatchFailure(op, "it has no groups of channels");
+    Type statistics = getStatisticsType(type);
+    Sizes sizes = getSizes(rewriter, loc, x);
+    Size inGroup = floorDivSizes(rewriter, loc, sizes[1], asSize(rewriter, groups));
+    Size space = productOfSizes(rewriter, loc,
+                                ArrayRef<Size>(sizes).drop_front(2));
+    Size one = asSize(rewriter, groups);
+    // [N, C, ...] is [N, G, C / G, S]; statistics are of the last two.
+    Value split =
+        reshape(rewriter, loc, x, Sizes{sizes[0], one, inGroup, space});
+    Value rows = collapseRange(rewriter, loc, split, 2, 4);
+    Value mean = reduceMean(rewriter, loc, {rows, type}, 2, false);
+    Value centred = centre(rewriter, loc, {rows, type}, mean, 2, statistics);
+    Value variance =
+        reduceMean(rewriter, loc, {centred, statistics}, 2, true);
+    Value inverse = inverseDeviation(rewriter, loc, variance, statistics,
+                                     toDouble(op.getEpsilon()));
+    Value centredSplit = reshape(rewriter, loc, centred,
+                                 Sizes{sizes[0], one, inGroup, space});
+    auto perChannel = [&](Value original, Value converted) -> TypedTensor {
+      return {reshape(rewriter, loc, converted, Sizes{one, inGroup}),
+              getOnnxElementType(original)};
+    };
+    SmallVector<AffineExpr> channelDims = {rewriter.getAffineDimExpr(1),
+                                           rewriter.getAffineDimExpr(2)};
+    AffineMap channel = AffineMap::get(4, 0, channelDims, rewriter.getContext());
+    Value y = scaleAndShift(
+        rewriter, loc, {centredSplit, statistics}, inverse,
+        mapWithout(rewriter, 4, {2, 3}),
+        perChannel(op.getScale(), adaptor.getScale()), channel,
+        perChannel(op.getBias(), adaptor.getBias()), channel, type);
+    return replace(rewriter, op, reshape(rewriter, loc, y, sizes));
+  }
+};
+
+struct MeanVariancePattern : OnnxPattern<onnx::MeanVarianceNormalizationOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::MeanVarianceNormalizationOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    TypedTensor x = getTyped(op.getX(), adaptor.getX());
+    Type type = x.onnxElementType, statistics = getStatisticsType(type);
+    int64_t rank = rankOf(x.value);
+    auto axes = normalizeAxes(op.getAxes(), rank);
+    if (failed(axes))
+      return rewriter.notifyMatchFailure(op, "its axes are not valid");
+    Value mean = reduceMean(rewriter, loc, x, *axes, false);
+    Value centred = centre(rewriter, loc, x, mean, *axes, statistics);
+    Value variance =
+        reduceMean(rewriter, loc, {centred, statistics}, *axes, true);
+    Value y = createMapped(
+        rewriter, loc, {{centred, statistics}, {variance, statistics}},
+        {rewriter.getMultiDimIdentityMap(rank),
+         mapWithout(rewriter, rank, *axes)},
+        getSizes(rewriter, loc, x.value), type,
+        [&](OpBuilder &n, Location at, ValueRange args) {
+          ScalarBuilder s(n, at, statistics);
+          Value deviation = s.add(s.sqrt(args[1]), s.constant(1e-9));
+          return castScalar(n, at, s.div(args[0], deviation), statistics,
+                            type);
+        });
+    return replace(rewriter, op, y);
+  }
+};
+
+} // namespace
+
+void populateNormalizationPatterns(const TypeConverter &converter,
+                                   RewritePatternSet &patterns) {
+  patterns.add<LayerNormPattern, RMSNormPattern, InstanceNormPattern,
+               GroupNormPattern, MeanVariancePattern>(converter,
+                                                      patterns.getContext());
+  populateSoftmaxPatterns(converter, patterns);
+  populateBatchNormPatterns(converter, patterns);
+}
+
+} // namespace sardonyx

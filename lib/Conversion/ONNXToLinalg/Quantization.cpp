@@ -1,0 +1,293 @@
+//===- Quantization.cpp - QuantizeLinear, DequantizeLinear ----------------===//
+
+#include "ReductionKinds.h"
+
+#include "dialects/ONNX/ONNX.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+
+static RankedTensorType typeOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters: one for all, one for each index along an axis, or one per block
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The data and its parameters in a common space of loops.
+struct QuantizedSpace {
+  Value data;
+  SmallVector<Value> parameters;
+  AffineMap parameterMap;
+  /// The sizes to which the result must be reshaped, if `data` was.
+  std::optional<Sizes> original;
+};
+
+} // namespace
+
+static bool isSingle(Value parameter) {
+  RankedTensorType type = typeOf(parameter);
+  return type.hasStaticShape() && type.getNumElements() == 1;
+}
+
+/// Repeats each index along `axis` `block` times and cuts to `size`.
+static Value repeatAlong(OpBuilder &b, Location loc, Value parameter,
+                         int64_t axis, int64_t block, Size size) {
+  Sizes sizes = getSizes(b, loc, parameter);
+  Sizes wide = sizes;
+  wide.insert(wide.begin() + axis + 1, asSize(b, block));
+  Value repeated = unsqueeze(b, loc, parameter, {axis + 1});
+  repeated = broadcastTo(b, loc, repeated, wide);
+  repeated = collapseRange(b, loc, repeated, axis, axis + 2);
+  if (isSameSize(getSize(b, loc, repeated, axis), size))
+    return repeated;
+  Sizes offsets(sizes.size(), asSize(b, 0));
+  sizes[axis] = size;
+  return slice(b, loc, repeated, offsets, sizes);
+}
+
+/// Brings data and parameters together, or says why that is impossible.
+static FailureOr<QuantizedSpace>
+alignParameters(OpBuilder &b, Location loc, Value data,
+                ArrayRef<Value> parameters, int64_t axis, int64_t block) {
+  int64_t rank = typeOf(data).getRank();
+  MLIRContext *context = b.getContext();
+  QuantizedSpace space{data, {}, AffineMap::get(rank, 0, context), {}};
+  if (isSingle(parameters.front())) {
+    for (Value parameter : parameters)
+      space.parameters.push_back(reshape(b, loc, parameter, {}));
+    return space;
+  }
+  FailureOr<int64_t> normal = normalizeAxis(axis, rank);
+  if (failed(normal))
+    return failure();
+  int64_t parameterRank = typeOf(parameters.front()).getRank();
+  if (block == 0) {
+    if (parameterRank != 1)
+      return failure();
+    space.parameters.assign(parameters.begin(), parameters.end());
+    space.parameterMap =
+        AffineMap::get(rank, 0, b.getAffineDimExpr(*normal));
+    return space;
+  }
+  if (parameterRank != rank || block < 0)
+    return failure();
+  Sizes sizes = getSizes(b, loc, data);
+  std::optional<int64_t> known = getStaticSize(sizes[*normal]);
+  if (!known || *known % block != 0) {
+    for (Value parameter : parameters)
+      space.parameters.push_back(repeatAlong(b, loc, parameter, *normal, block,
+                                             sizes[*normal]));
+    space.parameterMap = b.getMultiDimIdentityMap(rank);
+    return space;
+  }
+  Sizes split = sizes;
+  split[*normal] = asSize(b, *known / block);
+  split.insert(split.begin() + *normal + 1, asSize(b, block));
+  space.original = sizes;
+  space.data = reshape(b, loc, data, split);
+  space.parameters.assign(parameters.begin(), parameters.end());
+  SmallVector<AffineExpr> exprs;
+  for (int64_t d = 0; d <= rank; ++d)
+    if (d != *normal + 1)
+      exprs.push_back(b.getAffineDimExpr(d));
+  space.parameterMap = AffineMap::get(rank + 1, 0, exprs, context);
+  return space;
+}
+
+static Value finishSpace(OpBuilder &b, Location loc, Value result,
+                         const QuantizedSpace &space) {
+  return space.original ? reshape(b, loc, result, *space.original) : result;
+}
+
+//===----------------------------------------------------------------------===//
+// Bodies
+//===----------------------------------------------------------------------===//
+
+/// Rounds to even, adds the zero point and saturates; NaN gives the lowest.
+static Value quantize(OpBuilder &b, Location loc, Value quotient,
+                      Value zeroPoint, Type resultType) {
+  Type floatType = quotient.getType();
+  ScalarBuilder s(b, loc, floatType);
+  unsigned width = resultType.getIntOrFloatBitWidth();
+  bool isUnsigned = isUnsignedType(resultType);
+  double low = isUnsigned ? 0 : -std::ldexp(1.0, width - 1);
+  double high = std::ldexp(1.0, isUnsigned ? width : width - 1) - 1;
+  Value q = s.createOrFold<math::RoundEvenOp>(quotient);
+  if (zeroPoint)
+    q = s.add(q, zeroPoint);
+  Value lowest = s.constant(low), highest = s.constant(high);
+  q = s.select(s.lt(lowest, q), q, lowest);
+  q = s.select(s.lt(q, highest), q, highest);
+  Value wide = arith::FPToSIOp::create(b, loc, b.getI32Type(), q);
+  return arith::TruncIOp::create(b, loc, b.getIntegerType(width), wide);
+}
+
+static bool isSmallInteger(Type type) {
+  return isa<IntegerType>(type) && !isBoolType(type) &&
+         (type.getIntOrFloatBitWidth() == 8 ||
+          type.getIntOrFloatBitWidth() == 16);
+}
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct QuantizePattern : OnnxPattern<onnx::QuantizeLinearOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::QuantizeLinearOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type xType = getOnnxElementType(op.getX());
+    Type scaleType = getOnnxElementType(op.getYScale());
+    Type result = getOnnxElementType(op.getY());
+    if (!isSmallInteger(result) || !convertElementType(scaleType))
+      return rewriter.notifyMatchFailure(op, [&](Diagnostic &d) {
+        d << "no lowering for quantisation to " << result;
+      });
+    SmallVector<Value> parameters = {adaptor.getYScale()};
+    if (op.getYZeroPoint())
+      parameters.push_back(adaptor.getYZeroPoint());
+    FailureOr<QuantizedSpace> space =
+        alignParameters(rewriter, loc, adaptor.getX(), parameters,
+                        op.getAxis(), op.getBlockSize());
+    if (failed(space))
+      return rewriter.notifyMatchFailure(op, "its scale's shape doesn't fit");
+    SmallVector<TypedTensor> inputs = {{space->data, xType},
+                                       {space->parameters[0], scaleType}};
+    if (op.getYZeroPoint())
+      inputs.push_back({space->parameters[1], result});
+    int64_t rank = typeOf(space->data).getRank();
+    SmallVector<AffineMap> maps(inputs.size(), space->parameterMap);
+    maps[0] = rewriter.getMultiDimIdentityMap(rank);
+    // Without a stated precision the quotient has the operands' own.
+    bool rounds = op.getPrecision() == 0 && xType == scaleType;
+    Type wide = xType.isF64() ? xType : Type(rewriter.getF32Type());
+    Value y = createMapped(
+        rewriter, loc, inputs, maps, getSizes(rewriter, loc, space->data),
+        result, [&](OpBuilder &n, Location at, ValueRange args) {
+          ScalarBuilder s(n, at, wide);
+          Value x = castScalar(n, at, args[0], xType, wide);
+          Value scale = castScalar(n, at, args[1], scaleType, wide);
+          Value quotient = s.div(x, scale);
+          if (rounds)
+            quotient = loadScalar(
+                n, at, storeScalar(n, at, quotient, scaleType), scaleType);
+          Value zero;
+          if (args.size() > 2)
+            zero = castScalar(n, at, args[2], result, wide);
+          return quantize(n, at, quotient, zero, result);
+        });
+    return replace(rewriter, op, finishSpace(rewriter, loc, y, *space));
+  }
+};
+
+struct DequantizePattern : OnnxPattern<onnx::DequantizeLinearOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::DequantizeLinearOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type xType = getOnnxElementType(op.getX());
+    Type scaleType = getOnnxElementType(op.getXScale());
+    Type result = getOnnxElementType(op.getY());
+    if (!isa<IntegerType>(xType) || !convertElementType(xType) ||
+        !convertElementType(scaleType) || !convertElementType(result))
+      return rewriter.notifyMatchFailure(op, [&](Diagnostic &d) {
+        d << "no lowering for dequantisation of " << xType;
+      });
+    SmallVector<Value> parameters = {adaptor.getXScale()};
+    if (op.getXZeroPoint())
+      parameters.push_back(adaptor.getXZeroPoint());
+    FailureOr<QuantizedSpace> space =
+        alignParameters(rewriter, loc, adaptor.getX(), parameters,
+                        op.getAxis(), op.getBlockSize());
+    if (failed(space))
+      return rewriter.notifyMatchFailure(op, "its scale's shape doesn't fit");
+    SmallVector<TypedTensor> inputs = {{space->data, xType},
+                                       {space->parameters[0], scaleType}};
+    if (op.getXZeroPoint())
+      inputs.push_back({space->parameters[1], xType});
+    int64_t rank = typeOf(space->data).getRank();
+    SmallVector<AffineMap> maps(inputs.size(), space->parameterMap);
+    maps[0] = rewriter.getMultiDimIdentityMap(rank);
+    Type wide = scaleType.isF64() ? scaleType : Type(rewriter.getF32Type());
+    Value y = createMapped(
+        rewriter, loc, inputs, maps, getSizes(rewriter, loc, space->data),
+        result, [&](OpBuilder &n, Location at, ValueRange args) {
+          ScalarBuilder s(n, at, wide);
+          Value x = castScalar(n, at, args[0], xType, wide);
+          if (args.size() > 2)
+            x = s.sub(x, castScalar(n, at, args[2], xType, wide));
+          Value scale = castScalar(n, at, args[1], scaleType, wide);
+          return castScalar(n, at, s.mul(x, scale), wide, result);
+        });
+    return replace(rewriter, op, finishSpace(rewriter, loc, y, *space));
+  }
+};
+
+/// The range of the data, extended to contain 0, is mapped to 0..255.
+struct DynamicQuantizePattern : OnnxPattern<onnx::DynamicQuantizeLinearOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::DynamicQuantizeLinearOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type f32 = rewriter.getF32Type();
+    Type result = getOnnxElementType(op.getY());
+    TypedTensor x = getTyped(op.getX(), adaptor.getX());
+    if (!x.onnxElementType.isF32() || !isSmallInteger(result))
+      return rewriter.notifyMatchFailure(op, "only f32 to ui8 has a lowering");
+    int64_t rank = typeOf(x.value).getRank();
+    auto axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+    Value highest =
+        reduceAxes(rewriter, loc, x, axes, ReductionKind::Max);
+    Value lowest = reduceAxes(rewriter, loc, x, axes, ReductionKind::Min);
+    AffineMap scalar = AffineMap::get(0, 0, rewriter.getContext());
+    Value scale = createMapped(
+        rewriter, loc, {{lowest, f32}, {highest, f32}}, {scalar, scalar}, {},
+        f32, [&](OpBuilder &n, Location at, ValueRange args) {
+          ScalarBuilder s(n, at, f32);
+          Value zero = s.constant(0);
+          Value low = s.atMost(args[0], zero), high = s.atLeast(args[1], zero);
+          Value range = s.select(s.eq(low, high), s.constant(1),
+                                 s.sub(high, low));
+          return s.div(range, s.constant(255));
+        });
+    Value zeroPoint = createMapped(
+        rewriter, loc, {{lowest, f32}, {scale, f32}}, {scalar, scalar}, {},
+        result, [&](OpBuilder &n, Location at, ValueRange args) {
+          ScalarBuilder s(n, at, f32);
+          Value low = s.atMost(args[0], s.constant(0));
+          return quantize(n, at, s.neg(s.div(low, args[1])), Value(), result);
+        });
+    AffineMap same = AffineMap::get(rank, 0, rewriter.getContext());
+    Value y = createMapped(
+        rewriter, loc, {x, {scale, f32}, {zeroPoint, result}},
+        {rewriter.getMultiDimIdentityMap(rank), same, same},
+        getSizes(rewriter, loc, x.value), result,
+        [&](OpBuilder &n, Location at, ValueRange args) {
+          ScalarBuilder s(n, at, f32);
+          Value zero = castScalar(n, at, args[2], result, f32);
+          return quantize(n, at, s.div(args[0], args[1]), zero, result);
+        });
+    return replace(rewriter, op, {y, scale, zeroPoint});
+  }
+};
+
+} // namespace
+
+void populateQuantizationPatterns(const TypeConverter &converter,
+                                  RewritePatternSet &patterns) {
+  patterns.add<QuantizePattern, DequantizePattern, DynamicQuantizePattern>(
+      converter, patterns.getContext());
+}
+
+} // namespace sardonyx

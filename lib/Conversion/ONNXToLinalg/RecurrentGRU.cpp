@@ -1,0 +1,170 @@
+//===- RecurrentGRU.cpp - GRU and RNN -------------------------------------===//
+
+#include "Contraction.h"
+#include "Recurrent.h"
+#include "StructuredPatterns.h"
+#include "dialects/ONNX/ONNX.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+namespace {
+
+/// The operands that GRU and RNN have in common.
+template <typename OpT, typename AdaptorT>
+RecurrentOperands getOperands(OpT op, AdaptorT adaptor, int64_t gates) {
+  RecurrentOperands operands;
+  operands.input = adaptor.getX();
+  operands.inputWeights = adaptor.getW();
+  operands.stateWeights = adaptor.getR();
+  operands.bias = adaptor.getB();
+  operands.lengths = adaptor.getSequenceLens();
+  operands.gates = gates;
+  operands.direction = op.getDirection();
+  operands.batchFirst = op.getLayout() != 0;
+  if (op.getClip())
+    operands.clip = op.getClip()->convertToFloat();
+  return operands;
+}
+
+/// Gates in the order of the weights.
+enum Gate { UpdateGate, ResetGate, HiddenGate };
+
+struct Direction {
+  Value projections[3], weights[3];
+  /// The state's bias of the hidden gate when it is multiplied with the reset
+  /// gate; null when the projection has it already.
+  Value hiddenBias;
+  Activation f, g;
+  bool linearBeforeReset;
+};
+
+SmallVector<Value> createStep(TensorBuilder &s, RecurrentBuilder &r,
+                              const Direction &direction, Value time,
+                              Value state) {
+  auto project = [&](Gate gate) {
+    return s.subTensor(direction.projections[gate], 0, time);
+  };
+  auto gate = [&](Gate which, bool timesState) {
+    SmallVector<Value> inputs{
+        createMatMul2D(s, state, direction.weights[which]), project(which)};
+    if (timesState)
+      inputs.push_back(state);
+    return r
+        .cellwise(s, inputs, {}, 1,
+                  [&](TensorBuilder &body, ValueRange x) -> SmallVector<Value> {
+                    Value value = direction.f.apply(
+                        body, r.clip(body, body.add(x[0], x[1])));
+                    return {timesState ? body.mul(value, x[2]) : value};
+                  })
+        .front();
+  };
+  Value update = gate(UpdateGate, false);
+  // Without linear_before_reset this is already reset * state.
+  bool linear = direction.linearBeforeReset;
+  Value reset = gate(ResetGate, !linear);
+  Value product = createMatMul2D(s, linear ? state : reset,
+                                 direction.weights[HiddenGate]);
+  SmallVector<Value> inputs{product, project(HiddenGate), update, state};
+  if (linear)
+    inputs.push_back(reset);
+  SmallVector<Value> vectors;
+  if (direction.hiddenBias)
+    vectors.push_back(direction.hiddenBias);
+  return r.cellwise(
+      s, inputs, vectors, 1,
+      [&](TensorBuilder &body, ValueRange x) -> SmallVector<Value> {
+        Value recurrent = x[0];
+        if (direction.hiddenBias)
+          recurrent = body.add(recurrent, x.back());
+        if (linear)
+          recurrent = body.mul(recurrent, x[4]);
+        Value hidden = direction.g.apply(
+            body, r.clip(body, body.add(recurrent, x[1])));
+        Value rest = body.sub(body.scalar(hidden.getType(), 1), x[2]);
+        return {body.add(body.mul(rest, hidden), body.mul(x[2], x[3]))};
+      });
+}
+
+struct GRULowering : OnnxPattern<onnx::GRUOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::GRUOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    TensorBuilder b(op.getLoc(), rewriter);
+    StringRef why;
+    FailureOr<RecurrentBuilder> r =
+        RecurrentBuilder::create(b, getOperands(op, adaptor, 3), why);
+    if (failed(r))
+      return rewriter.notifyMatchFailure(op, why);
+    FailureOr<SmallVector<Activation>> activations = getActivations(
+        op.getActivations(), op.getActivationAlpha(), op.getActivationBeta(),
+        {Activation::Sigmoid, Activation::Tanh}, r->getDirections());
+    if (failed(activations))
+      return rewriter.notifyMatchFailure(op, "unknown activation function");
+    for (int64_t d = 0; d < r->getDirections(); ++d) {
+      Direction direction;
+      direction.linearBeforeReset = op.getLinearBeforeReset() != 0;
+      for (int64_t gate = 0; gate < 3; ++gate) {
+        bool apart = gate == HiddenGate && direction.linearBeforeReset;
+        direction.projections[gate] = r->getProjection(d, gate, !apart);
+        direction.weights[gate] = r->getStateWeights(d, gate);
+        if (apart)
+          direction.hiddenBias = r->getStateBias(d, gate);
+      }
+      direction.f = (*activations)[2 * d];
+      direction.g = (*activations)[2 * d + 1];
+      r->run(d, r->getInitialState(adaptor.getInitialH(), d),
+             [&](TensorBuilder &s, Value time, ValueRange states) {
+               return createStep(s, *r, direction, time, states[0]);
+             });
+    }
+    Type element = elementTypeOf(adaptor.getX());
+    return replace(rewriter, op, r->getResults(op, element));
+  }
+};
+
+struct RNNLowering : OnnxPattern<onnx::RNNOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::RNNOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    TensorBuilder b(op.getLoc(), rewriter);
+    StringRef why;
+    FailureOr<RecurrentBuilder> r =
+        RecurrentBuilder::create(b, getOperands(op, adaptor, 1), why);
+    if (failed(r))
+      return rewriter.notifyMatchFailure(op, why);
+    FailureOr<SmallVector<Activation>> activations = getActivations(
+        op.getActivations(), op.getActivationAlpha(), op.getActivationBeta(),
+        {Activation::Tanh}, r->getDirections());
+    if (failed(activations))
+      return rewriter.notifyMatchFailure(op, "unknown activation function");
+    for (int64_t d = 0; d < r->getDirections(); ++d) {
+      Value projection = r->getProjection(d, 0, true);
+      Value weights = r->getStateWeights(d, 0);
+      r->run(d, r->getInitialState(adaptor.getInitialH(), d),
+             [&](TensorBuilder &s, Value time, ValueRange states) {
+               Value product = createMatMul2D(s, states[0], weights);
+               return r->cellwise(
+                   s, {product, s.subTensor(projection, 0, time)}, {}, 1,
+                   [&](TensorBuilder &body,
+                       ValueRange x) -> SmallVector<Value> {
+                     Value sum = r->clip(body, body.add(x[0], x[1]));
+                     return {(*activations)[d].apply(body, sum)};
+                   });
+             });
+    }
+    Type element = elementTypeOf(adaptor.getX());
+    return replace(rewriter, op, r->getResults(op, element));
+  }
+};
+
+} // namespace
+
+void populateGRUPatterns(const TypeConverter &converter,
+                         RewritePatternSet &patterns) {
+  patterns.add<GRULowering, RNNLowering>(converter, patterns.getContext());
+}
+
+} // namespace sardonyx

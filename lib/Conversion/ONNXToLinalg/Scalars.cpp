@@ -1,0 +1,404 @@
+//===- Scalars.cpp - Element types, scalars and constants -----------------===//
+
+#include "Common.h"
+
+#include "mlir/IR/DialectResourceBlobManager.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+Type convertElementType(Type type) {
+  MLIRContext *ctx = type.getContext();
+  if (type.isF16() || type.isBF16() || type.isF32() || type.isF64())
+    return type;
+  if (auto intType = dyn_cast<IntegerType>(type)) {
+    switch (intType.getWidth()) {
+    case 1:
+      return IntegerType::get(ctx, 8);
+    case 8:
+    case 16:
+    case 32:
+    case 64:
+      return IntegerType::get(ctx, intType.getWidth());
+    default:
+      return {};
+    }
+  }
+  return {};
+}
+
+ONNXTypeConverter::ONNXTypeConverter() {
+  addConversion([](Type type) -> std::optional<Type> {
+    auto tensorType = dyn_cast<RankedTensorType>(type);
+    if (!tensorType)
+      return isa<IndexType>(type) ? type : Type();
+    Type element = convertElementType(tensorType.getElementType());
+    if (!element)
+      return Type();
+    return RankedTensorType::get(tensorType.getShape(), element);
+  });
+  auto cast = [](OpBuilder &b, Type type, ValueRange inputs,
+                 Location loc) -> Value {
+    if (inputs.size() != 1)
+      return {};
+    if (isa<RankedTensorType>(type) &&
+        tensor::CastOp::areCastCompatible(inputs[0].getType(), type))
+      return tensor::CastOp::create(b, loc, type, inputs[0]);
+    return UnrealizedConversionCastOp::create(b, loc, type, inputs)
+        .getResult(0);
+  };
+  addSourceMaterialization(cast);
+  addTargetMaterialization(cast);
+}
+
+Type getOnnxElementType(Value original) {
+  if (!original)
+    return {};
+  auto type = dyn_cast<ShapedType>(original.getType());
+  return type ? type.getElementType() : Type();
+}
+
+bool isBoolType(Type type) { return type && type.isInteger(1); }
+
+bool isUnsignedType(Type type) {
+  return type && type.isUnsignedInteger() && !isBoolType(type);
+}
+
+Type getComputeType(Type type) {
+  if (type.isF16() || type.isBF16())
+    return Float32Type::get(type.getContext());
+  if (isBoolType(type))
+    return IntegerType::get(type.getContext(), 1);
+  return convertElementType(type);
+}
+
+RankedTensorType getConvertedType(Value original) {
+  auto type = dyn_cast<RankedTensorType>(original.getType());
+  if (!type)
+    return {};
+  Type element = convertElementType(type.getElementType());
+  if (!element)
+    return {};
+  return RankedTensorType::get(type.getShape(), element);
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Value loadScalar(OpBuilder &b, Location loc, Value stored, Type onnxType) {
+  if (isBoolType(onnxType)) {
+    Value zero = createIntConstant(b, loc, stored.getType(), 0);
+    return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, stored,
+                                         zero);
+  }
+  if (onnxType && (onnxType.isF16() || onnxType.isBF16()))
+    return b.createOrFold<arith::ExtFOp>(loc, b.getF32Type(), stored);
+  return stored;
+}
+
+Value storeScalar(OpBuilder &b, Location loc, Value computed, Type onnxType) {
+  if (isBoolType(onnxType))
+    return b.createOrFold<arith::ExtUIOp>(loc, b.getI8Type(), computed);
+  if (onnxType && (onnxType.isF16() || onnxType.isBF16()))
+    return b.createOrFold<arith::TruncFOp>(loc, onnxType, computed);
+  return computed;
+}
+
+Value createConstant(OpBuilder &b, Location loc, Type type, double value) {
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    APFloat number(value);
+    bool losesInfo;
+    number.convert(floatType.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                   &losesInfo);
+    return arith::ConstantOp::create(b, loc, FloatAttr::get(type, number));
+  }
+  return createIntConstant(b, loc, type, static_cast<int64_t>(value));
+}
+
+Value createIntConstant(OpBuilder &b, Location loc, Type type, int64_t value) {
+  if (isa<FloatType>(type))
+    return createConstant(b, loc, type, static_cast<double>(value));
+  if (type.isIndex())
+    return createIndex(b, loc, value);
+  unsigned width = cast<IntegerType>(type).getWidth();
+  APInt bits = APInt(64, static_cast<uint64_t>(value)).sextOrTrunc(width);
+  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, bits));
+}
+
+Value createIndex(OpBuilder &b, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+
+static Value createLimit(OpBuilder &b, Location loc, Type onnxType,
+                         bool highest) {
+  Type type = getComputeType(onnxType);
+  if (auto floatType = dyn_cast<FloatType>(type))
+    return arith::ConstantOp::create(
+        b, loc,
+        FloatAttr::get(type, APFloat::getInf(floatType.getFloatSemantics(),
+                                             /*Negative=*/!highest)));
+  unsigned width = cast<IntegerType>(type).getWidth();
+  APInt bits;
+  if (isBoolType(onnxType) || isUnsignedType(onnxType))
+    bits = highest ? APInt::getMaxValue(width) : APInt::getMinValue(width);
+  else
+    bits = highest ? APInt::getSignedMaxValue(width)
+                   : APInt::getSignedMinValue(width);
+  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, bits));
+}
+
+Value createLowest(OpBuilder &b, Location loc, Type onnxType) {
+  return createLimit(b, loc, onnxType, /*highest=*/false);
+}
+
+Value createHighest(OpBuilder &b, Location loc, Type onnxType) {
+  return createLimit(b, loc, onnxType, /*highest=*/true);
+}
+
+/// Float to integer without poison: what lies outside saturates at 32 or 64
+/// bits, NaN gives 0; narrower types then keep the low bits, as in C.
+static Value floatToInt(OpBuilder &b, Location loc, Value value, Type onnxType) {
+  auto floatType = cast<FloatType>(value.getType());
+  unsigned width = onnxType.getIntOrFloatBitWidth();
+  bool isUnsigned = isUnsignedType(onnxType) && width >= 64;
+  unsigned wide = width > 32 || (isUnsignedType(onnxType) && width == 32) ? 64
+                                                                          : 32;
+  Type intType = b.getIntegerType(wide);
+  double low = isUnsigned ? -1.0 : -std::ldexp(1.0, wide - 1);
+  double high = std::ldexp(1.0, isUnsigned ? wide : wide - 1);
+  Value lowest = createConstant(b, loc, floatType, low);
+  Value bound = createConstant(b, loc, floatType, high);
+  Value zero = createConstant(b, loc, floatType, 0);
+  // Values in (low, -2^n) truncate to a representable value only when the bound
+  // is exclusive; -2^(n-1) itself is representable, hence OGE for signed.
+  Value aboveLow = arith::CmpFOp::create(b, loc,
+                                         isUnsigned ? arith::CmpFPredicate::OGT
+                                                    : arith::CmpFPredicate::OGE,
+                                         value, lowest);
+  Value belowHigh = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                          value, bound);
+  Value inside = arith::AndIOp::create(b, loc, aboveLow, belowHigh);
+  Value safe = arith::SelectOp::create(b, loc, inside, value, zero);
+  Value result =
+      isUnsigned ? arith::FPToUIOp::create(b, loc, intType, safe).getResult()
+                 : arith::FPToSIOp::create(b, loc, intType, safe).getResult();
+  APInt maxBits =
+      isUnsigned ? APInt::getMaxValue(wide) : APInt::getSignedMaxValue(wide);
+  APInt minBits =
+      isUnsigned ? APInt::getMinValue(wide) : APInt::getSignedMinValue(wide);
+  Value maxValue = arith::ConstantOp::create(
+      b, loc, b.getIntegerAttr(intType, maxBits));
+  Value minValue = arith::ConstantOp::create(
+      b, loc, b.getIntegerAttr(intType, minBits));
+  Value tooHigh = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
+                                        value, bound);
+  Value tooLow = arith::CmpFOp::create(b, loc,
+                                       isUnsigned ? arith::CmpFPredicate::OLE
+                                                  : arith::CmpFPredicate::OLT,
+                                       value, lowest);
+  result = arith::SelectOp::create(b, loc, tooHigh, maxValue, result);
+  result = arith::SelectOp::create(b, loc, tooLow, minValue, result);
+  if (width < wide)
+    result = arith::TruncIOp::create(b, loc, b.getIntegerType(width), result);
+  return result;
+}
+
+/// f64 -> f32 rounded to odd, so that rounding once more to f16 or bf16 gives
+/// what rounding the f64 directly would.
+static Value truncToOdd(OpBuilder &b, Location loc, Value value) {
+  Type f32 = b.getF32Type(), i32 = b.getI32Type();
+  Value rounded = arith::TruncFOp::create(b, loc, f32, value);
+  Value back = arith::ExtFOp::create(b, loc, value.getType(), rounded);
+  Value bits = arith::BitcastOp::create(b, loc, i32, rounded);
+  Value one = createIntConstant(b, loc, i32, 1);
+  Value low = arith::AndIOp::create(b, loc, bits, one);
+  Value isEven = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, low,
+                                       createIntConstant(b, loc, i32, 0));
+  Value inexact = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE,
+                                        back, value);
+  Value isTooBig = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
+                                         math::AbsFOp::create(b, loc, back),
+                                         math::AbsFOp::create(b, loc, value));
+  Value down = arith::SubIOp::create(b, loc, bits, one);
+  Value up = arith::AddIOp::create(b, loc, bits, one);
+  Value odd = arith::SelectOp::create(b, loc, isTooBig, down, up);
+  Value change = arith::AndIOp::create(b, loc, isEven, inexact);
+  Value chosen = arith::SelectOp::create(b, loc, change, odd, bits);
+  return arith::BitcastOp::create(b, loc, f32, chosen);
+}
+
+Value castScalar(OpBuilder &b, Location loc, Value value, Type from, Type to) {
+  Type source = value.getType(), target = getComputeType(to);
+  bool fromFloat = isa<FloatType>(source), toFloat = isa<FloatType>(target);
+  if (from == to)
+    return value;
+  if (isBoolType(to)) {
+    if (fromFloat)
+      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, value,
+                                   createConstant(b, loc, source, 0));
+    if (source == target)
+      return value;
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value,
+                                 createIntConstant(b, loc, source, 0));
+  }
+  if (fromFloat && toFloat) {
+    if (source == target)
+      return value;
+    if (source.getIntOrFloatBitWidth() < target.getIntOrFloatBitWidth())
+      return arith::ExtFOp::create(b, loc, target, value);
+    if (!to.isF32())
+      return truncToOdd(b, loc, value);
+    return arith::TruncFOp::create(b, loc, target, value);
+  }
+  if (fromFloat)
+    return floatToInt(b, loc, value, to);
+  bool zeroExtend = isBoolType(from) || isUnsignedType(from);
+  if (toFloat) {
+    if (zeroExtend)
+      return arith::UIToFPOp::create(b, loc, target, value);
+    return arith::SIToFPOp::create(b, loc, target, value);
+  }
+  unsigned sourceWidth = source.getIntOrFloatBitWidth();
+  unsigned targetWidth = target.getIntOrFloatBitWidth();
+  if (sourceWidth == targetWidth)
+    return value;
+  if (sourceWidth > targetWidth)
+    return arith::TruncIOp::create(b, loc, target, value);
+  if (zeroExtend)
+    return arith::ExtUIOp::create(b, loc, target, value);
+  return arith::ExtSIOp::create(b, loc, target, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+ElementsAttr getConstantElements(Value value) {
+  Operation *op = value ? value.getDefiningOp() : nullptr;
+  while (op && isa<tensor::CastOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  if (!op)
+    return {};
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return dyn_cast<ElementsAttr>(constant.getValue());
+  if (op->getName().getStringRef() == "onnx.Constant")
+    return op->getAttrOfType<ElementsAttr>("value");
+  return {};
+}
+
+/// Calls `add` with the bits of each element; false when they can't be read.
+static bool forEachElement(ElementsAttr attr, int64_t limit,
+                           function_ref<void(APInt)> add) {
+  int64_t count = attr.getNumElements();
+  if (count > limit)
+    return false;
+  Type type = attr.getElementType();
+  if (!type.isIntOrIndexOrFloat())
+    return false;
+  if (auto dense = dyn_cast<DenseIntOrFPElementsAttr>(attr)) {
+    if (isa<FloatType>(type)) {
+      for (APFloat number : dense.getValues<APFloat>())
+        add(number.bitcastToAPInt());
+    } else {
+      for (APInt number : dense.getValues<APInt>())
+        add(number);
+    }
+    return true;
+  }
+  auto resource = dyn_cast<DenseResourceElementsAttr>(attr);
+  if (!resource || type.isIndex())
+    return false;
+  AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+  if (!blob)
+    return false;
+  // Sub-byte elements (bool among them) are stored as one byte each.
+  unsigned width = type.getIntOrFloatBitWidth();
+  unsigned bytes = (width + 7) / 8;
+  if (bytes > 8 || blob->getData().size() != size_t(count) * bytes)
+    return false;
+  const char *data = blob->getData().data();
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t bits = 0;
+    for (unsigned k = 0; k < bytes; ++k)
+      bits |= uint64_t(uint8_t(data[i * bytes + k])) << (8 * k);
+    add(APInt(64, bits).trunc(width));
+  }
+  return true;
+}
+
+std::optional<SmallVector<int64_t>> getConstantInts(Value value,
+                                                    int64_t limit) {
+  SmallVector<int64_t> result;
+  if (ElementsAttr attr = getConstantElements(value)) {
+    Type type = attr.getElementType();
+    if (!type.isIntOrIndex())
+      return std::nullopt;
+    bool zeroExtend = isBoolType(type) || isUnsignedType(type);
+    if (!forEachElement(attr, limit, [&](APInt bits) {
+          result.push_back(zeroExtend ? bits.getZExtValue()
+                                      : bits.getSExtValue());
+        }))
+      return std::nullopt;
+    return result;
+  }
+  auto elements =
+      value ? value.getDefiningOp<tensor::FromElementsOp>() : nullptr;
+  if (!elements)
+    return std::nullopt;
+  for (Value element : elements.getElements()) {
+    std::optional<int64_t> known = getConstantIntValue(element);
+    if (!known)
+      return std::nullopt;
+    result.push_back(*known);
+  }
+  return result;
+}
+
+std::optional<SmallVector<double>> getConstantFloats(Value value,
+                                                     int64_t limit) {
+  ElementsAttr attr = getConstantElements(value);
+  if (!attr)
+    return std::nullopt;
+  SmallVector<double> result;
+  if (auto floatType = dyn_cast<FloatType>(attr.getElementType())) {
+    if (!forEachElement(attr, limit, [&](APInt bits) {
+          APFloat number(floatType.getFloatSemantics(), bits);
+          bool losesInfo;
+          number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                         &losesInfo);
+          result.push_back(number.convertToDouble());
+        }))
+      return std::nullopt;
+    return result;
+  }
+  std::optional<SmallVector<int64_t>> ints = getConstantInts(value, limit);
+  if (!ints)
+    return std::nullopt;
+  result.assign(ints->begin(), ints->end());
+  return result;
+}
+
+TypedAttr getConstantSplat(Value value) {
+  ElementsAttr attr = getConstantElements(value);
+  if (!attr || attr.getNumElements() == 0)
+    return {};
+  Type type = attr.getElementType();
+  if (auto dense = dyn_cast<DenseElementsAttr>(attr))
+    return dense.isSplat() ? dyn_cast<TypedAttr>(dense.getSplatValue<Attribute>())
+                           : TypedAttr();
+  APInt only;
+  if (!forEachElement(attr, 1, [&](APInt bits) { only = bits; }))
+    return {};
+  if (auto floatType = dyn_cast<FloatType>(type))
+    return FloatAttr::get(type,
+                          APFloat(floatType.getFloatSemantics(), only));
+  return IntegerAttr::get(type, only);
+}
+
+} // namespace sardonyx

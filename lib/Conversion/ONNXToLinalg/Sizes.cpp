@@ -1,0 +1,272 @@
+//===- Sizes.cpp - Sizes of tensors and arithmetic on them ----------------===//
+
+#include "Common.h"
+
+#include "dialects/SDX/SDX.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+
+//===----------------------------------------------------------------------===//
+// Tracing sizes
+//===----------------------------------------------------------------------===//
+
+/// The first argument dimension of the function that carries the same
+/// dim_params name; the session checks at the door that they are equal.
+static std::pair<BlockArgument, int64_t> getNamedSize(BlockArgument arg,
+                                                      int64_t dim) {
+  Block *block = arg.getOwner();
+  auto func = dyn_cast_or_null<FunctionOpInterface>(block->getParentOp());
+  if (!func || func.isExternal())
+    return {arg, dim};
+  auto nameOf = [&](unsigned index, int64_t axis) -> StringAttr {
+    if (index >= func.getNumArguments())
+      return {};
+    auto names = func.getArgAttrOfType<ArrayAttr>(index, "onnx.dim_params");
+    if (!names || axis >= static_cast<int64_t>(names.size()))
+      return {};
+    auto name = dyn_cast<StringAttr>(names[axis]);
+    return name && !name.getValue().empty() ? name : StringAttr();
+  };
+  StringAttr name = nameOf(arg.getArgNumber(), dim);
+  if (!name)
+    return {arg, dim};
+  for (BlockArgument other : block->getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(other.getType());
+    if (!type)
+      continue;
+    for (int64_t axis = 0; axis < type.getRank(); ++axis)
+      if (nameOf(other.getArgNumber(), axis) == name)
+        return {other, axis};
+  }
+  return {arg, dim};
+}
+
+static Size dimOf(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
+  if (auto arg = dyn_cast<BlockArgument>(tensor)) {
+    auto [other, axis] = getNamedSize(arg, dim);
+    auto type = cast<RankedTensorType>(other.getType());
+    if (!type.isDynamicDim(axis))
+      return asSize(b, type.getDimSize(axis));
+    return tensor::DimOp::create(b, loc, other, axis).getResult();
+  }
+  return tensor::DimOp::create(b, loc, tensor, dim).getResult();
+}
+
+Size getSize(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
+  while (true) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    if (!type.isDynamicDim(dim))
+      return asSize(b, type.getDimSize(dim));
+    auto result = dyn_cast<OpResult>(tensor);
+    if (!result)
+      return dimOf(b, loc, tensor, dim);
+    Operation *op = result.getOwner();
+    if (auto cast = dyn_cast<tensor::CastOp>(op)) {
+      tensor = cast.getSource();
+      if (!isa<RankedTensorType>(tensor.getType()))
+        return dimOf(b, loc, result, dim);
+      continue;
+    }
+    if (auto dps = dyn_cast<DestinationStyleOpInterface>(op)) {
+      tensor = dps.getTiedOpOperand(result)->get();
+      continue;
+    }
+    if (auto empty = dyn_cast<tensor::EmptyOp>(op))
+      return empty.getDynamicSize(dim);
+    if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
+      return expand.getMixedOutputShape()[dim];
+    if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+      ReassociationIndices group = collapse.getReassociationIndices()[dim];
+      if (group.size() == 1) {
+        tensor = collapse.getSrc();
+        dim = group.front();
+        continue;
+      }
+      Sizes sizes;
+      for (int64_t inner : group)
+        sizes.push_back(getSize(b, loc, collapse.getSrc(), inner));
+      return productOfSizes(b, loc, sizes);
+    }
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+      llvm::SmallBitVector dropped = slice.getDroppedDims();
+      int64_t position = -1;
+      for (auto [index, size] : llvm::enumerate(slice.getMixedSizes()))
+        if (!dropped.test(index) && ++position == dim)
+          return size;
+    }
+    if (auto generate = dyn_cast<tensor::GenerateOp>(op))
+      return generate.getDynamicExtents()[type.getDynamicDimIndex(dim)];
+    return dimOf(b, loc, tensor, dim);
+  }
+}
+
+Sizes getSizes(OpBuilder &b, Location loc, Value tensor) {
+  Sizes sizes;
+  int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
+  for (int64_t dim = 0; dim < rank; ++dim)
+    sizes.push_back(getSize(b, loc, tensor, dim));
+  return sizes;
+}
+
+/// Structural equality of scalar expressions, to a depth that bounds the work.
+static bool isSameValue(Value a, Value b, unsigned depth) {
+  if (a == b)
+    return true;
+  Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
+  if (!x || !y || depth == 0 || x->getName() != y->getName() ||
+      x->getNumOperands() != y->getNumOperands() || x->getNumRegions() != 0 ||
+      x->getNumResults() != 1 || !a.getType().isIntOrIndex() ||
+      a.getType() != b.getType() || !isMemoryEffectFree(x))
+    return false;
+  if (x->getRawDictionaryAttrs() != y->getRawDictionaryAttrs() ||
+      x->getPropertiesAsAttribute() != y->getPropertiesAsAttribute())
+    return false;
+  auto operandsMatch = [&](bool swapped) {
+    for (unsigned i = 0, e = x->getNumOperands(); i < e; ++i) {
+      Value p = x->getOperand(i), q = y->getOperand(swapped ? e - 1 - i : i);
+      if (!isSameValue(p, q, depth - 1))
+        return false;
+    }
+    return true;
+  };
+  if (operandsMatch(/*swapped=*/false))
+    return true;
+  return isa<arith::AddIOp, arith::MulIOp>(x) && operandsMatch(/*swapped=*/true);
+}
+
+bool isSameSize(Size a, Size b) {
+  std::optional<int64_t> x = getStaticSize(a), y = getStaticSize(b);
+  if (x || y)
+    return x == y;
+  return isSameValue(cast<Value>(a), cast<Value>(b), /*depth=*/8);
+}
+
+std::optional<int64_t> getStaticSize(Size size) {
+  return getConstantIntValue(size);
+}
+
+Value asIndex(OpBuilder &b, Location loc, Size size) {
+  if (std::optional<int64_t> known = getStaticSize(size))
+    return createIndex(b, loc, *known);
+  return cast<Value>(size);
+}
+
+Size asSize(OpBuilder &b, int64_t value) { return b.getIndexAttr(value); }
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+Size addSizes(OpBuilder &b, Location loc, Size x, Size y) {
+  std::optional<int64_t> p = getStaticSize(x), q = getStaticSize(y);
+  if (p && q)
+    return asSize(b, *p + *q);
+  if (q == 0)
+    return x;
+  if (p == 0)
+    return y;
+  return arith::AddIOp::create(b, loc, asIndex(b, loc, x), asIndex(b, loc, y))
+      .getResult();
+}
+
+Size subSizes(OpBuilder &b, Location loc, Size x, Size y) {
+  std::optional<int64_t> p = getStaticSize(x), q = getStaticSize(y);
+  if (p && q)
+    return asSize(b, *p - *q);
+  if (q == 0)
+    return x;
+  return arith::SubIOp::create(b, loc, asIndex(b, loc, x), asIndex(b, loc, y))
+      .getResult();
+}
+
+Size mulSizes(OpBuilder &b, Location loc, Size x, Size y) {
+  std::optional<int64_t> p = getStaticSize(x), q = getStaticSize(y);
+  if (p && q)
+    return asSize(b, *p * *q);
+  if (q == 1)
+    return x;
+  if (p == 1)
+    return y;
+  if (q == 0 || p == 0)
+    return asSize(b, 0);
+  return arith::MulIOp::create(b, loc, asIndex(b, loc, x), asIndex(b, loc, y))
+      .getResult();
+}
+
+Size floorDivSizes(OpBuilder &b, Location loc, Size x, Size y) {
+  std::optional<int64_t> p = getStaticSize(x), q = getStaticSize(y);
+  if (q == 1)
+    return x;
+  if (p && q && *q > 0)
+    return asSize(b, llvm::divideFloorSigned(*p, *q));
+  return arith::FloorDivSIOp::create(b, loc, asIndex(b, loc, x),
+                                     asIndex(b, loc, y))
+      .getResult();
+}
+
+Size ceilDivSizes(OpBuilder &b, Location loc, Size x, Size y) {
+  std::optional<int64_t> p = getStaticSize(x), q = getStaticSize(y);
+  if (q == 1)
+    return x;
+  if (p && q && *q > 0)
+    return asSize(b, llvm::divideCeilSigned(*p, *q));
+  return arith::CeilDivSIOp::create(b, loc, asIndex(b, loc, x),
+                                    asIndex(b, loc, y))
+      .getResult();
+}
+
+Size productOfSizes(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes) {
+  Size product = asSize(b, 1);
+  for (Size size : sizes)
+    product = mulSizes(b, loc, product, size);
+  return product;
+}
+
+Sizes refineSizes(OpBuilder &b, ArrayRef<OpFoldResult> sizes,
+                  RankedTensorType declared) {
+  Sizes result(sizes);
+  if (!declared || declared.getRank() != static_cast<int64_t>(sizes.size()))
+    return result;
+  for (auto [index, size] : llvm::enumerate(declared.getShape()))
+    if (!ShapedType::isDynamic(size))
+      result[index] = asSize(b, size);
+  return result;
+}
+
+RankedTensorType getTensorType(ArrayRef<OpFoldResult> sizes, Type elementType) {
+  SmallVector<int64_t> shape;
+  for (Size size : sizes)
+    shape.push_back(getStaticSize(size).value_or(ShapedType::kDynamic));
+  return RankedTensorType::get(shape, elementType);
+}
+
+Value createEmpty(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
+                  Type elementType) {
+  // Sizes that turned out constant belong into the type.
+  Sizes normal;
+  for (Size size : sizes) {
+    std::optional<int64_t> known = getStaticSize(size);
+    normal.push_back(known ? asSize(b, *known) : size);
+  }
+  return tensor::EmptyOp::create(b, loc, normal, elementType);
+}
+
+Value createFilled(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
+                   Value stored) {
+  Value empty = createEmpty(b, loc, sizes, stored.getType());
+  return linalg::FillOp::create(b, loc, stored, empty).getResult(0);
+}
+
+void createCheck(OpBuilder &b, Location loc, Value condition,
+                 const Twine &message) {
+  if (getConstantIntValue(condition) == 1)
+    return;
+  sdx::CheckOp::create(b, loc, condition, b.getStringAttr(message));
+}
+
+} // namespace sardonyx

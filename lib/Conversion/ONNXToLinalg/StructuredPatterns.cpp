@@ -1,0 +1,23 @@
+//===- StructuredPatterns.cpp - Families built with TensorBuilder ---------===//
+
+#include "StructuredPatterns.h"
+
+namespace sardonyx {
+
+void populateStructuredPatterns(const mlir::TypeConverter &converter,
+                                mlir::RewritePatternSet &patterns) {
+  populateMatMulPatterns(converter, patterns);
+  populateIntegerMatMulPatterns(converter, patterns);
+  populateEinsumPatterns(converter, patterns);
+  populateConvPatterns(converter, patterns);
+  populateIntegerConvPatterns(converter, patterns);
+  populateConvTransposePatterns(converter, patterns);
+  populatePoolPatterns(converter, patterns);
+  populateMaxPoolPatterns(converter, patterns);
+  populateUnpoolPatterns(converter, patterns);
+  populateLSTMPatterns(converter, patterns);
+  populateGRUPatterns(converter, patterns);
+  populateResizePatterns(converter, patterns);
+}
+
+} // namespace sardonyx

@@ -1,0 +1,455 @@
+//===- Views.cpp - Reshape, Transpose, Expand and their kin ---------------===//
+//
+// Operators that only rename, reorder or repeat what is there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DataMovement.h"
+
+#include "dialects/ONNX/ONNX.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+
+RankedTensorType getDeclared(const TypeConverter &converter, Value result) {
+  return dyn_cast_or_null<RankedTensorType>(
+      converter.convertType(result.getType()));
+}
+
+bool isStatic(RankedTensorType type) { return type && type.hasStaticShape(); }
+
+Sizes getDeclaredSizes(OpBuilder &b, RankedTensorType type) {
+  Sizes sizes;
+  for (int64_t size : type.getShape())
+    sizes.push_back(asSize(b, size));
+  return sizes;
+}
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Reshape
+//===----------------------------------------------------------------------===//
+
+/// `total` of `from` divided by the product of `known`; sizes that stand on
+/// both sides cancel, so that [B, S, 768] over [B, S, 64] is the constant 12.
+Size divideSizes(OpBuilder &b, Location loc, Sizes from, Sizes known) {
+  for (auto *it = known.begin(); it != known.end();) {
+    auto *same = llvm::find_if(from, [&](Size s) { return isSameSize(s, *it); });
+    if (same == from.end()) {
+      ++it;
+      continue;
+    }
+    from.erase(same);
+    it = known.erase(it);
+  }
+  Size product = productOfSizes(b, loc, from);
+  Size divisor = productOfSizes(b, loc, known);
+  std::optional<int64_t> constant = getStaticSize(divisor);
+  if (!constant) // A size of zero makes the quotient meaningless, not fatal.
+    divisor = arith::MaxSIOp::create(b, loc, asIndex(b, loc, divisor),
+                                     createIndex(b, loc, 1))
+                  .getResult();
+  else if (*constant <= 0)
+    return asSize(b, 0);
+  return floorDivSizes(b, loc, product, divisor);
+}
+
+/// The sizes that a Reshape asks for: 0 copies (unless `allowZero`), one -1 is
+/// inferred; values known only at run time are treated alike.
+Sizes getReshapeSizes(OpBuilder &b, Location loc, Value data, Sizes asked,
+                      bool allowZero) {
+  Sizes from = getSizes(b, loc, data), known;
+  Value unit = createIndex(b, loc, 1);
+  int64_t inferred = -1;
+  SmallVector<std::pair<int64_t, Value>> maybeInferred;
+  for (auto [i, size] : llvm::enumerate(asked)) {
+    std::optional<int64_t> constant = getStaticSize(size);
+    if (constant == -1) {
+      inferred = i;
+      continue;
+    }
+    if (constant == 0 && !allowZero && i < from.size()) {
+      size = from[i];
+    } else if (!constant && !isa_and_nonnull<tensor::DimOp>(
+                               cast<Value>(size).getDefiningOp())) {
+      Value value = cast<Value>(size);
+      Value zero = createIndex(b, loc, 0);
+      if (!allowZero && i < from.size()) {
+        Value isZero = arith::CmpIOp::create(
+            b, loc, arith::CmpIPredicate::eq, value, zero);
+        value = arith::SelectOp::create(b, loc, isZero,
+                                        asIndex(b, loc, from[i]), value);
+      }
+      Value isNegative = arith::CmpIOp::create(
+          b, loc, arith::CmpIPredicate::slt, value, zero);
+      maybeInferred.push_back({i, isNegative});
+      size = arith::SelectOp::create(b, loc, isNegative, unit, value)
+                 .getResult();
+    }
+    asked[i] = size;
+    known.push_back(size);
+  }
+  if (inferred >= 0) {
+    asked[inferred] = divideSizes(b, loc, from, known);
+    return asked;
+  }
+  for (auto [i, isNegative] : maybeInferred) {
+    Value rest = asIndex(b, loc, divideSizes(b, loc, from, known));
+    asked[i] = arith::SelectOp::create(b, loc, isNegative, rest,
+                                       cast<Value>(asked[i]))
+                   .getResult();
+  }
+  return asked;
+}
+
+struct ReshapeLowering : OnnxPattern<onnx::ReshapeOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::ReshapeOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType declared =
+        getDeclared(*getTypeConverter(), op->getResult(0));
+    if (!declared)
+      return rewriter.notifyMatchFailure(op, "result of unknown rank");
+    Location loc = op.getLoc();
+    Sizes sizes;
+    if (isStatic(declared)) {
+      sizes = getDeclaredSizes(rewriter, declared);
+    } else {
+      sizes = getIntListAsSizes(rewriter, loc, adaptor.getShape(),
+                                declared.getRank());
+      sizes = getReshapeSizes(rewriter, loc, adaptor.getData(), sizes,
+                              op.getAllowzero() != 0);
+      sizes = refineSizes(rewriter, sizes, declared);
+    }
+    return replace(rewriter, op,
+                   reshape(rewriter, loc, adaptor.getData(), sizes));
+  }
+};
+
+struct FlattenLowering : OnnxPattern<onnx::FlattenOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::FlattenOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Sizes sizes = getSizes(rewriter, loc, adaptor.getInput());
+    int64_t rank = sizes.size(), axis = op.getAxis();
+    if (axis < 0)
+      axis += rank;
+    if (axis < 0 || axis > rank)
+      return rewriter.notifyMatchFailure(op, "axis out of range");
+    ArrayRef<Size> all(sizes);
+    Sizes flat = {productOfSizes(rewriter, loc, all.take_front(axis)),
+                  productOfSizes(rewriter, loc, all.drop_front(axis))};
+    return replace(rewriter, op,
+                   reshape(rewriter, loc, adaptor.getInput(), flat));
+  }
+};
+
+/// Squeeze and Unsqueeze whose axes aren't known: the declared sizes tell.
+template <typename OpT>
+LogicalResult reshapeToDeclared(const TypeConverter &converter, OpT op,
+                                Value data, ConversionPatternRewriter &rewriter) {
+  RankedTensorType declared = getDeclared(converter, op->getResult(0));
+  if (!isStatic(declared))
+    return rewriter.notifyMatchFailure(op, "axes are not known");
+  Value result = reshape(rewriter, op.getLoc(), data,
+                         getDeclaredSizes(rewriter, declared));
+  return replaceOp(rewriter, converter, op, result);
+}
+
+struct SqueezeLowering : OnnxPattern<onnx::SqueezeOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::SqueezeOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Value data = adaptor.getData();
+    auto type = cast<RankedTensorType>(data.getType());
+    SmallVector<int64_t> axes;
+    if (!op.getAxes()) {
+      if (!type.hasStaticShape())
+        return rewriter.notifyMatchFailure(
+            op, "no axes, and sizes that are not known");
+      for (auto [axis, size] : llvm::enumerate(type.getShape()))
+        if (size == 1)
+          axes.push_back(axis);
+    } else if (auto known = getConstantInts(op.getAxes())) {
+      auto normal = normalizeAxes(*known, type.getRank());
+      if (failed(normal))
+        return rewriter.notifyMatchFailure(op, "axis out of range");
+      axes = *normal;
+      llvm::sort(axes);
+    } else {
+      return reshapeToDeclared(*getTypeConverter(), op, data, rewriter);
+    }
+    for (int64_t axis : axes)
+      if (!type.isDynamicDim(axis) && type.getDimSize(axis) != 1)
+        return rewriter.notifyMatchFailure(op, "size to drop is not 1");
+    return replace(rewriter, op, squeeze(rewriter, op.getLoc(), data, axes));
+  }
+};
+
+struct UnsqueezeLowering : OnnxPattern<onnx::UnsqueezeOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::UnsqueezeOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Value data = adaptor.getData();
+    auto known = getConstantInts(op.getAxes());
+    if (!known)
+      return reshapeToDeclared(*getTypeConverter(), op, data, rewriter);
+    int64_t rank = cast<RankedTensorType>(data.getType()).getRank();
+    auto axes = normalizeAxes(*known, rank + known->size());
+    if (failed(axes))
+      return rewriter.notifyMatchFailure(op, "axis out of range");
+    llvm::sort(*axes);
+    return replace(rewriter, op, unsqueeze(rewriter, op.getLoc(), data, *axes));
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Transpose, DepthToSpace, SpaceToDepth
+//===----------------------------------------------------------------------===//
+
+struct TransposeLowering : OnnxPattern<onnx::TransposeOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::TransposeOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    int64_t rank =
+        cast<RankedTensorType>(adaptor.getData().getType()).getRank();
+    SmallVector<int64_t> permutation;
+    if (op.getPerm())
+      permutation.assign(op.getPerm()->begin(), op.getPerm()->end());
+    else
+      permutation = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rank)));
+    SmallVector<int64_t> sorted = permutation;
+    llvm::sort(sorted);
+    if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
+      return rewriter.notifyMatchFailure(op, "perm is no permutation");
+    return replace(
+        rewriter, op,
+        transpose(rewriter, op.getLoc(), adaptor.getData(), permutation));
+  }
+};
+
+/// Both go through [N, b, b, C, H, W] in one order or another (see the
+/// operators' specification).
+struct DepthToSpaceLowering : OnnxPattern<onnx::DepthToSpaceOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::DepthToSpaceOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value input = adaptor.getInput();
+    Sizes in = getSizes(rewriter, loc, input);
+    int64_t block = op.getBlocksize();
+    if (in.size() != 4 || block < 1)
+      return rewriter.notifyMatchFailure(op, "needs rank 4, a positive block");
+    Size b = asSize(rewriter, block);
+    Size depth =
+        floorDivSizes(rewriter, loc, in[1], asSize(rewriter, block * block));
+    bool crd = op.getMode() == "CRD";
+    Sizes split = crd ? Sizes{in[0], depth, b, b, in[2], in[3]}
+                      : Sizes{in[0], b, b, depth, in[2], in[3]};
+    SmallVector<int64_t> order =
+        crd ? SmallVector<int64_t>{0, 1, 4, 2, 5, 3}
+            : SmallVector<int64_t>{0, 3, 4, 1, 5, 2};
+    Value v = reshape(rewriter, loc, input, split);
+    v = transpose(rewriter, loc, v, order);
+    Sizes out = {in[0], depth, mulSizes(rewriter, loc, in[2], b),
+                 mulSizes(rewriter, loc, in[3], b)};
+    return replace(rewriter, op, reshape(rewriter, loc, v, out));
+  }
+};
+
+struct SpaceToDepthLowering : OnnxPattern<onnx::SpaceToDepthOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::SpaceToDepthOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value input = adaptor.getInput();
+    Sizes in = getSizes(rewriter, loc, input);
+    int64_t block = op.getBlocksize();
+    if (in.size() != 4 || block < 1)
+      return rewriter.notifyMatchFailure(op, "needs rank 4, a positive block");
+    auto mode = op->getAttrOfType<StringAttr>("mode");
+    bool crd = mode && mode.getValue() == "CRD";
+    Size b = asSize(rewriter, block);
+    Size h = floorDivSizes(rewriter, loc, in[2], b);
+    Size w = floorDivSizes(rewriter, loc, in[3], b);
+    Value v = reshape(rewriter, loc, input, {in[0], in[1], h, b, w, b});
+    SmallVector<int64_t> order =
+        crd ? SmallVector<int64_t>{0, 1, 3, 5, 2, 4}
+            : SmallVector<int64_t>{0, 3, 5, 1, 2, 4};
+    v = transpose(rewriter, loc, v, order);
+    Sizes out = {
+        in[0],
+        mulSizes(rewriter, loc, in[1], asSize(rewriter, block * block)), h, w};
+    return replace(rewriter, op, reshape(rewriter, loc, v, out));
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Expand, Tile, ConstantOfShape
+//===----------------------------------------------------------------------===//
+
+struct ExpandLowering : OnnxPattern<onnx::ExpandOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::ExpandOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType declared =
+        getDeclared(*getTypeConverter(), op->getResult(0));
+    if (!declared)
+      return rewriter.notifyMatchFailure(op, "result of unknown rank");
+    Location loc = op.getLoc();
+    Sizes sizes;
+    if (isStatic(declared)) {
+      sizes = getDeclaredSizes(rewriter, declared);
+    } else {
+      FailureOr<Sizes> asked = getSizesToExpand(op, adaptor, declared, rewriter);
+      if (failed(asked))
+        return failure();
+      sizes = refineSizes(rewriter, *asked, declared);
+    }
+    return replace(rewriter, op,
+                   broadcastTo(rewriter, loc, adaptor.getInput(), sizes));
+  }
+
+private:
+  /// The numpy broadcast of the data's sizes with the asked ones.
+  static FailureOr<Sizes>
+  getSizesToExpand(onnx::ExpandOp op, Adaptor adaptor,
+                   RankedTensorType declared, OpBuilder &b) {
+    Location loc = op.getLoc();
+    auto shapeType = dyn_cast<RankedTensorType>(adaptor.getShape().getType());
+    if (!shapeType || shapeType.getRank() != 1 || shapeType.isDynamicDim(0))
+      return failure();
+    int64_t count = shapeType.getDimSize(0), rank = declared.getRank();
+    Sizes from = getSizes(b, loc, adaptor.getInput());
+    Sizes asked = getIntListAsSizes(b, loc, adaptor.getShape(), count);
+    if (std::max<int64_t>(count, from.size()) != rank)
+      return failure();
+    Sizes result(rank, asSize(b, 1));
+    llvm::copy(asked, result.begin() + (rank - count));
+    for (auto [i, have] : llvm::enumerate(from)) {
+      Size &want = result[rank - from.size() + i];
+      std::optional<int64_t> haveStatic = getStaticSize(have),
+                             wantStatic = getStaticSize(want);
+      if (haveStatic == 1 || isSameSize(have, want))
+        continue;
+      if (haveStatic || wantStatic == 1) {
+        want = have;
+        continue;
+      }
+      Value haveValue = asIndex(b, loc, have), wantValue = asIndex(b, loc, want);
+      Value isOne =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, haveValue,
+                                createIndex(b, loc, 1));
+      want = arith::SelectOp::create(b, loc, isOne, wantValue, haveValue)
+                 .getResult();
+    }
+    return result;
+  }
+};
+
+/// Repeats through an extra dimension in front of each repeated one:
+/// [d0, d1] -> [r0, d0, r1, d1] -> [r0 * d0, r1 * d1].
+struct TileLowering : OnnxPattern<onnx::TileOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::TileOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value input = adaptor.getInput();
+    Sizes in = getSizes(rewriter, loc, input);
+    Sizes repeats =
+        getIntListAsSizes(rewriter, loc, adaptor.getRepeats(), in.size());
+    RankedTensorType declared =
+        getDeclared(*getTypeConverter(), op->getResult(0));
+    Sizes wide, out;
+    SmallVector<AffineExpr> dims;
+    for (auto [size, repeat] : llvm::zip_equal(in, repeats)) {
+      if (getStaticSize(repeat) != 1)
+        wide.push_back(repeat);
+      dims.push_back(rewriter.getAffineDimExpr(wide.size()));
+      wide.push_back(size);
+      out.push_back(mulSizes(rewriter, loc, size, repeat));
+    }
+    if (declared)
+      out = refineSizes(rewriter, out, declared);
+    AffineMap map =
+        AffineMap::get(wide.size(), 0, dims, rewriter.getContext());
+    Type onnxType = getOnnxElementType(op.getInput());
+    Value v = createMapped(
+        rewriter, loc, getTyped(op.getInput(), input), map, wide, onnxType,
+        [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+    return replace(rewriter, op, reshape(rewriter, loc, v, out));
+  }
+};
+
+struct ConstantOfShapeLowering : OnnxPattern<onnx::ConstantOfShapeOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(onnx::ConstantOfShapeOp op, Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType declared =
+        getDeclared(*getTypeConverter(), op->getResult(0));
+    if (!declared)
+      return rewriter.notifyMatchFailure(op, "result of unknown rank");
+    Location loc = op.getLoc();
+    Sizes sizes = isStatic(declared)
+                      ? getDeclaredSizes(rewriter, declared)
+                      : refineSizes(rewriter,
+                                    getIntListAsSizes(rewriter, loc,
+                                                      adaptor.getInput(),
+                                                      declared.getRank()),
+                                    declared);
+    Type onnxType = getOnnxElementType(op->getResult(0));
+    Value fill;
+    if (auto value = op->getAttrOfType<ElementsAttr>("value")) {
+      if (value.getNumElements() != 1)
+        return rewriter.notifyMatchFailure(op, "value is not one element");
+      fill = getFill(rewriter, loc, value, declared.getElementType(), onnxType);
+      if (!fill)
+        return rewriter.notifyMatchFailure(op, "value of an unreadable kind");
+    } else {
+      fill = createIntConstant(rewriter, loc, declared.getElementType(), 0);
+    }
+    return replace(rewriter, op, createFilled(rewriter, loc, sizes, fill));
+  }
+
+private:
+  static Value getFill(OpBuilder &b, Location loc, ElementsAttr value,
+                       Type stored, Type onnxType) {
+    if (isa<FloatType>(onnxType)) {
+      auto values = value.tryGetValues<APFloat>();
+      if (!values)
+        return {};
+      return arith::ConstantOp::create(
+          b, loc, FloatAttr::get(stored, *(*values).begin()));
+    }
+    auto values = value.tryGetValues<APInt>();
+    if (!values || !isa<IntegerType>(stored))
+      return {};
+    APInt bits = (*(*values).begin()).zextOrTrunc(stored.getIntOrFloatBitWidth());
+    return arith::ConstantOp::create(b, loc, IntegerAttr::get(stored, bits));
+  }
+};
+
+} // namespace
+
+void populateViewPatterns(const TypeConverter &converter,
+                          RewritePatternSet &patterns) {
+  patterns.add<ReshapeLowering, FlattenLowering, SqueezeLowering,
+               UnsqueezeLowering, TransposeLowering, DepthToSpaceLowering,
+               SpaceToDepthLowering, ExpandLowering, TileLowering,
+               ConstantOfShapeLowering>(converter, patterns.getContext());
+}
+
+} // namespace sardonyx

@@ -1,0 +1,226 @@
+//===- FormDispatches.cpp - Group compute operations into kernels ---------===//
+//
+// Groups grow along the program: each operation tries to take in the groups of
+// its producers, the nearest first. A group is always a contiguous run of its
+// block, so that whether two may merge is a question about what lies between.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelGroup.h"
+#include "Utils.h"
+#include "sardonyx/Dispatch/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_SDXFORMDISPATCHES
+#include "sardonyx/Dispatch/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+namespace {
+
+/// How far apart in a block two groups may be to be tried for a merge: bounds
+/// the time for blocks of many thousands of operations.
+constexpr unsigned kMaxDistance = 4096;
+
+struct Group {
+  SmallVector<Operation *> ops;
+  unsigned order = 0; // of its last operation, as the block was
+};
+
+/// Cuts one block into groups.
+class BlockGrouping {
+public:
+  explicit BlockGrouping(Block &block) {
+    SmallVector<Operation *> compute;
+    for (Operation &op : block)
+      if (isComputeOp(&op))
+        compute.push_back(&op);
+    for (auto [i, op] : llvm::enumerate(compute)) {
+      groups.push_back(std::make_unique<Group>());
+      groups.back()->ops.push_back(op);
+      groups.back()->order = i;
+      groupOf[op] = groups.back().get();
+    }
+    for (Operation *op : compute)
+      absorbProducers(op);
+  }
+
+  /// The groups that are left, in no order.
+  SmallVector<Group *> take() {
+    SmallVector<Group *> left;
+    for (auto &group : groups)
+      if (!group->ops.empty())
+        left.push_back(group.get());
+    return left;
+  }
+
+private:
+  Group *producerGroup(Value value) {
+    Operation *op = value.getDefiningOp();
+    return op ? groupOf.lookup(op) : nullptr;
+  }
+
+  void absorbProducers(Operation *op) {
+    Group *group = groupOf[op];
+    SmallVector<Group *> producers;
+    for (Value operand : op->getOperands()) {
+      Group *producer = producerGroup(operand);
+      if (producer && producer != group &&
+          !llvm::is_contained(producers, producer))
+        producers.push_back(producer);
+    }
+    llvm::sort(producers, [](Group *a, Group *b) { return a->order > b->order; });
+    for (Group *producer : producers)
+      tryMerge(producer, group);
+  }
+
+  void tryMerge(Group *producer, Group *group) {
+    SmallVector<Operation *> merged = producer->ops;
+    merged.append(group->ops);
+    if (!classifyGroup(merged) || !moveTogether(producer, group))
+      return;
+    for (Operation *op : producer->ops)
+      groupOf[op] = group;
+    group->ops = std::move(merged);
+    producer->ops.clear();
+  }
+
+  static bool usesAny(Operation *op, const DenseSet<Value> &values) {
+    bool found = false;
+    op->walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands())
+        found |= values.contains(operand);
+      return found ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return found;
+  }
+
+  /// Moves `producer` right before `group`, and what lies between them and
+  /// depends on `producer` behind `group`. False, and nothing is moved, where
+  /// such an operation feeds `group` or has a side effect.
+  bool moveTogether(Group *producer, Group *group) {
+    DenseSet<Value> dependent;
+    for (Operation *op : producer->ops)
+      dependent.insert(op->result_begin(), op->result_end());
+    DenseSet<Value> between;
+    SmallVector<Operation *> late;
+    DenseSet<Group *> lateGroups;
+    unsigned distance = 0;
+    for (Operation *op = producer->ops.back()->getNextNode();
+         op != group->ops.front(); op = op->getNextNode()) {
+      if (!op || ++distance > kMaxDistance)
+        return false;
+      Group *other = groupOf.lookup(op);
+      // A group between moves as a whole or not at all.
+      ArrayRef<Operation *> unit = op;
+      if (other) {
+        if (other->ops.front() != op)
+          continue;
+        unit = other->ops;
+      }
+      if (llvm::none_of(unit, [&](Operation *member) {
+            return usesAny(member, dependent);
+          }))
+        continue;
+      for (Operation *member : unit) {
+        if (!isMemoryEffectFree(member) ||
+            member->hasTrait<OpTrait::IsTerminator>())
+          return false;
+        late.push_back(member);
+        for (Value result : member->getResults()) {
+          dependent.insert(result);
+          between.insert(result);
+        }
+      }
+    }
+    for (Operation *op : group->ops)
+      if (usesAny(op, between))
+        return false;
+    for (Operation *op : producer->ops)
+      op->moveBefore(group->ops.front());
+    Operation *last = group->ops.back();
+    for (Operation *op : late) {
+      op->moveAfter(last);
+      last = op;
+    }
+    return true;
+  }
+
+  std::vector<std::unique_ptr<Group>> groups;
+  DenseMap<Operation *, Group *> groupOf;
+};
+
+struct FormDispatchesPass : sardonyx::impl::SDXFormDispatchesBase<FormDispatchesPass> {
+  void runOnOperation() override {
+    // Sizes of results would tie what reads them to what makes them.
+    RewritePatternSet patterns(&getContext());
+    memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+
+    SymbolTable symbols(getOperation());
+    unsigned number = 0;
+    for (auto func :
+         llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
+      if (!isHostFunction(func))
+        continue;
+      SmallVector<Block *> blocks;
+      collectBlocks(func, blocks);
+      for (Block *block : blocks) {
+        BlockGrouping grouping(*block);
+        for (Group *group : grouping.take())
+          outlineKernel(group->ops, *classifyGroup(group->ops), symbols,
+                        number++);
+      }
+      // What inner blocks read may be dead or filled in outer ones.
+      for (Block *block : llvm::reverse(blocks))
+        eraseDeadOps(*block);
+      for (Block *block : blocks)
+        outlineFills(*block, symbols, number);
+      for (Block *block : llvm::reverse(blocks))
+        eraseDeadOps(*block);
+    }
+  }
+
+private:
+  /// The blocks that run on the host: the function's, and those of control
+  /// flow in it.
+  static void collectBlocks(Operation *parent, SmallVector<Block *> &blocks) {
+    for (Region &region : parent->getRegions())
+      for (Block &block : region) {
+        blocks.push_back(&block);
+        for (Operation &op : block)
+          if (isa<scf::SCFDialect>(op.getDialect()))
+            collectBlocks(&op, blocks);
+      }
+  }
+
+  /// Fills are cloned into the kernels that read them; what is left is read by
+  /// the host (a slice is inserted into it, it is returned, ...).
+  static void outlineFills(Block &block, SymbolTable &symbols,
+                           unsigned &number) {
+    for (auto fill : llvm::to_vector(block.getOps<linalg::FillOp>()))
+      if (fill->getNumResults())
+        outlineKernel(fill.getOperation(), GroupKind::Single, symbols,
+                      number++);
+  }
+
+  static void eraseDeadOps(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  }
+};
+
+} // namespace

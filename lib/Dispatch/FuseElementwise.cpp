@@ -1,0 +1,161 @@
+//===- FuseElementwise.cpp - Fuse elementwise ops, move reshapes ----------===//
+
+#include "Utils.h"
+#include "sardonyx/Dispatch/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_SDXFUSEELEMENTWISE
+#include "sardonyx/Dispatch/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+/// More inputs than this make a body that spills.
+static constexpr unsigned kMaxInputs = 12;
+
+/// A producer goes into its only user if it is computed there as often as it
+/// was before: on the same domain.
+static bool shouldFuse(OpOperand *fused) {
+  Operation *producer = fused->get().getDefiningOp();
+  auto consumer = dyn_cast<linalg::GenericOp>(fused->getOwner());
+  if (!producer || !consumer || !isElementwiseGeneric(producer) ||
+      !isElementwiseGeneric(consumer))
+    return false;
+  auto generic = cast<linalg::GenericOp>(producer);
+  if (!consumer.getMatchingIndexingMap(fused).isIdentity())
+    return false;
+  if (generic.getNumDpsInputs() + consumer.getNumDpsInputs() > kMaxInputs)
+    return false;
+  return llvm::all_of(producer->getUsers(),
+                      [&](Operation *user) { return user == consumer; });
+}
+
+/// A reshape moves below an elementwise operation or a row reduction; the
+/// other operands are reshaped in turn, which costs nothing.
+static bool shouldMoveReshape(OpOperand *reshaped) {
+  auto expand = reshaped->get().getDefiningOp<tensor::ExpandShapeOp>();
+  auto consumer = dyn_cast<linalg::GenericOp>(reshaped->getOwner());
+  if (!expand || !consumer)
+    return false;
+  for (AffineMap map : consumer.getIndexingMapsArray())
+    if (!isOrderedProjection(map))
+      return false;
+  return llvm::none_of(capturedValues(consumer), [](Value value) {
+    return isa<ShapedType>(value.getType());
+  });
+}
+
+namespace {
+
+/// Named operations that are elementwise, broadcasts or reductions, as generic
+/// ones. Contractions, pools and fills keep their names.
+struct GeneralizeNamed : OpInterfaceRewritePattern<linalg::LinalgOp> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::LinalgOp op,
+                                PatternRewriter &rewriter) const override {
+    if (isa<linalg::GenericOp, linalg::FillOp, linalg::TransposeOp,
+            linalg::CopyOp>(op) ||
+        !op.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(op, "keeps its name");
+    bool parallel = op.getNumParallelLoops() == op.getNumLoops();
+    if (!parallel && !isa<linalg::ReduceOp>(op))
+      return rewriter.notifyMatchFailure(op, "neither elementwise nor a "
+                                             "reduction");
+    return linalg::generalizeNamedOp(rewriter, op);
+  }
+};
+
+/// Drops the dimensions of size 1 that an operand reads at index 0, so that
+/// `[M,1]` read by rows is the `[M]` that a reduction made.
+struct DropUnitDimsOfOperand : OpRewritePattern<linalg::GenericOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::GenericOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(op, "not on tensors");
+    SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+    bool changed = false;
+    SmallVector<Value> inputs(op.getDpsInputs());
+    for (OpOperand *operand : op.getDpsInputOperands()) {
+      unsigned i = operand->getOperandNumber();
+      std::optional<Value> dropped =
+          drop(rewriter, op.getLoc(), operand->get(), maps[i]);
+      if (!dropped)
+        continue;
+      inputs[i] = *dropped;
+      changed = true;
+    }
+    if (!changed)
+      return rewriter.notifyMatchFailure(op, "reads no dimension of size 1");
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getInputsMutable().assign(inputs);
+      op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
+    });
+    return success();
+  }
+
+private:
+  static std::optional<Value> drop(OpBuilder &b, Location loc, Value value,
+                                   AffineMap &map) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      return std::nullopt;
+    SmallVector<AffineExpr> kept;
+    SmallVector<int64_t> shape;
+    SmallVector<ReassociationIndices> groups;
+    ReassociationIndices leading;
+    for (auto [i, expr] : llvm::enumerate(map.getResults())) {
+      auto constant = dyn_cast<AffineConstantExpr>(expr);
+      if (constant && constant.getValue() == 0 && type.getDimSize(i) == 1) {
+        (groups.empty() ? leading : groups.back()).push_back(i);
+        continue;
+      }
+      groups.push_back(std::move(leading));
+      leading.clear();
+      groups.back().push_back(i);
+      kept.push_back(expr);
+      shape.push_back(type.getDimSize(i));
+    }
+    if (kept.size() == map.getNumResults())
+      return std::nullopt;
+    map = AffineMap::get(map.getNumDims(), 0, kept, b.getContext());
+    return tensor::CollapseShapeOp::create(
+        b, loc, RankedTensorType::get(shape, type.getElementType()), value,
+        groups);
+  }
+};
+
+struct FuseElementwisePass
+    : sardonyx::impl::SDXFuseElementwiseBase<FuseElementwisePass> {
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    RewritePatternSet patterns(context);
+    patterns.add<GeneralizeNamed, DropUnitDimsOfOperand>(context);
+    linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
+    linalg::populateFoldReshapeOpsByCollapsingPatterns(patterns,
+                                                       shouldMoveReshape);
+    memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
+    tensor::populateReassociativeReshapeFoldingPatterns(patterns);
+    tensor::populateFoldTensorEmptyPatterns(patterns);
+    for (StringRef dialect : {"tensor", "linalg", "arith", "affine"})
+      if (Dialect *loaded = context->getLoadedDialect(dialect))
+        loaded->getCanonicalizationPatterns(patterns);
+    for (RegisteredOperationName op : context->getRegisteredOperations())
+      if (isa<linalg::LinalgDialect, tensor::TensorDialect>(op.getDialect()))
+        op.getCanonicalizationPatterns(patterns, context);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,29 @@
+//===- KernelGroup.h - Operations that become one kernel --------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_DISPATCH_KERNELGROUP_H
+#define SARDONYX_LIB_DISPATCH_KERNELGROUP_H
+
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace sardonyx {
+
+enum class GroupKind {
+  Product,     ///< a packed product or convolution and its epilogue
+  Rows,        ///< reductions over trailing dimensions, elementwise between
+  Elementwise, ///< elementwise on one domain
+  Single,      ///< any other operation, alone
+};
+
+/// The kind of kernel that `ops` (in program order) can be; nothing if they
+/// cannot share one.
+std::optional<GroupKind> classifyGroup(llvm::ArrayRef<mlir::Operation *> ops);
+
+/// Outlines `ops`, a contiguous run of one block, into a new kernel of
+/// `symbols`' module, and calls it in their place.
+void outlineKernel(llvm::ArrayRef<mlir::Operation *> ops, GroupKind kind,
+                   mlir::SymbolTable &symbols, unsigned number);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_DISPATCH_KERNELGROUP_H

@@ -1,0 +1,307 @@
+//===- OutlineKernel.cpp - Make a kernel of a group of operations ---------===//
+
+#include "KernelGroup.h"
+#include "Utils.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Utils/Utils.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace sardonyx;
+
+static MemRefType bufferOf(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  return MemRefType::get(type.getShape(), type.getElementType());
+}
+
+/// The sizes of a dynamic tensor, seen through fills and empties.
+static SmallVector<OpFoldResult> sizesOf(OpBuilder &b, Value tensor) {
+  if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
+    return sizesOf(b, fill.getOutputs()[0]);
+  if (auto empty = tensor.getDefiningOp<tensor::EmptyOp>())
+    return empty.getMixedSizes();
+  return tensor::getMixedSizes(b, tensor.getLoc(), tensor);
+}
+
+static bool isScalarConstant(Value value) {
+  return value.getDefiningOp<arith::ConstantOp>() &&
+         !isa<ShapedType>(value.getType());
+}
+
+namespace {
+
+class Outliner {
+public:
+  Outliner(ArrayRef<Operation *> ops, GroupKind kind, SymbolTable &symbols)
+      : ops(ops), onOneDomain(kind == GroupKind::Product ||
+                              kind == GroupKind::Elementwise),
+        symbols(symbols), host(ops.front()) {
+    for (Operation *op : ops)
+      members.insert(op);
+  }
+
+  void run(StringRef name) {
+    for (Operation *op : ops) {
+      for (OpOperand &operand : op->getOpOperands())
+        collect(operand.get(), takesOutputSizes(&operand));
+      for (Value captured : capturedValues(op))
+        collect(captured);
+      for (OpResult result : op->getResults())
+        if (isUsedOutside(result))
+          results.push_back(result);
+    }
+    makeDestinations();
+    collectDims();
+    func::FuncOp kernel = makeFunction(name);
+    fillBody(kernel);
+    callKernel(kernel);
+    for (Operation *op : llvm::reverse(ops))
+      op->erase();
+  }
+
+private:
+  bool isUsedOutside(Value result) {
+    return llvm::any_of(result.getUsers(), [&](Operation *user) {
+      return llvm::none_of(ops,
+                           [&](Operation *op) { return op->isAncestor(user); });
+    });
+  }
+
+  /// On one domain all results have the sizes of the kernel's first output;
+  /// sizes from elsewhere that say the same in another way aren't needed.
+  bool takesOutputSizes(OpOperand *operand) {
+    auto op = dyn_cast<DestinationStyleOpInterface>(operand->getOwner());
+    return onOneDomain && op && op.isDpsInit(operand);
+  }
+
+  /// Finds what the kernel must be given. Empties, fills and scalar constants
+  /// are made anew inside.
+  void collect(Value value, bool outputSizes = false) {
+    Operation *def = value.getDefiningOp();
+    if (def && members.contains(def))
+      return;
+    if (auto empty = value.getDefiningOp<tensor::EmptyOp>()) {
+      if (!outputSizes)
+        for (Value size : empty.getDynamicSizes())
+          collect(size);
+      return;
+    }
+    if (auto fill = value.getDefiningOp<linalg::FillOp>()) {
+      collect(fill.getInputs()[0]);
+      collect(fill.getOutputs()[0], outputSizes);
+      return;
+    }
+    if (isScalarConstant(value))
+      return;
+    (isa<RankedTensorType>(value.getType()) ? tensors : scalars).insert(value);
+  }
+
+  void makeDestinations() {
+    for (OpResult result : results) {
+      auto op = cast<DestinationStyleOpInterface>(result.getOwner());
+      Value init = op.getTiedOpOperand(result)->get();
+      auto type = cast<RankedTensorType>(result.getType());
+      SmallVector<OpFoldResult> sizes = sizesOf(host, init);
+      SmallVector<Value> dynamic;
+      for (int64_t i = 0, e = type.getRank(); i < e; ++i) {
+        if (!type.isDynamicDim(i))
+          continue;
+        Value size =
+            getValueOrCreateConstantIndexOp(host, op.getLoc(), sizes[i]);
+        dynamic.push_back(size);
+        if (!isScalarConstant(size))
+          dimSources.try_emplace(
+              size, std::pair<unsigned, int64_t>(destinations.size(), i));
+      }
+      destinations.push_back(
+          tensor::EmptyOp::create(host, op.getLoc(), type.getShape(),
+                                  type.getElementType(), dynamic));
+    }
+  }
+
+  /// Scalars that are sizes of the kernel's arguments are read off there.
+  void collectDims() {
+    scalars.remove_if([&](Value value) {
+      if (dimSources.count(value))
+        return true;
+      auto dim = value.getDefiningOp<tensor::DimOp>();
+      if (!dim || !dim.getConstantIndex() ||
+          !tensors.contains(dim.getSource()))
+        return false;
+      argumentDims[value] = {dim.getSource(), *dim.getConstantIndex()};
+      return true;
+    });
+  }
+
+  func::FuncOp makeFunction(StringRef name) {
+    SmallVector<Type> types;
+    SmallVector<Location> locs;
+    for (Value value : tensors)
+      types.push_back(bufferOf(value.getType()));
+    for (Value value : scalars)
+      types.push_back(value.getType());
+    for (OpResult result : results)
+      types.push_back(bufferOf(result.getType()));
+    for (Operation *op : ops)
+      locs.push_back(op->getLoc());
+    MLIRContext *context = host.getContext();
+    auto kernel =
+        func::FuncOp::create(host.getFusedLoc(locs), name,
+                             FunctionType::get(context, types, {}));
+    kernel.setPrivate();
+    kernel->setAttr(sdx::kKernelAttr, UnitAttr::get(context));
+    symbols.insert(kernel);
+    return kernel;
+  }
+
+  Value constantIndex(OpBuilder &b, Location loc, int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+
+  void fillBody(func::FuncOp kernel) {
+    Block *entry = kernel.addEntryBlock();
+    OpBuilder b = OpBuilder::atBlockEnd(entry);
+    Location loc = kernel.getLoc();
+    unsigned next = 0;
+    for (Value value : tensors) {
+      mapping.map(value, bufferization::ToTensorOp::create(
+                             b, loc, value.getType(), entry->getArgument(next),
+                             /*restrict=*/true));
+      bufferOfTensor[value] = entry->getArgument(next++);
+    }
+    for (Value value : scalars)
+      mapping.map(value, entry->getArgument(next++));
+    firstOut = next;
+
+    for (Operation *op : ops) {
+      for (Value captured : capturedValues(op))
+        materialize(b, captured);
+      SmallVector<Value> operands;
+      for (OpOperand &operand : op->getOpOperands())
+        operands.push_back(materializeOperand(b, operand));
+      Operation *clone = b.clone(*op, mapping);
+      clone->setOperands(operands);
+    }
+    for (auto [i, result] : llvm::enumerate(results))
+      bufferization::MaterializeInDestinationOp::create(
+          b, result.getLoc(), Type(), mapping.lookup(result),
+          entry->getArgument(firstOut + i), /*restrict=*/true,
+          /*writable=*/true);
+    func::ReturnOp::create(b, loc);
+  }
+
+  /// An init that holds values is an input of the kernel, which must not be
+  /// written: the operation works on a copy.
+  Value materializeOperand(OpBuilder &b, OpOperand &operand) {
+    Value value =
+        materialize(b, operand.get(), takesOutputSizes(&operand));
+    auto op = dyn_cast<DestinationStyleOpInterface>(operand.getOwner());
+    Operation *def = operand.get().getDefiningOp();
+    if (!op || !op.isDpsInit(&operand) ||
+        (def && (members.contains(def) ||
+                 isa<tensor::EmptyOp, linalg::FillOp>(def))))
+      return value;
+    Location loc = op.getLoc();
+    auto type = cast<RankedTensorType>(value.getType());
+    Value empty = tensor::EmptyOp::create(
+        b, loc, type.getShape(), type.getElementType(),
+        tensor::createDynamicDimValues(b, loc, value));
+    return linalg::CopyOp::create(b, loc, value, empty).getResult(0);
+  }
+
+  /// `value` inside of the kernel. Empties and fills are made for each use, as
+  /// they become the destinations of different operations.
+  Value materialize(OpBuilder &b, Value value, bool outputSizes = false) {
+    if (Value mapped = mapping.lookupOrNull(value))
+      return mapped;
+    Location loc = value.getLoc();
+    if (auto empty = value.getDefiningOp<tensor::EmptyOp>()) {
+      SmallVector<Value> sizes;
+      auto type = cast<RankedTensorType>(empty.getType());
+      for (int64_t i = 0, e = type.getRank(); i < e; ++i)
+        if (type.isDynamicDim(i))
+          sizes.push_back(
+              outputSizes
+                  ? memref::DimOp::create(b, loc, firstOutput(b),
+                                          constantIndex(b, loc, i))
+                  : materialize(b, empty.getDynamicSize(i)));
+      return tensor::EmptyOp::create(b, loc, type.getShape(),
+                                     type.getElementType(), sizes);
+    }
+    if (auto fill = value.getDefiningOp<linalg::FillOp>()) {
+      Value scalar = materialize(b, fill.getInputs()[0]);
+      Value into = materialize(b, fill.getOutputs()[0], outputSizes);
+      return linalg::FillOp::create(b, loc, scalar, into).getResult(0);
+    }
+    Value inside;
+    Block *entry = b.getInsertionBlock();
+    if (isScalarConstant(value)) {
+      inside = b.clone(*value.getDefiningOp())->getResult(0);
+    } else if (auto it = dimSources.find(value); it != dimSources.end()) {
+      Value out = entry->getArgument(firstOut + it->second.first);
+      inside = memref::DimOp::create(b, loc, out,
+                                     constantIndex(b, loc, it->second.second));
+    } else {
+      auto [tensor, dim] = argumentDims.lookup(value);
+      inside = memref::DimOp::create(b, loc, bufferOfTensor.lookup(tensor),
+                                     constantIndex(b, loc, dim));
+    }
+    mapping.map(value, inside);
+    return inside;
+  }
+
+  Value firstOutput(OpBuilder &b) {
+    return b.getInsertionBlock()->getArgument(firstOut);
+  }
+
+  void callKernel(func::FuncOp kernel) {
+    SmallVector<Value> ins(tensors.begin(), tensors.end());
+    ins.append(scalars.begin(), scalars.end());
+    auto call = sdx::CallOp::create(host, kernel.getLoc(), kernel.getName(),
+                                    ins, destinations);
+    for (auto [result, replacement] :
+         llvm::zip(results, call->getResults()))
+      result.replaceAllUsesWith(replacement);
+  }
+
+  ArrayRef<Operation *> ops;
+  bool onOneDomain;
+  SymbolTable &symbols;
+  OpBuilder host;
+  DenseSet<Operation *> members;
+  llvm::SetVector<Value> tensors, scalars;
+  SmallVector<OpResult> results;
+  SmallVector<Value> destinations;
+  DenseMap<Value, std::pair<unsigned, int64_t>> dimSources; // of destinations
+  DenseMap<Value, std::pair<Value, int64_t>> argumentDims;
+  DenseMap<Value, Value> bufferOfTensor;
+  IRMapping mapping;
+  unsigned firstOut = 0;
+};
+
+} // namespace
+
+/// A word for people who read profiles.
+static StringRef describe(ArrayRef<Operation *> ops, GroupKind kind) {
+  switch (kind) {
+  case GroupKind::Product:
+    return isa<sdx::ConvOp>(ops.front()) ? "conv" : "matmul";
+  case GroupKind::Rows:
+    return "rows";
+  case GroupKind::Elementwise:
+    return "elementwise";
+  case GroupKind::Single:
+    return ops.front()->getName().stripDialect();
+  }
+  return "";
+}
+
+void sardonyx::outlineKernel(ArrayRef<Operation *> ops, GroupKind kind,
+                             SymbolTable &symbols, unsigned number) {
+  std::string name =
+      ("k" + Twine(number) + "_" + describe(ops, kind)).str();
+  Outliner(ops, kind, symbols).run(name);
+}

@@ -1,0 +1,350 @@
+//===- PackContractions.cpp - linalg contractions to packed products ------===//
+//
+// A contraction is read as out[b,m,n] += lhs[b,m,k] * rhs[b,k,n]: the roles
+// follow from the output's order of dimensions, so that only operands, never
+// the result, may need a transpose.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Utils.h"
+#include "sardonyx/Dispatch/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Utils/Utils.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_SDXPACKCONTRACTIONS
+#include "sardonyx/Dispatch/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+namespace {
+
+/// The loops of a contraction by role; -1 where there is none.
+struct Roles {
+  int64_t batch = -1, m = -1, n = -1, k = -1;
+  unsigned lhs = 0, rhs = 1; // operand numbers
+};
+
+/// A 2-D or 3-D operand, how its dimensions are ordered and whence it comes.
+struct Operand {
+  Value value;
+  SmallVector<int64_t> loops; // the loop of each dimension
+};
+
+} // namespace
+
+/// Sees through operations that only permute dimensions.
+static void lookThroughTransposes(Operand &operand) {
+  while (true) {
+    if (auto transpose = operand.value.getDefiningOp<linalg::TransposeOp>()) {
+      // Dimension i of the result is dimension perm[i] of the source.
+      SmallVector<int64_t> loops(operand.loops.size());
+      for (auto [i, from] : llvm::enumerate(transpose.getPermutation()))
+        loops[from] = operand.loops[i];
+      operand = {transpose.getInput(), loops};
+      continue;
+    }
+    auto generic = operand.value.getDefiningOp<linalg::GenericOp>();
+    if (!generic || generic.getNumDpsInputs() != 1 ||
+        generic.getNumResults() != 1 ||
+        generic.getNumParallelLoops() != generic.getNumLoops())
+      return;
+    Block *body = generic.getBody();
+    if (body->getOperations().size() != 1 ||
+        body->getTerminator()->getOperand(0) != body->getArgument(0))
+      return;
+    AffineMap in = generic.getIndexingMapsArray()[0];
+    AffineMap out = generic.getIndexingMapsArray()[1];
+    if (!in.isPermutation() || !out.isPermutation() || in == out)
+      return;
+    SmallVector<int64_t> byLoop(operand.loops.size());
+    for (unsigned i = 0; i < out.getNumResults(); ++i)
+      byLoop[out.getDimPosition(i)] = operand.loops[i];
+    SmallVector<int64_t> loops;
+    for (unsigned i = 0; i < in.getNumResults(); ++i)
+      loops.push_back(byLoop[in.getDimPosition(i)]);
+    operand = {generic.getDpsInputs()[0], loops};
+  }
+}
+
+/// A constant, or a view of one: packing it costs nothing in a run.
+static bool isWeight(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (isa<arith::ConstantOp>(op))
+      return true;
+    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(
+            op))
+      return false;
+    value = op->getOperand(0);
+  }
+  return false;
+}
+
+static bool uses(AffineMap map, int64_t loop) {
+  return map.isFunctionOfDim(loop);
+}
+
+static FailureOr<Roles> findRoles(linalg::LinalgOp op,
+                                  PatternRewriter &rewriter) {
+  FailureOr<linalg::ContractionDimensions> dims =
+      linalg::inferContractionDims(op);
+  if (failed(dims))
+    return rewriter.notifyMatchFailure(op, "not a contraction");
+  if (dims->batch.size() > 1 || dims->m.size() > 1 || dims->n.size() > 1 ||
+      dims->k.size() != 1)
+    return rewriter.notifyMatchFailure(
+        op, "more than one dimension of a kind, or no reduction");
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  AffineMap out = maps[2];
+  if (!out.isProjectedPermutation())
+    return rewriter.notifyMatchFailure(op, "output is no permutation");
+  Roles roles;
+  roles.k = dims->k[0];
+  SmallVector<int64_t> rest;
+  for (unsigned i = 0; i < out.getNumResults(); ++i) {
+    int64_t loop = out.getDimPosition(i);
+    if (!dims->batch.empty() && loop == int64_t(dims->batch[0])) {
+      if (i != 0)
+        return rewriter.notifyMatchFailure(op, "batch is not outermost");
+      roles.batch = loop;
+      continue;
+    }
+    rest.push_back(loop);
+  }
+  if (rest.size() == 2) {
+    std::tie(roles.m, roles.n) = std::pair(rest[0], rest[1]);
+    roles.lhs = uses(maps[0], roles.m) ? 0 : 1;
+    roles.rhs = 1 - roles.lhs;
+  } else if (rest.size() == 1 && roles.batch < 0) {
+    // A vector times a matrix: M = 1. The matrix has the remaining loop.
+    roles.n = rest[0];
+    roles.rhs = uses(maps[0], roles.n) ? 0 : 1;
+    roles.lhs = 1 - roles.rhs;
+  } else {
+    return rewriter.notifyMatchFailure(op, "no matrix product");
+  }
+  if (uses(maps[roles.lhs], roles.n) ||
+      (roles.m >= 0 && uses(maps[roles.rhs], roles.m)) ||
+      !uses(maps[roles.rhs], roles.n) ||
+      (roles.batch >= 0 && !uses(maps[roles.lhs], roles.batch)))
+    return rewriter.notifyMatchFailure(op, "operands share m or n, or lhs "
+                                           "has no batch");
+  if (int64_t(op.getNumLoops()) != 2 + (roles.batch >= 0) + (roles.m >= 0))
+    return rewriter.notifyMatchFailure(op, "has other loops");
+  return roles;
+}
+
+static FailureOr<Operand> getOperand(linalg::LinalgOp op, unsigned number) {
+  AffineMap map = op.getIndexingMapsArray()[number];
+  if (!map.isProjectedPermutation())
+    return failure();
+  Operand operand{op.getDpsInputs()[number], {}};
+  for (unsigned i = 0; i < map.getNumResults(); ++i)
+    operand.loops.push_back(map.getDimPosition(i));
+  return operand;
+}
+
+/// `operand` with its dimensions in the order of `loops`.
+static Value transposeTo(PatternRewriter &rewriter, Location loc,
+                         const Operand &operand, ArrayRef<int64_t> loops) {
+  if (ArrayRef(operand.loops) == loops)
+    return operand.value;
+  SmallVector<int64_t> permutation;
+  for (int64_t loop : loops)
+    permutation.push_back(llvm::find(operand.loops, loop) -
+                          operand.loops.begin());
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(rewriter, loc, operand.value);
+  SmallVector<OpFoldResult> permuted;
+  for (int64_t from : permutation)
+    permuted.push_back(sizes[from]);
+  Value empty = tensor::EmptyOp::create(rewriter, loc, permuted,
+                                        getElementTypeOrSelf(operand.value));
+  return linalg::TransposeOp::create(rewriter, loc, operand.value, empty,
+                                     permutation)
+      ->getResult(0);
+}
+
+/// Zeros of the type and sizes of `like`.
+static Value zerosLike(OpBuilder &b, Location loc, Value like) {
+  auto type = cast<RankedTensorType>(like.getType());
+  Value empty =
+      tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType(),
+                              tensor::createDynamicDimValues(b, loc, like));
+  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0f));
+  return linalg::FillOp::create(b, loc, zero, empty).getResult(0);
+}
+
+/// `lhs + rhs`, of the same type.
+static Value add(OpBuilder &b, Location loc, Value lhs, Value rhs) {
+  auto type = cast<RankedTensorType>(lhs.getType());
+  Value empty =
+      tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType(),
+                              tensor::createDynamicDimValues(b, loc, rhs));
+  AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             b, loc, TypeRange(type), ValueRange{lhs, rhs}, empty,
+             ArrayRef<AffineMap>{identity, identity, identity}, loops,
+             [](OpBuilder &b, Location loc, ValueRange args) {
+               Value sum = arith::AddFOp::create(b, loc, args[0], args[1]);
+               linalg::YieldOp::create(b, loc, sum);
+             })
+      .getResult(0);
+}
+
+/// `matrix` [(B,) K, N], or [(B,) N, K] if `transposed`, in panels of columns.
+static Value packRhs(OpBuilder &b, Location loc, Value matrix,
+                     bool transposed) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
+  OpFoldResult n = sizes[sizes.size() - (transposed ? 2 : 1)];
+  OpFoldResult k = sizes[sizes.size() - (transposed ? 1 : 2)];
+  SmallVector<OpFoldResult> packed;
+  if (sizes.size() == 3)
+    packed.push_back(sizes[0]);
+  AffineExpr d0 = b.getAffineDimExpr(0);
+  packed.push_back(affine::makeComposedFoldedAffineApply(
+      b, loc, d0.ceilDiv(sdx::kPanelWidth), {n}));
+  packed.append({k, b.getIndexAttr(sdx::kPanelWidth)});
+  Value empty = tensor::EmptyOp::create(b, loc, packed, b.getF32Type());
+  return sdx::PackRhsOp::create(b, loc, matrix, empty, transposed).getResult();
+}
+
+namespace {
+
+struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::LinalgOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics() || op->getNumResults() != 1 ||
+        !linalg::isaContractionOpInterface(op))
+      return rewriter.notifyMatchFailure(op, "not a contraction on tensors");
+    for (Type type : op->getOperandTypes())
+      if (!getElementTypeOrSelf(type).isF32())
+        return rewriter.notifyMatchFailure(op, "not all of f32");
+    FailureOr<Roles> found = findRoles(op, rewriter);
+    if (failed(found))
+      return failure();
+    Roles roles = *found;
+    FailureOr<Operand> lhs = getOperand(op, roles.lhs);
+    FailureOr<Operand> rhs = getOperand(op, roles.rhs);
+    if (failed(lhs) || failed(rhs))
+      return rewriter.notifyMatchFailure(op, "an operand is no permutation");
+    lookThroughTransposes(*rhs);
+    if (roles.m < 0 && rhs->loops.back() == roles.k && !isWeight(rhs->value))
+      return rewriter.notifyMatchFailure(
+          op, "a matrix that is no weight times a vector is a row reduction");
+    Operand plainLhs = *lhs;
+    lookThroughTransposes(*lhs);
+
+    Location loc = op.getLoc();
+    SmallVector<int64_t> lhsOrder;
+    for (int64_t loop : {roles.batch, roles.m, roles.k})
+      if (loop >= 0)
+        lhsOrder.push_back(loop);
+    // A transpose is looked through only if that makes it vanish.
+    Value left = ArrayRef(lhs->loops) == ArrayRef(lhsOrder)
+                     ? lhs->value
+                     : transposeTo(rewriter, loc, plainLhs, lhsOrder);
+
+    bool batchedRhs = llvm::is_contained(rhs->loops, roles.batch);
+    auto position = [&](int64_t loop) {
+      return llvm::find(rhs->loops, loop) - rhs->loops.begin();
+    };
+    bool transposed = position(roles.n) < position(roles.k);
+    SmallVector<int64_t> rhsOrder;
+    if (batchedRhs)
+      rhsOrder.push_back(roles.batch);
+    if (transposed)
+      rhsOrder.append({roles.n, roles.k});
+    else
+      rhsOrder.append({roles.k, roles.n});
+    Value right = packRhs(rewriter, loc,
+                          transposeTo(rewriter, loc, *rhs, rhsOrder),
+                          transposed);
+
+    Value init = op.getDpsInits()[0];
+    auto type = cast<RankedTensorType>(init.getType());
+    if (roles.m < 0) {
+      // Rows of one: [K] is [1,K] and [1,N] is [N].
+      SmallVector<ReassociationIndices> all = {{0, 1}};
+      left = expandToRow(rewriter, loc, left);
+      Value zero = zerosLike(rewriter, loc, expandToRow(rewriter, loc, init));
+      Value row =
+          sdx::PackedMatmulOp::create(rewriter, loc, left, right, zero)
+              .getResult();
+      Value result =
+          tensor::CollapseShapeOp::create(rewriter, loc, type, row, all);
+      if (!isZeroFilled(init))
+        result = add(rewriter, loc, result, init);
+      rewriter.replaceOp(op, result);
+      return success();
+    }
+    bool zero = isZeroFilled(init) && init.getDefiningOp<linalg::FillOp>();
+    Value start = zero ? init : zerosLike(rewriter, loc, init);
+    Value result =
+        sdx::PackedMatmulOp::create(rewriter, loc, left, right, start)
+            .getResult();
+    if (!isZeroFilled(init))
+      result = add(rewriter, loc, result, init);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+
+private:
+  static Value expandToRow(OpBuilder &b, Location loc, Value vector) {
+    auto type = cast<RankedTensorType>(vector.getType());
+    OpFoldResult size = tensor::getMixedSizes(b, loc, vector)[0];
+    auto row =
+        RankedTensorType::get({1, type.getDimSize(0)}, type.getElementType());
+    SmallVector<ReassociationIndices> all = {{0, 1}};
+    return tensor::ExpandShapeOp::create(b, loc, row, vector, all,
+                                         {b.getIndexAttr(1), size});
+  }
+};
+
+/// A convolution onto something else than zeros: the init is added afterwards,
+/// so that every convolution kernel starts from zero.
+struct ZeroConvInit : OpRewritePattern<sdx::ConvOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(sdx::ConvOp op,
+                                PatternRewriter &rewriter) const override {
+    Value init = op.getInit();
+    if (!isa<RankedTensorType>(init.getType()))
+      return rewriter.notifyMatchFailure(op, "not on tensors");
+    if (init.getDefiningOp<linalg::FillOp>() && isZeroFilled(init))
+      return rewriter.notifyMatchFailure(op, "starts from zero already");
+    Location loc = op.getLoc();
+    Value start = zerosLike(rewriter, loc, init);
+    if (isZeroFilled(init)) {
+      rewriter.modifyOpInPlace(op, [&] { op.getInitMutable().assign(start); });
+      return success();
+    }
+    rewriter.setInsertionPointAfter(op);
+    auto conv = cast<sdx::ConvOp>(rewriter.clone(*op));
+    conv.getInitMutable().assign(start);
+    rewriter.replaceOp(op, add(rewriter, loc, conv.getResult(), init));
+    return success();
+  }
+};
+
+struct PackContractionsPass
+    : sardonyx::impl::SDXPackContractionsBase<PackContractionsPass> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<PackContraction, ZeroConvInit>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

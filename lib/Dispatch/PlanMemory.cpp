@@ -1,0 +1,183 @@
+//===- PlanMemory.cpp - Place the host's buffers ----------------*- C++ -*-===//
+//
+// A buffer lives from its allocation to the end of the last operation of the
+// same block in which it, or a view of it, is used: the loop as a whole if it
+// is used in a loop that does not make it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Utils.h"
+#include "sardonyx/Dispatch/Passes.h"
+
+#include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_SDXPLANMEMORY
+#include "sardonyx/Dispatch/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+static constexpr int64_t kAlignment = 64;
+
+namespace {
+
+struct Buffer {
+  memref::AllocOp alloc;
+  Operation *lastUse = nullptr; // in the block of `alloc`
+  bool escapes = false;
+  int64_t begin = 0, end = 0; // positions, inclusive
+  int64_t size = 0, offset = 0;
+};
+
+class Planner {
+public:
+  explicit Planner(func::FuncOp func) : func(func) {}
+
+  void run() {
+    number(func.getBody());
+    BufferViewFlowAnalysis views(func);
+    SmallVector<Buffer> planned;
+    func.walk([&](memref::AllocOp alloc) {
+      Buffer buffer = describe(alloc, views);
+      if (buffer.escapes)
+        return;
+      if (alloc.getType().hasStaticShape() && alloc.getSymbolOperands().empty())
+        planned.push_back(buffer);
+      else
+        freeAfter(buffer);
+    });
+    if (!planned.empty())
+      makeArena(planned, place(planned));
+  }
+
+private:
+  void number(Region &region) {
+    for (Operation &op : region.getOps()) {
+      int64_t begin = next++;
+      for (Region &nested : op.getRegions())
+        number(nested);
+      span[&op] = {begin, next++};
+    }
+  }
+
+  static int64_t bytesOf(MemRefType type) {
+    Type element = type.getElementType();
+    int64_t bits = isa<IndexType>(element) ? 64
+                   : element.isIntOrFloat()
+                       ? llvm::alignTo(element.getIntOrFloatBitWidth(), 8)
+                       : 128;
+    int64_t bytes = std::max<int64_t>(type.getNumElements(), 1) * (bits / 8);
+    return llvm::alignTo(bytes, kAlignment);
+  }
+
+  Buffer describe(memref::AllocOp alloc, BufferViewFlowAnalysis &views) {
+    Buffer buffer{alloc};
+    Block *block = alloc->getBlock();
+    buffer.lastUse = alloc;
+    // Iterations of a parallel loop would share the memory.
+    for (Operation *parent = alloc->getParentOp(); parent != func;
+         parent = parent->getParentOp())
+      buffer.escapes |= isa<scf::ParallelOp, scf::ForallOp>(parent);
+    for (Value alias : views.resolve(alloc)) {
+      if (!block->getParent()->findAncestorBlockInRegion(
+              *alias.getParentBlock())) {
+        buffer.escapes = true;
+        continue;
+      }
+      if (isa<BlockArgument>(alias) && alias.getParentBlock() == block)
+        buffer.escapes = true; // an argument of the loop that makes it
+      for (Operation *user : alias.getUsers()) {
+        Operation *here = block->findAncestorOpInBlock(*user);
+        if (!here || here->hasTrait<OpTrait::IsTerminator>())
+          buffer.escapes = true;
+        else if (span[buffer.lastUse].second < span[here].second)
+          buffer.lastUse = here;
+      }
+    }
+    buffer.begin = span[alloc].first;
+    buffer.end = span[buffer.lastUse].second;
+    if (alloc.getType().hasStaticShape())
+      buffer.size = bytesOf(alloc.getType());
+    return buffer;
+  }
+
+  static void freeAfter(Buffer &buffer) {
+    OpBuilder b(buffer.alloc);
+    b.setInsertionPointAfter(buffer.lastUse);
+    memref::DeallocOp::create(b, buffer.alloc.getLoc(), buffer.alloc);
+  }
+
+  /// Greedy by size: each buffer goes into the tightest gap among those that
+  /// live at the same time. Returns the bytes of all.
+  static int64_t place(MutableArrayRef<Buffer> buffers) {
+    SmallVector<Buffer *> order;
+    for (Buffer &buffer : buffers)
+      order.push_back(&buffer);
+    llvm::stable_sort(order,
+                      [](Buffer *a, Buffer *b) { return a->size > b->size; });
+    SmallVector<Buffer *> placed; // by offset
+    int64_t total = 0;
+    for (Buffer *buffer : order) {
+      int64_t best = -1, bestGap = std::numeric_limits<int64_t>::max();
+      int64_t top = 0;
+      for (Buffer *other : placed) {
+        if (other->end < buffer->begin || buffer->end < other->begin)
+          continue;
+        int64_t gap = other->offset - top;
+        if (gap >= buffer->size && gap < bestGap) {
+          best = top;
+          bestGap = gap;
+        }
+        top = std::max(top, other->offset + other->size);
+      }
+      buffer->offset = best >= 0 ? best : top;
+      total = std::max(total, buffer->offset + buffer->size);
+      auto at = llvm::upper_bound(placed, buffer, [](Buffer *a, Buffer *b) {
+        return a->offset < b->offset;
+      });
+      placed.insert(at, buffer);
+    }
+    return total;
+  }
+
+  void makeArena(ArrayRef<Buffer> buffers, int64_t bytes) {
+    OpBuilder b = OpBuilder::atBlockBegin(&func.getBody().front());
+    auto type = MemRefType::get({bytes}, b.getI8Type());
+    Value arena = sdx::ArenaOp::create(b, func.getLoc(), type);
+    DenseMap<int64_t, Value> offsets;
+    for (const Buffer &buffer : buffers) {
+      Value &offset = offsets[buffer.offset];
+      if (!offset)
+        offset = arith::ConstantIndexOp::create(b, func.getLoc(),
+                                                buffer.offset);
+    }
+    for (const Buffer &buffer : buffers) {
+      memref::AllocOp alloc = buffer.alloc;
+      b.setInsertionPoint(alloc);
+      Value view = memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(),
+                                          arena, offsets[buffer.offset],
+                                          ValueRange());
+      alloc.replaceAllUsesWith(view);
+      alloc.erase();
+    }
+  }
+
+  func::FuncOp func;
+  DenseMap<Operation *, std::pair<int64_t, int64_t>> span;
+  int64_t next = 0;
+};
+
+struct PlanMemoryPass : sardonyx::impl::SDXPlanMemoryBase<PlanMemoryPass> {
+  void runOnOperation() override {
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (isHostFunction(func))
+        Planner(func).run();
+  }
+};
+
+} // namespace

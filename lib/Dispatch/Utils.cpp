@@ -1,0 +1,77 @@
+//===- Utils.cpp - What the dispatch passes share ---------------*- C++ -*-===//
+
+#include "Utils.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace sardonyx;
+
+bool sardonyx::isHostFunction(func::FuncOp func) {
+  return !func.isExternal() && !func->hasAttr(sdx::kKernelAttr);
+}
+
+bool sardonyx::isComputeOp(Operation *op) {
+  if (op->getNumResults() == 0 || isa<linalg::FillOp>(op))
+    return false;
+  if (isa<sdx::PackedMatmulOp, sdx::ConvOp, sdx::PackRhsOp,
+          sdx::PackConvWeightsOp>(op))
+    return true;
+  return isa<linalg::LinalgDialect>(op->getDialect()) &&
+         isa<DestinationStyleOpInterface>(op);
+}
+
+bool sardonyx::isZeroFilled(Value tensor) {
+  if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
+    return matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) ||
+           matchPattern(fill.getInputs()[0], m_Zero());
+  auto constant = tensor.getDefiningOp<arith::ConstantOp>();
+  if (!constant)
+    return false;
+  auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
+  if (!splat)
+    return false;
+  if (isa<FloatType>(splat.getElementType()))
+    return splat.getSplatValue<APFloat>().isZero();
+  if (isa<IntegerType>(splat.getElementType()))
+    return splat.getSplatValue<APInt>().isZero();
+  return false;
+}
+
+bool sardonyx::isOrderedProjection(AffineMap map) {
+  int64_t last = -1;
+  for (AffineExpr expr : map.getResults()) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+      if (constant.getValue() != 0)
+        return false;
+      continue;
+    }
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim || int64_t(dim.getPosition()) <= last)
+      return false;
+    last = dim.getPosition();
+  }
+  return true;
+}
+
+bool sardonyx::isElementwiseGeneric(Operation *op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!generic || !generic.hasPureTensorSemantics() ||
+      generic.getNumParallelLoops() != generic.getNumLoops())
+    return false;
+  for (AffineMap map : generic.getIndexingMapsArray())
+    if (!isOrderedProjection(map))
+      return false;
+  for (Value captured : capturedValues(op))
+    if (isa<ShapedType>(captured.getType()))
+      return false;
+  return true;
+}
+
+llvm::SetVector<Value> sardonyx::capturedValues(Operation *op) {
+  llvm::SetVector<Value> values;
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return values;
+}

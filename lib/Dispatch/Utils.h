@@ -1,0 +1,36 @@
+//===- Utils.h - What the dispatch passes share -----------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_DISPATCH_UTILS_H
+#define SARDONYX_LIB_DISPATCH_UTILS_H
+
+#include "dialects/SDX/SDX.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace sardonyx {
+
+/// True for functions that run on the host: defined, and no kernel.
+bool isHostFunction(mlir::func::FuncOp func);
+
+/// True for an operation that belongs in a kernel: linalg operations but
+/// linalg.fill, and the dense sdx operations, on tensors.
+bool isComputeOp(mlir::Operation *op);
+
+/// True for a value that is zero of floating-point or integer type everywhere.
+bool isZeroFilled(mlir::Value tensor);
+
+/// True if the results of `map` are distinct dimensions in increasing order,
+/// or the constant 0.
+bool isOrderedProjection(mlir::AffineMap map);
+
+/// An all-parallel linalg.generic on tensors, one element in, one out: no
+/// captured tensor is read in its body.
+bool isElementwiseGeneric(mlir::Operation *op);
+
+/// The values defined outside of `op` that its regions use.
+llvm::SetVector<mlir::Value> capturedValues(mlir::Operation *op);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_DISPATCH_UTILS_H

@@ -1,0 +1,68 @@
+//===- VerifyDispatch.cpp - Host functions only call kernels ----*- C++ -*-===//
+
+#include "Utils.h"
+#include "sardonyx/Dispatch/Passes.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_SDXVERIFYDISPATCH
+#include "sardonyx/Dispatch/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+static bool isDense(Operation *op) {
+  return isa<linalg::LinalgDialect>(op->getDialect()) ||
+         isa<sdx::PackedMatmulOp, sdx::ConvOp, sdx::PackRhsOp,
+             sdx::PackConvWeightsOp>(op);
+}
+
+static LogicalResult verifyArguments(func::FuncOp func) {
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
+    unsigned origins = 0;
+    for (StringRef name :
+         {sdx::kInputAttr, sdx::kConstantAttr, sdx::kPersistentAttr})
+      origins += func.getArgAttr(i, name) ? 1 : 0;
+    if (origins != 1)
+      return func.emitOpError("argument ")
+             << i << " must have exactly one of 'sdx.input', 'sdx.constant' "
+             << "and 'sdx.persistent', has " << origins;
+  }
+  return success();
+}
+
+namespace {
+
+struct VerifyDispatchPass : sardonyx::impl::SDXVerifyDispatchBase<VerifyDispatchPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (!isHostFunction(func))
+        continue;
+      if (failed(verifyArguments(func)) || func.walk([&](Operation *op) {
+                                                 return verifyHostOp(op);
+                                               }).wasInterrupted())
+        return signalPassFailure();
+    }
+  }
+
+private:
+  WalkResult verifyHostOp(Operation *op) {
+    if (isDense(op)) {
+      op->emitOpError("is left on the host; it belongs in a kernel");
+      return WalkResult::interrupt();
+    }
+    if (!bufferized)
+      return WalkResult::advance();
+    auto isTensor = llvm::IsaPred<TensorType>;
+    if (llvm::any_of(op->getOperandTypes(), isTensor) ||
+        llvm::any_of(op->getResultTypes(), isTensor)) {
+      op->emitOpError("works on tensors after bufferization");
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  }
+};
+
+} // namespace

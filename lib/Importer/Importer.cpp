@@ -1,0 +1,204 @@
+//===- Importer.cpp - From an ONNX file to the onnx dialect ---------------===//
+
+#include "sardonyx/Importer/Importer.h"
+
+#include "dialects/ONNX/ONNX.h"
+#include "lib/Importer/Error.h"
+#include "lib/Importer/GraphBuilder.h"
+#include "lib/Importer/Model.h"
+#include "lib/Importer/Tensors.h"
+#include "lib/Importer/Types.h"
+#include "lib/Importer/Upgrade.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+namespace importer {
+namespace {
+
+class ModelImport {
+public:
+  ModelImport(Model &model, MLIRContext &context, const ImportOptions &options)
+      : model(model), context(context), options(options), builder(&context),
+        loc(FileLineColLoc::get(&context, model.name, 0, 0)) {}
+
+  OwningOpRef<ModuleOp> run() {
+    parseModel(model);
+    readHeader();
+    inlineFunctions(model.proto, options.maxExpandedNodes);
+    if (upgradeNeedsTypes(model.proto))
+      inferTypes(model.proto);
+    upgradeModel(model.proto);
+    if (options.inferTypes)
+      inferTypes(model.proto);
+    OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+    writeHeader(*module);
+    buildMain(*module);
+    return module;
+  }
+
+private:
+  /// What the file says of itself, before it is normalised.
+  void readHeader() {
+    irVersion = normalizeModel(model.proto);
+    NamedAttrList versions;
+    for (const auto &import : model.proto.opset_import())
+      versions.set(import.domain().empty() ? "ai.onnx" : import.domain(),
+                   builder.getI64IntegerAttr(import.version()));
+    opsets = versions.getDictionary(&context);
+  }
+
+  void writeHeader(ModuleOp module) {
+    const ::onnx::ModelProto &proto = model.proto;
+    module->setAttr("onnx.ir_version", builder.getI64IntegerAttr(irVersion));
+    module->setAttr("onnx.opset", opsets);
+    auto setString = [&](StringRef name, const std::string &value) {
+      if (!value.empty())
+        module->setAttr(name, builder.getStringAttr(value));
+    };
+    setString("onnx.producer_name", proto.producer_name());
+    setString("onnx.producer_version", proto.producer_version());
+    setString("onnx.domain", proto.domain());
+    setString("onnx.doc", proto.doc_string());
+    setString("onnx.graph_name", proto.graph().name());
+    if (proto.has_model_version())
+      module->setAttr("onnx.model_version",
+                      builder.getI64IntegerAttr(proto.model_version()));
+    NamedAttrList metadata;
+    for (const auto &entry : proto.metadata_props())
+      if (!entry.key().empty())
+        metadata.set(entry.key(), builder.getStringAttr(entry.value()));
+    if (!metadata.empty())
+      module->setAttr("onnx.metadata", metadata.getDictionary(&context));
+  }
+
+  /// Attributes of a function argument or result.
+  void describeValue(const ::onnx::ValueInfoProto &value, Type type,
+                     llvm::function_ref<void(StringRef, Attribute)> set) {
+    set("onnx.name", builder.getStringAttr(value.name()));
+    auto ranked = dyn_cast<RankedTensorType>(type);
+    if (ranked && !ranked.hasStaticShape())
+      if (ArrayAttr names = dimNames(&context, value.type()))
+        set("onnx.dim_params", names);
+    if (!value.doc_string().empty())
+      set("onnx.doc", builder.getStringAttr(value.doc_string()));
+  }
+
+  void buildMain(ModuleOp module) {
+    const ::onnx::GraphProto &graph = model.proto.graph();
+    SmallVector<Type> inputTypes;
+    for (const auto &input : graph.input()) {
+      Type type = convertType(&context, input.type());
+      if (!type)
+        fail("graph input '" + input.name() + "' has no type");
+      inputTypes.push_back(type);
+    }
+    builder.setInsertionPointToEnd(module.getBody());
+    auto func = func::FuncOp::create(builder, loc, "main_graph",
+                                     builder.getFunctionType(inputTypes, {}));
+    Block *block = func.addEntryBlock();
+    builder.setInsertionPointToEnd(block);
+
+    TensorReader tensors(&context, model, options.denseLimit);
+    GraphBuilder nodes(builder, tensors, loc, options.keepNodeMetadata);
+    for (const auto &import : model.proto.opset_import())
+      nodes.setVersion(import.domain(), import.version());
+    for (auto [input, argument] :
+         llvm::zip_equal(graph.input(), block->getArguments())) {
+      argument.setLoc(nodes.location(input.name()));
+      nodes.define(input.name(), argument);
+    }
+    nodes.addGraph(graph);
+    SmallVector<Value> results;
+    for (const auto &output : graph.output())
+      results.push_back(nodes.output(output.name()));
+    func::ReturnOp::create(builder, loc, results);
+    func.setType(builder.getFunctionType(inputTypes, TypeRange(results)));
+
+    for (int i = 0; i < graph.input_size(); ++i)
+      describeValue(graph.input(i), inputTypes[i],
+                    [&](StringRef name, Attribute value) {
+                      func.setArgAttr(i, name, value);
+                    });
+    for (int i = 0; i < graph.output_size(); ++i)
+      describeValue(graph.output(i), results[i].getType(),
+                    [&](StringRef name, Attribute value) {
+                      func.setResultAttr(i, name, value);
+                    });
+  }
+
+  Model &model;
+  MLIRContext &context;
+  const ImportOptions &options;
+  OpBuilder builder;
+  Location loc;
+  int64_t irVersion = 0;
+  DictionaryAttr opsets;
+};
+
+/// The context holds what the module is made of, whatever the caller loaded.
+void loadDialects(MLIRContext &context) {
+  DialectRegistry registry;
+  registerImporterDialects(registry);
+  context.appendDialectRegistry(registry);
+  context.loadDialect<onnx::ONNXDialect, func::FuncDialect>();
+}
+
+OwningOpRef<ModuleOp> importModel(Location loc, MLIRContext &context,
+                                  const ImportOptions &options,
+                                  llvm::function_ref<void(Model &)> open) {
+  OwningOpRef<ModuleOp> module;
+  LogicalResult result = reportErrors(loc, [&] {
+    Model model;
+    open(model);
+    module = ModelImport(model, context, options).run();
+  });
+  if (failed(result) || failed(verify(*module)))
+    return {};
+  return module;
+}
+
+} // namespace
+} // namespace importer
+
+void registerImporterDialects(DialectRegistry &registry) {
+  registry.insert<onnx::ONNXDialect, func::FuncDialect>();
+}
+
+OwningOpRef<ModuleOp> importOnnxFile(llvm::StringRef path, MLIRContext &context,
+                                     const ImportOptions &options) {
+  importer::loadDialects(context);
+  Location loc = FileLineColLoc::get(&context, path, 0, 0);
+  return importer::importModel(
+      loc, context, options, [&](importer::Model &model) {
+        model.name = path.str();
+        model.file = importer::MappedFile::open(path);
+        model.bytes = model.file->bytes();
+        model.dataDir = options.externalDataDir;
+        if (model.dataDir.empty())
+          model.dataDir = llvm::sys::path::parent_path(path).str();
+        if (model.dataDir.empty())
+          model.dataDir = ".";
+      });
+}
+
+OwningOpRef<ModuleOp> importOnnxBytes(llvm::StringRef bytes,
+                                      MLIRContext &context,
+                                      const ImportOptions &options,
+                                      llvm::StringRef name) {
+  importer::loadDialects(context);
+  Location loc = FileLineColLoc::get(&context, name, 0, 0);
+  return importer::importModel(
+      loc, context, options, [&](importer::Model &model) {
+        model.name = name.str();
+        model.memory = std::make_shared<std::string>(bytes.str());
+        model.bytes = *model.memory;
+        model.dataDir = options.externalDataDir;
+      });
+}
+
+} // namespace sardonyx

@@ -1,0 +1,71 @@
+//===- Model.h - A model file as the importer holds it ----------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_IMPORTER_MODEL_H
+#define SARDONYX_LIB_IMPORTER_MODEL_H
+
+#include "lib/Importer/MappedFile.h"
+#include "lib/Importer/WireCut.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sardonyx::importer {
+
+/// A parsed model whose large raw_data fields stayed in their file.
+struct Model {
+  ::onnx::ModelProto proto;
+  /// What `cuts` refers to. `file` is null for a model in memory.
+  std::shared_ptr<MappedFile> file;
+  std::shared_ptr<std::string> memory;
+  llvm::StringRef bytes;
+  std::vector<ByteRange> cuts;
+  /// Where external data may lie; empty: nowhere.
+  std::string dataDir;
+  /// For locations and messages.
+  std::string name;
+};
+
+/// Parses `model.bytes`, textual or binary, into `model.proto`.
+void parseModel(Model &model);
+
+/// Newest IR version that is understood.
+inline constexpr int64_t kMaxIRVersion = 14;
+
+/// Puts "" for "ai.onnx" everywhere, drops graph inputs that have an
+/// initializer, and checks versions. Returns the IR version of the file.
+int64_t normalizeModel(::onnx::ModelProto &model);
+
+/// Replaces calls of the model's own functions by their bodies. Operators of
+/// bodies that import another version than the model does are marked "Op@7".
+void inlineFunctions(::onnx::ModelProto &model, uint64_t maxNodes);
+
+/// libonnx's inference over the whole model: writes types into value_info.
+/// What cannot be inferred is left out; errors of single nodes are ignored.
+void inferTypes(::onnx::ModelProto &model);
+
+/// Calls `body(graph)` for each graph in attributes of `node`.
+template <typename Node, typename Body>
+void forEachSubgraph(Node &node, Body body) {
+  if constexpr (std::is_const_v<Node>) {
+    for (const auto &attribute : node.attribute()) {
+      if (attribute.has_g())
+        body(attribute.g());
+      for (const auto &graph : attribute.graphs())
+        body(graph);
+    }
+  } else {
+    for (auto &attribute : *node.mutable_attribute()) {
+      if (attribute.has_g())
+        body(*attribute.mutable_g());
+      for (auto &graph : *attribute.mutable_graphs())
+        body(graph);
+    }
+  }
+}
+
+} // namespace sardonyx::importer
+
+#endif // SARDONYX_LIB_IMPORTER_MODEL_H

@@ -1,0 +1,66 @@
+//===- Tensors.h - Tensor data without copies -------------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_IMPORTER_TENSORS_H
+#define SARDONYX_LIB_IMPORTER_TENSORS_H
+
+#include "lib/Importer/Model.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <onnx/onnx_pb.h>
+
+namespace sardonyx::importer {
+
+/// A tensor as an attribute. `source` ({path, offset, length}) is null unless
+/// the bytes lie in a file as they are in the attribute.
+struct TensorValue {
+  mlir::ElementsAttr value;
+  mlir::DictionaryAttr source;
+};
+
+/// Reads the tensors of one model. Data of more than `denseLimit` bytes becomes
+/// a resource that refers to the mapped file; sub-byte elements are unpacked to
+/// one a byte.
+class TensorReader {
+public:
+  TensorReader(mlir::MLIRContext *context, const Model &model,
+               uint64_t denseLimit)
+      : context(context), model(model), denseLimit(denseLimit) {}
+
+  TensorValue read(const ::onnx::TensorProto &tensor, llvm::StringRef name);
+  /// A sparse tensor becomes a dense one.
+  mlir::ElementsAttr readSparse(const ::onnx::SparseTensorProto &tensor,
+                                llvm::StringRef name);
+
+private:
+  struct Bytes {
+    llvm::StringRef data;
+    std::shared_ptr<void> owner;
+    /// Empty where the bytes lie in no file.
+    std::string path;
+    uint64_t offset = 0;
+  };
+  Bytes locate(const ::onnx::TensorProto &tensor, llvm::StringRef name,
+               uint64_t size);
+  Bytes external(const ::onnx::TensorProto &tensor, llvm::StringRef name,
+                 uint64_t size);
+  Bytes typedData(const ::onnx::TensorProto &tensor, llvm::StringRef name,
+                  uint64_t count);
+  mlir::ElementsAttr strings(const ::onnx::TensorProto &tensor,
+                             llvm::StringRef name, mlir::ShapedType type);
+  mlir::ElementsAttr attribute(mlir::ShapedType type, const Bytes &bytes,
+                               llvm::StringRef name);
+
+  mlir::MLIRContext *context;
+  const Model &model;
+  uint64_t denseLimit;
+  llvm::StringMap<std::shared_ptr<MappedFile>> files;
+};
+
+/// The bytes of a constant as ONNX stores them in raw_data.
+std::string rawData(mlir::ElementsAttr value);
+
+} // namespace sardonyx::importer
+
+#endif // SARDONYX_LIB_IMPORTER_TENSORS_H

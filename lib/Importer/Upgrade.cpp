@@ -1,0 +1,294 @@
+//===- Upgrade.cpp - Applying the table of operator changes ---------------===//
+
+#include "lib/Importer/Upgrade.h"
+#include "lib/Importer/Error.h"
+#include "lib/Importer/Model.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Twine.h"
+
+#include <onnx/defs/schema.h>
+
+using namespace llvm;
+
+namespace sardonyx::importer {
+
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+using ::onnx::OpSchema;
+using ::onnx::OpSchemaRegistry;
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Rows by operator, in order of version. "*" stands for any operator.
+class Table {
+public:
+  Table() {
+    for (ArrayRef<UpgradeRow> rows :
+         {elementwiseUpgrades(), tensorUpgrades(), reductionUpgrades(),
+          nnUpgrades(), controlFlowUpgrades()})
+      for (const UpgradeRow &row : rows)
+        byOp[key(row.domain, row.op)].push_back(&row);
+    for (auto &entry : byOp)
+      llvm::sort(entry.getValue(), [](const UpgradeRow *a, const UpgradeRow *b) {
+        return a->version < b->version;
+      });
+  }
+
+  static const Table &get() {
+    static const Table table;
+    return table;
+  }
+
+  /// The first row for nodes of `version`; null if the form is the latest.
+  const UpgradeRow *next(const NodeProto &node, int64_t version) const {
+    auto it = byOp.find(key(node.domain(), node.op_type()));
+    if (it == byOp.end())
+      return nullptr;
+    for (const UpgradeRow *row : it->getValue())
+      if (row->version > version)
+        return row;
+    return nullptr;
+  }
+
+private:
+  static std::string key(StringRef domain, StringRef op) {
+    return (domain + ":" + op).str();
+  }
+  StringMap<SmallVector<const UpgradeRow *, 2>> byOp;
+};
+
+using Versions = StringMap<int64_t>;
+
+Versions importedVersions(const ::onnx::ModelProto &model) {
+  Versions versions;
+  for (const auto &import : model.opset_import())
+    versions[import.domain()] = import.version();
+  return versions;
+}
+
+/// Version that the node was written for; removes the inliner's mark.
+int64_t takeVersion(NodeProto &node, const Versions &versions) {
+  StringRef op = node.op_type();
+  size_t mark = op.rfind('@');
+  int64_t version = 0;
+  if (mark != StringRef::npos) {
+    op.drop_front(mark + 1).getAsInteger(10, version);
+    node.set_op_type(op.take_front(mark).str());
+    return version;
+  }
+  auto it = versions.find(node.domain());
+  if (it == versions.end())
+    failAt(node, "the model does not import domain '" + node.domain() + "'");
+  return it->second;
+}
+
+bool needsTypes(const GraphProto &graph, const Versions &versions) {
+  for (const NodeProto &node : graph.node()) {
+    NodeProto key;
+    key.set_domain(node.domain());
+    key.set_op_type(node.op_type());
+    int64_t version = takeVersion(key, versions);
+    while (const UpgradeRow *row = Table::get().next(key, version)) {
+      if (row->needsTypes)
+        return true;
+      version = row->version;
+      if (version == INT64_MAX)
+        break;
+    }
+    bool inside = false;
+    forEachSubgraph(node, [&](const GraphProto &g) {
+      inside |= needsTypes(g, versions);
+    });
+    if (inside)
+      return true;
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// One graph
+//===----------------------------------------------------------------------===//
+
+class GraphUpgrade {
+public:
+  explicit GraphUpgrade(const Versions &versions) : versions(versions) {}
+
+  void run(GraphProto &graph, const ValueScope *outer) {
+    // The scope refers into the graph: nodes may only move, not change, while
+    // it lives; they are taken out one by one.
+    ValueScope scope(graph, outer);
+    google::protobuf::RepeatedPtrField<NodeProto> nodes;
+    nodes.Reserve(graph.node_size());
+    for (NodeProto &node : *graph.mutable_node()) {
+      forEachSubgraph(node, [&](GraphProto &g) { run(g, &scope); });
+      upgrade(NodeProto(node), scope, nodes);
+    }
+    graph.mutable_node()->Swap(&nodes);
+  }
+
+private:
+  void upgrade(NodeProto node, const ValueScope &scope,
+               google::protobuf::RepeatedPtrField<NodeProto> &result) {
+    int64_t version = takeVersion(node, versions);
+    if (!check(node, version)) {
+      result.Add(std::move(node));
+      return;
+    }
+    dropConsumedInputs(node, version);
+    std::vector<NodeProto> before, after;
+    while (const UpgradeRow *row = Table::get().next(node, version)) {
+      NodeUpgrade step(node, version, scope, counter);
+      row->apply(step);
+      llvm::append_range(before, step.before);
+      // What a later row puts after the node comes before what an earlier did.
+      step.after.insert(step.after.end(), after.begin(), after.end());
+      after = std::move(step.after);
+      if (row->version == INT64_MAX)
+        break;
+      version = row->version;
+    }
+    nameRequiredOutputs(node);
+    for (NodeProto &made : before)
+      result.Add(std::move(made));
+    result.Add(std::move(node));
+    for (NodeProto &made : after)
+      result.Add(std::move(made));
+  }
+
+  /// False for an operator that is none of ONNX's.
+  bool check(const NodeProto &node, int64_t version) {
+    const OpSchema *schema =
+        OpSchemaRegistry::Schema(node.op_type(), version, node.domain());
+    if (!schema) {
+      const OpSchema *newer =
+          OpSchemaRegistry::Schema(node.op_type(), node.domain());
+      if (!newer)
+        return false;
+      int first = 0;
+      for (int v = 1; v <= newer->SinceVersion() && !first; ++v)
+        if (OpSchemaRegistry::Schema(node.op_type(), v, node.domain()))
+          first = v;
+      failAt(node, "the operator exists since version " + Twine(first) +
+                       " of its domain, but the model imports version " +
+                       Twine(version));
+    }
+    // Deprecated operators are taken in their last form.
+    if (schema->Deprecated())
+      schema = OpSchemaRegistry::Schema(
+          node.op_type(), schema->SinceVersion() - 1, node.domain());
+    try {
+      if (schema)
+        schema->Verify(node);
+    } catch (const std::exception &error) {
+      failAt(node, StringRef(error.what()).trim());
+    }
+    return true;
+  }
+
+  /// Until version 6 operators said which inputs they may overwrite.
+  static void dropConsumedInputs(NodeProto &node, int64_t version) {
+    if (version >= 6 || !node.domain().empty())
+      return;
+    auto *attributes = node.mutable_attribute();
+    for (int i = attributes->size() - 1; i >= 0; --i)
+      if (attributes->Get(i).name() == "consumed_inputs")
+        attributes->DeleteSubrange(i, 1);
+  }
+
+  /// A result that an op must have gets a name, and through it a type.
+  void nameRequiredOutputs(NodeProto &node) {
+    const OpSchema *schema =
+        OpSchemaRegistry::Schema(node.op_type(), node.domain());
+    if (!schema)
+      return;
+    for (int i = 0; i < node.output_size(); ++i) {
+      size_t last = schema->outputs().size() - 1;
+      const auto &formal = schema->outputs()[std::min<size_t>(i, last)];
+      if (node.output(i).empty() && formal.GetOption() != OpSchema::Optional)
+        node.set_output(i, "sdx.unused." + std::to_string(counter++));
+    }
+  }
+
+  const Versions &versions;
+  unsigned counter = 0;
+};
+
+} // namespace
+
+bool upgradeNeedsTypes(const ::onnx::ModelProto &model) {
+  return needsTypes(model.graph(), importedVersions(model));
+}
+
+void upgradeModel(::onnx::ModelProto &model) {
+  Versions versions = importedVersions(model);
+  GraphUpgrade(versions).run(*model.mutable_graph(), nullptr);
+  const auto &latest = OpSchemaRegistry::DomainToVersionRange::Instance().Map();
+  for (auto &import : *model.mutable_opset_import()) {
+    auto range = latest.find(import.domain());
+    if (range != latest.end())
+      import.set_version(range->second.second);
+  }
+  // Rows make nodes of the main domain.
+  if (!versions.count("")) {
+    auto *import = model.add_opset_import();
+    import->set_domain("");
+    import->set_version(latest.at("").second);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// ValueScope
+//===----------------------------------------------------------------------===//
+
+ValueScope::ValueScope(const GraphProto &graph, const ValueScope *outer)
+    : outer(outer) {
+  auto add = [&](const auto &values) {
+    for (const auto &value : values)
+      if (value.has_type())
+        types.try_emplace(value.name(), &value.type());
+  };
+  add(graph.output());
+  add(graph.value_info());
+  add(graph.input());
+  for (const auto &tensor : graph.initializer())
+    constants[tensor.name()] = &tensor;
+  for (const NodeProto &node : graph.node())
+    if (node.op_type() == "Constant" && node.domain().empty() &&
+        node.output_size() == 1 && node.attribute_size() == 1 &&
+        node.attribute(0).has_t())
+      constants[node.output(0)] = &node.attribute(0).t();
+  addUses(graph);
+}
+
+void ValueScope::addUses(const GraphProto &graph) {
+  for (const auto &output : graph.output())
+    used.insert(output.name());
+  for (const NodeProto &node : graph.node()) {
+    for (const std::string &input : node.input())
+      used.insert(input);
+    forEachSubgraph(node, [&](const GraphProto &g) { addUses(g); });
+  }
+}
+
+const ::onnx::TypeProto *ValueScope::typeOf(StringRef name) const {
+  for (const ValueScope *scope = this; scope; scope = scope->outer)
+    if (const ::onnx::TypeProto *type = scope->types.lookup(name))
+      return type;
+  return nullptr;
+}
+
+const ::onnx::TensorProto *ValueScope::constant(StringRef name) const {
+  for (const ValueScope *scope = this; scope; scope = scope->outer)
+    if (const ::onnx::TensorProto *tensor = scope->constants.lookup(name))
+      return tensor;
+  return nullptr;
+}
+
+bool ValueScope::isUsed(StringRef name) const { return used.contains(name); }
+
+} // namespace sardonyx::importer

@@ -1,0 +1,145 @@
+//===- Upgrade.h - Old operator forms to the latest -------------*- C++ -*-===//
+//
+// One row per operator and version in which its form or meaning changed; a row
+// turns a node written for an older version into one for that version. The rows
+// of an operator are applied in turn until the node is in its latest form.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_IMPORTER_UPGRADE_H
+#define SARDONYX_LIB_IMPORTER_UPGRADE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sardonyx::importer {
+
+/// Names and types of the values that nodes of a graph see.
+class ValueScope {
+public:
+  ValueScope(const ::onnx::GraphProto &graph, const ValueScope *outer);
+  const ::onnx::TypeProto *typeOf(llvm::StringRef name) const;
+  /// The constant of that name, an initializer or a Constant node's; null if
+  /// there is none.
+  const ::onnx::TensorProto *constant(llvm::StringRef name) const;
+  bool isUsed(llvm::StringRef name) const;
+
+private:
+  void addUses(const ::onnx::GraphProto &graph);
+  const ValueScope *outer;
+  llvm::StringMap<const ::onnx::TypeProto *> types;
+  llvm::StringMap<const ::onnx::TensorProto *> constants;
+  llvm::StringSet<> used;
+};
+
+/// What a row works on: the node, and nodes that it puts before and after.
+class NodeUpgrade {
+public:
+  NodeUpgrade(::onnx::NodeProto &node, int64_t version, const ValueScope &scope,
+              unsigned &counter)
+      : node(node), version(version), scope(scope), counter(counter) {}
+
+  ::onnx::NodeProto &node;
+  /// The version that the node was written for.
+  const int64_t version;
+  std::vector<::onnx::NodeProto> before, after;
+
+  // Attributes. take* remove the attribute.
+  const ::onnx::AttributeProto *find(llvm::StringRef name) const;
+  std::optional<::onnx::AttributeProto> take(llvm::StringRef name);
+  int64_t takeInt(llvm::StringRef name, int64_t otherwise);
+  float takeFloat(llvm::StringRef name, float otherwise);
+  std::string takeString(llvm::StringRef name, llvm::StringRef otherwise);
+  std::optional<std::vector<int64_t>> takeInts(llvm::StringRef name);
+  void set(llvm::StringRef name, int64_t value);
+  void set(llvm::StringRef name, float value);
+  void set(llvm::StringRef name, llvm::StringRef value);
+  void set(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
+
+  // Inputs and outputs.
+  bool hasInput(int index) const;
+  bool hasOutput(int index) const;
+  /// Sets input `index`, filling up with absent ones.
+  void setInput(int index, std::string name);
+  /// Takes output `index` away from the node: returns a fresh name that the
+  /// node now gives, so that a node after it can make the old one.
+  std::string redirectOutput(int index);
+  bool isUsed(llvm::StringRef name) const { return scope.isUsed(name); }
+
+  // Types; as far as they are known.
+  const ::onnx::TypeProto *typeOf(llvm::StringRef name) const {
+    return scope.typeOf(name);
+  }
+  std::optional<int64_t> rank(llvm::StringRef name) const;
+  /// Sizes, -1 where unknown.
+  std::optional<std::vector<int64_t>> shape(llvm::StringRef name) const;
+  int dataType(llvm::StringRef name) const;
+  const ::onnx::TensorProto *constant(llvm::StringRef name) const {
+    return scope.constant(name);
+  }
+  /// Rank of `name`, which must be known for this row.
+  int64_t requireRank(llvm::StringRef name) const;
+
+  // New nodes; each returns the name of its (first) output.
+  std::string fresh(llvm::StringRef hint);
+  std::string ints(llvm::ArrayRef<int64_t> values);
+  std::string scalar(int64_t value);
+  std::string scalar(float value);
+  /// A scalar of the element type of the value `like`.
+  std::string scalarLike(float value, const std::string &like);
+  std::string op(llvm::StringRef type, std::vector<std::string> inputs);
+  ::onnx::NodeProto &addBefore(llvm::StringRef type,
+                               std::vector<std::string> inputs,
+                               std::vector<std::string> outputs);
+  ::onnx::NodeProto &addAfter(llvm::StringRef type,
+                              std::vector<std::string> inputs,
+                              std::vector<std::string> outputs);
+
+  [[noreturn]] void refuse(const llvm::Twine &why) const;
+
+private:
+  const ValueScope &scope;
+  unsigned &counter;
+};
+
+/// Attribute helpers for nodes that rows make.
+void setAttribute(::onnx::NodeProto &node, llvm::StringRef name, int64_t value);
+void setAttribute(::onnx::NodeProto &node, llvm::StringRef name,
+                  llvm::ArrayRef<int64_t> values);
+
+struct UpgradeRow {
+  llvm::StringLiteral domain;
+  llvm::StringLiteral op;
+  /// Applies to nodes of an older version than this.
+  int64_t version;
+  void (*apply)(NodeUpgrade &);
+  /// Whether the rewrite looks at types or shapes.
+  bool needsTypes = false;
+};
+
+// One function per file of rows.
+llvm::ArrayRef<UpgradeRow> elementwiseUpgrades();
+llvm::ArrayRef<UpgradeRow> tensorUpgrades();
+llvm::ArrayRef<UpgradeRow> reductionUpgrades();
+llvm::ArrayRef<UpgradeRow> nnUpgrades();
+llvm::ArrayRef<UpgradeRow> controlFlowUpgrades();
+
+/// Whether some row that looks at types applies to a node of the graph.
+bool upgradeNeedsTypes(const ::onnx::ModelProto &model);
+
+/// Brings every node of the model to its operator's latest form, and the
+/// model's imports to the latest versions. Checks each node against the schema
+/// of the version it was written for.
+void upgradeModel(::onnx::ModelProto &model);
+
+} // namespace sardonyx::importer
+
+#endif // SARDONYX_LIB_IMPORTER_UPGRADE_H

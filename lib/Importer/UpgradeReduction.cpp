@@ -1,0 +1,84 @@
+//===- UpgradeReduction.cpp - Reductions and softmax ----------------------===//
+
+#include "lib/Importer/Upgrade.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+using Tensor = ::onnx::TensorProto;
+
+namespace sardonyx::importer {
+namespace {
+
+void axesInput(NodeUpgrade &u) {
+  auto axes = u.takeInts("axes");
+  if (axes && !axes->empty())
+    u.setInput(1, u.ints(*axes));
+}
+
+/// Version 28 dropped the integer types.
+void floatsOnly(NodeUpgrade &u) {
+  const std::string x = u.node.input(0);
+  int type = u.dataType(x);
+  if (type != Tensor::INT32 && type != Tensor::INT64 &&
+      type != Tensor::UINT32 && type != Tensor::UINT64)
+    return;
+  std::string cast = u.fresh("Cast");
+  setAttribute(u.addBefore("Cast", {x}, {cast}), "to", int64_t(Tensor::DOUBLE));
+  u.node.set_input(0, cast);
+  const std::string result = u.node.output(0);
+  std::string wide = u.redirectOutput(0);
+  setAttribute(u.addAfter("Cast", {wide}, {result}), "to", int64_t(type));
+}
+
+/// Until version 12 these worked on the input made 2-D at `axis`.
+void flattened(NodeUpgrade &u) {
+  int64_t axis = u.takeInt("axis", 1);
+  const std::string x = u.node.input(0);
+  std::optional<std::vector<int64_t>> shape = u.shape(x);
+  if (shape) {
+    int64_t rank = shape->size();
+    int64_t first = axis < 0 ? axis + rank : axis;
+    bool oneAxis = first >= 0 && first < rank &&
+                   all_of(ArrayRef<int64_t>(*shape).drop_front(first + 1),
+                          [](int64_t size) { return size == 1; });
+    if (oneAxis) {
+      u.set("axis", first);
+      return;
+    }
+  }
+  std::string flat = u.fresh("Flatten");
+  setAttribute(u.addBefore("Flatten", {x}, {flat}), "axis", axis);
+  bool known = shape && all_of(*shape, [](int64_t size) { return size >= 0; });
+  std::string sizes = known ? u.ints(*shape) : u.op("Shape", {x});
+  u.node.set_input(0, flat);
+  u.set("axis", int64_t(-1));
+  const std::string result = u.node.output(0);
+  std::string y = u.redirectOutput(0);
+  setAttribute(u.addAfter("Reshape", {y, sizes}, {result}), "allowzero",
+               int64_t(1));
+}
+
+constexpr UpgradeRow kRows[] = {
+    {"", "ReduceSum", 13, axesInput},
+    {"", "ReduceL1", 18, axesInput},
+    {"", "ReduceL2", 18, axesInput},
+    {"", "ReduceLogSum", 18, axesInput},
+    {"", "ReduceLogSumExp", 18, axesInput},
+    {"", "ReduceMax", 18, axesInput},
+    {"", "ReduceMean", 18, axesInput},
+    {"", "ReduceMin", 18, axesInput},
+    {"", "ReduceProd", 18, axesInput},
+    {"", "ReduceSumSquare", 18, axesInput},
+    {"", "ReduceLogSum", 28, floatsOnly, true},
+    {"", "ReduceLogSumExp", 28, floatsOnly, true},
+    {"", "Softmax", 13, flattened, true},
+    {"", "LogSoftmax", 13, flattened, true},
+    {"", "Hardmax", 13, flattened, true},
+};
+
+} // namespace
+
+ArrayRef<UpgradeRow> reductionUpgrades() { return kRows; }
+
+} // namespace sardonyx::importer

@@ -1,0 +1,211 @@
+//===- UpgradeTensor.cpp - Shapes, indexing and data movement -------------===//
+
+#include "lib/Importer/Upgrade.h"
+
+#include "llvm/ADT/Twine.h"
+
+#include <cmath>
+
+using namespace llvm;
+using Tensor = ::onnx::TensorProto;
+
+namespace sardonyx::importer {
+namespace {
+
+void concatDefaultAxis(NodeUpgrade &u) {
+  if (!u.find("axis"))
+    u.set("axis", int64_t(1));
+}
+
+void reshapeShape(NodeUpgrade &u) {
+  std::optional<std::vector<int64_t>> shape = u.takeInts("shape");
+  if (!shape)
+    u.refuse("attribute 'shape' is missing");
+  u.setInput(1, u.ints(*shape));
+}
+
+void sliceBounds(NodeUpgrade &u) {
+  auto starts = u.takeInts("starts"), ends = u.takeInts("ends");
+  auto axes = u.takeInts("axes");
+  u.setInput(1, u.ints(*starts));
+  u.setInput(2, u.ints(*ends));
+  if (axes)
+    u.setInput(3, u.ints(*axes));
+}
+
+void padPaddings(NodeUpgrade &u) {
+  auto pads = u.takeInts("paddings");
+  u.set("pads", ArrayRef<int64_t>(*pads));
+}
+
+void padInputs(NodeUpgrade &u) {
+  const std::string x = u.node.input(0);
+  auto pads = u.takeInts("pads");
+  float value = u.takeFloat("value", 0.0f);
+  u.setInput(1, u.ints(*pads));
+  // Negative zero is a value of its own.
+  if (value != 0.0f || std::signbit(value))
+    u.setInput(2, u.scalarLike(value, x));
+}
+
+/// Version 1 took the sizes as an input or an attribute, and had no default.
+void splitVersion1(NodeUpgrade &u) {
+  if (!u.find("axis"))
+    u.set("axis", int64_t(0));
+}
+
+void splitSizes(NodeUpgrade &u) {
+  auto sizes = u.takeInts("split");
+  if (sizes && !u.hasInput(1))
+    u.setInput(1, u.ints(*sizes));
+}
+
+void splitOutputs(NodeUpgrade &u) {
+  if (!u.hasInput(1) && !u.find("num_outputs"))
+    u.set("num_outputs", int64_t(u.node.output_size()));
+}
+
+void axesInput(NodeUpgrade &u) {
+  if (auto axes = u.takeInts("axes"))
+    u.setInput(1, u.ints(*axes));
+}
+
+/// Tile-1 repeated along one axis; both numbers were inputs.
+void tileRepeats(NodeUpgrade &u) {
+  const std::string x = u.node.input(0);
+  const std::string tiles = u.node.input(1), axis = u.node.input(2);
+  auto list = [&](const std::string &name) {
+    std::string cast = u.fresh("Cast");
+    setAttribute(u.addBefore("Cast", {name}, {cast}), "to",
+                 int64_t(Tensor::INT64));
+    return u.op("Reshape", {cast, u.ints({1})});
+  };
+  std::vector<int64_t> ones(u.requireRank(x), 1);
+  std::string repeats =
+      u.op("ScatterElements", {u.ints(ones), list(axis), list(tiles)});
+  u.setInput(2, "");
+  u.setInput(1, repeats);
+}
+
+void scatterRename(NodeUpgrade &u) { u.node.set_op_type("ScatterElements"); }
+
+/// Indices outside of [0, depth) gave "off" everywhere; since 11 negative ones
+/// count from the end.
+void oneHotNegative(NodeUpgrade &u) {
+  const std::string indices = u.node.input(0);
+  std::string zero = u.op("CastLike", {u.scalar(int64_t(0)), indices});
+  std::string depth = u.op("CastLike", {u.node.input(1), indices});
+  std::string scalar = u.op("Reshape", {depth, u.ints({})});
+  u.setInput(0, u.op("Where", {u.op("Less", {indices, zero}), scalar, indices}));
+}
+
+void topKInput(NodeUpgrade &u) {
+  u.setInput(1, u.ints({u.takeInt("k", 0)}));
+}
+
+/// Upsample-1 scaled the two last of four dimensions.
+void upsampleHeightWidth(NodeUpgrade &u) {
+  float height = u.takeFloat("height_scale", 1.0f);
+  float width = u.takeFloat("width_scale", 1.0f);
+  auto *scales = u.node.add_attribute();
+  scales->set_name("scales");
+  scales->set_type(::onnx::AttributeProto::FLOATS);
+  for (float scale : {1.0f, 1.0f, height, width})
+    scales->add_floats(scale);
+}
+
+void upsampleScales(NodeUpgrade &u) {
+  auto scales = u.take("scales");
+  std::string name = u.fresh("scales");
+  auto *value = u.addBefore("Constant", {}, {name}).add_attribute();
+  value->set_name("value_floats");
+  value->set_type(::onnx::AttributeProto::FLOATS);
+  *value->mutable_floats() = scales->floats();
+  u.setInput(1, name);
+}
+
+/// From version 10 on Upsample is Resize-10.
+void upsampleRename(NodeUpgrade &u) {
+  std::string mode = u.takeString("mode", "nearest");
+  u.set("mode", StringRef(mode == "bilinear" ? "linear" : mode));
+  u.node.set_op_type("Resize");
+}
+
+/// Resize-10 knew one way to map coordinates.
+void resizeInputs(NodeUpgrade &u) {
+  const std::string scales = u.node.input(1);
+  u.setInput(2, scales);
+  u.setInput(1, "");
+  u.set("coordinate_transformation_mode", StringRef("asymmetric"));
+  u.set("nearest_mode", StringRef("floor"));
+}
+
+void resizeTensorflow(NodeUpgrade &u) {
+  const auto *transform = u.find("coordinate_transformation_mode");
+  if (!transform || transform->s() != "tf_half_pixel_for_nn")
+    return;
+  // floor((x + 0.5) / s) is half_pixel with halves rounded up.
+  const auto *nearest = u.find("nearest_mode");
+  const auto *mode = u.find("mode");
+  bool isNearest = !mode || mode->s() == "nearest";
+  if (!isNearest || !nearest || nearest->s() != "floor")
+    u.refuse("coordinate_transformation_mode 'tf_half_pixel_for_nn' is "
+             "supported with nearest_mode 'floor' only");
+  u.set("coordinate_transformation_mode", StringRef("half_pixel"));
+  u.set("nearest_mode", StringRef("round_prefer_ceil"));
+}
+
+/// An input may be left out, but exporters still pass empty tensors for it, as
+/// they had to until version 13.
+void resizeEmptyInputs(NodeUpgrade &u) {
+  const auto *transform = u.find("coordinate_transformation_mode");
+  bool crop = transform && transform->s() == "tf_crop_and_resize";
+  if (u.hasInput(1) && !crop)
+    u.node.set_input(1, "");
+  if (u.hasInput(2) && u.hasInput(3)) {
+    std::optional<std::vector<int64_t>> shape = u.shape(u.node.input(2));
+    if (u.version < 13 || (shape && *shape == std::vector<int64_t>{0}))
+      u.node.set_input(2, "");
+  }
+}
+
+void dftAxis(NodeUpgrade &u) { u.setInput(2, u.scalar(u.takeInt("axis", 1))); }
+
+void gridSampleModes(NodeUpgrade &u) {
+  std::string mode = u.takeString("mode", "bilinear");
+  u.set("mode", StringRef(mode == "bilinear"  ? "linear"
+                          : mode == "bicubic" ? "cubic"
+                                              : mode));
+}
+
+constexpr UpgradeRow kRows[] = {
+    {"", "Concat", 4, concatDefaultAxis},
+    {"", "Reshape", 5, reshapeShape},
+    {"", "Slice", 10, sliceBounds},
+    {"", "Pad", 2, padPaddings},
+    {"", "Pad", 11, padInputs, true},
+    {"", "Split", 2, splitVersion1},
+    {"", "Split", 13, splitSizes},
+    {"", "Split", 18, splitOutputs},
+    {"", "Squeeze", 13, axesInput},
+    {"", "Unsqueeze", 13, axesInput},
+    {"", "Tile", 6, tileRepeats, true},
+    {"", "Scatter", 11, scatterRename},
+    {"", "Scatter", INT64_MAX, scatterRename},
+    {"", "OneHot", 11, oneHotNegative},
+    {"", "TopK", 10, topKInput},
+    {"", "Upsample", 7, upsampleHeightWidth},
+    {"", "Upsample", 9, upsampleScales},
+    {"", "Upsample", 10, upsampleRename},
+    {"", "Resize", 11, resizeInputs},
+    {"", "Resize", 13, resizeTensorflow},
+    {"", "Resize", INT64_MAX, resizeEmptyInputs, true},
+    {"", "DFT", 20, dftAxis},
+    {"", "GridSample", 20, gridSampleModes},
+};
+
+} // namespace
+
+ArrayRef<UpgradeRow> tensorUpgrades() { return kRows; }
+
+} // namespace sardonyx::importer

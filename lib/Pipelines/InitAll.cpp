@@ -1,0 +1,55 @@
+//===- InitAll.cpp - Register everything ----------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/InitAll.h"
+
+#include "dialects/ONNX/ONNX.h"
+#include "dialects/SDX/SDX.h"
+#if __has_include("sardonyx/Bridge/Passes.h")
+#define TMP_BRIDGE
+#include "sardonyx/Bridge/Bridge.h"
+#include "sardonyx/Bridge/Passes.h"
+#endif
+#include "sardonyx/Codegen/CPU/Passes.h"
+#include "sardonyx/Conversion/Passes.h"
+#include "sardonyx/Dispatch/Passes.h"
+#include "sardonyx/Pipelines/Pipelines.h"
+#include "sardonyx/Target/Target.h"
+#if __has_include("sardonyx/Transforms/Passes.h")
+#define TMP_TRANSFORMS
+#include "sardonyx/Transforms/Passes.h"
+#endif
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+
+void sardonyx::registerAllDialects(mlir::DialectRegistry &registry) {
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registry.insert<onnx::ONNXDialect, sdx::SDXDialect>();
+#ifdef TMP_BRIDGE
+  registerOnnxBridge(registry);
+#endif
+  registerSDXBufferization(registry);
+  registerDispatchBufferization(registry);
+  registerTargetTranslations(registry);
+}
+
+void sardonyx::registerAllPasses() {
+  mlir::registerAllPasses();
+#ifdef TMP_TRANSFORMS
+  registerSardonyxTransformsPasses();
+#endif
+#ifdef TMP_BRIDGE
+  registerSardonyxBridgePasses();
+#endif
+  registerSardonyxConversionPasses();
+  registerSardonyxDispatchPasses();
+  registerSardonyxCodegenCPUPasses();
+  registerPipelines();
+}

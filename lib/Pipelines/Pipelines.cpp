@@ -1,0 +1,207 @@
+//===- Pipelines.cpp - The phases of the compiler -------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The order of the passes, on one screen a phase.
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/Pipelines/Pipelines.h"
+
+#if __has_include("sardonyx/Bridge/Passes.h")
+#define TMP_BRIDGE
+#include "sardonyx/Bridge/Passes.h"
+#endif
+#include "sardonyx/Codegen/CPU/Passes.h"
+#include "sardonyx/Conversion/ONNXToLinalg.h"
+#include "sardonyx/Conversion/Passes.h"
+#include "sardonyx/Dispatch/Passes.h"
+#include "sardonyx/Target/Target.h"
+#if __has_include("sardonyx/Transforms/Passes.h")
+#define TMP_TRANSFORMS
+#include "sardonyx/Transforms/Passes.h"
+#endif
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <chrono>
+
+using namespace mlir;
+
+namespace sardonyx {
+namespace {
+
+/// The graph as the model's author drew it, in fewer and larger operators.
+void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
+  // Types first: everything after wants ranks.
+#ifdef TMP_TRANSFORMS
+  pm.addPass(createOnnxInferShapes());
+#endif
+  pm.addPass(createCanonicalizerPass());
+  // Larger operators have better lowerings than the chains exporters make of
+  // them; BatchNormalization disappears into the weights.
+#ifdef TMP_TRANSFORMS
+  pm.addPass(createOnnxRecompose());
+#endif
+#ifdef TMP_TRANSFORMS
+  pm.addPass(createOnnxFoldBatchNorm());
+#endif
+  // What has a definition in ONNX's own terms and no lowering here becomes that.
+#ifdef TMP_BRIDGE
+  pm.addPass(createOnnxExpandFunctions());
+#endif
+#ifdef TMP_TRANSFORMS
+  pm.addPass(createOnnxInferShapes());
+#endif
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void buildLinalgPhase(OpPassManager &pm, const PipelineOptions &) {
+  pm.addPass(createConvertONNXToLinalg());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+/// Cut into kernels.
+void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &) {
+  pm.addPass(createSDXDecomposeTensorOps());
+  pm.addPass(createSDXPackContractions());
+  // Constants leave before fusion, so that what runs once isn't fused into what
+  // runs always.
+  pm.addPass(createSDXHoistConstants());
+  pm.addPass(createSDXFuseElementwise());
+  pm.addPass(createSDXFormDispatches());
+  pm.addPass(createSDXDedupKernels());
+  pm.addPass(createSDXVerifyDispatch());
+}
+
+/// Buffers for the host program.
+void buildKernelsPhase(OpPassManager &pm, const PipelineOptions &) {
+  pm.addPass(createSDXBufferizeHost());
+  pm.addPass(createSDXPlanMemory());
+  SDXVerifyDispatchOptions bufferized;
+  bufferized.bufferized = true;
+  pm.addPass(createSDXVerifyDispatch(bufferized));
+}
+
+/// Kernels become loops over vectors; the first pass that knows a kernel's form
+/// takes it, and the last takes any.
+void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
+  OpPassManager &kernels = pm.nest<func::FuncOp>();
+  LowerContractionsPassOptions contractions;
+  contractions.vectorBits = options.vectorBits;
+  kernels.addPass(createLowerContractionsPass(contractions));
+  LowerConvPassOptions conv;
+  conv.vectorBits = options.vectorBits;
+  kernels.addPass(createLowerConvPass(conv));
+  LowerPackingPassOptions packing;
+  packing.vectorBits = options.vectorBits;
+  kernels.addPass(createLowerPackingPass(packing));
+  LowerRowsPassOptions rows;
+  rows.vectorBits = options.vectorBits;
+  kernels.addPass(createLowerRowsPass(rows));
+  LowerLoopsPassOptions loops;
+  loops.vectorBits = options.vectorBits;
+  kernels.addPass(createLowerLoopsPass(loops));
+  kernels.addPass(createApproximateMathPass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  pm.addPass(createLowerHostOpsPass());
+  pm.nest<func::FuncOp>().addPass(createVerifyCodegenPass());
+  pm.addPass(createParallelToRuntimePass());
+  pm.addPass(createCanonicalizerPass());
+}
+
+void buildLLVMPhase(OpPassManager &pm, const PipelineOptions &) {
+  buildLLVMLoweringPipeline(pm);
+  pm.addPass(createFinalizeLLVMPass());
+}
+
+void buildNothing(OpPassManager &, const PipelineOptions &) {}
+
+constexpr PhaseInfo phases[] = {
+    {Phase::Import, "import", "the onnx dialect, as imported", buildNothing},
+    {Phase::Onnx, "onnx", "shapes inferred, functions expanded, simplified",
+     buildOnnxPhase},
+    {Phase::Linalg, "linalg", "loop nests on tensors", buildLinalgPhase},
+    {Phase::Dispatch, "dispatch", "kernels and the host program on tensors",
+     buildDispatchPhase},
+    {Phase::Kernels, "kernels", "the host program on buffers, memory planned",
+     buildKernelsPhase},
+    {Phase::Codegen, "codegen", "kernels as loops over vectors",
+     buildCodegenPhase},
+    {Phase::Llvm, "llvm", "the llvm dialect", buildLLVMPhase},
+};
+
+} // namespace
+
+ArrayRef<PhaseInfo> getPhases() { return phases; }
+
+std::optional<Phase> parsePhase(StringRef name) {
+  for (const PhaseInfo &info : phases)
+    if (info.name == name)
+      return info.phase;
+  return std::nullopt;
+}
+
+StringRef getPhaseName(Phase phase) {
+  return phases[static_cast<size_t>(phase)].name;
+}
+
+std::string listPhaseNames() {
+  return llvm::join(
+      llvm::map_range(phases, [](const PhaseInfo &info) { return info.name; }),
+      ", ");
+}
+
+LogicalResult runPhases(ModuleOp module, Phase from, Phase to,
+                        const PipelineOptions &options, PhaseObserver observer,
+                        function_ref<LogicalResult(PassManager &)> configure) {
+  for (const PhaseInfo &info : phases) {
+    if (info.phase <= from || info.phase > to)
+      continue;
+    auto start = std::chrono::steady_clock::now();
+    PassManager pm(module.getContext(), ModuleOp::getOperationName());
+    if (configure && failed(configure(pm)))
+      return failure();
+    info.build(pm, options);
+    if (failed(pm.run(module)))
+      return failure();
+    std::chrono::duration<double> elapsed =
+        std::chrono::steady_clock::now() - start;
+    if (observer)
+      observer(info.name, elapsed.count());
+  }
+  return success();
+}
+
+LogicalResult runToKernels(ModuleOp module, const PipelineOptions &options,
+                           PhaseObserver observer) {
+  return runPhases(module, Phase::Import, Phase::Kernels, options, observer);
+}
+
+LogicalResult runCodegen(ModuleOp module, const PipelineOptions &options,
+                         PhaseObserver observer) {
+  return runPhases(module, Phase::Kernels, Phase::Llvm, options, observer);
+}
+
+void registerPipelines() {
+  for (const PhaseInfo &info : phases) {
+    if (info.phase == Phase::Import)
+      continue;
+    PassPipelineRegistration<>(
+        ("sardonyx-phase-" + info.name).str(), info.summary,
+        [build = info.build](OpPassManager &pm) { build(pm, {}); });
+  }
+}
+
+} // namespace sardonyx

@@ -1,0 +1,105 @@
+//===- MemrefCopy.cpp - Copies between strided memrefs --------------------===//
+
+#include "sardonyx-c/RuntimeABI.h"
+#include <cstring>
+
+namespace {
+
+/// MLIR's ranked descriptor: sizes and strides follow the head.
+struct Descriptor {
+  char *allocated;
+  char *aligned;
+  int64_t offset;
+  int64_t tail[1];
+};
+
+/// One dimension of a copy; strides in bytes.
+struct Dim {
+  int64_t size, source, target;
+};
+
+constexpr int64_t kMaxRank = 64;
+
+template <typename T>
+void copyRow(const char *source, char *target, const Dim &dim) {
+  for (int64_t i = 0; i < dim.size; ++i)
+    memcpy(target + i * dim.target, source + i * dim.source, sizeof(T));
+}
+
+void copyInner(const char *source, char *target, const Dim &dim,
+               int64_t bytes) {
+  switch (bytes) {
+  case 1:
+    return copyRow<uint8_t>(source, target, dim);
+  case 2:
+    return copyRow<uint16_t>(source, target, dim);
+  case 4:
+    return copyRow<uint32_t>(source, target, dim);
+  case 8:
+    return copyRow<uint64_t>(source, target, dim);
+  default:
+    for (int64_t i = 0; i < dim.size; ++i)
+      memcpy(target + i * dim.target, source + i * dim.source, bytes);
+  }
+}
+
+} // namespace
+
+void memrefCopy(int64_t elementBytes, sdx_rt_unranked_memref *source,
+                sdx_rt_unranked_memref *target) {
+  auto *from = static_cast<Descriptor *>(source->descriptor);
+  auto *to = static_cast<Descriptor *>(target->descriptor);
+  int64_t rank = source->rank;
+  if (rank > kMaxRank) {
+    sdx_rt_check_failed("a copied tensor has more than 64 dimensions");
+    return;
+  }
+  const char *data = from->aligned + from->offset * elementBytes;
+  char *out = to->aligned + to->offset * elementBytes;
+
+  // Drop dimensions of size 1 and merge those that are contiguous in both.
+  Dim dims[kMaxRank];
+  int64_t count = 0;
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t size = from->tail[i];
+    if (size <= 0)
+      return;
+    if (size == 1)
+      continue;
+    Dim dim{size, from->tail[rank + i] * elementBytes,
+            to->tail[rank + i] * elementBytes};
+    if (count && dims[count - 1].source == dim.source * size &&
+        dims[count - 1].target == dim.target * size) {
+      dims[count - 1] = {dims[count - 1].size * size, dim.source, dim.target};
+      continue;
+    }
+    dims[count++] = dim;
+  }
+  // What is contiguous innermost is one block.
+  int64_t block = elementBytes;
+  if (count && dims[count - 1].source == elementBytes &&
+      dims[count - 1].target == elementBytes)
+    block = dims[--count].size * elementBytes;
+  if (count == 0) {
+    memmove(out, data, block);
+    return;
+  }
+
+  const Dim inner = dims[--count];
+  int64_t index[kMaxRank] = {};
+  for (;;) {
+    copyInner(data, out, inner, block);
+    int64_t d = count - 1;
+    for (; d >= 0; --d) {
+      data += dims[d].source;
+      out += dims[d].target;
+      if (++index[d] < dims[d].size)
+        break;
+      data -= dims[d].source * dims[d].size;
+      out -= dims[d].target * dims[d].size;
+      index[d] = 0;
+    }
+    if (d < 0)
+      return;
+  }
+}

@@ -1,0 +1,72 @@
+//===- RuntimeABI.cpp - What compiled models call -------------------------===//
+//
+// Thin: each function finds the calling thread's run. A failure must leave from
+// here, where no frame below holds anything to destroy.
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx-c/RuntimeABI.h"
+#include "sardonyx/Runtime/RunContext.h"
+#include "sardonyx/Runtime/ThreadPool.h"
+#include <cstdio>
+#include <cstdlib>
+
+using sardonyx::runtime::RunContext;
+using sardonyx::runtime::ThreadPool;
+
+void sdx_rt_parallel_for(int64_t n, int64_t grain, sdx_rt_loop_body body,
+                         void *env) {
+  RunContext *run = RunContext::current();
+  if (!run)
+    return ThreadPool::runInline(n, body, env);
+  run->parallelFor(n, grain, body, env);
+  run->leaveIfFailed();
+}
+
+void *sdx_rt_alloc(int64_t bytes) {
+  RunContext *run = RunContext::current();
+  if (!run)
+    return sardonyx::runtime::allocateAligned(bytes < 0 ? 0 : bytes);
+  void *memory = run->allocate(bytes);
+  if (!memory)
+    run->leaveIfFailed();
+  return memory;
+}
+
+void sdx_rt_free(void *memory) {
+  if (RunContext *run = RunContext::current())
+    run->release(memory);
+  else
+    sardonyx::runtime::freeAligned(memory);
+}
+
+void *sdx_rt_arena(int64_t bytes) {
+  RunContext *run = RunContext::current();
+  if (!run)
+    return nullptr;
+  void *memory = run->arena(bytes);
+  if (!memory)
+    run->leaveIfFailed();
+  return memory;
+}
+
+void *sdx_rt_output(int64_t index, int64_t rank, const int64_t *sizes) {
+  RunContext *run = RunContext::current();
+  if (!run)
+    return nullptr;
+  void *memory = run->output(index, rank, sizes);
+  if (!memory)
+    run->leaveIfFailed();
+  return memory;
+}
+
+void sdx_rt_check_failed(const char *message) {
+  if (RunContext *run = RunContext::current()) {
+    run->fail(message);
+    run->leaveIfFailed();
+    return;
+  }
+  // Compiled code that was called outside any run has nowhere to go.
+  fprintf(stderr, "sardonyx: %s\n", message);
+  abort();
+}

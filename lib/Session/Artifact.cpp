@@ -1,0 +1,184 @@
+//===- Artifact.cpp - A compiled model as data ----------------------------===//
+
+#include "Artifact.h"
+#include <cstring>
+#include <type_traits>
+
+using namespace sardonyx;
+
+namespace {
+
+/// Appends values to a string: numbers as they lie in memory (the cache is this
+/// machine's own), strings and lists with their length first.
+class Writer {
+public:
+  template <typename T> void add(T value) {
+    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    char bytes[sizeof(T)];
+    memcpy(bytes, &value, sizeof(T));
+    out.append(bytes, sizeof(T));
+  }
+  void add(const std::string &text) {
+    add<uint64_t>(text.size());
+    out += text;
+  }
+  void add(const Dim &dim) {
+    add(dim.size);
+    add(dim.symbol);
+  }
+  void add(const ValueInfo &info) {
+    add(info.name);
+    add(info.type);
+    add(info.elementType);
+    add(info.hasRank);
+    add(info.dims);
+  }
+  void add(const SourceFile &file) {
+    add(file.path);
+    add(file.size);
+    add(file.modified);
+  }
+  void add(const Argument &arg) {
+    add(arg.kind);
+    add(arg.index);
+    add(arg.offset);
+    add(arg.length);
+    add(arg.shape);
+  }
+  void add(const std::pair<std::string, std::string> &pair) {
+    add(pair.first);
+    add(pair.second);
+  }
+  template <typename T> void add(const std::vector<T> &list) {
+    add<uint64_t>(list.size());
+    for (const T &item : list)
+      add(item);
+  }
+
+  std::string out;
+};
+
+/// Reads what Writer writes; `ok` turns false at the first thing that does not
+/// fit and everything read from then on is empty.
+class Reader {
+public:
+  explicit Reader(std::string_view bytes) : rest(bytes) {}
+
+  template <typename T> void get(T &value) {
+    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    if (rest.size() < sizeof(T)) {
+      ok = false;
+      return;
+    }
+    memcpy(&value, rest.data(), sizeof(T));
+    rest.remove_prefix(sizeof(T));
+  }
+  void get(bool &value) {
+    uint8_t byte = 0;
+    get(byte);
+    ok &= byte <= 1;
+    value = byte == 1;
+  }
+  void get(std::string &text) {
+    uint64_t size = getSize(1);
+    text.assign(rest.data(), size);
+    rest.remove_prefix(size);
+  }
+  void get(Dim &dim) {
+    get(dim.size);
+    get(dim.symbol);
+  }
+  void get(ValueInfo &info) {
+    get(info.name);
+    get(info.type);
+    get(info.elementType);
+    get(info.hasRank);
+    get(info.dims);
+  }
+  void get(SourceFile &file) {
+    get(file.path);
+    get(file.size);
+    get(file.modified);
+  }
+  void get(Argument &arg) {
+    get(arg.kind);
+    get(arg.index);
+    get(arg.offset);
+    get(arg.length);
+    get(arg.shape);
+  }
+  void get(std::pair<std::string, std::string> &pair) {
+    get(pair.first);
+    get(pair.second);
+  }
+  template <typename T> void get(std::vector<T> &list) {
+    uint64_t size = getSize(sizeof(T) < 8 ? sizeof(T) : 8);
+    list.resize(size);
+    for (T &item : list)
+      get(item);
+  }
+
+  bool ok = true;
+  std::string_view rest;
+
+private:
+  /// A count of things that take at least `bytes` each.
+  uint64_t getSize(uint64_t bytes) {
+    uint64_t size = 0;
+    get(size);
+    if (ok && size > rest.size() / bytes)
+      ok = false;
+    return ok ? size : 0;
+  }
+};
+
+/// Both directions visit the same fields in the same order.
+template <typename Visitor, typename A> void visit(Visitor &&v, A &a) {
+  v(a.inputs), v(a.outputs);
+  v(a.metadata.producerName), v(a.metadata.producerVersion);
+  v(a.metadata.graphName), v(a.metadata.domain), v(a.metadata.description);
+  v(a.metadata.modelVersion), v(a.metadata.irVersion), v(a.metadata.custom);
+  v(a.files), v(a.initArgs), v(a.mainArgs), v(a.persistentElementBytes);
+  v(a.data), v(a.objects);
+}
+
+} // namespace
+
+std::string sardonyx::serialize(const Artifact &artifact) {
+  Writer writer;
+  visit([&](const auto &field) { writer.add(field); }, artifact);
+  return std::move(writer.out);
+}
+
+static bool isSound(const Artifact &artifact, const Argument &arg) {
+  switch (arg.kind) {
+  case Argument::Input:
+    return arg.index < artifact.inputs.size();
+  case Argument::Persistent:
+    return arg.index < artifact.persistentElementBytes.size();
+  case Argument::Constant: {
+    uint64_t size = arg.index == Argument::inlineData ? artifact.data.size()
+                    : arg.index < artifact.files.size()
+                        ? artifact.files[arg.index].size
+                        : 0;
+    for (int64_t dim : arg.shape)
+      if (dim < 0)
+        return false;
+    return arg.offset <= size && arg.length <= size - arg.offset;
+  }
+  }
+  return false;
+}
+
+std::optional<Artifact> sardonyx::deserialize(std::string_view bytes) {
+  Reader reader(bytes);
+  Artifact artifact;
+  visit([&](auto &field) { reader.get(field); }, artifact);
+  if (!reader.ok || !reader.rest.empty())
+    return std::nullopt;
+  for (const auto *args : {&artifact.initArgs, &artifact.mainArgs})
+    for (const Argument &arg : *args)
+      if (!isSound(artifact, arg))
+        return std::nullopt;
+  return artifact;
+}

@@ -1,0 +1,62 @@
+//===- Artifact.h - A compiled model as data --------------------*- C++ -*-===//
+//
+// All that is left of a model when the compiler is done: what goes into the
+// cache and what a session is made of.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_SESSION_ARTIFACT_H
+#define SARDONYX_LIB_SESSION_ARTIFACT_H
+
+#include "sardonyx/Session/Types.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sardonyx {
+
+/// A file that constants are read from.
+struct SourceFile {
+  /// Empty: the model itself, file or bytes.
+  std::string path;
+  uint64_t size = 0;
+  int64_t modified = 0; // nanoseconds
+};
+
+/// Where an argument of `sdx_main` or `sdx_init` comes from.
+struct Argument {
+  enum Kind : uint8_t { Input, Constant, Persistent };
+  Kind kind = Input;
+  /// Input and Persistent: which. Constant: the index of its file, or
+  /// `inlineData`.
+  uint32_t index = 0;
+  uint64_t offset = 0, length = 0; // of a constant's bytes
+  std::vector<int64_t> shape;      // of a constant
+
+  static constexpr uint32_t inlineData = UINT32_MAX;
+};
+
+struct Artifact {
+  std::vector<ValueInfo> inputs, outputs;
+  ModelMetadata metadata;
+  std::vector<SourceFile> files;
+  std::vector<Argument> initArgs, mainArgs;
+  /// Element size of each result of `sdx_init`.
+  std::vector<uint32_t> persistentElementBytes;
+  /// Constants that lie in no file, each at a multiple of 64.
+  std::string data;
+  /// ELF objects.
+  std::vector<std::string> objects;
+};
+
+std::string serialize(const Artifact &artifact);
+
+/// None where the bytes are not what serialize() writes. Checks every index
+/// and length, so that a damaged file is refused here and not met later.
+std::optional<Artifact> deserialize(std::string_view bytes);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_SESSION_ARTIFACT_H

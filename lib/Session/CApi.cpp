@@ -1,0 +1,162 @@
+//===- CApi.cpp - The C interface -----------------------------------------===//
+
+#include "sardonyx-c/sardonyx.h"
+#include "sardonyx/Session/Session.h"
+#include <algorithm>
+
+using namespace sardonyx;
+
+struct sdx_error {
+  Error error;
+};
+struct sdx_options {
+  SessionOptions options;
+};
+struct sdx_session {
+  std::shared_ptr<Session> session;
+};
+struct sdx_results {
+  std::vector<Tensor> tensors;
+};
+
+static void report(const Error &error, sdx_error **out) {
+  if (out)
+    *out = new sdx_error{error};
+}
+
+sdx_error_kind sdx_error_get_kind(const sdx_error *error) {
+  return static_cast<sdx_error_kind>(error->error.kind());
+}
+const char *sdx_error_message(const sdx_error *error) {
+  return error->error.message().c_str();
+}
+void sdx_error_free(sdx_error *error) { delete error; }
+
+sdx_options *sdx_options_create(void) { return new sdx_options; }
+void sdx_options_free(sdx_options *options) { delete options; }
+void sdx_options_set_threads(sdx_options *options, unsigned threads) {
+  options->options.intraOpThreads = threads;
+}
+void sdx_options_set_cache(sdx_options *options, int enabled,
+                           const char *folder) {
+  options->options.cache = enabled != 0;
+  options->options.cacheDir = folder ? folder : "";
+}
+
+static sdx_session *wrap(Expected<std::shared_ptr<Session>> session,
+                         sdx_error **error) {
+  if (session)
+    return new sdx_session{*session};
+  report(session.error(), error);
+  return nullptr;
+}
+
+sdx_session *sdx_session_create(const char *path, const sdx_options *options,
+                                sdx_error **error) {
+  return wrap(Session::load(path ? path : "",
+                            options ? options->options : SessionOptions()),
+              error);
+}
+
+sdx_session *sdx_session_create_from_bytes(const void *data, size_t size,
+                                           const sdx_options *options,
+                                           sdx_error **error) {
+  return wrap(Session::loadBytes(data, size,
+                                 options ? options->options : SessionOptions()),
+              error);
+}
+
+void sdx_session_free(sdx_session *session) { delete session; }
+
+static const ValueInfo *infoAt(const std::vector<ValueInfo> &infos,
+                               size_t index) {
+  return index < infos.size() ? &infos[index] : nullptr;
+}
+
+static const char *nameAt(const std::vector<ValueInfo> &infos, size_t index) {
+  const ValueInfo *info = infoAt(infos, index);
+  return info ? info->name.c_str() : nullptr;
+}
+
+static int32_t typeAt(const std::vector<ValueInfo> &infos, size_t index) {
+  const ValueInfo *info = infoAt(infos, index);
+  return info ? static_cast<int32_t>(info->elementType) : 0;
+}
+
+static int64_t shapeAt(const std::vector<ValueInfo> &infos, size_t index,
+                       int64_t *sizes, size_t capacity) {
+  const ValueInfo *info = infoAt(infos, index);
+  if (!info || !info->hasRank)
+    return -1;
+  for (size_t i = 0; i < std::min(capacity, info->dims.size()); ++i)
+    sizes[i] = info->dims[i].size;
+  return static_cast<int64_t>(info->dims.size());
+}
+
+size_t sdx_session_input_count(const sdx_session *session) {
+  return session->session->inputs().size();
+}
+size_t sdx_session_output_count(const sdx_session *session) {
+  return session->session->outputs().size();
+}
+const char *sdx_session_input_name(const sdx_session *session, size_t index) {
+  return nameAt(session->session->inputs(), index);
+}
+const char *sdx_session_output_name(const sdx_session *session, size_t index) {
+  return nameAt(session->session->outputs(), index);
+}
+int32_t sdx_session_input_type(const sdx_session *session, size_t index) {
+  return typeAt(session->session->inputs(), index);
+}
+int32_t sdx_session_output_type(const sdx_session *session, size_t index) {
+  return typeAt(session->session->outputs(), index);
+}
+int64_t sdx_session_input_shape(const sdx_session *session, size_t index,
+                                int64_t *sizes, size_t capacity) {
+  return shapeAt(session->session->inputs(), index, sizes, capacity);
+}
+int64_t sdx_session_output_shape(const sdx_session *session, size_t index,
+                                 int64_t *sizes, size_t capacity) {
+  return shapeAt(session->session->outputs(), index, sizes, capacity);
+}
+
+static std::vector<int64_t> shapeOf(const sdx_tensor &tensor) {
+  return std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank);
+}
+
+sdx_results *sdx_session_run(sdx_session *session, const sdx_tensor *inputs,
+                             size_t inputCount, const sdx_tensor *memory,
+                             sdx_error **error) {
+  std::vector<TensorRef> refs(inputCount);
+  for (size_t i = 0; i < inputCount; ++i)
+    refs[i] = {static_cast<ElementType>(inputs[i].type), inputs[i].data,
+               shapeOf(inputs[i])};
+  std::vector<OutputRef> outputs;
+  if (memory)
+    for (size_t i = 0; i < session->session->outputs().size(); ++i)
+      outputs.push_back({static_cast<ElementType>(memory[i].type),
+                         memory[i].data,
+                         memory[i].data ? shapeOf(memory[i])
+                                        : std::vector<int64_t>()});
+  auto results = session->session->run(refs, outputs);
+  if (results)
+    return new sdx_results{std::move(*results)};
+  report(results.error(), error);
+  return nullptr;
+}
+
+size_t sdx_results_count(const sdx_results *results) {
+  return results->tensors.size();
+}
+
+sdx_tensor sdx_results_get(const sdx_results *results, size_t index) {
+  if (index >= results->tensors.size())
+    return {};
+  const Tensor &tensor = results->tensors[index];
+  return {static_cast<int32_t>(tensor.type), tensor.shape.size(),
+          tensor.shape.data(), tensor.data};
+}
+
+void sdx_results_free(sdx_results *results) { delete results; }
+
+const char *sdx_version(void) { return SARDONYX_VERSION; }

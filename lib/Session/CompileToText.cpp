@@ -1,0 +1,51 @@
+//===- CompileToText.cpp - The module after a phase, as text --------------===//
+
+#include "Compiler.h"
+#include "sardonyx/Pipelines/Pipelines.h"
+#include "sardonyx/Target/Target.h"
+#include "mlir/IR/OperationSupport.h"
+
+using namespace sardonyx;
+using namespace mlir;
+
+std::vector<std::string> sardonyx::phaseNames() {
+  std::vector<std::string> names;
+  for (const PhaseInfo &info : getPhases())
+    names.push_back(info.name.str());
+  names.push_back("asm");
+  return names;
+}
+
+Expected<std::string> sardonyx::compileToText(const ModelSource &model,
+                                              const std::string &phase,
+                                              const SessionOptions &options) {
+  bool assembly = phase == "asm";
+  std::optional<Phase> last =
+      assembly ? std::optional<Phase>(Phase::Llvm) : parsePhase(phase);
+  if (!last)
+    return Error(ErrorKind::InvalidArgument,
+                 "there is no phase '" + phase + "'; the phases are " +
+                     listPhaseNames() + ", asm");
+  Compilation compilation(options);
+  OwningOpRef<ModuleOp> module = compilation.import(model);
+  if (!module)
+    return Error(ErrorKind::InvalidModel,
+                 compilation.errorText("the model cannot be imported"));
+  if (*last != Phase::Import &&
+      failed(runPhases(*module, Phase::Import, *last, compilation.pipeline())))
+    return Error(ErrorKind::Unsupported,
+                 compilation.errorText("the compiler failed before phase '" +
+                                       phase + "'"));
+  if (assembly) {
+    auto text = compileToAssembly(*module, compilation.target());
+    if (!text)
+      return Error(ErrorKind::Failed, llvm::toString(text.takeError()));
+    return std::move(*text);
+  }
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  OpPrintingFlags flags;
+  flags.elideLargeElementsAttrs(16).elideLargeResourceString(64);
+  module->print(stream, flags);
+  return text;
+}

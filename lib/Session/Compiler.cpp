@@ -1,0 +1,202 @@
+//===- Compiler.cpp - From a model to an artifact -------------------------===//
+
+#include "Compiler.h"
+#include "Signature.h"
+#include "sardonyx/Importer/Importer.h"
+#include "sardonyx/InitAll.h"
+#include "sardonyx/Pipelines/Pipelines.h"
+#include "sardonyx/Runtime/ThreadPool.h"
+#include "sardonyx/Target/Target.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "llvm/Support/ThreadPool.h"
+
+#include <chrono>
+#include <pthread.h>
+
+using namespace sardonyx;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// What compilations share
+//===----------------------------------------------------------------------===//
+
+/// Built once: it takes longer than compiling a small model.
+static const DialectRegistry &sharedRegistry() {
+  static const DialectRegistry *registry = [] {
+    auto *result = new DialectRegistry;
+    registerAllDialects(*result);
+    registerImporterDialects(*result);
+    registerTargetTranslations(*result);
+    return result;
+  }();
+  return *registry;
+}
+
+/// Threads for passes, shared by all compilations of the process; none in a
+/// forked child, where they would be gone.
+static llvm::ThreadPoolInterface *sharedThreads() {
+  static bool forked = false;
+  static llvm::ThreadPoolInterface *pool = []() -> llvm::ThreadPoolInterface * {
+    unsigned threads = runtime::ThreadPool::global().defaultThreads();
+    if (threads < 2)
+      return nullptr;
+    pthread_atfork(nullptr, nullptr, [] { forked = true; });
+    return new llvm::DefaultThreadPool(llvm::hardware_concurrency(threads));
+  }();
+  return forked ? nullptr : pool;
+}
+
+//===----------------------------------------------------------------------===//
+// Diagnostics
+//===----------------------------------------------------------------------===//
+
+/// The innermost name of a location ("node 'conv1'") or where in a text file.
+static std::string placeOf(Location location) {
+  std::string place;
+  location->walk([&](Location part) {
+    if (auto name = dyn_cast<NameLoc>(part)) {
+      place = "node '" + name.getName().str() + "'";
+      return WalkResult::interrupt();
+    }
+    if (auto file = dyn_cast<FileLineColLoc>(part); file && place.empty()) {
+      place = file.getFilename().str();
+      if (file.getLine())
+        place += ":" + std::to_string(file.getLine());
+    }
+    return WalkResult::advance();
+  });
+  return place;
+}
+
+static std::string sentenceOf(Diagnostic &diagnostic) {
+  std::string text = placeOf(diagnostic.getLocation());
+  if (!text.empty())
+    text += ": ";
+  text += diagnostic.str();
+  for (Diagnostic &note : diagnostic.getNotes()) {
+    std::string more = note.str();
+    // Notes that print whole operations help nobody here.
+    if (StringRef(more).starts_with("see current operation"))
+      continue;
+    text += " (" + more.substr(0, 500) + ")";
+  }
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+Compilation::Compilation(const SessionOptions &options) : options(options) {
+  mlirContext = std::make_unique<MLIRContext>(
+      sharedRegistry(), MLIRContext::Threading::DISABLED);
+  if (options.intraOpThreads != 1)
+    if (llvm::ThreadPoolInterface *threads = sharedThreads())
+      mlirContext->setThreadPool(*threads);
+  mlirContext->printOpOnDiagnostic(false);
+  mlirContext->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      messages.push_back(sentenceOf(diagnostic));
+    return success();
+  });
+}
+
+Compilation::~Compilation() = default;
+
+void Compilation::record(llvm::StringRef step, double seconds) {
+  timings.push_back({step.str(), seconds});
+}
+
+std::string Compilation::errorText(const std::string &otherwise) const {
+  if (messages.empty())
+    return otherwise;
+  std::string text;
+  for (size_t i = 0; i < messages.size() && i < 8; ++i)
+    text += (i ? "\n" : "") + messages[i];
+  if (messages.size() > 8)
+    text += "\n... and " + std::to_string(messages.size() - 8) + " more";
+  return text;
+}
+
+static double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
+  auto start = std::chrono::steady_clock::now();
+  ImportOptions importOptions;
+  importOptions.externalDataDir = options.externalDataDir;
+  OwningOpRef<ModuleOp> module =
+      model.bytes
+          ? importOnnxBytes(
+                StringRef(static_cast<const char *>(model.bytes), model.size),
+                *mlirContext, importOptions)
+          : importOnnxFile(model.path, *mlirContext, importOptions);
+  record("import", secondsSince(start));
+  return module;
+}
+
+TargetOptions Compilation::target() const {
+  TargetOptions target;
+  target.cpu = options.cpu;
+  target.features = options.features;
+  target.optLevel = options.optLevel;
+  target.threads = options.intraOpThreads;
+  return resolveTarget(target);
+}
+
+PipelineOptions Compilation::pipeline() const {
+  PipelineOptions result;
+  result.vectorBits = vectorBits(target());
+  return result;
+}
+
+Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
+                                          const SessionOptions &options,
+                                          std::vector<Timing> &timings) {
+  Compilation compilation(options);
+  auto fail = [&](ErrorKind kind, const std::string &otherwise) {
+    return Error(kind, compilation.errorText(otherwise));
+  };
+  OwningOpRef<ModuleOp> module = compilation.import(model);
+  if (!module)
+    return fail(ErrorKind::InvalidModel, "the model cannot be imported");
+  Artifact artifact;
+  if (MaybeError error = readSignature(*module, artifact))
+    return *error;
+
+  PipelineOptions pipeline = compilation.pipeline();
+  std::string lastPhase;
+  auto observer = [&](StringRef phase, double seconds) {
+    lastPhase = phase.str();
+    compilation.record(phase, seconds);
+  };
+  if (failed(runToKernels(*module, pipeline, observer))) {
+    // Up to linalg it is the model that asks for too much; below, everything
+    // that passed the contract should compile.
+    bool reachedLinalg = llvm::any_of(
+        compilation.timings, [](const Timing &t) { return t.step == "linalg"; });
+    return fail(reachedLinalg ? ErrorKind::Failed : ErrorKind::Unsupported,
+                "the compiler failed after phase '" + lastPhase + "'");
+  }
+  if (MaybeError error = readArguments(
+          *module, model.bytes ? std::string() : model.path, artifact))
+    return *error;
+  if (failed(runCodegen(*module, pipeline, observer)))
+    return fail(ErrorKind::Failed,
+                "code generation failed after phase '" + lastPhase + "'");
+
+  auto start = std::chrono::steady_clock::now();
+  auto objects = compileToObjects(*module, compilation.target());
+  if (!objects)
+    return Error(ErrorKind::Failed, "code generation failed: " +
+                                        llvm::toString(objects.takeError()));
+  for (const auto &object : *objects)
+    artifact.objects.push_back(object->getBuffer().str());
+  compilation.record("objects", secondsSince(start));
+  timings.insert(timings.end(), compilation.timings.begin(),
+                 compilation.timings.end());
+  return artifact;
+}

@@ -1,0 +1,57 @@
+//===- Compiler.h - From a model to an artifact -----------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_SESSION_COMPILER_H
+#define SARDONYX_LIB_SESSION_COMPILER_H
+
+#include "Artifact.h"
+#include "sardonyx/Session/Compile.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sardonyx {
+
+struct PipelineOptions;
+struct TargetOptions;
+
+/// A context for one compilation, whose diagnostics are kept.
+class Compilation {
+public:
+  explicit Compilation(const SessionOptions &options);
+  ~Compilation();
+
+  mlir::MLIRContext &context() { return *mlirContext; }
+
+  /// Imports the model. Null after an error.
+  mlir::OwningOpRef<mlir::ModuleOp> import(const ModelSource &model);
+
+  /// The errors so far, one paragraph; `otherwise` where there are none.
+  std::string errorText(const std::string &otherwise) const;
+  const std::vector<std::string> &errors() const { return messages; }
+  void forgetErrors() { messages.clear(); }
+
+  TargetOptions target() const;
+  PipelineOptions pipeline() const;
+
+  std::vector<Timing> timings;
+  /// Adds a timing, as an observer of phases.
+  void record(llvm::StringRef step, double seconds);
+
+private:
+  const SessionOptions &options;
+  std::unique_ptr<mlir::MLIRContext> mlirContext;
+  std::vector<std::string> messages;
+};
+
+/// Compiles a model all the way.
+Expected<Artifact> compileModel(const ModelSource &model,
+                                const SessionOptions &options,
+                                std::vector<Timing> &timings);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_SESSION_COMPILER_H

@@ -1,0 +1,42 @@
+//===- FileMap.h - Read-only views of files ---------------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_SESSION_FILEMAP_H
+#define SARDONYX_LIB_SESSION_FILEMAP_H
+
+#include "sardonyx/Session/Error.h"
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace sardonyx {
+
+/// A file mapped read-only, or bytes in memory that stand for one.
+class FileMap {
+public:
+  static Expected<std::shared_ptr<FileMap>> open(const std::string &path);
+  /// Bytes that the caller keeps alive for as long as this object.
+  static std::shared_ptr<FileMap> borrow(const void *data, size_t size);
+  /// A copy of the bytes.
+  static std::shared_ptr<FileMap> copy(const void *data, size_t size);
+  ~FileMap();
+
+  std::string_view bytes() const { return {data, size}; }
+  /// Time of the last change in nanoseconds; 0 for memory.
+  int64_t modified() const { return changed; }
+  /// Empty for memory.
+  const std::string &path() const { return name; }
+
+private:
+  FileMap() = default;
+
+  const char *data = nullptr;
+  size_t size = 0;
+  int64_t changed = 0;
+  bool mapped = false;
+  std::string name, own;
+};
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_SESSION_FILEMAP_H

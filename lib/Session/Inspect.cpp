@@ -1,0 +1,167 @@
+//===- Inspect.cpp - What is in a model -----------------------------------===//
+
+#include "Compiler.h"
+#include "Signature.h"
+#include "sardonyx/Pipelines/Pipelines.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/StringSwitch.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace sardonyx;
+using namespace mlir;
+
+/// Sizes of a value's dimensions, open ones as 1; nothing without a rank.
+static std::vector<double> sizesOf(Value value) {
+  std::vector<double> sizes;
+  if (!value)
+    return sizes;
+  if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+    for (int64_t size : type.getShape())
+      sizes.push_back(ShapedType::isDynamic(size) ? 1 : double(size));
+  return sizes;
+}
+
+static double product(const std::vector<double> &sizes, size_t from = 0) {
+  double result = 1;
+  for (size_t i = from; i < sizes.size(); ++i)
+    result *= sizes[i];
+  return result;
+}
+
+/// Multiplications and additions of dense operators; one for each element of
+/// the result of all others.
+static double flopsOf(Operation *op) {
+  if (op->getNumResults() == 0 || op->getNumOperands() == 0)
+    return 0;
+  StringRef name = op->getName().stripDialect();
+  double results = product(sizesOf(op->getResult(0)));
+  auto operand = [&](unsigned i) {
+    return i < op->getNumOperands() ? sizesOf(op->getOperand(i))
+                                    : std::vector<double>();
+  };
+  if (name == "Conv")
+    return 2 * results * product(operand(1), 1);
+  if (name == "ConvTranspose")
+    return 2 * product(operand(0)) * product(operand(1), 1);
+  if (name == "MatMul" || name == "MatMulInteger") {
+    std::vector<double> lhs = operand(0);
+    return lhs.empty() ? 0 : 2 * results * lhs.back();
+  }
+  if (name == "Gemm") {
+    auto transposed = op->getAttrOfType<IntegerAttr>("transA");
+    std::vector<double> lhs = operand(0);
+    bool first = transposed && transposed.getValue().getSExtValue() != 0;
+    return lhs.size() != 2 ? 0 : 2 * results * lhs[first ? 0 : 1];
+  }
+  if (name == "LSTM" || name == "GRU" || name == "RNN") {
+    // X [sequence, batch, input], W [directions, gates * hidden, input] and
+    // R [directions, gates * hidden, hidden].
+    std::vector<double> x = operand(0);
+    return x.size() != 3 ? 0
+                         : 2 * x[0] * x[1] *
+                               (product(operand(1)) + product(operand(2)));
+  }
+  bool moves = llvm::StringSwitch<bool>(name)
+                   .Cases({"Reshape", "Transpose", "Constant", "Identity",
+                           "Shape", "Unsqueeze", "Squeeze", "Flatten", "Concat",
+                           "Slice", "Split", "Gather", "Expand", "Cast"},
+                          true)
+                   .Default(false);
+  return moves ? 0 : results;
+}
+
+static void countOps(ModuleOp module, ModelReport &report) {
+  module.walk([&](Operation *op) {
+    if (op->getName().getDialectNamespace() != "onnx")
+      return;
+    StringRef name = op->getName().stripDialect();
+    if (name == "Yield")
+      return;
+    if (name == "Constant" || name == "ConstantOfShape") {
+      if (auto value = op->getAttrOfType<ElementsAttr>("value")) {
+        auto type = cast<ShapedType>(value.getType());
+        int64_t elements = type.getNumElements();
+        report.weightElements += elements;
+        if (type.getElementType().isIntOrFloat())
+          report.weightBytes +=
+              elements * ((type.getElementTypeBitWidth() + 7) / 8);
+      }
+      if (name == "Constant")
+        return;
+    }
+    std::string label = name.str();
+    if (name == "Custom") {
+      auto domain = op->getAttrOfType<StringAttr>("domain");
+      auto type = op->getAttrOfType<StringAttr>("op_type");
+      label = (domain ? domain.str() : "?") + "." + (type ? type.str() : "?");
+    }
+    ++report.ops[label];
+  });
+}
+
+/// Gives named dimensions of the inputs the sizes that the caller chose; type
+/// inference carries them through the graph.
+static void fixDims(ModuleOp module, const std::vector<ValueInfo> &inputs,
+                    const std::map<std::string, int64_t> &dims) {
+  auto func = module.lookupSymbol<func::FuncOp>("main_graph");
+  if (!func || dims.empty())
+    return;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    BlockArgument arg = func.getArgument(i);
+    auto type = dyn_cast<RankedTensorType>(arg.getType());
+    if (!type)
+      continue;
+    SmallVector<int64_t> shape(type.getShape());
+    for (size_t d = 0; d < shape.size(); ++d) {
+      auto it = dims.find(inputs[i].dims[d].symbol);
+      if (ShapedType::isDynamic(shape[d]) && it != dims.end())
+        shape[d] = it->second;
+    }
+    arg.setType(type.clone(shape));
+  }
+  func.setType(FunctionType::get(module.getContext(),
+                                 func.getBody().front().getArgumentTypes(),
+                                 func.getResultTypes()));
+}
+
+Expected<ModelReport>
+sardonyx::inspectModel(const ModelSource &model,
+                       const std::map<std::string, int64_t> &dims,
+                       const SessionOptions &options) {
+  Compilation compilation(options);
+  OwningOpRef<ModuleOp> module = compilation.import(model);
+  if (!module)
+    return Error(ErrorKind::InvalidModel,
+                 compilation.errorText("the model cannot be imported"));
+  ModelReport report;
+  Artifact artifact;
+  if (MaybeError error = readSignature(*module, artifact))
+    return *error;
+  report.metadata = artifact.metadata;
+  report.inputs = artifact.inputs;
+  report.outputs = artifact.outputs;
+  if (auto opsets = (*module)->getAttrOfType<DictionaryAttr>("onnx.opset"))
+    for (NamedAttribute entry : opsets)
+      if (auto version = dyn_cast<IntegerAttr>(entry.getValue()))
+        report.opsets.emplace_back(entry.getName().str(),
+                                   version.getValue().getSExtValue());
+  countOps(*module, report);
+  fixDims(*module, artifact.inputs, dims);
+  PipelineOptions pipeline = compilation.pipeline();
+  if (succeeded(runPhases(*module, Phase::Import, Phase::Onnx, pipeline))) {
+    module->walk([&](Operation *op) {
+      if (op->getName().getDialectNamespace() == "onnx")
+        report.flops += flopsOf(op);
+    });
+    (void)runPhases(*module, Phase::Onnx, Phase::Linalg, pipeline);
+  }
+  std::set<std::string> seen;
+  for (const std::string &message : compilation.errors())
+    if (seen.insert(message).second)
+      report.unsupported.push_back(message);
+  return report;
+}

@@ -1,0 +1,93 @@
+//===- Linker.cpp - Compiled objects in this process ----------------------===//
+
+#include "Linker.h"
+#include "sardonyx/Runtime/Symbols.h"
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/Core.h"
+#include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
+#include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace sardonyx;
+using namespace llvm::orc;
+
+/// No LLJIT: there is nothing to compile, and a session should start in well
+/// under a millisecond.
+struct LinkedCode::Jit {
+  explicit Jit(std::unique_ptr<ExecutorProcessControl> control)
+      : session(std::move(control)), linker(session) {}
+  ~Jit() {
+    if (llvm::Error error = session.endSession())
+      llvm::consumeError(std::move(error));
+  }
+  ExecutionSession session;
+  ObjectLinkingLayer linker;
+};
+
+LinkedCode::LinkedCode() = default;
+LinkedCode::~LinkedCode() = default;
+
+static Error failure(std::string what, llvm::Error error) {
+  return Error(ErrorKind::Failed,
+               what + ": " + llvm::toString(std::move(error)));
+}
+
+/// The runtime's functions, for all sessions.
+static SymbolMap runtimeSymbols(ExecutionSession &session) {
+  size_t count = 0;
+  const runtime::Symbol *table = runtime::symbols(count);
+  SymbolMap map;
+  for (size_t i = 0; i < count; ++i)
+    map[session.intern(table[i].name)] = {
+        ExecutorAddr::fromPtr(table[i].address),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  return map;
+}
+
+Expected<std::unique_ptr<LinkedCode>>
+LinkedCode::link(const std::vector<std::string> &objects, bool needsInit) {
+  auto control = SelfExecutorProcessControl::Create();
+  if (!control)
+    return failure("cannot set up the linker", control.takeError());
+  std::unique_ptr<LinkedCode> code(new LinkedCode);
+  code->jit = std::make_unique<Jit>(std::move(*control));
+  Jit &jit = *code->jit;
+  std::string reported;
+  jit.session.setErrorReporter([&](llvm::Error error) {
+    reported += (reported.empty() ? "" : "; ") +
+                llvm::toString(std::move(error));
+  });
+  auto linkFailure = [&](llvm::Error error) {
+    std::string text = llvm::toString(std::move(error));
+    if (!reported.empty())
+      text += "; " + reported;
+    return Error(ErrorKind::Failed, "cannot link the compiled model: " + text);
+  };
+
+  JITDylib &dylib = jit.session.createBareJITDylib("model");
+  if (llvm::Error error =
+          dylib.define(absoluteSymbols(runtimeSymbols(jit.session))))
+    return linkFailure(std::move(error));
+  for (size_t i = 0; i < objects.size(); ++i)
+    if (llvm::Error error = jit.linker.add(
+            dylib, llvm::MemoryBuffer::getMemBufferCopy(
+                       objects[i], "kernels" + std::to_string(i))))
+      return linkFailure(std::move(error));
+
+  auto find = [&](llvm::StringRef name, sdx_entry_point &entry) -> MaybeError {
+    auto symbol = jit.session.lookup({&dylib}, name);
+    if (!symbol)
+      return linkFailure(symbol.takeError());
+    entry = symbol->getAddress().toPtr<sdx_entry_point>();
+    return std::nullopt;
+  };
+  if (MaybeError error = find("sdx_main", code->main))
+    return *error;
+  if (needsInit)
+    if (MaybeError error = find("sdx_init", code->init))
+      return *error;
+  // Later reports concern nobody.
+  jit.session.setErrorReporter(
+      [](llvm::Error error) { llvm::consumeError(std::move(error)); });
+  return code;
+}

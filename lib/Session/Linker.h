@@ -1,0 +1,35 @@
+//===- Linker.h - Compiled objects in this process --------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_SESSION_LINKER_H
+#define SARDONYX_LIB_SESSION_LINKER_H
+
+#include "sardonyx-c/RuntimeABI.h"
+#include "sardonyx/Session/Error.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sardonyx {
+
+/// The objects of one model, linked against the runtime.
+class LinkedCode {
+public:
+  /// `needsInit`: whether there has to be an `sdx_init`.
+  static Expected<std::unique_ptr<LinkedCode>>
+  link(const std::vector<std::string> &objects, bool needsInit);
+  ~LinkedCode();
+
+  /// Null unless it was needed.
+  sdx_entry_point initEntry() const { return init; }
+  sdx_entry_point mainEntry() const { return main; }
+
+private:
+  struct Jit;
+  LinkedCode();
+  std::unique_ptr<Jit> jit;
+  sdx_entry_point init = nullptr, main = nullptr;
+};
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_SESSION_LINKER_H

@@ -1,0 +1,22 @@
+//===- Signature.h - What a module says about its model ---------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_SESSION_SIGNATURE_H
+#define SARDONYX_LIB_SESSION_SIGNATURE_H
+
+#include "Artifact.h"
+#include "sardonyx/Session/Error.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace sardonyx {
+
+/// Reads inputs, outputs and metadata from an imported module.
+MaybeError readSignature(mlir::ModuleOp module, Artifact &artifact);
+
+/// Reads the arguments of @main and @init, constants included, from a module
+/// after Phase::Kernels. Constants in `modelPath` refer to the model itself.
+MaybeError readArguments(mlir::ModuleOp module, const std::string &modelPath,
+                         Artifact &artifact);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_SESSION_SIGNATURE_H

@@ -1,0 +1,227 @@
+//===- Target.cpp - From the llvm dialect to objects ----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/Target/Target.h"
+#include "Partition.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <mutex>
+
+using namespace mlir;
+
+namespace sardonyx {
+
+static void initializeTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
+  });
+}
+
+TargetOptions resolveTarget(TargetOptions options) {
+  if (!options.cpu.empty())
+    return options;
+  options.cpu = llvm::sys::getHostCPUName().str();
+  if (options.features.empty()) {
+    // Sorted: the map's order must not leak into cache keys.
+    std::vector<std::string> features;
+    for (const auto &feature : llvm::sys::getHostCPUFeatures())
+      features.push_back((feature.second ? "+" : "-") + feature.first().str());
+    llvm::sort(features);
+    options.features = llvm::join(features, ",");
+  }
+  return options;
+}
+
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+makeTargetMachine(const TargetOptions &options) {
+  initializeTargets();
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string error;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple.str(), error);
+  if (!target)
+    return llvm::createStringError("no code generator for '" + triple.str() +
+                                   "': " + error);
+  llvm::TargetOptions codegen;
+  codegen.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  codegen.FunctionSections = false;
+  static constexpr llvm::CodeGenOptLevel kLevels[] = {
+      llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
+      llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Aggressive};
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, options.cpu, options.features, codegen, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, kLevels[std::min(options.optLevel, 3u)]));
+  if (!machine)
+    return llvm::createStringError("no code generator for processor '" +
+                                   options.cpu + "'");
+  if (!machine->getMCSubtargetInfo()->isCPUStringValid(options.cpu))
+    return llvm::createStringError("processor '" + options.cpu +
+                                   "' is not known for '" + triple.str() + "'");
+  return machine;
+}
+
+unsigned vectorBits(const TargetOptions &options) {
+  auto machine = makeTargetMachine(resolveTarget(options));
+  if (!machine) {
+    llvm::consumeError(machine.takeError());
+    return 128;
+  }
+  const llvm::MCSubtargetInfo *info = (*machine)->getMCSubtargetInfo();
+  if (!(*machine)->getTargetTriple().isX86())
+    return 128;
+  if (info->checkFeatures("+avx512f") && info->checkFeatures("+avx512vl") &&
+      info->checkFeatures("+avx512bw") && info->checkFeatures("+avx512dq"))
+    return 512;
+  return info->checkFeatures("+avx2") ? 256 : 128;
+}
+
+std::string describeTarget(const TargetOptions &options) {
+  TargetOptions resolved = resolveTarget(options);
+  return llvm::sys::getProcessTriple() + ";" + resolved.cpu + ";" +
+         resolved.features + ";O" + std::to_string(resolved.optLevel) +
+         ";llvm" LLVM_VERSION_STRING;
+}
+
+void registerTargetTranslations(DialectRegistry &registry) {
+  registerAllToLLVMIRTranslations(registry);
+}
+
+/// Runs LLVM's optimiser on `module`. Everything that matters is vectorised
+/// already: it cleans up, inlines and allocates no time to searches.
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                     const TargetOptions &options) {
+  std::string width = std::to_string(vectorBits(options));
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    // Without these, targets with "prefer 256 bits" split wider vectors.
+    function.addFnAttr("prefer-vector-width", width);
+    function.addFnAttr("min-legal-vector-width", width);
+    function.addFnAttr("target-cpu", options.cpu);
+    function.addFnAttr("target-features", options.features);
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = options.optLevel >= 1;
+  tuning.SLPVectorization = options.optLevel >= 3;
+  tuning.LoopUnrolling = options.optLevel >= 2;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  static const llvm::OptimizationLevel kLevels[] = {
+      llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+      llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+  llvm::OptimizationLevel level = kLevels[std::min(options.optLevel, 3u)];
+  llvm::ModulePassManager passes =
+      level == llvm::OptimizationLevel::O0
+          ? builder.buildO0DefaultPipeline(level)
+          : builder.buildPerModuleDefaultPipeline(level);
+  passes.run(module, modules);
+}
+
+/// Translates and compiles `module`, whose ops nothing else may touch.
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+compileOne(ModuleOp module, const TargetOptions &options,
+           llvm::CodeGenFileType type) {
+  auto machine = makeTargetMachine(options);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> translated =
+      translateModuleToLLVMIR(module, context, "sardonyx");
+  if (!translated)
+    return llvm::createStringError(
+        "the llvm dialect could not be translated to LLVM IR");
+  translated->setTargetTriple((*machine)->getTargetTriple());
+  translated->setDataLayout((*machine)->createDataLayout());
+  optimize(*translated, **machine, options);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager codegen;
+  if ((*machine)->addPassesToEmitFile(codegen, stream, nullptr, type))
+    return llvm::createStringError("the target can't emit this kind of file");
+  codegen.run(*translated);
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(
+      std::move(bytes), /*RequiresNullTerminator=*/false);
+}
+
+llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>
+compileToObjects(ModuleOp module, const TargetOptions &given) {
+  TargetOptions options = resolveTarget(given);
+  unsigned threads =
+      options.threads
+          ? options.threads
+          : llvm::heavyweight_hardware_concurrency().compute_thread_count();
+  // More parts than threads even out what the estimate of a part's cost
+  // missed; each has a fixed cost of a few milliseconds.
+  auto parts = partitionModule(module, threads > 1 ? 2 * threads : 1);
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects(parts.size());
+  std::mutex mutex;
+  llvm::Error errors = llvm::Error::success();
+  auto compilePart = [&](size_t i) {
+    OwningOpRef<ModuleOp> part = extractPart(module, parts[i]);
+    auto object =
+        compileOne(*part, options, llvm::CodeGenFileType::ObjectFile);
+    if (object) {
+      objects[i] = std::move(*object);
+      return;
+    }
+    std::lock_guard<std::mutex> lock(mutex);
+    errors = llvm::joinErrors(std::move(errors), object.takeError());
+  };
+  initializeTargets();
+  if (threads == 1 || parts.size() == 1 ||
+      !module.getContext()->isMultithreadingEnabled()) {
+    for (size_t i = 0; i < parts.size(); ++i)
+      compilePart(i);
+  } else {
+    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(threads));
+    for (size_t i = 0; i < parts.size(); ++i)
+      pool.async([&compilePart, i] { compilePart(i); });
+    pool.wait();
+  }
+  if (errors)
+    return std::move(errors);
+  return std::move(objects);
+}
+
+llvm::Expected<std::string> compileToAssembly(ModuleOp module,
+                                              const TargetOptions &options) {
+  OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone());
+  auto text = compileOne(*copy, resolveTarget(options),
+                         llvm::CodeGenFileType::AssemblyFile);
+  if (!text)
+    return text.takeError();
+  return (*text)->getBuffer().str();
+}
+
+} // namespace sardonyx

@@ -1,0 +1,269 @@
+//===- InferShapes.cpp - Make the types of all values precise -------------===//
+
+#include "ShapeValues.h"
+#include "sardonyx/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_ONNXINFERSHAPES
+#include "sardonyx/Transforms/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+//===----------------------------------------------------------------------===//
+// What two types say together
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// `declared` made more precise by `inferred`. A contradiction in a size is
+/// settled for `inferred` and noted.
+Type refine(Type declared, Type inferred, bool &contradiction) {
+  if (!inferred || isa<onnx::UnknownType>(inferred))
+    return declared;
+  if (isa<onnx::UnknownType>(declared))
+    return inferred;
+  if (auto a = dyn_cast<onnx::SeqType>(declared))
+    if (auto b = dyn_cast<onnx::SeqType>(inferred))
+      return onnx::SeqType::get(
+          refine(a.getElementType(), b.getElementType(), contradiction));
+  if (auto a = dyn_cast<onnx::OptType>(declared))
+    if (auto b = dyn_cast<onnx::OptType>(inferred))
+      return onnx::OptType::get(
+          refine(a.getElementType(), b.getElementType(), contradiction));
+  auto from = dyn_cast<TensorType>(declared);
+  auto to = dyn_cast<TensorType>(inferred);
+  if (!from || !to || !to.hasRank())
+    return declared;
+  Type element = isa<onnx::UnknownType>(from.getElementType())
+                     ? to.getElementType()
+                     : from.getElementType();
+  if (!from.hasRank())
+    return RankedTensorType::get(to.getShape(), element);
+  if (from.getRank() != to.getRank()) {
+    contradiction = true;
+    return RankedTensorType::get(to.getShape(), element);
+  }
+  SmallVector<int64_t> shape;
+  for (auto [old, now] : llvm::zip(from.getShape(), to.getShape())) {
+    contradiction |= !ShapedType::isDynamic(old) &&
+                     !ShapedType::isDynamic(now) && old != now;
+    shape.push_back(ShapedType::isDynamic(now) ? old : now);
+  }
+  return RankedTensorType::get(shape, element);
+}
+
+/// The most precise type that has all values of both.
+Type join(Type a, Type b) {
+  if (a == b)
+    return a;
+  auto left = dyn_cast<TensorType>(a), right = dyn_cast<TensorType>(b);
+  if (!left || !right || left.getElementType() != right.getElementType())
+    return {};
+  if (!left.hasRank() || !right.hasRank() || left.getRank() != right.getRank())
+    return UnrankedTensorType::get(left.getElementType());
+  SmallVector<int64_t> shape;
+  for (auto [x, y] : llvm::zip(left.getShape(), right.getShape()))
+    shape.push_back(x == y ? x : ShapedType::kDynamic);
+  return RankedTensorType::get(shape, left.getElementType());
+}
+
+Type getElementType(Value value) {
+  auto tensor = dyn_cast<TensorType>(value.getType());
+  return tensor ? tensor.getElementType() : Type();
+}
+
+//===----------------------------------------------------------------------===//
+// Beyond the schemas
+//===----------------------------------------------------------------------===//
+
+class Inference {
+public:
+  LogicalResult run(Block &block);
+
+private:
+  LogicalResult runOp(Operation *op);
+  Type inferReshape(onnx::ReshapeOp op);
+  Type inferExpand(onnx::ExpandOp op);
+  Type inferFromShape(Value shape, Type element);
+  Type inferMore(Operation *op, unsigned index);
+  Type inferYielded(Operation *op, unsigned index);
+
+  ShapeEvaluator evaluator;
+};
+
+/// A tensor whose shape is the value of `shape`.
+Type Inference::inferFromShape(Value shape, Type element) {
+  auto elements = evaluator.evaluate(shape);
+  if (!elements || !element)
+    return {};
+  SmallVector<int64_t> sizes;
+  for (ShapeElement size : *elements)
+    sizes.push_back(size.isKnown() && size.isNonNegative()
+                        ? size.value
+                        : ShapedType::kDynamic);
+  return RankedTensorType::get(sizes, element);
+}
+
+Type Inference::inferReshape(onnx::ReshapeOp op) {
+  auto elements = evaluator.evaluate(op.getShape());
+  if (!elements || !getElementType(op.getData()))
+    return {};
+  auto data = dyn_cast<RankedTensorType>(op.getData().getType());
+  SmallVector<int64_t> sizes;
+  int64_t known = 1, unknown = 0;
+  for (auto [i, size] : llvm::enumerate(*elements)) {
+    int64_t result = ShapedType::kDynamic;
+    if (size.isKnown() && size.value > 0)
+      result = size.value;
+    else if (size.isKnown(0) && op.getAllowzero())
+      result = 0;
+    else if (size.isKnown(0) && data &&
+             static_cast<int64_t>(i) < data.getRank())
+      result = data.getDimSize(i);
+    sizes.push_back(result);
+    if (ShapedType::isDynamic(result))
+      ++unknown;
+    else if (llvm::MulOverflow(known, result, known))
+      return {};
+  }
+  // The number of elements stays, so a single unknown size is what is left.
+  if (unknown == 1 && known > 0 && data && data.hasStaticShape()) {
+    int64_t total = data.getNumElements();
+    if (total % known == 0)
+      *llvm::find(sizes, ShapedType::kDynamic) = total / known;
+  }
+  return RankedTensorType::get(sizes, data ? data.getElementType()
+                                           : getElementType(op.getData()));
+}
+
+Type Inference::inferExpand(onnx::ExpandOp op) {
+  auto elements = evaluator.evaluate(op.getShape());
+  auto input = dyn_cast<RankedTensorType>(op.getInput().getType());
+  if (!elements || !input)
+    return {};
+  int64_t rank = std::max<int64_t>(elements->size(), input.getRank());
+  SmallVector<int64_t> sizes;
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t fromInput = i - (rank - input.getRank());
+    int64_t fromShape = i - (rank - static_cast<int64_t>(elements->size()));
+    int64_t a = fromInput < 0 ? 1 : input.getDimSize(fromInput);
+    ShapeElement b =
+        fromShape < 0 ? ShapeElement::known(1) : (*elements)[fromShape];
+    if (b.isKnown(1))
+      sizes.push_back(a);
+    else if (b.isKnown() && b.value >= 0)
+      sizes.push_back(b.value);
+    else if (!ShapedType::isDynamic(a) && a != 1)
+      sizes.push_back(a);
+    else
+      sizes.push_back(ShapedType::kDynamic);
+  }
+  return RankedTensorType::get(sizes, input.getElementType());
+}
+
+/// The types that a graph's outputs give to the results around it.
+Type Inference::inferYielded(Operation *op, unsigned index) {
+  auto yielded = [&](Region &region, unsigned i) -> Type {
+    auto yield = dyn_cast<onnx::YieldOp>(region.front().getTerminator());
+    return yield && i < yield.getNumOperands() ? yield.getOperand(i).getType()
+                                               : Type();
+  };
+  if (auto conditional = dyn_cast<onnx::IfOp>(op)) {
+    Type a = yielded(conditional.getThenBranch(), index);
+    Type b = yielded(conditional.getElseBranch(), index);
+    return a && b ? join(a, b) : Type();
+  }
+  if (auto loop = dyn_cast<onnx::LoopOp>(op)) {
+    Type type = yielded(loop.getBody(), index + 1);
+    if (!type)
+      return {};
+    if (index < loop.getVInitial().size()) // no iteration: the initial value
+      return join(type, loop.getVInitial()[index].getType());
+    auto slice = dyn_cast<RankedTensorType>(type);
+    if (!slice)
+      return {};
+    SmallVector<int64_t> shape(slice.getShape());
+    shape.insert(shape.begin(), ShapedType::kDynamic);
+    return RankedTensorType::get(shape, slice.getElementType());
+  }
+  return {};
+}
+
+Type Inference::inferMore(Operation *op, unsigned index) {
+  if (auto reshape = dyn_cast<onnx::ReshapeOp>(op))
+    return inferReshape(reshape);
+  if (auto expand = dyn_cast<onnx::ExpandOp>(op))
+    return inferExpand(expand);
+  if (auto filled = dyn_cast<onnx::ConstantOfShapeOp>(op)) {
+    Type element = Float32Type::get(op->getContext());
+    if (ElementsAttr value = filled.getValueAttr())
+      element = value.getShapedType().getElementType();
+    return inferFromShape(filled.getInput(), element);
+  }
+  return inferYielded(op, index);
+}
+
+LogicalResult Inference::runOp(Operation *op) {
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      if (failed(run(block)))
+        return failure();
+  auto interface = dyn_cast<onnx::ONNXOpInterface>(op);
+  if (!interface)
+    return success();
+  SmallVector<Type> types;
+  if (failed(interface.inferOnnxTypes(types)))
+    return failure();
+  if (types.size() != op->getNumResults())
+    return op->emitOpError("has ")
+           << op->getNumResults() << " results, but type inference knows "
+           << types.size() << ".";
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    Type declared = result.getType();
+    bool contradiction = false, ours = false;
+    Type type = refine(declared, types[i], contradiction);
+    // The schemas' inference may have seen less than is known here, but what
+    // both know is the same; a constant target that doesn't fit its data is an
+    // error of the model that the schema's inference has reported.
+    type = refine(type, inferMore(op, i), ours);
+    if (contradiction)
+      op->emitWarning() << "result " << i << " is declared as " << declared
+                        << ", but follows from the inputs as " << type
+                        << "; the latter is taken.";
+    result.setType(type);
+  }
+  return success();
+}
+
+LogicalResult Inference::run(Block &block) {
+  for (Operation &op : block)
+    if (failed(runOp(&op)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+struct OnnxInferShapesPass
+    : sardonyx::impl::OnnxInferShapesBase<OnnxInferShapesPass> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      Inference inference;
+      for (Block &block : function.getBody())
+        if (failed(inference.run(block)))
+          return signalPassFailure();
+      Operation *terminator = function.getBody().back().getTerminator();
+      function.setType(FunctionType::get(
+          &getContext(), function.getBody().front().getArgumentTypes(),
+          terminator->getOperandTypes()));
+    }
+  }
+};
+} // namespace

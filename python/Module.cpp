@@ -1,0 +1,321 @@
+//===- Module.cpp - The extension behind the Python package ---------------===//
+//
+// Thin: sessions, arrays in and out, errors. What onnxruntime's interface asks
+// for beyond that is Python, in sardonyx/.
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/Session/Compile.h"
+#include "sardonyx/Session/Session.h"
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace sardonyx;
+
+namespace {
+
+/// An error on its way to sardonyx.errors, which has a class for each kind.
+struct Raised : std::exception {
+  explicit Raised(Error error) : error(std::move(error)) {}
+  const char *what() const noexcept override { return error.message().c_str(); }
+  Error error;
+};
+
+const char *className(ErrorKind kind) {
+  switch (kind) {
+  case ErrorKind::InvalidArgument:
+    return "InvalidArgument";
+  case ErrorKind::NoSuchFile:
+    return "NoSuchFile";
+  case ErrorKind::InvalidModel:
+    return "InvalidGraph";
+  case ErrorKind::Unsupported:
+    return "NotImplemented";
+  case ErrorKind::Failed:
+    return "Fail";
+  }
+  return "Fail";
+}
+
+template <typename T> T unwrap(Expected<T> value) {
+  if (!value)
+    throw Raised(value.error());
+  return std::move(*value);
+}
+
+using InputArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using OutputArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
+
+/// The element type that a DLPack type stands for by itself.
+ElementType elementTypeOf(nb::dlpack::dtype type) {
+  if (type.lanes != 1)
+    return ElementType::Undefined;
+  auto pick = [&](ElementType b8, ElementType b16, ElementType b32,
+                  ElementType b64) {
+    switch (type.bits) {
+    case 8:
+      return b8;
+    case 16:
+      return b16;
+    case 32:
+      return b32;
+    case 64:
+      return b64;
+    }
+    return ElementType::Undefined;
+  };
+  constexpr ElementType none = ElementType::Undefined;
+  switch (static_cast<nb::dlpack::dtype_code>(type.code)) {
+  case nb::dlpack::dtype_code::Int:
+    return pick(ElementType::Int8, ElementType::Int16, ElementType::Int32,
+                ElementType::Int64);
+  case nb::dlpack::dtype_code::UInt:
+    return pick(ElementType::Uint8, ElementType::Uint16, ElementType::Uint32,
+                ElementType::Uint64);
+  case nb::dlpack::dtype_code::Float:
+    return pick(none, ElementType::Float16, ElementType::Float,
+                ElementType::Double);
+  case nb::dlpack::dtype_code::Bfloat:
+    return pick(none, ElementType::Bfloat16, none, none);
+  case nb::dlpack::dtype_code::Bool:
+    return pick(ElementType::Bool, none, none, none);
+  case nb::dlpack::dtype_code::Complex:
+    return type.bits == 64    ? ElementType::Complex64
+           : type.bits == 128 ? ElementType::Complex128
+                              : none;
+  default:
+    return none;
+  }
+}
+
+/// How a result is shown to numpy; types that numpy lacks as their bits.
+nb::dlpack::dtype dlpackTypeOf(ElementType type) {
+  using Code = nb::dlpack::dtype_code;
+  Code code = Code::UInt;
+  switch (type) {
+  case ElementType::Float:
+  case ElementType::Double:
+  case ElementType::Float16:
+    code = Code::Float;
+    break;
+  case ElementType::Int8:
+  case ElementType::Int16:
+  case ElementType::Int32:
+  case ElementType::Int64:
+    code = Code::Int;
+    break;
+  case ElementType::Bool:
+    code = Code::Bool;
+    break;
+  case ElementType::Complex64:
+  case ElementType::Complex128:
+    code = Code::Complex;
+    break;
+  default:
+    break;
+  }
+  return {static_cast<uint8_t>(code),
+          static_cast<uint8_t>(byteSizeOf(type) * 8), 1};
+}
+
+template <typename Array> std::vector<int64_t> shapeOf(const Array &array) {
+  std::vector<int64_t> shape(array.ndim());
+  for (size_t i = 0; i < shape.size(); ++i)
+    shape[i] = static_cast<int64_t>(array.shape(i));
+  return shape;
+}
+
+ElementType typeOf(int32_t given, nb::dlpack::dtype found) {
+  return given ? static_cast<ElementType>(given) : elementTypeOf(found);
+}
+
+nb::object toNumpy(const Tensor &tensor) {
+  std::vector<size_t> shape(tensor.shape.begin(), tensor.shape.end());
+  nb::capsule owner(new std::shared_ptr<void>(tensor.owner),
+                    [](void *pointer) noexcept {
+                      delete static_cast<std::shared_ptr<void> *>(pointer);
+                    });
+  nb::ndarray<nb::numpy> array(tensor.data, shape.size(), shape.data(), owner,
+                               nullptr, dlpackTypeOf(tensor.type));
+  return nb::cast(array);
+}
+
+/// `inputs`: (element type or 0, array) for each input. `memory`: None, or the
+/// same for each output, None where the session is to give the memory. Results
+/// are arrays, None where they went to the caller's.
+nb::list runSession(Session &session, nb::list inputs, nb::object memory) {
+  std::vector<InputArray> arrays; // keep them alive
+  std::vector<TensorRef> refs;
+  arrays.reserve(nb::len(inputs));
+  refs.reserve(nb::len(inputs));
+  for (nb::handle item : inputs) {
+    nb::tuple pair = nb::cast<nb::tuple>(item);
+    arrays.push_back(nb::cast<InputArray>(pair[1]));
+    InputArray &array = arrays.back();
+    refs.push_back({typeOf(nb::cast<int32_t>(pair[0]), array.dtype()),
+                    array.data(), shapeOf(array)});
+  }
+  std::vector<OutputArray> targets;
+  std::vector<OutputRef> outputs;
+  if (!memory.is_none())
+    for (nb::handle item : nb::cast<nb::list>(memory)) {
+      outputs.emplace_back();
+      if (item.is_none())
+        continue;
+      nb::tuple pair = nb::cast<nb::tuple>(item);
+      // No conversion: a copy would take the result in the array's place.
+      targets.push_back(nb::cast<OutputArray>(pair[1], /*convert=*/false));
+      OutputArray &array = targets.back();
+      outputs.back() = {typeOf(nb::cast<int32_t>(pair[0]), array.dtype()),
+                        array.data(), shapeOf(array)};
+    }
+  std::optional<Expected<std::vector<Tensor>>> results;
+  {
+    nb::gil_scoped_release release;
+    results.emplace(session.run(refs, outputs));
+  }
+  nb::list list;
+  for (const Tensor &tensor : unwrap(std::move(*results)))
+    list.append(tensor.owner ? toNumpy(tensor) : nb::none());
+  return list;
+}
+
+/// (name, type as text, element type, dims as int | str | None, or None).
+nb::list describe(const std::vector<ValueInfo> &infos) {
+  nb::list list;
+  for (const ValueInfo &info : infos) {
+    nb::list dims;
+    for (const Dim &dim : info.dims) {
+      if (dim.isStatic())
+        dims.append(dim.size);
+      else if (!dim.symbol.empty())
+        dims.append(dim.symbol);
+      else
+        dims.append(nb::none());
+    }
+    list.append(nb::make_tuple(
+        info.name, info.type, static_cast<int32_t>(info.elementType),
+        info.hasRank ? nb::object(dims) : nb::none()));
+  }
+  return list;
+}
+
+nb::dict describe(const ModelMetadata &metadata) {
+  nb::dict custom;
+  for (const auto &[key, value] : metadata.custom)
+    custom[key.c_str()] = value;
+  nb::dict dict;
+  dict["producer_name"] = metadata.producerName;
+  dict["graph_name"] = metadata.graphName;
+  dict["domain"] = metadata.domain;
+  dict["description"] = metadata.description;
+  dict["version"] = metadata.modelVersion;
+  dict["custom_metadata_map"] = custom;
+  return dict;
+}
+
+ModelSource sourceOf(const std::string &path, const nb::bytes &bytes) {
+  ModelSource source;
+  source.path = path;
+  if (path.empty()) {
+    source.bytes = bytes.data();
+    source.size = bytes.size();
+  }
+  return source;
+}
+
+} // namespace
+
+NB_MODULE(_sardonyx, m) {
+  m.attr("__version__") = SARDONYX_VERSION;
+  nb::set_leak_warnings(false); // sessions may live in globals until the end
+
+  nb::register_exception_translator([](const std::exception_ptr &p, void *) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const Raised &raised) {
+      nb::object type = nb::module_::import_("sardonyx.errors")
+                            .attr(className(raised.error.kind()));
+      PyErr_SetString(type.ptr(), raised.error.message().c_str());
+    }
+  });
+
+  nb::class_<SessionOptions>(m, "Options")
+      .def(nb::init<>())
+      .def_rw("threads", &SessionOptions::intraOpThreads)
+      .def_rw("cache", &SessionOptions::cache)
+      .def_rw("cache_dir", &SessionOptions::cacheDir)
+      .def_rw("cpu", &SessionOptions::cpu)
+      .def_rw("features", &SessionOptions::features)
+      .def_rw("opt_level", &SessionOptions::optLevel)
+      .def_rw("external_data_dir", &SessionOptions::externalDataDir);
+
+  nb::class_<Session>(m, "Session")
+      .def("run", &runSession, "inputs"_a, "memory"_a.none() = nb::none())
+      .def_prop_ro("inputs", [](Session &s) { return describe(s.inputs()); })
+      .def_prop_ro("outputs", [](Session &s) { return describe(s.outputs()); })
+      .def_prop_ro("metadata",
+                   [](Session &s) { return describe(s.metadata()); })
+      .def_prop_ro("from_cache",
+                   [](Session &s) { return s.report().fromCache; })
+      .def_prop_ro("timings", [](Session &s) {
+        nb::dict dict;
+        for (const Timing &timing : s.report().timings)
+          dict[timing.step.c_str()] = timing.seconds;
+        return dict;
+      });
+
+  m.def(
+      "load",
+      [](const std::string &path, const SessionOptions &options) {
+        nb::gil_scoped_release release;
+        return unwrap(Session::load(path, options));
+      },
+      "path"_a, "options"_a);
+  m.def(
+      "load_bytes",
+      [](nb::bytes bytes, const SessionOptions &options) {
+        const void *data = bytes.data();
+        size_t size = bytes.size();
+        nb::gil_scoped_release release;
+        return unwrap(Session::loadBytes(data, size, options));
+      },
+      "bytes"_a, "options"_a);
+  m.def("phases", &phaseNames);
+  m.def(
+      "compile_to_text",
+      [](const std::string &path, nb::bytes bytes, const std::string &phase,
+         const SessionOptions &options) {
+        ModelSource source = sourceOf(path, bytes);
+        nb::gil_scoped_release release;
+        return unwrap(compileToText(source, phase, options));
+      },
+      "path"_a, "bytes"_a, "phase"_a, "options"_a);
+  m.def(
+      "inspect",
+      [](const std::string &path, nb::bytes bytes,
+         const std::map<std::string, int64_t> &dims,
+         const SessionOptions &options) {
+        ModelSource source = sourceOf(path, bytes);
+        ModelReport report = unwrap(inspectModel(source, dims, options));
+        nb::dict dict;
+        dict["inputs"] = describe(report.inputs);
+        dict["outputs"] = describe(report.outputs);
+        dict["metadata"] = describe(report.metadata);
+        dict["opsets"] = report.opsets;
+        dict["ops"] = report.ops;
+        dict["flops"] = report.flops;
+        dict["weight_bytes"] = report.weightBytes;
+        dict["unsupported"] = report.unsupported;
+        return dict;
+      },
+      "path"_a, "bytes"_a, "dims"_a, "options"_a);
+}

@@ -1,0 +1,38 @@
+"""Sardonyx compiles ONNX models and runs them.
+
+    import sardonyx
+    session = sardonyx.InferenceSession("model.onnx")
+    outputs = session.run(None, {"x": array})
+
+The names are onnxruntime's. `sardonyx.compile` gives the compiler's intermediate forms as text;
+`sardonyx.backend` is the interface of onnx.backend.
+"""
+
+from . import errors
+from ._sardonyx import __version__, phases
+from ._session import (
+    ExecutionMode,
+    GraphOptimizationLevel,
+    InferenceSession,
+    ModelMetadata,
+    NodeArg,
+    OrtValue,
+    RunOptions,
+    SessionOptions,
+    compile,
+    get_all_providers,
+    get_available_providers,
+    get_device,
+    inspect,
+    set_default_logger_severity,
+    set_default_logger_verbosity,
+    set_seed,
+)
+from .errors import Fail, InvalidArgument, InvalidGraph, NoSuchFile, NotImplemented
+
+__all__ = [
+    "ExecutionMode", "Fail", "GraphOptimizationLevel", "InferenceSession", "InvalidArgument", "InvalidGraph",
+    "ModelMetadata", "NoSuchFile", "NodeArg", "NotImplemented", "OrtValue", "RunOptions", "SessionOptions",
+    "__version__", "compile", "errors", "get_all_providers", "get_available_providers", "get_device", "inspect",
+    "phases", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
+]  # fmt: skip

@@ -1,0 +1,90 @@
+"""Arrays of any library, in and out.
+
+The extension reads whatever has the buffer protocol or DLPack. numpy has no
+bfloat16, float8 or four-bit types of its own and exports those of ml_dtypes by
+neither; they pass as their bits, with the element type beside them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .errors import InvalidArgument
+
+# onnx.TensorProto.DataType by the name of the numpy dtype.
+_NATIVE = {
+    "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9,
+    "float16": 10, "float64": 11, "uint32": 12, "uint64": 13, "complex64": 14, "complex128": 15,
+}  # fmt: skip
+_EXTENDED = {
+    "bfloat16": 16, "float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20,
+    "uint4": 21, "int4": 22, "float4_e2m1fn": 23, "float8_e8m0fnu": 24, "uint2": 25, "int2": 26,
+}  # fmt: skip
+_NAMES = {number: name for name, number in {**_NATIVE, **_EXTENDED}.items()}
+_BY_DTYPE = {np.dtype(name): number for name, number in _NATIVE.items()}
+_dtypes: dict[int, np.dtype] = {number: dtype for dtype, number in _BY_DTYPE.items()}
+
+
+def dtype_of(element_type: int) -> np.dtype:
+    """The numpy dtype of an ONNX element type; ml_dtypes has those that numpy lacks."""
+    dtype = _dtypes.get(element_type)
+    if dtype is None:
+        name = _NAMES.get(element_type)
+        if name is None:
+            raise TypeError(f"element type {element_type} has no numpy dtype")
+        import ml_dtypes
+
+        dtype = _dtypes[element_type] = np.dtype(getattr(ml_dtypes, name))
+    return dtype
+
+
+def element_type_of(dtype: np.dtype) -> int:
+    """The ONNX element type of a numpy dtype, 0 if there is none."""
+    return _BY_DTYPE.get(dtype) or _EXTENDED.get(dtype.name, 0)
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """The same memory as unsigned integers."""
+    return array.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8)
+
+
+def as_input(value, name: str, element_type: int):
+    """(element type, array) for the extension; copies only what is not contiguous."""
+    if isinstance(value, np.ndarray):
+        array = value
+    elif hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+        # torch refuses to export what it would differentiate.
+        value = value.detach() if getattr(value, "requires_grad", False) else value
+        return 0, value
+    else:
+        try:
+            # Lists and numbers have no type of their own.
+            dtype = None if isinstance(value, np.generic) else dtype_of(element_type)
+            array = np.asarray(value, dtype)
+        except (TypeError, ValueError) as problem:
+            raise InvalidArgument(f"input '{name}' is no tensor: {problem}") from None
+    if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
+        # ascontiguousarray would make a scalar one-dimensional.
+        array = np.array(array, array.dtype.newbyteorder("="), order="C", copy=True)
+    number = _BY_DTYPE.get(array.dtype)
+    if number is not None:
+        return number, array
+    number = _EXTENDED.get(array.dtype.name)
+    if number is None:
+        raise InvalidArgument(f"input '{name}' has the dtype {array.dtype}, which no ONNX tensor has")
+    return number, _bits(array)
+
+
+def as_memory(value, name: str):
+    """(element type, array) for a result that goes to the caller's array."""
+    if not isinstance(value, np.ndarray):
+        return 0, value
+    if not (value.flags.c_contiguous and value.flags.writeable):
+        raise InvalidArgument(f"the array for output '{name}' must be contiguous and writable")
+    number = element_type_of(value.dtype)
+    return number, value if number in _dtypes and number < 16 else _bits(value)
+
+
+def from_output(array: np.ndarray, element_type: int) -> np.ndarray:
+    """A result with the dtype that it has in ONNX."""
+    return array if element_type < 16 else array.view(dtype_of(element_type))

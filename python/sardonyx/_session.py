@@ -1,0 +1,324 @@
+"""InferenceSession and its company, as onnxruntime has them."""
+
+from __future__ import annotations
+
+import enum
+import os
+import warnings
+
+import numpy as np
+
+from . import _sardonyx
+from ._arrays import as_input, as_memory, dtype_of, element_type_of, from_output
+from .errors import InvalidArgument
+
+_PROVIDERS = ["CPUExecutionProvider"]
+
+
+class GraphOptimizationLevel(enum.IntEnum):
+    """Accepted for compatibility: the compiler always does all it can."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(enum.IntEnum):
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class SessionOptions:
+    """How to compile and run a model.
+
+    Besides onnxruntime's attributes: `cache` (keep compiled models on disk, default true),
+    `cache_dir`, `cpu` and `cpu_features` (LLVM's names; default this machine),
+    `external_data_dir`. Attributes that steer onnxruntime's own machinery are accepted and
+    have no effect.
+    """
+
+    def __init__(self):
+        self.intra_op_num_threads = 0
+        self.inter_op_num_threads = 0
+        self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
+        self.log_severity_level = 2
+        self.log_verbosity_level = 0
+        self.logid = ""
+        self.enable_cpu_mem_arena = True
+        self.enable_mem_pattern = True
+        self.enable_mem_reuse = True
+        self.enable_profiling = False
+        self.optimized_model_filepath = ""
+        self.profile_file_prefix = ""
+        self.use_deterministic_compute = False
+        self.cache = True
+        self.cache_dir = ""
+        self.cpu = ""
+        self.cpu_features = ""
+        self.external_data_dir = ""
+        self._entries: dict[str, str] = {}
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        self._entries[key] = value
+
+    def get_session_config_entry(self, key: str) -> str:
+        return self._entries[key]
+
+    def register_custom_ops_library(self, path: str) -> None:
+        raise NotImplementedError("custom operator libraries are not supported")
+
+    def _native(self) -> _sardonyx.Options:
+        options = _sardonyx.Options()
+        threads = int(self.intra_op_num_threads)
+        if threads < 0:
+            raise InvalidArgument(f"intra_op_num_threads must not be negative, got {threads}")
+        options.threads = threads
+        options.cache = bool(self.cache)
+        options.cache_dir = os.fspath(self.cache_dir)
+        options.cpu, options.features = self.cpu, self.cpu_features
+        options.external_data_dir = os.fspath(self.external_data_dir)
+        return options
+
+
+class RunOptions:
+    """Accepted for compatibility; nothing in it has an effect."""
+
+    def __init__(self):
+        self.log_severity_level = 2
+        self.log_verbosity_level = 0
+        self.logid = ""
+        self.only_execute_path_to_fetches = False
+        self.terminate = False
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        pass
+
+
+class NodeArg:
+    """An input or output: `name`, `type` ("tensor(float)") and `shape`, whose items are sizes,
+    names of dimensions or None; the shape itself is None where the model gives no rank."""
+
+    def __init__(self, name, type, element_type, shape):
+        self.name, self.type, self.shape = name, type, shape
+        self._element_type = element_type
+
+    def __repr__(self):
+        return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
+
+
+class ModelMetadata:
+    """What the model file says about itself."""
+
+    def __init__(self, values):
+        self.producer_name: str = values["producer_name"]
+        self.graph_name: str = values["graph_name"]
+        self.domain: str = values["domain"]
+        self.description: str = values["description"]
+        self.graph_description: str = ""
+        self.version: int = values["version"]
+        self.custom_metadata_map: dict[str, str] = values["custom_metadata_map"]
+
+
+class OrtValue:
+    """A tensor by the name that onnxruntime gives it; here it holds a numpy array."""
+
+    def __init__(self, array: np.ndarray):
+        self._array = array
+
+    @staticmethod
+    def ortvalue_from_numpy(array, device_type="cpu", device_id=0) -> OrtValue:
+        return OrtValue(np.asarray(array))
+
+    @staticmethod
+    def ortvalue_from_shape_and_type(shape, element_type, device_type="cpu", device_id=0) -> OrtValue:
+        dtype = dtype_of(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+        return OrtValue(np.empty(shape, dtype))
+
+    def numpy(self) -> np.ndarray:
+        return self._array
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self._array, dtype)
+
+    def shape(self) -> list[int]:
+        return list(self._array.shape)
+
+    def element_type(self) -> int:
+        return element_type_of(self._array.dtype)
+
+    def data_type(self) -> str:
+        return f"tensor({_TYPE_NAMES.get(self._array.dtype.name, self._array.dtype.name)})"
+
+    def device_name(self) -> str:
+        return "cpu"
+
+    def data_ptr(self) -> int:
+        return self._array.ctypes.data
+
+    def tensor_size_in_bytes(self) -> int:
+        return self._array.nbytes
+
+    def is_tensor(self) -> bool:
+        return True
+
+    def has_value(self) -> bool:
+        return True
+
+
+_TYPE_NAMES = {"float32": "float", "float64": "double"}
+
+
+def model_source(model) -> tuple[str, bytes]:
+    """(path, bytes), one of them empty, of a path, bytes or an onnx.ModelProto."""
+    if isinstance(model, (str, os.PathLike)):
+        return os.fspath(model), b""
+    if hasattr(model, "SerializeToString"):
+        return "", model.SerializeToString()
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return "", bytes(model)
+    raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
+
+
+class InferenceSession:
+    """A model, compiled and ready to run.
+
+    `path_or_bytes` is a path, the bytes of a model, or an onnx.ModelProto. `run` may be called by
+    any number of threads at a time; Python runs on meanwhile.
+    """
+
+    def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, **kwargs):
+        names = [p if isinstance(p, str) else p[0] for p in providers or _PROVIDERS]
+        if not set(names) & set(_PROVIDERS):
+            warnings.warn(f"none of the providers {names} is there; the model runs on the CPU", stacklevel=2)
+        self._options = sess_options or SessionOptions()
+        path, data = model_source(path_or_bytes)
+        native = self._options._native()
+        self._session = _sardonyx.load(path, native) if path else _sardonyx.load_bytes(data, native)
+        self._inputs = [NodeArg(*value) for value in self._session.inputs]
+        self._outputs = [NodeArg(*value) for value in self._session.outputs]
+        self._output_index = {value.name: i for i, value in enumerate(self._outputs)}
+        self._input_names = {value.name for value in self._inputs}
+
+    def run(self, output_names, input_feed, run_options=None, *, out=None) -> list[np.ndarray]:
+        """The outputs named, or all of them, for a dict of inputs by name.
+
+        Inputs are arrays of numpy or of any library with DLPack on the CPU; contiguous ones are
+        not copied. `out` may give arrays to write outputs to, by name.
+        """
+        if len(input_feed) != len(self._inputs) or not self._input_names.issuperset(input_feed):
+            self._check_names(input_feed)
+        feeds = [as_input(input_feed[arg.name], arg.name, arg._element_type) for arg in self._inputs]
+        memory = None
+        if out:
+            self._indices(out)
+            memory = [as_memory(out[a.name], a.name) if a.name in out else None for a in self._outputs]
+        results = self._session.run(feeds, memory)
+        for i, arg in enumerate(self._outputs):
+            if results[i] is None:
+                results[i] = out[arg.name]
+            elif arg._element_type >= 16:
+                results[i] = from_output(results[i], arg._element_type)
+        if output_names is None or len(output_names) == 0:
+            return results
+        return [results[i] for i in self._indices(output_names)]
+
+    def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None) -> list[OrtValue]:
+        feeds = {name: value.numpy() for name, value in input_dict_ort_values.items()}
+        return [OrtValue(array) for array in self.run(output_names, feeds, run_options)]
+
+    def _indices(self, names):
+        try:
+            return [self._output_index[name] for name in names]
+        except KeyError as unknown:
+            raise InvalidArgument(f"the model has no output {unknown}; it has {list(self._output_index)}") from None
+
+    def _check_names(self, feed):
+        unknown = [name for name in feed if name not in self._input_names]
+        if unknown:
+            raise InvalidArgument(f"the model has no input {unknown[0]!r}; it has {[a.name for a in self._inputs]}")
+        missing = [arg.name for arg in self._inputs if arg.name not in feed]
+        if missing:
+            raise InvalidArgument(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
+
+    def get_inputs(self) -> list[NodeArg]:
+        return self._inputs
+
+    def get_outputs(self) -> list[NodeArg]:
+        return self._outputs
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        return []
+
+    def get_modelmeta(self) -> ModelMetadata:
+        return ModelMetadata(self._session.metadata)
+
+    def get_session_options(self) -> SessionOptions:
+        return self._options
+
+    def get_providers(self) -> list[str]:
+        return list(_PROVIDERS)
+
+    def get_provider_options(self) -> dict[str, dict]:
+        return {name: {} for name in _PROVIDERS}
+
+    def set_providers(self, providers=None, provider_options=None) -> None:
+        pass
+
+    def disable_fallback(self) -> None:
+        pass
+
+    def enable_fallback(self) -> None:
+        pass
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds that each step of loading took."""
+        return self._session.timings
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether the compiled model was found on disk."""
+        return self._session.from_cache
+
+
+def get_available_providers() -> list[str]:
+    return list(_PROVIDERS)
+
+
+def get_all_providers() -> list[str]:
+    return list(_PROVIDERS)
+
+
+def get_device() -> str:
+    return "CPU"
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """Accepted for compatibility: Sardonyx logs nothing."""
+
+
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Accepted for compatibility: Sardonyx logs nothing."""
+
+
+def set_seed(seed: int) -> None:
+    """Accepted for compatibility."""
+
+
+def compile(model, to: str = "linalg", options: SessionOptions | None = None) -> str:
+    """The model after a phase of the compiler, as MLIR text; `to="asm"` gives assembly.
+
+    `sardonyx.phases()` lists the phases. Large weights are elided.
+    """
+    path, data = model_source(model)
+    return _sardonyx.compile_to_text(path, data, to, (options or SessionOptions())._native())
+
+
+def inspect(model, dims: dict[str, int] | None = None, options: SessionOptions | None = None) -> dict:
+    """What is in a model: inputs, outputs, operators, operations a run, bytes of weights, and
+    all that is not supported. `dims` gives named dimensions a size."""
+    path, data = model_source(model)
+    return _sardonyx.inspect(path, data, dims or {}, (options or SessionOptions())._native())

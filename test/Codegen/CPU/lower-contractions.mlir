@@ -1,0 +1,137 @@
+// RUN: onnx-opt %s -split-input-file -verify-diagnostics \
+// RUN:   -sdx-cpu-lower-contractions -canonicalize -cse | FileCheck %s
+// RUN: onnx-opt %s -split-input-file -verify-diagnostics \
+// RUN:   -sdx-cpu-lower-contractions=vector-bits=256 | FileCheck %s --check-prefix=AVX2
+
+#row = affine_map<(m, n) -> (n)>
+#id = affine_map<(m, n) -> (m, n)>
+
+// A bias and a relu stay in registers: one store a row, no other memory.
+// CHECK-LABEL: func.func private @bias_relu
+// CHECK-SAME: (%[[A:.*]]: memref<16x768xf32>, %[[B:.*]]: memref<24x768x32xf32>, %[[BIAS:.*]]: memref<768xf32>, %[[OUT:.*]]: memref<16x768xf32>)
+// CHECK-NOT: tensor
+// CHECK: scf.parallel (%[[PANEL:.*]], %{{.*}}) =
+// CHECK: scf.for
+// CHECK: %[[ACC:.*]]:8 = scf.for %[[K:.*]] = %c0 to %c768 step %c1
+// CHECK: %[[COLUMNS:.*]] = vector.load %[[B]][%[[PANEL]], %[[K]], %c0]
+// CHECK: %[[SCALAR:.*]] = memref.load %[[A]][%{{.*}}, %[[K]]]
+// CHECK: %[[SPLAT:.*]] = vector.broadcast %[[SCALAR]] : f32 to vector<32xf32>
+// CHECK: vector.fma %[[SPLAT]], %[[COLUMNS]], %{{.*}} : vector<32xf32>
+// CHECK: %[[SHIFT:.*]] = vector.load %[[BIAS]]
+// CHECK: arith.addf %[[ACC]]#0, %[[SHIFT]]
+// CHECK: arith.maximumf
+// CHECK: vector.store %{{.*}}, %[[OUT]]
+// CHECK: arith.addf %[[ACC]]#1, %[[SHIFT]]
+// CHECK-NOT: mask
+// AVX2-LABEL: func.func private @bias_relu
+// AVX2: vector.fma {{.*}} : vector<16xf32>
+func.func private @bias_relu(%a: memref<16x768xf32>, %b: memref<24x768x32xf32>,
+    %bias: memref<768xf32>, %out: memref<16x768xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<16x768xf32> to tensor<16x768xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<24x768x32xf32> to tensor<24x768x32xf32>
+  %tbias = bufferization.to_tensor %bias restrict : memref<768xf32> to tensor<768xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x768xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16x768xf32>) -> tensor<16x768xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<16x768xf32>, tensor<24x768x32xf32>)
+      outs(%f : tensor<16x768xf32>) -> tensor<16x768xf32>
+  %r = linalg.generic {indexing_maps = [#id, #row, #id],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%m, %tbias : tensor<16x768xf32>, tensor<768xf32>) outs(%e : tensor<16x768xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %s = arith.addf %x, %y : f32
+    %t = arith.maximumf %s, %zero : f32
+    linalg.yield %t : f32
+  } -> tensor<16x768xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out
+      : (tensor<16x768xf32>, memref<16x768xf32>) -> ()
+  return
+}
+
+// -----
+
+// Rows that do not fill a tile, with M unknown: a tile for one, and tiles whose
+// missing rows repeat the last. Columns past N are masked.
+// CHECK-LABEL: func.func private @tails
+// CHECK: scf.parallel
+// CHECK: scf.for
+// CHECK: vector.create_mask
+// CHECK: scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK: vector.maskedstore
+// CHECK: scf.if
+// CHECK: scf.for {{.*}} -> (vector<32xf32>) {
+// CHECK: scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK: scf.if
+func.func private @tails(%a: memref<?x?xf32>, %b: memref<3x?x32xf32>,
+    %c: memref<?x70xf32>, %out: memref<?x70xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<?x?xf32> to tensor<?x?xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<3x?x32xf32> to tensor<3x?x32xf32>
+  %tc = bufferization.to_tensor %c restrict : memref<?x70xf32> to tensor<?x70xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<?x?xf32>, tensor<3x?x32xf32>)
+      outs(%tc : tensor<?x70xf32>) -> tensor<?x70xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<?x70xf32>, memref<?x70xf32>) -> ()
+  return
+}
+
+// -----
+
+// One row: several panels in a tile, so that memory is kept busy.
+// CHECK-LABEL: func.func private @one_row
+// CHECK: %{{.*}}:4 = scf.for
+// CHECK-COUNT-4: vector.load
+// CHECK: memref.load
+// CHECK-NOT: memref.load
+// CHECK-COUNT-4: vector.fma
+func.func private @one_row(%a: memref<1x64xf32>, %b: memref<4x64x32xf32>,
+    %out: memref<1x128xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<1x64xf32> to tensor<1x64xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<4x64x32xf32> to tensor<4x64x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x128xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x128xf32>) -> tensor<1x128xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<1x64xf32>, tensor<4x64x32xf32>)
+      outs(%f : tensor<1x128xf32>) -> tensor<1x128xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x128xf32>, memref<1x128xf32>) -> ()
+  return
+}
+
+// -----
+
+// What is not a kernel is not touched.
+// CHECK-LABEL: func.func @host
+// CHECK: sdx.packed_matmul
+func.func @host(%a: tensor<1x64xf32>, %b: tensor<4x64x32xf32>, %c: tensor<1x128xf32>) -> tensor<1x128xf32> {
+  %m = sdx.packed_matmul ins(%a, %b : tensor<1x64xf32>, tensor<4x64x32xf32>)
+      outs(%c : tensor<1x128xf32>) -> tensor<1x128xf32>
+  return %m : tensor<1x128xf32>
+}
+
+// -----
+
+#id = affine_map<(m, n) -> (m, n)>
+#sum = affine_map<(m, n) -> (m)>
+
+func.func private @reduction(%a: memref<1x64xf32>, %b: memref<4x64x32xf32>,
+    %out: memref<1xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<1x64xf32> to tensor<1x64xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<4x64x32xf32> to tensor<4x64x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x128xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x128xf32>) -> tensor<1x128xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<1x64xf32>, tensor<4x64x32xf32>)
+      outs(%f : tensor<1x128xf32>) -> tensor<1x128xf32>
+  %e1 = tensor.empty() : tensor<1xf32>
+  %f1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<1xf32>) -> tensor<1xf32>
+  // expected-error @below {{is not elementwise, so it cannot follow a contraction in its kernel}}
+  %r = linalg.generic {indexing_maps = [#id, #sum], iterator_types = ["parallel", "reduction"]}
+      ins(%m : tensor<1x128xf32>) outs(%f1 : tensor<1xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %s = arith.addf %x, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<1xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out
+      : (tensor<1xf32>, memref<1xf32>) -> ()
+  return
+}

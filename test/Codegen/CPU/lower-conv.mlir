@@ -1,0 +1,82 @@
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-conv -canonicalize -cse | FileCheck %s
+
+#id = affine_map<(n, c, h, w) -> (n, c, h, w)>
+#channel = affine_map<(n, c, h, w) -> (c)>
+
+// A 3x3 convolution of equal sizes: each tap is a shift of the whole panel, its
+// edges masked. The panel is packed once and used for all channels.
+// CHECK-LABEL: func.func private @same
+// CHECK-SAME: (%[[X:.*]]: memref<?x64x?x?xf32>, %[[W:.*]]: memref<1x8x576x8xf32>, %[[BIAS:.*]]: memref<64xf32>, %[[OUT:.*]]: memref<?x64x?x?xf32>)
+// CHECK-NOT: tensor
+// CHECK: scf.parallel
+// CHECK: %[[PANEL:.*]] = memref.alloc() {alignment = 64 : i64} : memref<576x32xf32>
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: vector.maskedload {{.*}} : memref<?x64x?xf32>
+// CHECK: vector.store {{.*}}, %[[PANEL]]
+// CHECK: scf.for
+// CHECK: %{{.*}}:8 = scf.for %[[K:.*]] = %c0 to %c576
+// CHECK: vector.load %[[PANEL]][%[[K]], %c0]
+// CHECK: memref.load %[[W]]
+// CHECK: vector.fma
+// CHECK: memref.load %[[BIAS]]
+// CHECK: vector.maskedstore
+// CHECK: memref.dealloc %[[PANEL]]
+func.func private @same(%x: memref<?x64x?x?xf32>, %w: memref<1x8x576x8xf32>,
+    %bias: memref<64xf32>, %out: memref<?x64x?x?xf32>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %tx = bufferization.to_tensor %x restrict : memref<?x64x?x?xf32> to tensor<?x64x?x?xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x8x576x8xf32> to tensor<1x8x576x8xf32>
+  %tbias = bufferization.to_tensor %bias restrict : memref<64xf32> to tensor<64xf32>
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %tx, %c0 : tensor<?x64x?x?xf32>
+  %h = tensor.dim %tx, %c2 : tensor<?x64x?x?xf32>
+  %v = tensor.dim %tx, %c3 : tensor<?x64x?x?xf32>
+  %e = tensor.empty(%n, %h, %v) : tensor<?x64x?x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x64x?x?xf32>) -> tensor<?x64x?x?xf32>
+  %m = sdx.conv ins(%tx, %tw : tensor<?x64x?x?xf32>, tensor<1x8x576x8xf32>)
+      outs(%f : tensor<?x64x?x?xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
+       dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<?x64x?x?xf32>
+  %r = linalg.generic {indexing_maps = [#id, #channel, #id],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%m, %tbias : tensor<?x64x?x?xf32>, tensor<64xf32>) outs(%e : tensor<?x64x?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<?x64x?x?xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out
+      : (tensor<?x64x?x?xf32>, memref<?x64x?x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// A depthwise convolution reads its input in place.
+// CHECK-LABEL: func.func private @depthwise
+// CHECK-SAME: (%[[X:.*]]: memref<1x32x112x112xf32>,
+// CHECK-NOT: memref.alloc
+// CHECK: scf.parallel
+// CHECK: vector.{{(masked)?}}load {{.*}}memref<1x32x112x112xf32>
+// CHECK: vector.fma
+// CHECK-NOT: memref.alloc
+func.func private @depthwise(%x: memref<1x32x112x112xf32>, %w: memref<32x1x9x8xf32>,
+    %out: memref<1x32x112x112xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x32x112x112xf32> to tensor<1x32x112x112xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<32x1x9x8xf32> to tensor<32x1x9x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x32x112x112xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x112x112xf32>) -> tensor<1x32x112x112xf32>
+  %m = sdx.conv ins(%tx, %tw : tensor<1x32x112x112xf32>, tensor<32x1x9x8xf32>)
+      outs(%f : tensor<1x32x112x112xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
+       dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, group = 32 : i64} -> tensor<1x32x112x112xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x32x112x112xf32>, memref<1x32x112x112xf32>) -> ()
+  return
+}

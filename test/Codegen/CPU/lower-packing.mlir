@@ -1,0 +1,56 @@
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-packing -canonicalize -cse | FileCheck %s
+
+// Rows are copied; columns past N become zeros.
+// CHECK-LABEL: func.func private @rhs
+// CHECK-SAME: (%[[B:.*]]: memref<?x40xf32>, %[[OUT:.*]]: memref<2x?x32xf32>)
+// CHECK-NOT: tensor
+// CHECK: scf.parallel (%[[PANEL:.*]]) =
+// CHECK: vector.create_mask
+// CHECK: scf.for %[[K:.*]] =
+// CHECK: %[[V:.*]] = vector.maskedload %[[B]][%[[K]], %{{.*}}]
+// CHECK: vector.store %[[V]], %[[OUT]][%[[PANEL]], %[[K]], %c0]
+func.func private @rhs(%b: memref<?x40xf32>, %out: memref<2x?x32xf32>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %t = bufferization.to_tensor %b restrict : memref<?x40xf32> to tensor<?x40xf32>
+  %k = tensor.dim %t, %c0 : tensor<?x40xf32>
+  %e = tensor.empty(%k) : tensor<2x?x32xf32>
+  %p = sdx.pack_rhs ins(%t : tensor<?x40xf32>) outs(%e : tensor<2x?x32xf32>) -> tensor<2x?x32xf32>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<2x?x32xf32>, memref<2x?x32xf32>) -> ()
+  return
+}
+
+// -----
+
+// Rows become columns: squares are transposed in registers.
+// CHECK-LABEL: func.func private @transposed
+// CHECK: scf.parallel
+// CHECK: scf.for
+// CHECK-COUNT-16: vector.load
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-COUNT-16: vector.store
+func.func private @transposed(%b: memref<64x128xf32>, %out: memref<2x128x32xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %b restrict : memref<64x128xf32> to tensor<64x128xf32>
+  %e = tensor.empty() : tensor<2x128x32xf32>
+  %p = sdx.pack_rhs transposed ins(%t : tensor<64x128xf32>) outs(%e : tensor<2x128x32xf32>) -> tensor<2x128x32xf32>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<2x128x32xf32>, memref<2x128x32xf32>) -> ()
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func private @conv_weights
+// CHECK-SAME: (%[[W:.*]]: memref<12x3x3x3xf32>, %[[OUT:.*]]: memref<2x1x27x8xf32>)
+// CHECK: memref.collapse_shape %[[W]] {{\[\[}}0], [1, 2, 3]]
+// CHECK: scf.parallel
+// CHECK: vector.maskedload {{.*}} vector<8xf32>
+// CHECK: vector.store {{.*}}, %[[OUT]]
+func.func private @conv_weights(%w: memref<12x3x3x3xf32>, %out: memref<2x1x27x8xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %w restrict : memref<12x3x3x3xf32> to tensor<12x3x3x3xf32>
+  %e = tensor.empty() : tensor<2x1x27x8xf32>
+  %p = sdx.pack_conv_weights ins(%t : tensor<12x3x3x3xf32>) outs(%e : tensor<2x1x27x8xf32>) {group = 2 : i64} -> tensor<2x1x27x8xf32>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<2x1x27x8xf32>, memref<2x1x27x8xf32>) -> ()
+  return
+}

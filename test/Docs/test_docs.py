@@ -1,0 +1,61 @@
+"""Every path and command that the README and docs/ name exists."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "dialects").glob("*/*.md"))]
+TOP = {path.name for path in ROOT.iterdir()} | {"build"}
+OWN_TOOLS = {"onnx-opt", "onnx-translate", "sardonyx"}
+
+
+def code_spans(text):
+    """Inline code and the lines of fenced blocks that are shell."""
+    for block in re.findall(r"```(?:sh|shell|bash)\n(.*?)```", text, re.S):
+        yield from block.splitlines()
+    yield from re.findall(r"(?<!`)`([^`\n]+)`(?!`)", re.sub(r"```.*?```", "", text, flags=re.S))
+
+
+def paths(text):
+    for span in code_spans(text):
+        for word in re.split(r"[\s=,;()\"']+", span):
+            word = word.rstrip(".:/")
+            if "/" in word and word.split("/")[0] in TOP and not re.search(r"[*{}<>$…]|[A-Z]{4,}\b", word.split("/")[-1]):
+                yield word
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        yield "link:" + target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_exist(page):
+    missing = []
+    for name in paths(page.read_text()):
+        base = page.parent if name.startswith("link:") else ROOT
+        name = name.removeprefix("link:")
+        if name.startswith("build/") and not BUILD.exists():
+            continue
+        if not (base / name).exists():
+            missing.append(name)
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_exist(page):
+    missing = []
+    for block in re.findall(r"```(?:sh|shell|bash)\n(.*?)```", page.read_text(), re.S):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = line.split("#")[0].replace("|", " | ").split()
+            starts = [words[0]] + [words[i + 1] for i, w in enumerate(words[:-1]) if w == "|"] if words else []
+            for word in starts:
+                if word in OWN_TOOLS:
+                    found = (BUILD / "bin" / word).exists()
+                else:
+                    found = (ROOT / word).exists() if "/" in word else shutil.which(word) or word == "cd"
+                if not found:
+                    missing.append(word)
+    assert not missing

@@ -1,0 +1,80 @@
+// RUN: onnx-opt %s -onnx-infer-shapes -split-input-file -verify-diagnostics | FileCheck %s
+
+// CHECK-LABEL: func.func @reshape_by_shape_arithmetic
+// CHECK-SAME:  -> tensor<?x?x12x64xf32>
+func.func @reshape_by_shape_arithmetic(%x: tensor<?x?x768xf32>) -> tensor<*xf32> {
+  %zero = onnx.Constant() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %one = onnx.Constant() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %heads = onnx.Constant() {value = dense<[12, 64]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %shape = onnx.Shape(%x) : (tensor<?x?x768xf32>) -> tensor<3xi64>
+  %batch = onnx.Gather(%shape, %zero) : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %length = onnx.Gather(%shape, %one) : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %target = onnx.Concat(%batch, %length, %heads) {axis = 0} : (tensor<1xi64>, tensor<1xi64>, tensor<2xi64>) -> tensor<4xi64>
+  // CHECK: onnx.Reshape(%{{.*}}, %{{.*}}) : (tensor<?x?x768xf32>, tensor<4xi64>) -> tensor<?x?x12x64xf32>
+  %y = onnx.Reshape(%x, %target) : (tensor<?x?x768xf32>, tensor<4xi64>) -> tensor<*xf32>
+  return %y : tensor<*xf32>
+}
+
+// -----
+
+// A single size that is not known is what is left of the elements.
+
+// CHECK-LABEL: func.func @reshape_remaining
+// CHECK-SAME:  -> tensor<2x3x4xf32>
+func.func @reshape_remaining(%x: tensor<2x12xf32>) -> tensor<?x?x?xf32> {
+  %target = onnx.Constant() {value = dense<[0, -1, 4]> : tensor<3xi64>} : () -> tensor<3xi64>
+  %y = onnx.Reshape(%x, %target) : (tensor<2x12xf32>, tensor<3xi64>) -> tensor<?x?x?xf32>
+  return %y : tensor<?x?x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @expand
+// CHECK-SAME:  -> tensor<5x2x?xf32>
+func.func @expand(%x: tensor<2x1xf32>, %n: tensor<1xi64>) -> tensor<*xf32> {
+  %front = onnx.Constant() {value = dense<[5, 1]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %shape = onnx.Concat(%front, %n) {axis = 0} : (tensor<2xi64>, tensor<1xi64>) -> tensor<3xi64>
+  %y = onnx.Expand(%x, %shape) : (tensor<2x1xf32>, tensor<3xi64>) -> tensor<*xf32>
+  return %y : tensor<*xf32>
+}
+
+// -----
+
+// The branches of If: what both agree on. Loop: a scan output grows a dimension.
+
+// CHECK-LABEL: func.func @control_flow
+// CHECK-SAME:  -> (tensor<?x4xf32>, tensor<2xf32>, tensor<?x2xf32>)
+func.func @control_flow(%c: tensor<i1>, %n: tensor<i64>, %a: tensor<2x4xf32>, %b: tensor<3x4xf32>, %v: tensor<2xf32>)
+    -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) {
+  %0 = onnx.If(%c) : (tensor<i1>) -> tensor<*xf32> then_branch {
+    onnx.Yield %a : tensor<2x4xf32>
+  } else_branch {
+    onnx.Yield %b : tensor<3x4xf32>
+  }
+  %1:2 = onnx.Loop(%n, %c, %v) : (tensor<i64>, tensor<i1>, tensor<2xf32>) -> (tensor<*xf32>, tensor<*xf32>) body {
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>, %state: tensor<2xf32>):
+    onnx.Yield %go, %state, %state : tensor<i1>, tensor<2xf32>, tensor<2xf32>
+  }
+  return %0, %1#0, %1#1 : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
+}
+
+// -----
+
+// By the schema's own inference.
+
+// CHECK-LABEL: func.func @schema
+// CHECK-SAME:  -> tensor<1x8x6x6xf32>
+func.func @schema(%x: tensor<1x3x8x8xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<*xf32> {
+  %y = onnx.Conv(%x, %w) : (tensor<1x3x8x8xf32>, tensor<8x3x3x3xf32>) -> tensor<*xf32>
+  return %y : tensor<*xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @contradiction
+// CHECK-SAME:  -> tensor<4xf32>
+func.func @contradiction(%x: tensor<4xf32>) -> tensor<5xf32> {
+  // expected-warning @+1 {{result 0 is declared as 'tensor<5xf32>', but follows from the inputs as 'tensor<4xf32>'; the latter is taken.}}
+  %y = onnx.Relu(%x) : (tensor<4xf32>) -> tensor<5xf32>
+  return %y : tensor<5xf32>
+}

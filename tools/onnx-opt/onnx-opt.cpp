@@ -1,0 +1,91 @@
+//===- onnx-opt.cpp - Run passes and phases on a module -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/InitAll.h"
+#include "sardonyx/Pipelines/Pipelines.h"
+
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace sardonyx;
+
+static LogicalResult complain(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "onnx-opt") << message << "\n";
+  return failure();
+}
+
+static LogicalResult parsePhaseOption(StringRef option, StringRef name,
+                                      Phase &phase) {
+  if (std::optional<Phase> parsed = parsePhase(name)) {
+    phase = *parsed;
+    return success();
+  }
+  return complain("--" + option + "=" + name + ": no such phase; there are " +
+                  listPhaseNames());
+}
+
+static LogicalResult run(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerAllPasses();
+
+  llvm::cl::OptionCategory category("Phases");
+  llvm::cl::opt<std::string> compileTo(
+      "compile-to", llvm::cl::desc("Run the phases up to this one"),
+      llvm::cl::value_desc("phase"), llvm::cl::cat(category));
+  llvm::cl::opt<std::string> compileFrom(
+      "compile-from",
+      llvm::cl::desc("The input is the output of this phase (default: import)"),
+      llvm::cl::value_desc("phase"), llvm::cl::cat(category));
+  llvm::cl::opt<unsigned> vectorBits(
+      "vector-bits", llvm::cl::init(512),
+      llvm::cl::desc("Width of the vector registers that phases aim at"),
+      llvm::cl::cat(category));
+  auto [inputName, outputName] = registerAndParseCLIOptions(
+      argc, argv, "Sardonyx: passes and phases for ONNX models", registry);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+
+  if (compileTo.empty() && !compileFrom.empty())
+    return complain("--compile-from wants --compile-to as well");
+  if (!compileTo.empty()) {
+    Phase from = Phase::Import, to = Phase::Import;
+    if (failed(parsePhaseOption("compile-to", compileTo, to)) ||
+        (!compileFrom.empty() &&
+         failed(parsePhaseOption("compile-from", compileFrom, from))))
+      return failure();
+    PipelineOptions options;
+    options.vectorBits = vectorBits;
+    config.setPassPipelineSetupFn([=](PassManager &pm) {
+      for (const PhaseInfo &info : getPhases())
+        if (info.phase > from && info.phase <= to)
+          info.build(pm, options);
+      return success();
+    });
+  }
+
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputName, &message);
+  if (!input)
+    return complain(message);
+  std::unique_ptr<llvm::ToolOutputFile> output =
+      openOutputFile(outputName, &message);
+  if (!output)
+    return complain(message);
+  if (failed(MlirOptMain(output->os(), std::move(input), registry, config)))
+    return failure();
+  output->keep();
+  return success();
+}
+
+int main(int argc, char **argv) { return asMainReturnCode(run(argc, argv)); }

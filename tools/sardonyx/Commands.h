@@ -1,0 +1,78 @@
+//===- Commands.h - What the driver can do ----------------------*- C++ -*-===//
+
+#ifndef SARDONYX_TOOLS_SARDONYX_COMMANDS_H
+#define SARDONYX_TOOLS_SARDONYX_COMMANDS_H
+
+#include "ArrayFile.h"
+#include "sardonyx/Session/Compile.h"
+#include "sardonyx/Session/Session.h"
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// What the subcommands share.
+struct CommonOptions {
+  std::string model;
+  sardonyx::SessionOptions session;
+  bool noCache = false;
+};
+
+/// Where inputs come from.
+struct FeedOptions {
+  /// NAME=FILE.npy or FILE.npz.
+  std::vector<std::string> files;
+  /// NAME=SIZE.
+  std::vector<std::string> dims;
+  unsigned seed = 0;
+};
+
+struct RunCommand {
+  CommonOptions common;
+  FeedOptions feeds;
+  std::string outputDir;
+  bool timings = false;
+  bool quiet = false;
+};
+
+struct BenchCommand {
+  CommonOptions common;
+  FeedOptions feeds;
+  double seconds = 3;
+  unsigned warmup = 3;
+};
+
+struct CompileCommand {
+  CommonOptions common;
+  std::string phase = "linalg";
+  std::string output;
+};
+
+struct InspectCommand {
+  CommonOptions common;
+  std::vector<std::string> dims;
+};
+
+/// Each returns the program's exit status; all throw std::runtime_error.
+int run(const RunCommand &command);
+int bench(const BenchCommand &command);
+int compile(const CompileCommand &command);
+int inspect(const InspectCommand &command);
+
+/// Compiles the model or takes it from the cache.
+std::shared_ptr<sardonyx::Session> loadSession(const CommonOptions &common);
+
+/// An array for each input of the session: from files, else random.
+std::vector<Array> makeFeeds(const sardonyx::Session &session,
+                             const FeedOptions &options);
+std::vector<sardonyx::TensorRef> refsOf(const std::vector<Array> &arrays);
+/// {"batch": 4} of "batch=4".
+std::map<std::string, int64_t> parseDims(const std::vector<std::string> &dims);
+
+/// "1.50 MB", "12.3 ms".
+std::string describeBytes(double bytes);
+std::string describeSeconds(double seconds);
+/// Peak resident memory of this process.
+double peakMemory();
+
+#endif // SARDONYX_TOOLS_SARDONYX_COMMANDS_H

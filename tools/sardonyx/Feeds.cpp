@@ -1,0 +1,161 @@
+//===- Feeds.cpp - Inputs from files, or random ones ----------------------===//
+
+#include "Commands.h"
+#include <cstring>
+#include <random>
+#include <stdexcept>
+#include <sys/resource.h>
+
+using namespace sardonyx;
+
+std::map<std::string, int64_t> parseDims(const std::vector<std::string> &dims) {
+  std::map<std::string, int64_t> sizes;
+  for (const std::string &dim : dims) {
+    size_t equals = dim.find('=');
+    char *end = nullptr;
+    long long size = equals == std::string::npos
+                         ? -1
+                         : strtoll(dim.c_str() + equals + 1, &end, 10);
+    if (size < 0 || *end || end == dim.c_str() + equals + 1)
+      throw std::runtime_error("--dim takes NAME=SIZE, got '" + dim + "'");
+    sizes[dim.substr(0, equals)] = size;
+  }
+  return sizes;
+}
+
+/// A float as the bits of a half or bfloat16, cut off.
+static uint16_t shortBits(float value, ElementType type) {
+  uint32_t bits;
+  memcpy(&bits, &value, 4);
+  if (type == ElementType::Bfloat16)
+    return bits >> 16;
+  _Float16 half = static_cast<_Float16>(value);
+  uint16_t result;
+  memcpy(&result, &half, 2);
+  return result;
+}
+
+static Array randomArray(const ValueInfo &info,
+                         const std::map<std::string, int64_t> &dims,
+                         std::mt19937 &random) {
+  Array array;
+  array.type = info.elementType;
+  int64_t count = 1;
+  for (const Dim &dim : info.dims) {
+    auto it = dims.find(dim.symbol);
+    int64_t size = dim.isStatic() ? dim.size : it != dims.end() ? it->second : 1;
+    array.shape.push_back(size);
+    count *= size;
+  }
+  int64_t bytes = byteSizeOf(array.type);
+  array.bytes.assign(count * bytes, 0);
+  std::normal_distribution<float> normal;
+  // Small numbers: many integer inputs are indices or masks.
+  std::uniform_int_distribution<int> small(0, 1);
+  for (int64_t i = 0; i < count; ++i) {
+    char *at = &array.bytes[i * bytes];
+    auto put = [&](auto value) { memcpy(at, &value, sizeof(value)); };
+    switch (array.type) {
+    case ElementType::Float:
+      put(normal(random));
+      break;
+    case ElementType::Double:
+      put(static_cast<double>(normal(random)));
+      break;
+    case ElementType::Float16:
+    case ElementType::Bfloat16:
+      put(shortBits(normal(random), array.type));
+      break;
+    default:
+      *at = static_cast<char>(small(random)); // little-endian
+    }
+  }
+  return array;
+}
+
+/// Puts arrays of files to the inputs that they are named for.
+static std::map<std::string, Array>
+readFiles(const std::vector<std::string> &files) {
+  std::map<std::string, Array> arrays;
+  for (const std::string &file : files) {
+    size_t equals = file.find('=');
+    if (equals != std::string::npos) {
+      arrays[file.substr(0, equals)] = readNpy(file.substr(equals + 1));
+      continue;
+    }
+    if (file.size() < 4 || file.substr(file.size() - 4) != ".npz")
+      throw std::runtime_error(
+          "--input takes NAME=FILE.npy or FILE.npz, got '" + file + "'");
+    for (auto &[name, array] : readNpz(file))
+      arrays[name] = std::move(array);
+  }
+  return arrays;
+}
+
+std::vector<Array> makeFeeds(const Session &session,
+                             const FeedOptions &options) {
+  std::map<std::string, Array> files = readFiles(options.files);
+  std::map<std::string, int64_t> dims = parseDims(options.dims);
+  std::mt19937 random(options.seed);
+  std::vector<Array> feeds;
+  for (const ValueInfo &info : session.inputs()) {
+    auto it = files.find(info.name);
+    if (it == files.end()) {
+      feeds.push_back(randomArray(info, dims, random));
+      continue;
+    }
+    Array array = std::move(it->second);
+    // What numpy has no type for lies in files as unsigned integers.
+    if (byteSizeOf(array.type) == byteSizeOf(info.elementType) &&
+        (array.type == ElementType::Uint8 || array.type == ElementType::Uint16) &&
+        info.elementType >= ElementType::Bfloat16)
+      array.type = info.elementType;
+    feeds.push_back(std::move(array));
+  }
+  return feeds;
+}
+
+std::vector<TensorRef> refsOf(const std::vector<Array> &arrays) {
+  std::vector<TensorRef> refs;
+  for (const Array &array : arrays)
+    refs.push_back({array.type, array.bytes.data(), array.shape});
+  return refs;
+}
+
+std::shared_ptr<Session> loadSession(const CommonOptions &common) {
+  SessionOptions options = common.session;
+  options.cache = !common.noCache;
+  auto session = Session::load(common.model, options);
+  if (!session)
+    throw std::runtime_error(session.error().message());
+  return *session;
+}
+
+static std::string number(double value, const char *unit) {
+  char text[64];
+  snprintf(text, sizeof(text), value < 10 ? "%.2f %s" : "%.1f %s", value, unit);
+  return text;
+}
+
+std::string describeBytes(double bytes) {
+  for (const char *unit : {"B", "kB", "MB", "GB"}) {
+    if (bytes < 1000)
+      return number(bytes, unit);
+    bytes /= 1000;
+  }
+  return number(bytes, "TB");
+}
+
+std::string describeSeconds(double seconds) {
+  if (seconds < 1e-3)
+    return number(seconds * 1e6, "us");
+  if (seconds < 1)
+    return number(seconds * 1e3, "ms");
+  return number(seconds, "s");
+}
+
+double peakMemory() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024.0;
+}

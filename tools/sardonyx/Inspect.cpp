@@ -1,0 +1,59 @@
+//===- Inspect.cpp - sardonyx inspect -------------------------------------===//
+
+#include "Commands.h"
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+using namespace sardonyx;
+
+static void printValues(const char *title,
+                        const std::vector<ValueInfo> &values) {
+  printf("%s\n", title);
+  for (const ValueInfo &value : values)
+    printf("  %-24s %s %s\n", value.name.c_str(), value.type.c_str(),
+           value.hasRank ? describeShape(value.dims).c_str() : "of any rank");
+}
+
+int inspect(const InspectCommand &command) {
+  ModelSource source;
+  source.path = command.common.model;
+  auto found =
+      inspectModel(source, parseDims(command.dims), command.common.session);
+  if (!found)
+    throw std::runtime_error(found.error().message());
+  const ModelReport &report = *found;
+  if (!report.metadata.producerName.empty())
+    printf("made by %s %s\n", report.metadata.producerName.c_str(),
+           report.metadata.producerVersion.c_str());
+  if (report.metadata.irVersion)
+    printf("IR version %lld\n",
+           static_cast<long long>(report.metadata.irVersion));
+  for (const auto &[domain, version] : report.opsets)
+    printf("opset %s %lld\n", domain.empty() ? "ai.onnx" : domain.c_str(),
+           static_cast<long long>(version));
+  printValues("inputs", report.inputs);
+  printValues("outputs", report.outputs);
+
+  std::vector<std::pair<std::string, int64_t>> ops(report.ops.begin(),
+                                                   report.ops.end());
+  std::stable_sort(ops.begin(), ops.end(), [](const auto &a, const auto &b) {
+    return a.second > b.second;
+  });
+  printf("operators\n");
+  for (const auto &[name, count] : ops)
+    printf("  %-24s %6lld\n", name.c_str(), static_cast<long long>(count));
+  printf("weights     %s in %.3f million elements\n",
+         describeBytes(report.weightBytes).c_str(),
+         report.weightElements * 1e-6);
+  printf("operations  %.3f GFLOP a run%s\n", report.flops * 1e-9,
+         command.dims.empty() ? " (open dimensions count as 1; see --dim)" : "");
+  if (report.unsupported.empty()) {
+    printf("supported   all of it\n");
+    return 0;
+  }
+  printf("not supported\n");
+  for (const std::string &sentence : report.unsupported)
+    printf("  %s\n", sentence.c_str());
+  return 1;
+}

@@ -1,0 +1,103 @@
+//===- sardonyx.cpp - The user's driver -----------------------------------===//
+
+#include "Commands.h"
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <stdexcept>
+
+using namespace sardonyx;
+
+static void addCommon(CLI::App *app, CommonOptions &common) {
+  app->add_option("MODEL", common.model, "An ONNX file, binary or textual")
+      ->required();
+  app->add_option("--threads", common.session.intraOpThreads,
+                  "Threads to use (default: one for each core)");
+  app->add_option("--cpu", common.session.cpu,
+                  "Processor to compile for, in LLVM's spelling (default: this "
+                  "one)");
+  app->add_option("--external-data", common.session.externalDataDir,
+                  "Folder of external weights (default: the model's)");
+}
+
+static void addCache(CLI::App *app, CommonOptions &common) {
+  app->add_flag("--no-cache", common.noCache,
+                "Neither read nor write the cache of compiled models");
+  app->add_option("--cache-dir", common.session.cacheDir,
+                  "Folder of that cache (default: ~/.cache/sardonyx)");
+}
+
+static void addFeeds(CLI::App *app, FeedOptions &feeds) {
+  app->add_option("--input,-i", feeds.files,
+                  "NAME=FILE.npy, or FILE.npz with an array for each input; "
+                  "inputs that are not given are random");
+  app->add_option("--dim,-d", feeds.dims,
+                  "NAME=SIZE: size of a named dimension in random inputs "
+                  "(default 1)");
+  app->add_option("--seed", feeds.seed, "Of random inputs (default 0)");
+}
+
+int main(int argc, char **argv) {
+  CLI::App app("Sardonyx compiles ONNX models and runs them.", "sardonyx");
+  app.footer("Examples:\n"
+             "  sardonyx run resnet50.onnx --input x=image.npy\n"
+             "  sardonyx bench bert.onnx --dim batch=4 --dim seq=128\n"
+             "  sardonyx compile model.onnx --to linalg -o model.mlir\n"
+             "  sardonyx inspect model.onnx");
+  app.set_version_flag("--version", "sardonyx " SARDONYX_VERSION);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::help);
+
+  RunCommand runCommand;
+  CLI::App *runApp = app.add_subcommand("run", "Run a model once");
+  addCommon(runApp, runCommand.common);
+  addCache(runApp, runCommand.common);
+  addFeeds(runApp, runCommand.feeds);
+  runApp->add_option("--output-dir,-o", runCommand.outputDir,
+                     "Write each output to FOLDER/NAME.npy");
+  runApp->add_flag("--timings,--verbose,-v", runCommand.timings,
+                   "Show how long each step took");
+  runApp->add_flag("--quiet,-q", runCommand.quiet, "Do not show the outputs");
+
+  BenchCommand benchCommand;
+  CLI::App *benchApp = app.add_subcommand("bench", "Time a model");
+  addCommon(benchApp, benchCommand.common);
+  addCache(benchApp, benchCommand.common);
+  addFeeds(benchApp, benchCommand.feeds);
+  benchApp->add_option("--seconds,-s", benchCommand.seconds,
+                       "How long to measure (default 3)");
+  benchApp->add_option("--warmup", benchCommand.warmup,
+                       "Runs before that (default 3)");
+
+  CompileCommand compileCommand;
+  std::string phases;
+  for (const std::string &name : phaseNames())
+    phases += (phases.empty() ? "" : ", ") + name;
+  CLI::App *compileApp = app.add_subcommand(
+      "compile", "Show a model after a phase of the compiler");
+  addCommon(compileApp, compileCommand.common);
+  compileApp->add_option("--to", compileCommand.phase,
+                         "One of " + phases + " (default linalg)");
+  compileApp->add_option("--output,-o", compileCommand.output,
+                         "File to write (default: standard output)");
+
+  InspectCommand inspectCommand;
+  CLI::App *inspectApp = app.add_subcommand(
+      "inspect", "Show what is in a model and what of it is not supported");
+  addCommon(inspectApp, inspectCommand.common);
+  inspectApp->add_option("--dim,-d", inspectCommand.dims,
+                         "NAME=SIZE: size of a named dimension");
+
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (runApp->parsed())
+      return run(runCommand);
+    if (benchApp->parsed())
+      return bench(benchCommand);
+    if (compileApp->parsed())
+      return compile(compileCommand);
+    return inspect(inspectCommand);
+  } catch (const std::exception &error) {
+    fprintf(stderr, "sardonyx: %s\n", error.what());
+    return 1;
+  }
+}
