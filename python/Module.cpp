@@ -1,5 +1,10 @@
 //===- Module.cpp - The extension behind the Python package ---------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Thin: sessions, arrays in and out, errors. What onnxruntime's interface asks
 // for beyond that is Python, in sardonyx/.
 //
@@ -201,9 +206,9 @@ nb::list describe(const std::vector<ValueInfo> &infos) {
       else
         dims.append(nb::none());
     }
-    list.append(nb::make_tuple(
-        info.name, info.type, static_cast<int32_t>(info.elementType),
-        info.hasRank ? nb::object(dims) : nb::none()));
+    list.append(nb::make_tuple(info.name, info.type,
+                               static_cast<int32_t>(info.elementType),
+                               info.hasRank ? nb::object(dims) : nb::none()));
   }
   return list;
 }

@@ -95,6 +95,8 @@ void printSchemaOp(OpAsmPrinter &printer, Operation *op,
   if (wrap)
     printer << ")";
   for (auto [info, region] : llvm::zip(schema.regions, op->getRegions())) {
+    if (region.empty())
+      continue;
     printer << " " << info.name << " ";
     printer.printRegion(region);
   }
@@ -182,10 +184,18 @@ ParseResult parseSchemaOp(OpAsmParser &parser, OperationState &result,
   result.addTypes(built.types);
   result.attributes.append(built.attributes.begin(), built.attributes.end());
 
-  for (const RegionInfo &info : schema.regions)
-    if (parser.parseKeyword(info.name) ||
-        parser.parseRegion(*result.addRegion()))
+  for (const RegionInfo &info : schema.regions) {
+    Region *region = result.addRegion();
+    bool given = succeeded(parser.parseOptionalKeyword(info.name));
+    if (!given && !info.required)
+      continue;
+    if (!given)
+      return parser.emitError(parser.getCurrentLocation())
+             << "'" << schema.mnemonic << "' op needs the graph '" << info.name
+             << "'.";
+    if (parser.parseRegion(*region))
       return failure();
+  }
   return success();
 }
 

@@ -34,7 +34,7 @@ public:
     size_t position = 0;
     for (const ParamInfo &param : params) {
       bool variadic = param.option == ParamOption::Variadic;
-      size_t end = variadic ? values.size() : position + 1;
+      size_t end = variadic ? std::max(values.size(), position) : position + 1;
       if (variadic && position + param.minArity > end)
         return op->emitOpError("needs at least ")
                << param.minArity << " of the " << kind << " '" << param.name
@@ -54,7 +54,7 @@ private:
     if (!types.contains(type))
       return op->emitOpError()
              << kind << " " << position << " '" << param.name << "' must be "
-             << types.describe() << ", but is '" << type << "'.";
+             << types.describe() << ", but is " << type << ".";
     bool exempt = param.option == ParamOption::Variadic && !param.homogeneous;
     Type erased = eraseShapes(type);
     if (types.name.empty() || exempt || !isKnown(erased))
@@ -67,11 +67,11 @@ private:
     if (binding.type == erased)
       return success();
     return op->emitOpError()
-           << kind << " '" << param.name << "' of type '" << type << "' and "
+           << kind << " '" << param.name << "' of type " << type << " and "
            << binding.kind << " '" << binding.param->name
            << "' must have one element type ('" << types.name
-           << "' in the schema), but that one has '" << elementOf(binding.type)
-           << "'.";
+           << "' in the schema), but that one has " << elementOf(binding.type)
+           << ".";
   }
 
   static bool isKnown(Type type) {
@@ -104,8 +104,9 @@ LogicalResult verifySchema(Operation *op) {
       failed(walker.verify(getPositionalOutputs(op), schema.outputs, "output")))
     return failure();
   for (auto [info, region] : llvm::zip(schema.regions, op->getRegions()))
-    if (region.empty() || region.front().empty() ||
-        !isa<YieldOp>(region.front().back()))
+    if (region.empty()
+            ? info.required
+            : region.front().empty() || !isa<YieldOp>(region.front().back()))
       return op->emitOpError("graph '")
              << info.name << "' must end in onnx.Yield.";
   return success();
@@ -132,9 +133,8 @@ LogicalResult ConstantOp::verify() {
   if (given_.getElementType() != type.getElementType() ||
       (type.hasRank() &&
        failed(verifyCompatibleShape(given_.getShape(), type.getShape()))))
-    return emitOpError("has a value of type '")
-           << given_ << "', which does not fit its result type '" << type
-           << "'.";
+    return emitOpError("has a value of type ")
+           << given_ << ", which does not fit its result type " << type << ".";
   return success();
 }
 

@@ -17,6 +17,10 @@ using namespace sardonyx::sdx;
 #define GET_OP_CLASSES
 #include "dialects/SDX/SDXOps.cpp.inc"
 
+/// On ops whose weights are transformed for Winograd's algorithm: 36 values a
+/// channel.
+static constexpr llvm::StringLiteral kWinogradAttr = "sdx.winograd";
+
 using Effects = SmallVectorImpl<MemoryEffects::EffectInstance>;
 
 //===----------------------------------------------------------------------===//
@@ -279,6 +283,8 @@ LogicalResult ConvOp::verify() {
                                << " does not divide";
   int64_t k = std::accumulate(getKernelShape().begin(), getKernelShape().end(),
                               int64_t(1), std::multiplies<int64_t>());
+  if ((*this)->hasAttr(kWinogradAttr))
+    k = 36;
   if (!ShapedType::isDynamic(input[1]) &&
       !mayEqual(input[1] / group * k, weights[2]))
     return emitOpError("weights have K = ")
@@ -358,6 +364,8 @@ LogicalResult PackConvWeightsOp::verify() {
     int64_t k =
         std::accumulate(source.begin() + 1, source.end(), int64_t(1),
                         std::multiplies<int64_t>());
+    if ((*this)->hasAttr(kWinogradAttr))
+      k = source[1] * 36;
     if (!mayEqual(k, init[2]))
       return emitOpError("init has K = ") << init[2] << "; " << k
                                           << " expected";

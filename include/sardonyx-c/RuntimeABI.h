@@ -1,5 +1,10 @@
 //===- RuntimeABI.h - What compiled models call --------------------- C -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The functions that compiled code calls, and the two entry points that a
 // compiled model has. Plain C: an ahead-of-time compiled model needs nothing
 // but the runtime library behind this header.

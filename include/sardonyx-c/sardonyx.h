@@ -1,5 +1,10 @@
 //===- sardonyx.h - The C interface --------------------------------- C -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 //   sdx_error *error = NULL;
 //   sdx_session *session = sdx_session_create("model.onnx", NULL, &error);
 //   if (!session) { puts(sdx_error_message(error)); sdx_error_free(error); }

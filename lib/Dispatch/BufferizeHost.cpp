@@ -64,15 +64,16 @@ static void convertArguments(func::FuncOp func) {
                                          func.getResultTypes()));
 }
 
-/// Moves the computation of a scalar to where its operands are known.
-static void hoistScalar(Value value) {
+/// Moves the computation of a scalar to where its operands are known. `moved`
+/// keeps what is in place already: shape arithmetic shares a lot.
+static void hoistScalar(Value value, llvm::SmallPtrSetImpl<Operation *> &moved) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getNumRegions() || !isMemoryEffectFree(op) ||
-      isa<ShapedType>(value.getType()))
+      isa<ShapedType>(value.getType()) || !moved.insert(op).second)
     return;
   Operation *after = nullptr;
   for (Value operand : op->getOperands()) {
-    hoistScalar(operand);
+    hoistScalar(operand, moved);
     Operation *def = operand.getDefiningOp();
     if (def && def->getBlock() == op->getBlock() &&
         (!after || after->isBeforeInBlock(def)))
@@ -159,7 +160,7 @@ private:
     OpBuilder b(func.getContext());
     Operation *after = nullptr;
     for (Value size : sizes) {
-      hoistScalar(size);
+      hoistScalar(size, hoisted);
       Operation *def = size.getDefiningOp();
       if (def && (!after || after->isBeforeInBlock(def)))
         after = def;
@@ -201,6 +202,8 @@ private:
   func::FuncOp func;
   func::ReturnOp ret;
   SmallVector<SmallVector<Value>> allSizes;
+  llvm::SmallPtrSet<Operation *, 16> hoisted;
+
 };
 
 } // namespace
@@ -296,10 +299,15 @@ static void makeOperandsContiguous(func::FuncOp func) {
     OpBuilder b(call);
     Location loc = call.getLoc();
     for (OpOperand &operand : call->getOpOperands()) {
+      if (auto cast = operand.get().getDefiningOp<memref::CastOp>())
+        if (isContiguous(cast.getSource()) &&
+            cast.getSource().getType().getShape() ==
+                cast.getType().getShape())
+          operand.set(cast.getSource());
       Value value = operand.get();
       if (isContiguous(value))
         continue;
-      auto type = cast<MemRefType>(value.getType());
+      auto type = mlir::cast<MemRefType>(value.getType());
       SmallVector<Value> sizes;
       b.setInsertionPoint(call);
       for (int64_t i = 0, e = type.getRank(); i < e; ++i)

@@ -53,7 +53,9 @@ public:
       groupOf[op] = groups.back().get();
     }
     for (Operation *op : compute)
-      absorbProducers(op);
+      absorbProducers(op, /*eagerly=*/false);
+    for (Operation *op : compute)
+      absorbProducers(op, /*eagerly=*/true);
   }
 
   /// The groups that are left, in no order.
@@ -71,7 +73,10 @@ private:
     return op ? groupOf.lookup(op) : nullptr;
   }
 
-  void absorbProducers(Operation *op) {
+  /// An epilogue of a product or convolution whose value others need as well
+  /// makes the kernel write both: if not `eagerly`, such an operation waits for
+  /// a later one that takes it in (a row operation reads it for nothing).
+  void absorbProducers(Operation *op, bool eagerly) {
     Group *group = groupOf[op];
     SmallVector<Group *> producers;
     for (Value operand : op->getOperands()) {
@@ -82,7 +87,19 @@ private:
     }
     llvm::sort(producers, [](Group *a, Group *b) { return a->order > b->order; });
     for (Group *producer : producers)
-      tryMerge(producer, group);
+      if (eagerly || !addsResult(producer, op))
+        tryMerge(producer, group);
+  }
+
+  bool addsResult(Group *producer, Operation *op) {
+    if (!isa<sdx::PackedMatmulOp, sdx::ConvOp>(producer->ops.front()))
+      return false;
+    for (Value operand : op->getOperands())
+      if (producerGroup(operand) == producer)
+        for (Operation *user : operand.getUsers())
+          if (user != op && groupOf.lookup(user) != producer)
+            return true;
+    return false;
   }
 
   void tryMerge(Group *producer, Group *group) {

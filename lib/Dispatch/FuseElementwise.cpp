@@ -8,6 +8,8 @@
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
@@ -153,8 +155,18 @@ struct FuseElementwisePass
     for (RegisteredOperationName op : context->getRegisteredOperations())
       if (isa<linalg::LinalgDialect, tensor::TensorDialect>(op.getDialect()))
         op.getCanonicalizationPatterns(patterns, context);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+    FrozenRewritePatternSet frozen(std::move(patterns));
+    // Equal values first: the two users of one are not fused, the users of two
+    // equal ones would each be.
+    IRRewriter rewriter(context);
+    for (int round = 0; round < 2; ++round) {
+      DominanceInfo dominance(getOperation());
+      eliminateCommonSubExpressions(rewriter, dominance, getOperation());
+      if (failed(applyPatternsGreedily(getOperation(), frozen)))
+        return signalPassFailure();
+    }
+    DominanceInfo dominance(getOperation());
+    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
   }
 };
 

@@ -45,8 +45,12 @@ public:
 
   void run(StringRef name) {
     for (Operation *op : ops) {
-      for (OpOperand &operand : op->getOpOperands())
-        collect(operand.get(), takesOutputSizes(&operand));
+      for (OpOperand &operand : op->getOpOperands()) {
+        if (readsMemory(operand))
+          tensors.insert(operand.get());
+        else
+          collect(operand.get(), takesOutputSizes(&operand));
+      }
       for (Value captured : capturedValues(op))
         collect(captured);
       for (OpResult result : op->getResults())
@@ -75,6 +79,15 @@ private:
   bool takesOutputSizes(OpOperand *operand) {
     auto op = dyn_cast<DestinationStyleOpInterface>(operand->getOwner());
     return onOneDomain && op && op.isDpsInit(operand);
+  }
+
+  /// A product reads its operands from memory, so that even one that holds the
+  /// same value everywhere is not made inside of the kernel.
+  static bool readsMemory(OpOperand &operand) {
+    auto op = dyn_cast<DestinationStyleOpInterface>(operand.getOwner());
+    return op && isa<sdx::SDXDialect>(operand.getOwner()->getDialect()) &&
+           !op.isDpsInit(&operand) &&
+           operand.get().getDefiningOp<linalg::FillOp>();
   }
 
   /// Finds what the kernel must be given. Empties, fills and scalar constants
@@ -196,9 +209,13 @@ private:
   /// An init that holds values is an input of the kernel, which must not be
   /// written: the operation works on a copy.
   Value materializeOperand(OpBuilder &b, OpOperand &operand) {
+    auto op = dyn_cast<DestinationStyleOpInterface>(operand.getOwner());
+    // The same fill may also be an operand that is read from memory.
+    if (op && op.isDpsInit(&operand) &&
+        operand.get().getDefiningOp<linalg::FillOp>())
+      return materializeFill(b, operand.get(), takesOutputSizes(&operand));
     Value value =
         materialize(b, operand.get(), takesOutputSizes(&operand));
-    auto op = dyn_cast<DestinationStyleOpInterface>(operand.getOwner());
     Operation *def = operand.get().getDefiningOp();
     if (!op || !op.isDpsInit(&operand) ||
         (def && (members.contains(def) ||
@@ -231,11 +248,8 @@ private:
       return tensor::EmptyOp::create(b, loc, type.getShape(),
                                      type.getElementType(), sizes);
     }
-    if (auto fill = value.getDefiningOp<linalg::FillOp>()) {
-      Value scalar = materialize(b, fill.getInputs()[0]);
-      Value into = materialize(b, fill.getOutputs()[0], outputSizes);
-      return linalg::FillOp::create(b, loc, scalar, into).getResult(0);
-    }
+    if (value.getDefiningOp<linalg::FillOp>())
+      return materializeFill(b, value, outputSizes);
     Value inside;
     Block *entry = b.getInsertionBlock();
     if (isScalarConstant(value)) {
@@ -251,6 +265,13 @@ private:
     }
     mapping.map(value, inside);
     return inside;
+  }
+
+  Value materializeFill(OpBuilder &b, Value value, bool outputSizes) {
+    auto fill = value.getDefiningOp<linalg::FillOp>();
+    Value scalar = materialize(b, fill.getInputs()[0]);
+    Value into = materialize(b, fill.getOutputs()[0], outputSizes);
+    return linalg::FillOp::create(b, value.getLoc(), scalar, into).getResult(0);
   }
 
   Value firstOutput(OpBuilder &b) {

@@ -39,38 +39,52 @@ struct Operand {
 
 } // namespace
 
+static Value transposeTo(PatternRewriter &rewriter, Location loc,
+                         const Operand &operand, ArrayRef<int64_t> loops);
+
 /// Sees through operations that only permute dimensions.
 static void lookThroughTransposes(Operand &operand) {
-  while (true) {
-    if (auto transpose = operand.value.getDefiningOp<linalg::TransposeOp>()) {
-      // Dimension i of the result is dimension perm[i] of the source.
-      SmallVector<int64_t> loops(operand.loops.size());
-      for (auto [i, from] : llvm::enumerate(transpose.getPermutation()))
-        loops[from] = operand.loops[i];
-      operand = {transpose.getInput(), loops};
-      continue;
-    }
-    auto generic = operand.value.getDefiningOp<linalg::GenericOp>();
-    if (!generic || generic.getNumDpsInputs() != 1 ||
-        generic.getNumResults() != 1 ||
-        generic.getNumParallelLoops() != generic.getNumLoops())
-      return;
-    Block *body = generic.getBody();
-    if (body->getOperations().size() != 1 ||
-        body->getTerminator()->getOperand(0) != body->getArgument(0))
-      return;
-    AffineMap in = generic.getIndexingMapsArray()[0];
-    AffineMap out = generic.getIndexingMapsArray()[1];
-    if (!in.isPermutation() || !out.isPermutation() || in == out)
-      return;
-    SmallVector<int64_t> byLoop(operand.loops.size());
-    for (unsigned i = 0; i < out.getNumResults(); ++i)
-      byLoop[out.getDimPosition(i)] = operand.loops[i];
-    SmallVector<int64_t> loops;
-    for (unsigned i = 0; i < in.getNumResults(); ++i)
-      loops.push_back(byLoop[in.getDimPosition(i)]);
-    operand = {generic.getDpsInputs()[0], loops};
+  while (auto transpose = operand.value.getDefiningOp<linalg::TransposeOp>()) {
+    // Dimension i of the result is dimension perm[i] of the source.
+    SmallVector<int64_t> loops(operand.loops.size());
+    for (auto [i, from] : llvm::enumerate(transpose.getPermutation()))
+      loops[from] = operand.loops[i];
+    operand = {transpose.getInput(), loops};
   }
+}
+
+/// A batch of transposed matrices whose batch dimensions were collapsed after
+/// the transpose (the keys of an attention): where the transpose moves the
+/// contiguous dimension away from the end, leaves it there and lets the packing
+/// transpose the matrices instead.
+static void keepContiguousDimension(PatternRewriter &rewriter,
+                                    Operand &operand) {
+  auto collapse = operand.value.getDefiningOp<tensor::CollapseShapeOp>();
+  if (!collapse)
+    return;
+  auto transpose = collapse.getSrc().getDefiningOp<linalg::TransposeOp>();
+  SmallVector<ReassociationIndices> groups =
+      collapse.getReassociationIndices();
+  if (!transpose || groups.size() != 3 || groups[1].size() != 1 ||
+      groups[2].size() != 1)
+    return;
+  SmallVector<int64_t> permutation(transpose.getPermutation());
+  int64_t rank = permutation.size();
+  if (permutation[rank - 2] != rank - 1)
+    return;
+  std::swap(permutation[rank - 2], permutation[rank - 1]);
+  SmallVector<int64_t> loops = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  Location loc = transpose.getLoc();
+  // The loops here are the dimensions of the source.
+  Operand source{transpose.getInput(), loops};
+  Value matrices = transposeTo(rewriter, loc, source, permutation);
+  auto type = cast<RankedTensorType>(operand.value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  std::swap(shape[1], shape[2]);
+  operand.value = tensor::CollapseShapeOp::create(
+      rewriter, loc, RankedTensorType::get(shape, type.getElementType()),
+      matrices, groups);
+  std::swap(operand.loops[1], operand.loops[2]);
 }
 
 /// A constant, or a view of one: packing it costs nothing in a run.
@@ -84,6 +98,99 @@ static bool isWeight(Value value) {
     value = op->getOperand(0);
   }
   return false;
+}
+
+namespace {
+
+/// A multiplication or division by one number.
+struct Scaling {
+  Value scalar; // f32, or a tensor<f32>
+  bool divides;
+};
+
+} // namespace
+
+/// If `op` scales its first input as a whole, by what.
+static std::optional<Scaling> matchScaling(linalg::GenericOp op) {
+  if (!isElementwiseGeneric(op) || op->getNumResults() != 1 ||
+      op.getNumDpsInputs() > 2)
+    return std::nullopt;
+  Block *body = op.getBody();
+  if (body->getOperations().size() != 2)
+    return std::nullopt;
+  Operation &math = body->front();
+  if (!isa<arith::MulFOp, arith::DivFOp>(math) ||
+      body->getTerminator()->getOperand(0) != math.getResult(0) ||
+      math.getOperand(0) != body->getArgument(0) ||
+      !op.getIndexingMapsArray()[0].isIdentity())
+    return std::nullopt;
+  Value by = math.getOperand(1);
+  auto argument = dyn_cast<BlockArgument>(by);
+  if (argument && argument.getOwner() == body) {
+    if (op.getNumDpsInputs() != 2 || argument.getArgNumber() != 1 ||
+        op.getIndexingMapsArray()[1].getNumResults() != 0)
+      return std::nullopt;
+    by = op.getDpsInputs()[1];
+  }
+  return Scaling{by, isa<arith::DivFOp>(math)};
+}
+
+/// `value` before it was scaled, adding what scaled it to `scalings`: the
+/// product is scaled instead, where that is a part of its epilogue.
+static Value peelScalings(PatternRewriter &rewriter, Value value,
+                          SmallVectorImpl<Scaling> &scalings) {
+  if (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>()) {
+    Value source = peelScalings(rewriter, collapse.getSrc(), scalings);
+    if (source == collapse.getSrc())
+      return value;
+    return tensor::CollapseShapeOp::create(rewriter, collapse.getLoc(),
+                                           collapse.getType(), source,
+                                           collapse.getReassociationIndices());
+  }
+  auto generic = value.getDefiningOp<linalg::GenericOp>();
+  if (!generic || scalings.size() >= 4)
+    return value;
+  std::optional<Scaling> scaling = matchScaling(generic);
+  // A scaled weight is computed once.
+  if (!scaling || isWeight(generic.getDpsInputs()[0]))
+    return value;
+  scalings.push_back(*scaling);
+  return peelScalings(rewriter, generic.getDpsInputs()[0], scalings);
+}
+
+static Value scale(OpBuilder &b, Location loc, Value value,
+                   ArrayRef<Scaling> scalings) {
+  if (scalings.empty())
+    return value;
+  auto type = cast<RankedTensorType>(value.getType());
+  Value empty =
+      tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType(),
+                              tensor::createDynamicDimValues(b, loc, value));
+  AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
+  SmallVector<AffineMap> maps = {identity};
+  SmallVector<Value> inputs = {value};
+  for (const Scaling &scaling : scalings) {
+    inputs.push_back(scaling.scalar);
+    maps.push_back(AffineMap::get(type.getRank(), 0, b.getContext()));
+  }
+  maps.push_back(identity);
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             b, loc, TypeRange(type), inputs, empty, maps, loops,
+             [&](OpBuilder &b, Location loc, ValueRange args) {
+               Value result = args[0];
+               for (auto [i, scaling] : llvm::enumerate(scalings))
+                 result = scaling.divides
+                              ? arith::DivFOp::create(b, loc, result,
+                                                      args[i + 1])
+                                    .getResult()
+                              : arith::MulFOp::create(b, loc, result,
+                                                      args[i + 1])
+                                    .getResult();
+               linalg::YieldOp::create(b, loc, result);
+             })
+      .getResult(0);
 }
 
 static bool uses(AffineMap map, int64_t loop) {
@@ -238,7 +345,11 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
     FailureOr<Operand> rhs = getOperand(op, roles.rhs);
     if (failed(lhs) || failed(rhs))
       return rewriter.notifyMatchFailure(op, "an operand is no permutation");
+    SmallVector<Scaling> scalings;
+    lhs->value = peelScalings(rewriter, lhs->value, scalings);
+    rhs->value = peelScalings(rewriter, rhs->value, scalings);
     lookThroughTransposes(*rhs);
+    rhs->value = peelScalings(rewriter, rhs->value, scalings);
     if (roles.m < 0 && rhs->loops.back() == roles.k && !isWeight(rhs->value))
       return rewriter.notifyMatchFailure(
           op, "a matrix that is no weight times a vector is a row reduction");
@@ -255,6 +366,7 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
                      ? lhs->value
                      : transposeTo(rewriter, loc, plainLhs, lhsOrder);
 
+    keepContiguousDimension(rewriter, *rhs);
     bool batchedRhs = llvm::is_contained(rhs->loops, roles.batch);
     auto position = [&](int64_t loop) {
       return llvm::find(rhs->loops, loop) - rhs->loops.begin();
@@ -283,6 +395,7 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
               .getResult();
       Value result =
           tensor::CollapseShapeOp::create(rewriter, loc, type, row, all);
+      result = scale(rewriter, loc, result, scalings);
       if (!isZeroFilled(init))
         result = add(rewriter, loc, result, init);
       rewriter.replaceOp(op, result);
@@ -293,6 +406,7 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
     Value result =
         sdx::PackedMatmulOp::create(rewriter, loc, left, right, start)
             .getResult();
+    result = scale(rewriter, loc, result, scalings);
     if (!isZeroFilled(init))
       result = add(rewriter, loc, result, init);
     rewriter.replaceOp(op, result);
@@ -341,8 +455,13 @@ struct PackContractionsPass
     : sardonyx::impl::SDXPackContractionsBase<PackContractionsPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
+    populateGenericToTransposePatterns(patterns);
     patterns.add<PackContraction, ZeroConvInit>(&getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    // Afterwards: a transpose of fewer dimensions is no longer one of matrices.
+    RewritePatternSet transposes(&getContext());
+    populateSimplifyTransposesPatterns(transposes);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(transposes))))
       signalPassFailure();
   }
 };

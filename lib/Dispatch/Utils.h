@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace sardonyx {
 
@@ -30,6 +31,13 @@ bool isElementwiseGeneric(mlir::Operation *op);
 
 /// The values defined outside of `op` that its regions use.
 llvm::SetVector<mlir::Value> capturedValues(mlir::Operation *op);
+
+/// Patterns that turn a linalg.generic that only permutes into a
+/// linalg.transpose.
+void populateGenericToTransposePatterns(mlir::RewritePatternSet &patterns);
+
+/// Patterns that leave transposes of as few dimensions as possible.
+void populateSimplifyTransposesPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace sardonyx
 

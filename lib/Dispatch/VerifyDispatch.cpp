@@ -40,9 +40,11 @@ struct VerifyDispatchPass : sardonyx::impl::SDXVerifyDispatchBase<VerifyDispatch
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       if (!isHostFunction(func))
         continue;
-      if (failed(verifyArguments(func)) || func.walk([&](Operation *op) {
-                                                 return verifyHostOp(op);
-                                               }).wasInterrupted())
+      if (failed(verifyArguments(func)))
+        return signalPassFailure();
+      WalkResult result = func.walk<WalkOrder::PreOrder>(
+          [&](Operation *op) { return verifyHostOp(op); });
+      if (result.wasInterrupted())
         return signalPassFailure();
     }
   }

@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/Twine.h"
 
@@ -43,12 +44,14 @@ struct Binding {
   StringMap<std::string> values;
   StringMap<const AttributeProto *> attributes;
   StringMap<int64_t> versions;
+  /// Names that the body defines; filled only where it may use others.
+  StringSet<> own;
 };
 
 class Inliner {
 public:
-  Inliner(const ::onnx::ModelProto &model, uint64_t maxNodes)
-      : maxNodes(maxNodes) {
+  Inliner(const ::onnx::ModelProto &model, uint64_t maxNodes, bool allowCapture)
+      : maxNodes(maxNodes), allowCapture(allowCapture) {
     for (const FunctionProto &function : model.functions()) {
       std::string id = identifier(function.domain(), function.name(),
                                   function.overload());
@@ -127,6 +130,9 @@ private:
       binding.attributes[attribute.name()] = &attribute;
     for (const auto &import : function.opset_import())
       binding.versions[import.domain()] = import.version();
+    if (allowCapture)
+      for (const NodeProto &node : function.node())
+        collectNames(node, binding.own);
     return binding;
   }
 
@@ -158,7 +164,24 @@ private:
     if (name.empty())
       return name;
     auto it = binding.values.find(name);
-    return it != binding.values.end() ? it->second : binding.prefix + name;
+    if (it != binding.values.end())
+      return it->second;
+    if (allowCapture && !binding.own.contains(name))
+      return name;
+    return binding.prefix + name;
+  }
+
+  static void collectNames(const NodeProto &node, StringSet<> &names) {
+    for (const std::string &output : node.output())
+      names.insert(output);
+    forEachSubgraph(node, [&](const GraphProto &graph) {
+      for (const auto &value : graph.input())
+        names.insert(value.name());
+      for (const auto &tensor : graph.initializer())
+        names.insert(tensor.name());
+      for (const NodeProto &inner : graph.node())
+        collectNames(inner, names);
+    });
   }
 
   /// Turns a copied node of the body into one of the caller's graph.
@@ -173,9 +196,10 @@ private:
       name = rename(name, binding);
     if (!node.name().empty())
       node.set_name(binding.prefix + node.name());
+    // Graphs that the call gives keep their names: rename before binding.
+    forEachSubgraph(node, [&](GraphProto &g) { rewrite(g, binding, call); });
     bindAttributes(node, binding);
     markVersion(node, binding);
-    forEachSubgraph(node, [&](GraphProto &g) { rewrite(g, binding, call); });
   }
 
   void rewrite(GraphProto &graph, const Binding &binding,
@@ -224,7 +248,7 @@ private:
   }
 
   void markVersion(NodeProto &node, const Binding &binding) {
-    if (callee(node))
+    if (callee(node) || StringRef(node.op_type()).contains('@'))
       return;
     auto it = binding.versions.find(node.domain());
     if (it == binding.versions.end()) {
@@ -246,14 +270,16 @@ private:
   StringMap<int64_t> modelVersions;
   SmallPtrSet<const FunctionProto *, 8> active;
   uint64_t counter = 0, spent = 0, maxNodes;
+  bool allowCapture;
 };
 
 } // namespace
 
-void inlineFunctions(::onnx::ModelProto &model, uint64_t maxNodes) {
+void inlineFunctions(::onnx::ModelProto &model, uint64_t maxNodes,
+                     bool allowCapture) {
   if (model.functions_size() == 0)
     return;
-  Inliner inliner(model, maxNodes);
+  Inliner inliner(model, maxNodes, allowCapture);
   inliner.graph(*model.mutable_graph());
   for (auto &entry : inliner.newVersions) {
     auto *import = model.add_opset_import();

@@ -20,7 +20,7 @@ using ::onnx::TypeProto;
 //===----------------------------------------------------------------------===//
 
 Location GraphBuilder::location(StringRef name) {
-  if (name.empty())
+  if (name.empty() || !keepNames)
     return fileLoc;
   return NameLoc::get(builder.getStringAttr(name), fileLoc);
 }
@@ -94,7 +94,8 @@ void GraphBuilder::addInitializers(const GraphProto &graph) {
     if (name.empty())
       fail("an initializer of graph '" + graph.name() + "' has no name");
     Operation *op = createConstant(location(name), value);
-    op->setAttr("onnx.names", builder.getStrArrayAttr({name}));
+    if (keepNames)
+      op->setDiscardableAttr("onnx.names", builder.getStrArrayAttr({name}));
     define(name, op->getResult(0));
   };
   for (const auto &tensor : graph.initializer())
@@ -323,7 +324,8 @@ void GraphBuilder::finishNode(const NodeProto &node, Operation *op) {
     anyDims |= row && ranked && !ranked.hasStaticShape();
     dims.push_back(row ? row : builder.getArrayAttr({}));
   }
-  op->setDiscardableAttr("onnx.names", builder.getStrArrayAttr(names));
+  if (keepNames)
+    op->setDiscardableAttr("onnx.names", builder.getStrArrayAttr(names));
   if (anyDims)
     op->setDiscardableAttr("sdx.dims", builder.getArrayAttr(dims));
   if (!keepMetadata)

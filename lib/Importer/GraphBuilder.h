@@ -20,9 +20,10 @@ class GraphBuilder {
 public:
   /// Ops go where `builder` stands; `fileLoc` is what node names are put on.
   GraphBuilder(mlir::OpBuilder &builder, TensorReader &tensors,
-               mlir::Location fileLoc, bool keepMetadata = false)
+               mlir::Location fileLoc, bool keepMetadata = false,
+               bool keepNames = true)
       : builder(builder), tensors(tensors), fileLoc(fileLoc),
-        keepMetadata(keepMetadata) {
+        keepMetadata(keepMetadata), keepNames(keepNames) {
     scopes.emplace_back();
   }
 
@@ -73,6 +74,7 @@ private:
   TensorReader &tensors;
   mlir::Location fileLoc;
   bool keepMetadata;
+  bool keepNames;
   llvm::StringMap<int64_t> versions;
   llvm::SmallVector<Scope, 4> scopes;
 };

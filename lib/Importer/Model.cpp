@@ -74,6 +74,19 @@ static void canonicalDomain(std::string &domain) {
     domain.clear();
 }
 
+/// Elements of a sequence may differ in shape; a declared shape of rank 0 is
+/// what exporters write when they know none.
+static void dropElementShapes(::onnx::TypeProto &type, bool inSequence) {
+  if (type.has_sequence_type())
+    dropElementShapes(*type.mutable_sequence_type()->mutable_elem_type(), true);
+  else if (type.has_optional_type())
+    dropElementShapes(*type.mutable_optional_type()->mutable_elem_type(),
+                      inSequence);
+  else if (inSequence && type.has_tensor_type() &&
+           type.tensor_type().shape().dim_size() == 0)
+    type.mutable_tensor_type()->clear_shape();
+}
+
 static void normalizeNode(::onnx::NodeProto &node);
 
 static void normalizeGraph(::onnx::GraphProto &graph) {
@@ -92,6 +105,11 @@ static void normalizeGraph(::onnx::GraphProto &graph) {
         inputs->SwapElements(kept++, i);
     inputs->DeleteSubrange(kept, inputs->size() - kept);
   }
+  for (auto *values : {graph.mutable_input(), graph.mutable_output(),
+                       graph.mutable_value_info()})
+    for (auto &value : *values)
+      if (value.has_type())
+        dropElementShapes(*value.mutable_type(), /*inSequence=*/false);
   for (auto &node : *graph.mutable_node())
     normalizeNode(node);
 }
@@ -100,10 +118,20 @@ static void normalizeNode(::onnx::NodeProto &node) {
   canonicalDomain(*node.mutable_domain());
   if (node.op_type().empty())
     failAt(node, "the node has no operator");
-  // '@' is how versions are marked on operators of inlined functions.
+  forEachSubgraph(node, [](::onnx::GraphProto &g) { normalizeGraph(g); });
+}
+
+/// '@' is how versions are marked on operators of inlined functions.
+static void refuseMarks(const ::onnx::GraphProto &graph);
+static void refuseMarks(const ::onnx::NodeProto &node) {
   if (StringRef(node.op_type()).contains('@'))
     failAt(node, "an operator's name cannot contain '@'");
-  forEachSubgraph(node, [](::onnx::GraphProto &g) { normalizeGraph(g); });
+  forEachSubgraph(node, [](const ::onnx::GraphProto &g) { refuseMarks(g); });
+}
+
+static void refuseMarks(const ::onnx::GraphProto &graph) {
+  for (const auto &node : graph.node())
+    refuseMarks(node);
 }
 
 /// Also merges the two spellings of the main domain.
@@ -136,6 +164,13 @@ template <typename T> static void normalizeImports(T &proto, bool main) {
   }
 }
 
+void normalizeFunction(::onnx::FunctionProto &function) {
+  canonicalDomain(*function.mutable_domain());
+  normalizeImports(function, /*main=*/false);
+  for (auto &node : *function.mutable_node())
+    normalizeNode(node);
+}
+
 int64_t normalizeModel(::onnx::ModelProto &model) {
   int64_t version = model.ir_version();
   if (!model.has_ir_version())
@@ -145,12 +180,12 @@ int64_t normalizeModel(::onnx::ModelProto &model) {
          Twine(kMaxIRVersion) + " is the newest that is");
   normalizeImports(model, /*main=*/true);
   normalizeGraph(*model.mutable_graph());
-  for (auto &function : *model.mutable_functions()) {
-    canonicalDomain(*function.mutable_domain());
-    normalizeImports(function, /*main=*/false);
-    for (auto &node : *function.mutable_node())
-      normalizeNode(node);
-  }
+  refuseMarks(model.graph());
+  for (const auto &function : model.functions())
+    for (const auto &node : function.node())
+      refuseMarks(node);
+  for (auto &function : *model.mutable_functions())
+    normalizeFunction(function);
   // From here on the newest rules hold, whatever the file's version.
   model.set_ir_version(kMaxIRVersion);
   return version;

@@ -37,10 +37,14 @@ inline constexpr int64_t kMaxIRVersion = 14;
 /// Puts "" for "ai.onnx" everywhere, drops graph inputs that have an
 /// initializer, and checks versions. Returns the IR version of the file.
 int64_t normalizeModel(::onnx::ModelProto &model);
+/// The same for a function on its own.
+void normalizeFunction(::onnx::FunctionProto &function);
 
 /// Replaces calls of the model's own functions by their bodies. Operators of
 /// bodies that import another version than the model does are marked "Op@7".
-void inlineFunctions(::onnx::ModelProto &model, uint64_t maxNodes);
+/// With `allowCapture`, names that a body does not define are the caller's.
+void inlineFunctions(::onnx::ModelProto &model, uint64_t maxNodes,
+                     bool allowCapture = false);
 
 /// libonnx's inference over the whole model: writes types into value_info.
 /// What cannot be inferred is left out; errors of single nodes are ignored.

@@ -169,7 +169,7 @@ void NodeUpgrade::refuse(const Twine &why) const { failAt(node, why); }
 //===----------------------------------------------------------------------===//
 
 std::string NodeUpgrade::fresh(StringRef hint) {
-  return ("sdx." + hint + "." + Twine(counter++)).str();
+  return names.make(hint);
 }
 
 static NodeProto makeNode(StringRef type, std::vector<std::string> inputs,

@@ -73,12 +73,12 @@ Versions importedVersions(const ::onnx::ModelProto &model) {
 
 /// Version that the node was written for; removes the inliner's mark.
 int64_t takeVersion(NodeProto &node, const Versions &versions) {
-  StringRef op = node.op_type();
+  const std::string op = node.op_type();
   size_t mark = op.rfind('@');
-  int64_t version = 0;
-  if (mark != StringRef::npos) {
-    op.drop_front(mark + 1).getAsInteger(10, version);
-    node.set_op_type(op.take_front(mark).str());
+  if (mark != std::string::npos) {
+    int64_t version = 0;
+    StringRef(op).drop_front(mark + 1).getAsInteger(10, version);
+    node.set_op_type(op.substr(0, mark));
     return version;
   }
   auto it = versions.find(node.domain());
@@ -116,7 +116,8 @@ bool needsTypes(const GraphProto &graph, const Versions &versions) {
 
 class GraphUpgrade {
 public:
-  explicit GraphUpgrade(const Versions &versions) : versions(versions) {}
+  GraphUpgrade(const Versions &versions, const GraphProto &graph)
+      : versions(versions), names(graph) {}
 
   void run(GraphProto &graph, const ValueScope *outer) {
     // The scope refers into the graph: nodes may only move, not change, while
@@ -142,7 +143,7 @@ private:
     dropConsumedInputs(node, version);
     std::vector<NodeProto> before, after;
     while (const UpgradeRow *row = Table::get().next(node, version)) {
-      NodeUpgrade step(node, version, scope, counter);
+      NodeUpgrade step(node, version, scope, names);
       row->apply(step);
       llvm::append_range(before, step.before);
       // What a later row puts after the node comes before what an earlier did.
@@ -210,15 +211,51 @@ private:
       size_t last = schema->outputs().size() - 1;
       const auto &formal = schema->outputs()[std::min<size_t>(i, last)];
       if (node.output(i).empty() && formal.GetOption() != OpSchema::Optional)
-        node.set_output(i, "sdx.unused." + std::to_string(counter++));
+        node.set_output(i, names.make("unused"));
     }
   }
 
   const Versions &versions;
-  unsigned counter = 0;
+  FreshNames names;
 };
 
+bool anyNameStartsWith(const GraphProto &graph, StringRef prefix) {
+  for (const NodeProto &node : graph.node()) {
+    bool found = any_of(node.output(), [&](StringRef name) {
+      return name.starts_with(prefix);
+    });
+    forEachSubgraph(node, [&](const GraphProto &g) {
+      found |= anyNameStartsWith(g, prefix);
+    });
+    if (found)
+      return true;
+  }
+  auto starts = [&](const auto &value) {
+    return StringRef(value.name()).starts_with(prefix);
+  };
+  return any_of(graph.input(), starts) || any_of(graph.initializer(), starts);
+}
+
 } // namespace
+
+FreshNames::FreshNames(const GraphProto &graph) {
+  // Models that we exported have such names already.
+  for (unsigned i = 1; anyNameStartsWith(graph, prefix); ++i)
+    prefix = "sdx" + std::to_string(i) + ".";
+}
+
+int64_t lastFormChange(StringRef domain, StringRef op) {
+  NodeProto node;
+  node.set_domain(domain.str());
+  node.set_op_type(op.str());
+  int64_t version = 0;
+  while (const UpgradeRow *row = Table::get().next(node, version)) {
+    if (row->version == INT64_MAX)
+      break;
+    version = row->version;
+  }
+  return version;
+}
 
 bool upgradeNeedsTypes(const ::onnx::ModelProto &model) {
   return needsTypes(model.graph(), importedVersions(model));
@@ -226,7 +263,7 @@ bool upgradeNeedsTypes(const ::onnx::ModelProto &model) {
 
 void upgradeModel(::onnx::ModelProto &model) {
   Versions versions = importedVersions(model);
-  GraphUpgrade(versions).run(*model.mutable_graph(), nullptr);
+  GraphUpgrade(versions, model.graph()).run(*model.mutable_graph(), nullptr);
   const auto &latest = OpSchemaRegistry::DomainToVersionRange::Instance().Map();
   for (auto &import : *model.mutable_opset_import()) {
     auto range = latest.find(import.domain());

@@ -40,12 +40,25 @@ private:
   llvm::StringSet<> used;
 };
 
+/// Makes names that no value of the model has.
+class FreshNames {
+public:
+  explicit FreshNames(const ::onnx::GraphProto &graph);
+  std::string make(llvm::StringRef hint) {
+    return prefix + hint.str() + "." + std::to_string(counter++);
+  }
+
+private:
+  std::string prefix = "sdx.";
+  unsigned counter = 0;
+};
+
 /// What a row works on: the node, and nodes that it puts before and after.
 class NodeUpgrade {
 public:
   NodeUpgrade(::onnx::NodeProto &node, int64_t version, const ValueScope &scope,
-              unsigned &counter)
-      : node(node), version(version), scope(scope), counter(counter) {}
+              FreshNames &names)
+      : node(node), version(version), scope(scope), names(names) {}
 
   ::onnx::NodeProto &node;
   /// The version that the node was written for.
@@ -107,7 +120,7 @@ public:
 
 private:
   const ValueScope &scope;
-  unsigned &counter;
+  FreshNames &names;
 };
 
 /// Attribute helpers for nodes that rows make.
@@ -131,6 +144,9 @@ llvm::ArrayRef<UpgradeRow> tensorUpgrades();
 llvm::ArrayRef<UpgradeRow> reductionUpgrades();
 llvm::ArrayRef<UpgradeRow> nnUpgrades();
 llvm::ArrayRef<UpgradeRow> controlFlowUpgrades();
+
+/// Version of the operator's last row; 0 if its form never changed.
+int64_t lastFormChange(llvm::StringRef domain, llvm::StringRef op);
 
 /// Whether some row that looks at types applies to a node of the graph.
 bool upgradeNeedsTypes(const ::onnx::ModelProto &model);

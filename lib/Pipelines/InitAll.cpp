@@ -9,20 +9,14 @@
 
 #include "dialects/ONNX/ONNX.h"
 #include "dialects/SDX/SDX.h"
-#if __has_include("sardonyx/Bridge/Passes.h")
-#define TMP_BRIDGE
 #include "sardonyx/Bridge/Bridge.h"
 #include "sardonyx/Bridge/Passes.h"
-#endif
 #include "sardonyx/Codegen/CPU/Passes.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Target/Target.h"
-#if __has_include("sardonyx/Transforms/Passes.h")
-#define TMP_TRANSFORMS
 #include "sardonyx/Transforms/Passes.h"
-#endif
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -32,9 +26,7 @@ void sardonyx::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<onnx::ONNXDialect, sdx::SDXDialect>();
-#ifdef TMP_BRIDGE
   registerOnnxBridge(registry);
-#endif
   registerSDXBufferization(registry);
   registerDispatchBufferization(registry);
   registerTargetTranslations(registry);
@@ -42,12 +34,8 @@ void sardonyx::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void sardonyx::registerAllPasses() {
   mlir::registerAllPasses();
-#ifdef TMP_TRANSFORMS
   registerSardonyxTransformsPasses();
-#endif
-#ifdef TMP_BRIDGE
   registerSardonyxBridgePasses();
-#endif
   registerSardonyxConversionPasses();
   registerSardonyxDispatchPasses();
   registerSardonyxCodegenCPUPasses();

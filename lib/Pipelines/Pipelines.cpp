@@ -11,19 +11,13 @@
 
 #include "sardonyx/Pipelines/Pipelines.h"
 
-#if __has_include("sardonyx/Bridge/Passes.h")
-#define TMP_BRIDGE
 #include "sardonyx/Bridge/Passes.h"
-#endif
 #include "sardonyx/Codegen/CPU/Passes.h"
 #include "sardonyx/Conversion/ONNXToLinalg.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
 #include "sardonyx/Target/Target.h"
-#if __has_include("sardonyx/Transforms/Passes.h")
-#define TMP_TRANSFORMS
 #include "sardonyx/Transforms/Passes.h"
-#endif
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -42,25 +36,19 @@ namespace {
 /// The graph as the model's author drew it, in fewer and larger operators.
 void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
   // Types first: everything after wants ranks.
-#ifdef TMP_TRANSFORMS
   pm.addPass(createOnnxInferShapes());
-#endif
+  pm.addPass(createOnnxFoldShapes());
   pm.addPass(createCanonicalizerPass());
   // Larger operators have better lowerings than the chains exporters make of
   // them; BatchNormalization disappears into the weights.
-#ifdef TMP_TRANSFORMS
   pm.addPass(createOnnxRecompose());
-#endif
-#ifdef TMP_TRANSFORMS
   pm.addPass(createOnnxFoldBatchNorm());
-#endif
   // What has a definition in ONNX's own terms and no lowering here becomes that.
-#ifdef TMP_BRIDGE
-  pm.addPass(createOnnxExpandFunctions());
-#endif
-#ifdef TMP_TRANSFORMS
+  pm.addPass(createOnnxExpandFunctions([](Operation *op) {
+    return !hasLinalgLowering(op->getName().getStringRef());
+  }));
   pm.addPass(createOnnxInferShapes());
-#endif
+  pm.addPass(createOnnxFoldShapes());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
@@ -116,6 +104,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   pm.addPass(createLowerHostOpsPass());
+  pm.nest<func::FuncOp>().addPass(createLowerViewsPass());
   pm.nest<func::FuncOp>().addPass(createVerifyCodegenPass());
   pm.addPass(createParallelToRuntimePass());
   pm.addPass(createCanonicalizerPass());

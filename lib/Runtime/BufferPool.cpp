@@ -1,4 +1,9 @@
 //===- BufferPool.cpp - Memory that is kept between runs ------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Runtime/BufferPool.h"
 #include <cstdlib>

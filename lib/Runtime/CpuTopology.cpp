@@ -1,4 +1,9 @@
 //===- CpuTopology.cpp - Which processors this process may use ------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "CpuTopology.h"
 #include <algorithm>

@@ -1,4 +1,9 @@
 //===- CpuTopology.h - Which processors this process may use ----*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_RUNTIME_CPUTOPOLOGY_H
 #define SARDONYX_RUNTIME_CPUTOPOLOGY_H

@@ -1,5 +1,10 @@
 //===- HalfConversions.cpp - Half float conversions -----------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // LLVM calls these by the names of compiler-rt where the processor has no
 // instruction. Not every libgcc has them all.
 //
@@ -51,9 +56,8 @@ static uint16_t truncate(double value, int exponentBits, int mantissaBits) {
   uint64_t half = uint64_t(1) << (shift - 1);
   if (rest > half || (rest == half && (kept & 1)))
     ++kept; // may carry into the exponent, which is right
-  return sign |
-         static_cast<uint16_t>((static_cast<uint64_t>(biased) << mantissaBits) +
-                               kept);
+  return sign | static_cast<uint16_t>(
+                    (static_cast<uint64_t>(biased) << mantissaBits) + kept);
 }
 
 uint16_t sardonyx::runtime::halfFromDouble(double value) {

@@ -1,4 +1,9 @@
 //===- HalfConversions.h - Half float conversions ---------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_RUNTIME_HALFCONVERSIONS_H
 #define SARDONYX_RUNTIME_HALFCONVERSIONS_H

@@ -1,4 +1,9 @@
 //===- MemrefCopy.cpp - Copies between strided memrefs --------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx-c/RuntimeABI.h"
 #include <cstring>

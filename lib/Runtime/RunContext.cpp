@@ -1,4 +1,9 @@
 //===- RunContext.cpp - The state of one run ------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Runtime/RunContext.h"
 #include "sardonyx/Runtime/ThreadPool.h"
@@ -128,13 +133,15 @@ void *RunContext::output(int64_t index, int64_t rank, const int64_t *sizes) {
   for (int64_t i = 0; i < rank; ++i)
     overflow |= sizes[i] < 0 || __builtin_mul_overflow(bytes, sizes[i], &bytes);
   if (overflow)
-    return refuse("output '" + slot.name + "' would have the impossible shape " +
+    return refuse("output '" + slot.name +
+                  "' would have the impossible shape " +
                   shapeText(sizes, rank));
 
   std::vector<int64_t> shape(sizes, sizes + rank);
   if (slot.callerMemory) {
     if (shape != slot.expected)
-      return refuse("output '" + slot.name + "': the caller's memory has shape " +
+      return refuse("output '" + slot.name +
+                    "': the caller's memory has shape " +
                     shapeText(slot.expected.data(), slot.expected.size()) +
                     ", the model gives " + shapeText(sizes, rank));
   } else {

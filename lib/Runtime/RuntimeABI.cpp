@@ -1,5 +1,10 @@
 //===- RuntimeABI.cpp - What compiled models call -------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Thin: each function finds the calling thread's run. A failure must leave from
 // here, where no frame below holds anything to destroy.
 //

@@ -1,4 +1,9 @@
 //===- Symbols.cpp - What compiled code may link against ------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Runtime/Symbols.h"
 #include "HalfConversions.h"
@@ -15,12 +20,16 @@ using namespace sardonyx::runtime;
 #define FLOAT1(fn)                                                             \
   {#fn "f",                                                                    \
    reinterpret_cast<void *>(static_cast<float (*)(float)>(&::fn##f))},         \
-      {#fn, reinterpret_cast<void *>(static_cast<double (*)(double)>(&::fn))}
+  {                                                                            \
+    #fn, reinterpret_cast<void *>(static_cast<double (*)(double)>(&::fn))      \
+  }
 #define FLOAT2(fn)                                                             \
   {#fn "f",                                                                    \
    reinterpret_cast<void *>(static_cast<float (*)(float, float)>(&::fn##f))},  \
-      {#fn, reinterpret_cast<void *>(                                          \
-                static_cast<double (*)(double, double)>(&::fn))}
+  {                                                                            \
+    #fn, reinterpret_cast<void *>(                                             \
+             static_cast<double (*)(double, double)>(&::fn))                   \
+  }
 
 extern "C" {
 // In libgcc and compiler-rt alike.
@@ -84,8 +93,8 @@ static const Symbol table[] = {
     {"fma", reinterpret_cast<void *>(
                 static_cast<double (*)(double, double, double)>(&::fma))},
     NAMED("ldexpf", ::ldexpf),
-    {"ldexp", reinterpret_cast<void *>(
-                  static_cast<double (*)(double, int)>(&::ldexp))},
+    {"ldexp",
+     reinterpret_cast<void *>(static_cast<double (*)(double, int)>(&::ldexp))},
     NAMED("roundevenf", ::roundevenf),
     NAMED("roundeven", ::roundeven),
     NAMED("sincosf", ::sincosf),

@@ -1,4 +1,9 @@
 //===- ThreadPool.cpp - The process's worker threads ----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Runtime/ThreadPool.h"
 #include "CpuTopology.h"

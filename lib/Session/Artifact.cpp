@@ -1,4 +1,9 @@
 //===- Artifact.cpp - A compiled model as data ----------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Artifact.h"
 #include <cstring>

@@ -1,5 +1,10 @@
 //===- Artifact.h - A compiled model as data --------------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // All that is left of a model when the compiler is done: what goes into the
 // cache and what a session is made of.
 //

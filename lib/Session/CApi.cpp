@@ -1,4 +1,9 @@
 //===- CApi.cpp - The C interface -----------------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx-c/sardonyx.h"
 #include "sardonyx/Session/Session.h"
@@ -134,10 +139,9 @@ sdx_results *sdx_session_run(sdx_session *session, const sdx_tensor *inputs,
   std::vector<OutputRef> outputs;
   if (memory)
     for (size_t i = 0; i < session->session->outputs().size(); ++i)
-      outputs.push_back({static_cast<ElementType>(memory[i].type),
-                         memory[i].data,
-                         memory[i].data ? shapeOf(memory[i])
-                                        : std::vector<int64_t>()});
+      outputs.push_back(
+          {static_cast<ElementType>(memory[i].type), memory[i].data,
+           memory[i].data ? shapeOf(memory[i]) : std::vector<int64_t>()});
   auto results = session->session->run(refs, outputs);
   if (results)
     return new sdx_results{std::move(*results)};

@@ -1,9 +1,14 @@
 //===- CompileToText.cpp - The module after a phase, as text --------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
+#include "mlir/IR/OperationSupport.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Target/Target.h"
-#include "mlir/IR/OperationSupport.h"
 
 using namespace sardonyx;
 using namespace mlir;
@@ -23,9 +28,9 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   std::optional<Phase> last =
       assembly ? std::optional<Phase>(Phase::Llvm) : parsePhase(phase);
   if (!last)
-    return Error(ErrorKind::InvalidArgument,
-                 "there is no phase '" + phase + "'; the phases are " +
-                     listPhaseNames() + ", asm");
+    return Error(ErrorKind::InvalidArgument, "there is no phase '" + phase +
+                                                 "'; the phases are " +
+                                                 listPhaseNames() + ", asm");
   Compilation compilation(options);
   OwningOpRef<ModuleOp> module = compilation.import(model);
   if (!module)

@@ -1,14 +1,19 @@
 //===- Compiler.cpp - From a model to an artifact -------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
 #include "Signature.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
 #include "sardonyx/Importer/Importer.h"
 #include "sardonyx/InitAll.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include "sardonyx/Target/Target.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Location.h"
 #include "llvm/Support/ThreadPool.h"
 
 #include <chrono>
@@ -89,8 +94,8 @@ static std::string sentenceOf(Diagnostic &diagnostic) {
 //===----------------------------------------------------------------------===//
 
 Compilation::Compilation(const SessionOptions &options) : options(options) {
-  mlirContext = std::make_unique<MLIRContext>(
-      sharedRegistry(), MLIRContext::Threading::DISABLED);
+  mlirContext = std::make_unique<MLIRContext>(sharedRegistry(),
+                                              MLIRContext::Threading::DISABLED);
   if (options.intraOpThreads != 1)
     if (llvm::ThreadPoolInterface *threads = sharedThreads())
       mlirContext->setThreadPool(*threads);
@@ -176,8 +181,9 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
   if (failed(runToKernels(*module, pipeline, observer))) {
     // Up to linalg it is the model that asks for too much; below, everything
     // that passed the contract should compile.
-    bool reachedLinalg = llvm::any_of(
-        compilation.timings, [](const Timing &t) { return t.step == "linalg"; });
+    bool reachedLinalg = llvm::any_of(compilation.timings, [](const Timing &t) {
+      return t.step == "linalg";
+    });
     return fail(reachedLinalg ? ErrorKind::Failed : ErrorKind::Unsupported,
                 "the compiler failed after phase '" + lastPhase + "'");
   }

@@ -1,13 +1,18 @@
 //===- Compiler.h - From a model to an artifact -----------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_SESSION_COMPILER_H
 #define SARDONYX_LIB_SESSION_COMPILER_H
 
 #include "Artifact.h"
-#include "sardonyx/Session/Compile.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "sardonyx/Session/Compile.h"
 
 #include <memory>
 #include <string>

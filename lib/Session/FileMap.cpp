@@ -1,4 +1,9 @@
 //===- FileMap.cpp - Read-only views of files -----------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "FileMap.h"
 #include <cerrno>
@@ -26,8 +31,8 @@ Expected<std::shared_ptr<FileMap>> FileMap::open(const std::string &path) {
   std::shared_ptr<FileMap> map(new FileMap);
   map->name = path;
   map->size = static_cast<size_t>(status.st_size);
-  map->changed = int64_t(status.st_mtim.tv_sec) * 1000000000 +
-                 status.st_mtim.tv_nsec;
+  map->changed =
+      int64_t(status.st_mtim.tv_sec) * 1000000000 + status.st_mtim.tv_nsec;
   if (map->size) {
     void *data = mmap(nullptr, map->size, PROT_READ, MAP_PRIVATE, file, 0);
     if (data == MAP_FAILED) {

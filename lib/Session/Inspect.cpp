@@ -1,11 +1,16 @@
 //===- Inspect.cpp - What is in a model -----------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
 #include "Signature.h"
-#include "sardonyx/Pipelines/Pipelines.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "sardonyx/Pipelines/Pipelines.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #include <algorithm>
@@ -61,9 +66,9 @@ static double flopsOf(Operation *op) {
     // X [sequence, batch, input], W [directions, gates * hidden, input] and
     // R [directions, gates * hidden, hidden].
     std::vector<double> x = operand(0);
-    return x.size() != 3 ? 0
-                         : 2 * x[0] * x[1] *
-                               (product(operand(1)) + product(operand(2)));
+    return x.size() != 3
+               ? 0
+               : 2 * x[0] * x[1] * (product(operand(1)) + product(operand(2)));
   }
   bool moves = llvm::StringSwitch<bool>(name)
                    .Cases({"Reshape", "Transpose", "Constant", "Identity",

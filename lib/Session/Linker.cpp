@@ -1,4 +1,9 @@
 //===- Linker.cpp - Compiled objects in this process ----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Linker.h"
 #include "sardonyx/Runtime/Symbols.h"
@@ -54,8 +59,8 @@ LinkedCode::link(const std::vector<std::string> &objects, bool needsInit) {
   Jit &jit = *code->jit;
   std::string reported;
   jit.session.setErrorReporter([&](llvm::Error error) {
-    reported += (reported.empty() ? "" : "; ") +
-                llvm::toString(std::move(error));
+    reported +=
+        (reported.empty() ? "" : "; ") + llvm::toString(std::move(error));
   });
   auto linkFailure = [&](llvm::Error error) {
     std::string text = llvm::toString(std::move(error));

@@ -1,4 +1,9 @@
 //===- Session.cpp - A model ready to run ---------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Session/Session.h"
 #include "Artifact.h"
@@ -104,9 +109,9 @@ struct Session::Impl {
   std::mutex idleMutex;
   std::vector<std::unique_ptr<RunState>> idle;
 
-  static Expected<std::shared_ptr<Session>>
-  load(std::shared_ptr<FileMap> model, ModelSource source,
-       const SessionOptions &options);
+  static Expected<std::shared_ptr<Session>> load(std::shared_ptr<FileMap> model,
+                                                 ModelSource source,
+                                                 const SessionOptions &options);
   MaybeError prepare(std::shared_ptr<FileMap> model);
   MaybeError mapFiles(std::shared_ptr<FileMap> model);
   MaybeError runInit();
@@ -193,12 +198,12 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model) {
   for (const auto *infos : {&artifact.inputs, &artifact.outputs})
     for (const ValueInfo &info : *infos)
       if (byteSizeOf(info.elementType) == 0)
-        return Error(ErrorKind::Unsupported,
-                     "'" + info.name + "' has the type " + info.type +
-                         ", which is not supported");
+        return Error(ErrorKind::Unsupported, "'" + info.name +
+                                                 "' has the type " + info.type +
+                                                 ", which is not supported");
   Stopwatch watch;
-  bool needsInit = !artifact.initArgs.empty() ||
-                   !artifact.persistentElementBytes.empty();
+  bool needsInit =
+      !artifact.initArgs.empty() || !artifact.persistentElementBytes.empty();
   auto linked = LinkedCode::link(artifact.objects, needsInit);
   if (!linked)
     return linked.error();
@@ -284,8 +289,8 @@ Session::Impl::makeTable(const std::vector<Argument> &args) const {
     switch (arg.kind) {
     case Argument::Input:
       // Filled in by each run; an input of unknown rank has none here.
-      table.add(emptyTensor, std::vector<int64_t>(
-                                 artifact.inputs[arg.index].dims.size()));
+      table.add(emptyTensor,
+                std::vector<int64_t>(artifact.inputs[arg.index].dims.size()));
       break;
     case Argument::Constant:
       table.add(constantData(arg), arg.shape);
@@ -402,13 +407,13 @@ Session::Impl::checkInputs(const std::vector<TensorRef> &inputs) const {
       if (fixed.size < 0)
         fixed = {size, i, d};
       else if (fixed.size != size)
-        return wrongInput(
-            info, "has the shape " + describeShape(info.dims) +
-                      ": dimension " + std::to_string(d) + " ('" +
-                      symbols[symbol] + "') is " + std::to_string(size) +
-                      ", but dimension " + std::to_string(fixed.dim) +
-                      " of input '" + artifact.inputs[fixed.input].name +
-                      "' made it " + std::to_string(fixed.size));
+        return wrongInput(info, "has the shape " + describeShape(info.dims) +
+                                    ": dimension " + std::to_string(d) + " ('" +
+                                    symbols[symbol] + "') is " +
+                                    std::to_string(size) + ", but dimension " +
+                                    std::to_string(fixed.dim) + " of input '" +
+                                    artifact.inputs[fixed.input].name +
+                                    "' made it " + std::to_string(fixed.size));
     }
   }
   return std::nullopt;

@@ -1,4 +1,9 @@
 //===- Signature.cpp - What a module says about its model -----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Signature.h"
 #include "FileMap.h"
@@ -236,8 +241,7 @@ MaybeError ArgumentReader::readConstant(ElementsAttr value,
                                         int64_t elementBytes, Argument &arg) {
   auto type = cast<ShapedType>(value.getType());
   arg.shape.assign(type.getShape().begin(), type.getShape().end());
-  uint64_t length =
-      static_cast<uint64_t>(type.getNumElements()) * elementBytes;
+  uint64_t length = static_cast<uint64_t>(type.getNumElements()) * elementBytes;
   arg.length = length;
   if (source) {
     bool found;
@@ -286,10 +290,9 @@ MaybeError ArgumentReader::read(func::FuncOp func,
         "argument " + std::to_string(i) + " of '" + func.getName().str() + "'";
     if (!type || !type.getElementType().isIntOrIndexOrFloat())
       return internal(what + " is no memref of numbers");
-    int64_t elementBytes =
-        type.getElementType().isIndex()
-            ? 8
-            : (type.getElementTypeBitWidth() + 7) / 8;
+    int64_t elementBytes = type.getElementType().isIndex()
+                               ? 8
+                               : (type.getElementTypeBitWidth() + 7) / 8;
     Argument arg;
     if (auto input = dyn_cast_or_null<IntegerAttr>(attribute("sdx.input"))) {
       arg.kind = Argument::Input;
@@ -305,8 +308,8 @@ MaybeError ArgumentReader::read(func::FuncOp func,
       if (byteSizeOf(info.elementType) != elementBytes ||
           info.dims.size() != static_cast<size_t>(type.getRank()))
         return internal(what + " does not fit the input '" + info.name + "'");
-    } else if (auto persistent = dyn_cast_or_null<IntegerAttr>(
-                   attribute("sdx.persistent"))) {
+    } else if (auto persistent =
+                   dyn_cast_or_null<IntegerAttr>(attribute("sdx.persistent"))) {
       arg.kind = Argument::Persistent;
       arg.index = persistent.getInt();
       if (arg.index > 1000000)
@@ -314,8 +317,8 @@ MaybeError ArgumentReader::read(func::FuncOp func,
       if (artifact.persistentElementBytes.size() <= arg.index)
         artifact.persistentElementBytes.resize(arg.index + 1, 1);
       artifact.persistentElementBytes[arg.index] = elementBytes;
-    } else if (auto value = dyn_cast_or_null<ElementsAttr>(
-                   attribute("sdx.constant"))) {
+    } else if (auto value =
+                   dyn_cast_or_null<ElementsAttr>(attribute("sdx.constant"))) {
       arg.kind = Argument::Constant;
       auto source = dyn_cast_or_null<DictionaryAttr>(attribute("sdx.source"));
       if (MaybeError error = readConstant(value, source, elementBytes, arg))

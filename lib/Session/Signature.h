@@ -1,11 +1,16 @@
 //===- Signature.h - What a module says about its model ---------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_SESSION_SIGNATURE_H
 #define SARDONYX_LIB_SESSION_SIGNATURE_H
 
 #include "Artifact.h"
-#include "sardonyx/Session/Error.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "sardonyx/Session/Error.h"
 
 namespace sardonyx {
 

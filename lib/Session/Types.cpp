@@ -1,4 +1,9 @@
 //===- Types.cpp - Element types and descriptions of values ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Session/Types.h"
 
@@ -12,15 +17,15 @@ struct Row {
 } // namespace
 
 static constexpr Row kRows[] = {
-    {"undefined", 0},    {"float", 4},          {"uint8", 1},
-    {"int8", 1},         {"uint16", 2},         {"int16", 2},
-    {"int32", 4},        {"int64", 8},          {"string", 0},
-    {"bool", 1},         {"float16", 2},        {"double", 8},
-    {"uint32", 4},       {"uint64", 8},         {"complex64", 8},
-    {"complex128", 16},  {"bfloat16", 2},       {"float8e4m3fn", 1},
-    {"float8e4m3fnuz", 1}, {"float8e5m2", 1},   {"float8e5m2fnuz", 1},
-    {"uint4", 1},        {"int4", 1},           {"float4e2m1", 1},
-    {"float8e8m0", 1},   {"uint2", 1},          {"int2", 1},
+    {"undefined", 0},      {"float", 4},      {"uint8", 1},
+    {"int8", 1},           {"uint16", 2},     {"int16", 2},
+    {"int32", 4},          {"int64", 8},      {"string", 0},
+    {"bool", 1},           {"float16", 2},    {"double", 8},
+    {"uint32", 4},         {"uint64", 8},     {"complex64", 8},
+    {"complex128", 16},    {"bfloat16", 2},   {"float8e4m3fn", 1},
+    {"float8e4m3fnuz", 1}, {"float8e5m2", 1}, {"float8e5m2fnuz", 1},
+    {"uint4", 1},          {"int4", 1},       {"float4e2m1", 1},
+    {"float8e8m0", 1},     {"uint2", 1},      {"int2", 1},
 };
 static constexpr int32_t kCount = sizeof(kRows) / sizeof(kRows[0]);
 
@@ -45,7 +50,7 @@ std::string sardonyx::describeShape(const std::vector<Dim> &dims) {
   for (const Dim &dim : dims) {
     if (text.size() > 1)
       text += ", ";
-    text += dim.isStatic()        ? std::to_string(dim.size)
+    text += dim.isStatic()       ? std::to_string(dim.size)
             : dim.symbol.empty() ? "?"
                                  : dim.symbol;
   }

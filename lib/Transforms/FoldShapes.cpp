@@ -29,27 +29,71 @@ Value getTakenBranch(ShapeEvaluator &evaluator, onnx::WhereOp op) {
   return branch.getType() == op.getOutput().getType() ? branch : Value();
 }
 
-/// The shape of a Reshape as a constant with -1 for its only unknown size. No
-/// entry may be 0: -1 is not determined then.
+/// The operand that `op` hands on as it is; null if it may change something.
+Value getUnchanged(ShapeEvaluator &evaluator, Operation *op) {
+  if (op->getNumOperands() == 0 || op->getNumResults() != 1)
+    return {};
+  Value from = op->getOperand(0), to = op->getResult(0);
+  if (from.getType() != to.getType())
+    return {};
+  if (isa<onnx::ConcatOp, onnx::MaxOp, onnx::MeanOp, onnx::MinOp, onnx::SumOp>(
+          op))
+    return op->getNumOperands() == 1 ? from : Value();
+  auto type = dyn_cast<RankedTensorType>(from.getType());
+  if (!type || !isa<onnx::ExpandOp, onnx::FlattenOp, onnx::ReshapeOp,
+                    onnx::SqueezeOp, onnx::UnsqueezeOp>(op))
+    return {};
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    if (!evaluator.getDim(to, i).isSame(evaluator.getDim(from, i)))
+      return {};
+  return from;
+}
+
+/// The shape of a Reshape as a constant: sizes that the data has in the same
+/// place become 0, which copies them, and a single other unknown one -1. Null
+/// if that can't be said, or is said already.
 DenseElementsAttr getReshapeTarget(ShapeEvaluator &evaluator,
                                    onnx::ReshapeOp op) {
   auto elements = evaluator.evaluate(op.getShape());
-  if (!elements ||
-      llvm::all_of(*elements, [](ShapeElement e) { return e.isKnown(); }))
+  auto result = dyn_cast<RankedTensorType>(op.getReshaped().getType());
+  if (!elements || !result ||
+      result.getRank() != static_cast<int64_t>(elements->size()) ||
+      op.getShape().getDefiningOp<onnx::ConstantOp>())
     return {};
-  unsigned unknown = 0;
-  for (ShapeElement &element : *elements) {
-    if (element.isKnown() && element.value <= 0)
+  unsigned unknown = 0, made = 0, copies = 0;
+  for (auto [i, element] : llvm::enumerate(*elements)) {
+    if (element.isKnown(0))
       return {};
-    if (element.isKnown())
+    if (element.isKnown() && element.value > 0)
       continue;
-    ++unknown;
-    element = ShapeElement::known(-1);
+    if (!result.isDynamicDim(i)) {
+      if (result.getDimSize(i) == 0)
+        return {};
+      element = ShapeElement::known(result.getDimSize(i));
+    } else if (element.isSame(evaluator.getDim(op.getData(), i))) {
+      ++copies;
+      element = ShapeElement::known(0);
+    } else {
+      ++unknown;
+      made += !element.isKnown();
+      element = ShapeElement::known(-1);
+    }
   }
-  if (unknown != 1)
+  // Next to a size that turns out to be 0 a -1 is not determined.
+  if (unknown > 1 || (made && copies))
     return {};
   return getKnownElements(cast<RankedTensorType>(op.getShape().getType()),
                           *elements);
+}
+
+/// Lowerings need no code for broadcasting in dimensions that are marked.
+void markSameDims(ShapeEvaluator &evaluator, Operation *op) {
+  SmallVector<int64_t> same = evaluator.getSameDims(op);
+  if (same.empty())
+    op->removeDiscardableAttr("onnx.same_dims");
+  else
+    op->setDiscardableAttr("onnx.same_dims",
+                           DenseI64ArrayAttr::get(op->getContext(), same));
 }
 
 struct OnnxFoldShapesPass
@@ -73,9 +117,14 @@ struct OnnxFoldShapesPass
       if (auto where = dyn_cast<onnx::WhereOp>(op))
         if (Value branch = getTakenBranch(evaluator, where))
           branches.push_back({where.getOutput(), branch});
+      if (Value same = getUnchanged(evaluator, op)) {
+        branches.push_back({op->getResult(0), same});
+        return;
+      }
       if (auto reshape = dyn_cast<onnx::ReshapeOp>(op))
         if (auto target = getReshapeTarget(evaluator, reshape))
           targets.push_back({reshape, target});
+      markSameDims(evaluator, op);
     });
 
     OpBuilder builder(&getContext());
@@ -83,6 +132,7 @@ struct OnnxFoldShapesPass
       builder.setInsertionPoint(reshape);
       reshape.getShapeMutable().assign(
           onnx::createConstant(builder, reshape.getLoc(), target));
+      reshape.setAllowzero(0);
     }
     for (auto [value, branch] : llvm::reverse(branches))
       value.replaceAllUsesWith(branch);

@@ -87,8 +87,10 @@ private:
   LogicalResult runOp(Operation *op);
   Type inferReshape(onnx::ReshapeOp op);
   Type inferExpand(onnx::ExpandOp op);
+  Type inferSlice(onnx::SliceOp op);
   Type inferFromShape(Value shape, Type element);
   Type inferMore(Operation *op, unsigned index);
+  Type inferReduction(Operation *op);
   Type inferYielded(Operation *op, unsigned index);
 
   ShapeEvaluator evaluator;
@@ -113,30 +115,27 @@ Type Inference::inferReshape(onnx::ReshapeOp op) {
     return {};
   auto data = dyn_cast<RankedTensorType>(op.getData().getType());
   SmallVector<int64_t> sizes;
-  int64_t known = 1, unknown = 0;
+  ShapeElement rest = ShapeElement::known(1);
+  int64_t open = -1, unknown = 0;
   for (auto [i, size] : llvm::enumerate(*elements)) {
-    int64_t result = ShapedType::kDynamic;
-    if (size.isKnown() && size.value > 0)
-      result = size.value;
-    else if (size.isKnown(0) && op.getAllowzero())
-      result = 0;
-    else if (size.isKnown(0) && data &&
-             static_cast<int64_t>(i) < data.getRank())
-      result = data.getDimSize(i);
-    sizes.push_back(result);
-    if (ShapedType::isDynamic(result))
+    if (size.isKnown(0) && !op.getAllowzero())
+      size = evaluator.getDim(op.getData(), i);
+    bool known = size.isKnown() && size.value >= 0;
+    sizes.push_back(known ? size.value : ShapedType::kDynamic);
+    if (known || size.isSymbolic()) {
+      rest = multiply(rest, size);
+    } else {
+      open = i;
       ++unknown;
-    else if (llvm::MulOverflow(known, result, known))
-      return {};
+    }
   }
   // The number of elements stays, so a single unknown size is what is left.
-  if (unknown == 1 && known > 0 && data && data.hasStaticShape()) {
-    int64_t total = data.getNumElements();
-    if (total % known == 0)
-      *llvm::find(sizes, ShapedType::kDynamic) = total / known;
+  if (unknown == 1 && data) {
+    auto left = divideExactly(evaluator.getNumElements(op.getData()), rest);
+    if (left && left->isKnown())
+      sizes[open] = left->value;
   }
-  return RankedTensorType::get(sizes, data ? data.getElementType()
-                                           : getElementType(op.getData()));
+  return RankedTensorType::get(sizes, getElementType(op.getData()));
 }
 
 Type Inference::inferExpand(onnx::ExpandOp op) {
@@ -162,6 +161,42 @@ Type Inference::inferExpand(onnx::ExpandOp op) {
       sizes.push_back(ShapedType::kDynamic);
   }
   return RankedTensorType::get(sizes, input.getElementType());
+}
+
+/// Dimensions that are not sliced stay.
+Type Inference::inferSlice(onnx::SliceOp op) {
+  auto data = dyn_cast<RankedTensorType>(op.getData().getType());
+  auto axes = op.getAxes() ? evaluator.evaluate(op.getAxes()) : std::nullopt;
+  if (!data || !axes)
+    return {};
+  SmallVector<int64_t> sizes(data.getShape());
+  for (const ShapeElement &axis : *axes) {
+    int64_t at = axis.value < 0 ? axis.value + data.getRank() : axis.value;
+    if (!axis.isKnown() || at < 0 || at >= data.getRank())
+      return {};
+    sizes[at] = ShapedType::kDynamic;
+  }
+  return RankedTensorType::get(sizes, data.getElementType());
+}
+
+/// Which axes are reduced may be known at run time only, but how many isn't.
+Type Inference::inferReduction(Operation *op) {
+  auto data = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  auto axes = op->getNumOperands() > 1
+                  ? dyn_cast<RankedTensorType>(op->getOperand(1).getType())
+                  : RankedTensorType();
+  auto keep = op->getAttrOfType<IntegerAttr>("keepdims");
+  if (!data)
+    return {};
+  int64_t rank = data.getRank();
+  if (keep && keep.getValue().isZero()) {
+    if (!axes || !axes.hasStaticShape() || axes.getNumElements() == 0 ||
+        axes.getNumElements() > rank)
+      return {};
+    rank -= axes.getNumElements();
+  }
+  return RankedTensorType::get(
+      SmallVector<int64_t>(rank, ShapedType::kDynamic), data.getElementType());
 }
 
 /// The types that a graph's outputs give to the results around it.
@@ -197,6 +232,13 @@ Type Inference::inferMore(Operation *op, unsigned index) {
     return inferReshape(reshape);
   if (auto expand = dyn_cast<onnx::ExpandOp>(op))
     return inferExpand(expand);
+  if (auto slice = dyn_cast<onnx::SliceOp>(op))
+    return inferSlice(slice);
+  if (isa<onnx::ReduceSumOp, onnx::ReduceMeanOp, onnx::ReduceMaxOp,
+          onnx::ReduceMinOp, onnx::ReduceProdOp, onnx::ReduceL1Op,
+          onnx::ReduceL2Op, onnx::ReduceLogSumOp, onnx::ReduceLogSumExpOp,
+          onnx::ReduceSumSquareOp>(op))
+    return inferReduction(op);
   if (auto filled = dyn_cast<onnx::ConstantOfShapeOp>(op)) {
     Type element = Float32Type::get(op->getContext());
     if (ElementsAttr value = filled.getValueAttr())
@@ -215,8 +257,16 @@ LogicalResult Inference::runOp(Operation *op) {
   if (!interface)
     return success();
   SmallVector<Type> types;
-  if (failed(interface.inferOnnxTypes(types)))
+  if (auto constant = dyn_cast<onnx::ConstantOp>(op)) {
+    // Its value says it all; the bytes, which need not be at hand, are no
+    // matter.
+    SmallVector<OpFoldResult> value;
+    if (succeeded(constant->fold(value)))
+      types.push_back(
+          cast<TypedAttr>(cast<Attribute>(value.front())).getType());
+  } else if (failed(interface.inferOnnxTypes(types))) {
     return failure();
+  }
   if (types.size() != op->getNumResults())
     return op->emitOpError("has ")
            << op->getNumResults() << " results, but type inference knows "

@@ -36,6 +36,42 @@ static std::optional<int64_t> getCount(Type type) {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
+Element sardonyx::multiply(const Element &a, const Element &b) {
+  int64_t product;
+  if (llvm::MulOverflow(a.value, b.value, product))
+    return Element::size();
+  if (a.isKnown() && b.isKnown())
+    return Element::known(product);
+  // Nothing times anything is no size to compute with.
+  if ((!a.isKnown() && !a.isSymbolic()) || (!b.isKnown() && !b.isSymbolic()) ||
+      product <= 0)
+    return Element::size();
+  Element result = Element::size();
+  result.value = product;
+  result.symbols.append(a.symbols);
+  result.symbols.append(b.symbols);
+  llvm::sort(result.symbols);
+  return result;
+}
+
+std::optional<Element> sardonyx::divideExactly(const Element &a,
+                                               const Element &b) {
+  if ((!a.isKnown() && !a.isSymbolic()) || (!b.isKnown() && !b.isSymbolic()) ||
+      b.value <= 0 || a.value % b.value != 0)
+    return std::nullopt;
+  Element result = a;
+  result.value = a.value / b.value;
+  for (unsigned symbol : b.symbols) {
+    auto *found = llvm::find(result.symbols, symbol);
+    if (found == result.symbols.end())
+      return std::nullopt;
+    result.symbols.erase(found);
+  }
+  if (result.symbols.empty())
+    result.kind = Element::Known;
+  return result;
+}
+
 namespace {
 using Binary = Element (*)(Element, Element);
 
@@ -62,10 +98,13 @@ Element mul(Element a, Element b) {
     return llvm::MulOverflow(a.value, b.value, product)
                ? Element()
                : Element::known(product);
-  return a.isNonNegative() && b.isNonNegative() ? Element::size() : Element();
+  return a.isNonNegative() && b.isNonNegative() ? multiply(a, b) : Element();
 }
 
 Element div(Element a, Element b) {
+  if (a.isNonNegative() && b.isNonNegative())
+    if (std::optional<Element> exact = divideExactly(a, b))
+      return *exact;
   if (!b.isKnown() || b.value == 0 || b.value == -1)
     return {};
   if (a.isKnown())
@@ -86,6 +125,8 @@ Element minimum(Element a, Element b) {
 }
 
 Element equal(Element a, Element b) {
+  if (a.isSame(b))
+    return Element::known(1);
   if (a.isKnown() && b.isKnown())
     return Element::known(a.value == b.value);
   bool differ = (a.isNonNegative() && b.isKnown() && b.value < 0) ||
@@ -206,7 +247,7 @@ static std::optional<ShapeValue> readConstant(ElementsAttr attribute,
 }
 
 /// `end` and `begin` of Shape, as Python would clamp them.
-static ShapeValue evaluateShape(onnx::ShapeOp op) {
+static ShapeValue evaluateShape(ShapeEvaluator &evaluator, onnx::ShapeOp op) {
   auto type = dyn_cast<RankedTensorType>(op.getData().getType());
   if (!type)
     return {};
@@ -218,7 +259,7 @@ static ShapeValue evaluateShape(onnx::ShapeOp op) {
   for (int64_t i = clamp(op.getStart()),
                end = clamp(op.getEnd().value_or(rank));
        i < end; ++i)
-    result.push_back(Element::dimension(type.getDimSize(i)));
+    result.push_back(evaluator.getDim(op.getData(), i));
   return result;
 }
 
@@ -315,16 +356,6 @@ static ShapeValue reduceAll(ShapeEvaluator &evaluator, Value data,
   return {result};
 }
 
-static ShapeValue evaluateSize(onnx::SizeOp op) {
-  auto type = dyn_cast<RankedTensorType>(op.getData().getType());
-  if (!type)
-    return {};
-  Element result = Element::known(1);
-  for (int64_t size : type.getShape())
-    result = mul(result, Element::dimension(size));
-  return {result};
-}
-
 static ShapeValue evaluateCast(ShapeEvaluator &evaluator, onnx::CastOp op) {
   auto elements = evaluator.evaluate(op.getInput());
   if (!elements)
@@ -398,8 +429,9 @@ ShapeValue ShapeEvaluator::compute(Value value, size_t count) {
                      product ? mul : add);
   }
   return llvm::TypeSwitch<Operation *, ShapeValue>(op)
-      .Case<onnx::ShapeOp>([](auto op) { return evaluateShape(op); })
-      .Case<onnx::SizeOp>([](auto op) { return evaluateSize(op); })
+      .Case<onnx::ShapeOp>([&](auto op) { return evaluateShape(*this, op); })
+      .Case<onnx::SizeOp>(
+          [&](auto op) { return ShapeValue{getNumElements(op.getData())}; })
       .Case<onnx::GatherOp>([&](auto op) { return evaluateGather(*this, op); })
       .Case<onnx::ConcatOp>([&](auto op) { return evaluateConcat(*this, op); })
       .Case<onnx::SliceOp>([&](auto op) { return evaluateSlice(*this, op); })
@@ -443,7 +475,7 @@ std::optional<ShapeValue> ShapeEvaluator::evaluate(Value value) {
   // In the order of the ops operands are known already; this bound is for
   // questions out of order on endless chains.
   ShapeValue result;
-  if (depth < 64) {
+  if (depth < maxDepth) {
     ++depth;
     result = compute(value, *count);
     --depth;

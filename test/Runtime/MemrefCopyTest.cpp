@@ -64,7 +64,8 @@ TEST(MemrefCopy, CopiesScalarsAndNothing) {
   memrefCopy(4, &source.unranked, &target.unranked);
   EXPECT_EQ(to, 3);
   to = 0;
-  View none(&from, 0, {4, 0, 2}, {0, 2, 1}), noneTo(&to, 0, {4, 0, 2}, {0, 2, 1});
+  View none(&from, 0, {4, 0, 2}, {0, 2, 1}),
+      noneTo(&to, 0, {4, 0, 2}, {0, 2, 1});
   memrefCopy(4, &none.unranked, &noneTo.unranked);
   EXPECT_EQ(to, 0);
 }

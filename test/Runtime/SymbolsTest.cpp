@@ -36,9 +36,9 @@ TEST(HalfConversions, RoundToNearestEven) {
   EXPECT_EQ(halfFromDouble(65519.9), 0x7bff);
   EXPECT_EQ(halfFromDouble(65520.0), 0x7c00);
   EXPECT_EQ(halfFromDouble(-1e300), 0xfc00);
-  EXPECT_EQ(halfFromDouble(std::ldexp(1.0, -25)), 0);      // a tie
+  EXPECT_EQ(halfFromDouble(std::ldexp(1.0, -25)), 0); // a tie
   EXPECT_EQ(halfFromDouble(std::ldexp(1.0001, -25)), 1);
-  EXPECT_EQ(halfFromDouble(std::ldexp(1.5, -24)), 2);      // a tie
+  EXPECT_EQ(halfFromDouble(std::ldexp(1.5, -24)), 2); // a tie
   EXPECT_EQ(halfFromDouble(1.0 + std::ldexp(1.0, -11)), 0x3c00);
   EXPECT_EQ(halfFromDouble(1.0 + std::ldexp(3.0, -11)), 0x3c02);
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {

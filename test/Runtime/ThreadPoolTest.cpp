@@ -33,7 +33,8 @@ TEST(ThreadPool, CoversEachIterationOnce) {
   for (int64_t n : {0, 1, 2, 3, 7, 64, 1000, 4099})
     for (int64_t grain : {1, 3, 64, 5000})
       for (unsigned threads : {1u, 2u, 4u, 1000u}) {
-        std::unique_ptr<std::atomic<int>[]> count(new std::atomic<int>[n + 1]());
+        std::unique_ptr<std::atomic<int>[]> count(
+            new std::atomic<int>[n + 1]());
         loop(n, grain, threads, [&](int64_t begin, int64_t end) {
           EXPECT_LT(begin, end);
           EXPECT_EQ(begin % grain, 0);
@@ -130,7 +131,8 @@ TEST(ThreadPool, ForksAndJoinsQuickly) {
     auto start = std::chrono::steady_clock::now();
     loop(threads, 1, threads, [](int64_t, int64_t) {});
     auto end = std::chrono::steady_clock::now();
-    times.push_back(std::chrono::duration<double, std::micro>(end - start).count());
+    times.push_back(
+        std::chrono::duration<double, std::micro>(end - start).count());
   }
   std::sort(times.begin(), times.end());
   RecordProperty("median_us", std::to_string(times[times.size() / 2]));

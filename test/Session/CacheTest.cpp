@@ -42,7 +42,8 @@ TEST(Cache, IgnoresDamagedFiles) {
   };
   EXPECT_TRUE(loadsAs(whole));
   EXPECT_FALSE(loadsAs(""));
-  EXPECT_FALSE(loadsAs("something else entirely, and long enough for a header"));
+  EXPECT_FALSE(
+      loadsAs("something else entirely, and long enough for a header"));
   EXPECT_FALSE(loadsAs(whole.substr(0, whole.size() - 1)));
   EXPECT_FALSE(loadsAs(whole + "x"));
   std::string damaged = whole;

@@ -38,8 +38,7 @@ TEST(Compile, RunsAModel) {
     EXPECT_EQ((*session)->inputs()[0].name, "x");
     EXPECT_EQ(describeShape((*session)->inputs()[0].dims), "[N, 2]");
     std::vector<float> x = {1, 0, 0, 1, 1, 1};
-    auto result =
-        (*session)->run({{ElementType::Float, x.data(), {3, 2}}});
+    auto result = (*session)->run({{ElementType::Float, x.data(), {3, 2}}});
     ASSERT_TRUE(result) << result.error().message();
     auto *y = static_cast<float *>((*result)[0].data);
     EXPECT_EQ(std::vector<float>(y, y + 9),

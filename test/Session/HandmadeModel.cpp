@@ -1,4 +1,9 @@
 //===- HandmadeModel.cpp - A compiled model without a compiler ------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "HandmadeModel.h"
 #include "../../lib/Session/Cache.h"

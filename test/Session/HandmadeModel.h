@@ -1,4 +1,9 @@
 //===- HandmadeModel.h - A compiled model without a compiler ----*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_TEST_SESSION_HANDMADEMODEL_H
 #define SARDONYX_TEST_SESSION_HANDMADEMODEL_H

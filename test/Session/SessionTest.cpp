@@ -79,8 +79,9 @@ TEST_F(SessionTest, WritesToTheCallersMemory) {
 
   auto wrong = session->run(inputs, {{F32, y, {3, 2}}, {}});
   ASSERT_FALSE(wrong);
-  EXPECT_EQ(wrong.error().message(), "output 'y': the caller's memory has shape "
-                                     "[3, 2], the model gives [2, 3]");
+  EXPECT_EQ(wrong.error().message(),
+            "output 'y': the caller's memory has shape "
+            "[3, 2], the model gives [2, 3]");
   wrong = session->run(inputs, {{ElementType::Int32, y, {2, 3}}, {}});
   EXPECT_FALSE(wrong);
   wrong = session->run(inputs, {{F32, y, {2, 3}}});
@@ -89,18 +90,18 @@ TEST_F(SessionTest, WritesToTheCallersMemory) {
 }
 
 TEST_F(SessionTest, SaysWhatIsWrongWithAnInput) {
-  EXPECT_EQ(whyNot({{F32, x.data(), {2, 3}}}),
-            "the model has 2 inputs, got 1");
-  EXPECT_EQ(whyNot({{ElementType::Double, x.data(), {2, 3}},
-                    {F32, b.data(), {2}}}),
-            "input 'x' has the element type float, got double");
+  EXPECT_EQ(whyNot({{F32, x.data(), {2, 3}}}), "the model has 2 inputs, got 1");
+  EXPECT_EQ(
+      whyNot({{ElementType::Double, x.data(), {2, 3}}, {F32, b.data(), {2}}}),
+      "input 'x' has the element type float, got double");
   EXPECT_EQ(whyNot({{F32, x.data(), {6}}, {F32, b.data(), {2}}}),
             "input 'x' has the shape [n, 3] of 2 dimensions, got [6]");
   EXPECT_EQ(whyNot({{F32, x.data(), {2, 4}}, {F32, b.data(), {2}}}),
             "input 'x' has the shape [n, 3]: dimension 1 must be 3, got 4");
-  EXPECT_EQ(whyNot({{F32, x.data(), {2, 3}}, {F32, b.data(), {5}}}),
-            "input 'b' has the shape [n]: dimension 0 ('n') is 5, but dimension "
-            "0 of input 'x' made it 2");
+  EXPECT_EQ(
+      whyNot({{F32, x.data(), {2, 3}}, {F32, b.data(), {5}}}),
+      "input 'b' has the shape [n]: dimension 0 ('n') is 5, but dimension "
+      "0 of input 'x' made it 2");
   EXPECT_EQ(whyNot({{F32, x.data(), {-2, 3}}, {F32, b.data(), {-2}}}),
             "input 'x' was given a negative size, [-2, 3]");
   EXPECT_EQ(whyNot({{F32, nullptr, {2, 3}}, {F32, b.data(), {2}}}),

@@ -8,10 +8,10 @@
 // CHECK-DAG:   %[[MEAN:.*]] = onnx.Constant() {value = dense<4.000000e+00> : tensor<4xf32>}
 // CHECK-DAG:   %[[VAR:.*]] = onnx.Constant() {value = dense<5.000000e+00> : tensor<4xf32>}
 // CHECK-DAG:   %[[EPS:.*]] = onnx.Constant() {value = dense<9.99999974E-6> : tensor<f32>}
+// CHECK-DAG:   %[[TARGET:.*]] = onnx.Constant() {value = dense<[4, 1, 1, 1]> : tensor<4xi64>}
 // CHECK:       %[[SUM:.*]] = onnx.Add(%[[VAR]], %[[EPS]])
 // CHECK:       %[[ROOT:.*]] = onnx.Sqrt(%[[SUM]])
 // CHECK:       %[[FACTOR:.*]] = onnx.Div(%[[SCALE]], %[[ROOT]])
-// CHECK:       %[[TARGET:.*]] = onnx.Constant() {value = dense<[4, 1, 1, 1]> : tensor<4xi64>}
 // CHECK:       %[[SPREAD:.*]] = onnx.Reshape(%[[FACTOR]], %[[TARGET]])
 // CHECK:       %[[NEW_W:.*]] = onnx.Mul(%[[W]], %[[SPREAD]])
 // CHECK:       %[[MINUS:.*]] = onnx.Neg(%[[MEAN]])

@@ -55,12 +55,97 @@ func.func @slices(%x: tensor<2x3x4x5xf32>) -> (tensor<2xi64>, tensor<2xi64>) {
 // CHECK-LABEL: func.func @one_unknown
 // CHECK-NEXT:  %[[T:.*]] = onnx.Constant() {value = dense<[-1, 12, 64]> : tensor<3xi64>}
 // CHECK-NEXT:  onnx.Reshape(%{{.*}}, %[[T]])
-func.func @one_unknown(%x: tensor<?x768xf32>) -> tensor<?x12x64xf32> {
-  %first = onnx.Shape(%x) {end = 1} : (tensor<?x768xf32>) -> tensor<1xi64>
+func.func @one_unknown(%x: tensor<1x?x768xf32>) -> tensor<?x12x64xf32> {
+  %begin = onnx.Shape(%x) {start = 1, end = 2} : (tensor<1x?x768xf32>) -> tensor<1xi64>
   %heads = onnx.Constant() {value = dense<[12, 64]> : tensor<2xi64>} : () -> tensor<2xi64>
-  %target = onnx.Concat(%first, %heads) {axis = 0} : (tensor<1xi64>, tensor<2xi64>) -> tensor<3xi64>
-  %y = onnx.Reshape(%x, %target) : (tensor<?x768xf32>, tensor<3xi64>) -> tensor<?x12x64xf32>
+  %target = onnx.Concat(%begin, %heads) {axis = 0} : (tensor<1xi64>, tensor<2xi64>) -> tensor<3xi64>
+  %y = onnx.Reshape(%x, %target) : (tensor<1x?x768xf32>, tensor<3xi64>) -> tensor<?x12x64xf32>
   return %y : tensor<?x12x64xf32>
+}
+
+// -----
+
+// Sizes that the data has in the same place are copied: those of an op that
+// keeps them, or of another argument with the same names. What is static in the
+// result's type is static in the target.
+
+// CHECK-LABEL: func.func @copied
+// CHECK-NEXT:  %[[R:.*]] = onnx.Relu
+// CHECK-NEXT:  %[[T:.*]] = onnx.Constant() {value = dense<[0, 0, 12, 64]> : tensor<4xi64>}
+// CHECK-NEXT:  onnx.Reshape(%[[R]], %[[T]])
+func.func @copied(%x: tensor<?x?x768xf32> {onnx.dim_params = ["batch", "seq", ""]},
+                  %ids: tensor<?x?xi64> {onnx.dim_params = ["batch", "seq"]}) -> tensor<?x?x12x64xf32> {
+  %relu = onnx.Relu(%x) : (tensor<?x?x768xf32>) -> tensor<?x?x768xf32>
+  %sizes = onnx.Shape(%ids) : (tensor<?x?xi64>) -> tensor<2xi64>
+  %heads = onnx.Constant() {value = dense<[-1, 64]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %target = onnx.Concat(%sizes, %heads) {axis = 0} : (tensor<2xi64>, tensor<2xi64>) -> tensor<4xi64>
+  %y = onnx.Reshape(%relu, %target) {allowzero = 1} : (tensor<?x?x768xf32>, tensor<4xi64>) -> tensor<?x?x12x64xf32>
+  return %y : tensor<?x?x12x64xf32>
+}
+
+// -----
+
+// Sizes in another place, or by another name, are not the same.
+
+// CHECK-LABEL: func.func @not_copied
+// CHECK:       onnx.Concat
+// CHECK:       onnx.Reshape(%{{.*}}, %{{.*}}) {allowzero = 1}
+func.func @not_copied(%x: tensor<?x?x768xf32> {onnx.dim_params = ["batch", "seq", ""]},
+                      %ids: tensor<?x?xi64> {onnx.dim_params = ["seq", "batch"]}) -> tensor<?x?x?xf32> {
+  %sizes = onnx.Shape(%ids) : (tensor<?x?xi64>) -> tensor<2xi64>
+  %rest = onnx.Constant() {value = dense<-1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %target = onnx.Concat(%sizes, %rest) {axis = 0} : (tensor<2xi64>, tensor<1xi64>) -> tensor<3xi64>
+  %y = onnx.Reshape(%x, %target) {allowzero = 1} : (tensor<?x?x768xf32>, tensor<3xi64>) -> tensor<?x?x?xf32>
+  return %y : tensor<?x?x?xf32>
+}
+
+// -----
+
+// Ops that would change a shape and don't.
+
+// CHECK-LABEL: func.func @nothing_changes
+// CHECK-SAME:  (%[[X:.*]]: tensor<?x4xf32>, %[[Y:.*]]: tensor<2x?xf32>)
+// CHECK-NOT:   onnx.Expand
+// CHECK:       %[[E:.*]] = onnx.Expand(%[[Y]], %{{.*}})
+// CHECK:       return %[[X]], %[[X]], %[[E]]
+func.func @nothing_changes(%x: tensor<?x4xf32>, %y: tensor<2x?xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>, tensor<2x?xf32>) {
+  %shape = onnx.Shape(%x) : (tensor<?x4xf32>) -> tensor<2xi64>
+  %one = onnx.Constant() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %first = onnx.Shape(%x) {end = 1} : (tensor<?x4xf32>) -> tensor<1xi64>
+  %other = onnx.Concat(%one, %first) {axis = 0} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+  %0 = onnx.Expand(%x, %shape) : (tensor<?x4xf32>, tensor<2xi64>) -> tensor<?x4xf32>
+  %1 = onnx.Reshape(%x, %shape) : (tensor<?x4xf32>, tensor<2xi64>) -> tensor<?x4xf32>
+  %2 = onnx.Sum(%1) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %3 = onnx.Expand(%y, %other) : (tensor<2x?xf32>, tensor<2xi64>) -> tensor<2x?xf32>
+  return %0, %2, %3 : tensor<?x4xf32>, tensor<?x4xf32>, tensor<2x?xf32>
+}
+
+// -----
+
+// Dimensions in which broadcasting can't happen. The third is of an embedding
+// table cut to the length: min(length, 512) is the length or an error.
+
+// CHECK-LABEL: func.func @same_dims
+// CHECK:       onnx.Add({{.*}}) {onnx.same_dims = array<i64: 0>} : (tensor<?x?x8xf32>, tensor<?x1x8xf32>)
+// CHECK:       onnx.Add(%{{[^,]*}}, %{{[^,]*}}) : (tensor<?x?x8xf32>, tensor<1x?x8xf32>)
+// CHECK:       onnx.Add({{.*}}) {onnx.same_dims = array<i64: 0, 1>} : (tensor<?x?x8xf32>, tensor<?x?x8xf32>)
+// CHECK:       onnx.MatMul({{.*}}) {onnx.same_dims = array<i64: 0>} : (tensor<?x?x8xf32>, tensor<?x8x?xf32>)
+// CHECK:       onnx.Add(%{{[^,]*}}, %{{[^,]*}}) : (tensor<?x?x?xf32>, tensor<?x1x1xf32>)
+func.func @same_dims(%x: tensor<?x?x8xf32> {onnx.dim_params = ["batch", "length", ""]},
+                     %bias: tensor<?x1x8xf32> {onnx.dim_params = ["batch", "", ""]},
+                     %ids: tensor<?x?xi64> {onnx.dim_params = ["batch", "length"]},
+                     %table: tensor<1x512x8xf32>, %other: tensor<?x1x1xf32>) -> tensor<?x?x?xf32> {
+  %zero = onnx.Constant() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %one = onnx.Constant() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %length = onnx.Shape(%ids) {start = 1} : (tensor<?x?xi64>) -> tensor<1xi64>
+  %cut = onnx.Slice(%table, %zero, %length, %one) : (tensor<1x512x8xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x?x8xf32>
+  %0 = onnx.Add(%x, %bias) : (tensor<?x?x8xf32>, tensor<?x1x8xf32>) -> tensor<?x?x8xf32>
+  %1 = onnx.Add(%0, %cut) : (tensor<?x?x8xf32>, tensor<1x?x8xf32>) -> tensor<?x?x8xf32>
+  %2 = onnx.Add(%1, %x) : (tensor<?x?x8xf32>, tensor<?x?x8xf32>) -> tensor<?x?x8xf32>
+  %3 = onnx.Transpose(%2) {perm = array<i64: 0, 2, 1>} : (tensor<?x?x8xf32>) -> tensor<?x8x?xf32>
+  %4 = onnx.MatMul(%1, %3) : (tensor<?x?x8xf32>, tensor<?x8x?xf32>) -> tensor<?x?x?xf32>
+  %5 = onnx.Add(%4, %other) : (tensor<?x?x?xf32>, tensor<?x1x1xf32>) -> tensor<?x?x?xf32>
+  return %5 : tensor<?x?x?xf32>
 }
 
 // -----

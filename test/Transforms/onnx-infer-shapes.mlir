@@ -17,6 +17,56 @@ func.func @reshape_by_shape_arithmetic(%x: tensor<?x?x768xf32>) -> tensor<*xf32>
 
 // -----
 
+// Sizes that cancel: through attention and back, whatever batch and length are.
+
+// CHECK-LABEL: func.func @symbols_cancel
+// CHECK-SAME:  -> tensor<?x?x768xf32>
+func.func @symbols_cancel(%x: tensor<?x?x768xf32>, %mask: tensor<?x?xf32>) -> tensor<*xf32> {
+  %head = onnx.Constant() {value = dense<[-1, 64]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %all = onnx.Constant() {value = dense<-1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %sizes = onnx.Shape(%x) {end = 2} : (tensor<?x?x768xf32>) -> tensor<2xi64>
+  %split = onnx.Concat(%sizes, %head) {axis = 0} : (tensor<2xi64>, tensor<2xi64>) -> tensor<4xi64>
+  %joined = onnx.Concat(%sizes, %all) {axis = 0} : (tensor<2xi64>, tensor<1xi64>) -> tensor<3xi64>
+  // CHECK: onnx.Reshape({{.*}}) -> tensor<?x?x12x64xf32>
+  %0 = onnx.Reshape(%x, %split) : (tensor<?x?x768xf32>, tensor<4xi64>) -> tensor<*xf32>
+  %1 = onnx.Transpose(%0) {perm = array<i64: 0, 2, 1, 3>} : (tensor<*xf32>) -> tensor<*xf32>
+  %2 = onnx.Transpose(%0) {perm = array<i64: 0, 2, 3, 1>} : (tensor<*xf32>) -> tensor<*xf32>
+  %3 = onnx.MatMul(%1, %2) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %4 = onnx.Softmax(%3) : (tensor<*xf32>) -> tensor<*xf32>
+  %5 = onnx.MatMul(%4, %1) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %6 = onnx.Transpose(%5) {perm = array<i64: 0, 2, 1, 3>} : (tensor<*xf32>) -> tensor<*xf32>
+  %7 = onnx.Reshape(%6, %joined) : (tensor<*xf32>, tensor<3xi64>) -> tensor<*xf32>
+  return %7 : tensor<*xf32>
+}
+
+// -----
+
+// Sizes that are broadcast against another one may be that one.
+
+// CHECK-LABEL: func.func @symbols_do_not_cancel
+// CHECK-SAME:  -> tensor<?x?xf32>
+func.func @symbols_do_not_cancel(%x: tensor<?x768xf32>, %y: tensor<?x768xf32>) -> tensor<*xf32> {
+  %all = onnx.Constant() {value = dense<-1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %size = onnx.Shape(%x) {end = 1} : (tensor<?x768xf32>) -> tensor<1xi64>
+  %target = onnx.Concat(%size, %all) {axis = 0} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+  %0 = onnx.Add(%x, %y) : (tensor<?x768xf32>, tensor<?x768xf32>) -> tensor<*xf32>
+  %1 = onnx.Reshape(%0, %target) : (tensor<*xf32>, tensor<2xi64>) -> tensor<*xf32>
+  return %1 : tensor<*xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @slice
+// CHECK-SAME:  -> tensor<1x?x5xf32>
+func.func @slice(%x: tensor<1x512x5xf32>, %n: tensor<1xi64>) -> tensor<*xf32> {
+  %zero = onnx.Constant() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %axis = onnx.Constant() {value = dense<-2> : tensor<1xi64>} : () -> tensor<1xi64>
+  %y = onnx.Slice(%x, %zero, %n, %axis) : (tensor<1x512x5xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<*xf32>
+  return %y : tensor<*xf32>
+}
+
+// -----
+
 // A single size that is not known is what is left of the elements.
 
 // CHECK-LABEL: func.func @reshape_remaining

@@ -1,9 +1,12 @@
 //===- onnx-translate.cpp - Between ONNX files and the onnx dialect -------===//
 
+#include "sardonyx/Exporter/Exporter.h"
 #include "sardonyx/Importer/Importer.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/ToolUtilities.h"
 #include "llvm/Support/CommandLine.h"
@@ -23,7 +26,9 @@ struct Options {
   cl::opt<Direction> direction{
       cl::desc("What to do:"), cl::Required, cl::cat(category),
       cl::values(clEnumValN(Direction::OnnxToMlir, "onnx-to-mlir",
-                            "import an ONNX model (binary or text)"))};
+                            "import an ONNX model (binary or text)"),
+                 clEnumValN(Direction::MlirToOnnx, "mlir-to-onnx",
+                            "export a module of the onnx dialect"))};
   cl::opt<std::string> input{cl::Positional, cl::desc("<model file>"),
                              cl::init("-"), cl::cat(category)};
   cl::opt<std::string> output{"o", cl::desc("Output file"), cl::init("-"),
@@ -39,6 +44,9 @@ struct Options {
   cl::opt<bool> noInference{
       "no-type-inference",
       cl::desc("Leave values untyped that the model does not declare"),
+      cl::cat(category)};
+  cl::opt<bool> externalData{
+      "external-data", cl::desc("Export large tensors to <output>.data"),
       cl::cat(category)};
   cl::opt<bool> checkOnly{"check-only",
                           cl::desc("Import and verify, but print nothing"),
@@ -99,6 +107,28 @@ LogicalResult onnxToMlir(const Options &options, raw_ostream &os) {
       os, options.split ? "# -----" : "", "// -----");
 }
 
+LogicalResult mlirToOnnx(const Options &options) {
+  DialectRegistry registry;
+  sardonyx::registerImporterDialects(registry);
+  MLIRContext context(registry);
+  SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  OwningOpRef<ModuleOp> module =
+      parseSourceFile<ModuleOp>(options.input, sources, &context);
+  if (!module)
+    return failure();
+  if (options.output != "-") {
+    sardonyx::ExportOptions exporting;
+    exporting.externalData = options.externalData;
+    return sardonyx::exportOnnxFile(*module, options.output, exporting);
+  }
+  std::string bytes;
+  if (failed(sardonyx::exportOnnxBytes(*module, bytes)))
+    return failure();
+  outs() << bytes;
+  return success();
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -108,6 +138,8 @@ int main(int argc, char **argv) {
   registerMLIRContextCLOptions();
   cl::ParseCommandLineOptions(
       argc, argv, "Translates between ONNX files and the onnx dialect\n");
+  if (options.direction == Direction::MlirToOnnx)
+    return failed(mlirToOnnx(options));
   std::string error;
   auto output = openOutputFile(options.output, &error);
   if (!output) {

@@ -1,4 +1,9 @@
 //===- ArrayFile.cpp - numpy's .npy and .npz files ------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "ArrayFile.h"
 #include "ZipFile.h"
@@ -15,8 +20,7 @@ using namespace sardonyx;
 std::string readWholeFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    throw std::runtime_error("cannot read '" + path +
-                             "': " + strerror(errno));
+    throw std::runtime_error("cannot read '" + path + "': " + strerror(errno));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -28,14 +32,14 @@ struct Code {
 } // namespace
 
 static constexpr Code kCodes[] = {
-    {"f4", ElementType::Float},      {"f8", ElementType::Double},
-    {"f2", ElementType::Float16},    {"i1", ElementType::Int8},
-    {"i2", ElementType::Int16},      {"i4", ElementType::Int32},
-    {"i8", ElementType::Int64},      {"u1", ElementType::Uint8},
-    {"u2", ElementType::Uint16},     {"u4", ElementType::Uint32},
-    {"u8", ElementType::Uint64},     {"b1", ElementType::Bool},
-    {"c8", ElementType::Complex64},  {"c16", ElementType::Complex128},
-    {"V1", ElementType::Uint8},      {"V2", ElementType::Uint16},
+    {"f4", ElementType::Float},     {"f8", ElementType::Double},
+    {"f2", ElementType::Float16},   {"i1", ElementType::Int8},
+    {"i2", ElementType::Int16},     {"i4", ElementType::Int32},
+    {"i8", ElementType::Int64},     {"u1", ElementType::Uint8},
+    {"u2", ElementType::Uint16},    {"u4", ElementType::Uint32},
+    {"u8", ElementType::Uint64},    {"b1", ElementType::Bool},
+    {"c8", ElementType::Complex64}, {"c16", ElementType::Complex128},
+    {"V1", ElementType::Uint8},     {"V2", ElementType::Uint16},
 };
 
 /// The text after `key` in the header's Python dict.

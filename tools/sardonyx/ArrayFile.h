@@ -1,4 +1,9 @@
 //===- ArrayFile.h - numpy's .npy and .npz files ----------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_TOOLS_SARDONYX_ARRAYFILE_H
 #define SARDONYX_TOOLS_SARDONYX_ARRAYFILE_H

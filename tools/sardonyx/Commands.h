@@ -1,4 +1,9 @@
 //===- Commands.h - What the driver can do ----------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_TOOLS_SARDONYX_COMMANDS_H
 #define SARDONYX_TOOLS_SARDONYX_COMMANDS_H

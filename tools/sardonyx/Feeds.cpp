@@ -1,4 +1,9 @@
 //===- Feeds.cpp - Inputs from files, or random ones ----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Commands.h"
 #include <cstring>
@@ -43,7 +48,9 @@ static Array randomArray(const ValueInfo &info,
   int64_t count = 1;
   for (const Dim &dim : info.dims) {
     auto it = dims.find(dim.symbol);
-    int64_t size = dim.isStatic() ? dim.size : it != dims.end() ? it->second : 1;
+    int64_t size = dim.isStatic()     ? dim.size
+                   : it != dims.end() ? it->second
+                                      : 1;
     array.shape.push_back(size);
     count *= size;
   }
@@ -107,7 +114,8 @@ std::vector<Array> makeFeeds(const Session &session,
     Array array = std::move(it->second);
     // What numpy has no type for lies in files as unsigned integers.
     if (byteSizeOf(array.type) == byteSizeOf(info.elementType) &&
-        (array.type == ElementType::Uint8 || array.type == ElementType::Uint16) &&
+        (array.type == ElementType::Uint8 ||
+         array.type == ElementType::Uint16) &&
         info.elementType >= ElementType::Bfloat16)
       array.type = info.elementType;
     feeds.push_back(std::move(array));

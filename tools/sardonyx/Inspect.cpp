@@ -1,4 +1,9 @@
 //===- Inspect.cpp - sardonyx inspect -------------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Commands.h"
 #include <algorithm>
@@ -47,7 +52,8 @@ int inspect(const InspectCommand &command) {
          describeBytes(report.weightBytes).c_str(),
          report.weightElements * 1e-6);
   printf("operations  %.3f GFLOP a run%s\n", report.flops * 1e-9,
-         command.dims.empty() ? " (open dimensions count as 1; see --dim)" : "");
+         command.dims.empty() ? " (open dimensions count as 1; see --dim)"
+                              : "");
   if (report.unsupported.empty()) {
     printf("supported   all of it\n");
     return 0;

@@ -1,4 +1,9 @@
 //===- ZipFile.cpp - Zip archives, as numpy writes them -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "ZipFile.h"
 #include <algorithm>

@@ -1,4 +1,9 @@
 //===- sardonyx.cpp - The user's driver -----------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Commands.h"
 #include <CLI/CLI.hpp>

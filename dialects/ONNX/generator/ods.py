@@ -109,7 +109,11 @@ def emit_op(op, index):
     results = [f"{value_constraint(p)}:${p.name}" for p in op.outputs]
     lines.append("  let results = (outs " + ",\n    ".join(results) + ");")
     if op.regions:
-        regions = [f"SizedRegion<1>:${a.name}" for a in op.regions]
+        # A graph that may be left out is an empty region then.
+        regions = [
+            f"{'SizedRegion' if a.required else 'MaxSizedRegion'}<1>:${a.name}"
+            for a in op.regions
+        ]
         lines.append("  let regions = (region " + ", ".join(regions) + ");")
     if op.mnemonic in traits.FOLDERS:
         lines.append("  let hasFolder = 1;")

@@ -6,14 +6,18 @@
 #include "mlir/Transforms/DialectConversion.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <string>
+#include <vector>
+
 namespace sardonyx {
 
 /// All patterns of the conversion.
 void populateONNXToLinalgPatterns(const mlir::TypeConverter &converter,
                                   mlir::RewritePatternSet &patterns);
 
-/// Whether some pattern lowers operations of this name ("onnx.Softmax"); those
-/// that have none may be expanded to their function body first.
+/// The names ("onnx.Softmax") of all operations that have a lowering, sorted;
+/// others should be expanded to their function bodies first.
+std::vector<std::string> getLinalgLoweredOps();
 bool hasLinalgLowering(llvm::StringRef operationName);
 
 } // namespace sardonyx

@@ -29,6 +29,26 @@ def SDXDecomposeTensorOps : Pass<"sdx-decompose-tensor-ops", "::mlir::ModuleOp">
                            "::mlir::bufferization::BufferizationDialect"];
 }
 
+def SDXSimplifyTransposes : Pass<"sdx-simplify-transposes", "::mlir::ModuleOp"> {
+  let summary = "Reduce transposes to the fewest dimensions";
+  let description = [{
+    Dimensions of size 1 are dropped from transposes and dimensions that stay
+    neighbours are one; a transpose of what is left in order is a reshape.
+    `sdx-pack-contractions` applies the same patterns.
+
+    ```mlir
+    %0 = linalg.transpose ins(%x : tensor<197x1x768xf32>)
+        outs(%e : tensor<1x197x768xf32>) permutation = [1, 0, 2]
+    // becomes
+    %c = tensor.collapse_shape %x [[0, 1], [2]] ...
+    %0 = tensor.expand_shape %c [[0, 1], [2]] ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
 def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
   let summary = "Turn f32 contractions into packed matrix products";
   let description = [{

@@ -1,4 +1,9 @@
 //===- RunContext.h - The state of one run ----------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_RUNTIME_RUNCONTEXT_H
 #define SARDONYX_RUNTIME_RUNCONTEXT_H
@@ -56,7 +61,8 @@ public:
   /// The run of the calling thread, or null.
   static RunContext *current();
 
-  /// The ABI's other side. What gives memory gives null when the run has failed.
+  /// The ABI's other side. What gives memory gives null when the run has
+  /// failed.
   void parallelFor(int64_t n, int64_t grain, sdx_rt_loop_body body, void *env);
   void *allocate(int64_t bytes);
   void release(void *memory);

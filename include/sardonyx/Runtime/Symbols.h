@@ -1,4 +1,9 @@
 //===- Symbols.h - What compiled code may link against ----------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_RUNTIME_SYMBOLS_H
 #define SARDONYX_RUNTIME_SYMBOLS_H

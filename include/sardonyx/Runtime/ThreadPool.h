@@ -1,4 +1,9 @@
 //===- ThreadPool.h - The process's worker threads --------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_RUNTIME_THREADPOOL_H
 #define SARDONYX_RUNTIME_THREADPOOL_H

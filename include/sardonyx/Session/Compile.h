@@ -1,4 +1,9 @@
 //===- Compile.h - The compiler on a model, without running it --*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_SESSION_COMPILE_H
 #define SARDONYX_SESSION_COMPILE_H

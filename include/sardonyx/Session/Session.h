@@ -1,5 +1,10 @@
 //===- Session.h - A model ready to run -------------------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The C++ interface of Sardonyx for programs. No MLIR or LLVM type crosses it.
 //
 //   auto session = sardonyx::Session::load("model.onnx", {});

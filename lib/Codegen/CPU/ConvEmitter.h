@@ -29,6 +29,7 @@ private:
   struct Chunk {
     mlir::Value image, group, position;
     mlir::Value firstTile, endTile;
+    int64_t width;
     mlir::Value mask;
     mlir::Value scratch;
   };
@@ -55,6 +56,7 @@ private:
 
   void emitPanels(mlir::ImplicitLocOpBuilder &b);
   int64_t tilesPerChunk();
+  mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b);
   void emitPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   void emitPackLoop(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                     llvm::ArrayRef<mlir::Value> base, mlir::Value mask,
@@ -64,6 +66,31 @@ private:
   void emitChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                 mlir::Value tile, int64_t rows, bool limited);
+
+  /// Consecutive tiles of an image, and where their inputs lie transformed.
+  struct WinogradPanel {
+    mlir::Value image, number;
+    int64_t width;
+    mlir::Value inputs;
+    mlir::Value slot[2];
+  };
+  struct WinogradGroup;
+  int64_t winogradGroupRows();
+  void emitWinograd(mlir::ImplicitLocOpBuilder &b);
+  WinogradGroup emitWinogradGroup(mlir::ImplicitLocOpBuilder &b,
+                                  mlir::Value number);
+  mlir::Value emitWinogradBuffer(mlir::ImplicitLocOpBuilder &b,
+                                 mlir::Value images, mlir::Value panels,
+                                 int64_t width);
+  void emitWinogradInput(mlir::ImplicitLocOpBuilder &b,
+                         const WinogradPanel &panel, mlir::Value from,
+                         mlir::Value to);
+  void emitWinogradProducts(mlir::ImplicitLocOpBuilder &b,
+                            const WinogradPanel &panel, mlir::Value block);
+  void emitWinogradOutput(mlir::ImplicitLocOpBuilder &b,
+                          llvm::ArrayRef<mlir::Value> sums,
+                          const WinogradGroup &group, mlir::Value image,
+                          mlir::Value filter);
 
   void emitDepthwise(mlir::ImplicitLocOpBuilder &b);
   void emitDepthwiseColumn(mlir::ImplicitLocOpBuilder &b, Column &column);

@@ -199,8 +199,10 @@ LogicalResult TileEvaluator::verifyValue(Value tensor, AffineMap map) {
   if (KernelBody::hasBuffer(tensor) || isSplatConstant(tensor))
     return success();
   Operation *op = tensor.getDefiningOp();
-  if (auto fill = dyn_cast_or_null<linalg::FillOp>(op))
+  if (isa_and_nonnull<linalg::FillOp>(op))
     return success();
+  if (auto copy = dyn_cast_or_null<linalg::CopyOp>(op))
+    return verifyValue(copy.getInputs().front(), map);
   auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
   if (!generic) {
     if (op)
@@ -251,6 +253,8 @@ void TileEvaluator::prepareValue(ImplicitLocOpBuilder &b, Value tensor,
       collapsed[buffer] = emitCollapse(b, buffer, map.getNumResults() - count);
     return;
   }
+  if (auto copy = tensor.getDefiningOp<linalg::CopyOp>())
+    return prepareValue(b, copy.getInputs().front(), map);
   auto generic = tensor.getDefiningOp<linalg::GenericOp>();
   if (!generic || tensor == root)
     return;
@@ -347,6 +351,8 @@ Value TileEvaluator::evaluate(ImplicitLocOpBuilder &b, Value tensor,
     return arith::ConstantOp::create(b, splat.getSplatValue<TypedAttr>());
   if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
     return fill.getInputs().front();
+  if (auto copy = tensor.getDefiningOp<linalg::CopyOp>())
+    return evaluate(b, copy.getInputs().front(), map, tile, row);
 
   auto find = [&](auto &values) -> Value {
     for (auto &[knownTensor, knownMap, value] : values)

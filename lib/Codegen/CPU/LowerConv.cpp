@@ -8,6 +8,7 @@
 #include "ConvEmitter.h"
 #include "IndexMath.h"
 #include "MicroKernel.h"
+#include "WinogradConv.h"
 
 #include "sardonyx/Codegen/CPU/Passes.h"
 
@@ -36,6 +37,14 @@ LogicalResult ConvEmitter::verify() {
     return op.emitOpError("has an operand that is computed in its own kernel");
   if (group <= 0)
     return op.emitOpError("has no groups");
+  auto all = [](ArrayRef<int64_t> values, int64_t value) {
+    return llvm::all_of(values, [&](int64_t v) { return v == value; });
+  };
+  if (op->hasAttr(kWinogradAttr) &&
+      (spatial != 2 || group != 1 || !all(op.getKernelShape(), 3) ||
+       !all(op.getStrides(), 1) || !all(op.getDilations(), 1)))
+    return op.emitOpError("is no plain 3x3 convolution, so its weights cannot "
+                          "be transformed");
   return evaluator.verify(op.getInit());
 }
 
@@ -84,7 +93,9 @@ void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
   depth = math.dim(weights, 2);
   std::optional<int64_t> channels = IndexMath::known(groupChannels);
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (channels && *channels == 1 && filters && *filters <= 2)
+  if (op->hasAttr(kWinogradAttr))
+    emitWinograd(b);
+  else if (channels && *channels == 1 && filters && *filters <= 2)
     emitDepthwise(b);
   else
     emitPanels(b);
@@ -128,29 +139,44 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
     chunk.position = math.mul(ivs[2], shape.width);
     chunk.firstTile = math.mul(ivs[3], tiles);
     chunk.endTile = math.min(math.add(chunk.firstTile, tiles), allTiles);
+    chunk.scratch = emitScratch(b);
+    // A last panel of half the positions or less gets tiles of half the width.
     std::optional<int64_t> positions = IndexMath::known(outPositions);
-    if (!positions || *positions % shape.width != 0)
-      chunk.mask =
-          emitTailMask(b, math.sub(outPositions, chunk.position), shape.width);
-    SmallVector<Value> dynamic;
-    int64_t rows = ShapedType::kDynamic;
-    if (std::optional<int64_t> known = IndexMath::known(depth))
-      rows = *known;
+    int64_t tail = positions ? *positions % shape.width : 0;
+    auto panel = [&](int64_t width, bool masked) {
+      chunk.width = width;
+      if (masked)
+        chunk.mask =
+            emitTailMask(b, math.sub(outPositions, chunk.position), width);
+      emitPack(b, chunk);
+      emitChannels(b, chunk);
+    };
+    if (!tail || 2 * tail > shape.width)
+      panel(shape.width, !positions || tail);
     else
-      dynamic.push_back(depth);
-    auto type = MemRefType::get({rows, shape.width}, b.getF32Type());
-    chunk.scratch =
-        memref::AllocOp::create(b, type, dynamic, b.getI64IntegerAttr(64));
-    emitPack(b, chunk);
-    emitChannels(b, chunk);
+      emitIf(
+          b, math.less(chunk.position, math.constant(*positions - tail)),
+          [&] { panel(shape.width, /*masked=*/false); },
+          [&] { panel(shape.width / 2, 2 * tail != shape.width); });
     memref::DeallocOp::create(b, chunk.scratch);
   });
+}
+
+/// Memory for one packed panel.
+Value ConvEmitter::emitScratch(ImplicitLocOpBuilder &b) {
+  std::optional<int64_t> rows = IndexMath::known(depth);
+  auto type = MemRefType::get(
+      {rows.value_or(ShapedType::kDynamic), shape.width}, b.getF32Type());
+  SmallVector<Value> dynamic;
+  if (!rows)
+    dynamic.push_back(depth);
+  return memref::AllocOp::create(b, type, dynamic, b.getI64IntegerAttr(64));
 }
 
 /// Fills the scratch with the inputs of a panel, one row for each k.
 void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk) {
   IndexMath math(b);
-  int64_t width = shape.width;
+  int64_t width = chunk.width;
   SmallVector<Value> base(spatial);
   bool shift = isShift();
   bool needsCoordinates = !shift;
@@ -196,7 +222,7 @@ void ConvEmitter::emitPackLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
   IndexMath math(b);
   if (d == spatial)
     return emitPackChannels(b, chunk, mask, offset, tap);
-  int64_t width = shape.width;
+  int64_t width = chunk.width;
   bool shift = isShift();
   auto step = [&](Value k) {
     Value nextMask = mask, nextOffset = offset;
@@ -241,14 +267,14 @@ void ConvEmitter::emitPackChannels(ImplicitLocOpBuilder &b, const Chunk &chunk,
   for (int64_t d = 0; d < spatial; ++d)
     taps *= kernel(d);
   Value firstChannel = math.mul(chunk.group, groupChannels);
-  auto type = VectorType::get({shape.width}, b.getF32Type());
+  auto type = VectorType::get({chunk.width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   emitFor(b, math.constant(0), groupChannels, 1, [&](Value channel) {
     SmallVector<Value> indices = {chunk.image, math.add(firstChannel, channel)};
     Value lane;
     if (isShift()) {
       indices.push_back(offset);
-      lane = emitLoad(b, flatInput, indices, shape.width, mask);
+      lane = emitLoad(b, flatInput, indices, chunk.width, mask);
     } else {
       indices.push_back(math.constant(0));
       lane = vector::GatherOp::create(b, type, flatInput, indices, offset, mask,
@@ -290,7 +316,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   tile.index = {chunk.image,
                 math.add(firstFilter, math.mul(tileIndex, shape.rows))};
   tile.position = chunk.position;
-  tile.width = shape.width;
+  tile.width = chunk.width;
   tile.mask = chunk.mask;
   if (limited)
     tile.rowLimit = math.add(firstFilter, groupFilters);
@@ -303,7 +329,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
             ValueRange{chunk.group, block, k, math.add(rowInBlock, r)});
       },
       [&](Value k, int64_t) -> Value {
-        return emitLoad(b, chunk.scratch, {k, math.constant(0)}, shape.width);
+        return emitLoad(b, chunk.scratch, {k, math.constant(0)}, chunk.width);
       });
   evaluator.emitStores(b, tile, accs);
 }

@@ -8,6 +8,7 @@
 #include "Epilogue.h"
 #include "IndexMath.h"
 #include "MicroKernel.h"
+#include "WinogradConv.h"
 
 #include "dialects/SDX/SDX.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
@@ -206,6 +207,13 @@ void PackEmitter::emitConvWeights(ImplicitLocOpBuilder &b,
                });
 }
 
+static bool isPlain3x3(sdx::PackConvWeightsOp op) {
+  if (!op || op.getGroup() != 1)
+    return false;
+  ArrayRef<int64_t> shape = op.getSource().getType().getShape();
+  return shape.size() == 4 && shape[2] == 3 && shape[3] == 3;
+}
+
 namespace {
 
 struct LowerPackingPass
@@ -236,12 +244,20 @@ struct LowerPackingPass
       root->emitOpError("has no groups");
       return signalPassFailure();
     }
+    bool winograd = root->hasAttr(kWinogradAttr);
+    if (winograd && !isPlain3x3(convWeights)) {
+      root->emitOpError("transforms filters of 3x3 and one group only");
+      return signalPassFailure();
+    }
     if (failed(body.replaceDims()))
       return signalPassFailure();
     ImplicitLocOpBuilder b(root->getLoc(),
                            func.getBody().front().getTerminator());
     PackEmitter emitter(body, vectorBits);
-    if (convWeights)
+    if (winograd)
+      emitWinogradWeights(b, body.getBuffer(convWeights.getSource()),
+                          body.getOutputs().front().memref);
+    else if (convWeights)
       emitter.emitConvWeights(b, convWeights);
     else
       emitter.emitRhs(b, cast<sdx::PackRhsOp>(root));

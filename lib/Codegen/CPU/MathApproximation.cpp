@@ -7,10 +7,14 @@
 
 #include "sardonyx/Codegen/CPU/Passes.h"
 
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
@@ -22,18 +26,143 @@ using namespace mlir;
 
 namespace {
 
+/// Arithmetic on values of one type, scalar or vector.
+struct Lanes {
+  OpBuilder &b;
+  Location loc;
+  Type type;
+
+  Type withElement(Type element) {
+    if (auto vector = dyn_cast<VectorType>(type))
+      return vector.clone(element);
+    return element;
+  }
+  Value constant(double value) { return splat(type, b.getF32FloatAttr(value)); }
+  Value integer(int32_t value) {
+    return splat(withElement(b.getI32Type()), b.getI32IntegerAttr(value));
+  }
+  Value splat(Type type, TypedAttr attr) {
+    if (auto vector = dyn_cast<VectorType>(type))
+      attr = DenseElementsAttr::get(vector, Attribute(attr));
+    return arith::ConstantOp::create(b, loc, attr);
+  }
+  Value fma(Value x, Value y, Value z) {
+    return math::FmaOp::create(b, loc, x, y, z);
+  }
+  Value compare(arith::CmpFPredicate predicate, Value x, Value y) {
+    return arith::CmpFOp::create(b, loc, predicate, x, y);
+  }
+  Value select(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, loc, condition, x, y);
+  }
+};
+
+/// exp(x) = 2^n * exp(r) with |r| <= ln(2)/2; the polynomial is that of the
+/// Cephes library (expf.c), accurate to about one unit in the last place.
+/// Results below the smallest normal number become 0.
+struct ExpandExp : OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ExpOp op,
+                                PatternRewriter &b) const override {
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32())
+      return b.notifyMatchFailure(op, "not of f32");
+    Location loc = op.getLoc();
+    Lanes v{b, loc, type};
+    Value x = op.getOperand();
+    Value high = v.constant(88.72283935546875);
+    Value low = v.constant(-87.33654022216797);
+    // A NaN is on neither side and passes through.
+    Value over = v.compare(arith::CmpFPredicate::OGT, x, high);
+    Value under = v.compare(arith::CmpFPredicate::OLT, x, low);
+    Value t = v.select(over, high, x);
+    t = v.select(v.compare(arith::CmpFPredicate::OLT, t, low), low, t);
+    // Adding 1.5 * 2^23 rounds to an integer, which the low bits then hold.
+    Value magic = v.constant(12582912.0);
+    Value shifted = v.fma(t, v.constant(1.44269504088896341), magic);
+    Value n = arith::SubFOp::create(b, loc, shifted, magic);
+    Value r = v.fma(n, v.constant(-0.693359375), t);
+    r = v.fma(n, v.constant(2.12194440e-4), r);
+    Value p = v.constant(1.9875691500e-4);
+    for (double c : {1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
+                     1.6666665459e-1, 5.0000001201e-1})
+      p = v.fma(p, r, v.constant(c));
+    Value square = arith::MulFOp::create(b, loc, r, r);
+    p = v.fma(p, square,
+              arith::AddFOp::create(b, loc, r, v.constant(1.0)));
+    Type ints = v.withElement(b.getI32Type());
+    Value exponent = arith::ShLIOp::create(
+        b, loc, arith::BitcastOp::create(b, loc, ints, shifted),
+        v.integer(23));
+    Value bits = arith::AddIOp::create(
+        b, loc, arith::BitcastOp::create(b, loc, ints, p), exponent);
+    Value result = arith::BitcastOp::create(b, loc, type, bits);
+    result = v.select(
+        over, v.constant(std::numeric_limits<float>::infinity()), result);
+    b.replaceOp(op, v.select(under, v.constant(0.0), result));
+    return success();
+  }
+};
+
+/// 1 / sqrt(x): the processors' estimates are not accurate enough.
+struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::RsqrtOp op,
+                                PatternRewriter &b) const override {
+    TypedAttr one = b.getFloatAttr(getElementTypeOrSelf(op.getType()), 1.0);
+    if (auto vector = dyn_cast<VectorType>(op.getType()))
+      one = DenseElementsAttr::get(vector, Attribute(one));
+    Value root = math::SqrtOp::create(b, op.getLoc(), op.getOperand());
+    b.replaceOpWithNewOp<arith::DivFOp>(
+        op, arith::ConstantOp::create(b, op.getLoc(), one), root);
+    return success();
+  }
+};
+
+/// Functions that are instructions, or that LLVM calls the library for by
+/// itself, and that convert-math-to-libm would split into scalar calls.
+bool isIntrinsic(Operation *op) {
+  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
+             math::CosOp, math::CountLeadingZerosOp, math::CountTrailingZerosOp,
+             math::CtPopOp, math::ExpOp, math::Exp2Op, math::FloorOp,
+             math::FmaOp, math::LogOp, math::Log10Op, math::Log2Op,
+             math::PowFOp, math::RoundOp, math::RoundEvenOp, math::SinOp,
+             math::SqrtOp, math::TruncOp, math::IsNaNOp, math::IsFiniteOp,
+             math::IsInfOp>(op);
+}
+
 struct ApproximateMathPass
     : sardonyx::impl::ApproximateMathPassBase<ApproximateMathPass> {
   void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
-    static constexpr StringLiteral kNames[] = {
-        "math.exp", "math.log", "math.tanh", "math.erf", "math.sin", "math.cos"};
-    auto isKnown = [](StringRef name) {
-      return llvm::is_contained(kNames, name);
-    };
-    populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
-    populateMathPolynomialApproximationPatterns(patterns, isKnown);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    MLIRContext *context = &getContext();
+    {
+      RewritePatternSet patterns(context);
+      static constexpr StringLiteral kNames[] = {
+          "math.erf", "math.expm1", "math.log", "math.log1p", "math.tanh"};
+      populateMathF32ExpansionPatterns(patterns,
+                                       [](StringRef) { return true; });
+      populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+        return llvm::is_contained(kNames, name);
+      });
+      patterns.add<ExpandExp, ExpandRsqrt>(context, /*benefit=*/2);
+      GreedyRewriteConfig config;
+      config.enableFolding(false).enableConstantCSE(false);
+      if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),
+                                       config)))
+        return signalPassFailure();
+    }
+    LLVMTypeConverter converter(context);
+    RewritePatternSet patterns(context);
+    populateMathToLLVMConversionPatterns(converter, patterns,
+                                         /*approximateLog1p=*/false);
+    ConversionTarget target(*context);
+    target.addLegalDialect<LLVM::LLVMDialect, arith::ArithDialect>();
+    target.markUnknownOpDynamicallyLegal(
+        [](Operation *op) { return !isIntrinsic(op); });
+    if (failed(applyPartialConversion(getOperation(), target,
+                                      std::move(patterns))))
       signalPassFailure();
   }
 };

@@ -50,18 +50,22 @@ SmallVector<Value> sardonyx::cpu::emitContractionLoop(
   return loop.getResults();
 }
 
+Value sardonyx::cpu::emitPadding(ImplicitLocOpBuilder &b, VectorType type) {
+  Type element = type.getElementType();
+  TypedAttr off = element.isIntOrIndex()
+                      ? TypedAttr(b.getIntegerAttr(element, 1))
+                      : TypedAttr(b.getFloatAttr(element, 0.0));
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, off));
+}
+
 Value sardonyx::cpu::emitLoad(ImplicitLocOpBuilder &b, Value memref,
                               ValueRange indices, int64_t width, Value mask) {
   Type element = cast<MemRefType>(memref.getType()).getElementType();
   auto type = VectorType::get({width}, element);
   if (!mask)
     return vector::LoadOp::create(b, type, memref, indices);
-  TypedAttr off = element.isIntOrIndex()
-                      ? TypedAttr(b.getIntegerAttr(element, 1))
-                      : TypedAttr(b.getFloatAttr(element, 0.0));
-  Value padding =
-      arith::ConstantOp::create(b, DenseElementsAttr::get(type, off));
-  return vector::MaskedLoadOp::create(b, type, memref, indices, mask, padding);
+  return vector::MaskedLoadOp::create(b, type, memref, indices, mask,
+                                      emitPadding(b, type));
 }
 
 void sardonyx::cpu::emitStore(ImplicitLocOpBuilder &b, Value vector,

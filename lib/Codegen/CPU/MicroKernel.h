@@ -34,8 +34,12 @@ llvm::SmallVector<mlir::Value> emitContractionLoop(
     llvm::function_ref<mlir::Value(mlir::Value k, int64_t row)> lhs,
     llvm::function_ref<mlir::Value(mlir::Value k, int64_t column)> rhs);
 
-/// A vector of `width` f32 at `indices`; with a `mask`, lanes that are off are
-/// not read and are zero (one for integers, which some body may divide by).
+/// What lanes hold that are not read: zero, or one for integers, which some
+/// body may divide by.
+mlir::Value emitPadding(mlir::ImplicitLocOpBuilder &b, mlir::VectorType type);
+
+/// A vector of `width` elements at `indices`; lanes that `mask` turns off are
+/// not read and hold `emitPadding`.
 mlir::Value emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                      mlir::ValueRange indices, int64_t width,
                      mlir::Value mask = nullptr);

@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -68,6 +70,9 @@ int64_t estimateOp(Operation &op) {
     }
   if (isa<math::MathDialect>(op.getDialect()))
     return 16 * units;
+  if (isa<LLVM::ExpOp, LLVM::Exp2Op, LLVM::LogOp, LLVM::Log2Op, LLVM::Log10Op,
+          LLVM::PowOp, LLVM::SinOp, LLVM::CosOp>(op))
+    return 256 * units;
   if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp,
           arith::RemUIOp, arith::RemFOp>(op))
     return 8 * units;
@@ -192,7 +197,6 @@ struct ParallelToRuntimePass
     for (func::FuncOp func : funcs) {
       if (func.isExternal())
         continue;
-      hoistAllocas(func);
       SmallVector<scf::ParallelOp> outermost;
       func.walk<WalkOrder::PreOrder>([&](scf::ParallelOp op) {
         outermost.push_back(op);
@@ -201,6 +205,8 @@ struct ParallelToRuntimePass
       for (auto [i, op] : llvm::enumerate(outermost))
         if (failed(outline(func, op, i)))
           return signalPassFailure();
+      // Not before: what a parallel loop takes is each thread's own.
+      hoistAllocas(func);
     }
   }
 

@@ -24,6 +24,9 @@ namespace {
 
 /// Iterations of a long flat loop that form one task.
 constexpr int64_t kChunk = 4096;
+/// Loops over the row of up to this many iterations are unrolled when lanes are
+/// rows of their own: the windows of a pooling.
+constexpr int64_t kUnrolledRow = 16;
 /// Rows of scratch up to this size live on the stack.
 constexpr int64_t kStackBytes = 65536;
 
@@ -62,6 +65,8 @@ struct Point {
   unsigned copies = 1;
   bool onVectors = false;
   Value mask;
+  /// Lanes up to the end of the loop, where there is a mask.
+  Value left;
   int level = -1;
 };
 
@@ -73,8 +78,9 @@ public:
   void run();
 
 private:
-  using LaneBody = llvm::function_ref<SmallVector<Value>(
-      Value iv, unsigned copies, bool onVectors, Value mask, ValueRange accs)>;
+  /// Called with the lane dimension's part of the point filled in.
+  using LaneBody = llvm::function_ref<SmallVector<Value>(const Point &point,
+                                                         ValueRange accs)>;
 
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value);
@@ -90,6 +96,7 @@ private:
     return group.reduced[d] || static_cast<int64_t>(d) == plan.lane;
   }
 
+  bool unrollsRow();
   int64_t chooseChunk(ArrayRef<unsigned> outer);
   void emitTask(Point point, OpFoldResult begin, OpFoldResult end);
   void preload(const Point &point, Scope &scope, bool onlyInnerStages,
@@ -102,8 +109,8 @@ private:
                                   ArrayRef<unsigned> stages, ValueRange accs);
   SmallVector<Value> emitPoint(const Point &point, Scope &scope,
                                ArrayRef<unsigned> stages, ValueRange accs);
-  SmallVector<Value> emitLaneLoop(OpFoldResult begin, OpFoldResult end,
-                                  unsigned unroll, ValueRange accs,
+  SmallVector<Value> emitLaneLoop(const Point &outer, OpFoldResult begin,
+                                  OpFoldResult end, ValueRange accs,
                                   LaneBody body);
 
   Copies getArg(unsigned stage, unsigned arg, const Point &point, Scope &scope);
@@ -119,6 +126,8 @@ private:
                                 unsigned copy);
   Copies load(const RowAccess &access, const Point &point);
   void store(const RowAccess &access, const Point &point, const Copies &values);
+  Value loadInterleaved(const RowAccess &access, const Point &point,
+                        SmallVector<Value> indices);
   Value getLaneOffsets(const RowAccess &access);
   RowAccess makeScratch(Type type);
 
@@ -183,6 +192,53 @@ Value Emitter::getLaneOffsets(const RowAccess &access) {
       vector::BroadcastOp::create(b, loc, vector, total));
 }
 
+/// Every n-th element: loads all of them and picks.
+Value Emitter::loadInterleaved(const RowAccess &access, const Point &point,
+                               SmallVector<Value> indices) {
+  int64_t n = getInterleave(access, plan.lane), lanes = plan.lanes;
+  auto type = VectorType::get(
+      lanes, cast<MemRefType>(access.value.getType()).getElementType());
+  auto maskType = VectorType::get(lanes, b.getI1Type());
+  // The last lane's element is the last one that may be read.
+  Value left;
+  if (point.mask) {
+    left = arith::SubIOp::create(b, loc, point.left, index(1));
+    left = arith::MulIOp::create(b, loc, left, index(n));
+    left = arith::AddIOp::create(b, loc, left, index(1));
+  }
+  Value first = indices.back(), result;
+  for (int64_t k = 0; k < n; ++k) {
+    indices.back() = affine::AffineApplyOp::create(
+        b, loc, b.getAffineDimExpr(0) + k * lanes, ValueRange{first});
+    Value mask, part;
+    if (left)
+      mask = vector::CreateMaskOp::create(
+          b, loc, maskType,
+          arith::SubIOp::create(b, loc, left, index(k * lanes)).getResult());
+    else if (k == n - 1)
+      mask = vector::CreateMaskOp::create(b, loc, maskType,
+                                          index(lanes - n + 1));
+    if (mask)
+      part = vector::MaskedLoadOp::create(
+          b, loc, type, access.value, indices, mask,
+          arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+    else
+      part = vector::LoadOp::create(b, loc, type, access.value, indices);
+    if (k == 0) {
+      result = part;
+      continue;
+    }
+    SmallVector<int64_t> picked;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t from = lane * n / lanes, at = lane * n % lanes;
+      // What earlier parts gave is in place but for the first part's.
+      picked.push_back(from == k ? lanes + at : k == 1 && from == 0 ? at : lane);
+    }
+    result = vector::ShuffleOp::create(b, loc, result, part, picked);
+  }
+  return result;
+}
+
 Copies Emitter::load(const RowAccess &access, const Point &point) {
   Walk walk = point.onVectors ? getWalk(access, plan.lane) : Walk::Uniform;
   if (walk == Walk::Uniform)
@@ -191,6 +247,13 @@ Copies Emitter::load(const RowAccess &access, const Point &point) {
   auto type =
       VectorType::get(plan.lanes,
                       cast<MemRefType>(access.value.getType()).getElementType());
+  Copies values;
+  if (walk == Walk::Strided && getInterleave(access, plan.lane)) {
+    for (unsigned i = 0; i < point.copies; ++i)
+      values.push_back(
+          loadInterleaved(access, point, getIndices(access, point, i)));
+    return values;
+  }
   Value offsets, none, mask = point.mask;
   if (walk == Walk::Strided || mask)
     none = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
@@ -202,7 +265,6 @@ Copies Emitter::load(const RowAccess &access, const Point &point) {
           DenseElementsAttr::get(VectorType::get(plan.lanes, b.getI1Type()),
                                  true));
   }
-  Copies values;
   for (unsigned i = 0; i < point.copies; ++i) {
     SmallVector<Value> indices = getIndices(access, point, i);
     if (walk == Walk::Strided)
@@ -319,6 +381,23 @@ SmallVector<Copies> Emitter::compute(unsigned index, const Point &point,
     else
       args.push_back(getArg(index, i, point, scope));
   }
+  // Division of a row by what a reduction made of it: one division and a
+  // multiplication for each element. The result may differ in the last bit.
+  llvm::SmallBitVector reciprocal(args.size());
+  for (auto [i, access] : llvm::enumerate(stage.args)) {
+    if (access.kind != RowAccess::Stage || !plan.inner[index] ||
+        stage.isReduction || !isDivisorOnly(stage.body->getArgument(i)))
+      continue;
+    Value divisor = args[i].front();
+    bool isRowValue =
+        group.stages[access.stage].isReduction || !plan.inner[access.stage];
+    if (!isRowValue || !plan.laneReduced || isa<VectorType>(divisor.getType()))
+      continue;
+    Value one = arith::ConstantOp::create(
+        b, loc, b.getFloatAttr(divisor.getType(), 1.0));
+    args[i] = {arith::DivFOp::create(b, loc, one, divisor)};
+    reciprocal.set(i);
+  }
   SmallVector<Copies> results(stage.resultTypes.size());
   for (unsigned copy = 0; copy < point.copies; ++copy) {
     SmallVector<Value> values;
@@ -340,7 +419,8 @@ SmallVector<Copies> Emitter::compute(unsigned index, const Point &point,
           vector::StepOp::create(b, loc, type));
     };
     SmallVector<Value> yielded =
-        emitVectorBody(b, loc, *stage.body, shape(point), values, position);
+        emitVectorBody(b, loc, *stage.body, shape(point), values, position,
+                       reciprocal);
     for (auto [result, value] : llvm::zip(results, yielded))
       result.push_back(value);
   }
@@ -376,10 +456,10 @@ void Emitter::store(unsigned stage, const Point &point, Scope &scope) {
 /// A loop along the lanes: whole groups of `unroll` vectors, then single
 /// vectors under a mask (or single elements where a mask is not enough).
 /// Accumulators come in groups of `plan.unroll`; the tail uses the first.
-SmallVector<Value> Emitter::emitLaneLoop(OpFoldResult begin, OpFoldResult end,
-                                         unsigned unroll, ValueRange accs,
+SmallVector<Value> Emitter::emitLaneLoop(const Point &outer, OpFoldResult begin,
+                                         OpFoldResult end, ValueRange accs,
                                          LaneBody body) {
-  int64_t step = plan.lanes * unroll;
+  int64_t step = plan.lanes * plan.unroll;
   SmallVector<Value> values(accs);
   auto first = getConstantIntValue(begin), last = getConstantIntValue(end);
   Value beginValue = getValueOrCreateConstantIndexOp(b, loc, begin);
@@ -401,20 +481,22 @@ SmallVector<Value> Emitter::emitLaneLoop(OpFoldResult begin, OpFoldResult end,
     auto forOp = scf::ForOp::create(b, loc, lb, ub, index(by), values);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(forOp.getBody());
-    Value mask;
+    Point point = outer;
+    point.ivs[plan.lane] = forOp.getInductionVar();
+    point.copies = copies;
+    point.onVectors = onVectors;
     if (masked) {
-      Value left = arith::SubIOp::create(b, loc, ub, forOp.getInductionVar());
-      mask = vector::CreateMaskOp::create(
-          b, loc, VectorType::get(plan.lanes, b.getI1Type()), left);
+      point.left = arith::SubIOp::create(b, loc, ub, forOp.getInductionVar());
+      point.mask = vector::CreateMaskOp::create(
+          b, loc, VectorType::get(plan.lanes, b.getI1Type()), point.left);
     }
-    SmallVector<Value> next = body(forOp.getInductionVar(), copies, onVectors,
-                                   mask, forOp.getRegionIterArgs());
+    SmallVector<Value> next = body(point, forOp.getRegionIterArgs());
     if (!values.empty())
       scf::YieldOp::create(b, loc, next);
     values = llvm::to_vector_of<Value>(forOp.getResults());
   };
   if (hasMain)
-    loop(beginValue, middle, step, unroll, true, false);
+    loop(beginValue, middle, step, plan.unroll, true, false);
   if (hasTail)
     loop(middle, endValue, plan.maskedTail ? plan.lanes : 1, 1,
          plan.maskedTail, plan.maskedTail);
@@ -454,10 +536,28 @@ SmallVector<Value> Emitter::emitPoint(const Point &point, Scope &scope,
   return next;
 }
 
+bool Emitter::unrollsRow() {
+  int64_t total = 1;
+  for (unsigned d = 0; d < group.getNumDims(); ++d)
+    if (group.reduced[d] && total > 0)
+      total *= group.getStaticSize(d);
+  return !plan.laneReduced && total > 0 && total <= kUnrolledRow;
+}
+
 SmallVector<Value> Emitter::emitRowLoops(const Point &point, Scope &scope,
                                          ArrayRef<unsigned> loops,
                                          ArrayRef<unsigned> stages,
                                          ValueRange accs) {
+  if (!loops.empty() && unrollsRow()) {
+    unsigned d = loops.front();
+    SmallVector<Value> values(accs);
+    for (int64_t i = 0, e = group.getStaticSize(d); i < e; ++i) {
+      Point inner = point;
+      inner.ivs[d] = index(i);
+      values = emitRowLoops(inner, scope, loops.drop_front(), stages, values);
+    }
+    return values;
+  }
   if (!loops.empty()) {
     unsigned d = loops.front();
     auto forOp = scf::ForOp::create(b, loc, index(0), getSize(d), index(1), accs);
@@ -475,18 +575,11 @@ SmallVector<Value> Emitter::emitRowLoops(const Point &point, Scope &scope,
     Scope inner(&scope);
     return emitPoint(point, inner, stages, accs);
   }
-  return emitLaneLoop(
-      b.getIndexAttr(0), group.sizes[plan.lane], plan.unroll, accs,
-      [&](Value iv, unsigned copies, bool onVectors, Value mask,
-          ValueRange values) -> SmallVector<Value> {
-        Point inner = point;
-        inner.ivs[plan.lane] = iv;
-        inner.copies = copies;
-        inner.onVectors = onVectors;
-        inner.mask = mask;
-        Scope innerScope(&scope);
-        return emitPoint(inner, innerScope, stages, values);
-      });
+  return emitLaneLoop(point, b.getIndexAttr(0), group.sizes[plan.lane], accs,
+                      [&](const Point &inner, ValueRange values) {
+                        Scope innerScope(&scope);
+                        return emitPoint(inner, innerScope, stages, values);
+                      });
 }
 
 /// The value that leaves `kind` unchanged.
@@ -662,14 +755,8 @@ void Emitter::emitTask(Point point, OpFoldResult begin, OpFoldResult end) {
       if (!plan.inner[s] && plan.level[s] < 0 && !stage.domain[plan.lane])
         (void)evaluate(s, point, top);
     }
-    emitLaneLoop(begin, end, plan.unroll, {},
-                 [&](Value iv, unsigned copies, bool onVectors, Value mask,
-                     ValueRange) -> SmallVector<Value> {
-                   Point inner = point;
-                   inner.ivs[plan.lane] = iv;
-                   inner.copies = copies;
-                   inner.onVectors = onVectors;
-                   inner.mask = mask;
+    emitLaneLoop(point, begin, end, {},
+                 [&](const Point &inner, ValueRange) -> SmallVector<Value> {
                    Scope scope(&top);
                    emitPasses(inner, scope);
                    return {};

@@ -79,6 +79,19 @@ Walk getWalk(const RowAccess &access, int64_t lane) {
   return last && coefficients.back() == 1 ? Walk::Contiguous : Walk::Strided;
 }
 
+int64_t getInterleave(const RowAccess &access, int64_t lane) {
+  SmallVector<int64_t> coefficients;
+  if (getWalk(access, lane) != Walk::Strided ||
+      !getLaneCoefficients(access, lane, coefficients))
+    return 0;
+  for (int64_t c : ArrayRef(coefficients).drop_back())
+    if (c != 0)
+      return 0;
+  return coefficients.back() >= 2 && coefficients.back() <= 4
+             ? coefficients.back()
+             : 0;
+}
+
 static std::optional<vector::CombiningKind> getKind(Operation *op) {
   using vector::CombiningKind;
   return llvm::TypeSwitch<Operation *, std::optional<CombiningKind>>(op)
@@ -228,7 +241,7 @@ static std::optional<double> rateLane(RowGroup &group, int64_t lane,
       cost += 1;
       return true;
     case Walk::Strided:
-      cost += strided;
+      cost += getInterleave(access, lane) ? 2 : strided;
       return true;
     case Walk::Irregular:
       return false;
@@ -288,6 +301,20 @@ static void chooseLane(RowGroup &group, RowPlan &plan, unsigned vectorBits) {
     plan.unroll = cycles <= 4 ? 4 : cycles <= 16 ? 2 : 1;
   while (plan.unroll > 1 && size > 0 && size < plan.unroll * lanes)
     plan.unroll /= 2;
+  // A gather or scatter under a mask is a branch for each lane on many
+  // processors: the tail is scalar then.
+  auto isScattered = [&](RowAccess &access, bool isStore) {
+    return access.kind == RowAccess::Memory &&
+           getWalk(access, plan.lane) == Walk::Strided &&
+           (isStore || !getInterleave(access, plan.lane));
+  };
+  if (!plan.laneReduced)
+    for (RowStage &stage : group.stages) {
+      for (RowAccess &arg : stage.args)
+        plan.maskedTail &= !isScattered(arg, false);
+      for (RowAccess &store : stage.stores)
+        plan.maskedTail &= !isScattered(store, true);
+    }
   if (!plan.laneReduced)
     return;
   plan.kinds.resize(group.stages.size());

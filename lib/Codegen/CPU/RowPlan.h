@@ -19,6 +19,10 @@ enum class Walk { Uniform, Contiguous, Strided, Irregular };
 
 Walk getWalk(const RowAccess &access, int64_t lane);
 
+/// The constant distance of lanes in memory when it is so small that loading
+/// all elements between pays; else 0.
+int64_t getInterleave(const RowAccess &access, int64_t lane);
+
 /// The static coefficients of `lane` in the results of the access's map.
 /// Fails when one is not linear.
 bool getLaneCoefficients(const RowAccess &access, int64_t lane,

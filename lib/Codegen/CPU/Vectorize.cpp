@@ -37,6 +37,13 @@ bool isVectorizableBody(Block &body) {
   return true;
 }
 
+bool isDivisorOnly(BlockArgument arg) {
+  return !arg.use_empty() && llvm::all_of(arg.getUses(), [](OpOperand &use) {
+    return isa<arith::DivFOp>(use.getOwner()) && use.getOperandNumber() == 1 &&
+           use.getOwner()->getOperand(0) != use.get();
+  });
+}
+
 bool mayTrapOnPadding(Block &body) {
   for (Operation &op : body)
     if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
@@ -67,13 +74,29 @@ Value broadcastTo(OpBuilder &b, Location loc, Value value,
 SmallVector<Value>
 emitVectorBody(OpBuilder &b, Location loc, Block &body,
                ArrayRef<int64_t> shape, ValueRange args,
-               llvm::function_ref<Value(int64_t)> index) {
+               llvm::function_ref<Value(int64_t)> index,
+               const llvm::SmallBitVector &reciprocal) {
   IRMapping map;
   map.map(body.getArguments(), args);
   for (Operation &op : body.without_terminator()) {
     if (auto indexOp = dyn_cast<linalg::IndexOp>(op)) {
       map.map(indexOp.getResult(), index(indexOp.getDim()));
       continue;
+    }
+    if (auto division = dyn_cast<arith::DivFOp>(op)) {
+      auto divisor = dyn_cast<BlockArgument>(division.getRhs());
+      if (divisor && divisor.getOwner() == &body && !reciprocal.empty() &&
+          reciprocal[divisor.getArgNumber()]) {
+        Value lhs = map.lookupOrDefault(division.getLhs());
+        Value rhs = map.lookupOrDefault(division.getRhs());
+        if (isa<VectorType>(lhs.getType()) || isa<VectorType>(rhs.getType())) {
+          lhs = broadcastTo(b, loc, lhs, shape);
+          rhs = broadcastTo(b, loc, rhs, shape);
+        }
+        map.map(division.getResult(),
+                arith::MulFOp::create(b, loc, lhs, rhs).getResult());
+        continue;
+      }
     }
     bool onVectors = llvm::any_of(op.getOperands(), [&](Value v) {
       return isa<VectorType>(map.lookupOrDefault(v).getType());

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 namespace sardonyx::cpu {
 
@@ -35,11 +36,16 @@ unsigned getWidestBits(mlir::Block &body);
 /// of `shape`; so is each result: it is a scalar when it depends on scalars
 /// only. An empty `shape` clones the body on scalars. `index` gives the value
 /// of `linalg.index`, a scalar or a vector of index; it may be null when the
-/// body has none.
+/// body has none. An argument in `reciprocal` is given as 1 / value; it must be
+/// used as a divisor only (see `isDivisorOnly`).
 llvm::SmallVector<mlir::Value>
 emitVectorBody(mlir::OpBuilder &b, mlir::Location loc, mlir::Block &body,
                llvm::ArrayRef<int64_t> shape, mlir::ValueRange args,
-               llvm::function_ref<mlir::Value(int64_t)> index = nullptr);
+               llvm::function_ref<mlir::Value(int64_t)> index = nullptr,
+               const llvm::SmallBitVector &reciprocal = {});
+
+/// Whether `arg` is used as the divisor of floating-point divisions only.
+bool isDivisorOnly(mlir::BlockArgument arg);
 
 /// `value` broadcast to a vector of `shape` unless it is one already or
 /// `shape` is empty.

@@ -37,24 +37,25 @@ struct VerifyCodegenPass
   void runOnOperation() override {
     bool isKernel = getOperation()->hasAttr("sdx.kernel");
     bool ok = true;
-    getOperation().walk([&](Operation *op) {
+    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (op->getDialect() &&
           isa<linalg::LinalgDialect, sardonyx::sdx::SDXDialect>(op->getDialect())) {
         op->emitOpError("is left after code generation");
         ok = false;
-        return;
+        return WalkResult::skip();
       }
       auto isTensor = [](Type type) { return isa<TensorType>(type); };
       if (llvm::any_of(op->getResultTypes(), isTensor) ||
           llvm::any_of(op->getOperandTypes(), isTensor)) {
         op->emitOpError("still works on tensors after code generation");
         ok = false;
-        return;
+        return WalkResult::skip();
       }
       if (isKernel && isa<memref::AllocOp>(op) && isInInnermostLoop(op)) {
         op->emitOpError("allocates memory in an innermost loop");
         ok = false;
       }
+      return WalkResult::advance();
     });
     if (!ok)
       signalPassFailure();

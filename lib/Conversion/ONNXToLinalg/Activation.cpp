@@ -78,8 +78,7 @@ static Value thresholdedRelu(ScalarBuilder &s, Operation *op, Args args) {
 static Value exponentialUnit(ScalarBuilder &s, Value x, double scale,
                              double divisor) {
   Value scaled = divisor == 1 ? x : s.div(x, s.constant(divisor));
-  Value below = s.mul(s.constant(scale),
-                      s.sub(s.exp(scaled), s.constant(1)));
+  Value below = s.mul(s.constant(scale), s.sub(s.exp(scaled), s.constant(1)));
   return s.select(s.lt(x, s.constant(0)), below, x);
 }
 
@@ -137,8 +136,8 @@ static Value gelu(ScalarBuilder &s, Operation *op, Args args) {
     Value sum = s.add(x, s.mul(s.constant(0.044715), cube));
     inner = s.tanh(s.mul(s.constant(0.7978845608028654), sum));
   } else {
-    inner = s.createOrFold<math::ErfOp>(
-        s.mul(x, s.constant(0.7071067811865476)));
+    inner =
+        s.createOrFold<math::ErfOp>(s.mul(x, s.constant(0.7071067811865476)));
   }
   return s.mul(s.mul(s.constant(0.5), x), s.add(s.constant(1), inner));
 }
@@ -153,8 +152,8 @@ static Value shrink(ScalarBuilder &s, Operation *op, Args args) {
   Value value = castScalar(f, f.getLoc(), x, onnxType, computeOnnx);
   Value lambda = f.constant(toDouble(shrinkOp.getLambd()));
   Value bias = f.constant(toDouble(shrinkOp.getBias()));
-  Value middle = f.select(f.gt(value, lambda), f.sub(value, bias),
-                          f.constant(0));
+  Value middle =
+      f.select(f.gt(value, lambda), f.sub(value, bias), f.constant(0));
   Value result =
       f.select(f.lt(value, f.neg(lambda)), f.add(value, bias), middle);
   return castScalar(f, f.getLoc(), result, computeOnnx, onnxType);

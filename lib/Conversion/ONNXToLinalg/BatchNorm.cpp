@@ -32,8 +32,7 @@ struct BatchNormPattern : OnnxPattern<onnx::BatchNormalizationOp> {
       auto [batchMean, batchVariance] = getBatchStatistics(rewriter, loc, x);
       double momentum = toDouble(op.getMomentum());
       if (op.getRunningMean())
-        results.push_back(
-            blend(rewriter, loc, mean, batchMean, momentum));
+        results.push_back(blend(rewriter, loc, mean, batchMean, momentum));
       if (op.getRunningVar())
         results.push_back(
             blend(rewriter, loc, variance, batchVariance, momentum));
@@ -42,9 +41,9 @@ struct BatchNormPattern : OnnxPattern<onnx::BatchNormalizationOp> {
     } else {
       results.resize(op->getNumResults());
     }
-    results[0] = normalize(rewriter, op, x,
-                           getTyped(op.getScale(), adaptor.getScale()),
-                           getTyped(op.getB(), adaptor.getB()), mean, variance);
+    results[0] =
+        normalize(rewriter, op, x, getTyped(op.getScale(), adaptor.getScale()),
+                  getTyped(op.getB(), adaptor.getB()), mean, variance);
     return replace(rewriter, op, results);
   }
 
@@ -69,16 +68,15 @@ private:
                      TypedTensor current, double momentum) {
     Type type = old.onnxElementType;
     AffineMap identity = b.getMultiDimIdentityMap(1);
-    return createMapped(
-        b, loc, {old, current}, {identity, identity},
-        getSizes(b, loc, old.value), type,
-        [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, type);
-          Value now =
-              castScalar(n, at, args[1], current.onnxElementType, type);
-          return s.add(s.mul(args[0], s.constant(momentum)),
-                       s.mul(now, s.constant(1 - momentum)));
-        });
+    return createMapped(b, loc, {old, current}, {identity, identity},
+                        getSizes(b, loc, old.value), type,
+                        [&](OpBuilder &n, Location at, ValueRange args) {
+                          ScalarBuilder s(n, at, type);
+                          Value now = castScalar(n, at, args[1],
+                                                 current.onnxElementType, type);
+                          return s.add(s.mul(args[0], s.constant(momentum)),
+                                       s.mul(now, s.constant(1 - momentum)));
+                        });
   }
 
   static Value normalize(OpBuilder &b, onnx::BatchNormalizationOp op,
@@ -93,10 +91,10 @@ private:
         b, loc, {scale, variance}, {identity, identity}, channels, statistics,
         [&](OpBuilder &n, Location at, ValueRange args) {
           ScalarBuilder s(n, at, statistics);
-          Value a = castScalar(n, at, args[0], scale.onnxElementType,
-                               statistics);
-          Value v = castScalar(n, at, args[1], variance.onnxElementType,
-                               statistics);
+          Value a =
+              castScalar(n, at, args[0], scale.onnxElementType, statistics);
+          Value v =
+              castScalar(n, at, args[1], variance.onnxElementType, statistics);
           return s.div(a, s.sqrt(s.add(v, s.constant(epsilon))));
         });
     Value offset = createMapped(
@@ -104,24 +102,24 @@ private:
         {identity, identity, identity}, channels, statistics,
         [&](OpBuilder &n, Location at, ValueRange args) {
           ScalarBuilder s(n, at, statistics);
-          Value shift = castScalar(n, at, args[0], bias.onnxElementType,
-                                   statistics);
-          Value m = castScalar(n, at, args[1], mean.onnxElementType,
-                               statistics);
+          Value shift =
+              castScalar(n, at, args[0], bias.onnxElementType, statistics);
+          Value m =
+              castScalar(n, at, args[1], mean.onnxElementType, statistics);
           return s.sub(shift, s.mul(m, args[2]));
         });
     int64_t rank = rankOf(x.value);
     AffineMap channel = AffineMap::get(rank, 0, b.getAffineDimExpr(1));
-    return createMapped(
-        b, loc, {x, {factor, statistics}, {offset, statistics}},
-        {b.getMultiDimIdentityMap(rank), channel, channel},
-        getSizes(b, loc, x.value), type,
-        [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, statistics);
-          Value value = castScalar(n, at, args[0], type, statistics);
-          Value y = s.add(s.mul(value, args[1]), args[2]);
-          return castScalar(n, at, y, statistics, type);
-        });
+    return createMapped(b, loc, {x, {factor, statistics}, {offset, statistics}},
+                        {b.getMultiDimIdentityMap(rank), channel, channel},
+                        getSizes(b, loc, x.value), type,
+                        [&](OpBuilder &n, Location at, ValueRange args) {
+                          ScalarBuilder s(n, at, statistics);
+                          Value value =
+                              castScalar(n, at, args[0], type, statistics);
+                          Value y = s.add(s.mul(value, args[1]), args[2]);
+                          return castScalar(n, at, y, statistics, type);
+                        });
   }
 };
 
@@ -148,8 +146,8 @@ struct LRNPattern : OnnxPattern<onnx::LRNOp> {
         [&](OpBuilder &n, Location at, ValueRange args) {
           ScalarBuilder s(n, at, statistics);
           Value value = castScalar(n, at, args[0], type, statistics);
-          Value base = s.add(s.constant(bias),
-                             s.mul(s.constant(alpha), args[1]));
+          Value base =
+              s.add(s.constant(bias), s.mul(s.constant(alpha), args[1]));
           Value divisor = s.pow(base, s.constant(beta));
           return castScalar(n, at, s.div(value, divisor), statistics, type);
         });
@@ -189,7 +187,8 @@ private:
     iterators.push_back(utils::IteratorType::reduction);
     // The window only carries the number of summed channels.
     Value window = createEmpty(b, loc, {asSize(b, size)}, statistics);
-    Value dest = createFilled(b, loc, sizes, createConstant(b, loc, statistics, 0));
+    Value dest =
+        createFilled(b, loc, sizes, createConstant(b, loc, statistics, 0));
     return linalg::GenericOp::create(
                b, loc, TypeRange{dest.getType()}, ValueRange{padded, window},
                ValueRange{dest}, maps, iterators,

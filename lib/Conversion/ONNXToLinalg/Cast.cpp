@@ -1,6 +1,7 @@
 //===- Cast.cpp - Conversions between element types -----------------------===//
 
 #include "ShapeArithmetic.h"
+#include "SmallFloats.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -20,16 +21,31 @@ template <typename OpT> struct CastPattern : OnnxPattern<OpT> {
     Type to = getOnnxElementType(op->getResult(0));
     Value input = adaptor.getOperands().front();
     if (!convertElementType(from) || !convertElementType(to))
-      return rewriter.notifyMatchFailure(
-          op, [&](Diagnostic &d) {
-            d << "no lowering for a cast from " << from << " to " << to;
-          });
+      return rewriter.notifyMatchFailure(op, [&](Diagnostic &d) {
+        d << "no lowering for a cast from " << from << " to " << to;
+      });
     if (from == to)
       return this->replace(rewriter, op, input);
     auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
       return castScalar(b, loc, args[0], from, to);
     };
     TypedTensor typed{input, from};
+    if (isSmallFloat(to)) {
+      // The op says how to round: the body makes the stored byte itself.
+      bool saturate = op.getSaturate();
+      StringRef roundMode = op.getRoundMode();
+      Type byte = rewriter.getI8Type();
+      FailureOr<Value> bytes = createElementwise(
+          rewriter, op.getLoc(), typed, byte,
+          getConvertedType(op->getResult(0)),
+          [&](OpBuilder &b, Location loc, ValueRange args) {
+            Value value = castScalar(b, loc, args[0], from, to);
+            return encodeSmallFloat(b, loc, value, to, saturate, roundMode);
+          });
+      if (failed(bytes))
+        return rewriter.notifyMatchFailure(op, "its shapes don't agree");
+      return this->replace(rewriter, op, *bytes);
+    }
     if (Value small =
             scalariseElementwise(rewriter, op.getLoc(), typed, to, body))
       return this->replace(rewriter, op, small);

@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -59,7 +60,8 @@ static Value collapseRhsBatch(TensorBuilder &b, Value rhs) {
 
 /// The batch sizes of the product. Sizes that are unknown on both sides are
 /// required to be equal when running.
-static FailureOr<Sizes> broadcastBatch(TensorBuilder &b, ArrayRef<OpFoldResult> l,
+static FailureOr<Sizes> broadcastBatch(TensorBuilder &b,
+                                       ArrayRef<OpFoldResult> l,
                                        ArrayRef<OpFoldResult> r,
                                        StringRef opName) {
   Sizes result;
@@ -107,13 +109,15 @@ static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
     return createMatMul2D(b, lhs, rhs);
 
   // One right-hand side for all: the batches are just more rows.
-  if (isUnit(rhsBatch) && (lhsBatch.size() == batch->size() || isUnit(*batch))) {
+  if (isUnit(rhsBatch) &&
+      (lhsBatch.size() == batch->size() || isUnit(*batch))) {
     SmallVector<ReassociationIndices> groups;
     appendGroup(groups, 0, lhsSizes.size() - 1);
     appendGroup(groups, lhsSizes.size() - 1, 1);
-    Value product = createMatMul2D(b, b.collapse(lhs, groups),
-                                   rhsBatch.empty() ? rhs
-                                                    : b.reshape(rhs, ArrayRef(rhsSizes).take_back(2)));
+    Value product = createMatMul2D(
+        b, b.collapse(lhs, groups),
+        rhsBatch.empty() ? rhs
+                         : b.reshape(rhs, ArrayRef(rhsSizes).take_back(2)));
     SmallVector<ReassociationIndices> resultGroups;
     appendGroup(resultGroups, 0, batch->size() + 1);
     appendGroup(resultGroups, batch->size() + 1, 1);
@@ -171,7 +175,23 @@ Value requantize(OpBuilder &b, Location loc, Value scaled, Value zeroPoint,
   if (zeroPoint)
     rounded = arith::AddFOp::create(
         b, loc, rounded, castScalar(b, loc, zeroPoint, onnxType, f32));
-  return castScalar(b, loc, rounded, f32, onnxType);
+  return saturateScalar(b, loc, rounded, onnxType);
+}
+
+Value saturateScalar(OpBuilder &b, Location loc, Value value, Type onnxType) {
+  Type type = value.getType();
+  if (auto intType = dyn_cast<IntegerType>(onnxType);
+      intType && intType.getWidth() <= 16) {
+    unsigned width = intType.getWidth();
+    bool isUnsigned = isUnsignedType(onnxType);
+    double low = isUnsigned ? 0 : -std::ldexp(1.0, width - 1);
+    double high = std::ldexp(1.0, isUnsigned ? width : width - 1) - 1;
+    value = arith::MaximumFOp::create(b, loc, value,
+                                      createConstant(b, loc, type, low));
+    value = arith::MinimumFOp::create(b, loc, value,
+                                      createConstant(b, loc, type, high));
+  }
+  return castScalar(b, loc, value, type, onnxType);
 }
 
 FailureOr<Value> subtractZeroPoint(TensorBuilder &b, TypedTensor value,

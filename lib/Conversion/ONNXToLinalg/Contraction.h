@@ -28,11 +28,15 @@ mlir::Value requantize(mlir::OpBuilder &b, mlir::Location loc,
                        mlir::Value scaled, mlir::Value zeroPoint,
                        mlir::Type onnxType);
 
-/// The differences `value - zeroPoint` as i32, numpy-broadcast; `zeroPoint.value`
-/// may be null.
-mlir::FailureOr<mlir::Value> subtractZeroPoint(TensorBuilder &b,
-                                               TypedTensor value,
-                                               TypedTensor zeroPoint);
+/// A computed float as a computed scalar of `onnxType`. What lies outside of a
+/// narrow integer type becomes its nearest value.
+mlir::Value saturateScalar(mlir::OpBuilder &b, mlir::Location loc,
+                           mlir::Value value, mlir::Type onnxType);
+
+/// The differences `value - zeroPoint` as i32, numpy-broadcast;
+/// `zeroPoint.value` may be null.
+mlir::FailureOr<mlir::Value>
+subtractZeroPoint(TensorBuilder &b, TypedTensor value, TypedTensor zeroPoint);
 
 } // namespace sardonyx
 

@@ -26,7 +26,8 @@ struct Term {
   Labels labels;
 };
 
-/// Labels of a term of the equation; "..." stands for `ellipsisRank` dimensions.
+/// Labels of a term of the equation; "..." stands for `ellipsisRank`
+/// dimensions.
 FailureOr<Labels> parseLabels(StringRef text, int64_t ellipsisRank) {
   Labels labels;
   while (!text.empty()) {
@@ -119,8 +120,7 @@ public:
       needed.insert(equation.output.begin(), equation.output.end());
       for (size_t j = i + 1; j < terms.size(); ++j)
         needed.insert(terms[j].labels.begin(), terms[j].labels.end());
-      FailureOr<Term> pair =
-          contract(result, terms[i], needed.getArrayRef());
+      FailureOr<Term> pair = contract(result, terms[i], needed.getArrayRef());
       if (failed(pair))
         return failure();
       result = *pair;
@@ -135,8 +135,8 @@ public:
 
 private:
   OpFoldResult sizeOf(const Term &term, int64_t label) {
-    return b.dim(term.value, llvm::find(term.labels, label) -
-                                 term.labels.begin());
+    return b.dim(term.value,
+                 llvm::find(term.labels, label) - term.labels.begin());
   }
 
   /// One dimension for each label.
@@ -160,10 +160,11 @@ private:
       return term;
     Type type = elementTypeOf(term.value);
     Value diagonal =
-        b.elementwise(sizes, term.value, b.dimsMap(unique.size(), dims), {type},
-                      [](TensorBuilder &, ValueRange args) -> SmallVector<Value> {
-                        return {args[0]};
-                      })
+        b.elementwise(
+             sizes, term.value, b.dimsMap(unique.size(), dims), {type},
+             [](TensorBuilder &, ValueRange args) -> SmallVector<Value> {
+               return {args[0]};
+             })
             .front();
     return Term{diagonal, unique};
   }
@@ -257,8 +258,8 @@ private:
     labels.append(columns);
     Sizes sizes;
     for (int64_t label : labels)
-      sizes.push_back(sizeOf(
-          llvm::is_contained(left.labels, label) ? left : right, label));
+      sizes.push_back(
+          sizeOf(llvm::is_contained(left.labels, label) ? left : right, label));
     auto getMap = [&](const Term &term) {
       SmallVector<int64_t> dims;
       for (int64_t label : term.labels)
@@ -266,12 +267,12 @@ private:
       return b.dimsMap(labels.size(), dims);
     };
     Value product =
-        b.elementwise(sizes, {left.value, right.value},
-                      {getMap(left), getMap(right)},
-                      {elementTypeOf(left.value)},
-                      [](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                        return {s.mul(args[0], args[1])};
-                      })
+        b.elementwise(
+             sizes, {left.value, right.value}, {getMap(left), getMap(right)},
+             {elementTypeOf(left.value)},
+             [](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+               return {s.mul(args[0], args[1])};
+             })
             .front();
     return {product, labels};
   }
@@ -298,15 +299,17 @@ private:
     labels.append(columns);
     Sizes sizes;
     for (int64_t label : labels)
-      sizes.push_back(sizeOf(
-          llvm::is_contained(left.labels, label) ? left : right, label));
+      sizes.push_back(
+          sizeOf(llvm::is_contained(left.labels, label) ? left : right, label));
     Value lhs = toMatrices(left, batch, rows, inner);
-    // Transposed last, so that packing absorbs it, when K is the fast dimension.
-    bool transposed = !right.labels.empty() &&
-                      llvm::is_contained(inner, right.labels.back());
-    Value rhs = transposed ? b.transpose(toMatrices(right, batch, columns, inner),
-                                         {0, 2, 1})
-                           : toMatrices(right, batch, inner, columns);
+    // Transposed last, so that packing absorbs it, when K is the fast
+    // dimension.
+    bool transposed =
+        !right.labels.empty() && llvm::is_contained(inner, right.labels.back());
+    Value rhs =
+        transposed
+            ? b.transpose(toMatrices(right, batch, columns, inner), {0, 2, 1})
+            : toMatrices(right, batch, inner, columns);
     FailureOr<Value> product = createMatMul(b, lhs, rhs, "Einsum");
     if (failed(product))
       return failure();
@@ -343,7 +346,8 @@ struct EinsumLowering : OnnxPattern<onnx::EinsumOp> {
     FailureOr<Equation> equation =
         parseEquation(op.getEquation(), adaptor.getOperands());
     if (failed(equation))
-      return rewriter.notifyMatchFailure(op, "equation does not fit the inputs");
+      return rewriter.notifyMatchFailure(op,
+                                         "equation does not fit the inputs");
     Type stored = elementTypeOf(adaptor.getOperands().front());
     SmallVector<Value> operands;
     for (Value operand : adaptor.getOperands())

@@ -22,7 +22,8 @@ TypedTensor getRowParameter(TensorBuilder &b, Value original, Value converted) {
 }
 
 TypedTensor getColumnParameter(Value original, Value converted) {
-  return converted ? getTyped(original, converted) : TypedTensor{Value(), Type()};
+  return converted ? getTyped(original, converted)
+                   : TypedTensor{Value(), Type()};
 }
 
 struct MatMulIntegerLowering : OnnxPattern<onnx::MatMulIntegerOp> {
@@ -81,7 +82,8 @@ struct QLinearMatMulLowering : OnnxPattern<onnx::QLinearMatMulOp> {
         rankedType(*product).clone(convertElementType(resultElement)),
         [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
           TensorBuilder s(loc, builder);
-          Value scale = arith::DivFOp::create(s, s.mul(args[1], args[2]), args[3]);
+          Value scale =
+              arith::DivFOp::create(s, s.mul(args[1], args[2]), args[3]);
           Value value = castScalar(s, loc, args[0], i32, f32);
           return requantize(s, loc, s.mul(value, scale), args[4],
                             resultElement);

@@ -29,17 +29,17 @@ struct MatMulLowering : OnnxPattern<onnx::MatMulOp> {
     TensorBuilder b(op.getLoc(), rewriter);
     Type stored = elementTypeOf(adaptor.getA());
     Type accumulator = getAccumulatorType(stored);
-    FailureOr<Value> product = createMatMul(
-        b, b.convertElements(adaptor.getA(), accumulator),
-        b.convertElements(adaptor.getB(), accumulator), "MatMul");
+    FailureOr<Value> product =
+        createMatMul(b, b.convertElements(adaptor.getA(), accumulator),
+                     b.convertElements(adaptor.getB(), accumulator), "MatMul");
     if (failed(product))
       return rewriter.notifyMatchFailure(op, "shapes do not multiply");
     return replace(rewriter, op, b.convertElements(*product, stored));
   }
 };
 
-/// Whether a factor can be applied to elements of this type: integers take whole
-/// numbers only.
+/// Whether a factor can be applied to elements of this type: integers take
+/// whole numbers only.
 bool isApplicable(APFloat factor, Type onnxElementType) {
   return isa<FloatType>(onnxElementType) || factor.isInteger();
 }

@@ -117,10 +117,9 @@ struct IfLowering : OnnxPattern<onnx::IfOp> {
     Value condition = loadCondition(rewriter, loc, adaptor.getCond());
     auto branch = scf::IfOp::create(rewriter, loc, types, condition,
                                     /*withElseRegion=*/false);
-    for (auto [from, to] :
-         {std::pair<Region *, Region *>{&op.getThenBranch(),
-                                        &branch.getThenRegion()},
-          {&op.getElseBranch(), &branch.getElseRegion()}}) {
+    for (auto [from, to] : {std::pair<Region *, Region *>{
+                                &op.getThenBranch(), &branch.getThenRegion()},
+                            {&op.getElseBranch(), &branch.getElseRegion()}}) {
       while (!to->empty())
         rewriter.eraseBlock(&to->front());
       rewriter.inlineRegionBefore(*from, *to, to->end());
@@ -158,8 +157,8 @@ struct LoopLowering : OnnxPattern<onnx::LoopOp> {
               "has a size that is not known before the loop");
 
     Value zero = createIndex(rewriter, loc, 0);
-    Value yes = arith::ConstantOp::create(rewriter, loc,
-                                          rewriter.getBoolAttr(true));
+    Value yes =
+        arith::ConstantOp::create(rewriter, loc, rewriter.getBoolAttr(true));
     Value limit;
     if (adaptor.getM()) {
       Value trips = getScalar(rewriter, loc, adaptor.getM());
@@ -167,10 +166,11 @@ struct LoopLowering : OnnxPattern<onnx::LoopOp> {
                                          trips);
       limit = arith::MaxSIOp::create(rewriter, loc, limit, zero);
     } else if (!types->elements.empty()) {
-      return rewriter.notifyMatchFailure(op, "scan results without a trip count");
+      return rewriter.notifyMatchFailure(op,
+                                         "scan results without a trip count");
     }
-    Value condition =
-        adaptor.getCond() ? loadCondition(rewriter, loc, adaptor.getCond())
+    Value condition = adaptor.getCond()
+                          ? loadCondition(rewriter, loc, adaptor.getCond())
                           : yes;
     SmallVector<Value> carried = {zero, condition};
     for (auto [value, type] : llvm::zip_equal(initial, types->state))
@@ -238,8 +238,8 @@ private:
     auto loop = scf::WhileOp::create(rewriter, loc, carriedTypes, carried);
     SmallVector<Location> locations(carried.size(), loc);
     OpBuilder::InsertionGuard guard(rewriter);
-    Block *before = rewriter.createBlock(&loop.getBefore(), {}, carriedTypes,
-                                         locations);
+    Block *before =
+        rewriter.createBlock(&loop.getBefore(), {}, carriedTypes, locations);
     Value go = before->getArgument(1);
     if (limit) {
       Value more =
@@ -253,8 +253,8 @@ private:
         rewriter.createBlock(&loop.getAfter(), {}, carriedTypes, locations);
     Value index = after->getArgument(0);
     Type boolean = rewriter.getI1Type();
-    Value number = arith::IndexCastOp::create(rewriter, loc,
-                                              rewriter.getI64Type(), index);
+    Value number =
+        arith::IndexCastOp::create(rewriter, loc, rewriter.getI64Type(), index);
     Value flag = storeScalar(rewriter, loc, after->getArgument(1), boolean);
     SmallVector<Value> arguments = {
         wrapScalar(rewriter, loc, number, op.getBody().front().getArgument(0)),
@@ -366,9 +366,9 @@ struct ScanLowering : OnnxPattern<onnx::ScanOp> {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(loop.getBody());
     Value index = loop.getInductionVar();
-    Value last = arith::SubIOp::create(rewriter, loc,
-                                       asIndex(rewriter, loc, length),
-                                       createIndex(rewriter, loc, 1));
+    Value last =
+        arith::SubIOp::create(rewriter, loc, asIndex(rewriter, loc, length),
+                              createIndex(rewriter, loc, 1));
     Value backwards = arith::SubIOp::create(rewriter, loc, last, index);
     SmallVector<Value> arguments(loop.getRegionIterArgs().take_front(states));
     for (int64_t i = 0; i < inputs; ++i)

@@ -44,9 +44,9 @@ mlir::Value padForWindow(TensorBuilder &b, mlir::Value input,
 /// (n, c, o..., k...) -> (n, c, o * stride + k * dilation ...)
 mlir::AffineMap getWindowMap(TensorBuilder &b, const Window &window);
 
-/// Cross-correlation of [N,C,S...] with [OC,C/G,k...], both of one element type,
-/// in which it is accumulated. f32 becomes sdx.conv. Fails when static sizes
-/// disagree or the number of spatial dimensions is not supported.
+/// Cross-correlation of [N,C,S...] with [OC,C/G,k...], both of one element
+/// type, in which it is accumulated. f32 becomes sdx.conv. Fails when static
+/// sizes disagree or the number of spatial dimensions is not supported.
 mlir::FailureOr<mlir::Value> createConv(TensorBuilder &b, mlir::Value input,
                                         mlir::Value weights,
                                         const Window &window, int64_t group,

@@ -98,11 +98,9 @@ struct AveragePoolLowering : OnnxPattern<onnx::AveragePoolOp> {
       return rewriter.notifyMatchFailure(op, "attributes do not fit the input");
 
     Type accumulator = getAccumulatorType(element);
-    Value sum = createPool(b, input, *window, b.zero(element),
-                           b.zero(accumulator),
-                           [](TensorBuilder &s, Value x, Value acc) {
-                             return s.add(acc, x);
-                           });
+    Value sum = createPool(
+        b, input, *window, b.zero(element), b.zero(accumulator),
+        [](TensorBuilder &s, Value x, Value acc) { return s.add(acc, x); });
     bool countPads = op.getCountIncludePad() != 0;
     bool constant = seesOnlyCounted(*window, countPads) ||
                     (!attributes.ceilMode && countPads);
@@ -117,10 +115,10 @@ struct AveragePoolLowering : OnnxPattern<onnx::AveragePoolOp> {
                for (int64_t dim = 0; !constant && dim < window->rank(); ++dim) {
                  Value o = linalg::IndexOp::create(s, dim + 2);
                  OpFoldResult none = s.size(0);
-                 Value here = createCount(
-                     s, *window, dim, o,
-                     countPads ? window->padsBegin[dim] : none,
-                     countPads ? window->padsEnd[dim] : none);
+                 Value here =
+                     createCount(s, *window, dim, o,
+                                 countPads ? window->padsBegin[dim] : none,
+                                 countPads ? window->padsEnd[dim] : none);
                  count = count ? s.mul(count, here) : here;
                }
                Value divisor = constant ? s.scalar(accumulator, full)
@@ -196,15 +194,16 @@ Value createGlobalPool(
     llvm::function_ref<Value(TensorBuilder &, Value)> finish) {
   int64_t rank = rankedType(input.value).getRank();
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(2, rank));
-  Value reduced = createReduction(b, b.getLoc(), input, axes, accumulator,
-                                  start, combine);
+  Value reduced =
+      createReduction(b, b.getLoc(), input, axes, accumulator, start, combine);
   Type element = elementTypeOf(input.value);
   if (finish || element != accumulator)
-    reduced = b.map(reduced, element,
-                    [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                      Value value = finish ? finish(s, args[0]) : args[0];
-                      return {s.convert(value, element)};
-                    });
+    reduced =
+        b.map(reduced, element,
+              [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+                Value value = finish ? finish(s, args[0]) : args[0];
+                return {s.convert(value, element)};
+              });
   return unsqueeze(b, b.getLoc(), reduced, axes);
 }
 

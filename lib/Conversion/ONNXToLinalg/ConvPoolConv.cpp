@@ -23,8 +23,7 @@ static Value normalizePads(TensorBuilder &b, Value input, Window &window) {
   if (llvm::all_of(window.padsBegin, isCarried) &&
       llvm::all_of(window.padsEnd, isCarried))
     return input;
-  Value padded =
-      padForWindow(b, input, window, b.zero(elementTypeOf(input)));
+  Value padded = padForWindow(b, input, window, b.zero(elementTypeOf(input)));
   for (int64_t dim = 0; dim < window.rank(); ++dim) {
     window.padsBegin[dim] = window.padsEnd[dim] = b.size(0);
     window.inputs[dim] = b.dim(padded, dim + 2);
@@ -89,9 +88,9 @@ static Value createConvLoops(TensorBuilder &b, Value input, Value weights,
                                    b.getAffineDimExpr(channel)};
   SmallVector<int64_t> weightDims{1, 2, channel}, resultDims{0, 1, 2};
   for (int64_t dim = 0; dim < spatial; ++dim) {
-    inputMap.push_back(
-        b.getAffineDimExpr(3 + dim) * window.strides[dim] +
-        b.getAffineDimExpr(channel + 1 + dim) * window.dilations[dim]);
+    inputMap.push_back(b.getAffineDimExpr(3 + dim) * window.strides[dim] +
+                       b.getAffineDimExpr(channel + 1 + dim) *
+                           window.dilations[dim]);
     weightDims.push_back(channel + 1 + dim);
     resultDims.push_back(3 + dim);
   }
@@ -157,9 +156,10 @@ struct ConvLowering : OnnxPattern<onnx::ConvOp> {
       return rewriter.notifyMatchFailure(op, "attributes do not fit the input");
 
     Type accumulator = getAccumulatorType(element);
-    FailureOr<Value> product = createConv(
-        b, b.convertElements(adaptor.getX(), accumulator),
-        b.convertElements(weights, accumulator), *window, op.getGroup(), "Conv");
+    FailureOr<Value> product =
+        createConv(b, b.convertElements(adaptor.getX(), accumulator),
+                   b.convertElements(weights, accumulator), *window,
+                   op.getGroup(), "Conv");
     if (failed(product))
       return rewriter.notifyMatchFailure(
           op, "channels do not fit, or more than 3 spatial dimensions");

@@ -96,7 +96,8 @@ struct QLinearConvLowering : OnnxPattern<onnx::QLinearConvOp> {
         [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
           TensorBuilder s(loc, builder);
           Value sum = args.size() > 5 ? s.add(args[0], args[5]) : args[0];
-          Value scale = arith::DivFOp::create(s, s.mul(args[1], args[2]), args[3]);
+          Value scale =
+              arith::DivFOp::create(s, s.mul(args[1], args[2]), args[3]);
           Value value = castScalar(s, loc, sum, i32, f32);
           return requantize(s, loc, s.mul(value, scale), args[4],
                             resultElement);

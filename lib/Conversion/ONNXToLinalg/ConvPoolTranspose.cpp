@@ -42,8 +42,8 @@ Value spreadInput(TensorBuilder &b, Value input, ArrayRef<int64_t> strides) {
               Value step = s.index(stride);
               from.push_back(arith::DivUIOp::create(s, to, step));
               Value rest = arith::RemUIOp::create(s, to, step);
-              Value here =
-                  s.compare(arith::CmpIPredicate::eq, rest, s.index(int64_t(0)));
+              Value here = s.compare(arith::CmpIPredicate::eq, rest,
+                                     s.index(int64_t(0)));
               hit = hit ? arith::AndIOp::create(s, hit, here) : here;
             }
             return {s.select(hit, s.extract(input, from), s.zero(type))};
@@ -61,19 +61,19 @@ Value reverseWeights(TensorBuilder &b, Value weights, int64_t group) {
   Type type = elementTypeOf(weights);
   Value perGroup = b.index(channels);
   Value reversed =
-      b.elementwise(
-           sizes, {}, {}, {type},
-           [&](TensorBuilder &s, ValueRange) -> SmallVector<Value> {
-             SmallVector<Value> at;
-             for (int64_t dim = 0, rank = sizes.size(); dim < rank; ++dim)
-               at.push_back(linalg::IndexOp::create(s, dim));
-             SmallVector<Value> source{s.add(s.mul(at[0], perGroup), at[2]),
-                                       at[1]};
-             for (size_t dim = 3; dim < sizes.size(); ++dim)
-               source.push_back(
-                   s.sub(s.index(b.plus(sizes[dim], -1)), at[dim]));
-             return {s.extract(weights, source)};
-           })
+      b.elementwise(sizes, {}, {}, {type},
+                    [&](TensorBuilder &s, ValueRange) -> SmallVector<Value> {
+                      SmallVector<Value> at;
+                      for (int64_t dim = 0, rank = sizes.size(); dim < rank;
+                           ++dim)
+                        at.push_back(linalg::IndexOp::create(s, dim));
+                      SmallVector<Value> source{
+                          s.add(s.mul(at[0], perGroup), at[2]), at[1]};
+                      for (size_t dim = 3; dim < sizes.size(); ++dim)
+                        source.push_back(
+                            s.sub(s.index(b.plus(sizes[dim], -1)), at[dim]));
+                      return {s.extract(weights, source)};
+                    })
           .front();
   SmallVector<ReassociationIndices> groups;
   appendGroup(groups, 0, 2);
@@ -99,7 +99,8 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     std::optional<ArrayRef<int64_t>> outputShape = op.getOutputShape();
     bool hasShape = outputShape && !outputShape->empty();
     StringRef autoPad = op.getAutoPad();
-    bool upper = autoPad == "SAME_UPPER", same = upper || autoPad == "SAME_LOWER";
+    bool upper = autoPad == "SAME_UPPER",
+         same = upper || autoPad == "SAME_LOWER";
     if (!hasShape && !same) {
       std::optional<ArrayRef<int64_t>> attribute = op.getPads();
       if (autoPad == "VALID" || !attribute || attribute->empty())
@@ -162,8 +163,8 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
       return rewriter.notifyMatchFailure(op, "channels do not fit");
 
     Type accumulator = getAccumulatorType(element);
-    Value input = spreadInput(
-        b, b.convertElements(adaptor.getX(), accumulator), window->strides);
+    Value input = spreadInput(b, b.convertElements(adaptor.getX(), accumulator),
+                              window->strides);
     weights = reverseWeights(b, b.convertElements(weights, accumulator), group);
     SmallVector<int64_t> reach;
     int64_t rank = window->rank();

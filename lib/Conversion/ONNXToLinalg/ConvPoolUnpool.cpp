@@ -62,8 +62,8 @@ struct MaxUnpoolLowering : OnnxPattern<onnx::MaxUnpoolOp> {
           createCheck(s, loc,
                       s.compare(arith::CmpIPredicate::ult, at, s.index(total)),
                       "MaxUnpool: an index lies outside of the output");
-          Value next = tensor::InsertOp::create(s, s.extract(values, i),
-                                                state[0], at);
+          Value next =
+              tensor::InsertOp::create(s, s.extract(values, i), state[0], at);
           scf::YieldOp::create(s, next);
         });
     SmallVector<ReassociationIndices> groups;
@@ -111,12 +111,9 @@ struct Col2ImLowering : OnnxPattern<onnx::Col2ImOp> {
     TensorBuilder b(op.getLoc(), rewriter);
     Value input = adaptor.getInput();
     Type element = elementTypeOf(input);
-    auto result = getConvertedType(op.getOutput());
-    std::optional<SmallVector<int64_t>> block =
-        getConstantInts(op.getBlockShape());
     RankedTensorType blockType = rankedType(adaptor.getBlockShape());
-    if (!result || rankedType(input).getRank() != 3 ||
-        blockType.getRank() != 1 || blockType.isDynamicDim(0))
+    if (rankedType(input).getRank() != 3 || blockType.getRank() != 1 ||
+        blockType.isDynamicDim(0))
       return rewriter.notifyMatchFailure(op, "ranks are not known");
     int64_t spatial = blockType.getDimSize(0);
     Sizes image =
@@ -146,67 +143,60 @@ struct Col2ImLowering : OnnxPattern<onnx::Col2ImOp> {
       window.padsBegin.push_back(b.size(pads[dim]));
       OpFoldResult span =
           b.times(b.plus(kernel[dim], -1), window.dilations[dim]);
-      OpFoldResult room =
-          b.plus(b.minus(image[dim], span), pads[dim] + pads[spatial + dim] - 1);
+      OpFoldResult room = b.plus(b.minus(image[dim], span),
+                                 pads[dim] + pads[spatial + dim] - 1);
       window.outputs.push_back(
           b.plus(b.floorDiv(room, b.size(window.strides[dim])), 1));
     }
 
-    // [N, C * product(block), L] as [N, C, block..., L...]
-    OpFoldResult channels =
-        b.floorDiv(b.dim(input, 1), b.product(kernel));
+    OpFoldResult channels = b.floorDiv(b.dim(input, 1), b.product(kernel));
     if (!b.sameSize(b.times(channels, b.product(kernel)), b.dim(input, 1),
                     "Col2Im: the input does not fit block_shape") ||
         !b.sameSize(b.product(window.outputs), b.dim(input, 2),
                     "Col2Im: the input does not fit image_shape"))
       return rewriter.notifyMatchFailure(op, "shapes do not fit");
-    Sizes wide{b.dim(input, 0), channels};
-    wide.append(kernel);
-    wide.append(window.outputs);
-    SmallVector<ReassociationIndices> groups;
-    appendGroup(groups, 0, 1);
-    appendGroup(groups, 1, 1 + spatial);
-    appendGroup(groups, 2 + spatial, spatial);
-    Value columns = b.expand(input, groups, wide);
+    Sizes sizes{b.dim(input, 0), channels};
+    sizes.append(image);
     return replace(rewriter, op,
-                   gatherBlocks(b, columns, image, kernel, window, element));
+                   gatherBlocks(b, input, sizes, kernel, window, element));
   }
 
-  static Value gatherBlocks(TensorBuilder &b, Value columns, const Sizes &image,
+  /// `columns` is [N, C * product(block), product(blocks)], the result has
+  /// `sizes`.
+  static Value gatherBlocks(TensorBuilder &b, Value columns, const Sizes &sizes,
                             const Sizes &kernel, const Window &window,
                             Type element) {
-    int64_t spatial = image.size(), outer = 2 + spatial, dims = outer + spatial;
-    Sizes sizes{b.dim(columns, 0), b.dim(columns, 1)};
-    sizes.append(image);
+    int64_t outer = sizes.size(), spatial = outer - 2, dims = outer + spatial;
     SmallVector<utils::IteratorType> iterators(dims,
                                                utils::IteratorType::reduction);
     std::fill_n(iterators.begin(), outer, utils::IteratorType::parallel);
     Type accumulator = getAccumulatorType(element);
     Value sum =
-        b.generic(b.empty(kernel, element), b.zeros(sizes, accumulator),
-                  {b.dimsMap(dims, llvm::to_vector(
-                                       llvm::seq<int64_t>(outer, dims))),
-                   b.dimsMap(dims, llvm::to_vector(llvm::seq<int64_t>(outer)))},
-                  iterators,
-                  [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                    SmallVector<Value> at{linalg::IndexOp::create(s, 0),
-                                          linalg::IndexOp::create(s, 1)};
-                    SmallVector<Value> blocks;
-                    Value hit;
-                    Value zero = s.index(int64_t(0));
-                    for (int64_t dim = 0; dim < spatial; ++dim) {
-                      Value p = linalg::IndexOp::create(s, 2 + dim);
-                      Value k = linalg::IndexOp::create(s, outer + dim);
-                      auto [block, here] = findBlock(s, p, k, window, dim);
-                      at.push_back(k);
-                      blocks.push_back(s.select(here, block, zero));
-                      hit = hit ? arith::AndIOp::create(s, hit, here) : here;
-                    }
-                    at.append(blocks);
-                    Value value = s.extract(columns, at);
-                    value = s.select(hit, value, s.zero(element));
-                    return {s.add(args[1], s.convert(value, accumulator))};
-                  })
+        b.generic(
+             b.empty(kernel, element), b.zeros(sizes, accumulator),
+             {b.dimsMap(dims, llvm::to_vector(llvm::seq<int64_t>(outer, dims))),
+              b.dimsMap(dims, llvm::to_vector(llvm::seq<int64_t>(outer)))},
+             iterators,
+             [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+               Value row = linalg::IndexOp::create(s, 1);
+               Value column, hit, zero = s.index(int64_t(0));
+               for (int64_t dim = 0; dim < spatial; ++dim) {
+                 Value p = linalg::IndexOp::create(s, 2 + dim);
+                 Value k = linalg::IndexOp::create(s, outer + dim);
+                 auto [block, here] = findBlock(s, p, k, window, dim);
+                 block = s.select(here, block, zero);
+                 row = s.add(s.mul(row, s.index(kernel[dim])), k);
+                 column =
+                     column ? s.add(s.mul(column, s.index(window.outputs[dim])),
+                                    block)
+                            : block;
+                 hit = hit ? arith::AndIOp::create(s, hit, here) : here;
+               }
+               Value n = linalg::IndexOp::create(s, 0);
+               Value value = s.extract(columns, {n, row, column});
+               value = s.select(hit, value, s.zero(element));
+               return {s.add(args[1], s.convert(value, accumulator))};
+             })
             .front();
     return b.convertElements(sum, element);
   }

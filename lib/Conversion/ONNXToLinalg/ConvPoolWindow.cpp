@@ -13,8 +13,8 @@ bool Window::hasPads() const {
   return !llvm::all_of(padsBegin, isZero) || !llvm::all_of(padsEnd, isZero);
 }
 
-/// An attribute's list for `rank` spatial dimensions; fails on another length or
-/// on a value below `least`.
+/// An attribute's list for `rank` spatial dimensions; fails on another length
+/// or on a value below `least`.
 static FailureOr<SmallVector<int64_t>>
 getList(std::optional<ArrayRef<int64_t>> attribute, int64_t count,
         int64_t absent, int64_t least) {
@@ -53,8 +53,8 @@ static OpFoldResult computeOutput(TensorBuilder &b, const Window &window,
                                   int64_t dim, bool ceilMode) {
   OpFoldResult stride = b.size(window.strides[dim]);
   OpFoldResult fromBegin = b.plus(window.inputs[dim], window.padsBegin[dim]);
-  OpFoldResult room = b.plus(b.plus(fromBegin, window.padsEnd[dim]),
-                             b.size(-window.span(dim)));
+  OpFoldResult room =
+      b.plus(b.plus(fromBegin, window.padsEnd[dim]), b.size(-window.span(dim)));
   if (!ceilMode)
     return b.atLeast(b.plus(b.floorDiv(room, stride), 1), 0);
   // The last window must begin in the input or in the border before it.
@@ -71,9 +71,9 @@ FailureOr<Window> getWindow(TensorBuilder &b, Value input,
                             const WindowAttributes &attributes) {
   int64_t rank = rankedType(input).getRank() - 2;
   if (rank < 1 || static_cast<int64_t>(attributes.kernel.size()) != rank ||
-      llvm::any_of(attributes.kernel, [](int64_t size) {
-        return size < 1 || size > INT32_MAX;
-      }))
+      llvm::any_of(
+          attributes.kernel,
+          [](int64_t size) { return size < 1 || size > INT32_MAX; }))
     return failure();
   FailureOr<SmallVector<int64_t>> strides =
       getList(attributes.strides, rank, 1, 1);
@@ -120,8 +120,8 @@ Value padForWindow(TensorBuilder &b, Value input, const Window &window,
   bool crops = false;
   for (int64_t dim = 0; dim < window.rank(); ++dim) {
     // What the windows see, which in ceil mode is more than the pads.
-    OpFoldResult last = b.times(b.plus(window.outputs[dim], -1),
-                                window.strides[dim]);
+    OpFoldResult last =
+        b.times(b.plus(window.outputs[dim], -1), window.strides[dim]);
     OpFoldResult seen = b.plus(last, window.span(dim));
     OpFoldResult begin = window.padsBegin[dim];
     OpFoldResult size = window.inputs[dim];
@@ -166,7 +166,8 @@ getKernelShape(TensorBuilder &b, Value &weights,
   }
   if (llvm::any_of(kernel, ShapedType::isDynamic))
     return failure();
-  weights = b.cast(weights, RankedTensorType::get(shape, type.getElementType()));
+  weights =
+      b.cast(weights, RankedTensorType::get(shape, type.getElementType()));
   return SmallVector<int64_t>(kernel);
 }
 

@@ -14,9 +14,10 @@
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSet.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 namespace sardonyx {
 #define GEN_PASS_DEF_CONVERTONNXTOLINALG
@@ -40,14 +41,18 @@ static ElementsAttr convertElements(ElementsAttr value, RankedTensorType type) {
   auto dense = dyn_cast<DenseIntOrFPElementsAttr>(value);
   if (!dense)
     return {};
-  if (!isBoolType(value.getElementType()))
+  Type element = value.getElementType();
+  if (element.getIntOrFloatBitWidth() >= 8)
     return dense.bitcast(type.getElementType());
-  if (dense.isSplat())
-    return DenseElementsAttr::get(
-        type, APInt(8, dense.getSplatValue<bool>() ? 1 : 0));
   SmallVector<APInt> bytes;
-  for (bool bit : dense.getValues<bool>())
-    bytes.push_back(APInt(8, bit ? 1 : 0));
+  auto add = [&](const APInt &bits) { bytes.push_back(bits.zext(8)); };
+  if (isa<FloatType>(element)) {
+    for (const APFloat &number : dense.getValues<APFloat>())
+      add(number.bitcastToAPInt());
+  } else {
+    for (const APInt &number : dense.getValues<APInt>())
+      add(number);
+  }
   return DenseElementsAttr::get(type, bytes);
 }
 
@@ -64,7 +69,8 @@ struct ConstantPattern : OnnxPattern<onnx::ConstantOp> {
     auto type = dyn_cast<RankedTensorType>(value.getShapedType());
     Type element = type ? convertElementType(type.getElementType()) : Type();
     if (!element)
-      return rewriter.notifyMatchFailure(op, "its element type has no lowering");
+      return rewriter.notifyMatchFailure(op,
+                                         "its element type has no lowering");
     auto converted = RankedTensorType::get(type.getShape(), element);
     ElementsAttr elements = convertElements(value, converted);
     if (!elements)
@@ -112,23 +118,25 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateControlFlowPatterns(converter, patterns);
 }
 
-static llvm::StringSet<> collectLoweredNames() {
+std::vector<std::string> getLinalgLoweredOps() {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<onnx::ONNXDialect>();
   ONNXTypeConverter converter;
   RewritePatternSet patterns(&context);
   populateONNXToLinalgPatterns(converter, patterns);
-  llvm::StringSet<> names;
+  // A pattern of higher benefit takes special cases before the general one.
+  std::set<std::string> names;
   for (const std::unique_ptr<RewritePattern> &pattern :
        patterns.getNativePatterns())
-    if (std::optional<OperationName> name = pattern->getRootKind())
-      names.insert(name->getStringRef());
-  return names;
+    if (std::optional<OperationName> name = pattern->getRootKind();
+        name && pattern->getBenefit() == PatternBenefit(1))
+      names.insert(name->getStringRef().str());
+  return {names.begin(), names.end()};
 }
 
 bool hasLinalgLowering(StringRef operationName) {
-  static const llvm::StringSet<> names = collectLoweredNames();
-  return names.contains(operationName);
+  static const std::vector<std::string> names = getLinalgLoweredOps();
+  return std::binary_search(names.begin(), names.end(), operationName);
 }
 
 //===----------------------------------------------------------------------===//
@@ -142,6 +150,21 @@ static std::string getNodeName(Operation *op) {
   if (auto name = dyn_cast<NameLoc>(op->getLoc()))
     return name.getName().str();
   return "";
+}
+
+/// A reason to refuse an op that no pattern was asked about.
+static std::string describeUnsupportedType(Operation *op) {
+  std::string reason = "there is no lowering for this op";
+  llvm::raw_string_ostream os(reason);
+  auto types =
+      llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes());
+  ONNXTypeConverter converter;
+  for (Type type : types)
+    if (!converter.convertType(type)) {
+      os << " on type " << type;
+      break;
+    }
+  return reason;
 }
 
 /// Says in one error what is left, each kind of operation and reason once.
@@ -160,11 +183,11 @@ reportRemaining(ModuleOp module,
     // Terminators of onnx regions remain because their parent does.
     if (op->hasTrait<OpTrait::IsTerminator>())
       return;
-    std::string reason = "there is no lowering for this op";
+    std::string reason = describeUnsupportedType(op);
     if (auto known = reasons.find(op->getLoc()); known != reasons.end())
       reason = known->second;
-    auto [it, isNew] = groups.insert(
-        {{op->getName().getStringRef(), reason}, Group{op, 0}});
+    auto [it, isNew] =
+        groups.insert({{op->getName().getStringRef(), reason}, Group{op, 0}});
     ++it->second.count;
   });
   if (groups.empty())

@@ -89,8 +89,8 @@ void addElementwiseRows(const TypeConverter &converter,
                         RewritePatternSet &patterns,
                         ArrayRef<ElementwiseRow> rows) {
   for (const ElementwiseRow &row : rows)
-    patterns.add(std::make_unique<TablePattern>(
-        converter, patterns.getContext(), row));
+    patterns.add(
+        std::make_unique<TablePattern>(converter, patterns.getContext(), row));
 }
 
 //===----------------------------------------------------------------------===//
@@ -107,7 +107,6 @@ static Value fold(ScalarBuilder &s, Operation *, Args args) {
     result = (s.*method)(result, arg);
   return result;
 }
-
 
 template <typename IntOp>
 static Value integerOp(ScalarBuilder &s, Operation *, Args args) {
@@ -181,11 +180,11 @@ static Value integerPow(ScalarBuilder &s, Value x, Value y, Type exponentOnnx) {
   if (isUnsignedType(exponentOnnx) || (known && *known >= 0))
     return result;
   // 1 / x^n: 1 for 1, the sign for -1, else 0.
-  Value negative = s.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, y,
-                                                 exponent(0));
+  Value negative =
+      s.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, y, exponent(0));
   Value odd = s.createOrFold<arith::CmpIOp>(
-      arith::CmpIPredicate::ne,
-      s.createOrFold<arith::AndIOp>(y, exponent(1)), exponent(0));
+      arith::CmpIPredicate::ne, s.createOrFold<arith::AndIOp>(y, exponent(1)),
+      exponent(0));
   Value inverse = s.select(s.eq(x, one), one, zero);
   if (!s.isUnsigned()) {
     Value sign = s.select(odd, s.integer(-1), one);
@@ -198,7 +197,8 @@ static Value power(ScalarBuilder &s, Operation *op, Args args) {
   Value x = args[0], y = args[1];
   Type base = getOnnxElementType(op->getOperand(0));
   Type exponent = getOnnxElementType(op->getOperand(1));
-  bool floatBase = isa<FloatType>(base), floatExponent = isa<FloatType>(exponent);
+  bool floatBase = isa<FloatType>(base),
+       floatExponent = isa<FloatType>(exponent);
   if (!floatBase && !floatExponent)
     return integerPow(s, x, y, exponent);
   // Integers to a fractional power go through f64, like numpy.
@@ -225,16 +225,16 @@ struct ClipPattern : OnnxPattern<onnx::ClipOp> {
   matchAndRewrite(onnx::ClipOp op, Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     bool hasMin = bool(op.getMin()), hasMax = bool(op.getMax());
-    return lowerElementwise(
-        rewriter, *getTypeConverter(), op, adaptor.getOperands(),
-        [=](ScalarBuilder &s, Operation *, Args args) {
-          Value x = args[0];
-          if (hasMin)
-            x = s.atLeast(x, args[1]);
-          if (hasMax)
-            x = s.atMost(x, args[hasMin ? 2 : 1]);
-          return x;
-        });
+    return lowerElementwise(rewriter, *getTypeConverter(), op,
+                            adaptor.getOperands(),
+                            [=](ScalarBuilder &s, Operation *, Args args) {
+                              Value x = args[0];
+                              if (hasMin)
+                                x = s.atLeast(x, args[1]);
+                              if (hasMax)
+                                x = s.atMost(x, args[hasMin ? 2 : 1]);
+                              return x;
+                            });
   }
 };
 
@@ -273,14 +273,14 @@ struct DropoutPattern : OnnxPattern<onnx::DropoutOp> {
                              Adaptor adaptor) {
     Location loc = op.getLoc();
     Value mode = getScalar(b, loc, adaptor.getTrainingMode());
-    Value off = arith::CmpIOp::create(
-        b, loc, arith::CmpIPredicate::eq, mode,
-        createIntConstant(b, loc, mode.getType(), 0));
+    Value off =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, mode,
+                              createIntConstant(b, loc, mode.getType(), 0));
     if (op.getRatio()) {
       Value ratio = getScalar(b, loc, adaptor.getRatio());
-      Value none = arith::CmpFOp::create(
-          b, loc, arith::CmpFPredicate::OEQ, ratio,
-          createConstant(b, loc, ratio.getType(), 0));
+      Value none =
+          arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, ratio,
+                                createConstant(b, loc, ratio.getType(), 0));
       off = arith::OrIOp::create(b, loc, off, none);
     }
     createCheck(b, loc, off, "Dropout: training mode is not supported");

@@ -51,12 +51,12 @@ Value forEach(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
     upper.push_back(asIndex(b, loc, size));
   if (sizes.empty())
     return body(b, loc, {}, carried);
-  scf::LoopNest nest = scf::buildLoopNest(
-      b, loc, lower, upper, step, carried,
-      [&](OpBuilder &inner, Location at, ValueRange indices,
-          ValueRange state) -> scf::ValueVector {
-        return {body(inner, at, indices, state.front())};
-      });
+  scf::LoopNest nest =
+      scf::buildLoopNest(b, loc, lower, upper, step, carried,
+                         [&](OpBuilder &inner, Location at, ValueRange indices,
+                             ValueRange state) -> scf::ValueVector {
+                           return {body(inner, at, indices, state.front())};
+                         });
   return nest.results.front();
 }
 
@@ -92,11 +92,11 @@ struct GatherLowering : OnnxPattern<onnx::GatherOp> {
       out = refineSizes(rewriter, out, declared);
 
     std::optional<int64_t> known = getStaticSize(length);
-    Value result = known && *known < 8
-                       ? byElement(rewriter, loc, flat, list, rows, in[*axis],
-                                   count, length)
-                       : byRow(rewriter, loc, flat, list, rows, in[*axis],
-                               count, length);
+    Value result =
+        known && *known < 8
+            ? byElement(rewriter, loc, flat, list, rows, in[*axis], count,
+                        length)
+            : byRow(rewriter, loc, flat, list, rows, in[*axis], count, length);
     return replace(rewriter, op, reshape(rewriter, loc, result, out));
   }
 
@@ -130,8 +130,8 @@ private:
           SmallVector<OpFoldResult> to = {i[1], i[0], zero};
           SmallVector<OpFoldResult> box = {one, one, length};
           SmallVector<OpFoldResult> unit(3, one);
-          Value row = tensor::ExtractSliceOp::create(inner, at, flat, from, box,
-                                                     unit);
+          Value row =
+              tensor::ExtractSliceOp::create(inner, at, flat, from, box, unit);
           return tensor::InsertSliceOp::create(inner, at, row, out, to, box,
                                                unit);
         });
@@ -150,8 +150,7 @@ struct GatherElementsLowering : OnnxPattern<onnx::GatherElementsOp> {
     auto type = cast<RankedTensorType>(data.getType());
     if (failed(axis) || type.getRank() != int64_t(sizes.size()))
       return rewriter.notifyMatchFailure(op, "ranks or axis do not fit");
-    Value extent =
-        asIndex(rewriter, loc, getSize(rewriter, loc, data, *axis));
+    Value extent = asIndex(rewriter, loc, getSize(rewriter, loc, data, *axis));
     Value result = createIndexed(
         rewriter, loc, sizes, type.getElementType(),
         [&](OpBuilder &b, Location at, ValueRange i) -> Value {
@@ -224,7 +223,8 @@ struct GatherNDLowering : OnnxPattern<onnx::GatherNDOp> {
 
 /// How an update meets the element that is there.
 LogicalResult isKnownReduction(StringRef name) {
-  return success(llvm::is_contained({"none", "add", "mul", "min", "max"}, name));
+  return success(
+      llvm::is_contained({"none", "add", "mul", "min", "max"}, name));
 }
 
 Value combine(OpBuilder &b, Location loc, StringRef reduction, Value old,
@@ -267,8 +267,7 @@ struct ScatterElementsLowering : OnnxPattern<onnx::ScatterElementsOp> {
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
     if (failed(axis) || failed(isKnownReduction(op.getReduction())))
       return rewriter.notifyMatchFailure(op, "axis or reduction not known");
-    Value extent =
-        asIndex(rewriter, loc, getSize(rewriter, loc, data, *axis));
+    Value extent = asIndex(rewriter, loc, getSize(rewriter, loc, data, *axis));
     Type onnxType = getOnnxElementType(op.getData());
     Value result = forEach(
         rewriter, loc, sizes, data,
@@ -278,8 +277,7 @@ struct ScatterElementsLowering : OnnxPattern<onnx::ScatterElementsOp> {
           target[*axis] = checkedIndex(b, at, raw, extent, "ScatterElements");
           Value update = tensor::ExtractOp::create(b, at, updates, i);
           Value old = tensor::ExtractOp::create(b, at, out, target);
-          Value next =
-              combine(b, at, op.getReduction(), old, update, onnxType);
+          Value next = combine(b, at, op.getReduction(), old, update, onnxType);
           return tensor::InsertOp::create(b, at, next, out, target);
         });
     return replace(rewriter, op, result);
@@ -347,9 +345,8 @@ struct OneHotLowering : OnnxPattern<onnx::OneHotOp> {
       Value v = castScalar(b, at, loadScalar(b, at, stored, from), from, i64);
       return toIndex(b, at, v);
     };
-    Value depth = asInteger(rewriter, loc,
-                            getScalar(rewriter, loc, adaptor.getDepth()),
-                            depthType);
+    Value depth = asInteger(
+        rewriter, loc, getScalar(rewriter, loc, adaptor.getDepth()), depthType);
     sizes.insert(sizes.begin() + *axis, depth);
     if (RankedTensorType declared =
             getDeclared(*getTypeConverter(), op->getResult(0)))
@@ -363,8 +360,7 @@ struct OneHotLowering : OnnxPattern<onnx::OneHotOp> {
           Value raw = tensor::ExtractOp::create(b, at, indices, source);
           Value hot = asInteger(b, at, raw, indexType);
           Value zero = createIndex(b, at, 0), one = createIndex(b, at, 1);
-          Value negative =
-              compare(b, at, arith::CmpIPredicate::slt, hot, zero);
+          Value negative = compare(b, at, arith::CmpIPredicate::slt, hot, zero);
           Value wrapped = arith::AddIOp::create(b, at, hot, depth);
           hot = arith::SelectOp::create(b, at, negative, wrapped, hot);
           Value on = compare(b, at, arith::CmpIPredicate::eq, hot, i[*axis]);
@@ -546,9 +542,9 @@ struct NonZeroLowering : OnnxPattern<onnx::NonZeroOp> {
       return isTrue(b, at, tensor::ExtractOp::create(b, at, x, i), onnxType);
     };
     Value count = countIf(rewriter, loc, sizes, test);
-    Value empty = createEmpty(rewriter, loc,
-                              {asSize(rewriter, sizes.size()), count},
-                              rewriter.getI64Type());
+    Value empty =
+        createEmpty(rewriter, loc, {asSize(rewriter, sizes.size()), count},
+                    rewriter.getI64Type());
     if (sizes.empty()) // The rank of a scalar is 0: a [0, n] result.
       return replace(rewriter, op, empty);
     SmallVector<Value> lower(sizes.size(), createIndex(rewriter, loc, 0)),
@@ -571,8 +567,8 @@ struct NonZeroLowering : OnnxPattern<onnx::NonZeroOp> {
                   out = tensor::InsertOp::create(then, where, value, out,
                                                  ValueRange{row, state[1]});
                 }
-                Value next = arith::AddIOp::create(
-                    then, where, state[1], createIndex(then, where, 1));
+                Value next = arith::AddIOp::create(then, where, state[1],
+                                                   createIndex(then, where, 1));
                 scf::YieldOp::create(then, where, ValueRange{out, next});
               },
               [&](OpBuilder &otherwise, Location where) {
@@ -604,8 +600,7 @@ struct CompressLowering : OnnxPattern<onnx::CompressOp> {
     }
     // Conditions past the axis' end select nothing.
     Value extent = asIndex(rewriter, loc, sizes[axis]);
-    Value length = asIndex(rewriter, loc,
-                           getSize(rewriter, loc, condition, 0));
+    Value length = asIndex(rewriter, loc, getSize(rewriter, loc, condition, 0));
     length = arith::MinSIOp::create(rewriter, loc, length, extent);
     Type boolean = rewriter.getI1Type();
     auto test = [&](OpBuilder &b, Location at, ValueRange i) {

@@ -60,31 +60,30 @@ Value reduceMean(OpBuilder &b, Location loc, TypedTensor input,
   Size size = asSize(b, 1);
   for (int64_t axis : axes)
     size = mulSizes(b, loc, size, getSize(b, loc, input.value, axis));
-  Value sum = createReduction(
-      b, loc, input, axes, statistics, zero,
-      [&](OpBuilder &n, Location at, ValueRange args) {
-        ScalarBuilder s(n, at, statistics);
-        Value element = ofSquares ? s.mul(args[0], args[0]) : args[0];
-        return s.add(args[1], element);
-      });
+  Value sum = createReduction(b, loc, input, axes, statistics, zero,
+                              [&](OpBuilder &n, Location at, ValueRange args) {
+                                ScalarBuilder s(n, at, statistics);
+                                Value element = ofSquares
+                                                    ? s.mul(args[0], args[0])
+                                                    : args[0];
+                                return s.add(args[1], element);
+                              });
   std::optional<int64_t> known = getStaticSize(size);
   Value count;
   if (!known) {
-    count = arith::IndexCastOp::create(b, loc, b.getI64Type(),
-                                       cast<Value>(size));
+    count =
+        arith::IndexCastOp::create(b, loc, b.getI64Type(), cast<Value>(size));
     count = arith::SIToFPOp::create(b, loc, statistics, count);
   }
   int64_t rank = rankOf(sum);
-  return createMapped(b, loc, {{sum, statistics}},
-                      {b.getMultiDimIdentityMap(rank)}, getSizes(b, loc, sum),
-                      statistics,
-                      [&](OpBuilder &n, Location at, ValueRange args) {
-                        ScalarBuilder s(n, at, statistics);
-                        Value divisor =
-                            known ? s.constant(static_cast<double>(*known))
-                                  : count;
-                        return s.div(args[0], divisor);
-                      });
+  return createMapped(
+      b, loc, {{sum, statistics}}, {b.getMultiDimIdentityMap(rank)},
+      getSizes(b, loc, sum), statistics,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, statistics);
+        Value divisor = known ? s.constant(static_cast<double>(*known)) : count;
+        return s.div(args[0], divisor);
+      });
 }
 
 Value inverseDeviation(OpBuilder &b, Location loc, Value variance,
@@ -176,8 +175,7 @@ struct LayerNormPattern : OnnxPattern<onnx::LayerNormalizationOp> {
       biasOperand = getTyped(op.getB(), adaptor.getB());
     FailureOr<TypedTensor> scale = asRow(
         rewriter, loc, getTyped(op.getScale(), adaptor.getScale()), normalised);
-    FailureOr<TypedTensor> bias =
-        asRow(rewriter, loc, biasOperand, normalised);
+    FailureOr<TypedTensor> bias = asRow(rewriter, loc, biasOperand, normalised);
     if (failed(scale) || failed(bias))
       return rewriter.notifyMatchFailure(
           op, "its scale has more dimensions than are normalised");
@@ -189,8 +187,8 @@ struct LayerNormPattern : OnnxPattern<onnx::LayerNormalizationOp> {
                                      toDouble(op.getEpsilon()));
     int64_t collapsed = *axis + 1;
     AffineMap outer = mapWithout(rewriter, collapsed, *axis);
-    AffineMap row = AffineMap::get(collapsed, 0,
-                                   rewriter.getAffineDimExpr(*axis));
+    AffineMap row =
+        AffineMap::get(collapsed, 0, rewriter.getAffineDimExpr(*axis));
     Value y = scaleAndShift(rewriter, loc, {centred, statistics}, inverse,
                             outer, *scale, row, *bias, row, x.onnxElementType);
     SmallVector<Value> results = {reshape(rewriter, loc, y, sizes)};
@@ -199,16 +197,16 @@ struct LayerNormPattern : OnnxPattern<onnx::LayerNormalizationOp> {
         return;
       Type type = getOnnxElementType(result);
       if (type != statistics)
-        value = createMapped(
-            rewriter, loc, {{value, statistics}},
-            {rewriter.getMultiDimIdentityMap(*axis)},
-            getSizes(rewriter, loc, value), type,
-            [&](OpBuilder &n, Location at, ValueRange args) {
-              return castScalar(n, at, args[0], statistics, type);
-            });
-      results.push_back(unsqueeze(
-          rewriter, loc, value,
-          llvm::to_vector(llvm::seq<int64_t>(*axis, rank))));
+        value =
+            createMapped(rewriter, loc, {{value, statistics}},
+                         {rewriter.getMultiDimIdentityMap(*axis)},
+                         getSizes(rewriter, loc, value), type,
+                         [&](OpBuilder &n, Location at, ValueRange args) {
+                           return castScalar(n, at, args[0], statistics, type);
+                         });
+      results.push_back(
+          unsqueeze(rewriter, loc, value,
+                    llvm::to_vector(llvm::seq<int64_t>(*axis, rank))));
     };
     addStatistic(op.getMean(), mean);
     addStatistic(op.getInvStdDev(), inverse);
@@ -242,12 +240,11 @@ struct RMSNormPattern : OnnxPattern<onnx::RMSNormalizationOp> {
     Value inverse = inverseDeviation(rewriter, loc, square, statistics,
                                      toDouble(op.getEpsilon()));
     int64_t collapsed = *axis + 1;
-    AffineMap row = AffineMap::get(collapsed, 0,
-                                   rewriter.getAffineDimExpr(*axis));
+    AffineMap row =
+        AffineMap::get(collapsed, 0, rewriter.getAffineDimExpr(*axis));
     Type xType = x.onnxElementType;
     Value y = createMapped(
-        rewriter, loc,
-        {{rows, xType}, {inverse, statistics}, *scale},
+        rewriter, loc, {{rows, xType}, {inverse, statistics}, *scale},
         {rewriter.getMultiDimIdentityMap(collapsed),
          mapWithout(rewriter, collapsed, *axis), row},
         getSizes(rewriter, loc, rows), resultType,
@@ -257,8 +254,8 @@ struct RMSNormPattern : OnnxPattern<onnx::RMSNormalizationOp> {
           value = castScalar(n, at, s.mul(value, args[1]), statistics, xType);
           value = castScalar(n, at, roundTo(n, at, value, xType), xType,
                              resultType);
-          Value factor = castScalar(n, at, args[2], scale->onnxElementType,
-                                    resultType);
+          Value factor =
+              castScalar(n, at, args[2], scale->onnxElementType, resultType);
           return s.mul(value, factor);
         });
     return replace(rewriter, op, reshape(rewriter, loc, y, sizes));
@@ -285,16 +282,14 @@ struct InstanceNormPattern : OnnxPattern<onnx::InstanceNormalizationOp> {
     Value rows = collapseRange(rewriter, loc, x, 2, rank);
     Value mean = reduceMean(rewriter, loc, {rows, type}, 2, false);
     Value centred = centre(rewriter, loc, {rows, type}, mean, 2, statistics);
-    Value variance =
-        reduceMean(rewriter, loc, {centred, statistics}, 2, true);
+    Value variance = reduceMean(rewriter, loc, {centred, statistics}, 2, true);
     Value inverse = inverseDeviation(rewriter, loc, variance, statistics,
                                      toDouble(op.getEpsilon()));
     AffineMap channel = AffineMap::get(3, 0, rewriter.getAffineDimExpr(1));
-    Value y = scaleAndShift(rewriter, loc, {centred, statistics}, inverse,
-                            mapWithout(rewriter, 3, 2),
-                            getTyped(op.getScale(), adaptor.getScale()),
-                            channel, getTyped(op.getB(), adaptor.getB()),
-                            channel, type);
+    Value y = scaleAndShift(
+        rewriter, loc, {centred, statistics}, inverse,
+        mapWithout(rewriter, 3, 2), getTyped(op.getScale(), adaptor.getScale()),
+        channel, getTyped(op.getB(), adaptor.getB()), channel, type);
     return replace(rewriter, op, reshape(rewriter, loc, y, sizes));
   }
 };
@@ -312,9 +307,10 @@ struct GroupNormPattern : OnnxPattern<onnx::GroupNormalizationOp> {
       return rewriter.notifyMatchFailure(op, "it has no groups of channels");
     Type statistics = getStatisticsType(type);
     Sizes sizes = getSizes(rewriter, loc, x);
-    Size inGroup = floorDivSizes(rewriter, loc, sizes[1], asSize(rewriter, groups));
-    Size space = productOfSizes(rewriter, loc,
-                                ArrayRef<Size>(sizes).drop_front(2));
+    Size inGroup =
+        floorDivSizes(rewriter, loc, sizes[1], asSize(rewriter, groups));
+    Size space =
+        productOfSizes(rewriter, loc, ArrayRef<Size>(sizes).drop_front(2));
     Size one = asSize(rewriter, groups);
     // [N, C, ...] is [N, G, C / G, S]; statistics are of the last two.
     Value split =
@@ -322,19 +318,19 @@ struct GroupNormPattern : OnnxPattern<onnx::GroupNormalizationOp> {
     Value rows = collapseRange(rewriter, loc, split, 2, 4);
     Value mean = reduceMean(rewriter, loc, {rows, type}, 2, false);
     Value centred = centre(rewriter, loc, {rows, type}, mean, 2, statistics);
-    Value variance =
-        reduceMean(rewriter, loc, {centred, statistics}, 2, true);
+    Value variance = reduceMean(rewriter, loc, {centred, statistics}, 2, true);
     Value inverse = inverseDeviation(rewriter, loc, variance, statistics,
                                      toDouble(op.getEpsilon()));
-    Value centredSplit = reshape(rewriter, loc, centred,
-                                 Sizes{sizes[0], one, inGroup, space});
+    Value centredSplit =
+        reshape(rewriter, loc, centred, Sizes{sizes[0], one, inGroup, space});
     auto perChannel = [&](Value original, Value converted) -> TypedTensor {
       return {reshape(rewriter, loc, converted, Sizes{one, inGroup}),
               getOnnxElementType(original)};
     };
     SmallVector<AffineExpr> channelDims = {rewriter.getAffineDimExpr(1),
                                            rewriter.getAffineDimExpr(2)};
-    AffineMap channel = AffineMap::get(4, 0, channelDims, rewriter.getContext());
+    AffineMap channel =
+        AffineMap::get(4, 0, channelDims, rewriter.getContext());
     Value y = scaleAndShift(
         rewriter, loc, {centredSplit, statistics}, inverse,
         mapWithout(rewriter, 4, {2, 3}),
@@ -368,8 +364,7 @@ struct MeanVariancePattern : OnnxPattern<onnx::MeanVarianceNormalizationOp> {
         [&](OpBuilder &n, Location at, ValueRange args) {
           ScalarBuilder s(n, at, statistics);
           Value deviation = s.add(s.sqrt(args[1]), s.constant(1e-9));
-          return castScalar(n, at, s.div(args[0], deviation), statistics,
-                            type);
+          return castScalar(n, at, s.div(args[0], deviation), statistics, type);
         });
     return replace(rewriter, op, y);
   }

@@ -1,6 +1,7 @@
 //===- Quantization.cpp - QuantizeLinear, DequantizeLinear ----------------===//
 
 #include "ReductionKinds.h"
+#include "SmallFloats.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -51,9 +52,10 @@ static Value repeatAlong(OpBuilder &b, Location loc, Value parameter,
 }
 
 /// Brings data and parameters together, or says why that is impossible.
-static FailureOr<QuantizedSpace>
-alignParameters(OpBuilder &b, Location loc, Value data,
-                ArrayRef<Value> parameters, int64_t axis, int64_t block) {
+static FailureOr<QuantizedSpace> alignParameters(OpBuilder &b, Location loc,
+                                                 Value data,
+                                                 ArrayRef<Value> parameters,
+                                                 int64_t axis, int64_t block) {
   int64_t rank = typeOf(data).getRank();
   MLIRContext *context = b.getContext();
   QuantizedSpace space{data, {}, AffineMap::get(rank, 0, context), {}};
@@ -70,8 +72,7 @@ alignParameters(OpBuilder &b, Location loc, Value data,
     if (parameterRank != 1)
       return failure();
     space.parameters.assign(parameters.begin(), parameters.end());
-    space.parameterMap =
-        AffineMap::get(rank, 0, b.getAffineDimExpr(*normal));
+    space.parameterMap = AffineMap::get(rank, 0, b.getAffineDimExpr(*normal));
     return space;
   }
   if (parameterRank != rank || block < 0)
@@ -80,8 +81,8 @@ alignParameters(OpBuilder &b, Location loc, Value data,
   std::optional<int64_t> known = getStaticSize(sizes[*normal]);
   if (!known || *known % block != 0) {
     for (Value parameter : parameters)
-      space.parameters.push_back(repeatAlong(b, loc, parameter, *normal, block,
-                                             sizes[*normal]));
+      space.parameters.push_back(
+          repeatAlong(b, loc, parameter, *normal, block, sizes[*normal]));
     space.parameterMap = b.getMultiDimIdentityMap(rank);
     return space;
   }
@@ -124,13 +125,13 @@ static Value quantize(OpBuilder &b, Location loc, Value quotient,
   q = s.select(s.lt(lowest, q), q, lowest);
   q = s.select(s.lt(q, highest), q, highest);
   Value wide = arith::FPToSIOp::create(b, loc, b.getI32Type(), q);
-  return arith::TruncIOp::create(b, loc, b.getIntegerType(width), wide);
+  return arith::TruncIOp::create(b, loc, getComputeType(resultType), wide);
 }
 
-static bool isSmallInteger(Type type) {
+/// The integers to which quantisation may go.
+static bool isQuantizedInteger(Type type) {
   return isa<IntegerType>(type) && !isBoolType(type) &&
-         (type.getIntOrFloatBitWidth() == 8 ||
-          type.getIntOrFloatBitWidth() == 16);
+         type.getIntOrFloatBitWidth() <= 16;
 }
 
 //===----------------------------------------------------------------------===//
@@ -148,7 +149,9 @@ struct QuantizePattern : OnnxPattern<onnx::QuantizeLinearOp> {
     Type xType = getOnnxElementType(op.getX());
     Type scaleType = getOnnxElementType(op.getYScale());
     Type result = getOnnxElementType(op.getY());
-    if (!isSmallInteger(result) || !convertElementType(scaleType))
+    bool toFloat = isSmallFloat(result) && !isa<Float8E8M0FNUType>(result);
+    if ((!isQuantizedInteger(result) && !toFloat) ||
+        !convertElementType(scaleType))
       return rewriter.notifyMatchFailure(op, [&](Diagnostic &d) {
         d << "no lowering for quantisation to " << result;
       });
@@ -156,8 +159,8 @@ struct QuantizePattern : OnnxPattern<onnx::QuantizeLinearOp> {
     if (op.getYZeroPoint())
       parameters.push_back(adaptor.getYZeroPoint());
     FailureOr<QuantizedSpace> space =
-        alignParameters(rewriter, loc, adaptor.getX(), parameters,
-                        op.getAxis(), op.getBlockSize());
+        alignParameters(rewriter, loc, adaptor.getX(), parameters, op.getAxis(),
+                        op.getBlockSize());
     if (failed(space))
       return rewriter.notifyMatchFailure(op, "its scale's shape doesn't fit");
     SmallVector<TypedTensor> inputs = {{space->data, xType},
@@ -169,10 +172,12 @@ struct QuantizePattern : OnnxPattern<onnx::QuantizeLinearOp> {
     maps[0] = rewriter.getMultiDimIdentityMap(rank);
     // Without a stated precision the quotient has the operands' own.
     bool rounds = op.getPrecision() == 0 && xType == scaleType;
+    bool saturate = op.getSaturate();
+    Type stored = toFloat ? Type(rewriter.getI8Type()) : result;
     Type wide = xType.isF64() ? xType : Type(rewriter.getF32Type());
     Value y = createMapped(
         rewriter, loc, inputs, maps, getSizes(rewriter, loc, space->data),
-        result, [&](OpBuilder &n, Location at, ValueRange args) {
+        stored, [&](OpBuilder &n, Location at, ValueRange args) {
           ScalarBuilder s(n, at, wide);
           Value x = castScalar(n, at, args[0], xType, wide);
           Value scale = castScalar(n, at, args[1], scaleType, wide);
@@ -183,6 +188,11 @@ struct QuantizePattern : OnnxPattern<onnx::QuantizeLinearOp> {
           Value zero;
           if (args.size() > 2)
             zero = castScalar(n, at, args[2], result, wide);
+          if (toFloat) {
+            quotient = zero ? s.add(quotient, zero) : quotient;
+            Value value = castScalar(n, at, quotient, wide, result);
+            return encodeSmallFloat(n, at, value, result, saturate);
+          }
           return quantize(n, at, quotient, zero, result);
         });
     return replace(rewriter, op, finishSpace(rewriter, loc, y, *space));
@@ -198,8 +208,8 @@ struct DequantizePattern : OnnxPattern<onnx::DequantizeLinearOp> {
     Type xType = getOnnxElementType(op.getX());
     Type scaleType = getOnnxElementType(op.getXScale());
     Type result = getOnnxElementType(op.getY());
-    if (!isa<IntegerType>(xType) || !convertElementType(xType) ||
-        !convertElementType(scaleType) || !convertElementType(result))
+    if (!convertElementType(xType) || !convertElementType(scaleType) ||
+        !convertElementType(result))
       return rewriter.notifyMatchFailure(op, [&](Diagnostic &d) {
         d << "no lowering for dequantisation of " << xType;
       });
@@ -207,8 +217,8 @@ struct DequantizePattern : OnnxPattern<onnx::DequantizeLinearOp> {
     if (op.getXZeroPoint())
       parameters.push_back(adaptor.getXZeroPoint());
     FailureOr<QuantizedSpace> space =
-        alignParameters(rewriter, loc, adaptor.getX(), parameters,
-                        op.getAxis(), op.getBlockSize());
+        alignParameters(rewriter, loc, adaptor.getX(), parameters, op.getAxis(),
+                        op.getBlockSize());
     if (failed(space))
       return rewriter.notifyMatchFailure(op, "its scale's shape doesn't fit");
     SmallVector<TypedTensor> inputs = {{space->data, xType},
@@ -243,12 +253,11 @@ struct DynamicQuantizePattern : OnnxPattern<onnx::DynamicQuantizeLinearOp> {
     Type f32 = rewriter.getF32Type();
     Type result = getOnnxElementType(op.getY());
     TypedTensor x = getTyped(op.getX(), adaptor.getX());
-    if (!x.onnxElementType.isF32() || !isSmallInteger(result))
+    if (!x.onnxElementType.isF32() || !isQuantizedInteger(result))
       return rewriter.notifyMatchFailure(op, "only f32 to ui8 has a lowering");
     int64_t rank = typeOf(x.value).getRank();
     auto axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-    Value highest =
-        reduceAxes(rewriter, loc, x, axes, ReductionKind::Max);
+    Value highest = reduceAxes(rewriter, loc, x, axes, ReductionKind::Max);
     Value lowest = reduceAxes(rewriter, loc, x, axes, ReductionKind::Min);
     AffineMap scalar = AffineMap::get(0, 0, rewriter.getContext());
     Value scale = createMapped(
@@ -257,8 +266,8 @@ struct DynamicQuantizePattern : OnnxPattern<onnx::DynamicQuantizeLinearOp> {
           ScalarBuilder s(n, at, f32);
           Value zero = s.constant(0);
           Value low = s.atMost(args[0], zero), high = s.atLeast(args[1], zero);
-          Value range = s.select(s.eq(low, high), s.constant(1),
-                                 s.sub(high, low));
+          Value range =
+              s.select(s.eq(low, high), s.constant(1), s.sub(high, low));
           return s.div(range, s.constant(255));
         });
     Value zeroPoint = createMapped(

@@ -94,15 +94,17 @@ Value Activation::apply(TensorBuilder &b, Value x) const {
   Type type = x.getType();
   Value zero = b.scalar(type, 0), one = b.scalar(type, 1);
   Value a = b.scalar(type, alpha), c = b.scalar(type, beta);
-  auto exp = [&](Value value) -> Value { return math::ExpOp::create(b, value); };
+  auto exp = [&](Value value) -> Value {
+    return math::ExpOp::create(b, value);
+  };
   switch (kind) {
   case Relu:
     return b.maximum(x, zero);
   case Tanh:
     return math::TanhOp::create(b, x);
   case Sigmoid:
-    return arith::DivFOp::create(
-        b, one, b.add(one, exp(arith::NegFOp::create(b, x))));
+    return arith::DivFOp::create(b, one,
+                                 b.add(one, exp(arith::NegFOp::create(b, x))));
   case Affine:
     return b.add(b.mul(a, x), c);
   case LeakyRelu:
@@ -117,8 +119,7 @@ Value Activation::apply(TensorBuilder &b, Value x) const {
     return b.select(b.greater(zero, x), b.mul(a, math::ExpM1Op::create(b, x)),
                     x);
   case Softsign:
-    return arith::DivFOp::create(b, x,
-                                 b.add(one, math::AbsFOp::create(b, x)));
+    return arith::DivFOp::create(b, x, b.add(one, math::AbsFOp::create(b, x)));
   case Softplus: {
     // log(1 + e^x) without overflow.
     Value magnitude = math::AbsFOp::create(b, x);
@@ -208,9 +209,9 @@ Value RecurrentBuilder::getGateVector(Value tensor, int64_t direction,
 /// A gate's rows of [directions, gates * hidden, depth], transposed.
 static Value getGateMatrix(TensorBuilder &b, Value weights, int64_t direction,
                            int64_t gate, int64_t hidden) {
-  Value rows = b.slice(weights,
-                       {b.size(direction), b.size(gate * hidden), b.size(0)},
-                       {b.size(1), b.size(hidden), b.dim(weights, 2)}, {0});
+  Value rows =
+      b.slice(weights, {b.size(direction), b.size(gate * hidden), b.size(0)},
+              {b.size(1), b.size(hidden), b.dim(weights, 2)}, {0});
   return b.transpose(rows, {1, 0});
 }
 
@@ -235,13 +236,13 @@ Value RecurrentBuilder::getProjection(int64_t direction, int64_t gate,
                    [](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
                      return {s.add(args[0], args[1])};
                    });
-    projection =
-        b.elementwise(b.dims(projection), {projection, bias},
-                      {b.identityMap(2), b.dimsMap(2, {1})}, {type},
-                      [](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                        return {s.add(args[0], args[1])};
-                      })
-            .front();
+    projection = b.elementwise(b.dims(projection), {projection, bias},
+                               {b.identityMap(2), b.dimsMap(2, {1})}, {type},
+                               [](TensorBuilder &s,
+                                  ValueRange args) -> SmallVector<Value> {
+                                 return {s.add(args[0], args[1])};
+                               })
+                     .front();
   }
   SmallVector<ReassociationIndices> groups;
   appendGroup(groups, 0, 2);
@@ -330,10 +331,9 @@ void RecurrentBuilder::run(int64_t direction, ValueRange initialStates,
           shown = kept.front();
           after.assign(kept.begin() + 1, kept.end());
         }
-        Value written =
-            s.insert(shown, args.back(),
-                     {at, s.size(direction), s.size(0), s.size(0)},
-                     {s.size(1), s.size(1), batch, s.size(hidden)});
+        Value written = s.insert(shown, args.back(),
+                                 {at, s.size(direction), s.size(0), s.size(0)},
+                                 {s.size(1), s.size(1), batch, s.size(hidden)});
         after.push_back(written);
         scf::YieldOp::create(s, after);
       });
@@ -341,13 +341,18 @@ void RecurrentBuilder::run(int64_t direction, ValueRange initialStates,
   finalStates.emplace_back(loop.getResults().drop_back());
 }
 
-SmallVector<Value> RecurrentBuilder::getResults(Operation *op,
+SmallVector<Value> RecurrentBuilder::getResults(ArrayRef<Value> declared,
                                                 Type elementType) {
-  SmallVector<Value> results(op->getNumResults());
-  for (unsigned i = 0; i < results.size(); ++i)
-    if (isResultUsed(op, i))
-      results[i] = i == 0 ? getOutput(elementType)
-                          : getFinalState(i - 1, elementType);
+  SmallVector<Value> results;
+  for (auto [i, result] : llvm::enumerate(declared)) {
+    if (!result)
+      continue;
+    if (result.use_empty())
+      results.push_back(Value());
+    else
+      results.push_back(i == 0 ? getOutput(elementType)
+                               : getFinalState(i - 1, elementType));
+  }
   return results;
 }
 

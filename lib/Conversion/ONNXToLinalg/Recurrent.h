@@ -57,8 +57,8 @@ struct RecurrentOperands {
 class RecurrentBuilder {
 public:
   using Value = mlir::Value;
-  /// Gets the time index and the states (each [batch, hidden]), the hidden state
-  /// first; returns the next states.
+  /// Gets the time index and the states (each [batch, hidden]), the hidden
+  /// state first; returns the next states.
   using Step = llvm::function_ref<llvm::SmallVector<Value>(
       TensorBuilder &, Value time, mlir::ValueRange states)>;
   /// Gets scalars and returns scalars.
@@ -95,8 +95,9 @@ public:
   void run(int64_t direction, mlir::ValueRange initialStates, Step step);
 
   /// After all directions ran: the output and the final states in the op's
-  /// layout, of `elementType`; null for results that nobody uses.
-  llvm::SmallVector<Value> getResults(mlir::Operation *op,
+  /// layout, of `elementType`. `declared` are the op's results, null for those
+  /// it does not have; a value is null for one that it has and nobody uses.
+  llvm::SmallVector<Value> getResults(llvm::ArrayRef<Value> declared,
                                       mlir::Type elementType);
 
 private:

@@ -63,8 +63,8 @@ SmallVector<Value> createStep(TensorBuilder &s, RecurrentBuilder &r,
   // Without linear_before_reset this is already reset * state.
   bool linear = direction.linearBeforeReset;
   Value reset = gate(ResetGate, !linear);
-  Value product = createMatMul2D(s, linear ? state : reset,
-                                 direction.weights[HiddenGate]);
+  Value product =
+      createMatMul2D(s, linear ? state : reset, direction.weights[HiddenGate]);
   SmallVector<Value> inputs{product, project(HiddenGate), update, state};
   if (linear)
     inputs.push_back(reset);
@@ -79,8 +79,8 @@ SmallVector<Value> createStep(TensorBuilder &s, RecurrentBuilder &r,
           recurrent = body.add(recurrent, x.back());
         if (linear)
           recurrent = body.mul(recurrent, x[4]);
-        Value hidden = direction.g.apply(
-            body, r.clip(body, body.add(recurrent, x[1])));
+        Value hidden =
+            direction.g.apply(body, r.clip(body, body.add(recurrent, x[1])));
         Value rest = body.sub(body.scalar(hidden.getType(), 1), x[2]);
         return {body.add(body.mul(rest, hidden), body.mul(x[2], x[3]))};
       });
@@ -120,7 +120,8 @@ struct GRULowering : OnnxPattern<onnx::GRUOp> {
              });
     }
     Type element = elementTypeOf(adaptor.getX());
-    return replace(rewriter, op, r->getResults(op, element));
+    return replace(rewriter, op,
+                   r->getResults({op.getY(), op.getYH()}, element));
   }
 };
 
@@ -143,20 +144,21 @@ struct RNNLowering : OnnxPattern<onnx::RNNOp> {
     for (int64_t d = 0; d < r->getDirections(); ++d) {
       Value projection = r->getProjection(d, 0, true);
       Value weights = r->getStateWeights(d, 0);
-      r->run(d, r->getInitialState(adaptor.getInitialH(), d),
-             [&](TensorBuilder &s, Value time, ValueRange states) {
-               Value product = createMatMul2D(s, states[0], weights);
-               return r->cellwise(
-                   s, {product, s.subTensor(projection, 0, time)}, {}, 1,
-                   [&](TensorBuilder &body,
-                       ValueRange x) -> SmallVector<Value> {
-                     Value sum = r->clip(body, body.add(x[0], x[1]));
-                     return {(*activations)[d].apply(body, sum)};
-                   });
-             });
+      r->run(
+          d, r->getInitialState(adaptor.getInitialH(), d),
+          [&](TensorBuilder &s, Value time, ValueRange states) {
+            Value product = createMatMul2D(s, states[0], weights);
+            return r->cellwise(
+                s, {product, s.subTensor(projection, 0, time)}, {}, 1,
+                [&](TensorBuilder &body, ValueRange x) -> SmallVector<Value> {
+                  Value sum = r->clip(body, body.add(x[0], x[1]));
+                  return {(*activations)[d].apply(body, sum)};
+                });
+          });
     }
     Type element = elementTypeOf(adaptor.getX());
-    return replace(rewriter, op, r->getResults(op, element));
+    return replace(rewriter, op,
+                   r->getResults({op.getY(), op.getYH()}, element));
   }
 };
 

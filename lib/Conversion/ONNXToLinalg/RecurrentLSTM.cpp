@@ -60,8 +60,8 @@ SmallVector<Value> createStep(TensorBuilder &s, RecurrentBuilder &r,
       createGate(s, r, direction, InputGate, time, hiddenState, cellState);
   SmallVector<Value> inputs{cellState, input};
   if (!coupled)
-    inputs.push_back(createGate(s, r, direction, ForgetGate, time, hiddenState,
-                                cellState));
+    inputs.push_back(
+        createGate(s, r, direction, ForgetGate, time, hiddenState, cellState));
   GateTerms cell = createTerms(s, direction, CellGate, time, hiddenState);
   inputs.insert(inputs.begin(), {cell.product, cell.projection});
   Value nextCell =
@@ -148,7 +148,8 @@ struct LSTMLowering : OnnxPattern<onnx::LSTMOp> {
                return createStep(s, *r, direction, coupled, time, states);
              });
     }
-    return replace(rewriter, op, r->getResults(op, element));
+    return replace(rewriter, op,
+                   r->getResults({op.getY(), op.getYH(), op.getYC()}, element));
   }
 };
 

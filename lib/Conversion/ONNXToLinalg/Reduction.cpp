@@ -76,13 +76,11 @@ static Value finish(ScalarBuilder &s, ReductionKind kind, Value value,
     return s.div(value, castScalar(s, s.getLoc(), count, s.getI64Type(),
                                    s.getOnnxType()));
   case ReductionKind::L2:
-    return throughFloat(s, value, [](ScalarBuilder &f, Value x) {
-      return f.sqrt(x);
-    });
+    return throughFloat(s, value,
+                        [](ScalarBuilder &f, Value x) { return f.sqrt(x); });
   case ReductionKind::LogSum:
-    return throughFloat(s, value, [](ScalarBuilder &f, Value x) {
-      return f.log(x);
-    });
+    return throughFloat(s, value,
+                        [](ScalarBuilder &f, Value x) { return f.log(x); });
   default:
     return value;
   }
@@ -114,8 +112,7 @@ static Value countReduced(OpBuilder &b, Location loc, Value tensor,
     count = mulSizes(b, loc, count, getSize(b, loc, tensor, axis));
   if (std::optional<int64_t> known = getStaticSize(count))
     return createIntConstant(b, loc, b.getI64Type(), *known);
-  return arith::IndexCastOp::create(b, loc, b.getI64Type(),
-                                    cast<Value>(count));
+  return arith::IndexCastOp::create(b, loc, b.getI64Type(), cast<Value>(count));
 }
 
 /// Applies `body` to every element; the result has another element type.
@@ -132,18 +129,18 @@ static Value reduceLogSumExp(OpBuilder &b, Location loc, TypedTensor input,
                              ArrayRef<int64_t> axes, Type accumulator) {
   // Integers are summed as floats.
   Type work = isa<FloatType>(accumulator) ? accumulator : Type(b.getF64Type());
-  Value maximum = createReduction(
-      b, loc, input, axes, work, createLowest(b, loc, work),
-      [&](OpBuilder &n, Location at, ValueRange args) {
-        return ScalarBuilder(n, at, work).max(args[1], args[0]);
-      });
-  maximum = mapElements(
-      b, loc, {maximum, work}, work,
-      [&](OpBuilder &n, Location at, ValueRange args) {
-        ScalarBuilder s(n, at, work);
-        Value finite = s.lt(s.abs(args[0]), createHighest(n, at, work));
-        return s.select(finite, args[0], s.constant(0));
-      });
+  Value maximum =
+      createReduction(b, loc, input, axes, work, createLowest(b, loc, work),
+                      [&](OpBuilder &n, Location at, ValueRange args) {
+                        return ScalarBuilder(n, at, work).max(args[1], args[0]);
+                      });
+  maximum = mapElements(b, loc, {maximum, work}, work,
+                        [&](OpBuilder &n, Location at, ValueRange args) {
+                          ScalarBuilder s(n, at, work);
+                          Value finite =
+                              s.lt(s.abs(args[0]), createHighest(n, at, work));
+                          return s.select(finite, args[0], s.constant(0));
+                        });
   Sizes sizes = getSizes(b, loc, input.value);
   SmallVector<AffineExpr> kept;
   int64_t rank = sizes.size();
@@ -160,11 +157,11 @@ static Value reduceLogSumExp(OpBuilder &b, Location loc, TypedTensor input,
         return s.exp(s.sub(x, args[1]));
       });
   Value zero = createConstant(b, loc, work, 0);
-  Value sum = createReduction(b, loc, {exps, work}, axes, work, zero,
-                              [&](OpBuilder &n, Location at, ValueRange args) {
-                                return ScalarBuilder(n, at, work)
-                                    .add(args[1], args[0]);
-                              });
+  Value sum =
+      createReduction(b, loc, {exps, work}, axes, work, zero,
+                      [&](OpBuilder &n, Location at, ValueRange args) {
+                        return ScalarBuilder(n, at, work).add(args[1], args[0]);
+                      });
   Type result = input.onnxElementType;
   int64_t resultRank = kept.size();
   AffineMap identity = b.getMultiDimIdentityMap(resultRank);
@@ -222,8 +219,8 @@ static SmallVector<Value> findReduced(OpBuilder &b, Location loc, Value axes,
   reduced.assign(rank, createIntConstant(b, loc, i1, 0));
   Value rankValue = createIndex(b, loc, rank), zero = createIndex(b, loc, 0);
   for (Value axis : getIntListAsIndices(b, loc, axes, count)) {
-    Value negative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                           axis, zero);
+    Value negative =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, axis, zero);
     Value wrapped = arith::AddIOp::create(b, loc, axis, rankValue);
     Value normal = arith::SelectOp::create(b, loc, negative, wrapped, axis);
     Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
@@ -282,8 +279,8 @@ static Value reduceFlagged(OpBuilder &b, Location loc, TypedTensor input,
   Value count = arith::IndexCastOp::create(b, loc, b.getI64Type(),
                                            asIndex(b, loc, countSize));
   Type accumulator = getAccumulatorType(input.onnxElementType);
-  Value init = storeScalar(b, loc, initOf(b, loc, kind, accumulator),
-                           accumulator);
+  Value init =
+      storeScalar(b, loc, initOf(b, loc, kind, accumulator), accumulator);
   Value dest = createFilled(b, loc, outer, init);
   // An operand that only carries the sizes of the inner loops.
   Value extent = createEmpty(b, loc, inner, b.getI8Type());
@@ -304,26 +301,25 @@ static Value reduceFlagged(OpBuilder &b, Location loc, TypedTensor input,
       maps, iterators, [&](OpBuilder &n, Location at, ValueRange args) {
         SmallVector<Value> position;
         for (int64_t d = 0; d < rank; ++d)
-          position.push_back(arith::AddIOp::create(
-              n, at, linalg::IndexOp::create(n, at, d),
-              linalg::IndexOp::create(n, at, rank + d)));
+          position.push_back(
+              arith::AddIOp::create(n, at, linalg::IndexOp::create(n, at, d),
+                                    linalg::IndexOp::create(n, at, rank + d)));
         Value element = tensor::ExtractOp::create(n, at, source, position);
         element = loadScalar(n, at, element, input.onnxElementType);
-        element = castScalar(n, at, element, input.onnxElementType,
-                             accumulator);
+        element =
+            castScalar(n, at, element, input.onnxElementType, accumulator);
         ScalarBuilder s(n, at, accumulator);
-        Value next = combine(s, kind, element,
-                             loadScalar(n, at, args[1], accumulator));
+        Value next =
+            combine(s, kind, element, loadScalar(n, at, args[1], accumulator));
         linalg::YieldOp::create(n, at, storeScalar(n, at, next, accumulator));
       });
-  return mapElements(b, loc, {generic.getResult(0), accumulator},
-                     input.onnxElementType,
-                     [&](OpBuilder &n, Location at, ValueRange args) {
-                       ScalarBuilder s(n, at, accumulator);
-                       Value value = finish(s, kind, args[0], count);
-                       return castScalar(n, at, value, accumulator,
-                                         input.onnxElementType);
-                     });
+  return mapElements(
+      b, loc, {generic.getResult(0), accumulator}, input.onnxElementType,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, accumulator);
+        Value value = finish(s, kind, args[0], count);
+        return castScalar(n, at, value, accumulator, input.onnxElementType);
+      });
 }
 
 /// log(sum(exp(x))): the sum of exponentials is taken of x minus the maximum of
@@ -332,17 +328,16 @@ static Value reduceFlaggedLogSumExp(OpBuilder &b, Location loc,
                                     TypedTensor input,
                                     ArrayRef<Value> reduced) {
   Type type = input.onnxElementType;
-  Type work = isa<FloatType>(type) ? getAccumulatorType(type)
-                                   : Type(b.getF64Type());
+  Type work =
+      isa<FloatType>(type) ? getAccumulatorType(type) : Type(b.getF64Type());
   auto unary = [&](TypedTensor from, Type to,
                    function_ref<Value(ScalarBuilder &, Value)> apply) {
-    return mapElements(b, loc, from, to,
-                       [&](OpBuilder &n, Location at, ValueRange args) {
-                         ScalarBuilder s(n, at, work);
-                         Value x = castScalar(n, at, args[0],
-                                              from.onnxElementType, work);
-                         return castScalar(n, at, apply(s, x), work, to);
-                       });
+    return mapElements(
+        b, loc, from, to, [&](OpBuilder &n, Location at, ValueRange args) {
+          ScalarBuilder s(n, at, work);
+          Value x = castScalar(n, at, args[0], from.onnxElementType, work);
+          return castScalar(n, at, apply(s, x), work, to);
+        });
   };
   Value wide = unary(input, work, [](ScalarBuilder &, Value x) { return x; });
   Value maximum =
@@ -352,13 +347,13 @@ static Value reduceFlaggedLogSumExp(OpBuilder &b, Location loc,
     return s.select(finite, x, s.constant(0));
   });
   // The maximum keeps all dimensions: it broadcasts where it was reduced.
-  auto shifted = createElementwise(
-      b, loc, {{wide, work}, {maximum, work}}, work,
-      cast<RankedTensorType>(wide.getType()),
-      [&](OpBuilder &n, Location at, ValueRange args) {
-        ScalarBuilder s(n, at, work);
-        return s.exp(s.sub(args[0], args[1]));
-      });
+  auto shifted =
+      createElementwise(b, loc, {{wide, work}, {maximum, work}}, work,
+                        cast<RankedTensorType>(wide.getType()),
+                        [&](OpBuilder &n, Location at, ValueRange args) {
+                          ScalarBuilder s(n, at, work);
+                          return s.exp(s.sub(args[0], args[1]));
+                        });
   if (failed(shifted))
     return {};
   Value sum =
@@ -426,18 +421,17 @@ private:
         axesType.getNumElements() > kMaxScalarised)
       return rewriter.notifyMatchFailure(op, "the number of axes is unknown");
     int64_t rank = cast<RankedTensorType>(data.value.getType()).getRank();
-    SmallVector<Value> reduced = findReduced(
-        rewriter, loc, adaptor.getAxes(), rank, op.getNoopWithEmptyAxes());
-    Value result =
-        kind == ReductionKind::LogSumExp
-            ? reduceFlaggedLogSumExp(rewriter, loc, data, reduced)
-            : reduceFlagged(rewriter, loc, data, reduced, kind);
+    SmallVector<Value> reduced = findReduced(rewriter, loc, adaptor.getAxes(),
+                                             rank, op.getNoopWithEmptyAxes());
+    Value result = kind == ReductionKind::LogSumExp
+                       ? reduceFlaggedLogSumExp(rewriter, loc, data, reduced)
+                       : reduceFlagged(rewriter, loc, data, reduced, kind);
     if (!result)
       return rewriter.notifyMatchFailure(op, "its shapes don't agree");
     if (!op.getKeepdims()) {
-      Sizes sizes = dropReduced(rewriter, loc,
-                                getSizes(rewriter, loc, data.value), reduced,
-                                declared.getRank());
+      Sizes sizes =
+          dropReduced(rewriter, loc, getSizes(rewriter, loc, data.value),
+                      reduced, declared.getRank());
       result = reshape(rewriter, loc, result,
                        refineSizes(rewriter, sizes, declared));
     }

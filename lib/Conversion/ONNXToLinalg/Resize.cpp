@@ -117,8 +117,8 @@ Value createCoordinate(TensorBuilder &s, const Resampling &r, const Axis &axis,
   Value input = toNumber(s, axis.inputSize).get(s);
   Value output = s.mul(scale, input);
   Value half = number(0.5), one = number(1);
-  Value isSingle = arith::CmpFOp::create(s, arith::CmpFPredicate::OEQ, output,
-                                         one);
+  Value isSingle =
+      arith::CmpFOp::create(s, arith::CmpFPredicate::OEQ, output, one);
   Value halfPixel = s.sub(div(s.add(at, half), scale), half);
   if (r.coordinates == "asymmetric")
     return div(at, scale);
@@ -187,7 +187,8 @@ Value createNearestTable(TensorBuilder &b, const Resampling &r,
               whole = math::CeilOp::create(s, s.sub(x, half));
             Value index = clampToInput(s, axis, whole);
             if (r.crops())
-              index = s.select(isOutside(s, axis, x), s.integer(i64, -1), index);
+              index =
+                  s.select(isOutside(s, axis, x), s.integer(i64, -1), index);
             return {index};
           })
       .front();
@@ -217,8 +218,7 @@ Value createNearest(TensorBuilder &b, const Resampling &r, Value data,
             for (auto [axis, index] : llvm::zip_equal(axes, args)) {
               Value inside = index;
               if (r.crops()) {
-                Value here =
-                    s.compare(arith::CmpIPredicate::slt, index, none);
+                Value here = s.compare(arith::CmpIPredicate::slt, index, none);
                 outside =
                     outside ? arith::OrIOp::create(s, outside, here) : here;
                 inside = s.maximum(index, none);
@@ -227,8 +227,8 @@ Value createNearest(TensorBuilder &b, const Resampling &r, Value data,
             }
             Value value = s.extract(data, at);
             if (outside)
-              value = s.select(outside, s.scalar(element, r.extrapolation),
-                               value);
+              value =
+                  s.select(outside, s.scalar(element, r.extrapolation), value);
             return {value};
           })
       .front();
@@ -246,9 +246,9 @@ Value createFilter(TensorBuilder &s, const Resampling &r, Value distance) {
   if (r.mode == "linear")
     return s.maximum(s.sub(number(1), x), number(0));
   double a = r.cubicA;
-  Value near = s.add(
-      s.mul(s.mul(s.sub(s.mul(number(a + 2), x), number(a + 3)), x), x),
-      number(1));
+  Value near =
+      s.add(s.mul(s.mul(s.sub(s.mul(number(a + 2), x), number(a + 3)), x), x),
+            number(1));
   Value far = s.mul(s.add(s.mul(s.sub(x, number(5)), x), number(8)), x);
   far = s.mul(number(a), s.sub(far, number(4)));
   Value tail = s.select(s.greater(number(2), x), far, number(0));
@@ -284,23 +284,24 @@ Value normalizeRows(TensorBuilder &b, Value weights) {
                 })
           .front();
   return b
-      .elementwise(b.dims(weights), {weights, sums},
-                   {b.identityMap(2), b.dimsMap(2, {0})}, {type},
-                   [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                     Value none = arith::CmpFOp::create(
-                         s, arith::CmpFPredicate::OEQ, args[1], s.zero(type));
-                     Value sum = s.select(none, s.scalar(type, 1), args[1]);
-                     return {arith::DivFOp::create(s, args[0], sum)};
-                   })
+      .elementwise(
+          b.dims(weights), {weights, sums},
+          {b.identityMap(2), b.dimsMap(2, {0})}, {type},
+          [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+            Value none = arith::CmpFOp::create(s, arith::CmpFPredicate::OEQ,
+                                               args[1], s.zero(type));
+            Value sum = s.select(none, s.scalar(type, 1), args[1]);
+            return {arith::DivFOp::create(s, args[0], sum)};
+          })
       .front();
 }
 
 Tables createTables(TensorBuilder &b, const Resampling &r, const Axis &axis,
                     Type type) {
   // An antialiasing filter is stretched when shrinking.
-  Number shrink = r.antialias
-                      ? extremum(b, axis.scale, {1.0, Value()}, /*larger=*/false)
-                      : Number{1.0, Value()};
+  Number shrink =
+      r.antialias ? extremum(b, axis.scale, {1.0, Value()}, /*larger=*/false)
+                  : Number{1.0, Value()};
   OpFoldResult taps = getTapCount(b, r, shrink);
   Type f64 = b.getF64Type();
   SmallVector<Value> tables = b.elementwise(
@@ -309,9 +310,9 @@ Tables createTables(TensorBuilder &b, const Resampling &r, const Axis &axis,
         Value x = createCoordinate(s, r, axis, createPositionAsFloat(s, 0));
         Value tap = createPositionAsFloat(s, 1);
         // Half of the taps, less one, lie below floor(x).
-        Value below = toNumber(s, s.plus(s.floorDiv(taps, s.size(2)), -1)).get(s);
-        Value position =
-            s.add(math::FloorOp::create(s, x), s.sub(tap, below));
+        Value below =
+            toNumber(s, s.plus(s.floorDiv(taps, s.size(2)), -1)).get(s);
+        Value position = s.add(math::FloorOp::create(s, x), s.sub(tap, below));
         Value distance = s.mul(s.sub(position, x), shrink.get(s));
         Value weight = createFilter(s, r, distance);
         Value zero = s.scalar(f64, 0);
@@ -338,19 +339,20 @@ Value createInterpolation(TensorBuilder &b, const Resampling &r, Value data,
                                              utils::IteratorType::parallel);
   iterators.back() = utils::IteratorType::reduction;
   Value result =
-      b.generic({tables.positions, tables.weights}, b.zeros(sizes, type),
-                {table, table,
-                 b.dimsMap(rank + 1, llvm::to_vector(llvm::seq<int64_t>(rank)))},
-                iterators,
-                [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                  SmallVector<Value> at;
-                  for (int64_t dim = 0; dim < rank; ++dim)
-                    at.push_back(dim == axis.dim
-                                     ? s.convert(args[0], s.getIndexType())
-                                     : Value(linalg::IndexOp::create(s, dim)));
-                  Value value = s.mul(args[1], s.extract(data, at));
-                  return {s.add(args[2], value)};
-                })
+      b.generic(
+           {tables.positions, tables.weights}, b.zeros(sizes, type),
+           {table, table,
+            b.dimsMap(rank + 1, llvm::to_vector(llvm::seq<int64_t>(rank)))},
+           iterators,
+           [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+             SmallVector<Value> at;
+             for (int64_t dim = 0; dim < rank; ++dim)
+               at.push_back(dim == axis.dim
+                                ? s.convert(args[0], s.getIndexType())
+                                : Value(linalg::IndexOp::create(s, dim)));
+             Value value = s.mul(args[1], s.extract(data, at));
+             return {s.add(args[2], value)};
+           })
           .front();
   if (!r.crops())
     return result;
@@ -374,13 +376,21 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
   static FailureOr<SmallVector<int64_t>> getAxes(onnx::ResizeOp op,
                                                  int64_t rank) {
     std::optional<ArrayRef<int64_t>> axes = op.getAxes();
-    if (axes && !axes->empty())
-      return normalizeAxes(*axes, rank);
-    return llvm::to_vector(llvm::seq<int64_t>(rank));
+    if (!axes || axes->empty())
+      return llvm::to_vector(llvm::seq<int64_t>(rank));
+    // In their own order, which is that of the scales.
+    SmallVector<int64_t> result;
+    for (int64_t axis : *axes) {
+      FailureOr<int64_t> dim = normalizeAxis(axis, rank);
+      if (failed(dim) || llvm::is_contained(result, *dim))
+        return failure();
+      result.push_back(*dim);
+    }
+    return result;
   }
 
-  /// The resized axes with their sizes and scales. Those that keep everything as
-  /// it is are left out.
+  /// The resized axes with their sizes and scales. Those that keep everything
+  /// as it is are left out.
   static FailureOr<SmallVector<Axis>> getResizedAxes(TensorBuilder &b,
                                                      onnx::ResizeOp op,
                                                      Adaptor adaptor,
@@ -414,8 +424,8 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
           getNumbers(b, op.getScales(), adaptor.getScales(), count);
       for (auto [axis, scale] : llvm::zip_equal(axes, scales)) {
         axis.scale = scale;
-        axis.outputSize = floorToSize(
-            b, multiply(b, scale, toNumber(b, axis.inputSize)), 0);
+        axis.outputSize =
+            floorToSize(b, multiply(b, scale, toNumber(b, axis.inputSize)), 0);
       }
     }
     if (r.crops()) {
@@ -454,8 +464,8 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
       scale = extremum(b, scale, axis.scale, policy == "not_smaller");
     for (Axis &axis : axes) {
       axis.scale = scale;
-      axis.outputSize = floorToSize(
-          b, multiply(b, scale, toNumber(b, axis.inputSize)), 0.5);
+      axis.outputSize =
+          floorToSize(b, multiply(b, scale, toNumber(b, axis.inputSize)), 0.5);
     }
   }
 
@@ -496,13 +506,14 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
     for (const Axis &axis : *axes)
       value = createInterpolation(b, r, value, axis);
     if (stored != compute)
-      value = createMapped(b, op.getLoc(), {{value, compute}},
-                           {b.identityMap(rankedType(value).getRank())},
-                           b.dims(value), element,
-                           [&](OpBuilder &s, Location loc, ValueRange args) {
-                             return castScalar(s, loc, args[0], compute,
-                                               element);
-                           });
+      value = createMapped(
+          b, op.getLoc(), {{value, compute}},
+          {b.identityMap(rankedType(value).getRank())}, b.dims(value), element,
+          [&](OpBuilder &s, Location loc, ValueRange args) {
+            return isa<IntegerType>(element)
+                       ? requantize(s, loc, args[0], Value(), element)
+                       : castScalar(s, loc, args[0], compute, element);
+          });
     return replace(rewriter, op, value);
   }
 };

@@ -84,8 +84,8 @@ Value ScalarBuilder::mod(Value x, Value y) {
   if (isUnsigned())
     return remainder;
   Value zero = createIntConstant(*this, getLoc(), x.getType(), 0);
-  Value otherSign = createOrFold<arith::XOrIOp>(lt(remainder, zero),
-                                                lt(y, zero));
+  Value otherSign =
+      createOrFold<arith::XOrIOp>(lt(remainder, zero), lt(y, zero));
   Value adjust = createOrFold<arith::AndIOp>(otherSign, ne(remainder, zero));
   return select(adjust, add(remainder, y), remainder);
 }

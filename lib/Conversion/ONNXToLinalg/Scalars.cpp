@@ -1,6 +1,7 @@
 //===- Scalars.cpp - Element types, scalars and constants -----------------===//
 
 #include "Common.h"
+#include "SmallFloats.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 
@@ -16,9 +17,13 @@ Type convertElementType(Type type) {
   MLIRContext *ctx = type.getContext();
   if (type.isF16() || type.isBF16() || type.isF32() || type.isF64())
     return type;
+  if (isSmallFloat(type))
+    return IntegerType::get(ctx, 8);
   if (auto intType = dyn_cast<IntegerType>(type)) {
     switch (intType.getWidth()) {
     case 1:
+    case 2:
+    case 4:
       return IntegerType::get(ctx, 8);
     case 8:
     case 16:
@@ -69,8 +74,13 @@ bool isUnsignedType(Type type) {
   return type && type.isUnsignedInteger() && !isBoolType(type);
 }
 
+/// Integers of 2 and 4 bits: stored in the low bits of a byte, computed as i8.
+static bool isSmallInteger(Type type) {
+  return type && (type.isInteger(2) || type.isInteger(4));
+}
+
 Type getComputeType(Type type) {
-  if (type.isF16() || type.isBF16())
+  if (type.isF16() || type.isBF16() || isSmallFloat(type))
     return Float32Type::get(type.getContext());
   if (isBoolType(type))
     return IntegerType::get(type.getContext(), 1);
@@ -91,6 +101,18 @@ RankedTensorType getConvertedType(Value original) {
 // Scalars
 //===----------------------------------------------------------------------===//
 
+/// Extends the low bits of an i8 to all of it, by the sign if there is one.
+static Value extendLowBits(OpBuilder &b, Location loc, Value byte, Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (type.isUnsignedInteger())
+    return arith::AndIOp::create(
+        b, loc, byte,
+        createIntConstant(b, loc, byte.getType(), (1 << width) - 1));
+  Value shift = createIntConstant(b, loc, byte.getType(), 8 - width);
+  Value high = arith::ShLIOp::create(b, loc, byte, shift);
+  return arith::ShRSIOp::create(b, loc, high, shift);
+}
+
 Value loadScalar(OpBuilder &b, Location loc, Value stored, Type onnxType) {
   if (isBoolType(onnxType)) {
     Value zero = createIntConstant(b, loc, stored.getType(), 0);
@@ -99,6 +121,10 @@ Value loadScalar(OpBuilder &b, Location loc, Value stored, Type onnxType) {
   }
   if (onnxType && (onnxType.isF16() || onnxType.isBF16()))
     return b.createOrFold<arith::ExtFOp>(loc, b.getF32Type(), stored);
+  if (isSmallFloat(onnxType))
+    return decodeSmallFloat(b, loc, stored, onnxType);
+  if (isSmallInteger(onnxType))
+    return extendLowBits(b, loc, stored, onnxType);
   return stored;
 }
 
@@ -107,6 +133,13 @@ Value storeScalar(OpBuilder &b, Location loc, Value computed, Type onnxType) {
     return b.createOrFold<arith::ExtUIOp>(loc, b.getI8Type(), computed);
   if (onnxType && (onnxType.isF16() || onnxType.isBF16()))
     return b.createOrFold<arith::TruncFOp>(loc, onnxType, computed);
+  if (isSmallFloat(onnxType))
+    return encodeSmallFloat(b, loc, computed, onnxType);
+  if (isSmallInteger(onnxType)) {
+    int64_t mask = (1 << onnxType.getIntOrFloatBitWidth()) - 1;
+    return arith::AndIOp::create(
+        b, loc, computed, createIntConstant(b, loc, computed.getType(), mask));
+  }
   return computed;
 }
 
@@ -163,12 +196,13 @@ Value createHighest(OpBuilder &b, Location loc, Type onnxType) {
 
 /// Float to integer without poison: what lies outside saturates at 32 or 64
 /// bits, NaN gives 0; narrower types then keep the low bits, as in C.
-static Value floatToInt(OpBuilder &b, Location loc, Value value, Type onnxType) {
+static Value floatToInt(OpBuilder &b, Location loc, Value value,
+                        Type onnxType) {
   auto floatType = cast<FloatType>(value.getType());
   unsigned width = onnxType.getIntOrFloatBitWidth();
   bool isUnsigned = isUnsignedType(onnxType) && width >= 64;
-  unsigned wide = width > 32 || (isUnsignedType(onnxType) && width == 32) ? 64
-                                                                          : 32;
+  unsigned wide =
+      width > 32 || (isUnsignedType(onnxType) && width == 32) ? 64 : 32;
   Type intType = b.getIntegerType(wide);
   double low = isUnsigned ? -1.0 : -std::ldexp(1.0, wide - 1);
   double high = std::ldexp(1.0, isUnsigned ? wide : wide - 1);
@@ -181,8 +215,8 @@ static Value floatToInt(OpBuilder &b, Location loc, Value value, Type onnxType) 
                                          isUnsigned ? arith::CmpFPredicate::OGT
                                                     : arith::CmpFPredicate::OGE,
                                          value, lowest);
-  Value belowHigh = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
-                                          value, bound);
+  Value belowHigh =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, value, bound);
   Value inside = arith::AndIOp::create(b, loc, aboveLow, belowHigh);
   Value safe = arith::SelectOp::create(b, loc, inside, value, zero);
   Value result =
@@ -192,12 +226,12 @@ static Value floatToInt(OpBuilder &b, Location loc, Value value, Type onnxType) 
       isUnsigned ? APInt::getMaxValue(wide) : APInt::getSignedMaxValue(wide);
   APInt minBits =
       isUnsigned ? APInt::getMinValue(wide) : APInt::getSignedMinValue(wide);
-  Value maxValue = arith::ConstantOp::create(
-      b, loc, b.getIntegerAttr(intType, maxBits));
-  Value minValue = arith::ConstantOp::create(
-      b, loc, b.getIntegerAttr(intType, minBits));
-  Value tooHigh = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
-                                        value, bound);
+  Value maxValue =
+      arith::ConstantOp::create(b, loc, b.getIntegerAttr(intType, maxBits));
+  Value minValue =
+      arith::ConstantOp::create(b, loc, b.getIntegerAttr(intType, minBits));
+  Value tooHigh =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE, value, bound);
   Value tooLow = arith::CmpFOp::create(b, loc,
                                        isUnsigned ? arith::CmpFPredicate::OLE
                                                   : arith::CmpFPredicate::OLT,
@@ -205,8 +239,9 @@ static Value floatToInt(OpBuilder &b, Location loc, Value value, Type onnxType) 
   result = arith::SelectOp::create(b, loc, tooHigh, maxValue, result);
   result = arith::SelectOp::create(b, loc, tooLow, minValue, result);
   if (width < wide)
-    result = arith::TruncIOp::create(b, loc, b.getIntegerType(width), result);
-  return result;
+    result = arith::TruncIOp::create(b, loc, getComputeType(onnxType), result);
+  return isSmallInteger(onnxType) ? extendLowBits(b, loc, result, onnxType)
+                                  : result;
 }
 
 /// f64 -> f32 rounded to odd, so that rounding once more to f16 or bf16 gives
@@ -220,8 +255,8 @@ static Value truncToOdd(OpBuilder &b, Location loc, Value value) {
   Value low = arith::AndIOp::create(b, loc, bits, one);
   Value isEven = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, low,
                                        createIntConstant(b, loc, i32, 0));
-  Value inexact = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE,
-                                        back, value);
+  Value inexact =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, back, value);
   Value isTooBig = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
                                          math::AbsFOp::create(b, loc, back),
                                          math::AbsFOp::create(b, loc, value));
@@ -266,10 +301,12 @@ Value castScalar(OpBuilder &b, Location loc, Value value, Type from, Type to) {
   }
   unsigned sourceWidth = source.getIntOrFloatBitWidth();
   unsigned targetWidth = target.getIntOrFloatBitWidth();
-  if (sourceWidth == targetWidth)
-    return value;
   if (sourceWidth > targetWidth)
-    return arith::TruncIOp::create(b, loc, target, value);
+    value = arith::TruncIOp::create(b, loc, target, value);
+  if (isSmallInteger(to))
+    return extendLowBits(b, loc, value, to);
+  if (sourceWidth >= targetWidth)
+    return value;
   if (zeroExtend)
     return arith::ExtUIOp::create(b, loc, target, value);
   return arith::ExtSIOp::create(b, loc, target, value);
@@ -390,14 +427,14 @@ TypedAttr getConstantSplat(Value value) {
     return {};
   Type type = attr.getElementType();
   if (auto dense = dyn_cast<DenseElementsAttr>(attr))
-    return dense.isSplat() ? dyn_cast<TypedAttr>(dense.getSplatValue<Attribute>())
-                           : TypedAttr();
+    return dense.isSplat()
+               ? dyn_cast<TypedAttr>(dense.getSplatValue<Attribute>())
+               : TypedAttr();
   APInt only;
   if (!forEachElement(attr, 1, [&](APInt bits) { only = bits; }))
     return {};
   if (auto floatType = dyn_cast<FloatType>(type))
-    return FloatAttr::get(type,
-                          APFloat(floatType.getFloatSemantics(), only));
+    return FloatAttr::get(type, APFloat(floatType.getFloatSemantics(), only));
   return IntegerAttr::get(type, only);
 }
 

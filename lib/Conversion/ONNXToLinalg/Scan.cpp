@@ -26,10 +26,11 @@ Value createArgReduction(OpBuilder &b, Location loc, TypedTensor input,
   SmallVector<utils::IteratorType> iterators(rank - 1,
                                              utils::IteratorType::parallel);
   iterators.push_back(utils::IteratorType::reduction);
-  Value worst = isMax ? createLowest(b, loc, type) : createHighest(b, loc, type);
+  Value worst =
+      isMax ? createLowest(b, loc, type) : createHighest(b, loc, type);
   Value best = createFilled(b, loc, kept, storeScalar(b, loc, worst, type));
-  Value where = createFilled(b, loc, kept,
-                             createIntConstant(b, loc, b.getI64Type(), 0));
+  Value where =
+      createFilled(b, loc, kept, createIntConstant(b, loc, b.getI64Type(), 0));
   auto generic = linalg::GenericOp::create(
       b, loc, TypeRange{best.getType(), where.getType()},
       ValueRange{input.value}, ValueRange{best, where}, maps, iterators,
@@ -44,8 +45,8 @@ Value createArgReduction(OpBuilder &b, Location loc, TypedTensor input,
           better = isMax ? s.lt(old, x) : s.lt(x, old);
         if (s.isFloat()) {
           // The first NaN wins over everything.
-          Value isNaN = s.createOrFold<arith::CmpFOp>(
-              arith::CmpFPredicate::UNO, x, x);
+          Value isNaN =
+              s.createOrFold<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x);
           Value oldIsNumber = s.createOrFold<arith::CmpFOp>(
               arith::CmpFPredicate::ORD, old, old);
           Value firstNaN = s.createOrFold<arith::AndIOp>(isNaN, oldIsNumber);
@@ -73,9 +74,9 @@ template <typename OpT, bool isMax> struct ArgPattern : OnnxPattern<OpT> {
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), type.getRank());
     if (failed(axis))
       return rewriter.notifyMatchFailure(op, "its axis is out of range");
-    Value result = createArgReduction(
-        rewriter, op.getLoc(), getTyped(op.getData(), adaptor.getData()),
-        *axis, isMax, op.getSelectLastIndex());
+    Value result = createArgReduction(rewriter, op.getLoc(),
+                                      getTyped(op.getData(), adaptor.getData()),
+                                      *axis, isMax, op.getSelectLastIndex());
     if (op.getKeepdims())
       result = unsqueeze(rewriter, op.getLoc(), result, *axis);
     return this->replace(rewriter, op, result);
@@ -99,9 +100,9 @@ struct CumulativePattern : OnnxPattern<OpT> {
     // One i1 for each dimension: is it the axis?
     SmallVector<Value> isAxis;
     Value axis = getIntListAsIndices(rewriter, loc, adaptor.getAxis(), 1)[0];
-    Value negative = arith::CmpIOp::create(
-        rewriter, loc, arith::CmpIPredicate::slt, axis,
-        createIndex(rewriter, loc, 0));
+    Value negative =
+        arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, axis,
+                              createIndex(rewriter, loc, 0));
     Value wrapped = arith::AddIOp::create(rewriter, loc, axis,
                                           createIndex(rewriter, loc, rank));
     axis = arith::SelectOp::create(rewriter, loc, negative, wrapped, axis);
@@ -112,8 +113,8 @@ struct CumulativePattern : OnnxPattern<OpT> {
       Value here = rewriter.createOrFold<arith::CmpIOp>(
           loc, arith::CmpIPredicate::eq, axis, createIndex(rewriter, loc, d));
       isAxis.push_back(here);
-      valid = valid ? rewriter.createOrFold<arith::OrIOp>(loc, valid, here)
-                    : here;
+      valid =
+          valid ? rewriter.createOrFold<arith::OrIOp>(loc, valid, here) : here;
       extent = rewriter.createOrFold<arith::SelectOp>(
           loc, here, asIndex(rewriter, loc, sizes[d]), extent);
     }
@@ -128,8 +129,8 @@ private:
     Location loc = op.getLoc();
     int64_t rank = sizes.size();
     Type type = getOnnxElementType(op.getX());
-    Type accumulator = type.isF16() || type.isBF16() ? Type(b.getF32Type())
-                                                     : type;
+    Type accumulator =
+        type.isF16() || type.isBF16() ? Type(b.getF32Type()) : type;
     Value init = createIntConstant(b, loc, getComputeType(accumulator),
                                    isProduct ? 1 : 0);
     Value dest = createFilled(b, loc, sizes, init);
@@ -155,31 +156,29 @@ private:
             here = here ? n.createOrFold<arith::SelectOp>(at, isAxis[d], index,
                                                           here)
                         : index;
-            position.push_back(n.createOrFold<arith::SelectOp>(
-                at, isAxis[d], step, index));
+            position.push_back(
+                n.createOrFold<arith::SelectOp>(at, isAxis[d], step, index));
           }
-          auto predicate =
-              reverse ? (exclusive ? arith::CmpIPredicate::sgt
-                                   : arith::CmpIPredicate::sge)
-                      : (exclusive ? arith::CmpIPredicate::slt
-                                   : arith::CmpIPredicate::sle);
+          auto predicate = reverse ? (exclusive ? arith::CmpIPredicate::sgt
+                                                : arith::CmpIPredicate::sge)
+                                   : (exclusive ? arith::CmpIPredicate::slt
+                                                : arith::CmpIPredicate::sle);
           Value counts = arith::CmpIOp::create(n, at, predicate, step, here);
           Value element = tensor::ExtractOp::create(n, at, x, position);
           element = loadScalar(n, at, element, type);
           element = castScalar(n, at, element, type, accumulator);
           ScalarBuilder s(n, at, accumulator);
-          Value next = isProduct ? s.mul(args[1], element)
-                                 : s.add(args[1], element);
+          Value next =
+              isProduct ? s.mul(args[1], element) : s.add(args[1], element);
           linalg::YieldOp::create(n, at, s.select(counts, next, args[1]));
         });
     Value result = generic.getResult(0);
     if (accumulator == type)
       return result;
-    return createMapped(b, loc, {{result, accumulator}},
-                        {b.getMultiDimIdentityMap(rank)}, sizes, type,
-                        [](OpBuilder &, Location, ValueRange args) {
-                          return args.front();
-                        });
+    return createMapped(
+        b, loc, {{result, accumulator}}, {b.getMultiDimIdentityMap(rank)},
+        sizes, type,
+        [](OpBuilder &, Location, ValueRange args) { return args.front(); });
   }
 };
 
@@ -187,11 +186,11 @@ private:
 
 void populateScanPatterns(const TypeConverter &converter,
                           RewritePatternSet &patterns) {
-  patterns.add<ArgPattern<onnx::ArgMaxOp, true>,
-               ArgPattern<onnx::ArgMinOp, false>,
-               CumulativePattern<onnx::CumSumOp, false>,
-               CumulativePattern<onnx::CumProdOp, true>>(converter,
-                                                         patterns.getContext());
+  patterns
+      .add<ArgPattern<onnx::ArgMaxOp, true>, ArgPattern<onnx::ArgMinOp, false>,
+           CumulativePattern<onnx::CumSumOp, false>,
+           CumulativePattern<onnx::CumProdOp, true>>(converter,
+                                                     patterns.getContext());
 }
 
 } // namespace sardonyx

@@ -99,9 +99,9 @@ struct ShapePattern : OnnxPattern<onnx::ShapeOp> {
     for (int64_t dim = start; dim < end; ++dim)
       elements.push_back(sizeAsInt(
           rewriter, loc, getSize(rewriter, loc, adaptor.getData(), dim)));
-    return replace(rewriter, op,
-                   fromElements(rewriter, loc, elements,
-                                rewriter.getI64Type()));
+    return replace(
+        rewriter, op,
+        fromElements(rewriter, loc, elements, rewriter.getI64Type()));
   }
 };
 
@@ -184,9 +184,9 @@ struct SlicePattern : OnnxPattern<onnx::SliceOp> {
         break;
       i += step;
     }
-    return replace(rewriter, op,
-                   fromElements(rewriter, op.getLoc(), picked,
-                                elementTypeOf(data)));
+    return replace(
+        rewriter, op,
+        fromElements(rewriter, op.getLoc(), picked, elementTypeOf(data)));
   }
 };
 
@@ -245,8 +245,8 @@ struct ConstantOfShapePattern : OnnxPattern<onnx::ConstantOfShapeOp> {
     auto shape = getConstantInts(adaptor.getInput());
     RankedTensorType type = getConvertedType(op.getOutput());
     if (!shape || shape->size() > 1 || !type ||
-        (!shape->empty() && (shape->front() > kMaxScalarised ||
-                             shape->front() < 0)))
+        (!shape->empty() &&
+         (shape->front() > kMaxScalarised || shape->front() < 0)))
       return rewriter.notifyMatchFailure(op, "its shape is no small constant");
     Type element = type.getElementType();
     if (!isa<IntegerType>(element))
@@ -262,9 +262,9 @@ struct ConstantOfShapePattern : OnnxPattern<onnx::ConstantOfShapeOp> {
     SmallVector<Value> elements(
         shape->empty() ? 1 : shape->front(),
         createIntConstant(rewriter, loc, element, number));
-    return replace(rewriter, op,
-                   fromElements(rewriter, loc, elements, element,
-                                shape->empty()));
+    return replace(
+        rewriter, op,
+        fromElements(rewriter, loc, elements, element, shape->empty()));
   }
 };
 
@@ -293,9 +293,9 @@ struct RangePattern : OnnxPattern<onnx::RangeOp> {
       if (llvm::AddOverflow(i, step, i))
         break;
     }
-    return replace(rewriter, op,
-                   fromElements(rewriter, loc, elements,
-                                type.getElementType()));
+    return replace(
+        rewriter, op,
+        fromElements(rewriter, loc, elements, type.getElementType()));
   }
 };
 

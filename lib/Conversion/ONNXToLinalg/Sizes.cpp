@@ -136,7 +136,8 @@ static bool isSameValue(Value a, Value b, unsigned depth) {
   };
   if (operandsMatch(/*swapped=*/false))
     return true;
-  return isa<arith::AddIOp, arith::MulIOp>(x) && operandsMatch(/*swapped=*/true);
+  return isa<arith::AddIOp, arith::MulIOp>(x) &&
+         operandsMatch(/*swapped=*/true);
 }
 
 bool isSameSize(Size a, Size b) {

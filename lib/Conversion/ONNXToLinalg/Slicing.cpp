@@ -70,7 +70,8 @@ Range getRange(OpBuilder &b, Location loc, Size dim, Size start, Size end,
         v += *d; // The lowest int64 stays far below, whatever the size.
       return std::min(std::max(v, least), high);
     };
-    int64_t first = bound(*s, *t > 0 ? 0 : (*d ? 0 : -1)), last = bound(*e, low);
+    int64_t first = bound(*s, *t > 0 ? 0 : (*d ? 0 : -1)),
+            last = bound(*e, low);
     int64_t span = *t > 0 ? last - first : first - last;
     int64_t stride = *t > 0 ? *t : (*t == INT64_MIN ? INT64_MAX : -*t);
     int64_t count = span <= 0 ? 0 : (span - 1) / stride + 1;
@@ -98,8 +99,7 @@ Range getRange(OpBuilder &b, Location loc, Size dim, Size start, Size end,
   Value down = arith::SubIOp::create(b, loc, first, last);
   Value span = arith::SelectOp::create(b, loc, forward, up, down);
   Value negated = arith::SubIOp::create(b, loc, zero, stepValue);
-  Value stride =
-      arith::SelectOp::create(b, loc, forward, stepValue, negated);
+  Value stride = arith::SelectOp::create(b, loc, forward, stepValue, negated);
   stride = arith::MaxSIOp::create(b, loc, stride, one);
   span = arith::MaxSIOp::create(b, loc, span, zero);
   Value count = arith::CeilDivUIOp::create(b, loc, span, stride);
@@ -238,8 +238,8 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
     if (adaptor.getSplit()) {
       lengths = getIntListAsSizes(rewriter, loc, adaptor.getSplit(), parts);
     } else { // Equal parts, the last one may be smaller.
-      Size part = ceilDivSizes(rewriter, loc, sizes[*axis],
-                               asSize(rewriter, parts));
+      Size part =
+          ceilDivSizes(rewriter, loc, sizes[*axis], asSize(rewriter, parts));
       Size left = sizes[*axis];
       for (int64_t i = 0; i + 1 < parts; ++i) {
         lengths.push_back(part);
@@ -256,8 +256,7 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
               getDeclared(*getTypeConverter(), op->getResult(i)))
         box = refineSizes(rewriter, box, declared);
       results.push_back(slice(rewriter, loc, input, offsets, box));
-      offsets[*axis] =
-          addSizes(rewriter, loc, offsets[*axis], lengths[i]);
+      offsets[*axis] = addSizes(rewriter, loc, offsets[*axis], lengths[i]);
     }
     return replace(rewriter, op, results);
   }
@@ -302,8 +301,7 @@ struct ConcatLowering : OnnxPattern<onnx::ConcatOp> {
         checkEqual(rewriter, op, dim, *axis, size, sizes[dim]);
       result = tensor::InsertSliceOp::create(rewriter, loc, input, result,
                                              offsets, box, strides);
-      offsets[*axis] =
-          addSizes(rewriter, loc, offsets[*axis], box[*axis]);
+      offsets[*axis] = addSizes(rewriter, loc, offsets[*axis], box[*axis]);
     }
     return replace(rewriter, op, result);
   }
@@ -315,9 +313,8 @@ private:
         (getStaticSize(size) && getStaticSize(expected)))
       return;
     Location loc = op.getLoc();
-    Value equal =
-        compare(b, loc, arith::CmpIPredicate::eq, asIndex(b, loc, size),
-                asIndex(b, loc, expected));
+    Value equal = compare(b, loc, arith::CmpIPredicate::eq,
+                          asIndex(b, loc, size), asIndex(b, loc, expected));
     createCheck(b, loc, equal,
                 "Concat: operands disagree in dimension " + Twine(dim));
   }
@@ -361,10 +358,9 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
       sizes = refineSizes(rewriter, sizes, declared);
     Type element = type.getElementType();
     if (op.getMode() == "constant") {
-      Value fill =
-          adaptor.getConstantValue()
-              ? getScalar(rewriter, loc, adaptor.getConstantValue())
-              : createIntOrFloatZero(rewriter, loc, element);
+      Value fill = adaptor.getConstantValue()
+                       ? getScalar(rewriter, loc, adaptor.getConstantValue())
+                       : createIntOrFloatZero(rewriter, loc, element);
       if (llvm::all_of(pads, [](Size pad) {
             std::optional<int64_t> known = getStaticSize(pad);
             return known && *known >= 0;
@@ -380,9 +376,9 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
     }
     if (!llvm::is_contained({"reflect", "edge", "wrap"}, op.getMode()))
       return rewriter.notifyMatchFailure(op, "unknown mode");
-    return replace(rewriter, op,
-                   readPadded(rewriter, loc, data, in, low, sizes, Value(),
-                              op.getMode()));
+    return replace(
+        rewriter, op,
+        readPadded(rewriter, loc, data, in, low, sizes, Value(), op.getMode()));
   }
 
 private:
@@ -416,8 +412,8 @@ private:
   }
 
   static Value readPadded(OpBuilder &b, Location loc, Value data,
-                          const Sizes &in, const Sizes &low,
-                          const Sizes &sizes, Value fill, StringRef mode) {
+                          const Sizes &in, const Sizes &low, const Sizes &sizes,
+                          Value fill, StringRef mode) {
     SmallVector<Value> lows, dims;
     for (auto [l, d] : llvm::zip_equal(low, in)) {
       lows.push_back(asIndex(b, loc, l));
@@ -428,8 +424,8 @@ private:
         b, loc, sizes, element,
         [&](OpBuilder &inner, Location at, ValueRange indices) -> Value {
           SmallVector<Value> source;
-          Value inside = arith::ConstantOp::create(
-              inner, at, inner.getBoolAttr(true));
+          Value inside =
+              arith::ConstantOp::create(inner, at, inner.getBoolAttr(true));
           for (auto [i, index] : llvm::enumerate(indices)) {
             Value position = arith::SubIOp::create(inner, at, index, lows[i]);
             // As unsigned, a negative position is out of range too.

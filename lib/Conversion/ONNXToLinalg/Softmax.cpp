@@ -39,17 +39,15 @@ static Value sumAlong(OpBuilder &b, Location loc, TypedTensor input,
 /// it comes out of the exponentials.
 static Value maximumAlong(OpBuilder &b, Location loc, TypedTensor input,
                           int64_t axis, Type statistics) {
-  return createReduction(b, loc, input, axis, statistics,
-                         createLowest(b, loc, statistics),
-                         [&](OpBuilder &n, Location at, ValueRange args) {
-                           return arith::MaxNumFOp::create(n, at, args[1],
-                                                           args[0])
-                               .getResult();
-                         });
+  return createReduction(
+      b, loc, input, axis, statistics, createLowest(b, loc, statistics),
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        return arith::MaxNumFOp::create(n, at, args[1], args[0]).getResult();
+      });
 }
 
-Value createSoftmax(OpBuilder &b, Location loc, TypedTensor input,
-                    int64_t axis, bool logarithm) {
+Value createSoftmax(OpBuilder &b, Location loc, TypedTensor input, int64_t axis,
+                    bool logarithm) {
   Type type = input.onnxElementType, statistics = getStatisticsType(type);
   RowLoops loops(b, loc, input.value, axis);
   Value maximum = maximumAlong(b, loc, input, axis, statistics);
@@ -78,15 +76,14 @@ Value createSoftmax(OpBuilder &b, Location loc, TypedTensor input,
         ScalarBuilder s(n, at, statistics);
         return logarithm ? s.log(args[0]) : s.div(s.constant(1), args[0]);
       });
-  return createMapped(
-      b, loc, {{first, statistics}, {factor, statistics}},
-      {loops.whole, loops.row}, loops.sizes, type,
-      [&](OpBuilder &n, Location at, ValueRange args) {
-        ScalarBuilder s(n, at, statistics);
-        Value y = logarithm ? s.sub(args[0], args[1])
-                            : s.mul(args[0], args[1]);
-        return castScalar(n, at, y, statistics, type);
-      });
+  return createMapped(b, loc, {{first, statistics}, {factor, statistics}},
+                      {loops.whole, loops.row}, loops.sizes, type,
+                      [&](OpBuilder &n, Location at, ValueRange args) {
+                        ScalarBuilder s(n, at, statistics);
+                        Value y = logarithm ? s.sub(args[0], args[1])
+                                            : s.mul(args[0], args[1]);
+                        return castScalar(n, at, y, statistics, type);
+                      });
 }
 
 namespace {
@@ -98,8 +95,7 @@ struct SoftmaxPattern : OnnxPattern<OpT> {
   matchAndRewrite(OpT op, typename OnnxPattern<OpT>::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     TypedTensor input = getTyped(op.getInput(), adaptor.getInput());
-    FailureOr<int64_t> axis =
-        normalizeAxis(op.getAxis(), rankOf(input.value));
+    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rankOf(input.value));
     if (failed(axis))
       return rewriter.notifyMatchFailure(op, "its axis is out of range");
     return this->replace(
@@ -115,8 +111,7 @@ struct HardmaxPattern : OnnxPattern<onnx::HardmaxOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     TypedTensor input = getTyped(op.getInput(), adaptor.getInput());
-    FailureOr<int64_t> axis =
-        normalizeAxis(op.getAxis(), rankOf(input.value));
+    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rankOf(input.value));
     if (failed(axis))
       return rewriter.notifyMatchFailure(op, "its axis is out of range");
     Value where = createArgReduction(rewriter, loc, input, *axis,
@@ -144,20 +139,20 @@ struct LpNormPattern : OnnxPattern<onnx::LpNormalizationOp> {
     Location loc = op.getLoc();
     TypedTensor input = getTyped(op.getInput(), adaptor.getInput());
     Type type = input.onnxElementType, statistics = getStatisticsType(type);
-    FailureOr<int64_t> axis =
-        normalizeAxis(op.getAxis(), rankOf(input.value));
+    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rankOf(input.value));
     if (failed(axis) || (op.getP() != 1 && op.getP() != 2))
       return rewriter.notifyMatchFailure(op, "its axis or p is out of range");
     bool square = op.getP() == 2;
     RowLoops loops(rewriter, loc, input.value, *axis);
-    Value norm = createReduction(
-        rewriter, loc, input, *axis, statistics,
-        createConstant(rewriter, loc, statistics, 0),
-        [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, statistics);
-          Value term = square ? s.mul(args[0], args[0]) : s.abs(args[0]);
-          return s.add(args[1], term);
-        });
+    Value norm =
+        createReduction(rewriter, loc, input, *axis, statistics,
+                        createConstant(rewriter, loc, statistics, 0),
+                        [&](OpBuilder &n, Location at, ValueRange args) {
+                          ScalarBuilder s(n, at, statistics);
+                          Value term =
+                              square ? s.mul(args[0], args[0]) : s.abs(args[0]);
+                          return s.add(args[1], term);
+                        });
     Value y = createMapped(
         rewriter, loc, {input, {norm, statistics}}, {loops.whole, loops.row},
         loops.sizes, type, [&](OpBuilder &n, Location at, ValueRange args) {
@@ -165,8 +160,7 @@ struct LpNormPattern : OnnxPattern<onnx::LpNormalizationOp> {
           Value x = castScalar(n, at, args[0], type, statistics);
           Value length = square ? s.sqrt(args[1]) : args[1];
           Value zero = s.constant(0);
-          Value quotient =
-              s.select(s.eq(length, zero), zero, s.div(x, length));
+          Value quotient = s.select(s.eq(length, zero), zero, s.div(x, length));
           return castScalar(n, at, quotient, statistics, type);
         });
     return replace(rewriter, op, y);

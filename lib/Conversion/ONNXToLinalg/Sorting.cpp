@@ -30,10 +30,10 @@ Value isNotAfter(OpBuilder &b, Location loc, Value x, Value y, Type onnxType,
   }
   bool isUnsigned = isUnsignedType(onnxType);
   arith::CmpIPredicate predicate =
-      largest ? (isUnsigned ? arith::CmpIPredicate::uge
-                            : arith::CmpIPredicate::sge)
-              : (isUnsigned ? arith::CmpIPredicate::ule
-                            : arith::CmpIPredicate::sle);
+      largest
+          ? (isUnsigned ? arith::CmpIPredicate::uge : arith::CmpIPredicate::sge)
+          : (isUnsigned ? arith::CmpIPredicate::ule
+                        : arith::CmpIPredicate::sle);
   return arith::CmpIOp::create(b, loc, predicate, x, y);
 }
 
@@ -66,8 +66,8 @@ struct TopKLowering : OnnxPattern<onnx::TopKOp> {
       back[from] = to;
     Value moved = transpose(rewriter, loc, x, order);
     Sizes movedSizes = getSizes(rewriter, loc, moved);
-    Size rows = productOfSizes(rewriter, loc,
-                               ArrayRef<Size>(movedSizes).drop_back());
+    Size rows =
+        productOfSizes(rewriter, loc, ArrayRef<Size>(movedSizes).drop_back());
     moved = reshape(rewriter, loc, moved, {rows, movedSizes.back()});
     auto [values, indices] =
         select(rewriter, loc, moved, rows, k, getOnnxElementType(op.getX()),
@@ -101,12 +101,12 @@ private:
           auto before = scf::ForOp::create(
               inner, at, zero, held, one, zero,
               [&](OpBuilder &body, Location where, Value t, ValueRange count) {
-                Value other = tensor::ExtractOp::create(
-                    body, where, state[0], ValueRange{i[0], t});
+                Value other = tensor::ExtractOp::create(body, where, state[0],
+                                                        ValueRange{i[0], t});
                 Value stays = isNotAfter(body, where, other, candidate,
                                          onnxType, largest);
-                Value add = arith::SelectOp::create(body, where, stays, one,
-                                                    zero);
+                Value add =
+                    arith::SelectOp::create(body, where, stays, one, zero);
                 Value sum =
                     arith::AddIOp::create(body, where, count.front(), add);
                 scf::YieldOp::create(body, where, sum);
@@ -122,8 +122,8 @@ private:
                                  Value position, Value candidate, Value k,
                                  ValueRange state) {
     Value one = createIndex(b, loc, 1);
-    Value wanted = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                         position, k);
+    Value wanted =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, position, k);
     Value lastSlot = arith::SubIOp::create(b, loc, k, one);
     Value end = arith::MinSIOp::create(b, loc, i[1], lastSlot);
     auto branch = scf::IfOp::create(
@@ -133,8 +133,7 @@ private:
               then, at, position, end, one, state,
               [&](OpBuilder &body, Location where, Value t, ValueRange inner) {
                 // t counts up from `position`; the slots are moved from `end`.
-                Value offset =
-                    arith::SubIOp::create(body, where, t, position);
+                Value offset = arith::SubIOp::create(body, where, t, position);
                 Value to = arith::SubIOp::create(body, where, end, offset);
                 Value from = arith::SubIOp::create(body, where, to, one);
                 SmallVector<Value> next;
@@ -148,9 +147,9 @@ private:
               });
           Value number =
               arith::IndexCastOp::create(then, at, then.getI64Type(), i[1]);
-          Value first = tensor::InsertOp::create(
-              then, at, candidate, shift.getResult(0),
-              ValueRange{i[0], position});
+          Value first =
+              tensor::InsertOp::create(then, at, candidate, shift.getResult(0),
+                                       ValueRange{i[0], position});
           Value second = tensor::InsertOp::create(
               then, at, number, shift.getResult(1), ValueRange{i[0], position});
           scf::YieldOp::create(then, at, ValueRange{first, second});

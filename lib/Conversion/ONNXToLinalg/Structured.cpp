@@ -104,8 +104,8 @@ static FailureOr<Size> planDimension(OpBuilder &b, Location loc,
       out = size;
       continue;
     }
-    Value isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, out,
-                                        one);
+    Value isOne =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, out, one);
     out = arith::SelectOp::create(b, loc, isOne, size, out);
   }
   for (const Contributor &c : contributors) {
@@ -178,7 +178,13 @@ static Value expandIfNeeded(OpBuilder &b, Location loc, Value tensor,
   if (!needed)
     return tensor;
   Type element = typeOf(tensor).getElementType();
-  RankedTensorType type = getTensorType(expanded, element);
+  // Undecided sizes stay open in the type: when one branch turns out to be
+  // dead, its sizes may contradict the other's.
+  SmallVector<int64_t> shape(getTensorType(expanded, element).getShape());
+  for (int64_t i = 0; i < rank; ++i)
+    if (isOne[i])
+      shape[i] = ShapedType::kDynamic;
+  auto type = RankedTensorType::get(shape, element);
   auto expand = [&](OpBuilder &nested, Location at) {
     Value empty = createEmpty(nested, at, expanded, element);
     auto generic = linalg::GenericOp::create(
@@ -191,8 +197,8 @@ static Value expandIfNeeded(OpBuilder &b, Location loc, Value tensor,
           for (int64_t i = 0; i < rank; ++i) {
             Value index = linalg::IndexOp::create(body, where, i);
             if (isOne[i])
-              index = arith::SelectOp::create(body, where, isOne[i], zero,
-                                              index);
+              index =
+                  arith::SelectOp::create(body, where, isOne[i], zero, index);
             position.push_back(index);
           }
           Value read = tensor::ExtractOp::create(body, where, tensor, position);
@@ -258,11 +264,10 @@ Value broadcastTo(OpBuilder &b, Location loc, Value tensor,
   auto [operand, map] = prepareOperand(b, loc, tensor, accesses, sizes);
   if (map.isIdentity())
     return operand;
-  return createMapped(b, loc, {{operand, Type()}}, {map}, sizes,
-                      /*resultOnnxElementType=*/Type(),
-                      [](OpBuilder &, Location, ValueRange args) {
-                        return args.front();
-                      });
+  return createMapped(
+      b, loc, {{operand, Type()}}, {map}, sizes,
+      /*resultOnnxElementType=*/Type(),
+      [](OpBuilder &, Location, ValueRange args) { return args.front(); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -332,8 +337,7 @@ Value createMapped(OpBuilder &b, Location loc, ArrayRef<TypedTensor> inputs,
           scalars.push_back(loadScalar(nested, at, arg, input.onnxElementType));
         Value result = body(nested, at, scalars);
         linalg::YieldOp::create(
-            nested, at,
-            storeScalar(nested, at, result, resultOnnxElementType));
+            nested, at, storeScalar(nested, at, result, resultOnnxElementType));
       });
   return generic.getResult(0);
 }
@@ -367,8 +371,7 @@ Value createReduction(OpBuilder &b, Location loc, TypedTensor input,
       b, loc, TypeRange{dest.getType()}, ValueRange{input.value},
       ValueRange{dest}, maps, iterators,
       [&](OpBuilder &nested, Location at, ValueRange args) {
-        Value element =
-            loadScalar(nested, at, args[0], input.onnxElementType);
+        Value element = loadScalar(nested, at, args[0], input.onnxElementType);
         element = castScalar(nested, at, element, input.onnxElementType,
                              accumulatorType);
         Value accumulator = loadScalar(nested, at, args[1], accumulatorType);

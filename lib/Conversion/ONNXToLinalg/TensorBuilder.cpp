@@ -144,9 +144,8 @@ Value TensorBuilder::compare(arith::CmpIPredicate predicate, Value a, Value b) {
 Value TensorBuilder::greater(Value a, Value b, bool isUnsigned) {
   if (isa<FloatType>(a.getType()))
     return arith::CmpFOp::create(*this, arith::CmpFPredicate::OGT, a, b);
-  return compare(isUnsigned ? arith::CmpIPredicate::ugt
-                            : arith::CmpIPredicate::sgt,
-                 a, b);
+  return compare(
+      isUnsigned ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt, a, b);
 }
 
 Value TensorBuilder::select(Value condition, Value a, Value b) {
@@ -158,7 +157,8 @@ Value TensorBuilder::convert(Value value, Type type, bool isUnsigned) {
   if (from == type)
     return value;
   if (isa<IndexType>(from) && isa<FloatType>(type))
-    return convert(arith::IndexCastOp::create(*this, getI64Type(), value), type);
+    return convert(arith::IndexCastOp::create(*this, getI64Type(), value),
+                   type);
   if (isa<IndexType>(from) || isa<IndexType>(type)) {
     if (isUnsigned)
       return arith::IndexCastUIOp::create(*this, type, value);
@@ -194,8 +194,7 @@ Value TensorBuilder::collapse(Value tensor,
   return tensor::CollapseShapeOp::create(*this, tensor, groups);
 }
 
-Value TensorBuilder::expand(Value tensor,
-                            ArrayRef<ReassociationIndices> groups,
+Value TensorBuilder::expand(Value tensor, ArrayRef<ReassociationIndices> groups,
                             ArrayRef<OpFoldResult> sizes) {
   if (rankedType(tensor).getRank() == static_cast<int64_t>(sizes.size()))
     return tensor;
@@ -209,10 +208,10 @@ Value TensorBuilder::expand(Value tensor,
   for (const ReassociationIndices &group : groups) {
     int64_t product = 1;
     for (int64_t dim : group)
-      product = ShapedType::isDynamic(product) ||
-                        ShapedType::isDynamic(shape[dim])
-                    ? ShapedType::kDynamic
-                    : product * shape[dim];
+      product =
+          ShapedType::isDynamic(product) || ShapedType::isDynamic(shape[dim])
+              ? ShapedType::kDynamic
+              : product * shape[dim];
     collapsed.push_back(product);
   }
   tensor = cast(tensor, RankedTensorType::get(collapsed, element));

@@ -1,4 +1,5 @@
-//===- TensorBuilder.h - Builds linalg on tensors tersely --------*- C++ -*-===//
+//===- TensorBuilder.h - Builds linalg on tensors tersely --------*- C++
+//-*-===//
 //
 // A fluent front of Common.h for conversions that are long computations rather
 // than one loop nest (contractions, convolutions, pools, recurrent cells,
@@ -104,8 +105,8 @@ public:
   generic(mlir::ValueRange inputs, mlir::ValueRange inits,
           llvm::ArrayRef<mlir::AffineMap> maps,
           llvm::ArrayRef<mlir::utils::IteratorType> iterators, Body body);
-  /// An all-parallel generic over `sizes` whose results have identity maps. Each
-  /// input comes with its map.
+  /// An all-parallel generic over `sizes` whose results have identity maps.
+  /// Each input comes with its map.
   llvm::SmallVector<Value>
   elementwise(llvm::ArrayRef<OpFoldResult> sizes, mlir::ValueRange inputs,
               llvm::ArrayRef<mlir::AffineMap> inputMaps,

@@ -22,8 +22,8 @@ Value castTo(OpBuilder &b, Location loc, Value tensor, Type type) {
 Value stripCast(Value tensor) {
   while (auto cast = tensor.getDefiningOp<tensor::CastOp>()) {
     auto source = dyn_cast<RankedTensorType>(cast.getSource().getType());
-    if (!source || !tensor::preservesStaticInformation(
-                       cast.getResult().getType(), source))
+    if (!source ||
+        !tensor::preservesStaticInformation(cast.getResult().getType(), source))
       break;
     tensor = cast.getSource();
   }
@@ -51,16 +51,14 @@ static Value reshapeConstant(OpBuilder &b, Location loc, Value tensor,
   else
     return {};
   auto result = arith::ConstantOp::create(b, loc, type, cast<TypedAttr>(value));
-  result->setDiscardableAttrs(
-      llvm::to_vector(constant->getDiscardableAttrs()));
+  result->setDiscardableAttrs(llvm::to_vector(constant->getDiscardableAttrs()));
   return result;
 }
 
 /// One group of indices for each of `count` dimensions, where dimensions
 /// [begin, end) are one group; an empty range gives no group of its own.
-static SmallVector<ReassociationIndices> groupRange(int64_t count,
-                                                    int64_t begin,
-                                                    int64_t end) {
+static SmallVector<ReassociationIndices>
+groupRange(int64_t count, int64_t begin, int64_t end) {
   SmallVector<ReassociationIndices> groups;
   for (int64_t i = 0; i < count; ++i) {
     if (i > begin && i < end)
@@ -72,9 +70,8 @@ static SmallVector<ReassociationIndices> groupRange(int64_t count,
 }
 
 /// Merges the dimensions [begin, end), all of size 1, into a neighbour.
-static SmallVector<ReassociationIndices> absorbRange(int64_t count,
-                                                     int64_t begin,
-                                                     int64_t end) {
+static SmallVector<ReassociationIndices>
+absorbRange(int64_t count, int64_t begin, int64_t end) {
   SmallVector<ReassociationIndices> groups;
   ReassociationIndices leading;
   for (int64_t i = 0; i < count; ++i) {
@@ -286,10 +283,12 @@ Value squeeze(OpBuilder &b, Location loc, Value tensor,
 
 Value transpose(OpBuilder &b, Location loc, Value tensor,
                 ArrayRef<int64_t> permutation) {
-  if (llvm::equal(permutation,
-                  llvm::seq<int64_t>(0, typeOf(tensor).getRank())))
+  if (llvm::equal(permutation, llvm::seq<int64_t>(0, typeOf(tensor).getRank())))
     return tensor;
   Sizes sizes = getSizes(b, loc, tensor), permuted;
+  // The named op wants both types to be equally static.
+  tensor = castTo(b, loc, tensor,
+                  getTensorType(sizes, typeOf(tensor).getElementType()));
   for (int64_t dim : permutation)
     permuted.push_back(sizes[dim]);
   Value empty = createEmpty(b, loc, permuted, typeOf(tensor).getElementType());

@@ -36,7 +36,8 @@ namespace {
 /// both sides cancel, so that [B, S, 768] over [B, S, 64] is the constant 12.
 Size divideSizes(OpBuilder &b, Location loc, Sizes from, Sizes known) {
   for (auto *it = known.begin(); it != known.end();) {
-    auto *same = llvm::find_if(from, [&](Size s) { return isSameSize(s, *it); });
+    auto *same =
+        llvm::find_if(from, [&](Size s) { return isSameSize(s, *it); });
     if (same == from.end()) {
       ++it;
       continue;
@@ -73,20 +74,20 @@ Sizes getReshapeSizes(OpBuilder &b, Location loc, Value data, Sizes asked,
     if (constant == 0 && !allowZero && i < from.size()) {
       size = from[i];
     } else if (!constant && !isa_and_nonnull<tensor::DimOp>(
-                               cast<Value>(size).getDefiningOp())) {
+                                cast<Value>(size).getDefiningOp())) {
       Value value = cast<Value>(size);
       Value zero = createIndex(b, loc, 0);
       if (!allowZero && i < from.size()) {
-        Value isZero = arith::CmpIOp::create(
-            b, loc, arith::CmpIPredicate::eq, value, zero);
+        Value isZero = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                             value, zero);
         value = arith::SelectOp::create(b, loc, isZero,
                                         asIndex(b, loc, from[i]), value);
       }
-      Value isNegative = arith::CmpIOp::create(
-          b, loc, arith::CmpIPredicate::slt, value, zero);
+      Value isNegative =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, value, zero);
       maybeInferred.push_back({i, isNegative});
-      size = arith::SelectOp::create(b, loc, isNegative, unit, value)
-                 .getResult();
+      size =
+          arith::SelectOp::create(b, loc, isNegative, unit, value).getResult();
     }
     asked[i] = size;
     known.push_back(size);
@@ -97,9 +98,9 @@ Sizes getReshapeSizes(OpBuilder &b, Location loc, Value data, Sizes asked,
   }
   for (auto [i, isNegative] : maybeInferred) {
     Value rest = asIndex(b, loc, divideSizes(b, loc, from, known));
-    asked[i] = arith::SelectOp::create(b, loc, isNegative, rest,
-                                       cast<Value>(asked[i]))
-                   .getResult();
+    asked[i] =
+        arith::SelectOp::create(b, loc, isNegative, rest, cast<Value>(asked[i]))
+            .getResult();
   }
   return asked;
 }
@@ -152,7 +153,8 @@ struct FlattenLowering : OnnxPattern<onnx::FlattenOp> {
 /// Squeeze and Unsqueeze whose axes aren't known: the declared sizes tell.
 template <typename OpT>
 LogicalResult reshapeToDeclared(const TypeConverter &converter, OpT op,
-                                Value data, ConversionPatternRewriter &rewriter) {
+                                Value data,
+                                ConversionPatternRewriter &rewriter) {
   RankedTensorType declared = getDeclared(converter, op->getResult(0));
   if (!isStatic(declared))
     return rewriter.notifyMatchFailure(op, "axes are not known");
@@ -255,9 +257,8 @@ struct DepthToSpaceLowering : OnnxPattern<onnx::DepthToSpaceOp> {
     bool crd = op.getMode() == "CRD";
     Sizes split = crd ? Sizes{in[0], depth, b, b, in[2], in[3]}
                       : Sizes{in[0], b, b, depth, in[2], in[3]};
-    SmallVector<int64_t> order =
-        crd ? SmallVector<int64_t>{0, 1, 4, 2, 5, 3}
-            : SmallVector<int64_t>{0, 3, 4, 1, 5, 2};
+    SmallVector<int64_t> order = crd ? SmallVector<int64_t>{0, 1, 4, 2, 5, 3}
+                                     : SmallVector<int64_t>{0, 3, 4, 1, 5, 2};
     Value v = reshape(rewriter, loc, input, split);
     v = transpose(rewriter, loc, v, order);
     Sizes out = {in[0], depth, mulSizes(rewriter, loc, in[2], b),
@@ -283,13 +284,12 @@ struct SpaceToDepthLowering : OnnxPattern<onnx::SpaceToDepthOp> {
     Size h = floorDivSizes(rewriter, loc, in[2], b);
     Size w = floorDivSizes(rewriter, loc, in[3], b);
     Value v = reshape(rewriter, loc, input, {in[0], in[1], h, b, w, b});
-    SmallVector<int64_t> order =
-        crd ? SmallVector<int64_t>{0, 1, 3, 5, 2, 4}
-            : SmallVector<int64_t>{0, 3, 5, 1, 2, 4};
+    SmallVector<int64_t> order = crd ? SmallVector<int64_t>{0, 1, 3, 5, 2, 4}
+                                     : SmallVector<int64_t>{0, 3, 5, 1, 2, 4};
     v = transpose(rewriter, loc, v, order);
     Sizes out = {
-        in[0],
-        mulSizes(rewriter, loc, in[1], asSize(rewriter, block * block)), h, w};
+        in[0], mulSizes(rewriter, loc, in[1], asSize(rewriter, block * block)),
+        h, w};
     return replace(rewriter, op, reshape(rewriter, loc, v, out));
   }
 };
@@ -312,7 +312,8 @@ struct ExpandLowering : OnnxPattern<onnx::ExpandOp> {
     if (isStatic(declared)) {
       sizes = getDeclaredSizes(rewriter, declared);
     } else {
-      FailureOr<Sizes> asked = getSizesToExpand(op, adaptor, declared, rewriter);
+      FailureOr<Sizes> asked =
+          getSizesToExpand(op, adaptor, declared, rewriter);
       if (failed(asked))
         return failure();
       sizes = refineSizes(rewriter, *asked, declared);
@@ -323,9 +324,9 @@ struct ExpandLowering : OnnxPattern<onnx::ExpandOp> {
 
 private:
   /// The numpy broadcast of the data's sizes with the asked ones.
-  static FailureOr<Sizes>
-  getSizesToExpand(onnx::ExpandOp op, Adaptor adaptor,
-                   RankedTensorType declared, OpBuilder &b) {
+  static FailureOr<Sizes> getSizesToExpand(onnx::ExpandOp op, Adaptor adaptor,
+                                           RankedTensorType declared,
+                                           OpBuilder &b) {
     Location loc = op.getLoc();
     auto shapeType = dyn_cast<RankedTensorType>(adaptor.getShape().getType());
     if (!shapeType || shapeType.getRank() != 1 || shapeType.isDynamicDim(0))
@@ -347,10 +348,10 @@ private:
         want = have;
         continue;
       }
-      Value haveValue = asIndex(b, loc, have), wantValue = asIndex(b, loc, want);
-      Value isOne =
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, haveValue,
-                                createIndex(b, loc, 1));
+      Value haveValue = asIndex(b, loc, have),
+            wantValue = asIndex(b, loc, want);
+      Value isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          haveValue, createIndex(b, loc, 1));
       want = arith::SelectOp::create(b, loc, isOne, wantValue, haveValue)
                  .getResult();
     }
@@ -383,8 +384,7 @@ struct TileLowering : OnnxPattern<onnx::TileOp> {
     }
     if (declared)
       out = refineSizes(rewriter, out, declared);
-    AffineMap map =
-        AffineMap::get(wide.size(), 0, dims, rewriter.getContext());
+    AffineMap map = AffineMap::get(wide.size(), 0, dims, rewriter.getContext());
     Type onnxType = getOnnxElementType(op.getInput());
     Value v = createMapped(
         rewriter, loc, getTyped(op.getInput(), input), map, wide, onnxType,
@@ -403,13 +403,13 @@ struct ConstantOfShapeLowering : OnnxPattern<onnx::ConstantOfShapeOp> {
     if (!declared)
       return rewriter.notifyMatchFailure(op, "result of unknown rank");
     Location loc = op.getLoc();
-    Sizes sizes = isStatic(declared)
-                      ? getDeclaredSizes(rewriter, declared)
-                      : refineSizes(rewriter,
-                                    getIntListAsSizes(rewriter, loc,
-                                                      adaptor.getInput(),
-                                                      declared.getRank()),
-                                    declared);
+    Sizes sizes =
+        isStatic(declared)
+            ? getDeclaredSizes(rewriter, declared)
+            : refineSizes(rewriter,
+                          getIntListAsSizes(rewriter, loc, adaptor.getInput(),
+                                            declared.getRank()),
+                          declared);
     Type onnxType = getOnnxElementType(op->getResult(0));
     Value fill;
     if (auto value = op->getAttrOfType<ElementsAttr>("value")) {
@@ -437,7 +437,8 @@ private:
     auto values = value.tryGetValues<APInt>();
     if (!values || !isa<IntegerType>(stored))
       return {};
-    APInt bits = (*(*values).begin()).zextOrTrunc(stored.getIntOrFloatBitWidth());
+    APInt bits =
+        (*(*values).begin()).zextOrTrunc(stored.getIntOrFloatBitWidth());
     return arith::ConstantOp::create(b, loc, IntegerAttr::get(stored, bits));
   }
 };
@@ -446,10 +447,11 @@ private:
 
 void populateViewPatterns(const TypeConverter &converter,
                           RewritePatternSet &patterns) {
-  patterns.add<ReshapeLowering, FlattenLowering, SqueezeLowering,
-               UnsqueezeLowering, TransposeLowering, DepthToSpaceLowering,
-               SpaceToDepthLowering, ExpandLowering, TileLowering,
-               ConstantOfShapeLowering>(converter, patterns.getContext());
+  patterns
+      .add<ReshapeLowering, FlattenLowering, SqueezeLowering, UnsqueezeLowering,
+           TransposeLowering, DepthToSpaceLowering, SpaceToDepthLowering,
+           ExpandLowering, TileLowering, ConstantOfShapeLowering>(
+          converter, patterns.getContext());
 }
 
 } // namespace sardonyx

@@ -80,3 +80,35 @@ func.func private @depthwise(%x: memref<1x32x112x112xf32>, %w: memref<32x1x9x8xf
       : (tensor<1x32x112x112xf32>, memref<1x32x112x112xf32>) -> ()
   return
 }
+
+// -----
+
+// Winograd's algorithm: transformed inputs, 36 products, transformed outputs.
+// Few tiles: one parallel loop for the first, one for the rest.
+// CHECK-LABEL: func.func private @winograd
+// CHECK: %[[INPUTS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x1x36x33x16xf32>
+// CHECK: scf.parallel
+// CHECK: vector.maskedload
+// CHECK-COUNT-36: vector.store {{.*}}, %[[INPUTS]]
+// CHECK: scf.parallel
+// CHECK: scf.for %{{.*}} = %c0 to %c36
+// CHECK: vector.load %[[INPUTS]]
+// CHECK: vector.fma
+// CHECK: vector.maskedstore
+// CHECK: memref.dealloc %[[INPUTS]]
+func.func private @winograd(%x: memref<1x32x14x14xf32>, %w: memref<1x4x1152x8xf32>,
+    %out: memref<1x32x14x14xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x32x14x14xf32> to tensor<1x32x14x14xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x4x1152x8xf32> to tensor<1x4x1152x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x32x14x14xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x14x14xf32>) -> tensor<1x32x14x14xf32>
+  %m = sdx.conv ins(%tx, %tw : tensor<1x32x14x14xf32>, tensor<1x4x1152x8xf32>)
+      outs(%f : tensor<1x32x14x14xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
+       dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, group = 1 : i64, sdx.winograd} -> tensor<1x32x14x14xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x32x14x14xf32>, memref<1x32x14x14xf32>) -> ()
+  return
+}

@@ -1,4 +1,4 @@
-// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-packing -canonicalize -cse | FileCheck %s
+// RUN: onnx-opt %s -split-input-file -verify-diagnostics -sdx-cpu-lower-packing -canonicalize -cse | FileCheck %s
 
 // Rows are copied; columns past N become zeros.
 // CHECK-LABEL: func.func private @rhs
@@ -52,5 +52,34 @@ func.func private @conv_weights(%w: memref<12x3x3x3xf32>, %out: memref<2x1x27x8x
   %p = sdx.pack_conv_weights ins(%t : tensor<12x3x3x3xf32>) outs(%e : tensor<2x1x27x8xf32>) {group = 2 : i64} -> tensor<2x1x27x8xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<2x1x27x8xf32>, memref<2x1x27x8xf32>) -> ()
+  return
+}
+
+// -----
+
+// Filters for Winograd's algorithm: 9 taps become 36 values.
+// CHECK-LABEL: func.func private @winograd_weights
+// CHECK: scf.parallel
+// CHECK: scf.for
+// CHECK-COUNT-9: vector.gather
+// CHECK-COUNT-36: vector.store {{.*}} vector<8xf32>
+func.func private @winograd_weights(%w: memref<32x16x3x3xf32>, %out: memref<1x4x576x8xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %w restrict : memref<32x16x3x3xf32> to tensor<32x16x3x3xf32>
+  %e = tensor.empty() : tensor<1x4x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {group = 1 : i64, sdx.winograd} -> tensor<1x4x576x8xf32>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<1x4x576x8xf32>, memref<1x4x576x8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func private @winograd_1x1(%w: memref<32x16x1x1xf32>, %out: memref<1x4x576x8xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %w restrict : memref<32x16x1x1xf32> to tensor<32x16x1x1xf32>
+  %e = tensor.empty() : tensor<1x4x576x8xf32>
+  // expected-error @below {{transforms filters of 3x3 and one group only}}
+  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x1x1xf32>) outs(%e : tensor<1x4x576x8xf32>) {group = 1 : i64, sdx.winograd} -> tensor<1x4x576x8xf32>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<1x4x576x8xf32>, memref<1x4x576x8xf32>) -> ()
   return
 }

@@ -72,6 +72,30 @@ def LowerConvPass : Pass<"sdx-cpu-lower-conv", "::mlir::func::FuncOp"> {
   ];
 }
 
+def ChooseWinogradPass
+    : Pass<"sdx-cpu-choose-winograd", "::mlir::func::FuncOp"> {
+  let summary = "Take 3x3 convolutions to Winograd's algorithm where it pays";
+  let description = [{
+    Marks convolutions of 3x3 without strides, dilations or groups, with enough
+    channels and positions, by `sdx.winograd`, and lets their weights be
+    transformed as they are packed: K becomes 36 values a channel. F(4x4, 3x3)
+    takes a quarter of the multiplications. Its results differ from those of
+    the direct form by about 1e-5 of the largest one.
+
+    Runs on the host program, before constants are hoisted.
+
+    ```mlir
+    %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) ... -> tensor<1x8x576x8xf32>
+    %y = sdx.conv ins(%x, %p) ...
+    // becomes
+    %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) ...
+        {sdx.winograd} -> tensor<1x8x2304x8xf32>
+    %y = sdx.conv ins(%x, %p) ... {sdx.winograd}
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def LowerPackingPass : Pass<"sdx-cpu-lower-packing", "::mlir::func::FuncOp"> {
   let summary = "Lower kernels that pack operands to loops over vectors";
   let description = [{
@@ -170,7 +194,8 @@ def ApproximateMathPass
     ```
   }];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect",
     "::mlir::vector::VectorDialect"
   ];
 }
@@ -194,6 +219,25 @@ def LowerHostOpsPass : Pass<"sdx-cpu-lower-host-ops", "::mlir::ModuleOp"> {
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect"
   ];
+}
+
+def LowerViewsPass : Pass<"sdx-cpu-lower-views", "::mlir::func::FuncOp"> {
+  let summary = "Write expanding views as sizes and strides";
+  let description = [{
+    `memref.expand_shape` of a buffer of identity layout becomes a
+    `memref.reinterpret_cast`. Upstream's expansion of strided metadata refuses
+    two open sizes in one group, which the shapes of a model often have.
+
+    ```mlir
+    %v = memref.expand_shape %m [[0, 1]] output_shape [%b, %s]
+        : memref<?xf32> into memref<?x?xf32>
+    // becomes
+    %v = memref.reinterpret_cast %m to offset: [0], sizes: [%b, %s],
+        strides: [%s, 1] : memref<?xf32> to memref<?x?xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
 }
 
 def ParallelToRuntimePass

@@ -1,0 +1,37 @@
+//===- Exporter.h - From the onnx dialect to an ONNX file -------*- C++ -*-===//
+//
+// Neither protobuf types nor exceptions cross this header.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_EXPORTER_EXPORTER_H
+#define SARDONYX_EXPORTER_EXPORTER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+
+namespace sardonyx {
+
+struct ExportOptions {
+  /// Put tensors of at least `externalThreshold` bytes into a file beside the
+  /// model, `<model>.data`. Happens by itself where the model would exceed
+  /// protobuf's 2 GiB.
+  bool externalData = false;
+  uint64_t externalThreshold = 1024;
+};
+
+/// Writes `@main_graph` of an onnx-level module as a model whose operator sets
+/// are the oldest ones that have all of its operators in their latest form.
+/// Errors go to the context's diagnostic handler.
+llvm::LogicalResult exportOnnxFile(mlir::ModuleOp module, llvm::StringRef path,
+                                   const ExportOptions &options = {});
+
+/// The same into memory; fails for models of more than 2 GiB.
+llvm::LogicalResult exportOnnxBytes(mlir::ModuleOp module, std::string &bytes);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_EXPORTER_EXPORTER_H

@@ -1,0 +1,61 @@
+//===- OpToNode.h - Ops to nodes --------------------------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_BRIDGE_OPTONODE_H
+#define SARDONYX_LIB_BRIDGE_OPTONODE_H
+
+#include "dialects/ONNX/ONNX.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <functional>
+#include <string>
+
+namespace sardonyx::bridge {
+
+/// Writes ops of the onnx dialect as nodes. The two callbacks decide how values
+/// are called and how much of a tensor's data is written.
+struct OpToNode {
+  std::function<std::string(mlir::Value)> nameOf;
+  /// A name that no value has; needed where graphs get Identity nodes.
+  std::function<std::string()> freshName;
+  std::function<void(mlir::ElementsAttr value, mlir::Operation *owner,
+                     ::onnx::TensorProto &tensor)>
+      writeTensor;
+  /// Called for each node that is made of an op, if set.
+  std::function<void(mlir::Operation *op, const ::onnx::NodeProto &node)> note;
+  /// Constants become initializers of their graph instead of nodes.
+  bool constantsAsInitializers = false;
+
+  /// Throws ImportError for what ONNX cannot express.
+  void node(mlir::Operation *op, ::onnx::NodeProto &node) const;
+  /// The ops of a block up to its terminator, whose operands are the outputs.
+  /// ONNX wants each output to be made by a node of the graph, once; with
+  /// `identityOutputs` and `freshName` such nodes are added.
+  void graph(mlir::Block &block, ::onnx::GraphProto &graph,
+             bool identityOutputs = true) const;
+  void declare(mlir::Value value, ::onnx::ValueInfoProto &info) const;
+
+private:
+  void attribute(mlir::Operation *op, llvm::StringRef name,
+                 mlir::Attribute value, ::onnx::AttributeProto &proto) const;
+  void customNode(mlir::Operation *op, ::onnx::NodeProto &node) const;
+};
+
+/// The domain and operator of an op, also of onnx.Custom.
+std::pair<std::string, std::string> operatorOf(mlir::Operation *op);
+
+/// Dims and data type of a constant, without data.
+void describeTensor(mlir::ElementsAttr value, ::onnx::TensorProto &tensor);
+/// The same with the data in raw_data or string_data.
+void writeWholeTensor(mlir::ElementsAttr value, ::onnx::TensorProto &tensor);
+/// Data of at most this many bytes is of interest to inference.
+inline constexpr int64_t kSmallTensorBytes = 1024;
+/// Writes the data of small tensors only.
+void writeSmallTensor(mlir::ElementsAttr value, mlir::Operation *owner,
+                      ::onnx::TensorProto &tensor);
+
+} // namespace sardonyx::bridge
+
+#endif // SARDONYX_LIB_BRIDGE_OPTONODE_H

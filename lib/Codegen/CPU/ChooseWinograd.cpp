@@ -1,0 +1,86 @@
+//===- ChooseWinograd.cpp - Which convolutions go by Winograd -------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WinogradConv.h"
+
+#include "dialects/SDX/SDX.h"
+#include "sardonyx/Codegen/CPU/Passes.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_CHOOSEWINOGRADPASS
+#include "sardonyx/Codegen/CPU/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+namespace {
+
+struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(sdx::ConvOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op->hasAttr(kWinogradAttr) || op->getNumResults() != 1)
+      return rewriter.notifyMatchFailure(op, "is decided already");
+    auto all = [](ArrayRef<int64_t> values, int64_t value) {
+      return llvm::all_of(values, [&](int64_t v) { return v == value; });
+    };
+    if (op.getNumSpatialDims() != 2 || op.getGroup() != 1 ||
+        !all(op.getKernelShape(), 3) || !all(op.getStrides(), 1) ||
+        !all(op.getDilations(), 1))
+      return rewriter.notifyMatchFailure(op, "is not a plain 3x3");
+    auto pack = op.getWeights().getDefiningOp<sdx::PackConvWeightsOp>();
+    if (!pack)
+      return rewriter.notifyMatchFailure(op, "weights are packed elsewhere");
+    ArrayRef<int64_t> filters = pack.getSource().getType().getShape();
+    ArrayRef<int64_t> out = op.getInit().getType().getShape();
+    if (ShapedType::isDynamicShape(filters) ||
+        ShapedType::isDynamicShape(out.drop_front(2)))
+      return rewriter.notifyMatchFailure(op, "has sizes that are not known");
+    // The transforms cost as much for few channels as for many.
+    constexpr int64_t kFewestChannels = 32;
+    if (filters[0] < kFewestChannels || filters[1] < kFewestChannels)
+      return rewriter.notifyMatchFailure(op, "has too few channels");
+    // Multiplications, in vectors of 16 positions or tiles.
+    constexpr int64_t kLanes = 16;
+    int64_t tiles = countWinogradGroups(kLanes, out[2], out[3]) * kLanes;
+    int64_t direct = llvm::alignTo(out[2] * out[3], kLanes) * 9;
+    if (2 * tiles * kWinogradTaps > direct)
+      return rewriter.notifyMatchFailure(op, "has too few positions");
+
+    Location loc = op.getLoc();
+    SmallVector<int64_t> packed(pack.getInit().getType().getShape());
+    packed[2] = filters[1] * kWinogradTaps;
+    Value empty =
+        tensor::EmptyOp::create(rewriter, loc, packed, rewriter.getF32Type());
+    auto transformed = sdx::PackConvWeightsOp::create(
+        rewriter, pack.getLoc(), pack.getSource(), empty, /*group=*/1);
+    transformed->setAttr(kWinogradAttr, rewriter.getUnitAttr());
+    rewriter.modifyOpInPlace(op, [&] {
+      op->setAttr(kWinogradAttr, rewriter.getUnitAttr());
+      op.getWeightsMutable().assign(transformed.getResult());
+    });
+    return success();
+  }
+};
+
+struct ChooseWinogradPass
+    : sardonyx::impl::ChooseWinogradPassBase<ChooseWinogradPass> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<UseWinograd>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,465 @@
+//===- WinogradConv.cpp - 3x3 convolutions by Winograd's algorithm --------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// F(4x4, 3x3) of Lavin and Gray, "Fast Algorithms for Convolutional Neural
+// Networks" (2015): a tile of 4x4 outputs takes 36 multiplications a channel
+// instead of 144. A tile of 6x6 inputs d and the filter g are transformed to
+// B'dB and GgG'; their products, summed over channels, are 36 matrix products;
+// and a tile of outputs is A'mA of the result. Vectors run across tiles.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WinogradConv.h"
+#include "ConvEmitter.h"
+#include "IndexMath.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+/// Outputs and inputs along one side of a tile.
+static constexpr int64_t kOut = 4, kIn = 6;
+
+static constexpr double kInput[kIn * kIn] = {4, 0,  -5, 0,  1, 0, //
+                                             0, -4, -4, 1,  1, 0, //
+                                             0, 4,  -4, -1, 1, 0, //
+                                             0, -2, -1, 2,  1, 0, //
+                                             0, 2,  -1, -2, 1, 0, //
+                                             0, 4,  0,  -5, 0, 1};
+static constexpr double kFilter[kIn * 3] = {1. / 4,  0,        0,       //
+                                            -1. / 6, -1. / 6,  -1. / 6, //
+                                            -1. / 6, 1. / 6,   -1. / 6, //
+                                            1. / 24, 1. / 12,  1. / 6,  //
+                                            1. / 24, -1. / 12, 1. / 6,  //
+                                            0,       0,        1};
+static constexpr double kOutput[kOut * kIn] = {1, 1, 1,  1, 1,  0, //
+                                               0, 1, -1, 2, -2, 0, //
+                                               0, 1, 1,  4, 4,  0, //
+                                               0, 1, -1, 8, -8, 1};
+
+/// The sum of coefficients[i] * values[i].
+static Value emitCombination(ImplicitLocOpBuilder &b,
+                             ArrayRef<double> coefficients,
+                             ArrayRef<Value> values) {
+  auto type = cast<VectorType>(values.front().getType());
+  auto splat = [&](double x) -> Value {
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, float(x)));
+  };
+  // A term that needs no multiplication goes first.
+  const double *one = llvm::find(coefficients, 1.0);
+  size_t first = one != coefficients.end()
+                     ? one - coefficients.begin()
+                     : llvm::find_if(coefficients, [](double c) {
+                         return c != 0;
+                       }) - coefficients.begin();
+  Value sum = values[first];
+  if (coefficients[first] != 1)
+    sum = arith::MulFOp::create(b, sum, splat(coefficients[first]));
+  for (auto [i, c] : llvm::enumerate(coefficients)) {
+    if (i == first || c == 0)
+      continue;
+    if (c == 1)
+      sum = arith::AddFOp::create(b, sum, values[i]);
+    else if (c == -1)
+      sum = arith::SubFOp::create(b, sum, values[i]);
+    else
+      sum = vector::FMAOp::create(b, splat(c), values[i], sum);
+  }
+  return sum;
+}
+
+/// matrix * tile * transpose(matrix) of a square tile in row-major order, for
+/// a matrix of `rows` rows.
+static SmallVector<Value> emitTransform(ImplicitLocOpBuilder &b,
+                                        ArrayRef<double> matrix, int64_t rows,
+                                        ArrayRef<Value> tile) {
+  int64_t columns = matrix.size() / rows;
+  SmallVector<Value> half(rows * columns), result;
+  for (int64_t c = 0; c < columns; ++c) {
+    SmallVector<Value> column;
+    for (int64_t r = 0; r < columns; ++r)
+      column.push_back(tile[r * columns + c]);
+    for (int64_t r = 0; r < rows; ++r)
+      half[r * columns + c] =
+          emitCombination(b, matrix.slice(r * columns, columns), column);
+  }
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < rows; ++c)
+      result.push_back(
+          emitCombination(b, matrix.slice(c * columns, columns),
+                          ArrayRef(half).slice(r * columns, columns)));
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+void sardonyx::cpu::emitWinogradWeights(ImplicitLocOpBuilder &b, Value source,
+                                        Value dest) {
+  IndexMath math(b);
+  Value filters = math.dim(source, 0), channels = math.dim(source, 1);
+  Value flat = emitCollapse(b, source, 0);
+  int64_t width = cast<MemRefType>(dest.getType()).getShape().back();
+  auto type = VectorType::get({width}, b.getF32Type());
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value filterSize = math.mul(channels, 9);
+  Value offsets = arith::MulIOp::create(b, emitLanes(b, width, 1),
+                                        emitSplat32(b, filterSize, width));
+  emitParallel(b, {math.dim(dest, 1)}, [&](ValueRange block) {
+    Value first = math.mul(block[0], width);
+    Value mask =
+        vector::CreateMaskOp::create(b, VectorType::get({width}, b.getI1Type()),
+                                     ValueRange{math.sub(filters, first)});
+    Value start = math.mul(first, filterSize);
+    emitFor(b, math.constant(0), channels, 1, [&](Value channel) {
+      Value at = math.add(start, math.mul(channel, 9));
+      SmallVector<Value> taps;
+      for (int64_t tap = 0; tap < 9; ++tap)
+        taps.push_back(vector::GatherOp::create(
+            b, type, flat, ValueRange{math.add(at, tap)}, offsets, mask, zero));
+      for (auto [p, value] :
+           llvm::enumerate(emitTransform(b, kFilter, kIn, taps))) {
+        Value k = math.add(math.mul(channels, p), channel);
+        emitStore(b, value, dest,
+                  {math.constant(0), block[0], k, math.constant(0)});
+      }
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Groups of tiles
+//===----------------------------------------------------------------------===//
+
+/// The lanes of a vector hold the tiles of `rows` rows of tiles and
+/// `lanes / rows` columns, so that their inputs and outputs are runs of
+/// consecutive elements.
+static int64_t chooseGroupRows(int64_t lanes, int64_t height, int64_t width,
+                               int64_t &groups) {
+  int64_t tileRows = llvm::divideCeil(height, kOut);
+  int64_t tileColumns = llvm::divideCeil(width, kOut);
+  int64_t best = 1;
+  groups = tileRows * llvm::divideCeil(tileColumns, lanes);
+  for (int64_t rows = 2; rows <= std::min<int64_t>(4, lanes); rows *= 2) {
+    int64_t count = llvm::divideCeil(tileRows, rows) *
+                    llvm::divideCeil(tileColumns, lanes / rows);
+    if (count < groups)
+      std::tie(best, groups) = std::pair(rows, count);
+  }
+  return best;
+}
+
+int64_t sardonyx::cpu::countWinogradGroups(int64_t lanes, int64_t height,
+                                           int64_t width) {
+  int64_t groups;
+  chooseGroupRows(lanes, height, width, groups);
+  return groups;
+}
+
+/// A group of tiles: its first row of tiles and its first column.
+struct ConvEmitter::WinogradGroup {
+  int64_t rows, columns;
+  Value firstRow, firstColumn;
+};
+
+int64_t ConvEmitter::winogradGroupRows() {
+  std::optional<int64_t> height = IndexMath::known(outSize(0));
+  std::optional<int64_t> width = IndexMath::known(outSize(1));
+  int64_t groups;
+  return height && width ? chooseGroupRows(lanes, *height, *width, groups) : 1;
+}
+
+ConvEmitter::WinogradGroup
+ConvEmitter::emitWinogradGroup(ImplicitLocOpBuilder &b, Value number) {
+  IndexMath math(b);
+  WinogradGroup group;
+  group.rows = winogradGroupRows();
+  group.columns = lanes / group.rows;
+  Value perRow = math.ceilDiv(outSize(1), kOut * group.columns);
+  Value row = math.div(number, perRow);
+  Value column = math.sub(number, math.mul(row, perRow));
+  group.firstRow = math.mul(row, group.rows);
+  group.firstColumn = math.mul(column, group.columns);
+  return group;
+}
+
+/// The lanes i < width with 0 <= start + i < size.
+static Value emitInside(ImplicitLocOpBuilder &b, Value start, int64_t width,
+                        Value size) {
+  return arith::CmpIOp::create(
+      b, arith::CmpIPredicate::ult,
+      arith::AddIOp::create(b, emitSplat32(b, start, width),
+                            emitLanes(b, width, 1)),
+      emitSplat32(b, size, width));
+}
+
+/// `mask` if 0 <= index < size, no lane otherwise.
+static Value emitRowMask(ImplicitLocOpBuilder &b, Value mask, Value index,
+                         Value size) {
+  Value inside =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index, size);
+  return arith::AndIOp::create(
+      b, mask, vector::BroadcastOp::create(b, mask.getType(), inside));
+}
+
+/// Lanes first, first + step, ... of two vectors after one another.
+static Value emitPick(ImplicitLocOpBuilder &b, Value x, Value y, int64_t first,
+                      int64_t step, int64_t count) {
+  SmallVector<int64_t> lanes;
+  for (int64_t i = 0; i < count; ++i)
+    lanes.push_back(first + i * step);
+  return vector::ShuffleOp::create(b, x, y, lanes);
+}
+
+/// x0, y0, x1, y1, ...
+static Value emitInterleave(ImplicitLocOpBuilder &b, Value x, Value y) {
+  int64_t size = cast<VectorType>(x.getType()).getNumElements();
+  SmallVector<int64_t> lanes;
+  for (int64_t i = 0; i < size; ++i)
+    lanes.append({i, size + i});
+  return vector::ShuffleOp::create(b, x, y, lanes);
+}
+
+/// The vectors after one another; a power of two of them.
+static Value emitConcat(ImplicitLocOpBuilder &b, SmallVector<Value> vectors) {
+  while (vectors.size() > 1) {
+    SmallVector<Value> next;
+    for (size_t i = 0; i + 1 < vectors.size(); i += 2) {
+      int64_t size = cast<VectorType>(vectors[i].getType()).getNumElements();
+      next.push_back(emitPick(b, vectors[i], vectors[i + 1], 0, 1, 2 * size));
+    }
+    vectors = next;
+  }
+  return vectors.front();
+}
+
+//===----------------------------------------------------------------------===//
+// Convolution
+//===----------------------------------------------------------------------===//
+
+void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  constexpr int64_t kEnoughChunks = 16, kCacheBytes = 768 * 1024;
+  int64_t rows = winogradGroupRows();
+  Value groups = math.mul(math.ceilDiv(outSize(0), kOut * rows),
+                          math.ceilDiv(outSize(1), kOut * (lanes / rows)));
+  int64_t width = std::max(shape.width, lanes);
+  int64_t panelBytes =
+      IndexMath::known(groupChannels).value_or(0) * kWinogradTaps * width * 4;
+  std::optional<int64_t> known = IndexMath::known(groups);
+  if ((known && *known <= 1) || panelBytes > kCacheBytes)
+    width = lanes;
+  Value images = evaluator.getSize(0);
+  Value panels = math.ceilDiv(groups, width / lanes);
+  Value blocks = math.ceilDiv(groupFilters, shape.rows);
+
+  // With many panels each is transformed where it is used. With few, all
+  // threads transform first, then all multiply.
+  int64_t chunks = IndexMath::known(images).value_or(1) *
+                   IndexMath::known(panels).value_or(kEnoughChunks);
+  Value zero = math.constant(0);
+  if (chunks >= kEnoughChunks)
+    return emitParallel(b, {images, panels}, [&](ValueRange ivs) {
+      WinogradPanel panel = {ivs[0], ivs[1], width, Value(), {zero, zero}};
+      panel.inputs =
+          emitWinogradBuffer(b, math.constant(1), math.constant(1), width);
+      emitWinogradInput(b, panel, zero, groupChannels);
+      emitFor(b, zero, blocks, 1,
+              [&](Value block) { emitWinogradProducts(b, panel, block); });
+      memref::DeallocOp::create(b, panel.inputs);
+    });
+
+  constexpr int64_t kChannels = 8;
+  Value inputs = emitWinogradBuffer(b, images, panels, width);
+  auto slot = [&](ValueRange ivs) -> WinogradPanel {
+    return {ivs[0], ivs[1], width, inputs, {ivs[0], ivs[1]}};
+  };
+  emitParallel(b, {images, panels, math.ceilDiv(groupChannels, kChannels)},
+               [&](ValueRange ivs) {
+                 Value from = math.mul(ivs[2], kChannels);
+                 Value to = math.min(math.add(from, kChannels), groupChannels);
+                 emitWinogradInput(b, slot(ivs), from, to);
+               });
+  emitParallel(b, {images, panels, blocks}, [&](ValueRange ivs) {
+    emitWinogradProducts(b, slot(ivs), ivs[2]);
+  });
+  memref::DeallocOp::create(b, inputs);
+}
+
+/// Memory for transformed inputs: [image, panel, 36, channel, tile].
+Value ConvEmitter::emitWinogradBuffer(ImplicitLocOpBuilder &b, Value images,
+                                      Value panels, int64_t width) {
+  IndexMath math(b);
+  SmallVector<int64_t> extents;
+  SmallVector<Value> dynamic;
+  for (Value size : {images, panels, math.constant(kWinogradTaps),
+                     // One more, so that the 36 values of a channel do not
+                     // all fall into one set of the cache.
+                     math.add(groupChannels, 1), math.constant(width)}) {
+    extents.push_back(IndexMath::known(size).value_or(ShapedType::kDynamic));
+    if (extents.back() == ShapedType::kDynamic)
+      dynamic.push_back(size);
+  }
+  return memref::AllocOp::create(b, MemRefType::get(extents, b.getF32Type()),
+                                 dynamic, b.getI64IntegerAttr(64));
+}
+
+/// Transforms the inputs of a panel, for channels [from, to).
+void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
+                                    const WinogradPanel &panel, Value from,
+                                    Value to) {
+  IndexMath math(b);
+  int64_t groups = panel.width / lanes;
+  emitFor(b, math.constant(0), math.constant(groups), 1, [&](Value index) {
+    WinogradGroup group =
+        emitWinogradGroup(b, math.add(math.mul(panel.number, groups), index));
+    int64_t run = kOut * group.columns;
+    // The last two inputs of each tile are the first two of the next one, so
+    // each row is read at two places: as it is and one tile further.
+    Value left =
+        math.sub(math.mul(group.firstColumn, kOut), math.constant(pad(1)));
+    Value next = math.add(left, kOut);
+    Value inLeft = emitInside(b, left, run, inSizes[1]);
+    Value inNext = emitInside(b, next, run, inSizes[1]);
+    SmallVector<Value> tops, masks;
+    for (int64_t segment = 0; segment < group.rows; ++segment)
+      for (int64_t r = 0; r < kIn; ++r) {
+        Value at = math.sub(
+            math.add(math.mul(math.add(group.firstRow, segment), kOut), r),
+            math.constant(pad(0)));
+        tops.push_back(at);
+        masks.push_back(emitRowMask(b, inLeft, at, inSizes[0]));
+        masks.push_back(emitRowMask(b, inNext, at, inSizes[0]));
+      }
+    emitFor(b, from, to, 1, [&](Value channel) {
+      SmallVector<Value> tile(kIn * kIn);
+      for (int64_t r = 0; r < kIn; ++r) {
+        SmallVector<Value> here, further;
+        for (int64_t segment = 0; segment < group.rows; ++segment) {
+          int64_t i = segment * kIn + r;
+          here.push_back(emitLoad(b, input,
+                                  {panel.image, channel, tops[i], left}, run,
+                                  masks[2 * i]));
+          further.push_back(emitLoad(b, input,
+                                     {panel.image, channel, tops[i], next}, run,
+                                     masks[2 * i + 1]));
+        }
+        Value first = emitConcat(b, here), second = emitConcat(b, further);
+        for (int64_t c = 0; c < kIn; ++c) {
+          Value from = c < kOut ? first : second;
+          tile[r * kIn + c] = emitPick(b, from, from, c % kOut, kOut, lanes);
+        }
+      }
+      Value lane = math.mul(index, lanes);
+      for (auto [p, value] :
+           llvm::enumerate(emitTransform(b, kInput, kIn, tile)))
+        emitStore(
+            b, value, panel.inputs,
+            {panel.slot[0], panel.slot[1], math.constant(p), channel, lane});
+    });
+  });
+}
+
+/// The 36 products of one block of filters with one panel, and the outputs
+/// that follow from them.
+void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
+                                       const WinogradPanel &panel,
+                                       Value block) {
+  IndexMath math(b);
+  int64_t width = panel.width;
+  int64_t rows = shape.rows;
+  Value products = memref::AllocOp::create(
+      b, MemRefType::get({kIn * kIn, rows, width}, b.getF32Type()),
+      ValueRange(), b.getI64IntegerAttr(64));
+  int64_t tilesPerBlock = op.getBlockRows() / rows;
+  Value packedBlock = math.div(block, tilesPerBlock);
+  Value rowInBlock =
+      math.mul(math.sub(block, math.mul(packedBlock, tilesPerBlock)), rows);
+  auto type = VectorType::get({width}, b.getF32Type());
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  emitFor(b, math.constant(0), math.constant(kIn * kIn), 1, [&](Value p) {
+    Value firstK = math.mul(p, groupChannels);
+    SmallVector<Value> accs(rows, zero);
+    accs = emitContractionLoop(
+        b, groupChannels, rows, 1, accs,
+        [&](Value k, int64_t r) -> Value {
+          return memref::LoadOp::create(
+              b, weights,
+              ValueRange{math.constant(0), packedBlock, math.add(firstK, k),
+                         math.add(rowInBlock, r)});
+        },
+        [&](Value k, int64_t) -> Value {
+          return emitLoad(
+              b, panel.inputs,
+              {panel.slot[0], panel.slot[1], p, k, math.constant(0)}, width);
+        });
+    for (auto [r, acc] : llvm::enumerate(accs))
+      emitStore(b, acc, products, {p, math.constant(r), math.constant(0)});
+  });
+
+  Value firstFilter = math.mul(block, rows);
+  Value count =
+      math.min(math.constant(rows), math.sub(groupFilters, firstFilter));
+  int64_t groups = width / lanes;
+  emitFor(b, math.constant(0), math.constant(groups), 1, [&](Value index) {
+    WinogradGroup group =
+        emitWinogradGroup(b, math.add(math.mul(panel.number, groups), index));
+    emitFor(b, math.constant(0), count, 1, [&](Value row) {
+      SmallVector<Value> sums;
+      for (int64_t p = 0; p < kWinogradTaps; ++p)
+        sums.push_back(emitLoad(b, products,
+                                {math.constant(p), row, math.mul(index, lanes)},
+                                lanes));
+      emitWinogradOutput(b, sums, group, panel.image,
+                         math.add(firstFilter, row));
+    });
+  });
+  memref::DeallocOp::create(b, products);
+}
+
+static bool isZeroFill(Value tensor) {
+  auto fill = skipCasts(tensor).getDefiningOp<linalg::FillOp>();
+  return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
+}
+
+/// The outputs of a group of tiles in one channel.
+void ConvEmitter::emitWinogradOutput(ImplicitLocOpBuilder &b,
+                                     ArrayRef<Value> sums,
+                                     const WinogradGroup &group, Value image,
+                                     Value filter) {
+  IndexMath math(b);
+  SmallVector<Value> outputs = emitTransform(b, kOutput, kOut, sums);
+  Tile tile;
+  tile.index = {image, filter};
+  tile.width = kOut * group.columns;
+  Value left = math.mul(group.firstColumn, kOut);
+  Value inLeft = emitInside(b, left, tile.width, outSize(1));
+  bool zero = isZeroFill(op.getInit());
+  for (int64_t r = 0; r < kOut; ++r) {
+    const Value *y = &outputs[r * kOut];
+    Value all = emitInterleave(b, emitInterleave(b, y[0], y[2]),
+                               emitInterleave(b, y[1], y[3]));
+    for (int64_t segment = 0; segment < group.rows; ++segment) {
+      Value value = all;
+      if (group.rows > 1)
+        value = emitPick(b, all, all, segment * tile.width, 1, tile.width);
+      Value top =
+          math.add(math.mul(math.add(group.firstRow, segment), kOut), r);
+      tile.position = math.add(math.mul(top, outSize(1)), left);
+      tile.mask = emitRowMask(b, inLeft, top, outSize(0));
+      if (!zero) {
+        Value init = evaluator.emitInit(b, op.getInit(), tile, 1).front();
+        value = arith::AddFOp::create(b, init, value);
+      }
+      evaluator.emitStores(b, tile, value);
+    }
+  }
+}

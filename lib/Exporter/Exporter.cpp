@@ -1,0 +1,352 @@
+//===- Exporter.cpp - From the onnx dialect to an ONNX file ---------------===//
+
+#include "sardonyx/Exporter/Exporter.h"
+
+#include "dialects/ONNX/ONNX.h"
+#include "lib/Bridge/OpToNode.h"
+#include "lib/Exporter/Names.h"
+#include "lib/Exporter/Versions.h"
+#include "lib/Importer/Error.h"
+#include "lib/Importer/Tensors.h"
+#include "lib/Importer/Types.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <map>
+
+using namespace mlir;
+
+namespace sardonyx {
+namespace exporter {
+namespace {
+
+using importer::fail;
+using ::onnx::TensorProto;
+
+/// What protobuf can serialize, with room for everything but the tensors.
+constexpr uint64_t kMaxInline = uint64_t(2000) << 20;
+/// Offsets of external tensors are multiples of this, so that they can be
+/// mapped.
+constexpr uint64_t kExternalAlignment = 4096;
+
+/// IR version that came with each opset of the main domain since 9.
+int64_t irVersionOf(int64_t opset) {
+  static constexpr int64_t versions[] = {4,  5,  6,  7,  7,  7,  8,
+                                         8,  8,  8,  9,  9,  10, 10,
+                                         11, 12, 13, 13, 13, 14};
+  if (opset < 9)
+    return 4;
+  return versions[std::min<size_t>(opset - 9, std::size(versions) - 1)];
+}
+
+/// IR version that introduced a data type.
+int64_t irVersionOfType(int dataType) {
+  switch (dataType) {
+  case TensorProto::FLOAT8E4M3FN:
+  case TensorProto::FLOAT8E4M3FNUZ:
+  case TensorProto::FLOAT8E5M2:
+  case TensorProto::FLOAT8E5M2FNUZ:
+    return 9;
+  case TensorProto::INT4:
+  case TensorProto::UINT4:
+    return 10;
+  case TensorProto::FLOAT4E2M1:
+    return 11;
+  case TensorProto::FLOAT8E8M0:
+    return 12;
+  case TensorProto::INT2:
+  case TensorProto::UINT2:
+    return 13;
+  case TensorProto::FLOAT6E2M3:
+  case TensorProto::FLOAT6E3M2:
+    return 14;
+  default:
+    return 8;
+  }
+}
+
+uint64_t dataSize(ElementsAttr value) {
+  unsigned bits =
+      importer::bitWidth(importer::dataTypeOf(value.getElementType()));
+  return uint64_t(value.getNumElements()) * bits / 8;
+}
+
+class ModelExport {
+public:
+  ModelExport(ModuleOp module, StringRef path, const ExportOptions &options)
+      : module(module), path(path), options(options), func(findMain(module)),
+        names(func) {
+    toNode.nameOf = [this](Value value) { return names.of(value); };
+    toNode.freshName = [this] { return names.fresh(); };
+    toNode.note = [this](Operation *op, const ::onnx::NodeProto &node) {
+      int64_t &version = versions[node.domain()];
+      version = std::max(version, oldestVersion(op, node));
+    };
+    toNode.constantsAsInitializers = true;
+    toNode.writeTensor = [this](ElementsAttr value, Operation *,
+                                TensorProto &tensor) {
+      writeTensor(value, tensor);
+    };
+  }
+
+  void run(::onnx::ModelProto &proto) {
+    external = options.externalData && !path.empty();
+    if (!external && totalData() > kMaxInline) {
+      if (path.empty())
+        fail("the model's tensors exceed 2 GiB; they can only be written "
+             "beside a file");
+      external = true;
+    }
+    writeHeader(proto);
+    writeGraph(*proto.mutable_graph());
+    writeVersions(proto);
+    if (data)
+      data->close();
+    if (data && data->has_error()) {
+      data->clear_error();
+      fail("cannot write '" + dataPath() + "'");
+    }
+  }
+
+private:
+  static func::FuncOp findMain(ModuleOp module) {
+    if (auto main = module.lookupSymbol<func::FuncOp>("main_graph"))
+      if (!main.isExternal())
+        return main;
+    fail("the module has no function @main_graph to export");
+  }
+
+  uint64_t totalData() {
+    uint64_t total = 0;
+    func.walk([&](Operation *op) {
+      if (auto value = dyn_cast_or_null<ElementsAttr>(op->getAttr("value")))
+        total += dataSize(value);
+    });
+    return total;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Header
+  //===--------------------------------------------------------------------===//
+
+  static std::string text(Operation *op, StringRef name) {
+    auto value = op->getAttrOfType<StringAttr>(name);
+    return value ? value.getValue().str() : "";
+  }
+
+  void writeHeader(::onnx::ModelProto &proto) {
+    std::string producer = text(module, "onnx.producer_name");
+    proto.set_producer_name(producer.empty() ? "sardonyx" : producer);
+    if (auto version = text(module, "onnx.producer_version"); !version.empty())
+      proto.set_producer_version(version);
+    if (auto domain = text(module, "onnx.domain"); !domain.empty())
+      proto.set_domain(domain);
+    if (auto doc = text(module, "onnx.doc"); !doc.empty())
+      proto.set_doc_string(doc);
+    if (auto version = module->getAttrOfType<IntegerAttr>("onnx.model_version"))
+      proto.set_model_version(version.getInt());
+    if (auto metadata = module->getAttrOfType<DictionaryAttr>("onnx.metadata"))
+      for (NamedAttribute entry : metadata) {
+        auto value = dyn_cast<StringAttr>(entry.getValue());
+        if (!value)
+          continue;
+        auto *property = proto.add_metadata_props();
+        property->set_key(entry.getName().str());
+        property->set_value(value.getValue().str());
+      }
+    std::string name = text(module, "onnx.graph_name");
+    proto.mutable_graph()->set_name(name.empty() ? "main_graph" : name);
+  }
+
+  /// The oldest versions in which every operator has its latest form.
+  void writeVersions(::onnx::ModelProto &proto) {
+    versions.try_emplace("", 17);
+    int64_t irVersion = 8;
+    auto addType = [&](Type type) {
+      if (auto tensor = dyn_cast<TensorType>(type))
+        irVersion = std::max(irVersion,
+                             irVersionOfType(importer::dataTypeOf(
+                                 tensor.getElementType())));
+    };
+    func.walk([&](Operation *op) {
+      for (Type type : op->getResultTypes())
+        addType(type);
+      if (auto custom = dyn_cast<onnx::CustomOp>(op)) {
+        int64_t &version = versions[custom.getDomain().str()];
+        version = std::max(version, int64_t(custom.getOpVersion()));
+      }
+    });
+    for (Type type : func.getArgumentTypes())
+      addType(type);
+    for (const auto &[domain, version] : versions) {
+      auto *import = proto.add_opset_import();
+      import->set_domain(domain);
+      import->set_version(version);
+    }
+    proto.set_ir_version(std::max(irVersion, irVersionOf(versions[""])));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Graph
+  //===--------------------------------------------------------------------===//
+
+  void writeGraph(::onnx::GraphProto &graph) {
+    Block &block = func.getBody().front();
+    if (!llvm::hasSingleElement(func.getBody()))
+      fail("@main_graph must be a single block");
+    toNode.graph(block, graph, /*identityOutputs=*/false);
+    for (int i = 0; i < graph.input_size(); ++i)
+      nameDims(func.getArgAttrDict(i), *graph.mutable_input(i));
+    Operation *terminator = block.getTerminator();
+    for (int i = 0; i < graph.output_size(); ++i) {
+      auto &output = *graph.mutable_output(i);
+      nameDims(func.getResultAttrDict(i), output);
+      const std::string &name = names.result(i);
+      if (output.name() == name)
+        continue;
+      // An input, a constant, or a value that is returned twice.
+      auto *identity = graph.add_node();
+      identity->set_op_type("Identity");
+      identity->add_input(names.of(terminator->getOperand(i)));
+      identity->add_output(name);
+      output.set_name(name);
+    }
+    declareValues(block, graph);
+  }
+
+  static void nameDims(DictionaryAttr attributes,
+                       ::onnx::ValueInfoProto &value) {
+    if (!attributes)
+      return;
+    if (auto dims = attributes.getAs<ArrayAttr>("onnx.dim_params"))
+      importer::setDimNames(dims, *value.mutable_type());
+    if (auto doc = attributes.getAs<StringAttr>("onnx.doc"))
+      value.set_doc_string(doc.getValue().str());
+  }
+
+  /// Types of intermediate values, for readers that cannot infer them.
+  void declareValues(Block &block, ::onnx::GraphProto &graph) {
+    llvm::StringSet<> outputs;
+    for (const auto &output : graph.output())
+      outputs.insert(output.name());
+    for (Operation &op : block.without_terminator()) {
+      if (isa<onnx::ConstantOp>(op))
+        continue;
+      auto dims = op.getAttrOfType<ArrayAttr>("sdx.dims");
+      for (OpResult result : op.getResults()) {
+        unsigned i = result.getResultNumber();
+        if (outputs.contains(names.of(result)))
+          continue;
+        ::onnx::ValueInfoProto info;
+        toNode.declare(result, info);
+        if (!info.has_type())
+          continue;
+        if (dims && i < dims.size())
+          importer::setDimNames(dyn_cast<ArrayAttr>(dims[i]),
+                                *info.mutable_type());
+        *graph.add_value_info() = std::move(info);
+      }
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Tensors
+  //===--------------------------------------------------------------------===//
+
+  std::string dataPath() const { return path.str() + ".data"; }
+
+  void writeTensor(ElementsAttr value, TensorProto &tensor) {
+    uint64_t size = dataSize(value);
+    if (!external || size < options.externalThreshold ||
+        isa<DenseStringElementsAttr>(value))
+      return bridge::writeWholeTensor(value, tensor);
+    bridge::describeTensor(value, tensor);
+    if (!data) {
+      std::error_code error;
+      data = std::make_unique<llvm::raw_fd_ostream>(dataPath(), error);
+      if (error)
+        fail("cannot write '" + dataPath() + "': " + error.message());
+    }
+    uint64_t offset = llvm::alignTo(data->tell(), kExternalAlignment);
+    data->write_zeros(offset - data->tell());
+    writeBytes(value);
+    tensor.set_data_location(TensorProto::EXTERNAL);
+    auto entry = [&](StringRef key, const std::string &text) {
+      auto *property = tensor.add_external_data();
+      property->set_key(key.str());
+      property->set_value(text);
+    };
+    entry("location", llvm::sys::path::filename(dataPath()).str());
+    entry("offset", std::to_string(offset));
+    entry("length", std::to_string(data->tell() - offset));
+  }
+
+  /// Mapped weights go from file to file without a copy in memory.
+  void writeBytes(ElementsAttr value) {
+    auto resource = dyn_cast<DenseResourceElementsAttr>(value);
+    unsigned bits =
+        importer::bitWidth(importer::dataTypeOf(value.getElementType()));
+    if (resource && bits >= 8)
+      if (AsmResourceBlob *blob = resource.getRawHandle().getBlob()) {
+        data->write(blob->getData().data(), blob->getData().size());
+        return;
+      }
+    *data << importer::rawData(value);
+  }
+
+  ModuleOp module;
+  StringRef path;
+  const ExportOptions &options;
+  func::FuncOp func;
+  Names names;
+  bridge::OpToNode toNode;
+  std::map<std::string, int64_t> versions;
+  bool external = false;
+  std::unique_ptr<llvm::raw_fd_ostream> data;
+};
+
+void serialize(const ::onnx::ModelProto &proto, std::string &bytes) {
+  if (!proto.SerializeToString(&bytes))
+    fail("protobuf cannot serialize the model; it may exceed 2 GiB");
+}
+
+} // namespace
+} // namespace exporter
+
+LogicalResult exportOnnxFile(ModuleOp module, llvm::StringRef path,
+                             const ExportOptions &options) {
+  return importer::reportErrors(module.getLoc(), [&] {
+    ::onnx::ModelProto proto;
+    exporter::ModelExport(module, path, options).run(proto);
+    std::string bytes;
+    exporter::serialize(proto, bytes);
+    std::error_code error;
+    llvm::raw_fd_ostream file(path, error);
+    if (!error) {
+      file << bytes;
+      file.close();
+      error = file.error();
+      file.clear_error();
+    }
+    if (error)
+      importer::fail("cannot write '" + path + "': " + error.message());
+  });
+}
+
+LogicalResult exportOnnxBytes(ModuleOp module, std::string &bytes) {
+  return importer::reportErrors(module.getLoc(), [&] {
+    ::onnx::ModelProto proto;
+    exporter::ModelExport(module, "", {}).run(proto);
+    exporter::serialize(proto, bytes);
+  });
+}
+
+} // namespace sardonyx

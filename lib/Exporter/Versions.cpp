@@ -1,0 +1,70 @@
+//===- Versions.cpp - The oldest version of an operator -------------------===//
+
+#include "lib/Exporter/Versions.h"
+
+#include "dialects/ONNX/ONNX.h"
+#include "lib/Importer/Types.h"
+#include "lib/Importer/Upgrade.h"
+
+#include <onnx/defs/data_type_utils.h>
+#include <onnx/defs/schema.h>
+
+using namespace mlir;
+
+namespace sardonyx::exporter {
+
+using ::onnx::OpSchema;
+using ::onnx::OpSchemaRegistry;
+
+/// Versions below this gain nothing: everybody reads it.
+constexpr int64_t kFloor = 17;
+
+/// Whether each value has a type that the formal parameter at its place allows.
+static bool allows(const std::vector<OpSchema::FormalParameter> &formals,
+                   ArrayRef<Value> values) {
+  for (auto [i, value] : llvm::enumerate(values)) {
+    if (!value)
+      continue;
+    if (formals.empty())
+      return false;
+    ::onnx::TypeProto type;
+    if (!importer::convertType(value.getType(), type))
+      return false;
+    const auto &formal = formals[std::min(i, formals.size() - 1)];
+    if (!formal.GetTypes().count(::onnx::Utils::DataTypeUtils::ToType(type)))
+      return false;
+  }
+  return true;
+}
+
+static bool means(const OpSchema &schema, Operation *op,
+                  const ::onnx::NodeProto &node) {
+  try {
+    schema.Verify(node);
+    return allows(schema.inputs(), onnx::getPositionalInputs(op)) &&
+           allows(schema.outputs(), onnx::getPositionalOutputs(op));
+  } catch (const std::exception &) {
+    return false;
+  }
+}
+
+int64_t oldestVersion(Operation *op, const ::onnx::NodeProto &node) {
+  const OpSchema *latest =
+      OpSchemaRegistry::Schema(node.op_type(), node.domain());
+  if (!latest)
+    return 1;
+  int64_t version = latest->SinceVersion();
+  int64_t changed = importer::lastFormChange(node.domain(), node.op_type());
+  while (version > std::max(kFloor, changed)) {
+    const OpSchema *older =
+        OpSchemaRegistry::Schema(node.op_type(), version - 1, node.domain());
+    if (!older || older->SinceVersion() >= version ||
+        !means(*older, op, node))
+      break;
+    version = older->SinceVersion();
+  }
+  // Between two versions of a schema any opset will do.
+  return std::max(version, std::min<int64_t>(kFloor, latest->SinceVersion()));
+}
+
+} // namespace sardonyx::exporter

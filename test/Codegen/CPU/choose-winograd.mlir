@@ -1,0 +1,39 @@
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-winograd))" | FileCheck %s
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-winograd))" | onnx-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @taken
+// CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<1x8x2304x8xf32>
+// CHECK: %[[W:.*]] = sdx.pack_conv_weights ins(%arg1 : tensor<64x64x3x3xf32>) outs(%[[EMPTY]] : tensor<1x8x2304x8xf32>) {group = 1 : i64, sdx.winograd}
+// CHECK: sdx.conv ins(%arg0, %[[W]] : tensor<?x64x56x56xf32>, tensor<1x8x2304x8xf32>)
+// CHECK-SAME: sdx.winograd
+func.func @taken(%x: tensor<?x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<?x64x56x56xf32>) -> tensor<?x64x56x56xf32> {
+  %e = tensor.empty() : tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %y = sdx.conv ins(%x, %p : tensor<?x64x56x56xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<?x64x56x56xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<?x64x56x56xf32>
+  return %y : tensor<?x64x56x56xf32>
+}
+
+// Few positions: most lanes would be empty.
+// CHECK-LABEL: func.func @small
+// CHECK-NOT: sdx.winograd
+func.func @small(%x: tensor<1x64x7x7xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x7x7xf32>) -> tensor<1x64x7x7xf32> {
+  %e = tensor.empty() : tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %y = sdx.conv ins(%x, %p : tensor<1x64x7x7xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x7x7xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x7x7xf32>
+  return %y : tensor<1x64x7x7xf32>
+}
+
+// CHECK-LABEL: func.func @strided
+// CHECK-NOT: sdx.winograd
+func.func @strided(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x28x28xf32>) -> tensor<1x64x28x28xf32> {
+  %e = tensor.empty() : tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %y = sdx.conv ins(%x, %p : tensor<1x64x56x56xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x28x28xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x28x28xf32>
+  return %y : tensor<1x64x28x28xf32>
+}

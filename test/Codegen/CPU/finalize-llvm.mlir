@@ -1,0 +1,38 @@
+// RUN: onnx-opt %s -split-input-file -verify-diagnostics -sdx-finalize-llvm | FileCheck %s
+
+// CHECK-LABEL: llvm.func internal @k_par0(
+llvm.func @k_par0(%begin: i64, %end: i64, %a: !llvm.ptr, %unused: i64, %n: i64) {
+  %0 = llvm.getelementptr %a[%n] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  llvm.store %begin, %0 : i64, !llvm.ptr
+  llvm.return
+}
+// Captures that nothing reads are not stored.
+// CHECK-LABEL: llvm.func internal @sdx_parallel_for_k_par0
+// CHECK:         %[[ENV:.*]] = llvm.alloca {{.*}} !llvm.struct<(ptr, i64)>
+// CHECK-COUNT-2: llvm.store
+// CHECK:         %[[BODY:.*]] = llvm.mlir.addressof @k_par0_env
+// CHECK:         llvm.call @sdx_rt_parallel_for(%arg0, %arg1, %[[BODY]], %[[ENV]])
+llvm.func @sdx_parallel_for_k_par0(i64, i64, !llvm.ptr, i64, i64) attributes {sym_visibility = "private"}
+// CHECK-LABEL: llvm.func hidden @k(
+llvm.func @k(%n: i64, %a: !llvm.ptr) attributes {sdx.kernel} {
+  %m = llvm.call @malloc(%n) : (i64) -> !llvm.ptr
+  llvm.call @sdx_parallel_for_k_par0(%n, %n, %a, %n, %n) : (i64, i64, !llvm.ptr, i64, i64) -> ()
+  llvm.return
+}
+// CHECK:       llvm.func @sdx_rt_alloc(i64) -> !llvm.ptr
+llvm.func @malloc(i64) -> !llvm.ptr
+// CHECK-LABEL: llvm.func hidden @sdx_host_main
+llvm.func @main(%0: !llvm.ptr, %1: !llvm.ptr, %2: i64, %3: i64, %4: i64) attributes {sdx.arg_types = [memref<?xf32>]} {
+  llvm.return
+}
+// CHECK-LABEL: llvm.func internal @k_par0_env(
+// CHECK:         llvm.call @k_par0(
+// CHECK-LABEL: llvm.func @sdx_main(
+// CHECK:         llvm.call @sdx_host_main(
+
+// -----
+
+// expected-error @below {{has argument 0 of type 'index'; an entry point takes buffers of identity layout only}}
+llvm.func @main(%0: i64) attributes {sdx.arg_types = [index]} {
+  llvm.return
+}

@@ -1,0 +1,46 @@
+// RUN: onnx-opt %s -split-input-file -verify-diagnostics -sdx-cpu-lower-host-ops | FileCheck %s
+
+// CHECK-DAG: llvm.mlir.global internal constant @sdx_message_0("dimension 0 is too small\00")
+// CHECK-DAG: llvm.func @sdx_rt_check_failed(!llvm.ptr)
+// CHECK-DAG: llvm.func @sdx_rt_output(i64, i64, !llvm.ptr) -> !llvm.ptr
+// CHECK-DAG: llvm.func @sdx_rt_arena(i64) -> !llvm.ptr
+func.func private @k(%a: memref<?x3xf32>, %out: memref<?x3xf32>) attributes {sdx.kernel} {
+  return
+}
+
+// CHECK-LABEL: func.func @main
+// CHECK-SAME:    sdx.arg_types = [memref<?x3xf32>]
+// CHECK:         llvm.alloca
+// CHECK:         %[[BAD:.*]] = arith.xori
+// CHECK:         scf.if %[[BAD]] {
+// CHECK:           llvm.call @sdx_rt_check_failed
+// CHECK:         llvm.call @sdx_rt_output
+// CHECK:         %[[OUT:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?x3xf32>
+// CHECK:         llvm.call @sdx_rt_arena
+// CHECK:         call @k(%arg0, %[[OUT]])
+func.func @main(%a: memref<?x3xf32> {sdx.input = 0 : i64}) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %d = memref.dim %a, %c0 : memref<?x3xf32>
+  %ok = arith.cmpi sgt, %d, %c2 : index
+  sdx.check %ok, "dimension 0 is too small"
+  %out = sdx.output_buffer 0 (%d) : memref<?x3xf32>
+  %arena = sdx.arena : memref<64xi8>
+  %v = memref.view %arena[%c0][] : memref<64xi8> to memref<16xf32>
+  memref.dealloc %v : memref<16xf32>
+  sdx.call @k(%a : memref<?x3xf32>) outs(%out : memref<?x3xf32>)
+  return
+}
+
+// -----
+
+// A kernel assumes that its buffers begin where their pointers point to.
+func.func private @k(%out: memref<4xf32>) attributes {sdx.kernel} {
+  return
+}
+func.func @main(%a: memref<8xf32>) {
+  %v = memref.subview %a[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
+  // expected-error @below {{passes a value of type 'memref<4xf32, strided<[1], offset: 4>>' where 'k' takes 'memref<4xf32>'}}
+  sdx.call @k() outs(%v : memref<4xf32, strided<[1], offset: 4>>)
+  return
+}

@@ -1,0 +1,175 @@
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-rows | FileCheck %s
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-rows=vector-bits=256 | FileCheck %s --check-prefix=AVX2
+
+// A softmax: two passes that reduce and one that scales, e kept in the result's
+// own row, the division by a reduction's result turned into a multiplication.
+
+// CHECK-LABEL: func.func private @softmax
+// CHECK-NOT:     tensor<
+// CHECK:         scf.parallel (%[[ROW:.*]]) =
+// CHECK:           scf.for {{.*}} iter_args
+// CHECK-COUNT-4:     vector.load %arg0[%[[ROW]]
+// CHECK:             arith.maximumf {{.*}} : vector<16xf32>
+// CHECK:           %[[MAX:.*]] = vector.reduction <maximumf>
+// CHECK:           scf.for {{.*}} iter_args
+// CHECK:             math.exp {{.*}} : vector<16xf32>
+// CHECK:             vector.store {{.*}} %arg1[%[[ROW]]
+// CHECK:           vector.reduction <add>
+// CHECK:           scf.for
+// CHECK:             vector.load %arg1[%[[ROW]]
+// CHECK:             arith.mulf {{.*}} : vector<16xf32>
+// CHECK-NOT:         arith.divf {{.*}} : vector
+// CHECK:             vector.store
+// AVX2-LABEL: func.func private @softmax
+// AVX2:         vector<8xf32>
+func.func private @softmax(%a: memref<?x128xf32>, %out: memref<?x128xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?x128xf32> to tensor<?x128xf32>
+  %c0 = arith.constant 0 : index
+  %d = tensor.dim %t, %c0 : tensor<?x128xf32>
+  %lowest = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty(%d) : tensor<?xf32>
+  %e1 = tensor.empty(%d) : tensor<?x128xf32>
+  %f0 = linalg.fill ins(%lowest : f32) outs(%e0 : tensor<?xf32>) -> tensor<?xf32>
+  %f1 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<?xf32>) -> tensor<?xf32>
+  %m = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%t : tensor<?x128xf32>) outs(%f0 : tensor<?xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %y = arith.maximumf %x, %acc : f32
+    linalg.yield %y : f32
+  } -> tensor<?xf32>
+  %e = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+                     affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%t, %m : tensor<?x128xf32>, tensor<?xf32>) outs(%e1 : tensor<?x128xf32>) {
+  ^bb0(%x: f32, %max: f32, %o: f32):
+    %s = arith.subf %x, %max : f32
+    %y = math.exp %s : f32
+    linalg.yield %y : f32
+  } -> tensor<?x128xf32>
+  %sum = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%e : tensor<?x128xf32>) outs(%f1 : tensor<?xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %y = arith.addf %x, %acc : f32
+    linalg.yield %y : f32
+  } -> tensor<?xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+                     affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%e, %sum : tensor<?x128xf32>, tensor<?xf32>) outs(%e1 : tensor<?x128xf32>) {
+  ^bb0(%x: f32, %s: f32, %o: f32):
+    %y = arith.divf %x, %s : f32
+    linalg.yield %y : f32
+  } -> tensor<?x128xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x128xf32>, memref<?x128xf32>) -> ()
+  return
+}
+
+// -----
+
+// Elementwise on one flat range, cut into tasks; the tail has a mask.
+
+// CHECK-LABEL: func.func private @flat
+// CHECK:         memref.collapse_shape %arg0 {{\[\[}}0, 1]]
+// CHECK:         scf.parallel (%[[BEGIN:.*]]) = {{.*}} step (%c4096)
+// CHECK:           scf.for
+// CHECK:             vector.load
+// CHECK:             vector.store
+// CHECK:           scf.for
+// CHECK:             vector.create_mask
+// CHECK:             vector.maskedload
+// CHECK:             vector.maskedstore
+func.func private @flat(%a: memref<?x?xf32>, %out: memref<?x?xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?x?xf32> to tensor<?x?xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d0 = tensor.dim %t, %c0 : tensor<?x?xf32>
+  %d1 = tensor.dim %t, %c1 : tensor<?x?xf32>
+  %e = tensor.empty(%d0, %d1) : tensor<?x?xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%t : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %y = arith.mulf %x, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<?x?xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x?xf32>, memref<?x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// Reducing an outer dimension: each lane is a column of its own.
+
+// CHECK-LABEL: func.func private @columns
+// CHECK:         scf.parallel
+// CHECK:           scf.for {{.*}} iter_args
+// CHECK-COUNT-4:     vector.load %arg0
+// CHECK:             scf.yield
+// CHECK-NOT:     vector.reduction
+// CHECK:         return
+func.func private @columns(%a: memref<100x768xf32>, %out: memref<768xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<100x768xf32> to tensor<100x768xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<768xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<768xf32>) -> tensor<768xf32>
+  %r = linalg.reduce {arith.addf} ins(%t : tensor<100x768xf32>) outs(%f : tensor<768xf32>) dimensions = [0]
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<768xf32>, memref<768xf32>) -> ()
+  return
+}
+
+// -----
+
+// Integer division may trap on lanes behind the end: the tail is scalar.
+
+// CHECK-LABEL: func.func private @quotient
+// CHECK:         arith.divsi {{.*}} : vector<8xi64>
+// CHECK-NOT:     vector.create_mask
+// CHECK:         arith.divsi {{.*}} : i64
+func.func private @quotient(%a: memref<?xi64>, %b: memref<?xi64>, %out: memref<?xi64>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?xi64> to tensor<?xi64>
+  %u = bufferization.to_tensor %b restrict : memref<?xi64> to tensor<?xi64>
+  %c0 = arith.constant 0 : index
+  %d0 = tensor.dim %t, %c0 : tensor<?xi64>
+  %e = tensor.empty(%d0) : tensor<?xi64>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]}
+    ins(%t, %u : tensor<?xi64>, tensor<?xi64>) outs(%e : tensor<?xi64>) {
+  ^bb0(%x: i64, %z: i64, %o: i64):
+    %y = arith.divsi %x, %z : i64
+    linalg.yield %y : i64
+  } -> tensor<?xi64>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?xi64>, memref<?xi64>) -> ()
+  return
+}
+
+// -----
+
+// What reads at computed positions is left for sdx-cpu-lower-loops.
+
+// CHECK-LABEL: func.func private @gather
+// CHECK:         linalg.generic
+func.func private @gather(%a: memref<?xf32>, %i: memref<8xi64>, %out: memref<8xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?xf32> to tensor<?xf32>
+  %u = bufferization.to_tensor %i restrict : memref<8xi64> to tensor<8xi64>
+  %e = tensor.empty() : tensor<8xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]}
+    ins(%u : tensor<8xi64>) outs(%e : tensor<8xf32>) {
+  ^bb0(%x: i64, %o: f32):
+    %at = arith.index_cast %x : i64 to index
+    %y = tensor.extract %t[%at] : tensor<?xf32>
+    linalg.yield %y : f32
+  } -> tensor<8xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}

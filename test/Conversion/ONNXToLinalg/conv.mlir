@@ -1,0 +1,59 @@
+// RUN: onnx-opt %s -split-input-file -convert-onnx-to-linalg -canonicalize -cse | FileCheck %s
+
+// CHECK-LABEL: func @conv
+// CHECK: %[[W:.*]] = sdx.pack_conv_weights ins(%arg1 : tensor<12x4x3x3xf32>) outs(%{{.*}} : tensor<2x1x36x8xf32>)
+// CHECK: %[[Y:.*]] = sdx.conv ins(%arg0, %[[W]] : tensor<?x8x?x?xf32>, tensor<2x1x36x8xf32>)
+// CHECK-SAME: group = 2
+// CHECK-SAME: pads_begin = array<i64: 1, 0>, pads_end = array<i64: 1, 2>
+// CHECK: linalg.generic {{.*}} ins(%[[Y]], %arg2
+// CHECK: arith.addf
+func.func @conv(%x: tensor<?x8x?x?xf32>, %w: tensor<12x4x3x3xf32>, %b: tensor<12xf32>) -> tensor<?x12x?x?xf32> {
+  %0 = onnx.Conv(%x, %w, %b) {group = 2, pads = array<i64: 1, 0, 1, 2>, strides = array<i64: 2, 1>} : (tensor<?x8x?x?xf32>, tensor<12x4x3x3xf32>, tensor<12xf32>) -> tensor<?x12x?x?xf32>
+  return %0 : tensor<?x12x?x?xf32>
+}
+
+// -----
+
+// How much "same" pads depends on a size that only the run knows.
+// CHECK-LABEL: func @same_dynamic
+// CHECK: %[[P:.*]] = tensor.pad
+// CHECK: sdx.conv ins(%[[P]],
+// CHECK-SAME: pads_begin = array<i64: 0>
+func.func @same_dynamic(%x: tensor<1x2x?xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x3x?xf32> {
+  %0 = onnx.Conv(%x, %w) {auto_pad = "SAME_LOWER", strides = array<i64: 2>} : (tensor<1x2x?xf32>, tensor<3x2x3xf32>) -> tensor<1x3x?xf32>
+  return %0 : tensor<1x3x?xf32>
+}
+
+// -----
+
+// Other types than f32 are loops over the padded input.
+// CHECK-LABEL: func @double
+// CHECK: tensor.pad
+// CHECK: linalg.generic
+// CHECK-SAME: "reduction", "reduction"]
+func.func @double(%x: tensor<1x2x5xf64>, %w: tensor<3x2x3xf64>) -> tensor<1x3x5xf64> {
+  %0 = onnx.Conv(%x, %w) {pads = array<i64: 1, 1>} : (tensor<1x2x5xf64>, tensor<3x2x3xf64>) -> tensor<1x3x5xf64>
+  return %0 : tensor<1x3x5xf64>
+}
+
+// -----
+
+// CHECK-LABEL: func @integer
+// CHECK: arith.extui
+// CHECK: arith.subi
+// CHECK: arith.muli
+func.func @integer(%x: tensor<1x1x3x3xui8>, %w: tensor<1x1x2x2xui8>, %z: tensor<ui8>) -> tensor<1x1x2x2xi32> {
+  %0 = onnx.ConvInteger(%x, %w, %z) : (tensor<1x1x3x3xui8>, tensor<1x1x2x2xui8>, tensor<ui8>) -> tensor<1x1x2x2xi32>
+  return %0 : tensor<1x1x2x2xi32>
+}
+
+// -----
+
+// CHECK-LABEL: func @transposed
+// CHECK: sdx.conv
+// CHECK-SAME: pads_begin = array<i64: 1, 1>, pads_end = array<i64: 2, 2>, strides = array<i64: 1, 1>
+// CHECK-SAME: -> tensor<1x3x10x10xf32>
+func.func @transposed(%x: tensor<1x2x5x5xf32>, %w: tensor<2x3x3x3xf32>) -> tensor<1x3x10x10xf32> {
+  %0 = onnx.ConvTranspose(%x, %w) {strides = array<i64: 2, 2>, pads = array<i64: 1, 1, 1, 1>, output_padding = array<i64: 1, 1>} : (tensor<1x2x5x5xf32>, tensor<2x3x3x3xf32>) -> tensor<1x3x10x10xf32>
+  return %0 : tensor<1x3x10x10xf32>
+}

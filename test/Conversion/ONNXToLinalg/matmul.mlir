@@ -1,0 +1,82 @@
+// RUN: onnx-opt %s -split-input-file -convert-onnx-to-linalg -canonicalize -cse | FileCheck %s
+
+// Batches that share the right-hand side are rows of one product.
+// CHECK-LABEL: func @shared_rhs
+// CHECK: %[[ROWS:.*]] = tensor.collapse_shape %{{.*}} {{\[}}[0, 1], [2]]
+// CHECK: linalg.matmul ins(%[[ROWS]], %{{.*}} : tensor<?x8xf32>, tensor<8x6xf32>)
+// CHECK: tensor.expand_shape
+func.func @shared_rhs(%a: tensor<?x4x8xf32>, %b: tensor<8x6xf32>) -> tensor<?x4x6xf32> {
+  %0 = onnx.MatMul(%a, %b) : (tensor<?x4x8xf32>, tensor<8x6xf32>) -> tensor<?x4x6xf32>
+  return %0 : tensor<?x4x6xf32>
+}
+
+// -----
+
+// A transposition stands right before the product, behind the reshape of the
+// batches, for packing to absorb it.
+// CHECK-LABEL: func @transposed_rhs
+// CHECK: %[[K:.*]] = tensor.collapse_shape %arg1 {{\[}}[0, 1], [2], [3]]
+// CHECK: %[[KT:.*]] = linalg.transpose ins(%[[K]] : {{.*}} permutation = [0, 2, 1]
+// CHECK: linalg.batch_matmul ins(%{{.*}}, %[[KT]] : tensor<24x5x8xf32>, tensor<24x8x5xf32>)
+func.func @transposed_rhs(%q: tensor<2x12x5x8xf32>, %k: tensor<2x12x5x8xf32>) -> tensor<2x12x5x5xf32> {
+  %0 = onnx.Transpose(%k) {perm = array<i64: 0, 1, 3, 2>} : (tensor<2x12x5x8xf32>) -> tensor<2x12x8x5xf32>
+  %1 = onnx.MatMul(%q, %0) : (tensor<2x12x5x8xf32>, tensor<2x12x8x5xf32>) -> tensor<2x12x5x5xf32>
+  return %1 : tensor<2x12x5x5xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @unknown_batches
+// CHECK: sdx.check %{{.*}}, "MatMul: batch sizes of the operands differ"
+// CHECK: linalg.batch_matmul
+func.func @unknown_batches(%a: tensor<?x3x4xf32>, %b: tensor<?x4x5xf32>) -> tensor<?x3x5xf32> {
+  %0 = onnx.MatMul(%a, %b) : (tensor<?x3x4xf32>, tensor<?x4x5xf32>) -> tensor<?x3x5xf32>
+  return %0 : tensor<?x3x5xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @vectors
+// CHECK: linalg.matmul ins({{.*}} : tensor<1x4xf64>, tensor<4x1xf64>)
+// CHECK: return %{{.*}} : tensor<f64>
+func.func @vectors(%a: tensor<4xf64>, %b: tensor<4xf64>) -> tensor<f64> {
+  %0 = onnx.MatMul(%a, %b) : (tensor<4xf64>, tensor<4xf64>) -> tensor<f64>
+  return %0 : tensor<f64>
+}
+
+// -----
+
+// Halves are multiplied and summed in f32.
+// CHECK-LABEL: func @half
+// CHECK: arith.extf
+// CHECK: linalg.matmul {{.*}} outs(%{{.*}} : tensor<3x5xf32>)
+// CHECK: arith.truncf
+func.func @half(%a: tensor<3x4xf16>, %b: tensor<4x5xf16>) -> tensor<3x5xf16> {
+  %0 = onnx.MatMul(%a, %b) : (tensor<3x4xf16>, tensor<4x5xf16>) -> tensor<3x5xf16>
+  return %0 : tensor<3x5xf16>
+}
+
+// -----
+
+// The bias is no initial value but a loop behind the product.
+// CHECK-LABEL: func @gemm
+// CHECK: %[[BT:.*]] = linalg.transpose ins(%arg1
+// CHECK: %[[P:.*]] = linalg.matmul ins(%arg0, %[[BT]]
+// CHECK: linalg.generic {{.*}} ins(%[[P]], %arg2 : tensor<?x6xf32>, tensor<6xf32>)
+// CHECK-NOT: arith.mulf
+// CHECK: arith.addf
+func.func @gemm(%a: tensor<?x8xf32>, %b: tensor<6x8xf32>, %c: tensor<6xf32>) -> tensor<?x6xf32> {
+  %0 = onnx.Gemm(%a, %b, %c) {transB = 1} : (tensor<?x8xf32>, tensor<6x8xf32>, tensor<6xf32>) -> tensor<?x6xf32>
+  return %0 : tensor<?x6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @quantised
+// CHECK: arith.subi
+// CHECK: linalg.matmul ins({{.*}} : tensor<2x4xi32>, tensor<4x3xi32>)
+// CHECK: math.roundeven
+func.func @quantised(%a: tensor<2x4xui8>, %as: tensor<f32>, %az: tensor<ui8>, %b: tensor<4x3xui8>, %bs: tensor<f32>, %bz: tensor<ui8>, %ys: tensor<f32>, %yz: tensor<ui8>) -> tensor<2x3xui8> {
+  %0 = onnx.QLinearMatMul(%a, %as, %az, %b, %bs, %bz, %ys, %yz) : (tensor<2x4xui8>, tensor<f32>, tensor<ui8>, tensor<4x3xui8>, tensor<f32>, tensor<ui8>, tensor<f32>, tensor<ui8>) -> tensor<2x3xui8>
+  return %0 : tensor<2x3xui8>
+}

@@ -1,0 +1,100 @@
+// RUN: onnx-opt %s --split-input-file --verify-diagnostics
+
+func.func @k_differs(%a: tensor<8x16xf32>, %b: tensor<2x17x32xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{lhs has K = 16 but rhs 17}}
+  %0 = sdx.packed_matmul ins(%a, %b : tensor<8x16xf32>, tensor<2x17x32xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @too_few_panels(%a: tensor<8x16xf32>, %b: tensor<1x16x32xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{init has N = 40 columns but rhs only 1 panels of 32}}
+  %0 = sdx.packed_matmul ins(%a, %b : tensor<8x16xf32>, tensor<1x16x32xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @no_result(%a: tensor<8x16xf32>, %b: tensor<2x16x32xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{has 0 results; 1 expected, one for each tensor in 'outs'}}
+  sdx.packed_matmul ins(%a, %b : tensor<8x16xf32>, tensor<2x16x32xf32>) outs(%c : tensor<8x40xf32>)
+  return
+}
+
+// -----
+
+func.func @mixed(%a: tensor<8x16xf32>, %b: memref<2x16x32xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{works on tensors or on memrefs, not on both}}
+  %0 = sdx.packed_matmul ins(%a, %b : tensor<8x16xf32>, memref<2x16x32xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @panels(%b: tensor<16x40xf32>, %e: tensor<3x16x32xf32>) {
+  // expected-error@+1 {{source has N = 40, which makes 2 panels, but init has 3}}
+  %0 = sdx.pack_rhs ins(%b : tensor<16x40xf32>) outs(%e : tensor<3x16x32xf32>) -> tensor<3x16x32xf32>
+  return
+}
+
+// -----
+
+func.func @window(%x: tensor<1x3x8x8xf32>, %w: tensor<1x1x27x8xf32>, %e: tensor<1x8x6x6xf32>) {
+  // expected-error@+1 {{'strides' must have 2 elements, one for each spatial dimension, got 1}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x3x8x8xf32>, tensor<1x1x27x8xf32>) outs(%e : tensor<1x8x6x6xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x8x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @spatial(%x: tensor<1x3x8x8xf32>, %w: tensor<1x1x27x8xf32>, %e: tensor<1x8x6x7xf32>) {
+  // expected-error@+1 {{spatial dimension 1 of init is 7; 6 expected}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x3x8x8xf32>, tensor<1x1x27x8xf32>) outs(%e : tensor<1x8x6x7xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x8x6x7xf32>
+  return
+}
+
+// -----
+
+func.func @groups(%w: tensor<12x3x3x3xf32>, %e: tensor<2x2x27x8xf32>) {
+  // expected-error@+1 {{init has 2 blocks; 1 expected}}
+  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<2x2x27x8xf32>) {group = 2 : i64} -> tensor<2x2x27x8xf32>
+  return
+}
+
+// -----
+
+func.func @no_kernel(%t: tensor<8xf32>) {
+  // expected-error@+1 {{calls 'nowhere', which is no function}}
+  %0 = sdx.call @nowhere(%t : tensor<8xf32>) outs(%t : tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func private @kernel(memref<9xf32>, memref<8xf32>)
+func.func @wrong_type(%t: tensor<8xf32>) {
+  // expected-error@+1 {{operand 0 is 'tensor<8xf32>' but 'kernel' takes 'memref<9xf32>'}}
+  %0 = sdx.call @kernel(%t : tensor<8xf32>) outs(%t : tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @sizes(%n: index) {
+  // expected-error@+1 {{has 1 sizes for 0 dynamic dimensions}}
+  %0 = sdx.output_buffer 0(%n) : memref<8xf32>
+  return
+}
+
+// -----
+
+func.func @arena() {
+  // expected-error@+1 {{is a row of bytes, memref<Nxi8>; got 'memref<8xf32>'}}
+  %0 = sdx.arena : memref<8xf32>
+  return
+}

@@ -1,0 +1,73 @@
+// RUN: onnx-opt %s --sdx-bufferize-host --split-input-file | FileCheck %s
+
+func.func private @k0(memref<?x8xf32>, memref<?x8xf32>) attributes {sdx.kernel}
+
+// The last kernel writes to the output, through the view that is returned; the
+// one before to memory of its own.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: (%[[X:.*]]: memref<?x8xf32> {sdx.input = 0 : i64}) attributes {sdx.results = [{onnx.name = "y", sdx.type = tensor<?x2x4xf32>}]}
+// CHECK: %[[N:.*]] = memref.dim %[[X]]
+// CHECK: %[[OUT:.*]] = sdx.output_buffer 0(%[[N]]) : memref<?x2x4xf32>
+// CHECK: %[[V:.*]] = memref.collapse_shape %[[OUT]]
+// CHECK: %[[T:.*]] = memref.alloc(%[[N]])
+// CHECK: sdx.call @k0(%[[X]] : memref<?x8xf32>) outs(%[[T]] : memref<?x8xf32>)
+// CHECK: sdx.call @k0(%[[T]] : memref<?x8xf32>) outs(%[[V]] : memref<?x8xf32>)
+// CHECK-NOT: memref.copy
+// CHECK: return{{$}}
+func.func @main(%x: tensor<?x8xf32> {sdx.input = 0 : i64}) -> (tensor<?x2x4xf32> {onnx.name = "y"}) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x8xf32>
+  %e = tensor.empty(%n) : tensor<?x8xf32>
+  %0 = sdx.call @k0(%x : tensor<?x8xf32>) outs(%e : tensor<?x8xf32>) -> tensor<?x8xf32>
+  %1 = sdx.call @k0(%0 : tensor<?x8xf32>) outs(%e : tensor<?x8xf32>) -> tensor<?x8xf32>
+  %2 = tensor.expand_shape %1 [[0], [1, 2]] output_shape [%n, 2, 4] : tensor<?x8xf32> into tensor<?x2x4xf32>
+  return %2 : tensor<?x2x4xf32>
+}
+
+// -----
+
+func.func private @k0(memref<8xf32>, memref<8xf32>) attributes {sdx.kernel}
+
+// An input, a constant, and a value twice.
+// CHECK-LABEL: func.func @main
+// CHECK-DAG: %[[O0:.*]] = sdx.output_buffer 0
+// CHECK-DAG: %[[O1:.*]] = sdx.output_buffer 1
+// CHECK-DAG: %[[O2:.*]] = sdx.output_buffer 2
+// CHECK-DAG: %[[O3:.*]] = sdx.output_buffer 3
+// CHECK-DAG: %[[C:.*]] = memref.get_global
+// CHECK: sdx.call @k0(%arg0 : memref<8xf32>) outs(%[[O2]] : memref<8xf32>)
+// CHECK-DAG: memref.copy %arg0, %[[O0]]
+// CHECK-DAG: memref.copy %[[C]], %[[O1]]
+// CHECK-DAG: memref.copy %[[O2]], %[[O3]]
+func.func @main(%x: tensor<8xf32> {sdx.input = 0 : i64}) -> (tensor<8xf32>, tensor<2xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %e = tensor.empty() : tensor<8xf32>
+  %0 = sdx.call @k0(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  return %x, %c, %0, %0 : tensor<8xf32>, tensor<2xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+func.func private @k0(memref<8xf32>, memref<8xf32>, memref<8xf32>) attributes {sdx.kernel}
+
+// A scan: the state stays in one place, slices are copied in and out.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[STATE:.*]] = memref.alloc() {{.*}} : memref<8xf32>
+// CHECK: memref.copy %arg1, %[[STATE]]
+// CHECK: scf.for
+// CHECK: sdx.call @k0(%{{.*}}, %[[STATE]] :
+// CHECK: memref.copy %{{.*}}, %[[STATE]]
+func.func @main(%xs: tensor<5x8xf32> {sdx.input = 0 : i64}, %h: tensor<8xf32> {sdx.input = 1 : i64}) -> (tensor<5x8xf32>, tensor<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %out = tensor.empty() : tensor<5x8xf32>
+  %ys, %last = scf.for %i = %c0 to %c5 step %c1 iter_args(%y = %out, %s = %h) -> (tensor<5x8xf32>, tensor<8xf32>) {
+    %x = tensor.extract_slice %xs[%i, 0] [1, 8] [1, 1] : tensor<5x8xf32> to tensor<8xf32>
+    %e = tensor.empty() : tensor<8xf32>
+    %t = sdx.call @k0(%x, %s : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+    %y1 = tensor.insert_slice %t into %y[%i, 0] [1, 8] [1, 1] : tensor<8xf32> into tensor<5x8xf32>
+    scf.yield %y1, %t : tensor<5x8xf32>, tensor<8xf32>
+  }
+  return %ys, %last : tensor<5x8xf32>, tensor<8xf32>
+}

@@ -1,0 +1,133 @@
+// RUN: onnx-opt %s --sdx-form-dispatches --split-input-file | FileCheck %s
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#col = affine_map<(d0, d1) -> (d1)>
+
+// A product takes its epilogue along, over an operation in between that does
+// not need it; a residual comes from outside.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[N:.*]] = tensor.empty() : tensor<1xf32>
+// CHECK: sdx.call @k{{[0-9]+}}_fill() outs(%{{.*}} : tensor<1xf32>)
+// CHECK: sdx.call @[[K:k[0-9]+_matmul]](%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<2x64x32xf32>, tensor<40xf32>, tensor<?x40xf32>) outs(%{{.*}} : tensor<?x40xf32>) -> tensor<?x40xf32>
+// CHECK-NOT: linalg
+// CHECK: return
+// CHECK: func.func private @[[K]](%{{.*}}: memref<?x64xf32>, %{{.*}}: memref<2x64x32xf32>, %{{.*}}: memref<40xf32>, %{{.*}}: memref<?x40xf32>, %[[OUT:.*]]: memref<?x40xf32>) attributes {sdx.kernel}
+// CHECK: memref.dim %[[OUT]]
+// CHECK: linalg.fill
+// CHECK: sdx.packed_matmul
+// CHECK: linalg.generic
+// CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[OUT]]
+func.func @main(%x: tensor<?x64xf32>, %p: tensor<2x64x32xf32>, %b: tensor<40xf32>, %r: tensor<?x40xf32>) -> (tensor<?x40xf32>, tensor<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %m = tensor.dim %x, %c0 : tensor<?x64xf32>
+  %e = tensor.empty(%m) : tensor<?x40xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x40xf32>) -> tensor<?x40xf32>
+  %0 = sdx.packed_matmul ins(%x, %p : tensor<?x64xf32>, tensor<2x64x32xf32>) outs(%f : tensor<?x40xf32>) -> tensor<?x40xf32>
+  %e1 = tensor.empty() : tensor<1xf32>
+  %other = linalg.fill ins(%zero : f32) outs(%e1 : tensor<1xf32>) -> tensor<1xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #col, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %b, %r : tensor<?x40xf32>, tensor<40xf32>, tensor<?x40xf32>) outs(%e : tensor<?x40xf32>) {
+  ^bb0(%a: f32, %c: f32, %d: f32, %o: f32):
+    %s = arith.addf %a, %c : f32
+    %t = arith.addf %s, %d : f32
+    linalg.yield %t : f32
+  } -> tensor<?x40xf32>
+  return %1, %other : tensor<?x40xf32>, tensor<1xf32>
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// A softmax is one kernel; what the host still needs is a second result.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[R:.*]]:2 = sdx.call @[[K:k[0-9]+_rows]](%arg0 : tensor<?x?xf32>) outs(%{{.*}}, %{{.*}} : tensor<?xf32>, tensor<?x?xf32>)
+// CHECK: return %[[R]]#1, %[[R]]#0
+// CHECK: func.func private @[[K]](%{{.*}}: memref<?x?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?x?xf32>)
+func.func @main(%x: tensor<?x?xf32>) -> (tensor<?x?xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %m = tensor.dim %x, %c0 : tensor<?x?xf32>
+  %n = tensor.dim %x, %c1 : tensor<?x?xf32>
+  %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %er = tensor.empty(%m) : tensor<?xf32>
+  %fl = linalg.fill ins(%low : f32) outs(%er : tensor<?xf32>) -> tensor<?xf32>
+  %max = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<?x?xf32>) outs(%fl : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.maximumf %a, %o : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  %exp = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %max : tensor<?x?xf32>, tensor<?xf32>) outs(%e : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.subf %a, %b : f32
+    %u = math.exp %t : f32
+    linalg.yield %u : f32
+  } -> tensor<?x?xf32>
+  %fz = linalg.fill ins(%zero : f32) outs(%er : tensor<?xf32>) -> tensor<?xf32>
+  %sum = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%exp : tensor<?x?xf32>) outs(%fz : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.addf %a, %o : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  %div = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%exp, %sum : tensor<?x?xf32>, tensor<?xf32>) outs(%e : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.divf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<?x?xf32>
+  return %div, %max : tensor<?x?xf32>, tensor<?xf32>
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// The product cannot wait for its epilogue: something between needs it and is
+// needed by the epilogue. Its value is a result, and the rest two kernels.
+// CHECK-LABEL: func.func @main
+// CHECK: sdx.call @{{k[0-9]+_matmul}}(
+// CHECK: sdx.call @{{k[0-9]+_transpose}}(
+// CHECK: sdx.call @{{k[0-9]+_elementwise}}(
+func.func @main(%x: tensor<8x64xf32>, %p: tensor<1x64x32xf32>) -> tensor<8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %0 = sdx.packed_matmul ins(%x, %p : tensor<8x64xf32>, tensor<1x64x32xf32>) outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %t = linalg.transpose ins(%0 : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) permutation = [1, 0]
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %t : tensor<8x8xf32>, tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+
+// -----
+
+#v = affine_map<(d0) -> (d0)>
+
+// Bodies of loops are cut as well; scalars and captured tensors are operands;
+// an init that holds values is copied in the kernel.
+// CHECK-LABEL: func.func @main
+// CHECK: scf.for %[[I:.*]] = {{.*}} iter_args(%[[S:.*]] = %arg0)
+// CHECK: sdx.call @[[K:k[0-9]+_generic]](%[[S]], %arg1, %[[I]] : tensor<8xf32>, tensor<8xf32>, index)
+// CHECK: func.func private @[[K]](%{{.*}}: memref<8xf32>, %{{.*}}: memref<8xf32>, %{{.*}}: index, %{{.*}}: memref<8xf32>)
+// CHECK: linalg.copy
+// CHECK: tensor.extract
+func.func @main(%x: tensor<8xf32>, %t: tensor<8xf32>) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %r = scf.for %i = %c0 to %c8 step %c1 iter_args(%s = %x) -> tensor<8xf32> {
+    %0 = linalg.generic {indexing_maps = [#v], iterator_types = ["parallel"]} outs(%s : tensor<8xf32>) {
+    ^bb0(%o: f32):
+      %v = tensor.extract %t[%i] : tensor<8xf32>
+      %w = arith.addf %v, %o : f32
+      linalg.yield %w : f32
+    } -> tensor<8xf32>
+    scf.yield %0 : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}

@@ -1,0 +1,98 @@
+// RUN: onnx-opt %s --sdx-fuse-elementwise --split-input-file | FileCheck %s
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#col = affine_map<(d0, d1) -> (d1)>
+
+// A chain becomes one operation; the fill a scalar of its body.
+// CHECK-LABEL: @chain
+// CHECK: linalg.generic
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: math.exp
+// CHECK-NEXT: arith.addf
+// CHECK-NEXT: arith.maximumf
+// CHECK-NEXT: linalg.yield
+// CHECK-NOT: linalg.generic
+func.func @chain(%x: tensor<?x8xf32>, %b: tensor<8xf32>, %e: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x8xf32>) -> tensor<?x8xf32>
+  %0 = linalg.exp ins(%x : tensor<?x8xf32>) outs(%e : tensor<?x8xf32>) -> tensor<?x8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #col, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %b : tensor<?x8xf32>, tensor<8xf32>) outs(%e : tensor<?x8xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<?x8xf32>
+  %2 = linalg.max ins(%1, %f : tensor<?x8xf32>, tensor<?x8xf32>) outs(%e : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %2 : tensor<?x8xf32>
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#col = affine_map<(d0, d1) -> (d1)>
+
+// Neither what has two users nor what would be computed once for each row.
+// CHECK-LABEL: @apart
+// CHECK-COUNT-2: math.exp
+// CHECK: arith.addf
+// CHECK: arith.mulf
+func.func @apart(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %eb = tensor.empty() : tensor<8xf32>
+  %0 = linalg.exp ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = linalg.exp ins(%b : tensor<8xf32>) outs(%eb : tensor<8xf32>) -> tensor<8xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #col, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %1 : tensor<4x8xf32>, tensor<8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  %3 = linalg.mul ins(%0, %x : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %2, %3 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+#id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#col = affine_map<(d0, d1, d2) -> (d2)>
+
+// The bias is added before the rows are split into batches, the residual is
+// seen as rows.
+// CHECK-LABEL: @bias_after_reshape
+// CHECK-SAME: %[[M:.*]]: tensor<?x8xf32>, %[[B:.*]]: tensor<8xf32>, %[[R:.*]]: tensor<?x?x8xf32>
+// CHECK: %[[RC:.*]] = tensor.collapse_shape %[[R]]
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%[[M]], %[[B]], %[[RC]] : tensor<?x8xf32>, tensor<8xf32>, tensor<?x8xf32>)
+// CHECK: tensor.expand_shape %[[S]]
+func.func @bias_after_reshape(%m: tensor<?x8xf32>, %b: tensor<8xf32>, %r: tensor<?x?x8xf32>) -> tensor<?x?x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d0 = tensor.dim %r, %c0 : tensor<?x?x8xf32>
+  %d1 = tensor.dim %r, %c1 : tensor<?x?x8xf32>
+  %m3 = tensor.expand_shape %m [[0, 1], [2]] output_shape [%d0, %d1, 8] : tensor<?x8xf32> into tensor<?x?x8xf32>
+  %e = tensor.empty(%d0, %d1) : tensor<?x?x8xf32>
+  %s = linalg.generic {indexing_maps = [#id, #col, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%m3, %b, %r : tensor<?x?x8xf32>, tensor<8xf32>, tensor<?x?x8xf32>) outs(%e : tensor<?x?x8xf32>) {
+  ^bb0(%a: f32, %c: f32, %d: f32, %o: f32):
+    %t = arith.addf %a, %c : f32
+    %u = arith.addf %t, %d : f32
+    linalg.yield %u : f32
+  } -> tensor<?x?x8xf32>
+  return %s : tensor<?x?x8xf32>
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#keep = affine_map<(d0, d1) -> (d0, 0)>
+
+// What a reduction that keeps its dimension made is read by rows.
+// CHECK-LABEL: @kept_dimension
+// CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>, %[[R:.*]]: tensor<4xf32>
+// CHECK: linalg.generic {{.*}} ins(%[[X]], %[[R]] : tensor<4x8xf32>, tensor<4xf32>)
+func.func @kept_dimension(%x: tensor<4x8xf32>, %r: tensor<4xf32>) -> tensor<4x8xf32> {
+  %k = tensor.expand_shape %r [[0, 1]] output_shape [4, 1] : tensor<4xf32> into tensor<4x1xf32>
+  %e = tensor.empty() : tensor<4x8xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #keep, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %k : tensor<4x8xf32>, tensor<4x1xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %s = arith.subf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}

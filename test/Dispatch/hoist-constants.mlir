@@ -1,0 +1,73 @@
+// RUN: onnx-opt %s --sdx-hoist-constants --split-input-file --verify-diagnostics | FileCheck %s
+
+// CHECK-LABEL: func.func @init
+// CHECK-SAME: %[[W:.*]]: tensor<64x40xf32> {sdx.constant = dense_resource<w> : tensor<64x40xf32>, sdx.source = {length = 10240 : i64, offset = 0 : i64, path = "w.data"}}
+// CHECK-SAME: -> tensor<2x64x32xf32>
+// CHECK: sdx.pack_rhs ins(%[[W]]
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[X:.*]]: tensor<?x64xf32> {onnx.name = "x", sdx.input = 0 : i64}
+// CHECK-SAME: %[[P:.*]]: tensor<2x64x32xf32> {sdx.persistent = 0 : i64}
+// CHECK-SAME: %[[B:.*]]: tensor<40xf32> {sdx.constant = dense_resource<b> : tensor<40xf32>}
+// CHECK-SAME: -> (tensor<?x40xf32> {onnx.name = "y"}, tensor<40xf32>)
+// CHECK: linalg.fill
+// CHECK: sdx.packed_matmul ins(%[[X]], %[[P]] :
+func.func @main_graph(%x: tensor<?x64xf32> {onnx.name = "x"}) -> (tensor<?x40xf32> {onnx.name = "y"}, tensor<40xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %w = arith.constant {sdx.source = {path = "w.data", offset = 0 : i64, length = 10240 : i64}} dense_resource<w> : tensor<64x40xf32>
+  %e = tensor.empty() : tensor<2x64x32xf32>
+  %p = sdx.pack_rhs ins(%w : tensor<64x40xf32>) outs(%e : tensor<2x64x32xf32>) -> tensor<2x64x32xf32>
+  %m = tensor.dim %x, %c0 : tensor<?x64xf32>
+  %b = arith.constant dense_resource<b> : tensor<40xf32>
+  %er = tensor.empty(%m) : tensor<?x40xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%er : tensor<?x40xf32>) -> tensor<?x40xf32>
+  %r = sdx.packed_matmul ins(%x, %p : tensor<?x64xf32>, tensor<2x64x32xf32>) outs(%f : tensor<?x40xf32>) -> tensor<?x40xf32>
+  return %r, %b : tensor<?x40xf32>, tensor<40xf32>
+}
+{-# dialect_resources: { builtin: { w: "0x0400000000000000", b: "0x0400000000000000" } } #-}
+
+// -----
+
+// Small and splat constants stay; a view of a weight is made again; what a loop
+// computes of constants only moves out.
+// CHECK-LABEL: func.func @init
+// CHECK: sdx.pack_rhs
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[V:[^:]*]]: tensor<32xf32> {sdx.constant
+// CHECK-SAME: %[[P:[^:]*]]: tensor<1x16x32xf32> {sdx.persistent = 0 : i64}
+// CHECK-DAG: arith.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+// CHECK-DAG: tensor.expand_shape %[[V]]
+// CHECK-DAG: linalg.fill {{.*}} -> tensor<100xf32>
+// CHECK: scf.for
+// CHECK-NOT: sdx.pack_rhs
+// CHECK: sdx.packed_matmul
+func.func @main_graph(%x: tensor<2x16xf32>) -> (tensor<2x16xf32>, tensor<2x16xf32>, tensor<2xf32>, tensor<100xf32>) {
+  %w = arith.constant dense_resource<w> : tensor<16x16xf32>
+  %v = arith.constant dense_resource<v> : tensor<32xf32>
+  %v2 = tensor.expand_shape %v [[0, 1]] output_shape [2, 16] : tensor<32xf32> into tensor<2x16xf32>
+  %small = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %splat = arith.constant dense<3.0> : tensor<100xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %zero = arith.constant 0.0 : f32
+  %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%s = %x) -> tensor<2x16xf32> {
+    %e = tensor.empty() : tensor<1x16x32xf32>
+    %p = sdx.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
+    %er = tensor.empty() : tensor<2x16xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%er : tensor<2x16xf32>) -> tensor<2x16xf32>
+    %m = sdx.packed_matmul ins(%s, %p : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
+    scf.yield %m : tensor<2x16xf32>
+  }
+  return %r, %v2, %small, %splat : tensor<2x16xf32>, tensor<2x16xf32>, tensor<2xf32>, tensor<100xf32>
+}
+{-# dialect_resources: { builtin: { w: "0x0400000000000000", v: "0x0400000000000000" } } #-}
+
+// -----
+
+// expected-error@+1 {{has no function '@main_graph'}}
+module {
+  func.func @other() {
+    return
+  }
+}

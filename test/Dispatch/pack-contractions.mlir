@@ -1,0 +1,154 @@
+// RUN: onnx-opt %s --sdx-pack-contractions --split-input-file | FileCheck %s
+
+// CHECK-LABEL: @matmul
+// CHECK-SAME: %[[A:.*]]: tensor<?x768xf32>, %[[B:.*]]: tensor<768x40xf32>, %[[C:.*]]: tensor<?x40xf32>
+// CHECK: %[[P:.*]] = sdx.pack_rhs ins(%[[B]] : tensor<768x40xf32>) outs(%{{.*}} : tensor<2x768x32xf32>)
+// CHECK: %[[R:.*]] = sdx.packed_matmul ins(%[[A]], %[[P]] :
+// CHECK: return %[[R]]
+func.func @matmul(%a: tensor<?x768xf32>, %b: tensor<768x40xf32>, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<?x40xf32>) -> tensor<?x40xf32>
+  %r = linalg.matmul ins(%a, %b : tensor<?x768xf32>, tensor<768x40xf32>) outs(%f : tensor<?x40xf32>) -> tensor<?x40xf32>
+  return %r : tensor<?x40xf32>
+}
+
+// -----
+
+// Another init than zero is added afterwards.
+// CHECK-LABEL: @onto
+// CHECK: %[[R:.*]] = sdx.packed_matmul
+// CHECK: linalg.generic {{.*}} ins(%[[R]], %arg2 :
+// CHECK: arith.addf
+func.func @onto(%a: tensor<8x16xf32>, %b: tensor<16x40xf32>, %c: tensor<8x40xf32>) -> tensor<8x40xf32> {
+  %r = linalg.matmul ins(%a, %b : tensor<8x16xf32>, tensor<16x40xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  return %r : tensor<8x40xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @transposed_producer
+// CHECK-NOT: linalg.transpose
+// CHECK: sdx.pack_rhs transposed ins(%arg1 : tensor<40x16xf32>)
+func.func @transposed_producer(%a: tensor<8x16xf32>, %b: tensor<40x16xf32>, %c: tensor<8x40xf32>) -> tensor<8x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x40xf32>
+  %t = linalg.transpose ins(%b : tensor<40x16xf32>) outs(%e : tensor<16x40xf32>) permutation = [1, 0]
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  %r = linalg.matmul ins(%a, %t : tensor<8x16xf32>, tensor<16x40xf32>) outs(%f : tensor<8x40xf32>) -> tensor<8x40xf32>
+  return %r : tensor<8x40xf32>
+}
+
+// -----
+
+// Dynamic everything, batched, the right-hand side transposed by its map.
+// CHECK-LABEL: @batched
+// CHECK: affine.apply
+// CHECK: sdx.pack_rhs transposed ins(%arg1 : tensor<?x?x?xf32>) outs(%{{.*}} : tensor<?x?x?x32xf32>)
+// CHECK: sdx.packed_matmul ins(%arg0, %{{.*}} : tensor<?x?x?xf32>, tensor<?x?x?x32xf32>)
+func.func @batched(%a: tensor<?x?x?xf32>, %b: tensor<?x?x?xf32>, %c: tensor<?x?x?xf32>) -> tensor<?x?x?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %r = linalg.generic {
+      indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>, affine_map<(b, m, n, k) -> (b, m, n)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<?x?x?xf32>, tensor<?x?x?xf32>) outs(%f : tensor<?x?x?xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<?x?x?xf32>
+  return %r : tensor<?x?x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @vector_times_matrix
+// CHECK: tensor.expand_shape %arg0 {{.*}} into tensor<1x16xf32>
+// CHECK: sdx.packed_matmul {{.*}} -> tensor<1x40xf32>
+// CHECK: tensor.collapse_shape {{.*}} into tensor<40xf32>
+func.func @vector_times_matrix(%a: tensor<16xf32>, %b: tensor<16x40xf32>, %c: tensor<40xf32>) -> tensor<40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<40xf32>) -> tensor<40xf32>
+  %r = linalg.vecmat ins(%a, %b : tensor<16xf32>, tensor<16x40xf32>) outs(%f : tensor<40xf32>) -> tensor<40xf32>
+  return %r : tensor<40xf32>
+}
+
+// -----
+
+// The keys of an attention: D stays contiguous, the packing transposes.
+// CHECK-LABEL: @keys
+// CHECK: linalg.transpose {{.*}} outs(%{{.*}} : tensor<2x12x16x64xf32>) permutation = [0, 2, 1, 3]
+// CHECK: sdx.pack_rhs transposed ins(%{{.*}} : tensor<24x16x64xf32>)
+func.func @keys(%q: tensor<24x16x64xf32>, %k: tensor<2x16x12x64xf32>, %c: tensor<24x16x16xf32>) -> tensor<24x16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x12x64x16xf32>
+  %t = linalg.transpose ins(%k : tensor<2x16x12x64xf32>) outs(%e : tensor<2x12x64x16xf32>) permutation = [0, 2, 3, 1]
+  %t3 = tensor.collapse_shape %t [[0, 1], [2], [3]] : tensor<2x12x64x16xf32> into tensor<24x64x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<24x16x16xf32>) -> tensor<24x16x16xf32>
+  %r = linalg.batch_matmul ins(%q, %t3 : tensor<24x16x64xf32>, tensor<24x64x16xf32>) outs(%f : tensor<24x16x16xf32>) -> tensor<24x16x16xf32>
+  return %r : tensor<24x16x16xf32>
+}
+
+// -----
+
+// Other types stay.
+// CHECK-LABEL: @integers
+// CHECK: linalg.matmul
+func.func @integers(%a: tensor<8x16xi32>, %b: tensor<16x40xi32>, %c: tensor<8x40xi32>) -> tensor<8x40xi32> {
+  %r = linalg.matmul ins(%a, %b : tensor<8x16xi32>, tensor<16x40xi32>) outs(%c : tensor<8x40xi32>) -> tensor<8x40xi32>
+  return %r : tensor<8x40xi32>
+}
+
+// -----
+
+// A matrix that is no weight times a vector is a row reduction.
+// CHECK-LABEL: @matvec
+// CHECK: linalg.matvec
+func.func @matvec(%a: tensor<40x16xf32>, %b: tensor<16xf32>, %c: tensor<40xf32>) -> tensor<40xf32> {
+  %r = linalg.matvec ins(%a, %b : tensor<40x16xf32>, tensor<16xf32>) outs(%c : tensor<40xf32>) -> tensor<40xf32>
+  return %r : tensor<40xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @conv_onto
+// CHECK: %[[F:.*]] = linalg.fill
+// CHECK: %[[C:.*]] = sdx.conv {{.*}} outs(%[[F]] :
+// CHECK: linalg.generic {{.*}} ins(%[[C]], %arg2 :
+func.func @conv_onto(%x: tensor<1x3x8x8xf32>, %w: tensor<1x1x27x8xf32>, %c: tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32> {
+  %0 = sdx.conv ins(%x, %w : tensor<1x3x8x8xf32>, tensor<1x1x27x8xf32>) outs(%c : tensor<1x8x6x6xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x8x6x6xf32>
+  return %0 : tensor<1x8x6x6xf32>
+}
+
+// -----
+
+#id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+
+// An operand that was scaled: the product is scaled instead.
+// CHECK-LABEL: @scaled
+// CHECK: %[[P:.*]] = sdx.pack_rhs ins(%arg1
+// CHECK: %[[R:.*]] = sdx.packed_matmul ins(%arg0, %[[P]]
+// CHECK: linalg.generic {{.*}} ins(%[[R]], %{{.*}}, %arg3 : tensor<4x8x8xf32>, f32, tensor<f32>)
+// CHECK: arith.mulf
+// CHECK: arith.divf
+func.func @scaled(%q: tensor<4x8x16xf32>, %k: tensor<4x16x8xf32>, %c: tensor<4x8x8xf32>, %d: tensor<f32>) -> tensor<4x8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %s = arith.constant 0.125 : f32
+  %e = tensor.empty() : tensor<4x8x16xf32>
+  %q1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q : tensor<4x8x16xf32>) outs(%e : tensor<4x8x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.mulf %a, %s : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x8x16xf32>
+  %ek = tensor.empty() : tensor<4x16x8xf32>
+  %k1 = linalg.generic {indexing_maps = [#id, affine_map<(d0, d1, d2) -> ()>, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%k, %d : tensor<4x16x8xf32>, tensor<f32>) outs(%ek : tensor<4x16x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x16x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<4x8x8xf32>) -> tensor<4x8x8xf32>
+  %r = linalg.batch_matmul ins(%q1, %k1 : tensor<4x8x16xf32>, tensor<4x16x8xf32>) outs(%f : tensor<4x8x8xf32>) -> tensor<4x8x8xf32>
+  return %r : tensor<4x8x8xf32>
+}

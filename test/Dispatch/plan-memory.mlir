@@ -1,0 +1,78 @@
+// RUN: onnx-opt %s --sdx-plan-memory --split-input-file | FileCheck %s
+
+func.func private @k(memref<16xf32>, memref<16xf32>) attributes {sdx.kernel}
+
+// %a and %c share memory, %b lives at the same time as both, also by its view.
+// CHECK-LABEL: func.func @chain
+// CHECK: %[[ARENA:.*]] = sdx.arena : memref<128xi8>
+// CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[C64:.*]] = arith.constant 64 : index
+// CHECK: %[[A:.*]] = memref.view %[[ARENA]][%[[C0]]][]
+// CHECK: %[[B:.*]] = memref.view %[[ARENA]][%[[C64]]][]
+// CHECK: %[[C:.*]] = memref.view %[[ARENA]][%[[C0]]][]
+// CHECK-NOT: memref.alloc
+func.func @chain(%x: memref<16xf32>, %y: memref<16xf32>) {
+  %a = memref.alloc() : memref<16xf32>
+  sdx.call @k(%x : memref<16xf32>) outs(%a : memref<16xf32>)
+  %b = memref.alloc() : memref<16xf32>
+  sdx.call @k(%a : memref<16xf32>) outs(%b : memref<16xf32>)
+  %v = memref.expand_shape %b [[0, 1]] output_shape [4, 4] : memref<16xf32> into memref<4x4xf32>
+  %c = memref.alloc() : memref<16xf32>
+  sdx.call @k(%x : memref<16xf32>) outs(%c : memref<16xf32>)
+  %w = memref.collapse_shape %v [[0, 1]] : memref<4x4xf32> into memref<16xf32>
+  sdx.call @k(%w : memref<16xf32>) outs(%y : memref<16xf32>)
+  sdx.call @k(%c : memref<16xf32>) outs(%y : memref<16xf32>)
+  return
+}
+
+// -----
+
+func.func private @k(memref<?xf32>, memref<?xf32>) attributes {sdx.kernel}
+
+// CHECK-LABEL: func.func @dynamic
+// CHECK: %[[A:.*]] = memref.alloc(%arg0)
+// CHECK: sdx.call
+// CHECK: %[[B:.*]] = memref.alloc(%arg0)
+// CHECK: sdx.call
+// CHECK-NEXT: memref.dealloc %[[A]]
+// CHECK: sdx.call
+// CHECK-NEXT: memref.dealloc %[[B]]
+func.func @dynamic(%n: index, %x: memref<?xf32>, %y: memref<?xf32>) {
+  %a = memref.alloc(%n) : memref<?xf32>
+  sdx.call @k(%x : memref<?xf32>) outs(%a : memref<?xf32>)
+  %b = memref.alloc(%n) : memref<?xf32>
+  sdx.call @k(%a : memref<?xf32>) outs(%b : memref<?xf32>)
+  sdx.call @k(%b : memref<?xf32>) outs(%y : memref<?xf32>)
+  return
+}
+
+// -----
+
+func.func private @k(memref<16xf32>, memref<16xf32>) attributes {sdx.kernel}
+
+// Memory that a loop needs lives as long as the loop; what an iteration hands
+// on is not planned.
+// CHECK-LABEL: func.func @loop
+// CHECK: sdx.arena : memref<192xi8>
+// CHECK: scf.for
+// CHECK: memref.view
+// CHECK: %[[NEXT:.*]] = memref.alloc() : memref<16xf32>
+// CHECK: scf.yield %[[NEXT]]
+func.func @loop(%n: index, %x: memref<16xf32>, %y: memref<16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = memref.alloc() : memref<16xf32>
+  %s = memref.alloc() : memref<16xf32>
+  sdx.call @k(%x : memref<16xf32>) outs(%a : memref<16xf32>)
+  sdx.call @k(%x : memref<16xf32>) outs(%s : memref<16xf32>)
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%st = %s) -> memref<16xf32> {
+    %t = memref.alloc() : memref<16xf32>
+    sdx.call @k(%a : memref<16xf32>) outs(%t : memref<16xf32>)
+    sdx.call @k(%st : memref<16xf32>) outs(%t : memref<16xf32>)
+    %next = memref.alloc() : memref<16xf32>
+    sdx.call @k(%t : memref<16xf32>) outs(%next : memref<16xf32>)
+    scf.yield %next : memref<16xf32>
+  }
+  sdx.call @k(%r : memref<16xf32>) outs(%y : memref<16xf32>)
+  return
+}

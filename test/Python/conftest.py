@@ -1,0 +1,31 @@
+import os
+
+import onnx
+import pytest
+from onnx import parser
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Each test has a cache of its own."""
+    monkeypatch.setenv("SARDONYX_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def model():
+    """Makes a model of ONNX's textual form."""
+
+    def make(graph: str, opset: int = 17) -> onnx.ModelProto:
+        return parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>\n{graph}')
+
+    return make
+
+
+@pytest.fixture
+def tool():
+    """The path of the sardonyx driver."""
+    build = os.environ.get("SARDONYX_BUILD")
+    path = os.path.join(build or "", "tools", "sardonyx", "sardonyx")
+    if not build or not os.path.exists(path):
+        pytest.skip("SARDONYX_BUILD names no build folder")
+    return path

@@ -1,0 +1,268 @@
+"""sardonyx.InferenceSession, by onnxruntime's names."""
+
+import threading
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+
+import sardonyx as sdx
+
+ADD = "m (float[N, 3] x, float[N, 3] b) => (float[N, 3] sum, float[N, 3] twice) { sum = Add(x, b) twice = Add(x, x) }"
+
+
+@pytest.fixture
+def session(model):
+    return sdx.InferenceSession(model(ADD).SerializeToString())
+
+
+def feeds(n=2):
+    return {"x": np.arange(3 * n, dtype=np.float32).reshape(n, 3), "b": np.ones((n, 3), np.float32)}
+
+
+def test_runs(session):
+    total, twice = session.run(None, feeds())
+    np.testing.assert_array_equal(total, feeds()["x"] + 1)
+    np.testing.assert_array_equal(twice, feeds()["x"] * 2)
+    assert total.dtype == np.float32 and total.flags.writeable and total.flags.c_contiguous
+    assert [a.shape for a in session.run(None, feeds(0))] == [(0, 3), (0, 3)]
+
+
+def test_gives_the_outputs_asked_for(session):
+    (twice,) = session.run(["twice"], feeds())
+    np.testing.assert_array_equal(twice, feeds()["x"] * 2)
+    assert len(session.run(["twice", "sum", "twice"], feeds())) == 3
+    with pytest.raises(sdx.InvalidArgument, match="no output 'z'"):
+        session.run(["z"], feeds())
+
+
+def test_describes_itself(session):
+    x = session.get_inputs()[0]
+    assert (x.name, x.type, x.shape) == ("x", "tensor(float)", ["N", 3])
+    assert [y.name for y in session.get_outputs()] == ["sum", "twice"]
+    assert session.get_providers() == ["CPUExecutionProvider"] == sdx.get_available_providers()
+    assert session.get_modelmeta().custom_metadata_map == {}
+
+
+def test_metadata(model):
+    proto = model(ADD)
+    proto.producer_name, proto.model_version = "the test", 7
+    onnx.helper.set_model_props(proto, {"author": "somebody"})
+    meta = sdx.InferenceSession(proto).get_modelmeta()
+    assert meta.producer_name == "the test"
+    assert meta.version == 7
+    assert meta.graph_name == "m"
+    assert meta.custom_metadata_map == {"author": "somebody"}
+
+
+def test_takes_paths_bytes_and_protos(model, tmp_path):
+    proto = model(ADD)
+    onnx.save(proto, tmp_path / "m.onnx")
+    for source in (tmp_path / "m.onnx", str(tmp_path / "m.onnx"), proto, proto.SerializeToString()):
+        assert sdx.InferenceSession(source).run(["sum"], feeds())[0][1, 2] == 6
+    with pytest.raises(TypeError, match="a model is a path"):
+        sdx.InferenceSession(3)
+
+
+def test_external_data(model, tmp_path):
+    weights = np.arange(3000, dtype=np.float32).reshape(3, 1000)
+    proto = model("m (float[N, 3] x) => (float[N, 1000] y) { y = MatMul(x, w) }")
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    x = np.ones((2, 3), np.float32)
+    for cached in (False, True):
+        session = sdx.InferenceSession(tmp_path / "m.onnx")
+        assert session.from_cache == cached
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], x @ weights)
+    # Other weights in the same place: the cached model must not be used.
+    (weights * 2).tofile(tmp_path / "m.data")
+    session = sdx.InferenceSession(tmp_path / "m.onnx")
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], x @ weights * 2)
+
+
+def test_wrong_inputs(session):
+    good = feeds()
+    with pytest.raises(sdx.InvalidArgument, match="Required inputs"):
+        session.run(None, {"x": good["x"]})
+    with pytest.raises(sdx.InvalidArgument, match="no input 'c'"):
+        session.run(None, good | {"c": good["x"]})
+    with pytest.raises(sdx.InvalidArgument, match="input 'x' has the element type float, got double"):
+        session.run(None, good | {"x": good["x"].astype(np.float64)})
+    with pytest.raises(sdx.InvalidArgument, match=r"dimension 1 must be 3, got 4"):
+        session.run(None, good | {"x": np.zeros((2, 4), np.float32)})
+    with pytest.raises(sdx.InvalidArgument, match=r"\('N'\) is 5, but dimension 0 of input 'x' made it 2"):
+        session.run(None, good | {"b": np.zeros((5, 3), np.float32)})
+    with pytest.raises(ValueError, match="no tensor|element type"):
+        session.run(None, good | {"x": "text"})
+    assert len(session.run(None, good)) == 2  # and still runs
+
+
+def test_arrays_of_any_layout(session):
+    base = np.arange(24, dtype=np.float32).reshape(6, 4)
+    for x in (base[::3, :3], base.T[:4:2, 1:4], np.asfortranarray(base[:2, :3]), base[1:3, 1:]):
+        np.testing.assert_array_equal(session.run(["twice"], {"x": x, "b": feeds()["b"]})[0], x * 2)
+    big_endian = feeds()["x"].astype(">f4")
+    np.testing.assert_array_equal(session.run(["twice"], feeds() | {"x": big_endian})[0], feeds()["x"] * 2)
+    lists = {"x": [[1, 2, 3]], "b": [[0.5, 0.5, 0.5]]}
+    np.testing.assert_array_equal(session.run(["sum"], lists)[0], [[1.5, 2.5, 3.5]])
+
+
+class Exporter:
+    """An array of some other library."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **kwargs):
+        return self.array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack(session):
+    x = feeds()["x"]
+    (twice,) = session.run(["twice"], {"x": Exporter(x), "b": feeds()["b"]})
+    np.testing.assert_array_equal(twice, x * 2)
+
+
+def test_writes_to_the_callers_array(session):
+    out = np.zeros((2, 3), np.float32)
+    results = session.run(None, feeds(), out={"twice": out})
+    assert results[1] is out
+    np.testing.assert_array_equal(out, feeds()["x"] * 2)
+    with pytest.raises(sdx.Fail, match=r"memory has shape \[3, 3\], the model gives \[2, 3\]"):
+        session.run(None, feeds(), out={"twice": np.zeros((3, 3), np.float32)})
+    with pytest.raises(sdx.InvalidArgument, match="contiguous"):
+        session.run(None, feeds(), out={"twice": np.zeros((3, 2), np.float32).T})
+    with pytest.raises(sdx.InvalidArgument, match="element type"):
+        session.run(None, feeds(), out={"twice": np.zeros((2, 3), np.int32)})
+
+
+def test_results_outlive_the_session(model):
+    session = sdx.InferenceSession(model(ADD))
+    (total,) = session.run(["sum"], feeds(1000))
+    del session
+    np.testing.assert_array_equal(total, feeds(1000)["x"] + 1)
+
+
+def test_scalars(model):
+    session = sdx.InferenceSession(model("m (float x) => (float y) { y = Add(x, x) }"))
+    for x in (np.float32(3), np.array(3, np.float32), 3.0):
+        (y,) = session.run(None, {"x": x})
+        assert y.shape == () and y == 6
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int32", "int64", "float16", "float64", "bfloat16"])
+def test_element_types(model, dtype):
+    dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    names = {"float64": "double"}
+    name = names.get(dtype.name, dtype.name)
+    session = sdx.InferenceSession(model(f"m ({name}[4] x) => ({name}[4] y) {{ y = Identity(x) }}"))
+    x = np.array([0, 1, 1, 0]).astype(dtype)
+    (y,) = session.run(None, {"x": x})
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y, x)
+    out = np.zeros(4, dtype)
+    session.run(None, {"x": x}, out={"y": out})
+    np.testing.assert_array_equal(out, x)
+
+
+def test_threads_share_a_session(session):
+    wrong = []
+
+    def work(value):
+        x = np.full((50, 3), value, np.float32)
+        for _ in range(100):
+            (twice,) = session.run(["twice"], {"x": x, "b": x})
+            if not (twice == 2 * value).all():
+                wrong.append(value)
+
+    threads = [threading.Thread(target=work, args=(v,)) for v in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_cache(model, tmp_path):
+    options = sdx.SessionOptions()
+    options.cache_dir = tmp_path / "elsewhere"
+    assert not sdx.InferenceSession(model(ADD), options).from_cache
+    (file,) = options.cache_dir.iterdir()
+    again = sdx.InferenceSession(model(ADD), options)
+    assert again.from_cache
+    assert again.run(["sum"], feeds())[0][1, 2] == 6
+    file.write_bytes(file.read_bytes()[:-10])
+    repaired = sdx.InferenceSession(model(ADD), options)
+    assert not repaired.from_cache
+    assert sdx.InferenceSession(model(ADD), options).from_cache
+    options.cache = False
+    assert not sdx.InferenceSession(model(ADD), options).from_cache
+
+
+def test_options(model):
+    options = sdx.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = sdx.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.add_session_config_entry("session.whatever", "1")
+    session = sdx.InferenceSession(model(ADD), options, providers=[("CPUExecutionProvider", {})])
+    assert session.get_session_options() is options
+    assert len(session.run(None, feeds(), sdx.RunOptions())) == 2
+    with pytest.warns(UserWarning, match="runs on the CPU"):
+        sdx.InferenceSession(model(ADD), options, providers=["CUDAExecutionProvider"])
+    options.intra_op_num_threads = -1
+    with pytest.raises(sdx.InvalidArgument):
+        sdx.InferenceSession(model(ADD), options)
+
+
+def test_errors(model, tmp_path):
+    with pytest.raises(FileNotFoundError, match="no/such/file"):
+        sdx.InferenceSession("no/such/file.onnx")
+    for data in (b"", b"garbage", bytes(1000)):
+        with pytest.raises(sdx.Fail) as failure:
+            sdx.InferenceSession(data)
+        assert str(failure.value)
+    with pytest.raises(NotImplementedError, match="ImageDecoder"):
+        sdx.InferenceSession(
+            model("m (uint8[N] x) => (uint8[H, W, 3] y) { y = ImageDecoder <pixel_format = \"RGB\"> (x) }", 20)
+        )
+    with pytest.raises(sdx.Fail, match="Add"):  # one input too few
+        sdx.InferenceSession(model("m (float[2] x) => (float[2] y) { y = Add(x) }"))
+
+
+def test_ort_values(session):
+    values = {name: sdx.OrtValue.ortvalue_from_numpy(array) for name, array in feeds().items()}
+    (total,) = session.run_with_ort_values(["sum"], values)
+    assert total.data_type() == "tensor(float)" and total.shape() == [2, 3]
+    np.testing.assert_array_equal(total.numpy(), feeds()["x"] + 1)
+
+
+def test_compile(model):
+    assert "onnx.Add" in sdx.compile(model(ADD), to="import")
+    assert "func.func" in sdx.compile(model(ADD))
+    assert sdx.phases()[0] == "import" and sdx.phases()[-1] == "asm"
+    with pytest.raises(sdx.InvalidArgument, match="no phase 'nowhere'"):
+        sdx.compile(model(ADD), to="nowhere")
+
+
+def test_inspect(model):
+    report = sdx.inspect(model("m (float[N, 2] x) => (float[N, 2] y) { y = Relu(x) }"))
+    assert report["ops"] == {"Relu": 1}
+    assert report["unsupported"] == []
+
+
+def test_many_sessions_do_not_pile_up(model):
+    import resource
+
+    options = sdx.SessionOptions()
+    options.intra_op_num_threads = 1
+    data = model(ADD).SerializeToString()
+    peaks = []
+    for _ in range(3):
+        for _ in range(30):
+            sdx.InferenceSession(data, options).run(None, feeds(100))
+        peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    assert peaks[2] - peaks[1] < 4096  # kB
