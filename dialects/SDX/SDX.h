@@ -40,6 +40,10 @@ inline constexpr llvm::StringLiteral kPersistentAttr = "sdx.persistent";
 inline constexpr llvm::StringLiteral kSourceAttr = "sdx.source";
 inline constexpr llvm::StringLiteral kResultsAttr = "sdx.results";
 
+/// True if elements of `type` follow each other without gaps in row-major
+/// order, from any offset.
+bool isContiguous(mlir::MemRefType type);
+
 } // namespace sdx
 
 /// Lets one-shot bufferization handle the sdx operations.

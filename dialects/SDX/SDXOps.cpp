@@ -387,6 +387,23 @@ PackConvWeightsOp::reifyResultShapes(OpBuilder &b,
 // CallOp
 //===----------------------------------------------------------------------===//
 
+bool sdx::isContiguous(MemRefType type) {
+  if (type.getLayout().isIdentity())
+    return true;
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!type.hasStaticShape() ||
+      failed(type.getStridesAndOffset(strides, offset)))
+    return false;
+  int64_t expected = 1;
+  for (int64_t i = type.getRank() - 1; i >= 0; --i) {
+    if (type.getDimSize(i) != 1 && strides[i] != expected)
+      return false;
+    expected *= type.getDimSize(i);
+  }
+  return true;
+}
+
 void sdx::CallOp::build(OpBuilder &b, OperationState &state, StringRef callee,
                         ValueRange inputs, ValueRange outputs) {
   SmallVector<Type> results;
@@ -413,11 +430,15 @@ LogicalResult sdx::CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (auto [i, operand, argument] :
        llvm::enumerate(getOperandTypes(), arguments)) {
     bool same = operand == argument;
-    if (auto from = dyn_cast<ShapedType>(operand))
-      if (auto to = dyn_cast<MemRefType>(argument))
-        same = to.getLayout().isIdentity() &&
-               from.getElementType() == to.getElementType() &&
-               from.hasRank() && from.getShape() == to.getShape();
+    auto from = dyn_cast<ShapedType>(operand);
+    auto to = dyn_cast<MemRefType>(argument);
+    if (from && to && from.hasRank())
+      same = to.getLayout().isIdentity() &&
+             from.getElementType() == to.getElementType() &&
+             from.getShape() == to.getShape();
+    // A piece of a buffer is as good as a buffer once it has an address.
+    if (auto buffer = dyn_cast<MemRefType>(operand))
+      same &= isContiguous(buffer);
     if (!same)
       return emitOpError("operand ")
              << i << " is " << operand << " but '" << getCallee() << "' takes "

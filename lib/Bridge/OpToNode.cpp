@@ -147,6 +147,23 @@ static void describeNode(Operation *op, NodeProto &node) {
     }
 }
 
+/// Attributes at their defaults are left out, as older versions of an operator
+/// may not know them.
+static bool isDefault(const onnx::AttrInfo &info, Attribute value) {
+  if (!info.hasDefault)
+    return false;
+  if (auto integer = dyn_cast<IntegerAttr>(value))
+    return info.kind == onnx::AttrKind::Int &&
+           integer.getValue().getSExtValue() == info.defaultInt;
+  if (auto real = dyn_cast<FloatAttr>(value))
+    return info.kind == onnx::AttrKind::Float &&
+           real.getValueAsDouble() == double(info.defaultFloat);
+  if (auto string = dyn_cast<StringAttr>(value))
+    return info.kind == onnx::AttrKind::String &&
+           string.getValue() == info.defaultString;
+  return false;
+}
+
 void OpToNode::customNode(Operation *op, NodeProto &node) const {
   auto custom = cast<onnx::CustomOp>(op);
   auto spread = [&](auto values, std::optional<ArrayRef<int64_t>> absent,
@@ -194,7 +211,8 @@ void OpToNode::node(Operation *op, NodeProto &node) const {
   for (Value output : onnx::getPositionalOutputs(op))
     node.add_output(output ? nameOf(output) : "");
   for (const onnx::AttrInfo &info : schema.attributes)
-    if (Attribute value = op->getAttr(info.name))
+    if (Attribute value = op->getAttr(info.name);
+        value && !isDefault(info, value))
       attribute(op, info.name, value, *node.add_attribute());
   for (auto [info, region] : llvm::zip(schema.regions, op->getRegions())) {
     if (region.empty())

@@ -244,12 +244,45 @@ static void splitEmptyTensors(func::FuncOp func) {
   }
 }
 
-/// Only memory that is asked for as a whole replaces an empty tensor: kernels
-/// do not write to strided slices.
-static Value outputInsteadOf(RewriterBase &rewriter,
-                             SubsetInsertionOpInterface op,
-                             tensor::EmptyOp empty, Operation *user) {
-  if (!isa<bufferization::MaterializeInDestinationOp>(op))
+/// The piece of a tensor that `op` overwrites is contiguous, and the tensor is
+/// made by slices that are put into an empty one and is no result of the
+/// function: the piece will have an address of its own.
+static bool insertsIntoPlannable(tensor::InsertSliceOp op) {
+  RankedTensorType whole = op.getDestType();
+  if (!whole.hasStaticShape() || !op.getSourceType().hasStaticShape() ||
+      !op.hasUnitStride())
+    return false;
+  bool partial = false; // an outer dimension already goes over several
+  for (auto [size, full] : llvm::zip(op.getStaticSizes(), whole.getShape())) {
+    if (ShapedType::isDynamic(size) || (partial && size != full))
+      return false;
+    partial |= size != 1;
+  }
+  Value dest = op.getDest();
+  while (auto before = dest.getDefiningOp<tensor::InsertSliceOp>())
+    dest = before.getDest();
+  if (!dest.getDefiningOp<tensor::EmptyOp>())
+    return false;
+  Value result = op.getResult();
+  while (result.hasOneUse()) {
+    auto after = dyn_cast<tensor::InsertSliceOp>(*result.user_begin());
+    if (!after || after.getDest() != result)
+      break;
+    result = after.getResult();
+  }
+  return llvm::none_of(
+      result.getUsers(),
+      llvm::IsaPred<bufferization::MaterializeInDestinationOp, scf::YieldOp>);
+}
+
+/// Kernels do not write to strided slices: only memory that is asked for as a
+/// whole, or contiguous pieces, replace an empty tensor.
+static Value destinationInsteadOf(RewriterBase &rewriter,
+                                  SubsetInsertionOpInterface op,
+                                  tensor::EmptyOp empty, Operation *user) {
+  auto insert = dyn_cast<tensor::InsertSliceOp>(op.getOperation());
+  if (!isa<bufferization::MaterializeInDestinationOp>(op) &&
+      !(insert && insertsIntoPlannable(insert)))
     return {};
   return bufferization::buildSubsetExtraction(rewriter, op, empty, user);
 }
@@ -267,7 +300,7 @@ static LogicalResult bufferize(func::FuncOp func) {
     if (failed(bufferization::analyzeOp(func, state)))
       options.copyBeforeWrite = true;
     else if (failed(bufferization::eliminateEmptyTensors(rewriter, func, state,
-                                                         outputInsteadOf)))
+                                                         destinationInsteadOf)))
       return failure();
   }
   bufferization::BufferizationState state;
@@ -286,45 +319,6 @@ static LogicalResult cleanUp(func::FuncOp func) {
   memref::populateResolveShapedTypeResultDimsPatterns(patterns);
   populateAffineToStdConversionPatterns(patterns);
   return applyPatternsGreedily(func, std::move(patterns));
-}
-
-/// Kernels take memrefs of identity layout: an operand with another layout
-/// goes through a contiguous copy.
-static void makeOperandsContiguous(func::FuncOp func) {
-  auto isContiguous = [](Value value) {
-    auto type = dyn_cast<MemRefType>(value.getType());
-    return !type || type.getLayout().isIdentity();
-  };
-  func.walk([&](sdx::CallOp call) {
-    OpBuilder b(call);
-    Location loc = call.getLoc();
-    for (OpOperand &operand : call->getOpOperands()) {
-      if (auto cast = operand.get().getDefiningOp<memref::CastOp>())
-        if (isContiguous(cast.getSource()) &&
-            cast.getSource().getType().getShape() ==
-                cast.getType().getShape())
-          operand.set(cast.getSource());
-      Value value = operand.get();
-      if (isContiguous(value))
-        continue;
-      auto type = mlir::cast<MemRefType>(value.getType());
-      SmallVector<Value> sizes;
-      b.setInsertionPoint(call);
-      for (int64_t i = 0, e = type.getRank(); i < e; ++i)
-        if (type.isDynamicDim(i))
-          sizes.push_back(memref::DimOp::create(b, loc, value, i));
-      Value copy = memref::AllocOp::create(
-          b, loc, MemRefType::get(type.getShape(), type.getElementType()),
-          sizes, b.getI64IntegerAttr(64));
-      bool isOut =
-          cast<DestinationStyleOpInterface>(*call).isDpsInit(&operand);
-      if (isOut)
-        b.setInsertionPointAfter(call);
-      memref::CopyOp::create(b, loc, isOut ? copy : value,
-                             isOut ? value : copy);
-      operand.set(copy);
-    }
-  });
 }
 
 namespace {
@@ -350,7 +344,7 @@ struct BufferizeHostPass : sardonyx::impl::SDXBufferizeHostBase<BufferizeHostPas
       splitEmptyTensors(func);
       if (failed(bufferize(func)) || failed(cleanUp(func)))
         return signalPassFailure();
-      makeOperandsContiguous(func);
+      makeOperandsContiguous(func, isViewOfPlannable);
     }
   }
 };

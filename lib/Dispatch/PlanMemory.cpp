@@ -9,6 +9,7 @@
 #include "Utils.h"
 #include "sardonyx/Dispatch/Passes.h"
 
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -39,23 +40,47 @@ public:
   explicit Planner(func::FuncOp func) : func(func) {}
 
   void run() {
-    number(func.getBody());
-    BufferViewFlowAnalysis views(func);
+    // A piece of a buffer that gets no place in the arena is copied after all.
+    DenseSet<Operation *> placed;
+    for (const Buffer &buffer : findBuffers())
+      if (!buffer.escapes && isStatic(buffer.alloc))
+        placed.insert(buffer.alloc);
+    makeOperandsContiguous(func, [&](Value value) {
+      return isViewOfPlannable(value) &&
+             placed.contains(findViewedAllocation(value));
+    });
+
     SmallVector<Buffer> planned;
-    func.walk([&](memref::AllocOp alloc) {
-      Buffer buffer = describe(alloc, views);
+    for (Buffer &buffer : findBuffers()) {
       if (buffer.escapes)
-        return;
-      if (alloc.getType().hasStaticShape() && alloc.getSymbolOperands().empty())
+        continue;
+      if (isStatic(buffer.alloc))
         planned.push_back(buffer);
       else
         freeAfter(buffer);
-    });
+    }
     if (!planned.empty())
       makeArena(planned, place(planned));
   }
 
 private:
+  static bool isStatic(memref::AllocOp alloc) {
+    return alloc.getType().hasStaticShape() &&
+           alloc.getSymbolOperands().empty();
+  }
+
+  SmallVector<Buffer> findBuffers() {
+    span.clear();
+    next = 0;
+    number(func.getBody());
+    BufferViewFlowAnalysis views(func);
+    SmallVector<Buffer> buffers;
+    func.walk([&](memref::AllocOp alloc) {
+      buffers.push_back(describe(alloc, views));
+    });
+    return buffers;
+  }
+
   void number(Region &region) {
     for (Operation &op : region.getOps()) {
       int64_t begin = next++;
@@ -65,13 +90,17 @@ private:
     }
   }
 
+  static int64_t elementBytes(Type element) {
+    if (isa<IndexType>(element))
+      return 8;
+    if (!element.isIntOrFloat())
+      return 16;
+    return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  }
+
   static int64_t bytesOf(MemRefType type) {
-    Type element = type.getElementType();
-    int64_t bits = isa<IndexType>(element) ? 64
-                   : element.isIntOrFloat()
-                       ? llvm::alignTo(element.getIntOrFloatBitWidth(), 8)
-                       : 128;
-    int64_t bytes = std::max<int64_t>(type.getNumElements(), 1) * (bits / 8);
+    int64_t bytes = std::max<int64_t>(type.getNumElements(), 1) *
+                    elementBytes(type.getElementType());
     return llvm::alignTo(bytes, kAlignment);
   }
 
@@ -150,6 +179,11 @@ private:
     auto type = MemRefType::get({bytes}, b.getI8Type());
     Value arena = sdx::ArenaOp::create(b, func.getLoc(), type);
     DenseMap<int64_t, Value> offsets;
+    DenseMap<Operation *, int64_t> offsetOf;
+    for (const Buffer &buffer : buffers)
+      offsetOf[buffer.alloc] = buffer.offset;
+    placePieces(arena, offsetOf);
+    b.setInsertionPointAfter(arena.getDefiningOp());
     for (const Buffer &buffer : buffers) {
       Value &offset = offsets[buffer.offset];
       if (!offset)
@@ -165,6 +199,53 @@ private:
       alloc.replaceAllUsesWith(view);
       alloc.erase();
     }
+  }
+
+  /// Pieces of buffers that kernels read or write are views of the arena.
+  void placePieces(Value arena, const DenseMap<Operation *, int64_t> &offsetOf) {
+    func.walk([&](sdx::CallOp call) {
+      for (OpOperand &operand : call->getOpOperands()) {
+        auto type = dyn_cast<MemRefType>(operand.get().getType());
+        if (!type || type.getLayout().isIdentity())
+          continue;
+        memref::AllocOp alloc = findViewedAllocation(operand.get());
+        OpBuilder b(call);
+        Location loc = call.getLoc();
+        Value elements = elementOffset(b, loc, operand.get());
+        Value bytes = arith::MulIOp::create(
+            b, loc, elements,
+            arith::ConstantIndexOp::create(
+                b, loc, elementBytes(type.getElementType())));
+        Value start = arith::ConstantIndexOp::create(b, loc,
+                                                     offsetOf.lookup(alloc));
+        Value shift = arith::AddIOp::create(b, loc, start, bytes);
+        operand.set(memref::ViewOp::create(
+            b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+            arena, shift, ValueRange()));
+      }
+    });
+  }
+
+  /// How many elements after the start of its buffer a view begins.
+  static Value elementOffset(OpBuilder &b, Location loc, Value value) {
+    Value sum = arith::ConstantIndexOp::create(b, loc, 0);
+    for (Operation *op = value.getDefiningOp(); !isa<memref::AllocOp>(op);
+         op = op->getOperand(0).getDefiningOp()) {
+      auto subview = dyn_cast<memref::SubViewOp>(op);
+      if (!subview)
+        continue;
+      SmallVector<int64_t> strides;
+      int64_t ignored;
+      (void)subview.getSourceType().getStridesAndOffset(strides, ignored);
+      for (auto [offset, stride] :
+           llvm::zip(subview.getMixedOffsets(), strides)) {
+        Value at = getValueOrCreateConstantIndexOp(b, loc, offset);
+        Value step = arith::ConstantIndexOp::create(b, loc, stride);
+        sum = arith::AddIOp::create(
+            b, loc, sum, arith::MulIOp::create(b, loc, at, step));
+      }
+    }
+    return sum;
   }
 
   func::FuncOp func;

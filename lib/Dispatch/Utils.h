@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace sardonyx {
@@ -31,6 +32,19 @@ bool isElementwiseGeneric(mlir::Operation *op);
 
 /// The values defined outside of `op` that its regions use.
 llvm::SetVector<mlir::Value> capturedValues(mlir::Operation *op);
+
+/// Kernels take memrefs of identity layout: gives each operand of a call that
+/// has another one a contiguous copy, unless `isFine`.
+void makeOperandsContiguous(mlir::func::FuncOp func,
+                            llvm::function_ref<bool(mlir::Value)> isFine);
+
+/// True for a contiguous piece of a buffer of static size that the function
+/// allocates: once the buffer has a place, the piece has one, too.
+bool isViewOfPlannable(mlir::Value value);
+
+/// The allocation that `value` is a view of; null if there is none or a step
+/// on the way is no view of static strides.
+mlir::memref::AllocOp findViewedAllocation(mlir::Value value);
 
 /// Patterns that turn a linalg.generic that only permutes into a
 /// linalg.transpose.

@@ -81,10 +81,14 @@ Type getElementType(Value value) {
 
 class Inference {
 public:
+  explicit Inference(unsigned nesting = 0) : nesting(nesting) {}
   LogicalResult run(Block &block);
 
 private:
   LogicalResult runOp(Operation *op);
+  LogicalResult runGraphs(Operation *op);
+  void enterLoop(onnx::LoopOp op);
+  void enterScan(onnx::ScanOp op);
   Type inferReshape(onnx::ReshapeOp op);
   Type inferExpand(onnx::ExpandOp op);
   Type inferSlice(onnx::SliceOp op);
@@ -93,7 +97,11 @@ private:
   Type inferReduction(Operation *op);
   Type inferYielded(Operation *op, unsigned index);
 
+  // A loop's body is gone through several times; so are those in it, each time.
+  static constexpr unsigned maxNesting = 3;
+
   ShapeEvaluator evaluator;
+  unsigned nesting; // of attempts around this one
 };
 
 /// A tensor whose shape is the value of `shape`.
@@ -195,8 +203,39 @@ Type Inference::inferReduction(Operation *op) {
       return {};
     rank -= axes.getNumElements();
   }
-  return RankedTensorType::get(
-      SmallVector<int64_t>(rank, ShapedType::kDynamic), data.getElementType());
+  return RankedTensorType::get(SmallVector<int64_t>(rank, ShapedType::kDynamic),
+                               data.getElementType());
+}
+
+/// `axes[index]` from the front, 0 without `axes`; nothing if out of range.
+std::optional<int64_t> getScanAxis(std::optional<ArrayRef<int64_t>> axes,
+                                   unsigned index, int64_t rank) {
+  int64_t axis = 0;
+  if (axes && index < axes->size())
+    axis = (*axes)[index];
+  axis = axis < 0 ? axis + rank : axis;
+  return axis >= 0 && axis < rank ? std::optional<int64_t>(axis) : std::nullopt;
+}
+
+/// A result of Scan from the body's output: a state is what it is, of the
+/// others there is one for each step.
+Type inferScanned(onnx::ScanOp op, Type type, unsigned index) {
+  unsigned inputs = op.getNumScanInputs();
+  unsigned states = op->getNumOperands() - inputs;
+  auto slice = dyn_cast_or_null<RankedTensorType>(type);
+  if (index < states || !slice)
+    return index < states ? type : Type();
+  int64_t steps = ShapedType::kDynamic;
+  if (auto first = dyn_cast<RankedTensorType>(op->getOperand(states).getType()))
+    if (auto axis = getScanAxis(op.getScanInputAxes(), 0, first.getRank()))
+      steps = first.getDimSize(*axis);
+  auto axis =
+      getScanAxis(op.getScanOutputAxes(), index - states, slice.getRank() + 1);
+  if (!axis)
+    return {};
+  SmallVector<int64_t> shape(slice.getShape());
+  shape.insert(shape.begin() + *axis, steps);
+  return RankedTensorType::get(shape, slice.getElementType());
 }
 
 /// The types that a graph's outputs give to the results around it.
@@ -211,6 +250,8 @@ Type Inference::inferYielded(Operation *op, unsigned index) {
     Type b = yielded(conditional.getElseBranch(), index);
     return a && b ? join(a, b) : Type();
   }
+  if (auto scan = dyn_cast<onnx::ScanOp>(op))
+    return inferScanned(scan, yielded(scan.getBody(), index), index);
   if (auto loop = dyn_cast<onnx::LoopOp>(op)) {
     Type type = yielded(loop.getBody(), index + 1);
     if (!type)
@@ -248,11 +289,112 @@ Type Inference::inferMore(Operation *op, unsigned index) {
   return inferYielded(op, index);
 }
 
-LogicalResult Inference::runOp(Operation *op) {
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+/// All types inside of `op`, to go back to.
+class Snapshot {
+public:
+  explicit Snapshot(Operation *op) {
+    for (Region &region : op->getRegions())
+      region.walk<WalkOrder::PreOrder>([&](Block *block) {
+        add(block->getArguments());
+        for (Operation &inner : *block)
+          add(inner.getResults());
+      });
+  }
+  void restore() {
+    for (auto [value, type] : types)
+      value.setType(type);
+  }
+
+private:
+  template <typename Range> void add(Range values) {
+    for (Value value : values)
+      types.push_back({value, value.getType()});
+  }
+  SmallVector<std::pair<Value, Type>> types;
+};
+
+/// Gives the body's arguments the types that the loop-carried values have in
+/// all iterations: those of the initial values, unless the body changes them.
+void Inference::enterLoop(onnx::LoopOp op) {
+  Block &body = op.getBody().front();
+  auto yield = dyn_cast<onnx::YieldOp>(body.getTerminator());
+  unsigned carried = op.getVInitial().size();
+  if (nesting > maxNesting || !yield || yield.getNumOperands() < carried + 1 ||
+      body.getNumArguments() != carried + 2)
+    return;
+  Snapshot before(op);
+  bool ignored = false;
+  SmallVector<Type> types;
+  for (unsigned i = 0; i < carried; ++i)
+    types.push_back(refine(body.getArgument(i + 2).getType(),
+                           op.getVInitial()[i].getType(), ignored));
+  // Sizes become unknown, then ranks: it ends soon.
+  for (unsigned attempt = 0; attempt < 4; ++attempt) {
+    for (unsigned i = 0; i < carried; ++i)
+      body.getArgument(i + 2).setType(types[i]);
+    // What an attempt finds wrong may be the attempt's fault.
+    ScopedDiagnosticHandler silent(op.getContext(),
+                                   [](Diagnostic &) { return success(); });
+    LogicalResult sound = Inference(nesting + 1).run(body);
+    bool stable = true;
+    for (unsigned i = 0; i < carried; ++i) {
+      Type joined = join(types[i], yield.getOperand(i + 1).getType());
+      stable &= joined == types[i];
+      types[i] = joined;
+    }
+    before.restore();
+    if (failed(sound) || llvm::is_contained(types, Type()))
+      return;
+    if (!stable)
+      continue;
+    for (unsigned i = 0; i < carried; ++i)
+      body.getArgument(i + 2).setType(types[i]);
+    return;
+  }
+}
+
+/// A Scan's states keep their types; of the other inputs the body sees slices.
+void Inference::enterScan(onnx::ScanOp op) {
+  Block &body = op.getBody().front();
+  unsigned states = op->getNumOperands() - op.getNumScanInputs();
+  bool ignored = false;
+  for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
+    Type type = op->getOperand(i).getType();
+    if (i >= states) {
+      auto whole = dyn_cast<RankedTensorType>(type);
+      if (!whole)
+        continue;
+      auto axis =
+          getScanAxis(op.getScanInputAxes(), i - states, whole.getRank());
+      if (!axis)
+        continue;
+      SmallVector<int64_t> shape(whole.getShape());
+      shape.erase(shape.begin() + *axis);
+      type = RankedTensorType::get(shape, whole.getElementType());
+    }
+    argument.setType(refine(argument.getType(), type, ignored));
+  }
+}
+
+LogicalResult Inference::runGraphs(Operation *op) {
+  if (auto loop = dyn_cast<onnx::LoopOp>(op))
+    enterLoop(loop);
+  else if (auto scan = dyn_cast<onnx::ScanOp>(op))
+    enterScan(scan);
   for (Region &region : op->getRegions())
     for (Block &block : region)
       if (failed(run(block)))
         return failure();
+  return success();
+}
+
+LogicalResult Inference::runOp(Operation *op) {
+  if (failed(runGraphs(op)))
+    return failure();
   auto interface = dyn_cast<onnx::ONNXOpInterface>(op);
   if (!interface)
     return success();

@@ -110,6 +110,48 @@ func.func @control_flow(%c: tensor<i1>, %n: tensor<i64>, %a: tensor<2x4xf32>, %b
 
 // -----
 
+// Loop-carried values keep the shape that they begin with, or what is left of it
+// when the body changes it.
+
+// CHECK-LABEL: func.func @loop_carried
+// CHECK:       ^bb0(%{{.*}}: tensor<i64>, %{{.*}}: tensor<i1>, %{{.*}}: tensor<2x4xf32>, %{{.*}}: tensor<?x4xf32>):
+// CHECK:         onnx.Concat(%{{.*}}, %{{.*}}) {axis = 0} : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x4xf32>
+// CHECK:       return %{{.*}} : tensor<2x4xf32>, tensor<?x4xf32>
+func.func @loop_carried(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<2x4xf32>) -> (tensor<*xf32>, tensor<*xf32>) {
+  %0:2 = onnx.Loop(%n, %c, %x, %x) : (tensor<i64>, tensor<i1>, tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<*xf32>, tensor<*xf32>) body {
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>, %a: tensor<*xf32>, %b: tensor<*xf32>):
+    %1 = onnx.Relu(%a) : (tensor<*xf32>) -> tensor<*xf32>
+    %2 = onnx.Concat(%b, %1) {axis = 0} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+    onnx.Yield %go, %1, %2 : tensor<i1>, tensor<*xf32>, tensor<*xf32>
+  }
+  return %0#0, %0#1 : tensor<*xf32>, tensor<*xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @scan
+// CHECK-SAME:  -> (tensor<4xf32>, tensor<4x7xf32>)
+// CHECK:       ^bb0(%{{.*}}: tensor<4xf32>, %{{.*}}: tensor<4xf32>):
+func.func @scan(%state: tensor<4xf32>, %x: tensor<4x7xf32>) -> (tensor<*xf32>, tensor<*xf32>) {
+  %0:2 = onnx.Scan(%state, %x) {num_scan_inputs = 1, scan_input_axes = array<i64: -1>, scan_output_axes = array<i64: 1>}
+      : (tensor<4xf32>, tensor<4x7xf32>) -> (tensor<*xf32>, tensor<*xf32>) body {
+  ^bb0(%s: tensor<*xf32>, %slice: tensor<*xf32>):
+    %1 = onnx.Add(%s, %slice) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+    onnx.Yield %1, %1 : tensor<*xf32>, tensor<*xf32>
+  }
+  return %0#0, %0#1 : tensor<*xf32>, tensor<*xf32>
+}
+
+// -----
+
+func.func @broken_rule(%x: tensor<2x3xf32>, %y: tensor<4x5xf32>) -> tensor<*xf32> {
+  // expected-error @+1 {{'onnx.MatMul' op breaks a rule of its schema}}
+  %0 = onnx.MatMul(%x, %y) : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
+
+// -----
+
 // By the schema's own inference.
 
 // CHECK-LABEL: func.func @schema

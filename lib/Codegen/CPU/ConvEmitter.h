@@ -15,6 +15,10 @@
 
 namespace sardonyx::cpu {
 
+/// Convolutions of at most this many output positions may have channels in
+/// the lanes of vectors: those whose weights come in blocks of a panel's width.
+inline constexpr int64_t kMaxChannelLanePositions = 64;
+
 /// Emits the loops of one kernel around a convolution.
 class ConvEmitter {
 public:
@@ -56,7 +60,7 @@ private:
 
   void emitPanels(mlir::ImplicitLocOpBuilder &b);
   int64_t tilesPerChunk();
-  mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b);
+  mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b, int64_t width);
   void emitPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   void emitPackLoop(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                     llvm::ArrayRef<mlir::Value> base, mlir::Value mask,
@@ -66,6 +70,17 @@ private:
   void emitChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                 mlir::Value tile, int64_t rows, bool limited);
+
+  mlir::Value emitOntoInit(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
+                           mlir::Value value);
+
+  bool hasChannelLanes();
+  void emitChannelLanes(mlir::ImplicitLocOpBuilder &b);
+  void emitChannelLaneSums(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                           mlir::Value block, mlir::Value sums);
+  void emitChannelLaneOutputs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                              mlir::Value block, mlir::Value sums,
+                              mlir::Value outputs);
 
   /// Consecutive tiles of an image, and where their inputs lie transformed.
   struct WinogradPanel {

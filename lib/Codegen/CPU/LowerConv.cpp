@@ -12,6 +12,9 @@
 
 #include "sardonyx/Codegen/CPU/Passes.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Matchers.h"
+
 #include <numeric>
 
 namespace sardonyx {
@@ -97,8 +100,20 @@ void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
     emitWinograd(b);
   else if (channels && *channels == 1 && filters && *filters <= 2)
     emitDepthwise(b);
+  else if (hasChannelLanes())
+    emitChannelLanes(b);
   else
     emitPanels(b);
+}
+
+/// The sum of a finished product and the op's init on a tile of one row.
+Value ConvEmitter::emitOntoInit(ImplicitLocOpBuilder &b, const Tile &tile,
+                                Value value) {
+  auto fill = skipCasts(op.getInit()).getDefiningOp<linalg::FillOp>();
+  if (fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat()))
+    return value;
+  Value init = evaluator.emitInit(b, op.getInit(), tile, 1).front();
+  return arith::AddFOp::create(b, init, value);
 }
 
 //===----------------------------------------------------------------------===//
@@ -139,7 +154,7 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
     chunk.position = math.mul(ivs[2], shape.width);
     chunk.firstTile = math.mul(ivs[3], tiles);
     chunk.endTile = math.min(math.add(chunk.firstTile, tiles), allTiles);
-    chunk.scratch = emitScratch(b);
+    chunk.scratch = emitScratch(b, shape.width);
     // A last panel of half the positions or less gets tiles of half the width.
     std::optional<int64_t> positions = IndexMath::known(outPositions);
     int64_t tail = positions ? *positions % shape.width : 0;
@@ -163,10 +178,10 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
 }
 
 /// Memory for one packed panel.
-Value ConvEmitter::emitScratch(ImplicitLocOpBuilder &b) {
+Value ConvEmitter::emitScratch(ImplicitLocOpBuilder &b, int64_t width) {
   std::optional<int64_t> rows = IndexMath::known(depth);
-  auto type = MemRefType::get(
-      {rows.value_or(ShapedType::kDynamic), shape.width}, b.getF32Type());
+  auto type = MemRefType::get({rows.value_or(ShapedType::kDynamic), width},
+                              b.getF32Type());
   SmallVector<Value> dynamic;
   if (!rows)
     dynamic.push_back(depth);

@@ -30,33 +30,6 @@ static bool isMultiple(Value x, int64_t y) {
   return known && *known % y == 0;
 }
 
-/// Transposes a square of vectors in registers: result[i][j] = rows[j][i].
-/// `rows.size()` is a power of two and the length of each vector. Blocks of
-/// half the size are swapped first, then blocks within them.
-static SmallVector<Value> emitTranspose(ImplicitLocOpBuilder &b,
-                                        ArrayRef<Value> rows) {
-  int64_t size = rows.size();
-  SmallVector<Value> current(rows);
-  for (int64_t half = size / 2; half >= 1; half /= 2) {
-    SmallVector<int64_t> low, high;
-    for (int64_t i = 0; i < size; ++i) {
-      bool upper = i & half;
-      low.push_back(upper ? size + i - half : i);
-      high.push_back(upper ? size + i : i + half);
-    }
-    SmallVector<Value> next(size);
-    for (int64_t i = 0; i < size; ++i) {
-      if (i & half)
-        continue;
-      Value first = current[i], second = current[i + half];
-      next[i] = vector::ShuffleOp::create(b, first, second, low);
-      next[i + half] = vector::ShuffleOp::create(b, first, second, high);
-    }
-    current = next;
-  }
-  return current;
-}
-
 namespace {
 
 /// Emits the loops of one packing kernel.

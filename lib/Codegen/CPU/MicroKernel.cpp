@@ -95,3 +95,28 @@ Value sardonyx::cpu::emitCollapse(ImplicitLocOpBuilder &b, Value memref,
   groups.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(first, rank)));
   return memref::CollapseShapeOp::create(b, memref, groups);
 }
+
+SmallVector<Value> sardonyx::cpu::emitTranspose(ImplicitLocOpBuilder &b,
+                                                ArrayRef<Value> rows) {
+  // Blocks of half the size are swapped first, then blocks within them.
+  int64_t size = rows.size();
+  SmallVector<Value> current(rows);
+  for (int64_t half = size / 2; half >= 1; half /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t i = 0; i < size; ++i) {
+      bool upper = i & half;
+      low.push_back(upper ? size + i - half : i);
+      high.push_back(upper ? size + i : i + half);
+    }
+    SmallVector<Value> next(size);
+    for (int64_t i = 0; i < size; ++i) {
+      if (i & half)
+        continue;
+      Value first = current[i], second = current[i + half];
+      next[i] = vector::ShuffleOp::create(b, first, second, low);
+      next[i + half] = vector::ShuffleOp::create(b, first, second, high);
+    }
+    current = next;
+  }
+  return current;
+}

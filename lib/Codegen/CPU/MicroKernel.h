@@ -54,6 +54,11 @@ void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
 mlir::Value emitTailMask(mlir::ImplicitLocOpBuilder &b, mlir::Value count,
                          int64_t width);
 
+/// Transposes a square of vectors in registers: result[i][j] = rows[j][i].
+/// `rows.size()` is a power of two and the length of each vector.
+llvm::SmallVector<mlir::Value> emitTranspose(mlir::ImplicitLocOpBuilder &b,
+                                             llvm::ArrayRef<mlir::Value> rows);
+
 /// `memref` (of identity layout) with dimensions from `first` on collapsed.
 mlir::Value emitCollapse(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                          int64_t first);

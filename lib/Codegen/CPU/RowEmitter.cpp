@@ -64,6 +64,8 @@ struct Point {
   SmallVector<Value> ivs;
   unsigned copies = 1;
   bool onVectors = false;
+  /// The copies lie along the transposed dimension, not along the lanes.
+  bool isTile = false;
   Value mask;
   /// Lanes up to the end of the loop, where there is a mask.
   Value left;
@@ -93,12 +95,14 @@ private:
                            : ArrayRef<int64_t>();
   }
   bool isInnerDim(unsigned d) {
-    return group.reduced[d] || static_cast<int64_t>(d) == plan.lane;
+    return group.reduced[d] || static_cast<int64_t>(d) == plan.lane ||
+           static_cast<int64_t>(d) == plan.transposed;
   }
 
   bool unrollsRow();
   int64_t chooseChunk(ArrayRef<unsigned> outer);
   void emitTask(Point point, OpFoldResult begin, OpFoldResult end);
+  void emitTransposedTask(Point point, Value firstRow);
   void preload(const Point &point, Scope &scope, bool onlyInnerStages,
                llvm::function_ref<bool(unsigned)> varies);
   void emitPasses(Point point, Scope &scope);
@@ -128,6 +132,7 @@ private:
   void store(const RowAccess &access, const Point &point, const Copies &values);
   Value loadInterleaved(const RowAccess &access, const Point &point,
                         SmallVector<Value> indices);
+  Copies loadTransposed(const RowAccess &access, const Point &point);
   Value getLaneOffsets(const RowAccess &access);
   RowAccess makeScratch(Type type);
 
@@ -145,12 +150,14 @@ private:
 SmallVector<Value> Emitter::getIndices(const RowAccess &access,
                                        const Point &point, unsigned copy) {
   SmallVector<OpFoldResult> ivs;
+  int64_t copied = point.isTile ? plan.transposed : plan.lane;
+  int64_t step = point.isTile ? 1 : plan.lanes;
   for (auto [d, iv] : llvm::enumerate(point.ivs)) {
     if (!iv)
       ivs.push_back(b.getIndexAttr(0));
-    else if (static_cast<int64_t>(d) == plan.lane && copy > 0)
+    else if (static_cast<int64_t>(d) == copied && copy > 0)
       ivs.push_back(affine::makeComposedFoldedAffineApply(
-          b, loc, b.getAffineDimExpr(0) + copy * plan.lanes, {iv}));
+          b, loc, b.getAffineDimExpr(0) + copy * step, {iv}));
     else
       ivs.push_back(iv);
   }
@@ -190,6 +197,40 @@ Value Emitter::getLaneOffsets(const RowAccess &access) {
   return arith::MulIOp::create(
       b, loc, vector::StepOp::create(b, loc, vector),
       vector::BroadcastOp::create(b, loc, vector, total));
+}
+
+/// A square tile, loaded along the transposed dimension and turned: halves are
+/// exchanged, then quarters, down to single elements.
+Copies Emitter::loadTransposed(const RowAccess &access, const Point &point) {
+  int64_t lanes = plan.lanes;
+  auto type = VectorType::get(
+      lanes, cast<MemRefType>(access.value.getType()).getElementType());
+  Point at = point;
+  at.isTile = false;
+  Copies rows;
+  for (int64_t i = 0; i < lanes; ++i) {
+    if (i > 0)
+      at.ivs[plan.lane] = affine::AffineApplyOp::create(
+          b, loc, b.getAffineDimExpr(0) + i, ValueRange{point.ivs[plan.lane]});
+    rows.push_back(vector::LoadOp::create(b, loc, type, access.value,
+                                          getIndices(access, at, 0)));
+  }
+  for (int64_t half = lanes / 2; half > 0; half /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool first = (lane & half) == 0;
+      low.push_back(first ? lane : lanes + lane - half);
+      high.push_back(first ? lane + half : lanes + lane);
+    }
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & half)
+        continue;
+      Value x = rows[i], y = rows[i + half];
+      rows[i] = vector::ShuffleOp::create(b, loc, x, y, low);
+      rows[i + half] = vector::ShuffleOp::create(b, loc, x, y, high);
+    }
+  }
+  return rows;
 }
 
 /// Every n-th element: loads all of them and picks.
@@ -241,9 +282,16 @@ Value Emitter::loadInterleaved(const RowAccess &access, const Point &point,
 
 Copies Emitter::load(const RowAccess &access, const Point &point) {
   Walk walk = point.onVectors ? getWalk(access, plan.lane) : Walk::Uniform;
-  if (walk == Walk::Uniform)
-    return {memref::LoadOp::create(b, loc, access.value,
-                                   getIndices(access, point, 0))};
+  if (walk == Walk::Uniform) {
+    bool differs = point.isTile && access.map.isFunctionOfDim(plan.transposed);
+    Copies values;
+    for (unsigned i = 0; i < (differs ? point.copies : 1); ++i)
+      values.push_back(memref::LoadOp::create(b, loc, access.value,
+                                              getIndices(access, point, i)));
+    return values;
+  }
+  if (point.isTile && walk == Walk::Strided)
+    return loadTransposed(access, point);
   auto type =
       VectorType::get(plan.lanes,
                       cast<MemRefType>(access.value.getType()).getElementType());
@@ -407,11 +455,14 @@ SmallVector<Copies> Emitter::compute(unsigned index, const Point &point,
       int64_t d = stage.dims[loop];
       if (d < 0 || !point.ivs[d])
         return this->index(0);
+      if (point.isTile && d == plan.transposed)
+        return arith::AddIOp::create(b, loc, point.ivs[d], this->index(copy))
+            .getResult();
       if (d != plan.lane || !point.onVectors)
         return point.ivs[d];
       auto type = VectorType::get(plan.lanes, b.getIndexType());
       Value first = point.ivs[d];
-      if (copy > 0)
+      if (copy > 0 && !point.isTile)
         first = arith::AddIOp::create(b, loc, first,
                                       this->index(copy * plan.lanes));
       return arith::AddIOp::create(
@@ -766,9 +817,49 @@ void Emitter::emitTask(Point point, OpFoldResult begin, OpFoldResult end) {
     memref::DeallocOp::create(b, loc, buffer);
 }
 
+/// A block of rows of the transposed dimension: square tiles as far as they
+/// go, the rest row by row.
+void Emitter::emitTransposedTask(Point point, Value firstRow) {
+  Scope top;
+  preload(point, top, /*onlyInnerStages=*/false,
+          [&](unsigned d) { return isInnerDim(d); });
+  int64_t lanes = plan.lanes;
+  Value rows = getSize(plan.transposed), columns = getSize(plan.lane);
+  Value next = arith::AddIOp::create(b, loc, firstRow, index(lanes));
+  Value end = arith::MinSIOp::create(b, loc, next, rows);
+  Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                                        next, rows);
+  Value tiled = arith::SubIOp::create(
+      b, loc, columns,
+      arith::RemUIOp::create(b, loc, columns, index(lanes)));
+  tiled = arith::SelectOp::create(b, loc, isWhole, tiled, index(0));
+  {
+    auto loop = scf::ForOp::create(b, loc, index(0), tiled, index(lanes));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Point tile = point;
+    tile.ivs[plan.transposed] = firstRow;
+    tile.ivs[plan.lane] = loop.getInductionVar();
+    tile.copies = lanes;
+    tile.onVectors = tile.isTile = true;
+    Scope scope(&top);
+    emitPasses(tile, scope);
+  }
+  auto loop = scf::ForOp::create(b, loc, firstRow, end, index(1));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  point.ivs[plan.transposed] = loop.getInductionVar();
+  emitLaneLoop(point, tiled, columns, {},
+               [&](const Point &inner, ValueRange) -> SmallVector<Value> {
+                 Scope scope(&top);
+                 emitPasses(inner, scope);
+                 return {};
+               });
+}
+
 /// The part of the lane dimension that is one task, or 0 for all of it.
 int64_t Emitter::chooseChunk(ArrayRef<unsigned> outer) {
-  if (plan.lane < 0 || plan.laneReduced)
+  if (plan.lane < 0 || plan.laneReduced || plan.transposed >= 0)
     return 0;
   int64_t tasks = 1;
   for (unsigned d : outer) {
@@ -804,6 +895,11 @@ void Emitter::run() {
     ubs.push_back(getSize(plan.lane));
     steps.push_back(index(chunk));
   }
+  if (plan.transposed >= 0) {
+    lbs.push_back(index(0));
+    ubs.push_back(getSize(plan.transposed));
+    steps.push_back(index(plan.lanes));
+  }
   Point point;
   point.ivs.resize(group.getNumDims());
   OpBuilder::InsertionGuard guard(b);
@@ -812,6 +908,8 @@ void Emitter::run() {
     b.setInsertionPointToStart(loop.getBody());
     for (auto [d, iv] : llvm::zip(outer, loop.getInductionVars()))
       point.ivs[d] = iv;
+    if (plan.transposed >= 0)
+      return emitTransposedTask(point, loop.getInductionVars().back());
     if (chunk) {
       Value first = loop.getInductionVars().back();
       begin = first;

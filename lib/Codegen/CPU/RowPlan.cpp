@@ -266,6 +266,42 @@ static std::optional<double> rateLane(RowGroup &group, int64_t lane,
   return cost + (reduced ? 0.5 : 0);
 }
 
+/// Widest square tile that is transposed in registers.
+static constexpr int64_t kTile = 16;
+
+/// Looks for one dimension along which all strided loads are contiguous.
+static void chooseTranspose(RowGroup &group, RowPlan &plan) {
+  if (group.reduced.any())
+    return;
+  int64_t found = -1;
+  for (RowStage &stage : group.stages) {
+    for (RowAccess &store : stage.stores)
+      if (store.kind == RowAccess::Memory &&
+          getWalk(store, plan.lane) != Walk::Contiguous)
+        return;
+    for (RowAccess &arg : stage.args) {
+      if (arg.kind != RowAccess::Memory ||
+          getWalk(arg, plan.lane) != Walk::Strided ||
+          getInterleave(arg, plan.lane))
+        continue;
+      auto last = dyn_cast<AffineDimExpr>(arg.map.getResults().back());
+      if (!last || getWalk(arg, last.getPosition()) != Walk::Contiguous ||
+          (found >= 0 && found != last.getPosition()))
+        return;
+      found = last.getPosition();
+    }
+  }
+  if (found < 0)
+    return;
+  int64_t lanes = std::min(plan.lanes, kTile);
+  for (int64_t d : {found, plan.lane})
+    if (int64_t size = group.getStaticSize(d); size >= 0 && size < lanes)
+      return;
+  plan.transposed = found;
+  plan.lanes = lanes;
+  plan.unroll = 1;
+}
+
 static void chooseLane(RowGroup &group, RowPlan &plan, unsigned vectorBits) {
   unsigned widest = 8;
   for (RowStage &stage : group.stages) {
@@ -315,8 +351,10 @@ static void chooseLane(RowGroup &group, RowPlan &plan, unsigned vectorBits) {
       for (RowAccess &store : stage.stores)
         plan.maskedTail &= !isScattered(store, true);
     }
-  if (!plan.laneReduced)
+  if (!plan.laneReduced) {
+    chooseTranspose(group, plan);
     return;
+  }
   plan.kinds.resize(group.stages.size());
   for (auto [stage, kinds] : llvm::zip(group.stages, plan.kinds))
     if (stage.isReduction)

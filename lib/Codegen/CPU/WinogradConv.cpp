@@ -17,9 +17,6 @@
 #include "ConvEmitter.h"
 #include "IndexMath.h"
 
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/IR/Matchers.h"
-
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
@@ -425,11 +422,6 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
   memref::DeallocOp::create(b, products);
 }
 
-static bool isZeroFill(Value tensor) {
-  auto fill = skipCasts(tensor).getDefiningOp<linalg::FillOp>();
-  return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
-}
-
 /// The outputs of a group of tiles in one channel.
 void ConvEmitter::emitWinogradOutput(ImplicitLocOpBuilder &b,
                                      ArrayRef<Value> sums,
@@ -442,7 +434,6 @@ void ConvEmitter::emitWinogradOutput(ImplicitLocOpBuilder &b,
   tile.width = kOut * group.columns;
   Value left = math.mul(group.firstColumn, kOut);
   Value inLeft = emitInside(b, left, tile.width, outSize(1));
-  bool zero = isZeroFill(op.getInit());
   for (int64_t r = 0; r < kOut; ++r) {
     const Value *y = &outputs[r * kOut];
     Value all = emitInterleave(b, emitInterleave(b, y[0], y[2]),
@@ -455,11 +446,7 @@ void ConvEmitter::emitWinogradOutput(ImplicitLocOpBuilder &b,
           math.add(math.mul(math.add(group.firstRow, segment), kOut), r);
       tile.position = math.add(math.mul(top, outSize(1)), left);
       tile.mask = emitRowMask(b, inLeft, top, outSize(0));
-      if (!zero) {
-        Value init = evaluator.emitInit(b, op.getInit(), tile, 1).front();
-        value = arith::AddFOp::create(b, init, value);
-      }
-      evaluator.emitStores(b, tile, value);
+      evaluator.emitStores(b, tile, emitOntoInit(b, tile, value));
     }
   }
 }

@@ -299,7 +299,10 @@ struct ConcatLowering : OnnxPattern<onnx::ConcatOp> {
     for (auto [input, box] : llvm::zip_equal(inputs, boxes)) {
       for (auto [dim, size] : llvm::enumerate(box))
         checkEqual(rewriter, op, dim, *axis, size, sizes[dim]);
-      result = tensor::InsertSliceOp::create(rewriter, loc, input, result,
+      // Sizes may be known better than the operand's type says.
+      Value part =
+          castTo(rewriter, loc, input, getTensorType(box, element));
+      result = tensor::InsertSliceOp::create(rewriter, loc, part, result,
                                              offsets, box, strides);
       offsets[*axis] = addSizes(rewriter, loc, offsets[*axis], box[*axis]);
     }
@@ -367,7 +370,8 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
           })) {
         Value result = createFilled(rewriter, loc, sizes, fill);
         Sizes strides(rank, asSize(rewriter, 1));
-        result = tensor::InsertSliceOp::create(rewriter, loc, data, result, low,
+        Value part = castTo(rewriter, loc, data, getTensorType(in, element));
+        result = tensor::InsertSliceOp::create(rewriter, loc, part, result, low,
                                                in, strides);
         return replace(rewriter, op, result);
       }

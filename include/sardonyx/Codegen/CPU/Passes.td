@@ -72,17 +72,20 @@ def LowerConvPass : Pass<"sdx-cpu-lower-conv", "::mlir::func::FuncOp"> {
   ];
 }
 
-def ChooseWinogradPass
-    : Pass<"sdx-cpu-choose-winograd", "::mlir::func::FuncOp"> {
-  let summary = "Take 3x3 convolutions to Winograd's algorithm where it pays";
+def ChooseConvFormPass
+    : Pass<"sdx-cpu-choose-conv-form", "::mlir::func::FuncOp"> {
+  let summary = "Choose how each convolution is computed";
   let description = [{
-    Marks convolutions of 3x3 without strides, dilations or groups, with enough
-    channels and positions, by `sdx.winograd`, and lets their weights be
-    transformed as they are packed: K becomes 36 values a channel. F(4x4, 3x3)
-    takes a quarter of the multiplications. Its results differ from those of
-    the direct form by about 1e-5 of the largest one.
+    Runs on the host program, before constants are hoisted, and changes how the
+    weights of a convolution are packed:
 
-    Runs on the host program, before constants are hoisted.
+    - A convolution of 3x3 without strides, dilations or groups, with enough
+      channels and positions, goes by Winograd's algorithm: it and the packing
+      of its weights get the attribute `sdx.winograd`, and K becomes 36 values
+      a channel. F(4x4, 3x3) takes a quarter of the multiplications. Its
+      results differ from the direct form's by about 1e-5 of the largest one.
+    - A convolution with so few output positions that they would leave vectors
+      half empty gets weights in blocks of a vector of channels.
 
     ```mlir
     %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) ... -> tensor<1x8x576x8xf32>

@@ -1,5 +1,5 @@
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-winograd))" | FileCheck %s
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-winograd))" | onnx-opt | FileCheck %s
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form))" | FileCheck %s
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form))" | onnx-opt | FileCheck %s
 
 // CHECK-LABEL: func.func @taken
 // CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<1x8x2304x8xf32>
@@ -15,8 +15,10 @@ func.func @taken(%x: tensor<?x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: t
   return %y : tensor<?x64x56x56xf32>
 }
 
-// Few positions: most lanes would be empty.
+// Few positions: channels go into the lanes.
 // CHECK-LABEL: func.func @small
+// CHECK-NOT: sdx.winograd
+// CHECK: sdx.pack_conv_weights {{.*}} -> tensor<1x2x576x32xf32>
 // CHECK-NOT: sdx.winograd
 func.func @small(%x: tensor<1x64x7x7xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x7x7xf32>) -> tensor<1x64x7x7xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>

@@ -1,10 +1,12 @@
-//===- ChooseWinograd.cpp - Which convolutions go by Winograd -------------===//
+//===- ChooseConvForm.cpp - How convolutions are computed
+//------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
+#include "ConvEmitter.h"
 #include "WinogradConv.h"
 
 #include "dialects/SDX/SDX.h"
@@ -14,7 +16,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
-#define GEN_PASS_DEF_CHOOSEWINOGRADPASS
+#define GEN_PASS_DEF_CHOOSECONVFORMPASS
 #include "sardonyx/Codegen/CPU/Passes.h.inc"
 } // namespace sardonyx
 
@@ -73,11 +75,48 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
   }
 };
 
-struct ChooseWinogradPass
-    : sardonyx::impl::ChooseWinogradPassBase<ChooseWinogradPass> {
+/// Few positions and many channels: weights in blocks as wide as a vector.
+struct UseChannelLanes : OpRewritePattern<sdx::ConvOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(sdx::ConvOp op,
+                                PatternRewriter &rewriter) const override {
+    auto pack = op.getWeights().getDefiningOp<sdx::PackConvWeightsOp>();
+    if (!pack || pack->hasAttr(kWinogradAttr) || op->getNumResults() != 1 ||
+        op.getBlockRows() == sdx::kPanelWidth)
+      return rewriter.notifyMatchFailure(op, "is decided already");
+    ArrayRef<int64_t> filters = pack.getSource().getType().getShape();
+    ArrayRef<int64_t> out = op.getInit().getType().getShape();
+    if (ShapedType::isDynamicShape(filters) ||
+        ShapedType::isDynamicShape(out.drop_front(2)))
+      return rewriter.notifyMatchFailure(op, "has sizes that are not known");
+    int64_t groupFilters = filters[0] / op.getGroup();
+    if (groupFilters < sdx::kPanelWidth)
+      return rewriter.notifyMatchFailure(op, "has too few channels");
+    int64_t positions = ShapedType::getNumElements(out.drop_front(2));
+    constexpr int64_t kLanes = 16;
+    bool fills = 8 * positions >= 7 * llvm::alignTo<int64_t>(positions, kLanes);
+    if (positions == 0 || positions > kMaxChannelLanePositions || fills)
+      return rewriter.notifyMatchFailure(op, "has positions for whole vectors");
+
+    SmallVector<int64_t> packed(pack.getInit().getType().getShape());
+    packed[1] = llvm::divideCeil(groupFilters, sdx::kPanelWidth);
+    packed[3] = sdx::kPanelWidth;
+    Value empty = tensor::EmptyOp::create(rewriter, op.getLoc(), packed,
+                                          rewriter.getF32Type());
+    auto wide = sdx::PackConvWeightsOp::create(
+        rewriter, pack.getLoc(), pack.getSource(), empty, op.getGroup());
+    rewriter.modifyOpInPlace(
+        op, [&] { op.getWeightsMutable().assign(wide.getResult()); });
+    return success();
+  }
+};
+
+struct ChooseConvFormPass
+    : sardonyx::impl::ChooseConvFormPassBase<ChooseConvFormPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<UseWinograd>(&getContext());
+    patterns.add<UseWinograd, UseChannelLanes>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

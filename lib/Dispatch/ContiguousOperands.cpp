@@ -1,0 +1,72 @@
+//===- ContiguousOperands.cpp - Operands of kernels are contiguous --------===//
+
+#include "Utils.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+using namespace sardonyx;
+
+static bool hasIdentityLayout(Value value) {
+  auto type = dyn_cast<MemRefType>(value.getType());
+  return !type || type.getLayout().isIdentity();
+}
+
+memref::AllocOp sardonyx::findViewedAllocation(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    auto type = dyn_cast<MemRefType>(value.getType());
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (!type || !type.hasStaticShape() ||
+        failed(type.getStridesAndOffset(strides, offset)) ||
+        llvm::any_of(strides, ShapedType::isDynamic))
+      return {};
+    if (auto alloc = dyn_cast<memref::AllocOp>(op))
+      return alloc;
+    if (!isa<memref::SubViewOp, memref::ExpandShapeOp, memref::CollapseShapeOp,
+             memref::CastOp>(op))
+      return {};
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
+bool sardonyx::isViewOfPlannable(Value value) {
+  auto type = dyn_cast<MemRefType>(value.getType());
+  return type && sdx::isContiguous(type) && findViewedAllocation(value);
+}
+
+void sardonyx::makeOperandsContiguous(func::FuncOp func,
+                                      llvm::function_ref<bool(Value)> isFine) {
+  func.walk([&](sdx::CallOp call) {
+    OpBuilder b(call);
+    Location loc = call.getLoc();
+    for (OpOperand &operand : call->getOpOperands()) {
+      if (auto cast = operand.get().getDefiningOp<memref::CastOp>())
+        if (hasIdentityLayout(cast.getSource()) &&
+            mlir::cast<MemRefType>(cast.getSource().getType()).getShape() ==
+                mlir::cast<MemRefType>(cast.getType()).getShape())
+          operand.set(cast.getSource());
+      Value value = operand.get();
+      if (hasIdentityLayout(value) || isFine(value))
+        continue;
+      auto type = cast<MemRefType>(value.getType());
+      SmallVector<Value> sizes;
+      b.setInsertionPoint(call);
+      for (int64_t i = 0, e = type.getRank(); i < e; ++i)
+        if (type.isDynamicDim(i))
+          sizes.push_back(memref::DimOp::create(b, loc, value, i));
+      Value copy = memref::AllocOp::create(
+          b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+          sizes, b.getI64IntegerAttr(64));
+      bool isOut =
+          cast<DestinationStyleOpInterface>(*call).isDpsInit(&operand);
+      if (isOut)
+        b.setInsertionPointAfter(call);
+      memref::CopyOp::create(b, loc, isOut ? copy : value,
+                             isOut ? value : copy);
+      operand.set(copy);
+    }
+  });
+}
