@@ -64,16 +64,10 @@ static void convertArguments(func::FuncOp func) {
                                          func.getResultTypes()));
 }
 
-/// Moves the computation of a scalar to where its operands are known. `moved`
-/// keeps what is in place already: shape arithmetic shares a lot.
-static void hoistScalar(Value value, llvm::SmallPtrSetImpl<Operation *> &moved) {
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getNumRegions() || !isMemoryEffectFree(op) ||
-      isa<ShapedType>(value.getType()) || !moved.insert(op).second)
-    return;
+/// Moves an operation to where its operands in the same block are known.
+static void hoist(Operation *op) {
   Operation *after = nullptr;
   for (Value operand : op->getOperands()) {
-    hoistScalar(operand, moved);
     Operation *def = operand.getDefiningOp();
     if (def && def->getBlock() == op->getBlock() &&
         (!after || after->isBeforeInBlock(def)))
@@ -83,6 +77,32 @@ static void hoistScalar(Value value, llvm::SmallPtrSetImpl<Operation *> &moved) 
     op->moveAfter(after);
   else
     op->moveBefore(&op->getBlock()->front());
+}
+
+/// Moves the computation of a scalar, or of an empty tensor, to where its
+/// operands are known, and theirs. `moved` keeps what is in place already:
+/// shape arithmetic shares a lot.
+static void hoistCheap(Value value,
+                       llvm::SmallPtrSetImpl<Operation *> &moved) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumRegions() || !isMemoryEffectFree(op) ||
+      (isa<ShapedType>(value.getType()) && !isa<tensor::EmptyOp>(op)) ||
+      !moved.insert(op).second)
+    return;
+  for (Value operand : op->getOperands())
+    hoistCheap(operand, moved);
+  hoist(op);
+}
+
+/// Puts each slice into its place as soon as it is known: the next one may then
+/// be made in its place.
+static void hoistInsertions(func::FuncOp func) {
+  llvm::SmallPtrSet<Operation *, 16> moved;
+  func.walk([&](tensor::InsertSliceOp op) {
+    for (Value operand : llvm::drop_begin(op->getOperands()))
+      hoistCheap(operand, moved);
+    hoist(op);
+  });
 }
 
 namespace {
@@ -160,7 +180,7 @@ private:
     OpBuilder b(func.getContext());
     Operation *after = nullptr;
     for (Value size : sizes) {
-      hoistScalar(size, hoisted);
+      hoistCheap(size, hoisted);
       Operation *def = size.getDefiningOp();
       if (def && (!after || after->isBeforeInBlock(def)))
         after = def;
@@ -341,6 +361,7 @@ struct BufferizeHostPass : sardonyx::impl::SDXBufferizeHostBase<BufferizeHostPas
         return signalPassFailure();
       convertArguments(func);
       yieldInPlace(func);
+      hoistInsertions(func);
       splitEmptyTensors(func);
       if (failed(bufferize(func)) || failed(cleanUp(func)))
         return signalPassFailure();

@@ -211,14 +211,13 @@ private:
         memref::AllocOp alloc = findViewedAllocation(operand.get());
         OpBuilder b(call);
         Location loc = call.getLoc();
-        Value elements = elementOffset(b, loc, operand.get());
-        Value bytes = arith::MulIOp::create(
-            b, loc, elements,
-            arith::ConstantIndexOp::create(
-                b, loc, elementBytes(type.getElementType())));
-        Value start = arith::ConstantIndexOp::create(b, loc,
-                                                     offsetOf.lookup(alloc));
-        Value shift = arith::AddIOp::create(b, loc, start, bytes);
+        int64_t bytes = elementBytes(type.getElementType());
+        auto [fixed, variable] = elementOffset(b, loc, operand.get());
+        Value shift = arith::ConstantIndexOp::create(
+            b, loc, offsetOf.lookup(alloc) + fixed * bytes);
+        if (variable)
+          shift = arith::AddIOp::create(b, loc, shift,
+                                        times(b, loc, variable, bytes));
         operand.set(memref::ViewOp::create(
             b, loc, MemRefType::get(type.getShape(), type.getElementType()),
             arena, shift, ValueRange()));
@@ -226,9 +225,17 @@ private:
     });
   }
 
-  /// How many elements after the start of its buffer a view begins.
-  static Value elementOffset(OpBuilder &b, Location loc, Value value) {
-    Value sum = arith::ConstantIndexOp::create(b, loc, 0);
+  static Value times(OpBuilder &b, Location loc, Value value, int64_t factor) {
+    return arith::MulIOp::create(
+        b, loc, value, arith::ConstantIndexOp::create(b, loc, factor));
+  }
+
+  /// How many elements after the start of its buffer a view begins: a constant
+  /// and, if not null, a value.
+  static std::pair<int64_t, Value> elementOffset(OpBuilder &b, Location loc,
+                                                 Value value) {
+    int64_t fixed = 0;
+    Value variable;
     for (Operation *op = value.getDefiningOp(); !isa<memref::AllocOp>(op);
          op = op->getOperand(0).getDefiningOp()) {
       auto subview = dyn_cast<memref::SubViewOp>(op);
@@ -239,13 +246,17 @@ private:
       (void)subview.getSourceType().getStridesAndOffset(strides, ignored);
       for (auto [offset, stride] :
            llvm::zip(subview.getMixedOffsets(), strides)) {
-        Value at = getValueOrCreateConstantIndexOp(b, loc, offset);
-        Value step = arith::ConstantIndexOp::create(b, loc, stride);
-        sum = arith::AddIOp::create(
-            b, loc, sum, arith::MulIOp::create(b, loc, at, step));
+        if (std::optional<int64_t> constant = getConstantIntValue(offset)) {
+          fixed += *constant * stride;
+          continue;
+        }
+        Value term = times(b, loc, cast<Value>(offset), stride);
+        variable = variable ? arith::AddIOp::create(b, loc, variable, term)
+                                  .getResult()
+                            : term;
       }
     }
-    return sum;
+    return {fixed, variable};
   }
 
   func::FuncOp func;

@@ -254,7 +254,10 @@ TensorValue TensorReader::read(const Tensor &tensor, StringRef name) {
   if (tensor.data_type() == Tensor::STRING)
     return {strings(tensor, name, type), {}};
   unsigned bits = bitWidth(tensor.data_type());
-  Bytes bytes = locate(tensor, name, byteSize(*count, bits));
+  uint64_t size = byteSize(*count, bits);
+  if (size == UINT64_MAX)
+    fail("tensor '" + name + "' has more bytes than 63 bits can count");
+  Bytes bytes = locate(tensor, name, size);
   if (bits < 8) {
     auto unpacked = unpack(bytes.data, *count, bits);
     return {attribute(type, {*unpacked, unpacked, "", 0}, name), {}};

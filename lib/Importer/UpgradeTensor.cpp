@@ -52,6 +52,13 @@ void padInputs(NodeUpgrade &u) {
 void splitVersion1(NodeUpgrade &u) {
   if (!u.find("axis"))
     u.set("axis", int64_t(0));
+  // The sizes had the type of the data.
+  if (u.hasInput(1)) {
+    std::string sizes = u.fresh("Cast");
+    setAttribute(u.addBefore("Cast", {u.node.input(1)}, {sizes}), "to",
+                 int64_t(Tensor::INT64));
+    u.node.set_input(1, sizes);
+  }
 }
 
 void splitSizes(NodeUpgrade &u) {

@@ -87,9 +87,8 @@ SmallVector<SmallVector<Operation *>> partitionModule(ModuleOp module,
   for (auto &entry : byLeader)
     all.push_back(std::move(entry.second));
   // Largest first, each to the part that has least so far.
-  llvm::stable_sort(all, [](const Group &a, const Group &b) {
-    return a.cost > b.cost;
-  });
+  llvm::stable_sort(
+      all, [](const Group &a, const Group &b) { return a.cost > b.cost; });
   SmallVector<SmallVector<Operation *>> parts(std::max(1u, maxParts));
   SmallVector<size_t> load(parts.size());
   SmallVector<Operation *> hostPart;
@@ -113,8 +112,8 @@ OwningOpRef<ModuleOp> extractPart(ModuleOp module,
   // A table of its own: parts are extracted on several threads.
   llvm::DenseMap<StringAttr, Operation *> symbols;
   for (Operation &op : *module.getBody())
-    if (auto name = op.getAttrOfType<StringAttr>(
-            SymbolTable::getSymbolAttrName()))
+    if (auto name =
+            op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
       symbols[name] = &op;
   OwningOpRef<ModuleOp> part = ModuleOp::create(module.getLoc());
   (*part)->setAttrs(module->getAttrDictionary());
@@ -134,8 +133,8 @@ OwningOpRef<ModuleOp> extractPart(ModuleOp module,
   for (unsigned i = 0; i < referred.size(); ++i) {
     Operation *op = referred[i];
     if (auto func = dyn_cast<LLVM::LLVMFuncOp>(op)) {
-      auto declaration = cast<LLVM::LLVMFuncOp>(b.insert(
-          func->cloneWithoutRegions()));
+      auto declaration =
+          cast<LLVM::LLVMFuncOp>(b.insert(func->cloneWithoutRegions()));
       declaration.setLinkage(LLVM::Linkage::External);
       // A hidden declaration lets the linker bind it without a PLT entry.
       declaration->removeAttr("sdx.kernel");

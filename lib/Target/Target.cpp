@@ -189,8 +189,7 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
   llvm::Error errors = llvm::Error::success();
   auto compilePart = [&](size_t i) {
     OwningOpRef<ModuleOp> part = extractPart(module, parts[i]);
-    auto object =
-        compileOne(*part, options, llvm::CodeGenFileType::ObjectFile);
+    auto object = compileOne(*part, options, llvm::CodeGenFileType::ObjectFile);
     if (object) {
       objects[i] = std::move(*object);
       return;

@@ -71,3 +71,29 @@ func.func @main(%xs: tensor<5x8xf32> {sdx.input = 0 : i64}, %h: tensor<8xf32> {s
   }
   return %ys, %last : tensor<5x8xf32>, tensor<8xf32>
 }
+
+// -----
+
+func.func private @k0(memref<1x4xf32>, memref<1x4xf32>) attributes {sdx.kernel}
+func.func private @k1(memref<1x8xf32>, memref<1x8xf32>) attributes {sdx.kernel}
+
+// The parts of a concatenation are made in their places.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[ALL:.*]] = memref.alloc() {{.*}} : memref<1x8xf32>
+// CHECK: %[[A:.*]] = memref.subview %[[ALL]][0, 0]
+// CHECK: sdx.call @k0({{.*}} outs(%[[A]] :
+// CHECK: %[[B:.*]] = memref.subview %[[ALL]][0, 4]
+// CHECK: sdx.call @k0({{.*}} outs(%[[B]] :
+// CHECK-NOT: memref.copy
+// CHECK: sdx.call @k1(%[[ALL]] :
+func.func @main(%x: tensor<1x4xf32> {sdx.input = 0 : i64}) -> tensor<1x8xf32> {
+  %e = tensor.empty() : tensor<1x4xf32>
+  %a = sdx.call @k0(%x : tensor<1x4xf32>) outs(%e : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %b = sdx.call @k0(%a : tensor<1x4xf32>) outs(%e : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %all = tensor.empty() : tensor<1x8xf32>
+  %0 = tensor.insert_slice %a into %all[0, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<1x8xf32>
+  %1 = tensor.insert_slice %b into %0[0, 4] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<1x8xf32>
+  %er = tensor.empty() : tensor<1x8xf32>
+  %r = sdx.call @k1(%1 : tensor<1x8xf32>) outs(%er : tensor<1x8xf32>) -> tensor<1x8xf32>
+  return %r : tensor<1x8xf32>
+}

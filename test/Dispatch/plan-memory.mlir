@@ -76,3 +76,29 @@ func.func @loop(%n: index, %x: memref<16xf32>, %y: memref<16xf32>) {
   sdx.call @k(%r : memref<16xf32>) outs(%y : memref<16xf32>)
   return
 }
+
+// -----
+
+func.func private @k(memref<8xf32>, memref<8xf32>) attributes {sdx.kernel}
+
+// Pieces of placed buffers have places; a piece of an argument is copied.
+// CHECK-LABEL: func.func @pieces
+// CHECK: %[[ARENA:.*]] = sdx.arena
+// CHECK: scf.for %[[I:.*]] =
+// CHECK: %[[SHIFT:.*]] = arith.addi
+// CHECK: %[[PIECE:.*]] = memref.view %[[ARENA]][%[[SHIFT]]][] : {{.*}} to memref<8xf32>
+// CHECK: memref.copy
+// CHECK: sdx.call @k(%{{.*}} : memref<8xf32>) outs(%[[PIECE]] : memref<8xf32>)
+func.func @pieces(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %a = memref.alloc() : memref<4x8xf32>
+  scf.for %i = %c0 to %c4 step %c1 {
+    %p = memref.subview %x[%i, 0] [1, 8] [1, 1] : memref<4x8xf32> to memref<8xf32, strided<[1], offset: ?>>
+    %q = memref.subview %a[%i, 0] [1, 8] [1, 1] : memref<4x8xf32> to memref<8xf32, strided<[1], offset: ?>>
+    sdx.call @k(%p : memref<8xf32, strided<[1], offset: ?>>) outs(%q : memref<8xf32, strided<[1], offset: ?>>)
+  }
+  memref.copy %a, %y : memref<4x8xf32> to memref<4x8xf32>
+  return
+}

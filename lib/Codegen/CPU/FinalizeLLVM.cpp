@@ -71,7 +71,8 @@ private:
     if (auto func = symbols.lookup<LLVM::LLVMFuncOp>(name))
       return func;
     OpBuilder b(&getContext());
-    auto func = LLVM::LLVMFuncOp::create(b, getOperation().getLoc(), name, type);
+    auto func =
+        LLVM::LLVMFuncOp::create(b, getOperation().getLoc(), name, type);
     symbols.insert(func);
     return func;
   }
@@ -122,9 +123,9 @@ private:
     LLVM::CallOp::create(b, loc, body, args);
     LLVM::ReturnOp::create(b, loc, ValueRange{});
 
-    auto run = declare(symbols, "sdx_rt_parallel_for",
-                       LLVM::LLVMFunctionType::get(
-                           none, {i64, i64, pointer, pointer}));
+    auto run = declare(
+        symbols, "sdx_rt_parallel_for",
+        LLVM::LLVMFunctionType::get(none, {i64, i64, pointer, pointer}));
     b.setInsertionPointToStart(starter.addEntryBlock(b));
     Value one = LLVM::ConstantOp::create(b, loc, i64, 1);
     Value env = LLVM::AllocaOp::create(b, loc, pointer, record, one);
@@ -132,7 +133,8 @@ private:
       if (fieldOfArg[i] >= 0)
         LLVM::StoreOp::create(b, loc, starter.getArgument(i),
                               getField(b, env, fieldOfArg[i]));
-    Value address = LLVM::AddressOfOp::create(b, loc, pointer, wrapper.getName());
+    Value address =
+        LLVM::AddressOfOp::create(b, loc, pointer, wrapper.getName());
     LLVM::CallOp::create(b, loc, run,
                          ValueRange{starter.getArgument(0),
                                     starter.getArgument(1), address, env});
@@ -161,9 +163,9 @@ private:
     symbols.insert(entry);
     b.setInsertionPointToStart(entry.addEntryBlock(b));
     auto at = [&](Type type, Value base, int64_t i) -> Value {
-      Value slot = LLVM::GEPOp::create(
-          b, loc, pointer, i64, base,
-          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+      Value slot =
+          LLVM::GEPOp::create(b, loc, pointer, i64, base,
+                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
       return LLVM::LoadOp::create(b, loc, type, slot);
     };
     SmallVector<Value> args;

@@ -58,7 +58,9 @@ private:
   LogicalResult addStage(linalg::LinalgOp op);
   LogicalResult addStore(bufferization::MaterializeInDestinationOp op);
 
-  unsigned node(unsigned stage, unsigned loop) { return firstNode[stage] + loop; }
+  unsigned node(unsigned stage, unsigned loop) {
+    return firstNode[stage] + loop;
+  }
   unsigned find(unsigned node);
   bool unite(unsigned a, unsigned b);
   LogicalResult unify();
@@ -107,12 +109,12 @@ KernelGroupBuilder::resolveReshape(Operation *op, Value from,
   if (source->kind == Source::Leaf) {
     auto memref = MemRefType::get(type.getShape(), type.getElementType());
     if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
-      source->value = memref::ExpandShapeOp::create(
-          b, op->getLoc(), memref, source->value, groups,
-          expand.getMixedOutputShape());
-    else
       source->value =
-          memref::CollapseShapeOp::create(b, op->getLoc(), source->value, groups);
+          memref::ExpandShapeOp::create(b, op->getLoc(), memref, source->value,
+                                        groups, expand.getMixedOutputShape());
+    else
+      source->value = memref::CollapseShapeOp::create(b, op->getLoc(),
+                                                      source->value, groups);
     return source;
   }
   // Between stages only dimensions of size 1 may come and go.
@@ -172,8 +174,8 @@ FailureOr<Source> KernelGroupBuilder::resolve(Value value) {
     source->kind = Source::Result;
     source->stage = it->second;
     source->result = cast<OpResult>(value).getResultNumber();
-    source->dims = llvm::to_vector(
-        llvm::seq<int64_t>(0, cast<RankedTensorType>(value.getType()).getRank()));
+    source->dims = llvm::to_vector(llvm::seq<int64_t>(
+        0, cast<RankedTensorType>(value.getType()).getRank()));
   } else if (auto fill = dyn_cast<linalg::FillOp>(op)) {
     source->kind = Source::Fill;
     source->value = fill.getInputs()[0];
@@ -259,8 +261,8 @@ LogicalResult KernelGroupBuilder::addStage(linalg::LinalgOp op) {
           access.kind = RowAccess::Scalar;
           access.value = source->value;
         } else {
-          uses.push_back({index, static_cast<unsigned>(stage.args.size()),
-                          *source, map});
+          uses.push_back(
+              {index, static_cast<unsigned>(stage.args.size()), *source, map});
         }
       }
     }
@@ -301,16 +303,15 @@ KernelGroupBuilder::addStore(bufferization::MaterializeInDestinationOp op) {
   // Reshapes of the result are undone on the destination.
   while (Operation *def = value.getDefiningOp()) {
     if (auto expand = dyn_cast<tensor::ExpandShapeOp>(def)) {
-      memref = memref::CollapseShapeOp::create(b, op.getLoc(), memref,
-                                               expand.getReassociationIndices());
+      memref = memref::CollapseShapeOp::create(
+          b, op.getLoc(), memref, expand.getReassociationIndices());
       value = expand.getSrc();
     } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(def)) {
       auto source = collapse.getSrcType();
       for (const ReassociationIndices &indices :
            collapse.getReassociationIndices())
-        if (llvm::count_if(indices, [&](int64_t d) {
-              return source.isDynamicDim(d);
-            }) > 1)
+        if (llvm::count_if(
+                indices, [&](int64_t d) { return source.isDynamicDim(d); }) > 1)
           return fail("a reshape of a result to dynamic sizes");
       memref = memref::ExpandShapeOp::create(
           b, op.getLoc(), source.getShape(), memref,
@@ -528,9 +529,9 @@ FailureOr<RowGroup> KernelGroupBuilder::run() {
     linalg::LinalgOp op = ops[store.stage];
     access.kind = RowAccess::Memory;
     access.value = store.memref;
-    access.map = translate(
-        op.getMatchingIndexingMap(op.getDpsInitOperand(store.result)),
-        store.stage);
+    access.map =
+        translate(op.getMatchingIndexingMap(op.getDpsInitOperand(store.result)),
+                  store.stage);
   }
   if (failed(computeSizes()))
     return failure();

@@ -49,7 +49,8 @@ struct LowerHostOpsPass
               .Case([&](sdx::CallOp call) { return lowerCall(b, call); })
               .Case([&](sdx::CheckOp check) { return lowerCheck(b, check); })
               .Case([&](sdx::ArenaOp arena) { return lowerArena(b, arena); })
-              .Case([&](sdx::OutputBufferOp out) { return lowerOutput(b, out); });
+              .Case(
+                  [&](sdx::OutputBufferOp out) { return lowerOutput(b, out); });
       if (failed(lowered))
         return signalPassFailure();
       op->erase();
@@ -85,14 +86,14 @@ private:
   LogicalResult lowerCall(OpBuilder &b, sdx::CallOp call) {
     auto callee = getOperation().lookupSymbol<func::FuncOp>(call.getCallee());
     if (!callee)
-      return call.emitOpError("calls '") << call.getCallee()
-                                         << "', which is no function";
+      return call.emitOpError("calls '")
+             << call.getCallee() << "', which is no function";
     SmallVector<Value> args(call.getIns());
     llvm::append_range(args, call.getOuts());
     if (args.size() != callee.getNumArguments())
-      return call.emitOpError("passes ") << args.size() << " arguments to '"
-                                         << call.getCallee() << "', which takes "
-                                         << callee.getNumArguments();
+      return call.emitOpError("passes ")
+             << args.size() << " arguments to '" << call.getCallee()
+             << "', which takes " << callee.getNumArguments();
     for (auto [arg, type] : llvm::zip(args, callee.getArgumentTypes())) {
       if (arg.getType() == type)
         continue;
@@ -124,8 +125,7 @@ private:
     auto top = OpBuilder::atBlockBegin(getOperation().getBody());
     auto global = LLVM::GlobalOp::create(
         top, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
-        "sdx_message_" + std::to_string(numMessages++),
-        b.getStringAttr(text));
+        "sdx_message_" + std::to_string(numMessages++), b.getStringAttr(text));
     Value address = LLVM::AddressOfOp::create(b, loc, global);
     auto fail = declare("sdx_rt_check_failed",
                         LLVM::LLVMVoidType::get(b.getContext()), {pointer});
@@ -179,8 +179,8 @@ private:
     Type i64 = b.getI64Type();
     auto func = out->getParentOfType<func::FuncOp>();
     auto entry = OpBuilder::atBlockBegin(&func.getBody().front());
-    Value count = LLVM::ConstantOp::create(entry, loc, i64,
-                                           std::max<int64_t>(type.getRank(), 1));
+    Value count = LLVM::ConstantOp::create(
+        entry, loc, i64, std::max<int64_t>(type.getRank(), 1));
     Value slots = LLVM::AllocaOp::create(entry, loc, pointer, i64, count);
     SmallVector<Value> sizes;
     auto dynamic = out.getSizes().begin();
@@ -191,9 +191,9 @@ private:
       else
         size = LLVM::ConstantOp::create(b, loc, i64, dim);
       sizes.push_back(size);
-      Value slot = LLVM::GEPOp::create(
-          b, loc, pointer, i64, slots,
-          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+      Value slot =
+          LLVM::GEPOp::create(b, loc, pointer, i64, slots,
+                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
       LLVM::StoreOp::create(b, loc, size, slot);
     }
     Value index = LLVM::ConstantOp::create(b, loc, i64, out.getIndex());

@@ -48,8 +48,7 @@ bool usesTensors(func::FuncOp func) {
 }
 
 bool usesLinalg(func::FuncOp func) {
-  return func
-      .walk([](linalg::LinalgOp) { return WalkResult::interrupt(); })
+  return func.walk([](linalg::LinalgOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 

@@ -35,12 +35,13 @@ static void eraseTensorOps(func::FuncOp func, Operation *end) {
   }
   for (Operation *op : ops)
     if (auto dim = dyn_cast<tensor::DimOp>(op))
-      if (auto leaf = dim.getSource().getDefiningOp<bufferization::ToTensorOp>()) {
+      if (auto leaf =
+              dim.getSource().getDefiningOp<bufferization::ToTensorOp>()) {
         OpBuilder b(dim);
-        dim.replaceAllUsesWith(
-            memref::DimOp::create(b, dim.getLoc(), leaf.getBuffer(),
-                                  dim.getIndex())
-                .getResult());
+        dim.replaceAllUsesWith(memref::DimOp::create(b, dim.getLoc(),
+                                                     leaf.getBuffer(),
+                                                     dim.getIndex())
+                                   .getResult());
       }
   for (Operation *op : llvm::reverse(ops)) {
     bool onTensors =

@@ -89,17 +89,15 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
                      1.6666665459e-1, 5.0000001201e-1})
       p = v.fma(p, r, v.constant(c));
     Value square = arith::MulFOp::create(b, loc, r, r);
-    p = v.fma(p, square,
-              arith::AddFOp::create(b, loc, r, v.constant(1.0)));
+    p = v.fma(p, square, arith::AddFOp::create(b, loc, r, v.constant(1.0)));
     Type ints = v.withElement(b.getI32Type());
     Value exponent = arith::ShLIOp::create(
-        b, loc, arith::BitcastOp::create(b, loc, ints, shifted),
-        v.integer(23));
+        b, loc, arith::BitcastOp::create(b, loc, ints, shifted), v.integer(23));
     Value bits = arith::AddIOp::create(
         b, loc, arith::BitcastOp::create(b, loc, ints, p), exponent);
     Value result = arith::BitcastOp::create(b, loc, type, bits);
-    result = v.select(
-        over, v.constant(std::numeric_limits<float>::infinity()), result);
+    result = v.select(over, v.constant(std::numeric_limits<float>::infinity()),
+                      result);
     b.replaceOp(op, v.select(under, v.constant(0.0), result));
     return success();
   }

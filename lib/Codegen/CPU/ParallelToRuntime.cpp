@@ -38,9 +38,9 @@ Value getTripCount(OpBuilder &b, Location loc, Value lb, Value ub, Value step) {
   if (lbValue && ubValue && stepValue && *stepValue > 0)
     return arith::ConstantIndexOp::create(
         b, loc,
-        std::max<int64_t>(0, llvm::divideCeil(
-                                 std::max<int64_t>(0, *ubValue - *lbValue),
-                                 *stepValue)));
+        std::max<int64_t>(
+            0, llvm::divideCeil(std::max<int64_t>(0, *ubValue - *lbValue),
+                                *stepValue)));
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value span = ub;
   if (lbValue != 0)
@@ -57,7 +57,8 @@ Value getTripCount(OpBuilder &b, Location loc, Value lb, Value ub, Value step) {
 /// Cycles that `op` itself takes, roughly: one for each 64 bytes that it makes,
 /// more for divisions and for math functions.
 int64_t estimateOp(Operation &op) {
-  if (op.hasTrait<OpTrait::ConstantLike>() || op.hasTrait<OpTrait::IsTerminator>())
+  if (op.hasTrait<OpTrait::ConstantLike>() ||
+      op.hasTrait<OpTrait::IsTerminator>())
     return 0;
   int64_t units = 1;
   for (Type type : op.getResultTypes())
@@ -93,12 +94,14 @@ Value estimateBlock(OpBuilder &b, Location loc, Block &block,
         continue;
       Value inner = estimateBlock(b, loc, region.front(), outer);
       if (loop) {
-        auto bounds = std::make_tuple(loop.getLoopLowerBounds(),
-                                      loop.getLoopUpperBounds(),
-                                      loop.getLoopSteps());
-        if (!std::get<0>(bounds) || !std::get<1>(bounds) || !std::get<2>(bounds)) {
+        auto bounds =
+            std::make_tuple(loop.getLoopLowerBounds(),
+                            loop.getLoopUpperBounds(), loop.getLoopSteps());
+        if (!std::get<0>(bounds) || !std::get<1>(bounds) ||
+            !std::get<2>(bounds)) {
           inner = arith::MulIOp::create(
-              b, loc, inner, arith::ConstantIndexOp::create(b, loc, kUnknownTrips));
+              b, loc, inner,
+              arith::ConstantIndexOp::create(b, loc, kUnknownTrips));
         } else {
           auto isOutside = [&](OpFoldResult v) {
             auto value = dyn_cast<Value>(v);
@@ -126,7 +129,8 @@ Value estimateBlock(OpBuilder &b, Location loc, Block &block,
       dynamic = dynamic ? arith::AddIOp::create(b, loc, dynamic, inner) : inner;
     }
   }
-  Value result = arith::ConstantIndexOp::create(b, loc, std::max<int64_t>(fixed, 1));
+  Value result =
+      arith::ConstantIndexOp::create(b, loc, std::max<int64_t>(fixed, 1));
   return dynamic ? arith::AddIOp::create(b, loc, result, dynamic) : result;
 }
 
@@ -148,10 +152,9 @@ LogicalResult makeSequential(Operation *root) {
     Block *target = b.getInsertionBlock();
     for (auto [from, to] : llvm::zip(op.getInductionVars(), ivs))
       from.replaceAllUsesWith(to);
-    target->getOperations().splice(target->begin(),
-                                   op.getBody()->getOperations(),
-                                   op.getBody()->begin(),
-                                   std::prev(op.getBody()->end()));
+    target->getOperations().splice(
+        target->begin(), op.getBody()->getOperations(), op.getBody()->begin(),
+        std::prev(op.getBody()->end()));
     op.erase();
   }
   return success();
@@ -239,7 +242,8 @@ private:
     used.insert_range(extents);
     SmallVector<Value> captures, constants;
     for (Value value : used)
-      (matchPattern(value, m_Constant()) ? constants : captures).push_back(value);
+      (matchPattern(value, m_Constant()) ? constants : captures)
+          .push_back(value);
 
     SmallVector<Type> types(2, b.getIndexType());
     llvm::append_range(types, ValueRange(captures).getTypes());
@@ -289,7 +293,8 @@ private:
       if (getConstantIntValue(op.getStep()[i]) != 1)
         iv = arith::MulIOp::create(b, loc, iv, map.lookup(op.getStep()[i]));
       if (getConstantIntValue(op.getLowerBound()[i]) != 0)
-        iv = arith::AddIOp::create(b, loc, iv, map.lookup(op.getLowerBound()[i]));
+        iv = arith::AddIOp::create(b, loc, iv,
+                                   map.lookup(op.getLowerBound()[i]));
       map.map(op.getInductionVars()[i], iv);
     }
     for (Operation &inner : op.getBody()->without_terminator())

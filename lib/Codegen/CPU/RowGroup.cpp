@@ -43,9 +43,8 @@ FailureOr<RowGroup> buildGroup(OpBuilder &b, linalg::LinalgOp op) {
     BlockArgument arg = op.getMatchingBlockArgument(&operand);
     access.value = operand.get();
     access.map = op.getMatchingIndexingMap(&operand);
-    access.kind =
-        isa<MemRefType>(access.value.getType()) ? RowAccess::Memory
-                                                : RowAccess::Scalar;
+    access.kind = isa<MemRefType>(access.value.getType()) ? RowAccess::Memory
+                                                          : RowAccess::Scalar;
     if (access.kind == RowAccess::Scalar &&
         !access.value.getType().isIntOrIndexOrFloat())
       return failure();
@@ -123,7 +122,8 @@ void collapseDims(OpBuilder &b, RowGroup &group) {
       if (!allowed)
         break;
       allowed &= stage.domain[d] == stage.domain[d + 1];
-      allowed &= llvm::all_of(stage.args, [&](auto &a) { return canMerge(a, d); });
+      allowed &=
+          llvm::all_of(stage.args, [&](auto &a) { return canMerge(a, d); });
       allowed &=
           llvm::all_of(stage.stores, [&](auto &a) { return canMerge(a, d); });
       // The position along a merged dimension would have to be divided again.

@@ -71,9 +71,8 @@ llvm::FailureOr<RowGroup> buildGroup(mlir::OpBuilder &b,
 /// The group of all linalg operations of a kernel on tensors. Fails with a
 /// reason when they do not share an iteration space; `b` may then have made
 /// operations without uses.
-llvm::FailureOr<RowGroup> buildGroup(mlir::OpBuilder &b,
-                                     mlir::func::FuncOp kernel,
-                                     std::string &reason);
+llvm::FailureOr<RowGroup>
+buildGroup(mlir::OpBuilder &b, mlir::func::FuncOp kernel, std::string &reason);
 
 /// Merges neighbouring dimensions that every access walks in step, so that
 /// inner loops get longer.

@@ -68,7 +68,8 @@ Walk getWalk(const RowAccess &access, int64_t lane) {
   if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
     return Walk::Irregular;
   bool last = true;
-  for (auto [c, stride] : llvm::zip(ArrayRef(coefficients).drop_back(), strides))
+  for (auto [c, stride] :
+       llvm::zip(ArrayRef(coefficients).drop_back(), strides))
     if (c != 0) {
       last = false;
       if (ShapedType::isDynamic(stride) && !type.getLayout().isIdentity())
@@ -95,8 +96,10 @@ int64_t getInterleave(const RowAccess &access, int64_t lane) {
 static std::optional<vector::CombiningKind> getKind(Operation *op) {
   using vector::CombiningKind;
   return llvm::TypeSwitch<Operation *, std::optional<CombiningKind>>(op)
-      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return CombiningKind::ADD; })
-      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return CombiningKind::MUL; })
+      .Case<arith::AddFOp, arith::AddIOp>(
+          [](auto) { return CombiningKind::ADD; })
+      .Case<arith::MulFOp, arith::MulIOp>(
+          [](auto) { return CombiningKind::MUL; })
       .Case([](arith::MaximumFOp) { return CombiningKind::MAXIMUMF; })
       .Case([](arith::MinimumFOp) { return CombiningKind::MINIMUMF; })
       .Case([](arith::MaxNumFOp) { return CombiningKind::MAXNUMF; })

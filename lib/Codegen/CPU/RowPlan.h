@@ -34,7 +34,8 @@ struct RowPlan {
   int64_t lane = -1;
   bool laneReduced = false;
   /// A parallel dimension along which the accesses that stride along the lanes
-  /// are contiguous, or -1: square tiles of the two are transposed in registers.
+  /// are contiguous, or -1: square tiles of the two are transposed in
+  /// registers.
   int64_t transposed = -1;
   /// Lanes of a vector, and vectors that the main loop works on at a time.
   int64_t lanes = 1;

@@ -27,7 +27,8 @@ bool isVectorizableBody(Block &body) {
   if (!llvm::all_of(body.getArgumentTypes(), isLaneType))
     return false;
   for (Operation &op : body.without_terminator()) {
-    if (op.getNumRegions() != 0 || !llvm::all_of(op.getResultTypes(), isLaneType))
+    if (op.getNumRegions() != 0 ||
+        !llvm::all_of(op.getResultTypes(), isLaneType))
       return false;
     if (isa<linalg::IndexOp>(op) || op.hasTrait<OpTrait::ConstantLike>())
       continue;
@@ -71,11 +72,10 @@ Value broadcastTo(OpBuilder &b, Location loc, Value value,
       b, loc, VectorType::get(shape, value.getType()), value);
 }
 
-SmallVector<Value>
-emitVectorBody(OpBuilder &b, Location loc, Block &body,
-               ArrayRef<int64_t> shape, ValueRange args,
-               llvm::function_ref<Value(int64_t)> index,
-               const llvm::SmallBitVector &reciprocal) {
+SmallVector<Value> emitVectorBody(OpBuilder &b, Location loc, Block &body,
+                                  ArrayRef<int64_t> shape, ValueRange args,
+                                  llvm::function_ref<Value(int64_t)> index,
+                                  const llvm::SmallBitVector &reciprocal) {
   IRMapping map;
   map.map(body.getArguments(), args);
   for (Operation &op : body.without_terminator()) {

@@ -39,7 +39,8 @@ struct VerifyCodegenPass
     bool ok = true;
     getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (op->getDialect() &&
-          isa<linalg::LinalgDialect, sardonyx::sdx::SDXDialect>(op->getDialect())) {
+          isa<linalg::LinalgDialect, sardonyx::sdx::SDXDialect>(
+              op->getDialect())) {
         op->emitOpError("is left after code generation");
         ok = false;
         return WalkResult::skip();

@@ -111,6 +111,11 @@ Sizes getSizes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor);
 
 /// True when both are certainly equal; false means unknown or different.
 bool isSameSize(Size a, Size b);
+/// The same value said more simply, using that no size is negative.
+mlir::Value simplifySize(mlir::Value value);
+/// Whether `a` is the minimum of `b` and a constant of at least 1. Then `a` is
+/// 1 wherever `b` is, and broadcasting them gives `b`.
+bool isMinimumWith(Size a, Size b);
 /// The value if it is static.
 std::optional<int64_t> getStaticSize(Size size);
 mlir::Value asIndex(mlir::OpBuilder &b, mlir::Location loc, Size size);

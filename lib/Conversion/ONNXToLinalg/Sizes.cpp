@@ -46,6 +46,130 @@ static std::pair<BlockArgument, int64_t> getNamedSize(BlockArgument arg,
   return {arg, dim};
 }
 
+//===----------------------------------------------------------------------===//
+// Simplifying: sizes are never negative
+//===----------------------------------------------------------------------===//
+
+static bool isNonNegative(Value value, unsigned depth = 8) {
+  if (std::optional<int64_t> known = getConstantIntValue(value))
+    return *known >= 0;
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == 0)
+    return false;
+  if (isa<tensor::DimOp>(op))
+    return true;
+  auto operandIs = [&](unsigned i) {
+    return isNonNegative(op->getOperand(i), depth - 1);
+  };
+  if (isa<arith::IndexCastOp>(op))
+    return operandIs(0);
+  if (isa<arith::AddIOp, arith::MulIOp, arith::MinSIOp, arith::FloorDivSIOp,
+          arith::CeilDivSIOp>(op))
+    return operandIs(0) && operandIs(1);
+  if (isa<arith::MaxSIOp>(op))
+    return operandIs(0) || operandIs(1);
+  if (isa<arith::SelectOp>(op))
+    return operandIs(1) && operandIs(2);
+  return false;
+}
+
+/// What a comparison of something non-negative with a constant must give.
+static std::optional<bool> evaluateComparison(Value condition) {
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare)
+    return std::nullopt;
+  std::optional<int64_t> right = getConstantIntValue(compare.getRhs());
+  if (!right || !isNonNegative(compare.getLhs()))
+    return std::nullopt;
+  switch (compare.getPredicate()) {
+  case arith::CmpIPredicate::slt:
+    return *right <= 0 ? std::optional<bool>(false) : std::nullopt;
+  case arith::CmpIPredicate::sge:
+    return *right <= 0 ? std::optional<bool>(true) : std::nullopt;
+  case arith::CmpIPredicate::eq:
+    return *right < 0 ? std::optional<bool>(false) : std::nullopt;
+  case arith::CmpIPredicate::ne:
+    return *right < 0 ? std::optional<bool>(true) : std::nullopt;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Whether `product` is a product with `factor` in it: it is 0 if that is.
+static bool hasFactor(Value product, Value factor, unsigned depth = 4) {
+  product = simplifySize(product);
+  if (product == factor)
+    return true;
+  auto mul = product.getDefiningOp<arith::MulIOp>();
+  return mul && depth > 0 &&
+         (hasFactor(mul.getLhs(), factor, depth - 1) ||
+          hasFactor(mul.getRhs(), factor, depth - 1));
+}
+
+/// One step, or null.
+static Value simplifyOnce(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return {};
+  if (auto outer = dyn_cast<arith::IndexCastOp>(op)) {
+    auto inner =
+        simplifySize(outer.getIn()).getDefiningOp<arith::IndexCastOp>();
+    // 64 bits hold every index.
+    if (inner && inner.getIn().getType() == value.getType() &&
+        outer.getIn().getType().isIndex() != value.getType().isIndex() &&
+        (value.getType().isIndex() ? inner.getType().isInteger(64)
+                                   : value.getType().isInteger(64)))
+      return inner.getIn();
+    return {};
+  }
+  if (auto max = dyn_cast<arith::MaxSIOp>(op)) {
+    std::optional<int64_t> bound = getConstantIntValue(max.getRhs());
+    return bound && *bound <= 0 && isNonNegative(max.getLhs()) ? max.getLhs()
+                                                               : Value();
+  }
+  auto select = dyn_cast<arith::SelectOp>(op);
+  if (!select)
+    return {};
+  Value yes = select.getTrueValue(), no = select.getFalseValue();
+  if (yes == no)
+    return yes;
+  if (std::optional<bool> known = evaluateComparison(select.getCondition()))
+    return *known ? yes : no;
+  // Reshape's "0 copies the operand's size", where that is 0 as well.
+  auto compare = select.getCondition().getDefiningOp<arith::CmpIOp>();
+  if (compare && compare.getPredicate() == arith::CmpIPredicate::eq &&
+      getConstantIntValue(compare.getRhs()) == 0 &&
+      simplifySize(compare.getLhs()) == simplifySize(no) &&
+      hasFactor(yes, simplifySize(no)))
+    return no;
+  return {};
+}
+
+Value simplifySize(Value value) {
+  for (unsigned steps = 0; steps < 16; ++steps) {
+    Value simpler = simplifyOnce(value);
+    if (!simpler)
+      break;
+    value = simpler;
+  }
+  return value;
+}
+
+bool isMinimumWith(Size a, Size b) {
+  if (getStaticSize(a) || getStaticSize(b))
+    return false;
+  auto min =
+      simplifySize(cast<Value>(a)).getDefiningOp<arith::MinSIOp>();
+  if (!min)
+    return false;
+  std::optional<int64_t> bound = getConstantIntValue(min.getRhs());
+  return bound && *bound >= 1 && isSameSize(Size(min.getLhs()), b);
+}
+
+//===----------------------------------------------------------------------===//
+// Tracing, continued
+//===----------------------------------------------------------------------===//
+
 static Size dimOf(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
   if (auto arg = dyn_cast<BlockArgument>(tensor)) {
     auto [other, axis] = getNamedSize(arg, dim);
@@ -57,7 +181,7 @@ static Size dimOf(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
   return tensor::DimOp::create(b, loc, tensor, dim).getResult();
 }
 
-Size getSize(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
+static Size traceSize(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
   while (true) {
     auto type = cast<RankedTensorType>(tensor.getType());
     if (!type.isDynamicDim(dim))
@@ -105,6 +229,13 @@ Size getSize(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
   }
 }
 
+Size getSize(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
+  Size size = traceSize(b, loc, tensor, dim);
+  if (auto value = dyn_cast<Value>(size))
+    return getAsOpFoldResult(simplifySize(value));
+  return size;
+}
+
 Sizes getSizes(OpBuilder &b, Location loc, Value tensor) {
   Sizes sizes;
   int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
@@ -115,6 +246,8 @@ Sizes getSizes(OpBuilder &b, Location loc, Value tensor) {
 
 /// Structural equality of scalar expressions, to a depth that bounds the work.
 static bool isSameValue(Value a, Value b, unsigned depth) {
+  a = simplifySize(a);
+  b = simplifySize(b);
   if (a == b)
     return true;
   Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();

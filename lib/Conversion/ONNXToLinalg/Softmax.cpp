@@ -46,8 +46,40 @@ static Value maximumAlong(OpBuilder &b, Location loc, TypedTensor input,
       });
 }
 
+/// Softmax of f16, each step rounded as the operator's definition by others
+/// (Sub, Exp, ReduceSum, Div) rounds it; ten bits show the difference.
+static Value createHalfSoftmax(OpBuilder &b, Location loc, TypedTensor input,
+                               int64_t axis) {
+  Type half = input.onnxElementType, wide = getStatisticsType(half);
+  RowLoops loops(b, loc, input.value, axis);
+  Value maximum = maximumAlong(b, loc, input, axis, wide);
+  auto rounded = [&](OpBuilder &n, Location at, Value x) {
+    return loadScalar(n, at, storeScalar(n, at, x, half), half);
+  };
+  Value terms = createMapped(
+      b, loc, {input, {maximum, wide}}, {loops.whole, loops.row}, loops.sizes,
+      half, [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, wide);
+        return s.exp(rounded(n, at, s.sub(args[0], args[1])));
+      });
+  Value sum = createReduction(b, loc, {terms, half}, axis, wide,
+                              createConstant(b, loc, wide, 0),
+                              [&](OpBuilder &n, Location at, ValueRange args) {
+                                return ScalarBuilder(n, at, wide)
+                                    .add(args[1], args[0]);
+                              });
+  return createMapped(b, loc, {{terms, half}, {sum, wide}},
+                      {loops.whole, loops.row}, loops.sizes, half,
+                      [&](OpBuilder &n, Location at, ValueRange args) {
+                        return ScalarBuilder(n, at, wide)
+                            .div(args[0], rounded(n, at, args[1]));
+                      });
+}
+
 Value createSoftmax(OpBuilder &b, Location loc, TypedTensor input, int64_t axis,
                     bool logarithm) {
+  if (input.onnxElementType.isF16() && !logarithm)
+    return createHalfSoftmax(b, loc, input, axis);
   Type type = input.onnxElementType, statistics = getStatisticsType(type);
   RowLoops loops(b, loc, input.value, axis);
   Value maximum = maximumAlong(b, loc, input, axis, statistics);

@@ -97,6 +97,19 @@ static FailureOr<Size> planDimension(OpBuilder &b, Location loc,
     }
     return asSize(b, *known);
   }
+  // Positions cut out of a longer table: min(n, length) against n.
+  for (const Contributor &whole : contributors) {
+    auto fits = [&](const Contributor &c) {
+      return isSameSize(c.size, whole.size) || isMinimumWith(c.size, whole.size);
+    };
+    if (!llvm::all_of(contributors, fits))
+      continue;
+    for (const Contributor &c : contributors) {
+      checkEqualOrOne(b, loc, c.size, whole.size, /*mayBeOne=*/true);
+      set(c, isSameSize(c.size, whole.size) ? Access::Same : Access::Either);
+    }
+    return whole.size;
+  }
   Value one = createIndex(b, loc, 1), out;
   for (const Contributor &c : contributors) {
     Value size = asIndex(b, loc, c.size);

@@ -9,6 +9,8 @@ void populateStructuredPatterns(const mlir::TypeConverter &converter,
   populateMatMulPatterns(converter, patterns);
   populateIntegerMatMulPatterns(converter, patterns);
   populateEinsumPatterns(converter, patterns);
+  populateDetPatterns(converter, patterns);
+  populateRotaryPatterns(converter, patterns);
   populateConvPatterns(converter, patterns);
   populateIntegerConvPatterns(converter, patterns);
   populateConvTransposePatterns(converter, patterns);

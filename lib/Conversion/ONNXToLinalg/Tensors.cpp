@@ -340,6 +340,7 @@ std::optional<SmallVector<Value>> getScalarElements(OpBuilder &b, Location loc,
 }
 
 static Value toIndex(OpBuilder &b, Location loc, Value value) {
+  value = simplifySize(value);
   if (value.getType().isIndex())
     return value;
   if (auto cast = value.getDefiningOp<arith::IndexCastOp>())
