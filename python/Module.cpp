@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "sardonyx/Session/PeakFlops.h"
 #include "sardonyx/Session/Compile.h"
 #include "sardonyx/Session/Session.h"
 #include <nanobind/nanobind.h>
@@ -261,6 +262,8 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("cpu", &SessionOptions::cpu)
       .def_rw("features", &SessionOptions::features)
       .def_rw("opt_level", &SessionOptions::optLevel)
+      .def_rw("dims", &SessionOptions::dims)
+      .def_rw("perf_map", &SessionOptions::perfMap)
       .def_rw("external_data_dir", &SessionOptions::externalDataDir);
 
   nb::class_<Session>(m, "Session")
@@ -295,6 +298,9 @@ NB_MODULE(_sardonyx, m) {
       },
       "bytes"_a, "options"_a);
   m.def("phases", &phaseNames);
+  m.def("measure_peak_gflops", &sardonyx::measurePeakGflops, "threads"_a = 0,
+        nb::call_guard<nb::gil_scoped_release>(),
+        "The measured rate of f32 multiply-adds in registers, in GFLOP/s.");
   m.def(
       "compile_to_text",
       [](const std::string &path, nb::bytes bytes, const std::string &phase,

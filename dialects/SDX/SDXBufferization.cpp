@@ -39,8 +39,8 @@ LogicalResult bufferizeInPlace(Operation *op, RewriterBase &rewriter,
 /// Inputs are read, inits are written, and read too if `readsInit`.
 template <typename OpTy, bool readsInit>
 struct DpsModel
-    : public DstBufferizableOpInterfaceExternalModel<
-          DpsModel<OpTy, readsInit>, OpTy> {
+    : public DstBufferizableOpInterfaceExternalModel<DpsModel<OpTy, readsInit>,
+                                                     OpTy> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
     return readsInit ||
@@ -58,11 +58,10 @@ struct DpsModel
 
 void sardonyx::registerSDXBufferization(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, sdx::SDXDialect *) {
-    sdx::PackedMatmulOp::attachInterface<
-        DpsModel<sdx::PackedMatmulOp, true>>(*context);
-    sdx::ConvOp::attachInterface<DpsModel<sdx::ConvOp, true>>(*context);
-    sdx::PackRhsOp::attachInterface<DpsModel<sdx::PackRhsOp, false>>(
+    sdx::PackedMatmulOp::attachInterface<DpsModel<sdx::PackedMatmulOp, true>>(
         *context);
+    sdx::ConvOp::attachInterface<DpsModel<sdx::ConvOp, true>>(*context);
+    sdx::PackRhsOp::attachInterface<DpsModel<sdx::PackRhsOp, false>>(*context);
     sdx::PackConvWeightsOp::attachInterface<
         DpsModel<sdx::PackConvWeightsOp, false>>(*context);
     sdx::CallOp::attachInterface<DpsModel<sdx::CallOp, false>>(*context);

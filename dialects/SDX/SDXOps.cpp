@@ -110,8 +110,7 @@ LogicalResult PackedMatmulOp::verify() {
   ArrayRef<int64_t> rhs = getRhs().getType().getShape();
   ArrayRef<int64_t> init = getInit().getType().getShape();
   if (lhs.size() != 2 && lhs.size() != 3)
-    return emitOpError("lhs must be [M,K] or [B,M,K], got rank ")
-           << lhs.size();
+    return emitOpError("lhs must be [M,K] or [B,M,K], got rank ") << lhs.size();
   if (init.size() != lhs.size())
     return emitOpError("init must have the rank of lhs, ")
            << lhs.size() << ", got rank " << init.size();
@@ -131,14 +130,12 @@ LogicalResult PackedMatmulOp::verify() {
            << lhs[lhs.size() - 2] << " but init " << init[init.size() - 2];
   if (!mayFit(init.back(), panels, width))
     return emitOpError("init has N = ")
-           << init.back() << " columns but rhs only " << panels
-           << " panels of " << width;
+           << init.back() << " columns but rhs only " << panels << " panels of "
+           << width;
   if (lhs.size() == 3 && !mayEqual(lhs[0], init[0]))
-    return emitOpError("lhs has ")
-           << lhs[0] << " batches but init " << init[0];
+    return emitOpError("lhs has ") << lhs[0] << " batches but init " << init[0];
   if (rhs.size() == 4 && !mayEqual(rhs[0], init[0]))
-    return emitOpError("rhs has ")
-           << rhs[0] << " batches but init " << init[0];
+    return emitOpError("rhs has ") << rhs[0] << " batches but init " << init[0];
   return success();
 }
 
@@ -187,12 +184,10 @@ LogicalResult PackRhsOp::verify() {
     return emitOpError("source has K = ")
            << k << " but init " << init[init.size() - 2];
   int64_t panels = init[init.size() - 3];
-  int64_t expected =
-      ShapedType::isDynamic(n) ? n : (n + width - 1) / width;
+  int64_t expected = ShapedType::isDynamic(n) ? n : (n + width - 1) / width;
   if (!mayEqual(expected, panels))
-    return emitOpError("source has N = ")
-           << n << ", which makes " << expected << " panels, but init has "
-           << panels;
+    return emitOpError("source has N = ") << n << ", which makes " << expected
+                                          << " panels, but init has " << panels;
   if (source.size() == 3 && !mayEqual(source[0], init[0]))
     return emitOpError("source has ")
            << source[0] << " batches but init " << init[0];
@@ -275,12 +270,12 @@ LogicalResult ConvOp::verify() {
   if (!mayEqual(weights[0], group))
     return emitOpError("weights have ")
            << weights[0] << " groups but 'group' is " << group;
-  for (auto [what, channels] : {std::pair("input", input[1]),
-                                std::pair("init", init[1])})
+  for (auto [what, channels] :
+       {std::pair("input", input[1]), std::pair("init", init[1])})
     if (!ShapedType::isDynamic(channels) && channels % group)
-      return emitOpError(what) << " has " << channels
-                               << " channels, which 'group' = " << group
-                               << " does not divide";
+      return emitOpError(what)
+             << " has " << channels << " channels, which 'group' = " << group
+             << " does not divide";
   int64_t k = std::accumulate(getKernelShape().begin(), getKernelShape().end(),
                               int64_t(1), std::multiplies<int64_t>());
   if ((*this)->hasAttr(kWinogradAttr))
@@ -324,10 +319,9 @@ LogicalResult ConvOp::reifyResultShapes(OpBuilder &b,
 // PackConvWeightsOp
 //===----------------------------------------------------------------------===//
 
-void PackConvWeightsOp::build(OpBuilder &b, OperationState &state,
-                              Value source, Value init, int64_t group) {
-  build(b, state, resultTypes(init), source, init,
-        b.getI64IntegerAttr(group));
+void PackConvWeightsOp::build(OpBuilder &b, OperationState &state, Value source,
+                              Value init, int64_t group) {
+  build(b, state, resultTypes(init), source, init, b.getI64IntegerAttr(group));
 }
 
 LogicalResult PackConvWeightsOp::verify() {
@@ -361,14 +355,13 @@ LogicalResult PackConvWeightsOp::verify() {
              << init[1] << " blocks; " << blocks << " expected";
   }
   if (llvm::none_of(source.drop_front(), ShapedType::isDynamic)) {
-    int64_t k =
-        std::accumulate(source.begin() + 1, source.end(), int64_t(1),
-                        std::multiplies<int64_t>());
+    int64_t k = std::accumulate(source.begin() + 1, source.end(), int64_t(1),
+                                std::multiplies<int64_t>());
     if ((*this)->hasAttr(kWinogradAttr))
       k = source[1] * 36;
     if (!mayEqual(k, init[2]))
-      return emitOpError("init has K = ") << init[2] << "; " << k
-                                          << " expected";
+      return emitOpError("init has K = ")
+             << init[2] << "; " << k << " expected";
   }
   return success();
 }
@@ -440,9 +433,8 @@ LogicalResult sdx::CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
     if (auto buffer = dyn_cast<MemRefType>(operand))
       same &= isContiguous(buffer);
     if (!same)
-      return emitOpError("operand ")
-             << i << " is " << operand << " but '" << getCallee() << "' takes "
-             << argument;
+      return emitOpError("operand ") << i << " is " << operand << " but '"
+                                     << getCallee() << "' takes " << argument;
   }
   return success();
 }

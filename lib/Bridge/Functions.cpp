@@ -167,9 +167,9 @@ private:
     for (Value value : used) {
       toNode.declare(value, *graph.add_input());
       auto constant = value.getDefiningOp<onnx::ConstantOp>();
-      auto elements = constant ? dyn_cast_or_null<ElementsAttr>(
-                                     constant->getAttr("value"))
-                               : ElementsAttr();
+      auto elements =
+          constant ? dyn_cast_or_null<ElementsAttr>(constant->getAttr("value"))
+                   : ElementsAttr();
       if (!elements)
         continue;
       ::onnx::TensorProto tensor;

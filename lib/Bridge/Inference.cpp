@@ -69,9 +69,9 @@ private:
       ownedTypes.push_back(std::move(type));
     }
     auto constant = value.getDefiningOp<onnx::ConstantOp>();
-    auto elements = constant ? dyn_cast_or_null<ElementsAttr>(
-                                   constant->getAttr("value"))
-                             : ElementsAttr();
+    auto elements =
+        constant ? dyn_cast_or_null<ElementsAttr>(constant->getAttr("value"))
+                 : ElementsAttr();
     if (!elements)
       return;
     auto tensor = std::make_unique<TensorProto>();
@@ -158,8 +158,8 @@ private:
 
   static void infer(Operation *op, const onnx::OpSchema &schema,
                     SmallVectorImpl<Type> &types) {
-    const ::onnx::OpSchema *rules = OpSchemaRegistry::Schema(
-        schema.opType.str(), schema.domain.str());
+    const ::onnx::OpSchema *rules =
+        OpSchemaRegistry::Schema(schema.opType.str(), schema.domain.str());
     if (!rules)
       return;
     Surroundings around(op);
@@ -180,8 +180,7 @@ private:
           *rules->GetFunction(), OpSchemaRegistry::Instance(), context, options,
           {}, &symbols, &around.values);
     unsigned present = 0;
-    for (auto [i, result] :
-         llvm::enumerate(onnx::getPositionalOutputs(op))) {
+    for (auto [i, result] : llvm::enumerate(onnx::getPositionalOutputs(op))) {
       if (!result)
         continue;
       if (Type type = importer::convertType(op->getContext(),

@@ -6,6 +6,8 @@
 #include "lib/Importer/Types.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -138,8 +140,8 @@ static void describeNode(Operation *op, NodeProto &node) {
   if (auto doc = op->getAttrOfType<StringAttr>("onnx.doc"))
     node.set_doc_string(doc.getValue().str());
   auto metadata = op->getAttrOfType<DictionaryAttr>("onnx.metadata");
-  for (NamedAttribute entry : metadata ? metadata.getValue()
-                                       : ArrayRef<NamedAttribute>())
+  for (NamedAttribute entry :
+       metadata ? metadata.getValue() : ArrayRef<NamedAttribute>())
     if (auto value = dyn_cast<StringAttr>(entry.getValue())) {
       auto *property = node.add_metadata_props();
       property->set_key(entry.getName().str());
@@ -198,7 +200,8 @@ void OpToNode::customNode(Operation *op, NodeProto &node) const {
 
 void OpToNode::node(Operation *op, NodeProto &node) const {
   auto [domain, type] = operatorOf(op);
-  node.set_domain(domain);
+  if (!domain.empty())
+    node.set_domain(domain);
   node.set_op_type(type);
   if (std::string name = nodeName(op); !name.empty())
     node.set_name(name);
@@ -224,8 +227,24 @@ void OpToNode::node(Operation *op, NodeProto &node) const {
     if (proto->g().name().empty())
       proto->mutable_g()->set_name(info.name.str());
   }
+  if (!note)
+    return;
+  auto typesOf = [](ArrayRef<Value> values) {
+    return llvm::map_to_vector(
+        values, [](Value v) { return v ? v.getType() : Type(); });
+  };
+  note(node, typesOf(onnx::getPositionalInputs(op)),
+       typesOf(onnx::getPositionalOutputs(op)));
+}
+
+void OpToNode::identity(Value value, const std::string &name,
+                        ::onnx::GraphProto &graph) const {
+  NodeProto *node = graph.add_node();
+  node->set_op_type("Identity");
+  node->add_input(nameOf(value));
+  node->add_output(name);
   if (note)
-    note(op, node);
+    note(*node, value.getType(), value.getType());
 }
 
 void OpToNode::declare(Value value, ::onnx::ValueInfoProto &info) const {
@@ -242,9 +261,8 @@ void OpToNode::graph(Block &block, ::onnx::GraphProto &graph,
     declare(argument, *graph.add_input());
   for (Operation &op : block.without_terminator()) {
     auto constant = dyn_cast<onnx::ConstantOp>(op);
-    auto value =
-        constant ? dyn_cast_or_null<ElementsAttr>(op.getAttr("value"))
-                 : ElementsAttr();
+    auto value = constant ? dyn_cast_or_null<ElementsAttr>(op.getAttr("value"))
+                          : ElementsAttr();
     if (constantsAsInitializers && value) {
       TensorProto *tensor = graph.add_initializer();
       tensor->set_name(nameOf(op.getResult(0)));
@@ -263,11 +281,8 @@ void OpToNode::graph(Block &block, ::onnx::GraphProto &graph,
                 !isa<onnx::ConstantOp>(maker) && given.insert(result).second;
     if (made || !identityOutputs || !freshName)
       continue;
-    NodeProto *identity = graph.add_node();
-    identity->set_op_type("Identity");
-    identity->add_input(output.name());
     output.set_name(freshName());
-    identity->add_output(output.name());
+    identity(result, output.name(), graph);
   }
 }
 

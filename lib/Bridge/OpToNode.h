@@ -23,8 +23,12 @@ struct OpToNode {
   std::function<void(mlir::ElementsAttr value, mlir::Operation *owner,
                      ::onnx::TensorProto &tensor)>
       writeTensor;
-  /// Called for each node that is made of an op, if set.
-  std::function<void(mlir::Operation *op, const ::onnx::NodeProto &node)> note;
+  /// Called for each node of an ONNX operator with the types of its inputs and
+  /// outputs (null for absent ones), if set.
+  std::function<void(const ::onnx::NodeProto &node,
+                     llvm::ArrayRef<mlir::Type> inputs,
+                     llvm::ArrayRef<mlir::Type> outputs)>
+      note;
   /// Constants become initializers of their graph instead of nodes.
   bool constantsAsInitializers = false;
 
@@ -36,6 +40,9 @@ struct OpToNode {
   void graph(mlir::Block &block, ::onnx::GraphProto &graph,
              bool identityOutputs = true) const;
   void declare(mlir::Value value, ::onnx::ValueInfoProto &info) const;
+  /// A node that gives `value` another name.
+  void identity(mlir::Value value, const std::string &name,
+                ::onnx::GraphProto &graph) const;
 
 private:
   void attribute(mlir::Operation *op, llvm::StringRef name,

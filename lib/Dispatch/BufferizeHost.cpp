@@ -16,11 +16,13 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Tensor/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/TensorInferTypeOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/Transforms/SubsetInsertionOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Utils/Utils.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
@@ -55,13 +57,13 @@ static void convertArguments(func::FuncOp func) {
     if (!type)
       continue;
     argument.setType(bufferOf(type));
-    auto tensor = bufferization::ToTensorOp::create(b, argument.getLoc(), type,
-                                                    argument,
-                                                    /*restrict=*/true);
+    auto tensor =
+        bufferization::ToTensorOp::create(b, argument.getLoc(), type, argument,
+                                          /*restrict=*/true);
     argument.replaceAllUsesExcept(tensor, tensor);
   }
-  func.setFunctionType(b.getFunctionType(entry.getArgumentTypes(),
-                                         func.getResultTypes()));
+  func.setFunctionType(
+      b.getFunctionType(entry.getArgumentTypes(), func.getResultTypes()));
 }
 
 /// Moves an operation to where its operands in the same block are known.
@@ -82,8 +84,7 @@ static void hoist(Operation *op) {
 /// Moves the computation of a scalar, or of an empty tensor, to where its
 /// operands are known, and theirs. `moved` keeps what is in place already:
 /// shape arithmetic shares a lot.
-static void hoistCheap(Value value,
-                       llvm::SmallPtrSetImpl<Operation *> &moved) {
+static void hoistCheap(Value value, llvm::SmallPtrSetImpl<Operation *> &moved) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getNumRegions() || !isMemoryEffectFree(op) ||
       (isa<ShapedType>(value.getType()) && !isa<tensor::EmptyOp>(op)) ||
@@ -111,8 +112,8 @@ namespace {
 class Outputs {
 public:
   explicit Outputs(func::FuncOp func)
-      : func(func), ret(cast<func::ReturnOp>(
-                        func.getBody().front().getTerminator())) {}
+      : func(func),
+        ret(cast<func::ReturnOp>(func.getBody().front().getTerminator())) {}
 
   LogicalResult write() {
     for (Value value : ret.getOperands())
@@ -206,8 +207,7 @@ private:
         if (!type.hasStaticShape())
           break;
         buffer = memref::ExpandShapeOp::create(
-            b, loc, bufferOf(type), buffer,
-            collapse.getReassociationIndices());
+            b, loc, bufferOf(type), buffer, collapse.getReassociationIndices());
       } else {
         break;
       }
@@ -223,7 +223,6 @@ private:
   func::ReturnOp ret;
   SmallVector<SmallVector<Value>> allSizes;
   llvm::SmallPtrSet<Operation *, 16> hoisted;
-
 };
 
 } // namespace
@@ -338,12 +337,20 @@ static LogicalResult cleanUp(func::FuncOp func) {
       op.getCanonicalizationPatterns(patterns, context);
   memref::populateResolveShapedTypeResultDimsPatterns(patterns);
   populateAffineToStdConversionPatterns(patterns);
-  return applyPatternsGreedily(func, std::move(patterns));
+  FrozenRewritePatternSet frozen(std::move(patterns));
+  if (failed(applyPatternsGreedily(func, frozen)))
+    return failure();
+  // The same view made twice, and then copied onto itself.
+  IRRewriter rewriter(context);
+  DominanceInfo dominance(func);
+  eliminateCommonSubExpressions(rewriter, dominance, func);
+  return applyPatternsGreedily(func, frozen);
 }
 
 namespace {
 
-struct BufferizeHostPass : sardonyx::impl::SDXBufferizeHostBase<BufferizeHostPass> {
+struct BufferizeHostPass
+    : sardonyx::impl::SDXBufferizeHostBase<BufferizeHostPass> {
   void getDependentDialects(DialectRegistry &registry) const override {
     SDXBufferizeHostBase::getDependentDialects(registry);
     registerDispatchBufferization(registry);

@@ -60,8 +60,7 @@ void sardonyx::makeOperandsContiguous(func::FuncOp func,
       Value copy = memref::AllocOp::create(
           b, loc, MemRefType::get(type.getShape(), type.getElementType()),
           sizes, b.getI64IntegerAttr(64));
-      bool isOut =
-          cast<DestinationStyleOpInterface>(*call).isDpsInit(&operand);
+      bool isOut = cast<DestinationStyleOpInterface>(*call).isDpsInit(&operand);
       if (isOut)
         b.setInsertionPointAfter(call);
       memref::CopyOp::create(b, loc, isOut ? copy : value,

@@ -25,10 +25,9 @@ struct SplatToFill : OpRewritePattern<tensor::SplatOp> {
 
   LogicalResult matchAndRewrite(tensor::SplatOp op,
                                 PatternRewriter &rewriter) const override {
-    Value empty =
-        tensor::EmptyOp::create(rewriter, op.getLoc(), op.getType().getShape(),
-                                op.getType().getElementType(),
-                                op.getDynamicSizes());
+    Value empty = tensor::EmptyOp::create(
+        rewriter, op.getLoc(), op.getType().getShape(),
+        op.getType().getElementType(), op.getDynamicSizes());
     rewriter.replaceOpWithNewOp<linalg::FillOp>(op, op.getInput(), empty);
     return success();
   }
@@ -72,8 +71,7 @@ struct PadToFillAndInsert : OpRewritePattern<tensor::PadOp> {
                                           type.getElementType(), dynamic);
     Value filled =
         linalg::FillOp::create(rewriter, loc, value, empty).getResult(0);
-    SmallVector<OpFoldResult> strides(type.getRank(),
-                                      rewriter.getIndexAttr(1));
+    SmallVector<OpFoldResult> strides(type.getRank(), rewriter.getIndexAttr(1));
     rewriter.replaceOpWithNewOp<tensor::InsertSliceOp>(
         op, op.getSource(), filled, low, inner, strides);
     return success();

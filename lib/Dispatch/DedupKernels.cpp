@@ -17,11 +17,11 @@ using namespace sardonyx;
 static llvm::hash_code hashKernel(func::FuncOp kernel) {
   llvm::hash_code hash = mlir::hash_value(kernel.getFunctionType());
   kernel.getBody().walk([&](Operation *op) {
-    hash = llvm::hash_combine(
-        hash, OperationEquivalence::computeHash(
-                  op, OperationEquivalence::ignoreHashValue,
-                  OperationEquivalence::ignoreHashValue,
-                  OperationEquivalence::IgnoreLocations));
+    hash =
+        llvm::hash_combine(hash, OperationEquivalence::computeHash(
+                                     op, OperationEquivalence::ignoreHashValue,
+                                     OperationEquivalence::ignoreHashValue,
+                                     OperationEquivalence::IgnoreLocations));
   });
   return hash;
 }
@@ -34,7 +34,8 @@ static bool areEqual(func::FuncOp a, func::FuncOp b) {
 
 namespace {
 
-struct DedupKernelsPass : sardonyx::impl::SDXDedupKernelsBase<DedupKernelsPass> {
+struct DedupKernelsPass
+    : sardonyx::impl::SDXDedupKernelsBase<DedupKernelsPass> {
   void runOnOperation() override {
     DenseMap<size_t, SmallVector<func::FuncOp, 1>> distinct;
     llvm::StringMap<StringRef> replacements;
@@ -43,8 +44,9 @@ struct DedupKernelsPass : sardonyx::impl::SDXDedupKernelsBase<DedupKernelsPass> 
       if (!kernel->hasAttr(sdx::kKernelAttr))
         continue;
       auto &candidates = distinct[hashKernel(kernel)];
-      auto *equal = llvm::find_if(
-          candidates, [&](func::FuncOp other) { return areEqual(kernel, other); });
+      auto *equal = llvm::find_if(candidates, [&](func::FuncOp other) {
+        return areEqual(kernel, other);
+      });
       if (equal == candidates.end()) {
         candidates.push_back(kernel);
         continue;

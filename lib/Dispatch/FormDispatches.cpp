@@ -85,7 +85,8 @@ private:
           !llvm::is_contained(producers, producer))
         producers.push_back(producer);
     }
-    llvm::sort(producers, [](Group *a, Group *b) { return a->order > b->order; });
+    llvm::sort(producers,
+               [](Group *a, Group *b) { return a->order > b->order; });
     for (Group *producer : producers)
       if (eagerly || !addsResult(producer, op))
         tryMerge(producer, group);
@@ -178,7 +179,8 @@ private:
   DenseMap<Operation *, Group *> groupOf;
 };
 
-struct FormDispatchesPass : sardonyx::impl::SDXFormDispatchesBase<FormDispatchesPass> {
+struct FormDispatchesPass
+    : sardonyx::impl::SDXFormDispatchesBase<FormDispatchesPass> {
   void runOnOperation() override {
     // Sizes of results would tie what reads them to what makes them.
     RewritePatternSet patterns(&getContext());
@@ -188,8 +190,7 @@ struct FormDispatchesPass : sardonyx::impl::SDXFormDispatchesBase<FormDispatches
 
     SymbolTable symbols(getOperation());
     unsigned number = 0;
-    for (auto func :
-         llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
+    for (auto func : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       if (!isHostFunction(func))
         continue;
       SmallVector<Block *> blocks;

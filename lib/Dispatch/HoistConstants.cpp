@@ -67,7 +67,8 @@ static bool growsTooMuch(Operation *op) {
   for (OpOperand &operand : op->getOpOperands())
     if (!inputs || inputs.isDpsInput(&operand))
       read += staticElements(operand.get());
-  return made > kLargeElements && made > kMaxGrowth * std::max<int64_t>(read, 1);
+  return made > kLargeElements &&
+         made > kMaxGrowth * std::max<int64_t>(read, 1);
 }
 
 namespace {
@@ -122,15 +123,16 @@ private:
 
   /// A large splat is a fill, which kernels make for themselves.
   void splatsToFills(Block &body) {
-    for (auto op : llvm::make_early_inc_range(body.getOps<arith::ConstantOp>())) {
+    for (auto op :
+         llvm::make_early_inc_range(body.getOps<arith::ConstantOp>())) {
       auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
       auto type = dyn_cast<RankedTensorType>(op.getType());
       if (!splat || !type || type.getNumElements() <= kInlineElements ||
           !isa<FloatType, IntegerType, IndexType>(type.getElementType()))
         continue;
       builder.setInsertionPoint(op);
-      Value value = arith::ConstantOp::create(
-          builder, op.getLoc(), splat.getSplatValue<TypedAttr>());
+      Value value = arith::ConstantOp::create(builder, op.getLoc(),
+                                              splat.getSplatValue<TypedAttr>());
       Value empty = tensor::EmptyOp::create(
           builder, op.getLoc(), type.getShape(), type.getElementType());
       op.replaceAllUsesWith(
@@ -153,9 +155,9 @@ private:
   void findBoundary(Block &body) {
     SmallVector<Value> worklist;
     for (Operation &op : body) {
-      if (op.getNumResults() &&
-          llvm::all_of(op.getResults(),
-                       [&](Value v) { return constant.contains(v); }))
+      if (op.getNumResults() && llvm::all_of(op.getResults(), [&](Value v) {
+            return constant.contains(v);
+          }))
         continue;
       op.walk([&](Operation *nested) {
         worklist.append(nested->operand_begin(), nested->operand_end());
@@ -263,7 +265,8 @@ private:
   llvm::SetVector<Value> needed;
 };
 
-struct HoistConstantsPass : sardonyx::impl::SDXHoistConstantsBase<HoistConstantsPass> {
+struct HoistConstantsPass
+    : sardonyx::impl::SDXHoistConstantsBase<HoistConstantsPass> {
   void runOnOperation() override {
     auto graph = getOperation().lookupSymbol<func::FuncOp>("main_graph");
     if (!graph) {

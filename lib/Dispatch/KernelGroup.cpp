@@ -69,9 +69,8 @@ static Role roleOf(Operation *op) {
 
 /// Calls `check(operand)` for each operand of `op` that a member of the group
 /// makes; false if one fails or is an init.
-static bool
-checkReads(linalg::GenericOp op, const DenseSet<Value> &made,
-           llvm::function_ref<bool(OpOperand *, AffineMap)> check) {
+static bool checkReads(linalg::GenericOp op, const DenseSet<Value> &made,
+                       llvm::function_ref<bool(OpOperand *, AffineMap)> check) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!made.contains(operand.get()))
       continue;
@@ -107,8 +106,8 @@ public:
 
   bool admit(linalg::GenericOp op) {
     SmallVector<int64_t> shape = op.getStaticLoopRanges();
-    bool same = values.empty() || (shape == domain &&
-                                   !ShapedType::isDynamicShape(shape));
+    bool same = values.empty() ||
+                (shape == domain && !ShapedType::isDynamicShape(shape));
     SmallVector<Value> spanning(op->result_begin(), op->result_end());
     for (OpOperand *operand : op.getDpsInputOperands())
       if (op.getMatchingIndexingMap(operand).isIdentity() &&
@@ -171,8 +170,7 @@ static bool isRowGroup(ArrayRef<Operation *> ops) {
   return true;
 }
 
-std::optional<GroupKind>
-sardonyx::classifyGroup(ArrayRef<Operation *> ops) {
+std::optional<GroupKind> sardonyx::classifyGroup(ArrayRef<Operation *> ops) {
   if (ops.size() > kMaxGroupSize)
     return std::nullopt;
   unsigned roots = 0, reductions = 0;

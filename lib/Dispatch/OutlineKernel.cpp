@@ -129,9 +129,8 @@ private:
           dimSources.try_emplace(
               size, std::pair<unsigned, int64_t>(destinations.size(), i));
       }
-      destinations.push_back(
-          tensor::EmptyOp::create(host, op.getLoc(), type.getShape(),
-                                  type.getElementType(), dynamic));
+      destinations.push_back(tensor::EmptyOp::create(
+          host, op.getLoc(), type.getShape(), type.getElementType(), dynamic));
     }
   }
 
@@ -141,8 +140,7 @@ private:
       if (dimSources.count(value))
         return true;
       auto dim = value.getDefiningOp<tensor::DimOp>();
-      if (!dim || !dim.getConstantIndex() ||
-          !tensors.contains(dim.getSource()))
+      if (!dim || !dim.getConstantIndex() || !tensors.contains(dim.getSource()))
         return false;
       argumentDims[value] = {dim.getSource(), *dim.getConstantIndex()};
       return true;
@@ -161,9 +159,8 @@ private:
     for (Operation *op : ops)
       locs.push_back(op->getLoc());
     MLIRContext *context = host.getContext();
-    auto kernel =
-        func::FuncOp::create(host.getFusedLoc(locs), name,
-                             FunctionType::get(context, types, {}));
+    auto kernel = func::FuncOp::create(host.getFusedLoc(locs), name,
+                                       FunctionType::get(context, types, {}));
     kernel.setPrivate();
     kernel->setAttr(sdx::kKernelAttr, UnitAttr::get(context));
     symbols.insert(kernel);
@@ -214,18 +211,17 @@ private:
     if (op && op.isDpsInit(&operand) &&
         operand.get().getDefiningOp<linalg::FillOp>())
       return materializeFill(b, operand.get(), takesOutputSizes(&operand));
-    Value value =
-        materialize(b, operand.get(), takesOutputSizes(&operand));
+    Value value = materialize(b, operand.get(), takesOutputSizes(&operand));
     Operation *def = operand.get().getDefiningOp();
     if (!op || !op.isDpsInit(&operand) ||
-        (def && (members.contains(def) ||
-                 isa<tensor::EmptyOp, linalg::FillOp>(def))))
+        (def &&
+         (members.contains(def) || isa<tensor::EmptyOp, linalg::FillOp>(def))))
       return value;
     Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(value.getType());
-    Value empty = tensor::EmptyOp::create(
-        b, loc, type.getShape(), type.getElementType(),
-        tensor::createDynamicDimValues(b, loc, value));
+    Value empty =
+        tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType(),
+                                tensor::createDynamicDimValues(b, loc, value));
     return linalg::CopyOp::create(b, loc, value, empty).getResult(0);
   }
 
@@ -240,11 +236,10 @@ private:
       auto type = cast<RankedTensorType>(empty.getType());
       for (int64_t i = 0, e = type.getRank(); i < e; ++i)
         if (type.isDynamicDim(i))
-          sizes.push_back(
-              outputSizes
-                  ? memref::DimOp::create(b, loc, firstOutput(b),
-                                          constantIndex(b, loc, i))
-                  : materialize(b, empty.getDynamicSize(i)));
+          sizes.push_back(outputSizes
+                              ? memref::DimOp::create(b, loc, firstOutput(b),
+                                                      constantIndex(b, loc, i))
+                              : materialize(b, empty.getDynamicSize(i)));
       return tensor::EmptyOp::create(b, loc, type.getShape(),
                                      type.getElementType(), sizes);
     }
@@ -283,8 +278,7 @@ private:
     ins.append(scalars.begin(), scalars.end());
     auto call = sdx::CallOp::create(host, kernel.getLoc(), kernel.getName(),
                                     ins, destinations);
-    for (auto [result, replacement] :
-         llvm::zip(results, call->getResults()))
+    for (auto [result, replacement] : llvm::zip(results, call->getResults()))
       result.replaceAllUsesWith(replacement);
   }
 
@@ -322,7 +316,6 @@ static StringRef describe(ArrayRef<Operation *> ops, GroupKind kind) {
 
 void sardonyx::outlineKernel(ArrayRef<Operation *> ops, GroupKind kind,
                              SymbolTable &symbols, unsigned number) {
-  std::string name =
-      ("k" + Twine(number) + "_" + describe(ops, kind)).str();
+  std::string name = ("k" + Twine(number) + "_" + describe(ops, kind)).str();
   Outliner(ops, kind, symbols).run(name);
 }

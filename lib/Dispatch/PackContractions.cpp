@@ -63,8 +63,7 @@ static void keepContiguousDimension(PatternRewriter &rewriter,
   if (!collapse)
     return;
   auto transpose = collapse.getSrc().getDefiningOp<linalg::TransposeOp>();
-  SmallVector<ReassociationIndices> groups =
-      collapse.getReassociationIndices();
+  SmallVector<ReassociationIndices> groups = collapse.getReassociationIndices();
   if (!transpose || groups.size() != 3 || groups[1].size() != 1 ||
       groups[2].size() != 1)
     return;
@@ -181,13 +180,12 @@ static Value scale(OpBuilder &b, Location loc, Value value,
              [&](OpBuilder &b, Location loc, ValueRange args) {
                Value result = args[0];
                for (auto [i, scaling] : llvm::enumerate(scalings))
-                 result = scaling.divides
-                              ? arith::DivFOp::create(b, loc, result,
-                                                      args[i + 1])
-                                    .getResult()
-                              : arith::MulFOp::create(b, loc, result,
-                                                      args[i + 1])
-                                    .getResult();
+                 result =
+                     scaling.divides
+                         ? arith::DivFOp::create(b, loc, result, args[i + 1])
+                               .getResult()
+                         : arith::MulFOp::create(b, loc, result, args[i + 1])
+                               .getResult();
                linalg::YieldOp::create(b, loc, result);
              })
       .getResult(0);
@@ -379,9 +377,8 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
       rhsOrder.append({roles.n, roles.k});
     else
       rhsOrder.append({roles.k, roles.n});
-    Value right = packRhs(rewriter, loc,
-                          transposeTo(rewriter, loc, *rhs, rhsOrder),
-                          transposed);
+    Value right = packRhs(
+        rewriter, loc, transposeTo(rewriter, loc, *rhs, rhsOrder), transposed);
 
     Value init = op.getDpsInits()[0];
     auto type = cast<RankedTensorType>(init.getType());
@@ -390,9 +387,8 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
       SmallVector<ReassociationIndices> all = {{0, 1}};
       left = expandToRow(rewriter, loc, left);
       Value zero = zerosLike(rewriter, loc, expandToRow(rewriter, loc, init));
-      Value row =
-          sdx::PackedMatmulOp::create(rewriter, loc, left, right, zero)
-              .getResult();
+      Value row = sdx::PackedMatmulOp::create(rewriter, loc, left, right, zero)
+                      .getResult();
       Value result =
           tensor::CollapseShapeOp::create(rewriter, loc, type, row, all);
       result = scale(rewriter, loc, result, scalings);

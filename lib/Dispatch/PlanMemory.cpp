@@ -1,6 +1,6 @@
 //===- PlanMemory.cpp - Place the host's buffers ----------------*- C++ -*-===//
 //
-// A buffer lives from its allocation to the end of the last operation of the
+// A buffer lives from its first use to the end of the last operation of the
 // same block in which it, or a view of it, is used: the loop as a whole if it
 // is used in a loop that does not make it.
 //
@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace sardonyx {
@@ -108,6 +109,7 @@ private:
     Buffer buffer{alloc};
     Block *block = alloc->getBlock();
     buffer.lastUse = alloc;
+    int64_t first = next;
     // Iterations of a parallel loop would share the memory.
     for (Operation *parent = alloc->getParentOp(); parent != func;
          parent = parent->getParentOp())
@@ -126,10 +128,13 @@ private:
           buffer.escapes = true;
         else if (span[buffer.lastUse].second < span[here].second)
           buffer.lastUse = here;
+        if (here && !isa<ViewLikeOpInterface>(user))
+          first = std::min(first, span[here].first);
       }
     }
-    buffer.begin = span[alloc].first;
+    // The address may be computed long before anything is written there.
     buffer.end = span[buffer.lastUse].second;
+    buffer.begin = std::min(first, buffer.end);
     if (alloc.getType().hasStaticShape())
       buffer.size = bytesOf(alloc.getType());
     return buffer;
@@ -187,22 +192,23 @@ private:
     for (const Buffer &buffer : buffers) {
       Value &offset = offsets[buffer.offset];
       if (!offset)
-        offset = arith::ConstantIndexOp::create(b, func.getLoc(),
-                                                buffer.offset);
+        offset =
+            arith::ConstantIndexOp::create(b, func.getLoc(), buffer.offset);
     }
     for (const Buffer &buffer : buffers) {
       memref::AllocOp alloc = buffer.alloc;
       b.setInsertionPoint(alloc);
-      Value view = memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(),
-                                          arena, offsets[buffer.offset],
-                                          ValueRange());
+      Value view =
+          memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(), arena,
+                                 offsets[buffer.offset], ValueRange());
       alloc.replaceAllUsesWith(view);
       alloc.erase();
     }
   }
 
   /// Pieces of buffers that kernels read or write are views of the arena.
-  void placePieces(Value arena, const DenseMap<Operation *, int64_t> &offsetOf) {
+  void placePieces(Value arena,
+                   const DenseMap<Operation *, int64_t> &offsetOf) {
     func.walk([&](sdx::CallOp call) {
       for (OpOperand &operand : call->getOpOperands()) {
         auto type = dyn_cast<MemRefType>(operand.get().getType());
@@ -251,9 +257,9 @@ private:
           continue;
         }
         Value term = times(b, loc, cast<Value>(offset), stride);
-        variable = variable ? arith::AddIOp::create(b, loc, variable, term)
-                                  .getResult()
-                            : term;
+        variable =
+            variable ? arith::AddIOp::create(b, loc, variable, term).getResult()
+                     : term;
       }
     }
     return {fixed, variable};

@@ -151,13 +151,13 @@ struct ReduceTranspose : OpRewritePattern<linalg::TransposeOp> {
     for (int64_t dim : permutation)
       outSizes.push_back(sizes[dim]);
     Value value = tensor::CollapseShapeOp::create(
-        rewriter, loc,
-        RankedTensorType::get(source.collapse(shape), element), op.getInput(),
-        source.groups);
+        rewriter, loc, RankedTensorType::get(source.collapse(shape), element),
+        op.getInput(), source.groups);
     SmallVector<int64_t> collapsedOut = result.collapse(outType.getShape());
     if (!llvm::is_sorted(reduced)) {
       SmallVector<OpFoldResult> small =
-          tensor::getMixedSizes(rewriter, loc, value), permuted;
+                                    tensor::getMixedSizes(rewriter, loc, value),
+                                permuted;
       for (int64_t group : reduced)
         permuted.push_back(small[group]);
       SmallVector<Value> dynamic;

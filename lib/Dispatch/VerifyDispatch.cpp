@@ -33,7 +33,8 @@ static LogicalResult verifyArguments(func::FuncOp func) {
 
 namespace {
 
-struct VerifyDispatchPass : sardonyx::impl::SDXVerifyDispatchBase<VerifyDispatchPass> {
+struct VerifyDispatchPass
+    : sardonyx::impl::SDXVerifyDispatchBase<VerifyDispatchPass> {
   using Base::Base;
 
   void runOnOperation() override {

@@ -39,9 +39,8 @@ constexpr uint64_t kExternalAlignment = 4096;
 
 /// IR version that came with each opset of the main domain since 9.
 int64_t irVersionOf(int64_t opset) {
-  static constexpr int64_t versions[] = {4,  5,  6,  7,  7,  7,  8,
-                                         8,  8,  8,  9,  9,  10, 10,
-                                         11, 12, 13, 13, 13, 14};
+  static constexpr int64_t versions[] = {4, 5, 6,  7,  7,  7,  8,  8,  8,  8,
+                                         9, 9, 10, 10, 11, 12, 13, 13, 13, 14};
   if (opset < 9)
     return 4;
   return versions[std::min<size_t>(opset - 9, std::size(versions) - 1)];
@@ -86,9 +85,10 @@ public:
         names(func) {
     toNode.nameOf = [this](Value value) { return names.of(value); };
     toNode.freshName = [this] { return names.fresh(); };
-    toNode.note = [this](Operation *op, const ::onnx::NodeProto &node) {
+    toNode.note = [this](const ::onnx::NodeProto &node, ArrayRef<Type> inputs,
+                         ArrayRef<Type> outputs) {
       int64_t &version = versions[node.domain()];
-      version = std::max(version, oldestVersion(op, node));
+      version = std::max(version, oldestVersion(node, inputs, outputs));
     };
     toNode.constantsAsInitializers = true;
     toNode.writeTensor = [this](ElementsAttr value, Operation *,
@@ -172,9 +172,8 @@ private:
     int64_t irVersion = 8;
     auto addType = [&](Type type) {
       if (auto tensor = dyn_cast<TensorType>(type))
-        irVersion = std::max(irVersion,
-                             irVersionOfType(importer::dataTypeOf(
-                                 tensor.getElementType())));
+        irVersion = std::max(irVersion, irVersionOfType(importer::dataTypeOf(
+                                            tensor.getElementType())));
     };
     func.walk([&](Operation *op) {
       for (Type type : op->getResultTypes())
@@ -213,10 +212,7 @@ private:
       if (output.name() == name)
         continue;
       // An input, a constant, or a value that is returned twice.
-      auto *identity = graph.add_node();
-      identity->set_op_type("Identity");
-      identity->add_input(names.of(terminator->getOperand(i)));
-      identity->add_output(name);
+      toNode.identity(terminator->getOperand(i), name, graph);
       output.set_name(name);
     }
     declareValues(block, graph);

@@ -2,7 +2,6 @@
 
 #include "lib/Exporter/Versions.h"
 
-#include "dialects/ONNX/ONNX.h"
 #include "lib/Importer/Types.h"
 #include "lib/Importer/Upgrade.h"
 
@@ -21,14 +20,14 @@ constexpr int64_t kFloor = 17;
 
 /// Whether each value has a type that the formal parameter at its place allows.
 static bool allows(const std::vector<OpSchema::FormalParameter> &formals,
-                   ArrayRef<Value> values) {
-  for (auto [i, value] : llvm::enumerate(values)) {
-    if (!value)
+                   ArrayRef<Type> types) {
+  for (auto [i, given] : llvm::enumerate(types)) {
+    if (!given)
       continue;
     if (formals.empty())
       return false;
     ::onnx::TypeProto type;
-    if (!importer::convertType(value.getType(), type))
+    if (!importer::convertType(given, type))
       return false;
     const auto &formal = formals[std::min(i, formals.size() - 1)];
     if (!formal.GetTypes().count(::onnx::Utils::DataTypeUtils::ToType(type)))
@@ -37,18 +36,18 @@ static bool allows(const std::vector<OpSchema::FormalParameter> &formals,
   return true;
 }
 
-static bool means(const OpSchema &schema, Operation *op,
-                  const ::onnx::NodeProto &node) {
+static bool means(const OpSchema &schema, const ::onnx::NodeProto &node,
+                  ArrayRef<Type> inputs, ArrayRef<Type> outputs) {
   try {
     schema.Verify(node);
-    return allows(schema.inputs(), onnx::getPositionalInputs(op)) &&
-           allows(schema.outputs(), onnx::getPositionalOutputs(op));
+    return allows(schema.inputs(), inputs) && allows(schema.outputs(), outputs);
   } catch (const std::exception &) {
     return false;
   }
 }
 
-int64_t oldestVersion(Operation *op, const ::onnx::NodeProto &node) {
+int64_t oldestVersion(const ::onnx::NodeProto &node, ArrayRef<Type> inputs,
+                      ArrayRef<Type> outputs) {
   const OpSchema *latest =
       OpSchemaRegistry::Schema(node.op_type(), node.domain());
   if (!latest)
@@ -59,7 +58,7 @@ int64_t oldestVersion(Operation *op, const ::onnx::NodeProto &node) {
     const OpSchema *older =
         OpSchemaRegistry::Schema(node.op_type(), version - 1, node.domain());
     if (!older || older->SinceVersion() >= version ||
-        !means(*older, op, node))
+        !means(*older, node, inputs, outputs))
       break;
     version = older->SinceVersion();
   }

@@ -3,16 +3,19 @@
 #ifndef SARDONYX_LIB_EXPORTER_VERSIONS_H
 #define SARDONYX_LIB_EXPORTER_VERSIONS_H
 
-#include "mlir/IR/Operation.h"
+#include "mlir/IR/Types.h"
+#include "llvm/ADT/ArrayRef.h"
 
 #include <onnx/onnx_pb.h>
 
 namespace sardonyx::exporter {
 
-/// Oldest version of the operator, down to 17, that means the same by `node`,
-/// which was made from `op`. Later versions often add types only, and other
-/// programs lag behind the newest operator sets.
-int64_t oldestVersion(mlir::Operation *op, const ::onnx::NodeProto &node);
+/// Oldest version of the operator, down to 17, that means the same by `node`
+/// with values of these types (null for absent ones). Later versions often add
+/// types only, and other programs lag behind the newest operator sets.
+int64_t oldestVersion(const ::onnx::NodeProto &node,
+                      llvm::ArrayRef<mlir::Type> inputs,
+                      llvm::ArrayRef<mlir::Type> outputs);
 
 } // namespace sardonyx::exporter
 

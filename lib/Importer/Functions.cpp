@@ -11,9 +11,9 @@
 #include "lib/Importer/Model.h"
 
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/Twine.h"
 
 #include <onnx/defs/schema.h>
@@ -53,8 +53,8 @@ public:
   Inliner(const ::onnx::ModelProto &model, uint64_t maxNodes, bool allowCapture)
       : maxNodes(maxNodes), allowCapture(allowCapture) {
     for (const FunctionProto &function : model.functions()) {
-      std::string id = identifier(function.domain(), function.name(),
-                                  function.overload());
+      std::string id =
+          identifier(function.domain(), function.name(), function.overload());
       if (!functions.try_emplace(id, &function).second)
         fail("the model defines function '" + id + "' twice");
     }
@@ -258,8 +258,7 @@ private:
       failAt(node, "function '" + binding.function->name() +
                        "' does not import domain '" + node.domain() + "'");
     }
-    auto [known, added] =
-        modelVersions.try_emplace(node.domain(), it->second);
+    auto [known, added] = modelVersions.try_emplace(node.domain(), it->second);
     if (added)
       newVersions[node.domain()] = it->second;
     if (!sameForm(node, known->second, it->second))

@@ -82,8 +82,7 @@ void GraphBuilder::addGraph(const GraphProto &graph) {
   for (const NodeProto &node : graph.node())
     for (const std::string &name : node.output())
       if (!name.empty() && !scope.pending.insert(name).second)
-        failAt(node, "value '" + name +
-                         "' is defined twice in the same graph");
+        failAt(node, "value '" + name + "' is defined twice in the same graph");
   addInitializers(graph);
   for (const NodeProto &node : graph.node())
     addNode(node);
@@ -198,8 +197,7 @@ void GraphBuilder::addSchemaNode(const NodeProto &node,
                                  error)))
     failAt(node, error);
   Operation *op = builder.create(state);
-  for (auto [info, region] :
-       llvm::zip_equal(schema.regions, op->getRegions()))
+  for (auto [info, region] : llvm::zip_equal(schema.regions, op->getRegions()))
     if (const GraphProto *graph = graphs.lookup(info.name))
       addRegion(region, *graph);
   finishNode(node, op);
@@ -232,8 +230,8 @@ void GraphBuilder::addConstant(const NodeProto &node) {
         tensorOf(string, {}), {StringRef(proto.s())}));
   } else if (proto.name() == "value_ints") {
     SmallVector<int64_t> ints(proto.ints().begin(), proto.ints().end());
-    value.value = DenseElementsAttr::get(
-        tensorOf(i64, {int64_t(ints.size())}), ArrayRef<int64_t>(ints));
+    value.value = DenseElementsAttr::get(tensorOf(i64, {int64_t(ints.size())}),
+                                         ArrayRef<int64_t>(ints));
   } else if (proto.name() == "value_floats") {
     SmallVector<float> floats(proto.floats().begin(), proto.floats().end());
     value.value = DenseElementsAttr::get(
@@ -366,8 +364,8 @@ Attribute GraphBuilder::attribute(const NodeProto &node,
   case AttributeProto::FLOAT:
     return builder.getF32FloatAttr(proto.f());
   case AttributeProto::INT:
-    return builder.getIntegerAttr(
-        builder.getIntegerType(64, /*isSigned=*/true), proto.i());
+    return builder.getIntegerAttr(builder.getIntegerType(64, /*isSigned=*/true),
+                                  proto.i());
   case AttributeProto::STRING:
     return builder.getStringAttr(proto.s());
   case AttributeProto::TENSOR:

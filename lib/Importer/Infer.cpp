@@ -1,7 +1,7 @@
 //===- Infer.cpp - Types of intermediate values ---------------------------===//
 
-#include "lib/Importer/Model.h"
 #include "lib/Importer/Error.h"
+#include "lib/Importer/Model.h"
 
 #include <onnx/shape_inference/implementation.h>
 

@@ -21,8 +21,8 @@ namespace sardonyx::importer {
 
 std::shared_ptr<MappedFile> MappedFile::open(StringRef path) {
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
-  int fd = ::open(path.str().c_str(),
-                  O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  int fd =
+      ::open(path.str().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0)
     fail("cannot open '" + path + "': " + std::strerror(errno));
   auto closer = make_scope_exit([&] { ::close(fd); });
@@ -62,8 +62,8 @@ std::string resolveExternalData(StringRef dir, StringRef location,
     refuse("contains a zero byte");
   if (sys::path::is_absolute(location) || location.contains('\\'))
     refuse("must be a relative path");
-  for (StringRef part : make_range(sys::path::begin(location),
-                                   sys::path::end(location)))
+  for (StringRef part :
+       make_range(sys::path::begin(location), sys::path::end(location)))
     if (part == "..")
       refuse("must not leave the model's folder");
 

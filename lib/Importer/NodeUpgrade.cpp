@@ -168,9 +168,7 @@ void NodeUpgrade::refuse(const Twine &why) const { failAt(node, why); }
 // New nodes
 //===----------------------------------------------------------------------===//
 
-std::string NodeUpgrade::fresh(StringRef hint) {
-  return names.make(hint);
-}
+std::string NodeUpgrade::fresh(StringRef hint) { return names.make(hint); }
 
 static NodeProto makeNode(StringRef type, std::vector<std::string> inputs,
                           std::vector<std::string> outputs) {

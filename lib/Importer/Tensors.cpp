@@ -23,9 +23,8 @@ constexpr int64_t kMaxDenseElements = int64_t(1) << 28;
 static uint64_t byteSize(int64_t count, unsigned bits) {
   // 2^63 elements of 128 bits do not fit; such a tensor is no file's.
   if (bits >= 8)
-    return uint64_t(count) > (UINT64_MAX >> 8)
-               ? UINT64_MAX
-               : uint64_t(count) * (bits / 8);
+    return uint64_t(count) > (UINT64_MAX >> 8) ? UINT64_MAX
+                                               : uint64_t(count) * (bits / 8);
   return uint64_t(count) / 8 * bits + (uint64_t(count) % 8 * bits + 7) / 8;
 }
 
@@ -147,8 +146,9 @@ TensorReader::Bytes TensorReader::external(const Tensor &tensor, StringRef name,
     fail("external data of tensor '" + name + "': offset " + Twine(offset) +
          " lies past the end of '" + *location + "' (" + Twine(fileSize) +
          " bytes)");
-  uint64_t length = externalNumber(tensor, "length", name,
-                                   size <= fileSize - offset ? size : fileSize - offset);
+  uint64_t length =
+      externalNumber(tensor, "length", name,
+                     size <= fileSize - offset ? size : fileSize - offset);
   if (length > fileSize - offset)
     fail("external data of tensor '" + name + "': " + Twine(length) +
          " bytes at offset " + Twine(offset) + " reach past the end of '" +
@@ -233,9 +233,10 @@ ElementsAttr TensorReader::attribute(ShapedType type, const Bytes &bytes,
   size_t alignment = std::min<size_t>(64, address & (~address + 1));
   AsmResourceBlob blob(
       ArrayRef<char>(bytes.data.data(), bytes.data.size()), alignment,
-      [owner = bytes.owner](void *, size_t, size_t) {}, /*dataIsMutable=*/false);
-  return cast<ElementsAttr>(Attribute(
-      DenseResourceElementsAttr::get(type, name, std::move(blob))));
+      [owner = bytes.owner](void *, size_t, size_t) {},
+      /*dataIsMutable=*/false);
+  return cast<ElementsAttr>(
+      Attribute(DenseResourceElementsAttr::get(type, name, std::move(blob))));
 }
 
 TensorValue TensorReader::read(const Tensor &tensor, StringRef name) {
@@ -279,9 +280,8 @@ TensorValue TensorReader::read(const Tensor &tensor, StringRef name) {
   return {value, source};
 }
 
-ElementsAttr
-TensorReader::readSparse(const ::onnx::SparseTensorProto &tensor,
-                         StringRef name) {
+ElementsAttr TensorReader::readSparse(const ::onnx::SparseTensorProto &tensor,
+                                      StringRef name) {
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   std::optional<int64_t> count = elementCount(dims);
   if (!count || *count > kMaxDenseElements)
@@ -321,8 +321,8 @@ TensorReader::readSparse(const ::onnx::SparseTensorProto &tensor,
     std::memcpy(dense->data() + position * width, data.data.data() + i * width,
                 width);
   }
-  return attribute(RankedTensorType::get(dims, element),
-                   {*dense, dense, "", 0}, name);
+  return attribute(RankedTensorType::get(dims, element), {*dense, dense, "", 0},
+                   name);
 }
 
 /// Bytes of one element each, splats written out.

@@ -159,12 +159,14 @@ bool convertType(Type type, ::onnx::TypeProto &result) {
                          *result.mutable_sparse_tensor_type());
       })
       .Case([&](onnx::SeqType t) {
-        return convertType(t.getElementType(),
-                           *result.mutable_sequence_type()->mutable_elem_type());
+        return convertType(
+            t.getElementType(),
+            *result.mutable_sequence_type()->mutable_elem_type());
       })
       .Case([&](onnx::OptType t) {
-        return convertType(t.getElementType(),
-                           *result.mutable_optional_type()->mutable_elem_type());
+        return convertType(
+            t.getElementType(),
+            *result.mutable_optional_type()->mutable_elem_type());
       })
       .Case([&](onnx::MapType t) {
         result.mutable_map_type()->set_key_type(dataTypeOf(t.getKeyType()));
@@ -175,8 +177,7 @@ bool convertType(Type type, ::onnx::TypeProto &result) {
 }
 
 /// The shape of a tensor, also inside a sequence or an optional.
-static const ::onnx::TensorShapeProto *
-shapeOf(const ::onnx::TypeProto &type) {
+static const ::onnx::TensorShapeProto *shapeOf(const ::onnx::TypeProto &type) {
   switch (type.value_case()) {
   case ::onnx::TypeProto::kTensorType:
     return type.tensor_type().has_shape() ? &type.tensor_type().shape()

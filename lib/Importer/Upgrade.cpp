@@ -34,9 +34,10 @@ public:
       for (const UpgradeRow &row : rows)
         byOp[key(row.domain, row.op)].push_back(&row);
     for (auto &entry : byOp)
-      llvm::sort(entry.getValue(), [](const UpgradeRow *a, const UpgradeRow *b) {
-        return a->version < b->version;
-      });
+      llvm::sort(entry.getValue(),
+                 [](const UpgradeRow *a, const UpgradeRow *b) {
+                   return a->version < b->version;
+                 });
   }
 
   static const Table &get() {
@@ -101,9 +102,8 @@ bool needsTypes(const GraphProto &graph, const Versions &versions) {
         break;
     }
     bool inside = false;
-    forEachSubgraph(node, [&](const GraphProto &g) {
-      inside |= needsTypes(g, versions);
-    });
+    forEachSubgraph(
+        node, [&](const GraphProto &g) { inside |= needsTypes(g, versions); });
     if (inside)
       return true;
   }
@@ -136,6 +136,7 @@ private:
   void upgrade(NodeProto node, const ValueScope &scope,
                google::protobuf::RepeatedPtrField<NodeProto> &result) {
     int64_t version = takeVersion(node, versions);
+    nameRequiredOutputs(node);
     if (!check(node, version)) {
       result.Add(std::move(node));
       return;
@@ -153,7 +154,6 @@ private:
         break;
       version = row->version;
     }
-    nameRequiredOutputs(node);
     for (NodeProto &made : before)
       result.Add(std::move(made));
     result.Add(std::move(node));
@@ -205,7 +205,7 @@ private:
   void nameRequiredOutputs(NodeProto &node) {
     const OpSchema *schema =
         OpSchemaRegistry::Schema(node.op_type(), node.domain());
-    if (!schema)
+    if (!schema || schema->outputs().empty())
       return;
     for (int i = 0; i < node.output_size(); ++i) {
       size_t last = schema->outputs().size() - 1;

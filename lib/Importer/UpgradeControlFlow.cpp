@@ -28,7 +28,8 @@ void declareUnbatched(::onnx::ValueInfoProto &value, const std::string &name,
     *shape->add_dim() = like->tensor_type().shape().dim(i);
 }
 
-/// Scan-8 ran over batches: a Scan over the batch whose body is the Scan proper.
+/// Scan-8 ran over batches: a Scan over the batch whose body is the Scan
+/// proper.
 void scanBatch(NodeUpgrade &u) {
   if (u.hasInput(0))
     u.refuse("sequence_lens of Scan version 8 are not supported");

@@ -25,8 +25,9 @@ void broadcastAttribute(NodeUpgrade &u) {
   int64_t axis = attribute->i() < 0 ? attribute->i() + rankA : attribute->i();
   int64_t trailing = rankA - rankB - axis;
   if (axis < 0 || trailing < 0)
-    u.refuse("axis " + Twine(attribute->i()) + " does not fit operands of rank " +
-             Twine(rankA) + " and " + Twine(rankB));
+    u.refuse("axis " + Twine(attribute->i()) +
+             " does not fit operands of rank " + Twine(rankA) + " and " +
+             Twine(rankB));
   if (trailing == 0)
     return;
   std::vector<int64_t> axes(trailing);

@@ -27,7 +27,8 @@ void dropUnusedOutputs(NodeUpgrade &u, int first, const Twine &why) {
 
 void batchNormTest(NodeUpgrade &u) {
   if (u.takeInt("is_test", 0))
-    dropUnusedOutputs(u, 1, "is made in training mode only, but is_test is set");
+    dropUnusedOutputs(u, 1,
+                      "is made in training mode only, but is_test is set");
 }
 
 /// Without `spatial`, statistics are of single activations: the other inputs
@@ -42,8 +43,7 @@ void batchNormSpatial(NodeUpgrade &u) {
   float epsilon = u.takeFloat("epsilon", 1e-5f);
   std::string deviation =
       u.op("Sqrt", {u.op("Add", {var, u.scalarLike(epsilon, x)})});
-  std::string normal =
-      u.op("Div", {u.op("Sub", {x, mean}), deviation});
+  std::string normal = u.op("Div", {u.op("Sub", {x, mean}), deviation});
   std::string scaled = u.op("Mul", {normal, scale});
   u.node.set_op_type("Add");
   u.node.clear_input();
@@ -64,8 +64,9 @@ void batchNormTraining(NodeUpgrade &u) {
       u.node.mutable_output()->RemoveLast();
     return;
   }
-  dropUnusedOutputs(u, 3, "is the batch's statistic, which version 14 of the "
-                          "operator no longer gives");
+  dropUnusedOutputs(u, 3,
+                    "is the batch's statistic, which version 14 of the "
+                    "operator no longer gives");
   u.set("training_mode", int64_t(1));
   for (int i = 1; i < 3; ++i) {
     if (i >= u.node.output_size())

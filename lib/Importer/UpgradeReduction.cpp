@@ -40,8 +40,9 @@ void flattened(NodeUpgrade &u) {
     int64_t rank = shape->size();
     int64_t first = axis < 0 ? axis + rank : axis;
     bool oneAxis = first >= 0 && first < rank &&
-                   all_of(ArrayRef<int64_t>(*shape).drop_front(first + 1),
-                          [](int64_t size) { return size == 1; });
+                   all_of(
+                       ArrayRef<int64_t>(*shape).drop_front(first + 1),
+                       [](int64_t size) { return size == 1; });
     if (oneAxis) {
       u.set("axis", first);
       return;

@@ -103,12 +103,11 @@ void oneHotNegative(NodeUpgrade &u) {
   std::string zero = u.op("CastLike", {u.scalar(int64_t(0)), indices});
   std::string depth = u.op("CastLike", {u.node.input(1), indices});
   std::string scalar = u.op("Reshape", {depth, u.ints({})});
-  u.setInput(0, u.op("Where", {u.op("Less", {indices, zero}), scalar, indices}));
+  u.setInput(0,
+             u.op("Where", {u.op("Less", {indices, zero}), scalar, indices}));
 }
 
-void topKInput(NodeUpgrade &u) {
-  u.setInput(1, u.ints({u.takeInt("k", 0)}));
-}
+void topKInput(NodeUpgrade &u) { u.setInput(1, u.ints({u.takeInt("k", 0)})); }
 
 /// Upsample-1 scaled the two last of four dimensions.
 void upsampleHeightWidth(NodeUpgrade &u) {

@@ -119,6 +119,8 @@ std::string Cache::keyOf(std::string_view model,
   target.optLevel = options.optLevel;
   std::string text = compilerIdentity();
   text += '\n' + describeTarget(resolveTarget(target));
+  for (const auto &[name, size] : options.dims)
+    text += '\n' + name + '=' + std::to_string(size);
   text += '\n' + std::to_string(options.optLevel) + '\n' +
           options.externalDataDir + '\n' + std::to_string(model.size()) + '\n' +
           hexOf(hashOfModel(model));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
+#include "Signature.h"
 #include "mlir/IR/OperationSupport.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Target/Target.h"
@@ -36,6 +37,10 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   if (!module)
     return Error(ErrorKind::InvalidModel,
                  compilation.errorText("the model cannot be imported"));
+  Artifact signature;
+  if (MaybeError error = readSignature(*module, signature))
+    return *error;
+  fixDims(*module, options.dims, signature);
   if (*last != Phase::Import &&
       failed(runPhases(*module, Phase::Import, *last, compilation.pipeline())))
     return Error(ErrorKind::Unsupported,

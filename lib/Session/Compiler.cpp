@@ -171,6 +171,7 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
   Artifact artifact;
   if (MaybeError error = readSignature(*module, artifact))
     return *error;
+  fixDims(*module, options.dims, artifact);
 
   PipelineOptions pipeline = compilation.pipeline();
   std::string lastPhase;

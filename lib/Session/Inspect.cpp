@@ -7,7 +7,6 @@
 
 #include "Compiler.h"
 #include "Signature.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
@@ -108,31 +107,6 @@ static void countOps(ModuleOp module, ModelReport &report) {
   });
 }
 
-/// Gives named dimensions of the inputs the sizes that the caller chose; type
-/// inference carries them through the graph.
-static void fixDims(ModuleOp module, const std::vector<ValueInfo> &inputs,
-                    const std::map<std::string, int64_t> &dims) {
-  auto func = module.lookupSymbol<func::FuncOp>("main_graph");
-  if (!func || dims.empty())
-    return;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    BlockArgument arg = func.getArgument(i);
-    auto type = dyn_cast<RankedTensorType>(arg.getType());
-    if (!type)
-      continue;
-    SmallVector<int64_t> shape(type.getShape());
-    for (size_t d = 0; d < shape.size(); ++d) {
-      auto it = dims.find(inputs[i].dims[d].symbol);
-      if (ShapedType::isDynamic(shape[d]) && it != dims.end())
-        shape[d] = it->second;
-    }
-    arg.setType(type.clone(shape));
-  }
-  func.setType(FunctionType::get(module.getContext(),
-                                 func.getBody().front().getArgumentTypes(),
-                                 func.getResultTypes()));
-}
-
 Expected<ModelReport>
 sardonyx::inspectModel(const ModelSource &model,
                        const std::map<std::string, int64_t> &dims,
@@ -155,7 +129,7 @@ sardonyx::inspectModel(const ModelSource &model,
         report.opsets.emplace_back(entry.getName().str(),
                                    version.getValue().getSExtValue());
   countOps(*module, report);
-  fixDims(*module, artifact.inputs, dims);
+  fixDims(*module, dims, artifact);
   PipelineOptions pipeline = compilation.pipeline();
   if (succeeded(runPhases(*module, Phase::Import, Phase::Onnx, pipeline))) {
     module->walk([&](Operation *op) {

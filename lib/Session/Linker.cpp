@@ -13,6 +13,11 @@
 #include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <unistd.h>
+
 using namespace sardonyx;
 using namespace llvm::orc;
 
@@ -28,6 +33,53 @@ struct LinkedCode::Jit {
   ExecutionSession session;
   ObjectLinkingLayer linker;
 };
+
+namespace {
+
+/// Writes where each function of the linked objects is, in the form that `perf`
+/// reads for code that lies in no file.
+class PerfMapWriter : public ObjectLinkingLayer::Plugin {
+public:
+  void modifyPassConfig(MaterializationResponsibility &,
+                        llvm::jitlink::LinkGraph &,
+                        llvm::jitlink::PassConfiguration &config) override {
+    config.PostFixupPasses.push_back([](llvm::jitlink::LinkGraph &graph) {
+      std::string path = "/tmp/perf-" + std::to_string(getpid()) + ".map";
+      FILE *file = fopen(path.c_str(), "ae");
+      if (!file)
+        return llvm::Error::success();
+      // Loop bodies have no names: they count as the kernel before them.
+      std::map<uint64_t, std::string> names;
+      for (auto *symbol : graph.defined_symbols())
+        if (symbol->hasName() && symbol->isCallable())
+          names[symbol->getAddress().getValue()] = (*symbol->getName()).str();
+      uint64_t end = 0;
+      for (auto &section : graph.sections())
+        if ((section.getMemProt() & MemProt::Exec) != MemProt::None)
+          for (auto *block : section.blocks())
+            end = std::max(end, block->getRange().End.getValue());
+      for (auto it = names.begin(); it != names.end(); ++it) {
+        auto next = std::next(it);
+        uint64_t size = (next == names.end() ? end : next->first) - it->first;
+        fprintf(file, "%llx %llx sdx:%s\n",
+                static_cast<unsigned long long>(it->first),
+                static_cast<unsigned long long>(size), it->second.c_str());
+      }
+      fclose(file);
+      return llvm::Error::success();
+    });
+  }
+  llvm::Error notifyFailed(MaterializationResponsibility &) override {
+    return llvm::Error::success();
+  }
+  llvm::Error notifyRemovingResources(JITDylib &, ResourceKey) override {
+    return llvm::Error::success();
+  }
+  void notifyTransferringResources(JITDylib &, ResourceKey,
+                                   ResourceKey) override {}
+};
+
+} // namespace
 
 LinkedCode::LinkedCode() = default;
 LinkedCode::~LinkedCode() = default;
@@ -50,13 +102,16 @@ static SymbolMap runtimeSymbols(ExecutionSession &session) {
 }
 
 Expected<std::unique_ptr<LinkedCode>>
-LinkedCode::link(const std::vector<std::string> &objects, bool needsInit) {
+LinkedCode::link(const std::vector<std::string> &objects, bool needsInit,
+                 bool perfMap) {
   auto control = SelfExecutorProcessControl::Create();
   if (!control)
     return failure("cannot set up the linker", control.takeError());
   std::unique_ptr<LinkedCode> code(new LinkedCode);
   code->jit = std::make_unique<Jit>(std::move(*control));
   Jit &jit = *code->jit;
+  if (perfMap)
+    jit.linker.addPlugin(std::make_shared<PerfMapWriter>());
   std::string reported;
   jit.session.setErrorReporter([&](llvm::Error error) {
     reported +=

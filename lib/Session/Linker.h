@@ -19,9 +19,10 @@ namespace sardonyx {
 /// The objects of one model, linked against the runtime.
 class LinkedCode {
 public:
-  /// `needsInit`: whether there has to be an `sdx_init`.
+  /// `needsInit`: whether there has to be an `sdx_init`. `perfMap`: whether to
+  /// write the kernels' names for `perf`.
   static Expected<std::unique_ptr<LinkedCode>>
-  link(const std::vector<std::string> &objects, bool needsInit);
+  link(const std::vector<std::string> &objects, bool needsInit, bool perfMap);
   ~LinkedCode();
 
   /// Null unless it was needed.

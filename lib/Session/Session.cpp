@@ -204,7 +204,7 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model) {
   Stopwatch watch;
   bool needsInit =
       !artifact.initArgs.empty() || !artifact.persistentElementBytes.empty();
-  auto linked = LinkedCode::link(artifact.objects, needsInit);
+  auto linked = LinkedCode::link(artifact.objects, needsInit, options.perfMap);
   if (!linked)
     return linked.error();
   code = std::move(*linked);
@@ -465,6 +465,12 @@ Session::Impl::takeOutputs(RunContext &context) const {
   return results;
 }
 
+/// Some things can only be refused once their operands are known.
+static Error runFailure(const std::string &message) {
+  bool refused = message.find("not supported") != std::string::npos;
+  return Error(refused ? ErrorKind::Unsupported : ErrorKind::Failed, message);
+}
+
 Expected<std::vector<Tensor>>
 Session::run(const std::vector<TensorRef> &inputs,
              const std::vector<OutputRef> &memory) {
@@ -484,8 +490,7 @@ Session::run(const std::vector<TensorRef> &inputs,
   bool ok = context.run(impl->code->mainEntry(), state->table.pointers());
   Expected<std::vector<Tensor>> result =
       ok ? impl->takeOutputs(context)
-         : Expected<std::vector<Tensor>>(
-               Error(ErrorKind::Failed, context.failure()));
+         : Expected<std::vector<Tensor>>(runFailure(context.failure()));
   if (!result)
     for (OutputSlot &slot : context.outputs())
       if (slot.data && !slot.callerMemory)

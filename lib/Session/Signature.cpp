@@ -156,6 +156,38 @@ MaybeError sardonyx::readSignature(ModuleOp module, Artifact &artifact) {
   return std::nullopt;
 }
 
+void sardonyx::fixDims(ModuleOp module,
+                       const std::map<std::string, int64_t> &dims,
+                       Artifact &artifact) {
+  auto func = module.lookupSymbol<func::FuncOp>("main_graph");
+  if (!func || dims.empty())
+    return;
+  auto sizeOf = [&](const Dim &dim) {
+    auto it = dim.isStatic() ? dims.end() : dims.find(dim.symbol);
+    return it == dims.end() ? ShapedType::kDynamic : it->second;
+  };
+  for (size_t i = 0; i < artifact.inputs.size(); ++i) {
+    BlockArgument arg = func.getArgument(i);
+    auto type = dyn_cast<RankedTensorType>(arg.getType());
+    if (!type)
+      continue;
+    SmallVector<int64_t> shape(type.getShape());
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (int64_t size = sizeOf(artifact.inputs[i].dims[d]);
+          !ShapedType::isDynamic(size))
+        shape[d] = size;
+    arg.setType(type.clone(shape));
+  }
+  func.setType(FunctionType::get(module.getContext(),
+                                 func.getBody().front().getArgumentTypes(),
+                                 func.getResultTypes()));
+  for (auto *values : {&artifact.inputs, &artifact.outputs})
+    for (ValueInfo &value : *values)
+      for (Dim &dim : value.dims)
+        if (int64_t size = sizeOf(dim); !ShapedType::isDynamic(size))
+          dim = {size, ""};
+}
+
 //===----------------------------------------------------------------------===//
 // Arguments
 //===----------------------------------------------------------------------===//

@@ -9,11 +9,12 @@ The names are onnxruntime's. `sardonyx.compile` gives the compiler's intermediat
 """
 
 from . import errors
-from ._sardonyx import __version__, phases
+from ._sardonyx import __version__, measure_peak_gflops, phases
 from ._session import (
     ExecutionMode,
     GraphOptimizationLevel,
     InferenceSession,
+    IOBinding,
     ModelMetadata,
     NodeArg,
     OrtValue,
@@ -31,8 +32,8 @@ from ._session import (
 from .errors import Fail, InvalidArgument, InvalidGraph, NoSuchFile, NotImplemented
 
 __all__ = [
-    "ExecutionMode", "Fail", "GraphOptimizationLevel", "InferenceSession", "InvalidArgument", "InvalidGraph",
+    "ExecutionMode", "Fail", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "InvalidArgument", "InvalidGraph",
     "ModelMetadata", "NoSuchFile", "NodeArg", "NotImplemented", "OrtValue", "RunOptions", "SessionOptions",
     "__version__", "compile", "errors", "get_all_providers", "get_available_providers", "get_device", "inspect",
-    "phases", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
+    "measure_peak_gflops", "phases", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
 ]  # fmt: skip

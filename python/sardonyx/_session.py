@@ -35,7 +35,7 @@ class SessionOptions:
 
     Besides onnxruntime's attributes: `cache` (keep compiled models on disk, default true),
     `cache_dir`, `cpu` and `cpu_features` (LLVM's names; default this machine),
-    `external_data_dir`. Attributes that steer onnxruntime's own machinery are accepted and
+    `external_data_dir`, `perf_map` (tell `perf` the kernels' names). Attributes that steer onnxruntime's own machinery are accepted and
     have no effect.
     """
 
@@ -59,13 +59,19 @@ class SessionOptions:
         self.cpu = ""
         self.cpu_features = ""
         self.external_data_dir = ""
+        self.perf_map = False
         self._entries: dict[str, str] = {}
+        self._dims: dict[str, int] = {}
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
         return self._entries[key]
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        """Compiles for this size of a named dimension; the session takes no other."""
+        self._dims[name] = int(size)
 
     def register_custom_ops_library(self, path: str) -> None:
         raise NotImplementedError("custom operator libraries are not supported")
@@ -79,6 +85,8 @@ class SessionOptions:
         options.cache = bool(self.cache)
         options.cache_dir = os.fspath(self.cache_dir)
         options.cpu, options.features = self.cpu, self.cpu_features
+        options.dims = self._dims
+        options.perf_map = bool(self.perf_map)
         options.external_data_dir = os.fspath(self.external_data_dir)
         return options
 
@@ -168,6 +176,50 @@ class OrtValue:
         return True
 
 
+class IOBinding:
+    """Inputs and outputs that stay bound from run to run."""
+
+    def __init__(self, session: InferenceSession):
+        self._session = session
+        self._inputs: dict[str, np.ndarray] = {}
+        self._outputs: dict[str, np.ndarray | None] = {}
+        self._results: list[np.ndarray] = []
+
+    def bind_cpu_input(self, name, arr_on_cpu) -> None:
+        self._inputs[name] = arr_on_cpu
+
+    def bind_ortvalue_input(self, name, ortvalue) -> None:
+        self._inputs[name] = ortvalue.numpy()
+
+    def bind_output(self, name, device_type="cpu", device_id=0, *_, **__) -> None:
+        self._outputs[name] = None
+
+    def bind_ortvalue_output(self, name, ortvalue) -> None:
+        self._outputs[name] = ortvalue.numpy()
+
+    def clear_binding_inputs(self) -> None:
+        self._inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        self._outputs.clear()
+
+    def synchronize_inputs(self) -> None:
+        pass
+
+    def synchronize_outputs(self) -> None:
+        pass
+
+    def get_outputs(self) -> list[OrtValue]:
+        return [OrtValue(array) for array in self._results]
+
+    def copy_outputs_to_cpu(self) -> list[np.ndarray]:
+        return list(self._results)
+
+    def _run(self) -> None:
+        out = {name: array for name, array in self._outputs.items() if array is not None}
+        self._results = self._session.run(list(self._outputs), self._inputs, out=out)
+
+
 _TYPE_NAMES = {"float32": "float", "float64": "double"}
 
 
@@ -228,6 +280,12 @@ class InferenceSession:
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None) -> list[OrtValue]:
         feeds = {name: value.numpy() for name, value in input_dict_ort_values.items()}
         return [OrtValue(array) for array in self.run(output_names, feeds, run_options)]
+
+    def io_binding(self) -> IOBinding:
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options=None) -> None:
+        iobinding._run()
 
     def _indices(self, names):
         try:

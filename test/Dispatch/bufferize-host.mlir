@@ -86,10 +86,10 @@ func.func private @k1(memref<1x8xf32>, memref<1x8xf32>) attributes {sdx.kernel}
 // CHECK: sdx.call @k0({{.*}} outs(%[[B]] :
 // CHECK-NOT: memref.copy
 // CHECK: sdx.call @k1(%[[ALL]] :
-func.func @main(%x: tensor<1x4xf32> {sdx.input = 0 : i64}) -> tensor<1x8xf32> {
+func.func @main(%x: tensor<1x4xf32> {sdx.input = 0 : i64}, %y: tensor<1x4xf32> {sdx.input = 1 : i64}) -> tensor<1x8xf32> {
   %e = tensor.empty() : tensor<1x4xf32>
   %a = sdx.call @k0(%x : tensor<1x4xf32>) outs(%e : tensor<1x4xf32>) -> tensor<1x4xf32>
-  %b = sdx.call @k0(%a : tensor<1x4xf32>) outs(%e : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %b = sdx.call @k0(%y : tensor<1x4xf32>) outs(%e : tensor<1x4xf32>) -> tensor<1x4xf32>
   %all = tensor.empty() : tensor<1x8xf32>
   %0 = tensor.insert_slice %a into %all[0, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<1x8xf32>
   %1 = tensor.insert_slice %b into %0[0, 4] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<1x8xf32>

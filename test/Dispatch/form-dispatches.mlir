@@ -131,3 +131,42 @@ func.func @main(%x: tensor<8xf32>, %t: tensor<8xf32>) -> tensor<8xf32> {
   }
   return %r : tensor<8xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// The square of a product that is needed itself, too, is left to the row
+// operation that sums it up: the product's kernel has one result.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[M:.*]] = sdx.call @{{k[0-9]+_matmul}}({{.*}} -> tensor<8x16xf32>
+// CHECK: sdx.call @[[K:k[0-9]+_rows]](%[[M]] : tensor<8x16xf32>)
+// CHECK: func.func private @[[K]]
+// CHECK: arith.mulf
+// CHECK: arith.addf
+// CHECK: arith.subf
+func.func @main(%x: tensor<8x64xf32>, %p: tensor<1x64x32xf32>) -> tensor<8x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x16xf32>
+  %er = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %fr = linalg.fill ins(%zero : f32) outs(%er : tensor<8xf32>) -> tensor<8xf32>
+  %0 = sdx.packed_matmul ins(%x, %p : tensor<8x64xf32>, tensor<1x64x32xf32>) outs(%f : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.mulf %a, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<8x16xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%1 : tensor<8x16xf32>) outs(%fr : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %3 = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %2 : tensor<8x16xf32>, tensor<8xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.subf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<8x16xf32>
+  return %3 : tensor<8x16xf32>
+}

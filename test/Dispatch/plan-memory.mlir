@@ -85,9 +85,9 @@ func.func private @k(memref<8xf32>, memref<8xf32>) attributes {sdx.kernel}
 // CHECK-LABEL: func.func @pieces
 // CHECK: %[[ARENA:.*]] = sdx.arena
 // CHECK: scf.for %[[I:.*]] =
+// CHECK: memref.copy
 // CHECK: %[[SHIFT:.*]] = arith.addi
 // CHECK: %[[PIECE:.*]] = memref.view %[[ARENA]][%[[SHIFT]]][] : {{.*}} to memref<8xf32>
-// CHECK: memref.copy
 // CHECK: sdx.call @k(%{{.*}} : memref<8xf32>) outs(%[[PIECE]] : memref<8xf32>)
 func.func @pieces(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
   %c0 = arith.constant 0 : index

@@ -14,6 +14,7 @@
 
 #include "dialects/ONNX/ONNX.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
 #include "llvm/ADT/StringMap.h"

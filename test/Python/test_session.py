@@ -240,6 +240,29 @@ def test_ort_values(session):
     np.testing.assert_array_equal(total.numpy(), feeds()["x"] + 1)
 
 
+def test_io_binding(session):
+    binding = session.io_binding()
+    for name, array in feeds().items():
+        binding.bind_cpu_input(name, array)
+    twice = sdx.OrtValue.ortvalue_from_shape_and_type([2, 3], np.float32)
+    binding.bind_ortvalue_output("twice", twice)
+    binding.bind_output("sum")
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(twice.numpy(), feeds()["x"] * 2)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[1], feeds()["x"] + 1)
+
+
+def test_fixed_dimensions(model):
+    options = sdx.SessionOptions()
+    options.add_free_dimension_override_by_name("N", 4)
+    session = sdx.InferenceSession(model(ADD), options)
+    assert session.get_inputs()[0].shape == [4, 3] == session.get_outputs()[1].shape
+    np.testing.assert_array_equal(session.run(["twice"], feeds(4))[0], feeds(4)["x"] * 2)
+    with pytest.raises(sdx.InvalidArgument, match="dimension 0 must be 4, got 2"):
+        session.run(None, feeds(2))
+    assert not sdx.InferenceSession(model(ADD)).from_cache
+
+
 def test_compile(model):
     assert "onnx.Add" in sdx.compile(model(ADD), to="import")
     assert "func.func" in sdx.compile(model(ADD))

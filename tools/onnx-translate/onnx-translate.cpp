@@ -45,9 +45,9 @@ struct Options {
       "no-type-inference",
       cl::desc("Leave values untyped that the model does not declare"),
       cl::cat(category)};
-  cl::opt<bool> externalData{
-      "external-data", cl::desc("Export large tensors to <output>.data"),
-      cl::cat(category)};
+  cl::opt<bool> externalData{"external-data",
+                             cl::desc("Export large tensors to <output>.data"),
+                             cl::cat(category)};
   cl::opt<bool> checkOnly{"check-only",
                           cl::desc("Import and verify, but print nothing"),
                           cl::cat(category)};

@@ -21,6 +21,8 @@ struct CommonOptions {
   std::string model;
   sardonyx::SessionOptions session;
   bool noCache = false;
+  /// NAME=SIZE.
+  std::vector<std::string> fixed;
 };
 
 /// Where inputs come from.
@@ -63,6 +65,9 @@ int run(const RunCommand &command);
 int bench(const BenchCommand &command);
 int compile(const CompileCommand &command);
 int inspect(const InspectCommand &command);
+
+/// The session's options with those of the command line that need parsing.
+sardonyx::SessionOptions sessionOptions(const CommonOptions &common);
 
 /// Compiles the model or takes it from the cache.
 std::shared_ptr<sardonyx::Session> loadSession(const CommonOptions &common);

@@ -130,10 +130,15 @@ std::vector<TensorRef> refsOf(const std::vector<Array> &arrays) {
   return refs;
 }
 
-std::shared_ptr<Session> loadSession(const CommonOptions &common) {
+SessionOptions sessionOptions(const CommonOptions &common) {
   SessionOptions options = common.session;
   options.cache = !common.noCache;
-  auto session = Session::load(common.model, options);
+  options.dims = parseDims(common.fixed);
+  return options;
+}
+
+std::shared_ptr<Session> loadSession(const CommonOptions &common) {
+  auto session = Session::load(common.model, sessionOptions(common));
   if (!session)
     throw std::runtime_error(session.error().message());
   return *session;

@@ -140,7 +140,8 @@ int run(const RunCommand &command) {
 int compile(const CompileCommand &command) {
   ModelSource source;
   source.path = command.common.model;
-  auto text = compileToText(source, command.phase, command.common.session);
+  auto text =
+      compileToText(source, command.phase, sessionOptions(command.common));
   if (!text)
     throw std::runtime_error(text.error().message());
   if (command.output.empty() || command.output == "-") {

@@ -20,6 +20,8 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
   app->add_option("--cpu", common.session.cpu,
                   "Processor to compile for, in LLVM's spelling (default: this "
                   "one)");
+  app->add_option("--fix", common.fixed,
+                  "NAME=SIZE: compile for this size of a named dimension");
   app->add_option("--external-data", common.session.externalDataDir,
                   "Folder of external weights (default: the model's)");
 }
@@ -29,6 +31,11 @@ static void addCache(CLI::App *app, CommonOptions &common) {
                 "Neither read nor write the cache of compiled models");
   app->add_option("--cache-dir", common.session.cacheDir,
                   "Folder of that cache (default: ~/.cache/sardonyx)");
+}
+
+static void addPerfMap(CLI::App *app, CommonOptions &common) {
+  app->add_flag("--perf-map", common.session.perfMap,
+                "Tell `perf` the names of kernels, in /tmp/perf-PID.map");
 }
 
 static void addFeeds(CLI::App *app, FeedOptions &feeds) {
@@ -57,6 +64,7 @@ int main(int argc, char **argv) {
   addCommon(runApp, runCommand.common);
   addCache(runApp, runCommand.common);
   addFeeds(runApp, runCommand.feeds);
+  addPerfMap(runApp, runCommand.common);
   runApp->add_option("--output-dir,-o", runCommand.outputDir,
                      "Write each output to FOLDER/NAME.npy");
   runApp->add_flag("--timings,--verbose,-v", runCommand.timings,
@@ -68,6 +76,7 @@ int main(int argc, char **argv) {
   addCommon(benchApp, benchCommand.common);
   addCache(benchApp, benchCommand.common);
   addFeeds(benchApp, benchCommand.feeds);
+  addPerfMap(benchApp, benchCommand.common);
   benchApp->add_option("--seconds,-s", benchCommand.seconds,
                        "How long to measure (default 3)");
   benchApp->add_option("--warmup", benchCommand.warmup,

@@ -16,8 +16,8 @@ namespace sardonyx {
 
 /// onnx-expand-functions with a predicate in place of its lists: expands each
 /// op that has a function body and for which `shouldExpand` holds.
-std::unique_ptr<mlir::Pass> createOnnxExpandFunctions(
-    std::function<bool(mlir::Operation *)> shouldExpand);
+std::unique_ptr<mlir::Pass>
+createOnnxExpandFunctions(std::function<bool(mlir::Operation *)> shouldExpand);
 
 #define GEN_PASS_REGISTRATION
 #include "sardonyx/Bridge/Passes.h.inc"

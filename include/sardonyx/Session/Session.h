@@ -20,6 +20,7 @@
 #include "sardonyx/Session/Error.h"
 #include "sardonyx/Session/Types.h"
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,11 @@ struct SessionOptions {
   unsigned optLevel = 1;
   /// Folder that external data must lie in; empty: the model file's.
   std::string externalDataDir;
+  /// Sizes for named dimensions that the model leaves open. The code is then
+  /// made for these sizes and takes no others.
+  std::map<std::string, int64_t> dims;
+  /// Tell `perf` the names of the kernels, in /tmp/perf-PID.map.
+  bool perfMap = false;
 };
 
 /// A tensor in the caller's memory: contiguous, row by row.

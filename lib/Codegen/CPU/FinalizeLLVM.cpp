@@ -41,29 +41,43 @@ struct FinalizeLLVMPass
       if (auto func = symbols.lookup<LLVM::LLVMFuncOp>(name))
         if (failed(buildEntryPoint(symbols, func, name)))
           return signalPassFailure();
-    // Allocations come from the run's pool.
-    rename(symbols, "malloc", "sdx_rt_alloc");
-    rename(symbols, "free", "sdx_rt_free");
-    WalkResult left = module.walk([](UnrealizedConversionCastOp cast) {
-      cast.emitOpError("is left: a value could not be converted to the llvm "
-                       "dialect");
-      return WalkResult::interrupt();
+    // Allocations come from the run's pool. One walk does all: a module has
+    // some hundred thousand operations.
+    auto toAlloc = rename(symbols, "malloc", "sdx_rt_alloc");
+    auto toFree = rename(symbols, "free", "sdx_rt_free");
+    WalkResult left = module.walk([&](Operation *op) {
+      if (auto call = dyn_cast<LLVM::CallOp>(op)) {
+        std::optional<StringRef> callee = call.getCallee();
+        if (callee && toAlloc && *callee == "malloc")
+          call.setCalleeAttr(toAlloc);
+        else if (callee && toFree && *callee == "free")
+          call.setCalleeAttr(toFree);
+      } else if (isa<UnrealizedConversionCastOp>(op)) {
+        op->emitOpError("is left: a value could not be converted to the llvm "
+                        "dialect");
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
     });
     if (left.wasInterrupted())
       signalPassFailure();
   }
 
 private:
-  void rename(SymbolTable &symbols, StringRef from, StringRef to) {
+  /// Gives the declaration `from` another name; its uses are left to the
+  /// caller. Null when there is no such declaration.
+  FlatSymbolRefAttr rename(SymbolTable &symbols, StringRef from, StringRef to) {
     auto func = symbols.lookup<LLVM::LLVMFuncOp>(from);
     if (!func || !func.isExternal())
-      return;
-    auto name = StringAttr::get(&getContext(), to);
-    (void)SymbolTable::replaceAllSymbolUses(func, name, getOperation());
-    if (symbols.lookup(to))
+      return nullptr;
+    if (symbols.lookup(to)) {
       symbols.erase(func);
-    else
-      (void)symbols.rename(func, name);
+    } else {
+      symbols.remove(func);
+      func.setSymName(to);
+      symbols.insert(func);
+    }
+    return FlatSymbolRefAttr::get(&getContext(), to);
   }
 
   LLVM::LLVMFuncOp declare(SymbolTable &symbols, StringRef name,
@@ -193,11 +207,14 @@ private:
       return func.emitOpError("takes ")
              << func.getNumArguments() << " values where 'sdx.arg_types' makes "
              << args.size();
-    LLVM::CallOp::create(b, loc, func, args);
+    auto call = LLVM::CallOp::create(b, loc, func, args);
     LLVM::ReturnOp::create(b, loc, ValueRange{});
     // A function called `main` in an object would end up as a program's.
-    if (failed(symbols.rename(func, ("sdx_host_" + name).str())))
-      return failure();
+    // Nothing refers to it but the call above.
+    symbols.remove(func);
+    func.setSymName(("sdx_host_" + name).str());
+    symbols.insert(func);
+    call.setCalleeAttr(FlatSymbolRefAttr::get(func));
     func->removeAttr("sdx.arg_types");
     func->setAttr("sdx.host", b.getUnitAttr());
     entry->setAttr("sdx.host", b.getUnitAttr());

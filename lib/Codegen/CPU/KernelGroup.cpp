@@ -268,15 +268,22 @@ LogicalResult KernelGroupBuilder::addStage(linalg::LinalgOp op) {
     }
     stage.args.push_back(access);
   }
-  // Values that the body captures must be scalars.
+  // Tensors that the body captures may only be read element by element.
   WalkResult captures = op->walk([&](Operation *inner) {
-    bool shaped = inner != op.getOperation() &&
-                  llvm::any_of(inner->getOperandTypes(),
-                               [](Type t) { return isa<ShapedType>(t); });
-    return shaped ? WalkResult::interrupt() : WalkResult::advance();
+    if (inner == op.getOperation() ||
+        llvm::none_of(inner->getOperandTypes(), llvm::IsaPred<ShapedType>))
+      return WalkResult::advance();
+    auto extract = dyn_cast<tensor::ExtractOp>(inner);
+    if (!extract || inner->getBlock() != stage.body)
+      return WalkResult::interrupt();
+    FailureOr<Source> source = resolve(extract.getTensor());
+    if (failed(source) || source->kind != Source::Leaf)
+      return WalkResult::interrupt();
+    stage.extracts[inner] = source->value;
+    return WalkResult::advance();
   });
   if (captures.wasInterrupted())
-    return fail("a body that reads a tensor");
+    return fail("a body that reads what another operation computes");
   firstNode.push_back(parent.size());
   for (int64_t size : op.getStaticLoopRanges()) {
     parent.push_back(parent.size());

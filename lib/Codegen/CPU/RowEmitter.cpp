@@ -8,6 +8,7 @@
 #include "RowEmitter.h"
 #include "RowMemory.h"
 #include "Vectorize.h"
+#include "dialects/SDX/SDX.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,6 +25,8 @@ namespace {
 
 /// Iterations of a long flat loop that form one task.
 constexpr int64_t kChunk = 4096;
+/// Parallel iterations that are enough to occupy the threads.
+constexpr int64_t kEnoughTasks = 256;
 /// Loops over the row of up to this many iterations are unrolled when lanes are
 /// rows of their own: the windows of a pooling.
 constexpr int64_t kUnrolledRow = 16;
@@ -83,6 +86,8 @@ private:
                                   OpFoldResult end, ValueRange accs,
                                   LaneBody body);
 
+  Value emitSpecial(Operation *op, ArrayRef<Value> operands, RowStage &stage,
+                    const Point &point, unsigned copy);
   Copies getArg(unsigned stage, unsigned arg, const Point &point, Scope &scope);
   SmallVector<Copies> compute(unsigned stage, const Point &point, Scope &scope,
                               ArrayRef<Copies> accs = {});
@@ -113,6 +118,30 @@ Copies Emitter::getArg(unsigned stage, unsigned arg, const Point &point,
     return evaluate(access.stage, point, scope)[access.result];
   }
   return {};
+}
+
+/// An element that a body reads at positions that it computes, or a check.
+Value Emitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
+                           RowStage &stage, const Point &point, unsigned copy) {
+  if (auto check = dyn_cast<sardonyx::sdx::CheckOp>(op)) {
+    sardonyx::sdx::CheckOp::create(b, loc, operands[0], check.getMessageAttr());
+    return Value();
+  }
+  Value memref = stage.extracts.lookup(op);
+  SmallVector<Value> indices(operands.drop_front());
+  if (indices.empty() || !isa<VectorType>(indices.back().getType()))
+    return memref::LoadOp::create(b, loc, memref, indices);
+  // The last index is the position along the lanes itself.
+  indices.back() = point.ivs[plan.lane];
+  if (copy > 0 && !point.isTile)
+    indices.back() =
+        arith::AddIOp::create(b, loc, indices.back(), index(copy * plan.lanes));
+  auto type = VectorType::get(plan.lanes, op->getResult(0).getType());
+  if (!point.mask)
+    return vector::LoadOp::create(b, loc, type, memref, indices);
+  return vector::MaskedLoadOp::create(
+      b, loc, type, memref, indices, point.mask,
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
 }
 
 /// The body of `stage` at `point`; `accs` are the accumulators of a reduction.
@@ -166,8 +195,12 @@ SmallVector<Copies> Emitter::compute(unsigned index, const Point &point,
           b, loc, vector::BroadcastOp::create(b, loc, type, first),
           vector::StepOp::create(b, loc, type));
     };
-    SmallVector<Value> yielded = emitVectorBody(
-        b, loc, *stage.body, shape(point), values, position, reciprocal);
+    auto special = [&](Operation *op, ArrayRef<Value> operands) {
+      return emitSpecial(op, operands, stage, point, copy);
+    };
+    SmallVector<Value> yielded =
+        emitVectorBody(b, loc, *stage.body, shape(point), values, position,
+                       reciprocal, special);
     for (auto [result, value] : llvm::zip(results, yielded))
       result.push_back(value);
   }
@@ -578,6 +611,22 @@ void Emitter::run() {
     if (!isInnerDim(d))
       outer.push_back(d);
   int64_t chunk = chooseChunk(outer);
+  // Without lanes, inner dimensions become loops once there are iterations
+  // enough: an iteration is more than one element then.
+  SmallVector<unsigned> sequential;
+  if (plan.lane < 0) {
+    int64_t iterations = 1;
+    unsigned keep = 0;
+    for (; keep + 1 < outer.size() && iterations < kEnoughTasks; ++keep) {
+      int64_t size = group.getStaticSize(outer[keep]);
+      iterations *= size < 0 ? 4 : std::max<int64_t>(size, 1);
+    }
+    sequential.assign(outer.begin() + std::min<size_t>(keep, outer.size()),
+                      outer.end());
+    if (outer.size() < 2)
+      sequential.clear();
+    outer.resize(outer.size() - sequential.size());
+  }
   SmallVector<Value> lbs, ubs, steps;
   for (unsigned d : outer) {
     lbs.push_back(index(0));
@@ -618,6 +667,11 @@ void Emitter::run() {
                       .getResult();
     }
   }
+  for (unsigned d : sequential) {
+    auto loop = scf::ForOp::create(b, loc, index(0), getSize(d), index(1));
+    b.setInsertionPointToStart(loop.getBody());
+    point.ivs[d] = loop.getInductionVar();
+  }
   emitTask(point, begin, end);
 }
 
@@ -628,7 +682,28 @@ namespace sardonyx::cpu {
 void emitRowGroup(OpBuilder &b, RowGroup &group, unsigned vectorBits) {
   collapseDims(b, group);
   RowPlan plan = makeRowPlan(group, vectorBits);
+  if (plan.conditions.empty()) {
+    Emitter(b, group, plan).run();
+    return;
+  }
+  // Broadcasts that only the run knows of: vectors when there is none.
+  Value holds;
+  for (auto [value, wanted] : plan.conditions) {
+    Value is = value;
+    if (!wanted)
+      is = arith::XOrIOp::create(
+          b, group.loc, value,
+          arith::ConstantIntOp::create(b, group.loc, 1, 1));
+    holds =
+        holds ? arith::AndIOp::create(b, group.loc, holds, is).getResult() : is;
+  }
+  auto branch = scf::IfOp::create(b, group.loc, holds, /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(branch.thenYield());
   Emitter(b, group, plan).run();
+  b.setInsertionPoint(branch.elseYield());
+  RowPlan scalar = makeRowPlan(group, /*vectorBits=*/0);
+  Emitter(b, group, scalar).run();
 }
 
 LogicalResult emitRowLoops(RewriterBase &rewriter, linalg::LinalgOp op,

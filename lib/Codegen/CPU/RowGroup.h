@@ -49,6 +49,8 @@ struct RowStage {
   /// For each result, the memory that it goes to; kind None for none.
   llvm::SmallVector<RowAccess> stores;
   llvm::SmallVector<mlir::Type> resultTypes;
+  /// The memref that each `tensor.extract` of the body reads.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> extracts;
 };
 
 struct RowGroup {
@@ -57,7 +59,7 @@ struct RowGroup {
   llvm::SmallVector<mlir::OpFoldResult> sizes;
   /// Dimensions that a stage reduces over.
   llvm::SmallBitVector reduced;
-  llvm::SmallVector<RowStage> stages;
+  llvm::SmallVector<RowStage, 4> stages;
 
   unsigned getNumDims() const { return sizes.size(); }
   /// The extent of dimension `d`, or -1 when it is dynamic.

@@ -7,9 +7,11 @@
 
 #include "RowPlan.h"
 #include "Vectorize.h"
+#include "dialects/SDX/SDX.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -223,6 +225,128 @@ private:
 // Lanes
 //===----------------------------------------------------------------------===//
 
+/// How the values of a body depend on the position along the lanes.
+class BodyOnLanes {
+public:
+  BodyOnLanes(RowGroup &group, RowStage &stage, int64_t lane)
+      : group(group), stage(stage), lane(lane) {}
+
+  /// Whether the body can be computed on vectors.
+  bool fits();
+
+  /// Bits of the widest value that differs between lanes.
+  unsigned widest = 8;
+  /// Vectors that the body loads by itself.
+  unsigned loads = 0;
+  SmallVector<std::pair<Value, bool>> conditions;
+
+private:
+  /// The same in all lanes; the position along the lanes; that or a fixed
+  /// position, as a value from outside says; anything else.
+  enum Kind { Uniform, Position, Either, Varying };
+
+  Kind get(Value value) {
+    auto it = kinds.find(value);
+    return it == kinds.end() ? Uniform : it->second;
+  }
+  Kind getArgument(RowAccess &access);
+  std::optional<Kind> getResult(Operation &op);
+  std::optional<Kind> getExtract(tensor::ExtractOp op);
+
+  RowGroup &group;
+  RowStage &stage;
+  int64_t lane;
+  llvm::DenseMap<Value, Kind> kinds;
+};
+
+BodyOnLanes::Kind BodyOnLanes::getArgument(RowAccess &access) {
+  if (access.kind == RowAccess::Memory)
+    return getWalk(access, lane) == Walk::Uniform ? Uniform : Varying;
+  if (access.kind != RowAccess::Stage)
+    return Uniform;
+  RowStage &from = group.stages[access.stage];
+  bool isTotal = from.isReduction && group.reduced[lane];
+  return from.domain[lane] && !isTotal ? Varying : Uniform;
+}
+
+std::optional<BodyOnLanes::Kind> BodyOnLanes::getExtract(tensor::ExtractOp op) {
+  auto indices = op.getIndices();
+  if (indices.empty())
+    return Uniform;
+  for (Value index : indices.drop_back())
+    if (get(index) != Uniform)
+      return std::nullopt;
+  Kind last = get(indices.back());
+  if (last == Uniform)
+    return Uniform;
+  if (last == Varying)
+    return std::nullopt;
+  if (last == Either) {
+    auto select = indices.back().getDefiningOp<arith::SelectOp>();
+    conditions.push_back(
+        {select.getCondition(), get(select.getTrueValue()) == Position});
+  }
+  ++loads;
+  return Varying;
+}
+
+std::optional<BodyOnLanes::Kind> BodyOnLanes::getResult(Operation &op) {
+  if (auto index = dyn_cast<linalg::IndexOp>(op))
+    return stage.dims[index.getDim()] == lane ? Position : Uniform;
+  if (op.hasTrait<OpTrait::ConstantLike>())
+    return Uniform;
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+    return getExtract(extract);
+  if (auto check = dyn_cast<sdx::CheckOp>(op)) {
+    if (get(check.getCondition()) != Uniform)
+      return std::nullopt;
+    return Uniform;
+  }
+  if (op.getNumRegions() != 0 || !OpTrait::hasElementwiseMappableTraits(&op))
+    return std::nullopt;
+  if (auto select = dyn_cast<arith::SelectOp>(op)) {
+    Kind yes = get(select.getTrueValue()), no = get(select.getFalseValue());
+    bool isOutside = select.getCondition().getParentBlock() != stage.body;
+    if (isOutside && ((yes == Position && no == Uniform) ||
+                      (yes == Uniform && no == Position)))
+      return Either;
+  }
+  bool uniform = llvm::all_of(op.getOperands(),
+                              [&](Value v) { return get(v) == Uniform; });
+  return uniform ? Uniform : Varying;
+}
+
+bool BodyOnLanes::fits() {
+  auto note = [&](Value value) {
+    Type type = value.getType();
+    if (!type.isIntOrIndexOrFloat())
+      return false;
+    if (get(value) == Varying)
+      widest =
+          std::max(widest, type.isIndex() ? 64 : type.getIntOrFloatBitWidth());
+    return true;
+  };
+  for (auto [arg, access] : llvm::zip(stage.body->getArguments(), stage.args)) {
+    kinds[arg] = getArgument(access);
+    if (!note(arg))
+      return false;
+  }
+  for (Operation &op : stage.body->without_terminator()) {
+    std::optional<Kind> kind = getResult(op);
+    if (!kind)
+      return false;
+    for (Value result : op.getResults()) {
+      kinds[result] = *kind;
+      if (!note(result))
+        return false;
+    }
+  }
+  for (Type type : stage.resultTypes)
+    widest =
+        std::max(widest, type.isIndex() ? 64 : type.getIntOrFloatBitWidth());
+  return true;
+}
+
 /// A cost of `lane` along the vectors; none when it is impossible.
 static std::optional<double> rateLane(RowGroup &group, int64_t lane,
                                       int64_t lanes) {
@@ -253,6 +377,10 @@ static std::optional<double> rateLane(RowGroup &group, int64_t lane,
   };
   bool reduced = group.reduced[lane];
   for (RowStage &stage : group.stages) {
+    BodyOnLanes body(group, stage, lane);
+    if (!body.fits())
+      return std::nullopt;
+    cost += body.loads;
     for (RowAccess &arg : stage.args)
       if (!add(arg, 6))
         return std::nullopt;
@@ -306,14 +434,9 @@ static void chooseTranspose(RowGroup &group, RowPlan &plan) {
 }
 
 static void chooseLane(RowGroup &group, RowPlan &plan, unsigned vectorBits) {
-  unsigned widest = 8;
-  for (RowStage &stage : group.stages) {
-    if (!isVectorizableBody(*stage.body))
-      return;
-    widest = std::max(widest, getWidestBits(*stage.body));
-    plan.maskedTail &= !mayTrapOnPadding(*stage.body);
-  }
-  int64_t lanes = std::clamp<int64_t>(vectorBits / widest, 2, 64);
+  if (vectorBits == 0)
+    return;
+  int64_t lanes = vectorBits / 32;
   double best = 0;
   for (unsigned d = 0; d < group.getNumDims(); ++d) {
     auto cost = rateLane(group, d, lanes);
@@ -324,6 +447,15 @@ static void chooseLane(RowGroup &group, RowPlan &plan, unsigned vectorBits) {
   }
   if (plan.lane < 0)
     return;
+  unsigned widest = 8;
+  for (RowStage &stage : group.stages) {
+    BodyOnLanes body(group, stage, plan.lane);
+    (void)body.fits();
+    widest = std::max(widest, body.widest);
+    llvm::append_range(plan.conditions, body.conditions);
+    plan.maskedTail &= !mayTrapOnPadding(*stage.body);
+  }
+  lanes = std::clamp<int64_t>(vectorBits / widest, 2, 64);
   plan.laneReduced = group.reduced[plan.lane];
   int64_t size = group.getStaticSize(plan.lane);
   if (size > 0)

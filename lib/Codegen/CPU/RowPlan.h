@@ -40,6 +40,9 @@ struct RowPlan {
   /// Lanes of a vector, and vectors that the main loop works on at a time.
   int64_t lanes = 1;
   unsigned unroll = 1;
+  /// Vectors are right only if each of these values is as said: it selects
+  /// between the position along the lanes and a fixed one.
+  llvm::SmallVector<std::pair<mlir::Value, bool>> conditions;
   /// Whether the tail may run on vectors with a mask.
   bool maskedTail = true;
 
@@ -57,6 +60,7 @@ struct RowPlan {
   llvm::SmallVector<llvm::SmallVector<mlir::vector::CombiningKind>> kinds;
 };
 
+/// `vectorBits` 0 asks for scalar code.
 RowPlan makeRowPlan(RowGroup &group, unsigned vectorBits);
 
 /// A rough count of the cycles that a body takes.

@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Vectorize.h"
+#include "dialects/SDX/SDX.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -75,12 +77,21 @@ Value broadcastTo(OpBuilder &b, Location loc, Value value,
 SmallVector<Value> emitVectorBody(OpBuilder &b, Location loc, Block &body,
                                   ArrayRef<int64_t> shape, ValueRange args,
                                   llvm::function_ref<Value(int64_t)> index,
-                                  const llvm::SmallBitVector &reciprocal) {
+                                  const llvm::SmallBitVector &reciprocal,
+                                  SpecialOp special) {
   IRMapping map;
   map.map(body.getArguments(), args);
   for (Operation &op : body.without_terminator()) {
     if (auto indexOp = dyn_cast<linalg::IndexOp>(op)) {
       map.map(indexOp.getResult(), index(indexOp.getDim()));
+      continue;
+    }
+    if (special && isa<tensor::ExtractOp, sdx::CheckOp>(op)) {
+      SmallVector<Value> operands;
+      for (Value operand : op.getOperands())
+        operands.push_back(map.lookupOrDefault(operand));
+      if (Value result = special(&op, operands))
+        map.map(op.getResult(0), result);
       continue;
     }
     if (auto division = dyn_cast<arith::DivFOp>(op)) {

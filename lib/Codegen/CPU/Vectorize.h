@@ -31,6 +31,11 @@ bool mayTrapOnPadding(mlir::Block &body);
 /// Bits of the widest type that `body` touches; index counts as 64.
 unsigned getWidestBits(mlir::Block &body);
 
+/// Emits what is no arithmetic: a `tensor.extract` or an `sdx.check` of a body,
+/// given its operands; returns the result, if there is one.
+using SpecialOp = llvm::function_ref<mlir::Value(mlir::Operation *,
+                                                 llvm::ArrayRef<mlir::Value>)>;
+
 /// Clones `body` (without its terminator) with `args` for its block arguments
 /// and returns the values that it yields. An argument is a scalar or a vector
 /// of `shape`; so is each result: it is a scalar when it depends on scalars
@@ -42,7 +47,8 @@ llvm::SmallVector<mlir::Value>
 emitVectorBody(mlir::OpBuilder &b, mlir::Location loc, mlir::Block &body,
                llvm::ArrayRef<int64_t> shape, mlir::ValueRange args,
                llvm::function_ref<mlir::Value(int64_t)> index = nullptr,
-               const llvm::SmallBitVector &reciprocal = {});
+               const llvm::SmallBitVector &reciprocal = {},
+               SpecialOp special = nullptr);
 
 /// Whether `arg` is used as the divisor of floating-point divisions only.
 bool isDivisorOnly(mlir::BlockArgument arg);

@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_CODEGEN_CPU_WINOGRADCONV_H
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace sardonyx::cpu {
 

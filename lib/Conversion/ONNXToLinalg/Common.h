@@ -239,12 +239,14 @@ mlir::FailureOr<Sizes> broadcastSizes(mlir::OpBuilder &b, mlir::Location loc,
 /// An all-parallel linalg.generic over the numpy broadcast of `inputs`. Splat
 /// constants become scalars inside the body. Fails when static sizes disagree.
 /// The result's type may be more static than `declared` (may be null): use
-/// replaceOp below.
+/// replaceOp below. In the result's dimensions `sameDims` sizes that aren't known
+/// to be 1 are equal.
 mlir::FailureOr<mlir::Value>
 createElementwise(mlir::OpBuilder &b, mlir::Location loc,
                   llvm::ArrayRef<TypedTensor> inputs,
                   mlir::Type resultOnnxElementType,
-                  mlir::RankedTensorType declared, ScalarBody body);
+                  mlir::RankedTensorType declared, ScalarBody body,
+                  llvm::ArrayRef<int64_t> sameDims = {});
 
 /// Like createElementwise on inputs that all have the result's sizes already,
 /// or are projections of it: `maps[i]` (projected permutations of the result's

@@ -77,9 +77,10 @@ LogicalResult lowerElementwise(ConversionPatternRewriter &rewriter,
             scalariseElementwise(rewriter, op->getLoc(), inputs,
                                  getOnnxElementType(result), scalarBody))
       return replaceOp(rewriter, converter, op, small);
-  FailureOr<Value> lowered =
-      createElementwise(rewriter, op->getLoc(), inputs,
-                        getOnnxElementType(result), declared, scalarBody);
+  auto same = op->getAttrOfType<DenseI64ArrayAttr>("onnx.same_dims");
+  FailureOr<Value> lowered = createElementwise(
+      rewriter, op->getLoc(), inputs, getOnnxElementType(result), declared,
+      scalarBody, same ? same.asArrayRef() : ArrayRef<int64_t>());
   if (failed(lowered))
     return rewriter.notifyMatchFailure(op, "the shapes can't be broadcast");
   return replaceOp(rewriter, converter, op, *lowered);

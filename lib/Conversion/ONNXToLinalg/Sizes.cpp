@@ -181,6 +181,20 @@ static Size dimOf(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
   return tensor::DimOp::create(b, loc, tensor, dim).getResult();
 }
 
+/// The initial value of a loop's result whose body only writes into it.
+static Value getLoopInit(scf::ForOp loop, unsigned index) {
+  Value inner = cast<scf::YieldOp>(loop.getBody()->getTerminator())
+                    .getOperand(index);
+  while (auto result = dyn_cast<OpResult>(inner)) {
+    auto dps = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
+    if (!dps)
+      return {};
+    inner = dps.getTiedOpOperand(result)->get();
+  }
+  return inner == loop.getRegionIterArg(index) ? loop.getInitArgs()[index]
+                                               : Value();
+}
+
 static Size traceSize(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
   while (true) {
     auto type = cast<RankedTensorType>(tensor.getType());
@@ -200,6 +214,11 @@ static Size traceSize(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
       tensor = dps.getTiedOpOperand(result)->get();
       continue;
     }
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      if (Value init = getLoopInit(loop, result.getResultNumber())) {
+        tensor = init;
+        continue;
+      }
     if (auto empty = dyn_cast<tensor::EmptyOp>(op))
       return empty.getDynamicSize(dim);
     if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))

@@ -61,7 +61,7 @@ static void checkEqualOrOne(OpBuilder &b, Location loc, Size size, Size out,
 static FailureOr<Size> planDimension(OpBuilder &b, Location loc,
                                      ArrayRef<Contributor> contributors,
                                      std::optional<int64_t> declared,
-                                     BroadcastPlan &plan) {
+                                     bool sureSame, BroadcastPlan &plan) {
   auto set = [&](const Contributor &c, Access access) {
     plan.accesses[c.operand][c.dim] = access;
   };
@@ -72,9 +72,15 @@ static FailureOr<Size> planDimension(OpBuilder &b, Location loc,
         return failure();
       known = size;
     }
-  bool allSame = llvm::all_of(contributors, [&](const Contributor &c) {
-    return isSameSize(c.size, contributors.front().size);
-  });
+  if (sureSame && known) {
+    for (const Contributor &c : contributors)
+      set(c, Access::Same);
+    return asSize(b, *known);
+  }
+  bool allSame =
+      sureSame || llvm::all_of(contributors, [&](const Contributor &c) {
+        return isSameSize(c.size, contributors.front().size);
+      });
   if (allSame) {
     Size out = contributors.empty() ? asSize(b, 1) : contributors.front().size;
     if (declared && getStaticSize(out) && declared != getStaticSize(out))
@@ -100,7 +106,8 @@ static FailureOr<Size> planDimension(OpBuilder &b, Location loc,
   // Positions cut out of a longer table: min(n, length) against n.
   for (const Contributor &whole : contributors) {
     auto fits = [&](const Contributor &c) {
-      return isSameSize(c.size, whole.size) || isMinimumWith(c.size, whole.size);
+      return isSameSize(c.size, whole.size) ||
+             isMinimumWith(c.size, whole.size);
     };
     if (!llvm::all_of(contributors, fits))
       continue;
@@ -130,7 +137,8 @@ static FailureOr<Size> planDimension(OpBuilder &b, Location loc,
 
 static FailureOr<BroadcastPlan> planBroadcast(OpBuilder &b, Location loc,
                                               ValueRange tensors,
-                                              RankedTensorType declared) {
+                                              RankedTensorType declared,
+                                              ArrayRef<int64_t> sameDims = {}) {
   BroadcastPlan plan;
   int64_t rank = declared ? declared.getRank() : 0;
   SmallVector<Sizes> sizes;
@@ -152,7 +160,8 @@ static FailureOr<BroadcastPlan> planBroadcast(OpBuilder &b, Location loc,
     std::optional<int64_t> stated;
     if (declared && !declared.isDynamicDim(d))
       stated = declared.getDimSize(d);
-    FailureOr<Size> size = planDimension(b, loc, contributors, stated, plan);
+    FailureOr<Size> size = planDimension(b, loc, contributors, stated,
+                                         llvm::is_contained(sameDims, d), plan);
     if (failed(size))
       return failure();
     plan.sizes.push_back(*size);
@@ -290,11 +299,13 @@ Value broadcastTo(OpBuilder &b, Location loc, Value tensor,
 FailureOr<Value> createElementwise(OpBuilder &b, Location loc,
                                    ArrayRef<TypedTensor> inputs,
                                    Type resultOnnxElementType,
-                                   RankedTensorType declared, ScalarBody body) {
+                                   RankedTensorType declared, ScalarBody body,
+                                   ArrayRef<int64_t> sameDims) {
   SmallVector<Value> tensors;
   for (const TypedTensor &input : inputs)
     tensors.push_back(stripCast(input.value));
-  FailureOr<BroadcastPlan> plan = planBroadcast(b, loc, tensors, declared);
+  FailureOr<BroadcastPlan> plan =
+      planBroadcast(b, loc, tensors, declared, sameDims);
   if (failed(plan))
     return failure();
   SmallVector<TypedTensor> operands;

@@ -153,10 +153,14 @@ func.func private @quotient(%a: memref<?xi64>, %b: memref<?xi64>, %out: memref<?
 
 // -----
 
-// What reads at computed positions is left for sdx-cpu-lower-loops.
+// What reads at positions that differ between lanes is scalar.
 
 // CHECK-LABEL: func.func private @gather
-// CHECK:         linalg.generic
+// CHECK-NOT:     vector<
+// CHECK:         scf.parallel (%[[I:.*]]) =
+// CHECK:           memref.load %arg1[%[[I]]]
+// CHECK:           memref.load %arg0[
+// CHECK:           memref.store {{.*}} %arg2[%[[I]]]
 func.func private @gather(%a: memref<?xf32>, %i: memref<8xi64>, %out: memref<8xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %a restrict : memref<?xf32> to tensor<?xf32>
   %u = bufferization.to_tensor %i restrict : memref<8xi64> to tensor<8xi64>
@@ -171,5 +175,73 @@ func.func private @gather(%a: memref<?xf32>, %i: memref<8xi64>, %out: memref<8xf
     linalg.yield %y : f32
   } -> tensor<8xf32>
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}
+
+// -----
+
+// A broadcast that only the run knows of: vectors for the case without.
+
+// CHECK-LABEL: func.func private @maybe_broadcast
+// CHECK:         %[[WHOLE:.*]] = arith.xori %arg1
+// CHECK:         scf.if %[[WHOLE]] {
+// CHECK:           vector.load %arg0[
+// CHECK:         } else {
+// CHECK-NOT:       vector.load
+// CHECK:           memref.load %arg0[
+func.func private @maybe_broadcast(%a: memref<?x?xf32>, %one: i1, %out: memref<?x?xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?x?xf32> to tensor<?x?xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d0 = memref.dim %out, %c0 : memref<?x?xf32>
+  %d1 = memref.dim %out, %c1 : memref<?x?xf32>
+  %e = tensor.empty(%d0, %d1) : tensor<?x?xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} outs(%e : tensor<?x?xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %at = arith.select %one, %c0, %j : index
+    %x = tensor.extract %t[%i, %at] : tensor<?x?xf32>
+    linalg.yield %x : f32
+  } -> tensor<?x?xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x?xf32>, memref<?x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// A transpose: square tiles are turned in registers, 4 exchanges of 16 vectors.
+
+// CHECK-LABEL: func.func private @transpose
+// CHECK-COUNT-16: vector.load
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-COUNT-16: vector.store
+func.func private @transpose(%a: memref<64x48xf32>, %out: memref<48x64xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<64x48xf32> to tensor<64x48xf32>
+  %e = tensor.empty() : tensor<48x64xf32>
+  %r = linalg.transpose ins(%t : tensor<64x48xf32>) outs(%e : tensor<48x64xf32>) permutation = [1, 0]
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<48x64xf32>, memref<48x64xf32>) -> ()
+  return
+}
+
+// -----
+
+// A pooling of stride 2: everything between is loaded, every other lane kept.
+
+// CHECK-LABEL: func.func private @pool
+// CHECK-NOT:     vector.gather
+// CHECK:         vector.shuffle {{.*}} [0, 2, 4, 6, 8, 10, 12, 14, 16,
+// CHECK:         arith.maximumf {{.*}} : vector<16xf32>
+func.func private @pool(%a: memref<2x3x65x65xf32>, %out: memref<2x3x32x32xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<2x3x65x65xf32> to tensor<2x3x65x65xf32>
+  %lowest = arith.constant 0xFF800000 : f32
+  %w = tensor.empty() : tensor<3x3xf32>
+  %e = tensor.empty() : tensor<2x3x32x32xf32>
+  %f = linalg.fill ins(%lowest : f32) outs(%e : tensor<2x3x32x32xf32>) -> tensor<2x3x32x32xf32>
+  %r = linalg.pooling_nchw_max {strides = dense<2> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%t, %w : tensor<2x3x65x65xf32>, tensor<3x3xf32>) outs(%f : tensor<2x3x32x32xf32>) -> tensor<2x3x32x32xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<2x3x32x32xf32>, memref<2x3x32x32xf32>) -> ()
   return
 }
