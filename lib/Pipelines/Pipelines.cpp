@@ -61,7 +61,11 @@ void buildLinalgPhase(OpPassManager &pm, const PipelineOptions &) {
 
 /// Cut into kernels.
 void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &) {
+  // Which form a convolution takes decides how its weights are packed, which
+  // must be known before they are hoisted.
+  pm.nest<func::FuncOp>().addPass(createChooseConvFormPass());
   pm.addPass(createSDXDecomposeTensorOps());
+  pm.addPass(createSDXSimplifyTransposes());
   pm.addPass(createSDXPackContractions());
   // Constants leave before fusion, so that what runs once isn't fused into what
   // runs always.

@@ -40,7 +40,8 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   Artifact signature;
   if (MaybeError error = readSignature(*module, signature))
     return *error;
-  fixDims(*module, options.dims, signature);
+  if (MaybeError error = fixDims(*module, options.dims, signature))
+    return *error;
   if (*last != Phase::Import &&
       failed(runPhases(*module, Phase::Import, *last, compilation.pipeline())))
     return Error(ErrorKind::Unsupported,

@@ -171,7 +171,8 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
   Artifact artifact;
   if (MaybeError error = readSignature(*module, artifact))
     return *error;
-  fixDims(*module, options.dims, artifact);
+  if (MaybeError error = fixDims(*module, options.dims, artifact))
+    return *error;
 
   PipelineOptions pipeline = compilation.pipeline();
   std::string lastPhase;

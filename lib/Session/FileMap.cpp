@@ -19,7 +19,8 @@ Expected<std::shared_ptr<FileMap>> FileMap::open(const std::string &path) {
   auto refuse = [&](const char *why) {
     return Error(ErrorKind::NoSuchFile, "cannot read '" + path + "': " + why);
   };
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without waiting for the other end of what turns out to be a pipe.
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
     return refuse(strerror(errno));
   struct stat status;

@@ -129,7 +129,8 @@ sardonyx::inspectModel(const ModelSource &model,
         report.opsets.emplace_back(entry.getName().str(),
                                    version.getValue().getSExtValue());
   countOps(*module, report);
-  fixDims(*module, dims, artifact);
+  if (MaybeError error = fixDims(*module, dims, artifact))
+    return *error;
   PipelineOptions pipeline = compilation.pipeline();
   if (succeeded(runPhases(*module, Phase::Import, Phase::Onnx, pipeline))) {
     module->walk([&](Operation *op) {

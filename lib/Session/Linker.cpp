@@ -50,14 +50,12 @@ public:
         return llvm::Error::success();
       // Loop bodies have no names: they count as the kernel before them.
       std::map<uint64_t, std::string> names;
-      for (auto *symbol : graph.defined_symbols())
-        if (symbol->hasName() && symbol->isCallable())
-          names[symbol->getAddress().getValue()] = (*symbol->getName()).str();
       uint64_t end = 0;
-      for (auto &section : graph.sections())
-        if ((section.getMemProt() & MemProt::Exec) != MemProt::None)
-          for (auto *block : section.blocks())
-            end = std::max(end, block->getRange().End.getValue());
+      for (auto *symbol : graph.defined_symbols())
+        if (symbol->hasName() && symbol->isCallable()) {
+          names[symbol->getAddress().getValue()] = (*symbol->getName()).str();
+          end = std::max(end, symbol->getBlock().getRange().End.getValue());
+        }
       for (auto it = names.begin(); it != names.end(); ++it) {
         auto next = std::next(it);
         uint64_t size = (next == names.end() ? end : next->first) - it->first;

@@ -156,12 +156,17 @@ MaybeError sardonyx::readSignature(ModuleOp module, Artifact &artifact) {
   return std::nullopt;
 }
 
-void sardonyx::fixDims(ModuleOp module,
-                       const std::map<std::string, int64_t> &dims,
-                       Artifact &artifact) {
+MaybeError sardonyx::fixDims(ModuleOp module,
+                             const std::map<std::string, int64_t> &dims,
+                             Artifact &artifact) {
   auto func = module.lookupSymbol<func::FuncOp>("main_graph");
   if (!func || dims.empty())
-    return;
+    return std::nullopt;
+  for (const auto &[name, size] : dims)
+    if (size < 0)
+      return Error(ErrorKind::InvalidArgument, "dimension '" + name +
+                                                   "' cannot have the size " +
+                                                   std::to_string(size));
   auto sizeOf = [&](const Dim &dim) {
     auto it = dim.isStatic() ? dims.end() : dims.find(dim.symbol);
     return it == dims.end() ? ShapedType::kDynamic : it->second;
@@ -186,6 +191,7 @@ void sardonyx::fixDims(ModuleOp module,
       for (Dim &dim : value.dims)
         if (int64_t size = sizeOf(dim); !ShapedType::isDynamic(size))
           dim = {size, ""};
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

@@ -21,8 +21,9 @@ MaybeError readSignature(mlir::ModuleOp module, Artifact &artifact);
 
 /// Gives named dimensions of the inputs the sizes in `dims`, in the module and
 /// in the signature; type inference carries them through the graph.
-void fixDims(mlir::ModuleOp module, const std::map<std::string, int64_t> &dims,
-             Artifact &artifact);
+MaybeError fixDims(mlir::ModuleOp module,
+                   const std::map<std::string, int64_t> &dims,
+                   Artifact &artifact);
 
 /// Reads the arguments of @main and @init, constants included, from a module
 /// after Phase::Kernels. Constants in `modelPath` refer to the model itself.

@@ -1,5 +1,6 @@
 """sardonyx.InferenceSession, by onnxruntime's names."""
 
+import os
 import threading
 
 import ml_dtypes
@@ -261,6 +262,24 @@ def test_fixed_dimensions(model):
     with pytest.raises(sdx.InvalidArgument, match="dimension 0 must be 4, got 2"):
         session.run(None, feeds(2))
     assert not sdx.InferenceSession(model(ADD)).from_cache
+    options.add_free_dimension_override_by_name("N", -4)
+    with pytest.raises(sdx.InvalidArgument, match="'N' cannot have the size -4"):
+        sdx.InferenceSession(model(ADD), options)
+
+
+def test_works_in_a_forked_child(model, session):
+    session.run(None, feeds(10000))
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            ok = session.run(["twice"], feeds(10000))[0][0, 1] == 2
+            other = sdx.InferenceSession(model(ADD.replace("Add(x, x)", "Mul(x, x)")))
+            ok = ok and other.run(["twice"], feeds(10000))[0][1, 1] == 16
+            status = 0 if ok else 1
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_compile(model):
