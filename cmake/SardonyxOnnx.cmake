@@ -29,3 +29,7 @@ target_include_directories(SardonyxLibOnnx SYSTEM PUBLIC ${proto_out} ${ONNX_ROO
 target_link_libraries(SardonyxLibOnnx PUBLIC protobuf::libprotobuf)
 # Its speed matters little and its build time does.
 target_compile_options(SardonyxLibOnnx PRIVATE -w -O1)
+if(SARDONYX_SANITIZE)
+  # Checked with its own project's sanitizers, and big.
+  target_compile_options(SardonyxLibOnnx PRIVATE -fno-sanitize=all -g0)
+endif()

@@ -4,6 +4,7 @@
 
 #include "dialects/ONNX/ONNX.h"
 #include "lib/Bridge/OpToNode.h"
+#include "lib/Importer/GuardedSchemas.h"
 #include "lib/Importer/Types.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -167,18 +168,19 @@ private:
         latestVersions();
     ::onnx::ShapeInferenceOptions options(false, 0, true);
     ::onnx::shape_inference::SymbolTableImpl symbols;
+    importer::GuardedSchemas schemas;
     ::onnx::shape_inference::GraphInferenceContext graphs(
-        around.types, versions, &symbols, {}, OpSchemaRegistry::Instance(),
-        &around.values);
+        around.types, versions, &symbols, {}, &schemas, &around.values);
     ::onnx::shape_inference::InferenceContextImpl context(
         around.node, around.types, around.data, {}, options, &around.values,
         &graphs);
+    importer::requireInputTypes(schema.opType.str(), context);
     if (rules->has_type_and_shape_inference_function())
       rules->GetTypeAndShapeInferenceFunction()(context);
     else if (rules->HasFunction())
       ::onnx::shape_inference::InferShapeForFunctionNode(
-          *rules->GetFunction(), OpSchemaRegistry::Instance(), context, options,
-          {}, &symbols, &around.values);
+          *rules->GetFunction(), &schemas, context, options, {}, &symbols,
+          &around.values);
     unsigned present = 0;
     for (auto [i, result] : llvm::enumerate(onnx::getPositionalOutputs(op))) {
       if (!result)

@@ -5,6 +5,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/JSON.h"
 
 #include <onnx/onnx_pb.h>
 
@@ -36,11 +37,12 @@ std::string describe(const ::onnx::NodeProto &node) {
          (node.domain().empty() ? "" : node.domain() + ".") + op.str() + ")";
 }
 
-/// libonnx appends contexts on new lines; a diagnostic is one sentence.
+/// libonnx appends contexts on new lines; a diagnostic is one sentence. Names
+/// in a damaged file can be any bytes; a diagnostic is text.
 static std::string oneLine(llvm::StringRef text) {
   std::string result;
-  for (char c : text.trim()) {
-    bool space = c == '\n' || c == '\t' || c == '\r' || c == ' ';
+  for (char c : llvm::json::fixUTF8(text.trim())) {
+    bool space = (c >= 0 && c <= ' ') || c == 0x7f;
     if (!space)
       result += c;
     else if (!result.empty() && result.back() != ' ')
@@ -55,8 +57,9 @@ LogicalResult reportErrors(Location loc, llvm::function_ref<void()> body) {
     return success();
   } catch (const ImportError &error) {
     if (!error.node.empty())
-      loc = NameLoc::get(StringAttr::get(loc.getContext(), error.node), loc);
-    return emitError(loc) << error.what();
+      loc = NameLoc::get(StringAttr::get(loc.getContext(), oneLine(error.node)),
+                         loc);
+    return emitError(loc) << oneLine(error.what());
   } catch (const std::bad_alloc &) {
     return emitError(loc) << "not enough memory for this model";
   } catch (const std::exception &error) {

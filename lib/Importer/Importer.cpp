@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -58,7 +59,8 @@ private:
     module->setAttr("onnx.opset", opsets);
     auto setString = [&](StringRef name, const std::string &value) {
       if (!value.empty())
-        module->setAttr(name, builder.getStringAttr(value));
+        module->setAttr(name,
+                        builder.getStringAttr(llvm::json::fixUTF8(value)));
     };
     setString("onnx.producer_name", proto.producer_name());
     setString("onnx.producer_version", proto.producer_version());
@@ -71,7 +73,8 @@ private:
     NamedAttrList metadata;
     for (const auto &entry : proto.metadata_props())
       if (!entry.key().empty())
-        metadata.set(entry.key(), builder.getStringAttr(entry.value()));
+        metadata.set(llvm::json::fixUTF8(entry.key()),
+                     builder.getStringAttr(llvm::json::fixUTF8(entry.value())));
     if (!metadata.empty())
       module->setAttr("onnx.metadata", metadata.getDictionary(&context));
   }
@@ -79,6 +82,10 @@ private:
   /// Attributes of a function argument or result.
   void describeValue(const ::onnx::ValueInfoProto &value, Type type,
                      llvm::function_ref<void(StringRef, Attribute)> set) {
+    // These names are the model's interface: callers have to write them.
+    if (!llvm::json::isUTF8(value.name()))
+      fail("graph input or output '" + value.name() +
+           "' has a name that is not UTF-8");
     set("onnx.name", builder.getStringAttr(value.name()));
     auto ranked = dyn_cast<RankedTensorType>(type);
     if (ranked && !ranked.hasStaticShape())

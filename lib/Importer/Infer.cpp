@@ -1,30 +1,59 @@
 //===- Infer.cpp - Types of intermediate values ---------------------------===//
 
 #include "lib/Importer/Error.h"
+#include "lib/Importer/GuardedSchemas.h"
 #include "lib/Importer/Model.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <onnx/shape_inference/implementation.h>
 
 namespace sardonyx::importer {
-namespace {
+/// Operators whose results' types do not hang on the inputs', or whose graphs
+/// tell them; their functions are known to look before they leap.
+static bool infersWithoutTypes(llvm::StringRef op) {
+  static constexpr llvm::StringLiteral names[] = {
+      "Cast", "ConstantOfShape", "If", "Loop", "Scan", "Shape", "Size"};
+  return llvm::is_contained(names, op);
+}
 
-/// Finds the schemas of operators that the inliner marked with a version.
-class MarkedSchemas : public ::onnx::ISchemaRegistry {
-public:
-  const ::onnx::OpSchema *GetSchema(const std::string &key, int version,
-                                    const std::string &domain) const override {
-    size_t mark = key.rfind('@');
-    if (mark == std::string::npos)
-      return ::onnx::OpSchemaRegistry::Schema(key, version, domain);
-    return ::onnx::OpSchemaRegistry::Schema(
-        key.substr(0, mark), std::atoi(key.c_str() + mark + 1), domain);
+void requireInputTypes(const std::string &op,
+                       ::onnx::InferenceContext &context) {
+  if (infersWithoutTypes(op))
+    return;
+  for (size_t i = 0; i < context.getNumInputs(); ++i)
+    if (context.hasInput(i) && !context.getInputType(i))
+      fail_type_inference("the type of input ", i, " is not known");
+}
+
+const ::onnx::OpSchema *
+GuardedSchemas::GetSchema(const std::string &key, int version,
+                          const std::string &domain) const {
+  size_t mark = key.rfind('@');
+  const ::onnx::OpSchema *schema =
+      mark == std::string::npos
+          ? ::onnx::OpSchemaRegistry::Schema(key, version, domain)
+          : ::onnx::OpSchemaRegistry::Schema(
+                key.substr(0, mark), std::atoi(key.c_str() + mark + 1), domain);
+  if (!schema || !schema->has_type_and_shape_inference_function())
+    return schema;
+  auto &copy = guarded[schema];
+  if (!copy) {
+    copy = std::make_unique<::onnx::OpSchema>(*schema);
+    copy->TypeAndShapeInferenceFunction(
+        [op = schema->Name(),
+         infer = schema->GetTypeAndShapeInferenceFunction()](
+            ::onnx::InferenceContext &context) {
+          requireInputTypes(op, context);
+          infer(context);
+        });
   }
-};
-
-} // namespace
+  return copy.get();
+}
 
 void inferTypes(::onnx::ModelProto &model) {
-  MarkedSchemas schemas;
+  GuardedSchemas schemas;
   ::onnx::ShapeInferenceOptions options(/*check_type_val=*/false,
                                         /*strict_mode_val=*/0,
                                         /*data_prop_val=*/true);

@@ -6,6 +6,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -203,7 +204,7 @@ ArrayAttr dimNames(MLIRContext *context, const ::onnx::TypeProto &type) {
   for (const auto &dim : shape->dim()) {
     StringRef name = dim.has_dim_param() ? StringRef(dim.dim_param()) : "";
     any |= !name.empty();
-    names.push_back(StringAttr::get(context, name));
+    names.push_back(StringAttr::get(context, llvm::json::fixUTF8(name)));
   }
   return any ? ArrayAttr::get(context, names) : ArrayAttr();
 }

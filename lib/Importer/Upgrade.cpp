@@ -178,6 +178,7 @@ private:
                        " of its domain, but the model imports version " +
                        Twine(version));
     }
+    checkAxes(node);
     // Deprecated operators are taken in their last form.
     if (schema->Deprecated())
       schema = OpSchemaRegistry::Schema(
@@ -189,6 +190,23 @@ private:
       failAt(node, StringRef(error.what()).trim());
     }
     return true;
+  }
+
+  /// Inference in libonnx cuts axes down to 32 bits before it checks them.
+  static void checkAxes(const NodeProto &node) {
+    constexpr int64_t kMaxAxis = 1024;
+    for (const auto &attribute : node.attribute()) {
+      StringRef name = attribute.name();
+      if (!name.contains("axis") && !name.contains("axes"))
+        continue;
+      auto check = [&](int64_t axis) {
+        if (axis < -kMaxAxis || axis > kMaxAxis)
+          failAt(node, "attribute '" + name + "' is " + Twine(axis) +
+                           ", and no tensor has as many dimensions");
+      };
+      check(attribute.i());
+      for_each(attribute.ints(), check);
+    }
   }
 
   /// Until version 6 operators said which inputs they may overwrite.

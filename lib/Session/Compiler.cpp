@@ -14,6 +14,7 @@
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include "sardonyx/Target/Target.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/ThreadPool.h"
 
 #include <chrono>
@@ -86,7 +87,8 @@ static std::string sentenceOf(Diagnostic &diagnostic) {
       continue;
     text += " (" + more.substr(0, 500) + ")";
   }
-  return text;
+  // Names in a damaged model can be any bytes.
+  return llvm::json::fixUTF8(text);
 }
 
 //===----------------------------------------------------------------------===//
@@ -174,6 +176,10 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
   if (MaybeError error = fixDims(*module, options.dims, artifact))
     return *error;
 
+  const std::string modelPath = model.bytes ? std::string() : model.path;
+  if (MaybeError error = readSourceFiles(*module, modelPath, artifact))
+    return *error;
+
   PipelineOptions pipeline = compilation.pipeline();
   std::string lastPhase;
   auto observer = [&](StringRef phase, double seconds) {
@@ -189,8 +195,7 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
     return fail(reachedLinalg ? ErrorKind::Failed : ErrorKind::Unsupported,
                 "the compiler failed after phase '" + lastPhase + "'");
   }
-  if (MaybeError error = readArguments(
-          *module, model.bytes ? std::string() : model.path, artifact))
+  if (MaybeError error = readArguments(*module, modelPath, artifact))
     return *error;
   if (failed(runCodegen(*module, pipeline, observer)))
     return fail(ErrorKind::Failed,

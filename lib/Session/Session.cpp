@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -150,9 +151,18 @@ Session::loadBytes(const void *data, size_t size,
                     options);
 }
 
+/// The folder of a file, in one spelling however the file was named.
 static std::string folderOf(const std::string &path) {
   size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
+  std::string folder = slash == std::string::npos ? "."
+                       : slash == 0               ? "/"
+                                                  : path.substr(0, slash);
+  char *real = realpath(folder.c_str(), nullptr);
+  if (!real)
+    return folder;
+  folder = real;
+  free(real);
+  return folder;
 }
 
 Expected<std::shared_ptr<Session>>
@@ -165,6 +175,8 @@ Session::Impl::load(std::shared_ptr<FileMap> model, ModelSource source,
   impl->threads = options.intraOpThreads
                       ? options.intraOpThreads
                       : runtime::ThreadPool::global().defaultThreads();
+
+  impl->report.threads = impl->threads;
 
   Stopwatch watch;
   Cache cache(options);

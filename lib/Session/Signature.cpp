@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace sardonyx;
@@ -226,6 +227,41 @@ static Error internal(const std::string &what) {
   return Error(ErrorKind::Failed, "internal error: " + what);
 }
 
+/// The file's place in the artifact, which gets it if it is new.
+static uint32_t indexOfFile(const FileMap &file, const std::string &modelPath,
+                            Artifact &artifact) {
+  SourceFile entry{file.path() == modelPath ? "" : file.path(),
+                   file.bytes().size(), file.modified()};
+  uint32_t index = 0;
+  while (index < artifact.files.size() &&
+         artifact.files[index].path != entry.path)
+    ++index;
+  if (index == artifact.files.size())
+    artifact.files.push_back(entry);
+  return index;
+}
+
+MaybeError sardonyx::readSourceFiles(ModuleOp module,
+                                     const std::string &modelPath,
+                                     Artifact &artifact) {
+  llvm::StringSet<> seen;
+  MaybeError error;
+  module->walk([&](Operation *op) {
+    auto source = op->getAttrOfType<DictionaryAttr>("sdx.source");
+    auto path = source ? source.getAs<StringAttr>("path") : StringAttr();
+    if (!path || path.empty() || !seen.insert(path.getValue()).second)
+      return WalkResult::advance();
+    auto file = FileMap::open(path.str());
+    if (!file) {
+      error = file.error();
+      return WalkResult::interrupt();
+    }
+    indexOfFile(**file, modelPath, artifact);
+    return WalkResult::advance();
+  });
+  return error;
+}
+
 MaybeError ArgumentReader::readSource(DictionaryAttr source, uint64_t length,
                                       Argument &arg, bool &found) {
   found = false;
@@ -244,14 +280,7 @@ MaybeError ArgumentReader::readSource(DictionaryAttr source, uint64_t length,
   uint64_t end = (*file)->bytes().size();
   if (begin > end || length > end - begin)
     return internal("a constant's place in '" + name + "' is not in the file");
-  SourceFile entry{name == modelPath ? "" : name, end, (*file)->modified()};
-  uint32_t index = 0;
-  while (index < artifact.files.size() &&
-         artifact.files[index].path != entry.path)
-    ++index;
-  if (index == artifact.files.size())
-    artifact.files.push_back(entry);
-  arg.index = index;
+  arg.index = indexOfFile(**file, modelPath, artifact);
   arg.offset = begin;
   found = true;
   return std::nullopt;

@@ -19,6 +19,11 @@ namespace sardonyx {
 /// Reads inputs, outputs and metadata from an imported module.
 MaybeError readSignature(mlir::ModuleOp module, Artifact &artifact);
 
+/// Lists the files that weights of an imported module come from. Those that get
+/// folded away count too: the compiled model holds for these files only.
+MaybeError readSourceFiles(mlir::ModuleOp module, const std::string &modelPath,
+                           Artifact &artifact);
+
 /// Gives named dimensions of the inputs the sizes in `dims`, in the module and
 /// in the signature; type inference carries them through the graph.
 MaybeError fixDims(mlir::ModuleOp module,

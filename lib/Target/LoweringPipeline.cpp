@@ -10,6 +10,7 @@
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -44,5 +45,7 @@ void sardonyx::buildLLVMLoweringPipeline(OpPassManager &pm) {
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
-  // No canonicalisation: LLVM does it again, and faster.
+  OpPassManager &llvmFunc = pm.nest<LLVM::LLVMFuncOp>();
+  llvmFunc.addPass(createCanonicalizerPass());
+  llvmFunc.addPass(createCSEPass());
 }

@@ -187,6 +187,19 @@ Type Inference::inferSlice(onnx::SliceOp op) {
   return RankedTensorType::get(sizes, data.getElementType());
 }
 
+/// Sizes that only the run knows change one dimension.
+Type inferSplit(onnx::SplitOp op) {
+  auto input = dyn_cast<RankedTensorType>(op.getInput().getType());
+  if (!input)
+    return {};
+  int64_t axis = op.getAxis() + (op.getAxis() < 0 ? input.getRank() : 0);
+  if (axis < 0 || axis >= input.getRank())
+    return {};
+  SmallVector<int64_t> sizes(input.getShape());
+  sizes[axis] = ShapedType::kDynamic;
+  return RankedTensorType::get(sizes, input.getElementType());
+}
+
 /// Which axes are reduced may be known at run time only, but how many isn't.
 Type Inference::inferReduction(Operation *op) {
   auto data = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
@@ -275,6 +288,10 @@ Type Inference::inferMore(Operation *op, unsigned index) {
     return inferExpand(expand);
   if (auto slice = dyn_cast<onnx::SliceOp>(op))
     return inferSlice(slice);
+  if (auto split = dyn_cast<onnx::SplitOp>(op))
+    return inferSplit(split);
+  if (isa<onnx::GroupNormalizationOp>(op)) // The schema infers nothing.
+    return op->getOperand(0).getType();
   if (isa<onnx::ReduceSumOp, onnx::ReduceMeanOp, onnx::ReduceMaxOp,
           onnx::ReduceMinOp, onnx::ReduceProdOp, onnx::ReduceL1Op,
           onnx::ReduceL2Op, onnx::ReduceLogSumOp, onnx::ReduceLogSumExpOp,

@@ -12,6 +12,7 @@ BUILD = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "dialects").glob("*/*.md"))]
 TOP = {path.name for path in ROOT.iterdir()} | {"build"}
 OWN_TOOLS = {"onnx-opt", "onnx-translate", "sardonyx"}
+SHELL_WORDS = {"cd", "export", "."}
 
 
 def code_spans(text):
@@ -27,7 +28,8 @@ def paths(text):
             word = word.rstrip(".:/")
             if "/" in word and word.split("/")[0] in TOP and not re.search(r"[*{}<>$…]|[A-Z]{4,}\b", word.split("/")[-1]):
                 yield word
-    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+    prose = re.sub(r"```.*?```", "", text, flags=re.S)
+    for target in re.findall(r"\]\(([^)#:]+)\)", prose):
         yield "link:" + target
 
 
@@ -55,7 +57,7 @@ def test_commands_exist(page):
                 if word in OWN_TOOLS:
                     found = (BUILD / "bin" / word).exists()
                 else:
-                    found = (ROOT / word).exists() if "/" in word else shutil.which(word) or word == "cd"
+                    found = (ROOT / word).exists() if "/" in word else shutil.which(word) or word in SHELL_WORDS
                 if not found:
                     missing.append(word)
     assert not missing

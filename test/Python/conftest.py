@@ -25,7 +25,7 @@ def model():
 def tool():
     """The path of the sardonyx driver."""
     build = os.environ.get("SARDONYX_BUILD")
-    path = os.path.join(build or "", "tools", "sardonyx", "sardonyx")
+    path = os.path.join(build or "", "bin", "sardonyx")
     if not build or not os.path.exists(path):
         pytest.skip("SARDONYX_BUILD names no build folder")
     return path

@@ -68,10 +68,7 @@ int bench(const BenchCommand &command) {
   for (size_t i = 0; i < feeds.size(); ++i)
     printf("input      %s %s %s\n", session->inputs()[i].name.c_str(),
            nameOf(feeds[i].type), describeShape(feeds[i].shape).c_str());
-  if (unsigned threads = session->options().intraOpThreads)
-    printf("threads    %u\n", threads);
-  else
-    printf("threads    one for each core\n");
+  printf("threads    %u\n", session->report().threads);
   printf("load       %s%s\n", describeSeconds(loadSeconds).c_str(),
          session->report().fromCache ? " (from the cache)" : "");
   printf("first run  %s\n", describeSeconds(first).c_str());

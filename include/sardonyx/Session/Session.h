@@ -83,6 +83,8 @@ struct Timing {
 /// How a session came to be.
 struct LoadReport {
   bool fromCache = false;
+  /// Threads that a run may use.
+  unsigned threads = 1;
   std::vector<Timing> timings;
   /// Bytes of machine code and of packed weights.
   size_t codeBytes = 0, persistentBytes = 0;

@@ -88,8 +88,8 @@ mlir::Value castScalar(mlir::OpBuilder &b, mlir::Location loc,
 mlir::ElementsAttr getConstantElements(mlir::Value value);
 /// All elements, when they are known and not more than `limit`; also through
 /// tensor.from_elements. Booleans are 0 and 1.
-std::optional<llvm::SmallVector<int64_t>>
-getConstantInts(mlir::Value value, int64_t limit = 4096);
+std::optional<llvm::SmallVector<int64_t>> getConstantInts(mlir::Value value,
+                                                          int64_t limit = 4096);
 std::optional<llvm::SmallVector<double>>
 getConstantFloats(mlir::Value value, int64_t limit = 4096);
 /// The scalar that fills the whole constant `value`, as stored; else null.
@@ -239,14 +239,12 @@ mlir::FailureOr<Sizes> broadcastSizes(mlir::OpBuilder &b, mlir::Location loc,
 /// An all-parallel linalg.generic over the numpy broadcast of `inputs`. Splat
 /// constants become scalars inside the body. Fails when static sizes disagree.
 /// The result's type may be more static than `declared` (may be null): use
-/// replaceOp below. In the result's dimensions `sameDims` sizes that aren't known
-/// to be 1 are equal.
-mlir::FailureOr<mlir::Value>
-createElementwise(mlir::OpBuilder &b, mlir::Location loc,
-                  llvm::ArrayRef<TypedTensor> inputs,
-                  mlir::Type resultOnnxElementType,
-                  mlir::RankedTensorType declared, ScalarBody body,
-                  llvm::ArrayRef<int64_t> sameDims = {});
+/// replaceOp below. In the result's dimensions `sameDims` sizes that aren't
+/// known to be 1 are equal.
+mlir::FailureOr<mlir::Value> createElementwise(
+    mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<TypedTensor> inputs,
+    mlir::Type resultOnnxElementType, mlir::RankedTensorType declared,
+    ScalarBody body, llvm::ArrayRef<int64_t> sameDims = {});
 
 /// Like createElementwise on inputs that all have the result's sizes already,
 /// or are projections of it: `maps[i]` (projected permutations of the result's
@@ -274,8 +272,8 @@ mlir::Value createReduction(mlir::OpBuilder &b, mlir::Location loc,
 /// values are allowed for results without uses). Fails when a value's shape
 /// contradicts the declared one.
 mlir::LogicalResult replaceOp(mlir::ConversionPatternRewriter &rewriter,
-               const mlir::TypeConverter &converter, mlir::Operation *op,
-               mlir::ValueRange values);
+                              const mlir::TypeConverter &converter,
+                              mlir::Operation *op, mlir::ValueRange values);
 
 /// A negative axis counted from the end; fails when out of range.
 mlir::FailureOr<int64_t> normalizeAxis(int64_t axis, int64_t rank);
@@ -291,8 +289,8 @@ public:
   using mlir::OpConversionPattern<OpT>::OpConversionPattern;
 
 protected:
-  mlir::LogicalResult replace(mlir::ConversionPatternRewriter &rewriter,
-                              OpT op, mlir::ValueRange values) const {
+  mlir::LogicalResult replace(mlir::ConversionPatternRewriter &rewriter, OpT op,
+                              mlir::ValueRange values) const {
     return replaceOp(rewriter, *this->getTypeConverter(), op, values);
   }
 };

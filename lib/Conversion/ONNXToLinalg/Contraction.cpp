@@ -195,20 +195,25 @@ Value saturateScalar(OpBuilder &b, Location loc, Value value, Type onnxType) {
 }
 
 FailureOr<Value> subtractZeroPoint(TensorBuilder &b, TypedTensor value,
-                                   TypedTensor zeroPoint) {
-  Type i32 = b.getI32Type();
+                                   TypedTensor zeroPoint, Type type) {
   SmallVector<TypedTensor> inputs{value};
   if (zeroPoint.value)
     inputs.push_back(zeroPoint);
   return createElementwise(
-      b, b.getLoc(), inputs, i32, rankedType(value.value).clone(i32),
-      [&](OpBuilder &s, Location loc, ValueRange args) -> Value {
+      b, b.getLoc(), inputs, type, rankedType(value.value).clone(type),
+      [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        TensorBuilder s(loc, builder);
+        Type i32 = s.getI32Type();
         Value x = castScalar(s, loc, args[0], value.onnxElementType, i32);
-        if (!zeroPoint.value)
-          return x;
-        Value z = castScalar(s, loc, args[1], zeroPoint.onnxElementType, i32);
-        return arith::SubIOp::create(s, loc, x, z);
+        if (zeroPoint.value)
+          x = s.sub(
+              x, castScalar(s, loc, args[1], zeroPoint.onnxElementType, i32));
+        return s.convert(x, type);
       });
+}
+
+bool isExactInF32(Type lhsOnnxType, Type rhsOnnxType) {
+  return lhsOnnxType.isInteger(8) && rhsOnnxType.isInteger(8);
 }
 
 } // namespace sardonyx

@@ -33,10 +33,19 @@ mlir::Value requantize(mlir::OpBuilder &b, mlir::Location loc,
 mlir::Value saturateScalar(mlir::OpBuilder &b, mlir::Location loc,
                            mlir::Value value, mlir::Type onnxType);
 
-/// The differences `value - zeroPoint` as i32, numpy-broadcast;
-/// `zeroPoint.value` may be null.
-mlir::FailureOr<mlir::Value>
-subtractZeroPoint(TensorBuilder &b, TypedTensor value, TypedTensor zeroPoint);
+/// The differences `value - zeroPoint`, numpy-broadcast, of `type` (i32 or
+/// f32); `zeroPoint.value` may be null.
+mlir::FailureOr<mlir::Value> subtractZeroPoint(TensorBuilder &b,
+                                               TypedTensor value,
+                                               TypedTensor zeroPoint,
+                                               mlir::Type type);
+
+/// This many products of differences of 8-bit integers have an f32 sum that is
+/// exact in whatever order: 258 * 255^2 < 2^24.
+constexpr int64_t kExactProducts = 258;
+
+/// Whether sums of products of these two can be made in f32: both have 8 bits.
+bool isExactInF32(mlir::Type lhsOnnxType, mlir::Type rhsOnnxType);
 
 } // namespace sardonyx
 

@@ -111,16 +111,17 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
       return success();
     }
     for (int64_t dim = 0; dim < rank; ++dim) {
-      int64_t total = window.span(dim) + extra[dim];
+      int64_t total = window.span(dim);
       if (hasShape) {
         // Some write all of the shape, others only its spatial sizes.
         std::optional<int64_t> input = getStaticSize(window.inputs[dim]);
         if (!input || static_cast<int64_t>(outputShape->size()) < rank)
           return failure();
-        total += window.strides[dim] * (*input - 1) -
+        total += extra[dim] + window.strides[dim] * (*input - 1) -
                  outputShape->take_back(rank)[dim];
       } else {
-        total -= window.strides[dim];
+        // As in ONNX's shape inference: output_padding comes on top.
+        total = std::max<int64_t>(total - window.strides[dim], 0);
       }
       // What is missing is added behind the result.
       if (total < 0) {

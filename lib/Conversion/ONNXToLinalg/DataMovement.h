@@ -16,12 +16,12 @@ Sizes getDeclaredSizes(mlir::OpBuilder &b, mlir::RankedTensorType type);
 
 /// A tensor of these sizes whose element at `indices` is what `body` returns
 /// (as stored). The body may read other tensors with tensor.extract.
-mlir::Value createIndexed(
-    mlir::OpBuilder &b, mlir::Location loc,
-    llvm::ArrayRef<mlir::OpFoldResult> sizes, mlir::Type elementType,
-    llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location,
-                                   mlir::ValueRange indices)>
-        body);
+mlir::Value
+createIndexed(mlir::OpBuilder &b, mlir::Location loc,
+              llvm::ArrayRef<mlir::OpFoldResult> sizes, mlir::Type elementType,
+              llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location,
+                                             mlir::ValueRange indices)>
+                  body);
 
 void populateViewPatterns(const mlir::TypeConverter &,
                           mlir::RewritePatternSet &);

@@ -50,11 +50,53 @@ static std::pair<BlockArgument, int64_t> getNamedSize(BlockArgument arg,
 // Simplifying: sizes are never negative
 //===----------------------------------------------------------------------===//
 
-static bool isNonNegative(Value value, unsigned depth = 8) {
+/// The value of an expression of constants (small ones, which can't overflow).
+static std::optional<int64_t> evaluate(Value value, unsigned depth = 8) {
   if (std::optional<int64_t> known = getConstantIntValue(value))
-    return *known >= 0;
+    return *known;
   Operation *op = value.getDefiningOp();
   if (!op || depth == 0)
+    return std::nullopt;
+  auto operand = [&](unsigned i) {
+    return evaluate(op->getOperand(i), depth - 1);
+  };
+  if (isa<arith::SelectOp>(op)) {
+    std::optional<int64_t> condition = operand(0);
+    return condition ? operand(*condition ? 1 : 2) : std::nullopt;
+  }
+  if (op->getNumOperands() != 2)
+    return std::nullopt;
+  std::optional<int64_t> x = operand(0), y = operand(1);
+  constexpr int64_t limit = int64_t(1) << 31;
+  if (!x || !y || std::abs(*x) > limit || std::abs(*y) > limit)
+    return std::nullopt;
+  if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
+    APInt left(64, *x, /*isSigned=*/true), right(64, *y, /*isSigned=*/true);
+    return arith::applyCmpPredicate(compare.getPredicate(), left, right);
+  }
+  if (isa<arith::AddIOp>(op))
+    return *x + *y;
+  if (isa<arith::SubIOp>(op))
+    return *x - *y;
+  if (isa<arith::MinSIOp>(op))
+    return std::min(*x, *y);
+  if (isa<arith::MaxSIOp>(op))
+    return std::max(*x, *y);
+  return std::nullopt;
+}
+
+// The three below call each other on operands; the depth bounds their work.
+constexpr unsigned kSimplifyDepth = 5;
+static Value simplify(Value value, unsigned depth);
+
+static bool isNonNegative(Value value, unsigned depth) {
+  if (std::optional<int64_t> known = evaluate(value))
+    return *known >= 0;
+  if (depth == 0)
+    return false;
+  value = simplify(value, depth - 1);
+  Operation *op = value.getDefiningOp();
+  if (!op)
     return false;
   if (isa<tensor::DimOp>(op))
     return true;
@@ -74,12 +116,12 @@ static bool isNonNegative(Value value, unsigned depth = 8) {
 }
 
 /// What a comparison of something non-negative with a constant must give.
-static std::optional<bool> evaluateComparison(Value condition) {
+static std::optional<bool> evaluateComparison(Value condition, unsigned depth) {
   auto compare = condition.getDefiningOp<arith::CmpIOp>();
   if (!compare)
     return std::nullopt;
-  std::optional<int64_t> right = getConstantIntValue(compare.getRhs());
-  if (!right || !isNonNegative(compare.getLhs()))
+  std::optional<int64_t> right = evaluate(compare.getRhs());
+  if (!right || !isNonNegative(compare.getLhs(), depth))
     return std::nullopt;
   switch (compare.getPredicate()) {
   case arith::CmpIPredicate::slt:
@@ -96,24 +138,26 @@ static std::optional<bool> evaluateComparison(Value condition) {
 }
 
 /// Whether `product` is a product with `factor` in it: it is 0 if that is.
-static bool hasFactor(Value product, Value factor, unsigned depth = 4) {
-  product = simplifySize(product);
+static bool hasFactor(Value product, Value factor, unsigned depth) {
   if (product == factor)
     return true;
+  if (depth == 0)
+    return false;
+  product = simplify(product, depth - 1);
   auto mul = product.getDefiningOp<arith::MulIOp>();
-  return mul && depth > 0 &&
-         (hasFactor(mul.getLhs(), factor, depth - 1) ||
-          hasFactor(mul.getRhs(), factor, depth - 1));
+  return mul && (hasFactor(mul.getLhs(), factor, depth - 1) ||
+                 hasFactor(mul.getRhs(), factor, depth - 1));
 }
 
 /// One step, or null.
-static Value simplifyOnce(Value value) {
+static Value simplifyOnce(Value value, unsigned depth) {
   Operation *op = value.getDefiningOp();
-  if (!op)
+  if (!op || depth == 0)
     return {};
+  --depth;
   if (auto outer = dyn_cast<arith::IndexCastOp>(op)) {
     auto inner =
-        simplifySize(outer.getIn()).getDefiningOp<arith::IndexCastOp>();
+        simplify(outer.getIn(), depth).getDefiningOp<arith::IndexCastOp>();
     // 64 bits hold every index.
     if (inner && inner.getIn().getType() == value.getType() &&
         outer.getIn().getType().isIndex() != value.getType().isIndex() &&
@@ -122,10 +166,15 @@ static Value simplifyOnce(Value value) {
       return inner.getIn();
     return {};
   }
+  if (isa<arith::SubIOp, arith::AddIOp>(op))
+    return evaluate(op->getOperand(1)) == 0 ? op->getOperand(0) : Value();
+  if (isa<arith::CeilDivUIOp, arith::CeilDivSIOp, arith::FloorDivSIOp>(op))
+    return evaluate(op->getOperand(1)) == 1 ? op->getOperand(0) : Value();
   if (auto max = dyn_cast<arith::MaxSIOp>(op)) {
-    std::optional<int64_t> bound = getConstantIntValue(max.getRhs());
-    return bound && *bound <= 0 && isNonNegative(max.getLhs()) ? max.getLhs()
-                                                               : Value();
+    std::optional<int64_t> bound = evaluate(max.getRhs());
+    return bound && *bound <= 0 && isNonNegative(max.getLhs(), depth)
+               ? max.getLhs()
+               : Value();
   }
   auto select = dyn_cast<arith::SelectOp>(op);
   if (!select)
@@ -133,21 +182,24 @@ static Value simplifyOnce(Value value) {
   Value yes = select.getTrueValue(), no = select.getFalseValue();
   if (yes == no)
     return yes;
-  if (std::optional<bool> known = evaluateComparison(select.getCondition()))
+  if (std::optional<bool> known =
+          evaluateComparison(select.getCondition(), depth))
+    return *known ? yes : no;
+  if (std::optional<int64_t> known = evaluate(select.getCondition()))
     return *known ? yes : no;
   // Reshape's "0 copies the operand's size", where that is 0 as well.
   auto compare = select.getCondition().getDefiningOp<arith::CmpIOp>();
   if (compare && compare.getPredicate() == arith::CmpIPredicate::eq &&
-      getConstantIntValue(compare.getRhs()) == 0 &&
-      simplifySize(compare.getLhs()) == simplifySize(no) &&
-      hasFactor(yes, simplifySize(no)))
+      evaluate(compare.getRhs()) == 0 &&
+      simplify(compare.getLhs(), depth) == simplify(no, depth) &&
+      hasFactor(yes, simplify(no, depth), depth))
     return no;
   return {};
 }
 
-Value simplifySize(Value value) {
+static Value simplify(Value value, unsigned depth) {
   for (unsigned steps = 0; steps < 16; ++steps) {
-    Value simpler = simplifyOnce(value);
+    Value simpler = simplifyOnce(value, depth);
     if (!simpler)
       break;
     value = simpler;
@@ -155,14 +207,15 @@ Value simplifySize(Value value) {
   return value;
 }
 
+Value simplifySize(Value value) { return simplify(value, kSimplifyDepth); }
+
 bool isMinimumWith(Size a, Size b) {
   if (getStaticSize(a) || getStaticSize(b))
     return false;
-  auto min =
-      simplifySize(cast<Value>(a)).getDefiningOp<arith::MinSIOp>();
+  auto min = simplifySize(cast<Value>(a)).getDefiningOp<arith::MinSIOp>();
   if (!min)
     return false;
-  std::optional<int64_t> bound = getConstantIntValue(min.getRhs());
+  std::optional<int64_t> bound = evaluate(min.getRhs());
   return bound && *bound >= 1 && isSameSize(Size(min.getLhs()), b);
 }
 
@@ -183,9 +236,15 @@ static Size dimOf(OpBuilder &b, Location loc, Value tensor, int64_t dim) {
 
 /// The initial value of a loop's result whose body only writes into it.
 static Value getLoopInit(scf::ForOp loop, unsigned index) {
-  Value inner = cast<scf::YieldOp>(loop.getBody()->getTerminator())
-                    .getOperand(index);
+  Value inner =
+      cast<scf::YieldOp>(loop.getBody()->getTerminator()).getOperand(index);
   while (auto result = dyn_cast<OpResult>(inner)) {
+    if (auto nested = dyn_cast<scf::ForOp>(result.getOwner())) {
+      inner = getLoopInit(nested, result.getResultNumber());
+      if (!inner)
+        return {};
+      continue;
+    }
     auto dps = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
     if (!dps)
       return {};

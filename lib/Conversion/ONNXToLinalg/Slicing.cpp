@@ -94,7 +94,9 @@ Range getRange(OpBuilder &b, Location loc, Size dim, Size start, Size end,
     return clamp(b, loc, v, low, high);
   };
   Value endLow = arith::SelectOp::create(b, loc, forward, zero, minusOne);
-  Value first = bound(start, zero), last = bound(end, endLow);
+  // Going backwards, an empty dimension has no first element.
+  Value startLow = arith::MinSIOp::create(b, loc, zero, high);
+  Value first = bound(start, startLow), last = bound(end, endLow);
   Value up = arith::SubIOp::create(b, loc, last, first);
   Value down = arith::SubIOp::create(b, loc, first, last);
   Value span = arith::SelectOp::create(b, loc, forward, up, down);
@@ -237,6 +239,17 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
     Sizes lengths;
     if (adaptor.getSplit()) {
       lengths = getIntListAsSizes(rewriter, loc, adaptor.getSplit(), parts);
+      Size total = asSize(rewriter, 0);
+      for (Size length : lengths) {
+        checkNotNegative(rewriter, loc, length);
+        total = addSizes(rewriter, loc, total, length);
+      }
+      if (!isSameSize(total, sizes[*axis]))
+        createCheck(rewriter, loc,
+                    compare(rewriter, loc, arith::CmpIPredicate::eq,
+                            asIndex(rewriter, loc, total),
+                            asIndex(rewriter, loc, sizes[*axis])),
+                    "Split: the parts do not add up to the axis' size");
     } else { // Equal parts, the last one may be smaller.
       Size part =
           ceilDivSizes(rewriter, loc, sizes[*axis], asSize(rewriter, parts));
@@ -245,6 +258,7 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
         lengths.push_back(part);
         left = subSizes(rewriter, loc, left, part);
       }
+      checkNotNegative(rewriter, loc, left);
       lengths.push_back(left);
     }
     Sizes offsets(sizes.size(), asSize(rewriter, 0));
@@ -259,6 +273,17 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
       offsets[*axis] = addSizes(rewriter, loc, offsets[*axis], lengths[i]);
     }
     return replace(rewriter, op, results);
+  }
+
+private:
+  static void checkNotNegative(OpBuilder &b, Location loc, Size length) {
+    if (std::optional<int64_t> known = getStaticSize(length);
+        known && *known >= 0)
+      return;
+    createCheck(b, loc,
+                compare(b, loc, arith::CmpIPredicate::sge,
+                        asIndex(b, loc, length), createIndex(b, loc, 0)),
+                "Split: a part has a negative size");
   }
 };
 

@@ -62,18 +62,16 @@ static Value createHalfSoftmax(OpBuilder &b, Location loc, TypedTensor input,
         ScalarBuilder s(n, at, wide);
         return s.exp(rounded(n, at, s.sub(args[0], args[1])));
       });
-  Value sum = createReduction(b, loc, {terms, half}, axis, wide,
-                              createConstant(b, loc, wide, 0),
-                              [&](OpBuilder &n, Location at, ValueRange args) {
-                                return ScalarBuilder(n, at, wide)
-                                    .add(args[1], args[0]);
-                              });
-  return createMapped(b, loc, {{terms, half}, {sum, wide}},
-                      {loops.whole, loops.row}, loops.sizes, half,
-                      [&](OpBuilder &n, Location at, ValueRange args) {
-                        return ScalarBuilder(n, at, wide)
-                            .div(args[0], rounded(n, at, args[1]));
-                      });
+  Value sum = createReduction(
+      b, loc, {terms, half}, axis, wide, createConstant(b, loc, wide, 0),
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        return ScalarBuilder(n, at, wide).add(args[1], args[0]);
+      });
+  return createMapped(
+      b, loc, {{terms, half}, {sum, wide}}, {loops.whole, loops.row},
+      loops.sizes, half, [&](OpBuilder &n, Location at, ValueRange args) {
+        return ScalarBuilder(n, at, wide).div(args[0], rounded(n, at, args[1]));
+      });
 }
 
 Value createSoftmax(OpBuilder &b, Location loc, TypedTensor input, int64_t axis,

@@ -305,7 +305,12 @@ SmallVector<Value> TensorBuilder::elementwise(ArrayRef<OpFoldResult> sizes,
   }
   SmallVector<utils::IteratorType> iterators(sizes.size(),
                                              utils::IteratorType::parallel);
-  return generic(inputs, inits, maps, iterators, body);
+  // The body never reads what the results held before.
+  size_t count = inputs.size();
+  return generic(inputs, inits, maps, iterators,
+                 [&](TensorBuilder &s, ValueRange args) {
+                   return body(s, args.take_front(count));
+                 });
 }
 
 Value TensorBuilder::map(ValueRange inputs, Type elementType, Body body) {

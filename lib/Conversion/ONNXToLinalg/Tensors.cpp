@@ -302,6 +302,12 @@ Value slice(OpBuilder &b, Location loc, Value tensor,
   Sizes steps(strides);
   if (steps.empty())
     steps.assign(sizes.size(), asSize(b, 1));
+  // Nothing may be cut out from past the end, which is where Slice and Split
+  // put an empty box.
+  if (llvm::any_of(sizes, [](Size size) { return getStaticSize(size) == 0; }))
+    return createEmpty(
+        b, loc, sizes,
+        cast<RankedTensorType>(tensor.getType()).getElementType());
   return tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes, steps);
 }
 

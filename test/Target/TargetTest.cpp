@@ -1,0 +1,116 @@
+//===- TargetTest.cpp - From the llvm dialect to objects ------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/Target/Target.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Object/ObjectFile.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+
+namespace {
+
+constexpr llvm::StringLiteral kModule = R"(
+llvm.mlir.global internal constant @text("hello\00") : !llvm.array<6 x i8>
+llvm.func @sdx_rt_check_failed(!llvm.ptr)
+llvm.func internal @helper(%x: f32) -> f32 {
+  %y = llvm.fmul %x, %x : f32
+  llvm.return %y : f32
+}
+llvm.func hidden @k0(%x: f32) -> f32 attributes {sdx.kernel} {
+  %y = llvm.call @helper(%x) : (f32) -> f32
+  llvm.return %y : f32
+}
+llvm.func hidden @k1(%x: f32) -> f32 attributes {sdx.kernel} {
+  %y = llvm.fadd %x, %x : f32
+  llvm.return %y : f32
+}
+llvm.func @sdx_main(%args: !llvm.ptr) attributes {sdx.host} {
+  %x = llvm.load %args : !llvm.ptr -> f32
+  %y = llvm.call @k0(%x) : (f32) -> f32
+  %z = llvm.call @k1(%y) : (f32) -> f32
+  llvm.store %z, %args : f32, !llvm.ptr
+  %t = llvm.mlir.addressof @text : !llvm.ptr
+  llvm.call @sdx_rt_check_failed(%t) : (!llvm.ptr) -> ()
+  llvm.return
+}
+)";
+
+class TargetTest : public ::testing::Test {
+protected:
+  TargetTest() {
+    DialectRegistry registry;
+    registry.insert<LLVM::LLVMDialect>();
+    sardonyx::registerTargetTranslations(registry);
+    context.appendDialectRegistry(registry);
+    context.allowUnregisteredDialects();
+    module = parseSourceString<ModuleOp>(kModule, &context);
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+};
+
+TEST_F(TargetTest, SplitsKernelsAndKeepsTheHostTogether) {
+  ASSERT_TRUE(module);
+  sardonyx::TargetOptions options;
+  options.threads = 2;
+  auto objects = sardonyx::compileToObjects(*module, options);
+  ASSERT_TRUE(static_cast<bool>(objects))
+      << llvm::toString(objects.takeError());
+  // The host program, and a part for each kernel.
+  EXPECT_EQ(objects->size(), 3u);
+  std::map<std::string, int> definitions;
+  for (auto &buffer : *objects) {
+    auto object =
+        llvm::object::ObjectFile::createObjectFile(buffer->getMemBufferRef());
+    ASSERT_TRUE(static_cast<bool>(object));
+    for (const auto &symbol : (*object)->symbols()) {
+      uint32_t flags = llvm::cantFail(symbol.getFlags());
+      if ((flags & llvm::object::SymbolRef::SF_Global) &&
+          !(flags & llvm::object::SymbolRef::SF_Undefined))
+        ++definitions[llvm::cantFail(symbol.getName()).str()];
+    }
+  }
+  EXPECT_EQ(definitions["k0"], 1);
+  EXPECT_EQ(definitions["k1"], 1);
+  EXPECT_EQ(definitions["sdx_main"], 1);
+  EXPECT_EQ(definitions.count("helper"), 0u);
+}
+
+TEST_F(TargetTest, OneThreadMakesAHostAndAKernelObject) {
+  sardonyx::TargetOptions options;
+  options.threads = 1;
+  auto objects = sardonyx::compileToObjects(*module, options);
+  ASSERT_TRUE(static_cast<bool>(objects));
+  EXPECT_EQ(objects->size(), 2u);
+}
+
+TEST_F(TargetTest, RefusesAnUnknownProcessor) {
+  sardonyx::TargetOptions options;
+  options.cpu = "abacus";
+  auto objects = sardonyx::compileToObjects(*module, options);
+  ASSERT_FALSE(static_cast<bool>(objects));
+  EXPECT_NE(llvm::toString(objects.takeError()).find("abacus"),
+            std::string::npos);
+}
+
+TEST(Target, KnowsVectorWidths) {
+  sardonyx::TargetOptions options;
+  options.cpu = "x86-64-v3";
+  EXPECT_EQ(sardonyx::vectorBits(options), 256u);
+  options.cpu = "x86-64-v4";
+  EXPECT_EQ(sardonyx::vectorBits(options), 512u);
+  options.cpu = "x86-64";
+  EXPECT_EQ(sardonyx::vectorBits(options), 128u);
+  EXPECT_NE(sardonyx::describeTarget(options).find("x86-64"),
+            std::string::npos);
+}
+
+} // namespace
