@@ -24,6 +24,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXBUFFERIZEHOST
@@ -347,6 +348,55 @@ static LogicalResult cleanUp(func::FuncOp func) {
   return applyPatternsGreedily(func, frozen);
 }
 
+/// What `op` needs of its block, in no order.
+static llvm::SetVector<Operation *> needsOf(Operation *op) {
+  Block *block = op->getBlock();
+  llvm::SetVector<Operation *> needs;
+  SmallVector<Operation *> work = {op};
+  while (!work.empty()) {
+    work.pop_back_val()->walk([&](Operation *part) {
+      for (Value operand : part->getOperands())
+        if (Operation *def = operand.getDefiningOp())
+          if (Operation *here = block->findAncestorOpInBlock(*def))
+            if (needs.insert(here))
+              work.push_back(here);
+    });
+  }
+  return needs;
+}
+
+/// Moves checks, and what they need, before everything else in their block: on
+/// tensors the order of other ops means nothing and may be any, but no copy or
+/// kernel may run on sizes that a check refuses. Those that only compute with
+/// sizes go first.
+static void hoistChecks(Block &block) {
+  llvm::SetVector<Operation *> early[2];
+  for (auto check : block.getOps<sdx::CheckOp>()) {
+    llvm::SetVector<Operation *> needs = needsOf(check);
+    bool onSizes = llvm::all_of(needs, [](Operation *op) {
+      return llvm::none_of(op->getResultTypes(), llvm::IsaPred<TensorType>);
+    });
+    needs.insert(check);
+    early[onSizes ? 0 : 1].insert(needs.begin(), needs.end());
+  }
+  Operation *last = nullptr;
+  for (llvm::SetVector<Operation *> &chosen : early) {
+    SmallVector<Operation *> ordered;
+    for (Operation &op : block)
+      if (chosen.contains(&op))
+        ordered.push_back(&op);
+    for (Operation *op : ordered) {
+      if (&chosen == &early[1] && early[0].contains(op))
+        continue;
+      if (last)
+        op->moveAfter(last);
+      else
+        op->moveBefore(&block, block.begin());
+      last = op;
+    }
+  }
+}
+
 namespace {
 
 struct BufferizeHostPass
@@ -364,6 +414,7 @@ struct BufferizeHostPass
         func.emitOpError("must be one block of structured control flow");
         return signalPassFailure();
       }
+      func.walk([](Block *block) { hoistChecks(*block); });
       if (failed(Outputs(func).write()))
         return signalPassFailure();
       convertArguments(func);

@@ -193,6 +193,7 @@ struct FormDispatchesPass
     for (auto func : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       if (!isHostFunction(func))
         continue;
+      dropEmptyResults(func);
       SmallVector<Block *> blocks;
       collectBlocks(func, blocks);
       for (Block *block : blocks) {
@@ -212,6 +213,22 @@ struct FormDispatchesPass
   }
 
 private:
+  /// A tensor that certainly has no elements needs no kernel: it is the
+  /// destination, as it is.
+  static void dropEmptyResults(func::FuncOp func) {
+    func.walk([](DestinationStyleOpInterface op) {
+      if (!isa<linalg::FillOp>(op) && !isComputeOp(op))
+        return;
+      for (OpResult result : op->getResults()) {
+        auto type = dyn_cast<RankedTensorType>(result.getType());
+        Value destination = op.getTiedOpOperand(result)->get();
+        if (type && llvm::is_contained(type.getShape(), 0) &&
+            destination.getType() == type)
+          result.replaceAllUsesWith(destination);
+      }
+    });
+  }
+
   /// The blocks that run on the host: the function's, and those of control
   /// flow in it.
   static void collectBlocks(Operation *parent, SmallVector<Block *> &blocks) {

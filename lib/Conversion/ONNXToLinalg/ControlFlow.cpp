@@ -337,6 +337,9 @@ struct ScanLowering : OnnxPattern<onnx::ScanOp> {
       axis = *normal;
     }
     Size length = getSize(rewriter, loc, scanned.front(), inAxes.front());
+    for (auto [value, axis] : llvm::zip_equal(scanned, inAxes))
+      checkSameSize(rewriter, loc, getSize(rewriter, loc, value, axis), length,
+                    "Scan: the inputs differ in length");
     SmallVector<Value> carried;
     SmallVector<Type> wanted;
     for (int64_t i = 0; i < states; ++i) {

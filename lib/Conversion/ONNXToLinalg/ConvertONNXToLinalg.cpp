@@ -248,6 +248,33 @@ static void recordBorderTypes(func::FuncOp func) {
 // The pass
 //===----------------------------------------------------------------------===//
 
+/// Passes and kernels multiply sizes: their product must fit a machine's memory.
+static LogicalResult checkExtents(ModuleOp module) {
+  constexpr int64_t limit = int64_t(1) << 46;
+  auto fits = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    int64_t count = 1;
+    if (tensor)
+      for (int64_t size : tensor.getShape())
+        if (!ShapedType::isDynamic(size) && size > 0 &&
+            (size > limit || (count *= size) > limit))
+          return false;
+    return true;
+  };
+  WalkResult result = module.walk([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (!llvm::all_of(block.getArgumentTypes(), fits))
+          return op->emitError("a tensor is larger than any memory"),
+                 WalkResult::interrupt();
+    if (!llvm::all_of(op->getResultTypes(), fits))
+      return op->emitError("a tensor is larger than any memory"),
+             WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 namespace {
 
 struct ConvertONNXToLinalgPass
@@ -290,7 +317,7 @@ struct ConvertONNXToLinalgPass
     config.foldingMode = DialectConversionFoldingMode::Never;
     if (failed(applyPartialConversion(module, target, std::move(patterns),
                                       config)) ||
-        failed(reportRemaining(module, reasons)))
+        failed(reportRemaining(module, reasons)) || failed(checkExtents(module)))
       signalPassFailure();
   }
 };

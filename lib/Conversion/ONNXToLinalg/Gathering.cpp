@@ -39,6 +39,18 @@ Value checkedIndex(OpBuilder &b, Location loc, Value raw, Value size,
   return arith::SelectOp::create(b, loc, inside, index, zero);
 }
 
+/// Fails the run unless `have` is as large as `want` in every
+/// dimension but `except`.
+void checkReaches(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> want,
+                  ArrayRef<OpFoldResult> have, const Twine &what,
+                  int64_t except = -1) {
+  for (auto [dim, sizes] : llvm::enumerate(llvm::zip(want, have)))
+    if (int64_t(dim) != except)
+      checkSizeAtMost(b, loc, std::get<0>(sizes), std::get<1>(sizes),
+                      what + ": the operands' sizes do not fit in dimension " +
+                          Twine(dim));
+}
+
 /// Runs `body` for every position of `sizes`, row by row, carrying a tensor.
 Value forEach(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
               Value carried,
@@ -150,6 +162,8 @@ struct GatherElementsLowering : OnnxPattern<onnx::GatherElementsOp> {
     auto type = cast<RankedTensorType>(data.getType());
     if (failed(axis) || type.getRank() != int64_t(sizes.size()))
       return rewriter.notifyMatchFailure(op, "ranks or axis do not fit");
+    checkReaches(rewriter, loc, sizes, getSizes(rewriter, loc, data),
+                 "GatherElements", *axis);
     Value extent = asIndex(rewriter, loc, getSize(rewriter, loc, data, *axis));
     Value result = createIndexed(
         rewriter, loc, sizes, type.getElementType(),
@@ -196,6 +210,8 @@ struct GatherNDLowering : OnnxPattern<onnx::GatherNDOp> {
         batch >= int64_t(at.size()))
       return rewriter.notifyMatchFailure(op, "length of index tuples unknown");
     int64_t outer = at.size() - 1;
+    checkReaches(rewriter, loc, ArrayRef<Size>(at).take_front(batch), in,
+                 "GatherND");
     Sizes out(ArrayRef<Size>(at).drop_back());
     out.append(in.begin() + batch + *tuple, in.end());
     if (RankedTensorType declared =
@@ -267,7 +283,13 @@ struct ScatterElementsLowering : OnnxPattern<onnx::ScatterElementsOp> {
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
     if (failed(axis) || failed(isKnownReduction(op.getReduction())))
       return rewriter.notifyMatchFailure(op, "axis or reduction not known");
-    Value extent = asIndex(rewriter, loc, getSize(rewriter, loc, data, *axis));
+    Sizes in = getSizes(rewriter, loc, data);
+    if (in.size() != sizes.size())
+      return rewriter.notifyMatchFailure(op, "operands differ in rank");
+    checkReaches(rewriter, loc, sizes, in, "ScatterElements", *axis);
+    checkReaches(rewriter, loc, sizes, getSizes(rewriter, loc, updates),
+                 "ScatterElements");
+    Value extent = asIndex(rewriter, loc, in[*axis]);
     Type onnxType = getOnnxElementType(op.getData());
     Value result = forEach(
         rewriter, loc, sizes, data,
@@ -302,6 +324,10 @@ struct ScatterNDLowering : OnnxPattern<onnx::ScatterNDOp> {
     int64_t outer = at.size() - 1;
     Sizes sizes(ArrayRef<Size>(at).drop_back());
     sizes.append(in.begin() + *tuple, in.end());
+    Sizes given = getSizes(rewriter, loc, updates);
+    if (given.size() != sizes.size())
+      return rewriter.notifyMatchFailure(op, "the updates' rank does not fit");
+    checkReaches(rewriter, loc, sizes, given, "ScatterND");
     SmallVector<Value> extents;
     for (Size size : in)
       extents.push_back(asIndex(rewriter, loc, size));
@@ -348,6 +374,9 @@ struct OneHotLowering : OnnxPattern<onnx::OneHotOp> {
     Value depth = asInteger(
         rewriter, loc, getScalar(rewriter, loc, adaptor.getDepth()), depthType);
     sizes.insert(sizes.begin() + *axis, depth);
+    checkSizeAtMost(rewriter, loc, asSize(rewriter, 2),
+                    getSize(rewriter, loc, values, 0),
+                    "OneHot: it needs two values");
     if (RankedTensorType declared =
             getDeclared(*getTypeConverter(), op->getResult(0)))
       sizes = refineSizes(rewriter, sizes, declared);

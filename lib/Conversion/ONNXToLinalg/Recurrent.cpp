@@ -145,7 +145,8 @@ RecurrentBuilder::create(TensorBuilder &b, const RecurrentOperands &operands,
   };
   if (!hasRank(ops.input, 3) || !hasRank(ops.inputWeights, 3) ||
       !hasRank(ops.stateWeights, 3) || !hasRank(ops.bias, 2) ||
-      !hasRank(ops.lengths, 1)) {
+      !hasRank(ops.lengths, 1) || !hasRank(ops.initialHidden, 3) ||
+      !hasRank(ops.initialCell, 3) || !hasRank(ops.peepholes, 2)) {
     why = "an operand has the wrong rank";
     return failure();
   }
@@ -184,12 +185,19 @@ RecurrentBuilder::create(TensorBuilder &b, const RecurrentOperands &operands,
   };
   OpFoldResult directions = b.size(r.directions);
   OpFoldResult rows = b.size(ops.gates * r.hidden);
+  int64_t stateDim = ops.batchFirst ? 1 : 0;
   if (!fits(ops.inputWeights, 0, directions) ||
       !fits(ops.inputWeights, 1, rows) ||
       !fits(ops.inputWeights, 2, b.dim(ops.input, 2)) ||
       !fits(ops.stateWeights, 0, directions) ||
       !fits(ops.stateWeights, 1, rows) || !fits(ops.bias, 0, directions) ||
-      !fits(ops.bias, 1, b.times(rows, 2)) || !fits(ops.lengths, 0, r.batch)) {
+      !fits(ops.bias, 1, b.times(rows, 2)) || !fits(ops.lengths, 0, r.batch) ||
+      !fits(ops.initialHidden, stateDim, directions) ||
+      !fits(ops.initialHidden, 2, b.size(r.hidden)) ||
+      !fits(ops.initialCell, stateDim, directions) ||
+      !fits(ops.initialCell, 2, b.size(r.hidden)) ||
+      !fits(ops.peepholes, 0, directions) ||
+      !fits(ops.peepholes, 1, b.size(3 * r.hidden))) {
     why = "sizes of the operands do not fit";
     return failure();
   }

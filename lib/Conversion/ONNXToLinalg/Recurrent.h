@@ -48,6 +48,7 @@ getActivations(std::optional<mlir::ArrayAttr> names,
 /// null.
 struct RecurrentOperands {
   mlir::Value input, inputWeights, stateWeights, bias, lengths;
+  mlir::Value initialHidden, initialCell, peepholes;
   int64_t gates = 1;
   llvm::StringRef direction;
   bool batchFirst = false;

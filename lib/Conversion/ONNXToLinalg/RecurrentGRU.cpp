@@ -19,6 +19,7 @@ RecurrentOperands getOperands(OpT op, AdaptorT adaptor, int64_t gates) {
   operands.stateWeights = adaptor.getR();
   operands.bias = adaptor.getB();
   operands.lengths = adaptor.getSequenceLens();
+  operands.initialHidden = adaptor.getInitialH();
   operands.gates = gates;
   operands.direction = op.getDirection();
   operands.batchFirst = op.getLayout() != 0;

@@ -108,6 +108,9 @@ struct LSTMLowering : OnnxPattern<onnx::LSTMOp> {
     operands.stateWeights = adaptor.getR();
     operands.bias = adaptor.getB();
     operands.lengths = adaptor.getSequenceLens();
+    operands.initialHidden = adaptor.getInitialH();
+    operands.initialCell = adaptor.getInitialC();
+    operands.peepholes = adaptor.getP();
     operands.gates = 4;
     operands.direction = op.getDirection();
     operands.batchFirst = op.getLayout() != 0;

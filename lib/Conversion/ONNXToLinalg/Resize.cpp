@@ -494,6 +494,9 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
     Value data = adaptor.getX();
     if (axes->empty())
       return replace(rewriter, op, data);
+    for (const Axis &axis : *axes)
+      checkSizeAtMost(b, op.getLoc(), b.getIndexAttr(1), axis.inputSize,
+                      "Resize: nothing can be made larger than empty");
     if (r.mode == "nearest")
       return replace(rewriter, op, createNearest(b, r, data, *axes));
 

@@ -444,9 +444,15 @@ Sizes refineSizes(OpBuilder &b, ArrayRef<OpFoldResult> sizes,
   Sizes result(sizes);
   if (!declared || declared.getRank() != static_cast<int64_t>(sizes.size()))
     return result;
-  for (auto [index, size] : llvm::enumerate(declared.getShape()))
-    if (!ShapedType::isDynamic(size))
-      result[index] = asSize(b, size);
+  for (auto [index, size] : llvm::enumerate(declared.getShape())) {
+    if (ShapedType::isDynamic(size))
+      continue;
+    if (auto computed = dyn_cast<Value>(result[index]))
+      checkSameSize(b, computed.getLoc(), result[index], asSize(b, size),
+                    "dimension " + Twine(index) +
+                        " of a value does not have its declared size");
+    result[index] = asSize(b, size);
+  }
   return result;
 }
 
@@ -479,6 +485,26 @@ void createCheck(OpBuilder &b, Location loc, Value condition,
   if (getConstantIntValue(condition) == 1)
     return;
   sdx::CheckOp::create(b, loc, condition, b.getStringAttr(message));
+}
+
+void checkSameSize(OpBuilder &b, Location loc, Size x, Size y,
+                   const Twine &message) {
+  if (isSameSize(x, y))
+    return;
+  createCheck(b, loc,
+              arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                    asIndex(b, loc, x), asIndex(b, loc, y)),
+              message);
+}
+
+void checkSizeAtMost(OpBuilder &b, Location loc, Size x, Size limit,
+                     const Twine &message) {
+  if (isSameSize(x, limit))
+    return;
+  createCheck(b, loc,
+              arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                                    asIndex(b, loc, x), asIndex(b, loc, limit)),
+              message);
 }
 
 } // namespace sardonyx

@@ -121,6 +121,8 @@ struct SliceLowering : OnnxPattern<onnx::SliceOp> {
     if (startsType.getRank() != 1 || startsType.isDynamicDim(0))
       return rewriter.notifyMatchFailure(op, "number of starts is not known");
     int64_t count = startsType.getDimSize(0);
+    if (count > rank)
+      return rewriter.notifyMatchFailure(op, "more starts than dimensions");
     Sizes starts = getIntListAsSizes(rewriter, loc, adaptor.getStarts(), count);
     Sizes ends = getIntListAsSizes(rewriter, loc, adaptor.getEnds(), count);
     Sizes steps(count, asSize(rewriter, 1)), axes;
@@ -405,6 +407,10 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
     }
     if (!llvm::is_contained({"reflect", "edge", "wrap"}, op.getMode()))
       return rewriter.notifyMatchFailure(op, "unknown mode");
+    for (auto [size, padded] : llvm::zip_equal(in, sizes))
+      if (!isSameSize(size, padded))
+        checkSizeAtMost(rewriter, loc, asSize(rewriter, 1), size,
+                        "Pad: there is nothing to repeat");
     return replace(
         rewriter, op,
         readPadded(rewriter, loc, data, in, low, sizes, Value(), op.getMode()));

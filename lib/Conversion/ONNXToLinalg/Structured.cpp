@@ -345,6 +345,13 @@ Value createMapped(OpBuilder &b, Location loc, ArrayRef<TypedTensor> inputs,
   Type stored = resultOnnxElementType
                     ? convertElementType(resultOnnxElementType)
                     : typeOf(inputs.front().value).getElementType();
+  // No operand may end before the loops do.
+  for (auto [input, map] : llvm::zip(inputs, maps))
+    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+      if (auto loop = dyn_cast<AffineDimExpr>(expr))
+        checkSizeAtMost(b, loc, sizes[loop.getPosition()],
+                        getSize(b, loc, input.value, dim),
+                        "the sizes of the operands do not fit each other");
   Value empty = createEmpty(b, loc, sizes, stored);
   SmallVector<Value> operands;
   for (const TypedTensor &input : inputs)

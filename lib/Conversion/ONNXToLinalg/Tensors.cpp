@@ -16,6 +16,16 @@ static RankedTensorType typeOf(Value tensor) {
 Value castTo(OpBuilder &b, Location loc, Value tensor, Type type) {
   if (tensor.getType() == type)
     return tensor;
+  // What a model declares is no more than a claim until the run.
+  auto from = dyn_cast<RankedTensorType>(tensor.getType());
+  auto to = dyn_cast<RankedTensorType>(type);
+  if (from && to && from.getRank() == to.getRank())
+    for (int64_t dim = 0; dim < from.getRank(); ++dim)
+      if (from.isDynamicDim(dim) && !to.isDynamicDim(dim))
+        checkSameSize(b, loc, getSize(b, loc, tensor, dim),
+                      asSize(b, to.getDimSize(dim)),
+                      "dimension " + Twine(dim) +
+                          " of a value does not have its declared size");
   return tensor::CastOp::create(b, loc, type, tensor);
 }
 
@@ -190,6 +200,11 @@ Value reshape(OpBuilder &b, Location loc, Value tensor,
   }
   if (srcEnd == begin && dstEnd == begin)
     return castTo(b, loc, tensor, target);
+  checkSameSize(
+      b, loc,
+      productOfSizes(b, loc, ArrayRef(from).slice(begin, srcEnd - begin)),
+      productOfSizes(b, loc, ArrayRef(normal).slice(begin, dstEnd - begin)),
+      "Reshape: the new shape does not hold as many elements");
   return reshapeMiddle(b, loc, tensor, normal, begin, srcEnd, dstEnd);
 }
 

@@ -41,7 +41,8 @@ func.func @double(%x: tensor<1x2x5xf64>, %w: tensor<3x2x3xf64>) -> tensor<1x3x5x
 // CHECK-LABEL: func @integer
 // CHECK: arith.extui
 // CHECK: arith.subi
-// CHECK: arith.muli
+// CHECK: sdx.conv
+// CHECK: arith.fptosi
 func.func @integer(%x: tensor<1x1x3x3xui8>, %w: tensor<1x1x2x2xui8>, %z: tensor<ui8>) -> tensor<1x1x2x2xi32> {
   %0 = onnx.ConvInteger(%x, %w, %z) : (tensor<1x1x3x3xui8>, tensor<1x1x2x2xui8>, tensor<ui8>) -> tensor<1x1x2x2xi32>
   return %0 : tensor<1x1x2x2xi32>

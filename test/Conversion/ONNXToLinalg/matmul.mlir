@@ -72,11 +72,42 @@ func.func @gemm(%a: tensor<?x8xf32>, %b: tensor<6x8xf32>, %c: tensor<6xf32>) -> 
 
 // -----
 
+// Few products of 8-bit integers have an exact sum in f32.
 // CHECK-LABEL: func @quantised
 // CHECK: arith.subi
-// CHECK: linalg.matmul ins({{.*}} : tensor<2x4xi32>, tensor<4x3xi32>)
+// CHECK: linalg.matmul ins({{.*}} : tensor<2x4xf32>, tensor<4x3xf32>)
 // CHECK: math.roundeven
 func.func @quantised(%a: tensor<2x4xui8>, %as: tensor<f32>, %az: tensor<ui8>, %b: tensor<4x3xui8>, %bs: tensor<f32>, %bz: tensor<ui8>, %ys: tensor<f32>, %yz: tensor<ui8>) -> tensor<2x3xui8> {
   %0 = onnx.QLinearMatMul(%a, %as, %az, %b, %bs, %bz, %ys, %yz) : (tensor<2x4xui8>, tensor<f32>, tensor<ui8>, tensor<4x3xui8>, tensor<f32>, tensor<ui8>, tensor<f32>, tensor<ui8>) -> tensor<2x3xui8>
   return %0 : tensor<2x3xui8>
+}
+
+// -----
+
+// More products are summed in parts, which are added as integers.
+// CHECK-LABEL: func @many_products
+// CHECK: linalg.batch_matmul ins({{.*}} : tensor<3x2x200xf32>, tensor<3x200x3xf32>)
+// CHECK: arith.fptosi
+// CHECK: arith.addi
+func.func @many_products(%a: tensor<2x600xui8>, %b: tensor<600x3xi8>) -> tensor<2x3xi32> {
+  %0 = onnx.MatMulInteger(%a, %b) : (tensor<2x600xui8>, tensor<600x3xi8>) -> tensor<2x3xi32>
+  return %0 : tensor<2x3xi32>
+}
+
+// -----
+
+// CHECK-LABEL: func @wide
+// CHECK: linalg.matmul ins({{.*}} : tensor<2x4xi32>, tensor<4x3xi32>)
+func.func @wide(%a: tensor<2x4xi32>, %b: tensor<4x3xi32>) -> tensor<2x3xi32> {
+  %0 = onnx.MatMul(%a, %b) : (tensor<2x4xi32>, tensor<4x3xi32>) -> tensor<2x3xi32>
+  return %0 : tensor<2x3xi32>
+}
+
+// -----
+
+// CHECK-LABEL: func @determinant
+// CHECK-COUNT-3: scf.for
+func.func @determinant(%x: tensor<2x3x3xf32>) -> tensor<2xf32> {
+  %0 = onnx.Det(%x) : (tensor<2x3x3xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
 }
