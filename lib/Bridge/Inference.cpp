@@ -109,7 +109,8 @@ private:
     ::onnx::shape_inference::DataPropagationContextImpl context(step, types,
                                                                 data, values);
     try {
-      rules->GetDataPropagationFunction()(context);
+      if (importer::propagatesShapes(context))
+        rules->GetDataPropagationFunction()(context);
     } catch (const std::exception &) {
       // Then nothing is known of the value.
     }

@@ -48,8 +48,7 @@ static bool isCheap(Operation *op) {
     return true;
   // Scalars: shape arithmetic.
   return op->getNumRegions() == 0 &&
-         llvm::none_of(op->getResultTypes(), llvm::IsaPred<ShapedType>) &&
-         !isa<tensor::ExtractOp>(op);
+         llvm::none_of(op->getResultTypes(), llvm::IsaPred<ShapedType>);
 }
 
 static int64_t staticElements(Value value) {
@@ -142,10 +141,13 @@ private:
     }
   }
 
+  /// @init returns tensors only, so a loop that computes a scalar stays.
   void findConstants(Block &body) {
+    auto isTensor = llvm::IsaPred<RankedTensorType>;
     for (Operation &op : body)
       if (isPure(&op) && allConstant(&op) &&
-          (isCheap(&op) || isLargeConstant(&op) || !growsTooMuch(&op)))
+          (isCheap(&op) || (llvm::all_of(op.getResultTypes(), isTensor) &&
+                            (isLargeConstant(&op) || !growsTooMuch(&op)))))
         constant.insert(op.result_begin(), op.result_end());
   }
 

@@ -30,6 +30,9 @@ private:
 void requireInputTypes(const std::string &op,
                        ::onnx::InferenceContext &context);
 
+/// False where an operand is too long a list to be followed value by value.
+bool propagatesShapes(const ::onnx::DataPropagationContext &context);
+
 } // namespace sardonyx::importer
 
 #endif // SARDONYX_LIB_IMPORTER_GUARDEDSCHEMAS_H

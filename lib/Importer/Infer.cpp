@@ -18,13 +18,44 @@ static bool infersWithoutTypes(llvm::StringRef op) {
   return llvm::is_contained(names, op);
 }
 
+/// libonnx keeps the values of integer lists one message each, whatever their
+/// length, and makes a tensor type of as many dimensions as a list is long.
+/// None that stands for a shape comes near this.
+static bool isLongList(const ::onnx::TypeProto *type) {
+  constexpr int64_t limit = 1 << 16;
+  return type && type->has_tensor_type() &&
+         type->tensor_type().shape().dim_size() == 1 &&
+         type->tensor_type().shape().dim(0).dim_value() > limit;
+}
+
+/// Operators that take the sizes or bounds of each dimension as a list.
+static bool takesPerDimension(llvm::StringRef op) {
+  static constexpr llvm::StringLiteral names[] = {
+      "Col2Im",  "ConstantOfShape", "Expand", "Pad",
+      "Reshape", "Resize",          "Slice",  "Tile"};
+  return llvm::is_contained(names, op);
+}
+
 void requireInputTypes(const std::string &op,
                        ::onnx::InferenceContext &context) {
+  if (takesPerDimension(op))
+    for (size_t i = op == "ConstantOfShape" ? 0 : 1; i < context.getNumInputs();
+         ++i)
+      if (context.hasInput(i) && isLongList(context.getInputType(i)))
+        fail_shape_inference("input ", i,
+                             " is longer than a tensor can have dimensions");
   if (infersWithoutTypes(op))
     return;
   for (size_t i = 0; i < context.getNumInputs(); ++i)
     if (context.hasInput(i) && !context.getInputType(i))
       fail_type_inference("the type of input ", i, " is not known");
+}
+
+bool propagatesShapes(const ::onnx::DataPropagationContext &context) {
+  for (size_t i = 0; i < context.getNumInputs(); ++i)
+    if (isLongList(context.getInputType(i)))
+      return false;
+  return true;
 }
 
 const ::onnx::OpSchema *
@@ -48,6 +79,13 @@ GuardedSchemas::GetSchema(const std::string &key, int version,
           requireInputTypes(op, context);
           infer(context);
         });
+    if (schema->has_data_propagation_function())
+      copy->PartialDataPropagationFunction(
+          [propagate = schema->GetDataPropagationFunction()](
+              ::onnx::DataPropagationContext &context) {
+            if (propagatesShapes(context))
+              propagate(context);
+          });
   }
   return copy.get();
 }

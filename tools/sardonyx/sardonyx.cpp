@@ -8,6 +8,7 @@
 #include "Commands.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <new>
 #include <stdexcept>
 
 using namespace sardonyx;
@@ -110,6 +111,9 @@ int main(int argc, char **argv) {
     if (compileApp->parsed())
       return compile(compileCommand);
     return inspect(inspectCommand);
+  } catch (const std::bad_alloc &) {
+    fprintf(stderr, "sardonyx: not enough memory for arrays of these sizes\n");
+    return 1;
   } catch (const std::exception &error) {
     fprintf(stderr, "sardonyx: %s\n", error.what());
     return 1;
