@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "sardonyx/Session/PeakFlops.h"
 #include "sardonyx/Session/Compile.h"
+#include "sardonyx/Session/PeakFlops.h"
 #include "sardonyx/Session/Session.h"
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

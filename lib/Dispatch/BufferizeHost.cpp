@@ -374,7 +374,8 @@ static void hoistChecks(Block &block) {
   for (auto check : block.getOps<sdx::CheckOp>()) {
     llvm::SetVector<Operation *> needs = needsOf(check);
     bool onSizes = llvm::all_of(needs, [](Operation *op) {
-      return llvm::none_of(op->getResultTypes(), llvm::IsaPred<TensorType>);
+      return isa<bufferization::ToTensorOp>(op) ||
+             llvm::none_of(op->getResultTypes(), llvm::IsaPred<TensorType>);
     });
     needs.insert(check);
     early[onSizes ? 0 : 1].insert(needs.begin(), needs.end());
@@ -414,13 +415,13 @@ struct BufferizeHostPass
         func.emitOpError("must be one block of structured control flow");
         return signalPassFailure();
       }
-      func.walk([](Block *block) { hoistChecks(*block); });
       if (failed(Outputs(func).write()))
         return signalPassFailure();
       convertArguments(func);
       yieldInPlace(func);
       hoistInsertions(func);
       splitEmptyTensors(func);
+      func.walk([](Block *block) { hoistChecks(*block); });
       if (failed(bufferize(func)) || failed(cleanUp(func)))
         return signalPassFailure();
       makeOperandsContiguous(func, isViewOfPlannable);

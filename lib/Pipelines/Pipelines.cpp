@@ -11,17 +11,16 @@
 
 #include "sardonyx/Pipelines/Pipelines.h"
 
+#include "LLVMLowering.h"
+
 #include "sardonyx/Bridge/Passes.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 #include "sardonyx/Conversion/ONNXToLinalg.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
-#include "sardonyx/Target/Target.h"
 #include "sardonyx/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/Passes.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -43,7 +42,8 @@ void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
   // them; BatchNormalization disappears into the weights.
   pm.addPass(createOnnxRecompose());
   pm.addPass(createOnnxFoldBatchNorm());
-  // What has a definition in ONNX's own terms and no lowering here becomes that.
+  // What has a definition in ONNX's own terms and no lowering here becomes
+  // that.
   pm.addPass(createOnnxExpandFunctions([](Operation *op) {
     return !hasLinalgLowering(op->getName().getStringRef());
   }));

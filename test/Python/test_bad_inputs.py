@@ -106,7 +106,7 @@ def test_functions_that_double(load):
     "graph, what",
     [
         ("m (float[2] x) => (float[2] y) { y = Relu(z) z = Relu(y) }", "cycle"),
-        ("m (float[2] x) => (float[2] y) { y = NoSuchOp(x) }", "NoSuchOp"),
+        ("m (float[2] x) => (float[2] y) { y = NoSuchOp(x) }", "node 'y'"),
         ("m (float[2] x) => (float[2] y) { y = Relu(ghost) }", "ghost"),
         ("m (float[2] x) => (float[2] y) { y = Relu(x, x) }", "Relu"),
         ("m (float[2] x) => (float[2] y) { y = Concat(x, x) }", "axis"),

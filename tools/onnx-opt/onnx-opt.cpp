@@ -75,7 +75,8 @@ static LogicalResult run(int argc, char **argv) {
   }
 
   std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputName, &message);
+  std::unique_ptr<llvm::MemoryBuffer> input =
+      openInputFile(inputName, &message);
   if (!input)
     return complain(message);
   std::unique_ptr<llvm::ToolOutputFile> output =

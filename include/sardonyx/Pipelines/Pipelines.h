@@ -68,12 +68,11 @@ using PhaseObserver = llvm::function_ref<void(llvm::StringRef, double)>;
 /// Takes `module` from the state after `from` to the state after `to`.
 /// `configure` may add instrumentation to each phase's pass manager. Problems
 /// are reported through the context's diagnostics.
-mlir::LogicalResult runPhases(mlir::ModuleOp module, Phase from, Phase to,
-                              const PipelineOptions &options,
-                              PhaseObserver observer = nullptr,
-                              llvm::function_ref<mlir::LogicalResult(
-                                  mlir::PassManager &)>
-                                  configure = nullptr);
+mlir::LogicalResult runPhases(
+    mlir::ModuleOp module, Phase from, Phase to, const PipelineOptions &options,
+    PhaseObserver observer = nullptr,
+    llvm::function_ref<mlir::LogicalResult(mlir::PassManager &)> configure =
+        nullptr);
 
 /// From the imported module to Phase::Kernels, where the host functions'
 /// argument attributes tell the signature and the constants of the model.

@@ -17,10 +17,6 @@
 #include <string>
 #include <vector>
 
-namespace mlir {
-class OpPassManager;
-} // namespace mlir
-
 namespace sardonyx {
 
 /// The processor to compile for and how.
@@ -47,10 +43,6 @@ std::string describeTarget(const TargetOptions &options);
 /// Registers what the translation of the llvm dialect needs. Call before the
 /// context of the modules given to `compileToObjects` is made.
 void registerTargetTranslations(mlir::DialectRegistry &registry);
-
-/// From loops, vectors and memrefs (after `sdx-cpu-parallel-to-runtime`) to the
-/// llvm dialect; `sdx-finalize-llvm` completes the module.
-void buildLLVMLoweringPipeline(mlir::OpPassManager &pm);
 
 /// Compiles a module of the llvm dialect (after `sdx-finalize-llvm`) to ELF
 /// objects that are to be linked together: the host program is one, the

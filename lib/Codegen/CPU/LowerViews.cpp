@@ -44,23 +44,22 @@ void lowerExpandShape(memref::ExpandShapeOp op) {
   // The type of a reinterpret_cast states its strides.
   auto strided = MemRefType::get(
       type.getShape(), type.getElementType(),
-      StridedLayoutAttr::get(b.getContext(), 0,
-                             llvm::map_to_vector(strides, [](OpFoldResult s) {
-                               return getConstantIntValue(s).value_or(
-                                   ShapedType::kDynamic);
-                             })),
+      StridedLayoutAttr::get(
+          b.getContext(), 0,
+          llvm::map_to_vector(strides,
+                              [](OpFoldResult s) {
+                                return getConstantIntValue(s).value_or(
+                                    ShapedType::kDynamic);
+                              })),
       type.getMemorySpace());
   Value view = memref::ReinterpretCastOp::create(
       b, loc, strided, op.getSrc(), b.getIndexAttr(0), sizes, strides);
-  op.replaceAllUsesWith(
-      memref::CastOp::create(b, loc, type, view).getResult());
+  op.replaceAllUsesWith(memref::CastOp::create(b, loc, type, view).getResult());
   op.erase();
 }
 
 struct LowerViewsPass : sardonyx::impl::LowerViewsPassBase<LowerViewsPass> {
-  void runOnOperation() override {
-    getOperation().walk(lowerExpandShape);
-  }
+  void runOnOperation() override { getOperation().walk(lowerExpandShape); }
 };
 
 } // namespace

@@ -149,8 +149,8 @@ mlir::Value createFilled(mlir::OpBuilder &b, mlir::Location loc,
 /// The run fails with `message` unless `condition` (i1) holds.
 void createCheck(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition,
                  const llvm::Twine &message);
-/// Checks at run time, unless it is known, that two sizes are equal, or that the
-/// first does not exceed the second.
+/// Checks at run time, unless it is known, that two sizes are equal, or that
+/// the first does not exceed the second.
 void checkSameSize(mlir::OpBuilder &b, mlir::Location loc, mlir::OpFoldResult x,
                    mlir::OpFoldResult y, const llvm::Twine &message);
 void checkSizeAtMost(mlir::OpBuilder &b, mlir::Location loc,

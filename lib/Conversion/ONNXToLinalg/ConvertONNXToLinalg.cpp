@@ -248,7 +248,8 @@ static void recordBorderTypes(func::FuncOp func) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Passes and kernels multiply sizes: their product must fit a machine's memory.
+/// Passes and kernels multiply sizes: their product must fit a machine's
+/// memory.
 static LogicalResult checkExtents(ModuleOp module) {
   constexpr int64_t limit = int64_t(1) << 46;
   auto fits = [](Type type) {
@@ -317,7 +318,8 @@ struct ConvertONNXToLinalgPass
     config.foldingMode = DialectConversionFoldingMode::Never;
     if (failed(applyPartialConversion(module, target, std::move(patterns),
                                       config)) ||
-        failed(reportRemaining(module, reasons)) || failed(checkExtents(module)))
+        failed(reportRemaining(module, reasons)) ||
+        failed(checkExtents(module)))
       signalPassFailure();
   }
 };

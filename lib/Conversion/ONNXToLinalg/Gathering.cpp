@@ -571,9 +571,11 @@ struct NonZeroLowering : OnnxPattern<onnx::NonZeroOp> {
       return isTrue(b, at, tensor::ExtractOp::create(b, at, x, i), onnxType);
     };
     Value count = countIf(rewriter, loc, sizes, test);
-    Value empty =
-        createEmpty(rewriter, loc, {asSize(rewriter, sizes.size()), count},
-                    rewriter.getI64Type());
+    Sizes out = {asSize(rewriter, sizes.size()), Size(count)};
+    if (RankedTensorType declared =
+            getDeclared(*getTypeConverter(), op->getResult(0)))
+      out = refineSizes(rewriter, out, declared);
+    Value empty = createEmpty(rewriter, loc, out, rewriter.getI64Type());
     if (sizes.empty()) // The rank of a scalar is 0: a [0, n] result.
       return replace(rewriter, op, empty);
     SmallVector<Value> lower(sizes.size(), createIndex(rewriter, loc, 0)),
@@ -638,6 +640,9 @@ struct CompressLowering : OnnxPattern<onnx::CompressOp> {
     };
     Sizes out = sizes, box = sizes;
     out[axis] = countIf(rewriter, loc, {Size(length)}, test);
+    if (RankedTensorType declared =
+            getDeclared(*getTypeConverter(), op->getResult(0)))
+      out = refineSizes(rewriter, out, declared);
     box[axis] = asSize(rewriter, 1);
     Type element = cast<RankedTensorType>(input.getType()).getElementType();
     Value empty = createEmpty(rewriter, loc, out, element);

@@ -327,8 +327,7 @@ struct ConcatLowering : OnnxPattern<onnx::ConcatOp> {
       for (auto [dim, size] : llvm::enumerate(box))
         checkEqual(rewriter, op, dim, *axis, size, sizes[dim]);
       // Sizes may be known better than the operand's type says.
-      Value part =
-          castTo(rewriter, loc, input, getTensorType(box, element));
+      Value part = castTo(rewriter, loc, input, getTensorType(box, element));
       result = tensor::InsertSliceOp::create(rewriter, loc, part, result,
                                              offsets, box, strides);
       offsets[*axis] = addSizes(rewriter, loc, offsets[*axis], box[*axis]);

@@ -344,12 +344,27 @@ private:
                              wantStatic = getStaticSize(want);
       if (haveStatic == 1 || isSameSize(have, want))
         continue;
-      if (haveStatic || wantStatic == 1) {
+      if (wantStatic == 1) {
         want = have;
         continue;
       }
       Value haveValue = asIndex(b, loc, have),
             wantValue = asIndex(b, loc, want);
+      // The two are equal, or one of them is 1.
+      Value one = createIndex(b, loc, 1), fits;
+      for (auto [x, y] : {std::pair(haveValue, wantValue),
+                          std::pair(haveValue, one),
+                          std::pair(wantValue, one)}) {
+        Value equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                            x, y);
+        fits = fits ? arith::OrIOp::create(b, loc, fits, equal).getResult()
+                    : equal;
+      }
+      createCheck(b, loc, fits, "Expand: the sizes can't be broadcast");
+      if (haveStatic) {
+        want = have;
+        continue;
+      }
       Value isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           haveValue, createIndex(b, loc, 1));
       want = arith::SelectOp::create(b, loc, isOne, wantValue, haveValue)

@@ -1,11 +1,11 @@
-//===- LoweringPipeline.cpp - Loops and vectors to the llvm dialect -------===//
+//===- LLVMLowering.cpp - Loops and vectors to the llvm dialect -----------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "sardonyx/Target/Target.h"
+#include "LLVMLowering.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
