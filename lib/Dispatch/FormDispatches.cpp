@@ -226,6 +226,8 @@ private:
             destination.getType() == type)
           result.replaceAllUsesWith(destination);
       }
+      if (isOpTriviallyDead(op))
+        op.erase();
     });
   }
 

@@ -187,13 +187,16 @@ private:
     firstOut = next;
 
     for (Operation *op : ops) {
+      // An empty that the body reads is this operation's alone, too.
+      IRMapping inner = mapping;
       for (Value captured : capturedValues(op))
-        materialize(b, captured);
+        inner.map(captured, materialize(b, captured));
       SmallVector<Value> operands;
       for (OpOperand &operand : op->getOpOperands())
         operands.push_back(materializeOperand(b, operand));
-      Operation *clone = b.clone(*op, mapping);
+      Operation *clone = b.clone(*op, inner);
       clone->setOperands(operands);
+      mapping.map(op->getResults(), clone->getResults());
     }
     for (auto [i, result] : llvm::enumerate(results))
       bufferization::MaterializeInDestinationOp::create(

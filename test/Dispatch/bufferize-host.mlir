@@ -97,3 +97,22 @@ func.func @main(%x: tensor<1x4xf32> {sdx.input = 0 : i64}, %y: tensor<1x4xf32> {
   %r = sdx.call @k1(%1 : tensor<1x8xf32>) outs(%er : tensor<1x8xf32>) -> tensor<1x8xf32>
   return %r : tensor<1x8xf32>
 }
+
+// -----
+
+// Nothing is copied before the sizes are known to fit.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT: memref.copy
+// CHECK: sdx.check %{{.*}}, "sizes differ"
+// CHECK: memref.copy
+func.func @main(%x: tensor<?x4xf32> {sdx.input = 0 : i64}, %y: tensor<?x4xf32> {sdx.input = 1 : i64}) -> tensor<?x8xf32> {
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %n = tensor.dim %y, %c0 : tensor<?x4xf32>
+  %e = tensor.empty(%m) : tensor<?x8xf32>
+  %0 = tensor.insert_slice %x into %e[0, 0] [%m, 4] [1, 1] : tensor<?x4xf32> into tensor<?x8xf32>
+  %1 = tensor.insert_slice %y into %0[0, 4] [%n, 4] [1, 1] : tensor<?x4xf32> into tensor<?x8xf32>
+  %same = arith.cmpi eq, %n, %m : index
+  sdx.check %same, "sizes differ"
+  return %1 : tensor<?x8xf32>
+}

@@ -170,3 +170,21 @@ func.func @main(%x: tensor<8x64xf32>, %p: tensor<1x64x32xf32>) -> tensor<8x16xf3
   } -> tensor<8x16xf32>
   return %3 : tensor<8x16xf32>
 }
+
+// -----
+
+// What has no elements needs no kernel.
+#id2 = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-LABEL: func.func @empty
+// CHECK: %[[E:.*]] = tensor.empty(%{{.*}}) : tensor<?x0xf32>
+// CHECK-NOT: sdx.call
+// CHECK: return %[[E]]
+func.func @empty(%n: index) -> tensor<?x0xf32> {
+  %e = tensor.empty(%n) : tensor<?x0xf32>
+  %0 = linalg.generic {indexing_maps = [#id2, #id2], iterator_types = ["parallel", "parallel"]} ins(%e : tensor<?x0xf32>) outs(%e : tensor<?x0xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %1 = arith.negf %a : f32
+    linalg.yield %1 : f32
+  } -> tensor<?x0xf32>
+  return %0 : tensor<?x0xf32>
+}

@@ -163,6 +163,7 @@ public:
   KeepPlanner(RowGroup &group, RowPlan &plan) : group(group), plan(plan) {
     plan.kept.resize(group.stages.size());
     plan.keptIn.resize(group.stages.size());
+    computeLastReads();
   }
 
   void run() {
@@ -196,15 +197,34 @@ private:
                                    : findRoom(s, stage.resultTypes[r]));
   }
 
-  /// The memory of a result that a later pass writes anyway serves as scratch
-  /// until then.
+  /// A stage and the pass that it runs in, in the order of running.
+  using Moment = std::pair<int, unsigned>;
+
+  /// When what each stage gives may be read last, be it to compute cheap stages
+  /// once more.
+  void computeLastReads() {
+    for (unsigned s = 0; s < group.stages.size(); ++s)
+      lastReads.push_back({plan.level[s], s});
+    for (unsigned reader = group.stages.size(); reader-- > 0;) {
+      Moment last = group.stages[reader].isReduction
+                        ? Moment(plan.level[reader], reader)
+                        : lastReads[reader];
+      for (RowAccess &arg : group.stages[reader].args)
+        if (arg.kind == RowAccess::Stage)
+          lastReads[arg.stage] = std::max(lastReads[arg.stage], last);
+    }
+  }
+
+  /// The memory of a result that is written anyway when stage `s` is read last,
+  /// or later, serves as scratch until then.
   RowAccess findRoom(unsigned s, Type type) {
     RowStage &stage = group.stages[s];
+    Moment lastRead = lastReads[s];
     for (unsigned y = s + 1; y < group.stages.size(); ++y) {
       RowStage &later = group.stages[y];
       if (!plan.inner[y] || later.isReduction ||
-          plan.level[y] <= plan.level[s] || !later.domain.all() ||
-          !stage.domain.all())
+          plan.level[y] <= plan.level[s] || Moment(plan.level[y], y) < lastRead ||
+          !later.domain.all() || !stage.domain.all())
         continue;
       for (RowAccess &store : later.stores)
         if (store.kind == RowAccess::Memory && !taken.contains(store.value) &&
@@ -218,6 +238,7 @@ private:
 
   RowGroup &group;
   RowPlan &plan;
+  SmallVector<Moment> lastReads;
   llvm::SmallPtrSet<Value, 4> taken;
 };
 

@@ -352,11 +352,11 @@ private:
             wantValue = asIndex(b, loc, want);
       // The two are equal, or one of them is 1.
       Value one = createIndex(b, loc, 1), fits;
-      for (auto [x, y] : {std::pair(haveValue, wantValue),
-                          std::pair(haveValue, one),
-                          std::pair(wantValue, one)}) {
-        Value equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                            x, y);
+      for (auto [x, y] :
+           {std::pair(haveValue, wantValue), std::pair(haveValue, one),
+            std::pair(wantValue, one)}) {
+        Value equal =
+            arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y);
         fits = fits ? arith::OrIOp::create(b, loc, fits, equal).getResult()
                     : equal;
       }
@@ -399,6 +399,12 @@ struct TileLowering : OnnxPattern<onnx::TileOp> {
     }
     if (declared)
       out = refineSizes(rewriter, out, declared);
+    if (llvm::any_of(out, [](Size size) { return getStaticSize(size) == 0; }))
+      return replace(
+          rewriter, op,
+          createEmpty(
+              rewriter, loc, out,
+              cast<RankedTensorType>(input.getType()).getElementType()));
     AffineMap map = AffineMap::get(wide.size(), 0, dims, rewriter.getContext());
     Type onnxType = getOnnxElementType(op.getInput());
     Value v = createMapped(

@@ -178,6 +178,8 @@ def write(directory):
     save("duplicate", model([relu("x", "y"), relu("x", "y", "second")]))
     save("duplicate-input", model([relu("x", "y")], inputs=("x", "x")))
     save("missing-input", model([relu("ghost", "y", "n1")]))
+    text = model([relu("WRONG", "y")]).SerializeToString()
+    save("no-text", text.replace(b"WRONG", b"\xffa\nb\xc0"))
     save("missing-output", model([relu("x", "z")]))
     save("no-attribute", model([helper.make_node("Concat", ["x", "x"], ["y"], name="c")]))
     save("attribute-type", model([helper.make_node("Concat", ["x", "x"], ["y"], name="c", axis=1.5)]))

@@ -1,0 +1,134 @@
+"""Results against numpy: forms that once went wrong and that ONNX's own tests do not reach."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+import sardonyx as sdx
+
+
+def run(nodes, feeds, outputs, shapes=None, opset=17, initializers=()):
+    """Runs nodes on `feeds`; sizes are left open unless `shapes` tells them."""
+    shapes = shapes or {}
+    inputs = [
+        helper.make_tensor_value_info(
+            name,
+            helper.np_dtype_to_tensor_dtype(a.dtype),
+            shapes.get(name, [f"{name}{d}" for d in range(a.ndim)]),
+        )
+        for name, a in feeds.items()
+    ]
+    graph = helper.make_graph(
+        nodes, "g", inputs, [onnx.ValueInfoProto(name=name) for name in outputs], list(initializers)
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    return sdx.InferenceSession(model.SerializeToString()).run(None, feeds)
+
+
+def constant(name, values, dtype=np.int64):
+    return onnx.numpy_helper.from_array(np.array(values, dtype), name)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("n", [2, 17, 33, 100])
+def test_softmax_of_a_softmax_that_is_a_result(n):
+    x = np.random.default_rng(0).standard_normal((33, n)).astype(np.float32)
+    nodes = [helper.make_node("Softmax", ["x"], ["a"]), helper.make_node("Softmax", ["a"], ["b"])]
+    a, b = run(nodes, {"x": x}, ["a", "b"])
+    np.testing.assert_allclose(a, softmax(x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(b, softmax(softmax(x)), rtol=1e-5, atol=1e-6)
+
+
+def test_rows_that_are_read_once_more_after_a_result():
+    x = np.random.default_rng(0).standard_normal((8, 17)).astype(np.float32)
+    scale = np.linspace(-1, 1, 17, dtype=np.float32)
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["a"]),
+        helper.make_node("Sub", ["a", "x"], ["b"]),
+        helper.make_node("Softmax", ["b"], ["c"]),
+        helper.make_node("LayerNormalization", ["c", "scale"], ["d"]),
+        helper.make_node("Mul", ["d", "a"], ["e"]),
+    ]
+    a, b, d, e = run(
+        nodes, {"x": x}, ["a", "b", "d", "e"], initializers=[constant("scale", scale, np.float32)]
+    )
+    np.testing.assert_allclose(b, softmax(x) - x, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(e, d * softmax(x), rtol=1e-4, atol=1e-5)
+
+
+def test_gru_with_the_bias_inside_of_the_reset():
+    rng = np.random.default_rng(0)
+    steps, batch, size, width = 3, 2, 5, 7
+    x, w, r, b = (
+        rng.standard_normal(s).astype(np.float32)
+        for s in [(steps, batch, width), (1, 3 * size, width), (1, 3 * size, size), (1, 6 * size)]
+    )
+    node = helper.make_node("GRU", ["x", "w", "r", "b"], ["y", "last"], hidden_size=size, linear_before_reset=1)
+    shapes = {"w": w.shape, "r": r.shape, "b": b.shape}
+    _, last = run([node], {"x": x, "w": w, "r": r, "b": b}, ["y", "last"], shapes)
+
+    def sigmoid(v):
+        return 1 / (1 + np.exp(-v))
+
+    (wz, wr, wh), (rz, rr, rh), (bz, br, bh, cz, cr, ch) = np.split(w[0], 3), np.split(r[0], 3), np.split(b[0], 6)
+    h = np.zeros((batch, size))
+    for v in x:
+        z = sigmoid(v @ wz.T + h @ rz.T + bz + cz)
+        reset = sigmoid(v @ wr.T + h @ rr.T + br + cr)
+        h = (1 - z) * np.tanh(v @ wh.T + reset * (h @ rh.T + ch) + bh) + z * h
+    np.testing.assert_allclose(last[0], h, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("start, end, step", [(9, 2**31 - 1, 1), (2, 2, 1), (-1, -(2**31), -1), (5, 0, -2)])
+@pytest.mark.parametrize("size", [0, 1, 2, 7])
+@pytest.mark.parametrize("open_size", [False, True])
+def test_slices_that_may_be_empty(start, end, step, size, open_size):
+    x = np.arange(size * 3, dtype=np.float32).reshape(3, size)
+    nodes = [helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"]), helper.make_node("Neg", ["y"], ["z"])]
+    parameters = [constant("s", [start]), constant("e", [end]), constant("a", [1]), constant("t", [step])]
+    shapes = {"x": ["n", "m" if open_size else size]}
+    y, z = run(nodes, {"x": x}, ["y", "z"], shapes, initializers=parameters)
+    np.testing.assert_array_equal(y, x[:, start:end:step])
+    np.testing.assert_array_equal(z, -x[:, start:end:step])
+
+
+def test_split_by_sizes_known_at_run_time():
+    x = np.arange(12, dtype=np.float32).reshape(2, 6)
+    nodes = [helper.make_node("Split", ["x", "s"], ["a", "b"], axis=-1)]
+    a, b = run(nodes, {"x": x, "s": np.array([4, 2])}, ["a", "b"], {"s": [2]})
+    np.testing.assert_array_equal(a, x[:, :4])
+    np.testing.assert_array_equal(b, x[:, 4:])
+    for wrong in ([4, 1 << 30], [8, -2]):
+        with pytest.raises(sdx.Fail, match="Split"):
+            run(nodes, {"x": x, "s": np.array(wrong)}, ["a", "b"], {"s": [2]})
+
+
+def test_concat_with_an_empty_part():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    nodes = [
+        helper.make_node("Split", ["x", "s"], ["a", "b"], axis=1),
+        helper.make_node("Concat", ["a", "b"], ["y"], axis=1),
+    ]
+    (y,) = run(nodes, {"x": x}, ["y"], {"x": ["n", 3]}, initializers=[constant("s", [3, 0])])
+    np.testing.assert_array_equal(y, x)
+
+
+def test_tile_nothing():
+    x = np.ones((2, 3), np.float32)
+    (y,) = run([helper.make_node("Tile", ["x", "r"], ["y"])], {"x": x}, ["y"], initializers=[constant("r", [2, 0])])
+    assert y.shape == (4, 0)
+
+
+def test_group_normalization_of_any_rank():
+    x = np.random.default_rng(0).standard_normal((2, 4, 3, 5)).astype(np.float32)
+    one, zero = np.ones(4, np.float32), np.zeros(4, np.float32)
+    node = helper.make_node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=2, epsilon=0.0)
+    (y,) = run([node], {"x": x, "s": one, "b": zero}, ["y"], {"x": ["n", 4, "h", "w"], "s": [4], "b": [4]}, opset=21)
+    g = x.reshape(2, 2, -1)
+    want = (g - g.mean(-1, keepdims=True)) / g.std(-1, keepdims=True)
+    np.testing.assert_allclose(y, want.reshape(x.shape), rtol=1e-4, atol=1e-5)
