@@ -223,8 +223,9 @@ private:
     for (unsigned y = s + 1; y < group.stages.size(); ++y) {
       RowStage &later = group.stages[y];
       if (!plan.inner[y] || later.isReduction ||
-          plan.level[y] <= plan.level[s] || Moment(plan.level[y], y) < lastRead ||
-          !later.domain.all() || !stage.domain.all())
+          plan.level[y] <= plan.level[s] ||
+          Moment(plan.level[y], y) < lastRead || !later.domain.all() ||
+          !stage.domain.all())
         continue;
       for (RowAccess &store : later.stores)
         if (store.kind == RowAccess::Memory && !taken.contains(store.value) &&
