@@ -64,6 +64,9 @@ static LogicalResult run(int argc, char **argv) {
         (!compileFrom.empty() &&
          failed(parsePhaseOption("compile-from", compileFrom, from))))
       return failure();
+    if (!compileFrom.empty() && from >= to)
+      return complain("--compile-from=" + compileFrom +
+                      " is not before --compile-to=" + compileTo);
     PipelineOptions options;
     options.vectorBits = vectorBits;
     config.setPassPipelineSetupFn([=](PassManager &pm) {

@@ -152,6 +152,14 @@ static std::string getNodeName(Operation *op) {
   return "";
 }
 
+/// The operator as the model's author knows it.
+static std::string getOperatorName(Operation *op) {
+  auto custom = dyn_cast<onnx::CustomOp>(op);
+  if (!custom)
+    return op->getName().getStringRef().str();
+  return (custom.getOpType() + " of domain '" + custom.getDomain() + "'").str();
+}
+
 /// A reason to refuse an op that no pattern was asked about.
 static std::string describeUnsupportedType(Operation *op) {
   std::string reason = "there is no lowering for this op";
@@ -175,7 +183,7 @@ reportRemaining(ModuleOp module,
     Operation *first;
     unsigned count;
   };
-  using Key = std::pair<StringRef, std::string>;
+  using Key = std::pair<std::string, std::string>;
   llvm::MapVector<Key, Group, std::map<Key, unsigned>> groups;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (!isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()))
@@ -187,7 +195,7 @@ reportRemaining(ModuleOp module,
     if (auto known = reasons.find(op->getLoc()); known != reasons.end())
       reason = known->second;
     auto [it, isNew] =
-        groups.insert({{op->getName().getStringRef(), reason}, Group{op, 0}});
+        groups.insert({{getOperatorName(op), reason}, Group{op, 0}});
     ++it->second.count;
   });
   if (groups.empty())
