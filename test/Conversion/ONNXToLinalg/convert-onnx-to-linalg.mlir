@@ -38,7 +38,7 @@ func.func @main_graph() -> tensor<2xi1> {
 
 // Everything that is missing is named at once.
 func.func @main_graph(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @unknown {{no lowering for: onnx.Bernoulli (node 'coin') and 1 more: there is no lowering for this op; onnx.Custom: there is no lowering for this op}}
+  // expected-error @unknown {{no lowering for: onnx.Bernoulli (node 'coin') and 1 more: there is no lowering for this op; Foo of domain 'com.example': there is no lowering for this op}}
   %a = onnx.Bernoulli(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("coin")
   %b = onnx.Bernoulli(%a) : (tensor<4xf32>) -> tensor<4xf32>
   %c = "onnx.Custom"(%b) {domain = "com.example", op_type = "Foo", version = 1 : si64} : (tensor<4xf32>) -> tensor<4xf32>
