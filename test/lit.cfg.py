@@ -25,6 +25,6 @@ config.environment["PATH"] = os.pathsep.join(
     [os.path.join(build, "bin"), os.path.join(llvm, "bin"), os.environ["PATH"]]
 )
 # The address sanitizer's build has a libLLVM beside it that it didn't build.
-config.environment["ASAN_OPTIONS"] = "detect_leaks=0:detect_container_overflow=0"
+config.environment["ASAN_OPTIONS"] = "detect_leaks=0:detect_container_overflow=0:allow_user_poisoning=0"
 config.substitutions.append(("%python", os.path.abspath(python)))
 config.substitutions.append(("%build", build))

@@ -316,10 +316,10 @@ private:
     SmallVector<ReassociationIndices> groups;
     SmallVector<int64_t> empty;
     int64_t dim = 0;
-    for (auto [position, count] : llvm::enumerate(
-             ArrayRef<int64_t>{static_cast<int64_t>(batch.size()),
-                               static_cast<int64_t>(rows.size()),
-                               static_cast<int64_t>(columns.size())})) {
+    const int64_t counts[] = {static_cast<int64_t>(batch.size()),
+                              static_cast<int64_t>(rows.size()),
+                              static_cast<int64_t>(columns.size())};
+    for (auto [position, count] : llvm::enumerate(counts)) {
       if (count == 0) {
         empty.push_back(position);
         continue;
