@@ -179,11 +179,7 @@ Copies RowMemory::load(const RowAccess &access, const Point &point) {
     none = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
   if (walk == Walk::Strided) {
     offsets = getLaneOffsets(access);
-    if (!mask)
-      mask = arith::ConstantOp::create(
-          b, loc,
-          DenseElementsAttr::get(VectorType::get(plan.lanes, b.getI1Type()),
-                                 true));
+    mask = getFullMask(mask);
   }
   for (unsigned i = 0; i < point.copies; ++i) {
     SmallVector<Value> indices = getIndices(access, point, i);
@@ -200,6 +196,13 @@ Copies RowMemory::load(const RowAccess &access, const Point &point) {
   return values;
 }
 
+Value RowMemory::getFullMask(Value mask) {
+  if (mask)
+    return mask;
+  auto type = VectorType::get(plan.lanes, b.getI1Type());
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, true));
+}
+
 void RowMemory::store(const RowAccess &access, const Point &point,
                       const Copies &values) {
   Walk walk = point.onVectors ? getWalk(access, plan.lane) : Walk::Uniform;
@@ -211,11 +214,7 @@ void RowMemory::store(const RowAccess &access, const Point &point,
   Value offsets, mask = point.mask;
   if (walk == Walk::Strided) {
     offsets = getLaneOffsets(access);
-    if (!mask)
-      mask = arith::ConstantOp::create(
-          b, loc,
-          DenseElementsAttr::get(VectorType::get(plan.lanes, b.getI1Type()),
-                                 true));
+    mask = getFullMask(mask);
   }
   for (unsigned i = 0; i < point.copies; ++i) {
     Value value = broadcastTo(b, loc, pick(values, i), shape(point));

@@ -14,6 +14,14 @@ bool isStatic(mlir::RankedTensorType type);
 /// The sizes of a static type as attributes.
 Sizes getDeclaredSizes(mlir::OpBuilder &b, mlir::RankedTensorType type);
 
+/// arith.cmpi on integer or index values.
+mlir::Value compare(mlir::OpBuilder &b, mlir::Location loc,
+                    mlir::arith::CmpIPredicate predicate, mlir::Value x,
+                    mlir::Value y);
+/// An integer as an index; an index as it is.
+mlir::Value toIndex(mlir::OpBuilder &b, mlir::Location loc,
+                    mlir::Value integer);
+
 /// A tensor of these sizes whose element at `indices` is what `body` returns
 /// (as stored). The body may read other tensors with tensor.extract.
 mlir::Value

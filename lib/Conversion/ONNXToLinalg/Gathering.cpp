@@ -15,17 +15,6 @@ using namespace mlir;
 namespace sardonyx {
 namespace {
 
-Value compare(OpBuilder &b, Location loc, arith::CmpIPredicate predicate,
-              Value x, Value y) {
-  return arith::CmpIOp::create(b, loc, predicate, x, y);
-}
-
-Value toIndex(OpBuilder &b, Location loc, Value integer) {
-  if (isa<IndexType>(integer.getType()))
-    return integer;
-  return arith::IndexCastOp::create(b, loc, b.getIndexType(), integer);
-}
-
 /// `raw` counted from the end when negative; fails the run unless the result
 /// lies in [0, size), and stays inside even then.
 Value checkedIndex(OpBuilder &b, Location loc, Value raw, Value size,

@@ -14,6 +14,17 @@ using namespace mlir;
 
 namespace sardonyx {
 
+Value compare(OpBuilder &b, Location loc, arith::CmpIPredicate predicate,
+              Value x, Value y) {
+  return arith::CmpIOp::create(b, loc, predicate, x, y);
+}
+
+Value toIndex(OpBuilder &b, Location loc, Value integer) {
+  if (isa<IndexType>(integer.getType()))
+    return integer;
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), integer);
+}
+
 Value createIndexed(
     OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes, Type elementType,
     function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
@@ -35,11 +46,6 @@ Value createIndexed(
 }
 
 namespace {
-
-Value compare(OpBuilder &b, Location loc, arith::CmpIPredicate predicate,
-              Value x, Value y) {
-  return arith::CmpIOp::create(b, loc, predicate, x, y);
-}
 
 /// max(low, min(value, high)) of index values.
 Value clamp(OpBuilder &b, Location loc, Value value, Value low, Value high) {

@@ -14,10 +14,6 @@ using namespace mlir;
 namespace sardonyx {
 namespace {
 
-Value toIndex(OpBuilder &b, Location loc, Value integer) {
-  return arith::IndexCastOp::create(b, loc, b.getIndexType(), integer);
-}
-
 /// Whether stored scalar `x` stands before `y` or beside it.
 Value isNotAfter(OpBuilder &b, Location loc, Value x, Value y, Type onnxType,
                  bool largest) {
