@@ -119,16 +119,32 @@ struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
   }
 };
 
+/// A multiply-add that is one instruction where the processor has it and two
+/// where it hasn't; math.fma would be a call of the library there, lane by
+/// lane.
+struct RelaxFma : OpRewritePattern<math::FmaOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::FmaOp op,
+                                PatternRewriter &b) const override {
+    if (isa<VectorType>(op.getType()))
+      b.replaceOpWithNewOp<vector::FMAOp>(op, op.getA(), op.getB(), op.getC());
+    else
+      b.replaceOpWithNewOp<LLVM::FMulAddOp>(op, op.getA(), op.getB(),
+                                            op.getC());
+    return success();
+  }
+};
+
 /// Functions that are instructions, or that LLVM calls the library for by
 /// itself, and that convert-math-to-libm would split into scalar calls.
 bool isIntrinsic(Operation *op) {
   return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
              math::CosOp, math::CountLeadingZerosOp, math::CountTrailingZerosOp,
              math::CtPopOp, math::ExpOp, math::Exp2Op, math::FloorOp,
-             math::FmaOp, math::LogOp, math::Log10Op, math::Log2Op,
-             math::PowFOp, math::RoundOp, math::RoundEvenOp, math::SinOp,
-             math::SqrtOp, math::TruncOp, math::IsNaNOp, math::IsFiniteOp,
-             math::IsInfOp>(op);
+             math::LogOp, math::Log10Op, math::Log2Op, math::PowFOp,
+             math::RoundOp, math::RoundEvenOp, math::SinOp, math::SqrtOp,
+             math::TruncOp, math::IsNaNOp, math::IsFiniteOp, math::IsInfOp>(op);
 }
 
 struct ApproximateMathPass
@@ -144,7 +160,7 @@ struct ApproximateMathPass
       populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
         return llvm::is_contained(kNames, name);
       });
-      patterns.add<ExpandExp, ExpandRsqrt>(context, /*benefit=*/2);
+      patterns.add<ExpandExp, ExpandRsqrt, RelaxFma>(context, /*benefit=*/2);
       GreedyRewriteConfig config;
       config.enableFolding(false).enableConstantCSE(false);
       if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),

@@ -484,14 +484,21 @@ static void chooseLane(RowGroup &group, RowPlan &plan, unsigned vectorBits) {
     lanes = std::min<int64_t>(lanes, llvm::PowerOf2Ceil(size));
   plan.lanes = lanes;
 
-  int64_t cycles = 0;
-  for (RowStage &stage : group.stages)
-    cycles += estimateBody(*stage.body);
+  int64_t cycles = 0, longest = 0;
+  for (auto [s, stage] : llvm::enumerate(group.stages)) {
+    int64_t body = estimateBody(*stage.body);
+    cycles += body;
+    if (plan.inner[s] || group.reduced.none())
+      longest = std::max(longest, body);
+  }
   bool reduces = group.reduced.any();
-  if (reduces)
-    plan.unroll = 4;
+  // Where there are 16 registers, not 32, the constants of a function leave no
+  // room for copies.
+  bool hasRoom = vectorBits >= 512 || longest < 16;
+  if (reduces) // four accumulators hide the latency of an addition
+    plan.unroll = hasRoom ? 4 : 2;
   else
-    plan.unroll = cycles <= 4 ? 4 : cycles <= 16 ? 2 : 1;
+    plan.unroll = cycles <= 4 ? 4 : cycles <= 16 && hasRoom ? 2 : 1;
   while (plan.unroll > 1 && size > 0 && size < plan.unroll * lanes)
     plan.unroll /= 2;
   // A gather or scatter under a mask is a branch for each lane on many

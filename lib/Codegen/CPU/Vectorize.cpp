@@ -66,6 +66,25 @@ unsigned getWidestBits(Block &body) {
   return bits;
 }
 
+/// The product that `sum` adds onto an accumulator of `body`: a result whose
+/// value before is the other operand. Null if `sum` is no such sum.
+static arith::MulFOp getAccumulatedProduct(arith::AddFOp sum, Block &body) {
+  Operation *yield = body.getTerminator();
+  unsigned first = body.getNumArguments() - yield->getNumOperands();
+  if (!sum.getType().isF32() && !sum.getType().isF64())
+    return nullptr;
+  for (auto [i, yielded] : llvm::enumerate(yield->getOperands())) {
+    if (yielded != sum.getResult())
+      continue;
+    Value before = body.getArgument(first + i);
+    Value product = sum.getLhs() == before   ? sum.getRhs()
+                    : sum.getRhs() == before ? sum.getLhs()
+                                             : Value();
+    return product ? product.getDefiningOp<arith::MulFOp>() : nullptr;
+  }
+  return nullptr;
+}
+
 Value broadcastTo(OpBuilder &b, Location loc, Value value,
                   ArrayRef<int64_t> shape) {
   if (shape.empty() || isa<VectorType>(value.getType()))
@@ -112,6 +131,19 @@ SmallVector<Value> emitVectorBody(OpBuilder &b, Location loc, Block &body,
     bool onVectors = llvm::any_of(op.getOperands(), [&](Value v) {
       return isa<VectorType>(map.lookupOrDefault(v).getType());
     });
+    if (auto sum = dyn_cast<arith::AddFOp>(op); sum && onVectors)
+      if (auto product = getAccumulatedProduct(sum, body)) {
+        Value before =
+            sum.getLhs() == product.getResult() ? sum.getRhs() : sum.getLhs();
+        auto onLanes = [&](Value v) {
+          return broadcastTo(b, loc, map.lookupOrDefault(v), shape);
+        };
+        map.map(sum.getResult(), vector::FMAOp::create(
+                                     b, loc, onLanes(product.getLhs()),
+                                     onLanes(product.getRhs()), onLanes(before))
+                                     .getResult());
+        continue;
+      }
     if (!onVectors) {
       b.clone(op, map);
       continue;

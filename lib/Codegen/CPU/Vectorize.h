@@ -42,7 +42,8 @@ using SpecialOp = llvm::function_ref<mlir::Value(mlir::Operation *,
 /// only. An empty `shape` clones the body on scalars. `index` gives the value
 /// of `linalg.index`, a scalar or a vector of index; it may be null when the
 /// body has none. An argument in `reciprocal` is given as 1 / value; it must be
-/// used as a divisor only (see `isDivisorOnly`).
+/// used as a divisor only (see `isDivisorOnly`). A product that a body adds
+/// onto an accumulator becomes one multiply-add with it.
 llvm::SmallVector<mlir::Value>
 emitVectorBody(mlir::OpBuilder &b, mlir::Location loc, mlir::Block &body,
                llvm::ArrayRef<int64_t> shape, mlir::ValueRange args,

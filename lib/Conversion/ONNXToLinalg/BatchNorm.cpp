@@ -117,7 +117,7 @@ private:
                           ScalarBuilder s(n, at, statistics);
                           Value value =
                               castScalar(n, at, args[0], type, statistics);
-                          Value y = s.add(s.mul(value, args[1]), args[2]);
+                          Value y = s.mulAdd(value, args[1], args[2]);
                           return castScalar(n, at, y, statistics, type);
                         });
   }

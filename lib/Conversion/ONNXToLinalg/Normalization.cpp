@@ -127,6 +127,11 @@ Value scaleAndShift(OpBuilder &b, Location loc, TypedTensor centred,
           return castScalar(n, at, args[next++], tensor.onnxElementType,
                             resultType);
         };
+        if (scale.value && bias.value &&
+            getComputeType(resultType) == resultType) {
+          Value factor = operand(scale), shift = operand(bias);
+          return s.mulAdd(y, factor, shift);
+        }
         if (scale.value)
           y = roundTo(n, at, s.mul(y, operand(scale)), resultType);
         if (bias.value)

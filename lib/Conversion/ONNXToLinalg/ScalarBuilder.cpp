@@ -37,6 +37,12 @@ Value ScalarBuilder::mul(Value x, Value y) {
                          : createOrFold<arith::MulIOp>(x, y);
 }
 
+Value ScalarBuilder::mulAdd(Value x, Value y, Value z) {
+  if (x.getType().isF32() || x.getType().isF64())
+    return createOrFold<math::FmaOp>(x, y, z);
+  return add(mul(x, y), z);
+}
+
 /// A divisor that neither is zero nor overflows the quotient.
 Value ScalarBuilder::guardDivisor(Value x, Value y, Value &isZero) {
   Value zero = createIntConstant(*this, getLoc(), y.getType(), 0);

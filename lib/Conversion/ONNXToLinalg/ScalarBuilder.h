@@ -40,6 +40,8 @@ public:
   Value add(Value x, Value y);
   Value sub(Value x, Value y);
   Value mul(Value x, Value y);
+  /// x * y + z; on f32 and f64 in one instruction where the processor has it.
+  Value mulAdd(Value x, Value y, Value z);
   /// Integers truncate; a zero divisor gives 0.
   Value div(Value x, Value y);
   /// The remainder with the sign of the dividend (as C's fmod and %).

@@ -2,7 +2,7 @@
 
 // CHECK-LABEL: func.func @exp
 // CHECK-NOT:     math.exp
-// CHECK:         llvm.intr.fma
+// CHECK:         vector.fma
 // CHECK:         arith.shli {{.*}} : vector<16xi32>
 func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
   %y = math.exp %x : vector<16xf32>

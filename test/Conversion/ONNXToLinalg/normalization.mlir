@@ -40,8 +40,7 @@ func.func @batch_norm(%x: tensor<1x3x8x8xf32>, %s: tensor<3xf32>, %b: tensor<3xf
   // CHECK: %[[A:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<3xf32>)
   // CHECK: %[[B:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<3xf32>)
   // CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[A]], %[[B]] : tensor<1x3x8x8xf32>, tensor<3xf32>, tensor<3xf32>)
-  // CHECK: arith.mulf
-  // CHECK: arith.addf
+  // CHECK: math.fma
   %y = onnx.BatchNormalization(%x, %s, %b, %m, %v) : (tensor<1x3x8x8xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<1x3x8x8xf32>
   return %y : tensor<1x3x8x8xf32>
 }

@@ -1,0 +1,110 @@
+"""Reads the inner loops that a model's kernels become, for many processors.
+
+    hot_loops.py MODEL --fma 512:N 256:M [--mixed]      with `sardonyx` on PATH
+
+For each processor MODEL is compiled to assembly. There must be an innermost loop of exactly N (at 256 bits M) fused
+multiply-adds that stores no vector on the stack and, without --mixed, neither reads one from there nor has other
+arithmetic on vectors. In no innermost loop may the product of a multiplication be added to something by another instruction. Prints `ok PROCESSOR` for each
+processor; anything else is an error with the reason.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+
+PROCESSORS = {
+    "haswell": 256,
+    "znver2": 256,
+    "znver3": 256,
+    "skylake-avx512": 512,
+    "cascadelake": 512,
+    "icelake-server": 512,
+    "sapphirerapids": 512,
+    "znver4": 512,
+    "znver5": 512,
+}
+FUSED = re.compile(r"vfn?m(add|sub)\d+ps")
+
+
+def innermost_loops(assembly):
+    """The bodies of loops without another loop inside, as lists of (mnemonic, operands)."""
+    labels, body, backward = {}, [], []
+    for line in assembly.splitlines():
+        line = line.split("#")[0].strip()
+        label = re.match(r"([.\w]+):$", line)
+        if label:
+            labels[label.group(1)] = len(body)
+        elif line and not line.startswith("."):
+            mnemonic, _, operands = line.partition("\t")
+            body.append((mnemonic, operands))
+            jump = re.match(r"j\w+$", mnemonic)
+            if jump and labels.get(operands.strip(), len(body)) < len(body):
+                backward.append((labels[operands.strip()], len(body)))
+    return [
+        body[begin:end]
+        for begin, end in backward
+        if not any((b, e) != (begin, end) and begin <= b and e <= end for b, e in backward)
+    ]
+
+
+def separate_adds(loop):
+    """Additions one of whose operands is the product that the loop computed before."""
+    products, found = set(), []
+    for mnemonic, operands in loop:
+        registers = re.findall(r"%[xyz]mm\d+", operands)
+        if not registers:
+            continue
+        if mnemonic in ("vaddps", "vsubps") and products & set(registers[:-1]):
+            found.append(f"{mnemonic} {operands}")
+        products.discard(registers[-1])
+        if mnemonic == "vmulps":
+            products.add(registers[-1])
+    return found
+
+
+def spills(loop, mixed):
+    """Whether a vector goes to the stack, or (not mixed) comes from there. A constant that does is no slower there."""
+    place = r"\((%rsp|%rbp)\)"
+    return any(re.search(rf"%[xyz]mm\d+, -?\d*{place}$" if mixed else place, operands) for _, operands in loop)
+
+
+def check(model, processor, wanted, mixed):
+    assembly = subprocess.run(
+        ["sardonyx", "compile", model, "--to", "asm", "--cpu", processor],
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    loops = innermost_loops(assembly)
+    for loop in loops:
+        if pairs := separate_adds(loop):
+            return f"a product is added by an instruction of its own: {pairs[0]}"
+    counts = []
+    for loop in loops:
+        mnemonics = [mnemonic for mnemonic, _ in loop]
+        fused = sum(bool(FUSED.match(m)) for m in mnemonics)
+        counts.append(fused)
+        if fused != wanted or not mixed and {"vmulps", "vaddps"} & set(mnemonics):
+            continue
+        if spills(loop, mixed):
+            return "its loop spills:\n" + "\n".join(" ".join(line) for line in loop)
+        return None
+    return f"no loop of {wanted} multiply-adds; the loops have {sorted(counts, reverse=True)[:12]}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model")
+    parser.add_argument("--fma", nargs="+", required=True, help="BITS:COUNT")
+    parser.add_argument("--mixed", action="store_true")
+    args = parser.parse_args()
+    wanted = {int(bits): int(count) for bits, _, count in (pair.partition(":") for pair in args.fma)}
+    failures = 0
+    for processor, bits in PROCESSORS.items():
+        problem = check(args.model, processor, wanted[bits], args.mixed)
+        failures += problem is not None
+        print(f"{processor}: {problem}" if problem else f"ok {processor}", flush=True)
+    sys.exit(failures != 0)
+
+
+if __name__ == "__main__":
+    main()
