@@ -263,6 +263,7 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("features", &SessionOptions::features)
       .def_rw("opt_level", &SessionOptions::optLevel)
       .def_rw("dims", &SessionOptions::dims)
+      .def_rw("winograd", &SessionOptions::winograd)
       .def_rw("perf_map", &SessionOptions::perfMap)
       .def_rw("external_data_dir", &SessionOptions::externalDataDir);
 

@@ -60,10 +60,12 @@ void buildLinalgPhase(OpPassManager &pm, const PipelineOptions &) {
 }
 
 /// Cut into kernels.
-void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &) {
+void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   // Which form a convolution takes decides how its weights are packed, which
   // must be known before they are hoisted.
-  pm.nest<func::FuncOp>().addPass(createChooseConvFormPass());
+  ChooseConvFormPassOptions forms;
+  forms.winograd = options.winograd;
+  pm.nest<func::FuncOp>().addPass(createChooseConvFormPass(forms));
   pm.addPass(createSDXDecomposeTensorOps());
   pm.addPass(createSDXSimplifyTransposes());
   pm.addPass(createSDXPackContractions());

@@ -122,6 +122,7 @@ std::string Cache::keyOf(std::string_view model,
   for (const auto &[name, size] : options.dims)
     text += '\n' + name + '=' + std::to_string(size);
   text += '\n' + std::to_string(options.optLevel) + '\n' +
+          std::to_string(options.winograd) + '\n' +
           options.externalDataDir + '\n' + std::to_string(model.size()) + '\n' +
           hexOf(hashOfModel(model));
   return hexOf(hashOf(text));

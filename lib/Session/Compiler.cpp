@@ -157,6 +157,7 @@ TargetOptions Compilation::target() const {
 PipelineOptions Compilation::pipeline() const {
   PipelineOptions result;
   result.vectorBits = vectorBits(target());
+  result.winograd = options.winograd;
   return result;
 }
 

@@ -21,6 +21,8 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
   app->add_option("--cpu", common.session.cpu,
                   "Processor to compile for, in LLVM's spelling (default: this "
                   "one)");
+  app->add_flag("!--no-winograd", common.session.winograd,
+                "Compute all convolutions by direct sums");
   app->add_option("--fix", common.fixed,
                   "NAME=SIZE: compile for this size of a named dimension");
   app->add_option("--external-data", common.session.externalDataDir,

@@ -45,6 +45,8 @@ enum class Phase {
 struct PipelineOptions {
   /// Width of the target's vector registers in bits: 512, 256 or 128.
   unsigned vectorBits = 512;
+  /// Whether convolutions may go by Winograd's algorithm.
+  bool winograd = true;
 };
 
 struct PhaseInfo {

@@ -44,6 +44,10 @@ struct SessionOptions {
   /// Sizes for named dimensions that the model leaves open. The code is then
   /// made for these sizes and takes no others.
   std::map<std::string, int64_t> dims;
+  /// Compute 3x3 convolutions of many channels by Winograd's algorithm where it
+  /// is faster. Its rounding errors are within four times those of a direct
+  /// sum in f32 (root mean square over a result; see docs/Performance.md).
+  bool winograd = true;
   /// Tell `perf` the names of the kernels, in /tmp/perf-PID.map.
   bool perfMap = false;
 };

@@ -1,5 +1,4 @@
-//===- ChooseConvForm.cpp - How convolutions are computed
-//------------------===//
+//===- ChooseConvForm.cpp - How convolutions are computed -----------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -114,9 +113,13 @@ struct UseChannelLanes : OpRewritePattern<sdx::ConvOp> {
 
 struct ChooseConvFormPass
     : sardonyx::impl::ChooseConvFormPassBase<ChooseConvFormPass> {
+  using Base::Base;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<UseWinograd, UseChannelLanes>(&getContext());
+    patterns.add<UseChannelLanes>(&getContext());
+    if (winograd)
+      patterns.add<UseWinograd>(&getContext(), /*benefit=*/2);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -1,5 +1,10 @@
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form))" | FileCheck %s
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form))" | onnx-opt | FileCheck %s
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{winograd=false}))" | FileCheck %s --check-prefix=DIRECT
+
+// DIRECT-NOT: sdx.winograd
+// DIRECT: -> tensor<1x2x576x32xf32>
+// DIRECT-NOT: sdx.winograd
 
 // CHECK-LABEL: func.func @taken
 // CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<1x8x2304x8xf32>

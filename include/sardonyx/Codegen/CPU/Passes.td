@@ -83,7 +83,7 @@ def ChooseConvFormPass
       channels and positions, goes by Winograd's algorithm: it and the packing
       of its weights get the attribute `sdx.winograd`, and K becomes 36 values
       a channel. F(4x4, 3x3) takes a quarter of the multiplications. Its
-      results differ from the direct form's by about 1e-5 of the largest one.
+      rounding errors are about twice those of the direct form.
     - A convolution with so few output positions that they would leave vectors
       half empty gets weights in blocks of a vector of channels.
 
@@ -96,6 +96,10 @@ def ChooseConvFormPass
     %y = sdx.conv ins(%x, %p) ... {sdx.winograd}
     ```
   }];
+  let options = [
+    Option<"winograd", "winograd", "bool", "true",
+           "Use Winograd's algorithm where it is faster">
+  ];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
@@ -186,14 +190,15 @@ def ApproximateMathPass
     : Pass<"sdx-cpu-approximate-math", "::mlir::func::FuncOp"> {
   let summary = "Expand math functions on vectors of f32 to arithmetic";
   let description = [{
-    exp, log, tanh, erf, sin, cos and their like on vectors become a range
-    reduction and a polynomial; f16 and bf16 go through f32. Other functions
-    and other types are left to the scalar math library.
+    exp, expm1, log, log1p, tanh and erf on vectors become a range reduction
+    and a polynomial; f16 and bf16 go through f32. Other functions and other
+    types are left to the scalar math library. A math.fma is a multiply-add of
+    one instruction or two, as the processor has it.
 
     ```mlir
     %e = math.exp %x : vector<16xf32>
     // becomes
-    %n = math.roundeven ... ; math.fma ... ; arith.shli ...
+    %n = vector.fma ... ; arith.subf ... ; arith.shli ...
     ```
   }];
   let dependentDialects = [
