@@ -3,6 +3,9 @@
 Every case that `passing.txt` names must pass, and the list only grows: a case that passes
 without being named fails here until it is added. Every other case must be refused
 (NotImplementedError): no case may compute a wrong result or crash.
+
+The code is the machine's own unless SARDONYX_TEST_CPU names another processor, as
+`utils/dev test --cpu` does. Every sixth case runs compiled for narrower vectors too.
 """
 
 import glob
@@ -16,8 +19,11 @@ import pytest
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner, _normalize_tensor
 
+import sardonyx
 import sardonyx.backend
 
+CPU = os.environ.get("SARDONYX_TEST_CPU", "")
+NARROWER = [] if CPU else ["haswell", "x86-64"]  # 256 and 128 bits
 KINDS = ["node", "simple", "pytorch-converted", "pytorch-operator", "real"]
 SECONDS = 120
 PASSING = frozenset(Path(__file__).with_name("passing.txt").read_text().split())
@@ -78,12 +84,18 @@ def time_limit():
     signal.signal(signal.SIGALRM, previous)
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
-def test_case(name):
+def prepare(model, cpu):
+    options = sardonyx.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.cpu = cpu
+    return sardonyx.backend.prepare(model, sess_options=options)
+
+
+def check(name, cpu):
     case = CASES[name]
     model, data_sets = materialize(case)
     try:
-        prepared = sardonyx.backend.prepare(model)
+        prepared = prepare(model, cpu)
         answers = [list(prepared.run(inputs)) for inputs, _ in data_sets]
     except NotImplementedError as refusal:
         assert name not in PASSING, f"refused: {refusal}"
@@ -95,6 +107,17 @@ def test_case(name):
         assert len(outputs) == len(expected)
         Runner.assert_similar_outputs(expected, outputs, rtol=case.rtol, atol=case.atol)
     assert name in PASSING, f"{name} passes: add it to passing.txt"
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_case(name):
+    check(name, CPU)
+
+
+# Two samples without a case in common.
+@pytest.mark.parametrize("cpu, name", [(cpu, name) for i, cpu in enumerate(NARROWER) for name in sorted(PASSING)[i::6]])
+def test_narrower_vectors(cpu, name):
+    check(name, cpu)
 
 
 def test_the_list_names_cases():

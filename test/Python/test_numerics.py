@@ -7,6 +7,14 @@ from onnx import helper
 
 import sardonyx as sdx
 
+OPTIONS = sdx.SessionOptions()
+
+
+@pytest.fixture(autouse=True, params=["", "haswell", "x86-64"], ids=["native", "256-bits", "128-bits"])
+def vectors(request, monkeypatch):
+    """Every test runs with the machine's own vectors and with the narrower ones."""
+    monkeypatch.setattr(OPTIONS, "cpu", request.param)
+
 
 def run(nodes, feeds, outputs, shapes=None, opset=17, initializers=()):
     """Runs nodes on `feeds`; sizes are left open unless `shapes` tells them."""
@@ -23,7 +31,7 @@ def run(nodes, feeds, outputs, shapes=None, opset=17, initializers=()):
         nodes, "g", inputs, [onnx.ValueInfoProto(name=name) for name in outputs], list(initializers)
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    return sdx.InferenceSession(model.SerializeToString()).run(None, feeds)
+    return sdx.InferenceSession(model.SerializeToString(), OPTIONS).run(None, feeds)
 
 
 def constant(name, values, dtype=np.int64):
