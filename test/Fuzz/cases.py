@@ -1,0 +1,104 @@
+"""Faulty trials as text: what was found once stays a test.
+
+    # A comment.
+    # cpu: haswell
+    # run: x1 = float32[2,3] 1 2 3 4 5 6
+    <ir_version: 10, opset_import: ["" : 22]> fuzz (float[2,3] x1) => (float[v2_0,v2_1] v2) { v2 = Relu (x1) }
+"""
+
+import re
+
+import ml_dtypes  # noqa: F401  (numpy knows bfloat16 by it)
+import numpy as np
+import onnx
+from onnx import numpy_helper, parser, printer
+
+from graphs import Step, Value
+from trial import Trial
+
+ARRAY = re.compile(r"(\S+) = (\w+)\[([\d,]*)\] ?(.*)")
+MOST = 400  # elements of an array in a text
+
+
+def array_text(array):
+    numbers = array.reshape(-1)
+    if array.dtype.kind == "b":
+        numbers = numbers.astype(int)
+    return f"{array.dtype.name}[{','.join(map(str, array.shape))}] {' '.join(str(v) for v in numbers.tolist())}"
+
+
+def array_of(dtype, shape, text):
+    dtype = np.dtype(bool if dtype == "bool" else dtype)
+    numbers = [float(v) if dtype.kind in "fV" else int(v) for v in text.split()]
+    return np.array(numbers, dtype if dtype.kind != "b" else int).astype(dtype).reshape([int(s) for s in shape.split(",") if s])
+
+
+def to_text(trial, comment):
+    """None where the text form can't hold it."""
+    arrays = [a for run in trial.runs for a in run.values()] + [trial.graph.values[n].array for n in trial.graph.consts]
+    if any(a.size > MOST for a in arrays):
+        return None
+    model = trial.graph.model()
+    text = printer.to_text(model)
+    try:
+        if parser.parse_model(text).graph.node != model.graph.node:
+            return None
+    except Exception:
+        return None
+    lines = [f"# {line}" for line in comment.splitlines()]
+    lines += [f"# cpu: {trial.cpu}"] if trial.cpu else []
+    lines += [f"# threads: {trial.threads}"] if trial.threads > 1 else []
+    for run in trial.runs:
+        lines.append("# run: " + "; ".join(f"{name} = {array_text(array)}" for name, array in run.items()))
+    return "\n".join(lines) + "\n" + text + "\n"
+
+
+def shortened(graph):
+    """The graph as text with an end to every list of numbers."""
+    return re.sub(r"\{((?:[^,{}]*,){12})[^{}]*\}", r"{\1 ...}", printer.to_text(graph.model()))
+
+
+class Loaded:
+    """A graph that was read: all its nodes are one step."""
+
+    def __init__(self, model):
+        graph = model.graph
+        self.proto, self.disputed, self.static_outputs = model, {}, False
+        self.opset = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
+        self.consts = [t.name for t in graph.initializer]
+        self.values = {t.name: Value(t.name, numpy_helper.to_array(t), "const") for t in graph.initializer}
+        self.inputs = [v.name for v in graph.input if v.name not in self.values]
+        self.outputs = [v.name for v in graph.output]
+        self.steps = [Step(list(graph.node), [*self.inputs, *self.consts], self.outputs, None)]
+
+    def model(self):
+        return self.proto
+
+    def step_through(self, feeds, change=None):
+        from graphs import Graph
+
+        return Graph.step_through(self, feeds, change)
+
+
+def from_text(text):
+    head = [line[2:] for line in text.splitlines() if line.startswith("#")]
+    model = parser.parse_model("\n".join(line for line in text.splitlines() if not line.startswith("#")))
+    settings = dict(line.split(": ", 1) for line in head if re.match(r"(cpu|threads): ", line))
+    graph, runs = Loaded(model), []
+    for line in head:
+        if line.startswith("run:"):
+            parts = [ARRAY.fullmatch(part.strip()) for part in line[4:].split(";") if part.strip()]
+            runs.append({p[1]: array_of(p[2], p[3], p[4]) for p in parts})
+    for run in runs[:1]:
+        graph.values |= {name: Value(name, array, "input") for name, array in run.items()}
+    return Trial(graph, runs, settings.get("cpu", ""), int(settings.get("threads", 1)))
+
+
+def from_files(path):
+    """A case that differential.py wrote: .onnx and .npz."""
+    model, arrays = onnx.load(path), np.load(path.with_suffix(".npz"), allow_pickle=True)
+    runs = arrays["runs"].tolist()
+    trial = Trial(Loaded(model), runs, str(arrays["cpu"]), int(arrays["threads"]))
+    for run in runs[:1]:
+        trial.graph.values |= {name: Value(name, array, "input") for name, array in run.items()}
+    return trial

@@ -1,0 +1,86 @@
+"""Whether an answer is right.
+
+The expected values come from stepping through the nodes. A value that differs by more than
+rounding is looked at again: the steps are repeated with every intermediate value moved by some units
+in the last place, and an answer within the spread of that is right. Comparisons, roundings and
+selections of nearly equal numbers may so go either way; nothing else may.
+"""
+
+import numpy as np
+
+from references import EPSILON, FLOAT, SMALL, is_float, scale_of
+
+SPREADS = 6
+# Here onnxruntime computes with single precision what is double.
+SINGLE = {"Resize"}
+
+
+def near(got, want, loose):
+    """A mask of the elements that agree up to rounding."""
+    if not is_float(want.dtype):
+        return got == want
+    if want.dtype.itemsize == 1:
+        return close(got.astype(np.float64), want.astype(np.float64), 0.26, 1e-2)
+    x, y = got.astype(np.float64), want.astype(np.float64)
+    if want.dtype == FLOAT:
+        x, y = (np.where(np.abs(v) > 3.3e38, np.sign(v) * np.inf, v) for v in (x, y))
+    # For double both references leave a few digits to chance: attributes are single precision.
+    epsilon = EPSILON[FLOAT] if loose == "single" else max(EPSILON[want.dtype], 2.0**-44)
+    # Elements of a sum or product are as exact as the largest term, not as the result.
+    scale = scale_of(y)
+    absolute = (64 if loose else 16) * epsilon * min(scale, 1e30)
+    if want.dtype in SMALL:
+        absolute = max(4 * epsilon * min(scale, 1e30), 1e-7)
+    else:
+        absolute = max(absolute, 1e-38)
+    return close(x, y, max(128 * epsilon, 0) if want.dtype not in SMALL else 6 * epsilon, absolute)
+
+
+def close(x, y, relative, absolute):
+    with np.errstate(all="ignore"):
+        return (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= relative * np.abs(y) + absolute)
+
+
+def moved(array, rng, ulps=4):
+    """A value that rounding may have made of it."""
+    epsilon = EPSILON.get(array.dtype)
+    if epsilon is None or not array.size:
+        return array
+    # No float16 here: the noise itself is computed in double precision.
+    noise = 1 + rng.uniform(-ulps, ulps, array.shape) * epsilon
+    with np.errstate(all="ignore"):
+        return (array.astype(np.float64) * noise).astype(array.dtype)
+
+
+def differences(got, want, spread, loose):
+    """Why `got` isn't `want`, None if it is. `spread()` gives the same value after moves."""
+    if got.dtype != want.dtype:
+        return f"type {got.dtype}, expected {want.dtype}"
+    if got.shape != want.shape:
+        others = spread()
+        if any(o is None or o.shape != want.shape for o in others):
+            return None  # how many there are hangs on rounding
+        return f"shape {got.shape}, expected {want.shape}"
+    bad = ~near(got, want, loose)
+    if not bad.any():
+        return None
+    others = spread()
+    if any(o is None or o.shape != want.shape for o in others):
+        return None
+    if is_float(want.dtype):
+        with np.errstate(all="ignore"):
+            y = want.astype(np.float64)
+            all_of = np.stack([o.astype(np.float64) for o in others])
+            reach = np.abs(all_of - y).max(0)
+            unstable = ~np.isfinite(all_of).all(0) | ~np.isfinite(y)
+            settled = (all_of == y).all(0) | (np.isnan(all_of).all(0) & np.isnan(y))
+            x = got.astype(np.float64)
+            excused = (np.abs(x - y) <= 8 * reach) | (unstable & ~settled)
+            # An integer that flips under a move is one that may flip.
+            bad &= ~excused
+    else:
+        bad &= (np.stack(others) == want).all(0)
+    if not bad.any():
+        return None
+    at = tuple(int(i) for i in np.argwhere(bad)[0])
+    return f"{int(bad.sum())} of {bad.size} elements differ; at {list(at)}: {got[at]}, expected {want[at]}"

@@ -1,0 +1,17 @@
+"""Makers of nodes. Each takes a builder, picks inputs and attributes, and emits a node or a few;
+OPERATORS lists them, common ones more often. `families` gives those of one file by its name."""
+
+import importlib
+
+FAMILIES = "elementwise casts reductions windows contractions movement shapes normalisation quantise selection control recurrent".split()
+
+
+def families():
+    return {name: importlib.import_module(f"operators.{name}").OPERATORS for name in FAMILIES}
+
+
+def all_operators():
+    """Every family counts the same, however many operators it has."""
+    table = families()
+    longest = max(len(makers) for makers in table.values())
+    return [maker for makers in table.values() for maker in makers * max(1, longest // (2 * len(makers)))]

@@ -1,0 +1,65 @@
+"""Reductions, softmax and its kin, cumulative sums, largest elements."""
+
+import numpy as np
+import onnx
+
+REDUCE = [f"Reduce{n}" for n in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare Max Mean Sum".split()]
+
+
+def some_axes(g, rank):
+    count = g.int(0, rank)
+    axes = [int(a) for a in g.rng.permutation(rank)[:count]]
+    return [a - rank if g.maybe(0.3) else a for a in axes]
+
+
+def reduce(g):
+    op = g.pick(REDUCE)
+    x = g.value(op=op, high=5)
+    axes = some_axes(g, x.rank)
+    schema = onnx.defs.get_schema(op, g.opset)
+    keep = g.pick([None, 0, 1])
+    if "axes" in schema.attributes:
+        g.emit(op, [x], axes=axes or None, keepdims=keep)
+    else:
+        given = None if g.maybe(0.2) else g.ints(axes)
+        g.emit(op, [x, given], keepdims=keep, noop_with_empty_axes=g.pick([None, 0, 1]))
+
+
+def arg(g):
+    op = g.pick(["ArgMax", "ArgMin"])
+    x = g.value(op=op, low=1)
+    g.emit(op, [x], valid=no_nan, axis=g.int(-x.rank, x.rank - 1), keepdims=g.pick([None, 0, 1]), select_last_index=g.pick([None, 0, 1]))
+
+
+def no_nan(x, *_):
+    return bool((x == x).all())
+
+
+def softmax(g):
+    op = g.pick(["Softmax", "Softmax", "LogSoftmax", "Hardmax"])
+    x = g.value(op=op, low=1)
+    g.emit(op, [x], valid=no_nan, axis=g.pick([None, g.int(-x.rank, x.rank - 1)]))
+
+
+def cumulative(g):
+    op = g.pick(["CumSum", "CumSum", "CumProd"])
+    if not g.has(op):
+        op = "CumSum"
+    x = g.value(op=op, low=1)
+    axis = g.ints(g.int(-x.rank, x.rank - 1), dtype=g.pick([np.int32, np.int64]))
+    g.emit(op, [x, axis], exclusive=g.int(0, 1), reverse=g.int(0, 1))
+
+
+def topk(g):
+    x = g.value(op="TopK", low=1)
+    axis = g.int(-x.rank, x.rank - 1)
+    k = g.ints([g.int(0, x.shape[axis])] if g.maybe(0.9) else [x.shape[axis]])
+    g.emit("TopK", [x, k], outputs=2, valid=no_nan, axis=axis, largest=g.int(0, 1), sorted=1)
+
+
+def mean_variance(g):
+    x = g.value(op="MeanVarianceNormalization", rank=4)
+    g.emit("MeanVarianceNormalization", [x])
+
+
+OPERATORS = [reduce, reduce, reduce, reduce, arg, softmax, softmax, cumulative, topk, mean_variance]

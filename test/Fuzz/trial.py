@@ -1,0 +1,153 @@
+"""One model, loaded and run: is anything wrong?"""
+
+import ctypes
+import mmap
+import re
+import resource
+
+import numpy as np
+
+from graphs import Builder, Graph, grow
+from judge import SINGLE, SPREADS, differences, moved
+from references import Refused, alike
+
+OPSETS = [13, 16, 17, 18, 19, 20, 21, 22, 22, 23, 23, 24, 24, 25, 26]
+MEMORY = 12 << 30
+# Words of the compiler that mean nothing to a user.
+LEAK = re.compile(r"internal error|\b(sdx|scf|arith|affine|vector|builtin|llvm|func)\.\w|memref|tensor\.|linalg|tensor<|an intermediate result takes")
+LOOSE = {"Conv", "ConvTranspose", "Einsum", "MatMul", "Gemm", "Attention", "LSTM", "GRU", "RNN"}
+
+
+class Trial:
+    """What is tried: a graph, the inputs of each run, and how to compile it."""
+
+    def __init__(self, graph, runs, cpu="", threads=1):
+        self.graph, self.runs, self.cpu, self.threads = graph, runs, cpu, threads
+
+
+def of_seed(seed, operators):
+    rng = np.random.default_rng(seed)
+    nodes = 1 if rng.random() < 0.3 else int(rng.integers(2, 13))
+    builder = Builder(rng, int(rng.choice(OPSETS)), open_sizes=bool(rng.random() < 0.5))
+    grow(builder, operators, nodes)
+    if not builder.steps:
+        raise Refused("no node")
+    graph = Graph(builder, rng)
+    feeds = graph.feeds()
+    chooser = Builder(rng, builder.opset)
+    runs = [feeds, feeds, graph.other_feeds(chooser)]
+    if graph.open_sizes:
+        runs += [graph.other_feeds(chooser), feeds]
+    cpu = ["", "", "haswell", "x86-64"][rng.integers(4)]
+    return Trial(graph, runs, cpu, int(rng.choice([1, 1, 2])))
+
+
+def guarded(array):
+    """A copy that ends where memory begins that cannot be touched."""
+    if not array.nbytes:
+        return array
+    page = mmap.PAGESIZE
+    size = (array.nbytes + page - 1) // page * page
+    memory = mmap.mmap(-1, size + page)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    ctypes.CDLL(None).mprotect(ctypes.c_void_p(base + size), ctypes.c_size_t(page), 0)
+    result = np.frombuffer(memory, np.uint8, array.nbytes, size - array.nbytes).view(array.dtype).reshape(array.shape)
+    result[...] = array
+    return result
+
+
+def fault(kind, text, **more):
+    return {"status": "fault", "kind": kind, "text": " ".join(str(text).split())[:400], **more}
+
+
+def failure_of(problem):
+    """(fault or None) for an exception, whatever the model."""
+    text = f"{type(problem).__name__}: {problem}"
+    if not type(problem).__module__.startswith("sardonyx"):
+        return fault("foreign exception", text)
+    if LEAK.search(text):
+        return fault("internal words", text)
+    return None
+
+
+def attempt(trial, stage=lambda text: None):
+    """{"status": "ok", "refused" or "fault", ...}; tells its stage before each thing that may crash."""
+    import sardonyx
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    graph = trial.graph
+    options = sardonyx.SessionOptions()
+    options.cache, options.cpu, options.intra_op_num_threads = False, trial.cpu, trial.threads
+    expected = []
+    for feeds in trial.runs:
+        try:
+            expected.append(graph.step_through(feeds))
+        except Refused:
+            expected.append(None)
+    stage("load")
+    try:
+        session = sardonyx.InferenceSession(graph.model().SerializeToString(), options)
+    except NotImplementedError as refusal:
+        return failure_of(refusal) or {"status": "refused", "text": str(refusal)[:300]}
+    except Exception as problem:
+        return failure_of(problem) or fault("refuses to load", f"{type(problem).__name__}: {problem}")
+    first, counts = None, {"answers": 0, "undefined": 0}
+    for index, (feeds, values) in enumerate(zip(trial.runs, expected)):
+        stage(f"run {index}")
+        counts["answers" if values else "undefined"] += 1
+        try:
+            got = session.run(None, {name: guarded(array) for name, array in feeds.items()})
+        except NotImplementedError as refusal:
+            return failure_of(refusal) or {"status": "refused", "text": str(refusal)[:300]}
+        except Exception as problem:
+            wrong = failure_of(problem)
+            if wrong is None and values is not None:
+                wrong = fault("refuses to run", f"{type(problem).__name__}: {problem}")
+            if wrong:
+                return wrong | {"run": index}
+            continue
+        stage("compare")
+        if values is not None:
+            wrong = compare(graph, feeds, values, got)
+            if wrong:
+                return wrong | {"run": index}
+        if feeds is trial.runs[0]:
+            if first is not None:
+                same = all(a.tobytes() == b.tobytes() for a, b in zip(first, got))
+                if not same:
+                    return fault("not deterministic", "two runs with the same inputs differ", run=index)
+            first = got
+    return {"status": "ok", **counts}
+
+
+def compare(graph, feeds, values, got):
+    ops = {node.op_type for step in graph.steps for node in step.nodes}
+    loose = "single" if ops & SINGLE else bool(ops & LOOSE)
+    spreads = []
+
+    def spread(name):
+        for seed in range(len(spreads), SPREADS):
+            rng = np.random.default_rng(seed)
+
+            def move(array):
+                return moved(array, rng)
+
+            try:
+                spreads.append(graph.step_through(feeds, move))
+            except Refused:
+                spreads.append({})
+        return [s.get(name) for s in spreads]
+
+    for name, result in zip(graph.outputs, got):
+        text = differences(result, values[name], lambda: spread(name), loose)
+        other = graph.disputed.get(name)
+        if text and other is not None and feeds_of_first(graph, feeds) and alike(result, other):
+            continue
+        if text:
+            kind = "wrong answer" if other is None else "disputed answer"
+            return fault(kind, f"output {name}: {text}", output=name)
+    return None
+
+
+def feeds_of_first(graph, feeds):
+    return all(feeds[n] is graph.values[n].array for n in feeds)
