@@ -1,9 +1,9 @@
 """Faulty trials as text: what was found once stays a test.
 
-    # A comment.
-    # cpu: haswell
-    # run: x1 = float32[2,3] 1 2 3 4 5 6
-    <ir_version: 10, opset_import: ["" : 22]> fuzz (float[2,3] x1) => (float[v2_0,v2_1] v2) { v2 = Relu (x1) }
+# A comment.
+# cpu: haswell
+# run: x1 = float32[2,3] 1 2 3 4 5 6
+<ir_version: 10, opset_import: ["" : 22]> fuzz (float[2,3] x1) => (float[v2_0,v2_1] v2) { v2 = Relu (x1) }
 """
 
 import re
@@ -30,7 +30,11 @@ def array_text(array):
 def array_of(dtype, shape, text):
     dtype = np.dtype(bool if dtype == "bool" else dtype)
     numbers = [float(v) if dtype.kind in "fV" else int(v) for v in text.split()]
-    return np.array(numbers, dtype if dtype.kind != "b" else int).astype(dtype).reshape([int(s) for s in shape.split(",") if s])
+    return (
+        np.array(numbers, dtype if dtype.kind != "b" else int)
+        .astype(dtype)
+        .reshape([int(s) for s in shape.split(",") if s])
+    )
 
 
 def to_text(trial, comment):
@@ -63,7 +67,7 @@ class Loaded:
 
     def __init__(self, model):
         graph = model.graph
-        self.proto, self.disputed, self.static_outputs = model, {}, False
+        self.proto, self.static_outputs = model, False
         self.opset = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
         self.consts = [t.name for t in graph.initializer]
         self.values = {t.name: Value(t.name, numpy_helper.to_array(t), "const") for t in graph.initializer}

@@ -89,10 +89,15 @@ class Report:
         small = workers.alone(serve, (seed, self.names, True), SMALLER)
         trial, again = small.get("trial"), small.get("result")
         if again is None:
-            print(f"seed {seed}: {result['kind']}: {result['text']} ({result.get('stage', '')}; not made small: {small.get('text')})", flush=True)
+            print(
+                f"seed {seed}: {result['kind']} ({result.get('stage', '')}): {result['text']}; "
+                f"not made small: {small.get('text')}",
+                flush=True,
+            )
             return
         ops = "-".join(dict.fromkeys(node.op_type for step in trial.graph.steps for node in step.nodes))[:60]
-        words = f"{again['kind']} {ops} {re.sub(r'[^a-zA-Z]+', ' ', again['text'])[:40] if 'answer' not in again['kind'] else ''}"
+        said = "" if "answer" in again["kind"] else re.sub(r"[^a-zA-Z]+", " ", again["text"])[:40]
+        words = f"{again['kind']} {ops} {said}"
         self.kinds[words] += 1
         if self.kinds[words] > 3:
             return
@@ -102,7 +107,9 @@ class Report:
         onnx.save(trial.graph.model(), path)
         np.savez(path.with_suffix(".npz"), runs=np.array(trial.runs, object), cpu=trial.cpu, threads=trial.threads)
         text = cases.to_text(trial, comment)
-        path.with_suffix(".onnxtxt").write_text(text or f"# {comment}\n# too large for a text\n{cases.shortened(trial.graph)}\n")
+        path.with_suffix(".onnxtxt").write_text(
+            text or f"# {comment}\n# too large for a text\n{cases.shortened(trial.graph)}\n"
+        )
         print(f"{path.stem}: {comment} (cpu '{trial.cpu}')", flush=True)
 
     def finish(self):

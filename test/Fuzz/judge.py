@@ -33,7 +33,8 @@ def near(got, want, loose):
         absolute = max(4 * epsilon * min(scale, 1e30), 1e-7)
     else:
         absolute = max(absolute, 1e-38)
-    return close(x, y, max(128 * epsilon, 0) if want.dtype not in SMALL else 6 * epsilon, absolute)
+    relative = (6 if want.dtype in SMALL else 512 if loose else 128) * epsilon
+    return close(x, y, relative, absolute)
 
 
 def close(x, y, relative, absolute):

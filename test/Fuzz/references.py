@@ -57,6 +57,14 @@ def model_of(nodes, feeds, outputs, opset):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
 
 
+def check_types(nodes, feeds, outputs, opset):
+    """Raises Refused for what the schemas don't allow; references may compute it all the same."""
+    try:
+        onnx.shape_inference.infer_shapes(model_of(nodes, feeds, outputs, opset), check_type=True, strict_mode=True)
+    except onnx.shape_inference.InferenceError as problem:
+        raise Refused(str(problem)) from None
+
+
 def by_onnxruntime(nodes, feeds, outputs, opset):
     if any(a.dtype.kind == "V" or a.dtype.name not in np.sctypeDict for a in feeds.values()):
         raise Refused("a type that onnxruntime's binding lacks")
@@ -71,7 +79,9 @@ def by_reference(nodes, feeds, outputs, opset):
         raise Refused("no tensor")
     # numpy sums small integers in larger ones; the schema knows the type.
     known = [v.type.tensor_type.elem_type for v in onnx.shape_inference.infer_shapes(model).graph.output]
-    return [np.asarray(v).astype(helper.tensor_dtype_to_np_dtype(t)) if t else np.asarray(v) for v, t in zip(values, known)]
+    return [
+        np.asarray(v).astype(helper.tensor_dtype_to_np_dtype(t)) if t else np.asarray(v) for v, t in zip(values, known)
+    ]
 
 
 def in_single_precision(nodes, feeds, outputs, opset, types):

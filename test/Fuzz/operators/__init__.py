@@ -3,7 +3,8 @@ OPERATORS lists them, common ones more often. `families` gives those of one file
 
 import importlib
 
-FAMILIES = "elementwise casts reductions windows contractions movement shapes normalisation quantise selection control recurrent".split()
+FAMILIES = """elementwise casts reductions windows contractions movement shapes normalisation quantise selection
+ control recurrent""".split()
 
 
 def families():

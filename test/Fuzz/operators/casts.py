@@ -8,9 +8,20 @@ from onnx import TensorProto, helper
 
 from references import EPSILON
 
-PLAIN = [TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.INT8, TensorProto.INT16, TensorProto.INT32,
-         TensorProto.INT64, TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64, TensorProto.BOOL]  # fmt: skip
-SINCE = {"BFLOAT16": 13, "FLOAT8E4M3FN": 19, "FLOAT8E5M2": 19, "FLOAT8E4M3FNUZ": 19, "FLOAT8E5M2FNUZ": 19, "INT4": 21, "UINT4": 21, "FLOAT4E2M1": 23}
+PLAIN = [
+    getattr(TensorProto, name)
+    for name in "FLOAT DOUBLE FLOAT16 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL".split()
+]
+SINCE = {
+    "BFLOAT16": 13,
+    "FLOAT8E4M3FN": 19,
+    "FLOAT8E5M2": 19,
+    "FLOAT8E4M3FNUZ": 19,
+    "FLOAT8E5M2FNUZ": 19,
+    "INT4": 21,
+    "UINT4": 21,
+    "FLOAT4E2M1": 23,
+}
 RANGE = {"INT4": (-8, 7), "UINT4": (0, 15)}
 
 
@@ -52,7 +63,11 @@ def there_and_back(g):
     g.count += 2
     narrow, back = f"v{g.count - 1}", f"v{g.count}"
     saturate = {"saturate": g.int(0, 1)} if "FLOAT8" in name and g.maybe() else {}
-    to = g.pick([TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.FLOAT] if name not in RANGE else [TensorProto.FLOAT, TensorProto.INT8 if low else TensorProto.UINT8])
+    to = g.pick(
+        [TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.FLOAT]
+        if name not in RANGE
+        else [TensorProto.FLOAT, TensorProto.INT8 if low else TensorProto.UINT8]
+    )
 
     def valid(array):
         y = array.astype(np.float64)
@@ -61,7 +76,10 @@ def there_and_back(g):
         # What becomes of nan and inf in a type that lacks one of them hangs on the conversion.
         return bool(np.isfinite(y).all() and (not saturate or saturate["saturate"] or (np.abs(y) < 400).all()))
 
-    nodes = [helper.make_node("Cast", [x.name], [narrow], to=through, **saturate), helper.make_node("Cast", [narrow], [back], to=to)]
+    nodes = [
+        helper.make_node("Cast", [x.name], [narrow], to=through, **saturate),
+        helper.make_node("Cast", [narrow], [back], to=to),
+    ]
     g.add(nodes, valid, [back])
 
 

@@ -44,13 +44,21 @@ def gemm(g):
     def exact(*arrays):  # the reference multiplies integers by alpha in floating point
         return real or all(np.abs(v.astype(np.float64)).max(initial=0) < 2**20 for v in arrays)
 
-    g.emit("Gemm", [a, b, c], valid=exact, transA=flip_a, transB=flip_b, alpha=g.pick([None, 0.5, 2.0]) if real else None,
-           beta=g.pick([None, 0.25, 0.0]) if real else None)  # fmt: skip
+    g.emit(
+        "Gemm",
+        [a, b, c],
+        valid=exact,
+        transA=flip_a,
+        transB=flip_b,
+        alpha=g.pick([None, 0.5, 2.0]) if real else None,
+        beta=g.pick([None, 0.25, 0.0]) if real else None,
+    )
 
 
-EQUATIONS = """ij,jk->ik ij,jk ij,kj->ik bij,bjk->bik bij,bkj->bik i,i-> i,j->ij ij->ji ij-> ii->i ii ij->i bhid,bhjd->bhij
- bhij,bhjd->bhid bij,jk->bik ij,ij->ij ij,ij->i ijk,jil->kl a,a,a->a ab,bc,cd->ad ...ij,...jk->...ik ...i->... i...,j->...ij bijc,bijc->bc
- ij,jk,k->i bi,bo,oij->bj xyz->zxy iij->j""".split()
+EQUATIONS = """ij,jk->ik ij,jk ij,kj->ik bij,bjk->bik bij,bkj->bik i,i-> i,j->ij ij->ji ij-> ii->i ii ij->i
+ bhid,bhjd->bhij bhij,bhjd->bhid bij,jk->bik ij,ij->ij ij,ij->i ijk,jil->kl a,a,a->a
+ ab,bc,cd->ad ...ij,...jk->...ik ...i->... i...,j->...ij bijc,bijc->bc ij,jk,k->i bi,bo,oij->bj
+ xyz->zxy iij->j""".split()
 
 
 def einsum(g):
@@ -88,7 +96,13 @@ def det(g):
 def attention(g):
     if not g.has("Attention"):
         raise Refused("Attention")
-    batch, heads, rows, keys, size = g.int(1, 3), g.pick([1, 2, 4]), g.pick([1, 3, 8, 17]), g.pick([1, 4, 17, 33]), g.pick([4, 8, 16])
+    batch, heads, rows, keys, size = (
+        g.int(1, 3),
+        g.pick([1, 2, 4]),
+        g.pick([1, 3, 8, 17]),
+        g.pick([1, 4, 17, 33]),
+        g.pick([4, 8, 16]),
+    )
     groups = g.pick([d for d in (1, 2, 4) if heads % d == 0])
     dtype = g.pick([np.float32, np.float32, np.float32, np.float16])
     flat = g.maybe(0.3)
@@ -105,7 +119,14 @@ def attention(g):
         else:
             inputs.append(g.new(dtype, g.pick([(rows, keys), (batch, 1, rows, keys), (batch, heads, rows, keys)])))
     counts = {"q_num_heads": heads, "kv_num_heads": groups} if flat else {}
-    g.emit("Attention", inputs, is_causal=g.pick([None, 0, 1]), scale=g.pick([None, 0.25]), softcap=g.pick([None, None, 2.0]), **counts)
+    g.emit(
+        "Attention",
+        inputs,
+        is_causal=g.pick([None, 0, 1]),
+        scale=g.pick([None, 0.25]),
+        softcap=g.pick([None, None, 2.0]),
+        **counts,
+    )
 
 
 OPERATORS = [matmul, matmul, matmul, matmul, square, gemm, gemm, einsum, einsum, matmul_integer, det, attention]

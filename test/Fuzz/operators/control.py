@@ -84,18 +84,25 @@ def loop(g):
     if g.maybe(0.3):
         limit = body.node("Constant", [], value=onnx.numpy_helper.from_array(np.array(g.int(0, 4), np.int64), "v"))
         going = body.node("Less", [trip, limit])
-    inputs = [info(trip, shape=[], dtype=TensorProto.INT64), info(keep, shape=[], dtype=TensorProto.BOOL), info(state, x.array, shape=declared(g, x))]
-    results = [info(going, shape=[], dtype=TensorProto.BOOL)] + [info(n, x.array, shape=declared(g, x)) for n in outputs]
+    inputs = [
+        info(trip, shape=[], dtype=TensorProto.INT64),
+        info(keep, shape=[], dtype=TensorProto.BOOL),
+        info(state, x.array, shape=declared(g, x)),
+    ]
+    results = [info(going, shape=[], dtype=TensorProto.BOOL)] + [
+        info(n, x.array, shape=declared(g, x)) for n in outputs
+    ]
     graph = helper.make_graph(body.nodes, "body", inputs, results)
-    count = g.int(0, 5)
-    if scans and count == 0 and g.open_sizes:
+    count, begin = g.int(0, 5), g.maybe(0.9)
+    none = count == 0 or not begin
+    if scans and none and g.open_sizes:
         raise Refused("no trip")
-    if scans and count == 0:  # what is collected from no trip at all has the sizes that are declared
+    if scans and none:  # what is collected from no trip at all has the sizes that are declared
         for result in results[1:]:
             result.CopyFrom(info(result.name, x.array, x.shape))
         graph = helper.make_graph(body.nodes, "body", inputs, results)
     trips = g.hold(np.array(count, np.int64), 0.6, keep=True) if g.maybe(0.9) else None
-    start = g.hold(np.array(g.maybe(0.9)), 0.6, keep=True) if g.maybe(0.6) else None
+    start = g.hold(np.array(begin), 0.6, keep=True) if g.maybe(0.6) or not begin else None
     if trips is None and going.startswith("l") and body.nodes[-1].op_type != "Less":
         raise Refused("it would not end")
     g.emit("Loop", [trips, start, x], outputs=len(outputs), body=graph)
@@ -113,7 +120,12 @@ def scan(g):
     after = body.chain(before, [element, *outside(g, state)[:2]])
     out = body.chain(after, [element], 1)
     typed = declared(g, state)
-    graph = helper.make_graph(body.nodes, "body", [info(before, state.array, typed), info(element, state.array, typed)], [info(after, state.array, typed), info(out, state.array, typed)])
+    graph = helper.make_graph(
+        body.nodes,
+        "body",
+        [info(before, state.array, typed), info(element, state.array, typed)],
+        [info(after, state.array, typed), info(out, state.array, typed)],
+    )
     g.emit("Scan", [state, xs], outputs=2, body=graph, num_scan_inputs=1, scan_input_axes=[axis] if axis else None,
            scan_input_directions=g.pick([None, [0], [1]]), scan_output_directions=g.pick([None, [1]]))  # fmt: skip
 

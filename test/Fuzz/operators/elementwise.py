@@ -107,13 +107,21 @@ def no_overflow(base, exponent):
 def shift(g):
     a = g.value(op="BitShift")
     b = g.new(a.dtype, g.broadcast(a.shape), low=0, high=a.dtype.itemsize * 8 - 1)
-    g.emit("BitShift", [a, b], valid=lambda x, s: bool((s < x.dtype.itemsize * 8).all()), direction=g.pick(["LEFT", "RIGHT"]))
+    g.emit(
+        "BitShift",
+        [a, b],
+        valid=lambda x, s: bool((s < x.dtype.itemsize * 8).all()),
+        direction=g.pick(["LEFT", "RIGHT"]),
+    )
 
 
 def variadic(g):
     op = g.pick(VARIADIC)
     first = g.value(op=op)
-    rest = [g.new(first.dtype, g.broadcast(first.shape)) if g.maybe() else g.value(first.dtype, shape=first.shape) for _ in range(g.int(0, 4))]
+    rest = [
+        g.new(first.dtype, g.broadcast(first.shape)) if g.maybe() else g.value(first.dtype, shape=first.shape)
+        for _ in range(g.int(0, 4))
+    ]
     g.emit(op, [first, *rest])
 
 

@@ -57,9 +57,18 @@ def slices(g):
 
 def pad(g):
     x = g.value(low=1, op="Pad")
-    mode = g.pick(["constant", "constant", "reflect", "edge", "wrap"] if g.opset >= 19 else ["constant", "reflect", "edge"])
-    axes = [int(a) for a in g.rng.permutation(x.rank)[: g.int(1, x.rank)]] if g.opset >= 18 and g.maybe(0.4) else list(range(x.rank))
-    counts = [min(g.int(0, 3), max(x.shape[a] - 1, 0)) if mode != "constant" else g.int(-1 if g.maybe(0.2) else 0, 3) for a in [*axes, *axes]]
+    mode = g.pick(
+        ["constant", "constant", "reflect", "edge", "wrap"] if g.opset >= 19 else ["constant", "reflect", "edge"]
+    )
+    axes = (
+        [int(a) for a in g.rng.permutation(x.rank)[: g.int(1, x.rank)]]
+        if g.opset >= 18 and g.maybe(0.4)
+        else list(range(x.rank))
+    )
+    counts = [
+        min(g.int(0, 3), max(x.shape[a] - 1, 0)) if mode != "constant" else g.int(-1 if g.maybe(0.2) else 0, 3)
+        for a in [*axes, *axes]
+    ]
     inputs = [x, g.ints(counts)]
     value = g.hold(g.data(x.dtype, ()), 0.7, keep=True) if mode == "constant" and g.maybe() else None
     if axes != list(range(x.rank)):
@@ -100,7 +109,9 @@ def resize(g):
     mode = g.pick(["nearest", "nearest", "linear", "cubic"])
     kept = x.rank - g.int(1, min(x.rank, 2))
     scaled = [i >= kept for i in range(x.rank)]
-    how = g.pick(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"] + ["half_pixel_symmetric"] * (g.opset >= 19))
+    how = g.pick(
+        ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"] + ["half_pixel_symmetric"] * (g.opset >= 19)
+    )
     attributes = {"mode": mode, "coordinate_transformation_mode": how}
     if mode == "nearest":
         attributes["nearest_mode"] = g.pick([None, "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
@@ -140,4 +151,22 @@ def crop(g):
     g.emit("CenterCropPad", [x, g.ints(shape)], axes=axes)
 
 
-OPERATORS = [transpose, transpose, concat, concat, split, slices, slices, pad, pad, expand, tile, depth, resize, resize, trilu, reverse, crop]
+OPERATORS = [
+    transpose,
+    transpose,
+    concat,
+    concat,
+    split,
+    slices,
+    slices,
+    pad,
+    pad,
+    expand,
+    tile,
+    depth,
+    resize,
+    resize,
+    trilu,
+    reverse,
+    crop,
+]

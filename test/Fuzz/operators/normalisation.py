@@ -66,7 +66,13 @@ def layer(g):
 
 def lp(g):
     x = g.value(op="LpNormalization", low=1)
-    g.emit("LpNormalization", [x], valid=lambda v: bool(np.isfinite(v.astype(float)).all()), axis=g.int(-x.rank, x.rank - 1), p=g.int(1, 2))
+    g.emit(
+        "LpNormalization",
+        [x],
+        valid=lambda v: bool(np.isfinite(v.astype(float)).all()),
+        axis=g.int(-x.rank, x.rank - 1),
+        p=g.int(1, 2),
+    )
 
 
 def written_out(g):

@@ -37,9 +37,18 @@ def recurrent(g):
         outputs[0] = True
     while not outputs[-1]:
         outputs.pop()
-    g.emit(op, inputs, outputs=outputs, hidden_size=size, direction=direction, activations=activations, layout=layout or None,
-           clip=g.pick([None, None, 0.5]), linear_before_reset=g.pick([None, 1]) if op == "GRU" else None,
-           input_forget=g.pick([None, None, 1]) if op == "LSTM" else None)  # fmt: skip
+    g.emit(
+        op,
+        inputs,
+        outputs=outputs,
+        hidden_size=size,
+        direction=direction,
+        activations=activations,
+        layout=layout or None,
+        clip=g.pick([None, None, 0.5]),
+        linear_before_reset=g.pick([None, 1]) if op == "GRU" else None,
+        input_forget=g.pick([None, None, 1]) if op == "LSTM" else None,
+    )
 
 
 OPERATORS = [recurrent]

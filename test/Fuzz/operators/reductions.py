@@ -28,7 +28,14 @@ def reduce(g):
 def arg(g):
     op = g.pick(["ArgMax", "ArgMin"])
     x = g.value(op=op, low=1)
-    g.emit(op, [x], valid=no_nan, axis=g.int(-x.rank, x.rank - 1), keepdims=g.pick([None, 0, 1]), select_last_index=g.pick([None, 0, 1]))
+    g.emit(
+        op,
+        [x],
+        valid=no_nan,
+        axis=g.int(-x.rank, x.rank - 1),
+        keepdims=g.pick([None, 0, 1]),
+        select_last_index=g.pick([None, 0, 1]),
+    )
 
 
 def no_nan(x, *_):

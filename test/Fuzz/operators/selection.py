@@ -44,7 +44,9 @@ def gather_nd(g):
 def scatter_elements(g):
     x = g.value(op="ScatterElements", low=1)
     axis = g.int(-x.rank, x.rank - 1)
-    how = g.pick([None, None, "add", "mul", "max", "min"] if g.opset >= 18 else [None, "add", "mul"] if g.opset >= 16 else [None])
+    how = g.pick(
+        [None, None, "add", "mul", "max", "min"] if g.opset >= 18 else [None, "add", "mul"] if g.opset >= 16 else [None]
+    )
     shape = [g.int(min(1, s), s) for s in x.shape]
     if how is None:  # each element once: the order is not defined
         at = np.argsort(g.rng.random(x.shape), axis)[tuple(slice(s) for s in shape)]
@@ -60,7 +62,9 @@ def scatter_elements(g):
 def scatter_nd(g):
     x = g.value(op="ScatterND", low=1)
     width = g.int(1, x.rank)
-    how = g.pick([None, None, "add", "mul", "max", "min"] if g.opset >= 18 else [None, "add", "mul"] if g.opset >= 16 else [None])
+    how = g.pick(
+        [None, None, "add", "mul", "max", "min"] if g.opset >= 18 else [None, "add", "mul"] if g.opset >= 16 else [None]
+    )
     sizes = x.shape[:width]
     if 0 in sizes:
         raise Refused("nothing to select")
@@ -93,4 +97,15 @@ def nonzero(g):
     g.emit("NonZero", [g.value(low=1)])
 
 
-OPERATORS = [gather, gather, gather, gather_elements, gather_nd, scatter_elements, scatter_nd, one_hot, compress, nonzero]
+OPERATORS = [
+    gather,
+    gather,
+    gather,
+    gather_elements,
+    gather_nd,
+    scatter_elements,
+    scatter_nd,
+    one_hot,
+    compress,
+    nonzero,
+]

@@ -64,7 +64,9 @@ def unsqueeze(g):
 def shape_of(g):
     x = g.value()
     if g.opset >= 15 and g.maybe():
-        g.emit("Shape", [x], start=g.int(-x.rank - 1, x.rank), end=g.int(-x.rank - 1, x.rank + 1) if g.maybe() else None)
+        g.emit(
+            "Shape", [x], start=g.int(-x.rank - 1, x.rank), end=g.int(-x.rank - 1, x.rank + 1) if g.maybe() else None
+        )
     else:
         g.emit(g.pick(["Shape", "Shape", "Size"]), [x])
 
@@ -115,4 +117,18 @@ def eye(g):
     g.emit("EyeLike", [x], k=g.int(-2, 2), dtype=g.pick([None, 1, 7]))
 
 
-OPERATORS = [reshape, reshape, reshape, flatten, squeeze, unsqueeze, shape_of, reshape_by_shape, expand_by_shape, fill, constant, ranges, eye]
+OPERATORS = [
+    reshape,
+    reshape,
+    reshape,
+    flatten,
+    squeeze,
+    unsqueeze,
+    shape_of,
+    reshape_by_shape,
+    expand_by_shape,
+    fill,
+    constant,
+    ranges,
+    eye,
+]

@@ -9,7 +9,9 @@ def image(g, op, channels=None, low=1, high=3, limit=34):
     """An input N, C and one to three spatial sizes."""
 
     def suits(v):
-        return (channels is None or v.shape[1] == channels) and max(v.shape[2:], default=0) <= limit and 0 not in v.shape
+        return (
+            (channels is None or v.shape[1] == channels) and max(v.shape[2:], default=0) <= limit and 0 not in v.shape
+        )
 
     spatial = g.int(low, high)
     x = g.value(rank=spatial + 2, op=op, test=suits)
@@ -44,8 +46,15 @@ def conv(g):
     filters = groups * g.pick([1, 1, 2, 3, 4, 8, 16, 17] if groups < 8 else [1, 1, 2])
     w = g.hold(g.data(x.dtype, (filters, channels // groups, *kernel)), 0.8)
     b = g.hold(g.data(x.dtype, (filters,)), 0.8) if g.maybe() else None
-    g.emit("Conv", [x, w, b], **padding(g, kernel), group=groups, strides=strides if g.maybe(0.8) else None,
-           dilations=dilations if g.maybe(0.6) else None, kernel_shape=kernel if g.maybe() else None)  # fmt: skip
+    g.emit(
+        "Conv",
+        [x, w, b],
+        **padding(g, kernel),
+        group=groups,
+        strides=strides if g.maybe(0.8) else None,
+        dilations=dilations if g.maybe(0.6) else None,
+        kernel_shape=kernel if g.maybe() else None,
+    )
 
 
 def conv_transpose(g):
@@ -56,8 +65,16 @@ def conv_transpose(g):
     w = g.hold(g.data(x.dtype, (channels, g.pick([1, 2, 3, 8]), *kernel)), 0.8)
     b = g.hold(g.data(x.dtype, (w.shape[1] * groups,)), 0.8) if g.maybe() else None
     extra = [g.int(0, max(s, d) - 1) for s, d in zip(strides, dilations)] if g.maybe(0.4) else None
-    g.emit("ConvTranspose", [x, w, b], **padding(g, kernel), group=groups, strides=strides, output_padding=extra,
-           dilations=dilations if g.maybe(0.5) else None, kernel_shape=kernel if g.maybe() else None)  # fmt: skip
+    g.emit(
+        "ConvTranspose",
+        [x, w, b],
+        **padding(g, kernel),
+        group=groups,
+        strides=strides,
+        output_padding=extra,
+        dilations=dilations if g.maybe(0.5) else None,
+        kernel_shape=kernel if g.maybe() else None,
+    )
 
 
 def pool(g):
@@ -75,8 +92,18 @@ def pool(g):
         more["storage_order"] = g.int(0, 1)
     pads = padding(g, kernel)
     outputs = [True] if op != "MaxPool" else [True, g.maybe(0.2)]
-    g.emit(op, [x], outputs=outputs if outputs[-1] else 1, valid=lambda v: bool((v == v).all()), kernel_shape=kernel, strides=strides if g.maybe(0.8) else None,
-           dilations=dilations if g.maybe(0.4) else None, ceil_mode=g.int(0, 1) if "pads" in pads or g.maybe() else None, **pads, **more)  # fmt: skip
+    g.emit(
+        op,
+        [x],
+        outputs=outputs if outputs[-1] else 1,
+        valid=lambda v: bool((v == v).all()),
+        kernel_shape=kernel,
+        strides=strides if g.maybe(0.8) else None,
+        dilations=dilations if g.maybe(0.4) else None,
+        ceil_mode=g.int(0, 1) if "pads" in pads or g.maybe() else None,
+        **pads,
+        **more,
+    )
 
 
 def global_pool(g):
@@ -98,7 +125,9 @@ def unpool(g):
     if x.dtype.kind == "i":
         raise Refused("integers")
     kernel = [g.int(1, 3) for _ in range(x.rank - 2)]
-    y, where = g.emit("MaxPool", [x], outputs=2, kernel_shape=kernel, strides=kernel, valid=lambda v: bool((v == v).all()))
+    y, where = g.emit(
+        "MaxPool", [x], outputs=2, kernel_shape=kernel, strides=kernel, valid=lambda v: bool((v == v).all())
+    )
     g.emit("MaxUnpool", [y, where], kernel_shape=kernel, strides=kernel)
 
 
@@ -114,8 +143,25 @@ def col2im(g):
     steps = strides or [1, 1]
     count = int(np.prod([(s - b) // t + 1 for s, b, t in zip(sizes, block, steps)]))
     channels = g.int(1, 3)
-    x = g.new(g.pick([np.float32, np.float32, np.float64]), (g.int(1, 2), channels * block[0] * block[1], count), const=0)
+    x = g.new(
+        g.pick([np.float32, np.float32, np.float64]), (g.int(1, 2), channels * block[0] * block[1], count), const=0
+    )
     g.emit("Col2Im", [x, g.ints(sizes), g.ints(block)], strides=strides)
 
 
-OPERATORS = [conv, conv, conv, conv, conv_transpose, conv_transpose, pool, pool, pool, global_pool, conv_integer, unpool, lrn, col2im]
+OPERATORS = [
+    conv,
+    conv,
+    conv,
+    conv,
+    conv_transpose,
+    conv_transpose,
+    pool,
+    pool,
+    pool,
+    global_pool,
+    conv_integer,
+    unpool,
+    lrn,
+    col2im,
+]

@@ -1,0 +1,39 @@
+"""What the differential fuzzer found once stays right: every text in Cases, in a process of its own."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import cases  # noqa: E402
+import workers  # noqa: E402
+from trial import attempt  # noqa: E402
+
+FILES = sorted((HERE / "Cases").glob("*.onnxtxt"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_case(path):
+    trial = cases.from_text(path.read_text())
+    result = workers.alone(attempt, trial, 120)
+    assert result["status"] in ("ok", "refused"), result
+    assert result["status"] == "ok" or "# refused" in path.read_text(), result
+
+
+def test_a_wrong_answer_is_seen():
+    """The judge itself: right up to rounding, and no further."""
+    import numpy as np
+
+    from judge import differences
+
+    want = np.linspace(-1, 1, 100, dtype=np.float32)
+    rounded, wrong = want * np.float32(1 + 2**-22), want.copy()
+    wrong[7] += 1e-4
+    assert differences(rounded, want, lambda: [want], False) is None
+    assert "1 of 100" in differences(wrong, want, lambda: [want], False)
+    assert "shape" in differences(want[:50], want, lambda: [want], False)
+    assert differences(wrong, want, lambda: [wrong, want], False) is None  # such is the spread
+    assert "1 of 3" in differences(np.array([1, 2, 4]), np.array([1, 2, 3]), lambda: [np.array([1, 2, 3])], False)
