@@ -17,10 +17,11 @@ FILES = sorted((HERE / "Cases").glob("*.onnxtxt"))
 
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
 def test_case(path):
-    trial = cases.from_text(path.read_text())
-    result = workers.alone(attempt, trial, 120)
-    assert result["status"] in ("ok", "refused"), result
-    assert result["status"] == "ok" or "# refused" in path.read_text(), result
+    text = path.read_text()
+    result = workers.alone(attempt, cases.from_text(text), 120)
+    if "# open\n" in text and result["status"] != "ok":
+        pytest.xfail(f"known: {result['text']}")
+    assert result["status"] == "ok" or result["status"] == "refused" and "# refused\n" in text, result
 
 
 def test_a_wrong_answer_is_seen():
