@@ -20,8 +20,10 @@ add_custom_command(
   COMMAND ${Protobuf_PROTOC_EXECUTABLE} -I ${ONNX_ROOT} --cpp_out=${proto_out} ${protos}
   DEPENDS ${protos} COMMENT "Generating libonnx's protobuf classes")
 
-file(GLOB_RECURSE onnx_srcs ${ONNX_ROOT}/onnx/*.cc)
+# Relative, so that the filter doesn't see where this tree happens to lie.
+file(GLOB_RECURSE onnx_srcs RELATIVE ${ONNX_ROOT} ${ONNX_ROOT}/onnx/*.cc)
 list(FILTER onnx_srcs EXCLUDE REGEX "cpp2py_export|/test/|/fuzz/")
+list(TRANSFORM onnx_srcs PREPEND ${ONNX_ROOT}/)
 add_library(SardonyxLibOnnx STATIC ${onnx_srcs} ${proto_srcs})
 target_compile_definitions(SardonyxLibOnnx PUBLIC ONNX_ML=1 ONNX_NAMESPACE=onnx
                            __ONNX_NO_DOC_STRINGS)
@@ -29,7 +31,3 @@ target_include_directories(SardonyxLibOnnx SYSTEM PUBLIC ${proto_out} ${ONNX_ROO
 target_link_libraries(SardonyxLibOnnx PUBLIC protobuf::libprotobuf)
 # Its speed matters little and its build time does.
 target_compile_options(SardonyxLibOnnx PRIVATE -w -O1)
-if(SARDONYX_SANITIZE)
-  # Checked with its own project's sanitizers, and big.
-  target_compile_options(SardonyxLibOnnx PRIVATE -fno-sanitize=all -g0)
-endif()

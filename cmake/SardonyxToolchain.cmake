@@ -37,6 +37,10 @@ if(SARDONYX_SANITIZE)
                       -fno-sanitize=vptr,function)
   add_link_options(-fsanitize=address,undefined)
 endif()
+if(SARDONYX_FUZZ)
+  # What the fuzzers find ends them, undefined behaviour too.
+  add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize-recover=all)
+endif()
 
 if(NOT SARDONYX_PYTHON)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

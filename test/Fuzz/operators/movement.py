@@ -30,6 +30,8 @@ def split(g):
         parts = [b - a for a, b in zip([0, *cuts], [*cuts, total])]
         g.emit("Split", [x, g.ints(parts)], outputs=len(parts), axis=axis)
     else:
+        if (count - 1) * -(-total // count) > total:
+            raise Refused("libonnx makes the last part negative")
         g.emit("Split", [x], outputs=count, axis=axis, num_outputs=count)
 
 

@@ -133,7 +133,16 @@ def unpool(g):
 
 def lrn(g):
     x = image(g, "LRN")
-    g.emit("LRN", [x], size=g.pick([1, 3, 5]), alpha=0.01 * g.int(1, 5), beta=0.75, bias=1.0 if g.maybe() else None)
+    # With an infinity onnxruntime loses the neighbours too: it keeps a running sum.
+    g.emit(
+        "LRN",
+        [x],
+        valid=lambda v: bool(np.isfinite(v.astype(float)).all()),
+        size=g.pick([1, 3, 5]),
+        alpha=0.01 * g.int(1, 5),
+        beta=0.75,
+        bias=1.0 if g.maybe() else None,
+    )
 
 
 def col2im(g):
