@@ -82,6 +82,12 @@ void batchNormTraining(NodeUpgrade &u) {
 
 /// Version 18 had one scale and bias a group, 21 has one a channel.
 void groupNormChannels(NodeUpgrade &u) {
+  // A deprecated operator without an earlier form is verified by nobody else.
+  if (!u.find("num_groups"))
+    u.refuse("the attribute num_groups is required");
+  if (!u.hasInput(0) || !u.hasInput(1) || !u.hasInput(2) ||
+      u.node.input_size() > 3 || u.node.output_size() != 1)
+    u.refuse("it takes three inputs and gives one output");
   const std::string x = u.node.input(0);
   int64_t groups = u.find("num_groups")->i();
   if (groups <= 0)
