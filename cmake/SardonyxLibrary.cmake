@@ -25,6 +25,21 @@ function(sardonyx_library name)
   endif()
 endfunction()
 
+# sardonyx_sanitize_threads(TARGET...)
+# ThreadSanitizer, where it is asked for, over what runs models. The compiler
+# stays without: it shares its threads with MLIR, which has none of it, and whose
+# synchronisation it therefore would not see.
+function(sardonyx_sanitize_threads)
+  if(SARDONYX_SANITIZE_THREADS)
+    foreach(target ${ARGN})
+      target_compile_options(${target} PRIVATE -fsanitize=thread -O1 -g1)
+      target_link_options(${target} PUBLIC -fsanitize=thread)
+      # The precompiled header is made without.
+      set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
+    endforeach()
+  endif()
+endfunction()
+
 # sardonyx_tablegen(TARGET FILE.td [OUTPUT FLAG...]... )
 # Runs mlir-tblgen once for each "OUTPUT|FLAGS" pair.
 function(sardonyx_tablegen target td)

@@ -33,6 +33,8 @@ void sdx_rt_parallel_for(int64_t n, int64_t grain, sdx_rt_loop_body body,
 /// `bytes` of memory aligned to 64, from the current run's pool. Fails the run
 /// when there is none. What is not freed is reclaimed when the run ends.
 void *sdx_rt_alloc(int64_t bytes);
+/// The same, with a name for the message, "node 'conv1'".
+void *sdx_rt_alloc_for(int64_t bytes, const char *node);
 void sdx_rt_free(void *memory);
 
 /// The run's planned arena of at least `bytes`, aligned to 64. In steady state
@@ -43,9 +45,15 @@ void *sdx_rt_arena(int64_t bytes);
 /// checked to fit, or new.
 void *sdx_rt_output(int64_t index, int64_t rank, const int64_t *sizes);
 
-/// Fails the run with `message`. Does not return on the thread that runs the
-/// host program; returns from inside a parallel loop, whose loop then fails.
+/// Fails the run with `message`. Does not return within a run: it leaves the
+/// host program, or a parallel loop's chunk and with it the loop.
 void sdx_rt_check_failed(const char *message);
+
+/// Called at the beginning of each trip of a loop that may take long: leaves
+/// the run if something wants it ended. `trip` counts from 1 where the number
+/// of the loop's trips may be limited and is 0 elsewhere; `loop`, which may be
+/// null, names the loop in a message.
+void sdx_rt_poll(int64_t trip, const char *loop);
 
 /// MLIR's descriptor of a memref of unknown rank. `descriptor` points to
 /// {allocated, aligned, offset, sizes[rank], strides[rank]}.

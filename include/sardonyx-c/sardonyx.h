@@ -33,6 +33,7 @@ extern "C" {
 
 typedef struct sdx_session sdx_session;
 typedef struct sdx_options sdx_options;
+typedef struct sdx_run_options sdx_run_options;
 typedef struct sdx_error sdx_error;
 typedef struct sdx_results sdx_results;
 
@@ -59,6 +60,13 @@ SDX_API void sdx_options_set_threads(sdx_options *options, unsigned threads);
 SDX_API void sdx_options_set_cache(sdx_options *options, int enabled,
                                    const char *folder_or_null);
 
+/** Bytes that packed weights, runs and results may take together; 0: what the
+    machine has. */
+SDX_API void sdx_options_set_memory_limit(sdx_options *options, int64_t bytes);
+/** Seconds that compiling may take; 0: as long as it likes. */
+SDX_API void sdx_options_set_compile_timeout(sdx_options *options,
+                                             double seconds);
+
 /* Sessions. */
 
 SDX_API sdx_session *sdx_session_create(const char *path,
@@ -68,6 +76,7 @@ SDX_API sdx_session *sdx_session_create_from_bytes(const void *data,
                                                    size_t size,
                                                    const sdx_options *options,
                                                    sdx_error **error);
+/** Threads that run the session may go on. */
 SDX_API void sdx_session_free(sdx_session *session);
 
 SDX_API size_t sdx_session_input_count(const sdx_session *session);
@@ -108,6 +117,27 @@ SDX_API sdx_results *sdx_session_run(sdx_session *session,
                                      size_t input_count,
                                      const sdx_tensor *memory,
                                      sdx_error **error);
+/** The same with options, which may be NULL. */
+SDX_API sdx_results *
+sdx_session_run_with_options(sdx_session *session, const sdx_tensor *inputs,
+                             size_t input_count, const sdx_tensor *memory,
+                             const sdx_run_options *options, sdx_error **error);
+
+/* What can end a run before it is done. */
+
+SDX_API sdx_run_options *sdx_run_options_create(void);
+SDX_API void sdx_run_options_free(sdx_run_options *options);
+/** While it is not 0, runs with these options end, and none begins. Any thread
+    and any signal handler may call it. */
+SDX_API void sdx_run_options_set_terminate(sdx_run_options *options,
+                                           int terminate);
+/** Seconds that a run may take; 0: as long as it likes. */
+SDX_API void sdx_run_options_set_timeout(sdx_run_options *options,
+                                         double seconds);
+/** Trips that any one Loop may take; 0: any number. */
+SDX_API void sdx_run_options_set_max_trip_count(sdx_run_options *options,
+                                                int64_t trips);
+
 SDX_API size_t sdx_results_count(const sdx_results *results);
 /** Valid until the results are freed. */
 SDX_API sdx_tensor sdx_results_get(const sdx_results *results, size_t index);

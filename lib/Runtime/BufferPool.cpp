@@ -12,6 +12,8 @@
 using namespace sardonyx::runtime;
 
 static constexpr size_t kAlignment = 64;
+/// The class of blocks that are not kept.
+static constexpr unsigned kUnclassed = ~0u;
 static constexpr size_t kHugePage = size_t(2) << 20;
 
 struct alignas(kAlignment) BufferPool::Header {
@@ -46,41 +48,55 @@ static unsigned sizeClassOf(uint64_t bytes, uint64_t &classBytes) {
   return (log - 8) * 4 + static_cast<unsigned>(quarter);
 }
 
+BufferPool::BufferPool(std::shared_ptr<MemoryBudget> budget)
+    : budget(std::move(budget)) {}
+
 BufferPool::~BufferPool() {
   releaseAll();
-  for (Header *list : freeLists)
-    while (list) {
-      Header *next = list->next;
-      freeBlock(list);
-      list = next;
-    }
+  trimAll();
 }
 
+/// Gives the memory of a block that is in no list to the system.
 void BufferPool::freeBlock(Header *block) {
+  if (budget)
+    budget->give(block->bytes);
   held -= block->bytes;
   freeAligned(block);
 }
 
-void *BufferPool::allocate(int64_t bytes) {
-  if (bytes < 0 || bytes > (int64_t(1) << 46))
-    return nullptr;
-  uint64_t classBytes;
-  unsigned sizeClass =
-      sizeClassOf(static_cast<uint64_t>(bytes) + sizeof(Header), classBytes);
-  std::lock_guard<std::mutex> lock(mutex);
-  if (freeLists.size() <= sizeClass)
-    freeLists.resize(sizeClass + 1);
-  Header *block = freeLists[sizeClass];
-  if (block) {
-    freeLists[sizeClass] = block->next;
-  } else {
-    block = static_cast<Header *>(allocateAligned(classBytes));
-    if (!block)
-      return nullptr;
-    block->bytes = static_cast<int64_t>(classBytes);
-    block->sizeClass = sizeClass;
-    held += block->bytes;
+void BufferPool::freeBlocks(Header *list) {
+  while (list) {
+    Header *next = list->next;
+    freeBlock(list);
+    list = next;
   }
+}
+
+/// A new block, in no list yet; null where there is no memory for it.
+BufferPool::Header *BufferPool::makeBlock(int64_t bytes, uint64_t classBytes,
+                                          unsigned sizeClass) {
+  // A block of its class's size can be used again; one of just the size that is
+  // asked for may still fit into the budget.
+  if (budget && !budget->take(classBytes)) {
+    classBytes = bytes + sizeof(Header);
+    sizeClass = kUnclassed;
+    if (!budget->take(classBytes))
+      return nullptr;
+  }
+  auto *block = static_cast<Header *>(allocateAligned(classBytes));
+  if (!block) {
+    if (budget)
+      budget->give(classBytes);
+    return nullptr;
+  }
+  block->bytes = static_cast<int64_t>(classBytes);
+  block->sizeClass = sizeClass;
+  held += block->bytes;
+  return block;
+}
+
+/// Puts a block among those that are out.
+void *BufferPool::hand(Header *block) {
   block->lastUsed = clock;
   block->previous = nullptr;
   block->next = out;
@@ -91,51 +107,99 @@ void *BufferPool::allocate(int64_t bytes) {
   return block + 1;
 }
 
+void *BufferPool::allocate(int64_t bytes) {
+  if (bytes < 0 || bytes > (int64_t(1) << 46))
+    return nullptr;
+  uint64_t classBytes;
+  unsigned sizeClass =
+      sizeClassOf(static_cast<uint64_t>(bytes) + sizeof(Header), classBytes);
+  {
+    std::lock_guard<ForkSafeMutex> lock(mutex);
+    if (freeLists.size() <= sizeClass)
+      freeLists.resize(sizeClass + 1);
+    if (Header *block = freeLists[sizeClass]) {
+      freeLists[sizeClass] = block->next;
+      return hand(block);
+    }
+  }
+  // Without the lock: the system takes its time.
+  Header *block = makeBlock(bytes, classBytes, sizeClass);
+  if (!block)
+    return nullptr;
+  std::lock_guard<ForkSafeMutex> lock(mutex);
+  return hand(block);
+}
+
+/// Puts a block that is no longer out where allocate() finds it again, or where
+/// it has no class, into `dead`.
+void BufferPool::keep(Header *block, Header *&dead) {
+  Header *&list =
+      block->sizeClass == kUnclassed ? dead : freeLists[block->sizeClass];
+  block->next = list;
+  list = block;
+}
+
 void BufferPool::release(void *memory) {
   if (!memory)
     return;
-  Header *block = static_cast<Header *>(memory) - 1;
-  std::lock_guard<std::mutex> lock(mutex);
-  (block->previous ? block->previous->next : out) = block->next;
-  if (block->next)
-    block->next->previous = block->previous;
-  --outCount;
-  block->next = freeLists[block->sizeClass];
-  freeLists[block->sizeClass] = block;
+  Header *block = static_cast<Header *>(memory) - 1, *dead = nullptr;
+  {
+    std::lock_guard<ForkSafeMutex> lock(mutex);
+    (block->previous ? block->previous->next : out) = block->next;
+    if (block->next)
+      block->next->previous = block->previous;
+    --outCount;
+    keep(block, dead);
+  }
+  freeBlocks(dead);
 }
 
 void BufferPool::releaseAll() {
-  std::lock_guard<std::mutex> lock(mutex);
-  while (Header *block = out) {
-    out = block->next;
-    block->next = freeLists[block->sizeClass];
-    freeLists[block->sizeClass] = block;
+  Header *dead = nullptr;
+  {
+    std::lock_guard<ForkSafeMutex> lock(mutex);
+    while (Header *block = out) {
+      out = block->next;
+      keep(block, dead);
+    }
+    outCount = 0;
   }
-  outCount = 0;
+  freeBlocks(dead);
 }
 
 void BufferPool::trim(uint64_t runs) {
-  std::lock_guard<std::mutex> lock(mutex);
-  if (++clock % runs != 0)
-    return;
-  for (Header *&list : freeLists)
-    for (Header **link = &list; *link;) {
-      Header *block = *link;
-      if (block->lastUsed + runs >= clock) {
-        link = &block->next;
-        continue;
+  Header *dead = nullptr;
+  {
+    std::lock_guard<ForkSafeMutex> lock(mutex);
+    if (++clock % runs != 0)
+      return;
+    for (Header *&list : freeLists)
+      for (Header **link = &list; *link;) {
+        Header *block = *link;
+        if (block->lastUsed + runs >= clock) {
+          link = &block->next;
+          continue;
+        }
+        *link = block->next;
+        block->next = dead;
+        dead = block;
       }
-      *link = block->next;
-      freeBlock(block);
-    }
+  }
+  freeBlocks(dead);
 }
 
-int64_t BufferPool::bytesHeld() const {
-  std::lock_guard<std::mutex> lock(mutex);
-  return held;
+void BufferPool::trimAll() {
+  std::vector<Header *> lists;
+  {
+    std::lock_guard<ForkSafeMutex> lock(mutex);
+    lists.swap(freeLists);
+    freeLists.resize(lists.size());
+  }
+  for (Header *list : lists)
+    freeBlocks(list);
 }
 
 int64_t BufferPool::blocksOut() const {
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<ForkSafeMutex> lock(mutex);
   return outCount;
 }

@@ -8,10 +8,20 @@
 #include "sardonyx/Runtime/RunContext.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include <algorithm>
+#include <cstdio>
+#include <utility>
 
 using namespace sardonyx::runtime;
 
+/// How often a run asks whether it was interrupted.
+static constexpr int64_t kQuestionInterval = 20 * 1000 * 1000;
+static constexpr int64_t kNever = INT64_MAX;
+
 static thread_local RunContext *currentRun = nullptr;
+/// Where a failure leaves to; null where it must return.
+static thread_local jmp_buf *leavePoint = nullptr;
+/// Whether the calling thread is the one that runs the host program.
+static thread_local bool runsHost = false;
 
 RunContext *RunContext::current() { return currentRun; }
 
@@ -21,38 +31,73 @@ RunContextScope::RunContextScope(RunContext *context) : previous(currentRun) {
 
 RunContextScope::~RunContextScope() { currentRun = previous; }
 
-RunContext::RunContext(unsigned threads, std::shared_ptr<BufferPool> outputPool)
-    : threadLimit(std::max(1u, threads)), outputMemory(std::move(outputPool)) {
+RunContext::RunContext(unsigned threads, std::shared_ptr<BufferPool> outputPool,
+                       std::shared_ptr<MemoryBudget> budget,
+                       ReclaimMemory reclaim)
+    : threadLimit(std::max(1u, threads)), outputMemory(std::move(outputPool)),
+      budget(std::move(budget)), reclaim(std::move(reclaim)),
+      pool(this->budget) {
   if (!outputMemory)
-    outputMemory = std::make_shared<BufferPool>();
+    outputMemory = std::make_shared<BufferPool>(this->budget);
 }
 
 RunContext::~RunContext() {
   dropOutputs();
-  freeAligned(arenaMemory);
+  freeArena();
+}
+
+void RunContext::releaseOutput(OutputSlot &slot) {
+  if (slot.data && slot.data != slot.callerMemory)
+    outputMemory->release(slot.data);
+  slot.data = nullptr;
 }
 
 void RunContext::dropOutputs() {
   for (OutputSlot &slot : outputSlots)
-    if (slot.data && !slot.callerMemory)
-      outputMemory->release(slot.data);
+    releaseOutput(slot);
   outputSlots.clear();
 }
 
-bool RunContext::run(sdx_entry_point entry, void **args) {
+//===----------------------------------------------------------------------===//
+// Running and failing
+//===----------------------------------------------------------------------===//
+
+/// Calls compiled code, up to its end or to a failure, which jumps back here.
+/// It leaves frames of compiled code only, which have nothing to destroy.
+template <typename Call> static void callLeavably(Call call) {
+  jmp_buf here;
+  jmp_buf *outer = leavePoint;
+  leavePoint = &here;
+  if (_setjmp(here) == 0)
+    call();
+  leavePoint = outer;
+}
+
+bool RunContext::run(sdx_entry_point entry, void **args,
+                     const RunLimits &given) {
   hasFailed.store(false, std::memory_order_relaxed);
   failureMessage.clear();
+  badMemory = false;
   arenaTaken = false;
-  {
+  limits = &given;
+  startClock(given.seconds);
+  poll(); // it may have been ended before it began
+  if (!failed()) {
     RunContextScope scope(this);
-    // A failed check jumps back here. It leaves frames of compiled code only,
-    // which have nothing to destroy.
-    if (_setjmp(leave) == 0)
-      entry(args);
+    // What is asked whether to interrupt a run may run something itself.
+    bool nested = std::exchange(runsHost, true);
+    callLeavably([&] { entry(args); });
+    runsHost = nested;
   }
+  limits = nullptr;
   pool.releaseAll();
   pool.trim();
   return !failed();
+}
+
+void RunContext::runChunk(sdx_rt_loop_body body, int64_t begin, int64_t end,
+                          void *env) {
+  callLeavably([&] { body(begin, end, env); });
 }
 
 void RunContext::setFailure(std::string message) {
@@ -68,30 +113,121 @@ void RunContext::fail(const char *message) {
 }
 
 void RunContext::leaveIfFailed() {
-  // Inside a loop's body other threads may still be at work on this run's
-  // memory; the loop's caller leaves when they are done.
-  if (failed() && currentRun == this && !ThreadPool::insideLoop())
-    _longjmp(leave, 1);
+  if (failed() && currentRun == this && leavePoint)
+    _longjmp(*leavePoint, 1);
+}
+
+/// Nanoseconds; a clock that is some milliseconds coarse and costs next to
+/// nothing to read.
+static int64_t coarseClock() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return int64_t(now.tv_sec) * 1000000000 + now.tv_nsec;
+}
+
+void RunContext::startClock(double seconds) {
+  clockMatters = seconds > 0 || limits->interrupted;
+  if (!clockMatters)
+    return;
+  int64_t now = coarseClock();
+  // A century is as good as for ever.
+  deadline = seconds > 0 && seconds < 3e9
+                 ? now + static_cast<int64_t>(seconds * 1e9)
+                 : kNever;
+  nextQuestion = limits->interrupted ? now + kQuestionInterval : kNever;
+}
+
+void RunContext::pollClock() {
+  int64_t now = coarseClock();
+  if (now >= deadline) {
+    char text[96];
+    snprintf(text, sizeof(text), "the run took longer than its limit of %g s",
+             limits->seconds);
+    return setFailure(text);
+  }
+  // Only the host's thread reads and writes it.
+  if (runsHost && now >= nextQuestion) {
+    if (limits->interrupted())
+      return setFailure("the run was interrupted");
+    nextQuestion = coarseClock() + kQuestionInterval;
+  }
+}
+
+void RunContext::poll(int64_t trip, const char *loop) {
+  if (failed() || !limits)
+    return;
+  if (limits->terminate && limits->terminate->load(std::memory_order_relaxed))
+    return setFailure("the run was terminated");
+  if (clockMatters)
+    pollClock();
+  if (limits->trips > 0 && trip > limits->trips)
+    setFailure((loop && *loop ? std::string(loop) + ": the loop"
+                              : std::string("a loop")) +
+               " takes more than the " + std::to_string(limits->trips) +
+               " trips that one may take");
 }
 
 void RunContext::parallelFor(int64_t n, int64_t grain, sdx_rt_loop_body body,
                              void *env) {
   if (threadLimit == 1)
-    ThreadPool::runInline(n, body, env);
+    ThreadPool::runInline(n, grain, body, env, this);
   else
     ThreadPool::global().parallelFor(n, grain, body, env, threadLimit, this);
 }
 
-void *RunContext::allocate(int64_t bytes) {
-  void *memory = pool.allocate(bytes);
-  if (memory)
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+void RunContext::setOutOfMemory(const std::string &what, int64_t bytes,
+                                const char *node) {
+  std::string text = node ? std::string(node) + ": " : "";
+  text += "out of memory: the run needs " + std::to_string(bytes) +
+          " bytes for " + what;
+  if (budget && budget->left() < bytes)
+    text += ", and of the memory limit of " + std::to_string(budget->limit()) +
+            " bytes " + std::to_string(std::max<int64_t>(0, budget->left())) +
+            " are left";
+  setFailure(std::move(text));
+}
+
+void *RunContext::tryTwice(const std::function<void *()> &allocate) {
+  if (void *memory = allocate())
     return memory;
-  setFailure("out of memory: an intermediate result takes " +
-             std::to_string(bytes) + " bytes");
-  return nullptr;
+  pool.trimAll();
+  outputMemory->trimAll();
+  if (reclaim)
+    reclaim();
+  return allocate();
+}
+
+void *RunContext::allocate(int64_t bytes, const char *node) {
+  void *memory = pool.allocate(bytes);
+  if (!memory && bytes >= 0)
+    memory = tryTwice([&] { return pool.allocate(bytes); });
+  if (!memory)
+    setOutOfMemory("an intermediate value", bytes, node);
+  return memory;
 }
 
 void RunContext::release(void *memory) { pool.release(memory); }
+
+void RunContext::freeArena() {
+  freeAligned(arenaMemory);
+  if (budget)
+    budget->give(arenaBytes);
+  arenaMemory = nullptr;
+  arenaBytes = 0;
+}
+
+void *RunContext::allocateArena(int64_t bytes) {
+  if (budget && !budget->take(bytes))
+    return nullptr;
+  void *memory = allocateAligned(bytes);
+  if (!memory && budget)
+    budget->give(bytes);
+  return memory;
+}
 
 void *RunContext::arena(int64_t bytes) {
   // Only the first request of a run is the plan's.
@@ -99,12 +235,11 @@ void *RunContext::arena(int64_t bytes) {
     return allocate(bytes);
   arenaTaken = true;
   if (bytes > arenaBytes || bytes < 0) {
-    freeAligned(arenaMemory);
-    arenaBytes = 0;
-    arenaMemory = bytes < 0 ? nullptr : allocateAligned(bytes);
+    freeArena();
+    if (bytes >= 0)
+      arenaMemory = tryTwice([&] { return allocateArena(bytes); });
     if (!arenaMemory) {
-      setFailure("out of memory: the intermediate results take " +
-                 std::to_string(bytes) + " bytes");
+      setOutOfMemory("its intermediate values", bytes);
       return nullptr;
     }
     arenaBytes = bytes;
@@ -138,20 +273,21 @@ void *RunContext::output(int64_t index, int64_t rank, const int64_t *sizes) {
                   shapeText(sizes, rank));
 
   std::vector<int64_t> shape(sizes, sizes + rank);
-  if (slot.callerMemory) {
-    if (shape != slot.expected)
-      return refuse("output '" + slot.name +
-                    "': the caller's memory has shape " +
-                    shapeText(slot.expected.data(), slot.expected.size()) +
-                    ", the model gives " + shapeText(sizes, rank));
-  } else {
-    if (slot.given) // given once more, say in a loop: the last one counts
-      outputMemory->release(slot.data);
-    slot.data = outputMemory->allocate(bytes);
-    if (!slot.data)
-      return refuse("out of memory: output '" + slot.name + "' of shape " +
-                    shapeText(sizes, rank) + " takes " + std::to_string(bytes) +
-                    " bytes");
+  if (slot.callerMemory && shape != slot.expected) {
+    badMemory = !failed();
+    return refuse("output '" + slot.name + "': the caller's memory has shape " +
+                  shapeText(slot.expected.data(), slot.expected.size()) +
+                  ", the model gives " + shapeText(sizes, rank));
+  }
+  releaseOutput(slot); // given once more, say in a loop: the last one counts
+  if (slot.callerMemory && !slot.copied)
+    slot.data = slot.callerMemory;
+  else
+    slot.data = tryTwice([&] { return outputMemory->allocate(bytes); });
+  if (!slot.data) {
+    setOutOfMemory(
+        "output '" + slot.name + "' of shape " + shapeText(sizes, rank), bytes);
+    return nullptr;
   }
   slot.sizes = std::move(shape);
   slot.given = true;

@@ -23,16 +23,27 @@ void sdx_rt_parallel_for(int64_t n, int64_t grain, sdx_rt_loop_body body,
                          void *env) {
   RunContext *run = RunContext::current();
   if (!run)
-    return ThreadPool::runInline(n, body, env);
+    return ThreadPool::runInline(n, grain, body, env, nullptr);
   run->parallelFor(n, grain, body, env);
+  run->poll();
   run->leaveIfFailed();
 }
 
-void *sdx_rt_alloc(int64_t bytes) {
+void sdx_rt_poll(int64_t trip, const char *loop) {
+  RunContext *run = RunContext::current();
+  if (!run)
+    return;
+  run->poll(trip, loop);
+  run->leaveIfFailed();
+}
+
+void *sdx_rt_alloc(int64_t bytes) { return sdx_rt_alloc_for(bytes, nullptr); }
+
+void *sdx_rt_alloc_for(int64_t bytes, const char *node) {
   RunContext *run = RunContext::current();
   if (!run)
     return sardonyx::runtime::allocateAligned(bytes < 0 ? 0 : bytes);
-  void *memory = run->allocate(bytes);
+  void *memory = run->allocate(bytes, node);
   if (!memory)
     run->leaveIfFailed();
   return memory;

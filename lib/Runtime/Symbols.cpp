@@ -40,10 +40,12 @@ double __powidf2(double, int);
 static const Symbol table[] = {
     ADDRESS(sdx_rt_parallel_for),
     ADDRESS(sdx_rt_alloc),
+    ADDRESS(sdx_rt_alloc_for),
     ADDRESS(sdx_rt_free),
     ADDRESS(sdx_rt_arena),
     ADDRESS(sdx_rt_output),
     ADDRESS(sdx_rt_check_failed),
+    ADDRESS(sdx_rt_poll),
     ADDRESS(memrefCopy),
     NAMED("memcpy", ::memcpy),
     NAMED("memmove", ::memmove),

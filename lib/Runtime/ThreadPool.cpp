@@ -69,20 +69,55 @@ void relax() {
 #endif
 }
 
+/// Runs chunks of a loop, so large that they take about a millisecond once
+/// their speed is known: a run can be ended between any two.
+class ChunkRunner {
+public:
+  ChunkRunner(RunContext *context, ThreadPool::Body body, void *env)
+      : context(context), body(body), env(env) {}
+
+  /// How many units of the loop's grain to take of `left`.
+  int64_t unitsOf(int64_t left) const { return std::min(left, units); }
+
+  void run(int64_t begin, int64_t end) {
+    if (!context)
+      return body(begin, end, env);
+    if (context->failed())
+      return;
+    auto start = std::chrono::steady_clock::now();
+    RunContext::runChunk(body, begin, end, env);
+    auto taken = std::chrono::steady_clock::now() - start;
+    if (taken < std::chrono::microseconds(500))
+      units *= 2;
+    else if (taken > std::chrono::milliseconds(2))
+      units = std::max<int64_t>(1, units / 2);
+    context->poll();
+  }
+
+private:
+  RunContext *context;
+  ThreadPool::Body body;
+  void *env;
+  /// A unit is planned to take some microseconds, and its cost can be far off.
+  int64_t units = 8;
+};
+
 /// Works on the loop's iterations until all are taken: its own share first,
-/// each time half of what is left, then those of the others.
+/// each time up to half of what is left, then those of the others.
 void work(Loop &loop, unsigned self) {
+  ChunkRunner runner(loop.context, loop.body, loop.env);
   for (unsigned k = 0; k < loop.count; ++k) {
     Share &share = loop.shares[(self + k) % loop.count];
     int64_t begin = share.next.load(std::memory_order_relaxed);
     while (begin < share.end) {
       int64_t take = std::max<int64_t>(1, (share.end - begin) / 2);
+      if (loop.context)
+        take = runner.unitsOf(take);
       if (!share.next.compare_exchange_weak(begin, begin + take,
                                             std::memory_order_relaxed))
         continue;
-      if (!loop.context || !loop.context->failed())
-        loop.body(begin * loop.grain,
-                  std::min(loop.n, (begin + take) * loop.grain), loop.env);
+      runner.run(begin * loop.grain,
+                 std::min(loop.n, (begin + take) * loop.grain));
       begin = share.next.load(std::memory_order_relaxed);
     }
   }
@@ -281,12 +316,26 @@ unsigned ThreadPool::defaultThreads() const {
 
 bool ThreadPool::insideLoop() { return inLoop; }
 
-void ThreadPool::runInline(int64_t n, Body body, void *env) {
+void ThreadPool::runInline(int64_t n, int64_t grain, Body body, void *env,
+                           RunContext *context) {
   if (n <= 0)
     return;
   bool nested = inLoop;
   inLoop = true;
-  body(0, n, env);
+  if (!context) {
+    body(0, n, env);
+  } else if (n <= grain) {
+    RunContext::runChunk(body, 0, n, env);
+  } else {
+    grain = std::max<int64_t>(1, grain);
+    int64_t units = (n - 1) / grain + 1;
+    ChunkRunner runner(context, body, env);
+    for (int64_t begin = 0; begin < units && !context->failed();) {
+      int64_t end = begin + runner.unitsOf(units - begin);
+      runner.run(begin * grain, end == units ? n : end * grain);
+      begin = end;
+    }
+  }
   inLoop = nested;
 }
 
@@ -311,7 +360,7 @@ void ThreadPool::parallelFor(int64_t n, int64_t grain, Body body, void *env,
     helpers = impl->claim(wanted - 1, sched_getcpu(), ids);
   }
   if (helpers == 0)
-    return runInline(n, body, env);
+    return runInline(n, grain, body, env, context);
   inLoop = true;
 
   alignas(64) unsigned char memory[sizeof(Share) * kMaxShares];

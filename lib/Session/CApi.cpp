@@ -17,6 +17,9 @@ struct sdx_error {
 struct sdx_options {
   SessionOptions options;
 };
+struct sdx_run_options {
+  RunOptions options;
+};
 struct sdx_session {
   std::shared_ptr<Session> session;
 };
@@ -46,6 +49,26 @@ void sdx_options_set_cache(sdx_options *options, int enabled,
                            const char *folder) {
   options->options.cache = enabled != 0;
   options->options.cacheDir = folder ? folder : "";
+}
+
+void sdx_options_set_memory_limit(sdx_options *options, int64_t bytes) {
+  options->options.memoryLimit = bytes;
+}
+void sdx_options_set_compile_timeout(sdx_options *options, double seconds) {
+  options->options.compileTimeout = seconds;
+}
+
+sdx_run_options *sdx_run_options_create(void) { return new sdx_run_options; }
+void sdx_run_options_free(sdx_run_options *options) { delete options; }
+void sdx_run_options_set_terminate(sdx_run_options *options, int terminate) {
+  options->options.terminate.store(terminate != 0);
+}
+void sdx_run_options_set_timeout(sdx_run_options *options, double seconds) {
+  options->options.timeout = seconds;
+}
+void sdx_run_options_set_max_trip_count(sdx_run_options *options,
+                                        int64_t trips) {
+  options->options.maxTripCount = trips;
 }
 
 static sdx_session *wrap(Expected<std::shared_ptr<Session>> session,
@@ -132,17 +155,30 @@ static std::vector<int64_t> shapeOf(const sdx_tensor &tensor) {
 sdx_results *sdx_session_run(sdx_session *session, const sdx_tensor *inputs,
                              size_t inputCount, const sdx_tensor *memory,
                              sdx_error **error) {
+  return sdx_session_run_with_options(session, inputs, inputCount, memory,
+                                      nullptr, error);
+}
+
+sdx_results *sdx_session_run_with_options(sdx_session *session,
+                                          const sdx_tensor *inputs,
+                                          size_t inputCount,
+                                          const sdx_tensor *memory,
+                                          const sdx_run_options *options,
+                                          sdx_error **error) {
+  // Another thread may free the handle meanwhile.
+  std::shared_ptr<Session> running = session->session;
   std::vector<TensorRef> refs(inputCount);
   for (size_t i = 0; i < inputCount; ++i)
     refs[i] = {static_cast<ElementType>(inputs[i].type), inputs[i].data,
                shapeOf(inputs[i])};
   std::vector<OutputRef> outputs;
   if (memory)
-    for (size_t i = 0; i < session->session->outputs().size(); ++i)
+    for (size_t i = 0; i < running->outputs().size(); ++i)
       outputs.push_back(
           {static_cast<ElementType>(memory[i].type), memory[i].data,
            memory[i].data ? shapeOf(memory[i]) : std::vector<int64_t>()});
-  auto results = session->session->run(refs, outputs);
+  auto results = options ? running->run(refs, outputs, options->options)
+                         : running->run(refs, outputs);
   if (results)
     return new sdx_results{std::move(*results)};
   report(results.error(), error);

@@ -7,16 +7,22 @@
 
 #include "Cache.h"
 #include "FileMap.h"
+#include "Options.h"
 #include "sardonyx/Runtime/ThreadPool.h"
-#include "sardonyx/Target/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -25,14 +31,17 @@
 using namespace sardonyx;
 using namespace llvm;
 
-/// First bytes of a cache file; the number goes up with the format.
-static constexpr char kMagic[16] = "sardonyx cache1";
+/// First bytes of a cache file; the number goes up with the format. The file
+/// goes on with a checksum of the rest, the length of the key, the key and the
+/// artifact.
+static constexpr char kMagic[16] = "sardonyx cache2";
 static constexpr uint64_t kMaxFolderBytes = uint64_t(4) << 30;
+/// A temporary file this old has no writer any more.
+static constexpr time_t kAbandonedSeconds = 3600;
 
 namespace {
 struct Header {
   char magic[16];
-  uint64_t payloadBytes;
   uint64_t checksumLow, checksumHigh;
 };
 } // namespace
@@ -42,22 +51,57 @@ static std::string environment(const char *name) {
   return value ? value : "";
 }
 
-Cache::Cache(const SessionOptions &options) {
+/// The folder that the options and the environment name, or none.
+static std::string folderFor(const SessionOptions &options) {
   if (!options.cache || environment("SARDONYX_CACHE") == "0")
-    return;
-  folder = options.cacheDir;
+    return "";
+  std::string folder = options.cacheDir;
   if (folder.empty())
     folder = environment("SARDONYX_CACHE_DIR");
   if (!folder.empty())
-    return;
+    return folder;
   std::string base = environment("XDG_CACHE_HOME");
   if (base.empty()) {
     base = environment("HOME");
     if (base.empty())
-      return;
+      return "";
     base += "/.cache";
   }
-  folder = base + "/sardonyx";
+  return base + "/sardonyx";
+}
+
+/// Whether nobody but this user (and root) can have written a file or folder.
+static bool isOwn(const struct stat &status) {
+  return status.st_uid == geteuid() &&
+         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+Cache::Cache(const SessionOptions &options) : folder(folderFor(options)) {
+  if (enabled())
+    open(/*create=*/false);
+}
+
+Cache::~Cache() {
+  if (descriptor >= 0)
+    close(descriptor);
+}
+
+void Cache::open(bool create) {
+  if (create && !sys::fs::create_directories(sys::path::parent_path(folder)))
+    (void)mkdir(folder.c_str(), 0700);
+  descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    return;
+  struct stat status;
+  if (fstat(descriptor, &status) == 0 && isOwn(status))
+    return;
+  trouble = "the folder '" + folder + "' is not used for compiled models: " +
+            (status.st_uid != geteuid()
+                 ? "it belongs to another user"
+                 : "others can write to it (chmod go-w helps)");
+  close(descriptor);
+  descriptor = -1;
+  folder.clear();
 }
 
 static XXH128_hash_t hashOf(std::string_view bytes) {
@@ -65,26 +109,32 @@ static XXH128_hash_t hashOf(std::string_view bytes) {
       reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
 }
 
-/// The same for models, by the piece and on all cores: 400 MB take as long to
-/// hash on one as to read them from a fast disk.
-static XXH128_hash_t hashOfModel(std::string_view bytes) {
+using ModelHash = std::array<uint8_t, 32>;
+
+/// A hash of a model's bytes that nobody can find a second model for, by the
+/// piece and on all cores: 400 MB take as long to hash on one as to read them
+/// from a fast disk.
+static std::string hashOfModel(std::string_view bytes) {
   constexpr size_t kPiece = size_t(4) << 20;
   struct Pieces {
     std::string_view bytes;
-    std::vector<XXH128_hash_t> hashes;
-  } pieces{bytes, std::vector<XXH128_hash_t>(bytes.size() / kPiece + 1)};
+    std::vector<ModelHash> hashes;
+  } pieces{bytes, std::vector<ModelHash>(bytes.size() / kPiece + 1)};
   runtime::ThreadPool &pool = runtime::ThreadPool::global();
   pool.parallelFor(
       pieces.hashes.size(), 1,
       [](int64_t begin, int64_t end, void *env) {
         auto *pieces = static_cast<Pieces *>(env);
-        for (; begin < end; ++begin)
-          pieces->hashes[begin] =
-              hashOf(pieces->bytes.substr(begin * kPiece, kPiece));
+        for (; begin < end; ++begin) {
+          std::string_view piece = pieces->bytes.substr(begin * kPiece, kPiece);
+          pieces->hashes[begin] = BLAKE3::hash<32>(
+              {reinterpret_cast<const uint8_t *>(piece.data()), piece.size()});
+        }
       },
       &pieces, pool.defaultThreads(), nullptr);
-  return hashOf({reinterpret_cast<const char *>(pieces.hashes.data()),
-                 pieces.hashes.size() * sizeof(XXH128_hash_t)});
+  return toHex(BLAKE3::hash<32>({pieces.hashes[0].data(),
+                                 pieces.hashes.size() * sizeof(ModelHash)}),
+               /*LowerCase=*/true);
 }
 
 static std::string hexOf(XXH128_hash_t hash) {
@@ -95,7 +145,8 @@ static std::string hexOf(XXH128_hash_t hash) {
 /// Tells this build of the compiler from any other: the file that the code is
 /// in, with its size and date.
 static const std::string &compilerIdentity() {
-  static const std::string identity = [] {
+  // Never destroyed: threads may load models while the process ends.
+  static const std::string &identity = *new std::string([] {
     std::string text = "LLVM " LLVM_VERSION_STRING;
     Dl_info info;
     struct stat status;
@@ -107,56 +158,76 @@ static const std::string &compilerIdentity() {
               std::to_string(status.st_mtim.tv_sec) + "." +
               std::to_string(status.st_mtim.tv_nsec);
     return text;
-  }();
+  }());
   return identity;
 }
 
 std::string Cache::keyOf(std::string_view model,
                          const SessionOptions &options) const {
-  TargetOptions target;
-  target.cpu = options.cpu;
-  target.features = options.features;
-  target.optLevel = options.optLevel;
-  std::string text = compilerIdentity();
-  text += '\n' + describeTarget(resolveTarget(target));
-  for (const auto &[name, size] : options.dims)
-    text += '\n' + name + '=' + std::to_string(size);
-  text += '\n' + std::to_string(options.optLevel) + '\n' +
-          std::to_string(options.winograd) + '\n' +
-          options.externalDataDir + '\n' + std::to_string(model.size()) + '\n' +
-          hexOf(hashOfModel(model));
-  return hexOf(hashOf(text));
+  return compilerIdentity() + '\n' + fingerprint(options) +
+         std::to_string(model.size()) + '\n' + hashOfModel(model);
+}
+
+static std::string fileNameOf(const std::string &key) {
+  return hexOf(hashOf(key)) + ".sdx";
 }
 
 std::string Cache::pathOf(const std::string &key) const {
-  return folder + "/" + key + ".sdx";
+  return folder + "/" + fileNameOf(key);
 }
 
-std::optional<Artifact> Cache::load(const std::string &key) const {
-  if (!enabled())
-    return std::nullopt;
-  auto file = FileMap::open(pathOf(key));
-  if (!file)
-    return std::nullopt;
-  std::string_view bytes = (*file)->bytes();
+/// The key's length, the key and the artifact, as they stand in a file.
+static std::string bodyOf(const std::string &key, const Artifact &artifact) {
+  std::string payload = serialize(artifact);
+  uint64_t length = key.size();
+  std::string body;
+  body.reserve(sizeof(length) + key.size() + payload.size());
+  body.append(reinterpret_cast<const char *>(&length), sizeof(length));
+  return body.append(key).append(payload);
+}
+
+/// The artifact in the bytes of a file, where they are whole and the key's.
+static std::optional<Artifact> readEntry(std::string_view bytes,
+                                         const std::string &key) {
   Header header;
-  if (bytes.size() < sizeof(header))
+  uint64_t length;
+  if (bytes.size() < sizeof(header) + sizeof(length))
     return std::nullopt;
   memcpy(&header, bytes.data(), sizeof(header));
   bytes.remove_prefix(sizeof(header));
-  if (memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 ||
-      header.payloadBytes != bytes.size())
-    return std::nullopt;
   XXH128_hash_t hash = hashOf(bytes);
-  if (hash.low64 != header.checksumLow || hash.high64 != header.checksumHigh)
+  if (memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 ||
+      hash.low64 != header.checksumLow || hash.high64 != header.checksumHigh)
     return std::nullopt;
-  std::optional<Artifact> artifact = deserialize(bytes);
+  memcpy(&length, bytes.data(), sizeof(length));
+  bytes.remove_prefix(sizeof(length));
+  if (length != key.size() || bytes.substr(0, length) != key)
+    return std::nullopt;
+  return deserialize(bytes.substr(length));
+}
+
+std::optional<Artifact> Cache::load(const std::string &key) const {
+  if (descriptor < 0)
+    return std::nullopt;
+  const std::string name = fileNameOf(key);
+  int opened = openat(descriptor, name.c_str(),
+                      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (opened < 0)
+    return std::nullopt;
+  struct stat status;
+  if (fstat(opened, &status) != 0 || !isOwn(status)) {
+    close(opened);
+    return std::nullopt;
+  }
+  auto file = FileMap::adopt(opened, pathOf(key));
+  if (!file)
+    return std::nullopt;
+  std::optional<Artifact> artifact = readEntry((*file)->bytes(), key);
   if (!artifact)
     return std::nullopt;
   for (const SourceFile &source : artifact->files) {
     if (source.path.empty())
       continue; // the model itself, whose bytes are in the key
-    struct stat status;
     if (stat(source.path.c_str(), &status) != 0 ||
         static_cast<uint64_t>(status.st_size) != source.size ||
         int64_t(status.st_mtim.tv_sec) * 1000000000 + status.st_mtim.tv_nsec !=
@@ -164,56 +235,88 @@ std::optional<Artifact> Cache::load(const std::string &key) const {
       return std::nullopt;
   }
   // Its date tells trim() when it was last of use.
-  (void)utimensat(AT_FDCWD, pathOf(key).c_str(), nullptr, 0);
+  (void)utimensat(descriptor, name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   return artifact;
 }
 
-void Cache::store(const std::string &key, const Artifact &artifact) const {
-  if (!enabled() || sys::fs::create_directories(folder))
+/// Writes all of it, or gives false: the disk may be full.
+static bool writeAll(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+void Cache::store(const std::string &key, const Artifact &artifact) {
+  if (descriptor < 0 && enabled())
+    open(/*create=*/true);
+  if (descriptor < 0)
     return;
-  std::string payload = serialize(artifact);
-  XXH128_hash_t hash = hashOf(payload);
+  std::string body = bodyOf(key, artifact);
+  XXH128_hash_t hash = hashOf(body);
   Header header;
   memcpy(header.magic, kMagic, sizeof(kMagic));
-  header.payloadBytes = payload.size();
   header.checksumLow = hash.low64;
   header.checksumHigh = hash.high64;
 
   // Readers see a whole file or none.
-  std::string temporary = pathOf(key) + "." + std::to_string(getpid()) + "." +
-                          std::to_string(reinterpret_cast<uintptr_t>(&payload));
-  FILE *file = fopen(temporary.c_str(), "wbxe");
-  if (!file)
+  const std::string name = fileNameOf(key);
+  static std::atomic<unsigned> count{0};
+  const std::string temporary = name + "." + std::to_string(getpid()) + "." +
+                                std::to_string(time(nullptr)) + "." +
+                                std::to_string(count++);
+  int file = openat(descriptor, temporary.c_str(),
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0)
     return;
-  bool ok = fwrite(&header, sizeof(header), 1, file) == 1;
-  ok &= fwrite(payload.data(), 1, payload.size(), file) == payload.size();
-  ok &= fclose(file) == 0;
-  if (!ok || rename(temporary.c_str(), pathOf(key).c_str()) != 0)
-    (void)unlink(temporary.c_str());
-  else if (payload.size() > (64 << 20) || hash.low64 % 64 == 0)
+  bool ok = writeAll(file, {reinterpret_cast<const char *>(&header),
+                            sizeof(header)}) &&
+            writeAll(file, body);
+  ok &= close(file) == 0;
+  if (!ok ||
+      renameat(descriptor, temporary.c_str(), descriptor, name.c_str()) != 0)
+    (void)unlinkat(descriptor, temporary.c_str(), 0);
+  else if (body.size() > (64 << 20) || hash.low64 % 64 == 0)
     trim(); // not each time: it reads the whole folder
 }
 
 void Cache::trim() const {
   struct Entry {
-    std::string path;
+    std::string name;
     uint64_t size;
-    sys::TimePoint<> used;
+    time_t used;
   };
   std::vector<Entry> entries;
   uint64_t total = 0;
-  std::error_code error;
-  for (sys::fs::directory_iterator it(folder, error), end; it != end && !error;
-       it.increment(error)) {
-    if (sys::path::extension(it->path()) != ".sdx")
-      continue;
-    ErrorOr<sys::fs::basic_file_status> status = it->status();
-    if (!status)
-      continue;
-    entries.push_back(
-        {it->path(), status->getSize(), status->getLastModificationTime()});
-    total += status->getSize();
+  int copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *listing = copy < 0 ? nullptr : fdopendir(copy);
+  if (!listing) {
+    if (copy >= 0)
+      close(copy);
+    return;
   }
+  const time_t now = time(nullptr);
+  while (dirent *item = readdir(listing)) {
+    StringRef name = item->d_name;
+    struct stat status;
+    if (!name.contains(".sdx") ||
+        fstatat(descriptor, item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(status.st_mode))
+      continue;
+    if (name.ends_with(".sdx")) {
+      uint64_t size = static_cast<uint64_t>(status.st_size);
+      entries.push_back({name.str(), size, status.st_mtim.tv_sec});
+      total += size;
+    } else if (status.st_mtim.tv_sec + kAbandonedSeconds < now) {
+      (void)unlinkat(descriptor, item->d_name, 0);
+    }
+  }
+  closedir(listing);
   if (total <= kMaxFolderBytes)
     return;
   std::sort(entries.begin(), entries.end(),
@@ -221,7 +324,7 @@ void Cache::trim() const {
   for (const Entry &entry : entries) {
     if (total <= kMaxFolderBytes / 4 * 3)
       return;
-    (void)sys::fs::remove(entry.path);
+    (void)unlinkat(descriptor, entry.name.c_str(), 0);
     total -= entry.size;
   }
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
+#include "Options.h"
 #include "Signature.h"
 #include "mlir/IR/OperationSupport.h"
 #include "sardonyx/Pipelines/Pipelines.h"
@@ -32,6 +33,8 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
     return Error(ErrorKind::InvalidArgument, "there is no phase '" + phase +
                                                  "'; the phases are " +
                                                  listPhaseNames() + ", asm");
+  if (MaybeError error = checkOptions(options))
+    return *error;
   Compilation compilation(options);
   OwningOpRef<ModuleOp> module = compilation.import(model);
   if (!module)

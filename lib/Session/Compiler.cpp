@@ -9,6 +9,7 @@
 #include "Signature.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
+#include "mlir/Pass/Pass.h"
 #include "sardonyx/Importer/Importer.h"
 #include "sardonyx/InitAll.h"
 #include "sardonyx/Pipelines/Pipelines.h"
@@ -95,12 +96,20 @@ static std::string sentenceOf(Diagnostic &diagnostic) {
 // Compilation
 //===----------------------------------------------------------------------===//
 
-Compilation::Compilation(const SessionOptions &options) : options(options) {
+Compilation::Compilation(const SessionOptions &options,
+                         const std::atomic<bool> *stop)
+    : options(options), stop(stop) {
   mlirContext = std::make_unique<MLIRContext>(sharedRegistry(),
                                               MLIRContext::Threading::DISABLED);
   if (options.intraOpThreads != 1)
     if (llvm::ThreadPoolInterface *threads = sharedThreads())
       mlirContext->setThreadPool(*threads);
+  if (stop)
+    mlirContext->registerActionHandler(
+        [stop](function_ref<void()> act, const tracing::Action &action) {
+          if (!isa<PassExecutionAction>(action) || !stop->load())
+            act();
+        });
   mlirContext->printOpOnDiagnostic(false);
   mlirContext->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
@@ -151,6 +160,7 @@ TargetOptions Compilation::target() const {
   target.features = options.features;
   target.optLevel = options.optLevel;
   target.threads = options.intraOpThreads;
+  target.stop = stop;
   return resolveTarget(target);
 }
 
@@ -163,8 +173,9 @@ PipelineOptions Compilation::pipeline() const {
 
 Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
                                           const SessionOptions &options,
-                                          std::vector<Timing> &timings) {
-  Compilation compilation(options);
+                                          std::vector<Timing> &timings,
+                                          const std::atomic<bool> *stop) {
+  Compilation compilation(options, stop);
   auto fail = [&](ErrorKind kind, const std::string &otherwise) {
     return Error(kind, compilation.errorText(otherwise));
   };
@@ -187,7 +198,13 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
     lastPhase = phase.str();
     compilation.record(phase, seconds);
   };
-  if (failed(runToKernels(*module, pipeline, observer))) {
+  auto stopError = [] {
+    return Error(ErrorKind::Failed, "compiling the model was stopped");
+  };
+  bool lowered = succeeded(runToKernels(*module, pipeline, observer));
+  if (compilation.stopped())
+    return stopError();
+  if (!lowered) {
     // Up to linalg it is the model that asks for too much; below, everything
     // that passed the contract should compile.
     bool reachedLinalg = llvm::any_of(compilation.timings, [](const Timing &t) {
@@ -198,7 +215,10 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
   }
   if (MaybeError error = readArguments(*module, modelPath, artifact))
     return *error;
-  if (failed(runCodegen(*module, pipeline, observer)))
+  bool generated = succeeded(runCodegen(*module, pipeline, observer));
+  if (compilation.stopped())
+    return stopError();
+  if (!generated)
     return fail(ErrorKind::Failed,
                 "code generation failed after phase '" + lastPhase + "'");
 

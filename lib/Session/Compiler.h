@@ -14,6 +14,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "sardonyx/Session/Compile.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,7 +27,10 @@ struct TargetOptions;
 /// A context for one compilation, whose diagnostics are kept.
 class Compilation {
 public:
-  explicit Compilation(const SessionOptions &options);
+  /// `stop`, if there is one, is looked at before each pass: when it is true,
+  /// the passes that are left do nothing.
+  explicit Compilation(const SessionOptions &options,
+                       const std::atomic<bool> *stop = nullptr);
   ~Compilation();
 
   mlir::MLIRContext &context() { return *mlirContext; }
@@ -39,6 +43,9 @@ public:
   const std::vector<std::string> &errors() const { return messages; }
   void forgetErrors() { messages.clear(); }
 
+  /// Whether the module is not what the passes should have made it.
+  bool stopped() const { return stop && stop->load(); }
+
   TargetOptions target() const;
   PipelineOptions pipeline() const;
 
@@ -48,14 +55,16 @@ public:
 
 private:
   const SessionOptions &options;
+  const std::atomic<bool> *stop;
   std::unique_ptr<mlir::MLIRContext> mlirContext;
   std::vector<std::string> messages;
 };
 
-/// Compiles a model all the way.
+/// Compiles a model all the way, or fails soon after `stop` becomes true.
 Expected<Artifact> compileModel(const ModelSource &model,
                                 const SessionOptions &options,
-                                std::vector<Timing> &timings);
+                                std::vector<Timing> &timings,
+                                const std::atomic<bool> *stop = nullptr);
 
 } // namespace sardonyx
 

@@ -15,14 +15,21 @@
 
 using namespace sardonyx;
 
+static Error cannotRead(const std::string &path, const char *why) {
+  return Error(ErrorKind::NoSuchFile, "cannot read '" + path + "': " + why);
+}
+
 Expected<std::shared_ptr<FileMap>> FileMap::open(const std::string &path) {
-  auto refuse = [&](const char *why) {
-    return Error(ErrorKind::NoSuchFile, "cannot read '" + path + "': " + why);
-  };
   // Without waiting for the other end of what turns out to be a pipe.
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
-    return refuse(strerror(errno));
+    return cannotRead(path, strerror(errno));
+  return adopt(file, path);
+}
+
+Expected<std::shared_ptr<FileMap>> FileMap::adopt(int file,
+                                                  const std::string &path) {
+  auto refuse = [&](const char *why) { return cannotRead(path, why); };
   struct stat status;
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     close(file);

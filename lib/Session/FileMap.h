@@ -20,6 +20,9 @@ namespace sardonyx {
 class FileMap {
 public:
   static Expected<std::shared_ptr<FileMap>> open(const std::string &path);
+  /// The same for an open file, which is closed; `path` is for messages.
+  static Expected<std::shared_ptr<FileMap>> adopt(int file,
+                                                  const std::string &path);
   /// Bytes that the caller keeps alive for as long as this object.
   static std::shared_ptr<FileMap> borrow(const void *data, size_t size);
   /// A copy of the bytes.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
+#include "Options.h"
 #include "Signature.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -111,6 +112,8 @@ Expected<ModelReport>
 sardonyx::inspectModel(const ModelSource &model,
                        const std::map<std::string, int64_t> &dims,
                        const SessionOptions &options) {
+  if (MaybeError error = checkOptions(options))
+    return *error;
   Compilation compilation(options);
   OwningOpRef<ModuleOp> module = compilation.import(model);
   if (!module)

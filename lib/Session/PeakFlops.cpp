@@ -86,12 +86,11 @@ double measureOne(Kernel kernel) {
 } // namespace
 
 double sardonyx::measurePeakGflops(unsigned threads) {
-  if (threads == 0) {
-    cpu_set_t set;
-    threads = sched_getaffinity(0, sizeof(set), &set) == 0
-                  ? std::max(1, CPU_COUNT(&set))
-                  : std::max(1u, std::thread::hardware_concurrency());
-  }
+  cpu_set_t set;
+  unsigned most = sched_getaffinity(0, sizeof(set), &set) == 0
+                      ? std::max(1, CPU_COUNT(&set))
+                      : std::max(1u, std::thread::hardware_concurrency());
+  threads = threads ? std::min(threads, most) : most;
   Kernel kernel = choose();
   std::vector<double> rates(threads);
   std::vector<std::thread> workers;

@@ -6,24 +6,21 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Session/Session.h"
-#include "Artifact.h"
 #include "Cache.h"
-#include "Compiler.h"
-#include "FileMap.h"
-#include "Linker.h"
-#include "sardonyx/Runtime/RunContext.h"
+#include "CompileStoppably.h"
+#include "Options.h"
+#include "SessionImpl.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
-#include <mutex>
 
 using namespace sardonyx;
 using runtime::BufferPool;
 using runtime::OutputSlot;
 using runtime::RunContext;
+
+alignas(64) char sardonyx::emptyTensor[64];
 
 int64_t Tensor::elements() const {
   int64_t count = 1;
@@ -33,47 +30,6 @@ int64_t Tensor::elements() const {
 }
 
 namespace {
-
-/// Stands for the memory of a tensor without elements.
-alignas(64) char emptyTensor[64];
-
-/// Descriptors {data, sizes...} and pointers to them, as entry points take.
-class ArgumentTable {
-public:
-  /// Adds a descriptor and gives its place.
-  size_t add(const void *data, const std::vector<int64_t> &shape) {
-    places.push_back(words.size());
-    words.push_back(0);
-    words.insert(words.end(), shape.begin(), shape.end());
-    set(places.size() - 1, data, shape);
-    return places.size() - 1;
-  }
-  void set(size_t place, const void *data, const std::vector<int64_t> &shape) {
-    int64_t *word = &words[places[place]];
-    *word++ = reinterpret_cast<int64_t>(data);
-    std::copy(shape.begin(), shape.end(), word);
-  }
-  /// Valid until the next add().
-  void **pointers() {
-    args.clear();
-    for (size_t place : places)
-      args.push_back(&words[place]);
-    return args.data();
-  }
-
-private:
-  std::vector<size_t> places;
-  std::vector<int64_t> words;
-  std::vector<void *> args;
-};
-
-/// What one run needs; kept for the next.
-struct RunState {
-  RunState(unsigned threads, std::shared_ptr<BufferPool> pool)
-      : context(threads, std::move(pool)) {}
-  RunContext context;
-  ArgumentTable table;
-};
 
 class Stopwatch {
 public:
@@ -91,41 +47,15 @@ private:
 
 } // namespace
 
-struct Session::Impl {
-  SessionOptions options;
-  unsigned threads = 1;
-  Artifact artifact;
-  LoadReport report;
-  std::unique_ptr<LinkedCode> code;
-  /// By index of Artifact::files; null once nothing needs the file.
-  std::vector<std::shared_ptr<FileMap>> files;
-  std::shared_ptr<BufferPool> persistentPool = std::make_shared<BufferPool>();
-  std::vector<OutputSlot> persistent;
-  std::shared_ptr<BufferPool> outputPool = std::make_shared<BufferPool>();
-
-  /// For each dimension of each input, the number of its symbol or -1.
-  std::vector<std::vector<int>> symbolOf;
-  std::vector<std::string> symbols;
-
-  std::mutex idleMutex;
-  std::vector<std::unique_ptr<RunState>> idle;
-
-  static Expected<std::shared_ptr<Session>> load(std::shared_ptr<FileMap> model,
-                                                 ModelSource source,
-                                                 const SessionOptions &options);
-  MaybeError prepare(std::shared_ptr<FileMap> model);
-  MaybeError mapFiles(std::shared_ptr<FileMap> model);
-  MaybeError runInit();
-  void indexSymbols();
-  const void *constantData(const Argument &arg) const;
-  ArgumentTable makeTable(const std::vector<Argument> &args) const;
-
-  std::unique_ptr<RunState> takeState();
-  MaybeError checkInputs(const std::vector<TensorRef> &inputs) const;
-  MaybeError setOutputs(RunContext &context,
-                        const std::vector<OutputRef> &memory) const;
-  Expected<std::vector<Tensor>> takeOutputs(RunContext &context) const;
-};
+Session::Impl::Impl(const SessionOptions &given) : options(given) {
+  threads = options.intraOpThreads
+                ? options.intraOpThreads
+                : runtime::ThreadPool::global().defaultThreads();
+  budget = std::make_shared<runtime::MemoryBudget>(
+      options.memoryLimit ? options.memoryLimit : runtime::machineMemory());
+  persistentPool = std::make_shared<BufferPool>(budget);
+  outputPool = std::make_shared<BufferPool>(budget);
+}
 
 //===----------------------------------------------------------------------===//
 // Loading
@@ -168,18 +98,21 @@ static std::string folderOf(const std::string &path) {
 Expected<std::shared_ptr<Session>>
 Session::Impl::load(std::shared_ptr<FileMap> model, ModelSource source,
                     const SessionOptions &options) {
-  auto impl = std::make_unique<Impl>();
-  impl->options = options;
+  if (MaybeError error = checkOptions(options))
+    return *error;
+  LoadScope loading;
+  if (loading.error())
+    return *loading.error();
+  auto impl = std::make_shared<Impl>(options);
   if (!source.bytes && options.externalDataDir.empty())
     impl->options.externalDataDir = folderOf(source.path);
-  impl->threads = options.intraOpThreads
-                      ? options.intraOpThreads
-                      : runtime::ThreadPool::global().defaultThreads();
-
   impl->report.threads = impl->threads;
 
   Stopwatch watch;
   Cache cache(options);
+  if (!cache.problem().empty() && !options.cacheDir.empty())
+    return Error(ErrorKind::InvalidArgument, cache.problem());
+  impl->report.cacheProblem = cache.problem();
   std::string key;
   std::optional<Artifact> found;
   if (cache.enabled()) {
@@ -191,7 +124,8 @@ Session::Impl::load(std::shared_ptr<FileMap> model, ModelSource source,
     impl->report.fromCache = true;
     impl->artifact = std::move(*found);
   } else {
-    auto compiled = compileModel(source, impl->options, impl->report.timings);
+    auto compiled =
+        compileStoppably(source, impl->options, impl->report.timings);
     if (!compiled)
       return compiled.error();
     impl->artifact = std::move(*compiled);
@@ -317,7 +251,7 @@ Session::Impl::makeTable(const std::vector<Argument> &args) const {
 }
 
 MaybeError Session::Impl::runInit() {
-  RunContext context(threads, persistentPool);
+  RunContext context(threads, persistentPool, budget);
   for (size_t i = 0; i < artifact.persistentElementBytes.size(); ++i) {
     OutputSlot slot;
     slot.name = "persistent " + std::to_string(i);
@@ -325,7 +259,10 @@ MaybeError Session::Impl::runInit() {
     context.outputs().push_back(std::move(slot));
   }
   ArgumentTable table = makeTable(artifact.initArgs);
-  if (!context.run(code->initEntry(), table.pointers()))
+  runtime::RunLimits limits;
+  limits.interrupted = options.interrupted;
+  limits.terminate = &LoadScope::processEnds();
+  if (!context.run(code->initEntry(), table.pointers(), limits))
     return Error(ErrorKind::Failed,
                  "preparing the weights failed: " + context.failure());
   for (OutputSlot &slot : context.outputs())
@@ -338,184 +275,7 @@ MaybeError Session::Impl::runInit() {
   return std::nullopt;
 }
 
-//===----------------------------------------------------------------------===//
-// Running
-//===----------------------------------------------------------------------===//
-
-std::unique_ptr<RunState> Session::Impl::takeState() {
-  {
-    std::lock_guard<std::mutex> lock(idleMutex);
-    if (!idle.empty()) {
-      std::unique_ptr<RunState> state = std::move(idle.back());
-      idle.pop_back();
-      return state;
-    }
-  }
-  auto state = std::make_unique<RunState>(threads, outputPool);
-  state->table = makeTable(artifact.mainArgs);
-  for (const ValueInfo &info : artifact.outputs) {
-    OutputSlot slot;
-    slot.name = info.name;
-    slot.elementBytes = byteSizeOf(info.elementType);
-    state->context.outputs().push_back(std::move(slot));
-  }
-  return state;
-}
-
-static Error wrongInput(const ValueInfo &info, const std::string &what) {
-  return Error(ErrorKind::InvalidArgument, "input '" + info.name + "' " + what);
-}
-
-MaybeError
-Session::Impl::checkInputs(const std::vector<TensorRef> &inputs) const {
-  if (inputs.size() != artifact.inputs.size())
-    return Error(ErrorKind::InvalidArgument,
-                 "the model has " + std::to_string(artifact.inputs.size()) +
-                     " inputs, got " + std::to_string(inputs.size()));
-  // Who fixed the size of each symbol: (input, dimension).
-  struct Fixed {
-    int64_t size = -1;
-    size_t input = 0, dim = 0;
-  };
-  std::vector<Fixed> sizes(symbols.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const ValueInfo &info = artifact.inputs[i];
-    const TensorRef &tensor = inputs[i];
-    if (tensor.type != info.elementType)
-      return wrongInput(info, std::string("has the element type ") +
-                                  nameOf(info.elementType) + ", got " +
-                                  nameOf(tensor.type));
-    bool empty = false;
-    for (int64_t size : tensor.shape) {
-      if (size < 0)
-        return wrongInput(info, "was given a negative size, " +
-                                    describeShape(tensor.shape));
-      empty |= size == 0;
-    }
-    if (!tensor.data && !empty)
-      return wrongInput(info, "was given no data");
-    if (!info.hasRank)
-      continue;
-    if (tensor.shape.size() != info.dims.size())
-      return wrongInput(info, "has the shape " + describeShape(info.dims) +
-                                  " of " + std::to_string(info.dims.size()) +
-                                  " dimensions, got " +
-                                  describeShape(tensor.shape));
-    for (size_t d = 0; d < info.dims.size(); ++d) {
-      int64_t size = tensor.shape[d];
-      if (info.dims[d].isStatic()) {
-        if (size != info.dims[d].size)
-          return wrongInput(info, "has the shape " + describeShape(info.dims) +
-                                      ": dimension " + std::to_string(d) +
-                                      " must be " +
-                                      std::to_string(info.dims[d].size) +
-                                      ", got " + std::to_string(size));
-        continue;
-      }
-      int symbol = symbolOf[i][d];
-      if (symbol < 0)
-        continue;
-      Fixed &fixed = sizes[symbol];
-      if (fixed.size < 0)
-        fixed = {size, i, d};
-      else if (fixed.size != size)
-        return wrongInput(info, "has the shape " + describeShape(info.dims) +
-                                    ": dimension " + std::to_string(d) + " ('" +
-                                    symbols[symbol] + "') is " +
-                                    std::to_string(size) + ", but dimension " +
-                                    std::to_string(fixed.dim) + " of input '" +
-                                    artifact.inputs[fixed.input].name +
-                                    "' made it " + std::to_string(fixed.size));
-    }
-  }
-  return std::nullopt;
-}
-
-MaybeError
-Session::Impl::setOutputs(RunContext &context,
-                          const std::vector<OutputRef> &memory) const {
-  if (!memory.empty() && memory.size() != artifact.outputs.size())
-    return Error(ErrorKind::InvalidArgument,
-                 "the model has " + std::to_string(artifact.outputs.size()) +
-                     " outputs, got memory for " +
-                     std::to_string(memory.size()));
-  for (size_t i = 0; i < artifact.outputs.size(); ++i) {
-    OutputSlot &slot = context.outputs()[i];
-    slot.given = false;
-    slot.data = nullptr;
-    slot.callerMemory = !memory.empty() && memory[i].data;
-    if (!slot.callerMemory)
-      continue;
-    if (memory[i].type != artifact.outputs[i].elementType)
-      return Error(ErrorKind::InvalidArgument,
-                   "output '" + slot.name + "' has the element type " +
-                       nameOf(artifact.outputs[i].elementType) +
-                       ", got memory for " + nameOf(memory[i].type));
-    slot.data = memory[i].data;
-    slot.expected = memory[i].shape;
-  }
-  return std::nullopt;
-}
-
-Expected<std::vector<Tensor>>
-Session::Impl::takeOutputs(RunContext &context) const {
-  std::vector<Tensor> results(artifact.outputs.size());
-  for (size_t i = 0; i < results.size(); ++i) {
-    OutputSlot &slot = context.outputs()[i];
-    if (!slot.given)
-      return Error(ErrorKind::Failed, "internal error: the compiled model "
-                                      "gave no output '" +
-                                          slot.name + "'");
-    results[i].type = artifact.outputs[i].elementType;
-    results[i].shape = slot.sizes;
-    results[i].data = slot.data;
-    if (!slot.callerMemory)
-      results[i].owner = std::shared_ptr<void>(
-          slot.data, [pool = outputPool](void *data) { pool->release(data); });
-    slot.data = nullptr;
-  }
-  return results;
-}
-
-/// Some things can only be refused once their operands are known.
-static Error runFailure(const std::string &message) {
-  bool refused = message.find("not supported") != std::string::npos;
-  return Error(refused ? ErrorKind::Unsupported : ErrorKind::Failed, message);
-}
-
-Expected<std::vector<Tensor>>
-Session::run(const std::vector<TensorRef> &inputs,
-             const std::vector<OutputRef> &memory) {
-  if (MaybeError error = impl->checkInputs(inputs))
-    return *error;
-  std::unique_ptr<RunState> state = impl->takeState();
-  RunContext &context = state->context;
-  if (MaybeError error = impl->setOutputs(context, memory))
-    return *error;
-  for (size_t i = 0; i < impl->artifact.mainArgs.size(); ++i) {
-    const Argument &arg = impl->artifact.mainArgs[i];
-    if (arg.kind != Argument::Input)
-      continue;
-    const TensorRef &tensor = inputs[arg.index];
-    state->table.set(i, tensor.data ? tensor.data : emptyTensor, tensor.shape);
-  }
-  bool ok = context.run(impl->code->mainEntry(), state->table.pointers());
-  Expected<std::vector<Tensor>> result =
-      ok ? impl->takeOutputs(context)
-         : Expected<std::vector<Tensor>>(runFailure(context.failure()));
-  if (!result)
-    for (OutputSlot &slot : context.outputs())
-      if (slot.data && !slot.callerMemory)
-        impl->outputPool->release(slot.data);
-  for (OutputSlot &slot : context.outputs())
-    slot.data = nullptr;
-  impl->outputPool->trim();
-  std::lock_guard<std::mutex> lock(impl->idleMutex);
-  impl->idle.push_back(std::move(state));
-  return result;
-}
-
-Session::Session(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+Session::Session(std::shared_ptr<Impl> impl) : impl(std::move(impl)) {}
 Session::~Session() = default;
 
 const std::vector<ValueInfo> &Session::inputs() const {
@@ -529,3 +289,5 @@ const ModelMetadata &Session::metadata() const {
 }
 const LoadReport &Session::report() const { return impl->report; }
 const SessionOptions &Session::options() const { return impl->options; }
+int64_t Session::bytesHeld() const { return impl->budget->bytesHeld(); }
+void Session::releaseMemory() { impl->releaseMemory(); }

@@ -110,6 +110,10 @@ void registerTargetTranslations(DialectRegistry &registry) {
   registerAllToLLVMIRTranslations(registry);
 }
 
+static bool isStopped(const TargetOptions &options) {
+  return options.stop && options.stop->load();
+}
+
 /// Runs LLVM's optimiser on `module`. Everything that matters is vectorised
 /// already: it cleans up, inlines and allocates no time to searches.
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
@@ -133,7 +137,11 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   tuning.LoopVectorization = options.optLevel >= 1;
   tuning.SLPVectorization = options.optLevel >= 3;
   tuning.LoopUnrolling = options.optLevel >= 2;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback(
+      [&](StringRef, llvm::Any) { return !isStopped(options); });
+  llvm::PassBuilder builder(&machine, tuning, /*PGOOpt=*/std::nullopt,
+                            &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(callGraph);
   builder.registerFunctionAnalyses(functions);
@@ -166,6 +174,8 @@ compileOne(ModuleOp module, const TargetOptions &options,
   translated->setTargetTriple((*machine)->getTargetTriple());
   translated->setDataLayout((*machine)->createDataLayout());
   optimize(*translated, **machine, options);
+  if (isStopped(options))
+    return llvm::createStringError("compiling was stopped");
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager codegen;
@@ -180,9 +190,9 @@ llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>
 compileToObjects(ModuleOp module, const TargetOptions &given) {
   TargetOptions options = resolveTarget(given);
   unsigned threads =
-      options.threads
-          ? options.threads
-          : llvm::heavyweight_hardware_concurrency().compute_thread_count();
+      llvm::heavyweight_hardware_concurrency().compute_thread_count();
+  if (options.threads)
+    threads = std::min(threads, options.threads);
   // More parts than threads even out what the estimate of a part's cost
   // missed; each has a fixed cost of a few milliseconds.
   auto parts = partitionModule(module, threads > 1 ? 2 * threads : 1);
@@ -190,6 +200,8 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
   std::mutex mutex;
   llvm::Error errors = llvm::Error::success();
   auto compilePart = [&](size_t i) {
+    if (isStopped(options))
+      return;
     OwningOpRef<ModuleOp> part = extractPart(module, parts[i]);
     auto object = compileOne(*part, options, llvm::CodeGenFileType::ObjectFile);
     if (object) {
@@ -212,6 +224,8 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
   }
   if (errors)
     return std::move(errors);
+  if (isStopped(options))
+    return llvm::createStringError("compiling was stopped");
   return std::move(objects);
 }
 

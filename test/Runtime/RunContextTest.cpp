@@ -38,9 +38,8 @@ TEST(RunContext, WritesToTheCallersMemoryOrSaysWhyNot) {
     run.outputs().resize(1);
     run.outputs()[0].name = "y";
     run.outputs()[0].elementBytes = 4;
-    run.outputs()[0].callerMemory = true;
+    run.outputs()[0].callerMemory = memory;
     run.outputs()[0].expected = expected;
-    run.outputs()[0].data = memory;
   };
   auto entry = [](void **) {
     int64_t sizes[] = {2, 3};
@@ -98,8 +97,10 @@ TEST(RunContext, AFailureInALoopEndsTheRunAfterTheLoop) {
           sdx_rt_parallel_for(
               1000, 1,
               [](int64_t begin, int64_t end, void *) {
-                if (begin <= 500 && 500 < end)
+                if (begin <= 500 && 500 < end) {
                   sdx_rt_check_failed("index 500 is out of bounds");
+                  after = true; // it must not go on with such an index
+                }
               },
               nullptr);
           after = true;

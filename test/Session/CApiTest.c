@@ -26,6 +26,12 @@ int runCApi(const char *modelBytes, size_t size, const char *cache,
   sdx_options *options = sdx_options_create();
   sdx_options_set_threads(options, 2);
   sdx_options_set_cache(options, 1, cache);
+  sdx_options_set_compile_timeout(options, 1000);
+  sdx_options_set_memory_limit(options, -1);
+  EXPECT(!sdx_session_create_from_bytes(modelBytes, size, options, &error));
+  EXPECT(sdx_error_get_kind(error) == SDX_INVALID_ARGUMENT);
+  sdx_error_free(error);
+  sdx_options_set_memory_limit(options, 1 << 20);
   sdx_session *session =
       sdx_session_create_from_bytes(modelBytes, size, options, &error);
   sdx_options_free(options);
@@ -55,6 +61,20 @@ int runCApi(const char *modelBytes, size_t size, const char *cache,
   results = sdx_session_run(session, inputs, 2, memory, &error);
   EXPECT(results && y[3] == 4);
   sdx_results_free(results);
+
+  sdx_run_options *once = sdx_run_options_create();
+  sdx_run_options_set_timeout(once, 1000);
+  sdx_run_options_set_max_trip_count(once, 10);
+  results =
+      sdx_session_run_with_options(session, inputs, 2, NULL, once, &error);
+  EXPECT(results);
+  sdx_results_free(results);
+  sdx_run_options_set_terminate(once, 1);
+  EXPECT(!sdx_session_run_with_options(session, inputs, 2, NULL, once, &error));
+  EXPECT(sdx_error_get_kind(error) == SDX_FAILED);
+  EXPECT(!strcmp(sdx_error_message(error), "the run was terminated"));
+  sdx_error_free(error);
+  sdx_run_options_free(once);
 
   shapeX[1] = 2;
   EXPECT(!sdx_session_run(session, inputs, 2, NULL, &error));

@@ -46,6 +46,66 @@ TEST(Compile, RunsAModel) {
   }
 }
 
+TEST(Compile, CanBeEnded) {
+  SessionOptions options;
+  options.cache = false;
+  options.compileTimeout = 1e-9;
+  auto session = Session::loadBytes(kMatMul, strlen(kMatMul), options);
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().message(),
+            "compiling the model took longer than its limit of 1e-09 s");
+  options.compileTimeout = 0;
+  options.interrupted = [] { return true; };
+  // It is asked every 20 ms; this model takes longer.
+  std::string chain = "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                      "model (float[N] x0) => (float[N] y) {\n"
+                      "z = Constant<value_int = 0>()";
+  for (int i = 0; i < 100; ++i) {
+    std::string from = std::to_string(i), to = std::to_string(i + 1);
+    chain += "\ns" + to + " = Softmax(x" + from + ")\nx" + to + " = CumSum(s" +
+             to + ", z)";
+  }
+  chain += "\ny = Identity(x100)\n}";
+  session = Session::loadBytes(chain.data(), chain.size(), options);
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().message(), "loading the model was interrupted");
+  options.interrupted = nullptr;
+  EXPECT_TRUE(Session::loadBytes(kMatMul, strlen(kMatMul), options));
+}
+
+TEST(Compile, EndsALoopThatDoesNot) {
+  static const char model[] = R"(<ir_version: 8, opset_import: ["" : 17]>
+model (float[N] x) => (float[M] y)
+  <int64 m = {9223372036854775807}, bool c = {1}> {
+  y = Loop <body = b (int64 i, bool ci, float[N] s) => (bool co, float[N] so) {
+    co = Identity(ci)
+    so = Add(s, s)
+  }> (m, c, x)
+}
+)";
+  SessionOptions options;
+  options.cache = false;
+  options.intraOpThreads = 1;
+  auto session = Session::loadBytes(model, strlen(model), options);
+  ASSERT_TRUE(session) << session.error().message();
+  std::vector<float> x(4);
+  RunOptions once;
+  once.maxTripCount = 50;
+  auto result =
+      (*session)->run({{ElementType::Float, x.data(), {4}}}, {}, once);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message().find(
+                "the loop takes more than the 50 trips that one may take"),
+            std::string::npos)
+      << result.error().message();
+  once.maxTripCount = 0;
+  once.timeout = 0.05;
+  result = (*session)->run({{ElementType::Float, x.data(), {4}}}, {}, once);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message(),
+            "the run took longer than its limit of 0.05 s");
+}
+
 TEST(Compile, ShowsEveryPhase) {
   for (const std::string &phase : phaseNames()) {
     auto result = compileToText(text(kRelu), phase);

@@ -1,6 +1,9 @@
 #include "sardonyx/Session/Session.h"
 #include "HandmadeModel.h"
+#include <atomic>
+#include <cmath>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <thread>
 
 using namespace sardonyx;
@@ -14,7 +17,7 @@ protected:
   void SetUp() override { load(handmadeArtifact()); }
 
   void load(const Artifact &artifact) {
-    SessionOptions options = handmadeOptions(folder, artifact);
+    options = handmadeOptions(folder, artifact);
     options.intraOpThreads = 2;
     auto loaded = Session::loadBytes(kHandmadeBytes.data(),
                                      kHandmadeBytes.size(), options);
@@ -30,6 +33,7 @@ protected:
 
   TemporaryFolder folder;
   std::shared_ptr<Session> session;
+  SessionOptions options;
   std::vector<float> x = std::vector<float>(3 * 2000, 1), b = x;
 };
 
@@ -87,6 +91,199 @@ TEST_F(SessionTest, WritesToTheCallersMemory) {
   wrong = session->run(inputs, {{F32, y, {2, 3}}});
   EXPECT_FALSE(wrong);
   EXPECT_TRUE(session->run(inputs));
+}
+
+TEST_F(SessionTest, ResultsMayLieOverInputs) {
+  for (int shift : {0, 1, 3, 5}) {
+    std::vector<float> memory(6 + 5);
+    for (int i = 0; i < 11; ++i)
+      memory[i] = float(i);
+    // The input begins within the result's memory.
+    std::vector<float> in(memory.begin() + shift, memory.begin() + shift + 6);
+    auto result = session->run(
+        {{F32, memory.data() + shift, {2, 3}}, {F32, b.data(), {2}}},
+        {{F32, memory.data(), {2, 3}}, {}});
+    ASSERT_TRUE(result) << result.error().message();
+    EXPECT_EQ((*result)[0].data, memory.data());
+    EXPECT_EQ((*result)[0].owner, nullptr);
+    for (int i = 0; i < 6; ++i)
+      EXPECT_EQ(memory[i], in[i] * 2 *
+                               (i % 3 == 0   ? 1
+                                : i % 3 == 1 ? 10
+                                             : 100));
+  }
+  // A run that fails leaves the input as it was.
+  std::vector<float> many(3 * 1001, 7);
+  EXPECT_FALSE(
+      session->run({{F32, many.data(), {1001, 3}}, {F32, x.data(), {1001}}},
+                   {{F32, many.data(), {1001, 3}}, {}}));
+  EXPECT_EQ(many[5], 7);
+}
+
+TEST_F(SessionTest, RefusesResultsOverEachOther) {
+  std::vector<float> memory(8);
+  std::vector<TensorRef> inputs = {{F32, x.data(), {2, 3}},
+                                   {F32, b.data(), {2}}};
+  auto result = session->run(
+      inputs, {{F32, memory.data(), {2, 3}}, {F32, &memory[5], {2}}});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind(), ErrorKind::InvalidArgument);
+  EXPECT_EQ(result.error().message(),
+            "outputs 'y' and 'm' were given memory that overlaps");
+  EXPECT_TRUE(session->run(
+      inputs, {{F32, memory.data(), {2, 3}}, {F32, &memory[6], {2}}}));
+}
+
+TEST_F(SessionTest, KeepsToTheMemoryLimit) {
+  options.memoryLimit = 30000;
+  auto limited =
+      Session::loadBytes(kHandmadeBytes.data(), kHandmadeBytes.size(), options);
+  ASSERT_TRUE(limited) << limited.error().message();
+  session = *limited;
+  int64_t atFirst = session->bytesHeld();
+  EXPECT_GT(atFirst, 0);
+  for (int64_t n : {100, 500, 1000, 300})
+    EXPECT_TRUE(session->run({{F32, x.data(), {n, 3}}, {F32, b.data(), {n}}}))
+        << n;
+  options.memoryLimit = 10000;
+  limited =
+      Session::loadBytes(kHandmadeBytes.data(), kHandmadeBytes.size(), options);
+  ASSERT_TRUE(limited);
+  session = *limited;
+  EXPECT_EQ(whyNot({{F32, x.data(), {1000, 3}}, {F32, b.data(), {1000}}})
+                .find("out of memory: the run needs 12000 bytes for output 'y' "
+                      "of shape [1000, 3], and of the memory limit of 10000 "
+                      "bytes "),
+            0u);
+  EXPECT_LE(session->bytesHeld(), 10000);
+  EXPECT_TRUE(session->run({{F32, x.data(), {20, 3}}, {F32, b.data(), {20}}}));
+  // Results count for as long as somebody has them.
+  std::vector<std::vector<Tensor>> kept;
+  for (int i = 0; i < 100; ++i) {
+    auto result =
+        session->run({{F32, x.data(), {20, 3}}, {F32, b.data(), {20}}});
+    if (!result)
+      break;
+    kept.push_back(std::move(*result));
+  }
+  EXPECT_GT(kept.size(), 5u);
+  EXPECT_LT(kept.size(), 50u);
+  kept.clear();
+  EXPECT_TRUE(session->run({{F32, x.data(), {20, 3}}, {F32, b.data(), {20}}}));
+}
+
+TEST_F(SessionTest, WeightsCountAgainstTheMemoryLimit) {
+  options.memoryLimit = 10;
+  auto limited =
+      Session::loadBytes(kHandmadeBytes.data(), kHandmadeBytes.size(), options);
+  ASSERT_FALSE(limited);
+  EXPECT_NE(limited.error().message().find("out of memory"), std::string::npos);
+}
+
+TEST_F(SessionTest, GivesBackWhatRunsNoLongerNeed) {
+  auto runOnce = [&](int64_t n) {
+    ASSERT_TRUE(session->run({{F32, x.data(), {n, 3}}, {F32, b.data(), {n}}}));
+  };
+  for (int i = 0; i < 40; ++i)
+    runOnce(1);
+  const int64_t little = session->bytesHeld();
+  // Many at a time, once, and with many sizes.
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&] {
+      for (int64_t n = 1; n < 1000; n += 37)
+        runOnce(n);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_GT(session->bytesHeld(), little);
+  for (int i = 0; i < 100; ++i)
+    runOnce(1);
+  EXPECT_EQ(session->bytesHeld(), little);
+  runOnce(900);
+  session->releaseMemory();
+  EXPECT_LE(session->bytesHeld(), little);
+  RunOptions once;
+  once.releaseMemory = true;
+  int64_t before = session->bytesHeld();
+  ASSERT_TRUE(session->run({{F32, x.data(), {900, 3}}, {F32, b.data(), {900}}},
+                           {}, once));
+  EXPECT_EQ(session->bytesHeld(), before);
+}
+
+TEST_F(SessionTest, RunsCanBeEnded) {
+  std::vector<TensorRef> inputs = {{F32, x.data(), {2, 3}},
+                                   {F32, b.data(), {2}}};
+  RunOptions once;
+  once.terminate = true;
+  auto result = session->run(inputs, {}, once);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message(), "the run was terminated");
+  once.terminate = false;
+  once.timeout = 1000;
+  EXPECT_TRUE(session->run(inputs, {}, once));
+  for (double seconds : {-1.0, -1e300, std::nan("")}) {
+    once.timeout = seconds;
+    result = session->run(inputs, {}, once);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().kind(), ErrorKind::InvalidArgument);
+  }
+  once.timeout = 0;
+  once.maxTripCount = -1;
+  result = session->run(inputs, {}, once);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind(), ErrorKind::InvalidArgument);
+}
+
+TEST_F(SessionTest, MayBeGivenUpWhileItRuns) {
+  for (int round = 0; round < 20; ++round) {
+    load(handmadeArtifact());
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong{0}, running{0};
+    for (int t = 0; t < 3; ++t)
+      threads.emplace_back([&, own = session]() mutable {
+        ++running;
+        for (int i = 0; i < 20; ++i)
+          if (!own->run({{F32, x.data(), {100, 3}}, {F32, b.data(), {100}}}))
+            ++wrong;
+        own = nullptr;
+      });
+    while (running < 3)
+      std::this_thread::yield();
+    session = nullptr;
+    for (std::thread &thread : threads)
+      thread.join();
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST_F(SessionTest, SaysWhatIsWrongWithAnOption) {
+  auto whyNotWith = [&](const SessionOptions &wrong) {
+    auto loaded =
+        Session::loadBytes(kHandmadeBytes.data(), kHandmadeBytes.size(), wrong);
+    if (loaded)
+      return std::string("it did not fail");
+    EXPECT_EQ(loaded.error().kind(), ErrorKind::InvalidArgument);
+    return loaded.error().message();
+  };
+  for (unsigned threads : {4097u, 1u << 31, ~0u}) {
+    SessionOptions wrong = options;
+    wrong.intraOpThreads = threads;
+    EXPECT_EQ(whyNotWith(wrong),
+              "the number of threads must be at most 4096, got " +
+                  std::to_string(threads));
+  }
+  SessionOptions wrong = options;
+  wrong.memoryLimit = -1;
+  EXPECT_EQ(whyNotWith(wrong),
+            "the memory limit must be a positive number of bytes, got -1");
+  wrong = options;
+  wrong.compileTimeout = -1;
+  EXPECT_NE(whyNotWith(wrong).find("must not be negative"), std::string::npos);
+  // A folder that was asked for is not passed over.
+  ASSERT_EQ(chmod(folder.path.c_str(), 0777), 0);
+  EXPECT_NE(whyNotWith(options).find("others can write to it"),
+            std::string::npos);
 }
 
 TEST_F(SessionTest, SaysWhatIsWrongWithAnInput) {

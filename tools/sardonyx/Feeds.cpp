@@ -141,6 +141,9 @@ std::shared_ptr<Session> loadSession(const CommonOptions &common) {
   auto session = Session::load(common.model, sessionOptions(common));
   if (!session)
     throw std::runtime_error(session.error().message());
+  const std::string &problem = (*session)->report().cacheProblem;
+  if (!problem.empty())
+    fprintf(stderr, "sardonyx: warning: %s\n", problem.c_str());
   return *session;
 }
 

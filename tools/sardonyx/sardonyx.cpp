@@ -29,6 +29,14 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
                   "Folder of external weights (default: the model's)");
 }
 
+static void addLimits(CLI::App *app, CommonOptions &common) {
+  app->add_option("--memory-limit", common.session.memoryLimit,
+                  "Bytes that packed weights, runs and results may take, as "
+                  "in 500MB or 2GB (default: what the machine has)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
+      ->check(CLI::PositiveNumber);
+}
+
 static void addCache(CLI::App *app, CommonOptions &common) {
   app->add_flag("--no-cache", common.noCache,
                 "Neither read nor write the cache of compiled models");
@@ -66,6 +74,7 @@ int main(int argc, char **argv) {
   CLI::App *runApp = app.add_subcommand("run", "Run a model once");
   addCommon(runApp, runCommand.common);
   addCache(runApp, runCommand.common);
+  addLimits(runApp, runCommand.common);
   addFeeds(runApp, runCommand.feeds);
   addPerfMap(runApp, runCommand.common);
   runApp->add_option("--output-dir,-o", runCommand.outputDir,
@@ -78,6 +87,7 @@ int main(int argc, char **argv) {
   CLI::App *benchApp = app.add_subcommand("bench", "Time a model");
   addCommon(benchApp, benchCommand.common);
   addCache(benchApp, benchCommand.common);
+  addLimits(benchApp, benchCommand.common);
   addFeeds(benchApp, benchCommand.feeds);
   addPerfMap(benchApp, benchCommand.common);
   benchApp->add_option("--seconds,-s", benchCommand.seconds,

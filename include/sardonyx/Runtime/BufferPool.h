@@ -8,9 +8,12 @@
 #ifndef SARDONYX_RUNTIME_BUFFERPOOL_H
 #define SARDONYX_RUNTIME_BUFFERPOOL_H
 
+#include "sardonyx/Runtime/ForkSafeMutex.h"
+#include "sardonyx/Runtime/MemoryBudget.h"
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
+#include <memory>
 #include <vector>
 
 namespace sardonyx {
@@ -20,12 +23,14 @@ namespace runtime {
 /// Thread-safe.
 class BufferPool {
 public:
-  BufferPool() = default;
+  /// What the pool holds counts against `budget`, if there is one.
+  explicit BufferPool(std::shared_ptr<MemoryBudget> budget = nullptr);
   ~BufferPool();
   BufferPool(const BufferPool &) = delete;
   BufferPool &operator=(const BufferPool &) = delete;
 
-  /// At least `bytes` of memory, or null when there is none (or bytes < 0).
+  /// At least `bytes` of memory, or null when there is none (or bytes < 0) or
+  /// the budget doesn't allow it.
   void *allocate(int64_t bytes);
 
   /// Takes back what allocate() gave; null is ignored.
@@ -38,18 +43,26 @@ public:
   /// of this function.
   void trim(uint64_t runs = 16);
 
+  /// Gives the system all blocks that are not out.
+  void trimAll();
+
   /// Bytes in use and kept, and blocks that are out.
-  int64_t bytesHeld() const;
+  int64_t bytesHeld() const { return held; }
   int64_t blocksOut() const;
 
 private:
   struct Header;
+  Header *makeBlock(int64_t bytes, uint64_t classBytes, unsigned sizeClass);
+  void *hand(Header *block);
   void freeBlock(Header *block);
+  void freeBlocks(Header *list);
+  void keep(Header *block, Header *&dead);
 
-  mutable std::mutex mutex;
+  std::shared_ptr<MemoryBudget> budget;
+  mutable ForkSafeMutex mutex;
   std::vector<Header *> freeLists; // by size class, singly linked
   Header *out = nullptr;           // doubly linked
-  int64_t held = 0;
+  std::atomic<int64_t> held{0};
   int64_t outCount = 0;
   uint64_t clock = 0;
 };

@@ -12,6 +12,8 @@
 #include "sardonyx/Runtime/BufferPool.h"
 #include <atomic>
 #include <csetjmp>
+#include <ctime>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,9 +27,12 @@ struct OutputSlot {
   /// Set before the run.
   std::string name;
   int64_t elementBytes = 1;
-  /// The caller's memory, when `callerMemory`, has exactly `expected` sizes.
-  bool callerMemory = false;
+  /// The caller's memory, if there is some, has exactly `expected` sizes.
+  void *callerMemory = nullptr;
   std::vector<int64_t> expected;
+  /// The caller's memory is also an input's: it is left alone until the run
+  /// is over and has its inputs behind it.
+  bool copied = false;
 
   /// Where the result is, and its shape, when the run has given it.
   void *data = nullptr;
@@ -35,28 +40,52 @@ struct OutputSlot {
   bool given = false;
 };
 
+/// What can end a run before it is done.
+struct RunLimits {
+  /// Ends it as soon as this is true. Any thread and any signal handler may set
+  /// it.
+  const std::atomic<bool> *terminate = nullptr;
+  /// Seconds that the run may take; 0: as long as it likes.
+  double seconds = 0;
+  /// Trips that any one Loop may take; 0: any number.
+  int64_t trips = 0;
+  /// Asked on the thread that runs, every some milliseconds; true ends the run.
+  std::function<bool()> interrupted;
+};
+
+/// Memory that a run can do without, for when it gets tight.
+using ReclaimMemory = std::function<void()>;
+
 /// What compiled code finds behind the functions of RuntimeABI.h: memory,
 /// results, thread limit and the failure, if any. A context serves one run at a
 /// time and is kept between runs for the sake of its memory.
 class RunContext {
 public:
   /// `threads`: how many the run may use. New results come from `outputPool`;
-  /// they belong to whoever reads them from outputs() after the run.
+  /// they belong to whoever reads them from outputs() after the run. All that
+  /// the context allocates counts against `budget`; `reclaim` is called before
+  /// an allocation fails.
   explicit RunContext(unsigned threads,
-                      std::shared_ptr<BufferPool> outputPool = nullptr);
+                      std::shared_ptr<BufferPool> outputPool = nullptr,
+                      std::shared_ptr<MemoryBudget> budget = nullptr,
+                      ReclaimMemory reclaim = nullptr);
   ~RunContext();
   RunContext(const RunContext &) = delete;
   RunContext &operator=(const RunContext &) = delete;
 
   /// Runs an entry point of a compiled model. False if the run failed; the
   /// sentence is failure().
-  bool run(sdx_entry_point entry, void **args);
+  bool run(sdx_entry_point entry, void **args, const RunLimits &limits = {});
 
   const std::string &failure() const { return failureMessage; }
+  /// Whether the caller's memory was what made the run fail.
+  bool callersFault() const { return badMemory; }
   std::vector<OutputSlot> &outputs() { return outputSlots; }
 
   /// Gives results that nobody took back to the pool and forgets the rest.
   void dropOutputs();
+  /// The same for a single one, whose slot stays.
+  void releaseOutput(OutputSlot &slot);
 
   /// The run of the calling thread, or null.
   static RunContext *current();
@@ -64,14 +93,22 @@ public:
   /// The ABI's other side. What gives memory gives null when the run has
   /// failed.
   void parallelFor(int64_t n, int64_t grain, sdx_rt_loop_body body, void *env);
-  void *allocate(int64_t bytes);
+  /// `node`, which may be null, says what for.
+  void *allocate(int64_t bytes, const char *node = nullptr);
   void release(void *memory);
   void *arena(int64_t bytes);
   void *output(int64_t index, int64_t rank, const int64_t *sizes);
   void fail(const char *message);
-  /// Leaves the run by longjmp if it has failed and the calling thread may. The
-  /// frames in between must have nothing to destroy.
+  /// Fails the run if something wants it ended. `trip`: how often the loop
+  /// `loop`, whose name may be null, has begun.
+  void poll(int64_t trip = 0, const char *loop = nullptr);
+  /// Leaves the innermost LeavePoint of the calling thread by longjmp if the
+  /// run has failed. The frames in between must have nothing to destroy.
   void leaveIfFailed();
+
+  /// Runs one chunk of a parallel loop, up to its end or the run's failure.
+  static void runChunk(sdx_rt_loop_body body, int64_t begin, int64_t end,
+                       void *env);
 
   bool failed() const { return hasFailed.load(std::memory_order_relaxed); }
   unsigned threads() const { return threadLimit; }
@@ -79,9 +116,20 @@ public:
 
 private:
   void setFailure(std::string message);
+  void setOutOfMemory(const std::string &what, int64_t bytes,
+                      const char *node = nullptr);
+  /// What `allocate` gives; when it gives null, once more with less memory
+  /// held.
+  void *tryTwice(const std::function<void *()> &allocate);
+  void *allocateArena(int64_t bytes);
+  void freeArena();
+  void startClock(double seconds);
+  void pollClock();
 
   unsigned threadLimit;
   std::shared_ptr<BufferPool> outputMemory;
+  std::shared_ptr<MemoryBudget> budget;
+  ReclaimMemory reclaim;
   BufferPool pool;
   std::vector<OutputSlot> outputSlots;
 
@@ -89,10 +137,16 @@ private:
   int64_t arenaBytes = 0;
   bool arenaTaken = false;
 
+  const RunLimits *limits = nullptr;
+  /// Whether polls look at the clock, until when the run may take, and when to
+  /// ask next whether it was interrupted.
+  bool clockMatters = false;
+  int64_t deadline = 0, nextQuestion = 0; // nanoseconds
+
   std::atomic<bool> hasFailed{false};
   std::mutex failureMutex;
   std::string failureMessage;
-  jmp_buf leave;
+  bool badMemory = false;
 };
 
 /// Sets the calling thread's current run for a scope.

@@ -39,12 +39,15 @@ public:
   unsigned defaultThreads() const;
 
   /// Runs `body` over [0, n) on at most `threads` threads, in chunks that begin
-  /// at multiples of `grain`. Workers see `context` as their current run.
+  /// at multiples of `grain`. Workers see `context` as their current run, which
+  /// is polled between chunks; chunks are as many as that takes to end a run
+  /// within milliseconds.
   void parallelFor(int64_t n, int64_t grain, Body body, void *env,
                    unsigned threads, RunContext *context);
 
   /// The same on the calling thread alone, without the pool.
-  static void runInline(int64_t n, Body body, void *env);
+  static void runInline(int64_t n, int64_t grain, Body body, void *env,
+                        RunContext *context);
 
   /// Whether the calling thread is inside a loop's body.
   static bool insideLoop();

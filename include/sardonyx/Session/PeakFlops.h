@@ -11,8 +11,8 @@
 namespace sardonyx {
 
 /// The rate of independent f32 fused multiply-adds in registers on `threads`
-/// threads (0: one for each core of the process), in GFLOP/s, a multiply-add
-/// being two operations. Takes about a quarter of a second.
+/// threads (0, and at most: one for each core of the process), in GFLOP/s, a
+/// multiply-add being two operations. Takes about a quarter of a second.
 double measurePeakGflops(unsigned threads);
 
 } // namespace sardonyx

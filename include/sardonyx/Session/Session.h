@@ -19,7 +19,9 @@
 
 #include "sardonyx/Session/Error.h"
 #include "sardonyx/Session/Types.h"
+#include <atomic>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,8 +29,13 @@
 
 namespace sardonyx {
 
+/// More threads than any machine has use for, and few enough that whoever asks
+/// for more has made a mistake.
+constexpr unsigned kMaxThreads = 4096;
+
 struct SessionOptions {
-  /// Threads that a run uses; 0: one for each physical core it may use.
+  /// Threads that a run uses, at most kMaxThreads; 0: one for each physical
+  /// core it may use.
   unsigned intraOpThreads = 0;
   /// Keep compiled models on disk, and use them.
   bool cache = true;
@@ -50,6 +57,31 @@ struct SessionOptions {
   bool winograd = true;
   /// Tell `perf` the names of the kernels, in /tmp/perf-PID.map.
   bool perfMap = false;
+  /// Bytes that packed weights, runs and results may take together, memory that
+  /// is kept for the next run included; 0: what the machine or the process's
+  /// control group has. A run that needs more fails.
+  int64_t memoryLimit = 0;
+  /// Seconds that compiling may take; 0: as long as it likes.
+  double compileTimeout = 0;
+  /// Asked every some milliseconds while the model is compiled, by the thread
+  /// that loads it; true gives up.
+  std::function<bool()> interrupted;
+};
+
+/// What can end a run before it is done, and what happens after it.
+struct RunOptions {
+  /// Ends all runs with these options, and lets none begin, while it is true.
+  /// Any thread and any signal handler may set it.
+  std::atomic<bool> terminate{false};
+  /// Seconds that a run may take; 0: as long as it likes.
+  double timeout = 0;
+  /// Trips that any one Loop of the model may take; 0: any number.
+  int64_t maxTripCount = 0;
+  /// Asked every some milliseconds by the thread that runs; true ends the run.
+  std::function<bool()> interrupted;
+  /// Give the system the memory that would be kept for the next run, and that
+  /// of the results when the caller no longer needs them.
+  bool releaseMemory = false;
 };
 
 /// A tensor in the caller's memory: contiguous, row by row.
@@ -92,6 +124,9 @@ struct LoadReport {
   std::vector<Timing> timings;
   /// Bytes of machine code and of packed weights.
   size_t codeBytes = 0, persistentBytes = 0;
+  /// Why the cache of compiled models is not used, where something is wrong
+  /// with its folder.
+  std::string cacheProblem;
 };
 
 class Session {
@@ -114,15 +149,24 @@ public:
   const SessionOptions &options() const;
 
   /// Runs the model. `inputs` in the order of inputs(); `memory` is empty or
-  /// has an entry for each output. Results are in the order of outputs().
-  /// Any number of threads may run one session at a time.
+  /// has an entry for each output, which may overlap inputs and no other
+  /// output. Results are in the order of outputs().
+  /// Any number of threads may run one session at a time, and the session may
+  /// be given up while they do.
   Expected<std::vector<Tensor>> run(const std::vector<TensorRef> &inputs,
-                                    const std::vector<OutputRef> &memory = {});
+                                    const std::vector<OutputRef> &memory = {},
+                                    const RunOptions &options = RunOptions());
+
+  /// Bytes that weights, runs and results hold of the memory limit.
+  int64_t bytesHeld() const;
+  /// Gives the system the memory that is kept for the next run. What runs stop
+  /// using is also given back by itself, some runs later.
+  void releaseMemory();
 
 private:
   struct Impl;
-  explicit Session(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl;
+  explicit Session(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl;
 };
 
 } // namespace sardonyx

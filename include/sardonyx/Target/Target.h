@@ -13,6 +13,7 @@
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,8 +28,10 @@ struct TargetOptions {
   std::string features;
   /// 0 to 3. Kernels are vectorised before, so 1 is enough.
   unsigned optLevel = 1;
-  /// Threads to compile on; 0: one for each core.
+  /// Threads to compile on, at most as many as there are cores; 0: so many.
   unsigned threads = 0;
+  /// Where it becomes true, compiling fails soon after.
+  const std::atomic<bool> *stop = nullptr;
 };
 
 /// `options` with the names of this machine's processor filled in.

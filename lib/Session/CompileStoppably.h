@@ -1,0 +1,45 @@
+//===- CompileStoppably.h - Compiling that can be ended ---------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_SESSION_COMPILESTOPPABLY_H
+#define SARDONYX_LIB_SESSION_COMPILESTOPPABLY_H
+
+#include "Artifact.h"
+#include "sardonyx/Session/Compile.h"
+#include <atomic>
+
+namespace sardonyx {
+
+/// A thread that loads a model, for as long as it does. The end of the process
+/// waits for it: what the compiler and the linker need must not go away under
+/// their hands.
+class LoadScope {
+public:
+  LoadScope();
+  ~LoadScope();
+  LoadScope(const LoadScope &) = delete;
+  LoadScope &operator=(const LoadScope &) = delete;
+
+  /// Set where the process is ending already.
+  const MaybeError &error() const { return problem; }
+  /// Becomes true when the process ends, and loading should, too.
+  static const std::atomic<bool> &processEnds();
+
+private:
+  MaybeError problem;
+};
+
+/// compileModel() on a thread of its own with a deep stack, while the caller
+/// waits and looks after the options' `interrupted` and `compileTimeout`. The
+/// compiler stops before its next pass, also when the process ends.
+Expected<Artifact> compileStoppably(const ModelSource &model,
+                                    const SessionOptions &options,
+                                    std::vector<Timing> &timings);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_SESSION_COMPILESTOPPABLY_H

@@ -1,0 +1,72 @@
+//===- Options.cpp - Checks and a fingerprint of options ------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Options.h"
+#include "sardonyx/Target/Target.h"
+
+using namespace sardonyx;
+
+/// Whether a number of seconds can be one; also false for NaN.
+static bool isDuration(double seconds) { return seconds >= 0; }
+
+static Error refuse(const std::string &text) {
+  return Error(ErrorKind::InvalidArgument, text);
+}
+
+MaybeError sardonyx::checkOptions(const SessionOptions &options) {
+  if (options.intraOpThreads > kMaxThreads)
+    return refuse("the number of threads must be at most " +
+                  std::to_string(kMaxThreads) + ", got " +
+                  std::to_string(options.intraOpThreads));
+  if (options.memoryLimit < 0)
+    return refuse("the memory limit must be a positive number of bytes, got " +
+                  std::to_string(options.memoryLimit));
+  if (!isDuration(options.compileTimeout))
+    return refuse("the time limit of compiling must not be negative, got " +
+                  std::to_string(options.compileTimeout) + " s");
+  return std::nullopt;
+}
+
+MaybeError sardonyx::checkOptions(const RunOptions &options) {
+  if (!isDuration(options.timeout))
+    return refuse("the time limit of a run must not be negative, got " +
+                  std::to_string(options.timeout) + " s");
+  if (options.maxTripCount < 0)
+    return refuse("the limit of a loop's trips must not be negative, got " +
+                  std::to_string(options.maxTripCount));
+  return std::nullopt;
+}
+
+std::string sardonyx::fingerprint(const SessionOptions &options) {
+  // Names each option, so that a new one does not compile before somebody has
+  // decided here whether the compiled code depends on it.
+  const auto &[intraOpThreads, cache, cacheDir, cpu, features, optLevel,
+               externalDataDir, dims, winograd, perfMap, memoryLimit,
+               compileTimeout, interrupted] = options;
+  // How a model is loaded and run, not what it is compiled to.
+  (void)intraOpThreads, (void)cache, (void)cacheDir, (void)perfMap,
+      (void)memoryLimit, (void)compileTimeout, (void)interrupted;
+
+  // Lengths keep one text from running into the next.
+  std::string text;
+  auto add = [&](const std::string &value) {
+    text += std::to_string(value.size()) + ':' + value + '\n';
+  };
+  TargetOptions target;
+  target.cpu = cpu;
+  target.features = features;
+  target.optLevel = optLevel;
+  add(describeTarget(resolveTarget(target)));
+  add(std::to_string(optLevel));
+  add(externalDataDir);
+  add(std::to_string(winograd));
+  for (const auto &[name, size] : dims) {
+    add(name);
+    add(std::to_string(size));
+  }
+  return text;
+}

@@ -1,0 +1,24 @@
+//===- Options.h - Checks and a fingerprint of options ----------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_SESSION_OPTIONS_H
+#define SARDONYX_LIB_SESSION_OPTIONS_H
+
+#include "sardonyx/Session/Session.h"
+
+namespace sardonyx {
+
+/// What is wrong with the options, if anything.
+MaybeError checkOptions(const SessionOptions &options);
+MaybeError checkOptions(const RunOptions &options);
+
+/// All that the compiled model depends on, as text for the cache's keys.
+std::string fingerprint(const SessionOptions &options);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_SESSION_OPTIONS_H

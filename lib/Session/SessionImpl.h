@@ -1,0 +1,120 @@
+//===- SessionImpl.h - What a session is made of ----------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_SESSION_SESSIONIMPL_H
+#define SARDONYX_LIB_SESSION_SESSIONIMPL_H
+
+#include "Artifact.h"
+#include "FileMap.h"
+#include "Linker.h"
+#include "sardonyx/Runtime/ForkSafeMutex.h"
+#include "sardonyx/Runtime/MemoryBudget.h"
+#include "sardonyx/Runtime/RunContext.h"
+#include "sardonyx/Session/Compile.h"
+#include "sardonyx/Session/Session.h"
+#include <algorithm>
+
+namespace sardonyx {
+
+/// Descriptors {data, sizes...} and pointers to them, as entry points take.
+class ArgumentTable {
+public:
+  /// Adds a descriptor and gives its place.
+  size_t add(const void *data, const std::vector<int64_t> &shape) {
+    places.push_back(words.size());
+    words.push_back(0);
+    words.insert(words.end(), shape.begin(), shape.end());
+    set(places.size() - 1, data, shape);
+    return places.size() - 1;
+  }
+  void set(size_t place, const void *data, const std::vector<int64_t> &shape) {
+    int64_t *word = &words[places[place]];
+    *word++ = reinterpret_cast<int64_t>(data);
+    std::copy(shape.begin(), shape.end(), word);
+  }
+  /// Valid until the next add().
+  void **pointers() {
+    args.clear();
+    for (size_t place : places)
+      args.push_back(&words[place]);
+    return args.data();
+  }
+
+private:
+  std::vector<size_t> places;
+  std::vector<int64_t> words;
+  std::vector<void *> args;
+};
+
+/// What one run needs; kept for the next.
+struct RunState {
+  RunState(unsigned threads, std::shared_ptr<runtime::BufferPool> pool,
+           std::shared_ptr<runtime::MemoryBudget> budget,
+           runtime::ReclaimMemory reclaim)
+      : context(threads, std::move(pool), std::move(budget),
+                std::move(reclaim)) {}
+  runtime::RunContext context;
+  ArgumentTable table;
+  /// The number of the session's run that used it last.
+  uint64_t lastRun = 0;
+};
+
+struct Session::Impl {
+  SessionOptions options;
+  unsigned threads = 1;
+  Artifact artifact;
+  LoadReport report;
+  std::unique_ptr<LinkedCode> code;
+  /// By index of Artifact::files; null once nothing needs the file.
+  std::vector<std::shared_ptr<FileMap>> files;
+
+  /// What weights, runs and results take counts against it.
+  std::shared_ptr<runtime::MemoryBudget> budget;
+  std::shared_ptr<runtime::BufferPool> persistentPool, outputPool;
+  std::vector<runtime::OutputSlot> persistent;
+
+  /// For each dimension of each input, the number of its symbol or -1.
+  std::vector<std::vector<int>> symbolOf;
+  std::vector<std::string> symbols;
+
+  /// States that no run uses, the one that was used last at the end.
+  runtime::ForkSafeMutex idleMutex;
+  std::vector<std::unique_ptr<RunState>> idle;
+  uint64_t runs = 0;
+
+  explicit Impl(const SessionOptions &options);
+
+  static Expected<std::shared_ptr<Session>> load(std::shared_ptr<FileMap> model,
+                                                 ModelSource source,
+                                                 const SessionOptions &options);
+  MaybeError prepare(std::shared_ptr<FileMap> model);
+  MaybeError mapFiles(std::shared_ptr<FileMap> model);
+  MaybeError runInit();
+  void indexSymbols();
+  const void *constantData(const Argument &arg) const;
+  ArgumentTable makeTable(const std::vector<Argument> &args) const;
+
+  std::unique_ptr<RunState> takeState();
+  void putBack(std::unique_ptr<RunState> state);
+  /// Gives the system the memory that no run is using.
+  void releaseMemory();
+  MaybeError checkInputs(const std::vector<TensorRef> &inputs) const;
+  MaybeError checkMemory(const std::vector<OutputRef> &memory) const;
+  void setOutputs(runtime::RunContext &context,
+                  const std::vector<TensorRef> &inputs,
+                  const std::vector<OutputRef> &memory) const;
+  /// `keepMemory`: keep the memory of results for others when it is released.
+  Expected<std::vector<Tensor>> takeOutputs(runtime::RunContext &context,
+                                            bool keepMemory) const;
+};
+
+/// Stands for the memory of a tensor without elements.
+extern char emptyTensor[64];
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_SESSION_SESSIONIMPL_H
