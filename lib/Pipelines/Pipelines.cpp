@@ -113,6 +113,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.nest<func::FuncOp>().addPass(createLowerViewsPass());
   pm.nest<func::FuncOp>().addPass(createVerifyCodegenPass());
   pm.addPass(createParallelToRuntimePass());
+  pm.addPass(createPollLoopsPass());
   pm.addPass(createCanonicalizerPass());
 }
 

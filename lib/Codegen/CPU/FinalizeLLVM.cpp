@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "NodeName.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/SymbolTable.h"
+#include <map>
 
 namespace sardonyx {
 #define GEN_PASS_DEF_FINALIZELLVMPASS
@@ -27,6 +29,7 @@ struct FinalizeLLVMPass
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
+    nodeNames.clear();
     SmallVector<LLVM::LLVMFuncOp> funcs(module.getOps<LLVM::LLVMFuncOp>());
     for (LLVM::LLVMFuncOp func : funcs) {
       if (func.isExternal() && func.getName().starts_with(kStarterPrefix) &&
@@ -48,9 +51,11 @@ struct FinalizeLLVMPass
     WalkResult left = module.walk([&](Operation *op) {
       if (auto call = dyn_cast<LLVM::CallOp>(op)) {
         std::optional<StringRef> callee = call.getCallee();
-        if (callee && toAlloc && *callee == "malloc")
+        if (callee && toAlloc && *callee == "malloc") {
           call.setCalleeAttr(toAlloc);
-        else if (callee && toFree && *callee == "free")
+          nameAllocation(symbols, call);
+        }
+        if (callee && toFree && *callee == "free")
           call.setCalleeAttr(toFree);
       } else if (isa<UnrealizedConversionCastOp>(op)) {
         op->emitOpError("is left: a value could not be converted to the llvm "
@@ -79,6 +84,39 @@ private:
     }
     return FlatSymbolRefAttr::get(&getContext(), to);
   }
+
+  /// Tells the runtime what node the host program allocates for, where that is
+  /// known.
+  void nameAllocation(SymbolTable &symbols, LLVM::CallOp &call) {
+    auto func = call->getParentOfType<LLVM::LLVMFuncOp>();
+    std::string text = sardonyx::describeNode(call.getLoc());
+    if (!func || !func->hasAttr("sdx.host") || text.empty())
+      return;
+    Location loc = call.getLoc();
+    OpBuilder b(call);
+    auto pointer = LLVM::LLVMPointerType::get(&getContext());
+    LLVM::GlobalOp &global = nodeNames[text];
+    if (!global) {
+      std::string bytes = text + '\0';
+      auto top = OpBuilder::atBlockBegin(getOperation().getBody());
+      global = LLVM::GlobalOp::create(
+          top, loc, LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()),
+          /*isConstant=*/true, LLVM::Linkage::Internal,
+          "sdx_node_" + std::to_string(nodeNames.size()),
+          b.getStringAttr(bytes));
+    }
+    auto allocate = declare(
+        symbols, "sdx_rt_alloc_for",
+        LLVM::LLVMFunctionType::get(pointer, {b.getI64Type(), pointer}));
+    Value name = LLVM::AddressOfOp::create(b, loc, global);
+    auto named = LLVM::CallOp::create(
+        b, loc, allocate, ValueRange{call.getArgOperands().front(), name});
+    call.getResult().replaceAllUsesWith(named.getResult());
+    call.erase();
+    call = named;
+  }
+
+  std::map<std::string, LLVM::GlobalOp> nodeNames;
 
   LLVM::LLVMFuncOp declare(SymbolTable &symbols, StringRef name,
                            LLVM::LLVMFunctionType type) {

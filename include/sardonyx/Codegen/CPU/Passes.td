@@ -280,6 +280,25 @@ def VerifyCodegenPass : Pass<"sdx-verify-codegen", "::mlir::func::FuncOp"> {
   }];
 }
 
+def PollLoopsPass : Pass<"sdx-cpu-poll-loops", "::mlir::ModuleOp"> {
+  let summary = "Let a run be ended in its loops";
+  let description = [{
+    Each trip of the host program's loops, and of those loops of kernels whose
+    trips take long, begins with a call of `sdx_rt_poll`, which leaves the run
+    where something wants it ended. An `scf.while` of the host program, which
+    an ONNX Loop becomes, counts its trips for it and gives its node's name.
+
+    ```mlir
+    scf.for %i = %c0 to %n step %c1 { ... }
+    // becomes
+    scf.for %i = %c0 to %n step %c1 {
+      llvm.call @sdx_rt_poll(%zero, %null) : (i64, !llvm.ptr) -> ()
+      ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def FinalizeLLVMPass : Pass<"sdx-finalize-llvm", "::mlir::ModuleOp"> {
   let summary = "Complete a module of the llvm dialect with entry points";
   let description = [{

@@ -1,0 +1,149 @@
+//===- PollLoops.cpp - Loops that a run can be ended in -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NodeName.h"
+#include "sardonyx/Codegen/CPU/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_POLLLOOPSPASS
+#include "sardonyx/Codegen/CPU/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+
+/// Trips assumed of a loop whose bounds are not known: rather many, because one
+/// poll too much costs little.
+static constexpr int64_t kUnknownTrips = 1024;
+/// Operations of one trip beside which a poll costs nothing.
+static constexpr int64_t kHeavyTrip = 2000;
+/// More than anything that has to be told apart.
+static constexpr int64_t kMany = int64_t(1) << 40;
+
+static int64_t tripsOf(Operation *op) {
+  auto loop = dyn_cast<scf::ForOp>(op);
+  if (!loop)
+    return isa<scf::WhileOp>(op) ? kUnknownTrips : 1;
+  auto lower = getConstantIntValue(loop.getLowerBound());
+  auto upper = getConstantIntValue(loop.getUpperBound());
+  auto step = getConstantIntValue(loop.getStep());
+  if (!lower || !upper || !step || *step <= 0)
+    return kUnknownTrips;
+  return *upper > *lower ? llvm::divideCeil(*upper - *lower, *step) : 0;
+}
+
+/// About how many operations one run of a block takes.
+static int64_t costOf(Block &block) {
+  int64_t cost = 0;
+  for (Operation &op : block) {
+    int64_t inner = 1;
+    for (Region &region : op.getRegions())
+      for (Block &nested : region)
+        inner += costOf(nested);
+    // Both factors are below 2^41.
+    int64_t trips = std::min(tripsOf(&op), kMany);
+    inner = trips > kMany / inner ? kMany : trips * inner;
+    cost = std::min(kMany, cost + inner);
+  }
+  return cost;
+}
+
+namespace {
+
+struct PollLoopsPass : sardonyx::impl::PollLoopsPassBase<PollLoopsPass> {
+  void runOnOperation() override {
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      bool isHost = func.getName() == "main" || func.getName() == "init";
+      func.walk([&](Operation *op) {
+        if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+          if (isHost)
+            countTrips(func, loop);
+          else
+            pollIn(loop.getAfterBody());
+        } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+          if (isHost || isHeavy(loop))
+            pollIn(loop.getBody());
+        }
+      });
+    }
+  }
+
+private:
+  /// Whether a trip of a kernel's loop takes so long that the run may have to
+  /// be ended before the next. Loops deep inside of others are short enough.
+  static bool isHeavy(scf::ForOp loop) {
+    unsigned depth = 0;
+    for (auto outer = loop->getParentOfType<LoopLikeOpInterface>(); outer;
+         outer = outer->getParentOfType<LoopLikeOpInterface>())
+      ++depth;
+    bool innermost = true;
+    loop.getBody()->walk([&](LoopLikeOpInterface) { innermost = false; });
+    return depth <= 1 && !innermost && costOf(*loop.getBody()) >= kHeavyTrip;
+  }
+
+  LLVM::LLVMFuncOp declarePoll() {
+    ModuleOp module = getOperation();
+    if (auto func = module.lookupSymbol<LLVM::LLVMFuncOp>("sdx_rt_poll"))
+      return func;
+    auto b = OpBuilder::atBlockBegin(module.getBody());
+    auto type = LLVM::LLVMFunctionType::get(
+        LLVM::LLVMVoidType::get(&getContext()),
+        {b.getI64Type(), LLVM::LLVMPointerType::get(&getContext())});
+    return LLVM::LLVMFuncOp::create(b, module.getLoc(), "sdx_rt_poll", type);
+  }
+
+  void pollIn(Block *body) {
+    auto b = OpBuilder::atBlockBegin(body);
+    Location loc = body->getParentOp()->getLoc();
+    Value none = LLVM::ConstantOp::create(b, loc, b.getI64Type(), 0);
+    Value nobody =
+        LLVM::ZeroOp::create(b, loc, LLVM::LLVMPointerType::get(&getContext()));
+    LLVM::CallOp::create(b, loc, declarePoll(), ValueRange{none, nobody});
+  }
+
+  /// Counts the trips of an ONNX Loop in a variable and tells each poll.
+  void countTrips(func::FuncOp func, scf::WhileOp loop) {
+    Location loc = loop.getLoc();
+    auto pointer = LLVM::LLVMPointerType::get(&getContext());
+    auto entry = OpBuilder::atBlockBegin(&func.getBody().front());
+    Type i64 = entry.getI64Type();
+    Value one = LLVM::ConstantOp::create(entry, loc, i64, 1);
+    Value count = LLVM::AllocaOp::create(entry, loc, pointer, i64, one);
+    OpBuilder before(loop);
+    Value zero = LLVM::ConstantOp::create(before, loc, i64, 0);
+    LLVM::StoreOp::create(before, loc, zero, count);
+    auto b = OpBuilder::atBlockBegin(loop.getAfterBody());
+    Value trip = LLVM::AddOp::create(
+        b, loc, LLVM::LoadOp::create(b, loc, i64, count), one);
+    LLVM::StoreOp::create(b, loc, trip, count);
+    LLVM::CallOp::create(b, loc, declarePoll(),
+                         ValueRange{trip, makeName(b, loc)});
+  }
+
+  Value makeName(OpBuilder &b, Location loc) {
+    std::string text = sardonyx::describeNode(loc);
+    if (text.empty())
+      return LLVM::ZeroOp::create(b, loc,
+                                  LLVM::LLVMPointerType::get(&getContext()));
+    text.push_back('\0');
+    auto top = OpBuilder::atBlockBegin(getOperation().getBody());
+    auto global = LLVM::GlobalOp::create(
+        top, loc, LLVM::LLVMArrayType::get(b.getI8Type(), text.size()),
+        /*isConstant=*/true, LLVM::Linkage::Internal,
+        "sdx_loop_" + std::to_string(numNames++), b.getStringAttr(text));
+    return LLVM::AddressOfOp::create(b, loc, global);
+  }
+
+  unsigned numNames = 0;
+};
+
+} // namespace
