@@ -22,6 +22,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cxxabi.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace sardonyx;
@@ -55,6 +59,40 @@ template <typename T> T unwrap(Expected<T> value) {
   if (!value)
     throw Raised(value.error());
   return std::move(*value);
+}
+
+/// Python runs signal handlers, Ctrl-C's among them, on the main thread only,
+/// when asked to. True if one of them raised an exception, which is left set.
+bool interruptedByPython() {
+  if (syscall(SYS_gettid) != getpid())
+    return false;
+  PyGILState_STATE state = PyGILState_Ensure();
+  bool raised = PyErr_CheckSignals() != 0;
+  PyGILState_Release(state);
+  return raised;
+}
+
+/// Takes the GIL back. When Python has ended meanwhile, it unwinds the thread
+/// from in here; that would meet frames that must not be left by an exception,
+/// and there is nothing more for the thread to do.
+void takeGil(PyThreadState *state) {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (abi::__forced_unwind &) {
+    for (;;)
+      pause();
+  }
+}
+
+/// What `work` gives while other threads of Python run on. Throws the exception
+/// of a signal handler.
+template <typename F> auto withoutGil(F work) {
+  PyThreadState *state = PyEval_SaveThread();
+  auto result = work();
+  takeGil(state);
+  if (PyErr_Occurred())
+    throw nb::python_error();
+  return result;
 }
 
 using InputArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
@@ -154,10 +192,21 @@ nb::object toNumpy(const Tensor &tensor) {
   return nb::cast(array);
 }
 
+/// How a run goes where the caller does not say.
+const RunOptions &defaultRunOptions() {
+  static const RunOptions *options = [] {
+    auto *made = new RunOptions;
+    made->interrupted = interruptedByPython;
+    return made;
+  }();
+  return *options;
+}
+
 /// `inputs`: (element type or 0, array) for each input. `memory`: None, or the
 /// same for each output, None where the session is to give the memory. Results
 /// are arrays, None where they went to the caller's.
-nb::list runSession(Session &session, nb::list inputs, nb::object memory) {
+nb::list runSession(Session &session, nb::list inputs, nb::object memory,
+                    const RunOptions *options) {
   std::vector<InputArray> arrays; // keep them alive
   std::vector<TensorRef> refs;
   arrays.reserve(nb::len(inputs));
@@ -183,13 +232,11 @@ nb::list runSession(Session &session, nb::list inputs, nb::object memory) {
       outputs.back() = {typeOf(nb::cast<int32_t>(pair[0]), array.dtype()),
                         array.data(), shapeOf(array)};
     }
-  std::optional<Expected<std::vector<Tensor>>> results;
-  {
-    nb::gil_scoped_release release;
-    results.emplace(session.run(refs, outputs));
-  }
+  auto results = unwrap(withoutGil([&] {
+    return session.run(refs, outputs, options ? *options : defaultRunOptions());
+  }));
   nb::list list;
-  for (const Tensor &tensor : unwrap(std::move(*results)))
+  for (const Tensor &tensor : results)
     list.append(tensor.owner ? toNumpy(tensor) : nb::none());
   return list;
 }
@@ -242,6 +289,7 @@ ModelSource sourceOf(const std::string &path, const nb::bytes &bytes) {
 
 NB_MODULE(_sardonyx, m) {
   m.attr("__version__") = SARDONYX_VERSION;
+  m.attr("MAX_THREADS") = kMaxThreads;
   nb::set_leak_warnings(false); // sessions may live in globals until the end
 
   nb::register_exception_translator([](const std::exception_ptr &p, void *) {
@@ -265,10 +313,30 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("dims", &SessionOptions::dims)
       .def_rw("winograd", &SessionOptions::winograd)
       .def_rw("perf_map", &SessionOptions::perfMap)
+      .def_rw("memory_limit", &SessionOptions::memoryLimit)
+      .def_rw("compile_timeout", &SessionOptions::compileTimeout)
       .def_rw("external_data_dir", &SessionOptions::externalDataDir);
 
+  nb::class_<RunOptions>(m, "RunOptions")
+      .def("__init__",
+           [](RunOptions *self) {
+             new (self) RunOptions;
+             self->interrupted = interruptedByPython;
+           })
+      .def_prop_rw(
+          "terminate", [](RunOptions &self) { return self.terminate.load(); },
+          [](RunOptions &self, bool value) { self.terminate.store(value); })
+      .def_rw("timeout", &RunOptions::timeout)
+      .def_rw("max_trip_count", &RunOptions::maxTripCount)
+      .def_rw("release_memory", &RunOptions::releaseMemory);
+
   nb::class_<Session>(m, "Session")
-      .def("run", &runSession, "inputs"_a, "memory"_a.none() = nb::none())
+      .def("run", &runSession, "inputs"_a, "memory"_a.none() = nb::none(),
+           "options"_a.none() = nb::none())
+      .def_prop_ro("bytes_held", &Session::bytesHeld)
+      .def("release_memory", &Session::releaseMemory)
+      .def_prop_ro("cache_problem",
+                   [](Session &s) { return s.report().cacheProblem; })
       .def_prop_ro("inputs", [](Session &s) { return describe(s.inputs()); })
       .def_prop_ro("outputs", [](Session &s) { return describe(s.outputs()); })
       .def_prop_ro("metadata",
@@ -284,18 +352,19 @@ NB_MODULE(_sardonyx, m) {
 
   m.def(
       "load",
-      [](const std::string &path, const SessionOptions &options) {
-        nb::gil_scoped_release release;
-        return unwrap(Session::load(path, options));
+      [](const std::string &path, SessionOptions options) {
+        options.interrupted = interruptedByPython;
+        return unwrap(withoutGil([&] { return Session::load(path, options); }));
       },
       "path"_a, "options"_a);
   m.def(
       "load_bytes",
-      [](nb::bytes bytes, const SessionOptions &options) {
+      [](nb::bytes bytes, SessionOptions options) {
         const void *data = bytes.data();
         size_t size = bytes.size();
-        nb::gil_scoped_release release;
-        return unwrap(Session::loadBytes(data, size, options));
+        options.interrupted = interruptedByPython;
+        return unwrap(withoutGil(
+            [&] { return Session::loadBytes(data, size, options); }));
       },
       "bytes"_a, "options"_a);
   m.def("phases", &phaseNames);
@@ -307,8 +376,8 @@ NB_MODULE(_sardonyx, m) {
       [](const std::string &path, nb::bytes bytes, const std::string &phase,
          const SessionOptions &options) {
         ModelSource source = sourceOf(path, bytes);
-        nb::gil_scoped_release release;
-        return unwrap(compileToText(source, phase, options));
+        return unwrap(
+            withoutGil([&] { return compileToText(source, phase, options); }));
       },
       "path"_a, "bytes"_a, "phase"_a, "options"_a);
   m.def(

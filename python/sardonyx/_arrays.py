@@ -76,13 +76,44 @@ def as_input(value, name: str, element_type: int):
 
 
 def as_memory(value, name: str):
-    """(element type, array) for a result that goes to the caller's array."""
+    """(element type, array) for a result that goes to the caller's array; None where it goes
+    there by way of an array of its own."""
     if not isinstance(value, np.ndarray):
         return 0, value
-    if not (value.flags.c_contiguous and value.flags.writeable):
-        raise InvalidArgument(f"the array for output '{name}' must be contiguous and writable")
+    if not value.flags.writeable:
+        raise InvalidArgument(f"the array for output '{name}' must be writable")
+    if not (value.flags.c_contiguous and value.flags.aligned and value.dtype.isnative):
+        return None
     number = element_type_of(value.dtype)
     return number, value if number in _dtypes and number < 16 else _bits(value)
+
+
+def copy_to(target: np.ndarray, result: np.ndarray, name: str) -> np.ndarray:
+    """Writes a result to the caller's array of any layout."""
+    if target.dtype.newbyteorder("=") != result.dtype:
+        raise InvalidArgument(f"output '{name}' has the dtype {result.dtype}, got an array of {target.dtype}")
+    if target.shape != result.shape:
+        raise InvalidArgument(
+            f"output '{name}': the caller's memory has shape {list(target.shape)}, the model gives {list(result.shape)}"
+        )
+    np.copyto(target, result)
+    return target
+
+
+def check_apart(out: dict) -> None:
+    """Refuses arrays for outputs that share memory. The extension checks those that are
+    contiguous, and of the others only whoever looks at each element can tell."""
+    arrays = [(name, value) for name, value in out.items() if isinstance(value, np.ndarray)]
+    if all(value.flags.c_contiguous for _, value in arrays):
+        return
+    for i, (name, value) in enumerate(arrays):
+        for other, array in arrays[:i]:
+            try:
+                shared = np.shares_memory(value, array, max_work=10**6)
+            except np.exceptions.TooHardError:
+                shared = True
+            if shared:
+                raise InvalidArgument(f"outputs '{other}' and '{name}' were given memory that overlaps")
 
 
 def from_output(array: np.ndarray, element_type: int) -> np.ndarray:

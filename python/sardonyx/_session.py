@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
+import math
+import numbers
 import os
 import warnings
 
 import numpy as np
 
 from . import _sardonyx
-from ._arrays import as_input, as_memory, dtype_of, element_type_of, from_output
+from ._arrays import as_input, as_memory, check_apart, copy_to, dtype_of, element_type_of, from_output
 from .errors import InvalidArgument
 
 _PROVIDERS = ["CPUExecutionProvider"]
@@ -35,9 +37,12 @@ class SessionOptions:
 
     Besides onnxruntime's attributes: `cache` (keep compiled models on disk, default true),
     `cache_dir`, `cpu` and `cpu_features` (LLVM's names; default this machine),
-    `external_data_dir`, `winograd` (let 3x3 convolutions go by Winograd's algorithm, default true: faster, with rounding
-    errors within four times those of a direct sum), `perf_map` (tell `perf` the kernels' names). Attributes that steer
-    onnxruntime's own machinery are accepted and have no effect.
+    `external_data_dir`, `winograd` (let 3x3 convolutions go by Winograd's algorithm, default true:
+    faster, with rounding errors within four times those of a direct sum), `perf_map` (tell `perf`
+    the kernels' names), `memory_limit` (bytes that
+    packed weights, runs and results may take; default what the machine has) and `compile_timeout`
+    (seconds; default none). Attributes that steer onnxruntime's own machinery are accepted and
+    have no effect.
     """
 
     def __init__(self):
@@ -62,6 +67,8 @@ class SessionOptions:
         self.external_data_dir = ""
         self.winograd = True
         self.perf_map = False
+        self.memory_limit: int | None = None
+        self.compile_timeout: float | None = None
         self._entries: dict[str, str] = {}
         self._dims: dict[str, int] = {}
 
@@ -81,9 +88,11 @@ class SessionOptions:
     def _native(self) -> _sardonyx.Options:
         options = _sardonyx.Options()
         threads = int(self.intra_op_num_threads)
-        if threads < 0:
-            raise InvalidArgument(f"intra_op_num_threads must not be negative, got {threads}")
+        if not 0 <= threads <= _sardonyx.MAX_THREADS:
+            raise InvalidArgument(f"intra_op_num_threads must be from 0 to {_sardonyx.MAX_THREADS}, got {threads}")
         options.threads = threads
+        options.memory_limit = min(int(_positive(self.memory_limit, "memory_limit")), _MOST)
+        options.compile_timeout = _positive(self.compile_timeout, "compile_timeout")
         options.cache = bool(self.cache)
         options.cache_dir = os.fspath(self.cache_dir)
         options.cpu, options.features = self.cpu, self.cpu_features
@@ -94,18 +103,66 @@ class SessionOptions:
         return options
 
 
+_MOST = 2**63 - 1
+
+
+def _positive(value, name: str):
+    """A limit for the extension, which takes 0 for none."""
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not value > 0:
+        raise InvalidArgument(f"{name} must be a positive number or None, got {value!r}")
+    return value
+
+
 class RunOptions:
-    """Accepted for compatibility; nothing in it has an effect."""
+    """What can end a run before it is done.
+
+    Besides onnxruntime's attributes, of which only `terminate` and the run config entry
+    "memory.enable_memory_arena_shrinkage" have an effect: `timeout`, seconds that a run may take,
+    and `max_trip_count`, trips that any one Loop may take; None, the default, sets no limit.
+    """
 
     def __init__(self):
+        self._native = _sardonyx.RunOptions()
         self.log_severity_level = 2
         self.log_verbosity_level = 0
         self.logid = ""
         self.only_execute_path_to_fetches = False
-        self.terminate = False
+        self._entries: dict[str, str] = {}
+
+    @property
+    def terminate(self) -> bool:
+        """While it is true, runs with these options end, and none begins. Any thread may set it."""
+        return self._native.terminate
+
+    @terminate.setter
+    def terminate(self, value) -> None:
+        self._native.terminate = bool(value)
+
+    @property
+    def timeout(self) -> float | None:
+        return self._native.timeout or None
+
+    @timeout.setter
+    def timeout(self, seconds) -> None:
+        self._native.timeout = _positive(seconds, "timeout")
+
+    @property
+    def max_trip_count(self) -> int | None:
+        return self._native.max_trip_count or None
+
+    @max_trip_count.setter
+    def max_trip_count(self, trips) -> None:
+        self._native.max_trip_count = min(math.ceil(_positive(trips, "max_trip_count")), _MOST)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        pass
+        self._entries[key] = value
+        if key == "memory.enable_memory_arena_shrinkage":
+            self._native.release_memory = bool(value)
+
+    def get_run_config_entry(self, key: str) -> str:
+        return self._entries[key]
 
 
 class NodeArg:
@@ -218,9 +275,9 @@ class IOBinding:
     def copy_outputs_to_cpu(self) -> list[np.ndarray]:
         return list(self._results)
 
-    def _run(self) -> None:
+    def _run(self, run_options) -> None:
         out = {name: array for name, array in self._outputs.items() if array is not None}
-        self._results = self._session.run(list(self._outputs), self._inputs, out=out)
+        self._results = self._session.run(list(self._outputs), self._inputs, run_options, out=out)
 
 
 _TYPE_NAMES = {"float32": "float", "float64": "double"}
@@ -252,6 +309,8 @@ class InferenceSession:
         path, data = model_source(path_or_bytes)
         native = self._options._native()
         self._session = _sardonyx.load(path, native) if path else _sardonyx.load_bytes(data, native)
+        if self._session.cache_problem:
+            warnings.warn(self._session.cache_problem, RuntimeWarning, stacklevel=2)
         self._inputs = [NodeArg(*value) for value in self._session.inputs]
         self._outputs = [NodeArg(*value) for value in self._session.outputs]
         self._output_index = {value.name: i for i, value in enumerate(self._outputs)}
@@ -261,7 +320,7 @@ class InferenceSession:
         """The outputs named, or all of them, for a dict of inputs by name.
 
         Inputs are arrays of numpy or of any library with DLPack on the CPU; contiguous ones are
-        not copied. `out` may give arrays to write outputs to, by name.
+        not copied. `out` may give arrays to write outputs to, by name; they may overlap inputs.
         """
         if len(input_feed) != len(self._inputs) or not self._input_names.issuperset(input_feed):
             self._check_names(input_feed)
@@ -269,13 +328,17 @@ class InferenceSession:
         memory = None
         if out:
             self._indices(out)
+            check_apart(out)
             memory = [as_memory(out[a.name], a.name) if a.name in out else None for a in self._outputs]
-        results = self._session.run(feeds, memory)
+        results = self._session.run(feeds, memory, run_options and run_options._native)
         for i, arg in enumerate(self._outputs):
             if results[i] is None:
                 results[i] = out[arg.name]
-            elif arg._element_type >= 16:
+                continue
+            if arg._element_type >= 16:
                 results[i] = from_output(results[i], arg._element_type)
+            if out and arg.name in out:
+                results[i] = copy_to(out[arg.name], results[i], arg.name)
         if output_names is None or len(output_names) == 0:
             return results
         return [results[i] for i in self._indices(output_names)]
@@ -288,7 +351,7 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options=None) -> None:
-        iobinding._run()
+        iobinding._run(run_options)
 
     def _indices(self, names):
         try:
@@ -333,6 +396,15 @@ class InferenceSession:
 
     def enable_fallback(self) -> None:
         pass
+
+    def release_memory(self) -> None:
+        """Gives the system the memory that is kept for the next run."""
+        self._session.release_memory()
+
+    @property
+    def bytes_held(self) -> int:
+        """Bytes of the memory limit that weights, runs and results hold."""
+        return self._session.bytes_held
 
     @property
     def timings(self) -> dict[str, float]:

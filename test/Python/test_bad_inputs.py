@@ -214,7 +214,7 @@ def test_inputs(model, load):
         with pytest.raises(sdx.InvalidArgument) as failure:
             session.run(None, wrong)
         sentence(failure)
-    for wrong in (np.zeros((2, 3), np.float64), np.zeros((3, 2), f32).T, np.frombuffer(bytes(24), f32).reshape(2, 3)):
+    for wrong in (np.zeros((2, 3), np.float64), np.zeros((2, 3), np.int32).T, np.frombuffer(bytes(24), f32).reshape(2, 3)):
         with pytest.raises(sdx.InvalidArgument) as failure:
             session.run(None, good, out={"y": wrong})
         sentence(failure)

@@ -133,12 +133,70 @@ def test_writes_to_the_callers_array(session):
     results = session.run(None, feeds(), out={"twice": out})
     assert results[1] is out
     np.testing.assert_array_equal(out, feeds()["x"] * 2)
-    with pytest.raises(sdx.Fail, match=r"memory has shape \[3, 3\], the model gives \[2, 3\]"):
-        session.run(None, feeds(), out={"twice": np.zeros((3, 3), np.float32)})
-    with pytest.raises(sdx.InvalidArgument, match="contiguous"):
-        session.run(None, feeds(), out={"twice": np.zeros((3, 2), np.float32).T})
+    for wrong in (np.zeros((3, 3), np.float32), np.zeros((3, 3), np.float32).T):
+        with pytest.raises(sdx.InvalidArgument, match=r"memory has shape \[3, 3\], the model gives \[2, 3\]"):
+            session.run(None, feeds(), out={"twice": wrong})
     with pytest.raises(sdx.InvalidArgument, match="element type"):
         session.run(None, feeds(), out={"twice": np.zeros((2, 3), np.int32)})
+
+
+def test_writes_to_arrays_of_any_layout(session):
+    memory = np.zeros((4, 3), np.float32)
+    for out in (np.zeros((3, 2), np.float32).T, memory[::2], np.zeros((2, 3), ">f4")):
+        results = session.run(None, feeds(), out={"twice": out})
+        assert results[1] is out
+        np.testing.assert_array_equal(out, feeds()["x"] * 2)
+    np.testing.assert_array_equal(memory[1::2], 0)
+    with pytest.raises(sdx.InvalidArgument, match="float32, got an array of int32"):
+        session.run(None, feeds(), out={"twice": np.zeros((3, 2), np.int32).T})
+    with pytest.raises(sdx.InvalidArgument, match="overlaps"):
+        session.run(None, feeds(), out={"twice": memory[::2], "sum": memory[:2]})
+    session.run(None, feeds(), out={"twice": memory[::2], "sum": memory[1::2]})
+    np.testing.assert_array_equal(memory[::2], feeds()["x"] * 2)
+    np.testing.assert_array_equal(memory[1::2], feeds()["x"] + 1)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 5, 31])
+def test_out_may_overlap_an_input(model, shift):
+    graph = "m (float[N] x) => (float[N] y) <int64 a = {0}> { y = CumSum(x, a) }"
+    session = sdx.InferenceSession(model(graph))
+    memory = np.arange(64, dtype=np.float32)
+    want = np.cumsum(memory[shift : shift + 32])
+    session.run(None, {"x": memory[shift : shift + 32]}, out={"y": memory[:32]})
+    np.testing.assert_array_equal(memory[:32], want)
+    x = np.arange(64, dtype=np.float32)
+    session.run(None, {"x": x[::2]}, out={"y": x[::-2]})
+    np.testing.assert_array_equal(x[::-2], np.cumsum(np.arange(0, 64, 2)))
+    binding = session.io_binding()
+    array = np.arange(8, dtype=np.float32)
+    binding.bind_cpu_input("x", array)
+    binding.bind_ortvalue_output("y", sdx.OrtValue.ortvalue_from_numpy(array))
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(array, np.cumsum(np.arange(8)))
+
+
+def test_memory_limit(model):
+    graph = "m (float[1] x, int64[1] s) => (float[1] y) { t = Expand(x, s) u = Softmax(t) y = ReduceMax <axes = [0]> (u) }"
+    options = sdx.SessionOptions()
+    options.memory_limit = 10_000_000
+    session = sdx.InferenceSession(model(graph), options)
+    one = np.ones(1, np.float32)
+    (y,) = session.run(None, {"x": one, "s": np.array([1000])})
+    assert y == np.float32(1 / 1000)
+    with pytest.raises(sdx.Fail, match=r"needs \d+ bytes .* of the memory limit of 10000000 bytes \d+ are left"):
+        session.run(None, {"x": one, "s": np.array([10_000_000])})
+    (y,) = session.run(None, {"x": one, "s": np.array([500_000])})
+    assert y == np.float32(1 / 500_000) and 0 < session.bytes_held <= 10_000_000
+    session.release_memory()
+    assert session.bytes_held < 1_000_000
+    for wrong in (0, -1, "much", True, float("nan")):
+        options.memory_limit = wrong
+        with pytest.raises(sdx.InvalidArgument, match="memory_limit must be a positive number"):
+            sdx.InferenceSession(model(graph), options)
+    # By itself it is what the machine has.
+    session = sdx.InferenceSession(model(graph))
+    with pytest.raises(sdx.Fail, match="out of memory"):
+        session.run(None, {"x": one, "s": np.array([2**44])})
 
 
 def test_results_outlive_the_session(model):
