@@ -119,7 +119,7 @@ class Mutator:
                     dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
                     array = self.rng.integers(-3, 9, sizes).astype(dtype)
                     graph.initializer.append(onnx.numpy_helper.from_array(array, value.name))
-                except (TypeError, KeyError, ValueError):
+                except (TypeError, KeyError, ValueError, NotImplementedError):
                     pass
 
     def change(self, tensor):
