@@ -31,3 +31,7 @@ target_include_directories(SardonyxLibOnnx SYSTEM PUBLIC ${proto_out} ${ONNX_ROO
 target_link_libraries(SardonyxLibOnnx PUBLIC protobuf::libprotobuf)
 # Its speed matters little and its build time does.
 target_compile_options(SardonyxLibOnnx PRIVATE -w -O1)
+if(SARDONYX_SANITIZE)
+  # Its arithmetic on a hostile model's sizes is told when it overflows, and goes on.
+  target_compile_options(SardonyxLibOnnx PRIVATE -g0 -fsanitize-recover=undefined)
+endif()
