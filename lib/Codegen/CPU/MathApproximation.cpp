@@ -58,8 +58,8 @@ struct Lanes {
 };
 
 /// exp(x) = 2^n * exp(r) with |r| <= ln(2)/2; the polynomial is that of the
-/// Cephes library (expf.c), accurate to about one unit in the last place.
-/// Results below the smallest normal number become 0.
+/// Cephes library (expf.c), accurate to about one unit in the last place. 2^n
+/// is two factors, which overflow and underflow as the result does.
 struct ExpandExp : OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -71,12 +71,10 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     Location loc = op.getLoc();
     Lanes v{b, loc, type};
     Value x = op.getOperand();
-    Value high = v.constant(88.72283935546875);
-    Value low = v.constant(-87.33654022216797);
-    // A NaN is on neither side and passes through.
-    Value over = v.compare(arith::CmpFPredicate::OGT, x, high);
-    Value under = v.compare(arith::CmpFPredicate::OLT, x, low);
-    Value t = v.select(over, high, x);
+    // Beyond, the result is infinity or 0. A NaN is on neither side and passes
+    // through.
+    Value high = v.constant(89.0), low = v.constant(-104.0);
+    Value t = v.select(v.compare(arith::CmpFPredicate::OGT, x, high), high, x);
     t = v.select(v.compare(arith::CmpFPredicate::OLT, t, low), low, t);
     // Adding 1.5 * 2^23 rounds to an integer, which the low bits then hold.
     Value magic = v.constant(12582912.0);
@@ -91,14 +89,82 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     Value square = arith::MulFOp::create(b, loc, r, r);
     p = v.fma(p, square, arith::AddFOp::create(b, loc, r, v.constant(1.0)));
     Type ints = v.withElement(b.getI32Type());
-    Value exponent = arith::ShLIOp::create(
-        b, loc, arith::BitcastOp::create(b, loc, ints, shifted), v.integer(23));
-    Value bits = arith::AddIOp::create(
-        b, loc, arith::BitcastOp::create(b, loc, ints, p), exponent);
-    Value result = arith::BitcastOp::create(b, loc, type, bits);
-    result = v.select(over, v.constant(std::numeric_limits<float>::infinity()),
-                      result);
-    b.replaceOp(op, v.select(under, v.constant(0.0), result));
+    Value whole = arith::SubIOp::create(
+        b, loc, arith::BitcastOp::create(b, loc, ints, shifted),
+        v.integer(0x4b400000));
+    Value half = arith::ShRSIOp::create(b, loc, whole, v.integer(1));
+    auto power = [&](Value exponent) {
+      Value bits = arith::ShLIOp::create(b, loc, exponent, v.integer(23));
+      bits = arith::AddIOp::create(b, loc, bits, v.integer(0x3f800000));
+      return arith::BitcastOp::create(b, loc, type, bits);
+    };
+    p = arith::MulFOp::create(b, loc, p, power(half));
+    b.replaceOpWithNewOp<arith::MulFOp>(
+        op, p, power(arith::SubIOp::create(b, loc, whole, half)));
+    return success();
+  }
+};
+
+/// log(x) = e * ln(2) + log(m) with sqrt(1/2) <= m < sqrt(2); the polynomial is
+/// that of the Cephes library (logf.c). Subnormal numbers are scaled up first.
+struct ExpandLog : OpRewritePattern<math::LogOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::LogOp op,
+                                PatternRewriter &b) const override {
+    using arith::CmpFPredicate;
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32())
+      return b.notifyMatchFailure(op, "not of f32");
+    Location loc = op.getLoc();
+    Lanes v{b, loc, type};
+    Type ints = v.withElement(b.getI32Type());
+    Value x = op.getOperand();
+    Value zero = v.constant(0.0), one = v.constant(1.0);
+    Value infinity = v.constant(std::numeric_limits<float>::infinity());
+    Value isSmall = v.compare(CmpFPredicate::OLT, x,
+                              v.constant(std::numeric_limits<float>::min()));
+    Value scaled = arith::MulFOp::create(b, loc, x, v.constant(0x1p23));
+    Value bits =
+        arith::BitcastOp::create(b, loc, ints, v.select(isSmall, scaled, x));
+    Value bias = v.select(isSmall, v.integer(126 + 23), v.integer(126));
+    Value exponent = arith::SubIOp::create(
+        b, loc, arith::ShRUIOp::create(b, loc, bits, v.integer(23)), bias);
+    Value e = arith::SIToFPOp::create(b, loc, type, exponent);
+    // The mantissa as a number from 1/2 to 1.
+    bits = arith::AndIOp::create(b, loc, bits, v.integer(0x007fffff));
+    bits = arith::OrIOp::create(b, loc, bits, v.integer(0x3f000000));
+    Value m = arith::BitcastOp::create(b, loc, type, bits);
+    Value isLow =
+        v.compare(CmpFPredicate::OLT, m, v.constant(0.707106781186547524));
+    e = arith::SubFOp::create(b, loc, e, v.select(isLow, one, zero));
+    m = arith::AddFOp::create(b, loc, arith::SubFOp::create(b, loc, m, one),
+                              v.select(isLow, m, zero));
+    Value square = arith::MulFOp::create(b, loc, m, m);
+    Value cube = arith::MulFOp::create(b, loc, square, m);
+    auto polynomial = [&](double c2, double c1, double c0) {
+      Value p = v.fma(m, v.constant(c2), v.constant(c1));
+      return v.fma(p, m, v.constant(c0));
+    };
+    Value p = polynomial(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1);
+    p = v.fma(p, cube,
+              polynomial(-1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1));
+    p = v.fma(p, cube,
+              polynomial(2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1));
+    p = arith::MulFOp::create(b, loc, p, cube);
+    p = v.fma(e, v.constant(-2.12194440e-4), p);
+    p = v.fma(square, v.constant(-0.5), p);
+    Value result = arith::AddFOp::create(b, loc, m, p);
+    result = v.fma(e, v.constant(0.693359375), result);
+    // Zero of either sign, infinity, and what has no logarithm.
+    result =
+        v.select(v.compare(CmpFPredicate::OEQ, x, infinity), infinity, result);
+    result =
+        v.select(v.compare(CmpFPredicate::OEQ, x, zero),
+                 v.constant(-std::numeric_limits<float>::infinity()), result);
+    Value nan = v.constant(std::numeric_limits<float>::quiet_NaN());
+    b.replaceOp(op,
+                v.select(v.compare(CmpFPredicate::ULT, x, zero), nan, result));
     return success();
   }
 };
@@ -153,14 +219,15 @@ struct ApproximateMathPass
     MLIRContext *context = &getContext();
     {
       RewritePatternSet patterns(context);
-      static constexpr StringLiteral kNames[] = {
-          "math.erf", "math.expm1", "math.log", "math.log1p", "math.tanh"};
+      static constexpr StringLiteral kNames[] = {"math.erf", "math.expm1",
+                                                 "math.log1p", "math.tanh"};
       populateMathF32ExpansionPatterns(patterns,
                                        [](StringRef) { return true; });
       populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
         return llvm::is_contained(kNames, name);
       });
-      patterns.add<ExpandExp, ExpandRsqrt, RelaxFma>(context, /*benefit=*/2);
+      patterns.add<ExpandExp, ExpandLog, ExpandRsqrt, RelaxFma>(context,
+                                                                /*benefit=*/2);
       GreedyRewriteConfig config;
       config.enableFolding(false).enableConstantCSE(false);
       if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),

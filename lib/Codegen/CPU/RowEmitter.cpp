@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -144,6 +145,57 @@ Value Emitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
       arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
 }
 
+/// What makes `value` of a body, be it in an earlier stage or behind a
+/// conversion; `stage` becomes the one that it is in.
+static Operation *findDefinition(RowGroup &group, unsigned &stage,
+                                 Value value) {
+  while (true) {
+    if (auto arg = dyn_cast<BlockArgument>(value)) {
+      RowStage &reader = group.stages[stage];
+      if (arg.getOwner() != reader.body)
+        return nullptr;
+      RowAccess &access = reader.args[arg.getArgNumber()];
+      if (access.kind != RowAccess::Stage)
+        return nullptr;
+      stage = access.stage;
+      value =
+          group.stages[stage].body->getTerminator()->getOperand(access.result);
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+      return op;
+    value = op->getOperand(0);
+  }
+}
+
+/// Whether what `access` reads is a square root, or the sum of exp(x - max x)
+/// of a softmax: nothing so small that its reciprocal would be infinite, and
+/// for a sum at least 1.
+static bool hasFiniteReciprocal(RowGroup &group, const RowAccess &access) {
+  unsigned at = access.stage;
+  Value result =
+      group.stages[at].body->getTerminator()->getOperand(access.result);
+  Operation *op = findDefinition(group, at, result);
+  if (isa_and_nonnull<math::SqrtOp>(op))
+    return true;
+  if (!isa_and_nonnull<arith::AddFOp>(op) || !group.stages[at].isReduction)
+    return false;
+  return llvm::any_of(op->getOperands(), [&](Value term) {
+    unsigned stage = at;
+    auto exp =
+        dyn_cast_or_null<math::ExpOp>(findDefinition(group, stage, term));
+    if (!exp)
+      return false;
+    auto difference = dyn_cast_or_null<arith::SubFOp>(
+        findDefinition(group, stage, exp.getOperand()));
+    return difference &&
+           isa_and_nonnull<arith::MaximumFOp, arith::MaxNumFOp>(
+               findDefinition(group, stage, difference.getRhs())) &&
+           group.stages[stage].isReduction;
+  });
+}
+
 /// The body of `stage` at `point`; `accs` are the accumulators of a reduction.
 SmallVector<Copies> Emitter::compute(unsigned index, const Point &point,
                                      Scope &scope, ArrayRef<Copies> accs) {
@@ -160,7 +212,8 @@ SmallVector<Copies> Emitter::compute(unsigned index, const Point &point,
   llvm::SmallBitVector reciprocal(args.size());
   for (auto [i, access] : llvm::enumerate(stage.args)) {
     if (access.kind != RowAccess::Stage || !plan.inner[index] ||
-        stage.isReduction || !isDivisorOnly(stage.body->getArgument(i)))
+        stage.isReduction || !isDivisorOnly(stage.body->getArgument(i)) ||
+        !hasFiniteReciprocal(group, access))
       continue;
     Value divisor = args[i].front();
     bool isRowValue =

@@ -34,3 +34,16 @@ func.func @exp_f64(%x: vector<8xf64>) -> vector<8xf64> {
   %y = math.exp %x : vector<8xf64>
   return %y : vector<8xf64>
 }
+
+// Subnormal numbers are scaled before their exponent is taken.
+// CHECK-LABEL: func.func @log
+// CHECK-SAME:    %[[X:.*]]: vector<16xf32>
+// CHECK:         %[[SMALL:.*]] = arith.cmpf olt, %[[X]]
+// CHECK:         %[[SCALED:.*]] = arith.mulf %[[X]]
+// CHECK:         arith.select %[[SMALL]], %[[SCALED]], %[[X]]
+// CHECK-NOT:     math.log
+// CHECK-NOT:     llvm.intr.log
+func.func @log(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.log %x : vector<16xf32>
+  return %y : vector<16xf32>
+}

@@ -1,0 +1,141 @@
+"""Math functions where they are hard: subnormal numbers, signed zeros, infinities, NaN, the ends of the range."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+import sardonyx as sdx
+
+# numpy's type, the largest relative error
+TYPES = {
+    "f32": (np.float32, 4e-6),
+    "f64": (np.float64, 1e-13),
+    "f16": (np.float16, 2e-3),
+    "bf16": (ml_dtypes.bfloat16, 1.6e-2),
+}
+
+
+def has_avx2():
+    with open("/proc/cpuinfo") as info:
+        return " avx2 " in info.read()
+
+
+CPUS = ["", "x86-64"] + (["haswell"] if has_avx2() else [])
+
+
+def erf(x):
+    return np.vectorize(lambda v: v if math.isnan(v) else math.erf(v), otypes=[np.float64])(x)
+
+
+FUNCTIONS = {
+    "Log": np.log,
+    "Exp": np.exp,
+    "Sqrt": np.sqrt,
+    "Tanh": np.tanh,
+    "Erf": erf,
+    "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "Softplus": lambda x: np.logaddexp(0, x),
+    "Sin": np.sin,
+    "Atan": np.arctan,
+    "Asinh": np.arcsinh,
+    "Acosh": np.arccosh,
+    "Atanh": np.arctanh,
+    "Sinh": np.sinh,
+    "Cosh": np.cosh,
+    "Reciprocal": lambda x: 1 / x,
+}
+
+
+def run(nodes, feeds, cpu, outputs=("y",)):
+    inputs = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(a.dtype), [f"{name}{d}" for d in range(a.ndim)]
+        )
+        for name, a in feeds.items()
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, [onnx.ValueInfoProto(name=name) for name in outputs])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    options = sdx.SessionOptions()
+    options.cache, options.intra_op_num_threads, options.cpu = False, 1, cpu
+    return sdx.InferenceSession(model.SerializeToString(), options).run(list(outputs), feeds)
+
+
+def specials(dtype):
+    info = ml_dtypes.finfo(dtype)
+    tiny, least, most = (float(v) for v in (info.smallest_subnormal, info.tiny, info.max))
+    values = [0.0, np.inf, np.nan, tiny, 3 * tiny, 50 * tiny, least * 0.75, least, most / 2, most]
+    values += [1, 1 + float(info.eps), 1 - float(info.eps), 0.5, 2, 0.7071, 0.70711, 1.41421, 3e-4, 1e-3]
+    values += [10, 20, 50, 80, 86, 87.3, 87.5, 88.5, 88.73, 88.8, 90, 95, 100, 103, 104, 110, 700, 709, 740, 745, 750]
+    random = np.random.default_rng(0)
+    values += list(np.abs(random.standard_normal(100))) + list(np.exp(random.uniform(-100, 80, 100)))
+    with np.errstate(all="ignore"):
+        return np.array(values + [-v for v in values]).astype(dtype)
+
+
+def compare(got, want, dtype, relative):
+    """Equal up to `relative` and two of the smallest steps there are; `want` is exact."""
+    with np.errstate(all="ignore"):
+        want = np.asarray(want).astype(dtype).astype(np.float64)
+        got = np.asarray(got).astype(np.float64)
+        step = float(ml_dtypes.finfo(dtype).smallest_subnormal)
+        near = np.abs(got - want) <= relative * np.abs(want) + 2 * step
+        return (got == want) | (np.isnan(got) & np.isnan(want)) | near
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("kind", TYPES)
+def test_functions(kind, cpu):
+    dtype, relative = TYPES[kind]
+    x = specials(dtype)
+    exact = x.astype(np.float64)
+    nodes = [helper.make_node(name, ["x"], [name]) for name in FUNCTIONS]
+    results = run(nodes, {"x": x}, cpu, tuple(FUNCTIONS))
+    for (name, function), got in zip(FUNCTIONS.items(), results):
+        with np.errstate(all="ignore"):
+            want = function(exact)
+        if name == "Sigmoid":  # 1 / (1 + exp(-x)) is 0 where exp(-x) is infinite
+            want = np.where((want < 1e-37) & (got == 0), 0, want)
+        right = compare(got, want, dtype, relative)
+        assert right.all(), (name, [(exact[i], got[i], want[i]) for i in np.where(~right)[0][:5]])
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("kind", TYPES)
+def test_pow(kind, cpu):
+    dtype, relative = TYPES[kind]
+    x = specials(dtype)[::3]
+    y = np.array([0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, 1 / 3, 7, -7, np.inf, -np.inf, np.nan, 100, 101]).astype(dtype)
+    (got,) = run([helper.make_node("Pow", ["x", "y"], ["y_"])], {"x": x[:, None], "y": y[None]}, cpu, ("y_",))
+    with np.errstate(all="ignore"):
+        want = np.power(x[:, None].astype(np.float64), y[None].astype(np.float64))
+    right = compare(got, want, dtype, relative)
+    assert right.all(), [(x[i], y[j], got[i, j], want[i, j]) for i, j in zip(*np.where(~right))][:5]
+
+
+def test_log_of_what_is_nearly_nothing():
+    """The logarithm of a probability that is a subnormal number is finite."""
+    x = np.array([[0, -90, -95], [-100, 0, -87.5]], np.float32)
+    nodes = [helper.make_node("Softmax", ["x"], ["p"]), helper.make_node("Log", ["p"], ["y"])]
+    (y,) = run(nodes, {"x": x}, "")
+    np.testing.assert_allclose(y, x, rtol=1e-2)
+
+
+def test_division_by_a_tiny_sum():
+    x = np.array([[1e-39, 2e-39, 0, 3e-39] * 8, [1, 2, 3, 4] * 8], np.float32)
+    nodes = [helper.make_node("ReduceL1", ["x", "axes"], ["n"]), helper.make_node("Div", ["x", "n"], ["y"])]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 32])],
+        [onnx.ValueInfoProto(name="y")],
+        [onnx.numpy_helper.from_array(np.array([1]), "axes")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    options = sdx.SessionOptions()
+    options.cache = False
+    (y,) = sdx.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
+    np.testing.assert_allclose(y, x.astype(np.float64) / x.astype(np.float64).sum(1, keepdims=True), rtol=1e-4)
