@@ -499,7 +499,7 @@ LogicalResult KernelGroupBuilder::computeSizes() {
       return;
     for (auto [i, expr] : llvm::enumerate(access.map.getResults()))
       if (auto dim = dyn_cast<AffineDimExpr>(expr))
-        if (!group.sizes[dim.getPosition()])
+        if (access.whole[i] && !group.sizes[dim.getPosition()])
           group.sizes[dim.getPosition()] =
               memref::DimOp::create(b, group.loc, access.value, i).getResult();
   };
@@ -523,6 +523,7 @@ FailureOr<RowGroup> KernelGroupBuilder::run() {
       access.kind = RowAccess::Memory;
       access.value = use.source.value;
       access.map = translate(use.map, use.stage);
+      access.whole = getWholeResults(use.map);
     } else {
       access.kind = RowAccess::Stage;
       access.stage = use.source.stage;
@@ -536,9 +537,10 @@ FailureOr<RowGroup> KernelGroupBuilder::run() {
     linalg::LinalgOp op = ops[store.stage];
     access.kind = RowAccess::Memory;
     access.value = store.memref;
-    access.map =
-        translate(op.getMatchingIndexingMap(op.getDpsInitOperand(store.result)),
-                  store.stage);
+    AffineMap map =
+        op.getMatchingIndexingMap(op.getDpsInitOperand(store.result));
+    access.map = translate(map, store.stage);
+    access.whole = getWholeResults(map);
   }
   if (failed(computeSizes()))
     return failure();

@@ -21,6 +21,13 @@ int64_t RowGroup::getStaticSize(unsigned d) const {
   return getConstantIntValue(sizes[d]).value_or(-1);
 }
 
+llvm::SmallBitVector getWholeResults(AffineMap map) {
+  llvm::SmallBitVector whole(map.getNumResults());
+  for (auto [i, expr] : llvm::enumerate(map.getResults()))
+    whole[i] = isa<AffineDimExpr>(expr);
+  return whole;
+}
+
 FailureOr<RowGroup> buildGroup(OpBuilder &b, linalg::LinalgOp op) {
   if (!op.hasPureBufferSemantics() || op->getNumRegions() != 1 ||
       !op->getRegion(0).hasOneBlock())
@@ -43,6 +50,7 @@ FailureOr<RowGroup> buildGroup(OpBuilder &b, linalg::LinalgOp op) {
     BlockArgument arg = op.getMatchingBlockArgument(&operand);
     access.value = operand.get();
     access.map = op.getMatchingIndexingMap(&operand);
+    access.whole = getWholeResults(access.map);
     access.kind = isa<MemRefType>(access.value.getType()) ? RowAccess::Memory
                                                           : RowAccess::Scalar;
     if (access.kind == RowAccess::Scalar &&
@@ -80,6 +88,10 @@ static bool canMerge(const RowAccess &access, unsigned d) {
         i + 1 == results.size() ||
         results[i + 1] != getAffineDimExpr(d + 1, results[i].getContext()))
       return false;
+    // From the end of a part of a row it is further than one element to the
+    // next row.
+    if (!access.whole[i + 1])
+      return false;
     if (!cast<MemRefType>(access.value.getType()).getLayout().isIdentity())
       return false;
     ++i;
@@ -98,9 +110,11 @@ static void mergeAccess(OpBuilder &b, Location loc, RowAccess &access,
     replacements.push_back(getAffineDimExpr(i > d ? i - 1 : i, context));
   SmallVector<AffineExpr> results;
   SmallVector<ReassociationIndices> groups;
+  llvm::SmallBitVector whole;
   bool merges = false;
   for (unsigned i = 0, e = access.map.getNumResults(); i < e; ++i) {
     AffineExpr expr = access.map.getResult(i);
+    whole.push_back(access.whole[i]);
     bool first = expr == getAffineDimExpr(d, context);
     groups.push_back({static_cast<int64_t>(i)});
     results.push_back(expr.replaceDims(replacements));
@@ -110,6 +124,7 @@ static void mergeAccess(OpBuilder &b, Location loc, RowAccess &access,
     }
   }
   access.map = AffineMap::get(numDims - 1, 0, results, context);
+  access.whole = whole;
   if (merges)
     access.value =
         memref::CollapseShapeOp::create(b, loc, access.value, groups);

@@ -30,6 +30,10 @@ struct RowAccess {
   mlir::Value value;
   /// Memory: from the group's dimensions to those of the memref.
   mlir::AffineMap map;
+  /// Memory: the results of `map` that are a dimension of the group as long as
+  /// the memref's. A window may also be indexed by one dimension alone, that of
+  /// a pooling with one output is, but is only a part of its memref.
+  llvm::SmallBitVector whole;
   /// Stage: a result of an earlier stage at the same point.
   unsigned stage = 0, result = 0;
 };
@@ -65,6 +69,10 @@ struct RowGroup {
   /// The extent of dimension `d`, or -1 when it is dynamic.
   int64_t getStaticSize(unsigned d) const;
 };
+
+/// The results of a linalg operation's indexing map that are a loop: linalg
+/// makes such a loop as long as the operand's dimension.
+llvm::SmallBitVector getWholeResults(mlir::AffineMap map);
 
 /// The group of a single operation on memrefs, or of scalars only.
 llvm::FailureOr<RowGroup> buildGroup(mlir::OpBuilder &b,

@@ -245,3 +245,91 @@ func.func private @pool(%a: memref<2x3x65x65xf32>, %out: memref<2x3x32x32xf32>) 
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<2x3x32x32xf32>, memref<2x3x32x32xf32>) -> ()
   return
 }
+
+// -----
+
+// The window of a pooling with one output is 2x2 of an image of 3x3: its rows
+// do not follow each other in memory, so its two loops are not one.
+
+// CHECK-LABEL: func.func private @window
+// CHECK-NOT:     memref.collapse_shape %arg0
+// CHECK:         scf.for %[[Y:.*]] = %c0 to %c2
+// CHECK:           vector.load %arg0[%{{.*}}, %{{.*}}, %[[Y]], %{{.*}}] : memref<1x1x3x3xf32>, vector<2xf32>
+func.func private @window(%x: memref<1x1x3x3xf32>, %out: memref<1x1x1x1xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %x restrict : memref<1x1x3x3xf32> to tensor<1x1x3x3xf32>
+  %lowest = arith.constant 0xFF800000 : f32
+  %kernel = tensor.empty() : tensor<2x2xf32>
+  %e = tensor.empty() : tensor<1x1x1x1xf32>
+  %f = linalg.fill ins(%lowest : f32) outs(%e : tensor<1x1x1x1xf32>) -> tensor<1x1x1x1xf32>
+  %m = linalg.generic {
+    indexing_maps = [affine_map<(n, c, h, w, y, x) -> (n, c, h * 2 + y, w * 2 + x)>,
+                     affine_map<(n, c, h, w, y, x) -> (y, x)>,
+                     affine_map<(n, c, h, w, y, x) -> (n, c, h, w)>],
+    iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%t, %kernel : tensor<1x1x3x3xf32>, tensor<2x2xf32>) outs(%f : tensor<1x1x1x1xf32>) {
+  ^bb0(%in: f32, %k: f32, %acc: f32):
+    %y = arith.maximumf %in, %acc : f32
+    linalg.yield %y : f32
+  } -> tensor<1x1x1x1xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x1x1x1xf32>, memref<1x1x1x1xf32>) -> ()
+  return
+}
+
+// -----
+
+// Where the window is as wide as the image, its rows do follow each other.
+
+// CHECK-LABEL: func.func private @wide_window
+// CHECK:         memref.collapse_shape %arg0 {{\[\[}}0], [1], [2, 3]]
+func.func private @wide_window(%x: memref<1x1x5x32xf32>, %out: memref<1x1x1x1xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %x restrict : memref<1x1x5x32xf32> to tensor<1x1x5x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %kernel = tensor.empty() : tensor<4x32xf32>
+  %e = tensor.empty() : tensor<1x1x1x1xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x1x1x1xf32>) -> tensor<1x1x1x1xf32>
+  %m = linalg.generic {
+    indexing_maps = [affine_map<(n, c, h, w, y, x) -> (n, c, h + y, x)>,
+                     affine_map<(n, c, h, w, y, x) -> (y, x)>,
+                     affine_map<(n, c, h, w, y, x) -> (n, c, h, w)>],
+    iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%t, %kernel : tensor<1x1x5x32xf32>, tensor<4x32xf32>) outs(%f : tensor<1x1x1x1xf32>) {
+  ^bb0(%in: f32, %k: f32, %acc: f32):
+    %y = arith.addf %in, %acc : f32
+    linalg.yield %y : f32
+  } -> tensor<1x1x1x1xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x1x1x1xf32>, memref<1x1x1x1xf32>) -> ()
+  return
+}
+
+// -----
+
+// A sum that may be too small for its reciprocal divides by itself.
+
+// CHECK-LABEL: func.func private @divided_by_sum
+// CHECK:         arith.divf {{.*}} : vector<16xf32>
+func.func private @divided_by_sum(%a: memref<8x64xf32>, %out: memref<8x64xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<8x64xf32> to tensor<8x64xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8xf32>
+  %e1 = tensor.empty() : tensor<8x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8xf32>) -> tensor<8xf32>
+  %sum = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%t : tensor<8x64xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %y = arith.addf %x, %acc : f32
+    linalg.yield %y : f32
+  } -> tensor<8xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+                     affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%t, %sum : tensor<8x64xf32>, tensor<8xf32>) outs(%e1 : tensor<8x64xf32>) {
+  ^bb0(%x: f32, %s: f32, %o: f32):
+    %y = arith.divf %x, %s : f32
+    linalg.yield %y : f32
+  } -> tensor<8x64xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8x64xf32>, memref<8x64xf32>) -> ()
+  return
+}

@@ -1,0 +1,105 @@
+"""Pools over many shapes against numpy: windows that see a part of a row, one output, steps, holes, borders."""
+
+import itertools
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+import sardonyx as sdx
+
+
+def pool(kind, x, kernel, strides, pads, dilations, p=2):
+    """`pads` as ONNX gives them; the border is never counted."""
+    rank = len(kernel)
+    border = {"MaxPool": -np.inf}.get(kind, 0)
+    wide = [(0, 0), (0, 0)] + [(pads[i], pads[rank + i]) for i in range(rank)]
+    padded = np.pad(x.astype(np.float64), wide, constant_values=border)
+    there = np.pad(np.ones(x.shape), wide)
+    span = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    sizes = [(n - s) // t + 1 for n, s, t in zip(padded.shape[2:], span, strides)]
+    y = np.empty(x.shape[:2] + tuple(sizes))
+    for at in itertools.product(*map(range, sizes)):
+        box = tuple(slice(o * t, o * t + s, d) for o, t, s, d in zip(at, strides, span, dilations))
+        window = padded[(slice(None), slice(None)) + box].reshape(*x.shape[:2], -1)
+        if kind == "MaxPool":
+            value = window.max(-1)
+        elif kind == "AveragePool":
+            value = window.sum(-1) / there[(slice(None), slice(None)) + box].reshape(*x.shape[:2], -1).sum(-1)
+        else:
+            value = (np.abs(window) ** p).sum(-1) ** (1 / p)
+        y[(slice(None), slice(None)) + at] = value
+    return y
+
+
+def check(kind, shape, kernel, strides=None, pads=None, dilations=None, open_sizes=False, **options):
+    rank = len(kernel)
+    strides, pads, dilations = strides or [1] * rank, pads or [0] * 2 * rank, dilations or [1] * rank
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    names = [f"d{i}" for i in range(len(shape))] if open_sizes else shape
+    node = helper.make_node(
+        kind, ["x"], ["y"], kernel_shape=kernel, strides=strides, pads=pads, dilations=dilations
+    )
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, names)],
+        [onnx.ValueInfoProto(name="y")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    settings = sdx.SessionOptions()
+    settings.cache, settings.intra_op_num_threads = False, 1
+    for name, value in options.items():
+        setattr(settings, name, value)
+    (y,) = sdx.InferenceSession(model.SerializeToString(), settings).run(None, {"x": x})
+    want = pool(kind, x, kernel, strides, pads, dilations)
+    assert y.shape == want.shape
+    np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-5)
+
+
+KINDS = ["MaxPool", "AveragePool", "LpPool"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "shape, kernel",
+    [
+        ([1, 1, 3, 3], [2, 2]),
+        ([1, 2, 8, 8], [7, 7]),
+        ([2, 3, 5, 9], [5, 4]),
+        ([2, 3, 5, 9], [4, 9]),
+        ([1, 2, 33], [32]),
+        ([1, 2, 40], [35]),
+        ([1, 2, 4, 5, 6], [3, 4, 5]),
+        ([1, 2, 4, 5, 6], [3, 5, 6]),
+    ],
+)
+@pytest.mark.parametrize("open_sizes", [False, True])
+def test_one_output(kind, shape, kernel, open_sizes):
+    strides = [n for n in shape[2:]]
+    check(kind, shape, kernel, strides, open_sizes=open_sizes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(12))
+def test_any_window(kind, seed):
+    random = np.random.default_rng(seed)
+    rank = int(random.integers(1, 4))
+    kernel = [int(k) for k in random.integers(1, 5, rank)]
+    dilations = [int(d) for d in random.integers(1, 3, rank)]
+    pads = [int(p) for p in [min(k - 1, random.integers(0, 2)) for k in kernel * 2]]
+    shape = [int(n) for n in random.integers(1, 4, 2)]
+    shape += [int((k - 1) * d + 1 + random.integers(0, 20)) for k, d in zip(kernel, dilations)]
+    strides = [int(s) for s in random.integers(1, 4, rank)]
+    check(kind, shape, kernel, strides, pads, dilations, open_sizes=bool(seed % 2))
+
+
+@pytest.mark.parametrize("cpu", ["haswell", "x86-64"])
+def test_other_vector_widths(cpu):
+    with open("/proc/cpuinfo") as info:
+        if cpu == "haswell" and " avx2 " not in info.read():
+            pytest.skip("this processor cannot run code for haswell")
+    for kind in KINDS:
+        check(kind, [1, 2, 8, 8], [7, 7], [7, 7], cpu=cpu)
+        check(kind, [2, 3, 17, 19], [3, 2], [2, 2], [1, 0, 1, 1], cpu=cpu)
