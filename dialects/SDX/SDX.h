@@ -20,6 +20,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "dialects/SDX/SDXDialect.h.inc"
+#include "dialects/SDX/SDXEnums.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/SDX/SDXOps.h.inc"
@@ -39,6 +40,10 @@ inline constexpr llvm::StringLiteral kConstantAttr = "sdx.constant";
 inline constexpr llvm::StringLiteral kPersistentAttr = "sdx.persistent";
 inline constexpr llvm::StringLiteral kSourceAttr = "sdx.source";
 inline constexpr llvm::StringLiteral kResultsAttr = "sdx.results";
+
+/// What a location says of the node that an operation comes from, as the
+/// beginning of a sentence: the text in a fused location. Empty if nothing.
+std::string describeOrigin(mlir::Location loc);
 
 /// True if elements of `type` follow each other without gaps in row-major
 /// order, from any offset.

@@ -8,6 +8,20 @@ using namespace sardonyx::sdx;
 
 #include "dialects/SDX/SDXDialect.cpp.inc"
 
+std::string sdx::describeOrigin(Location loc) {
+  std::string result;
+  loc->walk([&](Location part) {
+    auto fused = dyn_cast<FusedLoc>(part);
+    auto text = fused ? dyn_cast_or_null<StringAttr>(fused.getMetadata())
+                      : StringAttr();
+    if (!text)
+      return WalkResult::advance();
+    result = text.str();
+    return WalkResult::interrupt();
+  });
+  return result;
+}
+
 void SDXDialect::initialize() {
   addOperations<
 #define GET_OP_LIST

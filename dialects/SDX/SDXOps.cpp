@@ -14,6 +14,8 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::sdx;
 
+#include "dialects/SDX/SDXEnums.cpp.inc"
+
 #define GET_OP_CLASSES
 #include "dialects/SDX/SDXOps.cpp.inc"
 
@@ -452,6 +454,18 @@ sdx::CallOp::reifyResultShapes(OpBuilder &b,
 //===----------------------------------------------------------------------===//
 // CheckOp, OutputBufferOp, ArenaOp
 //===----------------------------------------------------------------------===//
+
+void CheckOp::build(OpBuilder &b, OperationState &state, Value condition,
+                    StringAttr message) {
+  build(b, state, condition, message, ValueRange());
+}
+
+LogicalResult CheckOp::verify() {
+  if (getValues().size() > kMaxValues)
+    return emitOpError("names ") << getValues().size() << " values, at most "
+                                 << kMaxValues << " are possible";
+  return success();
+}
 
 LogicalResult CheckOp::canonicalize(CheckOp op, PatternRewriter &rewriter) {
   if (!matchPattern(op.getCondition(), m_One()))

@@ -8,6 +8,7 @@
 #ifndef SARDONYX_SDX_OPS
 #define SARDONYX_SDX_OPS
 
+include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
@@ -232,16 +233,42 @@ def SDX_CallOp : SDX_DpsOp<"call", [
   }];
 }
 
+/// What a failed check means to the caller. The numbers are those of
+/// RuntimeABI.h.
+def SDX_FailureKind : I64EnumAttr<"FailureKind", "what a failure means", [
+    I64EnumAttrCase<"Failed", 0, "failed">,
+    I64EnumAttrCase<"InvalidArgument", 1, "invalid_argument">,
+    I64EnumAttrCase<"Unsupported", 2, "unsupported">]> {
+  let cppNamespace = "::sardonyx::sdx";
+}
+
 def SDX_CheckOp : SDX_Op<"check", [MemoryEffects<[MemWrite]>]> {
   let summary = "Fail the run with a sentence unless a condition holds";
   let description = [{
+    `{0}` to `{3}` in the sentence stand for the values (at most four).
+
     ```mlir
-    sdx.check %same, "node 'add': dimensions 3 and 4 cannot be broadcast"
+    sdx.check %same, "node 'add' (Add): sizes {0} and {1} cannot be broadcast"
+        (%m, %n)
+    sdx.check %off, "node 'd' (Dropout): training mode is not supported"
+        as unsupported
     ```
   }];
-  let arguments = (ins I1:$condition, StrAttr:$message);
-  let assemblyFormat = "$condition `,` $message attr-dict";
+  let arguments = (ins I1:$condition, StrAttr:$message,
+                       Variadic<Index>:$values,
+                       DefaultValuedAttr<SDX_FailureKind,
+                           "::sardonyx::sdx::FailureKind::Failed">:$kind);
+  let assemblyFormat = [{
+    $condition `,` $message (`(` $values^ `)`)? (`as` $kind^)? attr-dict
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$condition,
+                                 "::mlir::StringAttr":$message)>];
+  let extraClassDeclaration = [{
+    /// So many values can be named in a sentence.
+    static constexpr unsigned kMaxValues = 4;
+  }];
   let hasCanonicalizeMethod = 1;
+  let hasVerifier = 1;
 }
 
 def SDX_OutputBufferOp : SDX_Op<"output_buffer", [MemoryEffects<[MemWrite]>]> {

@@ -45,9 +45,14 @@ void *sdx_rt_arena(int64_t bytes);
 /// checked to fit, or new.
 void *sdx_rt_output(int64_t index, int64_t rank, const int64_t *sizes);
 
-/// Fails the run with `message`. Does not return within a run: it leaves the
-/// host program, or a parallel loop's chunk and with it the loop.
-void sdx_rt_check_failed(const char *message);
+/// What a failed run means to the caller.
+enum { SDX_RT_FAILED = 0, SDX_RT_INVALID_ARGUMENT = 1, SDX_RT_UNSUPPORTED = 2 };
+
+/// Fails the run with `message`, in which {0} to {3} stand for the numbers; the
+/// failure is of one of the kinds above. Does not return within a run: it
+/// leaves the host program, or a parallel loop's chunk and with it the loop.
+void sdx_rt_check_failed(const char *message, int64_t kind, int64_t value0,
+                         int64_t value1, int64_t value2, int64_t value3);
 
 /// Called at the beginning of each trip of a loop that may take long: leaves
 /// the run if something wants it ended. `trip` counts from 1 where the number

@@ -182,6 +182,7 @@ private:
       ::onnx::shape_inference::InferShapeForFunctionNode(
           *rules->GetFunction(), &schemas, context, options, {}, &symbols,
           &around.values);
+    importer::forgetWrongSizes(schema.opType.str(), context);
     unsigned present = 0;
     for (auto [i, result] : llvm::enumerate(onnx::getPositionalOutputs(op))) {
       if (!result)

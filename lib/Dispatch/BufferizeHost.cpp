@@ -368,25 +368,25 @@ static llvm::SetVector<Operation *> needsOf(Operation *op) {
 /// Moves checks, and what they need, before everything else in their block: on
 /// tensors the order of other ops means nothing and may be any, but no copy or
 /// kernel may run on sizes that a check refuses. Those that only compute with
-/// sizes go first.
+/// sizes go first. Each check stands before what only later ones need: it may
+/// be what allows to read that.
 static void hoistChecks(Block &block) {
   llvm::SetVector<Operation *> early[2];
   for (auto check : block.getOps<sdx::CheckOp>()) {
-    llvm::SetVector<Operation *> needs = needsOf(check);
+    SmallVector<Operation *> needs = needsOf(check).takeVector();
     bool onSizes = llvm::all_of(needs, [](Operation *op) {
       return isa<bufferization::ToTensorOp>(op) ||
              llvm::none_of(op->getResultTypes(), llvm::IsaPred<TensorType>);
     });
-    needs.insert(check);
+    llvm::sort(needs, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
     early[onSizes ? 0 : 1].insert(needs.begin(), needs.end());
+    early[onSizes ? 0 : 1].insert(check);
   }
   Operation *last = nullptr;
-  for (llvm::SetVector<Operation *> &chosen : early) {
-    SmallVector<Operation *> ordered;
-    for (Operation &op : block)
-      if (chosen.contains(&op))
-        ordered.push_back(&op);
-    for (Operation *op : ordered) {
+  for (llvm::SetVector<Operation *> &chosen : early)
+    for (Operation *op : chosen) {
       if (&chosen == &early[1] && early[0].contains(op))
         continue;
       if (last)
@@ -395,7 +395,6 @@ static void hoistChecks(Block &block) {
         op->moveBefore(&block, block.begin());
       last = op;
     }
-  }
 }
 
 namespace {

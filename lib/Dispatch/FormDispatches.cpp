@@ -196,6 +196,9 @@ struct FormDispatchesPass
       dropEmptyResults(func);
       SmallVector<Block *> blocks;
       collectBlocks(func, blocks);
+      // What only empty results were made of makes no kernel either.
+      for (Block *block : llvm::reverse(blocks))
+        eraseDeadOps(*block);
       for (Block *block : blocks) {
         BlockGrouping grouping(*block);
         for (Group *group : grouping.take())

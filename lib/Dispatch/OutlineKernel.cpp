@@ -82,12 +82,13 @@ private:
   }
 
   /// A product reads its operands from memory, so that even one that holds the
-  /// same value everywhere is not made inside of the kernel.
+  /// same value everywhere, or nothing, is not made inside of the kernel.
   static bool readsMemory(OpOperand &operand) {
     auto op = dyn_cast<DestinationStyleOpInterface>(operand.getOwner());
     return op && isa<sdx::SDXDialect>(operand.getOwner()->getDialect()) &&
            !op.isDpsInit(&operand) &&
-           operand.get().getDefiningOp<linalg::FillOp>();
+           isa_and_nonnull<linalg::FillOp, tensor::EmptyOp>(
+               operand.get().getDefiningOp());
   }
 
   /// Finds what the kernel must be given. Empties, fills and scalar constants

@@ -30,6 +30,9 @@ private:
 void requireInputTypes(const std::string &op,
                        ::onnx::InferenceContext &context);
 
+/// Forgets sizes of results that an operator's inference gets wrong.
+void forgetWrongSizes(const std::string &op, ::onnx::InferenceContext &context);
+
 /// False where an operand is too long a list to be followed value by value.
 bool propagatesShapes(const ::onnx::DataPropagationContext &context);
 

@@ -51,6 +51,42 @@ void requireInputTypes(const std::string &op,
       fail_type_inference("the type of input ", i, " is not known");
 }
 
+static void forgetSizes(::onnx::InferenceContext &context, size_t output,
+                        int first) {
+  if (output >= context.getNumOutputs())
+    return;
+  ::onnx::TypeProto *type = context.getOutputType(output);
+  if (!type || !type->has_tensor_type() || !type->tensor_type().has_shape())
+    return;
+  auto &shape = *type->mutable_tensor_type()->mutable_shape();
+  for (int dim = first; dim < shape.dim_size(); ++dim)
+    shape.mutable_dim(dim)->Clear();
+}
+
+void forgetWrongSizes(const std::string &op,
+                      ::onnx::InferenceContext &context) {
+  // It makes results longer by output_padding where auto_pad says how long they
+  // are.
+  if (op == "ConvTranspose") {
+    const auto *pad = context.getAttribute("auto_pad");
+    if (pad && pad->s().rfind("SAME", 0) == 0 &&
+        context.getAttribute("output_padding"))
+      forgetSizes(context, 0, 2);
+  }
+  // It takes unknown sizes for 0.
+  if (op == "Attention") {
+    bool isKnown = true;
+    for (size_t i = 0; i < context.getNumInputs(); ++i)
+      if (const ::onnx::TypeProto *type = context.getInputType(i)) {
+        isKnown &= type->tensor_type().has_shape();
+        for (const auto &dim : type->tensor_type().shape().dim())
+          isKnown &= dim.has_dim_value();
+      }
+    for (size_t i = 0; !isKnown && i < context.getNumOutputs(); ++i)
+      forgetSizes(context, i, 0);
+  }
+}
+
 bool propagatesShapes(const ::onnx::DataPropagationContext &context) {
   for (size_t i = 0; i < context.getNumInputs(); ++i)
     if (isLongList(context.getInputType(i)))
@@ -78,6 +114,7 @@ GuardedSchemas::GetSchema(const std::string &key, int version,
             ::onnx::InferenceContext &context) {
           requireInputTypes(op, context);
           infer(context);
+          forgetWrongSizes(op, context);
         });
     if (schema->has_data_propagation_function())
       copy->PartialDataPropagationFunction(

@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
 
+#include <limits>
 #include <numeric>
 
 using namespace llvm;
@@ -54,11 +55,13 @@ void channelSlope(NodeUpgrade &u) {
 
 void clipBounds(NodeUpgrade &u) {
   const std::string x = u.node.input(0);
-  auto low = u.take("min"), high = u.take("max");
-  if (low)
-    u.setInput(1, u.scalarLike(low->f(), x));
-  if (high)
-    u.setInput(2, u.scalarLike(high->f(), x));
+  // A missing bound was the last finite number, not none: infinities became
+  // that.
+  float last = u.dataType(x) == Tensor::FLOAT16
+                   ? 65504.0f
+                   : std::numeric_limits<float>::max();
+  u.setInput(1, u.scalarLike(u.takeFloat("min", -last), x));
+  u.setInput(2, u.scalarLike(u.takeFloat("max", last), x));
 }
 
 /// Types had names before they had numbers.

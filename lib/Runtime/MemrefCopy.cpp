@@ -56,7 +56,8 @@ void memrefCopy(int64_t elementBytes, sdx_rt_unranked_memref *source,
   auto *to = static_cast<Descriptor *>(target->descriptor);
   int64_t rank = source->rank;
   if (rank > kMaxRank) {
-    sdx_rt_check_failed("a copied tensor has more than 64 dimensions");
+    sdx_rt_check_failed("a copied tensor has more than 64 dimensions",
+                        SDX_RT_UNSUPPORTED, 0, 0, 0, 0);
     return;
   }
   const char *data = from->aligned + from->offset * elementBytes;

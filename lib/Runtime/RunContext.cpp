@@ -77,7 +77,7 @@ bool RunContext::run(sdx_entry_point entry, void **args,
                      const RunLimits &given) {
   hasFailed.store(false, std::memory_order_relaxed);
   failureMessage.clear();
-  badMemory = false;
+  kindOfFailure = SDX_RT_FAILED;
   arenaTaken = false;
   limits = &given;
   startClock(given.seconds);
@@ -100,16 +100,32 @@ void RunContext::runChunk(sdx_rt_loop_body body, int64_t begin, int64_t end,
   callLeavably([&] { body(begin, end, env); });
 }
 
-void RunContext::setFailure(std::string message) {
+void RunContext::setFailure(std::string message, int64_t kind) {
   std::lock_guard<std::mutex> lock(failureMutex);
   if (failed())
     return; // the first failure is the one to report
   failureMessage = std::move(message);
+  kindOfFailure = kind;
   hasFailed.store(true, std::memory_order_release);
 }
 
-void RunContext::fail(const char *message) {
-  setFailure(message ? message : "the run failed");
+/// `message` with the values in the places of {0} to {3}.
+static std::string formatMessage(const char *message, const int64_t *values) {
+  std::string text;
+  for (const char *c = message; *c; ++c) {
+    if (c[0] == '{' && c[1] >= '0' && c[1] <= '3' && c[2] == '}') {
+      text += std::to_string(values[c[1] - '0']);
+      c += 2;
+    } else {
+      text += *c;
+    }
+  }
+  return text;
+}
+
+void RunContext::fail(const char *message, int64_t kind,
+                      const int64_t *values) {
+  setFailure(formatMessage(message, values), kind);
 }
 
 void RunContext::leaveIfFailed() {
@@ -255,8 +271,9 @@ static std::string shapeText(const int64_t *sizes, int64_t rank) {
 }
 
 void *RunContext::output(int64_t index, int64_t rank, const int64_t *sizes) {
-  auto refuse = [&](std::string message) -> void * {
-    setFailure(std::move(message));
+  auto refuse = [&](std::string message,
+                    int64_t kind = SDX_RT_FAILED) -> void * {
+    setFailure(std::move(message), kind);
     return nullptr;
   };
   if (index < 0 || index >= static_cast<int64_t>(outputSlots.size()))
@@ -273,12 +290,11 @@ void *RunContext::output(int64_t index, int64_t rank, const int64_t *sizes) {
                   shapeText(sizes, rank));
 
   std::vector<int64_t> shape(sizes, sizes + rank);
-  if (slot.callerMemory && shape != slot.expected) {
-    badMemory = !failed();
+  if (slot.callerMemory && shape != slot.expected)
     return refuse("output '" + slot.name + "': the caller's memory has shape " +
-                  shapeText(slot.expected.data(), slot.expected.size()) +
-                  ", the model gives " + shapeText(sizes, rank));
-  }
+                      shapeText(slot.expected.data(), slot.expected.size()) +
+                      ", the model gives " + shapeText(sizes, rank),
+                  SDX_RT_INVALID_ARGUMENT);
   releaseOutput(slot); // given once more, say in a loop: the last one counts
   if (slot.callerMemory && !slot.copied)
     slot.data = slot.callerMemory;

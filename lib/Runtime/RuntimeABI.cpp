@@ -76,9 +76,11 @@ void *sdx_rt_output(int64_t index, int64_t rank, const int64_t *sizes) {
   return memory;
 }
 
-void sdx_rt_check_failed(const char *message) {
+void sdx_rt_check_failed(const char *message, int64_t kind, int64_t value0,
+                         int64_t value1, int64_t value2, int64_t value3) {
   if (RunContext *run = RunContext::current()) {
-    run->fail(message);
+    const int64_t values[] = {value0, value1, value2, value3};
+    run->fail(message, kind, values);
     run->leaveIfFailed();
     return;
   }

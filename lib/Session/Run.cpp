@@ -225,12 +225,14 @@ Session::Impl::takeOutputs(RunContext &context, bool keepMemory) const {
 
 /// Some things can only be refused once their operands are known.
 static Error failureOf(const RunContext &context) {
-  const std::string &message = context.failure();
-  bool refused = message.find("not supported") != std::string::npos;
-  return Error(context.callersFault() ? ErrorKind::InvalidArgument
-               : refused              ? ErrorKind::Unsupported
-                                      : ErrorKind::Failed,
-               message);
+  switch (context.failureKind()) {
+  case SDX_RT_INVALID_ARGUMENT:
+    return Error(ErrorKind::InvalidArgument, context.failure());
+  case SDX_RT_UNSUPPORTED:
+    return Error(ErrorKind::Unsupported, context.failure());
+  default:
+    return Error(ErrorKind::Failed, context.failure());
+  }
 }
 
 Expected<std::vector<Tensor>> Session::run(const std::vector<TensorRef> &inputs,

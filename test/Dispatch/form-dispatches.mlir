@@ -188,3 +188,44 @@ func.func @empty(%n: index) -> tensor<?x0xf32> {
   } -> tensor<?x0xf32>
   return %0 : tensor<?x0xf32>
 }
+
+// -----
+
+// Nor does what only such a result was made of.
+#in = affine_map<(d0, d1) -> (d1)>
+#all = affine_map<(d0, d1) -> (d0, d1)>
+#one = affine_map<(d0) -> (d0)>
+// CHECK-LABEL: func.func @feeds_empty
+// CHECK-NOT: linalg.generic
+// CHECK-NOT: sdx.call
+// CHECK: return
+func.func @feeds_empty(%n: index) -> tensor<0x?xi64> {
+  %e = tensor.empty(%n) : tensor<?xi64>
+  %0 = linalg.generic {indexing_maps = [#one], iterator_types = ["parallel"]} outs(%e : tensor<?xi64>) {
+  ^bb0(%o: i64):
+    %i = linalg.index 0 : index
+    %c = arith.index_cast %i : index to i64
+    linalg.yield %c : i64
+  } -> tensor<?xi64>
+  %w = tensor.empty(%n) : tensor<0x?xi64>
+  %1 = linalg.generic {indexing_maps = [#in, #all], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<?xi64>) outs(%w : tensor<0x?xi64>) {
+  ^bb0(%a: i64, %o: i64):
+    linalg.yield %a : i64
+  } -> tensor<0x?xi64>
+  return %1 : tensor<0x?xi64>
+}
+
+// -----
+
+// A product without depth reads an operand that holds nothing from memory too.
+// CHECK-LABEL: func.func @no_depth
+// CHECK: %[[P:.*]] = tensor.empty() : tensor<1x0x32xf32>
+// CHECK: sdx.call @{{.*}}(%{{.*}}, %[[P]] :
+func.func @no_depth(%x: tensor<2x0xf32>) -> tensor<2x3xf32> {
+  %zero = arith.constant 0.0 : f32
+  %p = tensor.empty() : tensor<1x0x32xf32>
+  %e = tensor.empty() : tensor<2x3xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x3xf32>) -> tensor<2x3xf32>
+  %0 = sdx.packed_matmul ins(%x, %p : tensor<2x0xf32>, tensor<1x0x32xf32>) outs(%f : tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}

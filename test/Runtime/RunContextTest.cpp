@@ -75,12 +75,14 @@ TEST(RunContext, AFailedCheckLeavesTheRun) {
   EXPECT_FALSE(run.run(
       [](void **) {
         sdx_rt_alloc(1000);
-        sdx_rt_check_failed("sizes differ: 3 and 4");
+        sdx_rt_check_failed("sizes differ: {1} and {0}, {4} {}",
+                            SDX_RT_UNSUPPORTED, 4, -3, 0, 0);
         after = true;
       },
       nullptr));
   EXPECT_FALSE(after);
-  EXPECT_EQ(run.failure(), "sizes differ: 3 and 4");
+  EXPECT_EQ(run.failure(), "sizes differ: -3 and 4, {4} {}");
+  EXPECT_EQ(run.failureKind(), SDX_RT_UNSUPPORTED);
   // The context serves the next run.
   EXPECT_TRUE(run.run([](void **) { after = true; }, nullptr));
   EXPECT_TRUE(after);
@@ -98,7 +100,8 @@ TEST(RunContext, AFailureInALoopEndsTheRunAfterTheLoop) {
               1000, 1,
               [](int64_t begin, int64_t end, void *) {
                 if (begin <= 500 && 500 < end) {
-                  sdx_rt_check_failed("index 500 is out of bounds");
+                  sdx_rt_check_failed("index 500 is out of bounds",
+                                      SDX_RT_FAILED, 0, 0, 0, 0);
                   after = true; // it must not go on with such an index
                 }
               },

@@ -125,8 +125,9 @@ TEST(Stopping, AQuestionMayRunSomethingItself) {
   RunLimits limits;
   limits.interrupted = [&] {
     EXPECT_TRUE(inner.run([](void **) { sdx_rt_alloc(10); }, nullptr));
-    EXPECT_FALSE(
-        inner.run([](void **) { sdx_rt_check_failed("no"); }, nullptr));
+    EXPECT_FALSE(inner.run(
+        [](void **) { sdx_rt_check_failed("no", SDX_RT_FAILED, 0, 0, 0, 0); },
+        nullptr));
     EXPECT_EQ(RunContext::current(), &run);
     return true;
   };

@@ -307,7 +307,7 @@ TEST_F(SessionTest, SaysWhatIsWrongWithAnInput) {
 
 TEST_F(SessionTest, AFailedCheckIsAnError) {
   EXPECT_EQ(whyNot({{F32, x.data(), {1001, 3}}, {F32, b.data(), {1001}}}),
-            "node 'scale': more than 1000 rows");
+            "node 'scale': 1001 rows, at most 1000 are possible");
   EXPECT_TRUE(session->run({{F32, x.data(), {2, 3}}, {F32, b.data(), {2}}}));
 }
 

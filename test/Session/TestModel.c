@@ -38,7 +38,8 @@ void sdx_main(void **args) {
   vector *w = args[1], *bias = args[2], *b = args[3];
   int64_t n = x->sizes[0];
   if (n > 1000)
-    sdx_rt_check_failed("node 'scale': more than 1000 rows");
+    sdx_rt_check_failed("node 'scale': {0} rows, at most {1} are possible",
+                        SDX_RT_FAILED, n, 1000, 0, 0);
   int64_t sizes[2] = {n, 3};
   scale_env env = {x->data, w->data, sdx_rt_output(0, 2, sizes)};
   sdx_rt_parallel_for(n, 4, scale, &env);

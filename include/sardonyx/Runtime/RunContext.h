@@ -78,8 +78,8 @@ public:
   bool run(sdx_entry_point entry, void **args, const RunLimits &limits = {});
 
   const std::string &failure() const { return failureMessage; }
-  /// Whether the caller's memory was what made the run fail.
-  bool callersFault() const { return badMemory; }
+  /// SDX_RT_FAILED or another kind of RuntimeABI.h.
+  int64_t failureKind() const { return kindOfFailure; }
   std::vector<OutputSlot> &outputs() { return outputSlots; }
 
   /// Gives results that nobody took back to the pool and forgets the rest.
@@ -98,7 +98,8 @@ public:
   void release(void *memory);
   void *arena(int64_t bytes);
   void *output(int64_t index, int64_t rank, const int64_t *sizes);
-  void fail(const char *message);
+  /// {0} to {3} in `message` stand for the four `values`.
+  void fail(const char *message, int64_t kind, const int64_t *values);
   /// Fails the run if something wants it ended. `trip`: how often the loop
   /// `loop`, whose name may be null, has begun.
   void poll(int64_t trip = 0, const char *loop = nullptr);
@@ -115,7 +116,7 @@ public:
   BufferPool &outputPool() { return *outputMemory; }
 
 private:
-  void setFailure(std::string message);
+  void setFailure(std::string message, int64_t kind = SDX_RT_FAILED);
   void setOutOfMemory(const std::string &what, int64_t bytes,
                       const char *node = nullptr);
   /// What `allocate` gives; when it gives null, once more with less memory
@@ -146,7 +147,7 @@ private:
   std::atomic<bool> hasFailed{false};
   std::mutex failureMutex;
   std::string failureMessage;
-  bool badMemory = false;
+  int64_t kindOfFailure = SDX_RT_FAILED;
 };
 
 /// Sets the calling thread's current run for a scope.

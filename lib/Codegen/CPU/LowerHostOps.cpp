@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "NodeName.h"
 #include "dialects/SDX/SDX.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 
@@ -35,8 +36,11 @@ struct LowerHostOpsPass
     SmallVector<Operation *> ops;
     module.walk([&](Operation *op) {
       // The runtime aligns to 64 bytes by itself.
-      if (auto alloc = dyn_cast<memref::AllocOp>(op))
+      if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
         alloc.removeAlignmentAttr();
+        if (sdx::CheckOp check = guardAllocation(alloc))
+          ops.push_back(check);
+      }
       if (isa<sdx::CallOp, sdx::CheckOp, sdx::OutputBufferOp, sdx::ArenaOp>(op))
         ops.push_back(op);
     });
@@ -83,6 +87,43 @@ private:
                                     LLVM::LLVMFunctionType::get(result, args));
   }
 
+  /// The check that the bytes of an allocation can be counted: their number is
+  /// computed without a look at overflow. Null where it is constant, and in
+  /// kernels, whose buffers are no larger than what they read or write.
+  static sdx::CheckOp guardAllocation(memref::AllocOp alloc) {
+    MemRefType type = alloc.getType();
+    if (alloc.getDynamicSizes().empty() ||
+        alloc->getParentOfType<func::FuncOp>()->hasAttr(sdx::kKernelAttr))
+      return {};
+    Location loc = alloc.getLoc();
+    OpBuilder b(alloc);
+    Type f64 = b.getF64Type();
+    double bytes = (type.getElementTypeBitWidth() + 7) / 8;
+    for (int64_t size : type.getShape())
+      if (!ShapedType::isDynamic(size))
+        bytes *= static_cast<double>(size);
+    Value product = arith::ConstantOp::create(b, loc, b.getF64FloatAttr(bytes));
+    for (Value size : alloc.getDynamicSizes()) {
+      // As unsigned, a negative size is huge.
+      Value integer = arith::IndexCastOp::create(b, loc, b.getI64Type(), size);
+      Value factor = arith::UIToFPOp::create(b, loc, f64, integer);
+      product = arith::MulFOp::create(b, loc, product, factor);
+    }
+    Value most = arith::ConstantOp::create(b, loc, b.getF64FloatAttr(0x1p62));
+    Value good =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, product, most);
+    std::string text = describeNode(loc);
+    text += text.empty() ? "" : ": ";
+    text += "a tensor has the impossible size";
+    unsigned named = std::min<unsigned>(alloc.getDynamicSizes().size(),
+                                        sdx::CheckOp::kMaxValues);
+    for (unsigned i = 0; i < named; ++i)
+      text += (i ? " x {" : " {") + std::to_string(i) + "}";
+    return sdx::CheckOp::create(b, loc, good, b.getStringAttr(text),
+                                alloc.getDynamicSizes().take_front(named),
+                                sdx::FailureKind::Failed);
+  }
+
   LogicalResult lowerCall(OpBuilder &b, sdx::CallOp call) {
     auto callee = getOperation().lookupSymbol<func::FuncOp>(call.getCallee());
     if (!callee)
@@ -127,9 +168,19 @@ private:
         top, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
         "sdx_message_" + std::to_string(numMessages++), b.getStringAttr(text));
     Value address = LLVM::AddressOfOp::create(b, loc, global);
+    Type i64 = b.getI64Type();
+    SmallVector<Value> args = {
+        address, LLVM::ConstantOp::create(
+                     b, loc, i64, static_cast<int64_t>(check.getKind()))};
+    for (Value value : check.getValues())
+      args.push_back(arith::IndexCastOp::create(b, loc, i64, value));
+    while (args.size() < 2 + sdx::CheckOp::kMaxValues)
+      args.push_back(LLVM::ConstantOp::create(b, loc, i64, 0));
+    SmallVector<Type> types(args.size(), i64);
+    types.front() = pointer;
     auto fail = declare("sdx_rt_check_failed",
-                        LLVM::LLVMVoidType::get(b.getContext()), {pointer});
-    LLVM::CallOp::create(b, loc, fail, ValueRange{address});
+                        LLVM::LLVMVoidType::get(b.getContext()), types);
+    LLVM::CallOp::create(b, loc, fail, args);
     return success();
   }
 

@@ -125,7 +125,8 @@ Copies Emitter::getArg(unsigned stage, unsigned arg, const Point &point,
 Value Emitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
                            RowStage &stage, const Point &point, unsigned copy) {
   if (auto check = dyn_cast<sardonyx::sdx::CheckOp>(op)) {
-    sardonyx::sdx::CheckOp::create(b, loc, operands[0], check.getMessageAttr());
+    sardonyx::sdx::CheckOp::create(b, loc, operands[0], check.getMessageAttr(),
+                                   operands.drop_front(), check.getKindAttr());
     return Value();
   }
   Value memref = stage.extracts.lookup(op);

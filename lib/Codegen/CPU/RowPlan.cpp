@@ -320,7 +320,8 @@ std::optional<BodyOnLanes::Kind> BodyOnLanes::getResult(Operation &op) {
   if (auto extract = dyn_cast<tensor::ExtractOp>(op))
     return getExtract(extract);
   if (auto check = dyn_cast<sdx::CheckOp>(op)) {
-    if (get(check.getCondition()) != Uniform)
+    if (llvm::any_of(check->getOperands(),
+                     [&](Value v) { return get(v) != Uniform; }))
       return std::nullopt;
     return Uniform;
   }

@@ -61,7 +61,7 @@ struct RotaryEmbeddingLowering : OnnxPattern<onnx::RotaryEmbeddingOp> {
       sizes.push_back(b.size(numHeads));
       sizes.push_back(b.floorDiv(full[2], b.size(numHeads)));
       if (!b.sameSize(b.times(sizes[3], numHeads), full[2],
-                      "RotaryEmbedding: the heads do not divide the input"))
+                      "the heads do not divide the input"))
         return rewriter.notifyMatchFailure(op, "num_heads does not divide X");
       input = b.expand(input, groups, sizes);
     }
@@ -109,7 +109,7 @@ struct RotaryEmbeddingLowering : OnnxPattern<onnx::RotaryEmbeddingOp> {
   static LogicalResult checkTables(TensorBuilder &b, Value ids,
                                    ArrayRef<Value> tables, OpFoldResult batch,
                                    OpFoldResult sequence, int64_t angles) {
-    StringRef message = "RotaryEmbedding: a cache does not fit the input";
+    StringRef message = "a cache does not fit the input";
     auto fits = [&](Value value, int64_t dim, OpFoldResult size) {
       return static_cast<bool>(b.sameSize(b.dim(value, dim), size, message));
     };

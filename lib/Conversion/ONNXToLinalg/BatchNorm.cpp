@@ -27,6 +27,16 @@ struct BatchNormPattern : OnnxPattern<onnx::BatchNormalizationOp> {
     int64_t rank = rankOf(x.value);
     if (rank < 2)
       return rewriter.notifyMatchFailure(op, "it has no channel dimension");
+    Size channels = getSize(rewriter, loc, x.value, 1);
+    std::pair<Value, StringRef> parameters[] = {
+        {adaptor.getScale(), "scale"},
+        {adaptor.getB(), "B"},
+        {adaptor.getInputMean(), "input_mean"},
+        {adaptor.getInputVar(), "input_var"}};
+    for (auto [parameter, name] : parameters)
+      if (failed(checkChannels(rewriter, loc, parameter, channels, name)))
+        return rewriter.notifyMatchFailure(
+            op, "its parameters must have an element for each channel");
     SmallVector<Value> results(1);
     if (op.getTrainingMode()) {
       auto [batchMean, batchVariance] = getBatchStatistics(rewriter, loc, x);
@@ -134,7 +144,7 @@ struct LRNPattern : OnnxPattern<onnx::LRNOp> {
     Type type = getOnnxElementType(op.getX());
     Type statistics = getStatisticsType(type);
     int64_t rank = rankOf(x), size = op.getSize();
-    if (rank < 2 || size < 1)
+    if (rank < 2 || size < 1 || size > INT32_MAX)
       return rewriter.notifyMatchFailure(op, "it has no channels to sum");
     Value sum = sumSquares(rewriter, loc, x, type, size);
     double alpha = toDouble(op.getAlpha()) / static_cast<double>(size);

@@ -58,29 +58,21 @@ static Value collapseRhsBatch(TensorBuilder &b, Value rhs) {
   return b.transpose(collapseLeading(b, plain, 2), {0, 2, 1});
 }
 
-/// The batch sizes of the product. Sizes that are unknown on both sides are
-/// required to be equal when running.
+/// The batch sizes of the product.
 static FailureOr<Sizes> broadcastBatch(TensorBuilder &b,
                                        ArrayRef<OpFoldResult> l,
-                                       ArrayRef<OpFoldResult> r,
-                                       StringRef opName) {
+                                       ArrayRef<OpFoldResult> r) {
   Sizes result;
   size_t rank = std::max(l.size(), r.size());
   for (size_t i = 0; i < rank; ++i) {
     bool inL = i + l.size() >= rank, inR = i + r.size() >= rank;
     OpFoldResult x = inL ? l[i + l.size() - rank] : b.size(1);
     OpFoldResult y = inR ? r[i + r.size() - rank] : b.size(1);
-    if (getStaticSize(x) == 1) {
-      result.push_back(y);
-    } else if (getStaticSize(y) == 1) {
-      result.push_back(x);
-    } else {
-      OpFoldResult same =
-          b.sameSize(x, y, opName + ": batch sizes of the operands differ");
-      if (!same)
-        return failure();
-      result.push_back(same);
-    }
+    OpFoldResult size = b.broadcastSize(
+        x, y, "batch sizes of the operands cannot be broadcast");
+    if (!size)
+      return failure();
+    result.push_back(size);
   }
   return result;
 }
@@ -92,15 +84,15 @@ static bool isUnit(ArrayRef<OpFoldResult> sizes) {
 
 /// Product of operands of rank >= 2.
 static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
-                                            Value rhs, StringRef opName) {
+                                            Value rhs) {
   Sizes lhsSizes = b.dims(lhs), rhsSizes = b.dims(rhs);
   OpFoldResult rows = lhsSizes[lhsSizes.size() - 2], columns = rhsSizes.back();
   if (!b.sameSize(lhsSizes.back(), rhsSizes[rhsSizes.size() - 2],
-                  opName + ": inner sizes of the operands differ"))
+                  "inner sizes of the operands differ"))
     return failure();
   ArrayRef<OpFoldResult> lhsBatch = ArrayRef(lhsSizes).drop_back(2);
   ArrayRef<OpFoldResult> rhsBatch = ArrayRef(rhsSizes).drop_back(2);
-  FailureOr<Sizes> batch = broadcastBatch(b, lhsBatch, rhsBatch, opName);
+  FailureOr<Sizes> batch = broadcastBatch(b, lhsBatch, rhsBatch);
   if (failed(batch))
     return failure();
   Sizes resultSizes(*batch);
@@ -126,10 +118,7 @@ static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
 
   auto widen = [&](Value tensor, ArrayRef<OpFoldResult> own, OpFoldResult d0,
                    OpFoldResult d1) {
-    bool same = own.size() == batch->size();
-    for (size_t i = 0; same && i < own.size(); ++i)
-      same = getStaticSize(own[i]) != 1 || getStaticSize((*batch)[i]) == 1;
-    if (same)
+    if (llvm::equal(own, *batch, isSameSize))
       return tensor;
     Sizes wide(*batch);
     wide.append({d0, d1});
@@ -146,8 +135,7 @@ static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
   return b.expand(product, groups, resultSizes);
 }
 
-FailureOr<Value> createMatMul(TensorBuilder &b, Value lhs, Value rhs,
-                              StringRef opName) {
+FailureOr<Value> createMatMul(TensorBuilder &b, Value lhs, Value rhs) {
   bool lhsVector = rankedType(lhs).getRank() == 1;
   bool rhsVector = rankedType(rhs).getRank() == 1;
   if (rankedType(lhs).getRank() == 0 || rankedType(rhs).getRank() == 0)
@@ -156,7 +144,7 @@ FailureOr<Value> createMatMul(TensorBuilder &b, Value lhs, Value rhs,
     lhs = unsqueeze(b, b.getLoc(), lhs, {0});
   if (rhsVector)
     rhs = unsqueeze(b, b.getLoc(), rhs, {1});
-  FailureOr<Value> product = createMatrixProduct(b, lhs, rhs, opName);
+  FailureOr<Value> product = createMatrixProduct(b, lhs, rhs);
   if (failed(product) || (!lhsVector && !rhsVector))
     return product;
   int64_t rank = rankedType(*product).getRank();

@@ -10,11 +10,9 @@ namespace sardonyx {
 /// numpy.matmul on converted tensors of one element type, which is also that of
 /// the result: 1-D operands, broadcast batch dimensions. Becomes linalg.matmul
 /// whenever the batches can share one right-hand side and linalg.batch_matmul
-/// with a single batch dimension otherwise. `opName` begins the sentence of a
-/// failed run-time check. Fails when static sizes disagree.
+/// with a single batch dimension otherwise. Fails when static sizes disagree.
 mlir::FailureOr<mlir::Value> createMatMul(TensorBuilder &b, mlir::Value lhs,
-                                          mlir::Value rhs,
-                                          llvm::StringRef opName);
+                                          mlir::Value rhs);
 
 /// [M,K] x [K,N], no checks.
 mlir::Value createMatMul2D(TensorBuilder &b, mlir::Value lhs, mlir::Value rhs);

@@ -115,7 +115,7 @@ struct DetLowering : OnnxPattern<onnx::DetOp> {
       return rewriter.notifyMatchFailure(op, "needs matrices of floats");
     Sizes sizes = b.dims(adaptor.getX());
     if (!b.sameSize(sizes[rank - 1], sizes[rank - 2],
-                    "Det: the matrices are not square"))
+                    "the matrices are not square"))
       return rewriter.notifyMatchFailure(op, "the matrices are not square");
     Value input = b.convertElements(adaptor.getX(), type);
     input = collapseRange(b, op.getLoc(), input, 0, rank - 2);

@@ -152,7 +152,7 @@ private:
         unique.push_back(label);
         sizes.push_back(size);
       } else if (!b.sameSize(sizes[dims.back()], size,
-                             "Einsum: sizes of a repeated label differ")) {
+                             "sizes of a repeated label differ")) {
         return failure();
       }
     }
@@ -233,16 +233,23 @@ private:
       return !isNeeded(label) && !llvm::is_contained(left.labels, label);
     });
     Labels batch, rows, columns, inner;
-    for (int64_t label : left.labels) {
-      if (!llvm::is_contained(right.labels, label)) {
+    Sizes leftSizes = b.dims(left.value), rightSizes = b.dims(right.value);
+    for (auto [dim, label] : llvm::enumerate(left.labels)) {
+      auto *other = llvm::find(right.labels, label);
+      if (other == right.labels.end()) {
         rows.push_back(label);
         continue;
       }
-      if (!b.sameSize(sizeOf(left, label), sizeOf(right, label),
-                      "Einsum: sizes of a label differ"))
+      OpFoldResult &mine = leftSizes[dim];
+      OpFoldResult &theirs = rightSizes[other - right.labels.begin()];
+      mine = theirs =
+          b.broadcastSize(mine, theirs, "sizes of a label cannot be broadcast");
+      if (!mine)
         return failure();
       (isNeeded(label) ? batch : inner).push_back(label);
     }
+    left.value = b.broadcast(left.value, leftSizes);
+    right.value = b.broadcast(right.value, rightSizes);
     for (int64_t label : right.labels)
       if (!llvm::is_contained(left.labels, label))
         columns.push_back(label);
@@ -310,7 +317,7 @@ private:
         transposed
             ? b.transpose(toMatrices(right, batch, columns, inner), {0, 2, 1})
             : toMatrices(right, batch, inner, columns);
-    FailureOr<Value> product = createMatMul(b, lhs, rhs, "Einsum");
+    FailureOr<Value> product = createMatMul(b, lhs, rhs);
     if (failed(product))
       return failure();
     SmallVector<ReassociationIndices> groups;

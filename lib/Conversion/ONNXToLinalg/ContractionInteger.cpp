@@ -56,7 +56,7 @@ Value createExactProduct(TensorBuilder &b, Value lhs, Value rhs,
   lhs = b.expand(lhs, {{0}, {1, 2}}, {rows, b.size(parts), part});
   lhs = b.transpose(lhs, {1, 0, 2});
   rhs = b.expand(rhs, {{0, 1}, {2}}, {b.size(parts), part, columns});
-  FailureOr<Value> products = createMatMul(b, lhs, rhs, "MatMulInteger");
+  FailureOr<Value> products = createMatMul(b, lhs, rhs);
   Type i32 = b.getI32Type();
   // Sizes agree by construction; the parts are added as integers.
   return b
@@ -75,7 +75,7 @@ Value createExactProduct(TensorBuilder &b, Value lhs, Value rhs,
 /// one right-hand side for all batches it is made of f32 products.
 FailureOr<Value> createIntegerProduct(TensorBuilder &b, TypedTensor lhs,
                                       TypedTensor lhsZero, TypedTensor rhs,
-                                      TypedTensor rhsZero, StringRef opName) {
+                                      TypedTensor rhsZero) {
   RankedTensorType lhsType = rankedType(lhs.value);
   RankedTensorType rhsType = rankedType(rhs.value);
   int64_t parts = 0;
@@ -89,7 +89,7 @@ FailureOr<Value> createIntegerProduct(TensorBuilder &b, TypedTensor lhs,
   if (failed(left) || failed(right))
     return failure();
   if (!parts)
-    return createMatMul(b, *left, *right, opName);
+    return createMatMul(b, *left, *right);
   Sizes sizes = b.dims(*left);
   sizes.back() = b.dim(*right, 1);
   SmallVector<ReassociationIndices> groups;
@@ -110,8 +110,7 @@ struct MatMulIntegerLowering : OnnxPattern<onnx::MatMulIntegerOp> {
         b, getTyped(op.getA(), adaptor.getA()),
         getRowParameter(b, op.getAZeroPoint(), adaptor.getAZeroPoint()),
         getTyped(op.getB(), adaptor.getB()),
-        getColumnParameter(op.getBZeroPoint(), adaptor.getBZeroPoint()),
-        "MatMulInteger");
+        getColumnParameter(op.getBZeroPoint(), adaptor.getBZeroPoint()));
     if (failed(product))
       return rewriter.notifyMatchFailure(op,
                                          "shapes or zero points do not fit");
@@ -134,8 +133,7 @@ struct QLinearMatMulLowering : OnnxPattern<onnx::QLinearMatMulOp> {
         b, getTyped(op.getA(), adaptor.getA()),
         getRowParameter(b, op.getAZeroPoint(), adaptor.getAZeroPoint()),
         getTyped(op.getB(), adaptor.getB()),
-        getColumnParameter(op.getBZeroPoint(), adaptor.getBZeroPoint()),
-        "QLinearMatMul");
+        getColumnParameter(op.getBZeroPoint(), adaptor.getBZeroPoint()));
     if (failed(product))
       return rewriter.notifyMatchFailure(op,
                                          "shapes or zero points do not fit");

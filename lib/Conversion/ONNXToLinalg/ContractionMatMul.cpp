@@ -31,7 +31,7 @@ struct MatMulLowering : OnnxPattern<onnx::MatMulOp> {
     Type accumulator = getAccumulatorType(stored);
     FailureOr<Value> product =
         createMatMul(b, b.convertElements(adaptor.getA(), accumulator),
-                     b.convertElements(adaptor.getB(), accumulator), "MatMul");
+                     b.convertElements(adaptor.getB(), accumulator));
     if (failed(product))
       return rewriter.notifyMatchFailure(op, "shapes do not multiply");
     return replace(rewriter, op, b.convertElements(*product, stored));
@@ -75,7 +75,7 @@ struct GemmLowering : OnnxPattern<onnx::GemmOp> {
       lhs = b.transpose(lhs, {1, 0});
     if (op.getTransB())
       rhs = b.transpose(rhs, {1, 0});
-    FailureOr<Value> product = createMatMul(b, lhs, rhs, "Gemm");
+    FailureOr<Value> product = createMatMul(b, lhs, rhs);
     if (failed(product))
       return rewriter.notifyMatchFailure(op, "shapes do not multiply");
 
@@ -84,6 +84,9 @@ struct GemmLowering : OnnxPattern<onnx::GemmOp> {
     Value bias = adaptor.getC();
     if (!bias && op.getAlpha().isExactlyValue(1.0) && stored == accumulator)
       return replace(rewriter, op, *product);
+    if (bias &&
+        failed(checkBroadcastsTo(b, op.getLoc(), bias, b.dims(*product))))
+      return rewriter.notifyMatchFailure(op, "C does not broadcast to A x B");
     Type accumulated = isa<FloatType>(element) ? accumulator : element;
     SmallVector<TypedTensor> inputs{{*product, accumulated}};
     if (bias)

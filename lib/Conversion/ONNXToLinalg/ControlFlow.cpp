@@ -339,7 +339,7 @@ struct ScanLowering : OnnxPattern<onnx::ScanOp> {
     Size length = getSize(rewriter, loc, scanned.front(), inAxes.front());
     for (auto [value, axis] : llvm::zip_equal(scanned, inAxes))
       checkSameSize(rewriter, loc, getSize(rewriter, loc, value, axis), length,
-                    "Scan: the inputs differ in length");
+                    "the scanned inputs differ in length");
     SmallVector<Value> carried;
     SmallVector<Type> wanted;
     for (int64_t i = 0; i < states; ++i) {
@@ -387,6 +387,8 @@ struct ScanLowering : OnnxPattern<onnx::ScanOp> {
                            loop.getRegionIterArgs()[states + i], outAxes[i],
                            outBack[i] ? backwards : index));
     scf::YieldOp::create(rewriter, loc, next);
+    // The results may still have to be cast.
+    rewriter.setInsertionPointAfter(loop);
     return replace(rewriter, op, loop.getResults());
   }
 

@@ -49,8 +49,7 @@ mlir::AffineMap getWindowMap(TensorBuilder &b, const Window &window);
 /// sizes disagree or the number of spatial dimensions is not supported.
 mlir::FailureOr<mlir::Value> createConv(TensorBuilder &b, mlir::Value input,
                                         mlir::Value weights,
-                                        const Window &window, int64_t group,
-                                        llvm::StringRef opName);
+                                        const Window &window, int64_t group);
 
 /// The kernel's sizes: the attribute's, or those of `weights`, which then have
 /// to be static. `weights` gets a type in which they are static.

@@ -112,11 +112,10 @@ static Value createConvLoops(TensorBuilder &b, Value input, Value weights,
 }
 
 FailureOr<Value> createConv(TensorBuilder &b, Value input, Value weights,
-                            const Window &window, int64_t group,
-                            StringRef opName) {
+                            const Window &window, int64_t group) {
   if (group < 1 || window.rank() > 3 ||
       !b.sameSize(b.dim(input, 1), b.times(b.dim(weights, 1), group),
-                  opName + ": channels of the input and the weights differ"))
+                  "channels of the input and the weights differ"))
     return failure();
   OpFoldResult channels = b.dim(weights, 0);
   if (std::optional<int64_t> known = getStaticSize(channels)) {
@@ -125,7 +124,7 @@ FailureOr<Value> createConv(TensorBuilder &b, Value input, Value weights,
   } else if (group > 1) {
     OpFoldResult whole = b.times(b.floorDiv(channels, b.size(group)), group);
     (void)b.sameSize(channels, whole,
-                     opName + ": output channels are no multiple of group");
+                     "output channels are no multiple of group");
   }
   if (elementTypeOf(input).isF32())
     return createPackedConv(b, input, weights, window, group);
@@ -156,10 +155,9 @@ struct ConvLowering : OnnxPattern<onnx::ConvOp> {
       return rewriter.notifyMatchFailure(op, "attributes do not fit the input");
 
     Type accumulator = getAccumulatorType(element);
-    FailureOr<Value> product =
-        createConv(b, b.convertElements(adaptor.getX(), accumulator),
-                   b.convertElements(weights, accumulator), *window,
-                   op.getGroup(), "Conv");
+    FailureOr<Value> product = createConv(
+        b, b.convertElements(adaptor.getX(), accumulator),
+        b.convertElements(weights, accumulator), *window, op.getGroup());
     if (failed(product))
       return rewriter.notifyMatchFailure(
           op, "channels do not fit, or more than 3 spatial dimensions");
@@ -169,7 +167,7 @@ struct ConvLowering : OnnxPattern<onnx::ConvOp> {
 
     int64_t rank = rankedType(*product).getRank();
     if (!b.sameSize(b.dim(bias, 0), b.dim(*product, 1),
-                    "Conv: the bias is not as long as the output channels"))
+                    "the bias is not as long as there are output channels"))
       return rewriter.notifyMatchFailure(op, "bias does not fit");
     Value result = createMapped(
         b, op.getLoc(), {{*product, accumulator}, {bias, element}},

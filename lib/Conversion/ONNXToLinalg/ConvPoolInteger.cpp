@@ -33,11 +33,10 @@ int64_t getExactParts(int64_t channels, ArrayRef<int64_t> kernel) {
 
 /// The convolution of whole numbers in f32 as i32.
 FailureOr<Value> createExactConv(TensorBuilder &b, Value input, Value weights,
-                                 const Window &window, int64_t parts,
-                                 StringRef opName) {
+                                 const Window &window, int64_t parts) {
   Type i32 = b.getI32Type();
   if (!b.sameSize(b.dim(input, 1), b.dim(weights, 1),
-                  opName + ": channels of the input and the weights differ"))
+                  "channels of the input and the weights differ"))
     return failure();
   // [OC,C,k...] as [parts * OC,C/parts,k...]: group g has part g of each row.
   Sizes sizes = b.dims(weights);
@@ -60,8 +59,7 @@ FailureOr<Value> createExactConv(TensorBuilder &b, Value input, Value weights,
     weights = b.transpose(b.expand(weights, split, wide), permutation);
     weights = b.collapse(weights, merge);
   }
-  FailureOr<Value> products =
-      createConv(b, input, weights, window, parts, opName);
+  FailureOr<Value> products = createConv(b, input, weights, window, parts);
   if (failed(products))
     return failure();
   Sizes results = b.dims(*products);
@@ -98,7 +96,7 @@ FailureOr<Value> createExactConv(TensorBuilder &b, Value input, Value weights,
 FailureOr<Value> createIntegerConv(TensorBuilder &b, IntegerConv conv,
                                    WindowAttributes attributes,
                                    std::optional<ArrayRef<int64_t>> kernelShape,
-                                   int64_t group, StringRef opName) {
+                                   int64_t group) {
   FailureOr<SmallVector<int64_t>> kernel =
       getKernelShape(b, conv.weights.value, kernelShape);
   if (failed(kernel))
@@ -126,8 +124,8 @@ FailureOr<Value> createIntegerConv(TensorBuilder &b, IntegerConv conv,
   if (failed(input) || failed(weights))
     return failure();
   if (!parts)
-    return createConv(b, *input, *weights, *window, group, opName);
-  return createExactConv(b, *input, *weights, *window, parts, opName);
+    return createConv(b, *input, *weights, *window, group);
+  return createExactConv(b, *input, *weights, *window, parts);
 }
 
 struct ConvIntegerLowering : OnnxPattern<onnx::ConvIntegerOp> {
@@ -142,9 +140,8 @@ struct ConvIntegerLowering : OnnxPattern<onnx::ConvIntegerOp> {
       conv.inputZero = getTyped(op.getXZeroPoint(), adaptor.getXZeroPoint());
     if (adaptor.getWZeroPoint())
       conv.weightZero = getTyped(op.getWZeroPoint(), adaptor.getWZeroPoint());
-    FailureOr<Value> result =
-        createIntegerConv(b, conv, getWindowAttributes(op), op.getKernelShape(),
-                          op.getGroup(), "ConvInteger");
+    FailureOr<Value> result = createIntegerConv(
+        b, conv, getWindowAttributes(op), op.getKernelShape(), op.getGroup());
     if (failed(result))
       return rewriter.notifyMatchFailure(op, "shapes or attributes do not fit");
     return replace(rewriter, op, *result);
@@ -162,9 +159,8 @@ struct QLinearConvLowering : OnnxPattern<onnx::QLinearConvOp> {
                      getTyped(op.getW(), adaptor.getW()),
                      getTyped(op.getXZeroPoint(), adaptor.getXZeroPoint()),
                      getTyped(op.getWZeroPoint(), adaptor.getWZeroPoint())};
-    FailureOr<Value> product =
-        createIntegerConv(b, conv, getWindowAttributes(op), op.getKernelShape(),
-                          op.getGroup(), "QLinearConv");
+    FailureOr<Value> product = createIntegerConv(
+        b, conv, getWindowAttributes(op), op.getKernelShape(), op.getGroup());
     if (failed(product))
       return rewriter.notifyMatchFailure(op, "shapes or attributes do not fit");
 

@@ -120,8 +120,9 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
         total += extra[dim] + window.strides[dim] * (*input - 1) -
                  outputShape->take_back(rank)[dim];
       } else {
-        // As in ONNX's shape inference: output_padding comes on top.
-        total = std::max<int64_t>(total - window.strides[dim], 0);
+        // Until the result is as long as the strides over the input are;
+        // what output_padding adds is cut off again.
+        total = std::max<int64_t>(total + extra[dim] - window.strides[dim], 0);
       }
       // What is missing is added behind the result.
       if (total < 0) {
@@ -160,7 +161,7 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     if (std::optional<int64_t> known = getStaticSize(b.dim(weights, 0));
         (known && *known % group != 0) ||
         !b.sameSize(b.dim(adaptor.getX(), 1), b.dim(weights, 0),
-                    "ConvTranspose: channels of input and weights differ"))
+                    "channels of the input and the weights differ"))
       return rewriter.notifyMatchFailure(op, "channels do not fit");
 
     Type accumulator = getAccumulatorType(element);
@@ -180,8 +181,7 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     FailureOr<Window> forward = getWindow(b, input, plain);
     if (failed(forward))
       return rewriter.notifyMatchFailure(op, "pads do not fit");
-    FailureOr<Value> product =
-        createConv(b, input, weights, *forward, group, "ConvTranspose");
+    FailureOr<Value> product = createConv(b, input, weights, *forward, group);
     if (failed(product))
       return rewriter.notifyMatchFailure(
           op, "channels do not fit, or more than 3 spatial dimensions");
@@ -190,7 +190,7 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
       return replace(rewriter, op, b.convertElements(*product, element));
     int64_t full = rank + 2;
     if (!b.sameSize(b.dim(bias, 0), b.dim(*product, 1),
-                    "ConvTranspose: the bias does not fit the channels"))
+                    "the bias is not as long as there are output channels"))
       return rewriter.notifyMatchFailure(op, "bias does not fit");
     Value result = createMapped(
         b, op.getLoc(), {{*product, accumulator}, {bias, element}},

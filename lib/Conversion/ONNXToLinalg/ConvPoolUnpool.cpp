@@ -12,6 +12,9 @@ using namespace mlir;
 namespace sardonyx {
 namespace {
 
+/// The largest side of an image or block: their products are sizes too.
+constexpr int64_t kMostSide = int64_t(1) << 31;
+
 Value flatten(TensorBuilder &b, Value tensor) {
   SmallVector<ReassociationIndices> groups;
   appendGroup(groups, 0, rankedType(tensor).getRank());
@@ -38,6 +41,13 @@ struct MaxUnpoolLowering : OnnxPattern<onnx::MaxUnpoolOp> {
         static_cast<int64_t>(pads.size()) != 2 * spatial)
       return rewriter.notifyMatchFailure(op, "attributes do not fit the input");
 
+    auto isPossible = [](int64_t value) {
+      return std::abs(value) <= kMostSide;
+    };
+    for (ArrayRef<int64_t> list : {kernel, ArrayRef(strides), ArrayRef(pads)})
+      if (!llvm::all_of(list, isPossible))
+        return rewriter.notifyMatchFailure(op, "an attribute is impossible");
+
     // The indices count in the shape that the attributes imply. A larger
     // output_shape adds zeros behind.
     Sizes sizes = b.dims(input);
@@ -47,10 +57,10 @@ struct MaxUnpoolLowering : OnnxPattern<onnx::MaxUnpoolOp> {
           b.plus(reach, kernel[dim] - pads[dim] - pads[spatial + dim]), 0);
     }
     Type element = elementTypeOf(input);
+    checkSizes(b, op.getLoc(), sizes, element);
     Value values = flatten(b, input), indices = flatten(b, adaptor.getI());
     OpFoldResult count = b.dim(values, 0);
-    if (!b.sameSize(count, b.dim(indices, 0),
-                    "MaxUnpool: X and I have different sizes"))
+    if (!b.sameSize(count, b.dim(indices, 0), "inputs X and I differ in size"))
       return rewriter.notifyMatchFailure(op, "X and I differ in size");
     OpFoldResult total = b.product(sizes);
     Value init = b.filled({total}, b.zero(element));
@@ -61,7 +71,8 @@ struct MaxUnpoolLowering : OnnxPattern<onnx::MaxUnpoolOp> {
           Value at = s.convert(s.extract(indices, i), s.getIndexType());
           createCheck(s, loc,
                       s.compare(arith::CmpIPredicate::ult, at, s.index(total)),
-                      "MaxUnpool: an index lies outside of the output");
+                      "index {0} lies outside of an output of {1} elements",
+                      {OpFoldResult(at), total});
           Value next =
               tensor::InsertOp::create(s, s.extract(values, i), state[0], at);
           scf::YieldOp::create(s, next);
@@ -70,11 +81,19 @@ struct MaxUnpoolLowering : OnnxPattern<onnx::MaxUnpoolOp> {
     appendGroup(groups, 0, rank);
     Value result = b.expand(loop.getResult(0), groups, sizes);
     if (adaptor.getOutputShape()) {
-      Sizes wanted =
-          getIntListAsSizes(b, op.getLoc(), adaptor.getOutputShape(), rank);
+      FailureOr<Sizes> wanted = getIntListAsSizes(
+          b, op.getLoc(), adaptor.getOutputShape(), rank, "output_shape");
+      if (failed(wanted))
+        return rewriter.notifyMatchFailure(
+            op, "input 'output_shape' is not as long as the input's rank");
       Sizes low(rank, b.size(0)), high;
-      for (auto [want, have] : llvm::zip_equal(wanted, sizes))
+      for (auto [want, have] : llvm::zip_equal(*wanted, sizes)) {
+        if (failed(checkRange(b, op.getLoc(), want, 0, kMostSize,
+                              "an element of 'output_shape' is impossible")))
+          return rewriter.notifyMatchFailure(op, "output_shape is impossible");
         high.push_back(b.atLeast(b.minus(want, have), 0));
+      }
+      checkSizes(b, op.getLoc(), *wanted, element);
       result = b.pad(result, low, high, b.zero(element));
     }
     return replace(rewriter, op, result);
@@ -116,10 +135,20 @@ struct Col2ImLowering : OnnxPattern<onnx::Col2ImOp> {
         blockType.isDynamicDim(0))
       return rewriter.notifyMatchFailure(op, "ranks are not known");
     int64_t spatial = blockType.getDimSize(0);
-    Sizes image =
-        getIntListAsSizes(b, op.getLoc(), adaptor.getImageShape(), spatial);
-    Sizes kernel =
-        getIntListAsSizes(b, op.getLoc(), adaptor.getBlockShape(), spatial);
+    FailureOr<Sizes> image = getIntListAsSizes(
+        b, op.getLoc(), adaptor.getImageShape(), spatial, "image_shape");
+    FailureOr<Sizes> kernel = getIntListAsSizes(
+        b, op.getLoc(), adaptor.getBlockShape(), spatial, "block_shape");
+    if (failed(image) || failed(kernel))
+      return rewriter.notifyMatchFailure(
+          op, "image_shape and block_shape differ in length");
+    for (int64_t dim = 0; dim < spatial; ++dim)
+      if (failed(checkRange(b, op.getLoc(), (*image)[dim], 0, kMostSide,
+                            "an element of 'image_shape' is impossible")) ||
+          failed(checkRange(b, op.getLoc(), (*kernel)[dim], 1, kMostSide,
+                            "an element of 'block_shape' is impossible")))
+        return rewriter.notifyMatchFailure(
+            op, "image_shape or block_shape is impossible");
 
     Window window;
     window.strides.assign(spatial, 1);
@@ -132,33 +161,46 @@ struct Col2ImLowering : OnnxPattern<onnx::Col2ImOp> {
                               op.getDilations()->end());
     if (op.getPads() && !op.getPads()->empty())
       pads.assign(op.getPads()->begin(), op.getPads()->end());
-    auto isPositive = [](int64_t value) { return value > 0; };
+    auto isPositive = [](int64_t value) {
+      return value > 0 && value <= kMostSide;
+    };
+    auto isPossible = [](int64_t pad) { return std::abs(pad) <= kMostSide; };
     if (static_cast<int64_t>(window.strides.size()) != spatial ||
         static_cast<int64_t>(window.dilations.size()) != spatial ||
         static_cast<int64_t>(pads.size()) != 2 * spatial ||
         !llvm::all_of(window.strides, isPositive) ||
-        !llvm::all_of(window.dilations, isPositive))
+        !llvm::all_of(window.dilations, isPositive) ||
+        !llvm::all_of(pads, isPossible))
       return rewriter.notifyMatchFailure(op, "attributes do not fit");
     for (int64_t dim = 0; dim < spatial; ++dim) {
       window.padsBegin.push_back(b.size(pads[dim]));
       OpFoldResult span =
-          b.times(b.plus(kernel[dim], -1), window.dilations[dim]);
-      OpFoldResult room = b.plus(b.minus(image[dim], span),
+          b.times(b.plus((*kernel)[dim], -1), window.dilations[dim]);
+      OpFoldResult room = b.plus(b.minus((*image)[dim], span),
                                  pads[dim] + pads[spatial + dim] - 1);
-      window.outputs.push_back(
-          b.plus(b.floorDiv(room, b.size(window.strides[dim])), 1));
+      OpFoldResult blocks =
+          b.plus(b.floorDiv(room, b.size(window.strides[dim])), 1);
+      if (failed(checkRange(b, op.getLoc(), blocks, 0, kMostSize,
+                            "the image holds an impossible number of blocks")))
+        return rewriter.notifyMatchFailure(op, "no block fits the image");
+      window.outputs.push_back(blocks);
     }
 
-    OpFoldResult channels = b.floorDiv(b.dim(input, 1), b.product(kernel));
-    if (!b.sameSize(b.times(channels, b.product(kernel)), b.dim(input, 1),
-                    "Col2Im: the input does not fit block_shape") ||
+    checkSizes(b, op.getLoc(), *kernel, element);
+    checkSizes(b, op.getLoc(), window.outputs, element);
+    // Where a check of the block fails, nothing may be divided by zero first.
+    OpFoldResult inBlock = b.atLeast(b.product(*kernel), 1);
+    OpFoldResult channels = b.floorDiv(b.dim(input, 1), inBlock);
+    if (!b.sameSize(b.times(channels, inBlock), b.dim(input, 1),
+                    "the input's channels are no multiple of the block's") ||
         !b.sameSize(b.product(window.outputs), b.dim(input, 2),
-                    "Col2Im: the input does not fit image_shape"))
+                    "image_shape asks for another number of blocks"))
       return rewriter.notifyMatchFailure(op, "shapes do not fit");
     Sizes sizes{b.dim(input, 0), channels};
-    sizes.append(image);
+    sizes.append(*image);
+    checkSizes(b, op.getLoc(), sizes, element);
     return replace(rewriter, op,
-                   gatherBlocks(b, input, sizes, kernel, window, element));
+                   gatherBlocks(b, input, sizes, *kernel, window, element));
   }
 
   /// `columns` is [N, C * product(block), product(blocks)], the result has

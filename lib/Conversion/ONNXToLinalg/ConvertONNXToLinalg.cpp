@@ -143,15 +143,6 @@ bool hasLinalgLowering(StringRef operationName) {
 // Reporting
 //===----------------------------------------------------------------------===//
 
-/// The name of the ONNX node, if it has one.
-static std::string getNodeName(Operation *op) {
-  if (auto name = op->getAttrOfType<StringAttr>("onnx.name"))
-    return name.str();
-  if (auto name = dyn_cast<NameLoc>(op->getLoc()))
-    return name.getName().str();
-  return "";
-}
-
 /// The operator as the model's author knows it.
 static std::string getOperatorName(Operation *op) {
   auto custom = dyn_cast<onnx::CustomOp>(op);
@@ -256,8 +247,8 @@ static void recordBorderTypes(func::FuncOp func) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Passes and kernels multiply sizes: their product must fit a machine's
-/// memory.
+/// Passes and kernels multiply sizes: none is negative, and their product must
+/// fit a machine's memory.
 static LogicalResult checkExtents(ModuleOp module) {
   constexpr int64_t limit = int64_t(1) << 46;
   auto fits = [](Type type) {
@@ -265,8 +256,8 @@ static LogicalResult checkExtents(ModuleOp module) {
     int64_t count = 1;
     if (tensor)
       for (int64_t size : tensor.getShape())
-        if (!ShapedType::isDynamic(size) && size > 0 &&
-            (size > limit || (count *= size) > limit))
+        if (!ShapedType::isDynamic(size) && size != 0 &&
+            (size < 0 || size > limit || (count *= size) > limit))
           return false;
     return true;
   };
@@ -274,10 +265,10 @@ static LogicalResult checkExtents(ModuleOp module) {
     for (Region &region : op->getRegions())
       for (Block &block : region)
         if (!llvm::all_of(block.getArgumentTypes(), fits))
-          return op->emitError("a tensor is larger than any memory"),
+          return op->emitError("a tensor has an impossible size"),
                  WalkResult::interrupt();
     if (!llvm::all_of(op->getResultTypes(), fits))
-      return op->emitError("a tensor is larger than any memory"),
+      return op->emitError("a tensor has an impossible size"),
              WalkResult::interrupt();
     return WalkResult::advance();
   });
@@ -297,6 +288,10 @@ struct ConvertONNXToLinalgPass
         return signalPassFailure();
       recordBorderTypes(func);
     }
+    module.walk([](Operation *op) {
+      if (isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()))
+        nameNode(op);
+    });
     ConversionTarget target(*context);
     target.addLegalDialect<affine::AffineDialect, arith::ArithDialect,
                            linalg::LinalgDialect, math::MathDialect,

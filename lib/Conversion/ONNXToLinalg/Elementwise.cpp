@@ -77,6 +77,11 @@ LogicalResult lowerElementwise(ConversionPatternRewriter &rewriter,
             scalariseElementwise(rewriter, op->getLoc(), inputs,
                                  getOnnxElementType(result), scalarBody))
       return replaceOp(rewriter, converter, op, small);
+  // Unlike everything else, a slope may not make the result larger.
+  if (isa<onnx::PReluOp>(op) &&
+      failed(checkBroadcastsTo(rewriter, op->getLoc(), operands[1],
+                               getSizes(rewriter, op->getLoc(), operands[0]))))
+    return rewriter.notifyMatchFailure(op, "the slope does not fit X");
   auto same = op->getAttrOfType<DenseI64ArrayAttr>("onnx.same_dims");
   FailureOr<Value> lowered = createElementwise(
       rewriter, op->getLoc(), inputs, getOnnxElementType(result), declared,
@@ -284,7 +289,8 @@ struct DropoutPattern : OnnxPattern<onnx::DropoutOp> {
                                 createConstant(b, loc, ratio.getType(), 0));
       off = arith::OrIOp::create(b, loc, off, none);
     }
-    createCheck(b, loc, off, "Dropout: training mode is not supported");
+    createCheck(b, loc, off, "training mode is not supported", {},
+                sdx::FailureKind::Unsupported);
   }
 };
 

@@ -17,26 +17,27 @@ namespace {
 
 /// `raw` counted from the end when negative; fails the run unless the result
 /// lies in [0, size), and stays inside even then.
-Value checkedIndex(OpBuilder &b, Location loc, Value raw, Value size,
-                   const Twine &what) {
-  Value index = toIndex(b, loc, raw), zero = createIndex(b, loc, 0);
+Value checkedIndex(OpBuilder &b, Location loc, Value raw, Value size) {
+  Value given = toIndex(b, loc, raw), index = given;
+  Value zero = createIndex(b, loc, 0);
   Value negative = compare(b, loc, arith::CmpIPredicate::slt, index, zero);
   Value wrapped = arith::AddIOp::create(b, loc, index, size);
   index = arith::SelectOp::create(b, loc, negative, wrapped, index);
   Value inside = compare(b, loc, arith::CmpIPredicate::ult, index, size);
-  createCheck(b, loc, inside, what + ": an index is out of range");
+  createCheck(b, loc, inside,
+              "index {0} is out of range for a dimension of size {1}",
+              {Size(given), Size(size)});
   return arith::SelectOp::create(b, loc, inside, index, zero);
 }
 
 /// Fails the run unless `have` is as large as `want` in every
 /// dimension but `except`.
 void checkReaches(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> want,
-                  ArrayRef<OpFoldResult> have, const Twine &what,
-                  int64_t except = -1) {
+                  ArrayRef<OpFoldResult> have, int64_t except = -1) {
   for (auto [dim, sizes] : llvm::enumerate(llvm::zip(want, have)))
     if (int64_t(dim) != except)
       checkSizeAtMost(b, loc, std::get<0>(sizes), std::get<1>(sizes),
-                      what + ": the operands' sizes do not fit in dimension " +
+                      "sizes of the operands do not fit in dimension " +
                           Twine(dim));
 }
 
@@ -110,7 +111,7 @@ private:
         b, loc, {rows, count, length}, element,
         [&](OpBuilder &inner, Location at, ValueRange i) -> Value {
           Value raw = tensor::ExtractOp::create(inner, at, list, i[1]);
-          Value index = checkedIndex(inner, at, raw, size, "Gather");
+          Value index = checkedIndex(inner, at, raw, size);
           return tensor::ExtractOp::create(inner, at, flat,
                                            ValueRange{i[0], index, i[2]});
         });
@@ -126,7 +127,7 @@ private:
         b, loc, {count, rows}, empty,
         [&](OpBuilder &inner, Location at, ValueRange i, Value out) -> Value {
           Value raw = tensor::ExtractOp::create(inner, at, list, i[0]);
-          Value index = checkedIndex(inner, at, raw, size, "Gather");
+          Value index = checkedIndex(inner, at, raw, size);
           SmallVector<OpFoldResult> from = {i[1], index, zero};
           SmallVector<OpFoldResult> to = {i[1], i[0], zero};
           SmallVector<OpFoldResult> box = {one, one, length};
@@ -151,17 +152,17 @@ struct GatherElementsLowering : OnnxPattern<onnx::GatherElementsOp> {
     auto type = cast<RankedTensorType>(data.getType());
     if (failed(axis) || type.getRank() != int64_t(sizes.size()))
       return rewriter.notifyMatchFailure(op, "ranks or axis do not fit");
-    checkReaches(rewriter, loc, sizes, getSizes(rewriter, loc, data),
-                 "GatherElements", *axis);
+    checkReaches(rewriter, loc, sizes, getSizes(rewriter, loc, data), *axis);
     Value extent = asIndex(rewriter, loc, getSize(rewriter, loc, data, *axis));
-    Value result = createIndexed(
-        rewriter, loc, sizes, type.getElementType(),
-        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
-          Value raw = tensor::ExtractOp::create(b, at, indices, i);
-          SmallVector<Value> source(i);
-          source[*axis] = checkedIndex(b, at, raw, extent, "GatherElements");
-          return tensor::ExtractOp::create(b, at, data, source);
-        });
+    Value result =
+        createIndexed(rewriter, loc, sizes, type.getElementType(),
+                      [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+                        Value raw =
+                            tensor::ExtractOp::create(b, at, indices, i);
+                        SmallVector<Value> source(i);
+                        source[*axis] = checkedIndex(b, at, raw, extent);
+                        return tensor::ExtractOp::create(b, at, data, source);
+                      });
     return replace(rewriter, op, result);
   }
 };
@@ -170,14 +171,13 @@ struct GatherElementsLowering : OnnxPattern<onnx::GatherElementsOp> {
 /// after `batch` leading dimensions that both share.
 SmallVector<Value> getTuple(OpBuilder &b, Location loc, Value indices,
                             ValueRange prefix, int64_t tuple,
-                            ArrayRef<Value> extents, int64_t batch,
-                            StringRef what) {
+                            ArrayRef<Value> extents, int64_t batch) {
   SmallVector<Value> position(prefix.take_front(batch));
   for (int64_t k = 0; k < tuple; ++k) {
     SmallVector<Value> at(prefix);
     at.push_back(createIndex(b, loc, k));
     Value raw = tensor::ExtractOp::create(b, loc, indices, at);
-    position.push_back(checkedIndex(b, loc, raw, extents[batch + k], what));
+    position.push_back(checkedIndex(b, loc, raw, extents[batch + k]));
   }
   return position;
 }
@@ -199,8 +199,9 @@ struct GatherNDLowering : OnnxPattern<onnx::GatherNDOp> {
         batch >= int64_t(at.size()))
       return rewriter.notifyMatchFailure(op, "length of index tuples unknown");
     int64_t outer = at.size() - 1;
-    checkReaches(rewriter, loc, ArrayRef<Size>(at).take_front(batch), in,
-                 "GatherND");
+    for (int64_t dim = 0; dim < batch; ++dim)
+      checkSameSize(rewriter, loc, at[dim], in[dim],
+                    "batch sizes of the operands differ");
     Sizes out(ArrayRef<Size>(at).drop_back());
     out.append(in.begin() + batch + *tuple, in.end());
     if (RankedTensorType declared =
@@ -212,9 +213,8 @@ struct GatherNDLowering : OnnxPattern<onnx::GatherNDOp> {
     Value result = createIndexed(
         rewriter, loc, out, type.getElementType(),
         [&](OpBuilder &b, Location where, ValueRange i) -> Value {
-          SmallVector<Value> source =
-              getTuple(b, where, indices, i.take_front(outer), *tuple, extents,
-                       batch, "GatherND");
+          SmallVector<Value> source = getTuple(
+              b, where, indices, i.take_front(outer), *tuple, extents, batch);
           llvm::append_range(source, i.drop_front(outer));
           return tensor::ExtractOp::create(b, where, data, source);
         });
@@ -275,9 +275,8 @@ struct ScatterElementsLowering : OnnxPattern<onnx::ScatterElementsOp> {
     Sizes in = getSizes(rewriter, loc, data);
     if (in.size() != sizes.size())
       return rewriter.notifyMatchFailure(op, "operands differ in rank");
-    checkReaches(rewriter, loc, sizes, in, "ScatterElements", *axis);
-    checkReaches(rewriter, loc, sizes, getSizes(rewriter, loc, updates),
-                 "ScatterElements");
+    checkReaches(rewriter, loc, sizes, in, *axis);
+    checkReaches(rewriter, loc, sizes, getSizes(rewriter, loc, updates));
     Value extent = asIndex(rewriter, loc, in[*axis]);
     Type onnxType = getOnnxElementType(op.getData());
     Value result = forEach(
@@ -285,7 +284,7 @@ struct ScatterElementsLowering : OnnxPattern<onnx::ScatterElementsOp> {
         [&](OpBuilder &b, Location at, ValueRange i, Value out) -> Value {
           Value raw = tensor::ExtractOp::create(b, at, indices, i);
           SmallVector<Value> target(i);
-          target[*axis] = checkedIndex(b, at, raw, extent, "ScatterElements");
+          target[*axis] = checkedIndex(b, at, raw, extent);
           Value update = tensor::ExtractOp::create(b, at, updates, i);
           Value old = tensor::ExtractOp::create(b, at, out, target);
           Value next = combine(b, at, op.getReduction(), old, update, onnxType);
@@ -316,7 +315,7 @@ struct ScatterNDLowering : OnnxPattern<onnx::ScatterNDOp> {
     Sizes given = getSizes(rewriter, loc, updates);
     if (given.size() != sizes.size())
       return rewriter.notifyMatchFailure(op, "the updates' rank does not fit");
-    checkReaches(rewriter, loc, sizes, given, "ScatterND");
+    checkReaches(rewriter, loc, sizes, given);
     SmallVector<Value> extents;
     for (Size size : in)
       extents.push_back(asIndex(rewriter, loc, size));
@@ -324,9 +323,8 @@ struct ScatterNDLowering : OnnxPattern<onnx::ScatterNDOp> {
     Value result = forEach(
         rewriter, loc, sizes, data,
         [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
-          SmallVector<Value> target =
-              getTuple(b, where, indices, i.take_front(outer), *tuple, extents,
-                       0, "ScatterND");
+          SmallVector<Value> target = getTuple(
+              b, where, indices, i.take_front(outer), *tuple, extents, 0);
           llvm::append_range(target, i.drop_front(outer));
           Value update = tensor::ExtractOp::create(b, where, updates, i);
           Value old = tensor::ExtractOp::create(b, where, out, target);
@@ -362,14 +360,16 @@ struct OneHotLowering : OnnxPattern<onnx::OneHotOp> {
     };
     Value depth = asInteger(
         rewriter, loc, getScalar(rewriter, loc, adaptor.getDepth()), depthType);
-    sizes.insert(sizes.begin() + *axis, depth);
-    checkSizeAtMost(rewriter, loc, asSize(rewriter, 2),
-                    getSize(rewriter, loc, values, 0),
-                    "OneHot: it needs two values");
+    Type element = cast<RankedTensorType>(values.getType()).getElementType();
+    sizes.insert(sizes.begin() + *axis, getAsOpFoldResult(depth));
+    if (failed(checkLength(rewriter, loc, values, 2, "values")) ||
+        failed(checkRange(rewriter, loc, sizes[*axis], 0, kMostSize,
+                          "input 'depth' is impossible")))
+      return rewriter.notifyMatchFailure(op, "depth or values are impossible");
+    checkSizes(rewriter, loc, sizes, element);
     if (RankedTensorType declared =
             getDeclared(*getTypeConverter(), op->getResult(0)))
       sizes = refineSizes(rewriter, sizes, declared);
-    Type element = cast<RankedTensorType>(values.getType()).getElementType();
     Value result = createIndexed(
         rewriter, loc, sizes, element,
         [&](OpBuilder &b, Location at, ValueRange i) -> Value {
@@ -389,6 +389,13 @@ struct OneHotLowering : OnnxPattern<onnx::OneHotOp> {
   }
 };
 
+/// The number of a diagonal, so that positions can be added to it. None farther
+/// off than the bounds has an element.
+Value clampDiagonal(OpBuilder &b, Location loc, Value k) {
+  k = arith::MinSIOp::create(b, loc, k, createIndex(b, loc, kMostSize));
+  return arith::MaxSIOp::create(b, loc, k, createIndex(b, loc, -kMostSize));
+}
+
 struct TriluLowering : OnnxPattern<onnx::TriluOp> {
   using Base::Base;
   LogicalResult
@@ -402,7 +409,9 @@ struct TriluLowering : OnnxPattern<onnx::TriluOp> {
       return rewriter.notifyMatchFailure(op, "needs a matrix");
     Value k = createIndex(rewriter, loc, 0);
     if (adaptor.getK())
-      k = toIndex(rewriter, loc, getScalar(rewriter, loc, adaptor.getK()));
+      k = clampDiagonal(
+          rewriter, loc,
+          toIndex(rewriter, loc, getScalar(rewriter, loc, adaptor.getK())));
     bool upper = op.getUpper() != 0;
     Value result = createIndexed(
         rewriter, loc, getSizes(rewriter, loc, input), type.getElementType(),
@@ -433,7 +442,7 @@ struct EyeLikeLowering : OnnxPattern<onnx::EyeLikeOp> {
     if (!declared || sizes.size() != 2)
       return rewriter.notifyMatchFailure(op, "needs a matrix");
     Type element = declared.getElementType();
-    int64_t k = op.getK();
+    int64_t k = std::clamp<int64_t>(op.getK(), -kMostSize, kMostSize);
     Value result = createIndexed(
         rewriter, loc, sizes, element,
         [&](OpBuilder &b, Location at, ValueRange i) -> Value {
@@ -469,13 +478,15 @@ struct RangeLowering : OnnxPattern<onnx::RangeOp> {
     Value count = isa<FloatType>(type)
                       ? countFloats(rewriter, loc, start, limit, delta)
                       : countIntegers(rewriter, loc, start, limit, delta);
-    count = arith::MaxSIOp::create(rewriter, loc, count,
-                                   createIndex(rewriter, loc, 0));
     RankedTensorType declared =
         getDeclared(*getTypeConverter(), op->getResult(0));
     if (!declared)
       return rewriter.notifyMatchFailure(op, "result of unknown rank");
-    Sizes sizes = refineSizes(rewriter, {Size(count)}, declared);
+    count = arith::MaxSIOp::create(rewriter, loc, count,
+                                   createIndex(rewriter, loc, 0));
+    Sizes sizes = {Size(count)};
+    checkSizes(rewriter, loc, sizes, declared.getElementType());
+    sizes = refineSizes(rewriter, sizes, declared);
     Value result = createIndexed(
         rewriter, loc, sizes, declared.getElementType(),
         [&](OpBuilder &b, Location at, ValueRange i) -> Value {
@@ -500,12 +511,26 @@ struct RangeLowering : OnnxPattern<onnx::RangeOp> {
 private:
   static Value countFloats(OpBuilder &b, Location loc, Value start, Value limit,
                            Value delta) {
+    Type type = delta.getType();
+    Value zero = createConstant(b, loc, type, 0);
+    createCheck(
+        b, loc,
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, delta, zero),
+        "input 'delta' is zero");
     Value span = arith::SubFOp::create(b, loc, limit, start);
     Value ratio = arith::DivFOp::create(b, loc, span, delta);
     Value up = math::CeilOp::create(b, loc, ratio);
-    Value n = arith::FPToSIOp::create(b, loc, b.getI64Type(), up);
-    return toIndex(b, loc, n);
+    Value bound = createConstant(b, loc, type, double(kMostSize));
+    // Not a number, and what is no integer, has no length.
+    createCheck(
+        b, loc,
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, up, bound),
+        "the bounds have no possible number of elements between them");
+    up = arith::MinimumFOp::create(b, loc, up, bound);
+    up = arith::MaximumFOp::create(b, loc, up, zero);
+    return toIndex(b, loc, arith::FPToSIOp::create(b, loc, b.getI64Type(), up));
   }
+
   static Value countIntegers(OpBuilder &b, Location loc, Value start,
                              Value limit, Value delta) {
     Type i64 = b.getI64Type();
@@ -514,11 +539,19 @@ private:
         return v;
       return arith::ExtSIOp::create(b, loc, i64, v);
     };
-    Value span = arith::SubIOp::create(b, loc, widen(limit), widen(start));
+    start = widen(start);
+    limit = widen(limit);
+    Value span = arith::SubIOp::create(b, loc, limit, start);
     Value step = widen(delta);
     Value zero = createIntConstant(b, loc, i64, 0);
     Value nonZero = compare(b, loc, arith::CmpIPredicate::ne, step, zero);
-    createCheck(b, loc, nonZero, "Range: delta is zero");
+    createCheck(b, loc, nonZero, "input 'delta' is zero");
+    // The difference wrapped around where its sign is wrong.
+    Value grows = compare(b, loc, arith::CmpIPredicate::sge, limit, start);
+    Value isPositive = compare(b, loc, arith::CmpIPredicate::sge, span, zero);
+    createCheck(b, loc,
+                compare(b, loc, arith::CmpIPredicate::eq, grows, isPositive),
+                "inputs 'start' and 'limit' are too far apart");
     step = arith::SelectOp::create(b, loc, nonZero, step,
                                    createIntConstant(b, loc, i64, 1));
     return toIndex(b, loc, arith::CeilDivSIOp::create(b, loc, span, step));
@@ -678,6 +711,10 @@ struct ReverseSequenceLowering : OnnxPattern<onnx::ReverseSequenceOp> {
       return rewriter.notifyMatchFailure(op, "axes must be 0 and 1");
     Sizes sizes = getSizes(rewriter, loc, input);
     Value extent = asIndex(rewriter, loc, sizes[time]);
+    if (cast<RankedTensorType>(lengths.getType()).getRank() != 1)
+      return rewriter.notifyMatchFailure(op, "sequence_lens must be a list");
+    checkSameSize(rewriter, loc, getSize(rewriter, loc, lengths, 0),
+                  sizes[batch], "input 'sequence_lens' does not fit the batch");
     Value result = createIndexed(
         rewriter, loc, sizes, type.getElementType(),
         [&](OpBuilder &b, Location at, ValueRange i) -> Value {

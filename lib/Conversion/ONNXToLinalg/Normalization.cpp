@@ -32,6 +32,19 @@ static Value roundTo(OpBuilder &b, Location loc, Value computed, Type type) {
 // Building blocks
 //===----------------------------------------------------------------------===//
 
+LogicalResult checkChannels(OpBuilder &b, Location loc, Value parameter,
+                            Size channels, StringRef name) {
+  if (rankOf(parameter) != 1)
+    return failure();
+  Size length = getSize(b, loc, parameter, 0);
+  if (getStaticSize(length) && getStaticSize(channels))
+    return success(isSameSize(length, channels));
+  checkSameSize(b, loc, length, channels,
+                "the length of input '" + name +
+                    "' is not the number of channels");
+  return success();
+}
+
 AffineMap mapWithout(OpBuilder &b, int64_t rank, ArrayRef<int64_t> dropped) {
   SmallVector<AffineExpr> kept;
   for (int64_t d = 0; d < rank; ++d)
@@ -283,6 +296,11 @@ struct InstanceNormPattern : OnnxPattern<onnx::InstanceNormalizationOp> {
     if (rank < 3)
       return rewriter.notifyMatchFailure(op, "it has no spatial dimension");
     Sizes sizes = getSizes(rewriter, loc, x);
+    if (failed(checkChannels(rewriter, loc, adaptor.getScale(), sizes[1],
+                             "scale")) ||
+        failed(checkChannels(rewriter, loc, adaptor.getB(), sizes[1], "B")))
+      return rewriter.notifyMatchFailure(
+          op, "scale and B must have an element for each channel");
     Type statistics = getStatisticsType(type);
     Value rows = collapseRange(rewriter, loc, x, 2, rank);
     Value mean = reduceMean(rewriter, loc, {rows, type}, 2, false);
@@ -312,6 +330,15 @@ struct GroupNormPattern : OnnxPattern<onnx::GroupNormalizationOp> {
       return rewriter.notifyMatchFailure(op, "it has no groups of channels");
     Type statistics = getStatisticsType(type);
     Sizes sizes = getSizes(rewriter, loc, x);
+    if (failed(checkChannels(rewriter, loc, adaptor.getScale(), sizes[1],
+                             "scale")) ||
+        failed(
+            checkChannels(rewriter, loc, adaptor.getBias(), sizes[1], "bias")))
+      return rewriter.notifyMatchFailure(
+          op, "scale and bias must have an element for each channel");
+    if (getStaticSize(sizes[1]).value_or(0) % groups != 0)
+      return rewriter.notifyMatchFailure(
+          op, "its channels do not divide into the groups");
     Size inGroup =
         floorDivSizes(rewriter, loc, sizes[1], asSize(rewriter, groups));
     Size space =

@@ -41,6 +41,13 @@ void populateSoftmaxPatterns(const mlir::TypeConverter &,
 void populateBatchNormPatterns(const mlir::TypeConverter &,
                                mlir::RewritePatternSet &);
 
+/// The check that a parameter (`name` is ONNX's) is a list with one element for
+/// each of `channels`; fails when it is known not to be.
+mlir::LogicalResult checkChannels(mlir::OpBuilder &b, mlir::Location loc,
+                                  mlir::Value parameter,
+                                  mlir::OpFoldResult channels,
+                                  llvm::StringRef name);
+
 } // namespace sardonyx
 
 #endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_NORMALIZATION_H

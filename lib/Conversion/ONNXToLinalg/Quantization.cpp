@@ -51,6 +51,19 @@ static Value repeatAlong(OpBuilder &b, Location loc, Value parameter,
   return slice(b, loc, repeated, offsets, sizes);
 }
 
+/// The check that a dimension of a parameter has the size that it must have;
+/// fails when it is known not to.
+static LogicalResult checkParameter(OpBuilder &b, Location loc, Value parameter,
+                                    int64_t dim, Size wanted) {
+  Size size = getSize(b, loc, parameter, dim);
+  if (getStaticSize(size) && getStaticSize(wanted))
+    return success(isSameSize(size, wanted));
+  checkSameSize(b, loc, size, wanted,
+                "dimension " + Twine(dim) +
+                    " of a scale or zero point does not fit the input");
+  return success();
+}
+
 /// Brings data and parameters together, or says why that is impossible.
 static FailureOr<QuantizedSpace> alignParameters(OpBuilder &b, Location loc,
                                                  Value data,
@@ -60,24 +73,35 @@ static FailureOr<QuantizedSpace> alignParameters(OpBuilder &b, Location loc,
   MLIRContext *context = b.getContext();
   QuantizedSpace space{data, {}, AffineMap::get(rank, 0, context), {}};
   if (isSingle(parameters.front())) {
-    for (Value parameter : parameters)
+    for (Value parameter : parameters) {
+      if (typeOf(parameter).hasStaticShape() && !isSingle(parameter))
+        return failure();
       space.parameters.push_back(reshape(b, loc, parameter, {}));
+    }
     return space;
   }
   FailureOr<int64_t> normal = normalizeAxis(axis, rank);
   if (failed(normal))
     return failure();
-  int64_t parameterRank = typeOf(parameters.front()).getRank();
   if (block == 0) {
-    if (parameterRank != 1)
-      return failure();
+    for (Value parameter : parameters)
+      if (typeOf(parameter).getRank() != 1 ||
+          failed(checkParameter(b, loc, parameter, 0,
+                                getSize(b, loc, data, *normal))))
+        return failure();
     space.parameters.assign(parameters.begin(), parameters.end());
     space.parameterMap = AffineMap::get(rank, 0, b.getAffineDimExpr(*normal));
     return space;
   }
-  if (parameterRank != rank || block < 0)
+  if (block < 0)
     return failure();
-  Sizes sizes = getSizes(b, loc, data);
+  Sizes sizes = getSizes(b, loc, data), blocks = sizes;
+  blocks[*normal] = ceilDivSizes(b, loc, sizes[*normal], asSize(b, block));
+  for (Value parameter : parameters)
+    for (int64_t dim = 0; dim < rank; ++dim)
+      if (typeOf(parameter).getRank() != rank ||
+          failed(checkParameter(b, loc, parameter, dim, blocks[dim])))
+        return failure();
   std::optional<int64_t> known = getStaticSize(sizes[*normal]);
   if (!known || *known % block != 0) {
     for (Value parameter : parameters)

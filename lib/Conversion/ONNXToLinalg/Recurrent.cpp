@@ -180,8 +180,8 @@ RecurrentBuilder::create(TensorBuilder &b, const RecurrentOperands &operands,
 
   // Every slice below stays within these sizes.
   auto fits = [&](Value value, int64_t dim, OpFoldResult size) {
-    return !value || b.sameSize(b.dim(value, dim), size,
-                                "recurrent op: an operand has the wrong size");
+    return !value ||
+           b.sameSize(b.dim(value, dim), size, "an operand has the wrong size");
   };
   OpFoldResult directions = b.size(r.directions);
   OpFoldResult rows = b.size(ops.gates * r.hidden);
@@ -266,7 +266,7 @@ Value RecurrentBuilder::getInitialState(Value initial, int64_t direction) {
   Value state = b.subTensor(initial, dim, b.size(direction));
   // A size that only the run knows has to be the input's.
   (void)b.sameSize(b.dim(state, 0), batch,
-                   "recurrent op: an initial state has the wrong batch size");
+                   "an initial state has the wrong batch size");
   Sizes sizes{batch, b.size(hidden)};
   return b.cast(state, getTensorType(sizes, type));
 }

@@ -218,14 +218,14 @@ static SmallVector<Value> findReduced(OpBuilder &b, Location loc, Value axes,
   }
   reduced.assign(rank, createIntConstant(b, loc, i1, 0));
   Value rankValue = createIndex(b, loc, rank), zero = createIndex(b, loc, 0);
-  for (Value axis : getIntListAsIndices(b, loc, axes, count)) {
+  for (Value axis : *getIntListAsIndices(b, loc, axes, count, "axes")) {
     Value negative =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, axis, zero);
     Value wrapped = arith::AddIOp::create(b, loc, axis, rankValue);
     Value normal = arith::SelectOp::create(b, loc, negative, wrapped, axis);
     Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
                                          normal, rankValue);
-    createCheck(b, loc, inside, "an axis of a reduction is out of range");
+    createCheck(b, loc, inside, "axis {0} is out of range", {Size(axis)});
     for (int64_t d = 0; d < rank; ++d) {
       Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                         normal, createIndex(b, loc, d));

@@ -85,13 +85,17 @@ OpFoldResult floorToSize(TensorBuilder &b, Number x, double offset) {
   return b.atLeast(b.convert(integer, b.getIndexType()), 0);
 }
 
-/// The elements of a small float tensor of rank 1.
-SmallVector<Number> getNumbers(TensorBuilder &b, Value original,
-                               Value converted, int64_t count) {
+/// The elements of a small float tensor of rank 1; fails when there are not
+/// `count`.
+FailureOr<SmallVector<Number>> getNumbers(TensorBuilder &b, Value original,
+                                          Value converted, int64_t count,
+                                          StringRef name) {
+  if (failed(checkLength(b, b.getLoc(), converted, count, name)))
+    return failure();
   SmallVector<Number> result;
   std::optional<SmallVector<double>> known = getConstantFloats(original);
   for (int64_t i = 0; i < count; ++i) {
-    if (known && i < static_cast<int64_t>(known->size())) {
+    if (known) {
       result.push_back({(*known)[i], Value()});
       continue;
     }
@@ -99,6 +103,57 @@ SmallVector<Number> getNumbers(TensorBuilder &b, Value original,
     result.push_back({std::nullopt, b.convert(element, b.getF64Type())});
   }
   return result;
+}
+
+/// floor(size * scale), the product being one of f32 as in ONNX's own shape
+/// inference: 10 * 0.7 is 7.
+OpFoldResult scaleSize(TensorBuilder &b, OpFoldResult size,
+                       const Number &scale) {
+  Number number = toNumber(b, size);
+  if (number.known && scale.known)
+    return floorToSize(
+        b,
+        {static_cast<float>(*number.known) * static_cast<float>(*scale.known),
+         Value()},
+        0);
+  Type f32 = b.getF32Type();
+  Value product =
+      b.mul(b.convert(number.get(b), f32), b.convert(scale.get(b), f32));
+  return floorToSize(b, {std::nullopt, b.convert(product, b.getF64Type())}, 0);
+}
+
+/// The check that where the first size is 0 the second is too; fails when it is
+/// known not to be.
+LogicalResult checkEmptiness(TensorBuilder &b, OpFoldResult first,
+                             OpFoldResult second) {
+  std::optional<int64_t> x = getStaticSize(first), y = getStaticSize(second);
+  if ((x && *x > 0) || y == 0)
+    return success();
+  if (x && y)
+    return failure();
+  Value zero = b.index(int64_t(0));
+  Value some = b.compare(arith::CmpIPredicate::sgt, b.index(first), zero);
+  Value none = b.compare(arith::CmpIPredicate::eq, b.index(second), zero);
+  createCheck(b, b.getLoc(), arith::OrIOp::create(b, some, none),
+              "an empty dimension stays empty, and no other becomes so: sizes "
+              "{0} and {1}",
+              {first, second});
+  return success();
+}
+
+/// A scale makes a size of a size: it is positive, and not so large that their
+/// product leaves the integers.
+LogicalResult checkScale(TensorBuilder &b, const Number &scale) {
+  constexpr double most = double(int64_t(1) << 40), least = 1 / most;
+  if (scale.known)
+    return success(*scale.known >= least && *scale.known <= most);
+  Type f64 = b.getF64Type();
+  Value positive = b.greater(scale.value, b.scalar(f64, least));
+  Value bounded = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE,
+                                        scale.value, b.scalar(f64, most));
+  createCheck(b, b.getLoc(), arith::AndIOp::create(b, positive, bounded),
+              "an element of input 'scales' is not positive, or impossible");
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -416,29 +471,56 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
     for (int64_t dim : *dims)
       axes.push_back({dim, b.dim(data, dim), OpFoldResult(), {}, {}, {}});
     if (bySizes) {
-      Sizes wanted =
-          getIntListAsSizes(b, b.getLoc(), adaptor.getSizes(), count);
-      setSizes(b, axes, wanted, op.getKeepAspectRatioPolicy());
+      FailureOr<Sizes> wanted =
+          getIntListAsSizes(b, b.getLoc(), adaptor.getSizes(), count, "sizes");
+      if (failed(wanted))
+        return failure();
+      for (Size size : *wanted)
+        if (failed(checkRange(b, b.getLoc(), size, 0, kMostSize,
+                              "an element of input 'sizes' is impossible")))
+          return failure();
+      for (auto [axis, size] : llvm::zip_equal(axes, *wanted))
+        if (failed(checkEmptiness(b, size, axis.inputSize)))
+          return failure();
+      setSizes(b, axes, *wanted, op.getKeepAspectRatioPolicy());
     } else {
-      SmallVector<Number> scales =
-          getNumbers(b, op.getScales(), adaptor.getScales(), count);
-      for (auto [axis, scale] : llvm::zip_equal(axes, scales)) {
+      FailureOr<SmallVector<Number>> scales =
+          getNumbers(b, op.getScales(), adaptor.getScales(), count, "scales");
+      if (failed(scales))
+        return failure();
+      for (auto [axis, scale] : llvm::zip_equal(axes, *scales)) {
+        if (failed(checkScale(b, scale)))
+          return failure();
         axis.scale = scale;
-        axis.outputSize =
-            floorToSize(b, multiply(b, scale, toNumber(b, axis.inputSize)), 0);
+        axis.outputSize = scaleSize(b, axis.inputSize, scale);
       }
     }
     if (r.crops()) {
-      SmallVector<Number> roi =
-          getNumbers(b, op.getRoi(), adaptor.getRoi(), 2 * count);
+      FailureOr<SmallVector<Number>> roi =
+          getNumbers(b, op.getRoi(), adaptor.getRoi(), 2 * count, "roi");
+      if (failed(roi))
+        return failure();
       for (auto [i, axis] : llvm::enumerate(axes)) {
-        axis.roiBegin = roi[i];
-        axis.roiEnd = roi[count + i];
+        axis.roiBegin = (*roi)[i];
+        axis.roiEnd = (*roi)[count + i];
       }
     }
-    for (Axis &axis : axes)
-      if (declared && !declared.isDynamicDim(axis.dim))
-        axis.outputSize = b.size(declared.getDimSize(axis.dim));
+    Sizes sizes = b.dims(data);
+    for (const Axis &axis : axes)
+      sizes[axis.dim] = axis.outputSize;
+    checkSizes(b, b.getLoc(), sizes, b.getF64Type());
+    for (Axis &axis : axes) {
+      if (!declared || declared.isDynamicDim(axis.dim))
+        continue;
+      // Where both are known they differ by rounding at most.
+      OpFoldResult stated = b.size(declared.getDimSize(axis.dim));
+      if (!getStaticSize(axis.outputSize))
+        checkSameSize(
+            b, b.getLoc(), axis.outputSize, stated,
+            "dimension " + Twine(axis.dim) +
+                " of a result does not have the size declared for it");
+      axis.outputSize = stated;
+    }
     llvm::erase_if(axes, [&](const Axis &axis) {
       bool same = isSameSize(axis.inputSize, axis.outputSize);
       bool unscaled = bySizes ? op.getKeepAspectRatioPolicy() == "stretch"
@@ -495,8 +577,9 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
     if (axes->empty())
       return replace(rewriter, op, data);
     for (const Axis &axis : *axes)
-      checkSizeAtMost(b, op.getLoc(), b.getIndexAttr(1), axis.inputSize,
-                      "Resize: nothing can be made larger than empty");
+      if (failed(checkEmptiness(b, axis.inputSize, axis.outputSize)))
+        return rewriter.notifyMatchFailure(
+            op, "nothing can be made of an empty dimension");
     if (r.mode == "nearest")
       return replace(rewriter, op, createNearest(b, r, data, *axes));
 

@@ -99,7 +99,11 @@ struct CumulativePattern : OnnxPattern<OpT> {
     int64_t rank = type.getRank();
     // One i1 for each dimension: is it the axis?
     SmallVector<Value> isAxis;
-    Value axis = getIntListAsIndices(rewriter, loc, adaptor.getAxis(), 1)[0];
+    FailureOr<SmallVector<Value>> axes =
+        getIntListAsIndices(rewriter, loc, adaptor.getAxis(), 1, "axis");
+    if (failed(axes))
+      return rewriter.notifyMatchFailure(op, "axis is not one number");
+    Value given = axes->front(), axis = given;
     Value negative =
         arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, axis,
                               createIndex(rewriter, loc, 0));
@@ -118,7 +122,8 @@ struct CumulativePattern : OnnxPattern<OpT> {
       extent = rewriter.createOrFold<arith::SelectOp>(
           loc, here, asIndex(rewriter, loc, sizes[d]), extent);
     }
-    createCheck(rewriter, loc, valid, "the axis of a scan is out of range");
+    createCheck(rewriter, loc, valid, "axis {0} is out of range",
+                {Size(given)});
     return this->replace(rewriter, op,
                          build(rewriter, op, x, sizes, isAxis, extent));
   }

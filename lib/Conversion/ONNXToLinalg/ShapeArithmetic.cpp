@@ -223,6 +223,10 @@ template <typename OpT> struct ViewPattern : OnnxPattern<OpT> {
     auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
     if (!type || type.getRank() > 1)
       return rewriter.notifyMatchFailure(op, "the result is no list");
+    // A shape that only the run knows may be wrong.
+    if constexpr (std::is_same_v<OpT, onnx::ReshapeOp>)
+      if (!getConstantInts(adaptor.getShape()))
+        return rewriter.notifyMatchFailure(op, "its shape is not constant");
     auto elements = getScalarElements(rewriter, op.getLoc(), data);
     if (!elements || (type.getRank() == 0 && elements->size() != 1))
       return rewriter.notifyMatchFailure(op, "its data are no scalars");
@@ -343,6 +347,8 @@ struct SplitPattern : OnnxPattern<onnx::SplitOp> {
     auto elements = getScalarElements(rewriter, op.getLoc(), data);
     if (!elements)
       return rewriter.notifyMatchFailure(op, "its data are no scalars");
+    if (adaptor.getSplit() && !getConstantInts(adaptor.getSplit()))
+      return rewriter.notifyMatchFailure(op, "its parts' sizes are unknown");
     SmallVector<Value> parts;
     ArrayRef<Value> rest = *elements;
     for (Value result : op->getResults()) {

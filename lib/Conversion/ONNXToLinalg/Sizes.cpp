@@ -2,7 +2,6 @@
 
 #include "Common.h"
 
-#include "dialects/SDX/SDX.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -374,10 +373,18 @@ Size asSize(OpBuilder &b, int64_t value) { return b.getIndexAttr(value); }
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
+/// Where a sum or product of constants leaves the integers. Nothing is that
+/// large: a tensor of such a size is refused at the end of the conversion.
+constexpr int64_t kTooLarge = int64_t(1) << 62;
+
 Size addSizes(OpBuilder &b, Location loc, Size x, Size y) {
   std::optional<int64_t> p = getStaticSize(x), q = getStaticSize(y);
-  if (p && q)
-    return asSize(b, *p + *q);
+  if (p && q) {
+    int64_t sum;
+    return asSize(b, llvm::AddOverflow(*p, *q, sum)
+                         ? (*p < 0 ? -kTooLarge : kTooLarge)
+                         : sum);
+  }
   if (q == 0)
     return x;
   if (p == 0)
@@ -388,8 +395,12 @@ Size addSizes(OpBuilder &b, Location loc, Size x, Size y) {
 
 Size subSizes(OpBuilder &b, Location loc, Size x, Size y) {
   std::optional<int64_t> p = getStaticSize(x), q = getStaticSize(y);
-  if (p && q)
-    return asSize(b, *p - *q);
+  if (p && q) {
+    int64_t difference;
+    return asSize(b, llvm::SubOverflow(*p, *q, difference)
+                         ? (*p < 0 ? -kTooLarge : kTooLarge)
+                         : difference);
+  }
   if (q == 0)
     return x;
   return arith::SubIOp::create(b, loc, asIndex(b, loc, x), asIndex(b, loc, y))
@@ -398,8 +409,12 @@ Size subSizes(OpBuilder &b, Location loc, Size x, Size y) {
 
 Size mulSizes(OpBuilder &b, Location loc, Size x, Size y) {
   std::optional<int64_t> p = getStaticSize(x), q = getStaticSize(y);
-  if (p && q)
-    return asSize(b, *p * *q);
+  if (p && q) {
+    int64_t product;
+    return asSize(b, llvm::MulOverflow(*p, *q, product)
+                         ? ((*p < 0) != (*q < 0) ? -kTooLarge : kTooLarge)
+                         : product);
+  }
   if (q == 1)
     return x;
   if (p == 1)
@@ -447,10 +462,13 @@ Sizes refineSizes(OpBuilder &b, ArrayRef<OpFoldResult> sizes,
   for (auto [index, size] : llvm::enumerate(declared.getShape())) {
     if (ShapedType::isDynamic(size))
       continue;
-    if (auto computed = dyn_cast<Value>(result[index]))
-      checkSameSize(b, computed.getLoc(), result[index], asSize(b, size),
-                    "dimension " + Twine(index) +
-                        " of a value does not have its declared size");
+    // Known sizes that differ are for the caller to find: replaceOp does.
+    if (getStaticSize(result[index]))
+      continue;
+    checkSameSize(b, cast<Value>(result[index]).getLoc(), result[index],
+                  asSize(b, size),
+                  "dimension " + Twine(index) +
+                      " of a result does not have the size declared for it");
     result[index] = asSize(b, size);
   }
   return result;
@@ -478,33 +496,6 @@ Value createFilled(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
                    Value stored) {
   Value empty = createEmpty(b, loc, sizes, stored.getType());
   return linalg::FillOp::create(b, loc, stored, empty).getResult(0);
-}
-
-void createCheck(OpBuilder &b, Location loc, Value condition,
-                 const Twine &message) {
-  if (getConstantIntValue(condition) == 1)
-    return;
-  sdx::CheckOp::create(b, loc, condition, b.getStringAttr(message));
-}
-
-void checkSameSize(OpBuilder &b, Location loc, Size x, Size y,
-                   const Twine &message) {
-  if (isSameSize(x, y))
-    return;
-  createCheck(b, loc,
-              arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                    asIndex(b, loc, x), asIndex(b, loc, y)),
-              message);
-}
-
-void checkSizeAtMost(OpBuilder &b, Location loc, Size x, Size limit,
-                     const Twine &message) {
-  if (isSameSize(x, limit))
-    return;
-  createCheck(b, loc,
-              arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
-                                    asIndex(b, loc, x), asIndex(b, loc, limit)),
-              message);
 }
 
 } // namespace sardonyx

@@ -79,15 +79,23 @@ Range getRange(OpBuilder &b, Location loc, Size dim, Size start, Size end,
     int64_t first = bound(*s, *t > 0 ? 0 : (*d ? 0 : -1)),
             last = bound(*e, low);
     int64_t span = *t > 0 ? last - first : first - last;
-    int64_t stride = *t > 0 ? *t : (*t == INT64_MIN ? INT64_MAX : -*t);
+    *t = std::clamp(*t, -kMostSize, kMostSize);
+    int64_t stride = std::abs(*t);
     int64_t count = span <= 0 ? 0 : (span - 1) / stride + 1;
-    return {asSize(b, first), step, asSize(b, count)};
+    return {asSize(b, first), asSize(b, *t), asSize(b, count)};
   }
   // From the front to a bound that is certainly past the end: everything.
   if (s == 0 && t == 1 && e && *e >= INT32_MAX)
     return {start, step, dim};
   Value zero = createIndex(b, loc, 0), one = createIndex(b, loc, 1);
   Value dimValue = asIndex(b, loc, dim), stepValue = asIndex(b, loc, step);
+  // No dimension is so large that longer steps would make a difference, and
+  // these can be negated and added to positions.
+  if (!t) {
+    stepValue = clamp(b, loc, stepValue, createIndex(b, loc, -kMostSize),
+                      createIndex(b, loc, kMostSize));
+    step = stepValue;
+  }
   Value forward = compare(b, loc, arith::CmpIPredicate::sgt, stepValue, zero);
   Value lastIndex = arith::SubIOp::create(b, loc, dimValue, one);
   Value minusOne = createIndex(b, loc, -1);
@@ -129,26 +137,41 @@ struct SliceLowering : OnnxPattern<onnx::SliceOp> {
     int64_t count = startsType.getDimSize(0);
     if (count > rank)
       return rewriter.notifyMatchFailure(op, "more starts than dimensions");
-    Sizes starts = getIntListAsSizes(rewriter, loc, adaptor.getStarts(), count);
-    Sizes ends = getIntListAsSizes(rewriter, loc, adaptor.getEnds(), count);
-    Sizes steps(count, asSize(rewriter, 1)), axes;
+    auto read = [&](Value list, StringRef name) {
+      return getIntListAsSizes(rewriter, loc, list, count, name);
+    };
+    FailureOr<Sizes> starts = read(adaptor.getStarts(), "starts");
+    FailureOr<Sizes> ends = read(adaptor.getEnds(), "ends");
+    FailureOr<Sizes> steps = Sizes(count, asSize(rewriter, 1)), axes = Sizes();
     if (adaptor.getSteps())
-      steps = getIntListAsSizes(rewriter, loc, adaptor.getSteps(), count);
+      steps = read(adaptor.getSteps(), "steps");
     for (int64_t i = 0; i < count; ++i)
-      axes.push_back(asSize(rewriter, i));
+      axes->push_back(asSize(rewriter, i));
     if (adaptor.getAxes())
-      axes = getIntListAsSizes(rewriter, loc, adaptor.getAxes(), count);
-    for (Size step : steps)
+      axes = read(adaptor.getAxes(), "axes");
+    if (failed(starts) || failed(ends) || failed(steps) || failed(axes))
+      return rewriter.notifyMatchFailure(
+          op, "starts, ends, axes and steps differ in length");
+    for (Size step : *steps) {
       if (getStaticSize(step) == 0)
         return rewriter.notifyMatchFailure(op, "a step is zero");
+      if (!getStaticSize(step))
+        createCheck(rewriter, loc,
+                    compare(rewriter, loc, arith::CmpIPredicate::ne,
+                            asIndex(rewriter, loc, step),
+                            createIndex(rewriter, loc, 0)),
+                    "a step is zero");
+    }
+    if (failed(checkAxes(rewriter, loc, *axes, rank)))
+      return rewriter.notifyMatchFailure(op, "an axis is out of range or "
+                                             "occurs twice");
 
     SmallVector<Range> ranges;
     for (Size size : in)
       ranges.push_back({asSize(rewriter, 0), asSize(rewriter, 1), size});
     for (int64_t i = 0; i < count; ++i)
-      if (failed(apply(rewriter, loc, axes[i], in, starts[i], ends[i], steps[i],
-                       ranges)))
-        return rewriter.notifyMatchFailure(op, "axis out of range");
+      apply(rewriter, loc, (*axes)[i], in, (*starts)[i], (*ends)[i],
+            (*steps)[i], ranges);
 
     Sizes offsets, sizes, strides;
     bool box = true;
@@ -171,25 +194,51 @@ struct SliceLowering : OnnxPattern<onnx::SliceOp> {
   }
 
 private:
-  /// Narrows the range of `axis`; when the axis is known only at run time, each
-  /// dimension asks whether it is meant.
-  static LogicalResult apply(OpBuilder &b, Location loc, Size axis, Sizes &in,
-                             Size start, Size end, Size step,
-                             MutableArrayRef<Range> ranges) {
-    int64_t rank = in.size();
-    if (std::optional<int64_t> known = getStaticSize(axis)) {
-      FailureOr<int64_t> normal = normalizeAxis(*known, rank);
-      if (failed(normal))
+  /// The checks that no axis is out of range or occurs twice. Those that are
+  /// known become non-negative.
+  static LogicalResult checkAxes(OpBuilder &b, Location loc, Sizes &axes,
+                                 int64_t rank) {
+    for (auto [i, axis] : llvm::enumerate(axes)) {
+      if (failed(checkRange(b, loc, axis, -rank, rank - 1,
+                            "an axis is out of range")))
         return failure();
-      ranges[*normal] = getRange(b, loc, in[*normal], start, end, step);
-      return success();
+      axis = wrapAxis(b, loc, axis, rank);
+      for (Size other : ArrayRef(axes).take_front(i)) {
+        if (isSameSize(axis, other))
+          return failure();
+        if (!getStaticSize(axis) || !getStaticSize(other))
+          createCheck(b, loc,
+                      compare(b, loc, arith::CmpIPredicate::ne,
+                              asIndex(b, loc, axis), asIndex(b, loc, other)),
+                      "axis {0} occurs twice", {axis});
+      }
     }
-    Value value = asIndex(b, loc, axis), zero = createIndex(b, loc, 0);
+    return success();
+  }
+
+  /// A negative axis counts from the end.
+  static Size wrapAxis(OpBuilder &b, Location loc, Size axis, int64_t rank) {
+    if (std::optional<int64_t> known = getStaticSize(axis))
+      return asSize(b, *known < 0 ? *known + rank : *known);
+    Value value = cast<Value>(axis), zero = createIndex(b, loc, 0);
     Value negative = compare(b, loc, arith::CmpIPredicate::slt, value, zero);
     Value wrapped =
         arith::AddIOp::create(b, loc, value, createIndex(b, loc, rank));
-    value = arith::SelectOp::create(b, loc, negative, wrapped, value);
-    for (int64_t dim = 0; dim < rank; ++dim) {
+    return arith::SelectOp::create(b, loc, negative, wrapped, value)
+        .getResult();
+  }
+
+  /// Narrows the range of `axis`; when the axis is known only at run time, each
+  /// dimension asks whether it is meant.
+  static void apply(OpBuilder &b, Location loc, Size axis, Sizes &in,
+                    Size start, Size end, Size step,
+                    MutableArrayRef<Range> ranges) {
+    if (std::optional<int64_t> known = getStaticSize(axis)) {
+      ranges[*known] = getRange(b, loc, in[*known], start, end, step);
+      return;
+    }
+    Value value = cast<Value>(axis);
+    for (int64_t dim = 0, rank = in.size(); dim < rank; ++dim) {
       Value meant = compare(b, loc, arith::CmpIPredicate::eq, value,
                             createIndex(b, loc, dim));
       Range range = getRange(b, loc, in[dim], start, end, step);
@@ -202,7 +251,6 @@ private:
                      choose(range.step, ranges[dim].step),
                      choose(range.size, ranges[dim].size)};
     }
-    return success();
   }
 
   static Value readBackwards(OpBuilder &b, Location loc, Value data,
@@ -246,18 +294,25 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
     int64_t parts = op->getNumResults();
     Sizes lengths;
     if (adaptor.getSplit()) {
-      lengths = getIntListAsSizes(rewriter, loc, adaptor.getSplit(), parts);
+      FailureOr<Sizes> given =
+          getIntListAsSizes(rewriter, loc, adaptor.getSplit(), parts, "split");
+      if (failed(given))
+        return rewriter.notifyMatchFailure(
+            op, "input 'split' has not one element for each output");
+      lengths = *given;
       Size total = asSize(rewriter, 0);
       for (Size length : lengths) {
-        checkNotNegative(rewriter, loc, length);
+        if (failed(checkRange(rewriter, loc, length, 0, kMostSize,
+                              "a part has an impossible size")))
+          return rewriter.notifyMatchFailure(op, "a part has a negative size");
         total = addSizes(rewriter, loc, total, length);
       }
-      if (!isSameSize(total, sizes[*axis]))
-        createCheck(rewriter, loc,
-                    compare(rewriter, loc, arith::CmpIPredicate::eq,
-                            asIndex(rewriter, loc, total),
-                            asIndex(rewriter, loc, sizes[*axis])),
-                    "Split: the parts do not add up to the axis' size");
+      if (getStaticSize(total) && getStaticSize(sizes[*axis]) &&
+          !isSameSize(total, sizes[*axis]))
+        return rewriter.notifyMatchFailure(
+            op, "the parts do not add up to the axis' size");
+      checkSameSize(rewriter, loc, total, sizes[*axis],
+                    "the parts do not add up to the axis' size");
     } else { // Equal parts, the last one may be smaller.
       Size part =
           ceilDivSizes(rewriter, loc, sizes[*axis], asSize(rewriter, parts));
@@ -266,7 +321,11 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
         lengths.push_back(part);
         left = subSizes(rewriter, loc, left, part);
       }
-      checkNotNegative(rewriter, loc, left);
+      if (failed(checkRange(rewriter, loc, left, 0,
+                            std::numeric_limits<int64_t>::max(),
+                            "the axis is too short for so many parts")))
+        return rewriter.notifyMatchFailure(
+            op, "the axis is too short for so many parts");
       lengths.push_back(left);
     }
     Sizes offsets(sizes.size(), asSize(rewriter, 0));
@@ -281,17 +340,6 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
       offsets[*axis] = addSizes(rewriter, loc, offsets[*axis], lengths[i]);
     }
     return replace(rewriter, op, results);
-  }
-
-private:
-  static void checkNotNegative(OpBuilder &b, Location loc, Size length) {
-    if (std::optional<int64_t> known = getStaticSize(length);
-        known && *known >= 0)
-      return;
-    createCheck(b, loc,
-                compare(b, loc, arith::CmpIPredicate::sge,
-                        asIndex(b, loc, length), createIndex(b, loc, 0)),
-                "Split: a part has a negative size");
   }
 };
 
@@ -330,8 +378,15 @@ struct ConcatLowering : OnnxPattern<onnx::ConcatOp> {
     Sizes offsets(sizes.size(), asSize(rewriter, 0));
     Sizes strides(sizes.size(), asSize(rewriter, 1));
     for (auto [input, box] : llvm::zip_equal(inputs, boxes)) {
-      for (auto [dim, size] : llvm::enumerate(box))
-        checkEqual(rewriter, op, dim, *axis, size, sizes[dim]);
+      for (auto [dim, size] : llvm::enumerate(box)) {
+        if (int64_t(dim) == *axis)
+          continue;
+        if (getStaticSize(size) && getStaticSize(sizes[dim]) &&
+            !isSameSize(size, sizes[dim]))
+          return rewriter.notifyMatchFailure(op, "operands differ in size");
+        checkSameSize(rewriter, loc, size, sizes[dim],
+                      "operands disagree in dimension " + Twine(dim));
+      }
       // There is no place past the end, not even for nothing.
       if (getStaticSize(box[*axis]) == 0)
         continue;
@@ -342,19 +397,6 @@ struct ConcatLowering : OnnxPattern<onnx::ConcatOp> {
       offsets[*axis] = addSizes(rewriter, loc, offsets[*axis], box[*axis]);
     }
     return replace(rewriter, op, result);
-  }
-
-private:
-  static void checkEqual(OpBuilder &b, onnx::ConcatOp op, int64_t dim,
-                         int64_t axis, Size size, Size expected) {
-    if (dim == axis || isSameSize(size, expected) ||
-        (getStaticSize(size) && getStaticSize(expected)))
-      return;
-    Location loc = op.getLoc();
-    Value equal = compare(b, loc, arith::CmpIPredicate::eq,
-                          asIndex(b, loc, size), asIndex(b, loc, expected));
-    createCheck(b, loc, equal,
-                "Concat: operands disagree in dimension " + Twine(dim));
   }
 };
 
@@ -376,21 +418,39 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
       auto known = getConstantInts(op.getAxes());
       if (!known)
         return rewriter.notifyMatchFailure(op, "axes are not constant");
-      auto normal = normalizeAxes(*known, rank);
-      if (failed(normal))
-        return rewriter.notifyMatchFailure(op, "axis out of range");
-      axes = *normal;
+      // In their own order, which is that of the pads.
+      axes.clear();
+      for (int64_t axis : *known) {
+        FailureOr<int64_t> normal = normalizeAxis(axis, rank);
+        if (failed(normal) || llvm::is_contained(axes, *normal))
+          return rewriter.notifyMatchFailure(
+              op, "an axis is out of range or occurs twice");
+        axes.push_back(*normal);
+      }
     }
     int64_t count = axes.size();
-    Sizes pads = getIntListAsSizes(rewriter, loc, adaptor.getPads(), 2 * count);
+    FailureOr<Sizes> pads =
+        getIntListAsSizes(rewriter, loc, adaptor.getPads(), 2 * count, "pads");
+    if (failed(pads))
+      return rewriter.notifyMatchFailure(
+          op, "input 'pads' has not two elements for each axis");
+    for (Size pad : *pads)
+      if (failed(checkRange(rewriter, loc, pad, -kMostSize, kMostSize,
+                            "an element of input 'pads' is impossible")))
+        return rewriter.notifyMatchFailure(op, "a pad is impossible");
     Sizes in = getSizes(rewriter, loc, data), sizes = in;
     Sizes low(rank, asSize(rewriter, 0)), high = low;
     for (auto [i, axis] : llvm::enumerate(axes)) {
-      low[axis] = pads[i];
-      high[axis] = pads[count + i];
+      low[axis] = (*pads)[i];
+      high[axis] = (*pads)[count + i];
       sizes[axis] = addSizes(rewriter, loc, in[axis],
                              addSizes(rewriter, loc, low[axis], high[axis]));
+      if (getStaticSize(sizes[axis]).value_or(0) < 0)
+        return rewriter.notifyMatchFailure(op, "more is cut off than is there");
     }
+    auto adds = [](Size pad) { return getStaticSize(pad).value_or(-1) >= 0; };
+    if (!llvm::all_of(*pads, adds))
+      checkSizes(rewriter, loc, sizes, type.getElementType());
     if (RankedTensorType declared =
             getDeclared(*getTypeConverter(), op->getResult(0)))
       sizes = refineSizes(rewriter, sizes, declared);
@@ -399,10 +459,7 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
       Value fill = adaptor.getConstantValue()
                        ? getScalar(rewriter, loc, adaptor.getConstantValue())
                        : createIntOrFloatZero(rewriter, loc, element);
-      if (llvm::all_of(pads, [](Size pad) {
-            std::optional<int64_t> known = getStaticSize(pad);
-            return known && *known >= 0;
-          })) {
+      if (llvm::all_of(*pads, adds)) {
         Value result = createFilled(rewriter, loc, sizes, fill);
         Sizes strides(rank, asSize(rewriter, 1));
         Value part = castTo(rewriter, loc, data, getTensorType(in, element));
@@ -416,9 +473,8 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
     if (!llvm::is_contained({"reflect", "edge", "wrap"}, op.getMode()))
       return rewriter.notifyMatchFailure(op, "unknown mode");
     for (auto [size, padded] : llvm::zip_equal(in, sizes))
-      if (!isSameSize(size, padded))
-        checkSizeAtMost(rewriter, loc, asSize(rewriter, 1), size,
-                        "Pad: there is nothing to repeat");
+      if (failed(checkRepeats(rewriter, loc, size, padded)))
+        return rewriter.notifyMatchFailure(op, "there is nothing to repeat");
     return replace(
         rewriter, op,
         readPadded(rewriter, loc, data, in, low, sizes, Value(), op.getMode()));
@@ -427,6 +483,24 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
 private:
   static Value createIntOrFloatZero(OpBuilder &b, Location loc, Type type) {
     return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  }
+
+  /// The check that a dimension of size 0 doesn't become larger.
+  static LogicalResult checkRepeats(OpBuilder &b, Location loc, Size size,
+                                    Size padded) {
+    if (isSameSize(size, padded) || getStaticSize(padded) == 0)
+      return success();
+    if (std::optional<int64_t> known = getStaticSize(size);
+        known && (*known > 0 || getStaticSize(padded)))
+      return success(*known > 0);
+    Value zero = createIndex(b, loc, 0);
+    Value some =
+        compare(b, loc, arith::CmpIPredicate::sgt, asIndex(b, loc, size), zero);
+    Value none = compare(b, loc, arith::CmpIPredicate::eq,
+                         asIndex(b, loc, padded), zero);
+    createCheck(b, loc, arith::OrIOp::create(b, loc, some, none),
+                "there is nothing to repeat in a dimension of size 0");
+    return success();
   }
 
   /// The position in [0, size) that `mode` reads for `position`, which may lie

@@ -49,7 +49,8 @@ struct TopKLowering : OnnxPattern<onnx::TopKOp> {
     Value extent = asIndex(rewriter, loc, sizes[*axis]);
     Value fits = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ule,
                                        k, extent);
-    createCheck(rewriter, loc, fits, "TopK: k is larger than the axis");
+    createCheck(rewriter, loc, fits, "k is {0}, and the axis has {1} elements",
+                {Size(k), Size(extent)});
     k = arith::SelectOp::create(rewriter, loc, fits, k, extent);
 
     // The axis goes last, everything else is rows.

@@ -53,7 +53,9 @@ static void checkEqualOrOne(OpBuilder &b, Location loc, Size size, Size out,
                                         createIndex(b, loc, 1));
     good = arith::OrIOp::create(b, loc, good, isOne);
   }
-  createCheck(b, loc, good, "the sizes of the operands can't be broadcast");
+  createCheck(b, loc, good,
+              "sizes {0} and {1} of the operands cannot be broadcast",
+              {size, out});
 }
 
 /// Decides one dimension of the result from those operands whose size there is
@@ -261,6 +263,22 @@ FailureOr<Sizes> broadcastSizes(OpBuilder &b, Location loc, ValueRange tensors,
   return plan->sizes;
 }
 
+LogicalResult checkBroadcastsTo(OpBuilder &b, Location loc, Value tensor,
+                                ArrayRef<OpFoldResult> sizes) {
+  Sizes from = getSizes(b, loc, tensor);
+  if (from.size() > sizes.size())
+    return failure();
+  for (auto [size, out] : llvm::zip(from, sizes.take_back(from.size()))) {
+    std::optional<int64_t> x = getStaticSize(size), y = getStaticSize(out);
+    if (x == 1)
+      continue;
+    if (x && y && x != y)
+      return failure();
+    checkEqualOrOne(b, loc, size, out, /*mayBeOne=*/!x);
+  }
+  return success();
+}
+
 Value broadcastTo(OpBuilder &b, Location loc, Value tensor,
                   ArrayRef<OpFoldResult> sizes) {
   Sizes from = getSizes(b, loc, tensor);
@@ -345,13 +363,13 @@ Value createMapped(OpBuilder &b, Location loc, ArrayRef<TypedTensor> inputs,
   Type stored = resultOnnxElementType
                     ? convertElementType(resultOnnxElementType)
                     : typeOf(inputs.front().value).getElementType();
-  // No operand may end before the loops do.
+  // No operand may end before the loops do, or hold more than they read.
   for (auto [input, map] : llvm::zip(inputs, maps))
     for (auto [dim, expr] : llvm::enumerate(map.getResults()))
       if (auto loop = dyn_cast<AffineDimExpr>(expr))
-        checkSizeAtMost(b, loc, sizes[loop.getPosition()],
-                        getSize(b, loc, input.value, dim),
-                        "the sizes of the operands do not fit each other");
+        checkSameSize(b, loc, getSize(b, loc, input.value, dim),
+                      sizes[loop.getPosition()],
+                      "sizes of the operands do not fit each other");
   Value empty = createEmpty(b, loc, sizes, stored);
   SmallVector<Value> operands;
   for (const TypedTensor &input : inputs)

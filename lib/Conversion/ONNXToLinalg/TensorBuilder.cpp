@@ -62,10 +62,30 @@ OpFoldResult TensorBuilder::sameSize(OpFoldResult a, OpFoldResult b,
   std::optional<int64_t> x = getStaticSize(a), y = getStaticSize(b);
   if (x && y)
     return *x == *y ? a : OpFoldResult();
-  if (!isSameSize(a, b))
-    createCheck(*this, getLoc(),
-                compare(arith::CmpIPredicate::eq, index(a), index(b)), message);
+  checkSameSize(*this, getLoc(), a, b, message);
   return x ? a : b;
+}
+
+OpFoldResult TensorBuilder::broadcastSize(OpFoldResult a, OpFoldResult b,
+                                          const Twine &message) {
+  std::optional<int64_t> x = getStaticSize(a), y = getStaticSize(b);
+  if (x == 1 || isSameSize(a, b))
+    return b;
+  if (y == 1)
+    return a;
+  if (x && y)
+    return {};
+  Value p = index(a), q = index(b), one = index(1);
+  Value equal = compare(arith::CmpIPredicate::eq, p, q);
+  Value leftIsOne = compare(arith::CmpIPredicate::eq, p, one);
+  Value rightIsOne = compare(arith::CmpIPredicate::eq, q, one);
+  Value good = arith::OrIOp::create(
+      *this, equal, arith::OrIOp::create(*this, leftIsOne, rightIsOne));
+  createCheck(*this, getLoc(), good, message + ": {0} and {1}", {a, b});
+  // One that is known and not 1 is what the result has.
+  if (x || y)
+    return x ? a : b;
+  return select(leftIsOne, q, p);
 }
 
 //===----------------------------------------------------------------------===//

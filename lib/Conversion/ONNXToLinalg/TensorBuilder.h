@@ -50,6 +50,11 @@ public:
   /// that is known when compiling, or null when they are known to differ.
   OpFoldResult sameSize(OpFoldResult a, OpFoldResult b,
                         const llvm::Twine &message);
+  /// The size that numpy broadcasting makes of two. The run fails with
+  /// `message` unless they are equal or one of them is 1; null when it is known
+  /// that it would.
+  OpFoldResult broadcastSize(OpFoldResult a, OpFoldResult b,
+                             const llvm::Twine &message);
 
   //===--- Scalars --------------------------------------------------------===//
 

@@ -22,10 +22,10 @@ Value castTo(OpBuilder &b, Location loc, Value tensor, Type type) {
   if (from && to && from.getRank() == to.getRank())
     for (int64_t dim = 0; dim < from.getRank(); ++dim)
       if (from.isDynamicDim(dim) && !to.isDynamicDim(dim))
-        checkSameSize(b, loc, getSize(b, loc, tensor, dim),
-                      asSize(b, to.getDimSize(dim)),
-                      "dimension " + Twine(dim) +
-                          " of a value does not have its declared size");
+        checkSameSize(
+            b, loc, getSize(b, loc, tensor, dim), asSize(b, to.getDimSize(dim)),
+            "dimension " + Twine(dim) +
+                " of a result does not have the size declared for it");
   return tensor::CastOp::create(b, loc, type, tensor);
 }
 
@@ -168,6 +168,20 @@ static Value reshapeMiddle(OpBuilder &b, Location loc, Value tensor,
       groupRange(targetRank, begin, dstEnd), output);
 }
 
+/// The check that dimensions of sizes `from` can be seen as some of sizes `to`.
+/// The product of sizes that somebody computed may wrap around: it proves
+/// nothing unless the shape is possible.
+static void checkElementCount(OpBuilder &b, Location loc,
+                              ArrayRef<OpFoldResult> from,
+                              ArrayRef<OpFoldResult> to, Type elementType) {
+  Size have = productOfSizes(b, loc, from), want = productOfSizes(b, loc, to);
+  if (isSameSize(have, want))
+    return;
+  checkSizes(b, loc, to, elementType);
+  checkSameSize(b, loc, have, want,
+                "the new shape does not hold as many elements");
+}
+
 Value reshape(OpBuilder &b, Location loc, Value tensor,
               ArrayRef<OpFoldResult> sizes) {
   tensor = stripCast(tensor);
@@ -200,11 +214,9 @@ Value reshape(OpBuilder &b, Location loc, Value tensor,
   }
   if (srcEnd == begin && dstEnd == begin)
     return castTo(b, loc, tensor, target);
-  checkSameSize(
-      b, loc,
-      productOfSizes(b, loc, ArrayRef(from).slice(begin, srcEnd - begin)),
-      productOfSizes(b, loc, ArrayRef(normal).slice(begin, dstEnd - begin)),
-      "Reshape: the new shape does not hold as many elements");
+  checkElementCount(b, loc, ArrayRef(from).slice(begin, srcEnd - begin),
+                    ArrayRef(normal).slice(begin, dstEnd - begin),
+                    source.getElementType());
   return reshapeMiddle(b, loc, tensor, normal, begin, srcEnd, dstEnd);
 }
 
@@ -370,12 +382,12 @@ static Value toIndex(OpBuilder &b, Location loc, Value value) {
   return b.createOrFold<arith::IndexCastOp>(loc, b.getIndexType(), value);
 }
 
-SmallVector<Value> getIntListAsIndices(OpBuilder &b, Location loc, Value tensor,
-                                       int64_t n) {
+/// The elements of a list that is known, or was checked, to have `n`.
+static SmallVector<Value> readIndices(OpBuilder &b, Location loc, Value tensor,
+                                      int64_t n) {
   SmallVector<Value> result;
-  if (auto elements = getScalarElements(b, loc, tensor);
-      elements && static_cast<int64_t>(elements->size()) >= n) {
-    for (Value element : ArrayRef(*elements).take_front(n))
+  if (auto elements = getScalarElements(b, loc, tensor)) {
+    for (Value element : *elements)
       result.push_back(toIndex(b, loc, element));
     return result;
   }
@@ -390,15 +402,25 @@ SmallVector<Value> getIntListAsIndices(OpBuilder &b, Location loc, Value tensor,
   return result;
 }
 
-Sizes getIntListAsSizes(OpBuilder &b, Location loc, Value tensor, int64_t n) {
+FailureOr<SmallVector<Value>> getIntListAsIndices(OpBuilder &b, Location loc,
+                                                  Value tensor, int64_t n,
+                                                  StringRef name) {
+  if (failed(checkLength(b, loc, tensor, n, name)))
+    return failure();
+  return readIndices(b, loc, tensor, n);
+}
+
+FailureOr<Sizes> getIntListAsSizes(OpBuilder &b, Location loc, Value tensor,
+                                   int64_t n, StringRef name) {
+  if (failed(checkLength(b, loc, tensor, n, name)))
+    return failure();
   Sizes sizes;
-  if (auto ints = getConstantInts(tensor);
-      ints && static_cast<int64_t>(ints->size()) >= n) {
-    for (int64_t number : ArrayRef(*ints).take_front(n))
+  if (auto ints = getConstantInts(tensor)) {
+    for (int64_t number : *ints)
       sizes.push_back(asSize(b, number));
     return sizes;
   }
-  for (Value index : getIntListAsIndices(b, loc, tensor, n))
+  for (Value index : readIndices(b, loc, tensor, n))
     sizes.push_back(getAsOpFoldResult(index));
   return sizes;
 }
@@ -407,9 +429,14 @@ Value getScalar(OpBuilder &b, Location loc, Value tensor) {
   if (auto elements = getScalarElements(b, loc, tensor);
       elements && elements->size() == 1)
     return elements->front();
-  SmallVector<Value> position;
-  for (int64_t i = 0; i < typeOf(tensor).getRank(); ++i)
-    position.push_back(createIndex(b, loc, 0));
+  RankedTensorType type = typeOf(tensor);
+  Size count = productOfSizes(b, loc, getSizes(b, loc, tensor));
+  checkSameSize(b, loc, count, asSize(b, 1),
+                "an input must have one element and has another number");
+  if (getStaticSize(count).value_or(1) != 1)
+    return arith::ConstantOp::create(b, loc,
+                                     b.getZeroAttr(type.getElementType()));
+  SmallVector<Value> position(type.getRank(), createIndex(b, loc, 0));
   return tensor::ExtractOp::create(b, loc, tensor, position);
 }
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DataMovement.h"
+#include "TensorBuilder.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -57,50 +58,87 @@ Size divideSizes(OpBuilder &b, Location loc, Sizes from, Sizes known) {
   return floorDivSizes(b, loc, product, divisor);
 }
 
+/// A size that a Reshape asks for and only the run knows.
+struct AskedSize {
+  int64_t dim;
+  Value isInferred; ///< Whether it is -1.
+};
+
+/// The check that no more than one size is -1.
+void checkOneInferred(OpBuilder &b, Location loc, int64_t inferred,
+                      ArrayRef<AskedSize> open) {
+  if (open.empty() || (open.size() == 1 && inferred < 0))
+    return;
+  Value zero = createIndex(b, loc, 0), one = createIndex(b, loc, 1);
+  Value count = inferred >= 0 ? one : zero;
+  for (const AskedSize &size : open) {
+    Value add = arith::SelectOp::create(b, loc, size.isInferred, one, zero);
+    count = arith::AddIOp::create(b, loc, count, add);
+  }
+  createCheck(b, loc, compare(b, loc, arith::CmpIPredicate::sle, count, one),
+              "input 'shape' has {0} elements that are -1", {Size(count)});
+}
+
 /// The sizes that a Reshape asks for: 0 copies (unless `allowZero`), one -1 is
 /// inferred; values known only at run time are treated alike.
-Sizes getReshapeSizes(OpBuilder &b, Location loc, Value data, Sizes asked,
-                      bool allowZero) {
+FailureOr<Sizes> getReshapeSizes(OpBuilder &b, Location loc, Value data,
+                                 Sizes asked, bool allowZero) {
   Sizes from = getSizes(b, loc, data), known;
-  Value unit = createIndex(b, loc, 1);
+  Value unit = createIndex(b, loc, 1), zero = createIndex(b, loc, 0);
   int64_t inferred = -1;
-  SmallVector<std::pair<int64_t, Value>> maybeInferred;
+  SmallVector<AskedSize> open;
   for (auto [i, size] : llvm::enumerate(asked)) {
     std::optional<int64_t> constant = getStaticSize(size);
     if (constant == -1) {
+      if (inferred >= 0)
+        return failure();
       inferred = i;
       continue;
     }
-    if (constant == 0 && !allowZero && i < from.size()) {
+    if (constant && *constant < 0)
+      return failure();
+    bool copies = !allowZero && i < from.size();
+    if (constant == 0 && !allowZero) {
+      if (!copies)
+        return failure();
       size = from[i];
     } else if (!constant && !isa_and_nonnull<tensor::DimOp>(
                                 cast<Value>(size).getDefiningOp())) {
       Value value = cast<Value>(size);
-      Value zero = createIndex(b, loc, 0);
-      if (!allowZero && i < from.size()) {
-        Value isZero = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                             value, zero);
+      // 0 where there is nothing to copy is as wrong as anything below -1.
+      if (failed(checkRange(
+              b, loc, size, -1, std::numeric_limits<int64_t>::max(),
+              "element " + Twine(i) + " of input 'shape' is no size")))
+        return failure();
+      if (copies) {
+        Value isZero = compare(b, loc, arith::CmpIPredicate::eq, value, zero);
         value = arith::SelectOp::create(b, loc, isZero,
                                         asIndex(b, loc, from[i]), value);
+      } else if (!allowZero) {
+        createCheck(b, loc,
+                    compare(b, loc, arith::CmpIPredicate::ne, value, zero),
+                    "element " + Twine(i) +
+                        " of input 'shape' is 0 and has no size to copy");
       }
       Value isNegative =
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, value, zero);
-      maybeInferred.push_back({i, isNegative});
+          compare(b, loc, arith::CmpIPredicate::slt, value, zero);
+      open.push_back({static_cast<int64_t>(i), isNegative});
       size =
           arith::SelectOp::create(b, loc, isNegative, unit, value).getResult();
     }
     asked[i] = size;
     known.push_back(size);
   }
+  checkOneInferred(b, loc, inferred, open);
   if (inferred >= 0) {
     asked[inferred] = divideSizes(b, loc, from, known);
     return asked;
   }
-  for (auto [i, isNegative] : maybeInferred) {
+  for (const AskedSize &size : open) {
     Value rest = asIndex(b, loc, divideSizes(b, loc, from, known));
-    asked[i] =
-        arith::SelectOp::create(b, loc, isNegative, rest, cast<Value>(asked[i]))
-            .getResult();
+    asked[size.dim] = arith::SelectOp::create(b, loc, size.isInferred, rest,
+                                              cast<Value>(asked[size.dim]))
+                          .getResult();
   }
   return asked;
 }
@@ -116,15 +154,24 @@ struct ReshapeLowering : OnnxPattern<onnx::ReshapeOp> {
       return rewriter.notifyMatchFailure(op, "result of unknown rank");
     Location loc = op.getLoc();
     Sizes sizes;
-    if (isStatic(declared)) {
+    if (isStatic(declared) && getConstantInts(adaptor.getShape())) {
       sizes = getDeclaredSizes(rewriter, declared);
     } else {
-      sizes = getIntListAsSizes(rewriter, loc, adaptor.getShape(),
-                                declared.getRank());
-      sizes = getReshapeSizes(rewriter, loc, adaptor.getData(), sizes,
-                              op.getAllowzero() != 0);
-      sizes = refineSizes(rewriter, sizes, declared);
+      FailureOr<Sizes> asked = getIntListAsSizes(
+          rewriter, loc, adaptor.getShape(), declared.getRank(), "shape");
+      if (succeeded(asked))
+        asked = getReshapeSizes(rewriter, loc, adaptor.getData(), *asked,
+                                op.getAllowzero() != 0);
+      if (failed(asked))
+        return rewriter.notifyMatchFailure(op, "input 'shape' does not fit");
+      sizes = refineSizes(rewriter, *asked, declared);
     }
+    auto known = getTensorType(sizes, declared.getElementType());
+    auto given = cast<RankedTensorType>(adaptor.getData().getType());
+    if (known.hasStaticShape() && given.hasStaticShape() &&
+        known.getNumElements() != given.getNumElements())
+      return rewriter.notifyMatchFailure(
+          op, "the new shape does not hold as many elements");
     return replace(rewriter, op,
                    reshape(rewriter, loc, adaptor.getData(), sizes));
   }
@@ -238,6 +285,9 @@ struct TransposeLowering : OnnxPattern<onnx::TransposeOp> {
   }
 };
 
+/// The square of a larger block is no size.
+constexpr int64_t kMostBlock = 1 << 20;
+
 /// Both go through [N, b, b, C, H, W] in one order or another (see the
 /// operators' specification).
 struct DepthToSpaceLowering : OnnxPattern<onnx::DepthToSpaceOp> {
@@ -249,7 +299,7 @@ struct DepthToSpaceLowering : OnnxPattern<onnx::DepthToSpaceOp> {
     Value input = adaptor.getInput();
     Sizes in = getSizes(rewriter, loc, input);
     int64_t block = op.getBlocksize();
-    if (in.size() != 4 || block < 1)
+    if (in.size() != 4 || block < 1 || block > kMostBlock)
       return rewriter.notifyMatchFailure(op, "needs rank 4, a positive block");
     Size b = asSize(rewriter, block);
     Size depth =
@@ -276,7 +326,7 @@ struct SpaceToDepthLowering : OnnxPattern<onnx::SpaceToDepthOp> {
     Value input = adaptor.getInput();
     Sizes in = getSizes(rewriter, loc, input);
     int64_t block = op.getBlocksize();
-    if (in.size() != 4 || block < 1)
+    if (in.size() != 4 || block < 1 || block > kMostBlock)
       return rewriter.notifyMatchFailure(op, "needs rank 4, a positive block");
     auto mode = op->getAttrOfType<StringAttr>("mode");
     bool crd = mode && mode.getValue() == "CRD";
@@ -309,14 +359,16 @@ struct ExpandLowering : OnnxPattern<onnx::ExpandOp> {
       return rewriter.notifyMatchFailure(op, "result of unknown rank");
     Location loc = op.getLoc();
     Sizes sizes;
-    if (isStatic(declared)) {
+    if (isStatic(declared) && getConstantInts(adaptor.getShape())) {
       sizes = getDeclaredSizes(rewriter, declared);
     } else {
       FailureOr<Sizes> asked =
           getSizesToExpand(op, adaptor, declared, rewriter);
       if (failed(asked))
-        return failure();
+        return rewriter.notifyMatchFailure(
+            op, "input 'shape' does not fit, or its length is not known");
       sizes = refineSizes(rewriter, *asked, declared);
+      checkSizes(rewriter, loc, sizes, declared.getElementType());
     }
     return replace(rewriter, op,
                    broadcastTo(rewriter, loc, adaptor.getInput(), sizes));
@@ -329,46 +381,32 @@ private:
                                            OpBuilder &b) {
     Location loc = op.getLoc();
     auto shapeType = dyn_cast<RankedTensorType>(adaptor.getShape().getType());
-    if (!shapeType || shapeType.getRank() != 1 || shapeType.isDynamicDim(0))
+    if (!shapeType || shapeType.getRank() != 1)
       return failure();
     int64_t count = shapeType.getDimSize(0), rank = declared.getRank();
     Sizes from = getSizes(b, loc, adaptor.getInput());
-    Sizes asked = getIntListAsSizes(b, loc, adaptor.getShape(), count);
+    // The result's rank is the longer of the two: when it isn't the data's, the
+    // shape has as many elements.
+    if (ShapedType::isDynamic(count)) {
+      if (rank == static_cast<int64_t>(from.size()))
+        return failure();
+      count = rank;
+    }
     if (std::max<int64_t>(count, from.size()) != rank)
       return failure();
+    FailureOr<Sizes> asked =
+        getIntListAsSizes(b, loc, adaptor.getShape(), count, "shape");
+    if (failed(asked))
+      return failure();
     Sizes result(rank, asSize(b, 1));
-    llvm::copy(asked, result.begin() + (rank - count));
+    llvm::copy(*asked, result.begin() + (rank - count));
+    TensorBuilder builder(loc, b);
     for (auto [i, have] : llvm::enumerate(from)) {
       Size &want = result[rank - from.size() + i];
-      std::optional<int64_t> haveStatic = getStaticSize(have),
-                             wantStatic = getStaticSize(want);
-      if (haveStatic == 1 || isSameSize(have, want))
-        continue;
-      if (wantStatic == 1) {
-        want = have;
-        continue;
-      }
-      Value haveValue = asIndex(b, loc, have),
-            wantValue = asIndex(b, loc, want);
-      // The two are equal, or one of them is 1.
-      Value one = createIndex(b, loc, 1), fits;
-      for (auto [x, y] :
-           {std::pair(haveValue, wantValue), std::pair(haveValue, one),
-            std::pair(wantValue, one)}) {
-        Value equal =
-            arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y);
-        fits = fits ? arith::OrIOp::create(b, loc, fits, equal).getResult()
-                    : equal;
-      }
-      createCheck(b, loc, fits, "Expand: the sizes can't be broadcast");
-      if (haveStatic) {
-        want = have;
-        continue;
-      }
-      Value isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                          haveValue, createIndex(b, loc, 1));
-      want = arith::SelectOp::create(b, loc, isOne, wantValue, haveValue)
-                 .getResult();
+      want = builder.broadcastSize(
+          have, want, "dimension " + Twine(i) + " cannot be broadcast");
+      if (!want)
+        return failure();
     }
     return result;
   }
@@ -384,27 +422,31 @@ struct TileLowering : OnnxPattern<onnx::TileOp> {
     Location loc = op.getLoc();
     Value input = adaptor.getInput();
     Sizes in = getSizes(rewriter, loc, input);
-    Sizes repeats =
-        getIntListAsSizes(rewriter, loc, adaptor.getRepeats(), in.size());
+    FailureOr<Sizes> repeats = getIntListAsSizes(
+        rewriter, loc, adaptor.getRepeats(), in.size(), "repeats");
+    if (failed(repeats))
+      return rewriter.notifyMatchFailure(
+          op, "input 'repeats' is not as long as the input's rank");
     RankedTensorType declared =
         getDeclared(*getTypeConverter(), op->getResult(0));
     Sizes wide, out;
     SmallVector<AffineExpr> dims;
-    for (auto [size, repeat] : llvm::zip_equal(in, repeats)) {
+    for (auto [size, repeat] : llvm::zip_equal(in, *repeats)) {
+      if (failed(checkRange(rewriter, loc, repeat, 0, kMostSize,
+                            "an element of input 'repeats' is impossible")))
+        return rewriter.notifyMatchFailure(op, "a repeat is impossible");
       if (getStaticSize(repeat) != 1)
         wide.push_back(repeat);
       dims.push_back(rewriter.getAffineDimExpr(wide.size()));
       wide.push_back(size);
       out.push_back(mulSizes(rewriter, loc, size, repeat));
     }
+    Type stored = cast<RankedTensorType>(input.getType()).getElementType();
+    checkSizes(rewriter, loc, wide, stored);
     if (declared)
       out = refineSizes(rewriter, out, declared);
     if (llvm::any_of(out, [](Size size) { return getStaticSize(size) == 0; }))
-      return replace(
-          rewriter, op,
-          createEmpty(
-              rewriter, loc, out,
-              cast<RankedTensorType>(input.getType()).getElementType()));
+      return replace(rewriter, op, createEmpty(rewriter, loc, out, stored));
     AffineMap map = AffineMap::get(wide.size(), 0, dims, rewriter.getContext());
     Type onnxType = getOnnxElementType(op.getInput());
     Value v = createMapped(
@@ -424,13 +466,12 @@ struct ConstantOfShapeLowering : OnnxPattern<onnx::ConstantOfShapeOp> {
     if (!declared)
       return rewriter.notifyMatchFailure(op, "result of unknown rank");
     Location loc = op.getLoc();
-    Sizes sizes =
-        isStatic(declared)
-            ? getDeclaredSizes(rewriter, declared)
-            : refineSizes(rewriter,
-                          getIntListAsSizes(rewriter, loc, adaptor.getInput(),
-                                            declared.getRank()),
-                          declared);
+    FailureOr<Sizes> asked = getIntListAsSizes(
+        rewriter, loc, adaptor.getInput(), declared.getRank(), "input");
+    if (failed(asked))
+      return rewriter.notifyMatchFailure(op, "the shape's length does not fit");
+    Sizes sizes = refineSizes(rewriter, *asked, declared);
+    checkSizes(rewriter, loc, sizes, declared.getElementType());
     Type onnxType = getOnnxElementType(op->getResult(0));
     Value fill;
     if (auto value = op->getAttrOfType<ElementsAttr>("value")) {

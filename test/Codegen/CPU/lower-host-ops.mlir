@@ -1,7 +1,7 @@
 // RUN: onnx-opt %s -split-input-file -verify-diagnostics -sdx-cpu-lower-host-ops | FileCheck %s
 
-// CHECK-DAG: llvm.mlir.global internal constant @sdx_message_0("dimension 0 is too small\00")
-// CHECK-DAG: llvm.func @sdx_rt_check_failed(!llvm.ptr)
+// CHECK-DAG: llvm.mlir.global internal constant @sdx_message_0("dimension 0 has size {0}, too small\00")
+// CHECK-DAG: llvm.func @sdx_rt_check_failed(!llvm.ptr, i64, i64, i64, i64, i64)
 // CHECK-DAG: llvm.func @sdx_rt_output(i64, i64, !llvm.ptr) -> !llvm.ptr
 // CHECK-DAG: llvm.func @sdx_rt_arena(i64) -> !llvm.ptr
 func.func private @k(%a: memref<?x3xf32>, %out: memref<?x3xf32>) attributes {sdx.kernel} {
@@ -13,7 +13,9 @@ func.func private @k(%a: memref<?x3xf32>, %out: memref<?x3xf32>) attributes {sdx
 // CHECK:         llvm.alloca
 // CHECK:         %[[BAD:.*]] = arith.xori
 // CHECK:         scf.if %[[BAD]] {
-// CHECK:           llvm.call @sdx_rt_check_failed
+// CHECK-DAG:       %[[KIND:.*]] = llvm.mlir.constant(2 : i64)
+// CHECK-DAG:       %[[VALUE:.*]] = arith.index_cast
+// CHECK:           llvm.call @sdx_rt_check_failed(%{{.*}}, %[[KIND]], %[[VALUE]],
 // CHECK:         llvm.call @sdx_rt_output
 // CHECK:         %[[OUT:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?x3xf32>
 // CHECK:         llvm.call @sdx_rt_arena
@@ -23,7 +25,7 @@ func.func @main(%a: memref<?x3xf32> {sdx.input = 0 : i64}) {
   %c2 = arith.constant 2 : index
   %d = memref.dim %a, %c0 : memref<?x3xf32>
   %ok = arith.cmpi sgt, %d, %c2 : index
-  sdx.check %ok, "dimension 0 is too small"
+  sdx.check %ok, "dimension 0 has size {0}, too small" (%d) as unsupported
   %out = sdx.output_buffer 0 (%d) : memref<?x3xf32>
   %arena = sdx.arena : memref<64xi8>
   %v = memref.view %arena[%c0][] : memref<64xi8> to memref<16xf32>

@@ -27,8 +27,10 @@ func.func @transposed_rhs(%q: tensor<2x12x5x8xf32>, %k: tensor<2x12x5x8xf32>) ->
 // -----
 
 // CHECK-LABEL: func @unknown_batches
-// CHECK: sdx.check %{{.*}}, "MatMul: batch sizes of the operands differ"
-// CHECK: linalg.batch_matmul
+// CHECK: sdx.check %{{.*}}, "MatMul: batch sizes of the operands cannot be broadcast: {0} and {1}"(%[[M:.*]], %[[N:.*]])
+// CHECK: %[[A:.*]] = scf.if
+// CHECK: %[[B:.*]] = scf.if
+// CHECK: linalg.batch_matmul ins(%[[A]], %[[B]] :
 func.func @unknown_batches(%a: tensor<?x3x4xf32>, %b: tensor<?x4x5xf32>) -> tensor<?x3x5xf32> {
   %0 = onnx.MatMul(%a, %b) : (tensor<?x3x4xf32>, tensor<?x4x5xf32>) -> tensor<?x3x5xf32>
   return %0 : tensor<?x3x5xf32>

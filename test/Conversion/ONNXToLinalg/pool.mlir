@@ -49,7 +49,7 @@ func.func @global(%x: tensor<?x8x7x7xf32>) -> tensor<?x8x1x1xf32> {
 
 // CHECK-LABEL: func @unpool
 // CHECK: scf.for
-// CHECK: sdx.check %{{.*}}, "MaxUnpool: an index lies outside of the output"
+// CHECK: sdx.check %{{.*}}, "MaxUnpool: index {0} lies outside of an output of {1} elements"(
 // CHECK: tensor.insert
 func.func @unpool(%x: tensor<1x1x2x2xf32>, %i: tensor<1x1x2x2xi64>) -> tensor<1x1x4x4xf32> {
   %0 = onnx.MaxUnpool(%x, %i) {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<1x1x2x2xf32>, tensor<1x1x2x2xi64>) -> tensor<1x1x4x4xf32>

@@ -30,7 +30,7 @@ func.func @half(%x: tensor<4x5xf16>) -> tensor<f16> {
 // Axes that are known at run time only: every dimension is looped over twice.
 // CHECK-LABEL: func.func @unknown_axes
 func.func @unknown_axes(%x: tensor<4x5xf32>, %axes: tensor<1xi64>) -> tensor<?x?xf32> {
-  // CHECK: sdx.check %{{.*}}, "an axis of a reduction is out of range"
+  // CHECK: sdx.check %{{.*}}, "ReduceMax: axis {0} is out of range"(
   // CHECK: iterator_types = ["parallel", "parallel", "reduction", "reduction"]
   // CHECK: tensor.extract
   // CHECK: arith.maximumf

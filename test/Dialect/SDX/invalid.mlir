@@ -98,3 +98,11 @@ func.func @arena() {
   %0 = sdx.arena : memref<8xf32>
   return
 }
+
+// -----
+
+func.func @check(%c: i1, %n: index) {
+  // expected-error@+1 {{names 5 values, at most 4 are possible}}
+  sdx.check %c, "{0}" (%n, %n, %n, %n, %n)
+  return
+}

@@ -42,12 +42,16 @@ func.func private @kernel(memref<?x8xf32>, index, memref<?x8xf32>) attributes {s
 // CHECK: sdx.call @kernel(%{{.*}}, %{{.*}} : tensor<?x8xf32>, index) outs(%{{.*}} : tensor<?x8xf32>) -> tensor<?x8xf32>
 // CHECK: sdx.call @kernel(%{{.*}}, %{{.*}} : memref<?x8xf32>, index) outs(%{{.*}} : memref<?x8xf32>)
 // CHECK: sdx.check %{{.*}}, "sizes differ"
+// CHECK: sdx.check %{{.*}}, "sizes {0} and {1} differ"(%[[I:.*]], %[[I]])
+// CHECK: sdx.check %{{.*}}, "no {0}"(%{{.*}}) as unsupported
 // CHECK: sdx.output_buffer 0(%{{.*}}) : memref<?x8xf32>
 // CHECK: sdx.arena : memref<1024xi8>
 func.func @host(%t: tensor<?x8xf32>, %m: memref<?x8xf32>, %n: index, %c: i1) -> tensor<?x8xf32> {
   %0 = sdx.call @kernel(%t, %n : tensor<?x8xf32>, index) outs(%t : tensor<?x8xf32>) -> tensor<?x8xf32>
   sdx.call @kernel(%m, %n : memref<?x8xf32>, index) outs(%m : memref<?x8xf32>)
   sdx.check %c, "sizes differ"
+  sdx.check %c, "sizes {0} and {1} differ" (%n, %n)
+  sdx.check %c, "no {0}" (%n) as unsupported
   %1 = sdx.output_buffer 0(%n) : memref<?x8xf32>
   %2 = sdx.arena : memref<1024xi8>
   return %0 : tensor<?x8xf32>
