@@ -298,7 +298,9 @@ NB_MODULE(_sardonyx, m) {
     } catch (const Raised &raised) {
       nb::object type = nb::module_::import_("sardonyx.errors")
                             .attr(className(raised.error.kind()));
-      PyErr_SetString(type.ptr(), raised.error.message().c_str());
+      nb::object failure = type(raised.error.message());
+      failure.attr("detail") = raised.error.detail();
+      PyErr_SetObject(type.ptr(), failure.ptr());
     }
   });
 

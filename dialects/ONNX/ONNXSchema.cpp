@@ -151,6 +151,14 @@ Type getElementType(MLIRContext *context, int dataType) {
   }
 }
 
+bool isDataTypeAttribute(StringRef name) {
+  static constexpr llvm::StringLiteral names[] = {
+      "dtype",     "output_datatype",   "output_dtype",
+      "precision", "softmax_precision", "stash_type",
+      "to"};
+  return llvm::is_contained(names, name);
+}
+
 Type eraseShapes(Type type) {
   if (auto tensor = dyn_cast<TensorType>(type))
     return UnrankedTensorType::get(tensor.getElementType());

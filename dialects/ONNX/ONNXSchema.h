@@ -133,6 +133,8 @@ llvm::SmallVector<mlir::Value> getPositionalOutputs(mlir::Operation *op);
 std::optional<int> getDataType(mlir::Type elementType);
 /// The element type of a TensorProto.DataType; null for an unknown number.
 mlir::Type getElementType(mlir::MLIRContext *context, int dataType);
+/// Whether the attributes of this name hold a TensorProto.DataType.
+bool isDataTypeAttribute(llvm::StringRef name);
 /// `type` with the shapes of all tensors in it unknown.
 mlir::Type eraseShapes(mlir::Type type);
 /// Whether `type` is a tensor of strings.

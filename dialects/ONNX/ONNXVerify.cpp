@@ -19,6 +19,19 @@ static LogicalResult verifyAttributes(Operation *op, const OpSchema &schema) {
              << name << "', which ONNX's " << schema.opType
              << " does not know.";
   }
+  for (const AttrInfo &info : schema.attributes) {
+    auto value = op->getAttrOfType<IntegerAttr>(info.name);
+    if (!value || info.kind != AttrKind::Int || !isDataTypeAttribute(info.name))
+      continue;
+    int64_t number = value.getValue().getSExtValue();
+    bool known = number >= 0 && number <= INT32_MAX &&
+                 getElementType(op->getContext(), int(number));
+    // Where 0 is the default it means that nothing is said.
+    if (!known && !(number == 0 && info.hasDefault && info.defaultInt == 0))
+      return op->emitOpError("attribute '")
+             << info.name << "' is " << number
+             << ", which is the number of no element type.";
+  }
   return success();
 }
 

@@ -108,12 +108,7 @@ private:
     toNode.node(producer, step);
     ::onnx::shape_inference::DataPropagationContextImpl context(step, types,
                                                                 data, values);
-    try {
-      if (importer::propagatesShapes(context))
-        rules->GetDataPropagationFunction()(context);
-    } catch (const std::exception &) {
-      // Then nothing is known of the value.
-    }
+    importer::propagateGuarded(*rules, context);
   }
 
   OpToNode toNode;
@@ -150,7 +145,7 @@ public:
       // Rules cannot be checked where types are missing.
       if (llvm::any_of(op->getOperandTypes(), isUnknown))
         return success();
-      error = exception.what();
+      error = importer::inferenceErrorText(exception);
       return failure();
     }
   }
@@ -175,14 +170,12 @@ private:
     ::onnx::shape_inference::InferenceContextImpl context(
         around.node, around.types, around.data, {}, options, &around.values,
         &graphs);
-    importer::requireInputTypes(schema.opType.str(), context);
     if (rules->has_type_and_shape_inference_function())
-      rules->GetTypeAndShapeInferenceFunction()(context);
+      importer::inferGuarded(*rules, context);
     else if (rules->HasFunction())
       ::onnx::shape_inference::InferShapeForFunctionNode(
           *rules->GetFunction(), &schemas, context, options, {}, &symbols,
           &around.values);
-    importer::forgetWrongSizes(schema.opType.str(), context);
     unsigned present = 0;
     for (auto [i, result] : llvm::enumerate(onnx::getPositionalOutputs(op))) {
       if (!result)

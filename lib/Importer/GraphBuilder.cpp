@@ -4,6 +4,7 @@
 #include "lib/Importer/Error.h"
 #include "lib/Importer/Types.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace mlir;
@@ -263,6 +264,10 @@ void GraphBuilder::addCustomNode(const NodeProto &node) {
     else
       types.push_back(resultType(node, i, nullptr, {}));
   }
+  llvm::StringSet<> given;
+  for (const AttributeProto &attribute : node.attribute())
+    if (!given.insert(attribute.name()).second)
+      failAt(node, "attribute '" + attribute.name() + "' is given twice");
   SmallVector<NamedAttribute> attributes;
   SmallVector<const GraphProto *> graphs;
   SmallVector<StringRef> regionNames;

@@ -12,9 +12,8 @@
 namespace sardonyx::importer {
 
 /// libonnx's schemas, with two differences. Operators that the inliner marked
-/// ("Op@7") are found in their version. And inference functions are not called
-/// when the type of an input is unknown: many would follow a null pointer.
-/// Lives as long as the inference that uses it.
+/// ("Op@7") are found in their version. And inference goes through the guards
+/// below. Lives as long as the inference that uses it.
 class GuardedSchemas : public ::onnx::ISchemaRegistry {
 public:
   const ::onnx::OpSchema *GetSchema(const std::string &key, int version,
@@ -26,15 +25,22 @@ private:
       guarded;
 };
 
-/// What the guard does for one inference: throws InferenceError.
-void requireInputTypes(const std::string &op,
-                       ::onnx::InferenceContext &context);
+/// Calls the schema's inference function, unless it would not survive what the
+/// node holds: many follow null pointers where a type is not known, and count
+/// on attributes that make sense. Throws nothing but InferenceError.
+void inferGuarded(const ::onnx::OpSchema &schema,
+                  ::onnx::InferenceContext &context);
 
-/// Forgets sizes of results that an operator's inference gets wrong.
-void forgetWrongSizes(const std::string &op, ::onnx::InferenceContext &context);
+/// The same for the values of shapes; leaves out what cannot be followed.
+void propagateGuarded(const ::onnx::OpSchema &schema,
+                      ::onnx::DataPropagationContext &context);
 
-/// False where an operand is too long a list to be followed value by value.
-bool propagatesShapes(const ::onnx::DataPropagationContext &context);
+/// Throws if the inputs have shapes that the operator cannot have.
+void checkShapes(const ::onnx::OpSchema &schema,
+                 ::onnx::InferenceContext &context);
+
+/// What libonnx says went wrong, without its headings.
+std::string inferenceErrorText(const std::exception &error);
 
 } // namespace sardonyx::importer
 

@@ -1,15 +1,23 @@
 //===- Infer.cpp - Types of intermediate values ---------------------------===//
 
+#include "dialects/ONNX/ONNXSchema.h"
 #include "lib/Importer/Error.h"
 #include "lib/Importer/GuardedSchemas.h"
 #include "lib/Importer/Model.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <onnx/shape_inference/implementation.h>
 
 namespace sardonyx::importer {
+/// libonnx's own macros do not know which of the namespaces named onnx is
+/// meant.
+[[noreturn]] static void refuse(const llvm::Twine &why) {
+  throw ::onnx::InferenceError(why.str());
+}
+
 /// Operators whose results' types do not hang on the inputs', or whose graphs
 /// tell them; their functions are known to look before they leap.
 static bool infersWithoutTypes(llvm::StringRef op) {
@@ -36,21 +44,22 @@ static bool takesPerDimension(llvm::StringRef op) {
   return llvm::is_contained(names, op);
 }
 
-void requireInputTypes(const std::string &op,
-                       ::onnx::InferenceContext &context) {
+static void requireInputTypes(const std::string &op,
+                              ::onnx::InferenceContext &context) {
   if (takesPerDimension(op))
     for (size_t i = op == "ConstantOfShape" ? 0 : 1; i < context.getNumInputs();
          ++i)
       if (context.hasInput(i) && isLongList(context.getInputType(i)))
-        fail_shape_inference("input ", i,
-                             " is longer than a tensor can have dimensions");
+        refuse("input " + llvm::Twine(i) +
+               " is longer than a tensor can have dimensions");
   if (infersWithoutTypes(op))
     return;
   for (size_t i = 0; i < context.getNumInputs(); ++i)
     if (context.hasInput(i) && !context.getInputType(i))
-      fail_type_inference("the type of input ", i, " is not known");
+      refuse("the type of input " + llvm::Twine(i) + " is not known");
 }
 
+/// Leaves the sizes of a result open, from dimension `first` on.
 static void forgetSizes(::onnx::InferenceContext &context, size_t output,
                         int first) {
   if (output >= context.getNumOutputs())
@@ -63,8 +72,9 @@ static void forgetSizes(::onnx::InferenceContext &context, size_t output,
     shape.mutable_dim(dim)->Clear();
 }
 
-void forgetWrongSizes(const std::string &op,
-                      ::onnx::InferenceContext &context) {
+/// Forgets sizes of results that libonnx gets wrong.
+static void forgetWrongSizes(const std::string &op,
+                             ::onnx::InferenceContext &context) {
   // It makes results longer by output_padding where auto_pad says how long they
   // are.
   if (op == "ConvTranspose") {
@@ -87,11 +97,102 @@ void forgetWrongSizes(const std::string &op,
   }
 }
 
-bool propagatesShapes(const ::onnx::DataPropagationContext &context) {
+/// libonnx's parser of equations never gets past a character that is neither a
+/// letter nor part of the first ellipsis of its term.
+static void checkEquation(const std::string &equation) {
+  std::string kept;
+  llvm::copy_if(equation, std::back_inserter(kept),
+                [](char c) { return c != ' '; });
+  auto [left, right] = llvm::StringRef(kept).split("->");
+  llvm::SmallVector<llvm::StringRef> terms;
+  left.split(terms, ',');
+  terms.push_back(right);
+  for (llvm::StringRef term : terms) {
+    auto [before, after] = term.split("...");
+    if (!llvm::all_of(before, llvm::isAlpha) ||
+        !llvm::all_of(after, llvm::isAlpha))
+      refuse("the equation '" + llvm::Twine(equation) +
+             "' has a term that is not made of letters and at most one "
+             "ellipsis");
+  }
+}
+
+/// The numbers of element types are narrowed before they are looked at.
+static void checkDataTypes(const ::onnx::OpSchema &schema,
+                           ::onnx::InferenceContext &context) {
+  for (const auto &[name, attribute] : schema.attributes()) {
+    if (!onnx::isDataTypeAttribute(name))
+      continue;
+    const ::onnx::AttributeProto *given = context.getAttribute(name);
+    if (given && given->has_i() &&
+        (given->i() < 0 || given->i() > INT32_MAX ||
+         !::onnx::TensorProto::DataType_IsValid(int(given->i()))))
+      refuse("attribute '" + llvm::Twine(name) + "' is " +
+             llvm::Twine(given->i()) +
+             ", which is the number of no element type");
+  }
+}
+
+/// libonnx makes as many sizes as `num_outputs` says, and looks at the number
+/// of given sizes only where the size to split is known.
+static void checkSplit(::onnx::InferenceContext &context) {
+  int64_t outputs = context.getNumOutputs();
+  if (const auto *count = context.getAttribute("num_outputs");
+      count && count->i() != outputs)
+    refuse("num_outputs is " + llvm::Twine(count->i()) + ", but there are " +
+           llvm::Twine(outputs) + " outputs");
+  const ::onnx::TypeProto *sizes =
+      context.getNumInputs() > 1 ? context.getInputType(1) : nullptr;
+  if (!sizes || sizes->tensor_type().shape().dim_size() != 1)
+    return;
+  const auto &length = sizes->tensor_type().shape().dim(0);
+  if (length.has_dim_value() && length.dim_value() != outputs)
+    refuse(llvm::Twine(length.dim_value()) + " sizes are given for " +
+           llvm::Twine(outputs) + " outputs");
+}
+
+void inferGuarded(const ::onnx::OpSchema &schema,
+                  ::onnx::InferenceContext &context) {
+  requireInputTypes(schema.Name(), context);
+  checkDataTypes(schema, context);
+  checkShapes(schema, context);
+  if (schema.Name() == "Split")
+    checkSplit(context);
+  if (schema.Name() == "Einsum")
+    if (const auto *equation = context.getAttribute("equation"))
+      checkEquation(equation->s());
+  try {
+    schema.GetTypeAndShapeInferenceFunction()(context);
+    forgetWrongSizes(schema.Name(), context);
+  } catch (const ::onnx::InferenceError &) {
+    throw;
+  } catch (const std::out_of_range &) {
+    // See cmake/HardenedLibonnx.h.
+    refuse("an attribute or the value of an input does not fit the ranks of "
+           "the inputs");
+  } catch (const std::exception &error) {
+    refuse(error.what());
+  }
+}
+
+void propagateGuarded(const ::onnx::OpSchema &schema,
+                      ::onnx::DataPropagationContext &context) {
   for (size_t i = 0; i < context.getNumInputs(); ++i)
     if (isLongList(context.getInputType(i)))
-      return false;
-  return true;
+      return;
+  try {
+    schema.GetDataPropagationFunction()(context);
+  } catch (const std::exception &) {
+    // Then nothing is known of the value.
+  }
+}
+
+std::string inferenceErrorText(const std::exception &error) {
+  llvm::StringRef text = error.what();
+  if (text.starts_with("["))
+    if (auto [head, rest] = text.split("] "); !rest.empty())
+      text = rest;
+  return text.split("\n").first.trim().str();
 }
 
 const ::onnx::OpSchema *
@@ -109,19 +210,13 @@ GuardedSchemas::GetSchema(const std::string &key, int version,
   if (!copy) {
     copy = std::make_unique<::onnx::OpSchema>(*schema);
     copy->TypeAndShapeInferenceFunction(
-        [op = schema->Name(),
-         infer = schema->GetTypeAndShapeInferenceFunction()](
-            ::onnx::InferenceContext &context) {
-          requireInputTypes(op, context);
-          infer(context);
-          forgetWrongSizes(op, context);
+        [schema](::onnx::InferenceContext &context) {
+          inferGuarded(*schema, context);
         });
     if (schema->has_data_propagation_function())
       copy->PartialDataPropagationFunction(
-          [propagate = schema->GetDataPropagationFunction()](
-              ::onnx::DataPropagationContext &context) {
-            if (propagatesShapes(context))
-              propagate(context);
+          [schema](::onnx::DataPropagationContext &context) {
+            propagateGuarded(*schema, context);
           });
   }
   return copy.get();

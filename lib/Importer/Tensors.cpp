@@ -17,8 +17,9 @@ using Tensor = ::onnx::TensorProto;
 
 namespace sardonyx::importer {
 
-/// Sparse tensors are made dense only up to this size.
-constexpr int64_t kMaxDenseElements = int64_t(1) << 28;
+/// Sparse tensors are made dense only up to this size: a file of a few bytes
+/// may ask for any.
+constexpr int64_t kMaxDenseBytes = int64_t(1) << 28;
 
 static uint64_t byteSize(int64_t count, unsigned bits) {
   // 2^63 elements of 128 bits do not fit; such a tensor is no file's.
@@ -284,10 +285,11 @@ ElementsAttr TensorReader::readSparse(const ::onnx::SparseTensorProto &tensor,
                                       StringRef name) {
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   std::optional<int64_t> count = elementCount(dims);
-  if (!count || *count > kMaxDenseElements)
-    fail("sparse tensor '" + name + "' is too large to be made dense");
   const Tensor &values = tensor.values();
   unsigned bits = bitWidth(values.data_type());
+  if (!count || *count > kMaxDenseBytes / std::max<int64_t>(bits / 8, 1))
+    fail("sparse tensor '" + name +
+         "' is too large to be made dense, which is not supported");
   Type element = elementType(context, values.data_type());
   if (!element || bits < 8)
     fail("sparse tensor '" + name + "' has elements of type " +

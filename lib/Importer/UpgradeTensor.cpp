@@ -72,6 +72,17 @@ void splitOutputs(NodeUpgrade &u) {
     u.set("num_outputs", int64_t(u.node.output_size()));
 }
 
+/// An empty list of sizes says as little as none.
+void splitEmptySizes(NodeUpgrade &u) {
+  if (!u.hasInput(1))
+    return;
+  std::optional<std::vector<int64_t>> shape = u.shape(u.node.input(1));
+  if (!shape || *shape != std::vector<int64_t>{0})
+    return;
+  u.setInput(1, "");
+  splitOutputs(u);
+}
+
 void axesInput(NodeUpgrade &u) {
   if (auto axes = u.takeInts("axes"))
     u.setInput(1, u.ints(*axes));
@@ -193,6 +204,7 @@ constexpr UpgradeRow kRows[] = {
     {"", "Split", 2, splitVersion1},
     {"", "Split", 13, splitSizes},
     {"", "Split", 18, splitOutputs},
+    {"", "Split", INT64_MAX, splitEmptySizes},
     {"", "Squeeze", 13, axesInput},
     {"", "Unsqueeze", 13, axesInput},
     {"", "Tile", 6, tileRepeats, true},

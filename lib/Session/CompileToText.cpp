@@ -38,22 +38,23 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   Compilation compilation(options);
   OwningOpRef<ModuleOp> module = compilation.import(model);
   if (!module)
-    return Error(ErrorKind::InvalidModel,
-                 compilation.errorText("the model cannot be imported"));
+    return compilation.error("the importer failed");
   Artifact signature;
   if (MaybeError error = readSignature(*module, signature))
     return *error;
   if (MaybeError error = fixDims(*module, options.dims, signature))
     return *error;
   if (*last != Phase::Import &&
-      failed(runPhases(*module, Phase::Import, *last, compilation.pipeline())))
-    return Error(ErrorKind::Unsupported,
-                 compilation.errorText("the compiler failed before phase '" +
-                                       phase + "'"));
+      failed(runPhases(*module, Phase::Import, *last, compilation.pipeline(),
+                       [&](StringRef done, double seconds) {
+                         compilation.record(done, seconds);
+                       })))
+    return compilation.error("the compiler failed before phase '" + phase +
+                             "'");
   if (assembly) {
     auto text = compileToAssembly(*module, compilation.target());
     if (!text)
-      return Error(ErrorKind::Failed, llvm::toString(text.takeError()));
+      return internalError(llvm::toString(text.takeError()));
     return std::move(*text);
   }
   std::string text;

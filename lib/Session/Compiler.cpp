@@ -8,14 +8,12 @@
 #include "Compiler.h"
 #include "Signature.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Location.h"
 #include "mlir/Pass/Pass.h"
 #include "sardonyx/Importer/Importer.h"
 #include "sardonyx/InitAll.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include "sardonyx/Target/Target.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/ThreadPool.h"
 
 #include <chrono>
@@ -55,44 +53,6 @@ static llvm::ThreadPoolInterface *sharedThreads() {
 }
 
 //===----------------------------------------------------------------------===//
-// Diagnostics
-//===----------------------------------------------------------------------===//
-
-/// The innermost name of a location ("node 'conv1'") or where in a text file.
-static std::string placeOf(Location location) {
-  std::string place;
-  location->walk([&](Location part) {
-    if (auto name = dyn_cast<NameLoc>(part)) {
-      place = "node '" + name.getName().str() + "'";
-      return WalkResult::interrupt();
-    }
-    if (auto file = dyn_cast<FileLineColLoc>(part); file && place.empty()) {
-      place = file.getFilename().str();
-      if (file.getLine())
-        place += ":" + std::to_string(file.getLine());
-    }
-    return WalkResult::advance();
-  });
-  return place;
-}
-
-static std::string sentenceOf(Diagnostic &diagnostic) {
-  std::string text = placeOf(diagnostic.getLocation());
-  if (!text.empty())
-    text += ": ";
-  text += diagnostic.str();
-  for (Diagnostic &note : diagnostic.getNotes()) {
-    std::string more = note.str();
-    // Notes that print whole operations help nobody here.
-    if (StringRef(more).starts_with("see current operation"))
-      continue;
-    text += " (" + more.substr(0, 500) + ")";
-  }
-  // Names in a damaged model can be any bytes.
-  return llvm::json::fixUTF8(text);
-}
-
-//===----------------------------------------------------------------------===//
 // Compilation
 //===----------------------------------------------------------------------===//
 
@@ -113,7 +73,7 @@ Compilation::Compilation(const SessionOptions &options,
   mlirContext->printOpOnDiagnostic(false);
   mlirContext->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      messages.push_back(sentenceOf(diagnostic));
+      log.add(diagnostic);
     return success();
   });
 }
@@ -121,18 +81,10 @@ Compilation::Compilation(const SessionOptions &options,
 Compilation::~Compilation() = default;
 
 void Compilation::record(llvm::StringRef step, double seconds) {
+  // What the passes after it find is nobody's model any more.
+  if (step == getPhaseName(Phase::Linalg))
+    log.enterBackend();
   timings.push_back({step.str(), seconds});
-}
-
-std::string Compilation::errorText(const std::string &otherwise) const {
-  if (messages.empty())
-    return otherwise;
-  std::string text;
-  for (size_t i = 0; i < messages.size() && i < 8; ++i)
-    text += (i ? "\n" : "") + messages[i];
-  if (messages.size() > 8)
-    text += "\n... and " + std::to_string(messages.size() - 8) + " more";
-  return text;
 }
 
 static double secondsSince(std::chrono::steady_clock::time_point start) {
@@ -151,6 +103,9 @@ OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
                 *mlirContext, importOptions)
           : importOnnxFile(model.path, *mlirContext, importOptions);
   record("import", secondsSince(start));
+  if (module)
+    log.nameOperators(*module);
+  log.enterGraph();
   return module;
 }
 
@@ -176,12 +131,9 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
                                           std::vector<Timing> &timings,
                                           const std::atomic<bool> *stop) {
   Compilation compilation(options, stop);
-  auto fail = [&](ErrorKind kind, const std::string &otherwise) {
-    return Error(kind, compilation.errorText(otherwise));
-  };
   OwningOpRef<ModuleOp> module = compilation.import(model);
   if (!module)
-    return fail(ErrorKind::InvalidModel, "the model cannot be imported");
+    return compilation.error("the importer failed");
   Artifact artifact;
   if (MaybeError error = readSignature(*module, artifact))
     return *error;
@@ -204,29 +156,23 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
   bool lowered = succeeded(runToKernels(*module, pipeline, observer));
   if (compilation.stopped())
     return stopError();
-  if (!lowered) {
-    // Up to linalg it is the model that asks for too much; below, everything
-    // that passed the contract should compile.
-    bool reachedLinalg = llvm::any_of(compilation.timings, [](const Timing &t) {
-      return t.step == "linalg";
-    });
-    return fail(reachedLinalg ? ErrorKind::Failed : ErrorKind::Unsupported,
-                "the compiler failed after phase '" + lastPhase + "'");
-  }
+  if (!lowered)
+    return compilation.error("the compiler failed after phase '" + lastPhase +
+                             "'");
   if (MaybeError error = readArguments(*module, modelPath, artifact))
     return *error;
   bool generated = succeeded(runCodegen(*module, pipeline, observer));
   if (compilation.stopped())
     return stopError();
   if (!generated)
-    return fail(ErrorKind::Failed,
-                "code generation failed after phase '" + lastPhase + "'");
+    return compilation.error("code generation failed after phase '" +
+                             lastPhase + "'");
 
   auto start = std::chrono::steady_clock::now();
   auto objects = compileToObjects(*module, compilation.target());
   if (!objects)
-    return Error(ErrorKind::Failed, "code generation failed: " +
-                                        llvm::toString(objects.takeError()));
+    return internalError("code generation failed: " +
+                         llvm::toString(objects.takeError()));
   for (const auto &object : *objects)
     artifact.objects.push_back(object->getBuffer().str());
   compilation.record("objects", secondsSince(start));

@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_SESSION_COMPILER_H
 
 #include "Artifact.h"
+#include "DiagnosticLog.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -38,10 +39,12 @@ public:
   /// Imports the model. Null after an error.
   mlir::OwningOpRef<mlir::ModuleOp> import(const ModelSource &model);
 
-  /// The errors so far, one paragraph; `otherwise` where there are none.
-  std::string errorText(const std::string &otherwise) const;
-  const std::vector<std::string> &errors() const { return messages; }
-  void forgetErrors() { messages.clear(); }
+  /// What went wrong so far; `otherwise` tells what failed without a word.
+  Error error(const std::string &otherwise) const {
+    return log.toError(otherwise);
+  }
+  /// All of it, one sentence each.
+  std::vector<std::string> errors() const { return log.sentences(); }
 
   /// Whether the module is not what the passes should have made it.
   bool stopped() const { return stop && stop->load(); }
@@ -57,7 +60,7 @@ private:
   const SessionOptions &options;
   const std::atomic<bool> *stop;
   std::unique_ptr<mlir::MLIRContext> mlirContext;
-  std::vector<std::string> messages;
+  DiagnosticLog log;
 };
 
 /// Compiles a model all the way, or fails soon after `stop` becomes true.

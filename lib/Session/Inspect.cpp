@@ -117,8 +117,7 @@ sardonyx::inspectModel(const ModelSource &model,
   Compilation compilation(options);
   OwningOpRef<ModuleOp> module = compilation.import(model);
   if (!module)
-    return Error(ErrorKind::InvalidModel,
-                 compilation.errorText("the model cannot be imported"));
+    return compilation.error("the importer failed");
   ModelReport report;
   Artifact artifact;
   if (MaybeError error = readSignature(*module, artifact))

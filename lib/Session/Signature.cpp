@@ -223,9 +223,7 @@ private:
 
 } // namespace
 
-static Error internal(const std::string &what) {
-  return Error(ErrorKind::Failed, "internal error: " + what);
-}
+static Error internal(const std::string &what) { return internalError(what); }
 
 /// The file's place in the artifact, which gets it if it is new.
 static uint32_t indexOfFile(const FileMap &file, const std::string &modelPath,
@@ -372,6 +370,10 @@ MaybeError ArgumentReader::read(func::FuncOp func,
                      "input '" + info.name +
                          "' is declared without a shape, which is not "
                          "supported");
+      if (byteSizeOf(info.elementType) == 0)
+        return Error(ErrorKind::Unsupported,
+                     "input '" + info.name +
+                         "' has an element type that is not supported");
       if (byteSizeOf(info.elementType) != elementBytes ||
           info.dims.size() != static_cast<size_t>(type.getRank()))
         return internal(what + " does not fit the input '" + info.name + "'");

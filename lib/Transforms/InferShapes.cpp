@@ -55,6 +55,15 @@ Type refine(Type declared, Type inferred, bool &contradiction) {
   return RankedTensorType::get(shape, element);
 }
 
+/// Whether both are tensors of known element types that differ.
+bool haveDifferentElements(Type a, Type b) {
+  auto left = dyn_cast_or_null<TensorType>(a);
+  auto right = dyn_cast_or_null<TensorType>(b);
+  return left && right && left.getElementType() != right.getElementType() &&
+         !isa<onnx::UnknownType>(left.getElementType()) &&
+         !isa<onnx::UnknownType>(right.getElementType());
+}
+
 /// The most precise type that has all values of both.
 Type join(Type a, Type b) {
   if (a == b)
@@ -433,6 +442,10 @@ LogicalResult Inference::runOp(Operation *op) {
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
     Type declared = result.getType();
     bool contradiction = false, ours = false;
+    // Lowerings compute in the type of the result; that of the schema counts.
+    if (haveDifferentElements(declared, types[i]))
+      return op->emitOpError("result ") << i << " is declared as " << declared
+                                        << ", but is " << types[i] << ".";
     Type type = refine(declared, types[i], contradiction);
     // The schemas' inference may have seen less than is known here, but what
     // both know is the same; a constant target that doesn't fit its data is an

@@ -152,6 +152,14 @@ func.func @broken_rule(%x: tensor<2x3xf32>, %y: tensor<4x5xf32>) -> tensor<*xf32
 
 // -----
 
+func.func @declared_otherwise(%x: tensor<4xf32>) -> tensor<4xi64> {
+  // expected-error @+1 {{result 0 is declared as 'tensor<4xi64>', but is 'tensor<4xf64>'.}}
+  %0 = onnx.Cast(%x) {to = 11} : (tensor<4xf32>) -> tensor<4xi64>
+  return %0 : tensor<4xi64>
+}
+
+// -----
+
 // By the schema's own inference.
 
 // CHECK-LABEL: func.func @schema

@@ -31,16 +31,24 @@ enum class ErrorKind {
 /// A kind and a sentence for a person.
 class Error {
 public:
-  Error(ErrorKind kind, std::string message)
-      : errorKind(kind), text(std::move(message)) {}
+  /// `message` may quote whatever a model holds: long names in quotes are
+  /// shortened, and what is no text is replaced.
+  Error(ErrorKind kind, const std::string &message, std::string detail = "");
 
   ErrorKind kind() const { return errorKind; }
   const std::string &message() const { return text; }
+  /// Of a fault of the library itself, in its own terms; empty for what the
+  /// model or the caller got wrong, and for what is refused.
+  const std::string &detail() const { return inner; }
 
 private:
   ErrorKind errorKind;
-  std::string text;
+  std::string text, inner;
 };
+
+/// A fault of the library itself. The environment variable SARDONYX_DEBUG adds
+/// the detail to the message.
+Error internalError(const std::string &detail);
 
 /// An error or nothing.
 using MaybeError = std::optional<Error>;

@@ -387,7 +387,7 @@ struct ScanLowering : OnnxPattern<onnx::ScanOp> {
                            loop.getRegionIterArgs()[states + i], outAxes[i],
                            outBack[i] ? backwards : index));
     scf::YieldOp::create(rewriter, loc, next);
-    // The results may still have to be cast.
+    // The results may need casts, which are not the body's.
     rewriter.setInsertionPointAfter(loop);
     return replace(rewriter, op, loop.getResults());
   }

@@ -234,6 +234,26 @@ static LogicalResult checkBorder(func::FuncOp func,
   return success();
 }
 
+static bool isUnknown(Type type) {
+  auto tensor = dyn_cast<TensorType>(type);
+  return isa<onnx::UnknownType>(tensor ? tensor.getElementType() : type);
+}
+
+/// Lowerings compute in the types of the results; where one of an operand is
+/// not known, none is tried.
+static LogicalResult checkResults(ModuleOp module) {
+  WalkResult result = module.walk([](Operation *op) {
+    if (isa<onnx::CustomOp>(op) ||
+        llvm::none_of(op->getResultTypes(), isUnknown) ||
+        llvm::any_of(op->getOperandTypes(), isUnknown))
+      return WalkResult::advance();
+    emitError(op->getLoc()) << "no lowering for: " << getOperatorName(op)
+                            << " with results of unknown types";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 static void recordBorderTypes(func::FuncOp func) {
   for (auto [index, type] : llvm::enumerate(func.getArgumentTypes()))
     if (!func.getArgAttr(index, "onnx.type"))
@@ -292,6 +312,8 @@ struct ConvertONNXToLinalgPass
       if (isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()))
         nameNode(op);
     });
+    if (failed(checkResults(module)))
+      return signalPassFailure();
     ConversionTarget target(*context);
     target.addLegalDialect<affine::AffineDialect, arith::ArithDialect,
                            linalg::LinalgDialect, math::MathDialect,

@@ -175,3 +175,19 @@ func.func @custom(%x: tensor<4xf32>) {
 
 // expected-error @+1 {{the keys of a map must be integers or strings, not 'f32'.}}
 func.func private @map_key(!onnx.map<f32, tensor<f32>>)
+
+// -----
+
+func.func @no_such_element_type(%x: tensor<4xf32>) -> tensor<4x!onnx.unknown> {
+  // expected-error @+1 {{'onnx.Cast' op attribute 'to' is 4294967297, which is the number of no element type.}}
+  %0 = onnx.Cast(%x) {to = 4294967297} : (tensor<4xf32>) -> tensor<4x!onnx.unknown>
+  return %0 : tensor<4x!onnx.unknown>
+}
+
+// -----
+
+func.func @undefined_element_type(%x: tensor<4x4xf32>) -> tensor<4x4x!onnx.unknown> {
+  // expected-error @+1 {{'onnx.EyeLike' op attribute 'dtype' is 0, which is the number of no element type.}}
+  %0 = onnx.EyeLike(%x) {dtype = 0} : (tensor<4x4xf32>) -> tensor<4x4x!onnx.unknown>
+  return %0 : tensor<4x4x!onnx.unknown>
+}

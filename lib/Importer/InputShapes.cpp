@@ -1,0 +1,355 @@
+//===- InputShapes.cpp - Which shapes operators want ----------------------===//
+//
+// What ONNX's text says of the shapes of inputs and libonnx's inference does
+// not check. Lowerings rely on it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Importer/GuardedSchemas.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
+
+#include <limits>
+
+namespace sardonyx::importer {
+namespace {
+
+constexpr int kAny = std::numeric_limits<int>::max();
+
+struct RankRule {
+  llvm::StringLiteral op;
+  unsigned input;
+  int least, most;
+};
+
+/// Sorted by operator. A single number may come as a list of one.
+constexpr RankRule rules[] = {
+    {"AffineGrid", 0, 3, 3},
+    {"AffineGrid", 1, 1, 1},
+    {"BatchNormalization", 0, 1, kAny},
+    {"BatchNormalization", 1, 1, 1},
+    {"BatchNormalization", 2, 1, 1},
+    {"BatchNormalization", 3, 1, 1},
+    {"BatchNormalization", 4, 1, 1},
+    {"BlackmanWindow", 0, 0, 1},
+    {"CenterCropPad", 1, 1, 1},
+    {"Col2Im", 0, 2, 3},
+    {"Col2Im", 1, 1, 1},
+    {"Col2Im", 2, 1, 1},
+    {"Compress", 1, 1, 1},
+    {"Concat", 0, 1, kAny},
+    {"ConstantOfShape", 0, 1, 1},
+    {"Conv", 0, 3, kAny},
+    {"Conv", 1, 3, kAny},
+    {"Conv", 2, 1, 1},
+    {"ConvInteger", 0, 3, kAny},
+    {"ConvInteger", 1, 3, kAny},
+    {"ConvTranspose", 0, 3, kAny},
+    {"ConvTranspose", 1, 3, kAny},
+    {"ConvTranspose", 2, 1, 1},
+    {"CumProd", 1, 0, 1},
+    {"CumSum", 1, 0, 1},
+    {"DFT", 1, 0, 1},
+    {"DFT", 2, 0, 1},
+    {"DeformConv", 0, 3, kAny},
+    {"DeformConv", 1, 3, kAny},
+    {"DepthToSpace", 0, 4, 4},
+    {"Det", 0, 2, kAny},
+    {"Expand", 1, 1, 1},
+    {"GRU", 0, 3, 3},
+    {"GRU", 1, 3, 3},
+    {"GRU", 2, 3, 3},
+    {"GRU", 3, 2, 2},
+    {"GRU", 4, 1, 1},
+    {"GRU", 5, 3, 3},
+    {"Gather", 0, 1, kAny},
+    {"GatherElements", 0, 1, kAny},
+    {"GatherElements", 1, 1, kAny},
+    {"GatherND", 0, 1, kAny},
+    {"GatherND", 1, 1, kAny},
+    {"Gemm", 0, 2, 2},
+    {"Gemm", 1, 2, 2},
+    {"Gemm", 2, 0, 2},
+    {"GlobalAveragePool", 0, 2, kAny},
+    {"GlobalLpPool", 0, 2, kAny},
+    {"GlobalMaxPool", 0, 2, kAny},
+    {"GridSample", 0, 3, kAny},
+    {"GridSample", 1, 3, kAny},
+    {"GroupNormalization", 0, 2, kAny},
+    {"GroupNormalization", 1, 1, 1},
+    {"GroupNormalization", 2, 1, 1},
+    {"HammingWindow", 0, 0, 1},
+    {"HannWindow", 0, 0, 1},
+    {"InstanceNormalization", 0, 2, kAny},
+    {"InstanceNormalization", 1, 1, 1},
+    {"InstanceNormalization", 2, 1, 1},
+    {"LRN", 0, 2, kAny},
+    {"LSTM", 0, 3, 3},
+    {"LSTM", 1, 3, 3},
+    {"LSTM", 2, 3, 3},
+    {"LSTM", 3, 2, 2},
+    {"LSTM", 4, 1, 1},
+    {"LSTM", 5, 3, 3},
+    {"LSTM", 6, 3, 3},
+    {"LSTM", 7, 2, 2},
+    {"Loop", 0, 0, 1},
+    {"Loop", 1, 0, 1},
+    {"MatMul", 0, 1, kAny},
+    {"MatMul", 1, 1, kAny},
+    {"MatMulInteger", 0, 1, kAny},
+    {"MatMulInteger", 1, 1, kAny},
+    {"MaxUnpool", 0, 3, kAny},
+    {"MaxUnpool", 1, 3, kAny},
+    {"MaxUnpool", 2, 1, 1},
+    {"NegativeLogLikelihoodLoss", 0, 2, kAny},
+    {"NegativeLogLikelihoodLoss", 1, 1, kAny},
+    {"NegativeLogLikelihoodLoss", 2, 1, 1},
+    {"OneHot", 1, 0, 1},
+    {"OneHot", 2, 1, 1},
+    {"Pad", 1, 1, 1},
+    {"Pad", 2, 0, 1},
+    {"Pad", 3, 1, 1},
+    {"QLinearConv", 0, 3, kAny},
+    {"QLinearConv", 3, 3, kAny},
+    {"QLinearConv", 8, 1, 1},
+    {"RNN", 0, 3, 3},
+    {"RNN", 1, 3, 3},
+    {"RNN", 2, 3, 3},
+    {"RNN", 3, 2, 2},
+    {"RNN", 4, 1, 1},
+    {"RNN", 5, 3, 3},
+    {"Range", 0, 0, 1},
+    {"Range", 1, 0, 1},
+    {"Range", 2, 0, 1},
+    {"Reshape", 1, 1, 1},
+    {"Resize", 1, 1, 1},
+    {"Resize", 2, 1, 1},
+    {"Resize", 3, 1, 1},
+    {"ReverseSequence", 0, 2, kAny},
+    {"ReverseSequence", 1, 1, 1},
+    {"RoiAlign", 0, 4, 4},
+    {"RoiAlign", 1, 2, 2},
+    {"RoiAlign", 2, 1, 1},
+    {"ScatterElements", 0, 1, kAny},
+    {"ScatterElements", 1, 1, kAny},
+    {"ScatterElements", 2, 1, kAny},
+    {"ScatterND", 0, 1, kAny},
+    {"ScatterND", 1, 1, kAny},
+    {"Slice", 0, 1, kAny},
+    {"Slice", 1, 1, 1},
+    {"Slice", 2, 1, 1},
+    {"Slice", 3, 1, 1},
+    {"Slice", 4, 1, 1},
+    {"SoftmaxCrossEntropyLoss", 0, 2, kAny},
+    {"SoftmaxCrossEntropyLoss", 1, 1, kAny},
+    {"SoftmaxCrossEntropyLoss", 2, 1, 1},
+    {"SpaceToDepth", 0, 4, 4},
+    {"Split", 0, 1, kAny},
+    {"Split", 1, 1, 1},
+    {"Squeeze", 1, 0, 1},
+    {"Tile", 1, 1, 1},
+    {"TopK", 0, 1, kAny},
+    {"TopK", 1, 1, 1},
+    {"Trilu", 0, 2, kAny},
+    {"Trilu", 1, 0, 1},
+    {"Unsqueeze", 1, 0, 1},
+};
+
+std::string describe(const RankRule &rule) {
+  std::string least = std::to_string(rule.least);
+  if (rule.most == kAny)
+    return "at least " + least;
+  return rule.least == rule.most ? least
+                                 : least + " to " + std::to_string(rule.most);
+}
+
+/// Inputs whose sizes must all be the same.
+struct SameShapeRule {
+  llvm::StringLiteral op;
+  unsigned first, second;
+};
+
+constexpr SameShapeRule sameShapes[] = {
+    {"DequantizeLinear", 1, 2},
+    {"MaxUnpool", 0, 1},
+    {"QuantizeLinear", 1, 2},
+    {"ScatterElements", 1, 2},
+};
+
+/// Inputs that must have as many dimensions as input 0.
+constexpr std::pair<llvm::StringLiteral, unsigned> sameRanks[] = {
+    {"GatherElements", 1},
+    {"ScatterElements", 1},
+};
+
+/// Lists with one entry for each channel (dimension 1) of input 0.
+constexpr std::pair<llvm::StringLiteral, unsigned> perChannel[] = {
+    {"BatchNormalization", 1},    {"BatchNormalization", 2},
+    {"BatchNormalization", 3},    {"BatchNormalization", 4},
+    {"GroupNormalization", 1},    {"GroupNormalization", 2},
+    {"InstanceNormalization", 1}, {"InstanceNormalization", 2},
+};
+
+/// Checks the shapes of one node's inputs.
+class ShapeCheck {
+public:
+  ShapeCheck(const ::onnx::OpSchema &schema, ::onnx::InferenceContext &context)
+      : op(schema.Name()), version(schema.SinceVersion()), context(context) {}
+
+  void run() {
+    ranks();
+    for (const SameShapeRule &rule : sameShapes)
+      if (op == rule.op)
+        sameShape(rule.first, rule.second);
+    for (auto [name, input] : sameRanks)
+      if (op == name && shape(0) && shape(input) &&
+          shape(0)->dim_size() != shape(input)->dim_size())
+        refuse("input " + llvm::Twine(input) + " has the rank " +
+               llvm::Twine(shape(input)->dim_size()) + ", but input 0 has " +
+               llvm::Twine(shape(0)->dim_size()));
+    // Before, group normalisation had one entry for each group.
+    if (op != "GroupNormalization" || version >= 21)
+      for (auto [name, input] : perChannel)
+        if (op == name)
+          channels(input);
+    if (op == "GroupNormalization")
+      groups();
+    if (op == "DequantizeLinear" || op == "QuantizeLinear")
+      scales();
+  }
+
+private:
+  [[noreturn]] static void refuse(const llvm::Twine &why) {
+    throw ::onnx::InferenceError(why.str());
+  }
+
+  /// Null where the rank is not known.
+  const ::onnx::TensorShapeProto *shape(unsigned input) const {
+    const ::onnx::TypeProto *type =
+        input < context.getNumInputs() ? context.getInputType(input) : nullptr;
+    return type && type->has_tensor_type() && type->tensor_type().has_shape()
+               ? &type->tensor_type().shape()
+               : nullptr;
+  }
+
+  /// -1 where the size is not known.
+  int64_t size(unsigned input, int dim) const {
+    const ::onnx::TensorShapeProto *known = shape(input);
+    return known && dim < known->dim_size() && known->dim(dim).has_dim_value()
+               ? known->dim(dim).dim_value()
+               : -1;
+  }
+
+  bool isSingle(unsigned input) const {
+    int rank = shape(input)->dim_size();
+    return rank == 0 || (rank == 1 && size(input, 0) == 1);
+  }
+
+  int64_t attribute(const char *name, int64_t otherwise) const {
+    const ::onnx::AttributeProto *given = context.getAttribute(name);
+    return given ? given->i() : otherwise;
+  }
+
+  void ranks() const {
+    auto less = [](const RankRule &rule, llvm::StringRef name) {
+      return rule.op < name;
+    };
+    for (const RankRule *rule = llvm::lower_bound(rules, op, less);
+         rule != std::end(rules) && rule->op == op; ++rule) {
+      const ::onnx::TensorShapeProto *known = shape(rule->input);
+      if (known &&
+          (known->dim_size() < rule->least || known->dim_size() > rule->most))
+        refuse("input " + llvm::Twine(rule->input) + " has the rank " +
+               llvm::Twine(known->dim_size()) + ", but must have " +
+               describe(*rule));
+    }
+  }
+
+  void sameShape(unsigned first, unsigned second) const {
+    const ::onnx::TensorShapeProto *a = shape(first), *b = shape(second);
+    if (!a || !b)
+      return;
+    // A single number may come as a list of one.
+    if (isSingle(first) && isSingle(second))
+      return;
+    bool same = a->dim_size() == b->dim_size();
+    for (int i = 0; same && i < a->dim_size(); ++i)
+      same = size(first, i) < 0 || size(second, i) < 0 ||
+             size(first, i) == size(second, i);
+    if (!same)
+      refuse("inputs " + llvm::Twine(first) + " and " + llvm::Twine(second) +
+             " must have the same shape");
+  }
+
+  void channels(unsigned input) const {
+    int64_t wanted = size(0, 1), given = size(input, 0);
+    if (shape(0) && shape(0)->dim_size() == 1)
+      wanted = 1;
+    if (wanted >= 0 && given >= 0 && wanted != given)
+      refuse("input " + llvm::Twine(input) + " has " + llvm::Twine(given) +
+             " entries for " + llvm::Twine(wanted) + " channels");
+  }
+
+  void groups() const {
+    int64_t count = attribute("num_groups", 0), total = size(0, 1);
+    if (count < 1 || (total >= 0 && total % count != 0))
+      refuse("num_groups is " + llvm::Twine(count) +
+             (total < 0 ? llvm::Twine(", which cannot be")
+                        : ", which does not divide the " + llvm::Twine(total) +
+                              " channels"));
+  }
+
+  /// One scale for all, for each index of an axis, or for each block of it.
+  void scales() const {
+    const ::onnx::TensorShapeProto *data = shape(0), *scale = shape(1);
+    if (!data || !scale || isSingle(1))
+      return;
+    int64_t rank = data->dim_size();
+    int64_t axis = attribute("axis", 1), block = attribute("block_size", 0);
+    int64_t at = axis < 0 ? axis + rank : axis;
+    if (at < 0 || at >= rank)
+      refuse("axis is " + llvm::Twine(axis) + ", but input 0 has the rank " +
+             llvm::Twine(rank));
+    if (block < 0)
+      refuse("block_size is " + llvm::Twine(block) + ", which cannot be");
+    if (scale->dim_size() == 1 && block == 0) {
+      fit(size(1, 0), size(0, at), at);
+      return;
+    }
+    if (block == 0)
+      refuse("the scale has the rank " + llvm::Twine(scale->dim_size()) +
+             ", but there is no block_size");
+    if (scale->dim_size() != rank)
+      refuse("the scale has the rank " + llvm::Twine(scale->dim_size()) +
+             ", but input 0 has " + llvm::Twine(rank));
+    for (int i = 0; i < rank; ++i) {
+      int64_t wanted = size(0, i);
+      if (i == at && wanted >= 0)
+        wanted = wanted / block + (wanted % block != 0);
+      fit(size(1, i), wanted, i);
+    }
+  }
+
+  static void fit(int64_t given, int64_t wanted, int64_t dim) {
+    if (given >= 0 && wanted >= 0 && given != wanted)
+      refuse("the scale has the size " + llvm::Twine(given) +
+             " where dimension " + llvm::Twine(dim) + " of input 0 wants " +
+             llvm::Twine(wanted));
+  }
+
+  llvm::StringRef op;
+  int version;
+  ::onnx::InferenceContext &context;
+};
+
+} // namespace
+
+void checkShapes(const ::onnx::OpSchema &schema,
+                 ::onnx::InferenceContext &context) {
+  if (schema.domain().empty())
+    ShapeCheck(schema, context).run();
+}
+
+} // namespace sardonyx::importer

@@ -1,0 +1,134 @@
+"""Models that break operators' rules: loaded, or refused by a sentence in ONNX's terms. See hostile.py."""
+
+import hashlib
+
+import hostile
+import onnx
+import pytest
+from onnx import AttributeProto, TensorProto, helper
+
+import sardonyx as sdx
+
+# Of all mutated models those that a minute has time for; `hostile.py` takes all.
+SHARE = 96
+
+
+@pytest.fixture
+def load():
+    options = sdx.SessionOptions()
+    options.cache, options.intra_op_num_threads = False, 1
+    return lambda source: sdx.InferenceSession(source, options)
+
+
+def test_mutated_examples():
+    models = [
+        (name, data)
+        for name, data in hostile.mutations()
+        if int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) % SHARE == 0
+    ]
+    assert len(models) > 300
+    assert not [f"{name}: {verdict}" for name, _, verdict in hostile.load_all(models, workers=2)]
+
+
+# What was found, by cause. The class and words of the refusal; None: it loads.
+X = "float[A] x", "float[B] y"
+KNOWN = {
+    "element type 0": ("m (float[A] x) => (float[B] y) { t = Cast <to = 0> (x) y = Cast <to = 1> (t) }", 23,
+                       sdx.InvalidGraph, "'to' is 0.*no element type"),
+    "element type 2^40": ("m (float[A] x) => (float[B] y) { t = Cast <to = 1099511627776> (x) y = Cast <to = 1> (t) }", 23,
+                          sdx.InvalidGraph, "'to' is 1099511627776.*no element type"),
+    "element type 2^32 + 1": ("m (float[A] x) => (float[B] y) { y = Cast <to = 4294967297> (x) }", 23,
+                              sdx.InvalidGraph, "'to' is 4294967297.*no element type"),
+    "element type of EyeLike": ("m (float[2,2] x) => (float[2,2] y) { t = EyeLike <dtype = 99> (x) y = Cast <to = 1> (t) }", 22,
+                                sdx.InvalidGraph, "'dtype' is 99.*no element type"),
+    "declared otherwise": ("m (float[A] x) => (float[A] y) { y = Cast <to = 7> (x) }", 21,
+                           sdx.InvalidGraph, "declared as 'float"),
+    "equation of other signs": ('m (int64[4,5] x) => (int64[N] y) { y = Einsum <equation = "%s%n"> (x) }', 17,
+                                sdx.InvalidGraph, "%s%n.*letters"),
+    "two ellipses in a term": ('m (float[4,5] x) => (float[A,B] y) { y = Einsum <equation = "...i...->..."> (x) }', 17,
+                               sdx.InvalidGraph, "ellipsis"),
+    "a single full stop": ('m (float[4,5] x) => (float[A,B] y) { y = Einsum <equation = "i.j->ij"> (x) }', 17, sdx.InvalidGraph, "ellipsis"),
+    "no sizes": ("m (float[A,B] x) => (float[P,Q] y, float[R,T] z) <int64[0] s = {}> { y, z = Split <axis = 1> (x, s) }", 13, None, ""),
+    "sizes for other outputs": ("m (float[A,B] x) => (float[P,Q] y, float[R,T] z) <int64[1] s = {4}> { y, z = Split <axis = 1> (x, s) }", 13,
+                                sdx.InvalidGraph, "1 sizes are given for 2 outputs"),
+    "2^40 outputs": ("m (float[4] x) => (float[P] y, float[Q] z) { y, z = Split <num_outputs = 1099511627776> (x) }", 18,
+                     sdx.InvalidGraph, "num_outputs"),
+    "rank of a condition": ("m (float[A] x, bool c) => (float[B] y) { y = Compress <axis = 0> (x, c) }", 17,
+                            sdx.InvalidGraph, "input 1 has the rank 0"),
+    "rank of a scale": ("m (float[1,2,3] x, float s) => (float[1,2,3] y) { y = InstanceNormalization(x, s, s) }", 17,
+                        sdx.InvalidGraph, "input 1 has the rank 0"),
+    "Scan with open states": ("m (float[A] s, float[N,B] x) => (float[C] t, float[M,D] z) { t, z = Scan <num_scan_inputs = 1, body = b "
+                              "(float[2] si, float[2] xi) => (float[2] so, float[2] zi) { so = Add(si, xi) zi = Identity(so) }> (s, x) }",
+                              9, None, ""),
+    "strings": ("m (string[N] x) => (string[N] y) { y = Identity(x) }", 17, sdx.NotImplemented, r"'string\[\?\]'"),
+    "another domain": ("m (float[N] x) => (float[N] y) { y = com.example.Foo(x) }", 17, sdx.NotImplemented, "Foo"),
+    "types that differ": ("m (float[N] x, int64[N] z) => (float[N] y) { y = Add(x, z) }", 17,
+                          sdx.InvalidGraph, r"'int64\[\?\]'.*'float\[\?\]'|one element type"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known(model, load, name):
+    text, opset, kind, words = KNOWN[name]
+    if "com.example" in text:
+        source = model(text.replace("m (", "m (", 1), opset)
+        source.opset_import.append(helper.make_opsetid("com.example", 1))
+    else:
+        source = model(text, opset)
+    if kind is None:
+        load(source)
+        return
+    with pytest.raises((sdx.Fail, sdx.NotImplemented), match=words) as failure:
+        load(source)
+    assert type(failure.value) is kind
+    assert not failure.value.detail and not hostile.LEAK.search(str(failure.value))
+
+
+def test_long_and_odd_names(load):
+    value = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in "xy"]
+    for name in ("n" * 100000, "a\nb\x01c'" * 500, "\u00e9" * 3000):
+        node = helper.make_node("Softmax", ["x"], ["y"], name=name, axis=7)
+        with pytest.raises(sdx.InvalidGraph) as failure:
+            load(helper.make_model(helper.make_graph([node], "g", value[:1], value[1:])))
+        text = str(failure.value)
+        assert len(text) < 4200 and text.replace("\n", "").isprintable() and "\u2026" in text
+
+
+def test_an_attribute_given_twice(load):
+    value = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in "xy"]
+    node = helper.make_node("Softmax", ["x"], ["y"], axis=0)
+    node.attribute.append(helper.make_attribute("axis", 0))
+    with pytest.raises(sdx.InvalidGraph, match="'axis' appeared multiple times"):
+        load(helper.make_model(helper.make_graph([node], "g", value[:1], value[1:])))
+
+
+def test_many_attributes(load):
+    value = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in "xy"]
+    node = helper.make_node("Softmax", ["x"], ["y"])
+    node.attribute.extend(AttributeProto(name=f"a{i}", type=AttributeProto.INT, i=i) for i in range(20000))
+    with pytest.raises(sdx.InvalidGraph, match="a0"):
+        load(helper.make_model(helper.make_graph([node], "g", value[:1], value[1:])))
+
+
+def nested(depth):
+    """Conditionals in the branches of conditionals."""
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y0"])], "g", [], [helper.make_tensor_value_info("y0", 1, [2])])
+    for i in range(1, depth):
+        inner = helper.make_node("If", ["c"], [f"y{i}"], then_branch=graph, else_branch=graph)
+        graph = helper.make_graph([inner], "g", [], [helper.make_tensor_value_info(f"y{i}", 1, [2])])
+    graph.input.append(helper.make_tensor_value_info("x", 1, [2]))
+    graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def test_nesting(load):
+    load(nested(4))
+    load(nested(7))  # 127 of them
+
+
+def test_details_of_inner_faults(model, load, monkeypatch):
+    """Refusals have none."""
+    for text in ("m (float[N] x) => (float[N] y) { y = Concat(x, x) }", "m (string[N] x) => (string[N] y) { y = Identity(x) }"):
+        with pytest.raises((sdx.InvalidGraph, sdx.NotImplemented)) as failure:
+            load(model(text))
+        assert failure.value.detail == ""
