@@ -293,9 +293,15 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
       return rewriter.notifyMatchFailure(op, "axis out of range");
     int64_t parts = op->getNumResults();
     Sizes lengths;
-    if (adaptor.getSplit()) {
+    // An empty list says as little as none.
+    Value split = adaptor.getSplit();
+    if (split && parts > 0)
+      if (auto type = cast<RankedTensorType>(split.getType());
+          type.hasStaticShape() && type.getNumElements() == 0)
+        split = Value();
+    if (split) {
       FailureOr<Sizes> given =
-          getIntListAsSizes(rewriter, loc, adaptor.getSplit(), parts, "split");
+          getIntListAsSizes(rewriter, loc, split, parts, "split");
       if (failed(given))
         return rewriter.notifyMatchFailure(
             op, "input 'split' has not one element for each output");
@@ -388,7 +394,7 @@ struct ConcatLowering : OnnxPattern<onnx::ConcatOp> {
                       "operands disagree in dimension " + Twine(dim));
       }
       // There is no place past the end, not even for nothing.
-      if (getStaticSize(box[*axis]) == 0)
+      if (llvm::any_of(box, [](Size size) { return getStaticSize(size) == 0; }))
         continue;
       // Sizes may be known better than the operand's type says.
       Value part = castTo(rewriter, loc, input, getTensorType(box, element));
