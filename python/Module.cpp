@@ -314,6 +314,7 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("opt_level", &SessionOptions::optLevel)
       .def_rw("dims", &SessionOptions::dims)
       .def_rw("winograd", &SessionOptions::winograd)
+      .def_rw("check_bounds", &SessionOptions::checkBounds)
       .def_rw("perf_map", &SessionOptions::perfMap)
       .def_rw("memory_limit", &SessionOptions::memoryLimit)
       .def_rw("compile_timeout", &SessionOptions::compileTimeout)

@@ -109,6 +109,13 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   kernels.addPass(createApproximateMathPass());
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
+  // Both while calls, checks and views still say what they mean.
+  if (options.verifyIndices)
+    pm.addPass(createVerifyIndicesPass());
+  if (options.checkBounds) {
+    pm.nest<func::FuncOp>().addPass(createCheckBoundsPass());
+    pm.nest<func::FuncOp>().addPass(createCanonicalizerPass());
+  }
   pm.addPass(createLowerHostOpsPass());
   pm.nest<func::FuncOp>().addPass(createLowerViewsPass());
   pm.nest<func::FuncOp>().addPass(createVerifyCodegenPass());

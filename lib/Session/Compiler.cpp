@@ -123,6 +123,7 @@ PipelineOptions Compilation::pipeline() const {
   PipelineOptions result;
   result.vectorBits = vectorBits(target());
   result.winograd = options.winograd;
+  result.checkBounds = options.checkBounds;
   return result;
 }
 

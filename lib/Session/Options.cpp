@@ -45,8 +45,8 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, optLevel,
-               externalDataDir, dims, winograd, perfMap, memoryLimit,
-               compileTimeout, interrupted] = options;
+               externalDataDir, dims, winograd, checkBounds, perfMap,
+               memoryLimit, compileTimeout, interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
   (void)intraOpThreads, (void)cache, (void)cacheDir, (void)perfMap,
       (void)memoryLimit, (void)compileTimeout, (void)interrupted;
@@ -64,6 +64,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(std::to_string(optLevel));
   add(externalDataDir);
   add(std::to_string(winograd));
+  add(std::to_string(checkBounds));
   for (const auto &[name, size] : dims) {
     add(name);
     add(std::to_string(size));

@@ -38,9 +38,10 @@ class SessionOptions:
     Besides onnxruntime's attributes: `cache` (keep compiled models on disk, default true),
     `cache_dir`, `cpu` and `cpu_features` (LLVM's names; default this machine),
     `external_data_dir`, `winograd` (let 3x3 convolutions go by Winograd's algorithm, default true:
-    faster, with rounding errors within four times those of a direct sum), `perf_map` (tell `perf`
-    the kernels' names), `memory_limit` (bytes that
-    packed weights, runs and results may take; default what the machine has) and `compile_timeout`
+    faster, with rounding errors within four times those of a direct sum), `check_bounds` (code
+    looks at every index before it reads or writes there and fails the run where one lies outside: slow,
+    for finding faults), `perf_map` (tell `perf` the kernels' names), `memory_limit` (bytes that packed
+    weights, runs and results may take; default what the machine has) and `compile_timeout`
     (seconds; default none). Attributes that steer onnxruntime's own machinery are accepted and
     have no effect.
     """
@@ -66,6 +67,7 @@ class SessionOptions:
         self.cpu_features = ""
         self.external_data_dir = ""
         self.winograd = True
+        self.check_bounds = False
         self.perf_map = False
         self.memory_limit: int | None = None
         self.compile_timeout: float | None = None
@@ -98,6 +100,7 @@ class SessionOptions:
         options.cpu, options.features = self.cpu, self.cpu_features
         options.dims = self._dims
         options.winograd = bool(self.winograd)
+        options.check_bounds = bool(self.check_bounds)
         options.perf_map = bool(self.perf_map)
         options.external_data_dir = os.fspath(self.external_data_dir)
         return options

@@ -44,6 +44,7 @@ class SardonyxBackend(Backend):
         if options is None:
             options = SessionOptions()
             options.intra_op_num_threads = int(kwargs.get("threads", 1))
+            options.check_bounds = bool(kwargs.get("check_bounds", False))
         return SardonyxRep(InferenceSession(model, options))
 
     @classmethod

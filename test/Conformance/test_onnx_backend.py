@@ -26,6 +26,8 @@ CPU = os.environ.get("SARDONYX_TEST_CPU", "")
 NARROWER = [] if CPU else ["haswell", "x86-64"]  # 256 and 128 bits
 KINDS = ["node", "simple", "pytorch-converted", "pytorch-operator", "real"]
 SECONDS = 120
+# With SARDONYX_CHECK_BOUNDS=1, code looks at every index before it accesses memory.
+CHECK_BOUNDS = os.environ.get("SARDONYX_CHECK_BOUNDS", "0") not in ("", "0")
 PASSING = frozenset(Path(__file__).with_name("passing.txt").read_text().split())
 # Compared with another program's random numbers, or with an expected output that
 # does not match the case's own: no engine can pass them.
@@ -87,7 +89,7 @@ def time_limit():
 def prepare(model, cpu):
     options = sardonyx.SessionOptions()
     options.intra_op_num_threads = 1
-    options.cpu = cpu
+    options.cpu, options.check_bounds = cpu, CHECK_BOUNDS
     return sardonyx.backend.prepare(model, sess_options=options)
 
 

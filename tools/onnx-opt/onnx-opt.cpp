@@ -52,6 +52,16 @@ static LogicalResult run(int argc, char **argv) {
       "vector-bits", llvm::cl::init(512),
       llvm::cl::desc("Width of the vector registers that phases aim at"),
       llvm::cl::cat(category));
+  llvm::cl::opt<bool> checkBounds(
+      "check-bounds",
+      llvm::cl::desc(
+          "The codegen phase checks indices before memory is accessed"),
+      llvm::cl::cat(category));
+  llvm::cl::opt<bool> verifyIndices(
+      "verify-indices",
+      llvm::cl::desc("The codegen phase tells which accesses nothing keeps in "
+                     "bounds"),
+      llvm::cl::cat(category));
   auto [inputName, outputName] = registerAndParseCLIOptions(
       argc, argv, "Sardonyx: passes and phases for ONNX models", registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
@@ -69,6 +79,8 @@ static LogicalResult run(int argc, char **argv) {
                       " is not before --compile-to=" + compileTo);
     PipelineOptions options;
     options.vectorBits = vectorBits;
+    options.checkBounds = checkBounds;
+    options.verifyIndices = verifyIndices;
     config.setPassPipelineSetupFn([=](PassManager &pm) {
       for (const PhaseInfo &info : getPhases())
         if (info.phase > from && info.phase <= to)

@@ -27,6 +27,8 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
                   "NAME=SIZE: compile for this size of a named dimension");
   app->add_option("--external-data", common.session.externalDataDir,
                   "Folder of external weights (default: the model's)");
+  app->add_flag("--check-bounds", common.session.checkBounds,
+                "Check every index before memory is accessed there (slow)");
 }
 
 static void addLimits(CLI::App *app, CommonOptions &common) {

@@ -47,6 +47,10 @@ struct PipelineOptions {
   unsigned vectorBits = 512;
   /// Whether convolutions may go by Winograd's algorithm.
   bool winograd = true;
+  /// Whether code checks each index before it accesses memory.
+  bool checkBounds = false;
+  /// Whether to tell which accesses nothing keeps in bounds.
+  bool verifyIndices = false;
 };
 
 struct PhaseInfo {

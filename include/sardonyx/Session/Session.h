@@ -55,6 +55,9 @@ struct SessionOptions {
   /// is faster. Its rounding errors are within four times those of a direct
   /// sum in f32 (root mean square over a result; see docs/Performance.md).
   bool winograd = true;
+  /// Look at every index before code reads or writes memory there, and fail the
+  /// run where one lies outside: for finding faults, several times slower.
+  bool checkBounds = false;
   /// Tell `perf` the names of the kernels, in /tmp/perf-PID.map.
   bool perfMap = false;
   /// Bytes that packed weights, runs and results may take together, memory that

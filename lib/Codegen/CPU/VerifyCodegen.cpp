@@ -52,6 +52,12 @@ struct VerifyCodegenPass
         ok = false;
         return WalkResult::skip();
       }
+      if (auto loop = dyn_cast<scf::ParallelOp>(op);
+          loop && loop.getNumReductions() != 0) {
+        op->emitOpError("reduces after code generation, which the threads of "
+                        "the runtime do not");
+        ok = false;
+      }
       if (isKernel && isa<memref::AllocOp>(op) && isInInnermostLoop(op)) {
         op->emitOpError("allocates memory in an innermost loop");
         ok = false;
