@@ -61,6 +61,7 @@ void buildLinalgPhase(OpPassManager &pm, const PipelineOptions &) {
 
 /// Cut into kernels.
 void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createSDXFoldEmpty());
   // Which form a convolution takes decides how its weights are packed, which
   // must be known before they are hoisted.
   ChooseConvFormPassOptions forms;

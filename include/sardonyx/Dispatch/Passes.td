@@ -9,6 +9,27 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SDXFoldEmpty : Pass<"sdx-fold-empty", "::mlir::ModuleOp"> {
+  let summary = "Fold operations on tensors without elements";
+  let description = [{
+    A tensor with a dimension of size 0 is an empty tensor whatever made it, and
+    an operation with a loop of no iterations gives what it starts from: a
+    product without depth is zero. Nothing after this pass meets either, as long
+    as sizes are known.
+
+    ```mlir
+    %r = linalg.matmul ins(%a, %b : tensor<2x0xf32>, tensor<0x3xf32>)
+        outs(%zero : tensor<2x3xf32>) -> tensor<2x3xf32>
+    // becomes
+    %zero
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::affine::AffineDialect"];
+}
+
 def SDXDecomposeTensorOps : Pass<"sdx-decompose-tensor-ops", "::mlir::ModuleOp"> {
   let summary = "Rewrite tensor.pad, concat, generate and splat";
   let description = [{

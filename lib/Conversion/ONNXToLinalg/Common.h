@@ -119,6 +119,8 @@ mlir::Value simplifySize(mlir::Value value);
 bool isMinimumWith(Size a, Size b);
 /// The value if it is static.
 std::optional<int64_t> getStaticSize(Size size);
+/// Whether one of the sizes is known to be 0.
+bool isEmptyBox(llvm::ArrayRef<mlir::OpFoldResult> sizes);
 mlir::Value asIndex(mlir::OpBuilder &b, mlir::Location loc, Size size);
 Size asSize(mlir::OpBuilder &b, int64_t value);
 
@@ -259,6 +261,11 @@ mlir::Value slice(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
                   llvm::ArrayRef<mlir::OpFoldResult> offsets,
                   llvm::ArrayRef<mlir::OpFoldResult> sizes,
                   llvm::ArrayRef<mlir::OpFoldResult> strides = {});
+/// `into` with `part` in the box of `sizes` at `offsets`.
+mlir::Value insertSlice(mlir::OpBuilder &b, mlir::Location loc,
+                        mlir::Value part, mlir::Value into,
+                        llvm::ArrayRef<mlir::OpFoldResult> offsets,
+                        llvm::ArrayRef<mlir::OpFoldResult> sizes);
 
 //===----------------------------------------------------------------------===//
 // Structured bodies

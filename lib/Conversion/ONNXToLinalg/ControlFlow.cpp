@@ -279,10 +279,9 @@ private:
       sizes.insert(sizes.begin(), asSize(rewriter, 1));
       Sizes offsets(sizes.size(), asSize(rewriter, 0));
       offsets.front() = Size(index);
-      Sizes strides(sizes.size(), asSize(rewriter, 1));
-      next.push_back(tensor::InsertSliceOp::create(
-          rewriter, loc, (*values)[1 + states + i],
-          after->getArgument(2 + states + i), offsets, sizes, strides));
+      next.push_back(insertSlice(rewriter, loc, (*values)[1 + states + i],
+                                 after->getArgument(2 + states + i), offsets,
+                                 sizes));
     }
     scf::YieldOp::create(rewriter, loc, next);
     return loop;
@@ -407,11 +406,9 @@ private:
                      int64_t axis, Value index) {
     Sizes sizes = getSizes(b, loc, into);
     Sizes offsets(sizes.size(), asSize(b, 0));
-    Sizes strides(sizes.size(), asSize(b, 1));
     sizes[axis] = asSize(b, 1);
     offsets[axis] = index;
-    return tensor::InsertSliceOp::create(b, loc, part, into, offsets, sizes,
-                                         strides);
+    return insertSlice(b, loc, part, into, offsets, sizes);
   }
 };
 

@@ -131,11 +131,8 @@ private:
           SmallVector<OpFoldResult> from = {i[1], index, zero};
           SmallVector<OpFoldResult> to = {i[1], i[0], zero};
           SmallVector<OpFoldResult> box = {one, one, length};
-          SmallVector<OpFoldResult> unit(3, one);
-          Value row =
-              tensor::ExtractSliceOp::create(inner, at, flat, from, box, unit);
-          return tensor::InsertSliceOp::create(inner, at, row, out, to, box,
-                                               unit);
+          Value row = slice(inner, at, flat, from, box);
+          return insertSlice(inner, at, row, out, to, box);
         });
   }
 };
@@ -677,13 +674,10 @@ struct CompressLowering : OnnxPattern<onnx::CompressOp> {
               b, at, test(b, at, i),
               [&](OpBuilder &then, Location where) {
                 Sizes from(sizes.size(), asSize(then, 0)), to = from;
-                Sizes unit(sizes.size(), asSize(then, 1));
                 from[axis] = i;
                 to[axis] = state[1];
-                Value part = tensor::ExtractSliceOp::create(then, where, input,
-                                                            from, box, unit);
-                Value next = tensor::InsertSliceOp::create(
-                    then, where, part, state[0], to, box, unit);
+                Value part = slice(then, where, input, from, box);
+                Value next = insertSlice(then, where, part, state[0], to, box);
                 Value count = arith::AddIOp::create(
                     then, where, state[1], createIndex(then, where, 1));
                 scf::YieldOp::create(then, where, ValueRange{next, count});

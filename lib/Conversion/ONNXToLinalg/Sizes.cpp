@@ -361,6 +361,11 @@ std::optional<int64_t> getStaticSize(Size size) {
   return getConstantIntValue(size);
 }
 
+bool isEmptyBox(ArrayRef<OpFoldResult> sizes) {
+  return llvm::any_of(sizes,
+                      [](Size size) { return getStaticSize(size) == 0; });
+}
+
 Value asIndex(OpBuilder &b, Location loc, Size size) {
   if (std::optional<int64_t> known = getStaticSize(size))
     return createIndex(b, loc, *known);

@@ -382,7 +382,6 @@ struct ConcatLowering : OnnxPattern<onnx::ConcatOp> {
         cast<RankedTensorType>(inputs.front().getType()).getElementType();
     Value result = createEmpty(rewriter, loc, sizes, element);
     Sizes offsets(sizes.size(), asSize(rewriter, 0));
-    Sizes strides(sizes.size(), asSize(rewriter, 1));
     for (auto [input, box] : llvm::zip_equal(inputs, boxes)) {
       for (auto [dim, size] : llvm::enumerate(box)) {
         if (int64_t(dim) == *axis)
@@ -393,13 +392,9 @@ struct ConcatLowering : OnnxPattern<onnx::ConcatOp> {
         checkSameSize(rewriter, loc, size, sizes[dim],
                       "operands disagree in dimension " + Twine(dim));
       }
-      // There is no place past the end, not even for nothing.
-      if (llvm::any_of(box, [](Size size) { return getStaticSize(size) == 0; }))
-        continue;
       // Sizes may be known better than the operand's type says.
       Value part = castTo(rewriter, loc, input, getTensorType(box, element));
-      result = tensor::InsertSliceOp::create(rewriter, loc, part, result,
-                                             offsets, box, strides);
+      result = insertSlice(rewriter, loc, part, result, offsets, box);
       offsets[*axis] = addSizes(rewriter, loc, offsets[*axis], box[*axis]);
     }
     return replace(rewriter, op, result);
@@ -467,11 +462,9 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
                        : createIntOrFloatZero(rewriter, loc, element);
       if (llvm::all_of(*pads, adds)) {
         Value result = createFilled(rewriter, loc, sizes, fill);
-        Sizes strides(rank, asSize(rewriter, 1));
         Value part = castTo(rewriter, loc, data, getTensorType(in, element));
-        result = tensor::InsertSliceOp::create(rewriter, loc, part, result, low,
-                                               in, strides);
-        return replace(rewriter, op, result);
+        return replace(rewriter, op,
+                       insertSlice(rewriter, loc, part, result, low, in));
       }
       return replace(rewriter, op,
                      readPadded(rewriter, loc, data, in, low, sizes, fill, ""));

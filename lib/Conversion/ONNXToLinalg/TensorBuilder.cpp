@@ -246,6 +246,13 @@ Value TensorBuilder::slice(Value tensor, ArrayRef<OpFoldResult> offsets,
   SmallVector<int64_t> shape, kept;
   SmallVector<Value> unused;
   dispatchIndexOpFoldResults(sizes, unused, shape);
+  if (isEmptyBox(sizes)) {
+    Sizes left;
+    for (auto [dim, extent] : llvm::enumerate(sizes))
+      if (!llvm::is_contained(dropped, static_cast<int64_t>(dim)))
+        left.push_back(extent);
+    return empty(left, elementTypeOf(tensor));
+  }
   for (auto [dim, extent] : llvm::enumerate(shape))
     if (!llvm::is_contained(dropped, static_cast<int64_t>(dim)))
       kept.push_back(extent);
@@ -265,9 +272,7 @@ Value TensorBuilder::subTensor(Value tensor, int64_t dim, OpFoldResult index) {
 Value TensorBuilder::insert(Value part, Value into,
                             ArrayRef<OpFoldResult> offsets,
                             ArrayRef<OpFoldResult> sizes) {
-  SmallVector<OpFoldResult> strides(offsets.size(), size(1));
-  return tensor::InsertSliceOp::create(*this, part, into, offsets, sizes,
-                                       strides);
+  return insertSlice(*this, getLoc(), part, into, offsets, sizes);
 }
 
 Value TensorBuilder::pad(Value tensor, ArrayRef<OpFoldResult> low,

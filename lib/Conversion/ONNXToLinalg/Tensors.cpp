@@ -331,11 +331,22 @@ Value slice(OpBuilder &b, Location loc, Value tensor,
     steps.assign(sizes.size(), asSize(b, 1));
   // Nothing may be cut out from past the end, which is where Slice and Split
   // put an empty box.
-  if (llvm::any_of(sizes, [](Size size) { return getStaticSize(size) == 0; }))
+  if (isEmptyBox(sizes))
     return createEmpty(
         b, loc, sizes,
         cast<RankedTensorType>(tensor.getType()).getElementType());
   return tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes, steps);
+}
+
+Value insertSlice(OpBuilder &b, Location loc, Value part, Value into,
+                  ArrayRef<OpFoldResult> offsets,
+                  ArrayRef<OpFoldResult> sizes) {
+  // There is no place past the end, not even for nothing.
+  if (isEmptyBox(sizes))
+    return into;
+  Sizes strides(sizes.size(), asSize(b, 1));
+  return tensor::InsertSliceOp::create(b, loc, part, into, offsets, sizes,
+                                       strides);
 }
 
 //===----------------------------------------------------------------------===//
