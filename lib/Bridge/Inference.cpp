@@ -170,9 +170,8 @@ private:
     ::onnx::shape_inference::InferenceContextImpl context(
         around.node, around.types, around.data, {}, options, &around.values,
         &graphs);
-    if (rules->has_type_and_shape_inference_function())
-      importer::inferGuarded(*rules, context);
-    else if (rules->HasFunction())
+    importer::inferGuarded(*rules, context);
+    if (!rules->has_type_and_shape_inference_function() && rules->HasFunction())
       ::onnx::shape_inference::InferShapeForFunctionNode(
           *rules->GetFunction(), &schemas, context, options, {}, &symbols,
           &around.values);

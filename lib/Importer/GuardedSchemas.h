@@ -25,9 +25,10 @@ private:
       guarded;
 };
 
-/// Calls the schema's inference function, unless it would not survive what the
-/// node holds: many follow null pointers where a type is not known, and count
-/// on attributes that make sense. Throws nothing but InferenceError.
+/// Calls the schema's inference function, if it has one, unless it would not
+/// survive what the node holds: many follow null pointers where a type is not
+/// known, and count on attributes that make sense. Throws nothing but
+/// InferenceError.
 void inferGuarded(const ::onnx::OpSchema &schema,
                   ::onnx::InferenceContext &context);
 

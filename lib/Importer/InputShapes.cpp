@@ -192,6 +192,13 @@ constexpr std::pair<llvm::StringLiteral, unsigned> perChannel[] = {
     {"InstanceNormalization", 1}, {"InstanceNormalization", 2},
 };
 
+/// Inputs that are broadcast to input 0 and do not make it larger.
+constexpr std::pair<llvm::StringLiteral, unsigned> broadcast[] = {
+    {"LayerNormalization", 1},
+    {"LayerNormalization", 2},
+    {"RMSNormalization", 1},
+};
+
 /// Checks the shapes of one node's inputs.
 class ShapeCheck {
 public:
@@ -214,6 +221,9 @@ public:
       for (auto [name, input] : perChannel)
         if (op == name)
           channels(input);
+    for (auto [name, input] : broadcast)
+      if (op == name)
+        fits(input);
     if (op == "GroupNormalization")
       groups();
     if (op == "DequantizeLinear" || op == "QuantizeLinear")
@@ -281,6 +291,21 @@ private:
     if (!same)
       refuse("inputs " + llvm::Twine(first) + " and " + llvm::Twine(second) +
              " must have the same shape");
+  }
+
+  void fits(unsigned input) const {
+    const ::onnx::TensorShapeProto *data = shape(0), *given = shape(input);
+    if (!data || !given)
+      return;
+    int extra = data->dim_size() - given->dim_size();
+    bool fits = extra >= 0;
+    for (int i = 0; fits && i < given->dim_size(); ++i) {
+      int64_t a = size(input, i), b = size(0, i + extra);
+      fits = a == 1 || a < 0 || b < 0 || a == b;
+    }
+    if (!fits)
+      refuse("input " + llvm::Twine(input) +
+             " does not broadcast to the shape of input 0");
   }
 
   void channels(unsigned input) const {

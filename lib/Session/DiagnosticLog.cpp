@@ -227,7 +227,8 @@ void DiagnosticLog::add(Diagnostic &diagnostic) {
   bool ofOnnx = StringRef(op).starts_with("onnx.");
 
   ErrorKind kind = ErrorKind::Failed;
-  if (stage != Stage::Backend && saysUnsupported(text))
+  if (stage == Stage::Import ? text.contains("not supported")
+                             : stage == Stage::Graph && saysUnsupported(text))
     kind = ErrorKind::Unsupported;
   else if (stage == Stage::Import || (stage == Stage::Graph && ofOnnx))
     kind = ErrorKind::InvalidModel;
