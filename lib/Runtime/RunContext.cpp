@@ -15,6 +15,8 @@ using namespace sardonyx::runtime;
 
 /// How often a run asks whether it was interrupted.
 static constexpr int64_t kQuestionInterval = 20 * 1000 * 1000;
+/// How many polls look at the clock once.
+static constexpr unsigned kPollsOfAClock = 8;
 static constexpr int64_t kNever = INT64_MAX;
 
 static thread_local RunContext *currentRun = nullptr;
@@ -62,15 +64,17 @@ void RunContext::dropOutputs() {
 // Running and failing
 //===----------------------------------------------------------------------===//
 
-/// Calls compiled code, up to its end or to a failure, which jumps back here.
-/// It leaves frames of compiled code only, which have nothing to destroy.
-template <typename Call> static void callLeavably(Call call) {
+void RunContext::callLeavably(void (*call)(void *), void *env) {
   jmp_buf here;
   jmp_buf *outer = leavePoint;
+  bool nested = ThreadPool::insideLoop();
   leavePoint = &here;
+  // A failed check jumps back here. It leaves frames of compiled code and of
+  // the thread pool's loops only, which have nothing to destroy.
   if (_setjmp(here) == 0)
-    call();
+    call(env);
   leavePoint = outer;
+  ThreadPool::setInsideLoop(nested);
 }
 
 bool RunContext::run(sdx_entry_point entry, void **args,
@@ -86,18 +90,22 @@ bool RunContext::run(sdx_entry_point entry, void **args,
     RunContextScope scope(this);
     // What is asked whether to interrupt a run may run something itself.
     bool nested = std::exchange(runsHost, true);
-    callLeavably([&] { entry(args); });
+    struct Call {
+      sdx_entry_point entry;
+      void **args;
+    } call{entry, args};
+    callLeavably(
+        [](void *env) {
+          auto *call = static_cast<Call *>(env);
+          call->entry(call->args);
+        },
+        &call);
     runsHost = nested;
   }
   limits = nullptr;
   pool.releaseAll();
   pool.trim();
   return !failed();
-}
-
-void RunContext::runChunk(sdx_rt_loop_body body, int64_t begin, int64_t end,
-                          void *env) {
-  callLeavably([&] { body(begin, end, env); });
 }
 
 void RunContext::setFailure(std::string message, int64_t kind) {
@@ -153,8 +161,20 @@ void RunContext::startClock(double seconds) {
   nextQuestion = limits->interrupted ? now + kQuestionInterval : kNever;
 }
 
-void RunContext::pollClock() {
-  int64_t now = coarseClock();
+/// Whether the run goes on.
+bool RunContext::pollFlags() {
+  if (failed() || !limits)
+    return false;
+  if (limits->terminate && limits->terminate->load(std::memory_order_relaxed)) {
+    setFailure("the run was terminated");
+    return false;
+  }
+  return true;
+}
+
+void RunContext::pollAt(int64_t now) {
+  if (!pollFlags() || !clockMatters)
+    return;
   if (now >= deadline) {
     char text[96];
     snprintf(text, sizeof(text), "the run took longer than its limit of %g s",
@@ -170,17 +190,18 @@ void RunContext::pollClock() {
 }
 
 void RunContext::poll(int64_t trip, const char *loop) {
-  if (failed() || !limits)
+  if (!pollFlags())
     return;
-  if (limits->terminate && limits->terminate->load(std::memory_order_relaxed))
-    return setFailure("the run was terminated");
-  if (clockMatters)
-    pollClock();
   if (limits->trips > 0 && trip > limits->trips)
-    setFailure((loop && *loop ? std::string(loop) + ": the loop"
-                              : std::string("a loop")) +
-               " takes more than the " + std::to_string(limits->trips) +
-               " trips that one may take");
+    return setFailure((loop && *loop ? std::string(loop) + ": the loop"
+                                     : std::string("a loop")) +
+                      " takes more than the " + std::to_string(limits->trips) +
+                      " trips that one may take");
+  // Not each time: between any two there may be some nanoseconds only. What
+  // takes longer is a parallel loop, which knows the time.
+  static thread_local unsigned count = 0;
+  if (clockMatters && ++count % kPollsOfAClock == 0)
+    pollAt(coarseClock());
 }
 
 void RunContext::parallelFor(int64_t n, int64_t grain, sdx_rt_loop_body body,

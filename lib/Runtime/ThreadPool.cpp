@@ -69,14 +69,27 @@ void relax() {
 #endif
 }
 
-/// Runs chunks of a loop, so large that they take about a millisecond once
-/// their speed is known: a run can be ended between any two.
-class ChunkRunner {
-public:
-  ChunkRunner(RunContext *context, ThreadPool::Body body, void *env)
-      : context(context), body(body), env(env) {}
+/// Units of a loop's grain that are run without a look at the clock. A unit is
+/// planned to take some microseconds, but its cost can be far off.
+constexpr int64_t kFirstUnits = 8;
 
-  /// How many units of the loop's grain to take of `left`.
+/// Nanoseconds of CLOCK_MONOTONIC.
+int64_t clockNow() {
+  return std::chrono::steady_clock::now().time_since_epoch() /
+         std::chrono::nanoseconds(1);
+}
+
+/// Runs chunks of a loop, so large that they take about a millisecond once
+/// their speed is known: a run can be ended between any two. Nothing in it has
+/// a destructor: a failure in a chunk leaves it by longjmp.
+struct ChunkRunner {
+  RunContext *context;
+  ThreadPool::Body body;
+  void *env;
+  int64_t units = kFirstUnits;
+  int64_t last = 0;
+
+  /// How many units to take of `left`.
   int64_t unitsOf(int64_t left) const { return std::min(left, units); }
 
   void run(int64_t begin, int64_t end) {
@@ -84,28 +97,21 @@ public:
       return body(begin, end, env);
     if (context->failed())
       return;
-    auto start = std::chrono::steady_clock::now();
-    RunContext::runChunk(body, begin, end, env);
-    auto taken = std::chrono::steady_clock::now() - start;
-    if (taken < std::chrono::microseconds(500))
+    int64_t start = last ? last : clockNow();
+    body(begin, end, env);
+    last = clockNow();
+    if (last - start < 500 * 1000)
       units *= 2;
-    else if (taken > std::chrono::milliseconds(2))
+    else if (last - start > 2000 * 1000)
       units = std::max<int64_t>(1, units / 2);
-    context->poll();
+    context->pollAt(last);
   }
-
-private:
-  RunContext *context;
-  ThreadPool::Body body;
-  void *env;
-  /// A unit is planned to take some microseconds, and its cost can be far off.
-  int64_t units = 8;
 };
 
 /// Works on the loop's iterations until all are taken: its own share first,
 /// each time up to half of what is left, then those of the others.
 void work(Loop &loop, unsigned self) {
-  ChunkRunner runner(loop.context, loop.body, loop.env);
+  ChunkRunner runner{loop.context, loop.body, loop.env};
   for (unsigned k = 0; k < loop.count; ++k) {
     Share &share = loop.shares[(self + k) % loop.count];
     int64_t begin = share.next.load(std::memory_order_relaxed);
@@ -121,6 +127,23 @@ void work(Loop &loop, unsigned self) {
       begin = share.next.load(std::memory_order_relaxed);
     }
   }
+}
+
+/// The same up to a failure of the run: whoever works must come back from it,
+/// because the loop's caller waits for all.
+void workLeavably(Loop &loop, unsigned self) {
+  if (!loop.context)
+    return work(loop, self);
+  struct Call {
+    Loop &loop;
+    unsigned self;
+  } call{loop, self};
+  RunContext::callLeavably(
+      [](void *env) {
+        auto *call = static_cast<Call *>(env);
+        work(call->loop, call->self);
+      },
+      &call);
 }
 
 void futexWait(std::atomic<uint32_t> &word, uint32_t value) {
@@ -173,7 +196,7 @@ void workerMain(Worker *worker) {
     Loop &loop = *share->loop;
     {
       RunContextScope scope(loop.context);
-      work(loop, share->index);
+      workLeavably(loop, share->index);
     }
     worker->mailbox.store(nullptr, std::memory_order_release);
   }
@@ -315,6 +338,7 @@ unsigned ThreadPool::defaultThreads() const {
 }
 
 bool ThreadPool::insideLoop() { return inLoop; }
+void ThreadPool::setInsideLoop(bool inside) { inLoop = inside; }
 
 void ThreadPool::runInline(int64_t n, int64_t grain, Body body, void *env,
                            RunContext *context) {
@@ -322,14 +346,12 @@ void ThreadPool::runInline(int64_t n, int64_t grain, Body body, void *env,
     return;
   bool nested = inLoop;
   inLoop = true;
-  if (!context) {
+  grain = std::max<int64_t>(1, grain);
+  int64_t units = (n - 1) / grain + 1;
+  if (!context || units <= kFirstUnits) {
     body(0, n, env);
-  } else if (n <= grain) {
-    RunContext::runChunk(body, 0, n, env);
   } else {
-    grain = std::max<int64_t>(1, grain);
-    int64_t units = (n - 1) / grain + 1;
-    ChunkRunner runner(context, body, env);
+    ChunkRunner runner{context, body, env};
     for (int64_t begin = 0; begin < units && !context->failed();) {
       int64_t end = begin + runner.unitsOf(units - begin);
       runner.run(begin * grain, end == units ? n : end * grain);
@@ -385,7 +407,7 @@ void ThreadPool::parallelFor(int64_t n, int64_t grain, Body body, void *env,
       futexWake(worker.sleeping);
     }
   }
-  work(loop, 0);
+  workLeavably(loop, 0);
   for (unsigned i = 0; i < helpers; ++i)
     Impl::join(impl->workers[ids[i]], &shares[i + 1]);
   impl->giveBack(ids, helpers);

@@ -103,13 +103,16 @@ public:
   /// Fails the run if something wants it ended. `trip`: how often the loop
   /// `loop`, whose name may be null, has begun.
   void poll(int64_t trip = 0, const char *loop = nullptr);
+  /// The same for whoever has just looked at the clock, nanoseconds of
+  /// CLOCK_MONOTONIC.
+  void pollAt(int64_t now);
   /// Leaves the innermost LeavePoint of the calling thread by longjmp if the
   /// run has failed. The frames in between must have nothing to destroy.
   void leaveIfFailed();
 
-  /// Runs one chunk of a parallel loop, up to its end or the run's failure.
-  static void runChunk(sdx_rt_loop_body body, int64_t begin, int64_t end,
-                       void *env);
+  /// Calls `call`, which may call compiled code, up to its end or to a failure
+  /// of the calling thread's run.
+  static void callLeavably(void (*call)(void *), void *env);
 
   bool failed() const { return hasFailed.load(std::memory_order_relaxed); }
   unsigned threads() const { return threadLimit; }
@@ -125,7 +128,7 @@ private:
   void *allocateArena(int64_t bytes);
   void freeArena();
   void startClock(double seconds);
-  void pollClock();
+  bool pollFlags();
 
   unsigned threadLimit;
   std::shared_ptr<BufferPool> outputMemory;

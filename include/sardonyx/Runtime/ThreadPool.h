@@ -51,6 +51,8 @@ public:
 
   /// Whether the calling thread is inside a loop's body.
   static bool insideLoop();
+  /// For whoever leaves one by longjmp.
+  static void setInsideLoop(bool inside);
 
 private:
   struct Impl;
