@@ -370,6 +370,7 @@ NB_MODULE(_sardonyx, m) {
             [&] { return Session::loadBytes(data, size, options); }));
       },
       "bytes"_a, "options"_a);
+  m.def("stop_loading", &stopLoading, nb::call_guard<nb::gil_scoped_release>());
   m.def("phases", &phaseNames);
   m.def("measure_peak_gflops", &sardonyx::measurePeakGflops, "threads"_a = 0,
         nb::call_guard<nb::gil_scoped_release>(),

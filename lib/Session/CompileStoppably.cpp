@@ -26,6 +26,9 @@ static constexpr auto kQuestionInterval = std::chrono::milliseconds(20);
 /// How long the end of the process waits for models to be loaded.
 static constexpr auto kExitPatience = std::chrono::seconds(10);
 
+/// After how many compilations their end is registered anew.
+static constexpr unsigned kRegistrations = 16;
+
 namespace {
 
 struct Job {
@@ -43,7 +46,7 @@ struct Jobs {
   std::mutex mutex;
   std::condition_variable changed;
   std::set<Job *> running;
-  unsigned loads = 0;
+  unsigned loads = 0, finished = 0;
   std::atomic<bool> exiting{false};
   /// A fork left locks of the compiler in the hands of threads that the child
   /// does not have.
@@ -51,14 +54,18 @@ struct Jobs {
 
   static Jobs &all() {
     static Jobs *jobs = [] {
-      // Registered later than the compiler's statics are made, and so called
-      // before they are destroyed.
-      atexit([] { all().stopAll(); });
+      stopAtExit();
       pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
                      [] { all().forgetAfterFork(); });
       return new Jobs;
     }();
     return *jobs;
+  }
+
+  /// What is registered later is called earlier: before the compiler's statics
+  /// that exist by now are destroyed.
+  static void stopAtExit() {
+    atexit([] { all().stopAll(); });
   }
 
   void stopAll() {
@@ -91,6 +98,9 @@ struct Jobs {
 
   void finish(Job &job) {
     std::lock_guard<std::mutex> lock(mutex);
+    // The first compilations make statics of their own.
+    if (finished++ < kRegistrations)
+      stopAtExit();
     job.done = true;
     running.erase(&job);
     changed.notify_all();
@@ -116,6 +126,8 @@ LoadScope::~LoadScope() {
   --jobs.loads;
   jobs.changed.notify_all();
 }
+
+void sardonyx::stopLoading() { Jobs::all().stopAll(); }
 
 const std::atomic<bool> &LoadScope::processEnds() {
   return Jobs::all().exiting;

@@ -8,7 +8,9 @@ The names are onnxruntime's. `sardonyx.compile` gives the compiler's intermediat
 `sardonyx.backend` is the interface of onnx.backend.
 """
 
-from . import errors
+import atexit
+
+from . import _sardonyx, errors
 from ._sardonyx import __version__, measure_peak_gflops, phases
 from ._session import (
     ExecutionMode,
@@ -30,6 +32,9 @@ from ._session import (
     set_seed,
 )
 from .errors import Fail, InvalidArgument, InvalidGraph, NoSuchFile, NotImplemented
+
+# Threads that still load models must not meet a process that is half gone.
+atexit.register(_sardonyx.stop_loading)
 
 __all__ = [
     "ExecutionMode", "Fail", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "InvalidArgument", "InvalidGraph",

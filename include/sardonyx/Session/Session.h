@@ -132,6 +132,11 @@ struct LoadReport {
   std::string cacheProblem;
 };
 
+/// Has all threads stop to load models and waits until they have, for the end
+/// of the process, which does so itself, but may do so too late for a model
+/// that is the process's first. None is loaded any more.
+void stopLoading();
+
 class Session {
 public:
   /// Compiles the model in a file, or takes it from the cache.
