@@ -111,13 +111,14 @@ def attempt(model, seed, stage):
     for run in range(3):
         try:
             feeds = feeds_for(session, rng)
+            feeds = feeds and {name: guarded(array) for name, array in feeds.items()}
         except (KeyError, TypeError, ValueError):
             return {"status": "no input"}
         if feeds is None:
             continue
         stage(f"run {run}")
         try:
-            session.run(None, {name: guarded(array) for name, array in feeds.items()})
+            session.run(None, feeds)
             status = "ran"
         except Exception as problem:
             wrong = failure_of(problem)

@@ -19,7 +19,7 @@ FILES = sorted((HERE / "Cases").glob("*.onnxtxt"))
 def test_case(path):
     text = path.read_text()
     result = workers.alone(attempt, cases.from_text(text), 120)
-    if "# open\n" in text and result["status"] != "ok":
+    if "# open\n" in text and result["status"] != "ok" and result.get("kind") != "foreign exception":
         pytest.xfail(f"known: {result['text']}")
     assert result["status"] == "ok" or result["status"] == "refused" and "# refused\n" in text, result
 
