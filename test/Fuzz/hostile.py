@@ -165,8 +165,6 @@ class Report:
         status = result["status"]
         if status == "dead" and not result["stage"]:
             status = "reference died"
-        if status == "fault" and result["kind"] == "internal words" and self.args.any_words:
-            status = "refused"
         self.counts["fault" if status == "dead" else status] += 1
         if status == "broken":
             print(f"seed {seed}: the fuzzer itself failed:\n{result['text']}", flush=True)
@@ -232,7 +230,6 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=HERE.parent.parent / "build" / "fuzz" / "found")
-    parser.add_argument("--any-words", action="store_true", help="don't look at the texts of refusals")
     parser.add_argument("--case", type=Path)
     args = parser.parse_args()
     if args.case:
