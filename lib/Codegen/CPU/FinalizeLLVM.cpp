@@ -9,7 +9,6 @@
 #include "sardonyx/Codegen/CPU/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/SymbolTable.h"
 #include <map>
 
@@ -42,7 +41,7 @@ struct FinalizeLLVMPass
         func.setVisibility_(LLVM::Visibility::Hidden);
     for (StringRef name : {"main", "init"})
       if (auto func = symbols.lookup<LLVM::LLVMFuncOp>(name))
-        if (failed(buildEntryPoint(symbols, func, name)))
+        if (failed(nameEntryPoint(symbols, func, name)))
           return signalPassFailure();
     // Allocations come from the run's pool. One walk does all: a module has
     // some hundred thousand operations.
@@ -198,64 +197,17 @@ private:
 
   /// `sdx_NAME(args)`: args[i] points to the data pointer and the sizes of the
   /// i-th argument.
-  LogicalResult buildEntryPoint(SymbolTable &symbols, LLVM::LLVMFuncOp func,
-                                StringRef name) {
-    auto types = func->getAttrOfType<ArrayAttr>("sdx.arg_types");
-    if (!types)
-      return func.emitOpError("has no 'sdx.arg_types' from "
-                              "sdx-cpu-lower-host-ops");
-    Location loc = func.getLoc();
-    OpBuilder b(&getContext());
-    auto pointer = LLVM::LLVMPointerType::get(&getContext());
-    Type i64 = b.getI64Type();
-    auto entry = LLVM::LLVMFuncOp::create(
-        b, loc, ("sdx_" + name).str(),
-        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
-                                    {pointer}));
-    symbols.insert(entry);
-    b.setInsertionPointToStart(entry.addEntryBlock(b));
-    auto at = [&](Type type, Value base, int64_t i) -> Value {
-      Value slot =
-          LLVM::GEPOp::create(b, loc, pointer, i64, base,
-                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
-      return LLVM::LoadOp::create(b, loc, type, slot);
-    };
-    SmallVector<Value> args;
-    for (auto [i, attr] : llvm::enumerate(types.getAsRange<TypeAttr>())) {
-      auto type = dyn_cast<MemRefType>(attr.getValue());
-      if (!type || !type.getLayout().isIdentity())
-        return func.emitOpError("has argument ")
-               << i << " of type " << attr.getValue()
-               << "; an entry point takes buffers of identity layout only";
-      Value record = at(pointer, entry.getArgument(0), i);
-      Value data = at(pointer, record, 0);
-      args.append({data, data, LLVM::ConstantOp::create(b, loc, i64, 0)});
-      SmallVector<Value> sizes, strides(type.getRank());
-      for (int64_t d = 0; d < type.getRank(); ++d)
-        sizes.push_back(at(i64, record, d + 1));
-      Value stride = LLVM::ConstantOp::create(b, loc, i64, 1);
-      for (int64_t d = type.getRank() - 1; d >= 0; --d) {
-        strides[d] = stride;
-        stride = LLVM::MulOp::create(b, loc, stride, sizes[d]);
-      }
-      llvm::append_range(args, sizes);
-      llvm::append_range(args, strides);
-    }
-    if (args.size() != func.getNumArguments())
-      return func.emitOpError("takes ")
-             << func.getNumArguments() << " values where 'sdx.arg_types' makes "
-             << args.size();
-    auto call = LLVM::CallOp::create(b, loc, func, args);
-    LLVM::ReturnOp::create(b, loc, ValueRange{});
-    // A function called `main` in an object would end up as a program's.
-    // Nothing refers to it but the call above.
+  LogicalResult nameEntryPoint(SymbolTable &symbols, LLVM::LLVMFuncOp func,
+                               StringRef name) {
+    if (func.getNumArguments() != 1 ||
+        !isa<LLVM::LLVMPointerType>(func.getArgument(0).getType()))
+      return func.emitOpError("must take the pointer that "
+                              "sdx-cpu-lower-host-ops makes of its arguments");
     symbols.remove(func);
-    func.setSymName(("sdx_host_" + name).str());
+    func.setSymName(("sdx_" + name).str());
     symbols.insert(func);
-    call.setCalleeAttr(FlatSymbolRefAttr::get(func));
-    func->removeAttr("sdx.arg_types");
-    func->setAttr("sdx.host", b.getUnitAttr());
-    entry->setAttr("sdx.host", b.getUnitAttr());
+    func.setVisibility_(LLVM::Visibility::Default);
+    func->setAttr("sdx.host", UnitAttr::get(&getContext()));
     return success();
   }
 };

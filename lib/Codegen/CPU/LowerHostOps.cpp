@@ -16,6 +16,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace sardonyx {
@@ -32,7 +33,14 @@ struct LowerHostOpsPass
     : sardonyx::impl::LowerHostOpsPassBase<LowerHostOpsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    recordEntryPoints(module);
+    SymbolTable table(module);
+    symbols = &table;
+    LLVMTypeConverter converter(&getContext());
+    types = &converter;
+    for (StringRef name : {"main", "init"})
+      if (auto func = table.lookup<func::FuncOp>(name))
+        if (failed(lowerArguments(func)))
+          return signalPassFailure();
     SmallVector<Operation *> ops;
     module.walk([&](Operation *op) {
       // The runtime aligns to 64 bytes by itself.
@@ -44,8 +52,6 @@ struct LowerHostOpsPass
       if (isa<sdx::CallOp, sdx::CheckOp, sdx::OutputBufferOp, sdx::ArenaOp>(op))
         ops.push_back(op);
     });
-    LLVMTypeConverter converter(&getContext());
-    types = &converter;
     for (Operation *op : ops) {
       OpBuilder b(op);
       LogicalResult lowered =
@@ -62,29 +68,73 @@ struct LowerHostOpsPass
   }
 
 private:
-  /// The llvm dialect has no memref types: the entry point's wrapper needs
-  /// the ranks and element types, which only this level knows.
-  void recordEntryPoints(ModuleOp module) {
-    for (StringRef name : {"main", "init"})
-      if (auto func = module.lookupSymbol<func::FuncOp>(name)) {
-        SmallVector<Attribute> argTypes;
-        for (Type type : func.getArgumentTypes())
-          argTypes.push_back(TypeAttr::get(type));
-        func->setAttr("sdx.arg_types", ArrayAttr::get(&getContext(), argTypes));
-        // Attributes of arguments may hold gigabytes of weights; nothing below
-        // reads them.
-        func.setAllArgAttrs(SmallVector<DictionaryAttr>(
-            func.getNumArguments(), DictionaryAttr::get(&getContext())));
+  /// An entry point takes one pointer to the records {data, sizes...} of its
+  /// arguments. What reads one loads it there and then: a large model has
+  /// thousands, far more than registers.
+  LogicalResult lowerArguments(func::FuncOp func) {
+    Block &entry = func.getBody().front();
+    unsigned count = func.getNumArguments();
+    for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+      auto buffer = dyn_cast<MemRefType>(type);
+      if (!buffer || !buffer.getLayout().isIdentity())
+        return func.emitOpError("has argument ")
+               << i << " of type " << type
+               << "; an entry point takes buffers of identity layout only";
+    }
+    auto pointer = LLVM::LLVMPointerType::get(&getContext());
+    Value records = entry.insertArgument(0u, pointer, func.getLoc());
+    for (unsigned i = 0; i < count; ++i) {
+      Value argument = entry.getArgument(i + 1);
+      // One load for all that is inside of the same operation.
+      llvm::MapVector<Operation *, SmallVector<OpOperand *>> users;
+      for (OpOperand &use : argument.getUses())
+        users[entry.findAncestorOpInBlock(*use.getOwner())].push_back(&use);
+      for (auto &[user, uses] : users) {
+        OpBuilder b(user);
+        Value loaded = loadArgument(b, func.getLoc(), records, i,
+                                    cast<MemRefType>(argument.getType()));
+        for (OpOperand *use : uses)
+          use->set(loaded);
       }
+    }
+    entry.eraseArguments(1, count);
+    // Attributes of arguments may hold gigabytes of weights; nothing below
+    // reads them.
+    func.setAllArgAttrs(
+        SmallVector<DictionaryAttr>(count, DictionaryAttr::get(&getContext())));
+    func.setFunctionType(FunctionType::get(&getContext(), {pointer}, {}));
+    return success();
+  }
+
+  Value loadArgument(OpBuilder &b, Location loc, Value records, int64_t index,
+                     MemRefType type) {
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    Type i64 = b.getI64Type();
+    auto load = [&](Type type, Value base, int64_t i) -> Value {
+      Value slot =
+          LLVM::GEPOp::create(b, loc, pointer, i64, base,
+                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+      return LLVM::LoadOp::create(b, loc, type, slot);
+    };
+    Value record = load(pointer, records, index);
+    Value data = load(pointer, record, 0);
+    SmallVector<Value> sizes;
+    for (auto [i, dim] : llvm::enumerate(type.getShape()))
+      sizes.push_back(ShapedType::isDynamic(dim)
+                          ? load(i64, record, i + 1)
+                          : LLVM::ConstantOp::create(b, loc, i64, dim));
+    return makeBuffer(b, loc, type, data, sizes);
   }
 
   LLVM::LLVMFuncOp declare(StringRef name, Type result, ArrayRef<Type> args) {
-    ModuleOp module = getOperation();
-    if (auto func = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    if (auto func = symbols->lookup<LLVM::LLVMFuncOp>(name))
       return func;
+    ModuleOp module = getOperation();
     auto b = OpBuilder::atBlockBegin(module.getBody());
-    return LLVM::LLVMFuncOp::create(b, module.getLoc(), name,
-                                    LLVM::LLVMFunctionType::get(result, args));
+    auto func = LLVM::LLVMFuncOp::create(
+        b, module.getLoc(), name, LLVM::LLVMFunctionType::get(result, args));
+    symbols->insert(func, module.getBody()->begin());
+    return func;
   }
 
   /// The check that the bytes of an allocation can be counted: their number is
@@ -125,7 +175,7 @@ private:
   }
 
   LogicalResult lowerCall(OpBuilder &b, sdx::CallOp call) {
-    auto callee = getOperation().lookupSymbol<func::FuncOp>(call.getCallee());
+    auto callee = symbols->lookup<func::FuncOp>(call.getCallee());
     if (!callee)
       return call.emitOpError("calls '")
              << call.getCallee() << "', which is no function";
@@ -257,6 +307,7 @@ private:
     return success();
   }
 
+  SymbolTable *symbols = nullptr;
   LLVMTypeConverter *types = nullptr;
   unsigned numMessages = 0;
 };

@@ -21,19 +21,18 @@ llvm.func @k(%n: i64, %a: !llvm.ptr) attributes {sdx.kernel} {
 }
 // CHECK:       llvm.func @sdx_rt_alloc(i64) -> !llvm.ptr
 llvm.func @malloc(i64) -> !llvm.ptr
-// CHECK-LABEL: llvm.func hidden @sdx_host_main
-llvm.func @main(%0: !llvm.ptr, %1: !llvm.ptr, %2: i64, %3: i64, %4: i64) attributes {sdx.arg_types = [memref<?xf32>]} {
+// CHECK-LABEL: llvm.func @sdx_main(%arg0: !llvm.ptr)
+// CHECK-SAME:    sdx.host
+llvm.func @main(%0: !llvm.ptr) {
   llvm.return
 }
 // CHECK-LABEL: llvm.func internal @k_par0_env(
 // CHECK:         llvm.call @k_par0(
-// CHECK-LABEL: llvm.func @sdx_main(
-// CHECK:         llvm.call @sdx_host_main(
 
 // -----
 
-// expected-error @below {{has argument 0 of type 'index'; an entry point takes buffers of identity layout only}}
-llvm.func @main(%0: i64) attributes {sdx.arg_types = [index]} {
+// expected-error @below {{must take the pointer that sdx-cpu-lower-host-ops makes of its arguments}}
+llvm.func @main(%0: i64) {
   llvm.return
 }
 

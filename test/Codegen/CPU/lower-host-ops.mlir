@@ -8,8 +8,7 @@ func.func private @k(%a: memref<?x3xf32>, %out: memref<?x3xf32>) attributes {sdx
   return
 }
 
-// CHECK-LABEL: func.func @main
-// CHECK-SAME:    sdx.arg_types = [memref<?x3xf32>]
+// CHECK-LABEL: func.func @main(%arg0: !llvm.ptr)
 // CHECK:         llvm.alloca
 // CHECK:         %[[BAD:.*]] = arith.xori
 // CHECK:         scf.if %[[BAD]] {
@@ -19,7 +18,11 @@ func.func private @k(%a: memref<?x3xf32>, %out: memref<?x3xf32>) attributes {sdx
 // CHECK:         llvm.call @sdx_rt_output
 // CHECK:         %[[OUT:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?x3xf32>
 // CHECK:         llvm.call @sdx_rt_arena
-// CHECK:         call @k(%arg0, %[[OUT]])
+// An argument is loaded where it is read.
+// CHECK:         %[[RECORD:.*]] = llvm.load {{.*}} -> !llvm.ptr
+// CHECK:         llvm.load {{.*}} -> !llvm.ptr
+// CHECK:         %[[A:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?x3xf32>
+// CHECK:         call @k(%[[A]], %[[OUT]])
 func.func @main(%a: memref<?x3xf32> {sdx.input = 0 : i64}) {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
@@ -44,5 +47,12 @@ func.func @main(%a: memref<8xf32>) {
   %v = memref.subview %a[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
   // expected-error @below {{passes a value of type 'memref<4xf32, strided<[1], offset: 4>>' where 'k' takes 'memref<4xf32>'}}
   sdx.call @k() outs(%v : memref<4xf32, strided<[1], offset: 4>>)
+  return
+}
+
+// -----
+
+// expected-error @below {{has argument 0 of type 'index'; an entry point takes buffers of identity layout only}}
+func.func @main(%n: index) {
   return
 }
