@@ -105,6 +105,7 @@ private:
   Type inferMore(Operation *op, unsigned index);
   Type inferReduction(Operation *op);
   Type inferYielded(Operation *op, unsigned index);
+  LogicalResult inferFromGraphs(Operation *op, SmallVectorImpl<Type> &types);
 
   // A loop's body is gone through several times; so are those in it, each time.
   static constexpr unsigned maxNesting = 3;
@@ -418,6 +419,33 @@ LogicalResult Inference::runGraphs(Operation *op) {
   return success();
 }
 
+/// What the graphs of a control flow operation, which are inferred by now, say
+/// about all of its results. The schemas would go through each graph again,
+/// and through those in it: a nest of n would cost n times n.
+LogicalResult Inference::inferFromGraphs(Operation *op,
+                                         SmallVectorImpl<Type> &types) {
+  if (op->getNumRegions() == 0)
+    return failure();
+  auto loop = dyn_cast<onnx::LoopOp>(op);
+  for (Region &region : op->getRegions())
+    if (region.empty() || region.front().getTerminator()->getNumOperands() !=
+                              op->getNumResults() + (loop ? 1 : 0))
+      return failure();
+  unsigned arguments = op->getRegion(0).getNumArguments();
+  if (loop ? arguments != loop.getVInitial().size() + 2
+           : arguments != (isa<onnx::IfOp>(op) ? 0 : op->getNumOperands()))
+    return failure();
+  SmallVector<Type> found;
+  for (unsigned i = 0, e = op->getNumResults(); i < e; ++i) {
+    found.push_back(inferYielded(op, i));
+    auto type = dyn_cast_or_null<RankedTensorType>(found.back());
+    if (!type || isa<NoneType>(type.getElementType()))
+      return failure();
+  }
+  types = std::move(found);
+  return success();
+}
+
 LogicalResult Inference::runOp(Operation *op) {
   if (failed(runGraphs(op)))
     return failure();
@@ -432,7 +460,8 @@ LogicalResult Inference::runOp(Operation *op) {
     if (succeeded(constant->fold(value)))
       types.push_back(
           cast<TypedAttr>(cast<Attribute>(value.front())).getType());
-  } else if (failed(interface.inferOnnxTypes(types))) {
+  } else if (failed(inferFromGraphs(op, types)) &&
+             failed(interface.inferOnnxTypes(types))) {
     return failure();
   }
   if (types.size() != op->getNumResults())
