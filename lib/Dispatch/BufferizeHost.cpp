@@ -23,8 +23,6 @@
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/CSE.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXBUFFERIZEHOST
@@ -122,8 +120,7 @@ public:
         return ret.emitOpError("returns ")
                << value.getType() << "; a host function returns ranked "
                << "tensors only";
-    if (failed(addSizes()))
-      return failure();
+    addSizes();
     for (auto [i, sizes] : llvm::enumerate(allSizes))
       writeResult(i, sizes);
     keepResults();
@@ -150,7 +147,7 @@ private:
 
   /// The sizes of the results' dynamic dimensions, in terms of what is known
   /// as early as possible.
-  LogicalResult addSizes() {
+  void addSizes() {
     OpBuilder b(ret);
     SmallVector<Value> dims;
     for (Value value : ret.getOperands())
@@ -163,8 +160,7 @@ private:
     tensor::DimOp::getCanonicalizationPatterns(patterns, func.getContext());
     affine::AffineApplyOp::getCanonicalizationPatterns(patterns,
                                                        func.getContext());
-    if (failed(applyPatternsGreedily(func, std::move(patterns))))
-      return failure();
+    rewriteGreedily(func, std::move(patterns));
     unsigned next = count;
     for (unsigned i = 0; i < count; ++i) {
       auto type = cast<RankedTensorType>(ret.getOperand(i).getType());
@@ -174,7 +170,6 @@ private:
       allSizes.push_back(sizes);
     }
     ret.getOperandsMutable().erase(count, next - count);
-    return success();
   }
 
   void writeResult(unsigned i, ArrayRef<Value> sizes) {
@@ -214,10 +209,23 @@ private:
       }
       value = source;
     }
+    keepFromWriters(value);
     b.setInsertionPoint(ret);
     bufferization::MaterializeInDestinationOp::create(b, loc, Type(), value,
                                                       buffer, /*restrict=*/true,
                                                       /*writable=*/true);
+  }
+
+  /// A result must not change once it is made: what would write into its
+  /// memory gets a copy. Bufferization takes any write on the way to an output
+  /// buffer for a part of what is written there.
+  static void keepFromWriters(Value result) {
+    for (OpOperand *use : findWriters(result)) {
+      OpBuilder b(use->getOwner());
+      auto type = cast<RankedTensorType>(use->get().getType());
+      use->set(bufferization::AllocTensorOp::create(
+          b, use->getOwner()->getLoc(), type, ValueRange(), use->get()));
+    }
   }
 
   func::FuncOp func;
@@ -228,25 +236,90 @@ private:
 
 } // namespace
 
+/// True if `value` is `argument` with elements written over: it will be made
+/// in the argument's memory.
+static bool isMadeIn(Value value, Value argument) {
+  while (value != argument) {
+    auto result = dyn_cast<OpResult>(value);
+    if (!result)
+      return false;
+    Operation *op = result.getOwner();
+    unsigned index = result.getResultNumber();
+    if (auto insert = dyn_cast<tensor::InsertOp>(op)) {
+      value = insert.getDest();
+    } else if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
+      value = insert.getDest();
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      if (!isMadeIn(loop.getYieldedValues()[index],
+                    loop.getRegionIterArg(index)))
+        return false;
+      value = loop.getInitArgs()[index];
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      return llvm::all_of(op->getRegions(), [&](Region &region) {
+        return isMadeIn(region.front().getTerminator()->getOperand(index),
+                        argument);
+      });
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The tensors whose memory `value` may turn out to be.
+static void collectOrigins(Value value,
+                           llvm::SmallPtrSetImpl<void *> &origins) {
+  SmallVector<Value> work = {value};
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    if (!isa<TensorType>(next.getType()) ||
+        !origins.insert(next.getAsOpaquePointer()).second)
+      continue;
+    Operation *op = next.getDefiningOp();
+    if (!op || isa<sdx::CallOp>(op))
+      continue;
+    llvm::append_range(work, op->getOperands());
+    for (Region &region : op->getRegions())
+      if (!region.empty())
+        llvm::append_range(work, region.back().getTerminator()->getOperands());
+  }
+}
+
 /// What a loop yields goes into the memory of its iteration argument, so that
 /// no iteration allocates. Sizes that may change from one iteration to the
-/// next are left to new memory, and so are arguments that the loop passes on
-/// as they are: they are still needed when the new value is there.
+/// next are left to new memory, and so are arguments that a value of the next
+/// iteration may be a view of: they are still needed when that is there.
+static void yieldInto(Block::BlockArgListType arguments, scf::YieldOp yield) {
+  llvm::SmallPtrSet<void *, 16> origins;
+  SmallVector<bool> made;
+  for (auto [argument, value] : llvm::zip(arguments, yield.getOperands())) {
+    made.push_back(isa<RankedTensorType>(argument.getType()) &&
+                   isMadeIn(value, argument));
+    if (!made.back())
+      collectOrigins(value, origins);
+  }
+  OpBuilder b(yield);
+  for (auto [argument, operand, inPlace] :
+       llvm::zip(arguments, yield->getOpOperands(), made)) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || !type.hasStaticShape() || inPlace ||
+        origins.contains(argument.getAsOpaquePointer()))
+      continue;
+    operand.set(bufferization::MaterializeInDestinationOp::create(
+                    b, yield.getLoc(), type, operand.get(), argument)
+                    .getResult());
+  }
+}
+
 static void yieldInPlace(func::FuncOp func) {
-  func.walk([](scf::ForOp loop) {
-    auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-    OpBuilder b(yield);
-    for (auto [argument, operand] :
-         llvm::zip(loop.getRegionIterArgs(), yield->getOpOperands())) {
-      auto type = dyn_cast<RankedTensorType>(argument.getType());
-      if (!type || !type.hasStaticShape() ||
-          llvm::is_contained(loop.getRegionIterArgs(), operand.get()) ||
-          llvm::is_contained(yield.getOperands(), argument))
-        continue;
-      operand.set(bufferization::MaterializeInDestinationOp::create(
-                      b, loop.getLoc(), type, operand.get(), argument)
-                      .getResult());
-    }
+  func.walk([](Operation *op) {
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      yieldInto(loop.getRegionIterArgs(),
+                cast<scf::YieldOp>(loop.getBody()->getTerminator()));
+    if (auto loop = dyn_cast<scf::WhileOp>(op))
+      if (llvm::equal(loop.getConditionOp().getArgs(),
+                      loop.getBeforeArguments()))
+        yieldInto(loop.getAfterArguments(), loop.getYieldOp());
   });
 }
 
@@ -264,64 +337,52 @@ static void splitEmptyTensors(func::FuncOp func) {
   }
 }
 
-/// The piece of a tensor that `op` overwrites is contiguous, and the tensor is
-/// made by slices that are put into an empty one and is no result of the
-/// function: the piece will have an address of its own.
-static bool insertsIntoPlannable(tensor::InsertSliceOp op) {
-  RankedTensorType whole = op.getDestType();
-  if (!whole.hasStaticShape() || !op.getSourceType().hasStaticShape() ||
-      !op.hasUnitStride())
-    return false;
-  bool partial = false; // an outer dimension already goes over several
-  for (auto [size, full] : llvm::zip(op.getStaticSizes(), whole.getShape())) {
-    if (ShapedType::isDynamic(size) || (partial && size != full))
-      return false;
-    partial |= size != 1;
-  }
-  Value dest = op.getDest();
-  while (auto before = dest.getDefiningOp<tensor::InsertSliceOp>())
-    dest = before.getDest();
-  if (!dest.getDefiningOp<tensor::EmptyOp>())
-    return false;
-  Value result = op.getResult();
-  while (result.hasOneUse()) {
-    auto after = dyn_cast<tensor::InsertSliceOp>(*result.user_begin());
-    if (!after || after.getDest() != result)
-      break;
-    result = after.getResult();
-  }
-  return llvm::none_of(
-      result.getUsers(),
-      llvm::IsaPred<bufferization::MaterializeInDestinationOp, scf::YieldOp>);
-}
-
 /// Kernels do not write to strided slices: only memory that is asked for as a
-/// whole, or contiguous pieces, replace an empty tensor.
+/// whole replaces an empty tensor.
 static Value destinationInsteadOf(RewriterBase &rewriter,
                                   SubsetInsertionOpInterface op,
                                   tensor::EmptyOp empty, Operation *user) {
-  auto insert = dyn_cast<tensor::InsertSliceOp>(op.getOperation());
-  if (!isa<bufferization::MaterializeInDestinationOp>(op) &&
-      !(insert && insertsIntoPlannable(insert)))
+  auto write = dyn_cast<bufferization::MaterializeInDestinationOp>(*op);
+  Operation *made = write ? write.getDest().getDefiningOp() : nullptr;
+  while (isa_and_nonnull<memref::ExpandShapeOp, memref::CollapseShapeOp>(made))
+    made = made->getOperand(0).getDefiningOp();
+  bool isArgument = write && isa<TensorType>(write.getDest().getType());
+  if (!isArgument && !isa_and_nonnull<sdx::OutputBufferOp>(made))
     return {};
   return bufferization::buildSubsetExtraction(rewriter, op, empty, user);
+}
+
+/// False where the analysis sees no way: a value must be made in place and
+/// can't be.
+static bool chooseInPlace(func::FuncOp func,
+                          bufferization::OneShotBufferizationOptions &options) {
+  // Whoever calls has another way.
+  ScopedDiagnosticHandler quiet(func.getContext(),
+                                [](Diagnostic &) { return success(); });
+  IRRewriter rewriter(func.getContext());
+  bufferization::OneShotAnalysisState state(func, options);
+  return succeeded(bufferization::analyzeOp(func, state)) &&
+         succeeded(bufferization::eliminateEmptyTensors(rewriter, func, state,
+                                                        destinationInsteadOf));
+}
+
+/// What yieldInPlace does.
+static void undoYieldInPlace(func::FuncOp func) {
+  func.walk([](bufferization::MaterializeInDestinationOp op) {
+    if (op->getNumResults() == 0)
+      return;
+    op->getResult(0).replaceAllUsesWith(op.getSource());
+    op.erase();
+  });
 }
 
 static LogicalResult bufferize(func::FuncOp func) {
   bufferization::OneShotBufferizationOptions options;
   options.allowReturnAllocsFromLoops = true;
-  IRRewriter rewriter(func.getContext());
-  {
-    // Where the analysis sees no way (a view that must not be copied of
-    // something that is overwritten), everything is copied before a write.
-    ScopedDiagnosticHandler quiet(func.getContext(),
-                                  [](Diagnostic &) { return success(); });
-    bufferization::OneShotAnalysisState state(func, options);
-    if (failed(bufferization::analyzeOp(func, state)))
-      options.copyBeforeWrite = true;
-    else if (failed(bufferization::eliminateEmptyTensors(rewriter, func, state,
-                                                         destinationInsteadOf)))
-      return failure();
+  if (!chooseInPlace(func, options)) {
+    undoYieldInPlace(func);
+    // The last resort copies everything before it is written to.
+    options.copyBeforeWrite = !chooseInPlace(func, options);
   }
   bufferization::BufferizationState state;
   return bufferization::runOneShotBufferize(func, options, state);
@@ -329,7 +390,7 @@ static LogicalResult bufferize(func::FuncOp func) {
 
 /// Folds what bufferization leaves: copies of a buffer onto itself, sizes of
 /// buffers just made, casts.
-static LogicalResult cleanUp(func::FuncOp func) {
+static void cleanUp(func::FuncOp func) {
   MLIRContext *context = func.getContext();
   RewritePatternSet patterns(context);
   for (RegisteredOperationName op : context->getRegisteredOperations())
@@ -339,62 +400,72 @@ static LogicalResult cleanUp(func::FuncOp func) {
   memref::populateResolveShapedTypeResultDimsPatterns(patterns);
   populateAffineToStdConversionPatterns(patterns);
   FrozenRewritePatternSet frozen(std::move(patterns));
-  if (failed(applyPatternsGreedily(func, frozen)))
-    return failure();
+  rewriteGreedily(func, frozen);
   // The same view made twice, and then copied onto itself.
   IRRewriter rewriter(context);
   DominanceInfo dominance(func);
   eliminateCommonSubExpressions(rewriter, dominance, func);
-  return applyPatternsGreedily(func, frozen);
+  rewriteGreedily(func, frozen);
 }
 
-/// What `op` needs of its block, in no order.
-static llvm::SetVector<Operation *> needsOf(Operation *op) {
+/// Calls `visit` with the operations of the same block that `op` needs.
+static void forEachNeed(Operation *op,
+                        llvm::function_ref<void(Operation *)> visit) {
   Block *block = op->getBlock();
-  llvm::SetVector<Operation *> needs;
-  SmallVector<Operation *> work = {op};
-  while (!work.empty()) {
-    work.pop_back_val()->walk([&](Operation *part) {
-      for (Value operand : part->getOperands())
-        if (Operation *def = operand.getDefiningOp())
-          if (Operation *here = block->findAncestorOpInBlock(*def))
-            if (needs.insert(here))
-              work.push_back(here);
-    });
-  }
-  return needs;
+  op->walk([&](Operation *part) {
+    for (Value operand : part->getOperands())
+      if (Operation *def = operand.getDefiningOp())
+        if (Operation *here = block->findAncestorOpInBlock(*def))
+          if (here != op)
+            visit(here);
+  });
 }
 
 /// Moves checks, and what they need, before everything else in their block: on
-/// tensors the order of other ops means nothing and may be any, but no copy or
 /// kernel may run on sizes that a check refuses. Those that only compute with
 /// sizes go first. Each check stands before what only later ones need: it may
 /// be what allows to read that.
 static void hoistChecks(Block &block) {
-  llvm::SetVector<Operation *> early[2];
-  for (auto check : block.getOps<sdx::CheckOp>()) {
-    SmallVector<Operation *> needs = needsOf(check).takeVector();
-    bool onSizes = llvm::all_of(needs, [](Operation *op) {
-      return isa<bufferization::ToTensorOp>(op) ||
-             llvm::none_of(op->getResultTypes(), llvm::IsaPred<TensorType>);
-    });
-    llvm::sort(needs, [](Operation *a, Operation *b) {
-      return a->isBeforeInBlock(b);
-    });
-    early[onSizes ? 0 : 1].insert(needs.begin(), needs.end());
-    early[onSizes ? 0 : 1].insert(check);
+  if (block.getOps<sdx::CheckOp>().empty())
+    return;
+  // Definitions come before uses, so that one pass forwards tells what is made
+  // of sizes only.
+  llvm::SmallPtrSet<Operation *, 16> onSizes;
+  for (Operation &op : block) {
+    bool only = isa<sdx::CheckOp, bufferization::ToTensorOp>(op) ||
+                llvm::none_of(op.getResultTypes(), llvm::IsaPred<TensorType>);
+    forEachNeed(&op, [&](Operation *need) { only &= onSizes.contains(need); });
+    if (only)
+      onSizes.insert(&op);
   }
-  Operation *last = nullptr;
-  for (llvm::SetVector<Operation *> &chosen : early)
-    for (Operation *op : chosen) {
-      if (&chosen == &early[1] && early[0].contains(op))
+  llvm::SetVector<Operation *> first;
+  SmallVector<std::pair<Operation *, bool>> stack; // whether its needs are done
+  auto take = [&](sdx::CheckOp check) {
+    stack.push_back({check, false});
+    while (!stack.empty()) {
+      auto [op, complete] = stack.pop_back_val();
+      if (complete) {
+        first.insert(op);
         continue;
-      if (last)
-        op->moveAfter(last);
-      else
-        op->moveBefore(&block, block.begin());
-      last = op;
+      }
+      if (first.contains(op))
+        continue;
+      stack.push_back({op, true});
+      forEachNeed(op, [&](Operation *need) { stack.push_back({need, false}); });
     }
+  };
+  for (bool wanted : {true, false})
+    for (auto check : block.getOps<sdx::CheckOp>())
+      if (onSizes.contains(check) == wanted)
+        take(check);
+  Operation *last = nullptr;
+  for (Operation *op : first) {
+    if (last)
+      op->moveAfter(last);
+    else
+      op->moveBefore(&block, block.begin());
+    last = op;
+  }
 }
 
 namespace {
@@ -421,8 +492,11 @@ struct BufferizeHostPass
       hoistInsertions(func);
       splitEmptyTensors(func);
       func.walk([](Block *block) { hoistChecks(*block); });
-      if (failed(bufferize(func)) || failed(cleanUp(func)))
+      // Hides from SSA what a tensor is made of: nothing moves after this.
+      assembleSlices(func);
+      if (failed(bufferize(func)))
         return signalPassFailure();
+      cleanUp(func);
       makeOperandsContiguous(func, isViewOfPlannable);
     }
   }

@@ -8,7 +8,6 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXDECOMPOSETENSOROPS
@@ -85,8 +84,7 @@ struct DecomposeTensorOpsPass
     tensor::populateDecomposeTensorConcatPatterns(patterns);
     patterns.add<SplatToFill, GenerateToGeneric, PadToFillAndInsert>(
         &getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+    rewriteGreedily(getOperation(), std::move(patterns));
   }
 };
 

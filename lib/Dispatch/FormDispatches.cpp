@@ -17,7 +17,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXFORMDISPATCHES
@@ -185,8 +184,7 @@ struct FormDispatchesPass
     // Sizes of results would tie what reads them to what makes them.
     RewritePatternSet patterns(&getContext());
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      return signalPassFailure();
+    rewriteGreedily(getOperation(), std::move(patterns));
 
     SymbolTable symbols(getOperation());
     unsigned number = 0;

@@ -10,7 +10,6 @@
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXFUSEELEMENTWISE
@@ -22,6 +21,9 @@ using namespace sardonyx;
 
 /// More inputs than this make a body that spills.
 static constexpr unsigned kMaxInputs = 12;
+/// Each fusion copies both bodies: a chain of any length would be copied as
+/// often as it is long.
+static constexpr size_t kMaxBody = 64;
 
 /// A producer goes into its only user if it is computed there as often as it
 /// was before: on the same domain.
@@ -35,6 +37,10 @@ static bool shouldFuse(OpOperand *fused) {
   if (!consumer.getMatchingIndexingMap(fused).isIdentity())
     return false;
   if (generic.getNumDpsInputs() + consumer.getNumDpsInputs() > kMaxInputs)
+    return false;
+  if (generic.getBody()->getOperations().size() +
+          consumer.getBody()->getOperations().size() >
+      kMaxBody)
     return false;
   return llvm::all_of(producer->getUsers(),
                       [&](Operation *user) { return user == consumer; });
@@ -162,8 +168,7 @@ struct FuseElementwisePass
     for (int round = 0; round < 2; ++round) {
       DominanceInfo dominance(getOperation());
       eliminateCommonSubExpressions(rewriter, dominance, getOperation());
-      if (failed(applyPatternsGreedily(getOperation(), frozen)))
-        return signalPassFailure();
+      rewriteGreedily(getOperation(), frozen);
     }
     DominanceInfo dominance(getOperation());
     eliminateCommonSubExpressions(rewriter, dominance, getOperation());

@@ -5,6 +5,7 @@
 #include "Utils.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -16,6 +17,10 @@ enum class Role { Root, Elementwise, RowReduction, Other };
 
 /// More operations than this in a kernel compile slowly and gain nothing.
 constexpr size_t kMaxGroupSize = 32;
+
+/// More tensors than this need more registers for their addresses than there
+/// are, and passing them takes longer than reading them once more.
+constexpr size_t kMaxGroupOperands = 32;
 
 } // namespace
 
@@ -170,8 +175,20 @@ static bool isRowGroup(ArrayRef<Operation *> ops) {
   return true;
 }
 
+static bool hasTooManyOperands(ArrayRef<Operation *> ops) {
+  DenseSet<Value> made, read;
+  for (Operation *op : ops) {
+    for (Value operand : op->getOperands())
+      if (isa<ShapedType>(operand.getType()) && !made.contains(operand) &&
+          !operand.getDefiningOp<tensor::EmptyOp>())
+        read.insert(operand);
+    made.insert(op->result_begin(), op->result_end());
+  }
+  return read.size() > kMaxGroupOperands;
+}
+
 std::optional<GroupKind> sardonyx::classifyGroup(ArrayRef<Operation *> ops) {
-  if (ops.size() > kMaxGroupSize)
+  if (ops.size() > kMaxGroupSize || (ops.size() > 1 && hasTooManyOperands(ops)))
     return std::nullopt;
   unsigned roots = 0, reductions = 0;
   for (Operation *op : ops) {

@@ -13,7 +13,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Utils/Utils.h"
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXPACKCONTRACTIONS
@@ -456,9 +455,8 @@ struct PackContractionsPass
     // Afterwards: a transpose of fewer dimensions is no longer one of matrices.
     RewritePatternSet transposes(&getContext());
     populateSimplifyTransposesPatterns(transposes);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))) ||
-        failed(applyPatternsGreedily(getOperation(), std::move(transposes))))
-      signalPassFailure();
+    rewriteGreedily(getOperation(), std::move(patterns));
+    rewriteGreedily(getOperation(), std::move(transposes));
   }
 };
 

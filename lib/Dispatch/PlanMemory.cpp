@@ -124,7 +124,8 @@ private:
         buffer.escapes = true; // an argument of the loop that makes it
       for (Operation *user : alias.getUsers()) {
         Operation *here = block->findAncestorOpInBlock(*user);
-        if (!here || here->hasTrait<OpTrait::IsTerminator>())
+        if (!here || here->hasTrait<OpTrait::IsTerminator>() ||
+            isa<memref::DeallocOp>(user)) // somebody frees it already
           buffer.escapes = true;
         else if (span[buffer.lastUse].second < span[here].second)
           buffer.lastUse = here;
@@ -273,8 +274,10 @@ private:
 struct PlanMemoryPass : sardonyx::impl::SDXPlanMemoryBase<PlanMemoryPass> {
   void runOnOperation() override {
     for (auto func : getOperation().getOps<func::FuncOp>())
-      if (isHostFunction(func))
+      if (isHostFunction(func)) {
+        freeYielded(func);
         Planner(func).run();
+      }
   }
 };
 

@@ -10,7 +10,6 @@
 #include "sardonyx/Dispatch/Passes.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXSIMPLIFYTRANSPOSES
@@ -182,8 +181,7 @@ struct SimplifyTransposesPass
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateSimplifyTransposesPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+    rewriteGreedily(getOperation(), std::move(patterns));
   }
 };
 

@@ -4,6 +4,8 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -68,6 +70,31 @@ bool sardonyx::isElementwiseGeneric(Operation *op) {
     if (isa<ShapedType>(captured.getType()))
       return false;
   return true;
+}
+
+SmallVector<OpOperand *> sardonyx::findWriters(Value tensor) {
+  SmallVector<Value> aliases = {tensor};
+  SmallVector<OpOperand *> writers;
+  while (!aliases.empty())
+    for (OpOperand &use : aliases.pop_back_val().getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp,
+              tensor::ExtractSliceOp>(user)) {
+        aliases.push_back(user->getResult(0));
+        continue;
+      }
+      auto op = dyn_cast<DestinationStyleOpInterface>(user);
+      if (isa<LoopLikeOpInterface>(user) || (op && op.isDpsInit(&use)))
+        writers.push_back(&use);
+    }
+  return writers;
+}
+
+void sardonyx::rewriteGreedily(Operation *op,
+                               const FrozenRewritePatternSet &patterns) {
+  GreedyRewriteConfig config;
+  config.setMaxIterations(256);
+  (void)applyPatternsGreedily(op, patterns, config);
 }
 
 llvm::SetVector<Value> sardonyx::capturedValues(Operation *op) {

@@ -30,6 +30,14 @@ bool isOrderedProjection(mlir::AffineMap map);
 /// captured tensor is read in its body.
 bool isElementwiseGeneric(mlir::Operation *op);
 
+/// The uses of a tensor, or of a view of it, that may write into its memory.
+llvm::SmallVector<mlir::OpOperand *> findWriters(mlir::Value tensor);
+
+/// Applies `patterns` until nothing changes. A long chain of operations may
+/// take many rounds; what the last one leaves is right, only not as simple.
+void rewriteGreedily(mlir::Operation *op,
+                     const mlir::FrozenRewritePatternSet &patterns);
+
 /// The values defined outside of `op` that its regions use.
 llvm::SetVector<mlir::Value> capturedValues(mlir::Operation *op);
 
@@ -45,6 +53,14 @@ bool isViewOfPlannable(mlir::Value value);
 /// The allocation that `value` is a view of; null if there is none or a step
 /// on the way is no view of static strides.
 mlir::memref::AllocOp findViewedAllocation(mlir::Value value);
+
+/// Gives each tensor that is put together of slices its buffer, and makes the
+/// slices there or copies them there.
+void assembleSlices(mlir::func::FuncOp func);
+
+/// Makes each loop and branch own what it yields, so that it can be freed when
+/// the next iteration has replaced it, or after its last use.
+void freeYielded(mlir::func::FuncOp func);
 
 /// Patterns that turn a linalg.generic that only permutes into a
 /// linalg.transpose.

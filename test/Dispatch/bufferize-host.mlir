@@ -116,3 +116,46 @@ func.func @main(%x: tensor<?x4xf32> {sdx.input = 0 : i64}, %y: tensor<?x4xf32> {
   sdx.check %same, "sizes differ"
   return %1 : tensor<?x8xf32>
 }
+
+// -----
+
+// Elements are written over in place, also by a nest of loops: the tensor is
+// copied once, before them.
+// CHECK-LABEL: func.func @main
+// CHECK: memref.copy %arg0, %[[MADE:.*]] :
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-NOT: memref.copy
+// CHECK: memref.store %{{.*}}, %[[MADE]]
+// CHECK-NOT: memref.copy
+// CHECK: }
+func.func @main(%x: tensor<10x10xf32> {sdx.input = 0 : i64}, %u: tensor<4x4xf32> {sdx.input = 1 : i64}) -> tensor<10x10xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %0 = scf.for %i = %c0 to %c4 step %c1 iter_args(%s = %x) -> tensor<10x10xf32> {
+    %1 = scf.for %j = %c0 to %c4 step %c1 iter_args(%t = %s) -> tensor<10x10xf32> {
+      %e = tensor.extract %u[%i, %j] : tensor<4x4xf32>
+      %2 = tensor.insert %e into %t[%j, %i] : tensor<10x10xf32>
+      scf.yield %2 : tensor<10x10xf32>
+    }
+    scf.yield %1 : tensor<10x10xf32>
+  }
+  return %0 : tensor<10x10xf32>
+}
+
+// -----
+
+func.func private @k0(memref<4xf32>, memref<4xf32>) attributes {sdx.kernel}
+
+// A result does not change once it is made: what writes over it gets a copy.
+// CHECK-LABEL: func.func @main
+// CHECK: sdx.call @k0(%{{.*}}) outs(%[[Y:.*]] :
+// CHECK: memref.copy %[[Y]], %[[Z:.*]] :
+// CHECK: memref.store %{{.*}}, %[[Z]]
+func.func @main(%x: tensor<4xf32> {sdx.input = 0 : i64}, %i: index {sdx.input = 1 : i64}, %u: f32 {sdx.input = 2 : i64}) -> (tensor<4xf32>, tensor<4xf32>) {
+  %e = tensor.empty() : tensor<4xf32>
+  %y = sdx.call @k0(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %z = tensor.insert %u into %y[%i] : tensor<4xf32>
+  return %y, %z : tensor<4xf32>, tensor<4xf32>
+}

@@ -50,14 +50,20 @@ func.func @dynamic(%n: index, %x: memref<?xf32>, %y: memref<?xf32>) {
 
 func.func private @k(memref<16xf32>, memref<16xf32>) attributes {sdx.kernel}
 
-// Memory that a loop needs lives as long as the loop; what an iteration hands
-// on is not planned.
+// Memory that a loop needs lives as long as the loop. What an iteration hands on
+// is freed when it is replaced, and what the last one does after its last use:
+// the loop begins with a copy of its own.
 // CHECK-LABEL: func.func @loop
-// CHECK: sdx.arena : memref<192xi8>
-// CHECK: scf.for
+// CHECK: sdx.arena : memref<128xi8>
+// CHECK: %[[FIRST:.*]] = memref.alloc() {{.*}} : memref<16xf32>
+// CHECK: memref.copy %{{.*}}, %[[FIRST]]
+// CHECK: %[[LAST:.*]] = scf.for {{.*}} iter_args(%[[STATE:.*]] = %[[FIRST]])
 // CHECK: memref.view
 // CHECK: %[[NEXT:.*]] = memref.alloc() : memref<16xf32>
+// CHECK: memref.dealloc %[[STATE]]
 // CHECK: scf.yield %[[NEXT]]
+// CHECK: sdx.call @k(%[[LAST]] :
+// CHECK-NEXT: memref.dealloc %[[LAST]]
 func.func @loop(%n: index, %x: memref<16xf32>, %y: memref<16xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -100,5 +106,61 @@ func.func @pieces(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
     sdx.call @k(%p : memref<8xf32, strided<[1], offset: ?>>) outs(%q : memref<8xf32, strided<[1], offset: ?>>)
   }
   memref.copy %a, %y : memref<4x8xf32> to memref<4x8xf32>
+  return
+}
+
+// -----
+
+func.func private @k(memref<?xf32>, memref<?xf32>) attributes {sdx.kernel}
+
+// Either both branches own what they yield or none does.
+// CHECK-LABEL: func.func @branch
+// CHECK: %[[R:.*]] = scf.if
+// CHECK: %[[MADE:.*]] = memref.alloc(%arg0)
+// CHECK: scf.yield %[[MADE]]
+// CHECK: %[[COPY:.*]] = memref.alloc(
+// CHECK-NEXT: memref.copy %arg2, %[[COPY]]
+// CHECK-NEXT: scf.yield %[[COPY]]
+// CHECK: sdx.call @k(%[[R]] :
+// CHECK-NEXT: memref.dealloc %[[R]]
+// CHECK: %[[S:.*]] = scf.if
+// CHECK: scf.yield %arg2
+// CHECK: scf.yield %arg3
+// CHECK-NOT: memref.dealloc
+func.func @branch(%n: index, %c: i1, %x: memref<?xf32>, %y: memref<?xf32>) {
+  %r = scf.if %c -> memref<?xf32> {
+    %a = memref.alloc(%n) : memref<?xf32>
+    sdx.call @k(%x : memref<?xf32>) outs(%a : memref<?xf32>)
+    scf.yield %a : memref<?xf32>
+  } else {
+    scf.yield %x : memref<?xf32>
+  }
+  sdx.call @k(%r : memref<?xf32>) outs(%y : memref<?xf32>)
+  %s = scf.if %c -> memref<?xf32> {
+    scf.yield %x : memref<?xf32>
+  } else {
+    scf.yield %y : memref<?xf32>
+  }
+  sdx.call @k(%s : memref<?xf32>) outs(%y : memref<?xf32>)
+  return
+}
+
+// -----
+
+func.func private @k(memref<?xf32>, memref<?xf32>) attributes {sdx.kernel}
+
+// The argument is still needed when the new value is there.
+// CHECK-LABEL: func.func @handed_on
+// CHECK-NOT: memref.dealloc
+// CHECK: return
+func.func @handed_on(%n: index, %x: memref<?xf32>, %y: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %x, %t = %x) -> (memref<?xf32>, memref<?xf32>) {
+    %a = memref.alloc(%n) : memref<?xf32>
+    sdx.call @k(%t : memref<?xf32>) outs(%a : memref<?xf32>)
+    scf.yield %a, %s : memref<?xf32>, memref<?xf32>
+  }
+  memref.copy %r#1, %y : memref<?xf32> to memref<?xf32>
   return
 }

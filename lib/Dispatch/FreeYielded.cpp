@@ -1,0 +1,218 @@
+//===- FreeYielded.cpp - Loops and branches own what they yield -----------===//
+//
+// A buffer that an iteration makes and yields replaces the one that the
+// iteration before made. Nobody could free that one as long as it may also be
+// the initial value, which belongs to somebody else: therefore, the loop
+// begins with a copy of its own. The same for a branch: either both sides
+// yield a buffer that they made, or neither does.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Utils.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+using namespace mlir;
+using namespace sardonyx;
+
+namespace {
+
+class Ownership {
+public:
+  void run(func::FuncOp func) {
+    func.walk([&](memref::AllocOp alloc) { owned.insert(alloc.getResult()); });
+    // Inner ones first: what they yield is then their parents'.
+    func.walk([&](Operation *op) {
+      if (auto loop = dyn_cast<scf::ForOp>(op))
+        own(op, loop.getInitArgsMutable(), loop.getRegionIterArgs(),
+            loop.getBody()->getTerminator());
+      else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+        own(op, loop.getInitsMutable(), loop.getAfterArguments(),
+            loop.getYieldOp());
+      } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+        own(branch);
+      }
+    });
+    for (Value value : made)
+      freeAfterLastUse(value);
+  }
+
+private:
+  /// The values that may be the same memory as `value`, as far as its region
+  /// and those in it tell. False if it leaves them other than by terminators
+  /// of its own block, which go to `ends`.
+  bool follow(Value value, llvm::SmallSetVector<Value, 8> &aliases,
+              SmallVectorImpl<OpOperand *> &ends) {
+    Block *block = value.getParentBlock();
+    aliases.insert(value);
+    for (unsigned i = 0; i < aliases.size(); ++i)
+      for (OpOperand &use : aliases[i].getUses()) {
+        Operation *user = use.getOwner();
+        if (isa<ViewLikeOpInterface>(user)) {
+          aliases.insert(user->result_begin(), user->result_end());
+        } else if (user->hasTrait<OpTrait::IsTerminator>()) {
+          if (user->getBlock() != block)
+            return false;
+          ends.push_back(&use);
+        } else if (auto loop = dyn_cast<LoopLikeOpInterface>(user)) {
+          BlockArgument argument = loop.getTiedLoopRegionIterArg(&use);
+          if (argument && !converted.contains(argument))
+            return false;
+        }
+      }
+    return true;
+  }
+
+  /// `yielded` was made in the block and has no other way out of it.
+  bool isFresh(OpOperand &yielded) {
+    Value value = yielded.get();
+    if (!owned.contains(value) ||
+        value.getParentBlock() != yielded.getOwner()->getBlock())
+      return false;
+    llvm::SmallSetVector<Value, 8> aliases;
+    SmallVector<OpOperand *> ends;
+    return follow(value, aliases, ends) && ends.size() == 1;
+  }
+
+  /// The next iteration may still need `argument`.
+  bool isHandedOn(BlockArgument argument) {
+    llvm::SmallSetVector<Value, 8> aliases;
+    SmallVector<OpOperand *> ends;
+    return !follow(argument, aliases, ends) || !ends.empty();
+  }
+
+  /// The buffer that enters a loop's condition leaves it, and no copy of it,
+  /// which bufferization makes. False if it does something else.
+  static bool passOn(scf::WhileOp loop, unsigned i) {
+    BlockArgument argument = loop.getBeforeArguments()[i];
+    OpOperand &passed = loop.getConditionOp().getArgsMutable()[i];
+    if (passed.get() == argument)
+      return true;
+    auto alloc = passed.get().getDefiningOp<memref::AllocOp>();
+    if (!alloc || alloc->getBlock() != argument.getOwner() ||
+        alloc.getType() != argument.getType())
+      return false;
+    memref::CopyOp copy;
+    for (OpOperand &use : alloc->getUses()) {
+      if (&use == &passed)
+        continue;
+      auto user = dyn_cast<memref::CopyOp>(use.getOwner());
+      if (copy || !user || user.getTarget() != alloc.getResult() ||
+          user.getSource() != argument)
+        return false;
+      copy = user;
+    }
+    if (!copy)
+      return false;
+    passed.set(argument);
+    copy.erase();
+    alloc.erase();
+    return true;
+  }
+
+  /// The initial value is a buffer that was made for this loop.
+  static bool isOnlyFor(OpOperand &init) {
+    auto alloc = init.get().getDefiningOp<memref::AllocOp>();
+    if (!alloc || alloc->getBlock() != init.getOwner()->getBlock())
+      return false;
+    return llvm::all_of(alloc->getUses(), [&](OpOperand &use) {
+      if (&use == &init)
+        return true;
+      auto copy = dyn_cast<memref::CopyOp>(use.getOwner());
+      return copy && copy.getTarget() == alloc.getResult() &&
+             copy->getBlock() == alloc->getBlock() &&
+             copy->isBeforeInBlock(init.getOwner());
+    });
+  }
+
+  static Value copyOf(OpBuilder &b, Location loc, Value value) {
+    auto type = cast<MemRefType>(value.getType());
+    SmallVector<Value> sizes;
+    for (int64_t i = 0, e = type.getRank(); i < e; ++i)
+      if (type.isDynamicDim(i))
+        sizes.push_back(memref::DimOp::create(b, loc, value, i));
+    Value copy =
+        memref::AllocOp::create(b, loc, type, sizes, b.getI64IntegerAttr(64));
+    memref::CopyOp::create(b, loc, value, copy);
+    return copy;
+  }
+
+  static bool hasIdentityLayout(Value value) {
+    auto type = dyn_cast<MemRefType>(value.getType());
+    return type && type.getLayout().isIdentity();
+  }
+
+  void own(Operation *loop, MutableOperandRange inits,
+           Block::BlockArgListType arguments, Operation *yield) {
+    for (unsigned i = 0, e = arguments.size(); i < e; ++i) {
+      if (!hasIdentityLayout(arguments[i]))
+        continue;
+      auto whileOp = dyn_cast<scf::WhileOp>(loop);
+      if (yield->getOperand(i) == arguments[i]) {
+        if (whileOp)
+          passOn(whileOp, i);
+        continue;
+      }
+      if (!isFresh(yield->getOpOperand(i)) || isHandedOn(arguments[i]) ||
+          (whileOp && !passOn(whileOp, i)))
+        continue;
+      OpBuilder before(loop), after(yield);
+      if (!isOnlyFor(inits[i]))
+        inits[i].set(copyOf(before, loop->getLoc(), inits[i].get()));
+      memref::DeallocOp::create(after, yield->getLoc(), arguments[i]);
+      converted.insert(arguments[i]);
+      if (whileOp)
+        converted.insert(whileOp.getBeforeArguments()[i]);
+      owned.insert(loop->getResult(i));
+      made.push_back(loop->getResult(i));
+    }
+  }
+
+  void own(scf::IfOp branch) {
+    if (branch->getNumResults() == 0)
+      return;
+    for (unsigned i = 0, e = branch->getNumResults(); i < e; ++i) {
+      OpOperand *sides[] = {&branch.thenYield()->getOpOperand(i),
+                            &branch.elseYield()->getOpOperand(i)};
+      if (!hasIdentityLayout(branch->getResult(i)) ||
+          !(isFresh(*sides[0]) || isFresh(*sides[1])))
+        continue;
+      for (OpOperand *side : sides)
+        if (!isFresh(*side)) {
+          OpBuilder b(side->getOwner());
+          Value copy = copyOf(b, branch.getLoc(), side->get());
+          side->set(copy);
+          owned.insert(copy);
+        }
+      owned.insert(branch->getResult(i));
+      made.push_back(branch->getResult(i));
+    }
+  }
+
+  void freeAfterLastUse(Value value) {
+    llvm::SmallSetVector<Value, 8> aliases;
+    SmallVector<OpOperand *> ends;
+    if (!follow(value, aliases, ends) || !ends.empty())
+      return;
+    Block *block = value.getParentBlock();
+    Operation *last = value.getDefiningOp();
+    for (Value alias : aliases)
+      for (Operation *user : alias.getUsers()) {
+        Operation *here = block->findAncestorOpInBlock(*user);
+        if (last->isBeforeInBlock(here))
+          last = here;
+      }
+    OpBuilder b(value.getContext());
+    b.setInsertionPointAfter(last);
+    memref::DeallocOp::create(b, value.getLoc(), value);
+  }
+
+  DenseSet<Value> owned;     // buffers, each with one owner: its block
+  DenseSet<Value> converted; // arguments of loops that own their values
+  SmallVector<Value> made;   // owned results of loops and branches
+};
+
+} // namespace
+
+void sardonyx::freeYielded(func::FuncOp func) { Ownership().run(func); }
