@@ -422,6 +422,7 @@ static void forEachNeed(Operation *op,
 }
 
 /// Moves checks, and what they need, before everything else in their block: on
+/// tensors the order of other ops means nothing and may be any, but no copy or
 /// kernel may run on sizes that a check refuses. Those that only compute with
 /// sizes go first. Each check stands before what only later ones need: it may
 /// be what allows to read that.

@@ -8,6 +8,9 @@
 #include "sardonyx/InitAll.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 
+#include "mlir/IR/Action.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
@@ -16,12 +19,47 @@
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
+#include <atomic>
+
 using namespace mlir;
 using namespace sardonyx;
 
 static LogicalResult complain(const llvm::Twine &message) {
   llvm::WithColor::error(llvm::errs(), "onnx-opt") << message << "\n";
   return failure();
+}
+
+namespace {
+
+/// What compiling costs, in numbers that no clock decides.
+struct Work {
+  std::atomic<uint64_t> operations{0}, patterns{0};
+};
+
+/// Counts the operations that each pass is given.
+class WorkCounter : public PassInstrumentation {
+public:
+  explicit WorkCounter(Work &work) : work(work) {}
+  void runBeforePass(Pass *, Operation *op) override {
+    uint64_t count = 0;
+    op->walk([&](Operation *) { ++count; });
+    work.operations += count;
+  }
+
+private:
+  Work &work;
+};
+
+} // namespace
+
+static void countWork(PassManager &pm, Work &work) {
+  pm.addInstrumentation(std::make_unique<WorkCounter>(work));
+  pm.getContext()->registerActionHandler(
+      [&work](function_ref<void()> run, const tracing::Action &action) {
+        if (action.getTag() == "apply-pattern")
+          ++work.patterns;
+        run();
+      });
 }
 
 static LogicalResult parsePhaseOption(StringRef option, StringRef name,
@@ -62,12 +100,18 @@ static LogicalResult run(int argc, char **argv) {
       llvm::cl::desc("The codegen phase tells which accesses nothing keeps in "
                      "bounds"),
       llvm::cl::cat(category));
+  llvm::cl::opt<bool> count(
+      "count-work",
+      llvm::cl::desc("Say how many operations the passes of the phases were "
+                     "given and how many patterns were tried"),
+      llvm::cl::cat(category));
   auto [inputName, outputName] = registerAndParseCLIOptions(
       argc, argv, "Sardonyx: passes and phases for ONNX models", registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
 
   if (compileTo.empty() && !compileFrom.empty())
     return complain("--compile-from wants --compile-to as well");
+  Work work;
   if (!compileTo.empty()) {
     Phase from = Phase::Import, to = Phase::Import;
     if (failed(parsePhaseOption("compile-to", compileTo, to)) ||
@@ -81,7 +125,9 @@ static LogicalResult run(int argc, char **argv) {
     options.vectorBits = vectorBits;
     options.checkBounds = checkBounds;
     options.verifyIndices = verifyIndices;
-    config.setPassPipelineSetupFn([=](PassManager &pm) {
+    config.setPassPipelineSetupFn([=, &count, &work](PassManager &pm) {
+      if (count)
+        countWork(pm, work);
       for (const PhaseInfo &info : getPhases())
         if (info.phase > from && info.phase <= to)
           info.build(pm, options);
@@ -100,6 +146,9 @@ static LogicalResult run(int argc, char **argv) {
     return complain(message);
   if (failed(MlirOptMain(output->os(), std::move(input), registry, config)))
     return failure();
+  if (count)
+    llvm::errs() << "work: " << work.operations << " operations, "
+                 << work.patterns << " patterns\n";
   output->keep();
   return success();
 }
