@@ -73,6 +73,9 @@ void relax() {
 /// planned to take some microseconds, but its cost can be far off.
 constexpr int64_t kFirstUnits = 8;
 
+/// No chunk has to be larger.
+constexpr int64_t kMostUnits = int64_t(1) << 58;
+
 /// Nanoseconds of CLOCK_MONOTONIC.
 int64_t clockNow() {
   return std::chrono::steady_clock::now().time_since_epoch() /
@@ -101,7 +104,7 @@ struct ChunkRunner {
     body(begin, end, env);
     last = clockNow();
     if (last - start < 500 * 1000)
-      units *= 2;
+      units = std::min(units * 2, kMostUnits);
     else if (last - start > 2000 * 1000)
       units = std::max<int64_t>(1, units / 2);
     context->pollAt(last);

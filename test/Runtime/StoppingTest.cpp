@@ -157,3 +157,14 @@ TEST(Stopping, ChunksOfALoopCoverItOnce) {
       ASSERT_EQ(count, 1);
   }
 }
+
+TEST(Stopping, ManyShortChunksComeToAnEnd) {
+  // Chunks grow as long as they are quick; here all of them are.
+  RunContext run(1);
+  EXPECT_TRUE(run.run(
+      [](void **) {
+        sdx_rt_parallel_for(
+            INT64_MAX - 1, 1, [](int64_t, int64_t, void *) {}, nullptr);
+      },
+      nullptr));
+}
