@@ -224,6 +224,8 @@ public:
     for (auto [name, input] : broadcast)
       if (op == name)
         fits(input);
+    if (op == "GatherND")
+      batchDims();
     if (op == "GroupNormalization")
       groups();
     if (op == "DequantizeLinear" || op == "QuantizeLinear")
@@ -315,6 +317,17 @@ private:
     if (wanted >= 0 && given >= 0 && wanted != given)
       refuse("input " + llvm::Twine(input) + " has " + llvm::Twine(given) +
              " entries for " + llvm::Twine(wanted) + " channels");
+  }
+
+  /// libonnx counts the data's dimensions from here on, whatever it is.
+  void batchDims() const {
+    int64_t given = attribute("batch_dims", 0);
+    auto isInside = [&](unsigned input) {
+      return !shape(input) || given < shape(input)->dim_size();
+    };
+    if (given < 0 || !isInside(0) || !isInside(1))
+      refuse("batch_dims is " + llvm::Twine(given) +
+             ", which must be less than the ranks of both inputs");
   }
 
   void groups() const {

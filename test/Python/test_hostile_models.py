@@ -57,6 +57,8 @@ KNOWN = {
                                 sdx.InvalidGraph, "1 sizes are given for 2 outputs"),
     "2^40 outputs": ("m (float[4] x) => (float[P] y, float[Q] z) { y, z = Split <num_outputs = 1099511627776> (x) }", 18,
                      sdx.InvalidGraph, "num_outputs"),
+    "negative batch_dims": ("m (float[4,5] x, int64[4,1] i) => (float[A,B] y) { y = GatherND <batch_dims = -2147483648> (x, i) }", 13,
+                            sdx.InvalidGraph, "batch_dims is -2147483648"),
     "rank of a condition": ("m (float[A] x, bool c) => (float[B] y) { y = Compress <axis = 0> (x, c) }", 17,
                             sdx.InvalidGraph, "input 1 has the rank 0"),
     "rank of a scale": ("m (float[1,2,3] x, float s) => (float[1,2,3] y) { y = InstanceNormalization(x, s, s) }", 17,
