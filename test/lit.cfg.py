@@ -7,7 +7,7 @@ import lit.formats
 config.name = "Sardonyx"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".onnxtxt", ".test"]
-config.excludes = ["Inputs"]
+config.excludes = ["Inputs", "Fuzz"]
 config.test_source_root = os.path.dirname(__file__)
 
 build = lit_config.params.get("build", os.environ.get("SARDONYX_BUILD", ""))

@@ -189,7 +189,8 @@ Polynomial IndexValues::computeSize(Value memref, int64_t dim) {
       })
       .Case([&](memref::CollapseShapeOp view) {
         Polynomial product(1);
-        for (int64_t d : view.getReassociationIndices()[dim])
+        ReassociationIndices group = view.getReassociationIndices()[dim];
+        for (int64_t d : group)
           product = product * getSize(view.getSrc(), d);
         return product;
       })

@@ -41,13 +41,14 @@ llvm.func @main(%0: i64) {
 // The runtime learns which node the host program allocates for.
 // CHECK: llvm.mlir.global internal constant @[[$NAME:sdx_node_[0-9]+]]("node 'expand'\00")
 llvm.func @malloc(i64) -> !llvm.ptr
-// CHECK-LABEL: llvm.func hidden @sdx_host_main
+// CHECK-LABEL: llvm.func @sdx_main
 // CHECK:         %[[NAME:.*]] = llvm.mlir.addressof @[[$NAME]]
 // CHECK:         llvm.call @sdx_rt_alloc_for(%{{.*}}, %[[NAME]])
 // CHECK:         llvm.call @sdx_rt_alloc(
-llvm.func @main(%0: !llvm.ptr, %1: !llvm.ptr, %2: i64, %3: i64, %4: i64) attributes {sdx.arg_types = [memref<?xf32>]} {
-  %a = llvm.call @malloc(%3) : (i64) -> !llvm.ptr loc("expand")
-  %b = llvm.call @malloc(%3) : (i64) -> !llvm.ptr
+llvm.func @main(%0: !llvm.ptr) {
+  %n = llvm.load %0 : !llvm.ptr -> i64
+  %a = llvm.call @malloc(%n) : (i64) -> !llvm.ptr loc("expand")
+  %b = llvm.call @malloc(%n) : (i64) -> !llvm.ptr
   llvm.return
 }
 // A kernel allocates on many threads, for nobody in particular.

@@ -277,7 +277,7 @@ def LowerHostOpsPass : Pass<"sdx-cpu-lower-host-ops", "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect"
+    "::mlir::scf::SCFDialect", "::sardonyx::sdx::SDXDialect"
   ];
 }
 
