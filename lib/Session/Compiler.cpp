@@ -151,29 +151,28 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
     lastPhase = phase.str();
     compilation.record(phase, seconds);
   };
-  auto stopError = [] {
-    return Error(ErrorKind::Failed, "compiling the model was stopped");
+  // A compilation that was stopped has made no sense of the model.
+  auto fail = [&](Error error) {
+    return compilation.stopped()
+               ? Error(ErrorKind::Failed, "compiling the model was stopped")
+               : error;
   };
   bool lowered = succeeded(runToKernels(*module, pipeline, observer));
-  if (compilation.stopped())
-    return stopError();
-  if (!lowered)
-    return compilation.error("the compiler failed after phase '" + lastPhase +
-                             "'");
+  if (!lowered || compilation.stopped())
+    return fail(compilation.error("the compiler failed after phase '" +
+                                  lastPhase + "'"));
   if (MaybeError error = readArguments(*module, modelPath, artifact))
     return *error;
   bool generated = succeeded(runCodegen(*module, pipeline, observer));
-  if (compilation.stopped())
-    return stopError();
-  if (!generated)
-    return compilation.error("code generation failed after phase '" +
-                             lastPhase + "'");
+  if (!generated || compilation.stopped())
+    return fail(compilation.error("code generation failed after phase '" +
+                                  lastPhase + "'"));
 
   auto start = std::chrono::steady_clock::now();
   auto objects = compileToObjects(*module, compilation.target());
   if (!objects)
-    return internalError("code generation failed: " +
-                         llvm::toString(objects.takeError()));
+    return fail(internalError("code generation failed: " +
+                              llvm::toString(objects.takeError())));
   for (const auto &object : *objects)
     artifact.objects.push_back(object->getBuffer().str());
   compilation.record("objects", secondsSince(start));
