@@ -177,7 +177,10 @@ struct LoopLowering : OnnxPattern<onnx::LoopOp> {
       carried.push_back(castTo(rewriter, loc, value, type));
     for (RankedTensorType element : types->elements) {
       Sizes sizes = getDeclaredSizes(rewriter, element);
-      sizes.insert(sizes.begin(), Size(limit));
+      // Also a body that never runs needs a place that it would write to.
+      Value room = rewriter.createOrFold<arith::MaxSIOp>(
+          loc, limit, createIndex(rewriter, loc, 1));
+      sizes.insert(sizes.begin(), Size(room));
       carried.push_back(
           createEmpty(rewriter, loc, sizes, element.getElementType()));
     }
