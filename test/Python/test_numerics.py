@@ -140,3 +140,11 @@ def test_group_normalization_of_any_rank():
     g = x.reshape(2, 2, -1)
     want = (g - g.mean(-1, keepdims=True)) / g.std(-1, keepdims=True)
     np.testing.assert_allclose(y, want.reshape(x.shape), rtol=1e-4, atol=1e-5)
+
+
+def test_dynamic_quantization_of_zeros():
+    """The scale is 1 then, as onnxruntime has it; a scale of 0 could not be divided by."""
+    for shape in [(2, 3), (0, 3)]:
+        node = helper.make_node("DynamicQuantizeLinear", ["x"], ["y", "s", "z"])
+        y, scale, zero = run([node], {"x": np.zeros(shape, np.float32)}, ["y", "s", "z"])
+        assert (scale, zero) == (1, 0) and y.shape == shape and not y.any()

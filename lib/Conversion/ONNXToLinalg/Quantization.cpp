@@ -290,9 +290,9 @@ struct DynamicQuantizePattern : OnnxPattern<onnx::DynamicQuantizeLinearOp> {
           ScalarBuilder s(n, at, f32);
           Value zero = s.constant(0);
           Value low = s.atMost(args[0], zero), high = s.atLeast(args[1], zero);
-          Value range =
-              s.select(s.eq(low, high), s.constant(1), s.sub(high, low));
-          return s.div(range, s.constant(255));
+          // Of nothing but zeros any scale will do but 0.
+          return s.select(s.eq(low, high), s.constant(1),
+                          s.div(s.sub(high, low), s.constant(255)));
         });
     Value zeroPoint = createMapped(
         rewriter, loc, {{lowest, f32}, {scale, f32}}, {scalar, scalar}, {},
