@@ -151,6 +151,17 @@ static void checkSplit(::onnx::InferenceContext &context) {
            llvm::Twine(outputs) + " outputs");
 }
 
+/// Whether an input has a size that is not known: many inference functions take
+/// it for 0.
+static bool hasOpenSizes(const ::onnx::InferenceContext &context) {
+  for (size_t i = 0; i < context.getNumInputs(); ++i)
+    if (const ::onnx::TypeProto *type = context.getInputType(i))
+      for (const auto &dim : type->tensor_type().shape().dim())
+        if (!dim.has_dim_value())
+          return true;
+  return false;
+}
+
 void inferGuarded(const ::onnx::OpSchema &schema,
                   ::onnx::InferenceContext &context) {
   requireInputTypes(schema.Name(), context);
@@ -166,8 +177,11 @@ void inferGuarded(const ::onnx::OpSchema &schema,
   try {
     schema.GetTypeAndShapeInferenceFunction()(context);
     forgetWrongSizes(schema.Name(), context);
-  } catch (const ::onnx::InferenceError &) {
-    throw;
+  } catch (const ::onnx::InferenceError &error) {
+    // Where a size is open it may be what is asked for.
+    if (!hasOpenSizes(context) ||
+        !llvm::StringRef(error.what()).contains("ShapeInferenceError"))
+      throw;
   } catch (const std::out_of_range &) {
     refuse("an attribute or the value of an input does not fit the ranks of "
            "the inputs");

@@ -254,9 +254,11 @@ private:
                : -1;
   }
 
-  bool isSingle(unsigned input) const {
+  /// Whether an input of known rank may be a single number.
+  bool mayBeSingle(unsigned input) const {
     int rank = shape(input)->dim_size();
-    return rank == 0 || (rank == 1 && size(input, 0) == 1);
+    return rank == 0 ||
+           (rank == 1 && (size(input, 0) == 1 || size(input, 0) < 0));
   }
 
   int64_t attribute(const char *name, int64_t otherwise) const {
@@ -284,7 +286,7 @@ private:
     if (!a || !b)
       return;
     // A single number may come as a list of one.
-    if (isSingle(first) && isSingle(second))
+    if (mayBeSingle(first) && mayBeSingle(second))
       return;
     bool same = a->dim_size() == b->dim_size();
     for (int i = 0; same && i < a->dim_size(); ++i)
@@ -342,7 +344,7 @@ private:
   /// One scale for all, for each index of an axis, or for each block of it.
   void scales() const {
     const ::onnx::TensorShapeProto *data = shape(0), *scale = shape(1);
-    if (!data || !scale || isSingle(1))
+    if (!data || !scale || mayBeSingle(1))
       return;
     int64_t rank = data->dim_size();
     int64_t axis = attribute("axis", 1), block = attribute("block_size", 0);

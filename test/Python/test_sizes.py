@@ -303,3 +303,11 @@ def test_clip_without_a_bound(load, attributes, low, high):
     session = load(f"(float[N] x) => (float[N] y) {{ y = Clip {attributes} (x) }}", 6)
     x = np.array([-np.inf, -5, 5, 7, np.inf], f4)
     np.testing.assert_array_equal(run(session, x)[0], np.clip(x, f4(low), f4(high)))
+
+
+def test_resize_to_sizes_of_an_open_length(load):
+    """The schemas' own inference takes a length that is not known for 0."""
+    text = '(float[A,B,C,D] x, int64[S] s) => (float[P,Q,R,T] y) { y = Resize <mode = "nearest"> (x, , , s) }'
+    x = r(1, 1, 4, 4)
+    (y,) = run(load(text, 19), x, n(1, 1, 8, 8))
+    np.testing.assert_array_equal(y, x.repeat(2, 2).repeat(2, 3))
