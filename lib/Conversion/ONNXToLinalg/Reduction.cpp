@@ -218,7 +218,10 @@ static SmallVector<Value> findReduced(OpBuilder &b, Location loc, Value axes,
   }
   reduced.assign(rank, createIntConstant(b, loc, i1, 0));
   Value rankValue = createIndex(b, loc, rank), zero = createIndex(b, loc, 0);
-  for (Value axis : *getIntListAsIndices(b, loc, axes, count, "axes")) {
+  // As many as the list is long, so that this cannot fail.
+  FailureOr<SmallVector<Value>> given =
+      getIntListAsIndices(b, loc, axes, count, "axes");
+  for (Value axis : *given) {
     Value negative =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, axis, zero);
     Value wrapped = arith::AddIOp::create(b, loc, axis, rankValue);
