@@ -4,6 +4,7 @@
 #include "sardonyx/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_ONNXINFERSHAPES
@@ -90,13 +91,13 @@ Type getElementType(Value value) {
 
 class Inference {
 public:
-  explicit Inference(unsigned nesting = 0) : nesting(nesting) {}
+  explicit Inference(unsigned retries = 0) : retries(retries) {}
   LogicalResult run(Block &block);
 
 private:
   LogicalResult runOp(Operation *op);
   LogicalResult runGraphs(Operation *op);
-  void enterLoop(onnx::LoopOp op);
+  bool enterLoop(onnx::LoopOp op);
   void enterScan(onnx::ScanOp op);
   Type inferReshape(onnx::ReshapeOp op);
   Type inferExpand(onnx::ExpandOp op);
@@ -107,11 +108,13 @@ private:
   Type inferYielded(Operation *op, unsigned index);
   LogicalResult inferFromGraphs(Operation *op, SmallVectorImpl<Type> &types);
 
-  // A loop's body is gone through several times; so are those in it, each time.
-  static constexpr unsigned maxNesting = 3;
+  // A body that changes the types of what it carries is gone through several
+  // times, and so are those in it each time: but for so many, bodies are gone
+  // through once.
+  static constexpr unsigned maxRetries = 3;
 
   ShapeEvaluator evaluator;
-  unsigned nesting; // of attempts around this one
+  unsigned retries; // of the bodies around this one
 };
 
 /// A tensor whose shape is the value of `shape`.
@@ -346,13 +349,14 @@ private:
 
 /// Gives the body's arguments the types that the loop-carried values have in
 /// all iterations: those of the initial values, unless the body changes them.
-void Inference::enterLoop(onnx::LoopOp op) {
+/// True if the body has been inferred with them.
+bool Inference::enterLoop(onnx::LoopOp op) {
   Block &body = op.getBody().front();
   auto yield = dyn_cast<onnx::YieldOp>(body.getTerminator());
   unsigned carried = op.getVInitial().size();
-  if (nesting > maxNesting || !yield || yield.getNumOperands() < carried + 1 ||
+  if (!yield || yield.getNumOperands() < carried + 1 ||
       body.getNumArguments() != carried + 2)
-    return;
+    return false;
   Snapshot before(op);
   bool ignored = false;
   SmallVector<Type> types;
@@ -360,28 +364,28 @@ void Inference::enterLoop(onnx::LoopOp op) {
     types.push_back(refine(body.getArgument(i + 2).getType(),
                            op.getVInitial()[i].getType(), ignored));
   // Sizes become unknown, then ranks: it ends soon.
-  for (unsigned attempt = 0; attempt < 4; ++attempt) {
+  for (unsigned attempt = 0; attempt < 4 && retries + attempt <= maxRetries;
+       ++attempt) {
     for (unsigned i = 0; i < carried; ++i)
       body.getArgument(i + 2).setType(types[i]);
     // What an attempt finds wrong may be the attempt's fault.
     ScopedDiagnosticHandler silent(op.getContext(),
                                    [](Diagnostic &) { return success(); });
-    LogicalResult sound = Inference(nesting + 1).run(body);
+    LogicalResult sound = Inference(retries + attempt).run(body);
     bool stable = true;
     for (unsigned i = 0; i < carried; ++i) {
       Type joined = join(types[i], yield.getOperand(i + 1).getType());
       stable &= joined == types[i];
       types[i] = joined;
     }
+    // Then the body has the types that it would get once more.
+    if (stable && succeeded(sound))
+      return true;
     before.restore();
     if (failed(sound) || llvm::is_contained(types, Type()))
-      return;
-    if (!stable)
-      continue;
-    for (unsigned i = 0; i < carried; ++i)
-      body.getArgument(i + 2).setType(types[i]);
-    return;
+      return false;
   }
+  return false;
 }
 
 /// A Scan's states keep their types; of the other inputs the body sees slices.
@@ -408,10 +412,14 @@ void Inference::enterScan(onnx::ScanOp op) {
 }
 
 LogicalResult Inference::runGraphs(Operation *op) {
-  if (auto loop = dyn_cast<onnx::LoopOp>(op))
-    enterLoop(loop);
-  else if (auto scan = dyn_cast<onnx::ScanOp>(op))
+  llvm::SaveAndRestore<unsigned> scope(retries);
+  if (auto loop = dyn_cast<onnx::LoopOp>(op)) {
+    if (enterLoop(loop))
+      return success();
+    ++retries;
+  } else if (auto scan = dyn_cast<onnx::ScanOp>(op)) {
     enterScan(scan);
+  }
   for (Region &region : op->getRegions())
     for (Block &block : region)
       if (failed(run(block)))
