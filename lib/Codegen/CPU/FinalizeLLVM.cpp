@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NodeName.h"
+#include "TextConstant.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -95,15 +96,9 @@ private:
     OpBuilder b(call);
     auto pointer = LLVM::LLVMPointerType::get(&getContext());
     LLVM::GlobalOp &global = nodeNames[text];
-    if (!global) {
-      std::string bytes = text + '\0';
-      auto top = OpBuilder::atBlockBegin(getOperation().getBody());
-      global = LLVM::GlobalOp::create(
-          top, loc, LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()),
-          /*isConstant=*/true, LLVM::Linkage::Internal,
-          "sdx_node_" + std::to_string(nodeNames.size()),
-          b.getStringAttr(bytes));
-    }
+    if (!global)
+      global = sardonyx::createText(
+          getOperation(), loc, "sdx_node_" + Twine(nodeNames.size()), text);
     auto allocate = declare(
         symbols, "sdx_rt_alloc_for",
         LLVM::LLVMFunctionType::get(pointer, {b.getI64Type(), pointer}));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NodeName.h"
+#include "TextConstant.h"
 #include "dialects/SDX/SDX.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 
@@ -209,14 +210,10 @@ private:
         b, loc, ok, arith::ConstantIntOp::create(b, loc, 1, 1));
     auto ifOp = scf::IfOp::create(b, loc, no, /*withElseRegion=*/false);
     b.setInsertionPoint(ifOp.thenYield());
-    std::string text = check.getMessage().str();
-    text.push_back('\0');
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-    auto type = LLVM::LLVMArrayType::get(b.getI8Type(), text.size());
-    auto top = OpBuilder::atBlockBegin(getOperation().getBody());
-    auto global = LLVM::GlobalOp::create(
-        top, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
-        "sdx_message_" + std::to_string(numMessages++), b.getStringAttr(text));
+    auto global =
+        createText(getOperation(), loc, "sdx_message_" + Twine(numMessages++),
+                   check.getMessage());
     Value address = LLVM::AddressOfOp::create(b, loc, global);
     Type i64 = b.getI64Type();
     SmallVector<Value> args = {

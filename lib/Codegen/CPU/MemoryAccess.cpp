@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MemoryAccess.h"
+#include "NodeName.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -77,19 +78,7 @@ std::optional<MemoryAccess> MemoryAccess::get(Operation *op) {
 }
 
 std::string sardonyx::cpu::describeNode(Operation *op) {
-  std::string node;
-  auto find = [&](Location location) {
-    location->walk([&](Location part) {
-      auto name = dyn_cast<NameLoc>(part);
-      if (!name)
-        return WalkResult::advance();
-      node = "node '" + name.getName().str() + "'";
-      return WalkResult::interrupt();
-    });
-  };
-  find(op->getLoc());
+  std::string node = sardonyx::describeNode(op->getLoc());
   auto func = op->getParentOfType<FunctionOpInterface>();
-  if (node.empty() && func)
-    find(func.getLoc());
-  return node;
+  return node.empty() && func ? sardonyx::describeNode(func.getLoc()) : node;
 }

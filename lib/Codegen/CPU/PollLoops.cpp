@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NodeName.h"
+#include "TextConstant.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -61,6 +62,8 @@ namespace {
 
 struct PollLoopsPass : sardonyx::impl::PollLoopsPassBase<PollLoopsPass> {
   void runOnOperation() override {
+    poll = {};
+    numNames = 0;
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       bool isHost = func.getName() == "main" || func.getName() == "init";
       func.walk([&](Operation *op) {
@@ -91,14 +94,18 @@ private:
   }
 
   LLVM::LLVMFuncOp declarePoll() {
+    if (poll)
+      return poll;
     ModuleOp module = getOperation();
-    if (auto func = module.lookupSymbol<LLVM::LLVMFuncOp>("sdx_rt_poll"))
-      return func;
+    poll = module.lookupSymbol<LLVM::LLVMFuncOp>("sdx_rt_poll");
+    if (poll)
+      return poll;
     auto b = OpBuilder::atBlockBegin(module.getBody());
     auto type = LLVM::LLVMFunctionType::get(
         LLVM::LLVMVoidType::get(&getContext()),
         {b.getI64Type(), LLVM::LLVMPointerType::get(&getContext())});
-    return LLVM::LLVMFuncOp::create(b, module.getLoc(), "sdx_rt_poll", type);
+    return poll = LLVM::LLVMFuncOp::create(b, module.getLoc(), "sdx_rt_poll",
+                                           type);
   }
 
   void pollIn(Block *body) {
@@ -134,15 +141,13 @@ private:
     if (text.empty())
       return LLVM::ZeroOp::create(b, loc,
                                   LLVM::LLVMPointerType::get(&getContext()));
-    text.push_back('\0');
-    auto top = OpBuilder::atBlockBegin(getOperation().getBody());
-    auto global = LLVM::GlobalOp::create(
-        top, loc, LLVM::LLVMArrayType::get(b.getI8Type(), text.size()),
-        /*isConstant=*/true, LLVM::Linkage::Internal,
-        "sdx_loop_" + std::to_string(numNames++), b.getStringAttr(text));
-    return LLVM::AddressOfOp::create(b, loc, global);
+    return LLVM::AddressOfOp::create(
+        b, loc,
+        sardonyx::createText(getOperation(), loc,
+                             "sdx_loop_" + Twine(numNames++), text));
   }
 
+  LLVM::LLVMFuncOp poll;
   unsigned numNames = 0;
 };
 

@@ -85,24 +85,28 @@ void createCheck(OpBuilder &b, Location loc, Value condition,
                        named, kind);
 }
 
-void checkSameSize(OpBuilder &b, Location loc, Size x, Size y,
-                   const Twine &message) {
+/// The check that `x` and `y` compare so, unless they are the same.
+static void checkCompared(OpBuilder &b, Location loc,
+                          arith::CmpIPredicate predicate, Size x, Size y,
+                          const Twine &message) {
   if (isSameSize(x, y))
     return;
   createCheck(b, loc,
-              arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                    asIndex(b, loc, x), asIndex(b, loc, y)),
-              message + ": {0} and {1}", {x, y});
+              arith::CmpIOp::create(b, loc, predicate, asIndex(b, loc, x),
+                                    asIndex(b, loc, y)),
+              message, {x, y});
+}
+
+void checkSameSize(OpBuilder &b, Location loc, Size x, Size y,
+                   const Twine &message) {
+  checkCompared(b, loc, arith::CmpIPredicate::eq, x, y,
+                message + ": {0} and {1}");
 }
 
 void checkSizeAtMost(OpBuilder &b, Location loc, Size x, Size limit,
                      const Twine &message) {
-  if (isSameSize(x, limit))
-    return;
-  createCheck(b, loc,
-              arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
-                                    asIndex(b, loc, x), asIndex(b, loc, limit)),
-              message + ": {0}, and {1} is the most", {x, limit});
+  checkCompared(b, loc, arith::CmpIPredicate::sle, x, limit,
+                message + ": {0}, and {1} is the most");
 }
 
 LogicalResult checkRange(OpBuilder &b, Location loc, Size value, int64_t low,
