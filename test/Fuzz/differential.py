@@ -30,6 +30,7 @@ import workers  # noqa: E402
 from minimise import minimise  # noqa: E402
 from operators import all_operators, families  # noqa: E402
 from references import Refused  # noqa: E402
+from report import Counts  # noqa: E402
 from trial import attempt, of_seed  # noqa: E402
 
 SECONDS = 60  # for one model
@@ -56,30 +57,19 @@ def serve(task, stage):
     return attempt(trial, stage) | {"ops": ops}
 
 
-class Report:
+class Report(Counts):
     """Counts, and the faults of each kind."""
 
     def __init__(self, out, names):
+        super().__init__()
         self.out, self.names = out, names
-        self.counts, self.refusals = collections.Counter(), collections.Counter()
-        self.ops, self.kinds = collections.Counter(), collections.Counter()
-        self.started = self.told = time.monotonic()
+        self.ops, self.refusals = collections.Counter(), collections.Counter()
 
     def take(self, seed, result):
-        status = result["status"]
-        if status == "dead" and not result["stage"]:
-            status = "reference died"
-        self.counts["fault" if status == "dead" else status] += 1
         self.ops.update(result.get("ops", ()))
-        if status == "refused":
+        if result["status"] == "refused":
             self.refusals[re.sub(r"'[^']*'|\d+", "_", result["text"])[:90]] += 1
-        if status == "broken":
-            print(f"seed {seed}: the fuzzer itself failed:\n{result['text']}", flush=True)
-        if status in ("fault", "dead"):
-            self.save(seed, result)
-        if time.monotonic() > self.told + 60:
-            self.told = time.monotonic()
-            print(f"[{self.told - self.started:5.0f} s] {dict(self.counts)}", flush=True)
+        super().take(seed, result)
 
     def save(self, seed, result):
         rough = f"{result['kind']} {re.sub(r'[^a-zA-Z]+', ' ', result['text'])[:60]}"

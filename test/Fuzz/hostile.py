@@ -11,7 +11,6 @@ small and written to FOLDER (build/fuzz/found). Exit status: 1 if there are faul
 """
 
 import argparse
-import collections
 import copy
 import re
 import resource
@@ -33,6 +32,7 @@ from graphs import Builder  # noqa: E402
 from mutations import Mutator  # noqa: E402
 from operators import all_operators  # noqa: E402
 from references import Refused  # noqa: E402
+from report import Counts  # noqa: E402
 from trial import failure_of, guarded, of_seed  # noqa: E402
 
 SECONDS = 30
@@ -155,24 +155,10 @@ def smaller(model, seed, kind):
     return model
 
 
-class Report:
+class Report(Counts):
     def __init__(self, args, models):
+        super().__init__()
         self.args, self.models = args, models
-        self.counts, self.kinds = collections.Counter(), collections.Counter()
-        self.started = self.told = time.monotonic()
-
-    def take(self, seed, result):
-        status = result["status"]
-        if status == "dead" and not result["stage"]:
-            status = "reference died"
-        self.counts["fault" if status == "dead" else status] += 1
-        if status == "broken":
-            print(f"seed {seed}: the fuzzer itself failed:\n{result['text']}", flush=True)
-        if status in ("fault", "dead"):
-            self.save(seed, result)
-        if time.monotonic() > self.told + 60:
-            self.told = time.monotonic()
-            print(f"[{self.told - self.started:5.0f} s] {dict(self.counts)}", flush=True)
 
     def save(self, seed, result):
         words = signature(result)
