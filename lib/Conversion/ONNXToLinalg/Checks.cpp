@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Checks.h"
 
 #include "dialects/ONNX/ONNX.h"
 #include "llvm/Support/JSON.h"

@@ -1,5 +1,6 @@
 //===- ConvPoolUnpool.cpp - MaxUnpool and Col2Im --------------------------===//
 
+#include "Checks.h"
 #include "Contraction.h"
 #include "ConvPool.h"
 #include "StructuredPatterns.h"

@@ -2,6 +2,7 @@
 
 #include "sardonyx/Conversion/ONNXToLinalg.h"
 
+#include "Checks.h"
 #include "Common.h"
 #include "DataMovement.h"
 #include "StructuredPatterns.h"

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Elementwise.h"
+#include "Checks.h"
 #include "ShapeArithmetic.h"
 
 #include "dialects/ONNX/ONNX.h"

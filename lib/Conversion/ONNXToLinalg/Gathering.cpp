@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Checks.h"
 #include "DataMovement.h"
 
 #include "dialects/ONNX/ONNX.h"

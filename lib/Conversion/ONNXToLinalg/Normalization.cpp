@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Normalization.h"
+#include "Checks.h"
 
 #include "ReductionKinds.h"
 #include "dialects/ONNX/ONNX.h"

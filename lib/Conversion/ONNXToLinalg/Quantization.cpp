@@ -1,5 +1,6 @@
 //===- Quantization.cpp - QuantizeLinear, DequantizeLinear ----------------===//
 
+#include "Checks.h"
 #include "ReductionKinds.h"
 #include "SmallFloats.h"
 

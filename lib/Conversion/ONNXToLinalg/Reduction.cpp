@@ -1,5 +1,6 @@
 //===- Reduction.cpp - Reduce* --------------------------------------------===//
 
+#include "Checks.h"
 #include "ReductionKinds.h"
 
 #include "dialects/ONNX/ONNX.h"

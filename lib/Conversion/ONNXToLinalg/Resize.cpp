@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Checks.h"
 #include "Contraction.h"
 #include "StructuredPatterns.h"
 #include "TensorBuilder.h"

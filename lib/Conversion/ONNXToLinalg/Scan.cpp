@@ -1,5 +1,6 @@
 //===- Scan.cpp - ArgMax, ArgMin, CumSum, CumProd -------------------------===//
 
+#include "Checks.h"
 #include "ReductionKinds.h"
 
 #include "dialects/ONNX/ONNX.h"

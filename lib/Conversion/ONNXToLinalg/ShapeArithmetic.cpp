@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ShapeArithmetic.h"
+#include "Checks.h"
 
 #include "dialects/ONNX/ONNX.h"
 

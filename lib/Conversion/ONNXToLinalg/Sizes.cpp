@@ -1,5 +1,6 @@
 //===- Sizes.cpp - Sizes of tensors and arithmetic on them ----------------===//
 
+#include "Checks.h"
 #include "Common.h"
 
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Checks.h"
 #include "DataMovement.h"
 
 #include "dialects/ONNX/ONNX.h"

@@ -1,5 +1,6 @@
 //===- Structured.cpp - Generic ops with numpy broadcasting ---------------===//
 
+#include "Checks.h"
 #include "Common.h"
 
 using namespace mlir;

@@ -1,6 +1,7 @@
 //===- TensorBuilder.cpp - Builds linalg on tensors tersely ---------------===//
 
 #include "TensorBuilder.h"
+#include "Checks.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

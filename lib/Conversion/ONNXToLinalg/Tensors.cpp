@@ -1,5 +1,6 @@
 //===- Tensors.cpp - Reshaping, transposing and small integer tensors -----===//
 
+#include "Checks.h"
 #include "Common.h"
 
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Checks.h"
 #include "DataMovement.h"
 #include "TensorBuilder.h"
 
