@@ -72,9 +72,56 @@ static void forgetSizes(::onnx::InferenceContext &context, size_t output,
     shape.mutable_dim(dim)->Clear();
 }
 
+static int64_t intAt(const ::onnx::AttributeProto *ints, int i,
+                     int64_t otherwise) {
+  return ints && i < ints->ints_size() ? ints->ints(i) : otherwise;
+}
+
+/// Where a window is larger than its padded input libonnx rounds the number of
+/// steps towards zero and counts one position where there is none. Forgets
+/// those sizes.
+static void forgetMissedWindows(const std::string &op,
+                                ::onnx::InferenceContext &context) {
+  bool isPool = llvm::StringRef(op).ends_with("Pool");
+  size_t weights = op == "QLinearConv" ? 3 : 1;
+  const auto *kernel = context.getAttribute("kernel_shape");
+  const auto *pads = context.getAttribute("pads");
+  const auto *dilations = context.getAttribute("dilations");
+  const auto *autoPad = context.getAttribute("auto_pad");
+  if (autoPad && llvm::StringRef(autoPad->s()).starts_with("SAME"))
+    return;
+  const auto &input = context.getInputType(0)->tensor_type().shape();
+  for (int dim = 2; dim < input.dim_size(); ++dim) {
+    if (!input.dim(dim).has_dim_value())
+      continue;
+    int64_t extent = intAt(kernel, dim - 2, 0);
+    if (!isPool && !extent) {
+      const auto &shape = context.getInputType(weights)->tensor_type().shape();
+      extent = dim < shape.dim_size() ? shape.dim(dim).dim_value() : 0;
+    }
+    // In floating point nothing overflows.
+    double window =
+        double(intAt(dilations, dim - 2, 1)) * (double(extent) - 1) + 1;
+    double padded = double(input.dim(dim).dim_value()) +
+                    double(intAt(pads, dim - 2, 0)) +
+                    double(intAt(pads, dim - 2 + input.dim_size() - 2, 0));
+    if (padded >= window)
+      continue;
+    for (size_t i = 0; i < context.getNumOutputs(); ++i) {
+      ::onnx::TypeProto *type = context.getOutputType(i);
+      if (type && dim < type->tensor_type().shape().dim_size())
+        type->mutable_tensor_type()->mutable_shape()->mutable_dim(dim)->Clear();
+    }
+  }
+}
+
 /// Forgets sizes of results that libonnx gets wrong.
 static void forgetWrongSizes(const std::string &op,
                              ::onnx::InferenceContext &context) {
+  static constexpr llvm::StringLiteral windowed[] = {
+      "AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool", "QLinearConv"};
+  if (llvm::is_contained(windowed, op))
+    forgetMissedWindows(op, context);
   // It makes results longer by output_padding where auto_pad says how long they
   // are.
   if (op == "ConvTranspose") {
@@ -164,6 +211,13 @@ static bool hasOpenSizes(const ::onnx::InferenceContext &context) {
 
 void inferGuarded(const ::onnx::OpSchema &schema,
                   ::onnx::InferenceContext &context) {
+  // They assert that it is so.
+  if (context.getNumInputs() < size_t(schema.min_input()) ||
+      context.getNumOutputs() < size_t(schema.min_output()))
+    refuse("it has " + llvm::Twine(context.getNumInputs()) + " inputs and " +
+           llvm::Twine(context.getNumOutputs()) + " outputs, and needs " +
+           llvm::Twine(schema.min_input()) + " and " +
+           llvm::Twine(schema.min_output()));
   requireInputTypes(schema.Name(), context);
   checkDataTypes(schema, context);
   checkShapes(schema, context);

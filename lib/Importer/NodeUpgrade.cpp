@@ -122,6 +122,7 @@ void NodeUpgrade::setInput(int index, std::string name) {
 }
 
 std::string NodeUpgrade::redirectOutput(int index) {
+  nameNode();
   std::string name = fresh(node.output(index));
   node.set_output(index, name);
   return name;
@@ -168,6 +169,12 @@ void NodeUpgrade::refuse(const Twine &why) const { failAt(node, why); }
 // New nodes
 //===----------------------------------------------------------------------===//
 
+const std::string &NodeUpgrade::nameNode() {
+  if (node.name().empty())
+    node.set_name(displayName(node));
+  return node.name();
+}
+
 std::string NodeUpgrade::fresh(StringRef hint) { return names.make(hint); }
 
 static NodeProto makeNode(StringRef type, std::vector<std::string> inputs,
@@ -185,7 +192,7 @@ NodeProto &NodeUpgrade::addBefore(StringRef type,
                                   std::vector<std::string> inputs,
                                   std::vector<std::string> outputs) {
   before.push_back(makeNode(type, std::move(inputs), std::move(outputs)));
-  before.back().set_name(node.name());
+  before.back().set_name(nameNode());
   return before.back();
 }
 
@@ -193,7 +200,7 @@ NodeProto &NodeUpgrade::addAfter(StringRef type,
                                  std::vector<std::string> inputs,
                                  std::vector<std::string> outputs) {
   after.push_back(makeNode(type, std::move(inputs), std::move(outputs)));
-  after.back().set_name(node.name());
+  after.back().set_name(nameNode());
   return after.back();
 }
 

@@ -228,8 +228,11 @@ private:
     for (int i = 0; i < node.output_size(); ++i) {
       size_t last = schema->outputs().size() - 1;
       const auto &formal = schema->outputs()[std::min<size_t>(i, last)];
-      if (node.output(i).empty() && formal.GetOption() != OpSchema::Optional)
-        node.set_output(i, names.make("unused"));
+      if (!node.output(i).empty() || formal.GetOption() == OpSchema::Optional)
+        continue;
+      if (node.name().empty()) // messages would call it by its output
+        node.set_name(displayName(node));
+      node.set_output(i, names.make("unused"));
     }
   }
 

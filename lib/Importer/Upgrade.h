@@ -119,6 +119,9 @@ public:
   [[noreturn]] void refuse(const llvm::Twine &why) const;
 
 private:
+  /// Names the node as messages call it: what a row puts around it has outputs
+  /// of names that the model does not know.
+  const std::string &nameNode();
   const ValueScope &scope;
   FreshNames &names;
 };

@@ -81,7 +81,8 @@ struct GemmLowering : OnnxPattern<onnx::GemmOp> {
 
     // Scaling, bias and rounding are one loop over the product, which becomes
     // the epilogue of its kernel.
-    Value bias = adaptor.getC();
+    // As in BLAS, a C that counts for nothing is not read, whatever it holds.
+    Value bias = op.getBeta().isZero() ? Value() : adaptor.getC();
     if (!bias && op.getAlpha().isExactlyValue(1.0) && stored == accumulator)
       return replace(rewriter, op, *product);
     if (bias &&

@@ -122,6 +122,8 @@ def resize(g):
         attributes["exclude_outside"] = g.pick([None, 1])
     if mode != "nearest" and g.opset >= 18:
         attributes["antialias"] = g.pick([None, None, 1])
+    # Of a weight of zero and an infinity ours makes NaN.
+    attributes["valid"] = lambda v, *_: mode == "nearest" or bool(np.isfinite(v.astype(float)).all())
     if g.maybe():
         # Others give sizes that hang on the precision of one multiplication.
         scales = [g.pick([0.5, 2.0, 1.5, 0.625, 3.0]) if s else 1.0 for s in scaled]

@@ -83,7 +83,9 @@ def one_hot(g):
     at = g.hold(g.rng.integers(-depth, depth, g.shape(high=2)).astype(g.pick([np.int64, np.int32])), 0.3, keep=True)
     values = g.hold(g.data(g.pick([np.float32, np.int64, np.int32]), (2,)), 0.8, keep=True)
     count = g.hold(np.array(depth, np.int64) if g.maybe() else np.array([depth], np.int64), 0.8, keep=True)
-    g.emit("OneHot", [at, count, values], axis=g.int(-at.rank - 1, at.rank))
+    # onnx.reference multiplies the values by 0 and 1.
+    finite = lambda at, count, values: bool(np.isfinite(values.astype(float)).all())  # noqa: E731
+    g.emit("OneHot", [at, count, values], valid=finite, axis=g.int(-at.rank - 1, at.rank))
 
 
 def compress(g):

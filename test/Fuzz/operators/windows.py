@@ -65,9 +65,11 @@ def conv_transpose(g):
     w = g.hold(g.data(x.dtype, (channels, g.pick([1, 2, 3, 8]), *kernel)), 0.8)
     b = g.hold(g.data(x.dtype, (w.shape[1] * groups,)), 0.8) if g.maybe() else None
     extra = [g.int(0, max(s, d) - 1) for s, d in zip(strides, dilations)] if g.maybe(0.4) else None
+    # Of an infinite weight ours makes NaN where the inserted zeros meet it.
     g.emit(
         "ConvTranspose",
         [x, w, b],
+        valid=lambda x, w, *_: bool(np.isfinite(w.astype(float)).all()),
         **padding(g, kernel),
         group=groups,
         strides=strides,
@@ -92,6 +94,9 @@ def pool(g):
         more["storage_order"] = g.int(0, 1)
     pads = padding(g, kernel)
     outputs = [True] if op != "MaxPool" else [True, g.maybe(0.2)]
+    if op != "MaxPool" and pads.get("auto_pad", "").startswith("SAME"):
+        # onnxruntime's size is not the ceil(input / stride) of ONNX.
+        dilations = [1] * len(kernel)
     g.emit(
         op,
         [x],

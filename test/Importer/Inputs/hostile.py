@@ -185,6 +185,9 @@ def write(directory):
     save("attribute-type", model([helper.make_node("Concat", ["x", "x"], ["y"], name="c", axis=1.5)]))
     save("too-new", model([helper.make_node("Gelu", ["x"], ["y"], name="g")], opset=13))
     save("nested-deep", nested(60))
+    save("unused-output", model([helper.make_node("LSTM", ["x"], ["", "y"])]))
+    save("upgraded-cycle", model([helper.make_node("LogSoftmax", ["y"], ["y"])], opset=6))
+    save("map-of-nothing", model([helper.make_node("SequenceMap", [], ["y"], body=model([relu("x", "y")]).graph)]))
 
     # Functions.
     save("recursion", model([call("F", "x", "y")], functions=[function("F", [call("F", "a", "b")])]))
