@@ -18,6 +18,10 @@ enum class Role { Root, Elementwise, RowReduction, Other };
 /// More operations than this in a kernel compile slowly and gain nothing.
 constexpr size_t kMaxGroupSize = 32;
 
+/// Nor do more operations on elements: the code generator's time for a run of
+/// instructions grows faster than their number.
+constexpr size_t kMaxGroupBody = 256;
+
 /// More tensors than this need more registers for their addresses than there
 /// are, and passing them takes longer than reading them once more.
 constexpr size_t kMaxGroupOperands = 32;
@@ -175,6 +179,14 @@ static bool isRowGroup(ArrayRef<Operation *> ops) {
   return true;
 }
 
+static bool hasTooLongBody(ArrayRef<Operation *> ops) {
+  size_t count = 0;
+  for (Operation *op : ops)
+    if (auto generic = dyn_cast<linalg::GenericOp>(op))
+      count += generic.getBody()->getOperations().size();
+  return count > kMaxGroupBody;
+}
+
 static bool hasTooManyOperands(ArrayRef<Operation *> ops) {
   DenseSet<Value> made, read;
   for (Operation *op : ops) {
@@ -188,7 +200,8 @@ static bool hasTooManyOperands(ArrayRef<Operation *> ops) {
 }
 
 std::optional<GroupKind> sardonyx::classifyGroup(ArrayRef<Operation *> ops) {
-  if (ops.size() > kMaxGroupSize || (ops.size() > 1 && hasTooManyOperands(ops)))
+  if (ops.size() > kMaxGroupSize ||
+      (ops.size() > 1 && (hasTooManyOperands(ops) || hasTooLongBody(ops))))
     return std::nullopt;
   unsigned roots = 0, reductions = 0;
   for (Operation *op : ops) {

@@ -90,12 +90,14 @@ static void forgetMissedWindows(const std::string &op,
   const auto *autoPad = context.getAttribute("auto_pad");
   if (autoPad && llvm::StringRef(autoPad->s()).starts_with("SAME"))
     return;
+  if (!context.getInputType(0))
+    return;
   const auto &input = context.getInputType(0)->tensor_type().shape();
   for (int dim = 2; dim < input.dim_size(); ++dim) {
     if (!input.dim(dim).has_dim_value())
       continue;
     int64_t extent = intAt(kernel, dim - 2, 0);
-    if (!isPool && !extent) {
+    if (!isPool && !extent && context.hasInput(weights)) {
       const auto &shape = context.getInputType(weights)->tensor_type().shape();
       extent = dim < shape.dim_size() ? shape.dim(dim).dim_value() : 0;
     }

@@ -54,6 +54,54 @@ static bool mayScalarise(Operation *op) {
              onnx::GreaterOrEqualOp>(op);
 }
 
+using Args = ValueRange;
+
+/// Binary methods of ScalarBuilder, folded over all operands from the left.
+template <Value (ScalarBuilder::*method)(Value, Value)>
+static Value fold(ScalarBuilder &s, Operation *, Args args) {
+  Value result = args.front();
+  for (Value arg : args.drop_front())
+    result = (s.*method)(result, arg);
+  return result;
+}
+
+/// Leaves at most 16 inputs of a variadic op, by combining the first of them
+/// in loops of their own: what the code generator does with the addresses of a
+/// kernel's tensors takes time that grows with the square of their number.
+static LogicalResult combineFirst(OpBuilder &b, Operation *op,
+                                  SmallVectorImpl<TypedTensor> &inputs) {
+  constexpr size_t limit = 16;
+  Value (*combine)(ScalarBuilder &, Operation *, Args) = nullptr;
+  if (isa<onnx::SumOp, onnx::MeanOp>(op))
+    combine = fold<&ScalarBuilder::add>;
+  else if (isa<onnx::MinOp>(op))
+    combine = fold<&ScalarBuilder::min>;
+  else if (isa<onnx::MaxOp>(op))
+    combine = fold<&ScalarBuilder::max>;
+  if (!combine)
+    return success();
+  Type element = inputs.front().onnxElementType;
+  ArrayRef<TypedTensor> rest = inputs;
+  SmallVector<TypedTensor> next;
+  while (next.size() + rest.size() > limit) {
+    size_t count = limit - next.size();
+    llvm::append_range(next, rest.take_front(count));
+    rest = rest.drop_front(count);
+    FailureOr<Value> combined = createElementwise(
+        b, op->getLoc(), next, element, /*declared=*/nullptr,
+        [&](OpBuilder &builder, Location loc, ValueRange args) {
+          ScalarBuilder s(builder, loc, element);
+          return combine(s, op, args);
+        });
+    if (failed(combined))
+      return failure();
+    next = {{*combined, element}};
+  }
+  llvm::append_range(next, rest);
+  inputs = std::move(next);
+  return success();
+}
+
 LogicalResult lowerElementwise(ConversionPatternRewriter &rewriter,
                                const TypeConverter &converter, Operation *op,
                                ValueRange operands, ElementwiseBody body) {
@@ -83,6 +131,8 @@ LogicalResult lowerElementwise(ConversionPatternRewriter &rewriter,
       failed(checkBroadcastsTo(rewriter, op->getLoc(), operands[1],
                                getSizes(rewriter, op->getLoc(), operands[0]))))
     return rewriter.notifyMatchFailure(op, "the slope does not fit X");
+  if (failed(combineFirst(rewriter, op, inputs)))
+    return rewriter.notifyMatchFailure(op, "the shapes can't be broadcast");
   auto same = op->getAttrOfType<DenseI64ArrayAttr>("onnx.same_dims");
   FailureOr<Value> lowered = createElementwise(
       rewriter, op->getLoc(), inputs, getOnnxElementType(result), declared,
@@ -104,17 +154,6 @@ void addElementwiseRows(const TypeConverter &converter,
 // Bodies
 //===----------------------------------------------------------------------===//
 
-using Args = ValueRange;
-
-/// Binary methods of ScalarBuilder, folded over all operands from the left.
-template <Value (ScalarBuilder::*method)(Value, Value)>
-static Value fold(ScalarBuilder &s, Operation *, Args args) {
-  Value result = args.front();
-  for (Value arg : args.drop_front())
-    result = (s.*method)(result, arg);
-  return result;
-}
-
 template <typename IntOp>
 static Value integerOp(ScalarBuilder &s, Operation *, Args args) {
   return s.createOrFold<IntOp>(args[0], args[1]);
@@ -122,7 +161,7 @@ static Value integerOp(ScalarBuilder &s, Operation *, Args args) {
 
 static Value mean(ScalarBuilder &s, Operation *op, Args args) {
   Value sum = fold<&ScalarBuilder::add>(s, op, args);
-  return s.div(sum, s.constant(args.size()));
+  return s.div(sum, s.constant(op->getNumOperands()));
 }
 
 static Value logicalNot(ScalarBuilder &s, Operation *, Args args) {

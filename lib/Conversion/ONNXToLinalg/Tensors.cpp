@@ -204,6 +204,13 @@ Value reshape(OpBuilder &b, Location loc, Value tensor,
       return tensor::ExpandShapeOp::create(b, loc, target, tensor, *groups);
     }
   Sizes from = getSizes(b, loc, tensor);
+  // Where there are no elements, sizes that both have in common say nothing
+  // about the others.
+  if (llvm::is_contained(source.getShape(), 0) ||
+      llvm::is_contained(target.getShape(), 0)) {
+    checkElementCount(b, loc, from, normal, source.getElementType());
+    return createEmpty(b, loc, normal, target.getElementType());
+  }
   int64_t begin = 0, srcEnd = from.size(), dstEnd = normal.size();
   while (begin < srcEnd && begin < dstEnd &&
          isSameSize(from[begin], normal[begin]))

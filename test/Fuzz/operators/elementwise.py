@@ -61,7 +61,12 @@ def binary(g):
     a, b = pair(g, op)
     if op == "PRelu" and a.rank < b.rank:
         a, b = b, a
-    g.emit(op, [a, b])
+    g.emit(op, [a, b], valid=keeps_first if op == "PRelu" else None)
+
+
+def keeps_first(a, b):
+    """Whether they broadcast to the shape of the first: references take any."""
+    return np.broadcast_shapes(a.shape, b.shape) == a.shape
 
 
 def no_zero(a, b):
