@@ -94,9 +94,11 @@ def pool(g):
         more["storage_order"] = g.int(0, 1)
     pads = padding(g, kernel)
     outputs = [True] if op != "MaxPool" else [True, g.maybe(0.2)]
-    if op != "MaxPool" and pads.get("auto_pad", "").startswith("SAME"):
-        # onnxruntime's size is not the ceil(input / stride) of ONNX.
-        dilations = [1] * len(kernel)
+    if pads.get("auto_pad", "").startswith("SAME"):
+        # With dilations onnxruntime's size is not the ceil(input / stride) of ONNX; where windows leave gaps
+        # its pools and the reference's take pads below zero, each in another way.
+        dilations = [1] * len(kernel) if op != "MaxPool" else dilations
+        strides = [min(s, k) for s, k in zip(strides, kernel)]
     g.emit(
         op,
         [x],
