@@ -206,13 +206,14 @@ class Builder:
         feeds = {name: self.values[name].array for name in inputs}
         step.check(feeds)
         check_types(nodes, feeds, outputs, self.opset)
-        ours, theirs, step.lenient = evaluate(nodes, feeds, outputs, self.opset)
-        if any(v.size > LIMIT or v.dtype.kind in "OUSc" for v in ours):
+        answer = evaluate(nodes, feeds, outputs, self.opset)
+        if any(v.size > LIMIT or v.dtype.kind in "OUSc" for v in answer.values):
             raise Refused("too large, or no numbers")
-        if theirs is not None and self.steps:
+        if answer.differ and self.steps:
             raise Refused("the references differ")
+        step.lenient = answer.lenient
         self.steps.append(step)
-        for name, array in zip(outputs, ours):
+        for name, array in zip(outputs, answer.values):
             self.values[name] = Value(name, array, "node")
         return [self.values[name] for name in outputs]
 
@@ -236,9 +237,12 @@ def reads(node):
 
 
 class Arrays(dict):
-    """The values of a run by name. `others`: what the second reference says of them, where it differs."""
+    """The values of a run by name. `others`: what the second reference makes of the same inputs of a node;
+    `disputed`: the names where it means something else."""
 
-    others = {}
+    def __init__(self, values):
+        super().__init__(values)
+        self.others, self.disputed = {}, set()
 
 
 class Graph:
@@ -316,18 +320,20 @@ class Graph:
         moving = change is not None
         change = change or (lambda array: array)
         arrays = Arrays({n: self.values[n].array for n in self.consts})
-        arrays |= {n: change(array) for n, array in feeds.items()}
+        arrays.update({n: change(array) for n, array in feeds.items()})
         for step in self.steps:
             given = {n: arrays[n] for n in step.inputs}
             step.check(given)
-            ours, theirs, lenient = evaluate(step.nodes, given, step.outputs, self.opset)
-            if lenient and not step.lenient:
+            answer = evaluate(step.nodes, given, step.outputs, self.opset)
+            if answer.lenient and not step.lenient:
                 raise Refused("onnxruntime refuses these sizes, and it looks closer")
-            if theirs is not None and len(self.steps) > 1 and not moving:
+            if answer.differ and len(self.steps) > 1 and not moving:
                 raise Refused("the references differ")
-            if theirs is not None:
-                arrays.others = dict(zip(step.outputs, theirs))
-            arrays |= {n: change(array) for n, array in zip(step.outputs, ours)}
+            if answer.others is not None:
+                arrays.others |= dict(zip(step.outputs, answer.others))
+            if answer.differ:
+                arrays.disputed |= set(step.outputs)
+            arrays.update({n: change(array) for n, array in zip(step.outputs, answer.values)})
         if self.static_outputs and any(arrays[n].shape != self.values[n].shape for n in self.outputs):
             raise Refused("not the sizes that the model declares")
         return arrays

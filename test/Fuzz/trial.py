@@ -109,7 +109,9 @@ def attempt(trial, stage=lambda text: None):
             return failure_of(refusal) or {"status": "refused", "text": str(refusal)[:300]}
         except Exception as problem:
             wrong = failure_of(problem)
-            if wrong is None and values is not None:
+            # onnx.reference alone broadcasts what no operator says it does.
+            may_refuse = feeds is not trial.runs[0] and any(step.lenient for step in graph.steps)
+            if wrong is None and values is not None and not may_refuse:
                 wrong = fault("refuses to run", f"{type(problem).__name__}: {problem}")
             if wrong:
                 return wrong | {"run": index}
@@ -148,10 +150,13 @@ def compare(graph, feeds, values, got):
 
     for name, result in zip(graph.outputs, got):
         text = differences(result, values[name], lambda: spread(name), loose)
-        other = values.others.get(name)
-        if text and other is not None and alike(result, other):
+        if not text:
             continue
-        if text:
-            kind = "wrong answer" if other is None else "disputed answer"
-            return fault(kind, f"output {name}: {text}", output=name)
+        disputed, other = name in values.disputed, values.others.get(name)
+        if disputed and alike(result, other):
+            continue
+        # Either reference may be the worse one by a few digits.
+        if other is not None and not differences(result, other, lambda: spread(name), loose):
+            continue
+        return fault("disputed answer" if disputed else "wrong answer", f"output {name}: {text}", output=name)
     return None
