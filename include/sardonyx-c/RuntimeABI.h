@@ -54,22 +54,22 @@ enum { SDX_RT_FAILED = 0, SDX_RT_INVALID_ARGUMENT = 1, SDX_RT_UNSUPPORTED = 2 };
 void sdx_rt_check_failed(const char *message, int64_t kind, int64_t value0,
                          int64_t value1, int64_t value2, int64_t value3);
 
+/// The same where `ok` is 0; nothing where it is not.
+void sdx_rt_check(int64_t ok, const char *message, int64_t kind, int64_t value0,
+                  int64_t value1, int64_t value2, int64_t value3);
+
 /// Called at the beginning of each trip of a loop that may take long: leaves
 /// the run if something wants it ended. `trip` counts from 1 where the number
 /// of the loop's trips may be limited and is 0 elsewhere; `loop`, which may be
 /// null, names the loop in a message.
 void sdx_rt_poll(int64_t trip, const char *loop);
 
-/// MLIR's descriptor of a memref of unknown rank. `descriptor` points to
-/// {allocated, aligned, offset, sizes[rank], strides[rank]}.
-typedef struct {
-  int64_t rank;
-  void *descriptor;
-} sdx_rt_unranked_memref;
-
-/// Copies between memrefs of equal shape and any strides.
-void memrefCopy(int64_t elementBytes, sdx_rt_unranked_memref *source,
-                sdx_rt_unranked_memref *target);
+/// Copies a tensor of elements of `elementBytes` and of any strides from
+/// `source` to `target`, the addresses of its first element. `layout` holds its
+/// `rank` sizes, then as many strides of the source, then those of the target,
+/// all counted in elements.
+void sdx_rt_copy(int64_t elementBytes, int64_t rank, const void *source,
+                 void *target, const int64_t *layout);
 
 /// Entry points of a compiled model, `sdx_init` and `sdx_main`: args[i] points
 /// to {void *data; int64_t sizes[rank]} of the function's i-th argument.

@@ -117,6 +117,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
     pm.nest<func::FuncOp>().addPass(createCheckBoundsPass());
     pm.nest<func::FuncOp>().addPass(createCanonicalizerPass());
   }
+  pm.addPass(createLowerCopiesPass());
   pm.addPass(createLowerHostOpsPass());
   pm.nest<func::FuncOp>().addPass(createLowerViewsPass());
   pm.nest<func::FuncOp>().addPass(createVerifyCodegenPass());

@@ -88,3 +88,9 @@ void sdx_rt_check_failed(const char *message, int64_t kind, int64_t value0,
   fprintf(stderr, "sardonyx: %s\n", message);
   abort();
 }
+
+void sdx_rt_check(int64_t ok, const char *message, int64_t kind, int64_t value0,
+                  int64_t value1, int64_t value2, int64_t value3) {
+  if (!ok)
+    sdx_rt_check_failed(message, kind, value0, value1, value2, value3);
+}

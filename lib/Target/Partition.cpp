@@ -57,7 +57,7 @@ SmallVector<SmallVector<Operation *>> partitionModule(ModuleOp module,
       continue;
     funcs.push_back(func);
     groups.insert(func);
-    if (func->hasAttr("sdx.host")) {
+    if (func->hasAttr(kHostAttr)) {
       if (host)
         groups.unionSets(host, func);
       host = func;
@@ -81,7 +81,7 @@ SmallVector<SmallVector<Operation *>> partitionModule(ModuleOp module,
     Group &group = byLeader[groups.getLeaderValue(func)];
     group.members.push_back(func);
     group.cost += countOps(func);
-    group.isHost |= func->hasAttr("sdx.host");
+    group.isHost |= func->hasAttr(kHostAttr);
   }
   SmallVector<Group> all;
   for (auto &entry : byLeader)

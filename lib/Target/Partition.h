@@ -13,6 +13,9 @@
 
 namespace sardonyx {
 
+/// Marks the functions of the host program.
+inline constexpr llvm::StringLiteral kHostAttr = "sdx.host";
+
 /// The definitions of `module` in at most `maxParts` groups of about equal
 /// size (one more for the host program). A function of internal linkage is in
 /// the group of the functions that refer to it.

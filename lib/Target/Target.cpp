@@ -7,6 +7,7 @@
 
 #include "sardonyx/Target/Target.h"
 #include "Partition.h"
+#include "SplitLongBlocks.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
@@ -180,6 +181,9 @@ compileOne(ModuleOp module, const TargetOptions &options,
   optimize(*translated, **machine, options);
   if (isStopped(options))
     return llvm::createStringError("compiling was stopped");
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (function->hasAttr(kHostAttr) && !function.isExternal())
+      splitLongBlocks(*translated->getFunction(function.getName()));
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager codegen;

@@ -7,8 +7,8 @@
 //
 // What onnx-opt reads: text of the onnx and sdx dialects. Parsed, verified and
 // taken down to kernels. Text of MLIR's own dialects is left alone: their
-// parsers trust what they read (linalg.transpose, for one, dies of a permutation
-// of large numbers), and no file that a user has is made of them.
+// parsers trust what they read (linalg.transpose, for one, dies of a
+// permutation of large numbers), and no file that a user has is made of them.
 //
 //===----------------------------------------------------------------------===//
 

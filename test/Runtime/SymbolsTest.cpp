@@ -18,7 +18,7 @@ TEST(Symbols, HaveAddressesAndNoDuplicates) {
     EXPECT_TRUE(names.insert(table[i].name).second) << table[i].name;
   }
   EXPECT_TRUE(names.count("sdx_rt_parallel_for") && names.count("expf") &&
-              names.count("memrefCopy"));
+              names.count("sdx_rt_copy"));
 }
 
 TEST(HalfConversions, RoundTripEveryHalf) {

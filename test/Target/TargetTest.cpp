@@ -92,6 +92,30 @@ TEST_F(TargetTest, OneThreadMakesAHostAndAKernelObject) {
   EXPECT_EQ(objects->size(), 2u);
 }
 
+TEST_F(TargetTest, LongHostProgramsAreCutAndKernelsAreNot) {
+  // Each call leaves a number that the last one needs.
+  auto text = [](StringRef name, StringRef attribute) {
+    std::string calls;
+    for (int i = 0; i < 2000; ++i)
+      calls += "  %v" + std::to_string(i + 1) + " = llvm.call @work(%v" +
+               std::to_string(i) + ") : (i64) -> i64\n";
+    return ("llvm.func @" + name + "(%v0: i64) -> i64 attributes {" +
+            attribute + "} {\n" + calls + "  llvm.return %v2000 : i64\n}\n")
+        .str();
+  };
+  std::string both = "llvm.func @work(i64) -> i64\n" +
+                     text("sdx_main", "sdx.host") + text("k0", "sdx.kernel");
+  module = parseSourceString<ModuleOp>(both, &context);
+  auto assembly = sardonyx::compileToAssembly(*module, {});
+  ASSERT_TRUE(static_cast<bool>(assembly));
+  auto count = [&](const char *what) {
+    return StringRef(*assembly).count(what);
+  };
+  EXPECT_GE(count("call\tsdx_main.") + count("callq\tsdx_main."), 2u);
+  EXPECT_EQ(count("callq\tk0."), 0u);
+  EXPECT_EQ(count("work@PLT"), 4000u);
+}
+
 TEST_F(TargetTest, RefusesAnUnknownProcessor) {
   sardonyx::TargetOptions options;
   options.cpu = "abacus";

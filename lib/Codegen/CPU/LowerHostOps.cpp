@@ -203,31 +203,41 @@ private:
     return success();
   }
 
+  /// A check of the host program is a call: a branch would cut its block in
+  /// two, and there may be thousands. In a kernel, where each access may have
+  /// one, only those that fail call.
   LogicalResult lowerCheck(OpBuilder &b, sdx::CheckOp check) {
     Location loc = check.getLoc();
     Value ok = check.getCondition();
-    Value no = arith::XOrIOp::create(
-        b, loc, ok, arith::ConstantIntOp::create(b, loc, 1, 1));
-    auto ifOp = scf::IfOp::create(b, loc, no, /*withElseRegion=*/false);
-    b.setInsertionPoint(ifOp.thenYield());
+    bool inKernel =
+        check->getParentOfType<func::FuncOp>()->hasAttr(sdx::kKernelAttr);
+    if (inKernel) {
+      Value no = arith::XOrIOp::create(
+          b, loc, ok, arith::ConstantIntOp::create(b, loc, 1, 1));
+      auto ifOp = scf::IfOp::create(b, loc, no, /*withElseRegion=*/false);
+      b.setInsertionPoint(ifOp.thenYield());
+    }
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
     auto global =
         createText(getOperation(), loc, "sdx_message_" + Twine(numMessages++),
                    check.getMessage());
-    Value address = LLVM::AddressOfOp::create(b, loc, global);
     Type i64 = b.getI64Type();
-    SmallVector<Value> args = {
-        address, LLVM::ConstantOp::create(
-                     b, loc, i64, static_cast<int64_t>(check.getKind()))};
+    SmallVector<Value> args;
+    if (!inKernel)
+      args.push_back(arith::ExtUIOp::create(b, loc, i64, ok));
+    args.push_back(LLVM::AddressOfOp::create(b, loc, global));
+    args.push_back(LLVM::ConstantOp::create(
+        b, loc, i64, static_cast<int64_t>(check.getKind())));
     for (Value value : check.getValues())
       args.push_back(arith::IndexCastOp::create(b, loc, i64, value));
-    while (args.size() < 2 + sdx::CheckOp::kMaxValues)
+    unsigned missing = sdx::CheckOp::kMaxValues - check.getValues().size();
+    for (unsigned i = 0; i < missing; ++i)
       args.push_back(LLVM::ConstantOp::create(b, loc, i64, 0));
     SmallVector<Type> types(args.size(), i64);
-    types.front() = pointer;
-    auto fail = declare("sdx_rt_check_failed",
-                        LLVM::LLVMVoidType::get(b.getContext()), types);
-    LLVM::CallOp::create(b, loc, fail, args);
+    types[inKernel ? 0 : 1] = pointer;
+    auto callee = declare(inKernel ? "sdx_rt_check_failed" : "sdx_rt_check",
+                          LLVM::LLVMVoidType::get(b.getContext()), types);
+    LLVM::CallOp::create(b, loc, callee, args);
     return success();
   }
 

@@ -7,11 +7,10 @@
 // CHECK:         arith.uitofp
 // CHECK:         arith.uitofp
 // CHECK:         %[[FITS:.*]] = arith.cmpf olt
-// CHECK:         %[[BAD:.*]] = arith.xori %[[FITS]]
-// CHECK:         scf.if %[[BAD]] {
-// CHECK:           llvm.call @sdx_rt_check_failed
+// CHECK:         %[[OK:.*]] = arith.extui %[[FITS]]
+// CHECK:         llvm.call @sdx_rt_check(%[[OK]],
 // CHECK:         memref.alloc(%[[M]], %[[N]])
-// CHECK-NOT:     scf.if
+// CHECK-NOT:     llvm.call
 // CHECK:         memref.alloc()
 func.func @alloc(%m: index, %n: index) {
   %0 = memref.alloc(%m, %n) : memref<?x3x?xf32>

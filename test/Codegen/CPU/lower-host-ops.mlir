@@ -1,7 +1,7 @@
 // RUN: onnx-opt %s -split-input-file -verify-diagnostics -sdx-cpu-lower-host-ops | FileCheck %s
 
 // CHECK-DAG: llvm.mlir.global internal constant @sdx_message_0("dimension 0 has size {0}, too small\00")
-// CHECK-DAG: llvm.func @sdx_rt_check_failed(!llvm.ptr, i64, i64, i64, i64, i64)
+// CHECK-DAG: llvm.func @sdx_rt_check(i64, !llvm.ptr, i64, i64, i64, i64, i64)
 // CHECK-DAG: llvm.func @sdx_rt_output(i64, i64, !llvm.ptr) -> !llvm.ptr
 // CHECK-DAG: llvm.func @sdx_rt_arena(i64) -> !llvm.ptr
 func.func private @k(%a: memref<?x3xf32>, %out: memref<?x3xf32>) attributes {sdx.kernel} {
@@ -10,11 +10,11 @@ func.func private @k(%a: memref<?x3xf32>, %out: memref<?x3xf32>) attributes {sdx
 
 // CHECK-LABEL: func.func @main(%arg0: !llvm.ptr)
 // CHECK:         llvm.alloca
-// CHECK:         %[[BAD:.*]] = arith.xori
-// CHECK:         scf.if %[[BAD]] {
-// CHECK-DAG:       %[[KIND:.*]] = llvm.mlir.constant(2 : i64)
-// CHECK-DAG:       %[[VALUE:.*]] = arith.index_cast
-// CHECK:           llvm.call @sdx_rt_check_failed(%{{.*}}, %[[KIND]], %[[VALUE]],
+// CHECK-NOT:     scf.if
+// CHECK:         %[[OK:.*]] = arith.extui
+// CHECK-DAG:     %[[KIND:.*]] = llvm.mlir.constant(2 : i64)
+// CHECK-DAG:     %[[VALUE:.*]] = arith.index_cast
+// CHECK:         llvm.call @sdx_rt_check(%[[OK]], %{{.*}}, %[[KIND]], %[[VALUE]],
 // CHECK:         llvm.call @sdx_rt_output
 // CHECK:         %[[OUT:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?x3xf32>
 // CHECK:         llvm.call @sdx_rt_arena
@@ -54,5 +54,19 @@ func.func @main(%a: memref<8xf32>) {
 
 // expected-error @below {{has argument 0 of type 'index'; an entry point takes buffers of identity layout only}}
 func.func @main(%n: index) {
+  return
+}
+
+// -----
+
+// In a kernel only a check that fails calls.
+// CHECK-LABEL: func.func private @k(
+// CHECK:         %[[BAD:.*]] = arith.xori
+// CHECK:         scf.if %[[BAD]] {
+// CHECK:           llvm.call @sdx_rt_check_failed(
+func.func private @k(%i: index) attributes {sdx.kernel} {
+  %c8 = arith.constant 8 : index
+  %ok = arith.cmpi ult, %i, %c8 : index
+  sdx.check %ok, "index {0} is out of bounds" (%i)
   return
 }

@@ -263,8 +263,8 @@ def CheckBoundsPass : Pass<"sdx-cpu-check-bounds", "::mlir::func::FuncOp"> {
 def LowerHostOpsPass : Pass<"sdx-cpu-lower-host-ops", "::mlir::ModuleOp"> {
   let summary = "Lower calls, checks and memory requests to runtime calls";
   let description = [{
-    `sdx.call` becomes a call of the kernel, `sdx.check` a branch around
-    `sdx_rt_check_failed`, `sdx.arena` and `sdx.output_buffer` calls of the
+    `sdx.call` becomes a call of the kernel, `sdx.check` one of `sdx_rt_check`
+    (in kernels a branch around `sdx_rt_check_failed`), `sdx.arena` and `sdx.output_buffer` calls of the
     runtime. Records the types of the entry points' arguments for
     `sdx-finalize-llvm`.
 
@@ -278,6 +278,25 @@ def LowerHostOpsPass : Pass<"sdx-cpu-lower-host-ops", "::mlir::ModuleOp"> {
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::sardonyx::sdx::SDXDialect"
+  ];
+}
+
+def LowerCopiesPass : Pass<"sdx-cpu-lower-copies", "::mlir::ModuleOp"> {
+  let summary = "Lower copies between strided buffers to runtime calls";
+  let description = [{
+    The host program's `memref.copy` whose source or target is not contiguous
+    becomes a call of `sdx_rt_copy`. Sizes and strides are written to one place
+    in the function's frame, which all copies share: a model may have thousands.
+
+    ```mlir
+    memref.copy %a, %b : memref<4x2xf32, strided<[8, 1]>> to memref<4x2xf32>
+    // becomes
+    llvm.call @sdx_rt_copy(%bytes, %rank, %from, %to, %layout)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect"
   ];
 }
 

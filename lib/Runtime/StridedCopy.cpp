@@ -1,4 +1,4 @@
-//===- MemrefCopy.cpp - Copies between strided memrefs --------------------===//
+//===- StridedCopy.cpp - Copies between strided tensors -------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,14 +9,6 @@
 #include <cstring>
 
 namespace {
-
-/// MLIR's ranked descriptor: sizes and strides follow the head.
-struct Descriptor {
-  char *allocated;
-  char *aligned;
-  int64_t offset;
-  int64_t tail[1];
-};
 
 /// One dimension of a copy; strides in bytes.
 struct Dim {
@@ -50,30 +42,27 @@ void copyInner(const char *source, char *target, const Dim &dim,
 
 } // namespace
 
-void memrefCopy(int64_t elementBytes, sdx_rt_unranked_memref *source,
-                sdx_rt_unranked_memref *target) {
-  auto *from = static_cast<Descriptor *>(source->descriptor);
-  auto *to = static_cast<Descriptor *>(target->descriptor);
-  int64_t rank = source->rank;
+void sdx_rt_copy(int64_t elementBytes, int64_t rank, const void *source,
+                 void *target, const int64_t *layout) {
   if (rank > kMaxRank) {
     sdx_rt_check_failed("a copied tensor has more than 64 dimensions",
                         SDX_RT_UNSUPPORTED, 0, 0, 0, 0);
     return;
   }
-  const char *data = from->aligned + from->offset * elementBytes;
-  char *out = to->aligned + to->offset * elementBytes;
+  auto *data = static_cast<const char *>(source);
+  auto *out = static_cast<char *>(target);
+  const int64_t *from = layout + rank, *to = from + rank;
 
   // Drop dimensions of size 1 and merge those that are contiguous in both.
   Dim dims[kMaxRank];
   int64_t count = 0;
   for (int64_t i = 0; i < rank; ++i) {
-    int64_t size = from->tail[i];
+    int64_t size = layout[i];
     if (size <= 0)
       return;
     if (size == 1)
       continue;
-    Dim dim{size, from->tail[rank + i] * elementBytes,
-            to->tail[rank + i] * elementBytes};
+    Dim dim{size, from[i] * elementBytes, to[i] * elementBytes};
     if (count && dims[count - 1].source == dim.source * size &&
         dims[count - 1].target == dim.target * size) {
       dims[count - 1] = {dims[count - 1].size * size, dim.source, dim.target};
