@@ -52,5 +52,9 @@ struct sardonyx::runtime::ForkSafeMutexes {
   }
 };
 
+/// Made while the program loads, as ThreadPool::global() is and for the same
+/// reason.
+[[maybe_unused]] static ForkSafeMutexes &madeEarly = ForkSafeMutexes::all();
+
 ForkSafeMutex::ForkSafeMutex() { ForkSafeMutexes::all().add(*this); }
 ForkSafeMutex::~ForkSafeMutex() { ForkSafeMutexes::all().remove(*this); }

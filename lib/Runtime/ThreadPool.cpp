@@ -322,6 +322,10 @@ struct ThreadPool::Impl {
 
 ThreadPool::ThreadPool() : impl(new Impl) { impl->init(); }
 
+/// Made while the program loads: a process that forks while a thread makes it
+/// leaves its child waiting for that thread, which the child does not have.
+[[maybe_unused]] static ThreadPool &madeEarly = ThreadPool::global();
+
 ThreadPool &ThreadPool::global() {
   // Never destroyed: workers may outlive the statics of the program.
   static ThreadPool *pool = [] {

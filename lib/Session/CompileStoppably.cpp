@@ -54,7 +54,6 @@ struct Jobs {
 
   static Jobs &all() {
     static Jobs *jobs = [] {
-      stopAtExit();
       pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
                      [] { all().forgetAfterFork(); });
       return new Jobs;
@@ -109,13 +108,17 @@ struct Jobs {
 
 } // namespace
 
+/// Made while the program loads: a process that forks while a thread makes them
+/// leaves its child waiting for that thread, which the child does not have.
+[[maybe_unused]] static Jobs &madeEarly = Jobs::all();
+
 LoadScope::LoadScope() {
   Jobs &jobs = Jobs::all();
   std::lock_guard<std::mutex> lock(jobs.mutex);
   if (jobs.exiting)
     problem = Error(ErrorKind::Failed, "the process is ending");
-  else
-    ++jobs.loads;
+  else if (jobs.loads++ == 0 && jobs.finished == 0)
+    Jobs::stopAtExit();
 }
 
 LoadScope::~LoadScope() {
