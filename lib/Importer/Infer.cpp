@@ -11,6 +11,9 @@
 
 #include <onnx/shape_inference/implementation.h>
 
+#include <cmath>
+#include <cstring>
+
 namespace sardonyx::importer {
 /// libonnx's own macros do not know which of the namespaces named onnx is
 /// meant.
@@ -44,8 +47,9 @@ static bool takesPerDimension(llvm::StringRef op) {
   return llvm::is_contained(names, op);
 }
 
-static void requireInputTypes(const std::string &op,
+static void requireInputTypes(const ::onnx::OpSchema &schema,
                               ::onnx::InferenceContext &context) {
+  const std::string &op = schema.Name();
   if (takesPerDimension(op))
     for (size_t i = op == "ConstantOfShape" ? 0 : 1; i < context.getNumInputs();
          ++i)
@@ -54,6 +58,12 @@ static void requireInputTypes(const std::string &op,
                " is longer than a tensor can have dimensions");
   if (infersWithoutTypes(op))
     return;
+  // An empty name may stand where an input is required.
+  const auto &formal = schema.inputs();
+  for (size_t i = 0; i < context.getNumInputs() && i < formal.size(); ++i)
+    if (formal[i].GetOption() == ::onnx::OpSchema::Single &&
+        !context.hasInput(i))
+      refuse("input " + llvm::Twine(i) + " is required");
   for (size_t i = 0; i < context.getNumInputs(); ++i)
     if (context.hasInput(i) && !context.getInputType(i))
       refuse("the type of input " + llvm::Twine(i) + " is not known");
@@ -182,6 +192,33 @@ static void checkDataTypes(const ::onnx::OpSchema &schema,
   }
 }
 
+/// Sizes that scales make must be numbers that an integer can hold.
+static void checkScales(::onnx::InferenceContext &context) {
+  if (context.getNumInputs() < 1 || !context.getInputType(0))
+    return;
+  double largest = 1;
+  for (const auto &dim : context.getInputType(0)->tensor_type().shape().dim())
+    largest = std::max(largest, double(dim.dim_value()));
+  auto check = [&](float scale) {
+    if (!(std::abs(scale) * largest < 0x1p62))
+      refuse("a scale of " + llvm::Twine(std::to_string(scale)) +
+             " makes no size");
+  };
+  if (const auto *scales = context.getAttribute("scales"))
+    llvm::for_each(scales->floats(), check);
+  for (size_t i = 1; i < context.getNumInputs(); ++i) {
+    const ::onnx::TensorProto *data = context.getInputData(i);
+    if (!data || data->data_type() != ::onnx::TensorProto::FLOAT)
+      continue;
+    llvm::for_each(data->float_data(), check);
+    for (size_t at = 0; at + 4 <= data->raw_data().size(); at += 4) {
+      float scale;
+      std::memcpy(&scale, data->raw_data().data() + at, 4);
+      check(scale);
+    }
+  }
+}
+
 /// libonnx makes as many sizes as `num_outputs` says, and looks at the number
 /// of given sizes only where the size to split is known.
 static void checkSplit(::onnx::InferenceContext &context) {
@@ -220,11 +257,13 @@ void inferGuarded(const ::onnx::OpSchema &schema,
            llvm::Twine(context.getNumOutputs()) + " outputs, and needs " +
            llvm::Twine(schema.min_input()) + " and " +
            llvm::Twine(schema.min_output()));
-  requireInputTypes(schema.Name(), context);
+  requireInputTypes(schema, context);
   checkDataTypes(schema, context);
   checkShapes(schema, context);
   if (schema.Name() == "Split")
     checkSplit(context);
+  if (schema.Name() == "Resize" || schema.Name() == "Upsample")
+    checkScales(context);
   if (schema.Name() == "Einsum")
     if (const auto *equation = context.getAttribute("equation"))
       checkEquation(equation->s());

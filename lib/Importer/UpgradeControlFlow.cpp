@@ -1,5 +1,6 @@
 //===- UpgradeControlFlow.cpp - Scan --------------------------------------===//
 
+#include "lib/Importer/Error.h"
 #include "lib/Importer/Upgrade.h"
 
 #include "llvm/ADT/Twine.h"
@@ -43,7 +44,7 @@ void scanBatch(NodeUpgrade &u) {
 
   NodeProto inner;
   inner.set_op_type("Scan");
-  inner.set_name(u.node.name());
+  inner.set_name(displayName(u.node));
   *inner.add_attribute() = *body;
   *inner.add_attribute() = *scans;
   if (directions) {

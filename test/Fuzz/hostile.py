@@ -107,6 +107,8 @@ def attempt(model, seed, stage):
         session = sardonyx.InferenceSession(model.SerializeToString(), options)
     except Exception as problem:
         return failure_of(problem) or {"status": "refused"}
+    limits = sardonyx.RunOptions()
+    limits.timeout = SECONDS / 6
     status = "not run"
     for run in range(3):
         try:
@@ -118,7 +120,7 @@ def attempt(model, seed, stage):
             continue
         stage(f"run {run}")
         try:
-            session.run(None, feeds)
+            session.run(None, feeds, limits)  # a loop may be endless
             status = "ran"
         except Exception as problem:
             wrong = failure_of(problem)

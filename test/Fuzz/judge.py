@@ -29,9 +29,10 @@ def near(got, want, loose):
         x, y = (np.where(np.abs(v) > 3.3e38, np.sign(v) * np.inf, v) for v in (x, y))
     # For double both references leave a few digits to chance: attributes are single precision.
     epsilon = max(EPSILON[want.dtype], EPSILON[FLOAT] if loose == "single" else 2.0**-44)
-    # Elements of a sum or product are as exact as the largest term, not as the result.
+    # Elements of a sum or product are as exact as the largest term, not as the result; for the activations
+    # among SINGLE that is one that is near to 1.
     scale = scale_of(y)
-    absolute = (64 if loose else 16) * epsilon * min(scale, 1e30)
+    absolute = (64 if loose else 16) * epsilon * max(min(scale, 1e30), 0.1 if loose == "single" else 0)
     if want.dtype in SMALL:
         absolute = max(4 * epsilon * min(scale, 1e30), 1e-7)
     else:

@@ -131,7 +131,10 @@ class Mutator:
         elif kind == 2 and tensor.dims:
             tensor.dims[int(self.rng.integers(len(tensor.dims)))] = self.integer()
         elif kind == 3 and tensor.data_type == onnx.TensorProto.INT64:
-            array = onnx.numpy_helper.to_array(tensor).copy() if self.sound(tensor) else None
+            try:
+                array = onnx.numpy_helper.to_array(tensor).copy() if self.sound(tensor) else None
+            except ValueError:  # changed before
+                array = None
             if array is not None and array.size:
                 array.reshape(-1)[int(self.rng.integers(array.size))] = self.integer()
                 tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))

@@ -121,7 +121,8 @@ def attention(g):
 
     def fits(q, k, *_):
         """Half precision holds the products: where they become infinite hangs on the order of the steps."""
-        return q.dtype != np.float16 or bool(np.abs(q).max() * np.abs(k).max() * size < 30000.0)
+        largest = np.abs(q).max(initial=0) * np.abs(k).max(initial=0)
+        return q.dtype != np.float16 or bool(largest * size < 30000.0)
 
     counts = {"q_num_heads": heads, "kv_num_heads": groups} if flat else {}
     g.emit(

@@ -46,7 +46,8 @@ def group(g):
     need_two(x.shape[2:])
     groups = g.pick([d for d in range(1, x.shape[1] + 1) if x.shape[1] % d == 0])
     scale, bias = parameters(g, x.dtype, (x.shape[1],), 2)
-    g.emit("GroupNormalization", [x, scale, bias], num_groups=groups, epsilon=epsilon(g))
+    fits = lambda x, scale, bias: scale.shape == bias.shape == x.shape[1:2]  # noqa: E731
+    g.emit("GroupNormalization", [x, scale, bias], valid=fits, num_groups=groups, epsilon=epsilon(g))
 
 
 def layer(g):

@@ -29,7 +29,8 @@ def even(g, dtype):
 
 
 def finite(x, *_):
-    return bool(np.isfinite(x.astype(np.float64)).all())
+    """Far from where the references' integers overflow."""
+    return bool((np.abs(x.astype(np.float64)) < 1e6).all())
 
 
 def blocks(g, x):

@@ -39,8 +39,10 @@ def recurrent(g):
     while not outputs[-1]:
         outputs.pop()
     def valid(v, w, r, *rest):
-        # onnx.reference broadcasts initial states.
-        return all(a.shape[1] == v.shape[1] for a in rest if a.ndim == 3)
+        # onnx.reference broadcasts initial states; onnxruntime multiplies no state that is not given, and
+        # its Relu makes 0 of what is no number.
+        sound = all(np.isfinite(a).all() for a in (v, w, r))
+        return sound and all(a.shape[1] == v.shape[1] for a in rest if a.ndim == 3)
 
     g.emit(
         op,
