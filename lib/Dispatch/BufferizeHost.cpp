@@ -23,6 +23,7 @@
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXBUFFERIZEHOST
@@ -47,7 +48,10 @@ static MemRefType bufferOf(RankedTensorType type) {
   return MemRefType::get(type.getShape(), type.getElementType());
 }
 
-/// Tensor arguments become memrefs that are only read.
+/// Tensor arguments become memrefs that are only read. Each operation that
+/// reads one sees a tensor of its own: nothing is ever written to it, and to
+/// the analysis, whose questions go through all that may be the same memory,
+/// they have nothing to do with each other.
 static void convertArguments(func::FuncOp func) {
   Block &entry = func.getBody().front();
   OpBuilder b = OpBuilder::atBlockBegin(&entry);
@@ -56,10 +60,15 @@ static void convertArguments(func::FuncOp func) {
     if (!type)
       continue;
     argument.setType(bufferOf(type));
-    auto tensor =
-        bufferization::ToTensorOp::create(b, argument.getLoc(), type, argument,
-                                          /*restrict=*/true);
-    argument.replaceAllUsesExcept(tensor, tensor);
+    llvm::MapVector<Operation *, SmallVector<OpOperand *>> uses;
+    for (OpOperand &use : argument.getUses())
+      uses[use.getOwner()].push_back(&use);
+    for (auto &[user, operands] : uses) {
+      Value tensor = bufferization::ToTensorOp::create(
+          b, argument.getLoc(), type, argument, /*restrict=*/true);
+      for (OpOperand *operand : operands)
+        operand->set(tensor);
+    }
   }
   func.setFunctionType(
       b.getFunctionType(entry.getArgumentTypes(), func.getResultTypes()));

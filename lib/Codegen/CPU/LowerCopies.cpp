@@ -25,92 +25,115 @@ using namespace sardonyx;
 
 namespace {
 
-/// MLIR makes a call of memcpy of these.
 bool isContiguous(Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   return type.getLayout().isIdentity() ||
          memref::isStaticShapeAndContiguousRowMajor(type);
 }
 
+/// The copies of one function.
 class CopyLowering {
 public:
-  explicit CopyLowering(func::FuncOp func)
-      : pointer(LLVM::LLVMPointerType::get(func.getContext())),
-        i64(IntegerType::get(func.getContext(), 64)) {
+  CopyLowering(func::FuncOp func,
+               llvm::function_ref<LLVM::LLVMFuncOp()> runtime)
+      : func(func), runtime(runtime),
+        pointer(LLVM::LLVMPointerType::get(func.getContext())),
+        i64(IntegerType::get(func.getContext(), 64)) {}
+
+  void run() {
+    SmallVector<memref::CopyOp> copies, strided;
     func.walk([&](memref::CopyOp copy) {
-      if (isContiguous(copy.getSource()) && isContiguous(copy.getTarget()))
-        return;
-      copies.push_back(copy);
+      bool whole =
+          isContiguous(copy.getSource()) && isContiguous(copy.getTarget());
+      (whole ? copies : strided).push_back(copy);
+    });
+    for (memref::CopyOp copy : copies)
+      copyWhole(copy);
+    if (strided.empty())
+      return;
+    // One description for all: each is read before the next is written.
+    int64_t rank = 0;
+    for (memref::CopyOp copy : strided)
       rank = std::max(rank,
                       cast<MemRefType>(copy.getSource().getType()).getRank());
-    });
-    // One description for all copies: each is read before the next is written.
-    if (!copies.empty()) {
-      auto entry = OpBuilder::atBlockBegin(&func.getBody().front());
-      Value count =
-          LLVM::ConstantOp::create(entry, func.getLoc(), i64, 3 * rank);
-      layout =
-          LLVM::AllocaOp::create(entry, func.getLoc(), pointer, i64, count);
-    }
-  }
-
-  bool isNeeded() const { return !copies.empty(); }
-
-  void run(LLVM::LLVMFuncOp runtime) {
-    for (memref::CopyOp copy : copies)
-      lower(copy, runtime);
+    auto entry = OpBuilder::atBlockBegin(&func.getBody().front());
+    Value count = LLVM::ConstantOp::create(entry, func.getLoc(), i64, 3 * rank);
+    layout = LLVM::AllocaOp::create(entry, func.getLoc(), pointer, i64, count);
+    for (memref::CopyOp copy : strided)
+      copyStrided(copy);
   }
 
 private:
-  void lower(memref::CopyOp copy, LLVM::LLVMFuncOp runtime) {
+  static int64_t elementBytes(memref::CopyOp copy) {
+    auto type = cast<MemRefType>(copy.getSource().getType());
+    return (type.getElementTypeBitWidth() + 7) / 8;
+  }
+
+  void copyWhole(memref::CopyOp copy) {
     OpBuilder b(copy);
     Location loc = copy.getLoc();
-    auto type = cast<MemRefType>(copy.getSource().getType());
-    int64_t bytes = (type.getElementTypeBitWidth() + 7) / 8;
-    auto source =
-        memref::ExtractStridedMetadataOp::create(b, loc, copy.getSource());
-    auto target =
-        memref::ExtractStridedMetadataOp::create(b, loc, copy.getTarget());
-    SmallVector<OpFoldResult> values = source.getConstifiedMixedSizes();
-    llvm::append_range(values, source.getConstifiedMixedStrides());
-    llvm::append_range(values, target.getConstifiedMixedStrides());
-    for (auto [slot, value] : llvm::enumerate(values))
-      store(b, loc, value, slot);
-    auto constant = [&](int64_t value) -> Value {
-      return LLVM::ConstantOp::create(b, loc, i64, value);
-    };
-    LLVM::CallOp::create(
-        b, loc, runtime,
-        ValueRange{constant(bytes), constant(type.getRank()),
-                   address(b, loc, copy.getSource(), source, bytes),
-                   address(b, loc, copy.getTarget(), target, bytes), layout});
+    auto source = describe(b, loc, copy.getSource());
+    auto target = describe(b, loc, copy.getTarget());
+    Value bytes = LLVM::ConstantOp::create(b, loc, i64, elementBytes(copy));
+    for (OpFoldResult size : source.getConstifiedMixedSizes())
+      bytes = LLVM::MulOp::create(b, loc, bytes, asInteger(b, loc, size));
+    LLVM::MemcpyOp::create(b, loc, address(copy, copy.getTarget(), target),
+                           address(copy, copy.getSource(), source), bytes,
+                           /*isVolatile=*/false);
     copy.erase();
   }
 
-  void store(OpBuilder &b, Location loc, OpFoldResult value, int32_t slot) {
+  void copyStrided(memref::CopyOp copy) {
+    OpBuilder b(copy);
+    Location loc = copy.getLoc();
+    auto source = describe(b, loc, copy.getSource());
+    auto target = describe(b, loc, copy.getTarget());
+    SmallVector<OpFoldResult> values = source.getConstifiedMixedSizes();
+    llvm::append_range(values, source.getConstifiedMixedStrides());
+    llvm::append_range(values, target.getConstifiedMixedStrides());
+    for (auto [slot, value] : llvm::enumerate(values)) {
+      Value place = LLVM::GEPOp::create(
+          b, loc, pointer, i64, layout,
+          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(slot)});
+      LLVM::StoreOp::create(b, loc, asInteger(b, loc, value), place);
+    }
+    auto type = cast<MemRefType>(copy.getSource().getType());
+    Value bytes = LLVM::ConstantOp::create(b, loc, i64, elementBytes(copy));
+    Value rank = LLVM::ConstantOp::create(b, loc, i64, type.getRank());
+    LLVM::CallOp::create(
+        b, loc, runtime(),
+        ValueRange{bytes, rank, address(copy, copy.getSource(), source),
+                   address(copy, copy.getTarget(), target), layout});
+    copy.erase();
+  }
+
+  static memref::ExtractStridedMetadataOp describe(OpBuilder &b, Location loc,
+                                                   Value memref) {
+    return memref::ExtractStridedMetadataOp::create(b, loc, memref);
+  }
+
+  Value asInteger(OpBuilder &b, Location loc, OpFoldResult value) {
     Value index = getValueOrCreateConstantIndexOp(b, loc, value);
-    Value integer = arith::IndexCastOp::create(b, loc, i64, index);
-    Value place = LLVM::GEPOp::create(b, loc, pointer, i64, layout,
-                                      ArrayRef<LLVM::GEPArg>{slot});
-    LLVM::StoreOp::create(b, loc, integer, place);
+    return arith::IndexCastOp::create(b, loc, i64, index);
   }
 
   /// Of the first element of `memref`.
-  Value address(OpBuilder &b, Location loc, Value memref,
-                memref::ExtractStridedMetadataOp metadata, int64_t bytes) {
+  Value address(memref::CopyOp copy, Value memref,
+                memref::ExtractStridedMetadataOp metadata) {
+    OpBuilder b(copy);
+    Location loc = copy.getLoc();
     Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memref);
     Value offset = getValueOrCreateConstantIndexOp(
         b, loc, metadata.getConstifiedMixedOffset());
-    Value size = arith::ConstantIndexOp::create(b, loc, bytes);
+    Value size = arith::ConstantIndexOp::create(b, loc, elementBytes(copy));
     Value place = arith::AddIOp::create(
         b, loc, base, arith::MulIOp::create(b, loc, offset, size));
-    Value integer = arith::IndexCastOp::create(b, loc, i64, place);
-    return LLVM::IntToPtrOp::create(b, loc, pointer, integer);
+    return LLVM::IntToPtrOp::create(b, loc, pointer, asInteger(b, loc, place));
   }
 
+  func::FuncOp func;
+  llvm::function_ref<LLVM::LLVMFuncOp()> runtime;
   Type pointer, i64;
-  SmallVector<memref::CopyOp> copies;
-  int64_t rank = 0;
   Value layout;
 };
 
@@ -118,20 +141,12 @@ struct LowerCopiesPass : sardonyx::impl::LowerCopiesPassBase<LowerCopiesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     LLVM::LLVMFuncOp runtime;
-    for (auto func : llvm::to_vector(module.getOps<func::FuncOp>())) {
-      if (func.isExternal())
-        continue;
-      CopyLowering lowering(func);
-      if (!lowering.isNeeded())
-        continue;
-      if (func->hasAttr(sdx::kKernelAttr)) {
-        func.emitOpError("copies between strided buffers; a kernel has loops");
-        return signalPassFailure();
-      }
-      if (!runtime)
-        runtime = declareRuntime(module);
-      lowering.run(runtime);
-    }
+    auto declare = [&] {
+      return runtime ? runtime : runtime = declareRuntime(module);
+    };
+    for (auto func : llvm::to_vector(module.getOps<func::FuncOp>()))
+      if (!func.isExternal() && !func->hasAttr(sdx::kKernelAttr))
+        CopyLowering(func, declare).run();
   }
 
 private:

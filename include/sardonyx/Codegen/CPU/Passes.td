@@ -282,11 +282,11 @@ def LowerHostOpsPass : Pass<"sdx-cpu-lower-host-ops", "::mlir::ModuleOp"> {
 }
 
 def LowerCopiesPass : Pass<"sdx-cpu-lower-copies", "::mlir::ModuleOp"> {
-  let summary = "Lower copies between strided buffers to runtime calls";
+  let summary = "Lower the host program's copies";
   let description = [{
-    The host program's `memref.copy` whose source or target is not contiguous
-    becomes a call of `sdx_rt_copy`. Sizes and strides are written to one place
-    in the function's frame, which all copies share: a model may have thousands.
+    `memref.copy` between contiguous buffers becomes `memcpy`, any other a call
+    of `sdx_rt_copy`. Sizes and strides are written to one place in the
+    function's frame, which all copies share: a model may have thousands.
 
     ```mlir
     memref.copy %a, %b : memref<4x2xf32, strided<[8, 1]>> to memref<4x2xf32>
