@@ -332,6 +332,29 @@ static void yieldInPlace(func::FuncOp func) {
   });
 }
 
+/// A tensor that loops write elements of, hundreds of them in turn (scatters),
+/// is copied now and then: for each the analysis looks at all that came before
+/// in the same memory.
+static void breakChains(Block &block) {
+  constexpr unsigned longest = 32;
+  llvm::DenseMap<Value, unsigned> lengths; // of the chain that ends in a value
+  for (auto loop : block.getOps<scf::ForOp>())
+    for (auto [init, result] :
+         llvm::zip(loop.getInitArgsMutable(), loop.getResults())) {
+      auto type = dyn_cast<RankedTensorType>(init.get().getType());
+      if (!type)
+        continue;
+      unsigned length = lengths.lookup(init.get()) + 1;
+      if (length > longest) {
+        OpBuilder b(loop);
+        init.set(bufferization::AllocTensorOp::create(
+            b, loop.getLoc(), type, ValueRange(), init.get()));
+        length = 1;
+      }
+      lengths[result] = length;
+    }
+}
+
 /// Each use of an empty tensor is a destination of its own.
 static void splitEmptyTensors(func::FuncOp func) {
   SmallVector<tensor::EmptyOp> empties;
@@ -500,6 +523,7 @@ struct BufferizeHostPass
       convertArguments(func);
       yieldInPlace(func);
       hoistInsertions(func);
+      func.walk([](Block *block) { breakChains(*block); });
       splitEmptyTensors(func);
       func.walk([](Block *block) { hoistChecks(*block); });
       // Hides from SSA what a tensor is made of: nothing moves after this.

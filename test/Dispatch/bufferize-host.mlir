@@ -159,3 +159,153 @@ func.func @main(%x: tensor<4xf32> {sdx.input = 0 : i64}, %i: index {sdx.input = 
   %z = tensor.insert %u into %y[%i] : tensor<4xf32>
   return %y, %z : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A tensor that more than 32 loops write to in turn is copied on the way.
+// CHECK-LABEL: func.func @chain
+// CHECK-COUNT-32: scf.for
+// CHECK:          %[[COPY:.*]] = memref.alloc
+// CHECK:          memref.copy %{{.*}}, %[[COPY]]
+// CHECK-COUNT-2:  scf.for
+func.func @chain(%r0: tensor<?xf32>, %n: index, %f: f32) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r1 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r0) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r2 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r1) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r3 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r2) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r4 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r3) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r5 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r4) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r6 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r5) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r7 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r6) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r8 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r7) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r9 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r8) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r10 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r9) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r11 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r10) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r12 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r11) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r13 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r12) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r14 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r13) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r15 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r14) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r16 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r15) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r17 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r16) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r18 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r17) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r19 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r18) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r20 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r19) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r21 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r20) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r22 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r21) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r23 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r22) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r24 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r23) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r25 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r24) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r26 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r25) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r27 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r26) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r28 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r27) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r29 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r28) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r30 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r29) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r31 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r30) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r32 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r31) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r33 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r32) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  %r34 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %r33) -> tensor<?xf32> {
+    %u = tensor.insert %f into %t[%i] : tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  return %r34 : tensor<?xf32>
+}
