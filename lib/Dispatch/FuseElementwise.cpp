@@ -8,8 +8,6 @@
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
-#include "mlir/IR/Dominance.h"
-#include "mlir/Transforms/CSE.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXFUSEELEMENTWISE
@@ -164,14 +162,11 @@ struct FuseElementwisePass
     FrozenRewritePatternSet frozen(std::move(patterns));
     // Equal values first: the two users of one are not fused, the users of two
     // equal ones would each be.
-    IRRewriter rewriter(context);
     for (int round = 0; round < 2; ++round) {
-      DominanceInfo dominance(getOperation());
-      eliminateCommonSubExpressions(rewriter, dominance, getOperation());
+      mergeEqual(getOperation());
       rewriteGreedily(getOperation(), frozen);
     }
-    DominanceInfo dominance(getOperation());
-    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
+    mergeEqual(getOperation());
   }
 };
 

@@ -38,6 +38,9 @@ llvm::SmallVector<mlir::OpOperand *> findWriters(mlir::Value tensor);
 void rewriteGreedily(mlir::Operation *op,
                      const mlir::FrozenRewritePatternSet &patterns);
 
+/// Leaves one of each kind of operations that compute the same.
+void mergeEqual(mlir::Operation *root);
+
 /// The values defined outside of `op` that its regions use.
 llvm::SetVector<mlir::Value> capturedValues(mlir::Operation *op);
 

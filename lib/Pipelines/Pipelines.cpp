@@ -56,7 +56,7 @@ void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
 void buildLinalgPhase(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createConvertONNXToLinalg());
   pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  pm.addPass(createSDXMergeEqual());
 }
 
 /// Cut into kernels.

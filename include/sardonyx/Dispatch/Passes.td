@@ -129,6 +129,22 @@ def SDXHoistConstants : Pass<"sdx-hoist-constants", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect"];
 }
 
+def SDXMergeEqual : Pass<"sdx-merge-equal", "::mlir::ModuleOp"> {
+  let summary = "Leave one of operations that compute the same";
+  let description = [{
+    What `cse` does, in time that does not grow with the square of the number of
+    `linalg.generic`s that read the same tensors and differ in their bodies.
+
+    ```mlir
+    %0 = linalg.generic {math.exp} ins(%x) ...
+    %1 = linalg.generic {math.exp} ins(%x) ...
+    // becomes
+    %0 = linalg.generic {math.exp} ins(%x) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
 def SDXFuseElementwise : Pass<"sdx-fuse-elementwise", "::mlir::ModuleOp"> {
   let summary = "Fuse elementwise operations and move reshapes out of chains";
   let description = [{
