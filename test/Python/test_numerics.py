@@ -148,3 +148,27 @@ def test_dynamic_quantization_of_zeros():
         node = helper.make_node("DynamicQuantizeLinear", ["x"], ["y", "s", "z"])
         y, scale, zero = run([node], {"x": np.zeros(shape, np.float32)}, ["y", "s", "z"])
         assert (scale, zero) == (1, 0) and y.shape == shape and not y.any()
+
+
+@pytest.mark.parametrize("open_sizes", [False, True])
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("exclusive", [0, 1])
+@pytest.mark.parametrize("op, dtype", [("CumSum", np.float32), ("CumSum", np.float16), ("CumProd", np.float64)])
+def test_cumulative_over_more_than_a_block(op, dtype, exclusive, reverse, open_sizes):
+    x = np.random.default_rng(0).uniform(0.9, 1.1, (3, 70, 5)).astype(dtype)
+    node = helper.make_node(op, ["x", "axis"], ["y"], exclusive=exclusive, reverse=reverse)
+    shapes = {} if open_sizes else {"x": x.shape}
+    (y,) = run([node], {"x": x}, ["y"], shapes, 26, [constant("axis", -2)])
+    want = np.flip(x, 1) if reverse else x
+    want = (np.cumsum if op == "CumSum" else np.cumprod)(want.astype(np.float64), 1)
+    if exclusive:
+        want = np.concatenate([np.full_like(want[:, :1], op == "CumProd"), want[:, :-1]], 1)
+    want = np.flip(want, 1) if reverse else want
+    np.testing.assert_allclose(y, want, rtol=2e-3 if dtype == np.float16 else 1e-5)
+
+
+def test_cumulative_time_does_not_grow_with_the_square():
+    """Of a million elements each, not half a million million."""
+    x = np.ones(1_000_000, np.int64)
+    (y,) = run([helper.make_node("CumSum", ["x", "axis"], ["y"])], {"x": x}, ["y"], {}, 17, [constant("axis", 0)])
+    assert (y == np.arange(1, x.size + 1)).all()

@@ -470,7 +470,8 @@ void populateReductionPatterns(const TypeConverter &converter,
       converter, context, ReductionKind::LogSumExp);
   patterns.add<ReducePattern<onnx::ReduceSumSquareOp>>(
       converter, context, ReductionKind::SumSquare);
-  populateScanPatterns(converter, patterns);
+  populateArgReductionPatterns(converter, patterns);
+  populateCumulativePatterns(converter, patterns);
 }
 
 } // namespace sardonyx

@@ -32,9 +32,11 @@ mlir::Value createArgReduction(mlir::OpBuilder &b, mlir::Location loc,
                                TypedTensor input, int64_t axis, bool isMax,
                                bool lastOfEqual);
 
-/// ArgMax, ArgMin, CumSum, CumProd.
-void populateScanPatterns(const mlir::TypeConverter &,
-                          mlir::RewritePatternSet &);
+// Called by populateReductionPatterns.
+void populateArgReductionPatterns(const mlir::TypeConverter &,
+                                  mlir::RewritePatternSet &);
+void populateCumulativePatterns(const mlir::TypeConverter &,
+                                mlir::RewritePatternSet &);
 
 } // namespace sardonyx
 
