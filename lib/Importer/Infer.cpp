@@ -127,6 +127,26 @@ static void forgetMissedWindows(const std::string &op,
   }
 }
 
+/// Sizes below 0 index what is no dimension, and some arithmetic makes them.
+static void checkNoneNegative(const ::onnx::InferenceContext &context) {
+  for (size_t i = 0; i < context.getNumInputs(); ++i)
+    if (const ::onnx::TypeProto *type = context.getInputType(i))
+      for (const auto &dim : type->tensor_type().shape().dim())
+        if (dim.dim_value() < 0)
+          refuse("input " + llvm::Twine(i) + " has the negative size " +
+                 llvm::Twine(dim.dim_value()));
+}
+
+static void forgetNegativeSizes(::onnx::InferenceContext &context) {
+  for (size_t i = 0; i < context.getNumOutputs(); ++i)
+    if (::onnx::TypeProto *type = context.getOutputType(i);
+        type && type->has_tensor_type() && type->tensor_type().has_shape())
+      for (auto &dim :
+           *type->mutable_tensor_type()->mutable_shape()->mutable_dim())
+        if (dim.dim_value() < 0)
+          dim.Clear();
+}
+
 /// Forgets sizes of results that libonnx gets wrong.
 static void forgetWrongSizes(const std::string &op,
                              ::onnx::InferenceContext &context) {
@@ -258,6 +278,7 @@ void inferGuarded(const ::onnx::OpSchema &schema,
            llvm::Twine(schema.min_input()) + " and " +
            llvm::Twine(schema.min_output()));
   requireInputTypes(schema, context);
+  checkNoneNegative(context);
   checkDataTypes(schema, context);
   checkShapes(schema, context);
   if (schema.Name() == "Split")
@@ -272,6 +293,7 @@ void inferGuarded(const ::onnx::OpSchema &schema,
   try {
     schema.GetTypeAndShapeInferenceFunction()(context);
     forgetWrongSizes(schema.Name(), context);
+    forgetNegativeSizes(context);
   } catch (const ::onnx::InferenceError &error) {
     // Where a size is open it may be what is asked for.
     if (!hasOpenSizes(context) ||
@@ -332,7 +354,29 @@ GuardedSchemas::GetSchema(const std::string &key, int version,
   return copy.get();
 }
 
+/// Some exporters write -1 for a size that they do not know.
+static void openUnknownSizes(::onnx::GraphProto &graph) {
+  for (auto *values : {graph.mutable_input(), graph.mutable_output(),
+                       graph.mutable_value_info()})
+    for (::onnx::ValueInfoProto &value : *values)
+      if (value.type().tensor_type().has_shape())
+        for (auto &dim : *value.mutable_type()
+                              ->mutable_tensor_type()
+                              ->mutable_shape()
+                              ->mutable_dim())
+          if (dim.dim_value() == -1)
+            dim.Clear();
+  for (::onnx::NodeProto &node : *graph.mutable_node())
+    for (::onnx::AttributeProto &attribute : *node.mutable_attribute()) {
+      if (attribute.has_g())
+        openUnknownSizes(*attribute.mutable_g());
+      for (::onnx::GraphProto &inner : *attribute.mutable_graphs())
+        openUnknownSizes(inner);
+    }
+}
+
 void inferTypes(::onnx::ModelProto &model) {
+  openUnknownSizes(*model.mutable_graph());
   GuardedSchemas schemas;
   ::onnx::ShapeInferenceOptions options(/*check_type_val=*/false,
                                         /*strict_mode_val=*/0,
