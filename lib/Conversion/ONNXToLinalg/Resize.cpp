@@ -458,6 +458,9 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
       return failure();
     int64_t count = dims->size();
     auto declared = getConvertedType(op.getY());
+    // An inference that gave up half way leaves a shape without dimensions.
+    if (declared && declared.getRank() != rank)
+      return failure();
     auto hasElements = [&](Value value) {
       return value && !(rankedType(value).hasStaticShape() &&
                         rankedType(value).getNumElements() == 0);
@@ -570,6 +573,10 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
         "align_corners", "asymmetric",           "tf_crop_and_resize"};
     if (!llvm::is_contained(kCoordinates, r.coordinates))
       return rewriter.notifyMatchFailure(op, "unknown coordinate mode");
+    static constexpr StringRef kPolicies[] = {"stretch", "not_larger",
+                                              "not_smaller"};
+    if (!llvm::is_contained(kPolicies, op.getKeepAspectRatioPolicy()))
+      return rewriter.notifyMatchFailure(op, "unknown policy");
     FailureOr<SmallVector<Axis>> axes = getResizedAxes(b, op, adaptor, r);
     if (failed(axes))
       return rewriter.notifyMatchFailure(
