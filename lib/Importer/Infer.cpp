@@ -299,6 +299,12 @@ void inferGuarded(const ::onnx::OpSchema &schema,
     if (!hasOpenSizes(context) ||
         !llvm::StringRef(error.what()).contains("ShapeInferenceError"))
       throw;
+    // What was written until then may be a shape without its dimensions.
+    for (size_t i = 0; i < context.getNumOutputs(); ++i)
+      if (::onnx::TypeProto *type = context.getOutputType(i);
+          type && type->has_tensor_type() &&
+          type->tensor_type().shape().dim_size() == 0)
+        type->mutable_tensor_type()->clear_shape();
   } catch (const std::out_of_range &) {
     refuse("an attribute or the value of an input does not fit the ranks of "
            "the inputs");
