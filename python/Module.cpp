@@ -313,6 +313,7 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("features", &SessionOptions::features)
       .def_rw("opt_level", &SessionOptions::optLevel)
       .def_rw("dims", &SessionOptions::dims)
+      .def_rw("input_shapes", &SessionOptions::inputShapes)
       .def_rw("winograd", &SessionOptions::winograd)
       .def_rw("check_bounds", &SessionOptions::checkBounds)
       .def_rw("perf_map", &SessionOptions::perfMap)

@@ -238,7 +238,8 @@ def SDX_CallOp : SDX_DpsOp<"call", [
 def SDX_FailureKind : I64EnumAttr<"FailureKind", "what a failure means", [
     I64EnumAttrCase<"Failed", 0, "failed">,
     I64EnumAttrCase<"InvalidArgument", 1, "invalid_argument">,
-    I64EnumAttrCase<"Unsupported", 2, "unsupported">]> {
+    I64EnumAttrCase<"Unsupported", 2, "unsupported">,
+    I64EnumAttrCase<"OtherRank", 3, "other_rank">]> {
   let cppNamespace = "::sardonyx::sdx";
 }
 

@@ -45,8 +45,14 @@ void *sdx_rt_arena(int64_t bytes);
 /// checked to fit, or new.
 void *sdx_rt_output(int64_t index, int64_t rank, const int64_t *sizes);
 
-/// What a failed run means to the caller.
-enum { SDX_RT_FAILED = 0, SDX_RT_INVALID_ARGUMENT = 1, SDX_RT_UNSUPPORTED = 2 };
+/// What a failed run means to the caller. The last: a list from which a tensor
+/// has its rank has another length than the code was made for.
+enum {
+  SDX_RT_FAILED = 0,
+  SDX_RT_INVALID_ARGUMENT = 1,
+  SDX_RT_UNSUPPORTED = 2,
+  SDX_RT_OTHER_RANK = 3
+};
 
 /// Fails the run with `message`, in which {0} to {3} stand for the numbers; the
 /// failure is of one of the kinds above. Does not return within a run: it

@@ -30,6 +30,7 @@ public:
   OwningOpRef<ModuleOp> run() {
     parseModel(model);
     readHeader();
+    setInputShapes(model.proto, options.inputShapes);
     inlineFunctions(model.proto, options.maxExpandedNodes);
     if (upgradeNeedsTypes(model.proto))
       inferTypes(model.proto);

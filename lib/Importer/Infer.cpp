@@ -212,6 +212,19 @@ static void checkDataTypes(const ::onnx::OpSchema &schema,
   }
 }
 
+/// Attention that no query can ever ask: a model that is built so is broken.
+/// Queries whose number the run tells may be none.
+static void checkQueries(const ::onnx::InferenceContext &context) {
+  const ::onnx::TypeProto *type = context.getInputType(0);
+  if (!type || !type->tensor_type().has_shape())
+    return;
+  const auto &shape = type->tensor_type().shape();
+  int length = shape.dim_size() - 2;
+  if ((length == 1 || length == 2) && shape.dim(length).has_dim_value() &&
+      shape.dim(length).dim_value() == 0)
+    refuse("input 'Q' has no queries: its sequence has the length 0");
+}
+
 /// Sizes that scales make must be numbers that an integer can hold.
 static void checkScales(::onnx::InferenceContext &context) {
   if (context.getNumInputs() < 1 || !context.getInputType(0))
@@ -285,6 +298,8 @@ void inferGuarded(const ::onnx::OpSchema &schema,
     checkSplit(context);
   if (schema.Name() == "Resize" || schema.Name() == "Upsample")
     checkScales(context);
+  if (schema.Name() == "Attention" && context.getNumInputs() > 0)
+    checkQueries(context);
   if (schema.Name() == "Einsum")
     if (const auto *equation = context.getAttribute("equation"))
       checkEquation(equation->s());

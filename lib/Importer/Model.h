@@ -8,6 +8,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,11 @@ inline constexpr int64_t kMaxIRVersion = 14;
 int64_t normalizeModel(::onnx::ModelProto &model);
 /// The same for a function on its own.
 void normalizeFunction(::onnx::FunctionProto &function);
+
+/// Declares these shapes for the graph inputs of these names; -1 leaves a
+/// dimension open. Throws for a name that no tensor among the inputs has.
+void setInputShapes(::onnx::ModelProto &model,
+                    const std::map<std::string, std::vector<int64_t>> &shapes);
 
 /// Replaces calls of the model's own functions by their bodies. Operators of
 /// bodies that import another version than the model does are marked "Op@7".

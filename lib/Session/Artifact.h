@@ -46,6 +46,8 @@ struct Argument {
 struct Artifact {
   std::vector<ValueInfo> inputs, outputs;
   ModelMetadata metadata;
+  /// There is no code: it can be made when a run tells the ranks of inputs.
+  bool deferred = false;
   std::vector<SourceFile> files;
   std::vector<Argument> initArgs, mainArgs;
   /// Element size of each result of `sdx_init`.

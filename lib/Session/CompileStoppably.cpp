@@ -35,6 +35,7 @@ struct Job {
   const ModelSource &model;
   const SessionOptions &options;
   std::vector<Timing> &timings;
+  bool mayDefer;
   std::atomic<bool> stop{false};
   bool done = false;
   std::optional<Expected<Artifact>> result;
@@ -138,8 +139,8 @@ const std::atomic<bool> &LoadScope::processEnds() {
 
 static void *compileJob(void *argument) {
   Job &job = *static_cast<Job *>(argument);
-  job.result.emplace(
-      compileModel(job.model, job.options, job.timings, &job.stop));
+  job.result.emplace(compileModel(job.model, job.options, job.timings,
+                                  job.mayDefer, &job.stop));
   Jobs::all().finish(job);
   return nullptr;
 }
@@ -189,8 +190,9 @@ static std::string waitFor(Job &job) {
 
 Expected<Artifact> sardonyx::compileStoppably(const ModelSource &model,
                                               const SessionOptions &options,
-                                              std::vector<Timing> &timings) {
-  Job job{model, options, timings};
+                                              std::vector<Timing> &timings,
+                                              bool mayDefer) {
+  Job job{model, options, timings, mayDefer};
   if (MaybeError error = Jobs::all().add(job))
     return *error;
   pthread_t thread;

@@ -38,7 +38,8 @@ private:
 /// compiler stops before its next pass, also when the process ends.
 Expected<Artifact> compileStoppably(const ModelSource &model,
                                     const SessionOptions &options,
-                                    std::vector<Timing> &timings);
+                                    std::vector<Timing> &timings,
+                                    bool mayDefer);
 
 } // namespace sardonyx
 

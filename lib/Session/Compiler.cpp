@@ -7,6 +7,7 @@
 
 #include "Compiler.h"
 #include "Signature.h"
+#include "Variants.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/Pass.h"
 #include "sardonyx/Importer/Importer.h"
@@ -96,6 +97,7 @@ OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
   auto start = std::chrono::steady_clock::now();
   ImportOptions importOptions;
   importOptions.externalDataDir = options.externalDataDir;
+  importOptions.inputShapes = options.inputShapes;
   OwningOpRef<ModuleOp> module =
       model.bytes
           ? importOnnxBytes(
@@ -130,6 +132,7 @@ PipelineOptions Compilation::pipeline() const {
 Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
                                           const SessionOptions &options,
                                           std::vector<Timing> &timings,
+                                          bool mayDefer,
                                           const std::atomic<bool> *stop) {
   Compilation compilation(options, stop);
   OwningOpRef<ModuleOp> module = compilation.import(model);
@@ -152,17 +155,25 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
     compilation.record(phase, seconds);
   };
   // A compilation that was stopped has made no sense of the model.
-  auto fail = [&](Error error) {
-    return compilation.stopped()
-               ? Error(ErrorKind::Failed, "compiling the model was stopped")
-               : error;
+  auto fail = [&](Error error) -> Expected<Artifact> {
+    if (compilation.stopped())
+      return Error(ErrorKind::Failed, "compiling the model was stopped");
+    if (!mayDefer || error.kind() != ErrorKind::Unsupported ||
+        !leavesRanksOpen(artifact.inputs))
+      return error;
+    Artifact signature;
+    signature.deferred = true;
+    signature.inputs = std::move(artifact.inputs);
+    signature.outputs = std::move(artifact.outputs);
+    signature.metadata = std::move(artifact.metadata);
+    return signature;
   };
   bool lowered = succeeded(runToKernels(*module, pipeline, observer));
   if (!lowered || compilation.stopped())
     return fail(compilation.error("the compiler failed after phase '" +
                                   lastPhase + "'"));
   if (MaybeError error = readArguments(*module, modelPath, artifact))
-    return *error;
+    return fail(*error);
   bool generated = succeeded(runCodegen(*module, pipeline, observer));
   if (!generated || compilation.stopped())
     return fail(compilation.error("code generation failed after phase '" +

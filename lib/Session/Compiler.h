@@ -63,10 +63,12 @@ private:
   DiagnosticLog log;
 };
 
-/// Compiles a model all the way, or fails soon after `stop` becomes true.
+/// Compiles a model all the way, or fails soon after `stop` becomes true. With
+/// `mayDefer`, a model that the compiler cannot do, and of whose inputs it does
+/// not know all ranks, becomes an artifact without code.
 Expected<Artifact> compileModel(const ModelSource &model,
                                 const SessionOptions &options,
-                                std::vector<Timing> &timings,
+                                std::vector<Timing> &timings, bool mayDefer,
                                 const std::atomic<bool> *stop = nullptr);
 
 } // namespace sardonyx

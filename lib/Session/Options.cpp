@@ -25,6 +25,11 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
   if (options.memoryLimit < 0)
     return refuse("the memory limit must be a positive number of bytes, got " +
                   std::to_string(options.memoryLimit));
+  for (const auto &[name, sizes] : options.inputShapes)
+    for (int64_t size : sizes)
+      if (size < -1)
+        return refuse("the shape given for input '" + name + "' has the size " +
+                      std::to_string(size));
   if (!isDuration(options.compileTimeout))
     return refuse("the time limit of compiling must not be negative, got " +
                   std::to_string(options.compileTimeout) + " s");
@@ -45,8 +50,8 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, optLevel,
-               externalDataDir, dims, winograd, checkBounds, perfMap,
-               memoryLimit, compileTimeout, interrupted] = options;
+               externalDataDir, dims, inputShapes, winograd, checkBounds,
+               perfMap, memoryLimit, compileTimeout, interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
   (void)intraOpThreads, (void)cache, (void)cacheDir, (void)perfMap,
       (void)memoryLimit, (void)compileTimeout, (void)interrupted;
@@ -68,6 +73,10 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   for (const auto &[name, size] : dims) {
     add(name);
     add(std::to_string(size));
+  }
+  for (const auto &[name, sizes] : inputShapes) {
+    add(name);
+    add(describeShape(sizes));
   }
   return text;
 }

@@ -7,6 +7,7 @@
 
 #include "Options.h"
 #include "SessionImpl.h"
+#include <chrono>
 #include <cstring>
 
 using namespace sardonyx;
@@ -59,6 +60,8 @@ void Session::Impl::releaseMemory() {
   }
   old.clear();
   outputPool->trimAll();
+  if (variants)
+    variants->forEach([](Session &variant) { variant.releaseMemory(); });
 }
 
 static Error wrongInput(const ValueInfo &info, const std::string &what) {
@@ -235,6 +238,68 @@ static Error failureOf(const RunContext &context) {
   }
 }
 
+Expected<std::vector<Tensor>>
+Session::Impl::runCode(const std::vector<TensorRef> &inputs,
+                       const std::vector<OutputRef> &memory,
+                       const RunOptions &options, bool &otherRank) {
+  std::unique_ptr<RunState> state = takeState();
+  RunContext &context = state->context;
+  setOutputs(context, inputs, memory);
+  for (size_t i = 0; i < artifact.mainArgs.size(); ++i) {
+    const Argument &arg = artifact.mainArgs[i];
+    if (arg.kind != Argument::Input)
+      continue;
+    const TensorRef &tensor = inputs[arg.index];
+    state->table.set(i, tensor.data ? tensor.data : emptyTensor, tensor.shape);
+  }
+  runtime::RunLimits limits;
+  limits.terminate = &options.terminate;
+  limits.seconds = options.timeout;
+  limits.trips = options.maxTripCount;
+  limits.interrupted = options.interrupted;
+  bool ok = context.run(code->mainEntry(), state->table.pointers(), limits);
+  Expected<std::vector<Tensor>> result =
+      ok ? takeOutputs(context, !options.releaseMemory)
+         : Expected<std::vector<Tensor>>(failureOf(context));
+  otherRank = !ok && context.failureKind() == SDX_RT_OTHER_RANK;
+  for (OutputSlot &slot : context.outputs())
+    context.releaseOutput(slot); // of a run that failed
+  putBack(std::move(state));
+  if (options.releaseMemory)
+    releaseMemory();
+  return result;
+}
+
+Expected<std::vector<Tensor>>
+Session::Impl::runVariant(const std::vector<TensorRef> &inputs,
+                          const std::vector<OutputRef> &memory,
+                          const RunOptions &runOptions) {
+  // What ends the run ends the compilation, too.
+  auto deadline = std::chrono::steady_clock::now() +
+                  std::chrono::duration<double>(runOptions.timeout);
+  auto ended = [&] {
+    return runOptions.terminate.load() ||
+           (runOptions.interrupted && runOptions.interrupted()) ||
+           (runOptions.timeout > 0 &&
+            std::chrono::steady_clock::now() > deadline);
+  };
+  auto load = [&](std::shared_ptr<FileMap> model, const ModelSource &source,
+                  const Variants::Shapes &shapes) {
+    SessionOptions variant = options;
+    for (const auto &[name, shape] : shapes)
+      variant.inputShapes[name] = shape;
+    variant.interrupted = ended;
+    auto loaded = Impl::load(std::move(model), source, variant, this);
+    if (loaded)
+      (*loaded)->impl->options.interrupted = nullptr;
+    return loaded;
+  };
+  auto variant = variants->findOrLoad(inputs, load);
+  if (!variant)
+    return variant.error();
+  return (*variant)->run(inputs, memory, runOptions);
+}
+
 Expected<std::vector<Tensor>> Session::run(const std::vector<TensorRef> &inputs,
                                            const std::vector<OutputRef> &memory,
                                            const RunOptions &options) {
@@ -246,30 +311,15 @@ Expected<std::vector<Tensor>> Session::run(const std::vector<TensorRef> &inputs,
     return *error;
   if (MaybeError error = session->checkMemory(memory))
     return *error;
-  std::unique_ptr<RunState> state = session->takeState();
-  RunContext &context = state->context;
-  session->setOutputs(context, inputs, memory);
-  for (size_t i = 0; i < session->artifact.mainArgs.size(); ++i) {
-    const Argument &arg = session->artifact.mainArgs[i];
-    if (arg.kind != Argument::Input)
-      continue;
-    const TensorRef &tensor = inputs[arg.index];
-    state->table.set(i, tensor.data ? tensor.data : emptyTensor, tensor.shape);
+  bool otherRank = false;
+  if (!session->variants)
+    return session->runCode(inputs, memory, options, otherRank);
+  if (auto variant = session->variants->find(inputs))
+    return variant->run(inputs, memory, options);
+  if (!session->artifact.deferred) {
+    auto result = session->runCode(inputs, memory, options, otherRank);
+    if (!otherRank)
+      return result;
   }
-  runtime::RunLimits limits;
-  limits.terminate = &options.terminate;
-  limits.seconds = options.timeout;
-  limits.trips = options.maxTripCount;
-  limits.interrupted = options.interrupted;
-  bool ok =
-      context.run(session->code->mainEntry(), state->table.pointers(), limits);
-  Expected<std::vector<Tensor>> result =
-      ok ? session->takeOutputs(context, !options.releaseMemory)
-         : Expected<std::vector<Tensor>>(failureOf(context));
-  for (OutputSlot &slot : context.outputs())
-    context.releaseOutput(slot); // of a run that failed
-  session->putBack(std::move(state));
-  if (options.releaseMemory)
-    session->releaseMemory();
-  return result;
+  return session->runVariant(inputs, memory, options);
 }

@@ -47,12 +47,15 @@ private:
 
 } // namespace
 
-Session::Impl::Impl(const SessionOptions &given) : options(given) {
+Session::Impl::Impl(const SessionOptions &given,
+                    std::shared_ptr<runtime::MemoryBudget> shared)
+    : options(given), budget(std::move(shared)) {
   threads = options.intraOpThreads
                 ? options.intraOpThreads
                 : runtime::ThreadPool::global().defaultThreads();
-  budget = std::make_shared<runtime::MemoryBudget>(
-      options.memoryLimit ? options.memoryLimit : runtime::machineMemory());
+  if (!budget)
+    budget = std::make_shared<runtime::MemoryBudget>(
+        options.memoryLimit ? options.memoryLimit : runtime::machineMemory());
   persistentPool = std::make_shared<BufferPool>(budget);
   outputPool = std::make_shared<BufferPool>(budget);
 }
@@ -96,14 +99,14 @@ static std::string folderOf(const std::string &path) {
 }
 
 Expected<std::shared_ptr<Session>>
-Session::Impl::load(std::shared_ptr<FileMap> model, ModelSource source,
-                    const SessionOptions &options) {
+Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
+                    const SessionOptions &options, const Impl *whole) {
   if (MaybeError error = checkOptions(options))
     return *error;
   LoadScope loading;
   if (loading.error())
     return *loading.error();
-  auto impl = std::make_shared<Impl>(options);
+  auto impl = std::make_shared<Impl>(options, whole ? whole->budget : nullptr);
   if (!source.bytes && options.externalDataDir.empty())
     impl->options.externalDataDir = folderOf(source.path);
   impl->report.threads = impl->threads;
@@ -125,7 +128,8 @@ Session::Impl::load(std::shared_ptr<FileMap> model, ModelSource source,
     impl->artifact = std::move(*found);
   } else {
     auto compiled =
-        compileStoppably(source, impl->options, impl->report.timings);
+        compileStoppably(source, impl->options, impl->report.timings,
+                         /*mayDefer=*/!whole);
     if (!compiled)
       return compiled.error();
     impl->artifact = std::move(*compiled);
@@ -135,6 +139,9 @@ Session::Impl::load(std::shared_ptr<FileMap> model, ModelSource source,
       impl->report.timings.push_back({"store", watch.seconds()});
     }
   }
+  if (!whole && leavesRanksOpen(impl->artifact.inputs))
+    impl->variants =
+        std::make_unique<Variants>(*model, source, impl->artifact.inputs);
   if (MaybeError error = impl->prepare(std::move(model)))
     return *error;
   return std::shared_ptr<Session>(new Session(std::move(impl)));
@@ -147,6 +154,9 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model) {
         return Error(ErrorKind::Unsupported, "'" + info.name +
                                                  "' has the type " + info.type +
                                                  ", which is not supported");
+  indexSymbols();
+  if (artifact.deferred)
+    return std::nullopt;
   Stopwatch watch;
   bool needsInit =
       !artifact.initArgs.empty() || !artifact.persistentElementBytes.empty();
@@ -181,7 +191,6 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model) {
       files[i] = nullptr;
   if (!dataUsed)
     artifact.data = {};
-  indexSymbols();
   return std::nullopt;
 }
 

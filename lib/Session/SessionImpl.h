@@ -11,6 +11,7 @@
 #include "Artifact.h"
 #include "FileMap.h"
 #include "Linker.h"
+#include "Variants.h"
 #include "sardonyx/Runtime/ForkSafeMutex.h"
 #include "sardonyx/Runtime/MemoryBudget.h"
 #include "sardonyx/Runtime/RunContext.h"
@@ -86,17 +87,33 @@ struct Session::Impl {
   std::vector<std::unique_ptr<RunState>> idle;
   uint64_t runs = 0;
 
-  explicit Impl(const SessionOptions &options);
+  /// Null where no rank hangs on what a run gives.
+  std::unique_ptr<Variants> variants;
 
+  Impl(const SessionOptions &options,
+       std::shared_ptr<runtime::MemoryBudget> budget);
+
+  /// `whole`: the session of which this one is a variant, or null.
   static Expected<std::shared_ptr<Session>> load(std::shared_ptr<FileMap> model,
-                                                 ModelSource source,
-                                                 const SessionOptions &options);
+                                                 const ModelSource &source,
+                                                 const SessionOptions &options,
+                                                 const Impl *whole = nullptr);
   MaybeError prepare(std::shared_ptr<FileMap> model);
   MaybeError mapFiles(std::shared_ptr<FileMap> model);
   MaybeError runInit();
   void indexSymbols();
   const void *constantData(const Argument &arg) const;
   ArgumentTable makeTable(const std::vector<Argument> &args) const;
+
+  /// Runs this session's own code; the inputs fit. `otherRank` turns true where
+  /// the code was made for other ranks than these inputs lead to.
+  Expected<std::vector<Tensor>> runCode(const std::vector<TensorRef> &inputs,
+                                        const std::vector<OutputRef> &memory,
+                                        const RunOptions &options,
+                                        bool &otherRank);
+  Expected<std::vector<Tensor>> runVariant(const std::vector<TensorRef> &inputs,
+                                           const std::vector<OutputRef> &memory,
+                                           const RunOptions &options);
 
   std::unique_ptr<RunState> takeState();
   void putBack(std::unique_ptr<RunState> state);

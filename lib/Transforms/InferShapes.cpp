@@ -224,10 +224,14 @@ Type Inference::inferReduction(Operation *op) {
     return {};
   int64_t rank = data.getRank();
   if (keep && keep.getValue().isZero()) {
-    if (!axes || !axes.hasStaticShape() || axes.getNumElements() == 0 ||
-        axes.getNumElements() > rank)
+    if (!axes || !axes.hasStaticShape() || axes.getNumElements() > rank)
       return {};
-    rank -= axes.getNumElements();
+    // No axes are all of them, or none.
+    auto noop = op->getAttrOfType<IntegerAttr>("noop_with_empty_axes");
+    if (axes.getNumElements() > 0)
+      rank -= axes.getNumElements();
+    else if (!noop || noop.getValue().isZero())
+      rank = 0;
   }
   return RankedTensorType::get(SmallVector<int64_t>(rank, ShapedType::kDynamic),
                                data.getElementType());

@@ -7,6 +7,9 @@ neither; they pass as their bits, with the element type beside them.
 
 from __future__ import annotations
 
+import ctypes
+import math
+
 import numpy as np
 
 from .errors import InvalidArgument
@@ -41,6 +44,16 @@ def dtype_of(element_type: int) -> np.dtype:
 def element_type_of(dtype: np.dtype) -> int:
     """The ONNX element type of a numpy dtype, 0 if there is none."""
     return _BY_DTYPE.get(dtype) or _EXTENDED.get(dtype.name, 0)
+
+
+def memory_at(pointer: int, element_type, shape) -> np.ndarray:
+    """The caller's memory as an array. `element_type` is ONNX's number or what numpy takes for a dtype."""
+    dtype = dtype_of(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+    shape = tuple(shape)
+    size = dtype.itemsize * math.prod(shape)
+    if size == 0:
+        return np.empty(shape, dtype)
+    return np.frombuffer((ctypes.c_char * size).from_address(pointer), dtype).reshape(shape)
 
 
 def _bits(array: np.ndarray) -> np.ndarray:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import enum
 import math
 import numbers
+import operator
 import os
 import warnings
 
 import numpy as np
 
 from . import _sardonyx
-from ._arrays import as_input, as_memory, check_apart, copy_to, dtype_of, element_type_of, from_output
+from ._arrays import as_input, as_memory, check_apart, copy_to, dtype_of, element_type_of, from_output, memory_at
 from .errors import InvalidArgument
 
 _PROVIDERS = ["CPUExecutionProvider"]
@@ -73,6 +74,7 @@ class SessionOptions:
         self.compile_timeout: float | None = None
         self._entries: dict[str, str] = {}
         self._dims: dict[str, int] = {}
+        self._input_shapes: dict[str, list[int]] = {}
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         self._entries[key] = value
@@ -83,6 +85,10 @@ class SessionOptions:
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Compiles for this size of a named dimension; the session takes no other."""
         self._dims[name] = int(size)
+
+    def set_input_shape(self, name: str, shape) -> None:
+        """Compiles for this shape of an input, whatever the model declares; None leaves a dimension open."""
+        self._input_shapes[name] = [-1 if size is None else operator.index(size) for size in shape]
 
     def register_custom_ops_library(self, path: str) -> None:
         raise NotImplementedError("custom operator libraries are not supported")
@@ -99,6 +105,7 @@ class SessionOptions:
         options.cache_dir = os.fspath(self.cache_dir)
         options.cpu, options.features = self.cpu, self.cpu_features
         options.dims = self._dims
+        options.input_shapes = self._input_shapes
         options.winograd = bool(self.winograd)
         options.check_bounds = bool(self.check_bounds)
         options.perf_map = bool(self.perf_map)
@@ -239,6 +246,14 @@ class OrtValue:
         return True
 
 
+def _memory_on(device: str, name: str, element_type, shape, pointer: int) -> np.ndarray:
+    if device != "cpu":
+        raise InvalidArgument(f"'{name}' is bound to memory of the device '{device}'; only 'cpu' is supported")
+    if shape is None or element_type is None:
+        raise InvalidArgument(f"'{name}' is bound to memory without an element type and a shape")
+    return memory_at(pointer, element_type, shape)
+
+
 class IOBinding:
     """Inputs and outputs that stay bound from run to run."""
 
@@ -251,11 +266,18 @@ class IOBinding:
     def bind_cpu_input(self, name, arr_on_cpu) -> None:
         self._inputs[name] = arr_on_cpu
 
+    def bind_input(self, name, device_type, device_id, element_type, shape, buffer_ptr) -> None:
+        self._inputs[name] = _memory_on(device_type, name, element_type, shape, buffer_ptr)
+
     def bind_ortvalue_input(self, name, ortvalue) -> None:
         self._inputs[name] = ortvalue.numpy()
 
-    def bind_output(self, name, device_type="cpu", device_id=0, *_, **__) -> None:
-        self._outputs[name] = None
+    def bind_output(
+        self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None
+    ) -> None:
+        """Without `buffer_ptr` each run makes an array for the output."""
+        given = buffer_ptr is not None
+        self._outputs[name] = _memory_on(device_type, name, element_type, shape, buffer_ptr) if given else None
 
     def bind_ortvalue_output(self, name, ortvalue) -> None:
         self._outputs[name] = ortvalue.numpy()

@@ -10,6 +10,18 @@ import traceback
 from multiprocessing.connection import wait
 
 CONTEXT = multiprocessing.get_context("fork")
+TICKS = os.sysconf("SC_CLK_TCK")
+PATIENCE = 10  # wall time allowed for each second of the limit: a starved process is no hang
+
+
+def cpu_seconds(pid):
+    """What a process and its threads have computed so far; 0 if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 class Worker:
@@ -21,7 +33,7 @@ class Worker:
         self.process = CONTEXT.Process(target=self.main, args=(child, serve))
         self.process.start()
         child.close()
-        self.task, self.stage, self.deadline = None, "", 0.0
+        self.task, self.stage, self.deadline, self.cpu_limit = None, "", 0.0, 0.0
 
     def main(self, pipe, serve):
         os.setpgid(0, 0)
@@ -37,7 +49,10 @@ class Worker:
             pipe.send(("result", result))
 
     def give(self, task, seconds):
-        self.task, self.stage, self.deadline = task, "", time.monotonic() + seconds
+        """A task that may compute for so many seconds."""
+        self.task, self.stage = task, ""
+        self.deadline = time.monotonic() + PATIENCE * seconds
+        self.cpu_limit = cpu_seconds(self.process.pid) + seconds
         self.pipe.send(task)
 
     def poll(self):
@@ -55,7 +70,7 @@ class Worker:
             self.log.seek(0)
             said = " ".join(self.log.read().decode(errors="replace").split())[-300:]
             return {"status": "dead", "kind": "crash", "stage": self.stage, "text": f"{name} {said}".strip()}
-        if time.monotonic() > self.deadline:
+        if cpu_seconds(self.process.pid) > self.cpu_limit or time.monotonic() > self.deadline:
             self.kill()
             return {"status": "dead", "kind": "hang", "stage": self.stage, "text": "over the time limit"}
         return None

@@ -175,6 +175,20 @@ def test_out_may_overlap_an_input(model, shift):
     np.testing.assert_array_equal(array, np.cumsum(np.arange(8)))
 
 
+def test_binding_memory_of_the_caller(model):
+    session = sdx.InferenceSession(model("m (float[N] x) => (float[N] y) { y = Neg(x) }"))
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    binding = session.io_binding()
+    binding.bind_input("x", "cpu", 0, np.float32, x.shape, x.ctypes.data)
+    binding.bind_output("y", "cpu", 0, onnx.TensorProto.FLOAT, y.shape, y.ctypes.data)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(y, -x)
+    with pytest.raises(sdx.InvalidArgument, match="cuda"):
+        binding.bind_output("y", "cuda", 0, np.float32, y.shape, y.ctypes.data)
+    with pytest.raises(sdx.InvalidArgument, match="shape"):
+        binding.bind_output("y", "cpu", 0, np.float32, buffer_ptr=y.ctypes.data)
+
+
 def test_memory_limit(model):
     graph = "m (float[1] x, int64[1] s) => (float[1] y) { t = Expand(x, s) u = Softmax(t) y = ReduceMax <axes = [0]> (u) }"
     options = sdx.SessionOptions()

@@ -13,7 +13,9 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace mlir {
 class DialectRegistry;
@@ -29,6 +31,10 @@ struct ImportOptions {
   /// Keep doc strings and metadata_props of nodes (exporters put stack traces
   /// there); those of the model are always kept.
   bool keepNodeMetadata = false;
+  /// Shapes of graph inputs, by name, in place of what the file declares; -1
+  /// stands for an open dimension. They win over declarations of values that
+  /// depend on them.
+  std::map<std::string, std::vector<int64_t>> inputShapes;
   /// Infer the types of values that the file does not declare.
   bool inferTypes = true;
   /// Tensors of at most this many bytes become `dense<>` attributes, so that

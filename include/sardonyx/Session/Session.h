@@ -51,6 +51,9 @@ struct SessionOptions {
   /// Sizes for named dimensions that the model leaves open. The code is then
   /// made for these sizes and takes no others.
   std::map<std::string, int64_t> dims;
+  /// Shapes of inputs, by name, in place of what the model declares; -1 leaves
+  /// a dimension open.
+  std::map<std::string, std::vector<int64_t>> inputShapes;
   /// Compute 3x3 convolutions of many channels by Winograd's algorithm where it
   /// is faster. Its rounding errors are within four times those of a direct
   /// sum in f32 (root mean square over a result; see docs/Performance.md).

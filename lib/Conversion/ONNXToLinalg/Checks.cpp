@@ -88,19 +88,20 @@ void createCheck(OpBuilder &b, Location loc, Value condition,
 /// The check that `x` and `y` compare so, unless they are the same.
 static void checkCompared(OpBuilder &b, Location loc,
                           arith::CmpIPredicate predicate, Size x, Size y,
-                          const Twine &message) {
+                          const Twine &message,
+                          sdx::FailureKind kind = sdx::FailureKind::Failed) {
   if (isSameSize(x, y))
     return;
   createCheck(b, loc,
               arith::CmpIOp::create(b, loc, predicate, asIndex(b, loc, x),
                                     asIndex(b, loc, y)),
-              message, {x, y});
+              message, {x, y}, kind);
 }
 
 void checkSameSize(OpBuilder &b, Location loc, Size x, Size y,
-                   const Twine &message) {
+                   const Twine &message, sdx::FailureKind kind) {
   checkCompared(b, loc, arith::CmpIPredicate::eq, x, y,
-                message + ": {0} and {1}");
+                message + ": {0} and {1}", kind);
 }
 
 void checkSizeAtMost(OpBuilder &b, Location loc, Size x, Size limit,
@@ -127,7 +128,7 @@ LogicalResult checkRange(OpBuilder &b, Location loc, Size value, int64_t low,
 }
 
 LogicalResult checkLength(OpBuilder &b, Location loc, Value list, int64_t count,
-                          const Twine &name) {
+                          const Twine &name, sdx::FailureKind kind) {
   auto type = cast<RankedTensorType>(list.getType());
   if (type.getRank() > 1)
     return failure();
@@ -135,7 +136,8 @@ LogicalResult checkLength(OpBuilder &b, Location loc, Value list, int64_t count,
   if (std::optional<int64_t> known = getStaticSize(length))
     return success(*known == count);
   checkSameSize(b, loc, length, asSize(b, count),
-                "input '" + name + "' has another length than it must have");
+                "input '" + name + "' has another length than it must have",
+                kind);
   return success();
 }
 

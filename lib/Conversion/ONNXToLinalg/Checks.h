@@ -33,7 +33,8 @@ void createCheck(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition,
 /// Checks at run time, unless it is known, that two sizes are equal, or that
 /// the first does not exceed the second. The message is completed by both.
 void checkSameSize(mlir::OpBuilder &b, mlir::Location loc, mlir::OpFoldResult x,
-                   mlir::OpFoldResult y, const llvm::Twine &message);
+                   mlir::OpFoldResult y, const llvm::Twine &message,
+                   sdx::FailureKind kind = sdx::FailureKind::Failed);
 void checkSizeAtMost(mlir::OpBuilder &b, mlir::Location loc,
                      mlir::OpFoldResult x, mlir::OpFoldResult limit,
                      const llvm::Twine &message);
@@ -42,10 +43,12 @@ mlir::LogicalResult checkRange(mlir::OpBuilder &b, mlir::Location loc,
                                mlir::OpFoldResult value, int64_t low,
                                int64_t high, const llvm::Twine &message);
 /// Checks that a list (rank 1, or a scalar) has `count` elements before anybody
-/// reads them; fails when it is known not to. `name` is ONNX's of the operand.
-mlir::LogicalResult checkLength(mlir::OpBuilder &b, mlir::Location loc,
-                                mlir::Value list, int64_t count,
-                                const llvm::Twine &name);
+/// reads them; fails when it is known not to. `name` is ONNX's of the operand,
+/// `kind` OtherRank where a result has as many dimensions as it has elements.
+mlir::LogicalResult
+checkLength(mlir::OpBuilder &b, mlir::Location loc, mlir::Value list,
+            int64_t count, const llvm::Twine &name,
+            sdx::FailureKind kind = sdx::FailureKind::Failed);
 /// Whether a tensor of these sizes (none negative) can exist: as i1, without
 /// wrapping around.
 mlir::Value fitsMemory(mlir::OpBuilder &b, mlir::Location loc,
@@ -81,9 +84,10 @@ mlir::FailureOr<llvm::SmallVector<mlir::Value>>
 getIntListAsIndices(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
                     int64_t n, llvm::StringRef name);
 /// The same, constants as attributes.
-mlir::FailureOr<Sizes> getIntListAsSizes(mlir::OpBuilder &b, mlir::Location loc,
-                                         mlir::Value tensor, int64_t n,
-                                         llvm::StringRef name);
+mlir::FailureOr<Sizes>
+getIntListAsSizes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
+                  int64_t n, llvm::StringRef name,
+                  sdx::FailureKind kind = sdx::FailureKind::Failed);
 /// The only element of a converted tensor, as stored. Another number of
 /// elements fails the run.
 mlir::Value getScalar(mlir::OpBuilder &b, mlir::Location loc,

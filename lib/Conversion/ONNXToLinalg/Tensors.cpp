@@ -430,8 +430,9 @@ FailureOr<SmallVector<Value>> getIntListAsIndices(OpBuilder &b, Location loc,
 }
 
 FailureOr<Sizes> getIntListAsSizes(OpBuilder &b, Location loc, Value tensor,
-                                   int64_t n, StringRef name) {
-  if (failed(checkLength(b, loc, tensor, n, name)))
+                                   int64_t n, StringRef name,
+                                   sdx::FailureKind kind) {
+  if (failed(checkLength(b, loc, tensor, n, name, kind)))
     return failure();
   Sizes sizes;
   if (auto ints = getConstantInts(tensor)) {

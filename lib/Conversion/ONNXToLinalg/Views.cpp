@@ -159,7 +159,8 @@ struct ReshapeLowering : OnnxPattern<onnx::ReshapeOp> {
       sizes = getDeclaredSizes(rewriter, declared);
     } else {
       FailureOr<Sizes> asked = getIntListAsSizes(
-          rewriter, loc, adaptor.getShape(), declared.getRank(), "shape");
+          rewriter, loc, adaptor.getShape(), declared.getRank(), "shape",
+          sdx::FailureKind::OtherRank);
       if (succeeded(asked))
         asked = getReshapeSizes(rewriter, loc, adaptor.getData(), *asked,
                                 op.getAllowzero() != 0);
@@ -396,7 +397,8 @@ private:
     if (std::max<int64_t>(count, from.size()) != rank)
       return failure();
     FailureOr<Sizes> asked =
-        getIntListAsSizes(b, loc, adaptor.getShape(), count, "shape");
+        getIntListAsSizes(b, loc, adaptor.getShape(), count, "shape",
+                          sdx::FailureKind::OtherRank);
     if (failed(asked))
       return failure();
     Sizes result(rank, asSize(b, 1));
@@ -467,8 +469,9 @@ struct ConstantOfShapeLowering : OnnxPattern<onnx::ConstantOfShapeOp> {
     if (!declared)
       return rewriter.notifyMatchFailure(op, "result of unknown rank");
     Location loc = op.getLoc();
-    FailureOr<Sizes> asked = getIntListAsSizes(
-        rewriter, loc, adaptor.getInput(), declared.getRank(), "input");
+    FailureOr<Sizes> asked =
+        getIntListAsSizes(rewriter, loc, adaptor.getInput(), declared.getRank(),
+                          "input", sdx::FailureKind::OtherRank);
     if (failed(asked))
       return rewriter.notifyMatchFailure(op, "the shape's length does not fit");
     Sizes sizes = refineSizes(rewriter, *asked, declared);

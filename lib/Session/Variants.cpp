@@ -1,0 +1,135 @@
+//===- Variants.cpp - Code for the ranks that arrive ----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Variants.h"
+
+#include <algorithm>
+#include <mutex>
+
+using namespace sardonyx;
+using Lock = std::lock_guard<runtime::ForkSafeMutex>;
+
+/// So many are kept for each session.
+static constexpr size_t kMostVariants = 16;
+/// A longer list gives no tensor its rank.
+static constexpr int64_t kLongestList = 32;
+
+static bool isOpenList(const ValueInfo &info) {
+  return info.hasRank && info.dims.size() == 1 && !info.dims[0].isStatic() &&
+         (info.elementType == ElementType::Int64 ||
+          info.elementType == ElementType::Int32);
+}
+
+static bool isOfAnyRank(const ValueInfo &info) {
+  return !info.hasRank && info.elementType != ElementType::Undefined;
+}
+
+bool sardonyx::leavesRanksOpen(const std::vector<ValueInfo> &inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [](const ValueInfo &info) {
+    return isOfAnyRank(info) || isOpenList(info);
+  });
+}
+
+Variants::Variants(const FileMap &model, const ModelSource &source,
+                   std::vector<ValueInfo> inputs)
+    : inputs(std::move(inputs)), path(source.path), size(model.bytes().size()),
+      modified(model.modified()) {
+  if (source.bytes)
+    bytes = FileMap::copy(source.bytes, source.size);
+}
+
+Variants::Shapes Variants::shapesOf(const std::vector<TensorRef> &given,
+                                    bool all) const {
+  Shapes shapes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ValueInfo &info = inputs[i];
+    const std::vector<int64_t> &shape = given[i].shape;
+    if (all || (isOpenList(info) && shape[0] <= kLongestList))
+      shapes[info.name] = shape;
+    else if (isOfAnyRank(info))
+      // What may be a list is one: its length is known, too.
+      shapes[info.name] = shape.size() == 1 && shape[0] <= kLongestList
+                              ? shape
+                              : std::vector<int64_t>(shape.size(), -1);
+  }
+  return shapes;
+}
+
+std::shared_ptr<Session> Variants::lookUp(const Shapes &shapes) {
+  auto entry =
+      std::find_if(entries.begin(), entries.end(),
+                   [&](const Entry &entry) { return entry.shapes == shapes; });
+  if (entry == entries.end())
+    return nullptr;
+  entries.splice(entries.begin(), entries, entry);
+  return entry->session;
+}
+
+std::shared_ptr<Session> Variants::find(const std::vector<TensorRef> &given) {
+  Lock lock(mutex);
+  return entries.empty() ? nullptr : lookUp(shapesOf(given, fixesAll));
+}
+
+Expected<std::shared_ptr<Session>>
+Variants::loadWith(const Shapes &shapes, const Load &load) const {
+  ModelSource source;
+  source.path = path;
+  std::shared_ptr<FileMap> model = bytes;
+  if (bytes) {
+    source.bytes = bytes->bytes().data();
+    source.size = bytes->bytes().size();
+  } else {
+    auto opened = FileMap::open(path);
+    if (!opened)
+      return opened.error();
+    model = *opened;
+    if (model->bytes().size() != size || model->modified() != modified)
+      return Error(ErrorKind::Failed,
+                   "'" + path +
+                       "' changed after it was loaded; the model cannot be "
+                       "compiled for these inputs");
+  }
+  return load(model, source, shapes);
+}
+
+Expected<std::shared_ptr<Session>>
+Variants::findOrLoad(const std::vector<TensorRef> &given, const Load &load) {
+  Lock one(loading);
+  if (std::shared_ptr<Session> session = find(given))
+    return session;
+  bool all = fixesAll; // changed by nobody else who does not hold `loading`
+  Shapes shapes = shapesOf(given, all);
+  auto loaded = loadWith(shapes, load);
+  if (!loaded && loaded.error().kind() == ErrorKind::Unsupported && !all) {
+    Shapes fixed = shapesOf(given, true);
+    auto again = loadWith(fixed, load);
+    if (again) {
+      all = true;
+      shapes = std::move(fixed);
+      loaded = std::move(again);
+    }
+  }
+  if (!loaded)
+    return loaded.error();
+  std::list<Entry> old; // destroyed without the lock
+  Lock lock(mutex);
+  fixesAll = all;
+  entries.push_front({std::move(shapes), *loaded});
+  if (entries.size() > kMostVariants)
+    old.splice(old.begin(), entries, std::prev(entries.end()));
+  return entries.front().session;
+}
+
+void Variants::forEach(const std::function<void(Session &)> &body) {
+  std::list<Entry> all;
+  {
+    Lock lock(mutex);
+    all = entries;
+  }
+  for (Entry &entry : all)
+    body(*entry.session);
+}

@@ -1,0 +1,143 @@
+"""Models whose ranks hang on what a run gives: compiled once for each set of ranks and lengths."""
+
+import threading
+
+import numpy as np
+import onnx
+import pytest
+import sardonyx
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]> g '
+
+
+def model(text, unranked=()):
+    result = onnx.parser.parse_model(HEAD + text)
+    for value in [*result.graph.input, *result.graph.output]:
+        if value.name in unranked:
+            value.type.tensor_type.ClearField("shape")
+    return result
+
+
+def session(text, unranked=(), **options):
+    chosen = sardonyx.SessionOptions()
+    chosen.cache = False
+    for name, value in options.items():
+        setattr(chosen, name, value)
+    return sardonyx.InferenceSession(model(text, unranked).SerializeToString(), chosen)
+
+
+def ramp(*shape):
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+def test_inputs_of_any_rank():
+    runs = session("(float[] x, float[2] w) => (float[] y) { y = Add(x, w) }", "xy")
+    assert runs.get_inputs()[0].shape is None and runs.get_outputs()[0].shape is None
+    for shape in [(2,), (3, 2), (1, 3, 2), (3, 2), (4, 2), (0, 2), (5, 1), ()]:
+        x = ramp(*shape)
+        (y,) = runs.run(None, {"x": x, "w": np.ones(2, np.float32)})
+        np.testing.assert_array_equal(y, x + np.ones(2, np.float32))
+
+
+def test_rank_by_length_of_a_list():
+    runs = session("(float[A,B,C] x, int64[S] s) => (float[P,Q,R] y) { y = Reshape(x, s) }")
+    for shape in [(4, 3, 2), (24,), (2, 12), (24,), (1, 2, 3, 4)]:
+        (y,) = runs.run(None, {"x": ramp(2, 3, 4), "s": np.array(shape)})
+        np.testing.assert_array_equal(y, ramp(*shape))
+
+
+@pytest.mark.parametrize("axes", [[0], [1, 2], [0, 1, 2], [-1], []])
+def test_rank_by_reduced_axes(axes):
+    runs = session("(float[A,B,C] x, int64[K] a) => (float[] y) { y = ReduceSum <keepdims = 0> (x, a) }", "y")
+    (y,) = runs.run(None, {"x": ramp(2, 3, 4), "a": np.array(axes, np.int64)})
+    np.testing.assert_array_equal(y, ramp(2, 3, 4).sum(tuple(axes) or None))
+
+
+def test_from_a_file_and_from_the_cache(tmp_path):
+    path = tmp_path / "model.onnx"
+    text = "(float[] x) => (float[] y) { s = Shape(x) t = Cast <to = 1> (s) u = ReduceSum(t) y = Add(x, u) }"
+    onnx.save(model(text, "xy"), path)
+    options = sardonyx.SessionOptions()
+    options.cache_dir = str(tmp_path / "cache")
+    for _ in range(2):
+        runs = sardonyx.InferenceSession(str(path), options)
+        for shape in [(3,), (2, 3)]:
+            np.testing.assert_array_equal(runs.run(None, {"x": ramp(*shape)})[0], ramp(*shape) + sum(shape))
+    onnx.save(model(text.replace("Add(x, u)", "Sub(x, u)"), "xy"), path)
+    with pytest.raises(RuntimeError, match="changed after it was loaded"):
+        runs.run(None, {"x": ramp(1, 2, 3)})
+    np.testing.assert_array_equal(runs.run(None, {"x": ramp(3)})[0], ramp(3) + 3)
+
+
+def test_what_no_rank_mends():
+    runs = session("(float[] x, float[] w) => (float[] y) { y = MatMul(x, w) }", "xwy")
+    with pytest.raises(Exception, match="MatMul") as refusal:
+        runs.run(None, {"x": ramp(2, 3), "w": ramp(2, 3)})
+    assert type(refusal.value).__module__.startswith("sardonyx")
+    (y,) = runs.run(None, {"x": ramp(2, 3), "w": ramp(3, 2)})
+    np.testing.assert_array_equal(y, ramp(2, 3) @ ramp(3, 2))
+    with pytest.raises(NotImplementedError):
+        session("(string[] x) => (string[] y) { y = Identity(x) }", "xy")
+    with pytest.raises(NotImplementedError):
+        session("(float[2] x) => (string[] y) { y = Cast <to = 8> (x) }", "y")
+
+
+def test_results_into_memory_and_limits():
+    runs = session("(float[] x) => (float[] y) { y = Neg(x) }", "xy", memory_limit=100_000)
+    binding = runs.io_binding()
+    y = np.zeros((2, 3), np.float32)
+    binding.bind_cpu_input("x", ramp(2, 3))
+    binding.bind_output("y", "cpu", 0, np.float32, y.shape, y.ctypes.data)
+    runs.run_with_iobinding(binding)
+    np.testing.assert_array_equal(y, -ramp(2, 3))
+    with pytest.raises(RuntimeError, match="memory"):
+        runs.run(None, {"x": ramp(300, 100, 10)})
+    stopped = sardonyx.RunOptions()
+    stopped.terminate = True
+    with pytest.raises(RuntimeError):
+        runs.run(None, {"x": ramp(1, 1, 1, 1, 1)}, stopped)
+
+
+def test_threads():
+    runs = session("(float[] x) => (float[] y) { y = Neg(x) }", "xy")
+    wrong = []
+
+    def work(rank):
+        for _ in range(5):
+            x = ramp(*[2] * rank)
+            if not np.array_equal(runs.run(None, {"x": x})[0], -x):
+                wrong.append(rank)
+
+    threads = [threading.Thread(target=work, args=(rank % 5,)) for rank in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_shapes_given_with_the_options():
+    text = "(float[A,B] x) => (float[P,Q] y) { y = Neg(x) }"
+    options = sardonyx.SessionOptions()
+    options.cache = False
+    options.set_input_shape("x", [None, 3])
+    runs = sardonyx.InferenceSession(model(text).SerializeToString(), options)
+    assert runs.get_inputs()[0].shape == ["A", 3]
+    np.testing.assert_array_equal(runs.run(None, {"x": ramp(2, 3)})[0], -ramp(2, 3))
+    with pytest.raises(sardonyx.errors.InvalidArgument, match="dimension 1 must be 3"):
+        runs.run(None, {"x": ramp(2, 2)})
+    options.set_input_shape("nobody", [1])
+    with pytest.raises(Exception, match="'nobody'"):
+        sardonyx.InferenceSession(model(text).SerializeToString(), options)
+    options = sardonyx.SessionOptions()
+    options.set_input_shape("x", [-2])
+    with pytest.raises(sardonyx.errors.InvalidArgument, match="'x'"):
+        sardonyx.InferenceSession(model(text).SerializeToString(), options)
+
+
+def test_attention_without_queries():
+    text = "(float[1,1,0,4] q, float[1,1,3,4] k) => (float[P,Q,R,T] y) { y = Attention(q, k, k) }"
+    with pytest.raises(sardonyx.errors.InvalidGraph, match="no queries"):
+        m = model(text)
+        m.opset_import[0].version = 23
+        sardonyx.InferenceSession(m.SerializeToString())
