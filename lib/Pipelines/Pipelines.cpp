@@ -94,6 +94,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   OpPassManager &kernels = pm.nest<func::FuncOp>();
   LowerContractionsPassOptions contractions;
   contractions.vectorBits = options.vectorBits;
+  contractions.l2KiB = options.l2KiB;
   kernels.addPass(createLowerContractionsPass(contractions));
   LowerConvPassOptions conv;
   conv.vectorBits = options.vectorBits;

@@ -124,6 +124,7 @@ TargetOptions Compilation::target() const {
 PipelineOptions Compilation::pipeline() const {
   PipelineOptions result;
   result.vectorBits = vectorBits(target());
+  result.l2KiB = l2KiB(target());
   result.winograd = options.winograd;
   result.checkBounds = options.checkBounds;
   return result;

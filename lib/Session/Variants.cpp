@@ -74,8 +74,8 @@ std::shared_ptr<Session> Variants::find(const std::vector<TensorRef> &given) {
   return entries.empty() ? nullptr : lookUp(shapesOf(given, fixesAll));
 }
 
-Expected<std::shared_ptr<Session>>
-Variants::loadWith(const Shapes &shapes, const Load &load) const {
+Expected<std::shared_ptr<Session>> Variants::loadWith(const Shapes &shapes,
+                                                      const Load &load) const {
   ModelSource source;
   source.path = path;
   std::shared_ptr<FileMap> model = bytes;

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Compiled code knows the rank of every tensor. Where a model leaves the rank of
-// an input open, or the length of a list of integers from which a tensor inside
-// may have its rank, a session compiles the model once more for what a run is
-// given, once for each such set of ranks and lengths.
+// Compiled code knows the rank of every tensor. Where a model leaves the rank
+// of an input open, or the length of a list of integers from which a tensor
+// inside may have its rank, a session compiles the model once more for what a
+// run is given, once for each such set of ranks and lengths.
 //
 //===----------------------------------------------------------------------===//
 

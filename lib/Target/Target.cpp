@@ -12,6 +12,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -98,6 +99,22 @@ unsigned vectorBits(const TargetOptions &options) {
       info->checkFeatures("+avx512bw") && info->checkFeatures("+avx512dq"))
     return 512;
   return info->checkFeatures("+avx2") ? 256 : 128;
+}
+
+unsigned l2KiB(const TargetOptions &options) {
+  // By name, not from this machine, so that code for a processor is the same
+  // wherever it is made.
+  return llvm::StringSwitch<unsigned>(resolveTarget(options).cpu)
+      .Cases({"sapphirerapids", "emeraldrapids", "graniterapids",
+              "graniterapids-d"},
+             2048)
+      .Cases({"icelake-server", "tigerlake", "alderlake", "raptorlake"}, 1280)
+      .Cases(
+          {"skylake-avx512", "cascadelake", "cooperlake", "znver4", "znver5"},
+          1024)
+      .Cases({"znver1", "znver2", "znver3", "icelake-client", "rocketlake"},
+             512)
+      .Default(256);
 }
 
 std::string describeTarget(const TargetOptions &options) {

@@ -45,6 +45,8 @@ enum class Phase {
 struct PipelineOptions {
   /// Width of the target's vector registers in bits: 512, 256 or 128.
   unsigned vectorBits = 512;
+  /// Size of a core's L2 cache in KiB.
+  unsigned l2KiB = 1024;
   /// Whether convolutions may go by Winograd's algorithm.
   bool winograd = true;
   /// Whether code checks each index before it accesses memory.

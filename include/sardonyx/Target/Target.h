@@ -40,6 +40,9 @@ TargetOptions resolveTarget(TargetOptions options);
 /// Width of the target's vector registers in bits: 512, 256 or 128.
 unsigned vectorBits(const TargetOptions &options);
 
+/// Size of the L2 cache of one of the target's cores in KiB.
+unsigned l2KiB(const TargetOptions &options);
+
 /// A string that identifies the processor and the options, for cache keys.
 std::string describeTarget(const TargetOptions &options);
 

@@ -43,7 +43,8 @@ static int64_t chooseRows(int64_t positions, int64_t most) {
 
 void ConvEmitter::emitChannelLanes(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  constexpr int64_t kBlocksPerChunk = 4;
+  // Each chunk packs all inputs for itself, gathering them where it must.
+  const int64_t kBlocksPerChunk = isShift() ? 4 : 8;
   int64_t positions = *IndexMath::known(outPositions);
   int64_t blockWidth = op.getBlockRows();
   Value blocks = math.ceilDiv(groupFilters, blockWidth);
@@ -77,6 +78,16 @@ void ConvEmitter::emitChannelLanes(ImplicitLocOpBuilder &b) {
   });
 }
 
+/// Values of k whose weights stay in the L1 cache while all positions use them:
+/// the largest divisor of the depth that is not too large, or all of them.
+static int64_t chooseDepthBlock(int64_t depth) {
+  constexpr int64_t kLargest = 384, kSmallest = 64, kMultiple = 8;
+  for (int64_t block = kLargest; block >= kSmallest; block -= kMultiple)
+    if (depth % block == 0)
+      return block;
+  return depth;
+}
+
 /// sums[position][channel] of a block of channels.
 void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
                                       const Chunk &chunk, Value block,
@@ -85,31 +96,69 @@ void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
   int64_t positions = *IndexMath::known(outPositions);
   int64_t height = chooseRows(positions, shape.rows);
   int64_t tail = positions % height;
+  int64_t tiles = positions / height;
+  int64_t allDepth = cast<MemRefType>(weights.getType()).getDimSize(2);
   auto type = VectorType::get({shape.width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  for (int64_t part = 0; part < op.getBlockRows(); part += shape.width) {
-    auto tile = [&](Value position, int64_t rows) {
-      SmallVector<Value> accs(rows, zero);
-      accs = emitContractionLoop(
-          b, depth, rows, 1, accs,
-          [&](Value k, int64_t r) -> Value {
-            return memref::LoadOp::create(b, chunk.scratch,
-                                          ValueRange{k, math.add(position, r)});
-          },
-          [&](Value k, int64_t) -> Value {
-            return emitLoad(b, weights,
-                            {chunk.group, block, k, math.constant(part)},
-                            shape.width);
-          });
+  Value packed = math.add(math.mul(chunk.group, math.dim(weights, 1)), block);
+  bool isKnown = !ShapedType::isDynamic(allDepth);
+  int64_t depthBlock = isKnown ? chooseDepthBlock(allDepth) : 0;
+  bool isCut = isKnown && depthBlock < allDepth;
+
+  // One tile of sums for some values of k, `begin` the first of them.
+  auto emitTile = [&](Value begin, Value position, int64_t rows, int64_t part) {
+    Prefetch next;
+    if (isCut && rows == height) {
+      // What follows in memory is multiplied next. The tiles fetch it, each
+      // its share.
+      int64_t parts = op.getBlockRows() / shape.width;
+      int64_t blockSize = depthBlock * op.getBlockRows();
+      Value end =
+          math.add(math.add(math.mul(packed, allDepth), begin), depthBlock);
+      next = prefetchWeights(
+          b, math.mul(end, op.getBlockRows()),
+          math.add(math.div(position, height), part / shape.width * tiles),
+          blockSize / Prefetch::kLine, tiles * parts, depthBlock);
+    }
+    SmallVector<Value> accs(rows, zero);
+    if (isCut)
       for (auto [r, acc] : llvm::enumerate(accs))
-        emitStore(b, acc, sums, {math.add(position, r), math.constant(part)});
-    };
-    if (positions >= height)
-      emitFor(b, math.constant(0), math.constant(positions - tail), height,
-              [&](Value position) { tile(position, height); });
-    if (tail)
-      tile(math.constant(positions - tail), tail);
-  }
+        acc = emitLoad(b, sums, {math.add(position, r), math.constant(part)},
+                       shape.width);
+    accs = emitContractionLoop(
+        b, isCut ? math.constant(depthBlock) : depth, rows, 1, accs,
+        [&](Value k, int64_t r) -> Value {
+          return memref::LoadOp::create(
+              b, chunk.scratch,
+              ValueRange{math.add(begin, k), math.add(position, r)});
+        },
+        [&](Value k, int64_t) -> Value {
+          return emitLoad(
+              b, weights,
+              {chunk.group, block, math.add(begin, k), math.constant(part)},
+              shape.width);
+        },
+        next);
+    for (auto [r, acc] : llvm::enumerate(accs))
+      emitStore(b, acc, sums, {math.add(position, r), math.constant(part)});
+  };
+  auto emitTiles = [&](Value begin) {
+    for (int64_t part = 0; part < op.getBlockRows(); part += shape.width) {
+      if (tiles > 0)
+        emitFor(
+            b, math.constant(0), math.constant(positions - tail), height,
+            [&](Value position) { emitTile(begin, position, height, part); });
+      if (tail)
+        emitTile(begin, math.constant(positions - tail), tail, part);
+    }
+  };
+  if (!isCut)
+    return emitTiles(math.constant(0));
+  emitFor(b, math.constant(0), math.constant(positions), 1, [&](Value row) {
+    for (int64_t part = 0; part < op.getBlockRows(); part += shape.width)
+      emitStore(b, zero, sums, {row, math.constant(part)});
+  });
+  emitFor(b, math.constant(0), math.constant(allDepth), depthBlock, emitTiles);
 }
 
 /// Transposes a block's sums and puts the channels out.

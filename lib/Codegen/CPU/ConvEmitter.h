@@ -71,6 +71,10 @@ private:
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                 mlir::Value tile, int64_t rows, bool limited);
 
+  Prefetch prefetchWeights(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
+                           mlir::Value share, int64_t lines, int64_t loops,
+                           int64_t steps);
+
   mlir::Value emitOntoInit(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
                            mlir::Value value);
 
@@ -135,6 +139,8 @@ private:
   mlir::Value input, weights;
   /// The input with its spatial dimensions collapsed.
   mlir::Value flatInput;
+  /// The packed weights as one dimension.
+  mlir::Value flatWeights;
   llvm::SmallVector<mlir::Value> inSizes;
   mlir::Value outPositions, groupChannels, groupFilters, depth;
 };

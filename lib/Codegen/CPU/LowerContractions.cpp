@@ -26,11 +26,13 @@ namespace {
 /// Emits the loops of one kernel around a packed matrix product.
 class MatmulEmitter {
 public:
-  MatmulEmitter(sdx::PackedMatmulOp op, KernelBody &body, unsigned vectorBits)
+  MatmulEmitter(sdx::PackedMatmulOp op, KernelBody &body, unsigned vectorBits,
+                int64_t l2Bytes)
       : op(op), body(body),
         evaluator(body, op->getResult(0), op.isBatched() ? 1 : 0,
                   op.isBatched() ? 2 : 1),
-        shape(TileShape::get(vectorBits, op.getPanelWidth())) {}
+        shape(TileShape::get(vectorBits, op.getPanelWidth())),
+        l2Bytes(l2Bytes) {}
 
   LogicalResult verify();
   void emit(ImplicitLocOpBuilder &b);
@@ -49,7 +51,9 @@ private:
   void emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
                 int64_t rows, Value column, int64_t panels, Value rowLimit);
   void emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk, Value group);
-  int64_t rowsPerChunk();
+  int64_t tilesPerChunk();
+  Prefetch prefetchNextPanel(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                             Value row, Value columnInPanel);
 
   sdx::PackedMatmulOp op;
   KernelBody &body;
@@ -59,6 +63,11 @@ private:
   /// Panels that a tile spans: several when the rows are too few to keep the
   /// multipliers busy.
   int64_t panelsPerTile = 1;
+  /// Tiles one below the other in a chunk, at most.
+  int64_t chunkTiles = 1;
+  /// The right-hand side as one dimension; null where nothing is prefetched.
+  Value flatRhs;
+  int64_t l2Bytes;
 };
 
 } // namespace
@@ -70,17 +79,54 @@ LogicalResult MatmulEmitter::verify() {
   return evaluator.verify(op.getInit());
 }
 
-/// Rows of a chunk: enough that a chunk outweighs the cost of handing it to a
-/// thread (some microseconds of work), few enough that chunks balance.
-int64_t MatmulEmitter::rowsPerChunk() {
-  constexpr int64_t kWork = 256 * 1024; // multiplications
-  int64_t depth = op.getLhs().getType().getShape().back();
-  if (ShapedType::isDynamic(depth))
-    return 8 * shape.rows;
-  int64_t tileWork =
-      std::max<int64_t>(1, depth) * shape.rows * op.getPanelWidth();
-  int64_t tiles = std::clamp<int64_t>(kWork / tileWork, 1, 64);
-  return tiles * shape.rows;
+/// Rows that a product whose number of them is open is planned for.
+static constexpr int64_t kLikelyRows = 128;
+
+/// A chunk multiplies some rows by one panel. The more rows, the longer a panel
+/// is used once it is there; but chunks must suffice for all threads, and the
+/// rows, which the next panel needs again, must stay in the L2 cache.
+int64_t MatmulEmitter::tilesPerChunk() {
+  constexpr int64_t kWork = 256 * 1024; // multiplications worth a hand-over
+  constexpr int64_t kEnoughChunks = 32, kMostTiles = 64;
+  auto known = [](Value size, int64_t otherwise) {
+    return std::max<int64_t>(IndexMath::known(size).value_or(otherwise), 1);
+  };
+  int64_t depth = known(k, 1024);
+  int64_t tiles = llvm::divideCeil(known(m, kLikelyRows), shape.rows);
+  int64_t panels = known(panelCount, 16);
+  int64_t least =
+      std::max<int64_t>(1, kWork / (depth * shape.rows * op.getPanelWidth()));
+  int64_t split = llvm::divideCeil(kEnoughChunks, panels);
+  int64_t wanted = llvm::divideCeil(tiles, split);
+  int64_t rowBytes = depth * sizeof(float);
+  int64_t cached = std::max(l2Bytes / 2 / rowBytes, kLikelyRows) / shape.rows;
+  return std::min(
+      {std::max(std::min(wanted, cached), least), tiles, kMostTiles});
+}
+
+/// The tiles of a chunk fetch the next panel, each its share.
+Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
+                                          const Chunk &chunk, Value row,
+                                          Value columnInPanel) {
+  Prefetch prefetch;
+  std::optional<int64_t> depth = IndexMath::known(k);
+  // A few tiles would fetch more than they can while they compute.
+  constexpr int64_t kFewestTiles = 4;
+  if (!flatRhs || !depth || chunkTiles < kFewestTiles)
+    return prefetch;
+  IndexMath math(b);
+  int64_t packed = op.getPanelWidth();
+  int64_t linesOfRow = std::max<int64_t>(1, shape.width / Prefetch::kLine);
+  prefetch.stride = packed / linesOfRow;
+  prefetch.period =
+      Prefetch::choosePeriod(*depth * linesOfRow, chunkTiles, *depth);
+  prefetch.memory = flatRhs;
+  Value tile = math.div(math.sub(row, chunk.firstRow), shape.rows);
+  Value nextPanel = math.mul(math.add(chunk.panel, 1), *depth * packed);
+  prefetch.start =
+      math.add(math.add(nextPanel, columnInPanel),
+               math.mul(tile, *depth / prefetch.period * prefetch.stride));
+  return prefetch;
 }
 
 void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
@@ -102,10 +148,15 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   SmallVector<Value> sizes;
   if (op.isBatched())
     sizes.push_back(evaluator.getSize(0));
-  sizes.push_back(math.ceilDiv(panelCount, panelsPerTile));
-  int64_t chunkRows = rowsPerChunk();
+  chunkTiles = tilesPerChunk();
+  int64_t chunkRows = chunkTiles * shape.rows;
+  // The rows of a chunk are used for all panels before others are.
   if (panelsPerTile == 1)
     sizes.push_back(math.ceilDiv(m, chunkRows));
+  sizes.push_back(math.ceilDiv(panelCount, panelsPerTile));
+  // What another kernel has just made is in the cache, weights are not.
+  if (!op.isRhsBatched() && Prefetch::pays(rhs))
+    flatRhs = emitCollapse(b, rhs, 0);
   emitParallel(b, sizes, [&](ValueRange ivs) {
     Chunk chunk;
     if (op.isBatched()) {
@@ -117,8 +168,8 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
       chunk.endRow = m;
       return emitPanelGroup(b, chunk, ivs[0]);
     }
-    chunk.panel = ivs[0];
-    chunk.firstRow = math.mul(ivs[1], chunkRows);
+    chunk.panel = ivs[1];
+    chunk.firstRow = math.mul(ivs[0], chunkRows);
     chunk.endRow = math.min(math.add(chunk.firstRow, chunkRows), m);
     Value first = math.mul(chunk.panel, packed);
     if (shape.width == packed)
@@ -231,6 +282,9 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
     for (int64_t p = 0; p < panels; ++p)
       accs.push_back(inits[p][r]);
 
+  Prefetch prefetch;
+  if (panels == 1 && rows == shape.rows && !rowLimit)
+    prefetch = prefetchNextPanel(b, chunk, row, columnInPanel);
   accs = emitContractionLoop(
       b, k, rows, panels, accs,
       [&](Value depth, int64_t r) -> Value {
@@ -246,7 +300,8 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
           indices.push_back(chunk.batch);
         indices.append({math.add(chunk.panel, p), depth, columnInPanel});
         return emitLoad(b, rhs, indices, shape.width);
-      });
+      },
+      prefetch);
 
   for (int64_t p = 0; p < panels; ++p) {
     SmallVector<Value> column;
@@ -273,7 +328,7 @@ struct LowerContractionsPass
     if (!root.hasPureTensorSemantics())
       return;
     KernelBody body(func);
-    MatmulEmitter emitter(root, body, vectorBits);
+    MatmulEmitter emitter(root, body, vectorBits, l2KiB * 1024);
     if (roots.size() > 1) {
       roots[1].emitOpError("is the second contraction of its kernel");
       return signalPassFailure();

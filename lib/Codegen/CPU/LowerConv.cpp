@@ -86,6 +86,7 @@ void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
   weights = body.getBuffer(op.getWeights());
   evaluator.prepare(b, op.getInit());
   flatInput = emitCollapse(b, input, 2);
+  flatWeights = emitCollapse(b, weights, 0);
   outPositions = math.constant(1);
   for (int64_t d = 0; d < spatial; ++d) {
     inSizes.push_back(math.dim(input, 2 + d));
@@ -319,6 +320,24 @@ void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
     });
 }
 
+/// What `loops` loops over `steps` values of k, of which this is number
+/// `share`, fetch together: `lines` lines from element `from` of the weights
+/// on.
+Prefetch ConvEmitter::prefetchWeights(ImplicitLocOpBuilder &b, Value from,
+                                      Value share, int64_t lines, int64_t loops,
+                                      int64_t steps) {
+  Prefetch prefetch;
+  if (!Prefetch::pays(weights))
+    return prefetch;
+  IndexMath math(b);
+  prefetch.memory = flatWeights;
+  prefetch.stride = Prefetch::kLine;
+  prefetch.period = Prefetch::choosePeriod(lines, loops, steps);
+  prefetch.start = math.add(
+      from, math.mul(share, steps / prefetch.period * Prefetch::kLine));
+  return prefetch;
+}
+
 void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                            Value tileIndex, int64_t rows, bool limited) {
   IndexMath math(b);
@@ -335,6 +354,16 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   tile.mask = chunk.mask;
   if (limited)
     tile.rowLimit = math.add(firstFilter, groupFilters);
+  Prefetch next;
+  if (std::optional<int64_t> known = IndexMath::known(depth);
+      known && rows == shape.rows) {
+    // The tiles of a block fetch the next block, each its share.
+    int64_t blockSize = *known * op.getBlockRows();
+    Value blocks = math.add(math.mul(chunk.group, math.dim(weights, 1)), block);
+    next = prefetchWeights(b, math.mul(math.add(blocks, 1), blockSize),
+                           math.div(rowInBlock, shape.rows),
+                           blockSize / Prefetch::kLine, tilesPerBlock, *known);
+  }
   SmallVector<Value> accs = evaluator.emitInit(b, op.getInit(), tile, rows);
   accs = emitContractionLoop(
       b, depth, rows, 1, accs,
@@ -345,7 +374,8 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
       },
       [&](Value k, int64_t) -> Value {
         return emitLoad(b, chunk.scratch, {k, math.constant(0)}, chunk.width);
-      });
+      },
+      next);
   evaluator.emitStores(b, tile, accs);
 }
 

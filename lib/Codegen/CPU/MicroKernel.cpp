@@ -24,26 +24,51 @@ TileShape TileShape::get(unsigned vectorBits, int64_t packed) {
   return {vectorBits >= 512 ? 8 : 4, width};
 }
 
+bool Prefetch::pays(Value weights) {
+  constexpr int64_t kFewestBytes = 128 * 1024;
+  auto type = cast<MemRefType>(weights.getType());
+  return type.hasStaticShape() &&
+         type.getNumElements() * int64_t(sizeof(float)) >= kFewestBytes;
+}
+
+int64_t Prefetch::choosePeriod(int64_t lines, int64_t loops, int64_t depth) {
+  // More steps than this in a row only make the code longer.
+  int64_t period = 8;
+  while (period > 1 && (period * lines > loops * depth || depth % period != 0))
+    period /= 2;
+  return period;
+}
+
 SmallVector<Value> sardonyx::cpu::emitContractionLoop(
     ImplicitLocOpBuilder &b, Value size, int64_t rows, int64_t columns,
     ValueRange init, function_ref<Value(Value, int64_t)> lhs,
-    function_ref<Value(Value, int64_t)> rhs) {
+    function_ref<Value(Value, int64_t)> rhs, const Prefetch &prefetch) {
   IndexMath math(b);
-  auto loop =
-      scf::ForOp::create(b, math.constant(0), size, math.constant(1), init);
+  auto loop = scf::ForOp::create(b, math.constant(0), size,
+                                 math.constant(prefetch.period), init);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value k = loop.getInductionVar();
+  Value first = loop.getInductionVar();
+  if (prefetch.memory) {
+    // The loop's k-th step fetches line k / period.
+    Value distance = math.mul(first, prefetch.stride / prefetch.period);
+    memref::PrefetchOp::create(
+        b, prefetch.memory, ValueRange{math.add(prefetch.start, distance)},
+        /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+  }
   SmallVector<Value> accs(loop.getRegionIterArgs());
-  SmallVector<Value> columnsOfRhs;
-  for (int64_t c = 0; c < columns; ++c)
-    columnsOfRhs.push_back(rhs(k, c));
-  for (int64_t r = 0; r < rows; ++r) {
-    Value scalar = vector::BroadcastOp::create(
-        b, columnsOfRhs.front().getType(), lhs(k, r));
-    for (int64_t c = 0; c < columns; ++c) {
-      Value &acc = accs[r * columns + c];
-      acc = vector::FMAOp::create(b, scalar, columnsOfRhs[c], acc);
+  for (int64_t step = 0; step < prefetch.period; ++step) {
+    Value k = math.add(first, step);
+    SmallVector<Value> columnsOfRhs;
+    for (int64_t c = 0; c < columns; ++c)
+      columnsOfRhs.push_back(rhs(k, c));
+    for (int64_t r = 0; r < rows; ++r) {
+      Value scalar = vector::BroadcastOp::create(
+          b, columnsOfRhs.front().getType(), lhs(k, r));
+      for (int64_t c = 0; c < columns; ++c) {
+        Value &acc = accs[r * columns + c];
+        acc = vector::FMAOp::create(b, scalar, columnsOfRhs[c], acc);
+      }
     }
   }
   scf::YieldOp::create(b, accs);

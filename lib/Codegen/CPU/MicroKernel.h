@@ -25,6 +25,28 @@ struct TileShape {
   static TileShape get(unsigned vectorBits, int64_t packed);
 };
 
+/// What a contraction's loop over k fetches into the L2 cache beside its work:
+/// cache lines that another loop, later, reads first. Weights come from memory
+/// once for each run; whoever reads them only when it needs them waits.
+struct Prefetch {
+  /// The memory, flat, and where in it the loop's first line begins; null: it
+  /// fetches nothing.
+  mlir::Value memory, start;
+  /// Elements from one line to the next.
+  int64_t stride = 0;
+  /// Values of k for each line: a power of two that divides their number.
+  int64_t period = 1;
+
+  /// Elements in a line of the cache.
+  static constexpr int64_t kLine = 64 / sizeof(float);
+  /// Whether `weights` are too large to stay in the L2 cache from chunk to
+  /// chunk, and from run to run.
+  static bool pays(mlir::Value weights);
+  /// The period with which loops of `depth` values of k, `loops` of them, fetch
+  /// `lines` lines together; 1 if all of them cannot.
+  static int64_t choosePeriod(int64_t lines, int64_t loops, int64_t depth);
+};
+
 /// Emits the loop over k of a tile of `rows` x `columns` accumulators:
 ///   acc[r * columns + c] += broadcast(lhs(k, r)) * rhs(k, c)
 /// and returns the accumulators after it.
@@ -32,7 +54,8 @@ llvm::SmallVector<mlir::Value> emitContractionLoop(
     mlir::ImplicitLocOpBuilder &b, mlir::Value size, int64_t rows,
     int64_t columns, mlir::ValueRange init,
     llvm::function_ref<mlir::Value(mlir::Value k, int64_t row)> lhs,
-    llvm::function_ref<mlir::Value(mlir::Value k, int64_t column)> rhs);
+    llvm::function_ref<mlir::Value(mlir::Value k, int64_t column)> rhs,
+    const Prefetch &prefetch = {});
 
 /// What lanes hold that are not read: zero, or one for integers, which some
 /// body may divide by.

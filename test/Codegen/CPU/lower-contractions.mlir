@@ -10,7 +10,7 @@
 // CHECK-LABEL: func.func private @bias_relu
 // CHECK-SAME: (%[[A:.*]]: memref<16x768xf32>, %[[B:.*]]: memref<24x768x32xf32>, %[[BIAS:.*]]: memref<768xf32>, %[[OUT:.*]]: memref<16x768xf32>)
 // CHECK-NOT: tensor
-// CHECK: scf.parallel (%[[PANEL:.*]], %{{.*}}) =
+// CHECK: scf.parallel (%{{.*}}, %[[PANEL:.*]]) =
 // CHECK: scf.for
 // CHECK: %[[ACC:.*]]:8 = scf.for %[[K:.*]] = %c0 to %c768 step %c1
 // CHECK: %[[COLUMNS:.*]] = vector.load %[[B]][%[[PANEL]], %[[K]], %c0]
@@ -94,6 +94,33 @@ func.func private @one_row(%a: memref<1x64xf32>, %b: memref<4x64x32xf32>,
       outs(%f : tensor<1x128xf32>) -> tensor<1x128xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x128xf32>, memref<1x128xf32>) -> ()
+  return
+}
+
+// -----
+
+// Of many rows each tile fetches a part of the next panel: 8 tiles, and 512
+// lines in 8 x 256 steps.
+// CHECK-LABEL: func.func private @next_panel
+// CHECK: %[[FLAT:.*]] = memref.collapse_shape %{{.*}} {{.*}} : memref<16x256x32xf32> into memref<131072xf32>
+// CHECK: scf.parallel
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c256 step %c4
+// CHECK: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>, data
+// CHECK-NOT: memref.prefetch
+// CHECK-COUNT-32: vector.fma
+// CHECK-NOT: vector.fma
+// CHECK: scf.yield
+func.func private @next_panel(%a: memref<128x256xf32>, %b: memref<16x256x32xf32>,
+    %out: memref<128x512xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<128x256xf32> to tensor<128x256xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<16x256x32xf32> to tensor<16x256x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<128x512xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<128x512xf32>) -> tensor<128x512xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<128x256xf32>, tensor<16x256x32xf32>)
+      outs(%f : tensor<128x512xf32>) -> tensor<128x512xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<128x512xf32>, memref<128x512xf32>) -> ()
   return
 }
 

@@ -1,11 +1,11 @@
 """Reads the inner loops that a model's kernels become, for many processors.
 
-    hot_loops.py MODEL --fma 512:N 256:M [--mixed]      with `sardonyx` on PATH
+    hot_loops.py MODEL --fma 512:N 256:M [--mixed] [--prefetch P]      with `sardonyx` on PATH
 
 For each processor MODEL is compiled to assembly. There must be an innermost loop of exactly N (at 256 bits M) fused
 multiply-adds that stores no vector on the stack and, without --mixed, neither reads one from there nor has other
-arithmetic on vectors. In no innermost loop may the product of a multiplication be added to something by another instruction. Prints `ok PROCESSOR` for each
-processor; anything else is an error with the reason.
+arithmetic on vectors; it has P instructions that prefetch (none by default). In no innermost loop may the product of a
+multiplication be added to something by another instruction. Prints `ok PROCESSOR` for each processor; anything else is an error with the reason.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def spills(loop, mixed):
     return any(re.search(rf"%[xyz]mm\d+, -?\d*{place}$" if mixed else place, operands) for _, operands in loop)
 
 
-def check(model, processor, wanted, mixed):
+def check(model, processor, wanted, mixed, prefetches):
     assembly = subprocess.run(
         ["sardonyx", "compile", model, "--to", "asm", "--cpu", processor],
         check=True, capture_output=True, text=True,
@@ -87,6 +87,8 @@ def check(model, processor, wanted, mixed):
             continue
         if spills(loop, mixed):
             return "its loop spills:\n" + "\n".join(" ".join(line) for line in loop)
+        if (found := sum(m.startswith("prefetch") for m in mnemonics)) != prefetches:
+            return f"its loop prefetches {found} times"
         return None
     return f"no loop of {wanted} multiply-adds; the loops have {sorted(counts, reverse=True)[:12]}"
 
@@ -96,11 +98,12 @@ def main():
     parser.add_argument("model")
     parser.add_argument("--fma", nargs="+", required=True, help="BITS:COUNT")
     parser.add_argument("--mixed", action="store_true")
+    parser.add_argument("--prefetch", type=int, default=0)
     args = parser.parse_args()
     wanted = {int(bits): int(count) for bits, _, count in (pair.partition(":") for pair in args.fma)}
     failures = 0
     for processor, bits in PROCESSORS.items():
-        problem = check(args.model, processor, wanted[bits], args.mixed)
+        problem = check(args.model, processor, wanted[bits], args.mixed, args.prefetch)
         failures += problem is not None
         print(f"{processor}: {problem}" if problem else f"ok {processor}", flush=True)
     sys.exit(failures != 0)

@@ -35,7 +35,9 @@ def LowerContractionsPass
   }];
   let options = [
     Option<"vectorBits", "vector-bits", "unsigned", "512",
-           "Width of a vector register in bits">
+           "Width of a vector register in bits">,
+    Option<"l2KiB", "l2-kib", "unsigned", "1024",
+           "Size of a core's L2 cache in KiB">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
