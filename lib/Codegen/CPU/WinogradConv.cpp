@@ -395,6 +395,16 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   emitFor(b, math.constant(0), math.constant(kIn * kIn), 1, [&](Value p) {
     Value firstK = math.mul(p, groupChannels);
+    Prefetch next;
+    if (std::optional<int64_t> channels = IndexMath::known(groupChannels)) {
+      // The weights of one product are followed by those of the next.
+      int64_t size = *channels * op.getBlockRows();
+      Value following =
+          math.add(math.add(math.mul(packedBlock, kWinogradTaps), p), 1);
+      next = prefetchWeights(b, math.mul(following, size),
+                             math.div(rowInBlock, rows), size / Prefetch::kLine,
+                             tilesPerBlock, *channels);
+    }
     SmallVector<Value> accs(rows, zero);
     accs = emitContractionLoop(
         b, groupChannels, rows, 1, accs,
@@ -408,7 +418,8 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
           return emitLoad(
               b, panel.inputs,
               {panel.slot[0], panel.slot[1], p, k, math.constant(0)}, width);
-        });
+        },
+        next);
     for (auto [r, acc] : llvm::enumerate(accs))
       emitStore(b, acc, products, {p, math.constant(r), math.constant(0)});
   });
