@@ -47,8 +47,9 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
     if (ShapedType::isDynamicShape(filters) ||
         ShapedType::isDynamicShape(out.drop_front(2)))
       return rewriter.notifyMatchFailure(op, "has sizes that are not known");
-    // The transforms cost as much for few channels as for many.
-    constexpr int64_t kFewestChannels = 32;
+    // The transforms cost as much for few channels as for many: with 4 they
+    // take what the products save.
+    constexpr int64_t kFewestChannels = 8;
     if (filters[0] < kFewestChannels || filters[1] < kFewestChannels)
       return rewriter.notifyMatchFailure(op, "has too few channels");
     // Multiplications, in vectors of 16 positions or tiles.

@@ -34,6 +34,29 @@ func.func @small(%x: tensor<1x64x7x7xf32>, %w: tensor<64x64x3x3xf32>, %init: ten
   return %y : tensor<1x64x7x7xf32>
 }
 
+// Eight channels are enough, four are not.
+// CHECK-LABEL: func.func @eight
+// CHECK: sdx.conv {{.*}}sdx.winograd
+func.func @eight(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
+  %e = tensor.empty() : tensor<1x1x72x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) {group = 1 : i64} -> tensor<1x1x72x8xf32>
+  %0 = sdx.conv ins(%x, %p : tensor<1x8x56x56xf32>, tensor<1x1x72x8xf32>) outs(%init : tensor<1x8x56x56xf32>)
+      {dilations = array<i64: 1, 1>, group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} -> tensor<1x8x56x56xf32>
+  return %0 : tensor<1x8x56x56xf32>
+}
+
+// CHECK-LABEL: func.func @four
+// CHECK-NOT: sdx.winograd
+func.func @four(%x: tensor<1x4x56x56xf32>, %w: tensor<8x4x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
+  %e = tensor.empty() : tensor<1x1x36x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<8x4x3x3xf32>) outs(%e : tensor<1x1x36x8xf32>) {group = 1 : i64} -> tensor<1x1x36x8xf32>
+  %0 = sdx.conv ins(%x, %p : tensor<1x4x56x56xf32>, tensor<1x1x36x8xf32>) outs(%init : tensor<1x8x56x56xf32>)
+      {dilations = array<i64: 1, 1>, group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} -> tensor<1x8x56x56xf32>
+  return %0 : tensor<1x8x56x56xf32>
+}
+
 // CHECK-LABEL: func.func @strided
 // CHECK-NOT: sdx.winograd
 func.func @strided(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x28x28xf32>) -> tensor<1x64x28x28xf32> {
