@@ -172,3 +172,61 @@ def test_cumulative_time_does_not_grow_with_the_square():
     x = np.ones(1_000_000, np.int64)
     (y,) = run([helper.make_node("CumSum", ["x", "axis"], ["y"])], {"x": x}, ["y"], {}, 17, [constant("axis", 0)])
     assert (y == np.arange(1, x.size + 1)).all()
+
+
+def convolve(x, w, strides, pads, dilations, group=1):
+    """A convolution of two spatial dimensions in double precision; pads are top, left, bottom, right."""
+    x = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])])
+    kernel = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilations)]
+    windows = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))
+    windows = windows[:, :, :: strides[0], :: strides[1], :: dilations[0], :: dilations[1]]
+    parts = zip(np.split(windows, group, 1), np.split(w.astype(np.float64), group))
+    return np.concatenate([np.einsum("nchwij,fcij->nfhw", a, b) for a, b in parts], 1)
+
+
+CONVOLUTIONS = {
+    # name: (input, weights, strides, pads, dilations, group)
+    "planes": ((2, 3, 32, 64), (9, 3, 7, 7), (2, 2), (3, 3, 3, 3), (1, 1), 1),
+    "planes, odd height": ((1, 4, 15, 28), (8, 4, 3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 1),
+    "planes, even kernel": ((1, 4, 16, 16), (8, 4, 4, 2), (2, 2), (1, 0, 1, 0), (1, 1), 1),
+    "planes, dilated, groups": ((1, 8, 40, 36), (16, 4, 3, 5), (2, 2), (2, 4, 2, 3), (2, 2), 2),
+    "planes, uneven pads": ((1, 3, 14, 14), (40, 3, 3, 3), (2, 2), (0, 0, 1, 1), (1, 1), 1),
+    "gather": ((1, 3, 15, 15), (8, 3, 3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 1),
+    "gather, stride 3": ((1, 8, 21, 30), (33, 8, 3, 3), (3, 3), (1, 1, 1, 1), (1, 1), 1),
+    "few positions, deep": ((1, 96, 7, 7), (64, 96, 3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 1),
+    "few positions, two images": ((2, 80, 14, 14), (70, 80, 3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 1),
+    "few positions, odd depth": ((1, 67, 5, 5), (48, 67, 3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 1),
+    "large weights": ((1, 300, 9, 9), (130, 300, 1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    "Winograd, few channels": ((1, 8, 23, 31), (11, 8, 3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 1),
+    "Winograd, large weights": ((2, 96, 14, 14), (72, 96, 3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 1),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+@pytest.mark.parametrize("open_batch", [False, True])
+def test_convolution(name, open_batch):
+    shape, filters, strides, pads, dilations, group = CONVOLUTIONS[name]
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal(shape).astype(np.float32), rng.standard_normal(filters).astype(np.float32)
+    w /= np.sqrt(w[0].size)
+    node = helper.make_node(
+        "Conv", ["x", "w"], ["y"], strides=strides, pads=pads, dilations=dilations, group=group
+    )
+    sizes = ["n" if open_batch else shape[0], *shape[1:]]
+    (y,) = run([node], {"x": x}, ["y"], {"x": sizes}, initializers=[constant("w", w, np.float32)])
+    want = convolve(x, w, strides, pads, dilations, group)
+    assert y.shape == want.shape
+    np.testing.assert_allclose(y, want, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 31, 32, 70, 130, 600])
+@pytest.mark.parametrize("depth, columns", [(256, 512), (250, 520), (1024, 130), (3, 20000)])
+@pytest.mark.parametrize("open_rows", [False, True])
+def test_product_with_large_weights(rows, depth, columns, open_rows):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((rows, depth)).astype(np.float32)
+    w = (rng.standard_normal((depth, columns)) / np.sqrt(depth)).astype(np.float32)
+    shapes = {} if open_rows else {"x": x.shape}
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    (y,) = run([node], {"x": x}, ["y"], shapes, initializers=[constant("w", w, np.float32)])
+    np.testing.assert_allclose(y, x.astype(np.float64) @ w, rtol=1e-4, atol=2e-5)

@@ -57,6 +57,10 @@ private:
   bool isPadded(int64_t d) { return pad(d) || op.getPadsEnd()[d]; }
   mlir::Value outSize(int64_t d) { return evaluator.getSize(2 + d); }
   bool isShift();
+  bool canSplitPhases();
+  void emitPhases(mlir::ImplicitLocOpBuilder &b);
+  std::pair<mlir::Value, mlir::Value>
+  findPhase(mlir::ImplicitLocOpBuilder &b, mlir::Value distance, int64_t d);
 
   void emitPanels(mlir::ImplicitLocOpBuilder &b);
   int64_t tilesPerChunk();
@@ -64,9 +68,11 @@ private:
   void emitPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   void emitPackLoop(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                     llvm::ArrayRef<mlir::Value> base, mlir::Value mask,
-                    mlir::Value offset, mlir::Value tap, int64_t d);
+                    mlir::Value offset, mlir::Value phase, mlir::Value tap,
+                    int64_t d);
   void emitPackChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                        mlir::Value mask, mlir::Value offset, mlir::Value tap);
+                        mlir::Value mask, mlir::Value offset, mlir::Value phase,
+                        mlir::Value tap);
   void emitChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                 mlir::Value tile, int64_t rows, bool limited);
@@ -139,6 +145,9 @@ private:
   mlir::Value input, weights;
   /// The input with its spatial dimensions collapsed.
   mlir::Value flatInput;
+  /// The input's planes of even and odd rows and columns (StridedConv.cpp);
+  /// null where taps read the input itself.
+  mlir::Value phases;
   /// The packed weights as one dimension.
   mlir::Value flatWeights;
   llvm::SmallVector<mlir::Value> inSizes;

@@ -54,6 +54,8 @@ LogicalResult ConvEmitter::verify() {
 /// Whether an output position and the input that one tap reads for it are
 /// always the same distance apart in memory, edges aside.
 bool ConvEmitter::isShift() {
+  if (phases)
+    return true;
   for (int64_t d = 0; d < spatial; ++d) {
     if (stride(d) != 1)
       return false;
@@ -98,13 +100,17 @@ void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
   std::optional<int64_t> channels = IndexMath::known(groupChannels);
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
   if (op->hasAttr(kWinogradAttr))
-    emitWinograd(b);
-  else if (channels && *channels == 1 && filters && *filters <= 2)
-    emitDepthwise(b);
-  else if (hasChannelLanes())
+    return emitWinograd(b);
+  if (channels && *channels == 1 && filters && *filters <= 2)
+    return emitDepthwise(b);
+  if (canSplitPhases())
+    emitPhases(b);
+  if (hasChannelLanes())
     emitChannelLanes(b);
   else
     emitPanels(b);
+  if (phases)
+    memref::DeallocOp::create(b, phases);
 }
 
 /// The sum of a finished product and the op's init on a tile of one row.
@@ -226,22 +232,24 @@ void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk) {
         b,
         DenseElementsAttr::get(VectorType::get({width}, b.getI1Type()), true));
   Value offset = shift ? chunk.position : Value();
-  emitPackLoop(b, chunk, base, mask, offset, math.constant(0), 0);
+  emitPackLoop(b, chunk, base, mask, offset, math.constant(0), math.constant(0),
+               0);
 }
 
 /// The loop over dimension `d` of the kernel. `offset` is how far the input
-/// lies from the start of its channel: one index if the taps are shifts, a
-/// vector of indices otherwise. `tap` counts kernel positions.
+/// lies from the start of its channel, or of plane `phase` of it: one index if
+/// the taps are shifts, a vector of indices otherwise. `tap` counts kernel
+/// positions.
 void ConvEmitter::emitPackLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                ArrayRef<Value> base, Value mask, Value offset,
-                               Value tap, int64_t d) {
+                               Value phase, Value tap, int64_t d) {
   IndexMath math(b);
   if (d == spatial)
-    return emitPackChannels(b, chunk, mask, offset, tap);
+    return emitPackChannels(b, chunk, mask, offset, phase, tap);
   int64_t width = chunk.width;
   bool shift = isShift();
   auto step = [&](Value k) {
-    Value nextMask = mask, nextOffset = offset;
+    Value nextMask = mask, nextOffset = offset, nextPhase = phase;
     Value distance = math.mul(k, dilation(d));
     Value coordinate = base[d];
     if (coordinate)
@@ -254,7 +262,13 @@ void ConvEmitter::emitPackLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                 emitSplat32(b, inSizes[d], width));
       nextMask = arith::AndIOp::create(b, mask, inside);
     }
-    if (shift) {
+    if (phases) {
+      auto [jump, parity] = findPhase(b, distance, d);
+      for (int64_t e = d + 1; e < spatial; ++e)
+        jump = math.mul(jump, outSize(e));
+      nextOffset = math.add(offset, jump);
+      nextPhase = math.add(math.mul(phase, 2), parity);
+    } else if (shift) {
       Value jump = math.sub(distance, math.constant(pad(d)));
       for (int64_t e = d + 1; e < spatial; ++e)
         jump = math.mul(jump, inSizes[e]);
@@ -268,7 +282,8 @@ void ConvEmitter::emitPackLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
       nextOffset = coordinate;
     }
     Value nextTap = math.add(math.mul(tap, kernel(d)), k);
-    emitPackLoop(b, chunk, base, nextMask, nextOffset, nextTap, d + 1);
+    emitPackLoop(b, chunk, base, nextMask, nextOffset, nextPhase, nextTap,
+                 d + 1);
   };
   if (kernel(d) == 1)
     return step(math.constant(0));
@@ -277,7 +292,8 @@ void ConvEmitter::emitPackLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
 
 /// One tap of all channels of the group.
 void ConvEmitter::emitPackChannels(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                                   Value mask, Value offset, Value tap) {
+                                   Value mask, Value offset, Value phase,
+                                   Value tap) {
   IndexMath math(b);
   int64_t taps = 1;
   for (int64_t d = 0; d < spatial; ++d)
@@ -288,7 +304,10 @@ void ConvEmitter::emitPackChannels(ImplicitLocOpBuilder &b, const Chunk &chunk,
   emitFor(b, math.constant(0), groupChannels, 1, [&](Value channel) {
     SmallVector<Value> indices = {chunk.image, math.add(firstChannel, channel)};
     Value lane;
-    if (isShift()) {
+    if (phases) {
+      indices.append({phase, offset});
+      lane = emitLoad(b, phases, indices, chunk.width, mask);
+    } else if (isShift()) {
       indices.push_back(offset);
       lane = emitLoad(b, flatInput, indices, chunk.width, mask);
     } else {

@@ -112,3 +112,37 @@ func.func private @winograd(%x: memref<1x32x14x14xf32>, %w: memref<1x4x1152x8xf3
       : (tensor<1x32x14x14xf32>, memref<1x32x14x14xf32>) -> ()
   return
 }
+
+// -----
+
+// Of stride 2: even and odd rows and columns go into planes of their own first,
+// and each tap reads neighbours of one of them. No gather.
+// CHECK-LABEL: func.func private @phases
+// CHECK: %[[PLANES:.*]] = memref.alloc() {{.*}} : memref<1x3x4x784xf32>
+// CHECK: scf.parallel
+// CHECK: vector.maskedload {{.*}} vector<64xf32>
+// CHECK: vector.shuffle {{.*}} [0, 2, 4,
+// CHECK: vector.maskedstore %[[PLANES]]
+// CHECK: vector.shuffle {{.*}} [1, 3, 5,
+// CHECK: vector.maskedstore %[[PLANES]]
+// CHECK: scf.parallel
+// CHECK-NOT: vector.gather
+// CHECK: vector.maskedload %[[PLANES]]
+// CHECK-NOT: vector.gather
+// CHECK: vector.fma
+// CHECK: memref.dealloc %[[PLANES]]
+// CHECK: return
+func.func private @phases(%x: memref<1x3x56x56xf32>, %w: memref<1x1x27x8xf32>,
+    %out: memref<1x8x28x28xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x3x56x56xf32> to tensor<1x3x56x56xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x1x27x8xf32> to tensor<1x1x27x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x8x28x28xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x28x28xf32>) -> tensor<1x8x28x28xf32>
+  %y = sdx.conv ins(%tx, %tw : tensor<1x3x56x56xf32>, tensor<1x1x27x8xf32>) outs(%f : tensor<1x8x28x28xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x8x28x28xf32>
+  bufferization.materialize_in_destination %y in restrict writable %out
+      : (tensor<1x8x28x28xf32>, memref<1x8x28x28xf32>) -> ()
+  return
+}
