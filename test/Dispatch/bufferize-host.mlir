@@ -162,6 +162,34 @@ func.func @main(%x: tensor<4xf32> {sdx.input = 0 : i64}, %i: index {sdx.input = 
 
 // -----
 
+func.func private @k0(memref<?x4xf32>, memref<?x4xf32>) attributes {sdx.kernel}
+
+// Also where the result is the same memory by another type.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[Y:.*]] = memref.cast
+// CHECK: sdx.call @k0(%{{.*}}) outs(%[[Y]] :
+// CHECK: memref.copy %[[Y]], %[[Z:.*]] :
+// CHECK: scf.for
+// CHECK: memref.store %{{.*}}, %[[Z]]
+// CHECK-NOT: memref.copy %{{.*}}, %[[Y]]
+// CHECK: return
+func.func @main(%x: tensor<?x4xf32> {sdx.input = 0 : i64}, %n: index {sdx.input = 1 : i64}, %u: f32 {sdx.input = 2 : i64}) -> (tensor<?x?xf32>, tensor<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %e = tensor.empty(%d) : tensor<?x4xf32>
+  %y = sdx.call @k0(%x : tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) -> tensor<?x4xf32>
+  %wide = tensor.cast %y : tensor<?x4xf32> to tensor<?x?xf32>
+  %z = scf.for %i = %c0 to %n step %c1 iter_args(%t = %y) -> tensor<?x4xf32> {
+    %w = tensor.insert %u into %t[%i, %c0] : tensor<?x4xf32>
+    scf.yield %w : tensor<?x4xf32>
+  }
+  %other = tensor.cast %z : tensor<?x4xf32> to tensor<?x?xf32>
+  return %wide, %other : tensor<?x?xf32>, tensor<?x?xf32>
+}
+
+// -----
+
 // A tensor that more than 32 loops write to in turn is copied on the way.
 // CHECK-LABEL: func.func @chain
 // CHECK-COUNT-32: scf.for

@@ -99,6 +99,8 @@ def pool(g):
         more["storage_order"] = g.int(0, 1)
     pads = padding(g, kernel)
     outputs = [True] if op != "MaxPool" else [True, g.maybe(0.2)]
+    if pads.get("auto_pad") == "VALID" and op != "MaxPool":
+        dilations = [1] * len(kernel)  # onnxruntime's size leaves them out
     if pads.get("auto_pad", "").startswith("SAME"):
         # With dilations onnxruntime's size is not the ceil(input / stride) of ONNX; where windows leave gaps
         # its pools and the reference's take pads below zero, each in another way.
@@ -112,7 +114,8 @@ def pool(g):
         kernel_shape=kernel,
         strides=strides if g.maybe(0.8) else None,
         dilations=dilations if g.maybe(0.4) else None,
-        ceil_mode=g.int(0, 1) if "pads" in pads or g.maybe() else None,
+        # Of VALID windows ONNX makes as many with it as without, onnxruntime one more.
+        ceil_mode=g.int(0, 1) if pads.get("auto_pad") != "VALID" and ("pads" in pads or g.maybe()) else None,
         **pads,
         **more,
     )
