@@ -45,13 +45,14 @@ private:
     Value firstRow, endRow;
   };
 
-  void emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk, Value column);
-  void emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
-                   Value column);
+  void emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk);
+  void emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row);
+  void emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
+                 int64_t rows, Value rowLimit);
   void emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
                 int64_t rows, Value column, int64_t panels, Value rowLimit);
   void emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk, Value group);
-  int64_t tilesPerChunk();
+  void planChunks();
   Prefetch prefetchNextPanel(ImplicitLocOpBuilder &b, const Chunk &chunk,
                              Value row, Value columnInPanel);
 
@@ -65,6 +66,8 @@ private:
   int64_t panelsPerTile = 1;
   /// Tiles one below the other in a chunk, at most.
   int64_t chunkTiles = 1;
+  /// Whether the rows of a chunk meet all panels before other rows do.
+  bool rowsFirst = false;
   /// The right-hand side as one dimension; null where nothing is prefetched.
   Value flatRhs;
   int64_t l2Bytes;
@@ -85,7 +88,7 @@ static constexpr int64_t kLikelyRows = 128;
 /// A chunk multiplies some rows by one panel. The more rows, the longer a panel
 /// is used once it is there; but chunks must suffice for all threads, and the
 /// rows, which the next panel needs again, must stay in the L2 cache.
-int64_t MatmulEmitter::tilesPerChunk() {
+void MatmulEmitter::planChunks() {
   constexpr int64_t kWork = 256 * 1024; // multiplications worth a hand-over
   constexpr int64_t kEnoughChunks = 32, kMostTiles = 64;
   auto known = [](Value size, int64_t otherwise) {
@@ -100,8 +103,9 @@ int64_t MatmulEmitter::tilesPerChunk() {
   int64_t wanted = llvm::divideCeil(tiles, split);
   int64_t rowBytes = depth * sizeof(float);
   int64_t cached = std::max(l2Bytes / 2 / rowBytes, kLikelyRows) / shape.rows;
-  return std::min(
-      {std::max(std::min(wanted, cached), least), tiles, kMostTiles});
+  rowsFirst = cached < tiles;
+  chunkTiles =
+      std::min({std::max(std::min(wanted, cached), least), tiles, kMostTiles});
 }
 
 /// The tiles of a chunk fetch the next panel, each its share.
@@ -110,7 +114,7 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
                                           Value columnInPanel) {
   Prefetch prefetch;
   std::optional<int64_t> depth = IndexMath::known(k);
-  // A few tiles would fetch more than they can while they compute.
+  // Over a few tiles a panel is read about as fast as it can be fetched.
   constexpr int64_t kFewestTiles = 4;
   if (!flatRhs || !depth || chunkTiles < kFewestTiles)
     return prefetch;
@@ -148,12 +152,12 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   SmallVector<Value> sizes;
   if (op.isBatched())
     sizes.push_back(evaluator.getSize(0));
-  chunkTiles = tilesPerChunk();
+  planChunks();
   int64_t chunkRows = chunkTiles * shape.rows;
-  // The rows of a chunk are used for all panels before others are.
-  if (panelsPerTile == 1)
-    sizes.push_back(math.ceilDiv(m, chunkRows));
   sizes.push_back(math.ceilDiv(panelCount, panelsPerTile));
+  if (panelsPerTile == 1)
+    sizes.insert(rowsFirst ? sizes.end() - 1 : sizes.end(),
+                 math.ceilDiv(m, chunkRows));
   // What another kernel has just made is in the cache, weights are not.
   if (!op.isRhsBatched() && Prefetch::pays(rhs))
     flatRhs = emitCollapse(b, rhs, 0);
@@ -168,16 +172,28 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
       chunk.endRow = m;
       return emitPanelGroup(b, chunk, ivs[0]);
     }
-    chunk.panel = ivs[1];
-    chunk.firstRow = math.mul(ivs[0], chunkRows);
+    chunk.panel = ivs[rowsFirst ? 1 : 0];
+    chunk.firstRow = math.mul(ivs[rowsFirst ? 0 : 1], chunkRows);
     chunk.endRow = math.min(math.add(chunk.firstRow, chunkRows), m);
-    Value first = math.mul(chunk.panel, packed);
-    if (shape.width == packed)
-      return emitRows(b, chunk, first);
-    Value end = math.min(math.add(first, packed), n);
-    emitFor(b, first, end, shape.width,
-            [&](Value column) { emitRows(b, chunk, column); });
+    emitRows(b, chunk);
   });
+}
+
+/// The tiles of some rows: one where it is as wide as a panel. Of narrower ones
+/// all are done before the next rows, while the lines of the panel that they
+/// share are near.
+void MatmulEmitter::emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                              Value row, int64_t rows, Value rowLimit) {
+  IndexMath math(b);
+  int64_t packed = op.getPanelWidth();
+  Value first = math.mul(chunk.panel, packed);
+  auto tile = [&](Value column) {
+    emitTile(b, chunk, row, rows, column, 1, rowLimit);
+  };
+  if (shape.width == packed)
+    return tile(first);
+  Value end = math.min(math.add(first, packed), n);
+  emitFor(b, first, end, shape.width, tile);
 }
 
 /// Several panels at once, as long as there are that many.
@@ -205,44 +221,40 @@ void MatmulEmitter::emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk,
   emitIf(b, math.less(panelCount, end), part, whole);
 }
 
-void MatmulEmitter::emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                             Value column) {
+void MatmulEmitter::emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk) {
   IndexMath math(b);
   Value count = math.sub(chunk.endRow, chunk.firstRow);
   Value full = math.add(chunk.firstRow, math.roundDown(count, shape.rows));
   std::optional<int64_t> rows = IndexMath::known(m);
   if (!rows || *rows >= shape.rows)
-    emitFor(b, chunk.firstRow, full, shape.rows, [&](Value row) {
-      emitTile(b, chunk, row, shape.rows, column, 1, nullptr);
-    });
+    emitFor(b, chunk.firstRow, full, shape.rows,
+            [&](Value row) { emitTiles(b, chunk, row, shape.rows, nullptr); });
   if (rows && *rows % shape.rows == 0)
     return;
   emitIf(b, math.less(full, chunk.endRow),
-         [&] { emitRowTail(b, chunk, full, column); });
+         [&] { emitRowTail(b, chunk, full); });
 }
 
 /// The rows that do not fill a tile. A known number gets a tile of its own
 /// height; otherwise there is one for a single row (which is common: one
 /// token, one image) and tiles whose missing rows repeat the last.
 void MatmulEmitter::emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                                Value row, Value column) {
+                                Value row) {
   IndexMath math(b);
   if (std::optional<int64_t> rows = IndexMath::known(m))
-    return emitTile(b, chunk, row, *rows % shape.rows, column, 1, nullptr);
+    return emitTiles(b, chunk, row, *rows % shape.rows, nullptr);
   auto atMost = [&](int64_t count) {
     return math.less(chunk.endRow, math.add(row, count + 1));
   };
   auto several = [&] {
     auto tile = [&](int64_t rows) {
-      emitTile(b, chunk, row, rows, column, 1, chunk.endRow);
+      emitTiles(b, chunk, row, rows, chunk.endRow);
     };
     if (shape.rows <= 4)
       return tile(shape.rows);
     emitIf(b, atMost(4), [&] { tile(4); }, [&] { tile(shape.rows); });
   };
-  emitIf(
-      b, atMost(1), [&] { emitTile(b, chunk, row, 1, column, 1, nullptr); },
-      several);
+  emitIf(b, atMost(1), [&] { emitTiles(b, chunk, row, 1, nullptr); }, several);
 }
 
 void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,

@@ -50,9 +50,8 @@ void ConvEmitter::emitPhases(ImplicitLocOpBuilder &b) {
   int64_t known = IndexMath::known(images).value_or(ShapedType::kDynamic);
   if (ShapedType::isDynamic(known))
     dynamic.push_back(images);
-  auto type = MemRefType::get(
-      {known, channels, 4, (height + 1) / 2 * columns},
-      b.getF32Type());
+  auto type = MemRefType::get({known, channels, 4, (height + 1) / 2 * columns},
+                              b.getF32Type());
   phases = memref::AllocOp::create(b, type, dynamic, b.getI64IntegerAttr(64));
 
   int64_t width = shape.width;
@@ -79,10 +78,9 @@ void ConvEmitter::emitPhases(ImplicitLocOpBuilder &b) {
     emitFor(b, math.constant(0), math.constant(height), 1, [&](Value row) {
       int64_t tail = columns % width;
       if (columns >= width)
-        emitFor(b, math.constant(0), math.constant(columns - tail), width,
-                [&](Value column) {
-                  emitRun(ivs[0], ivs[1], row, column, width);
-                });
+        emitFor(
+            b, math.constant(0), math.constant(columns - tail), width,
+            [&](Value column) { emitRun(ivs[0], ivs[1], row, column, width); });
       if (tail)
         emitRun(ivs[0], ivs[1], row, math.constant(columns - tail), tail);
     });

@@ -10,7 +10,7 @@
 // CHECK-LABEL: func.func private @bias_relu
 // CHECK-SAME: (%[[A:.*]]: memref<16x768xf32>, %[[B:.*]]: memref<24x768x32xf32>, %[[BIAS:.*]]: memref<768xf32>, %[[OUT:.*]]: memref<16x768xf32>)
 // CHECK-NOT: tensor
-// CHECK: scf.parallel (%{{.*}}, %[[PANEL:.*]]) =
+// CHECK: scf.parallel (%[[PANEL:.*]], %{{.*}}) =
 // CHECK: scf.for
 // CHECK: %[[ACC:.*]]:8 = scf.for %[[K:.*]] = %c0 to %c768 step %c1
 // CHECK: %[[COLUMNS:.*]] = vector.load %[[B]][%[[PANEL]], %[[K]], %c0]
