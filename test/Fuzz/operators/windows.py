@@ -103,8 +103,9 @@ def pool(g):
         dilations = [1] * len(kernel)  # onnxruntime's size leaves them out
     if pads.get("auto_pad", "").startswith("SAME"):
         # With dilations onnxruntime's size is not the ceil(input / stride) of ONNX; where windows leave gaps
-        # its pools and the reference's take pads below zero, each in another way.
-        dilations = [1] * len(kernel) if op != "MaxPool" else dilations
+        # its pools and the reference's take pads below zero, each in another way. Of SAME_LOWER the reference
+        # puts the odd pad at the end where there are dilations.
+        dilations = [1] * len(kernel)
         strides = [min(s, k) for s, k in zip(strides, kernel)]
     g.emit(
         op,
