@@ -143,7 +143,7 @@ template <typename Visitor, typename A> void visit(Visitor &&v, A &a) {
   v(a.metadata.producerName), v(a.metadata.producerVersion);
   v(a.metadata.graphName), v(a.metadata.domain), v(a.metadata.description);
   v(a.metadata.modelVersion), v(a.metadata.irVersion), v(a.metadata.custom);
-  v(a.deferred), v(a.files), v(a.initArgs), v(a.mainArgs),
+  v(a.deferred), v(a.assumesRank), v(a.files), v(a.initArgs), v(a.mainArgs),
       v(a.persistentElementBytes);
   v(a.data), v(a.objects);
 }

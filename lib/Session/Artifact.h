@@ -48,6 +48,8 @@ struct Artifact {
   ModelMetadata metadata;
   /// There is no code: it can be made when a run tells the ranks of inputs.
   bool deferred = false;
+  /// The code assumes a rank that what a run gives may contradict.
+  bool assumesRank = false;
   std::vector<SourceFile> files;
   std::vector<Argument> initArgs, mainArgs;
   /// Element size of each result of `sdx_init`.

@@ -8,6 +8,7 @@
 #include "Compiler.h"
 #include "Signature.h"
 #include "Variants.h"
+#include "dialects/SDX/SDX.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/Pass.h"
 #include "sardonyx/Importer/Importer.h"
@@ -130,6 +131,17 @@ PipelineOptions Compilation::pipeline() const {
   return result;
 }
 
+/// Whether a run may find that a tensor has another rank than it was given.
+static bool assumesRank(ModuleOp module) {
+  return module
+      .walk([](sdx::CheckOp check) {
+        return check.getKind() == sdx::FailureKind::OtherRank
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
                                           const SessionOptions &options,
                                           std::vector<Timing> &timings,
@@ -175,6 +187,7 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
                                   lastPhase + "'"));
   if (MaybeError error = readArguments(*module, modelPath, artifact))
     return fail(*error);
+  artifact.assumesRank = assumesRank(*module);
   bool generated = succeeded(runCodegen(*module, pipeline, observer));
   if (!generated || compilation.stopped())
     return fail(compilation.error("code generation failed after phase '" +

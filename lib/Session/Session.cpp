@@ -139,9 +139,11 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
       impl->report.timings.push_back({"store", watch.seconds()});
     }
   }
-  if (!whole && leavesRanksOpen(impl->artifact.inputs))
+  const Artifact &artifact = impl->artifact;
+  if (!whole && (artifact.deferred || artifact.assumesRank) &&
+      leavesRanksOpen(artifact.inputs))
     impl->variants =
-        std::make_unique<Variants>(*model, source, impl->artifact.inputs);
+        std::make_unique<Variants>(*model, source, artifact.inputs);
   if (MaybeError error = impl->prepare(std::move(model)))
     return *error;
   return std::shared_ptr<Session>(new Session(std::move(impl)));

@@ -87,7 +87,8 @@ struct Session::Impl {
   std::vector<std::unique_ptr<RunState>> idle;
   uint64_t runs = 0;
 
-  /// Null where no rank hangs on what a run gives.
+  /// Null where no rank hangs on what a run gives, as in most models: it keeps
+  /// a copy of a model that came as bytes.
   std::unique_ptr<Variants> variants;
 
   Impl(const SessionOptions &options,
