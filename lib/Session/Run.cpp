@@ -295,6 +295,9 @@ Session::Impl::runVariant(const std::vector<TensorRef> &inputs,
     return loaded;
   };
   auto variant = variants->findOrLoad(inputs, load);
+  // A model that was sound before is not broken: these inputs do not fit it.
+  if (!variant && variant.error().kind() == ErrorKind::InvalidModel)
+    return Error(ErrorKind::InvalidArgument, variant.error().message());
   if (!variant)
     return variant.error();
   return (*variant)->run(inputs, memory, runOptions);

@@ -71,9 +71,8 @@ def test_from_a_file_and_from_the_cache(tmp_path):
 
 def test_what_no_rank_mends():
     runs = session("(float[] x, float[] w) => (float[] y) { y = MatMul(x, w) }", "xwy")
-    with pytest.raises(Exception, match="MatMul") as refusal:
+    with pytest.raises(sardonyx.errors.InvalidArgument, match="MatMul"):
         runs.run(None, {"x": ramp(2, 3), "w": ramp(2, 3)})
-    assert type(refusal.value).__module__.startswith("sardonyx")
     (y,) = runs.run(None, {"x": ramp(2, 3), "w": ramp(3, 2)})
     np.testing.assert_array_equal(y, ramp(2, 3) @ ramp(3, 2))
     with pytest.raises(NotImplementedError):

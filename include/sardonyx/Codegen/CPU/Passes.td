@@ -18,7 +18,9 @@ def LowerContractionsPass
     right-hand side and blocks of rows; the accumulators of a tile are vectors
     that stay in registers through the loop over K. Elementwise operations on
     the product are applied to the accumulators before they are stored. Tiles
-    at the edges are narrower or masked; any size may be dynamic.
+    at the edges are narrower or masked; any size may be dynamic. Where a panel
+    is used by several tiles of rows, each of them fetches a part of the next
+    panel into the L2 cache.
 
     ```mlir
     %m = sdx.packed_matmul ins(%a, %b) outs(%zero)
@@ -52,7 +54,10 @@ def LowerConvPass : Pass<"sdx-cpu-lower-conv", "::mlir::func::FuncOp"> {
     consecutive output positions. The inputs of a panel are gathered into a
     scratch matrix [K][width], padding and strides included, and multiplied by
     all blocks of output channels with the tiles of
-    `sdx-cpu-lower-contractions`. A depthwise convolution reads its input in
+    `sdx-cpu-lower-contractions`. Of stride 2 and few filters, even and
+    odd rows and columns of the input are put into planes of their own first, so
+    that nothing is gathered. Few output positions lie in the rows of tiles and
+    channels in their lanes. A depthwise convolution reads its input in
     place, vectorised along the innermost dimension.
 
     ```mlir
