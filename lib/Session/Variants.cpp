@@ -110,8 +110,10 @@ Variants::findOrLoad(const std::vector<TensorRef> &given, const Load &load) {
     if (again) {
       all = true;
       shapes = std::move(fixed);
-      loaded = std::move(again);
     }
+    // All sizes may also tell what is wrong.
+    if (again || again.error().kind() != ErrorKind::Unsupported)
+      loaded = std::move(again);
   }
   if (!loaded)
     return loaded.error();

@@ -71,10 +71,14 @@ def test_from_a_file_and_from_the_cache(tmp_path):
 
 def test_what_no_rank_mends():
     runs = session("(float[] x, float[] w) => (float[] y) { y = MatMul(x, w) }", "xwy")
-    with pytest.raises(sardonyx.errors.InvalidArgument, match="MatMul"):
+    with pytest.raises(sardonyx.errors.Fail, match="MatMul"):
         runs.run(None, {"x": ramp(2, 3), "w": ramp(2, 3)})
     (y,) = runs.run(None, {"x": ramp(2, 3), "w": ramp(3, 2)})
     np.testing.assert_array_equal(y, ramp(2, 3) @ ramp(3, 2))
+    pools = session("(float[] x) => (float[] y) { y = MaxPool <kernel_shape = [2, 2]> (x) }", "xy")
+    with pytest.raises(sardonyx.errors.InvalidArgument, match="MaxPool"):
+        pools.run(None, {"x": ramp(2, 3)})
+    assert pools.run(None, {"x": ramp(1, 1, 2, 3)})[0].tolist() == [[[[4, 5]]]]
     with pytest.raises(NotImplementedError):
         session("(string[] x) => (string[] y) { y = Identity(x) }", "xy")
     with pytest.raises(NotImplementedError):
