@@ -229,13 +229,6 @@ private:
   /// memory gets a copy. Bufferization takes any write on the way to an output
   /// buffer for a part of what is written there.
   static void keepFromWriters(Value result) {
-    // Whoever else sees the same memory as another shape may write to it.
-    while (auto *view = result.getDefiningOp()) {
-      if (!isa<tensor::CastOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
-              view))
-        break;
-      result = view->getOperand(0);
-    }
     for (OpOperand *use : findWriters(result)) {
       OpBuilder b(use->getOwner());
       auto type = cast<RankedTensorType>(use->get().getType());

@@ -73,6 +73,13 @@ bool sardonyx::isElementwiseGeneric(Operation *op) {
 }
 
 SmallVector<OpOperand *> sardonyx::findWriters(Value tensor) {
+  // What it is a view of may be written to as well.
+  while (Operation *view = tensor.getDefiningOp()) {
+    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
+            view))
+      break;
+    tensor = view->getOperand(0);
+  }
   SmallVector<Value> aliases = {tensor};
   SmallVector<OpOperand *> writers;
   while (!aliases.empty())

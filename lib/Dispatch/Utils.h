@@ -30,7 +30,8 @@ bool isOrderedProjection(mlir::AffineMap map);
 /// captured tensor is read in its body.
 bool isElementwiseGeneric(mlir::Operation *op);
 
-/// The uses of a tensor, or of a view of it, that may write into its memory.
+/// The uses of a tensor, of a view of it or of what it is itself another type
+/// or shape of, that may write into its memory.
 llvm::SmallVector<mlir::OpOperand *> findWriters(mlir::Value tensor);
 
 /// Applies `patterns` until nothing changes. A long chain of operations may

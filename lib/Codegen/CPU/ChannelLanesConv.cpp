@@ -116,9 +116,9 @@ void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
       Value end =
           math.add(math.add(math.mul(packed, allDepth), begin), depthBlock);
       next = prefetchWeights(
-          b, math.mul(end, op.getBlockRows()),
+          b, math.mul(end, op.getBlockRows()), blockSize,
           math.add(math.div(position, height), part / shape.width * tiles),
-          blockSize / Prefetch::kLine, tiles * parts, depthBlock);
+          tiles * parts, depthBlock);
     }
     SmallVector<Value> accs(rows, zero);
     if (isCut)

@@ -78,7 +78,7 @@ private:
                 mlir::Value tile, int64_t rows, bool limited);
 
   Prefetch prefetchWeights(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
-                           mlir::Value share, int64_t lines, int64_t loops,
+                           int64_t elements, mlir::Value loop, int64_t loops,
                            int64_t steps);
 
   mlir::Value emitOntoInit(mlir::ImplicitLocOpBuilder &b, const Tile &tile,

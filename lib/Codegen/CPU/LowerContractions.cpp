@@ -112,25 +112,21 @@ void MatmulEmitter::planChunks() {
 Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
                                           const Chunk &chunk, Value row,
                                           Value columnInPanel) {
-  Prefetch prefetch;
   std::optional<int64_t> depth = IndexMath::known(k);
   // Over a few tiles a panel is read about as fast as it can be fetched.
   constexpr int64_t kFewestTiles = 4;
   if (!flatRhs || !depth || chunkTiles < kFewestTiles)
-    return prefetch;
+    return {};
   IndexMath math(b);
   int64_t packed = op.getPanelWidth();
   int64_t linesOfRow = std::max<int64_t>(1, shape.width / Prefetch::kLine);
-  prefetch.stride = packed / linesOfRow;
-  prefetch.period =
-      Prefetch::choosePeriod(*depth * linesOfRow, chunkTiles, *depth);
-  prefetch.memory = flatRhs;
-  Value tile = math.div(math.sub(row, chunk.firstRow), shape.rows);
   Value nextPanel = math.mul(math.add(chunk.panel, 1), *depth * packed);
-  prefetch.start =
-      math.add(math.add(nextPanel, columnInPanel),
-               math.mul(tile, *depth / prefetch.period * prefetch.stride));
-  return prefetch;
+  Value tile = math.div(math.sub(row, chunk.firstRow), shape.rows);
+  return Prefetch::share(b,
+                         {flatRhs, math.add(nextPanel, columnInPanel),
+                          packed / linesOfRow, *depth * linesOfRow, chunkTiles,
+                          *depth},
+                         tile);
 }
 
 void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {

@@ -339,22 +339,17 @@ void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
     });
 }
 
-/// What `loops` loops over `steps` values of k, of which this is number
-/// `share`, fetch together: `lines` lines from element `from` of the weights
-/// on.
+/// Loop number `loop` of `loops` over `steps` values of k, which together fetch
+/// `elements` of the weights, beginning with `from`.
 Prefetch ConvEmitter::prefetchWeights(ImplicitLocOpBuilder &b, Value from,
-                                      Value share, int64_t lines, int64_t loops,
-                                      int64_t steps) {
-  Prefetch prefetch;
+                                      int64_t elements, Value loop,
+                                      int64_t loops, int64_t steps) {
   if (!Prefetch::pays(weights))
-    return prefetch;
-  IndexMath math(b);
-  prefetch.memory = flatWeights;
-  prefetch.stride = Prefetch::kLine;
-  prefetch.period = Prefetch::choosePeriod(lines, loops, steps);
-  prefetch.start = math.add(
-      from, math.mul(share, steps / prefetch.period * Prefetch::kLine));
-  return prefetch;
+    return {};
+  return Prefetch::share(b,
+                         {flatWeights, from, Prefetch::kLine,
+                          elements / Prefetch::kLine, loops, steps},
+                         loop);
 }
 
 void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
@@ -380,8 +375,8 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
     int64_t blockSize = *known * op.getBlockRows();
     Value blocks = math.add(math.mul(chunk.group, math.dim(weights, 1)), block);
     next = prefetchWeights(b, math.mul(math.add(blocks, 1), blockSize),
-                           math.div(rowInBlock, shape.rows),
-                           blockSize / Prefetch::kLine, tilesPerBlock, *known);
+                           blockSize, math.div(rowInBlock, shape.rows),
+                           tilesPerBlock, *known);
   }
   SmallVector<Value> accs = evaluator.emitInit(b, op.getInit(), tile, rows);
   accs = emitContractionLoop(

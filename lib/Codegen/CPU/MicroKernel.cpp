@@ -31,12 +31,21 @@ bool Prefetch::pays(Value weights) {
          type.getNumElements() * int64_t(sizeof(float)) >= kFewestBytes;
 }
 
-int64_t Prefetch::choosePeriod(int64_t lines, int64_t loops, int64_t depth) {
+Prefetch Prefetch::share(ImplicitLocOpBuilder &b, const Task &task,
+                         Value loop) {
+  IndexMath math(b);
+  Prefetch result;
+  result.memory = task.memory;
+  result.stride = task.stride;
   // More steps than this in a row only make the code longer.
-  int64_t period = 8;
-  while (period > 1 && (period * lines > loops * depth || depth % period != 0))
-    period /= 2;
-  return period;
+  result.period = 8;
+  while (result.period > 1 &&
+         (result.period * task.lines > task.loops * task.depth ||
+          task.depth % result.period != 0))
+    result.period /= 2;
+  int64_t linesOfLoop = task.depth / result.period;
+  result.start = math.add(task.from, math.mul(loop, linesOfLoop * task.stride));
+  return result;
 }
 
 SmallVector<Value> sardonyx::cpu::emitContractionLoop(

@@ -42,9 +42,19 @@ struct Prefetch {
   /// Whether `weights` are too large to stay in the L2 cache from chunk to
   /// chunk, and from run to run.
   static bool pays(mlir::Value weights);
-  /// The period with which loops of `depth` values of k, `loops` of them, fetch
-  /// `lines` lines together; 1 if all of them cannot.
-  static int64_t choosePeriod(int64_t lines, int64_t loops, int64_t depth);
+  /// Lines that several loops fetch together.
+  struct Task {
+    /// As above; `from` is where the first of all lines begins.
+    mlir::Value memory, from;
+    int64_t stride;
+    int64_t lines;
+    /// How many loops, and over how many values of k each.
+    int64_t loops, depth;
+  };
+  /// What loop number `loop` of them fetches. They may not get to the last
+  /// lines, and where there is time fetch some that follow.
+  static Prefetch share(mlir::ImplicitLocOpBuilder &b, const Task &task,
+                        mlir::Value loop);
 };
 
 /// Emits the loop over k of a tile of `rows` x `columns` accumulators:

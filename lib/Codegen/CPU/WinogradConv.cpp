@@ -401,9 +401,9 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
       int64_t size = *channels * op.getBlockRows();
       Value following =
           math.add(math.add(math.mul(packedBlock, kWinogradTaps), p), 1);
-      next = prefetchWeights(b, math.mul(following, size),
-                             math.div(rowInBlock, rows), size / Prefetch::kLine,
-                             tilesPerBlock, *channels);
+      next =
+          prefetchWeights(b, math.mul(following, size), size,
+                          math.div(rowInBlock, rows), tilesPerBlock, *channels);
     }
     SmallVector<Value> accs(rows, zero);
     accs = emitContractionLoop(
