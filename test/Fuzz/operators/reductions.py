@@ -36,10 +36,11 @@ def reduce(g):
 def arg(g):
     op = g.pick(["ArgMax", "ArgMin"])
     x = g.value(op=op, low=1)
+    # Of an empty tensor onnxruntime keeps the axis whatever keepdims says.
     g.emit(
         op,
         [x],
-        valid=no_nan,
+        valid=lambda v: v.size > 0 and no_nan(v),
         axis=g.int(-x.rank, x.rank - 1),
         keepdims=g.pick([None, 0, 1]),
         select_last_index=g.pick([None, 0, 1]),

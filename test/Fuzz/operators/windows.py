@@ -149,11 +149,12 @@ def unpool(g):
 
 def lrn(g):
     x = image(g, "LRN")
-    # With an infinity onnxruntime loses the neighbours too: it keeps a running sum.
+    # With an infinity onnxruntime loses the neighbours too: it keeps a running sum. Of doubles the references
+    # take the attributes, which are single precision, differently.
     g.emit(
         "LRN",
         [x],
-        valid=lambda v: bool(np.isfinite(v.astype(float)).all()),
+        valid=lambda v: v.dtype != np.float64 and bool(np.isfinite(v.astype(float)).all()),
         size=g.pick([1, 3, 5]),
         alpha=0.01 * g.int(1, 5),
         beta=0.75,

@@ -1,0 +1,88 @@
+// Threads whose inputs are of ranks and lengths that need code of their own.
+
+#include "sardonyx/Session/Session.h"
+#include <atomic>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace sardonyx;
+
+static const char kReshape[] = R"(<ir_version: 8, opset_import: ["" : 17]>
+model (float[A, B] x, int64[S] s) => (float[P, Q] y) {
+  d = Add(x, x)
+  y = Reshape(d, s)
+}
+)";
+
+static std::shared_ptr<Session> loadReshape(const SessionOptions &options) {
+  auto loaded = Session::loadBytes(kReshape, strlen(kReshape), options);
+  EXPECT_TRUE(loaded) << loaded.error().message();
+  return loaded ? *loaded : nullptr;
+}
+
+/// Whether 24 doubled elements come in this shape.
+static bool answers(Session &session, std::vector<int64_t> shape) {
+  std::vector<float> x(24, 1.5f);
+  auto result = session.run(
+      {{ElementType::Float, x.data(), {4, 6}},
+       {ElementType::Int64, shape.data(), {int64_t(shape.size())}}});
+  return result && (*result)[0].shape == shape &&
+         static_cast<float *>((*result)[0].data)[23] == 3;
+}
+
+static const std::vector<std::vector<int64_t>> kShapes = {
+    {6, 4}, {24}, {2, 3, 4}, {2, 2, 3, 2}, {1, 2, 3, 4, 1}};
+
+TEST(Variants, AreMadeOnceWhileThreadsWait) {
+  SessionOptions options;
+  options.cache = false;
+  options.intraOpThreads = 2;
+  std::shared_ptr<Session> session = loadReshape(options);
+  ASSERT_TRUE(session);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (size_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (size_t i = 0; i < 50; ++i)
+        if (!answers(*session, kShapes[(t + i) % kShapes.size()]))
+          ++wrong;
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Variants, MayBeGivenUpWhileTheyAreMade) {
+  SessionOptions options;
+  options.cache = false;
+  std::shared_ptr<Session> session = loadReshape(options);
+  ASSERT_TRUE(session);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0}, running{0};
+  for (size_t t = 0; t < 3; ++t)
+    threads.emplace_back([&, t, own = session]() mutable {
+      ++running;
+      if (!answers(*own, kShapes[t]))
+        ++wrong;
+      own = nullptr;
+    });
+  while (running < 3)
+    std::this_thread::yield();
+  session = nullptr;
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Variants, SomeAreForgotten) {
+  SessionOptions options;
+  options.cache = false;
+  std::shared_ptr<Session> session = loadReshape(options);
+  ASSERT_TRUE(session);
+  for (size_t i = 0; i < 18; ++i) { // 17, more than are kept, then the first
+    std::vector<int64_t> shape(1 + i % 17, 1);
+    shape.back() = 24;
+    EXPECT_TRUE(answers(*session, shape)) << shape.size();
+  }
+}
