@@ -98,6 +98,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   kernels.addPass(createLowerContractionsPass(contractions));
   LowerConvPassOptions conv;
   conv.vectorBits = options.vectorBits;
+  conv.l2KiB = options.l2KiB;
   kernels.addPass(createLowerConvPass(conv));
   LowerPackingPassOptions packing;
   packing.vectorBits = options.vectorBits;

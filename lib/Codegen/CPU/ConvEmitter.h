@@ -22,7 +22,8 @@ inline constexpr int64_t kMaxChannelLanePositions = 64;
 /// Emits the loops of one kernel around a convolution.
 class ConvEmitter {
 public:
-  ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits);
+  ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits,
+              int64_t l2Bytes);
 
   llvm::LogicalResult verify();
   void emit(mlir::ImplicitLocOpBuilder &b);
@@ -138,6 +139,7 @@ private:
 
   sdx::ConvOp op;
   KernelBody &body;
+  int64_t l2Bytes;
   TileEvaluator evaluator;
   TileShape shape;
   int64_t lanes, spatial, group;

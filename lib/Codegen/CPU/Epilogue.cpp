@@ -436,3 +436,24 @@ void TileEvaluator::emitStores(ImplicitLocOpBuilder &b, const Tile &tile,
       store();
   }
 }
+
+void TileEvaluator::prefetchOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
+                                    int64_t rows, int64_t cacheBytes) {
+  IndexMath math(b);
+  for (const KernelBody::Output &output : body.getOutputs()) {
+    Value flat = collapsed[output.memref];
+    auto type = cast<MemRefType>(flat.getType());
+    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    if (!type.hasStaticShape() || type.getNumElements() * bytes <= cacheBytes)
+      continue;
+    int64_t line = Prefetch::kLineBytes / bytes;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t i = 0; i < tile.width; i += line) {
+        SmallVector<Value> indices(tile.index);
+        indices[rowDim] = math.add(indices[rowDim], r);
+        indices.push_back(math.add(tile.position, i));
+        memref::PrefetchOp::create(b, flat, indices, /*isWrite=*/true,
+                                   /*localityHint=*/3, /*isDataCache=*/true);
+      }
+  }
+}

@@ -100,6 +100,12 @@ public:
   void emitStores(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
                   llvm::ArrayRef<mlir::Value> accumulators);
 
+  /// Asks for the memory that `emitStores` will write, where results of more
+  /// than `cacheBytes` have pushed it out of the cache: a store to a line that
+  /// is far away waits for it, and only so many can.
+  void prefetchOutputs(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
+                       int64_t rows, int64_t cacheBytes);
+
 private:
   struct RowState;
 

@@ -290,6 +290,8 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
     for (int64_t p = 0; p < panels; ++p)
       accs.push_back(inits[p][r]);
 
+  for (const Tile &tile : tiles)
+    evaluator.prefetchOutputs(b, tile, rows, l2Bytes / 2);
   Prefetch prefetch;
   if (panels == 1 && rows == shape.rows && !rowLimit)
     prefetch = prefetchNextPanel(b, chunk, row, columnInPanel);

@@ -26,8 +26,10 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-ConvEmitter::ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits)
-    : op(op), body(body), evaluator(body, op->getResult(0), 1, 2),
+ConvEmitter::ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits,
+                         int64_t l2Bytes)
+    : op(op), body(body), l2Bytes(l2Bytes),
+      evaluator(body, op->getResult(0), 1, 2),
       shape(TileShape::get(vectorBits, sdx::kPanelWidth)),
       lanes(std::max<int64_t>(1, vectorBits / 32)),
       spatial(op.getNumSpatialDims()), group(op.getGroup()) {
@@ -378,6 +380,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                            blockSize, math.div(rowInBlock, shape.rows),
                            tilesPerBlock, *known);
   }
+  evaluator.prefetchOutputs(b, tile, rows, l2Bytes / 2);
   SmallVector<Value> accs = evaluator.emitInit(b, op.getInit(), tile, rows);
   accs = emitContractionLoop(
       b, depth, rows, 1, accs,
@@ -413,7 +416,7 @@ struct LowerConvPass : sardonyx::impl::LowerConvPassBase<LowerConvPass> {
       return signalPassFailure();
     }
     KernelBody body(func);
-    ConvEmitter emitter(root, body, vectorBits);
+    ConvEmitter emitter(root, body, vectorBits, l2KiB * 1024);
     if (failed(emitter.verify()) || failed(body.replaceDims()))
       return signalPassFailure();
     ImplicitLocOpBuilder b(root.getLoc(),

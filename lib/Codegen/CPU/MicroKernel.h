@@ -37,8 +37,9 @@ struct Prefetch {
   /// Values of k for each line: a power of two that divides their number.
   int64_t period = 1;
 
-  /// Elements in a line of the cache.
-  static constexpr int64_t kLine = 64 / sizeof(float);
+  static constexpr int64_t kLineBytes = 64;
+  /// f32 elements in a line of the cache.
+  static constexpr int64_t kLine = kLineBytes / sizeof(float);
   /// Whether `weights` are too large to stay in the L2 cache from chunk to
   /// chunk, and from run to run.
   static bool pays(mlir::Value weights);

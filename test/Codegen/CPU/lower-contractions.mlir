@@ -162,3 +162,26 @@ func.func private @reduction(%a: memref<1x64xf32>, %b: memref<4x64x32xf32>,
       : (tensor<1xf32>, memref<1xf32>) -> ()
   return
 }
+
+// -----
+
+// A result of 4 MB is not in the cache: each tile asks for its lines before it
+// multiplies. Two lines of 16 elements for each of 8 rows.
+// CHECK-LABEL: func.func private @large_result
+// AVX2-LABEL: func.func private @large_result
+// CHECK-COUNT-16: memref.prefetch %{{.*}}, write, locality<3>, data : memref<1024x1024xf32>
+// CHECK-NOT: memref.prefetch
+// CHECK: scf.for
+// CHECK: vector.fma
+func.func private @large_result(%a: memref<1024x64xf32>, %b: memref<32x64x32xf32>, %out: memref<1024x1024xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<1024x64xf32> to tensor<1024x64xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<32x64x32xf32> to tensor<32x64x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1024x1024xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %r = sdx.packed_matmul ins(%ta, %tb : tensor<1024x64xf32>, tensor<32x64x32xf32>)
+      outs(%f : tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out
+      : (tensor<1024x1024xf32>, memref<1024x1024xf32>) -> ()
+  return
+}

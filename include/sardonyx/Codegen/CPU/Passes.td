@@ -71,7 +71,9 @@ def LowerConvPass : Pass<"sdx-cpu-lower-conv", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"vectorBits", "vector-bits", "unsigned", "512",
-           "Width of a vector register in bits">
+           "Width of a vector register in bits">,
+    Option<"l2KiB", "l2-kib", "unsigned", "1024",
+           "Size of a core's L2 cache in KiB">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
