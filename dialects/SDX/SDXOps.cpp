@@ -120,13 +120,31 @@ LogicalResult PackedMatmulOp::verify() {
     return emitOpError("rhs must be [No,K,Nt], or [B,No,K,Nt] with a batched "
                        "lhs, got rank ")
            << rhs.size();
-  int64_t width = rhs.back(), k = rhs[rhs.size() - 2];
+  auto isOf = [&](Type left, Type right, Type sum) {
+    return getLhs().getType().getElementType() == left &&
+           getRhs().getType().getElementType() == right &&
+           getInit().getType().getElementType() == sum;
+  };
+  Builder b(getContext());
+  Type f32 = b.getF32Type(), i8 = b.getI8Type();
+  if (!isOf(f32, f32, f32) && !isOf(i8, i8, b.getI32Type()))
+    return emitOpError("operands must be of f32, or lhs and rhs of i8 and init "
+                       "of i32");
   int64_t panels = rhs[rhs.size() - 3];
-  if (ShapedType::isDynamic(width) || width <= 0)
+  if (ShapedType::isDynamic(rhs.back()) || rhs.back() <= 0)
     return emitOpError("the last dimension of rhs, the panel width, must be "
                        "static and positive");
-  if (!mayEqual(lhs.back(), k))
-    return emitOpError("lhs has K = ") << lhs.back() << " but rhs " << k;
+  if (rhs.back() % getDepthGroup())
+    return emitOpError("the last dimension of rhs, ")
+           << rhs.back() << ", is no multiple of " << getDepthGroup();
+  int64_t width = getPanelWidth();
+  int64_t k = lhs.back();
+  if (!ShapedType::isDynamic(k))
+    k = (k + getDepthGroup() - 1) / getDepthGroup();
+  if (!mayEqual(k, rhs[rhs.size() - 2]))
+    return emitOpError("lhs has K = ")
+           << lhs.back() << " but rhs " << rhs[rhs.size() - 2]
+           << (getDepthGroup() > 1 ? " groups" : "");
   if (!mayEqual(lhs[lhs.size() - 2], init[init.size() - 2]))
     return emitOpError("lhs has M = ")
            << lhs[lhs.size() - 2] << " but init " << init[init.size() - 2];

@@ -53,6 +53,11 @@ def SDX_F32Shaped : TypeConstraint<
     Or<[RankedTensorOf<[F32]>.predicate, MemRefOf<[F32]>.predicate]>,
     "tensor or memref of f32", "::mlir::ShapedType">;
 
+def SDX_ProductShaped : TypeConstraint<
+    Or<[RankedTensorOf<[F32, I8, I32]>.predicate,
+        MemRefOf<[F32, I8, I32]>.predicate]>,
+    "tensor or memref of f32, i8 or i32", "::mlir::ShapedType">;
+
 //===----------------------------------------------------------------------===//
 // Dense operations
 //===----------------------------------------------------------------------===//
@@ -67,14 +72,23 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
     static. `init` is [M,N] or [B,M,N] with N <= No * Nt; panel columns past N
     are zero. The product is added onto `init`.
 
+    All three are of f32; or `lhs` is of unsigned and `rhs` of signed 8-bit
+    integers and `init` of i32, in which sums wrap. Four values of k then lie
+    together, as the instructions for such products want them: `rhs` is
+    [No,ceil(K/4),Nt*4], and its element [p, q, 4 * c + j] is that of
+    k = 4 * q + j and column p * Nt + c, zero for k past K.
+
     ```mlir
     %r = sdx.packed_matmul
         ins(%a, %b : tensor<?x768xf32>, tensor<24x768x32xf32>)
         outs(%zero : tensor<?x768xf32>) -> tensor<?x768xf32>
+    %s = sdx.packed_matmul
+        ins(%u, %v : tensor<?x768xi8>, tensor<24x192x128xi8>)
+        outs(%zeros : tensor<?x768xi32>) -> tensor<?x768xi32>
     ```
   }];
-  let arguments = (ins SDX_F32Shaped:$lhs, SDX_F32Shaped:$rhs,
-                       SDX_F32Shaped:$init);
+  let arguments = (ins SDX_ProductShaped:$lhs, SDX_ProductShaped:$rhs,
+                       SDX_ProductShaped:$init);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     `ins` `(` $lhs `,` $rhs `:` type($lhs) `,` type($rhs) `)`
@@ -84,8 +98,14 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
                                  "::mlir::Value":$init)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    /// Values of k that lie together in the right-hand side.
+    int64_t getDepthGroup() {
+      return getRhs().getType().getElementType().isF32() ? 1 : 4;
+    }
     /// Columns in a panel of the right-hand side.
-    int64_t getPanelWidth() { return getRhs().getType().getShape().back(); }
+    int64_t getPanelWidth() {
+      return getRhs().getType().getShape().back() / getDepthGroup();
+    }
     bool isBatched() { return getLhs().getType().getRank() == 3; }
     bool isRhsBatched() { return getRhs().getType().getRank() == 4; }
   }];

@@ -452,6 +452,7 @@ struct PackContractionsPass
     RewritePatternSet patterns(&getContext());
     populateGenericToTransposePatterns(patterns);
     patterns.add<PackContraction, ZeroConvInit>(&getContext());
+    populatePackByteProductsPatterns(patterns);
     // Afterwards: a transpose of fewer dimensions is no longer one of matrices.
     RewritePatternSet transposes(&getContext());
     populateSimplifyTransposesPatterns(transposes);

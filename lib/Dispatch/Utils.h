@@ -70,6 +70,9 @@ void freeYielded(mlir::func::FuncOp func);
 /// linalg.transpose.
 void populateGenericToTransposePatterns(mlir::RewritePatternSet &patterns);
 
+/// Patterns that pack products of 8-bit integers.
+void populatePackByteProductsPatterns(mlir::RewritePatternSet &patterns);
+
 /// Patterns that leave transposes of as few dimensions as possible.
 void populateSimplifyTransposesPatterns(mlir::RewritePatternSet &patterns);
 

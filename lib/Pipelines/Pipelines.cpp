@@ -95,6 +95,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   LowerContractionsPassOptions contractions;
   contractions.vectorBits = options.vectorBits;
   contractions.l2KiB = options.l2KiB;
+  contractions.byteProduct = options.byteProduct;
   kernels.addPass(createLowerContractionsPass(contractions));
   LowerConvPassOptions conv;
   conv.vectorBits = options.vectorBits;

@@ -126,6 +126,7 @@ PipelineOptions Compilation::pipeline() const {
   PipelineOptions result;
   result.vectorBits = vectorBits(target());
   result.l2KiB = l2KiB(target());
+  result.byteProduct = byteProduct(target());
   result.winograd = options.winograd;
   result.checkBounds = options.checkBounds;
   return result;

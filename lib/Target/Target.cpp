@@ -101,6 +101,22 @@ unsigned vectorBits(const TargetOptions &options) {
   return info->checkFeatures("+avx2") ? 256 : 128;
 }
 
+std::string byteProduct(const TargetOptions &options) {
+  auto machine = makeTargetMachine(resolveTarget(options));
+  if (!machine) {
+    llvm::consumeError(machine.takeError());
+    return "generic";
+  }
+  const llvm::MCSubtargetInfo *info = (*machine)->getMCSubtargetInfo();
+  if (!(*machine)->getTargetTriple().isX86())
+    return "generic";
+  bool hasQuads =
+      (info->checkFeatures("+avx512vnni") &&
+       info->checkFeatures("+avx512vl")) ||
+      (info->checkFeatures("+avxvnni") && vectorBits(options) < 512);
+  return hasQuads ? "quads" : "pairs";
+}
+
 unsigned l2KiB(const TargetOptions &options) {
   // By name, not from this machine, so that code for a processor is the same
   // wherever it is made.

@@ -230,3 +230,27 @@ def test_product_with_large_weights(rows, depth, columns, open_rows):
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     (y,) = run([node], {"x": x}, ["y"], shapes, initializers=[constant("w", w, np.float32)])
     np.testing.assert_allclose(y, x.astype(np.float64) @ w, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("signed", ["uu", "ui", "iu", "ii"])
+@pytest.mark.parametrize("zeros", ["none", "one", "each"])
+@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (3, 5, 7), (8, 64, 32), (17, 130, 33), (5, 3, 100), (64, 257, 40)])
+def test_products_of_bytes(m, k, n, zeros, signed):
+    rng = np.random.default_rng(k)
+
+    def draw(kind, shape):
+        return rng.integers(0, 256, shape, np.uint8) if kind == "u" else rng.integers(-128, 128, shape, np.int8)
+
+    a, b = draw(signed[0], (2, m, k)), draw(signed[1], (k, n))
+    a[0], b[:, 0] = np.iinfo(a.dtype).max, np.iinfo(b.dtype).min  # the largest sums
+    za, zb = draw(signed[0], (m, 1) if zeros == "each" else ()), draw(signed[1], (n,) if zeros == "each" else ())
+    inputs, initializers = ["a", "b"], [constant("b", b, b.dtype)]
+    if zeros == "none":
+        za, zb = 0, 0
+    else:
+        inputs += ["za", "zb"]
+        initializers += [constant("za", za, a.dtype), constant("zb", zb, b.dtype)]
+    node = helper.make_node("MatMulInteger", inputs, ["y"])
+    shapes = {"a": [2, "m", k]} if m % 2 else {"a": [2, m, k]}
+    (y,) = run([node], {"a": a}, ["y"], shapes, 21, initializers)
+    np.testing.assert_array_equal(y, (a.astype(np.int32) - za) @ (b.astype(np.int32) - zb))

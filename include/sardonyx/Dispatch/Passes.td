@@ -71,13 +71,15 @@ def SDXSimplifyTransposes : Pass<"sdx-simplify-transposes", "::mlir::ModuleOp"> 
 }
 
 def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
-  let summary = "Turn f32 contractions into packed matrix products";
+  let summary = "Turn contractions into packed matrix products";
   let description = [{
     f32 matrix products (named or generic, at most one batch dimension,
     operands in any order of dimensions) become `sdx.packed_matmul` on a
     right-hand side packed by `sdx.pack_rhs`. A transpose that makes the
     right-hand side is folded into the packing. The products' inits become
-    zero; another init is added afterwards, as an epilogue.
+    zero; another init is added afterwards, as an epilogue. Products of unsigned
+    with signed 8-bit integers, written as a `linalg.generic`, are packed by
+    fours of k.
 
     ```mlir
     %r = linalg.matmul ins(%a, %b : tensor<?x768xf32>, tensor<768x40xf32>)

@@ -47,6 +47,9 @@ struct PipelineOptions {
   unsigned vectorBits = 512;
   /// Size of a core's L2 cache in KiB.
   unsigned l2KiB = 1024;
+  /// How the target multiplies 8-bit integers: "generic", "pairs" or "quads"
+  /// (`byte-product` of sdx-cpu-lower-contractions).
+  std::string byteProduct = "generic";
   /// Whether convolutions may go by Winograd's algorithm.
   bool winograd = true;
   /// Whether code checks each index before it accesses memory.

@@ -43,6 +43,10 @@ unsigned vectorBits(const TargetOptions &options);
 /// Size of the L2 cache of one of the target's cores in KiB.
 unsigned l2KiB(const TargetOptions &options);
 
+/// What the target has for sums of products of 8-bit integers: "quads"
+/// (vpdpbusd on vectors of all its bits), "pairs" (vpmaddwd) or "generic".
+std::string byteProduct(const TargetOptions &options);
+
 /// A string that identifies the processor and the options, for cache keys.
 std::string describeTarget(const TargetOptions &options);
 

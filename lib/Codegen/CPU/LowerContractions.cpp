@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ByteProduct.h"
 #include "Epilogue.h"
 #include "IndexMath.h"
 #include "MicroKernel.h"
@@ -27,12 +28,13 @@ namespace {
 class MatmulEmitter {
 public:
   MatmulEmitter(sdx::PackedMatmulOp op, KernelBody &body, unsigned vectorBits,
-                int64_t l2Bytes)
+                int64_t l2Bytes, ByteProduct byteProduct)
       : op(op), body(body),
         evaluator(body, op->getResult(0), op.isBatched() ? 1 : 0,
                   op.isBatched() ? 2 : 1),
         shape(TileShape::get(vectorBits, op.getPanelWidth())),
-        l2Bytes(l2Bytes) {}
+        depthGroup(op.getDepthGroup()), vectorBits(vectorBits),
+        byteProduct(byteProduct), l2Bytes(l2Bytes) {}
 
   LogicalResult verify();
   void emit(ImplicitLocOpBuilder &b);
@@ -55,12 +57,26 @@ private:
   void planChunks();
   Prefetch prefetchNextPanel(ImplicitLocOpBuilder &b, const Chunk &chunk,
                              Value row, Value columnInPanel);
+  SmallVector<Value> emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                                  ArrayRef<Value> rows, Value columnInPanel,
+                                  int64_t panels, SmallVector<Value> accs,
+                                  const Prefetch &prefetch);
+  Value emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
+                Value depth, int64_t count);
+  Value emitRhs(ImplicitLocOpBuilder &b, const Chunk &chunk, Value panel,
+                Value depth, Value columnInPanel);
 
   sdx::PackedMatmulOp op;
   KernelBody &body;
   TileEvaluator evaluator;
   TileShape shape;
-  Value lhs, rhs, m, n, k, panelCount;
+  /// Values of k that are multiplied at once, and how bytes are.
+  int64_t depthGroup;
+  unsigned vectorBits;
+  ByteProduct byteProduct;
+  Value lhs, rhs, m, n, panelCount;
+  /// Groups of values of k in the right-hand side, the last maybe not full.
+  Value k;
   /// Panels that a tile spans: several when the rows are too few to keep the
   /// multipliers busy.
   int64_t panelsPerTile = 1;
@@ -79,6 +95,9 @@ LogicalResult MatmulEmitter::verify() {
   if (!KernelBody::hasBuffer(op.getLhs()) ||
       !KernelBody::hasBuffer(op.getRhs()))
     return op.emitOpError("has an operand that is computed in its own kernel");
+  if (depthGroup > 1 &&
+      ShapedType::isDynamic(op.getLhs().getType().getShape().back()))
+    return op.emitOpError("has bytes and an open depth");
   return evaluator.verify(op.getInit());
 }
 
@@ -101,7 +120,7 @@ void MatmulEmitter::planChunks() {
       std::max<int64_t>(1, kWork / (depth * shape.rows * op.getPanelWidth()));
   int64_t split = llvm::divideCeil(kEnoughChunks, panels);
   int64_t wanted = llvm::divideCeil(tiles, split);
-  int64_t rowBytes = depth * sizeof(float);
+  int64_t rowBytes = depth * sizeof(float); // a group of bytes is as large
   int64_t cached = std::max(l2Bytes / 2 / rowBytes, kLikelyRows) / shape.rows;
   rowsFirst = cached < tiles;
   chunkTiles =
@@ -119,13 +138,14 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
     return {};
   IndexMath math(b);
   int64_t packed = op.getPanelWidth();
+  // A group of bytes takes as much room as one f32.
   int64_t linesOfRow = std::max<int64_t>(1, shape.width / Prefetch::kLine);
   Value nextPanel = math.mul(math.add(chunk.panel, 1), *depth * packed);
+  Value first = math.mul(math.add(nextPanel, columnInPanel), depthGroup);
   Value tile = math.div(math.sub(row, chunk.firstRow), shape.rows);
   return Prefetch::share(b,
-                         {flatRhs, math.add(nextPanel, columnInPanel),
-                          packed / linesOfRow, *depth * linesOfRow, chunkTiles,
-                          *depth},
+                         {flatRhs, first, packed * depthGroup / linesOfRow,
+                          *depth * linesOfRow, chunkTiles, *depth},
                          tile);
 }
 
@@ -137,7 +157,8 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   int64_t rank = op.isBatched() ? 3 : 2;
   m = evaluator.getSize(rank - 2);
   n = evaluator.getSize(rank - 1);
-  k = math.dim(lhs, rank - 1);
+  int64_t rhsRank = cast<MemRefType>(rhs.getType()).getRank();
+  k = depthGroup == 1 ? math.dim(lhs, rank - 1) : math.dim(rhs, rhsRank - 2);
   int64_t packed = op.getPanelWidth();
   panelCount = math.ceilDiv(n, packed);
 
@@ -253,6 +274,93 @@ void MatmulEmitter::emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
   emitIf(b, atMost(1), [&] { emitTiles(b, chunk, row, 1, nullptr); }, several);
 }
 
+/// What all columns of `row` are multiplied by: the value of k number `depth`,
+/// or the group of that number, `count` bytes that exist, as one i32.
+Value MatmulEmitter::emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                             Value row, Value depth, int64_t count) {
+  IndexMath math(b);
+  SmallVector<Value> indices;
+  if (chunk.batch)
+    indices.push_back(chunk.batch);
+  indices.push_back(row);
+  if (depthGroup == 1) {
+    indices.push_back(depth);
+    return memref::LoadOp::create(b, lhs, indices);
+  }
+  auto type = VectorType::get({depthGroup}, b.getI8Type());
+  Value first = math.mul(depth, depthGroup);
+  Value bytes;
+  if (count == depthGroup) {
+    indices.push_back(first);
+    bytes = vector::LoadOp::create(b, type, lhs, indices);
+  } else {
+    bytes = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    for (int64_t j = 0; j < count; ++j) {
+      SmallVector<Value> at(indices);
+      at.push_back(math.add(first, j));
+      Value byte = memref::LoadOp::create(b, lhs, at);
+      bytes = vector::InsertOp::create(b, byte, bytes, j);
+    }
+  }
+  Value lane =
+      vector::BitCastOp::create(b, VectorType::get({1}, b.getI32Type()), bytes);
+  return vector::ExtractOp::create(b, lane, 0);
+}
+
+Value MatmulEmitter::emitRhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                             Value panel, Value depth, Value columnInPanel) {
+  IndexMath math(b);
+  SmallVector<Value> indices;
+  if (op.isRhsBatched())
+    indices.push_back(chunk.batch);
+  indices.append({panel, depth, math.mul(columnInPanel, depthGroup)});
+  Value vector = emitLoad(b, rhs, indices, shape.width * depthGroup);
+  if (depthGroup == 1)
+    return vector;
+  return vector::BitCastOp::create(
+      b, VectorType::get({shape.width}, b.getI32Type()), vector);
+}
+
+/// The accumulators of a tile after the products of its rows with `panels`
+/// panels from the chunk's on.
+SmallVector<Value>
+MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                            ArrayRef<Value> rows, Value columnInPanel,
+                            int64_t panels, SmallVector<Value> accs,
+                            const Prefetch &prefetch) {
+  IndexMath math(b);
+  auto right = [&](Value depth, int64_t p) {
+    return emitRhs(b, chunk, math.add(chunk.panel, p), depth, columnInPanel);
+  };
+  auto left = [&](Value depth, int64_t r) {
+    return emitLhs(b, chunk, rows[r], depth, depthGroup);
+  };
+  if (depthGroup == 1)
+    return emitContractionLoop(b, k, rows.size(), panels, accs, left, right,
+                               prefetch);
+  auto multiplyAdd = [&](ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                         Value accumulator) {
+    return emitByteProduct(b, byteProduct, vectorBits, lhs, rhs, accumulator);
+  };
+  int64_t depth = op.getLhs().getType().getShape().back();
+  int64_t full = depth / depthGroup, rest = depth % depthGroup;
+  // Steps that take many instructions anyway are not worth several in a row,
+  // and those of a last group that is not full are too many by one.
+  bool prefetches = byteProduct == ByteProduct::Quads && !rest;
+  if (full > 0)
+    accs = emitContractionLoop(b, math.constant(full), rows.size(), panels,
+                               accs, left, right,
+                               prefetches ? prefetch : Prefetch(), multiplyAdd);
+  if (rest)
+    emitContractionStep(
+        b, math.constant(full), rows.size(), panels, accs,
+        [&](Value depth, int64_t r) {
+          return emitLhs(b, chunk, rows[r], depth, rest);
+        },
+        right, multiplyAdd);
+  return accs;
+}
+
 void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                              Value row, int64_t rows, Value column,
                              int64_t panels, Value rowLimit) {
@@ -295,23 +403,8 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   Prefetch prefetch;
   if (panels == 1 && rows == shape.rows && !rowLimit)
     prefetch = prefetchNextPanel(b, chunk, row, columnInPanel);
-  accs = emitContractionLoop(
-      b, k, rows, panels, accs,
-      [&](Value depth, int64_t r) -> Value {
-        SmallVector<Value> indices;
-        if (chunk.batch)
-          indices.push_back(chunk.batch);
-        indices.append({rowIndices[r], depth});
-        return memref::LoadOp::create(b, lhs, indices);
-      },
-      [&](Value depth, int64_t p) -> Value {
-        SmallVector<Value> indices;
-        if (op.isRhsBatched())
-          indices.push_back(chunk.batch);
-        indices.append({math.add(chunk.panel, p), depth, columnInPanel});
-        return emitLoad(b, rhs, indices, shape.width);
-      },
-      prefetch);
+  accs = emitProducts(b, chunk, rowIndices, columnInPanel, panels,
+                      std::move(accs), prefetch);
 
   for (int64_t p = 0; p < panels; ++p) {
     SmallVector<Value> column;
@@ -338,7 +431,13 @@ struct LowerContractionsPass
     if (!root.hasPureTensorSemantics())
       return;
     KernelBody body(func);
-    MatmulEmitter emitter(root, body, vectorBits, l2KiB * 1024);
+    std::optional<ByteProduct> bytes = parseByteProduct(byteProduct);
+    if (!bytes) {
+      func.emitError("no way to multiply bytes is called '")
+          << byteProduct << "'";
+      return signalPassFailure();
+    }
+    MatmulEmitter emitter(root, body, vectorBits, l2KiB * 1024, *bytes);
     if (roots.size() > 1) {
       roots[1].emitOpError("is the second contraction of its kernel");
       return signalPassFailure();

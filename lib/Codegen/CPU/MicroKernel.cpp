@@ -28,7 +28,8 @@ bool Prefetch::pays(Value weights) {
   constexpr int64_t kFewestBytes = 128 * 1024;
   auto type = cast<MemRefType>(weights.getType());
   return type.hasStaticShape() &&
-         type.getNumElements() * int64_t(sizeof(float)) >= kFewestBytes;
+         type.getNumElements() * (type.getElementTypeBitWidth() / 8) >=
+             kFewestBytes;
 }
 
 Prefetch Prefetch::share(ImplicitLocOpBuilder &b, const Task &task,
@@ -48,10 +49,35 @@ Prefetch Prefetch::share(ImplicitLocOpBuilder &b, const Task &task,
   return result;
 }
 
+Value sardonyx::cpu::emitFusedMultiplyAdd(ImplicitLocOpBuilder &b, Value lhs,
+                                          Value rhs, Value accumulator) {
+  return vector::FMAOp::create(b, lhs, rhs, accumulator);
+}
+
+void sardonyx::cpu::emitContractionStep(ImplicitLocOpBuilder &b, Value k,
+                                        int64_t rows, int64_t columns,
+                                        MutableArrayRef<Value> accumulators,
+                                        function_ref<Value(Value, int64_t)> lhs,
+                                        function_ref<Value(Value, int64_t)> rhs,
+                                        MultiplyAdd multiplyAdd) {
+  SmallVector<Value> columnsOfRhs;
+  for (int64_t c = 0; c < columns; ++c)
+    columnsOfRhs.push_back(rhs(k, c));
+  for (int64_t r = 0; r < rows; ++r) {
+    Value scalar = vector::BroadcastOp::create(
+        b, columnsOfRhs.front().getType(), lhs(k, r));
+    for (int64_t c = 0; c < columns; ++c) {
+      Value &acc = accumulators[r * columns + c];
+      acc = multiplyAdd(b, scalar, columnsOfRhs[c], acc);
+    }
+  }
+}
+
 SmallVector<Value> sardonyx::cpu::emitContractionLoop(
     ImplicitLocOpBuilder &b, Value size, int64_t rows, int64_t columns,
     ValueRange init, function_ref<Value(Value, int64_t)> lhs,
-    function_ref<Value(Value, int64_t)> rhs, const Prefetch &prefetch) {
+    function_ref<Value(Value, int64_t)> rhs, const Prefetch &prefetch,
+    MultiplyAdd multiplyAdd) {
   IndexMath math(b);
   auto loop = scf::ForOp::create(b, math.constant(0), size,
                                  math.constant(prefetch.period), init);
@@ -66,20 +92,9 @@ SmallVector<Value> sardonyx::cpu::emitContractionLoop(
         /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
   }
   SmallVector<Value> accs(loop.getRegionIterArgs());
-  for (int64_t step = 0; step < prefetch.period; ++step) {
-    Value k = math.add(first, step);
-    SmallVector<Value> columnsOfRhs;
-    for (int64_t c = 0; c < columns; ++c)
-      columnsOfRhs.push_back(rhs(k, c));
-    for (int64_t r = 0; r < rows; ++r) {
-      Value scalar = vector::BroadcastOp::create(
-          b, columnsOfRhs.front().getType(), lhs(k, r));
-      for (int64_t c = 0; c < columns; ++c) {
-        Value &acc = accs[r * columns + c];
-        acc = vector::FMAOp::create(b, scalar, columnsOfRhs[c], acc);
-      }
-    }
-  }
+  for (int64_t step = 0; step < prefetch.period; ++step)
+    emitContractionStep(b, math.add(first, step), rows, columns, accs, lhs, rhs,
+                        multiplyAdd);
   scf::YieldOp::create(b, accs);
   return loop.getResults();
 }

@@ -58,6 +58,15 @@ struct Prefetch {
                         mlir::Value loop);
 };
 
+/// Emits accumulator + lhs * rhs on vectors.
+using MultiplyAdd = llvm::function_ref<mlir::Value(
+    mlir::ImplicitLocOpBuilder &b, mlir::Value lhs, mlir::Value rhs,
+    mlir::Value accumulator)>;
+
+/// By a fused multiply-add.
+mlir::Value emitFusedMultiplyAdd(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs,
+                                 mlir::Value rhs, mlir::Value accumulator);
+
 /// Emits the loop over k of a tile of `rows` x `columns` accumulators:
 ///   acc[r * columns + c] += broadcast(lhs(k, r)) * rhs(k, c)
 /// and returns the accumulators after it.
@@ -66,7 +75,16 @@ llvm::SmallVector<mlir::Value> emitContractionLoop(
     int64_t columns, mlir::ValueRange init,
     llvm::function_ref<mlir::Value(mlir::Value k, int64_t row)> lhs,
     llvm::function_ref<mlir::Value(mlir::Value k, int64_t column)> rhs,
-    const Prefetch &prefetch = {});
+    const Prefetch &prefetch = {},
+    MultiplyAdd multiplyAdd = emitFusedMultiplyAdd);
+
+/// One step of that loop.
+void emitContractionStep(
+    mlir::ImplicitLocOpBuilder &b, mlir::Value k, int64_t rows, int64_t columns,
+    llvm::MutableArrayRef<mlir::Value> accumulators,
+    llvm::function_ref<mlir::Value(mlir::Value k, int64_t row)> lhs,
+    llvm::function_ref<mlir::Value(mlir::Value k, int64_t column)> rhs,
+    MultiplyAdd multiplyAdd);
 
 /// What lanes hold that are not read: zero, or one for integers, which some
 /// body may divide by.

@@ -4,6 +4,8 @@
 #include "StructuredPatterns.h"
 #include "dialects/ONNX/ONNX.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 
 namespace sardonyx {
@@ -26,78 +28,139 @@ TypedTensor getColumnParameter(Value original, Value converted) {
                    : TypedTensor{Value(), Type()};
 }
 
-/// Into how many equal parts the summation has to be cut so that each is exact
-/// in f32; 0 when that would not pay.
-int64_t getExactParts(int64_t depth) {
-  if (ShapedType::isDynamic(depth) || depth < 1)
-    return 0;
-  constexpr int64_t kLeastPart = 64;
-  for (int64_t parts = llvm::divideCeil(depth, kExactProducts);
-       parts == 1 || depth / parts >= kLeastPart; ++parts)
-    if (depth % parts == 0)
-      return parts;
-  return 0;
+bool isConstantZero(Value tensor) {
+  DenseElementsAttr values;
+  return matchPattern(tensor, m_Constant(&values)) && values.isSplat() &&
+         values.getSplatValue<APInt>().isZero();
 }
 
-Value toInt32(TensorBuilder &b, Value tensor) {
-  return b.map(tensor, b.getI32Type(),
-               [](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                 return {arith::FPToSIOp::create(s, s.getI32Type(), args[0])};
-               });
-}
-
-/// [M,K] x [K,N] of whole numbers in f32 as i32, K in `parts` parts.
-Value createExactProduct(TensorBuilder &b, Value lhs, Value rhs,
-                         int64_t parts) {
-  if (parts == 1)
-    return toInt32(b, createMatMul2D(b, lhs, rhs));
-  OpFoldResult rows = b.dim(lhs, 0), columns = b.dim(rhs, 1);
-  OpFoldResult part = b.size(rankedType(rhs).getDimSize(0) / parts);
-  lhs = b.expand(lhs, {{0}, {1, 2}}, {rows, b.size(parts), part});
-  lhs = b.transpose(lhs, {1, 0, 2});
-  rhs = b.expand(rhs, {{0, 1}, {2}}, {b.size(parts), part, columns});
-  FailureOr<Value> products = createMatMul(b, lhs, rhs);
+/// The sums of `bytes` [R,K] over K, extended to i32: [R]. `along` is the
+/// position of K.
+Value sumBytes(TensorBuilder &b, Value bytes, int64_t along, bool isUnsigned) {
   Type i32 = b.getI32Type();
-  // Sizes agree by construction; the parts are added as integers.
+  AffineMap in = along == 1 ? b.dimsMap(2, {0, 1}) : b.dimsMap(2, {1, 0});
   return b
-      .generic(*products, b.zeros({rows, columns}, i32),
-               {b.dimsMap(3, {2, 0, 1}), b.dimsMap(3, {0, 1})},
-               {utils::IteratorType::parallel, utils::IteratorType::parallel,
-                utils::IteratorType::reduction},
+      .generic(bytes, b.zeros({b.dim(bytes, 1 - along)}, i32),
+               {in, b.dimsMap(2, {0})},
+               {utils::IteratorType::parallel, utils::IteratorType::reduction},
                [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                 Value sum = arith::FPToSIOp::create(s, i32, args[0]);
-                 return {s.add(args[1], sum)};
+                 return {s.add(args[1], s.convert(args[0], i32, isUnsigned))};
                })
       .front();
 }
 
-/// The exact i32 product of differences to zero points. With 8-bit operands and
-/// one right-hand side for all batches it is made of f32 products.
+/// Bytes as `wantUnsigned` says, whose numbers differ by 128 from those that
+/// they were if that is not what they are.
+Value flipSign(TensorBuilder &b, TypedTensor bytes, bool wantUnsigned) {
+  if (bytes.onnxElementType.isUnsignedInteger() == wantUnsigned)
+    return bytes.value;
+  Type i8 = elementTypeOf(bytes.value);
+  return b.map(bytes.value, i8,
+               [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+                 return {
+                     arith::XOrIOp::create(s, args[0], s.integer(i8, -128))};
+               });
+}
+
+/// The i32 product of [M,K] and [K,N] of bytes, by a sum over unsigned times
+/// signed bytes u and s. With what is subtracted from each, a and b:
+///   sum (u - a)(s - b) = sum u s - a sum s - b sum u + K a b
+/// Null if a zero point does not broadcast.
+FailureOr<Value> createByteProduct(TensorBuilder &b, TypedTensor lhs,
+                                   TypedTensor lhsZero, TypedTensor rhs,
+                                   TypedTensor rhsZero) {
+  Type i32 = b.getI32Type();
+  int64_t depth = rankedType(rhs.value).getDimSize(0);
+  Sizes sizes = b.dims(lhs.value);
+  SmallVector<ReassociationIndices> groups;
+  appendGroup(groups, 0, sizes.size() - 1);
+  appendGroup(groups, sizes.size() - 1, 1);
+  Value left = b.collapse(flipSign(b, lhs, /*wantUnsigned=*/true), groups);
+  Value right = flipSign(b, rhs, /*wantUnsigned=*/false);
+  int64_t lhsShift = lhs.onnxElementType.isUnsignedInteger() ? 0 : 128;
+  int64_t rhsShift = rhs.onnxElementType.isUnsignedInteger() ? -128 : 0;
+
+  sizes.back() = b.dim(right, 1);
+  Value product =
+      b.generic(
+           {left, right}, b.zeros({b.dim(left, 0), sizes.back()}, i32),
+           {b.dimsMap(3, {0, 2}), b.dimsMap(3, {2, 1}), b.dimsMap(3, {0, 1})},
+           {utils::IteratorType::parallel, utils::IteratorType::parallel,
+            utils::IteratorType::reduction},
+           [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+             return {s.add(args[2], s.mul(s.convert(args[0], i32, true),
+                                          s.convert(args[1], i32)))};
+           })
+          .front();
+  product = b.expand(product, groups, sizes);
+
+  bool hasA = lhsShift || (lhsZero.value && !isConstantZero(lhsZero.value));
+  bool hasB = rhsShift || (rhsZero.value && !isConstantZero(rhsZero.value));
+  if (!hasA && !hasB)
+    return product;
+  SmallVector<TypedTensor> inputs = {{product, i32}};
+  auto take = [&](TypedTensor tensor) -> int64_t {
+    if (!tensor.value)
+      return -1;
+    inputs.push_back(tensor);
+    return inputs.size() - 1;
+  };
+  int64_t a = take(lhsZero), c = take(rhsZero), columns = -1, rows = -1;
+  if (hasA)
+    columns = take({sumBytes(b, right, 0, /*isUnsigned=*/false), i32});
+  if (hasB) {
+    Value sums = sumBytes(b, left, 1, /*isUnsigned=*/true);
+    SmallVector<ReassociationIndices> spread(1);
+    for (size_t i = 0; i < sizes.size(); ++i)
+      spread[0].push_back(i);
+    Sizes perRow = sizes;
+    perRow.back() = b.size(1);
+    rows = take({b.expand(sums, spread, perRow), i32});
+  }
+  return createElementwise(
+      b, b.getLoc(), inputs, i32, rankedType(product),
+      [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        TensorBuilder s(loc, builder);
+        auto zero = [&](int64_t number, TypedTensor tensor, int64_t shift) {
+          Value added = s.integer(i32, shift);
+          if (number < 0)
+            return added;
+          return s.add(
+              castScalar(s, loc, args[number], tensor.onnxElementType, i32),
+              added);
+        };
+        Value result = args[0];
+        Value left = zero(a, lhsZero, lhsShift);
+        Value right = zero(c, rhsZero, rhsShift);
+        if (columns >= 0)
+          result = s.sub(result, s.mul(left, args[columns]));
+        if (rows >= 0)
+          result = s.sub(result, s.mul(right, args[rows]));
+        if (columns >= 0 && rows >= 0)
+          result =
+              s.add(result, s.mul(s.mul(left, right), s.integer(i32, depth)));
+        return result;
+      });
+}
+
+/// The exact i32 product of differences to zero points.
 FailureOr<Value> createIntegerProduct(TensorBuilder &b, TypedTensor lhs,
                                       TypedTensor lhsZero, TypedTensor rhs,
                                       TypedTensor rhsZero) {
   RankedTensorType lhsType = rankedType(lhs.value);
   RankedTensorType rhsType = rankedType(rhs.value);
-  int64_t parts = 0;
-  if (isExactInF32(lhs.onnxElementType, rhs.onnxElementType) &&
-      lhsType.getRank() >= 2 && rhsType.getRank() == 2 &&
+  auto isByte = [](TypedTensor tensor) {
+    return tensor.onnxElementType.isInteger(8);
+  };
+  if (isByte(lhs) && isByte(rhs) && lhsType.getRank() >= 2 &&
+      rhsType.getRank() == 2 && rhsType.hasStaticShape() &&
       lhsType.getShape().back() == rhsType.getDimSize(0))
-    parts = getExactParts(rhsType.getDimSize(0));
-  Type type = parts ? Type(b.getF32Type()) : b.getI32Type();
-  FailureOr<Value> left = subtractZeroPoint(b, lhs, lhsZero, type);
-  FailureOr<Value> right = subtractZeroPoint(b, rhs, rhsZero, type);
+    return createByteProduct(b, lhs, lhsZero, rhs, rhsZero);
+  FailureOr<Value> left = subtractZeroPoint(b, lhs, lhsZero, b.getI32Type());
+  FailureOr<Value> right = subtractZeroPoint(b, rhs, rhsZero, b.getI32Type());
   if (failed(left) || failed(right))
     return failure();
-  if (!parts)
-    return createMatMul(b, *left, *right);
-  Sizes sizes = b.dims(*left);
-  sizes.back() = b.dim(*right, 1);
-  SmallVector<ReassociationIndices> groups;
-  appendGroup(groups, 0, sizes.size() - 1);
-  appendGroup(groups, sizes.size() - 1, 1);
-  Value product =
-      createExactProduct(b, b.collapse(*left, groups), *right, parts);
-  return b.expand(product, groups, sizes);
+  return createMatMul(b, *left, *right);
 }
 
 struct MatMulIntegerLowering : OnnxPattern<onnx::MatMulIntegerOp> {

@@ -74,10 +74,17 @@ func.func @gemm(%a: tensor<?x8xf32>, %b: tensor<6x8xf32>, %c: tensor<6xf32>) -> 
 
 // -----
 
-// Few products of 8-bit integers have an exact sum in f32.
+// Products of 8-bit integers are of unsigned with signed ones; what that and the
+// zero points add to them is taken off again.
 // CHECK-LABEL: func @quantised
-// CHECK: arith.subi
-// CHECK: linalg.matmul ins({{.*}} : tensor<2x4xf32>, tensor<4x3xf32>)
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%arg3 : tensor<4x3xi8>)
+// CHECK: arith.xori %{{.*}}, %c-128_i8
+// CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%arg0, %[[S]] : tensor<2x4xi8>, tensor<4x3xi8>) outs({{.*}} : tensor<2x3xi32>)
+// CHECK: arith.extui
+// CHECK: arith.extsi
+// CHECK: %[[COLUMNS:.*]] = linalg.generic {{.*}} ins(%[[S]] : tensor<4x3xi8>) outs({{.*}} : tensor<3xi32>)
+// CHECK: %[[ROWS:.*]] = linalg.generic {{.*}} ins(%arg0 : tensor<2x4xi8>) outs({{.*}} : tensor<2xi32>)
+// CHECK: linalg.generic {{.*}} ins(%[[P]], %arg2, %arg5, %[[COLUMNS]], %[[ROWS]] :
 // CHECK: math.roundeven
 func.func @quantised(%a: tensor<2x4xui8>, %as: tensor<f32>, %az: tensor<ui8>, %b: tensor<4x3xui8>, %bs: tensor<f32>, %bz: tensor<ui8>, %ys: tensor<f32>, %yz: tensor<ui8>) -> tensor<2x3xui8> {
   %0 = onnx.QLinearMatMul(%a, %as, %az, %b, %bs, %bz, %ys, %yz) : (tensor<2x4xui8>, tensor<f32>, tensor<ui8>, tensor<4x3xui8>, tensor<f32>, tensor<ui8>, tensor<f32>, tensor<ui8>) -> tensor<2x3xui8>
@@ -86,12 +93,11 @@ func.func @quantised(%a: tensor<2x4xui8>, %as: tensor<f32>, %az: tensor<ui8>, %b
 
 // -----
 
-// More products are summed in parts, which are added as integers.
-// CHECK-LABEL: func @many_products
-// CHECK: linalg.batch_matmul ins({{.*}} : tensor<3x2x200xf32>, tensor<3x200x3xf32>)
-// CHECK: arith.fptosi
-// CHECK: arith.addi
-func.func @many_products(%a: tensor<2x600xui8>, %b: tensor<600x3xi8>) -> tensor<2x3xi32> {
+// Unsigned and signed already, and no zero points: nothing but the product.
+// CHECK-LABEL: func @plain_bytes
+// CHECK-COUNT-1: linalg.generic
+// CHECK-NOT: linalg.generic
+func.func @plain_bytes(%a: tensor<2x600xui8>, %b: tensor<600x3xi8>) -> tensor<2x3xi32> {
   %0 = onnx.MatMulInteger(%a, %b) : (tensor<2x600xui8>, tensor<600x3xi8>) -> tensor<2x3xi32>
   return %0 : tensor<2x3xi32>
 }

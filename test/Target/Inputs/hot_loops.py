@@ -1,11 +1,14 @@
 """Reads the inner loops that a model's kernels become, for many processors.
 
     hot_loops.py MODEL --fma 512:N 256:M [--mixed] [--prefetch P]      with `sardonyx` on PATH
+    hot_loops.py MODEL --bytes quads:Q 512:N 256:M [--prefetch P]
 
 For each processor MODEL is compiled to assembly. There must be an innermost loop of exactly N (at 256 bits M) fused
 multiply-adds that stores no vector on the stack and, without --mixed, neither reads one from there nor has other
 arithmetic on vectors; it has P instructions that prefetch (none by default). In no innermost loop may the product of a
-multiplication be added to something by another instruction. Prints `ok PROCESSOR` for each processor; anything else is an error with the reason.
+multiplication be added to something by another instruction. With --bytes the instructions counted are those that
+multiply 8-bit integers: Q of vpdpbusd where the processor has it for its widest vectors, else vpmaddwd, which then
+prefetch nothing. Prints `ok PROCESSOR` for each processor; anything else is an error with the reason.
 """
 
 import argparse
@@ -25,6 +28,7 @@ PROCESSORS = {
     "znver5": 512,
 }
 FUSED = re.compile(r"vfn?m(add|sub)\d+ps")
+QUADS = {"cascadelake", "icelake-server", "sapphirerapids", "znver4", "znver5"}
 
 
 def innermost_loops(assembly):
@@ -69,7 +73,7 @@ def spills(loop, mixed):
     return any(re.search(rf"%[xyz]mm\d+, -?\d*{place}$" if mixed else place, operands) for _, operands in loop)
 
 
-def check(model, processor, wanted, mixed, prefetches):
+def check(model, processor, wanted, mixed, prefetches, instruction=FUSED):
     assembly = subprocess.run(
         ["sardonyx", "compile", model, "--to", "asm", "--cpu", processor],
         check=True, capture_output=True, text=True,
@@ -81,7 +85,7 @@ def check(model, processor, wanted, mixed, prefetches):
     counts = []
     for loop in loops:
         mnemonics = [mnemonic for mnemonic, _ in loop]
-        fused = sum(bool(FUSED.match(m)) for m in mnemonics)
+        fused = sum(bool(instruction.match(m)) for m in mnemonics)
         counts.append(fused)
         if fused != wanted or not mixed and {"vmulps", "vaddps"} & set(mnemonics):
             continue
@@ -90,20 +94,27 @@ def check(model, processor, wanted, mixed, prefetches):
         if (found := sum(m.startswith("prefetch") for m in mnemonics)) != prefetches:
             return f"its loop prefetches {found} times"
         return None
-    return f"no loop of {wanted} multiply-adds; the loops have {sorted(counts, reverse=True)[:12]}"
+    return f"no loop of {wanted} {instruction.pattern}; the loops have {sorted(counts, reverse=True)[:12]}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
-    parser.add_argument("--fma", nargs="+", required=True, help="BITS:COUNT")
+    kinds = parser.add_mutually_exclusive_group(required=True)
+    kinds.add_argument("--fma", nargs="+", help="BITS:COUNT")
+    kinds.add_argument("--bytes", nargs="+", help="quads:COUNT or BITS:COUNT")
     parser.add_argument("--mixed", action="store_true")
     parser.add_argument("--prefetch", type=int, default=0)
     args = parser.parse_args()
-    wanted = {int(bits): int(count) for bits, _, count in (pair.partition(":") for pair in args.fma)}
+    wanted = {key: int(count) for key, _, count in (pair.partition(":") for pair in args.fma or args.bytes)}
     failures = 0
     for processor, bits in PROCESSORS.items():
-        problem = check(args.model, processor, wanted[bits], args.mixed, args.prefetch)
+        kind, instruction, prefetches = str(bits), FUSED, args.prefetch
+        if args.bytes and processor in QUADS:
+            kind, instruction = "quads", re.compile("vpdpbusd")
+        elif args.bytes:
+            instruction, prefetches = re.compile("vpmaddwd"), 0
+        problem = check(args.model, processor, wanted[kind], args.mixed, prefetches, instruction)
         failures += problem is not None
         print(f"{processor}: {problem}" if problem else f"ok {processor}", flush=True)
     sys.exit(failures != 0)

@@ -39,9 +39,13 @@ def LowerContractionsPass
     Option<"vectorBits", "vector-bits", "unsigned", "512",
            "Width of a vector register in bits">,
     Option<"l2KiB", "l2-kib", "unsigned", "1024",
-           "Size of a core's L2 cache in KiB">
+           "Size of a core's L2 cache in KiB">,
+    Option<"byteProduct", "byte-product", "std::string", "\"generic\"",
+           "How 8-bit integers are multiplied: generic, pairs (vpmaddwd) or "
+           "quads (vpdpbusd)">
   ];
   let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect",
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];

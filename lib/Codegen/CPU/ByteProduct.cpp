@@ -1,0 +1,117 @@
+//===- ByteProduct.cpp - Sums of products of 8-bit integers ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ByteProduct.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace sardonyx::cpu;
+
+std::optional<ByteProduct> sardonyx::cpu::parseByteProduct(StringRef name) {
+  return llvm::StringSwitch<std::optional<ByteProduct>>(name)
+      .Case("generic", ByteProduct::Generic)
+      .Case("pairs", ByteProduct::Pairs)
+      .Case("quads", ByteProduct::Quads)
+      .Default(std::nullopt);
+}
+
+/// `value` (a vector of i32) as lanes of `bits`.
+static Value asLanes(ImplicitLocOpBuilder &b, Value value, int64_t bits) {
+  int64_t count = cast<VectorType>(value.getType()).getNumElements();
+  return vector::BitCastOp::create(
+      b, VectorType::get({count * 32 / bits}, b.getIntegerType(bits)), value);
+}
+
+static Value emitSplat(ImplicitLocOpBuilder &b, Value like, int64_t value) {
+  auto type = cast<VectorType>(like.getType());
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(
+             type, b.getIntegerAttr(type.getElementType(), value)));
+}
+
+static Value emitIntrinsic(ImplicitLocOpBuilder &b, StringRef name, Type type,
+                           ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(name), operands)
+      .getResult(0);
+}
+
+/// One register: four products and sums in an instruction.
+static Value emitQuads(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                       Value accumulator) {
+  int64_t bits = cast<VectorType>(lhs.getType()).getNumElements() * 32;
+  return emitIntrinsic(
+      b, "llvm.x86.avx512.vpdpbusd." + std::to_string(bits),
+      accumulator.getType(),
+      {accumulator, asLanes(b, lhs, 8), asLanes(b, rhs, 8)});
+}
+
+/// One register: bytes 0 and 2, then bytes 1 and 3, as 16-bit integers.
+static Value emitPairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                       Value accumulator) {
+  int64_t bits = cast<VectorType>(lhs.getType()).getNumElements() * 32;
+  StringRef name = bits == 512   ? "llvm.x86.avx512.pmaddw.d.512"
+                   : bits == 256 ? "llvm.x86.avx2.pmadd.wd"
+                                 : "llvm.x86.sse2.pmadd.wd";
+  Value left = asLanes(b, lhs, 16), right = asLanes(b, rhs, 16);
+  Value eight = emitSplat(b, left, 8);
+  // Not by a mask, for which there may be no register left.
+  Value evenLeft = arith::ShRUIOp::create(
+      b, arith::ShLIOp::create(b, left, eight), eight);
+  Value oddLeft = arith::ShRUIOp::create(b, left, eight);
+  Value evenRight = arith::ShRSIOp::create(
+      b, arith::ShLIOp::create(b, right, eight), eight);
+  Value oddRight = arith::ShRSIOp::create(b, right, eight);
+  Type type = accumulator.getType();
+  Value even = emitIntrinsic(b, name, type, {evenLeft, evenRight});
+  Value odd = emitIntrinsic(b, name, type, {oddLeft, oddRight});
+  return arith::AddIOp::create(b, arith::AddIOp::create(b, accumulator, even),
+                               odd);
+}
+
+static Value emitGeneric(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                         Value accumulator) {
+  Value byte = emitSplat(b, lhs, 0xff), up = emitSplat(b, lhs, 24);
+  for (int64_t j = 0; j < 4; ++j) {
+    Value left = arith::AndIOp::create(
+        b, arith::ShRUIOp::create(b, lhs, emitSplat(b, lhs, 8 * j)), byte);
+    Value right = arith::ShRSIOp::create(
+        b, arith::ShLIOp::create(b, rhs, emitSplat(b, rhs, 24 - 8 * j)), up);
+    accumulator = arith::AddIOp::create(
+        b, accumulator, arith::MulIOp::create(b, left, right));
+  }
+  return accumulator;
+}
+
+Value sardonyx::cpu::emitByteProduct(ImplicitLocOpBuilder &b, ByteProduct kind,
+                                     unsigned vectorBits, Value lhs, Value rhs,
+                                     Value accumulator) {
+  if (kind == ByteProduct::Generic)
+    return emitGeneric(b, lhs, rhs, accumulator);
+  auto type = cast<VectorType>(accumulator.getType());
+  int64_t lanes = std::min<int64_t>(vectorBits / 32, type.getNumElements());
+  // Instructions for vectors of less than 128 bits there are none.
+  if (lanes < 4 || type.getNumElements() % lanes != 0)
+    return emitGeneric(b, lhs, rhs, accumulator);
+  auto one = kind == ByteProduct::Quads ? emitQuads : emitPairs;
+  if (lanes == type.getNumElements())
+    return one(b, lhs, rhs, accumulator);
+  for (int64_t first = 0; first < type.getNumElements(); first += lanes) {
+    auto part = [&](Value vector) -> Value {
+      return vector::ExtractStridedSliceOp::create(
+          b, vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{lanes},
+          ArrayRef<int64_t>{1});
+    };
+    Value sum = one(b, part(lhs), part(rhs), part(accumulator));
+    accumulator = vector::InsertStridedSliceOp::create(
+        b, sum, accumulator, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{1});
+  }
+  return accumulator;
+}

@@ -1,0 +1,37 @@
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=byte-product=quads -canonicalize -cse \
+// RUN:   | FileCheck %s --check-prefixes=CHECK,QUADS
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions="byte-product=pairs vector-bits=256" -canonicalize -cse \
+// RUN:   | FileCheck %s --check-prefixes=CHECK,PAIRS
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions -canonicalize -cse \
+// RUN:   | FileCheck %s --check-prefixes=CHECK,GENERIC
+// RUN: not onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=byte-product=eights 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=WRONG
+
+// WRONG: no way to multiply bytes is called 'eights'
+
+// Ten values of k: two groups of four, and one of two whose other bytes are not
+// read but zero.
+// CHECK-LABEL: func.func private @bytes
+// CHECK: scf.for %[[K:.*]] = %c0 to %c2 step %c1
+// CHECK: %[[AT:.*]] = arith.muli %[[K]], %c4
+// CHECK: vector.load %arg0[%{{.*}}, %[[AT]]] : memref<8x10xi8>, vector<4xi8>
+// QUADS-COUNT-16: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"{{.*}} : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+// PAIRS: llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"{{.*}} : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+// GENERIC: arith.muli %{{.*}}, %{{.*}} : vector<32xi32>
+// CHECK: scf.yield
+// CHECK: memref.load %arg0[%{{.*}}, %c8] : memref<8x10xi8>
+// CHECK: memref.load %arg0[%{{.*}}, %c9] : memref<8x10xi8>
+// CHECK-NOT: memref.load %arg0[%{{.*}}, %c10]
+// CHECK: vector.store {{.*}} : memref<8x64xi32>
+func.func private @bytes(%a: memref<8x10xi8>, %b: memref<2x3x128xi8>, %out: memref<8x64xi32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<8x10xi8> to tensor<8x10xi8>
+  %tb = bufferization.to_tensor %b restrict : memref<2x3x128xi8> to tensor<2x3x128xi8>
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<8x64xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<8x64xi32>) -> tensor<8x64xi32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<8x10xi8>, tensor<2x3x128xi8>)
+      outs(%f : tensor<8x64xi32>) -> tensor<8x64xi32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<8x64xi32>, memref<8x64xi32>) -> ()
+  return
+}
