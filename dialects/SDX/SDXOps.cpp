@@ -231,11 +231,12 @@ void ConvOp::build(OpBuilder &b, OperationState &state, Value input,
                    Value weights, Value init, ArrayRef<int64_t> kernelShape,
                    ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations,
                    ArrayRef<int64_t> padsBegin, ArrayRef<int64_t> padsEnd,
-                   int64_t group) {
+                   int64_t group, bool exact) {
   build(b, state, resultTypes(init), input, weights, init,
         b.getDenseI64ArrayAttr(kernelShape), b.getDenseI64ArrayAttr(strides),
         b.getDenseI64ArrayAttr(dilations), b.getDenseI64ArrayAttr(padsBegin),
-        b.getDenseI64ArrayAttr(padsEnd), b.getI64IntegerAttr(group));
+        b.getDenseI64ArrayAttr(padsEnd), b.getI64IntegerAttr(group),
+        exact ? b.getUnitAttr() : UnitAttr());
 }
 
 static LogicalResult verifyWindow(ConvOp op) {

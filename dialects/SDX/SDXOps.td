@@ -153,6 +153,9 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
     `init` is [N,OC,O...] with OC/G <= Ob * Rt. Positions in the pads are
     implicit zeros. The product is added onto `init`.
 
+    `exact` says that all numbers are whole and their sums exact in f32, which
+    an algorithm that computes them from other products would not be.
+
     ```mlir
     %y = sdx.conv ins(%x, %w : tensor<?x64x56x56xf32>, tensor<1x8x576x8xf32>)
         outs(%zero : tensor<?x64x56x56xf32>)
@@ -168,7 +171,8 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
                        DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$dilations,
                        DenseI64ArrayAttr:$pads_begin,
-                       DenseI64ArrayAttr:$pads_end, I64Attr:$group);
+                       DenseI64ArrayAttr:$pads_end, I64Attr:$group,
+                       UnitAttr:$exact);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     `ins` `(` $input `,` $weights `:` type($input) `,` type($weights) `)`
@@ -182,7 +186,8 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
                                  "::llvm::ArrayRef<int64_t>":$dilations,
                                  "::llvm::ArrayRef<int64_t>":$padsBegin,
                                  "::llvm::ArrayRef<int64_t>":$padsEnd,
-                                 "int64_t":$group)>];
+                                 "int64_t":$group,
+                                 CArg<"bool", "false">:$exact)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }

@@ -20,7 +20,8 @@ static constexpr int64_t kGroup = 4;
 /// Whether the body is out + extui(first) * extsi(second).
 static bool isByteProduct(linalg::GenericOp op) {
   Block *body = op.getBody();
-  auto add = body->getTerminator()->getOperand(0).getDefiningOp<arith::AddIOp>();
+  auto add =
+      body->getTerminator()->getOperand(0).getDefiningOp<arith::AddIOp>();
   if (!add || body->getOperations().size() != 5)
     return false;
   auto product = add.getRhs().getDefiningOp<arith::MulIOp>();

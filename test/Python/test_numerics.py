@@ -254,3 +254,87 @@ def test_products_of_bytes(m, k, n, zeros, signed):
     shapes = {"a": [2, "m", k]} if m % 2 else {"a": [2, m, k]}
     (y,) = run([node], {"a": a}, ["y"], shapes, 21, initializers)
     np.testing.assert_array_equal(y, (a.astype(np.int32) - za) @ (b.astype(np.int32) - zb))
+
+
+@pytest.mark.parametrize("channels", [8, 16, 40])
+def test_convolutions_of_bytes_are_exact(channels):
+    """Also 3x3 ones, which Winograd's algorithm would round."""
+    rng = np.random.default_rng(channels)
+    x = rng.integers(0, 256, (1, channels, 14, 15), np.uint8)
+    w = rng.integers(0, 256, (9, channels, 3, 3), np.uint8)
+    zero = constant("zx", 21, np.uint8), constant("zw", 8, np.uint8)
+    node = helper.make_node("ConvInteger", ["x", "w", "zx", "zw"], ["y"], pads=[1, 1, 1, 1])
+    (y,) = run([node], {"x": x}, ["y"], {"x": x.shape}, 21, [constant("w", w, np.uint8), *zero])
+    padded = np.pad(x.astype(np.int64) - 21, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    np.testing.assert_array_equal(y, np.einsum("nchwij,fcij->nfhw", windows, w.astype(np.int64) - 8))
+
+
+@pytest.mark.parametrize("per_column", [False, True])
+@pytest.mark.parametrize("op", ["MatMul", "Gemm", "transposed Gemm"])
+@pytest.mark.parametrize("signed", [False, True])
+def test_products_of_what_was_dequantised(op, per_column, signed):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((9, 70)).astype(np.float32)
+    w = rng.integers(-128, 128, (70, 40), np.int8)
+    scale = rng.uniform(0.01, 0.02, 40 if per_column else ()).astype(np.float32)
+    zero = rng.integers(-5, 5, 40 if per_column else (), np.int8)
+    bias = rng.standard_normal(40).astype(np.float32)
+    kind = np.int8 if signed else np.uint8
+    transposed = op.startswith("transposed")
+    product = {
+        "MatMul": helper.make_node("MatMul", ["d", "e"], ["y"]),
+        "Gemm": helper.make_node("Gemm", ["d", "e", "bias"], ["y"], transB=int(transposed)),
+    }[op.split()[-1]]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "sx", "zx"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "sx", "zx"], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["e"], axis=0 if transposed else 1),
+        product,
+    ]
+    zx = 3 if signed else 130
+    initializers = [
+        constant("sx", 0.03, np.float32),
+        constant("zx", zx, kind),
+        constant("w", w.T if transposed else w, np.int8),
+        constant("sw", scale, np.float32),
+        constant("zw", zero, np.int8),
+        constant("bias", bias, np.float32),
+    ]
+    (y,) = run(nodes, {"x": x}, ["y"], {"x": x.shape}, 21, initializers)
+    limits = np.iinfo(kind)
+    q = np.clip(np.rint(x / np.float32(0.03)) + zx, limits.min, limits.max) - zx
+    wanted = (q.astype(np.float64) * np.float32(0.03)) @ ((w.astype(np.float64) - zero) * scale)
+    if op != "MatMul":
+        wanted = wanted + bias
+    np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.uint8, np.int64])
+@pytest.mark.parametrize("shape, axis", [((7,), 0), ((5, 9), 0), ((3, 4, 50), 1), ((2, 1000), 1), ((1,), 0)])
+def test_top_k(shape, axis, dtype):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 20, shape).astype(dtype)  # with equal elements, of which the first is the better one
+    for largest in [0, 1]:
+        order = np.argsort(-x.astype(np.float64) if largest else x, axis=axis, kind="stable")
+        for k in {0, 1, 2, 3, shape[axis] // 2, shape[axis]} & set(range(shape[axis] + 1)):
+            node = helper.make_node("TopK", ["x", "k"], ["v", "i"], axis=axis, largest=largest)
+            values, indices = run([node], {"x": x, "k": np.array([k])}, ["v", "i"], {"k": [1]}, 21)
+            wanted = np.take(order, range(k), axis)
+            np.testing.assert_array_equal(indices, wanted)
+            np.testing.assert_array_equal(values, np.take_along_axis(x, wanted, axis))
+
+
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("exclusive", [0, 1])
+@pytest.mark.parametrize("shape, axis", [((100,), 0), ((3, 70), 1), ((70, 3), 0), ((2, 40, 3), 1), ((0, 50), 1)])
+def test_sums_along_a_long_axis(shape, axis, exclusive, reverse):
+    x = np.random.default_rng(0).integers(-9, 9, shape).astype(np.float32)
+    node = helper.make_node("CumSum", ["x", "axis"], ["y"], exclusive=exclusive, reverse=reverse)
+    for sizes in [shape, None]:
+        given = {"x": sizes} if sizes else {}
+        (y,) = run([node], {"x": x}, ["y"], given, 14, [constant("axis", axis)])
+        wanted = np.flip(x, axis) if reverse else x
+        wanted = np.cumsum(wanted, axis) - (wanted if exclusive else 0)
+        np.testing.assert_array_equal(y, np.flip(wanted, axis) if reverse else wanted)
+

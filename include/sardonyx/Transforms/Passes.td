@@ -68,7 +68,8 @@ def OnnxRecompose : Pass<"onnx-recompose", "::mlir::ModuleOp"> {
     Exporters write Gelu (by Erf or by Tanh), LayerNormalization,
     RMSNormalization, HardSigmoid and HardSwish as chains of arithmetic. Chains
     that mean the same as the operator become the operator, which has a better
-    lowering.
+    lowering. A product of dequantised 8-bit integers becomes MatMulInteger, a
+    cast and the scales.
 
     ```mlir
     %0 = onnx.Div(%x, %sqrt2) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>

@@ -47,10 +47,9 @@ static Value emitIntrinsic(ImplicitLocOpBuilder &b, StringRef name, Type type,
 static Value emitQuads(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                        Value accumulator) {
   int64_t bits = cast<VectorType>(lhs.getType()).getNumElements() * 32;
-  return emitIntrinsic(
-      b, "llvm.x86.avx512.vpdpbusd." + std::to_string(bits),
-      accumulator.getType(),
-      {accumulator, asLanes(b, lhs, 8), asLanes(b, rhs, 8)});
+  return emitIntrinsic(b, "llvm.x86.avx512.vpdpbusd." + std::to_string(bits),
+                       accumulator.getType(),
+                       {accumulator, asLanes(b, lhs, 8), asLanes(b, rhs, 8)});
 }
 
 /// One register: bytes 0 and 2, then bytes 1 and 3, as 16-bit integers.
@@ -63,11 +62,11 @@ static Value emitPairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
   Value left = asLanes(b, lhs, 16), right = asLanes(b, rhs, 16);
   Value eight = emitSplat(b, left, 8);
   // Not by a mask, for which there may be no register left.
-  Value evenLeft = arith::ShRUIOp::create(
-      b, arith::ShLIOp::create(b, left, eight), eight);
+  Value evenLeft =
+      arith::ShRUIOp::create(b, arith::ShLIOp::create(b, left, eight), eight);
   Value oddLeft = arith::ShRUIOp::create(b, left, eight);
-  Value evenRight = arith::ShRSIOp::create(
-      b, arith::ShLIOp::create(b, right, eight), eight);
+  Value evenRight =
+      arith::ShRSIOp::create(b, arith::ShLIOp::create(b, right, eight), eight);
   Value oddRight = arith::ShRSIOp::create(b, right, eight);
   Type type = accumulator.getType();
   Value even = emitIntrinsic(b, name, type, {evenLeft, evenRight});
@@ -84,8 +83,8 @@ static Value emitGeneric(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
         b, arith::ShRUIOp::create(b, lhs, emitSplat(b, lhs, 8 * j)), byte);
     Value right = arith::ShRSIOp::create(
         b, arith::ShLIOp::create(b, rhs, emitSplat(b, rhs, 24 - 8 * j)), up);
-    accumulator = arith::AddIOp::create(
-        b, accumulator, arith::MulIOp::create(b, left, right));
+    accumulator = arith::AddIOp::create(b, accumulator,
+                                        arith::MulIOp::create(b, left, right));
   }
   return accumulator;
 }

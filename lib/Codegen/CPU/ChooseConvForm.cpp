@@ -32,6 +32,8 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
                                 PatternRewriter &rewriter) const override {
     if (op->hasAttr(kWinogradAttr) || op->getNumResults() != 1)
       return rewriter.notifyMatchFailure(op, "is decided already");
+    if (op.getExact())
+      return rewriter.notifyMatchFailure(op, "must not round");
     auto all = [](ArrayRef<int64_t> values, int64_t value) {
       return llvm::all_of(values, [&](int64_t v) { return v == value; });
     };

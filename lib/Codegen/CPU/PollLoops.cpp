@@ -14,6 +14,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/CallInterfaces.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_POLLLOOPSPASS
@@ -30,28 +31,36 @@ static constexpr int64_t kHeavyTrip = 2000;
 /// More than anything that has to be told apart.
 static constexpr int64_t kMany = int64_t(1) << 40;
 
-static int64_t tripsOf(Operation *op) {
+/// The same of a loop in a loop of the host, which ends a trip now and then
+/// itself if there are many.
+static constexpr int64_t kUnknownInnerTrips = 64;
+/// Operations between two polls of the host.
+static constexpr int64_t kPollDistance = 16000;
+
+static int64_t tripsOf(Operation *op, int64_t unknown) {
   auto loop = dyn_cast<scf::ForOp>(op);
   if (!loop)
-    return isa<scf::WhileOp>(op) ? kUnknownTrips : 1;
+    return isa<scf::WhileOp>(op) ? unknown : 1;
   auto lower = getConstantIntValue(loop.getLowerBound());
   auto upper = getConstantIntValue(loop.getUpperBound());
   auto step = getConstantIntValue(loop.getStep());
   if (!lower || !upper || !step || *step <= 0)
-    return kUnknownTrips;
+    return unknown;
   return *upper > *lower ? llvm::divideCeil(*upper - *lower, *step) : 0;
 }
 
-/// About how many operations one run of a block takes.
-static int64_t costOf(Block &block) {
+/// About how many operations one run of a block takes, if loops of open bounds
+/// in it make `unknown` trips.
+static int64_t costOf(Block &block, int64_t unknown = kUnknownTrips) {
   int64_t cost = 0;
   for (Operation &op : block) {
-    int64_t inner = 1;
+    // What is called may take any time.
+    int64_t inner = isa<CallOpInterface>(op) ? kPollDistance : 1;
     for (Region &region : op.getRegions())
       for (Block &nested : region)
-        inner += costOf(nested);
+        inner += costOf(nested, unknown);
     // Both factors are below 2^41.
-    int64_t trips = std::min(tripsOf(&op), kMany);
+    int64_t trips = std::min(tripsOf(&op, unknown), kMany);
     inner = trips > kMany / inner ? kMany : trips * inner;
     cost = std::min(kMany, cost + inner);
   }
@@ -62,7 +71,7 @@ namespace {
 
 struct PollLoopsPass : sardonyx::impl::PollLoopsPassBase<PollLoopsPass> {
   void runOnOperation() override {
-    poll = {};
+    pollFunction = {};
     numNames = 0;
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       bool isHost = func.getName() == "main" || func.getName() == "init";
@@ -73,7 +82,9 @@ struct PollLoopsPass : sardonyx::impl::PollLoopsPassBase<PollLoopsPass> {
           else
             pollIn(loop.getAfterBody());
         } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-          if (isHost || isHeavy(loop))
+          if (isHost)
+            pollNowAndThen(loop);
+          else if (isHeavy(loop))
             pollIn(loop.getBody());
         }
       });
@@ -94,23 +105,49 @@ private:
   }
 
   LLVM::LLVMFuncOp declarePoll() {
-    if (poll)
-      return poll;
+    if (pollFunction)
+      return pollFunction;
     ModuleOp module = getOperation();
-    poll = module.lookupSymbol<LLVM::LLVMFuncOp>("sdx_rt_poll");
-    if (poll)
-      return poll;
+    pollFunction = module.lookupSymbol<LLVM::LLVMFuncOp>("sdx_rt_poll");
+    if (pollFunction)
+      return pollFunction;
     auto b = OpBuilder::atBlockBegin(module.getBody());
     auto type = LLVM::LLVMFunctionType::get(
         LLVM::LLVMVoidType::get(&getContext()),
         {b.getI64Type(), LLVM::LLVMPointerType::get(&getContext())});
-    return poll = LLVM::LLVMFuncOp::create(b, module.getLoc(), "sdx_rt_poll",
-                                           type);
+    return pollFunction = LLVM::LLVMFuncOp::create(b, module.getLoc(),
+                                                   "sdx_rt_poll", type);
   }
 
   void pollIn(Block *body) {
     auto b = OpBuilder::atBlockBegin(body);
-    Location loc = body->getParentOp()->getLoc();
+    poll(b, body->getParentOp()->getLoc());
+  }
+
+  /// Polls in each trip of a loop if it is long, else in one of many: a poll
+  /// takes as long as fifty operations. Of trips 0 to n - 1 it is the last.
+  void pollNowAndThen(scf::ForOp loop) {
+    int64_t cost = costOf(*loop.getBody(), kUnknownInnerTrips);
+    int64_t trips = llvm::bit_floor(
+        static_cast<uint64_t>(std::max<int64_t>(1, kPollDistance / cost)));
+    if (trips == 1 || getConstantIntValue(loop.getStep()) != 1)
+      return pollIn(loop.getBody());
+    Location loc = loop.getLoc();
+    auto b = OpBuilder::atBlockBegin(loop.getBody());
+    Value counter = loop.getInductionVar();
+    Type type = counter.getType();
+    Value last =
+        arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, trips - 1));
+    Value place = arith::AndIOp::create(b, loc, counter, last);
+    Value isLast =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, place, last);
+    scf::IfOp::create(b, loc, isLast, [&](OpBuilder &then, Location at) {
+      poll(then, at);
+      scf::YieldOp::create(then, at);
+    });
+  }
+
+  void poll(OpBuilder &b, Location loc) {
     Value none = LLVM::ConstantOp::create(b, loc, b.getI64Type(), 0);
     Value nobody =
         LLVM::ZeroOp::create(b, loc, LLVM::LLVMPointerType::get(&getContext()));
@@ -147,7 +184,7 @@ private:
                              "sdx_loop_" + Twine(numNames++), text));
   }
 
-  LLVM::LLVMFuncOp poll;
+  LLVM::LLVMFuncOp pollFunction;
   unsigned numNames = 0;
 };
 

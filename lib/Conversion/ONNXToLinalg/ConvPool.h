@@ -47,9 +47,11 @@ mlir::AffineMap getWindowMap(TensorBuilder &b, const Window &window);
 /// Cross-correlation of [N,C,S...] with [OC,C/G,k...], both of one element
 /// type, in which it is accumulated. f32 becomes sdx.conv. Fails when static
 /// sizes disagree or the number of spatial dimensions is not supported.
+/// `exact`: all sums are of whole numbers and exact, and have to stay so.
 mlir::FailureOr<mlir::Value> createConv(TensorBuilder &b, mlir::Value input,
                                         mlir::Value weights,
-                                        const Window &window, int64_t group);
+                                        const Window &window, int64_t group,
+                                        bool exact = false);
 
 /// The kernel's sizes: the attribute's, or those of `weights`, which then have
 /// to be static. `weights` gets a type in which they are static.

@@ -32,7 +32,7 @@ static Value normalizePads(TensorBuilder &b, Value input, Window &window) {
 }
 
 static Value createPackedConv(TensorBuilder &b, Value input, Value weights,
-                              Window window, int64_t group) {
+                              Window window, int64_t group, bool exact) {
   input = normalizePads(b, input, window);
   OpFoldResult channels = b.dim(weights, 0);
   OpFoldResult perGroup = b.floorDiv(channels, b.size(group));
@@ -52,9 +52,10 @@ static Value createPackedConv(TensorBuilder &b, Value input, Value weights,
     begin.push_back(*getStaticSize(x));
     end.push_back(*getStaticSize(y));
   }
-  auto conv = sdx::ConvOp::create(
-      b, input, packed->getResult(0), b.zeros(sizes, elementTypeOf(input)),
-      window.kernel, window.strides, window.dilations, begin, end, group);
+  auto conv = sdx::ConvOp::create(b, input, packed->getResult(0),
+                                  b.zeros(sizes, elementTypeOf(input)),
+                                  window.kernel, window.strides,
+                                  window.dilations, begin, end, group, exact);
   return conv->getResult(0);
 }
 
@@ -112,7 +113,7 @@ static Value createConvLoops(TensorBuilder &b, Value input, Value weights,
 }
 
 FailureOr<Value> createConv(TensorBuilder &b, Value input, Value weights,
-                            const Window &window, int64_t group) {
+                            const Window &window, int64_t group, bool exact) {
   if (group < 1 || window.rank() > 3 ||
       !b.sameSize(b.dim(input, 1), b.times(b.dim(weights, 1), group),
                   "channels of the input and the weights differ"))
@@ -127,7 +128,7 @@ FailureOr<Value> createConv(TensorBuilder &b, Value input, Value weights,
                      "output channels are no multiple of group");
   }
   if (elementTypeOf(input).isF32())
-    return createPackedConv(b, input, weights, window, group);
+    return createPackedConv(b, input, weights, window, group, exact);
   return createConvLoops(b, input, weights, window, group);
 }
 

@@ -59,7 +59,8 @@ FailureOr<Value> createExactConv(TensorBuilder &b, Value input, Value weights,
     weights = b.transpose(b.expand(weights, split, wide), permutation);
     weights = b.collapse(weights, merge);
   }
-  FailureOr<Value> products = createConv(b, input, weights, window, parts);
+  FailureOr<Value> products = createConv(b, input, weights, window, parts,
+                                         /*exact=*/true);
   if (failed(products))
     return failure();
   Sizes results = b.dims(*products);

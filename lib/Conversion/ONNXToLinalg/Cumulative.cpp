@@ -1,8 +1,8 @@
 //===- Cumulative.cpp - CumSum, CumProd -----------------------------------===//
 //
-// An element of the result is reduced from the operand's elements before it:
-// quadratic in the number of them, but parallel. A long axis is taken in
-// blocks, each of which goes on from where the one before ended.
+// Along a short axis, or one that only the run tells, an element of the result
+// is reduced from the operand's elements before it: quadratic in the number of
+// them, but parallel. A long axis is gone through once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@ namespace sardonyx {
 
 namespace {
 
-/// Elements of the axis in a block.
-constexpr int64_t kBlock = 32;
+/// A longer axis is long.
+constexpr int64_t kLong = 32;
 
 class CumulativeBuilder {
 public:
@@ -42,46 +42,67 @@ public:
     return round(b, reduceBefore(b, x, dest, isAxis, extent));
   }
 
-  Value buildInBlocks(TensorBuilder &b, Value x, int64_t axis) {
+  /// By one pass along dimension `axis`.
+  Value buildScan(TensorBuilder &b, Value x, int64_t axis) {
     Location loc = b.getLoc();
-    Sizes sizes = b.dims(x), kept = sizes;
-    kept.erase(kept.begin() + axis);
-    SmallVector<Value> isAxis;
-    for (size_t d = 0; d < sizes.size(); ++d)
-      isAxis.push_back(
-          arith::ConstantIntOp::create(b, d == size_t(axis), /*width=*/1));
-    SmallVector<AffineExpr> across;
-    for (int64_t d = 0; d < int64_t(sizes.size()); ++d)
-      if (d != axis)
-        across.push_back(b.getAffineDimExpr(d));
-    auto repeat = AffineMap::get(sizes.size(), 0, across, b.getContext());
-
-    Value total = createFilled(b, loc, kept, neutral(b));
-    Value result = b.empty(sizes, convertElementType(accumulator));
-    Value end = b.index(sizes[axis]);
-    auto loop = scf::ForOp::create(
-        b, b.index(int64_t(0)), end, b.index(kBlock), ValueRange{total, result},
-        [&](OpBuilder &builder, Location at, Value begin, ValueRange args) {
-          TensorBuilder s(at, builder);
-          Value left = s.sub(end, begin);
-          Value count = s.minimum(left, s.index(kBlock));
-          Sizes offsets(sizes.size(), s.size(0)), part = sizes;
-          offsets[axis] = reverse ? s.sub(left, count) : begin;
-          part[axis] = count;
-          Value piece = slice(s, at, x, offsets, part);
-          Value dest = createMapped(
-              s, at, {{args[0], accumulator}}, {repeat}, part, accumulator,
-              [](OpBuilder &, Location, ValueRange one) { return one[0]; });
-          Value made = reduceBefore(s, piece, dest, isAxis, count);
-          Value last = reverse ? s.index(int64_t(0)) : s.sub(count, s.index(1));
-          Value next = s.subTensor(made, axis, last);
-          if (exclusive)
-            next = combineWith(s, next, s.subTensor(piece, axis, last));
-          scf::YieldOp::create(
-              s, ValueRange{next,
-                            insertSlice(s, at, made, args[1], offsets, part)});
+    Sizes sizes = b.dims(x);
+    Size before = b.product(ArrayRef<Size>(sizes).take_front(axis));
+    Size after = b.product(ArrayRef<Size>(sizes).drop_front(axis + 1));
+    Value end = b.index(sizes[axis]), rows = b.index(before);
+    Value columns = b.index(after);
+    x = reshape(b, loc, x, {before, sizes[axis], after});
+    Type stored = convertElementType(accumulator);
+    Value result = b.empty({before, sizes[axis], after}, stored);
+    Value totals = b.empty({after}, stored);
+    // State: the result and, for each column, the total so far.
+    auto loop = [&](OpBuilder &o, Location at, Value to, ValueRange state,
+                    llvm::function_ref<SmallVector<Value>(TensorBuilder &,
+                                                          Value, ValueRange)>
+                        body) {
+      Value zero = createIndex(o, at, 0), one = createIndex(o, at, 1);
+      auto made = scf::ForOp::create(
+          o, at, zero, to, one, state,
+          [&](OpBuilder &inner, Location where, Value i, ValueRange args) {
+            TensorBuilder s(where, inner);
+            scf::YieldOp::create(s, body(s, i, args));
+          });
+      return SmallVector<Value>(made.getResults());
+    };
+    auto step = [&](TensorBuilder &s, ValueRange at, ValueRange state) {
+      Value total = tensor::ExtractOp::create(s, state[1], at.back());
+      total = loadScalar(s, s.getLoc(), total, accumulator);
+      Value element = tensor::ExtractOp::create(s, x, at);
+      Value next = combine(s, s.getLoc(), total,
+                           loadScalar(s, s.getLoc(), element, type));
+      Value put =
+          storeScalar(s, s.getLoc(), exclusive ? total : next, accumulator);
+      next = storeScalar(s, s.getLoc(), next, accumulator);
+      return SmallVector<Value>{
+          tensor::InsertOp::create(s, put, state[0], at),
+          tensor::InsertOp::create(s, next, state[1], at.back())};
+    };
+    SmallVector<Value> all = loop(
+        b, loc, rows, {result, totals},
+        [&](TensorBuilder &s, Value row, ValueRange state) {
+          Value start = storeScalar(s, s.getLoc(), neutral(s), accumulator);
+          SmallVector<Value> cleared =
+              loop(s, s.getLoc(), columns, state[1],
+                   [&](TensorBuilder &n, Value i, ValueRange total) {
+                     return SmallVector<Value>{
+                         tensor::InsertOp::create(n, start, total[0], i)};
+                   });
+          return loop(s, s.getLoc(), end, {state[0], cleared[0]},
+                      [&](TensorBuilder &n, Value i, ValueRange state) {
+                        Value last = n.sub(end, n.index(1));
+                        Value place = reverse ? n.sub(last, i) : i;
+                        return loop(
+                            n, n.getLoc(), columns, state,
+                            [&](TensorBuilder &m, Value j, ValueRange state) {
+                              return step(m, {row, place, j}, state);
+                            });
+                      });
         });
-    return round(b, loop.getResult(1));
+    return round(b, reshape(b, loc, all[0], sizes));
   }
 
 private:
@@ -95,16 +116,6 @@ private:
     element = castScalar(b, loc, element, type, accumulator);
     ScalarBuilder s(b, loc, accumulator);
     return isProduct ? s.mul(total, element) : s.add(total, element);
-  }
-
-  Value combineWith(TensorBuilder &b, Value totals, Value elements) {
-    Sizes sizes = b.dims(totals);
-    AffineMap map = b.getMultiDimIdentityMap(sizes.size());
-    return createMapped(
-        b, b.getLoc(), {{totals, accumulator}, {elements, type}}, {map, map},
-        sizes, accumulator, [&](OpBuilder &n, Location at, ValueRange args) {
-          return combine(n, at, args[0], args[1]);
-        });
   }
 
   /// The result's elements from those of `x` before them, beginning with
@@ -187,8 +198,8 @@ struct CumulativePattern : OnnxPattern<OpT> {
       if (failed(axis))
         return rewriter.notifyMatchFailure(op, "its axis is out of range");
       int64_t size = type.getDimSize(*axis);
-      if (ShapedType::isDynamic(size) || size > kBlock)
-        return this->replace(rewriter, op, builder.buildInBlocks(b, x, *axis));
+      if (ShapedType::isDynamic(size) || size > kLong)
+        return this->replace(rewriter, op, builder.buildScan(b, x, *axis));
     }
     auto [isAxis, extent] = findAxis(rewriter, loc, x, axes->front());
     return this->replace(rewriter, op,

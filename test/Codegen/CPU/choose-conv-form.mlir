@@ -67,3 +67,17 @@ func.func @strided(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init:
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x28x28xf32>
   return %y : tensor<1x64x28x28xf32>
 }
+
+// Whole numbers, whose sums must not be rounded.
+// CHECK-LABEL: func.func @exact
+// CHECK-NOT: sdx.winograd
+// CHECK: sdx.conv {{.*}} exact,
+// CHECK-NOT: sdx.winograd
+func.func @exact(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
+  %e = tensor.empty() : tensor<1x1x72x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) {group = 1 : i64} -> tensor<1x1x72x8xf32>
+  %0 = sdx.conv ins(%x, %p : tensor<1x8x56x56xf32>, tensor<1x1x72x8xf32>) outs(%init : tensor<1x8x56x56xf32>)
+      {dilations = array<i64: 1, 1>, exact, group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} -> tensor<1x8x56x56xf32>
+  return %0 : tensor<1x8x56x56xf32>
+}

@@ -39,16 +39,35 @@ func.func @main(%n: index, %go: i1) {
   return
 }
 
-// A Scan has no trips to count: its inputs' sizes are known.
+// A Scan has no trips to count: its inputs' sizes are known. Trips that call
+// something may be long, of others only each 1,024th polls.
 // CHECK-LABEL: func.func @init
 // CHECK: scf.for
 // CHECK-NEXT: %[[ZERO:.*]] = llvm.mlir.constant(0 : i64)
 // CHECK-NEXT: %[[NULL:.*]] = llvm.mlir.zero
 // CHECK-NEXT: llvm.call @sdx_rt_poll(%[[ZERO]], %[[NULL]])
+// CHECK: scf.for %[[I:.*]] =
+// CHECK-NEXT: %[[LAST:.*]] = arith.constant 1023 : index
+// CHECK-NEXT: %[[PLACE:.*]] = arith.andi %[[I]], %[[LAST]]
+// CHECK-NEXT: %[[NOW:.*]] = arith.cmpi eq, %[[PLACE]], %[[LAST]]
+// CHECK-NEXT: scf.if %[[NOW]] {
+// CHECK: llvm.call @sdx_rt_poll
+// CHECK: "test.body"
+func.func private @callee()
 func.func @init(%n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %i = %c0 to %n step %c1 {
+    func.call @callee() : () -> ()
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    "test.body"() : () -> ()
+    "test.body"() : () -> ()
+    "test.body"() : () -> ()
+    "test.body"() : () -> ()
+    "test.body"() : () -> ()
+    "test.body"() : () -> ()
+    "test.body"() : () -> ()
     "test.body"() : () -> ()
   }
   return

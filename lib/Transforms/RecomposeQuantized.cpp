@@ -1,0 +1,138 @@
+//===- RecomposeQuantized.cpp - Products of what was dequantised ----------===//
+//
+// Quantised models compute in f32 between DequantizeLinear and QuantizeLinear
+// and leave it to the compiler to multiply the integers. With one scale for
+// the left-hand side, and one for each column of the right-hand side at most,
+//   sum (a - za) sa (b - zb) sb = sa sb sum (a - za) (b - zb).
+// The sum of integers is exact, where that of floats rounds.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Recompose.h"
+
+using namespace mlir;
+using namespace sardonyx;
+
+static bool hasOneElement(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.hasStaticShape() && type.getNumElements() == 1;
+}
+
+/// The operation that made `value` of 8-bit integers; null if none did.
+static onnx::DequantizeLinearOp getDequantized(Value value) {
+  auto op = value.getDefiningOp<onnx::DequantizeLinearOp>();
+  if (!op || op.getBlockSize() != 0 || !op.getXScale() ||
+      !getElementTypeOrSelf(op.getXScale()).isF32() ||
+      !getElementTypeOrSelf(op.getType()).isF32() ||
+      !getElementTypeOrSelf(op.getX()).isInteger(8) ||
+      !isa<RankedTensorType>(op.getX().getType()))
+    return nullptr;
+  return op;
+}
+
+/// Whether the scale, and with it the zero point, is one number or one for each
+/// index of dimension `axis`.
+static bool isScaledAlong(onnx::DequantizeLinearOp op, int64_t axis) {
+  Value zero = op.getXZeroPoint();
+  if (zero && getElementTypeOrSelf(zero) != getElementTypeOrSelf(op.getX()))
+    return false;
+  if (hasOneElement(op.getXScale()))
+    return !zero || hasOneElement(zero);
+  int64_t rank = cast<RankedTensorType>(op.getX().getType()).getRank();
+  auto isList = [](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getRank() == 1;
+  };
+  return isList(op.getXScale()) && (!zero || isList(zero)) &&
+         (op.getAxis() + rank) % rank == axis;
+}
+
+namespace {
+
+/// A product of two dequantised matrices.
+struct ByteProduct {
+  onnx::DequantizeLinearOp lhs, rhs;
+  /// Whether the right-hand side is [N,K].
+  bool transposed;
+
+  static std::optional<ByteProduct> match(Value a, Value b, bool transposed) {
+    ByteProduct product{getDequantized(a), getDequantized(b), transposed};
+    if (!product.lhs || !product.rhs || !hasOneElement(product.lhs.getXScale()))
+      return std::nullopt;
+    auto left = cast<RankedTensorType>(product.lhs.getX().getType());
+    auto right = cast<RankedTensorType>(product.rhs.getX().getType());
+    // Other shapes have no product of bytes that would be faster.
+    if (left.getRank() < 2 || right.getRank() != 2 || !right.hasStaticShape() ||
+        !isScaledAlong(product.lhs, -1) ||
+        !isScaledAlong(product.rhs, transposed ? 0 : 1))
+      return std::nullopt;
+    return product;
+  }
+
+  /// The product in f32, of `type`.
+  Value build(PatternRewriter &rewriter, Location loc, Type type) {
+    auto result = cast<TensorType>(type);
+    Value right = rhs.getX();
+    auto rightType = cast<RankedTensorType>(right.getType());
+    if (transposed)
+      right = onnx::TransposeOp::create(
+          rewriter, loc,
+          rightType.clone({rightType.getDimSize(1), rightType.getDimSize(0)}),
+          right, rewriter.getDenseI64ArrayAttr({1, 0}));
+    Value sum = onnx::MatMulIntegerOp::create(
+        rewriter, loc, result.clone(rewriter.getI32Type()), lhs.getX(), right,
+        lhs.getXZeroPoint(), rhs.getXZeroPoint());
+    Value whole =
+        onnx::CastOp::create(rewriter, loc, result, sum, /*round_mode=*/"up",
+                             /*saturate=*/1, kOnnxFloat);
+    auto scales = cast<RankedTensorType>(rhs.getXScale().getType());
+    auto one = cast<RankedTensorType>(lhs.getXScale().getType());
+    Value scale = onnx::MulOp::create(
+        rewriter, loc, scales.getRank() < one.getRank() ? one : scales,
+        lhs.getXScale(), rhs.getXScale());
+    return onnx::MulOp::create(rewriter, loc, result, whole, scale);
+  }
+
+  /// TensorProto.FLOAT.
+  static constexpr int64_t kOnnxFloat = 1;
+};
+
+struct QuantizedMatMul : OpRewritePattern<onnx::MatMulOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(onnx::MatMulOp op,
+                                PatternRewriter &rewriter) const override {
+    auto product = ByteProduct::match(op.getA(), op.getB(), false);
+    if (!product || !isa<RankedTensorType>(op.getType()))
+      return rewriter.notifyMatchFailure(op, "not of dequantised bytes");
+    rewriter.replaceOp(op, product->build(rewriter, op.getLoc(), op.getType()));
+    return success();
+  }
+};
+
+struct QuantizedGemm : OpRewritePattern<onnx::GemmOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(onnx::GemmOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getTransA() || !op.getAlpha().isExactlyValue(1.0f) ||
+        (op.getC() && !op.getBeta().isExactlyValue(1.0f)) ||
+        !isa<RankedTensorType>(op.getType()))
+      return rewriter.notifyMatchFailure(op, "is no plain product");
+    auto product = ByteProduct::match(op.getA(), op.getB(), op.getTransB());
+    if (!product)
+      return rewriter.notifyMatchFailure(op, "not of dequantised bytes");
+    Value result = product->build(rewriter, op.getLoc(), op.getType());
+    if (op.getC())
+      result = onnx::AddOp::create(rewriter, op.getLoc(), op.getType(), result,
+                                   op.getC());
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+} // namespace
+
+void sardonyx::populateRecomposeQuantizedPatterns(RewritePatternSet &patterns) {
+  patterns.add<QuantizedMatMul, QuantizedGemm>(patterns.getContext());
+}
