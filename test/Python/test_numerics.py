@@ -338,3 +338,45 @@ def test_sums_along_a_long_axis(shape, axis, exclusive, reverse):
         wanted = np.cumsum(wanted, axis) - (wanted if exclusive else 0)
         np.testing.assert_array_equal(y, np.flip(wanted, axis) if reverse else wanted)
 
+
+def transposed(x, w, group, strides, dilations, pads, more):
+    """ConvTranspose by its definition: every input adds its share to what it reaches."""
+    rank = len(strides)
+    spans = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilations)]
+    sizes = [(h - 1) * s + span + e for h, s, span, e in zip(x.shape[2:], strides, spans, more)]
+    filters, channels = w.shape[1], x.shape[1] // group
+    y = np.zeros((x.shape[0], group * filters, *sizes))
+    for g in range(group):
+        part = slice(g * channels, (g + 1) * channels)
+        for tap in np.ndindex(*w.shape[2:]):
+            share = np.einsum("nc...,cf->nf...", x[:, part], w[(part, slice(None), *tap)])
+            at = [
+                slice(t * d, t * d + (h - 1) * s + 1, s)
+                for t, d, h, s in zip(tap, dilations, x.shape[2:], strides)
+            ]
+            y[(slice(None), slice(g * filters, (g + 1) * filters), *at)] += share
+    return y[(..., *(slice(pads[d], sizes[d] - pads[rank + d]) for d in range(rank)))]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_transposed_convolutions(seed):
+    rng = np.random.default_rng(seed)
+    rank, group = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    strides, kernel = rng.integers(1, 4, rank).tolist(), rng.integers(1, 5, rank).tolist()
+    dilations = rng.integers(1, 3, rank).tolist() if seed % 4 == 0 else [1] * rank
+    pads = [int(rng.integers(0, k)) for k in kernel] * 2
+    more = [int(rng.integers(0, s)) for s in strides]
+    x = rng.standard_normal((2, 3 * group, *rng.integers(2, 7, rank))).astype(np.float32)
+    w = rng.standard_normal((3 * group, int(rng.integers(1, 9)), *kernel)).astype(np.float32)
+    bias = rng.standard_normal(w.shape[1] * group).astype(np.float32)
+    wanted = transposed(x, w, group, strides, dilations, pads, more) + bias.reshape(-1, *[1] * rank)
+    if 0 in wanted.shape or min(wanted.shape) < 1:
+        pytest.skip("nothing is left of the result")
+    attributes = {"group": group, "strides": strides, "dilations": dilations, "pads": pads, "output_padding": more}
+    nodes = [helper.make_node("ConvTranspose", ["x", "w", "b"], ["c"], **attributes)]
+    nodes.append(helper.make_node("Relu", ["c"], ["y"]))
+    shape = [None, 3 * group, *[None] * rank] if seed % 2 else x.shape
+    initializers = [constant("w", w, np.float32), constant("b", bias, np.float32)]
+    (y,) = run(nodes, {"x": x}, ["y"], {"x": shape}, 17, initializers)
+    np.testing.assert_allclose(y, np.maximum(wanted, 0), rtol=1e-4, atol=1e-4)
+

@@ -4,6 +4,11 @@
 // stride - 1 zeros between its elements, with the kernel reversed and its
 // channels exchanged.
 //
+// The zeros need not be multiplied. Output q * stride + r is a sum over the
+// taps r, r + stride, r + 2 * stride, ... of the inputs q, q - 1, q - 2, ...:
+// each r is a convolution of its own, whose outputs are interleaved with the
+// others'. All of them are made as so many more output channels.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
@@ -82,6 +87,76 @@ Value reverseWeights(TensorBuilder &b, Value weights, int64_t group) {
   return b.collapse(reversed, groups);
 }
 
+/// The taps of each phase r as a kernel of its own: weights [C,F/G,k...] as
+/// [F*S,C/G,u...], S the product of the strides, channels in the order (f, r)
+/// and taps reversed. `taps` are the sizes u; past k there are zeros.
+Value splitPhases(TensorBuilder &b, Value weights, int64_t group,
+                  ArrayRef<int64_t> strides, ArrayRef<int64_t> taps) {
+  Sizes from = b.dims(weights);
+  int64_t rank = strides.size();
+  OpFoldResult channels = b.floorDiv(from[0], b.size(group));
+  Sizes sizes{b.size(group), from[1]};
+  for (int64_t stride : strides)
+    sizes.push_back(b.size(stride));
+  sizes.push_back(channels);
+  for (int64_t count : taps)
+    sizes.push_back(b.size(count));
+  Type type = elementTypeOf(weights);
+  Value perGroup = b.index(channels);
+  Value split =
+      b.elementwise(
+           sizes, {}, {}, {type},
+           [&](TensorBuilder &s, ValueRange) -> SmallVector<Value> {
+             SmallVector<Value> at;
+             for (int64_t dim = 0, end = sizes.size(); dim < end; ++dim)
+               at.push_back(linalg::IndexOp::create(s, dim));
+             SmallVector<Value> source{
+                 s.add(s.mul(at[0], perGroup), at[2 + rank]), at[1]};
+             Value inside;
+             for (int64_t dim = 0; dim < rank; ++dim) {
+               Value later = s.sub(s.index(taps[dim] - 1), at[3 + rank + dim]);
+               Value tap =
+                   s.add(s.mul(later, s.index(strides[dim])), at[2 + dim]);
+               Value size = s.index(from[2 + dim]);
+               Value here = s.compare(arith::CmpIPredicate::slt, tap, size);
+               inside = inside ? arith::AndIOp::create(s, inside, here) : here;
+               source.push_back(s.minimum(tap, s.sub(size, s.index(1))));
+             }
+             return {
+                 s.select(inside, s.extract(weights, source), s.zero(type))};
+           })
+          .front();
+  SmallVector<ReassociationIndices> groups;
+  appendGroup(groups, 0, 2 + rank);
+  for (int64_t dim = 0; dim <= rank; ++dim)
+    appendGroup(groups, 2 + rank + dim, 1);
+  return b.collapse(split, groups);
+}
+
+/// [N,F*S,q...] as [N,F,q*s...], the phases interleaved.
+Value interleavePhases(TensorBuilder &b, Value phases,
+                       ArrayRef<int64_t> strides) {
+  int64_t rank = strides.size(), all = 1;
+  Sizes sizes = b.dims(phases);
+  SmallVector<ReassociationIndices> split, merge;
+  appendGroup(split, 0, 1);
+  appendGroup(split, 1, 1 + rank);
+  appendGroup(merge, 0, 1);
+  appendGroup(merge, 1, 1);
+  SmallVector<int64_t> order{0, 1};
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    all *= strides[dim];
+    appendGroup(split, 2 + rank + dim, 1);
+    appendGroup(merge, 2 + 2 * dim, 2);
+    order.append({2 + rank + dim, 2 + dim});
+  }
+  Sizes wide{sizes[0], b.floorDiv(sizes[1], b.size(all))};
+  for (int64_t stride : strides)
+    wide.push_back(b.size(stride));
+  wide.append(sizes.begin() + 2, sizes.end());
+  return b.collapse(b.transpose(b.expand(phases, split, wide), order), merge);
+}
+
 struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
   using Base::Base;
 
@@ -135,6 +210,82 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     return success();
   }
 
+  /// Whether to compute phase by phase: there are zeros to be spared, and what
+  /// is added at the end belongs to the last input.
+  static bool hasPhases(const Window &window, ArrayRef<int64_t> extra) {
+    bool strided = false;
+    for (int64_t dim = 0; dim < window.rank(); ++dim) {
+      if (window.dilations[dim] != 1 || extra[dim] > window.strides[dim])
+        return false;
+      strided |= window.strides[dim] > 1;
+    }
+    return strided;
+  }
+
+  /// The result with its bias, computed phase by phase.
+  static FailureOr<Value> buildPhases(TensorBuilder &b, Value input,
+                                      Value weights, Value bias,
+                                      const Window &window, int64_t group,
+                                      ArrayRef<int64_t> pads,
+                                      ArrayRef<int64_t> extra) {
+    int64_t rank = window.rank(), all = 1;
+    WindowAttributes plain;
+    SmallVector<int64_t> reach;
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      int64_t stride = window.strides[dim];
+      all *= stride;
+      plain.kernel.push_back(
+          llvm::divideCeil(window.kernel[dim] + extra[dim], stride));
+      reach.push_back(plain.kernel.back() - 1);
+    }
+    reach.append(SmallVector<int64_t>(reach));
+    plain.pads = ArrayRef<int64_t>(reach);
+    FailureOr<Window> forward = getWindow(b, input, plain);
+    if (failed(forward))
+      return failure();
+    weights = splitPhases(b, weights, group, window.strides, plain.kernel);
+    FailureOr<Value> product = createConv(b, input, weights, *forward, group);
+    if (failed(product))
+      return failure();
+    if (bias) {
+      // One for each phase.
+      Sizes filters{b.dim(bias, 0), b.size(all)};
+      if (!b.sameSize(b.times(filters[0], all), b.dim(*product, 1),
+                      "the bias is not as long as there are output channels"))
+        return failure();
+      Type type = elementTypeOf(*product);
+      Value repeated =
+          b.elementwise(
+               filters, {bias}, {b.dimsMap(2, {0})}, {type},
+               [](TensorBuilder &, ValueRange args) -> SmallVector<Value> {
+                 return {args[0]};
+               })
+              .front();
+      repeated = b.collapse(repeated, {{0, 1}});
+      product =
+          b.elementwise(
+               b.dims(*product), {*product, repeated},
+               {b.identityMap(rank + 2), b.dimsMap(rank + 2, {1})}, {type},
+               [](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+                 return {s.add(args[0], args[1])};
+               })
+              .front();
+    }
+    Value result = interleavePhases(b, *product, window.strides);
+    Sizes sizes = b.dims(result), offsets(2, b.size(0)), part = sizes;
+    bool whole = true;
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      int64_t stride = window.strides[dim];
+      int64_t cut = window.kernel[dim] + extra[dim] - stride - pads[dim] -
+                    pads[rank + dim];
+      offsets.push_back(b.size(pads[dim]));
+      part[2 + dim] =
+          b.atLeast(b.plus(b.times(window.inputs[dim], stride), cut), 0);
+      whole &= pads[dim] == 0 && plain.kernel[dim] * stride == cut + stride;
+    }
+    return whole ? result : b.slice(result, offsets, part);
+  }
+
   LogicalResult
   matchAndRewrite(onnx::ConvTransposeOp op, Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
@@ -165,6 +316,17 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
       return rewriter.notifyMatchFailure(op, "channels do not fit");
 
     Type accumulator = getAccumulatorType(element);
+    if (hasPhases(*window, extra)) {
+      Value bias = adaptor.getB();
+      FailureOr<Value> result =
+          buildPhases(b, b.convertElements(adaptor.getX(), accumulator),
+                      b.convertElements(weights, accumulator),
+                      bias ? b.convertElements(bias, accumulator) : Value(),
+                      *window, group, pads, extra);
+      if (failed(result))
+        return rewriter.notifyMatchFailure(op, "sizes do not fit");
+      return replace(rewriter, op, b.convertElements(*result, element));
+    }
     Value input = spreadInput(b, b.convertElements(adaptor.getX(), accumulator),
                               window->strides);
     weights = reverseWeights(b, b.convertElements(weights, accumulator), group);

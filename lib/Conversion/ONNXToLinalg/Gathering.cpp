@@ -318,6 +318,15 @@ struct ScatterNDLowering : OnnxPattern<onnx::ScatterNDOp> {
     for (Size size : in)
       extents.push_back(asIndex(rewriter, loc, size));
     Type onnxType = getOnnxElementType(op.getData());
+    for (auto [need, have] : llvm::zip_equal(sizes, given)) {
+      std::optional<int64_t> a = getStaticSize(need), b = getStaticSize(have);
+      if (a && b && *b < *a)
+        return rewriter.notifyMatchFailure(op, "there are too few updates");
+    }
+    if (op.getReduction() == "none" && *tuple < int64_t(in.size()))
+      return replace(
+          rewriter, op,
+          writeSlices(rewriter, loc, data, indices, updates, *tuple, extents));
     Value result = forEach(
         rewriter, loc, sizes, data,
         [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
@@ -331,6 +340,41 @@ struct ScatterNDLowering : OnnxPattern<onnx::ScatterNDOp> {
           return tensor::InsertOp::create(b, where, next, out, target);
         });
     return replace(rewriter, op, result);
+  }
+
+private:
+  /// `data` with the slice at each tuple of indices replaced by its update.
+  static Value writeSlices(OpBuilder &b, Location loc, Value data,
+                           Value indices, Value updates, int64_t tuple,
+                           ArrayRef<Value> extents) {
+    Sizes in = getSizes(b, loc, data), at = getSizes(b, loc, indices);
+    Sizes outer(ArrayRef<Size>(at).drop_back());
+    auto type = cast<RankedTensorType>(data.getType());
+    auto sliceType = RankedTensorType::get(type.getShape().drop_front(tuple),
+                                           type.getElementType());
+    ArrayRef<Size> rest = ArrayRef<Size>(in).drop_front(tuple);
+    // Slices of a tensor whose leading sizes are 1.
+    auto describe = [&](OpBuilder &b, ValueRange leading, Sizes &offsets,
+                        Sizes &sizes, Sizes &strides) {
+      offsets.assign(leading.begin(), leading.end());
+      offsets.append(rest.size(), b.getIndexAttr(0));
+      sizes.assign(leading.size(), b.getIndexAttr(1));
+      sizes.append(rest.begin(), rest.end());
+      strides.assign(sizes.size(), b.getIndexAttr(1));
+    };
+    return forEach(
+        b, loc, outer, data,
+        [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
+          SmallVector<Value> target =
+              getTuple(b, where, indices, i, tuple, extents, 0);
+          Sizes offsets, sizes, strides;
+          describe(b, i, offsets, sizes, strides);
+          Value update = tensor::ExtractSliceOp::create(
+              b, where, sliceType, updates, offsets, sizes, strides);
+          describe(b, target, offsets, sizes, strides);
+          return tensor::InsertSliceOp::create(b, where, update, out, offsets,
+                                               sizes, strides);
+        });
   }
 };
 

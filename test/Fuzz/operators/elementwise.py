@@ -66,7 +66,7 @@ def binary(g):
 
 def keeps_first(a, b):
     """Whether they broadcast to the shape of the first: references take any."""
-    return np.broadcast_shapes(a.shape, b.shape) == a.shape
+    return broadcasts(a.shape, b.shape) and np.broadcast_shapes(a.shape, b.shape) == a.shape
 
 
 def no_zero(a, b):
