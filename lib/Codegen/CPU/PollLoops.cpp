@@ -23,18 +23,18 @@ namespace sardonyx {
 
 using namespace mlir;
 
-/// Trips assumed of a loop whose bounds are not known: rather many, because one
-/// poll too much costs little.
-static constexpr int64_t kUnknownTrips = 1024;
-/// Operations of one trip beside which a poll costs nothing.
-static constexpr int64_t kHeavyTrip = 2000;
+/// Operations of one trip beside which a poll, which takes as long as some
+/// fifty of them, costs nothing.
+static constexpr int64_t kHeavyTrip = 16000;
+/// Trips assumed of a loop whose bounds are not known: so many that it is
+/// heavy.
+static constexpr int64_t kUnknownTrips = kHeavyTrip;
 /// More than anything that has to be told apart.
 static constexpr int64_t kMany = int64_t(1) << 40;
 
-/// The same of a loop in a loop of the host, which ends a trip now and then
-/// itself if there are many.
-static constexpr int64_t kUnknownInnerTrips = 64;
-/// Operations between two polls of the host.
+/// The same, to tell how often that loop polls: rather few.
+static constexpr int64_t kFewTrips = 64;
+/// Operations between two polls, which take as long as some fifty of them.
 static constexpr int64_t kPollDistance = 16000;
 
 static int64_t tripsOf(Operation *op, int64_t unknown) {
@@ -75,19 +75,20 @@ struct PollLoopsPass : sardonyx::impl::PollLoopsPassBase<PollLoopsPass> {
     numNames = 0;
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       bool isHost = func.getName() == "main" || func.getName() == "init";
-      func.walk([&](Operation *op) {
-        if (auto loop = dyn_cast<scf::WhileOp>(op)) {
-          if (isHost)
-            countTrips(func, loop);
-          else
-            pollIn(loop.getAfterBody());
-        } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-          if (isHost)
-            pollNowAndThen(loop);
-          else if (isHeavy(loop))
-            pollIn(loop.getBody());
-        }
+      // Polls would count as work of the loops around theirs.
+      SmallVector<std::pair<scf::ForOp, int64_t>> loops;
+      func.walk([&](scf::ForOp loop) {
+        if (isHost || isHeavy(loop))
+          loops.emplace_back(loop, tripsToPoll(loop));
       });
+      func.walk([&](scf::WhileOp loop) {
+        if (isHost)
+          countTrips(func, loop);
+        else
+          pollIn(loop.getAfterBody());
+      });
+      for (auto [loop, trips] : loops)
+        pollNowAndThen(loop, trips);
     }
   }
 
@@ -124,12 +125,16 @@ private:
     poll(b, body->getParentOp()->getLoc());
   }
 
-  /// Polls in each trip of a loop if it is long, else in one of many: a poll
-  /// takes as long as fifty operations. Of trips 0 to n - 1 it is the last.
-  void pollNowAndThen(scf::ForOp loop) {
-    int64_t cost = costOf(*loop.getBody(), kUnknownInnerTrips);
-    int64_t trips = llvm::bit_floor(
+  /// In one of how many trips a loop polls: a power of two.
+  static int64_t tripsToPoll(scf::ForOp loop) {
+    int64_t cost = costOf(*loop.getBody(), kFewTrips);
+    return llvm::bit_floor(
         static_cast<uint64_t>(std::max<int64_t>(1, kPollDistance / cost)));
+  }
+
+  /// Polls in the last of every so many trips, so that a loop of fewer does not
+  /// poll at all.
+  void pollNowAndThen(scf::ForOp loop, int64_t trips) {
     if (trips == 1 || getConstantIntValue(loop.getStep()) != 1)
       return pollIn(loop.getBody());
     Location loc = loop.getLoc();

@@ -374,9 +374,10 @@ def VerifyCodegenPass : Pass<"sdx-verify-codegen", "::mlir::func::FuncOp"> {
 def PollLoopsPass : Pass<"sdx-cpu-poll-loops", "::mlir::ModuleOp"> {
   let summary = "Let a run be ended in its loops";
   let description = [{
-    Each trip of the host program's loops, and of those loops of kernels whose
-    trips take long, begins with a call of `sdx_rt_poll`, which leaves the run
-    where something wants it ended. An `scf.while` of the host program, which
+    The host program's loops, and those loops of kernels whose trips take long,
+    call `sdx_rt_poll` at the beginning of a trip, which leaves the run where
+    something wants it ended: of each trip where one takes long, of one in so
+    many where it does not. An `scf.while` of the host program, which
     an ONNX Loop becomes, counts its trips for it and gives its node's name.
 
     ```mlir
