@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Tensor/Utils/Utils.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -440,6 +441,59 @@ static void cleanUp(func::FuncOp func) {
   rewriteGreedily(func, frozen);
 }
 
+/// The memory that `buffer` is a view of.
+static Value viewedMemory(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+    buffer = view.getViewSource();
+  return buffer;
+}
+
+/// Copies to output buffers, at the function's end, in an order in which none
+/// overwrites what a later one reads: what two results are made of may lie in
+/// the buffer of one of them, where the other result was then made.
+static void orderResultCopies(func::FuncOp func) {
+  Operation *ret = func.getBody().front().getTerminator();
+  SmallVector<memref::CopyOp> left;
+  for (Operation *op = ret->getPrevNode(); op; op = op->getPrevNode()) {
+    auto copy = dyn_cast<memref::CopyOp>(op);
+    if (copy &&
+        viewedMemory(copy.getTarget()).getDefiningOp<sdx::OutputBufferOp>())
+      left.insert(left.begin(), copy);
+    else if (!isMemoryEffectFree(op))
+      break;
+  }
+  auto isRead = [&](Value memory, memref::CopyOp by) {
+    return llvm::any_of(left, [&](memref::CopyOp other) {
+      return other != by && viewedMemory(other.getSource()) == memory;
+    });
+  };
+  while (!left.empty()) {
+    auto *next = llvm::find_if(left, [&](memref::CopyOp copy) {
+      return !isRead(viewedMemory(copy.getTarget()), copy);
+    });
+    if (next == left.end()) {
+      // Each reads what another one writes.
+      next = left.begin();
+      OpBuilder b(ret);
+      Location loc = next->getLoc();
+      Value source = next->getSource();
+      auto type = cast<MemRefType>(source.getType());
+      SmallVector<Value> sizes;
+      for (int64_t d = 0; d < type.getRank(); ++d)
+        if (type.isDynamicDim(d))
+          sizes.push_back(memref::DimOp::create(b, loc, source, d));
+      Value kept = memref::AllocOp::create(
+          b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+          sizes);
+      memref::CopyOp::create(b, loc, source, kept);
+      next->getSourceMutable().assign(kept);
+      continue;
+    }
+    (*next)->moveBefore(ret);
+    left.erase(next);
+  }
+}
+
 /// Calls `visit` with the operations of the same block that `op` needs.
 static void forEachNeed(Operation *op,
                         llvm::function_ref<void(Operation *)> visit) {
@@ -531,6 +585,7 @@ struct BufferizeHostPass
       if (failed(bufferize(func)))
         return signalPassFailure();
       cleanUp(func);
+      orderResultCopies(func);
       makeOperandsContiguous(func, isViewOfPlannable);
     }
   }

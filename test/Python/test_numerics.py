@@ -380,3 +380,41 @@ def test_transposed_convolutions(seed):
     (y,) = run(nodes, {"x": x}, ["y"], {"x": shape}, 17, initializers)
     np.testing.assert_allclose(y, np.maximum(wanted, 0), rtol=1e-4, atol=1e-4)
 
+
+def scattered(v, i, u):
+    result = v.copy()
+    result[tuple(i.T)] = u
+    return result
+
+
+# Nodes that make {0} of v, and what they make.
+MADE_OF_ONE = {
+    "scatter": ("{0} = ScatterND (v, i, u)", scattered),
+    "reshaped scatter": (
+        "{0}_ = ScatterND (v, i, u) {0} = Reshape ({0}_, q)",
+        lambda v, i, u: scattered(v, i, u).reshape(2, 6, 4),
+    ),
+    "slice": ("{0} = Slice (v, one, three)", lambda v, i, u: v[1:3]),
+    "reshape": ("{0} = Reshape (v, q)", lambda v, i, u: v.reshape(2, 6, 4)),
+    "same": ("{0} = Identity (v)", lambda v, i, u: v),
+    "sum": ("{0} = CumSum (v, zero)", lambda v, i, u: np.cumsum(v, 0)),
+}
+
+
+@pytest.mark.parametrize("first", MADE_OF_ONE)
+@pytest.mark.parametrize("second", MADE_OF_ONE)
+def test_two_results_made_of_one_tensor(first, second):
+    """Both may want to be made in its memory, which may be the buffer of one of them."""
+    rng = np.random.default_rng(0)
+    x, u = rng.standard_normal((6, 4, 2)).astype(np.float32), rng.standard_normal((15, 2)).astype(np.float32)
+    i = rng.permutation([(a, b) for a in range(6) for b in range(4)])[:15]
+    for rows in [6, "A"]:
+        model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 21]>
+            g (float[{rows},4,2] x, int64[15,2] i, float[15,2] u) => (float[K,L,M] a, float[P,Q,R] b)
+            <int64[3] q = {{2, 6, 4}}, int64[1] one = {{1}}, int64[1] three = {{3}}, int64 zero = {{0}}> {{
+              v = Neg (x) {MADE_OF_ONE[first][0].format("a")} {MADE_OF_ONE[second][0].format("b")}
+            }}""")
+        a, b = sdx.InferenceSession(model.SerializeToString(), OPTIONS).run(None, {"x": x, "i": i, "u": u})
+        np.testing.assert_allclose(a, MADE_OF_ONE[first][1](-x, i, u), rtol=1e-6)
+        np.testing.assert_allclose(b, MADE_OF_ONE[second][1](-x, i, u), rtol=1e-6)
+
