@@ -23,19 +23,20 @@ namespace sardonyx {
 
 using namespace mlir;
 
+/// Trips assumed of a loop whose bounds are not known, to tell whether a loop
+/// around it is heavy: rather many.
+static constexpr int64_t kUnknownTrips = 1024;
+/// Operations of one trip of a loop of a kernel that has to poll.
+static constexpr int64_t kHeavyTrip = 2000;
+/// Trips assumed to tell how often a loop polls: rather few.
+static constexpr int64_t kFewTrips = 64;
 /// Operations of one trip beside which a poll, which takes as long as some
 /// fifty of them, costs nothing.
-static constexpr int64_t kHeavyTrip = 16000;
-/// Trips assumed of a loop whose bounds are not known: so many that it is
-/// heavy.
-static constexpr int64_t kUnknownTrips = kHeavyTrip;
+static constexpr int64_t kLongTrip = 4000;
+/// Operations between two polls of a loop of shorter trips.
+static constexpr int64_t kPollDistance = 16000;
 /// More than anything that has to be told apart.
 static constexpr int64_t kMany = int64_t(1) << 40;
-
-/// The same, to tell how often that loop polls: rather few.
-static constexpr int64_t kFewTrips = 64;
-/// Operations between two polls, which take as long as some fifty of them.
-static constexpr int64_t kPollDistance = 16000;
 
 static int64_t tripsOf(Operation *op, int64_t unknown) {
   auto loop = dyn_cast<scf::ForOp>(op);
@@ -128,8 +129,10 @@ private:
   /// In one of how many trips a loop polls: a power of two.
   static int64_t tripsToPoll(scf::ForOp loop) {
     int64_t cost = costOf(*loop.getBody(), kFewTrips);
+    if (cost >= kLongTrip)
+      return 1;
     return llvm::bit_floor(
-        static_cast<uint64_t>(std::max<int64_t>(1, kPollDistance / cost)));
+        static_cast<uint64_t>(kPollDistance / std::max<int64_t>(1, cost)));
   }
 
   /// Polls in the last of every so many trips, so that a loop of fewer does not

@@ -1,0 +1,40 @@
+"""The benchmarks run, and compare what they say they do."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+QUICK = ["--engines", "sardonyx", "--rounds", "1", "--seconds", "0.01"]
+
+
+def run(*command):
+    result = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, env=os.environ)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_operators():
+    text = run(BENCHMARKS / "operators.py", "^NonZero$", *QUICK)
+    assert re.search(r"^\| NonZero \| \d+\.\d+ \| — \| 0e\+00 \|$", text, re.M), text
+
+
+def test_models(tmp_path):
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        small (float[batch,3] x, int64[1] i) => (float[batch,1] y) { y = Gather <axis = 1> (x, i) }""")
+    onnx.save(model, tmp_path / "small.onnx")
+    picture = tmp_path / "bars.svg"
+    text = run(BENCHMARKS / "models.py", tmp_path / "small.onnx", "--dim", "batch=7", "--svg", picture, *QUICK)
+    assert re.search(r"^\| small \| \d+\.\d+ \| — \| \d+\.\d+ \| \d+ \| 0\.0e\+00 \|$", text, re.M), text
+    assert picture.read_text().count("<rect") == 2
+
+
+def test_a_failure_is_told(tmp_path):
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    (tmp_path / "broken.npz").write_bytes(b"no inputs")
+    text = run(BENCHMARKS / "models.py", tmp_path / "broken.onnx", *QUICK)
+    assert re.search(r"^Failed: broken, sardonyx: \w+", text, re.M), text
