@@ -441,27 +441,46 @@ static void cleanUp(func::FuncOp func) {
   rewriteGreedily(func, frozen);
 }
 
-/// The memory that `buffer` is a view of.
-static Value viewedMemory(Value buffer) {
-  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+/// The memory that `buffer` is a view of; `isWhole`, if not null, becomes false
+/// where it may be a part of it.
+static Value viewedMemory(Value buffer, bool *isWhole = nullptr) {
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>()) {
+    if (isWhole &&
+        !isa<memref::ExpandShapeOp, memref::CollapseShapeOp, memref::CastOp>(
+            *view))
+      *isWhole = false;
     buffer = view.getViewSource();
+  }
   return buffer;
 }
 
-/// Copies to output buffers, at the function's end, in an order in which none
-/// overwrites what a later one reads: what two results are made of may lie in
-/// the buffer of one of them, where the other result was then made.
-static void orderResultCopies(func::FuncOp func) {
+/// The copies at the function's end that put whole results into their output
+/// buffers. Others there, which write parts of a buffer or what parts are then
+/// written over, are steps of how a result is made.
+static SmallVector<memref::CopyOp> findResultCopies(func::FuncOp func) {
+  SmallVector<memref::CopyOp> found;
+  llvm::SmallPtrSet<void *, 8> written;
   Operation *ret = func.getBody().front().getTerminator();
-  SmallVector<memref::CopyOp> left;
   for (Operation *op = ret->getPrevNode(); op; op = op->getPrevNode()) {
     auto copy = dyn_cast<memref::CopyOp>(op);
-    if (copy &&
-        viewedMemory(copy.getTarget()).getDefiningOp<sdx::OutputBufferOp>())
-      left.insert(left.begin(), copy);
-    else if (!isMemoryEffectFree(op))
+    if (!copy && isMemoryEffectFree(op))
+      continue;
+    bool isWhole = true;
+    Value memory = copy ? viewedMemory(copy.getTarget(), &isWhole) : Value();
+    if (!memory || !isWhole || !memory.getDefiningOp<sdx::OutputBufferOp>() ||
+        !written.insert(memory.getAsOpaquePointer()).second)
       break;
+    found.insert(found.begin(), copy);
   }
+  return found;
+}
+
+/// Copies results to their buffers in an order in which no copy overwrites what
+/// a later one reads: what two results are made of may lie in the buffer of one
+/// of them, where the other result was then made.
+static void orderResultCopies(func::FuncOp func) {
+  Operation *ret = func.getBody().front().getTerminator();
+  SmallVector<memref::CopyOp> left = findResultCopies(func);
   auto isRead = [&](Value memory, memref::CopyOp by) {
     return llvm::any_of(left, [&](memref::CopyOp other) {
       return other != by && viewedMemory(other.getSource()) == memory;

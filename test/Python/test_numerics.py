@@ -251,9 +251,16 @@ def test_products_of_bytes(m, k, n, zeros, signed):
         inputs += ["za", "zb"]
         initializers += [constant("za", za, a.dtype), constant("zb", zb, b.dtype)]
     node = helper.make_node("MatMulInteger", inputs, ["y"])
-    shapes = {"a": [2, "m", k]} if m % 2 else {"a": [2, m, k]}
+    shapes = {"a": [2, "m", "k" if m == 3 else k]} if m % 2 else {"a": [2, m, k]}
     (y,) = run([node], {"a": a}, ["y"], shapes, 21, initializers)
     np.testing.assert_array_equal(y, (a.astype(np.int32) - za) @ (b.astype(np.int32) - zb))
+
+
+def test_products_of_bytes_check_an_open_depth():
+    weights = constant("w", np.ones((8, 4)), np.int8)
+    node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
+    with pytest.raises(sdx.errors.Fail, match="inner sizes of the operands differ"):
+        run([node], {"x": np.ones((2, 7), np.uint8)}, ["y"], {"x": ["m", "k"]}, 21, [weights])
 
 
 @pytest.mark.parametrize("channels", [8, 16, 40])

@@ -153,9 +153,16 @@ FailureOr<Value> createIntegerProduct(TensorBuilder &b, TypedTensor lhs,
     return tensor.onnxElementType.isInteger(8);
   };
   if (isByte(lhs) && isByte(rhs) && lhsType.getRank() >= 2 &&
-      rhsType.getRank() == 2 && rhsType.hasStaticShape() &&
-      lhsType.getShape().back() == rhsType.getDimSize(0))
+      rhsType.getRank() == 2 && rhsType.hasStaticShape()) {
+    int64_t last = lhsType.getRank() - 1;
+    if (!b.sameSize(b.dim(lhs.value, last), b.dim(rhs.value, 0),
+                    "inner sizes of the operands differ"))
+      return failure();
+    SmallVector<int64_t> shape(lhsType.getShape());
+    shape[last] = rhsType.getDimSize(0);
+    lhs.value = b.cast(lhs.value, lhsType.clone(shape));
     return createByteProduct(b, lhs, lhsZero, rhs, rhsZero);
+  }
   FailureOr<Value> left = subtractZeroPoint(b, lhs, lhsZero, b.getI32Type());
   FailureOr<Value> right = subtractZeroPoint(b, rhs, rhsZero, b.getI32Type());
   if (failed(left) || failed(right))
