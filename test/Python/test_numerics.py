@@ -394,6 +394,15 @@ def scattered(v, i, u):
     return result
 
 
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_transposed_convolutions_keep_an_infinity_in_its_place(k):
+    x, w = np.ones((1, 2, 6, 6), np.float32), np.ones((2, 3, k, k), np.float32)
+    x[0, 0, 2, 3] = np.inf
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2, 2])
+    (y,) = run([node], {"x": x}, ["y"], {"x": x.shape}, 17, [constant("w", w, np.float32)])
+    np.testing.assert_array_equal(y, transposed(x, w, 1, [2, 2], [1, 1], [0] * 4, [0, 0]))
+
+
 # Nodes that make {0} of v, and what they make.
 MADE_OF_ONE = {
     "scatter": ("{0} = ScatterND (v, i, u)", scattered),

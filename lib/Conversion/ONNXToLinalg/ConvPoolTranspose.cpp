@@ -89,7 +89,7 @@ Value reverseWeights(TensorBuilder &b, Value weights, int64_t group) {
 
 /// The taps of each phase r as a kernel of its own: weights [C,F/G,k...] as
 /// [F*S,C/G,u...], S the product of the strides, channels in the order (f, r)
-/// and taps reversed. `taps` are the sizes u; past k there are zeros.
+/// and taps reversed. `taps` are the sizes u, k / stride.
 Value splitPhases(TensorBuilder &b, Value weights, int64_t group,
                   ArrayRef<int64_t> strides, ArrayRef<int64_t> taps) {
   Sizes from = b.dims(weights);
@@ -112,18 +112,12 @@ Value splitPhases(TensorBuilder &b, Value weights, int64_t group,
                at.push_back(linalg::IndexOp::create(s, dim));
              SmallVector<Value> source{
                  s.add(s.mul(at[0], perGroup), at[2 + rank]), at[1]};
-             Value inside;
              for (int64_t dim = 0; dim < rank; ++dim) {
                Value later = s.sub(s.index(taps[dim] - 1), at[3 + rank + dim]);
-               Value tap =
-                   s.add(s.mul(later, s.index(strides[dim])), at[2 + dim]);
-               Value size = s.index(from[2 + dim]);
-               Value here = s.compare(arith::CmpIPredicate::slt, tap, size);
-               inside = inside ? arith::AndIOp::create(s, inside, here) : here;
-               source.push_back(s.minimum(tap, s.sub(size, s.index(1))));
+               source.push_back(
+                   s.add(s.mul(later, s.index(strides[dim])), at[2 + dim]));
              }
-             return {
-                 s.select(inside, s.extract(weights, source), s.zero(type))};
+             return {s.extract(weights, source)};
            })
           .front();
   SmallVector<ReassociationIndices> groups;
@@ -210,12 +204,14 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     return success();
   }
 
-  /// Whether to compute phase by phase: there are zeros to be spared, and what
-  /// is added at the end belongs to the last input.
+  /// Whether to compute phase by phase: there are zeros to be spared, and each
+  /// phase has as many taps. Zeros for those that are missing would make NaN of
+  /// an infinite input.
   static bool hasPhases(const Window &window, ArrayRef<int64_t> extra) {
     bool strided = false;
     for (int64_t dim = 0; dim < window.rank(); ++dim) {
-      if (window.dilations[dim] != 1 || extra[dim] > window.strides[dim])
+      if (window.dilations[dim] != 1 || extra[dim] != 0 ||
+          window.kernel[dim] % window.strides[dim] != 0)
         return false;
       strided |= window.strides[dim] > 1;
     }
@@ -226,16 +222,14 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
   static FailureOr<Value> buildPhases(TensorBuilder &b, Value input,
                                       Value weights, Value bias,
                                       const Window &window, int64_t group,
-                                      ArrayRef<int64_t> pads,
-                                      ArrayRef<int64_t> extra) {
+                                      ArrayRef<int64_t> pads) {
     int64_t rank = window.rank(), all = 1;
     WindowAttributes plain;
     SmallVector<int64_t> reach;
     for (int64_t dim = 0; dim < rank; ++dim) {
       int64_t stride = window.strides[dim];
       all *= stride;
-      plain.kernel.push_back(
-          llvm::divideCeil(window.kernel[dim] + extra[dim], stride));
+      plain.kernel.push_back(window.kernel[dim] / stride);
       reach.push_back(plain.kernel.back() - 1);
     }
     reach.append(SmallVector<int64_t>(reach));
@@ -276,12 +270,11 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     bool whole = true;
     for (int64_t dim = 0; dim < rank; ++dim) {
       int64_t stride = window.strides[dim];
-      int64_t cut = window.kernel[dim] + extra[dim] - stride - pads[dim] -
-                    pads[rank + dim];
+      int64_t cut = window.kernel[dim] - stride - pads[dim] - pads[rank + dim];
       offsets.push_back(b.size(pads[dim]));
       part[2 + dim] =
           b.atLeast(b.plus(b.times(window.inputs[dim], stride), cut), 0);
-      whole &= pads[dim] == 0 && plain.kernel[dim] * stride == cut + stride;
+      whole &= pads[dim] == 0 && pads[rank + dim] == 0;
     }
     return whole ? result : b.slice(result, offsets, part);
   }
@@ -322,7 +315,7 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
           buildPhases(b, b.convertElements(adaptor.getX(), accumulator),
                       b.convertElements(weights, accumulator),
                       bias ? b.convertElements(bias, accumulator) : Value(),
-                      *window, group, pads, extra);
+                      *window, group, pads);
       if (failed(result))
         return rewriter.notifyMatchFailure(op, "sizes do not fit");
       return replace(rewriter, op, b.convertElements(*result, element));

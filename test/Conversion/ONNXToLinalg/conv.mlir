@@ -51,7 +51,7 @@ func.func @integer(%x: tensor<1x1x3x3xui8>, %w: tensor<1x1x2x2xui8>, %z: tensor<
 // -----
 
 // The four phases of a stride of two are filters of a convolution without zeros
-// in its input: of the three taps two or one, and a zero.
+// in its input, of two of the four taps in each direction.
 // CHECK-LABEL: func @transposed
 // CHECK: sdx.pack_conv_weights ins(%{{.*}} : tensor<12x2x2x2xf32>)
 // CHECK: %[[P:.*]] = sdx.conv ins(%arg0, %{{.*}}kernel_shape = array<i64: 2, 2>
@@ -60,7 +60,19 @@ func.func @integer(%x: tensor<1x1x3x3xui8>, %w: tensor<1x1x2x2xui8>, %z: tensor<
 // CHECK: tensor.expand_shape %[[P]] {{.*}} into tensor<1x3x2x2x6x6xf32>
 // CHECK: linalg.transpose {{.*}} permutation = [0, 1, 4, 2, 5, 3]
 // CHECK: tensor.extract_slice %{{.*}}[0, 0, 1, 1] [1, 3, 10, 10] [1, 1, 1, 1]
-func.func @transposed(%x: tensor<1x2x5x5xf32>, %w: tensor<2x3x3x3xf32>) -> tensor<1x3x10x10xf32> {
+func.func @transposed(%x: tensor<1x2x5x5xf32>, %w: tensor<2x3x4x4xf32>) -> tensor<1x3x10x10xf32> {
+  %0 = onnx.ConvTranspose(%x, %w) {strides = array<i64: 2, 2>, pads = array<i64: 1, 1, 1, 1>} : (tensor<1x2x5x5xf32>, tensor<2x3x4x4xf32>) -> tensor<1x3x10x10xf32>
+  return %0 : tensor<1x3x10x10xf32>
+}
+
+// -----
+
+// Of three taps some phases have two and some one.
+// CHECK-LABEL: func @transposed_uneven
+// CHECK: sdx.conv
+// CHECK-SAME: pads_begin = array<i64: 1, 1>, pads_end = array<i64: 2, 2>, strides = array<i64: 1, 1>
+// CHECK-SAME: -> tensor<1x3x10x10xf32>
+func.func @transposed_uneven(%x: tensor<1x2x5x5xf32>, %w: tensor<2x3x3x3xf32>) -> tensor<1x3x10x10xf32> {
   %0 = onnx.ConvTranspose(%x, %w) {strides = array<i64: 2, 2>, pads = array<i64: 1, 1, 1, 1>, output_padding = array<i64: 1, 1>} : (tensor<1x2x5x5xf32>, tensor<2x3x3x3xf32>) -> tensor<1x3x10x10xf32>
   return %0 : tensor<1x3x10x10xf32>
 }
