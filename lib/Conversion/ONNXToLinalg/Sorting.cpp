@@ -99,14 +99,14 @@ Value HeapSelection::isWorse(OpBuilder &b, Location loc, Entry x, Entry y) {
 
 Entry HeapSelection::read(OpBuilder &b, Location loc, Value row, Value slot,
                           Heaps heaps) {
-  ValueRange at = {row, slot};
+  Value at[] = {row, slot};
   return {tensor::ExtractOp::create(b, loc, heaps.values, at),
           tensor::ExtractOp::create(b, loc, heaps.indices, at)};
 }
 
 Heaps HeapSelection::write(OpBuilder &b, Location loc, Value row, Value slot,
                            Entry entry, Heaps heaps) {
-  ValueRange at = {row, slot};
+  Value at[] = {row, slot};
   return {tensor::InsertOp::create(b, loc, entry.value, heaps.values, at),
           tensor::InsertOp::create(b, loc, entry.index, heaps.indices, at)};
 }
