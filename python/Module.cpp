@@ -316,6 +316,7 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("input_shapes", &SessionOptions::inputShapes)
       .def_rw("winograd", &SessionOptions::winograd)
       .def_rw("check_bounds", &SessionOptions::checkBounds)
+      .def_rw("profile", &SessionOptions::profile)
       .def_rw("perf_map", &SessionOptions::perfMap)
       .def_rw("memory_limit", &SessionOptions::memoryLimit)
       .def_rw("compile_timeout", &SessionOptions::compileTimeout)
@@ -339,6 +340,7 @@ NB_MODULE(_sardonyx, m) {
            "options"_a.none() = nb::none())
       .def_prop_ro("bytes_held", &Session::bytesHeld)
       .def("release_memory", &Session::releaseMemory)
+      .def("take_trace", [](Session &s) { return toTrace(s.takeProfile()); })
       .def_prop_ro("cache_problem",
                    [](Session &s) { return s.report().cacheProblem; })
       .def_prop_ro("inputs", [](Session &s) { return describe(s.inputs()); })

@@ -30,6 +30,8 @@ def SDX_Dialect : Dialect {
       `sdx.constant = <elements>`, `sdx.persistent = i` (result `i` of `@init`);
     - on a bufferized host function: `sdx.results`: for each result it had a
       dictionary of its attributes and its type, `sdx.type`;
+    - on a module that is to be profiled: `sdx.profile`: for each site of an
+      `sdx.record` a dictionary of its kernel, its form and its nodes;
     - on a constant or an argument: `sdx.source = {path, offset, length}`: the
       bytes of its value in a file.
   }];
@@ -327,6 +329,34 @@ def SDX_ArenaOp : SDX_Op<"arena", [Pure]> {
   let results = (outs AnyStaticShapeMemRef:$memory);
   let assemblyFormat = "attr-dict `:` type($memory)";
   let hasVerifier = 1;
+}
+
+def SDX_ClockOp : SDX_Op<"clock", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "The time, in nanoseconds of a clock that never goes back";
+  let description = [{
+    ```mlir
+    %begin = sdx.clock : i64
+    ```
+  }];
+  let results = (outs I64:$time);
+  let assemblyFormat = "attr-dict `:` type($time)";
+}
+
+def SDX_RecordOp : SDX_Op<"record", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Record that a step of the host program is done";
+  let description = [{
+    Step `site`, which began at `begin` and did `flops` floating-point
+    operations on operands of `bytes` together, ends here. What a site is stands
+    in the module's `sdx.profile`.
+
+    ```mlir
+    sdx.record 3 from %begin flops %f bytes %b
+    ```
+  }];
+  let arguments = (ins I64Attr:$site, I64:$begin, I64:$flops, I64:$bytes);
+  let assemblyFormat = [{
+    $site `from` $begin `flops` $flops `bytes` $bytes attr-dict
+  }];
 }
 
 #endif // SARDONYX_SDX_OPS

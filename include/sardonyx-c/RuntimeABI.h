@@ -77,6 +77,13 @@ void sdx_rt_poll(int64_t trip, const char *loop);
 void sdx_rt_copy(int64_t elementBytes, int64_t rank, const void *source,
                  void *target, const int64_t *layout);
 
+/// Nanoseconds of a clock that never goes back.
+int64_t sdx_rt_clock(void);
+
+/// Step `site` of the host program, which began at `begin` of that clock, is
+/// done. Only code that is compiled for profiling calls it.
+void sdx_rt_record(int64_t site, int64_t begin, int64_t flops, int64_t bytes);
+
 /// Entry points of a compiled model, `sdx_init` and `sdx_main`: args[i] points
 /// to {void *data; int64_t sizes[rank]} of the function's i-th argument.
 typedef void (*sdx_entry_point)(void **args);

@@ -80,12 +80,15 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
 }
 
 /// Buffers for the host program.
-void buildKernelsPhase(OpPassManager &pm, const PipelineOptions &) {
+void buildKernelsPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSDXBufferizeHost());
   pm.addPass(createSDXPlanMemory());
   SDXVerifyDispatchOptions bufferized;
   bufferized.bufferized = true;
   pm.addPass(createSDXVerifyDispatch(bufferized));
+  // While kernels still say what they compute.
+  if (options.profile)
+    pm.addPass(createSDXInstrumentHost());
 }
 
 /// Kernels become loops over vectors; the first pass that knows a kernel's form

@@ -83,6 +83,7 @@ bool RunContext::run(sdx_entry_point entry, void **args,
   failureMessage.clear();
   kindOfFailure = SDX_RT_FAILED;
   arenaTaken = false;
+  recordedSteps.clear();
   limits = &given;
   startClock(given.seconds);
   poll(); // it may have been ended before it began

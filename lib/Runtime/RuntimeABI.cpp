@@ -13,6 +13,7 @@
 #include "sardonyx-c/RuntimeABI.h"
 #include "sardonyx/Runtime/RunContext.h"
 #include "sardonyx/Runtime/ThreadPool.h"
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
@@ -93,4 +94,15 @@ void sdx_rt_check(int64_t ok, const char *message, int64_t kind, int64_t value0,
                   int64_t value1, int64_t value2, int64_t value3) {
   if (!ok)
     sdx_rt_check_failed(message, kind, value0, value1, value2, value3);
+}
+
+int64_t sdx_rt_clock() {
+  using namespace std::chrono;
+  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void sdx_rt_record(int64_t site, int64_t begin, int64_t flops, int64_t bytes) {
+  if (RunContext *run = RunContext::current())
+    run->record({site, begin, sdx_rt_clock(), flops, bytes});
 }

@@ -48,6 +48,8 @@ static const Symbol table[] = {
     ADDRESS(sdx_rt_check_failed),
     ADDRESS(sdx_rt_poll),
     ADDRESS(sdx_rt_copy),
+    ADDRESS(sdx_rt_clock),
+    ADDRESS(sdx_rt_record),
     NAMED("memcpy", ::memcpy),
     NAMED("memmove", ::memmove),
     NAMED("memset", ::memset),

@@ -50,6 +50,11 @@ public:
     add(arg.length);
     add(arg.shape);
   }
+  void add(const ProfileSite &site) {
+    add(site.kernel);
+    add(site.form);
+    add(site.nodes);
+  }
   void add(const std::pair<std::string, std::string> &pair) {
     add(pair.first);
     add(pair.second);
@@ -112,6 +117,11 @@ public:
     get(arg.length);
     get(arg.shape);
   }
+  void get(ProfileSite &site) {
+    get(site.kernel);
+    get(site.form);
+    get(site.nodes);
+  }
   void get(std::pair<std::string, std::string> &pair) {
     get(pair.first);
     get(pair.second);
@@ -144,7 +154,7 @@ template <typename Visitor, typename A> void visit(Visitor &&v, A &a) {
   v(a.metadata.graphName), v(a.metadata.domain), v(a.metadata.description);
   v(a.metadata.modelVersion), v(a.metadata.irVersion), v(a.metadata.custom);
   v(a.deferred), v(a.assumesRank), v(a.files), v(a.initArgs), v(a.mainArgs),
-      v(a.persistentElementBytes);
+      v(a.persistentElementBytes), v(a.profileSites);
   v(a.data), v(a.objects);
 }
 

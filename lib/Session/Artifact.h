@@ -13,6 +13,7 @@
 #ifndef SARDONYX_LIB_SESSION_ARTIFACT_H
 #define SARDONYX_LIB_SESSION_ARTIFACT_H
 
+#include "sardonyx/Session/Profile.h"
 #include "sardonyx/Session/Types.h"
 #include <cstdint>
 #include <optional>
@@ -54,6 +55,8 @@ struct Artifact {
   std::vector<Argument> initArgs, mainArgs;
   /// Element size of each result of `sdx_init`.
   std::vector<uint32_t> persistentElementBytes;
+  /// Of code compiled for profiling: what its records are of.
+  std::vector<ProfileSite> profileSites;
   /// Constants that lie in no file, each at a multiple of 64.
   std::string data;
   /// ELF objects.

@@ -129,6 +129,7 @@ PipelineOptions Compilation::pipeline() const {
   result.byteProduct = byteProduct(target());
   result.winograd = options.winograd;
   result.checkBounds = options.checkBounds;
+  result.profile = options.profile;
   return result;
 }
 

@@ -51,7 +51,8 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, optLevel,
                externalDataDir, dims, inputShapes, winograd, checkBounds,
-               perfMap, memoryLimit, compileTimeout, interrupted] = options;
+               profile, perfMap, memoryLimit, compileTimeout, interrupted] =
+      options;
   // How a model is loaded and run, not what it is compiled to.
   (void)intraOpThreads, (void)cache, (void)cacheDir, (void)perfMap,
       (void)memoryLimit, (void)compileTimeout, (void)interrupted;
@@ -70,6 +71,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(externalDataDir);
   add(std::to_string(winograd));
   add(std::to_string(checkBounds));
+  add(std::to_string(profile));
   for (const auto &[name, size] : dims) {
     add(name);
     add(std::to_string(size));

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <sched.h>
 #include <thread>
 #include <vector>
@@ -83,23 +85,64 @@ double measureOne(Kernel kernel) {
   return best;
 }
 
-} // namespace
+/// The best rate of reading `words` once.
+double measureReading(const std::vector<uint64_t> &words) {
+  volatile uint64_t sink = 0;
+  double best = 0;
+  Clock::time_point end = Clock::now() + std::chrono::milliseconds(250);
+  while (Clock::now() < end) {
+    Clock::time_point start = Clock::now();
+    // Several streams: one alone does not keep enough lines on their way.
+    constexpr size_t kStreams = 4;
+    const size_t length = words.size() / kStreams;
+    uint64_t sums[kStreams] = {};
+    for (size_t i = 0; i < length; ++i)
+      for (size_t stream = 0; stream < kStreams; ++stream)
+        sums[stream] += words[stream * length + i];
+    std::chrono::duration<double> took = Clock::now() - start;
+    sink = sink + sums[0] + sums[1] + sums[2] + sums[3];
+    best = std::max(best, 8.0 * kStreams * length / took.count() / 1e9);
+  }
+  return best;
+}
 
-double sardonyx::measurePeakGflops(unsigned threads) {
-  cpu_set_t set;
-  unsigned most = sched_getaffinity(0, sizeof(set), &set) == 0
-                      ? std::max(1, CPU_COUNT(&set))
-                      : std::max(1u, std::thread::hardware_concurrency());
-  threads = threads ? std::min(threads, most) : most;
-  Kernel kernel = choose();
+/// The sum of what `measure` gives for each of `threads` threads at a time.
+double sumOverThreads(unsigned threads,
+                      const std::function<double()> &measure) {
   std::vector<double> rates(threads);
   std::vector<std::thread> workers;
   for (double &rate : rates)
-    workers.emplace_back([&rate, kernel] { rate = measureOne(kernel); });
+    workers.emplace_back([&] { rate = measure(); });
   double sum = 0;
   for (unsigned i = 0; i < threads; ++i) {
     workers[i].join();
     sum += rates[i];
   }
   return sum;
+}
+
+/// 0 is one for each core of the process, which is also the most.
+unsigned clampThreads(unsigned threads) {
+  cpu_set_t set;
+  unsigned most = sched_getaffinity(0, sizeof(set), &set) == 0
+                      ? std::max(1, CPU_COUNT(&set))
+                      : std::max(1u, std::thread::hardware_concurrency());
+  return threads ? std::min(threads, most) : most;
+}
+
+} // namespace
+
+double sardonyx::measurePeakGflops(unsigned threads) {
+  Kernel kernel = choose();
+  return sumOverThreads(clampThreads(threads),
+                        [kernel] { return measureOne(kernel); });
+}
+
+double sardonyx::measureMemoryBandwidth(unsigned threads) {
+  threads = clampThreads(threads);
+  constexpr size_t kBytes = size_t(256) << 20;
+  const size_t words = kBytes / 8 / threads;
+  return sumOverThreads(threads, [words] {
+    return measureReading(std::vector<uint64_t>(words, 1));
+  });
 }

@@ -257,7 +257,11 @@ Session::Impl::runCode(const std::vector<TensorRef> &inputs,
   limits.seconds = options.timeout;
   limits.trips = options.maxTripCount;
   limits.interrupted = options.interrupted;
+  int64_t begin = this->options.profile ? sdx_rt_clock() : 0;
   bool ok = context.run(code->mainEntry(), state->table.pointers(), limits);
+  if (ok && this->options.profile)
+    profile.add(begin, sdx_rt_clock(), context.steps(),
+                artifact.profileSites.size());
   Expected<std::vector<Tensor>> result =
       ok ? takeOutputs(context, !options.releaseMemory)
          : Expected<std::vector<Tensor>>(failureOf(context));

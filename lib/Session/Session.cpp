@@ -302,3 +302,14 @@ const LoadReport &Session::report() const { return impl->report; }
 const SessionOptions &Session::options() const { return impl->options; }
 int64_t Session::bytesHeld() const { return impl->budget->bytesHeld(); }
 void Session::releaseMemory() { impl->releaseMemory(); }
+
+Profile Session::takeProfile() {
+  Profile profile;
+  impl->profile.moveTo(profile, impl->artifact.profileSites);
+  if (impl->variants)
+    impl->variants->forEach([&](Session &variant) {
+      variant.impl->profile.moveTo(profile,
+                                   variant.impl->artifact.profileSites);
+    });
+  return profile;
+}

@@ -11,6 +11,7 @@
 #include "Artifact.h"
 #include "FileMap.h"
 #include "Linker.h"
+#include "ProfileLog.h"
 #include "Variants.h"
 #include "sardonyx/Runtime/ForkSafeMutex.h"
 #include "sardonyx/Runtime/MemoryBudget.h"
@@ -86,6 +87,8 @@ struct Session::Impl {
   runtime::ForkSafeMutex idleMutex;
   std::vector<std::unique_ptr<RunState>> idle;
   uint64_t runs = 0;
+
+  ProfileLog profile;
 
   /// Null where no rank hangs on what a run gives, as in most models: it keeps
   /// a copy of a model that came as bytes.

@@ -8,6 +8,7 @@
 #include "Signature.h"
 #include "FileMap.h"
 #include "dialects/ONNX/ONNX.h"
+#include "dialects/SDX/SDX.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -400,12 +401,26 @@ MaybeError ArgumentReader::read(func::FuncOp func,
   return std::nullopt;
 }
 
+static void readProfileSites(ModuleOp module, Artifact &artifact) {
+  auto sites = module->getAttrOfType<ArrayAttr>(sdx::kProfileAttr);
+  if (!sites)
+    return;
+  for (auto entry : sites.getAsRange<DictionaryAttr>()) {
+    ProfileSite &site = artifact.profileSites.emplace_back();
+    site.kernel = entry.getAs<StringAttr>("kernel").str();
+    site.form = entry.getAs<StringAttr>("form").str();
+    for (auto node : entry.getAs<ArrayAttr>("nodes").getAsRange<StringAttr>())
+      site.nodes.push_back(node.str());
+  }
+}
+
 MaybeError sardonyx::readArguments(ModuleOp module,
                                    const std::string &modelPath,
                                    Artifact &artifact) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main)
     return internal("the compiled module has no function 'main'");
+  readProfileSites(module, artifact);
   ArgumentReader reader(modelPath, artifact);
   if (MaybeError error = reader.read(main, artifact.mainArgs))
     return error;

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 import numbers
 import operator
 import os
+import time
 import warnings
+import weakref
 
 import numpy as np
 
@@ -36,7 +39,8 @@ class ExecutionMode(enum.IntEnum):
 class SessionOptions:
     """How to compile and run a model.
 
-    Besides onnxruntime's attributes: `cache` (keep compiled models on disk, default true),
+    `enable_profiling` has the session record when each step of each run begins and ends, until
+    `InferenceSession.end_profiling`. Besides onnxruntime's attributes: `cache` (keep compiled models on disk, default true),
     `cache_dir`, `cpu` and `cpu_features` (LLVM's names; default this machine),
     `external_data_dir`, `winograd` (let 3x3 convolutions go by Winograd's algorithm, default true:
     faster, with rounding errors within four times those of a direct sum), `check_bounds` (code
@@ -60,7 +64,7 @@ class SessionOptions:
         self.enable_mem_reuse = True
         self.enable_profiling = False
         self.optimized_model_filepath = ""
-        self.profile_file_prefix = ""
+        self.profile_file_prefix = "sardonyx_profile_"
         self.use_deterministic_compute = False
         self.cache = True
         self.cache_dir = ""
@@ -108,9 +112,23 @@ class SessionOptions:
         options.input_shapes = self._input_shapes
         options.winograd = bool(self.winograd)
         options.check_bounds = bool(self.check_bounds)
+        options.profile = bool(self.enable_profiling)
         options.perf_map = bool(self.perf_map)
         options.external_data_dir = os.fspath(self.external_data_dir)
         return options
+
+
+def _write_trace(session: _sardonyx.Session, prefix: str) -> str:
+    """Writes what a session has recorded to a file of its own and gives its name."""
+    stem = f"{prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
+    for number in itertools.count():
+        path = f"{stem}_{number}.json" if number else f"{stem}.json"
+        try:
+            with open(path, "x", encoding="utf-8") as file:
+                file.write(session.take_trace())
+            return path
+        except FileExistsError:
+            continue
 
 
 _MOST = 2**63 - 1
@@ -340,6 +358,11 @@ class InferenceSession:
         self._outputs = [NodeArg(*value) for value in self._session.outputs]
         self._output_index = {value.name: i for i, value in enumerate(self._outputs)}
         self._input_names = {value.name for value in self._inputs}
+        self._end_profiling = None
+        if native.profile:
+            # As onnxruntime does, also when the session goes without having been asked.
+            prefix = os.fspath(self._options.profile_file_prefix)
+            self._end_profiling = weakref.finalize(self, _write_trace, self._session, prefix)
 
     def run(self, output_names, input_feed, run_options=None, *, out=None) -> list[np.ndarray]:
         """The outputs named, or all of them, for a dict of inputs by name.
@@ -415,6 +438,14 @@ class InferenceSession:
 
     def set_providers(self, providers=None, provider_options=None) -> None:
         pass
+
+    def end_profiling(self) -> str:
+        """Writes what the runs have recorded to `profile_file_prefix` + "_DATE.json" and gives the name.
+
+        The file is in Chrome's trace event format, which Perfetto shows. A later run goes to no file. An
+        empty name: the session was not loaded with `enable_profiling`, or has ended profiling before.
+        """
+        return (self._end_profiling and self._end_profiling()) or ""
 
     def disable_fallback(self) -> None:
         pass

@@ -1,5 +1,6 @@
 """sardonyx.InferenceSession, by onnxruntime's names."""
 
+import json
 import os
 import threading
 
@@ -366,6 +367,40 @@ def test_inspect(model):
     report = sdx.inspect(model("m (float[N, 2] x) => (float[N, 2] y) { y = Relu(x) }"))
     assert report["ops"] == {"Relu": 1}
     assert report["unsupported"] == []
+
+
+def test_profiling(model, tmp_path):
+    options = sdx.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "p")
+    session = sdx.InferenceSession(model(ADD).SerializeToString(), options)
+    for _ in range(3):
+        session.run(None, feeds())
+    path = session.end_profiling()
+    assert path.startswith(str(tmp_path / "p_")) and path.endswith(".json")
+    events = json.loads(open(path).read())
+    assert sum(event["name"] == "model_run" for event in events) == 3
+    assert any("(Add)" in node for event in events for node in event["args"].get("nodes", []))
+    assert session.end_profiling() == ""
+    session.run(None, feeds())
+
+
+def test_a_session_that_goes_writes_its_profile(model, tmp_path):
+    options = sdx.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "p")
+    sessions = [sdx.InferenceSession(model(ADD).SerializeToString(), options) for _ in range(2)]
+    for session in sessions:
+        session.run(None, feeds())
+    del sessions, session
+    traces = list(tmp_path.glob("p_*.json"))
+    assert len(traces) == 2 and all("model_run" in trace.read_text() for trace in traces)
+
+
+def test_no_profile_unless_asked_for(session, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    session.run(None, feeds())
+    assert session.end_profiling() == "" and not list(tmp_path.glob("*.json"))
 
 
 def test_many_sessions_do_not_pile_up(model):

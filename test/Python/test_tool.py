@@ -1,5 +1,6 @@
 """The sardonyx driver."""
 
+import json
 import subprocess
 
 import numpy as np
@@ -53,6 +54,22 @@ def test_run_with_random_inputs(tool, path):
 def test_bench(tool, path):
     text = call(tool, "bench", path, "--seconds", "0.05", "--dim", "N=100")
     assert "p50" in text and "memory" in text and "input      x float [100, 3]" in text
+
+
+def test_profile(tool, path, tmp_path):
+    page, trace = tmp_path / "p.html", tmp_path / "p.json"
+    text = call(
+        tool, "profile", path, "--seconds", "0.05", "--dim", "N=100", "--html", str(page), "--trace", str(trace)
+    )
+    assert "input      x float [100, 3]" in text and "GFLOP/s" in text and "(Relu)" in text
+    assert "(Relu)" in page.read_text() and "<script>" in page.read_text()
+    events = json.loads(trace.read_text())
+    assert {event["cat"] for event in events} == {"Session", "Node"}
+    relu = next(event for event in events if any("Relu" in node for node in event["args"].get("nodes", [])))
+    assert relu["args"]["flops"] == 300 and relu["args"]["bytes"] == 2400
+    assert "more (--top)" in call(tool, "profile", path, "--seconds", "0", "--top", "1")
+    call(tool, "profile", path, "--by", "nothing", status=105)
+    assert "cannot write" in call(tool, "profile", path, "--seconds", "0", "--html", str(tmp_path / "no" / "p"), status=1)
 
 
 def test_compile(tool, path, tmp_path):

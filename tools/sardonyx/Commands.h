@@ -49,6 +49,18 @@ struct BenchCommand {
   unsigned warmup = 3;
 };
 
+struct ProfileCommand {
+  CommonOptions common;
+  FeedOptions feeds;
+  double seconds = 3;
+  unsigned warmup = 3;
+  /// What a row of the table is: "step", "kernel" or "form".
+  std::string by = "step";
+  size_t top = 30;
+  /// Files to write, where not empty.
+  std::string trace, html;
+};
+
 struct CompileCommand {
   CommonOptions common;
   std::string phase = "linalg";
@@ -63,6 +75,7 @@ struct InspectCommand {
 /// Each returns the program's exit status; all throw std::runtime_error.
 int run(const RunCommand &command);
 int bench(const BenchCommand &command);
+int profile(const ProfileCommand &command);
 int compile(const CompileCommand &command);
 int inspect(const InspectCommand &command);
 

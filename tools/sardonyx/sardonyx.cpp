@@ -66,6 +66,7 @@ int main(int argc, char **argv) {
   app.footer("Examples:\n"
              "  sardonyx run resnet50.onnx --input x=image.npy\n"
              "  sardonyx bench bert.onnx --dim batch=4 --dim seq=128\n"
+             "  sardonyx profile model.onnx --html profile.html\n"
              "  sardonyx compile model.onnx --to linalg -o model.mlir\n"
              "  sardonyx inspect model.onnx");
   app.set_version_flag("--version", "sardonyx " SARDONYX_VERSION);
@@ -97,6 +98,30 @@ int main(int argc, char **argv) {
   benchApp->add_option("--warmup", benchCommand.warmup,
                        "Runs before that (default 3)");
 
+  ProfileCommand profileCommand;
+  CLI::App *profileApp = app.add_subcommand(
+      "profile", "Show where the time of a model's runs goes");
+  addCommon(profileApp, profileCommand.common);
+  addCache(profileApp, profileCommand.common);
+  addLimits(profileApp, profileCommand.common);
+  addFeeds(profileApp, profileCommand.feeds);
+  profileApp->add_option("--seconds,-s", profileCommand.seconds,
+                         "How long to measure (default 3)");
+  profileApp->add_option("--warmup", profileCommand.warmup,
+                         "Runs before that (default 3)");
+  profileApp
+      ->add_option("--by", profileCommand.by,
+                   "What a row is: step (a call of a kernel, the default), "
+                   "kernel or form")
+      ->check(CLI::IsMember({"step", "kernel", "form"}));
+  profileApp->add_option("--top", profileCommand.top,
+                         "Rows to show (default 30)");
+  profileApp->add_option("--trace", profileCommand.trace,
+                         "Write all steps of all runs to a JSON file for "
+                         "Perfetto or chrome://tracing");
+  profileApp->add_option("--html", profileCommand.html,
+                         "Write the whole table to an HTML page");
+
   CompileCommand compileCommand;
   std::string phases;
   for (const std::string &name : phaseNames())
@@ -122,6 +147,8 @@ int main(int argc, char **argv) {
       return run(runCommand);
     if (benchApp->parsed())
       return bench(benchCommand);
+    if (profileApp->parsed())
+      return profile(profileCommand);
     if (compileApp->parsed())
       return compile(compileCommand);
     return inspect(inspectCommand);

@@ -275,4 +275,27 @@ def SDXVerifyDispatch : Pass<"sdx-verify-dispatch", "::mlir::ModuleOp"> {
                         "Also require that no tensor is left on the host">];
 }
 
+def SDXInstrumentHost : Pass<"sdx-instrument-host", "::mlir::ModuleOp"> {
+  let summary = "Have the host program record its steps";
+  let description = [{
+    Each call of a kernel and each copy of `@main` is put between a look at the
+    clock and a record that also tells its floating-point operations and the
+    bytes of its operands, both computed from sizes where these are open. The
+    module's `sdx.profile` tells the kernel, its form and its nodes for each
+    record.
+
+    ```mlir
+    sdx.call @k3_matmul(%a, %w : memref<?x768xf32>, memref<24x768x32xf32>)
+        outs(%c : memref<?x768xf32>)
+    // becomes
+    %begin = sdx.clock : i64
+    sdx.call @k3_matmul(%a, %w : memref<?x768xf32>, memref<24x768x32xf32>)
+        outs(%c : memref<?x768xf32>)
+    sdx.record 0 from %begin flops %flops bytes %bytes
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 #endif // SARDONYX_DISPATCH_PASSES

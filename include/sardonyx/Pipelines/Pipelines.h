@@ -54,6 +54,8 @@ struct PipelineOptions {
   bool winograd = true;
   /// Whether code checks each index before it accesses memory.
   bool checkBounds = false;
+  /// Whether the host program records its steps.
+  bool profile = false;
   /// Whether to tell which accesses nothing keeps in bounds.
   bool verifyIndices = false;
 };

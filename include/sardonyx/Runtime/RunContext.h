@@ -53,6 +53,14 @@ struct RunLimits {
   std::function<bool()> interrupted;
 };
 
+/// A step of the host program, as code compiled for profiling records it.
+struct StepRecord {
+  int64_t site;
+  /// Nanoseconds of sdx_rt_clock.
+  int64_t begin, end;
+  int64_t flops, bytes;
+};
+
 /// Memory that a run can do without, for when it gets tight.
 using ReclaimMemory = std::function<void()>;
 
@@ -81,6 +89,9 @@ public:
   /// SDX_RT_FAILED or another kind of RuntimeABI.h.
   int64_t failureKind() const { return kindOfFailure; }
   std::vector<OutputSlot> &outputs() { return outputSlots; }
+  /// What the run has recorded: its first steps, kMostSteps at most.
+  const std::vector<StepRecord> &steps() const { return recordedSteps; }
+  static constexpr size_t kMostSteps = 1000000;
 
   /// Gives results that nobody took back to the pool and forgets the rest.
   void dropOutputs();
@@ -106,6 +117,11 @@ public:
   /// The same for whoever has just looked at the clock, nanoseconds of
   /// CLOCK_MONOTONIC.
   void pollAt(int64_t now);
+  /// Only on the thread that runs.
+  void record(const StepRecord &step) {
+    if (recordedSteps.size() < kMostSteps)
+      recordedSteps.push_back(step);
+  }
   /// Leaves the innermost LeavePoint of the calling thread by longjmp if the
   /// run has failed. The frames in between must have nothing to destroy.
   void leaveIfFailed();
@@ -136,6 +152,7 @@ private:
   ReclaimMemory reclaim;
   BufferPool pool;
   std::vector<OutputSlot> outputSlots;
+  std::vector<StepRecord> recordedSteps;
 
   void *arenaMemory = nullptr;
   int64_t arenaBytes = 0;

@@ -15,6 +15,10 @@ namespace sardonyx {
 /// multiply-add being two operations. Takes about a quarter of a second.
 double measurePeakGflops(unsigned threads);
 
+/// The rate at which `threads` threads, counted as above, read memory that is
+/// in no cache, in GB/s (10^9 bytes). Takes some 0.3 seconds and 256 MiB.
+double measureMemoryBandwidth(unsigned threads);
+
 } // namespace sardonyx
 
 #endif // SARDONYX_SESSION_PEAKFLOPS_H

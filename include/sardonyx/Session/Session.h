@@ -18,6 +18,7 @@
 #define SARDONYX_SESSION_SESSION_H
 
 #include "sardonyx/Session/Error.h"
+#include "sardonyx/Session/Profile.h"
 #include "sardonyx/Session/Types.h"
 #include <atomic>
 #include <cstddef>
@@ -61,6 +62,8 @@ struct SessionOptions {
   /// Look at every index before code reads or writes memory there, and fail the
   /// run where one lies outside: for finding faults, several times slower.
   bool checkBounds = false;
+  /// Record when each step of each run begins and ends; see takeProfile().
+  bool profile = false;
   /// Tell `perf` the names of the kernels, in /tmp/perf-PID.map.
   bool perfMap = false;
   /// Bytes that packed weights, runs and results may take together, memory that
@@ -173,6 +176,10 @@ public:
   /// Gives the system the memory that is kept for the next run. What runs stop
   /// using is also given back by itself, some runs later.
   void releaseMemory();
+
+  /// What the runs so far have recorded, and begins anew; empty unless the
+  /// session was loaded for profiling.
+  Profile takeProfile();
 
 private:
   struct Impl;

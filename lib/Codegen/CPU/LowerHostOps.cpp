@@ -50,7 +50,8 @@ struct LowerHostOpsPass
         if (sdx::CheckOp check = guardAllocation(alloc))
           ops.push_back(check);
       }
-      if (isa<sdx::CallOp, sdx::CheckOp, sdx::OutputBufferOp, sdx::ArenaOp>(op))
+      if (isa<sdx::CallOp, sdx::CheckOp, sdx::OutputBufferOp, sdx::ArenaOp,
+              sdx::ClockOp, sdx::RecordOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
@@ -60,6 +61,8 @@ struct LowerHostOpsPass
               .Case([&](sdx::CallOp call) { return lowerCall(b, call); })
               .Case([&](sdx::CheckOp check) { return lowerCheck(b, check); })
               .Case([&](sdx::ArenaOp arena) { return lowerArena(b, arena); })
+              .Case([&](sdx::ClockOp clock) { return lowerClock(b, clock); })
+              .Case([&](sdx::RecordOp rec) { return lowerRecord(b, rec); })
               .Case(
                   [&](sdx::OutputBufferOp out) { return lowerOutput(b, out); });
       if (failed(lowered))
@@ -311,6 +314,27 @@ private:
         ValueRange{index, rank, slots});
     out.getMemory().replaceAllUsesWith(
         makeBuffer(b, loc, type, call.getResult(), sizes));
+    return success();
+  }
+
+  LogicalResult lowerClock(OpBuilder &b, sdx::ClockOp clock) {
+    auto call = LLVM::CallOp::create(
+        b, clock.getLoc(), declare("sdx_rt_clock", b.getI64Type(), {}),
+        ValueRange());
+    clock.getTime().replaceAllUsesWith(call.getResult());
+    return success();
+  }
+
+  LogicalResult lowerRecord(OpBuilder &b, sdx::RecordOp record) {
+    Location loc = record.getLoc();
+    Type i64 = b.getI64Type();
+    Value site = LLVM::ConstantOp::create(b, loc, i64, record.getSite());
+    LLVM::CallOp::create(b, loc,
+                         declare("sdx_rt_record",
+                                 LLVM::LLVMVoidType::get(b.getContext()),
+                                 {i64, i64, i64, i64}),
+                         ValueRange{site, record.getBegin(), record.getFlops(),
+                                    record.getBytes()});
     return success();
   }
 

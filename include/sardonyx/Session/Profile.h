@@ -1,0 +1,65 @@
+//===- Profile.h - Where the time of runs goes ------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_SESSION_PROFILE_H
+#define SARDONYX_SESSION_PROFILE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sardonyx {
+
+/// A step of a compiled model: a call of a kernel, or a copy.
+struct ProfileSite {
+  /// The kernel's name; several sites may call one kernel.
+  std::string kernel;
+  /// What it computes in a word or two, "conv 3x3 stride 2".
+  std::string form;
+  /// The ONNX nodes that it computes, "'conv1' (Conv)".
+  std::vector<std::string> nodes;
+};
+
+/// One run of a step.
+struct ProfileEvent {
+  /// Of Profile::sites.
+  size_t site;
+  /// Nanoseconds of std::chrono::steady_clock.
+  int64_t begin, end;
+  /// Floating-point operations (a convolution's are those of the direct sum; an
+  /// operation of a kernel whose sizes cannot be told before counts nothing)
+  /// and the bytes of all operands, each counted once.
+  double flops, bytes;
+};
+
+/// One run of the model that did not fail, with its events.
+struct ProfileRun {
+  int64_t begin, end;
+  /// Counts the threads that run the session, from 0.
+  size_t thread;
+  std::vector<ProfileEvent> events;
+};
+
+struct Profile {
+  std::vector<ProfileSite> sites;
+  std::vector<ProfileRun> runs;
+  /// Runs that came after the profile had as many events as it keeps.
+  size_t droppedRuns = 0;
+
+  /// The profile keeps no further run once it has so many events.
+  static constexpr size_t kMostEvents = 1000000;
+};
+
+/// The profile in Chrome's trace event format, which Perfetto and
+/// chrome://tracing show: an array of complete events, of the category
+/// "Session" for runs and "Node" for steps. Times count from the first run.
+std::string toTrace(const Profile &profile);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_SESSION_PROFILE_H

@@ -1,0 +1,42 @@
+//===- KernelWork.h - What a kernel computes and moves ----------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_DISPATCH_KERNELWORK_H
+#define SARDONYX_LIB_DISPATCH_KERNELWORK_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace sardonyx {
+
+/// A product of a number and of sizes that a call tells.
+struct WorkTerm {
+  /// A kernel's argument and one of its dimensions; the argument itself, an
+  /// index, where there is no dimension.
+  struct Size {
+    unsigned argument;
+    std::optional<int64_t> dim;
+  };
+  int64_t factor = 0;
+  llvm::SmallVector<Size> sizes;
+};
+
+/// Both are sums of terms.
+struct KernelWork {
+  /// Floating-point additions, multiplications, functions and so on, each as
+  /// one, and the integer ones of a matrix product. A convolution counts as the
+  /// direct sum, whatever its algorithm.
+  llvm::SmallVector<WorkTerm> flops;
+  /// The operands that the kernel reads or writes, each once, however often it
+  /// does; of one that is read at computed indices as many elements as it reads.
+  llvm::SmallVector<WorkTerm> bytes;
+};
+
+/// The work of a kernel whose body is still on tensors.
+KernelWork countWork(mlir::func::FuncOp kernel);
+
+/// The kernel's dense operation and its parameters in a word or two, say
+/// "conv 3x3 stride 2, Winograd".
+std::string describeForm(mlir::func::FuncOp kernel);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_DISPATCH_KERNELWORK_H

@@ -1,0 +1,187 @@
+//===- Profile.cpp - sardonyx profile -------------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Profile.h"
+#include "Commands.h"
+#include "sardonyx/Session/PeakFlops.h"
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <stdexcept>
+
+using namespace sardonyx;
+
+static double median(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Which row of the table each site belongs to.
+static std::vector<size_t> assignRows(const Profile &profile,
+                                      const std::string &by,
+                                      std::vector<ProfileRow> &rows) {
+  std::map<std::string, size_t> known;
+  std::vector<size_t> rowOf;
+  for (size_t i = 0; i < profile.sites.size(); ++i) {
+    const ProfileSite &site = profile.sites[i];
+    std::string key = by == "form"     ? site.form
+                      : by == "kernel" ? site.kernel
+                                       : std::to_string(i);
+    auto [it, isNew] = known.try_emplace(key, rows.size());
+    if (isNew) {
+      rows.emplace_back();
+      rows.back().form = site.form;
+      rows.back().kernel = by == "form" ? "" : site.kernel;
+    }
+    rowOf.push_back(it->second);
+    std::vector<std::string> &nodes = rows[it->second].nodes;
+    nodes.insert(nodes.end(), site.nodes.begin(), site.nodes.end());
+  }
+  return rowOf;
+}
+
+static void fillRows(const Profile &profile, const std::string &by,
+                     ProfileTable &table) {
+  std::vector<size_t> rowOf = assignRows(profile, by, table.rows);
+  std::vector<std::vector<double>> times(table.rows.size());
+  std::vector<double> runTimes;
+  double inSteps = 0, inRuns = 0;
+  for (const ProfileRun &run : profile.runs) {
+    std::vector<double> sums(table.rows.size());
+    for (const ProfileEvent &event : run.events) {
+      size_t number = rowOf[event.site];
+      ProfileRow &row = table.rows[number];
+      sums[number] += (event.end - event.begin) * 1e-9;
+      inSteps += (event.end - event.begin) * 1e-9;
+      row.calls += 1;
+      row.flops += event.flops / profile.runs.size();
+      row.bytes += event.bytes / profile.runs.size();
+    }
+    for (size_t i = 0; i < sums.size(); ++i)
+      times[i].push_back(sums[i]);
+    runTimes.push_back((run.end - run.begin) * 1e-9);
+    inRuns += runTimes.back();
+  }
+  table.covered = inRuns > 0 ? inSteps / inRuns : 0;
+  table.runs = profile.runs.size();
+  table.seconds = median(runTimes);
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    ProfileRow &row = table.rows[i];
+    row.seconds = median(times[i]);
+    double best = std::max(row.flops / (table.peakGflops * 1e9),
+                           row.bytes / (table.peakGBs * 1e9));
+    // Products of bytes have another peak, which is not measured.
+    if (row.seconds > 0 && row.form.find("bytes") == std::string::npos)
+      row.roofline = best / row.seconds;
+  }
+  std::stable_sort(table.rows.begin(), table.rows.end(),
+                   [](const ProfileRow &x, const ProfileRow &y) {
+                     return x.seconds > y.seconds;
+                   });
+}
+
+/// A number that may have nothing to tell.
+static std::string cell(const char *format, double value) {
+  if (value <= 0)
+    return "-";
+  char text[32];
+  snprintf(text, sizeof(text), format, value);
+  return text;
+}
+
+static std::string listNodes(const std::vector<std::string> &nodes) {
+  constexpr size_t kMost = 3;
+  std::string text;
+  for (size_t i = 0; i < std::min(kMost, nodes.size()); ++i)
+    text += (i ? ", " : "") + nodes[i];
+  if (nodes.size() > kMost)
+    text += ", " + std::to_string(nodes.size() - kMost) + " more";
+  return text;
+}
+
+static void print(const ProfileTable &table, size_t top) {
+  printf("model      %s\n", table.model.c_str());
+  for (const std::string &input : table.inputs)
+    printf("input      %s\n", input.c_str());
+  printf("threads    %u\n", table.threads);
+  printf("peaks      %.0f GFLOP/s, %.1f GB/s from memory\n", table.peakGflops,
+         table.peakGBs);
+  printf("run        %s at the median of %zu, %.1f %% of it in the steps "
+         "below\n\n",
+         describeSeconds(table.seconds).c_str(), table.runs,
+         100 * table.covered);
+  printf("%10s %6s %6s %8s %7s %6s  %-28s %s\n", "time", "share", "calls",
+         "GFLOP/s", "GB/s", "roof", "what", "nodes");
+  size_t shown = std::min(top, table.rows.size());
+  for (size_t i = 0; i < shown; ++i) {
+    const ProfileRow &row = table.rows[i];
+    double speed = row.seconds > 0 ? 1e-9 / row.seconds : 0;
+    printf("%10s %5.1f%% %6s %8s %7s %6s  %-28s %s\n",
+           describeSeconds(row.seconds).c_str(),
+           100 * row.seconds / table.seconds,
+           cell("%.0f", row.calls / table.runs).c_str(),
+           cell("%.1f", row.flops * speed).c_str(),
+           cell("%.1f", row.bytes * speed).c_str(),
+           cell("%.0f%%", 100 * row.roofline).c_str(), row.form.c_str(),
+           listNodes(row.nodes).c_str());
+  }
+  if (shown < table.rows.size())
+    printf("and %zu more (--top)\n", table.rows.size() - shown);
+}
+
+static void writeFile(const std::string &path, const std::string &text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file)
+    throw std::runtime_error("cannot write '" + path + "'");
+}
+
+int profile(const ProfileCommand &command) {
+  CommonOptions common = command.common;
+  common.session.profile = true;
+  std::shared_ptr<Session> session = loadSession(common);
+  std::vector<Array> feeds = makeFeeds(*session, command.feeds);
+  std::vector<TensorRef> refs = refsOf(feeds);
+  auto once = [&] {
+    auto results = session->run(refs);
+    if (!results)
+      throw std::runtime_error(results.error().message());
+  };
+  for (unsigned i = 0; i < command.warmup; ++i)
+    once();
+  session->takeProfile();
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point end =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>(command.seconds));
+  do
+    once();
+  while (Clock::now() < end);
+  Profile profile = session->takeProfile();
+
+  ProfileTable table;
+  table.model = common.model;
+  for (size_t i = 0; i < feeds.size(); ++i)
+    table.inputs.push_back(session->inputs()[i].name + " " +
+                           nameOf(feeds[i].type) + " " +
+                           describeShape(feeds[i].shape));
+  table.threads = session->report().threads;
+  table.peakGflops = measurePeakGflops(table.threads);
+  table.peakGBs = measureMemoryBandwidth(table.threads);
+  fillRows(profile, command.by, table);
+  print(table, command.top);
+  if (!command.trace.empty())
+    writeFile(command.trace, toTrace(profile));
+  if (!command.html.empty())
+    writeFile(command.html, toHtml(table));
+  return 0;
+}

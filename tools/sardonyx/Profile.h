@@ -1,0 +1,45 @@
+//===- Profile.h - What sardonyx profile shows ------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_TOOLS_SARDONYX_PROFILE_H
+#define SARDONYX_TOOLS_SARDONYX_PROFILE_H
+
+#include <string>
+#include <vector>
+
+/// A step or several: in a run they take `seconds` in the median.
+struct ProfileRow {
+  std::string form, kernel;
+  std::vector<std::string> nodes;
+  /// Calls in all runs.
+  double calls = 0;
+  double seconds = 0;
+  /// Of one run, on average.
+  double flops = 0, bytes = 0;
+  /// The time that the machine would need at its peaks, as a part of
+  /// `seconds`; 0 where no peak is known.
+  double roofline = 0;
+};
+
+struct ProfileTable {
+  std::string model;
+  std::vector<std::string> inputs; // "x float [1, 3, 224, 224]"
+  unsigned threads = 1;
+  size_t runs = 0;
+  /// Median seconds of a run.
+  double seconds = 0;
+  /// The part of all runs' time that the rows account for.
+  double covered = 0;
+  double peakGflops = 0, peakGBs = 0;
+  /// The slowest first.
+  std::vector<ProfileRow> rows;
+};
+
+/// The table as an HTML page that needs no other file.
+std::string toHtml(const ProfileTable &table);
+
+#endif // SARDONYX_TOOLS_SARDONYX_PROFILE_H
