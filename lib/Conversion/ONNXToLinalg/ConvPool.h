@@ -53,6 +53,12 @@ mlir::FailureOr<mlir::Value> createConv(TensorBuilder &b, mlir::Value input,
                                         const Window &window, int64_t group,
                                         bool exact = false);
 
+/// `product` [N,C,S...], in the type in which it was accumulated, plus `bias`
+/// [C] (may be null), as `element`, which is the bias' type. Fails when static
+/// sizes disagree.
+mlir::FailureOr<mlir::Value> addBias(TensorBuilder &b, mlir::Value product,
+                                     mlir::Value bias, mlir::Type element);
+
 /// The kernel's sizes: the attribute's, or those of `weights`, which then have
 /// to be static. `weights` gets a type in which they are static.
 mlir::FailureOr<llvm::SmallVector<int64_t>>

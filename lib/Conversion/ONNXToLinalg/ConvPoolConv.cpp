@@ -132,6 +132,22 @@ FailureOr<Value> createConv(TensorBuilder &b, Value input, Value weights,
   return createConvLoops(b, input, weights, window, group);
 }
 
+FailureOr<Value> addBias(TensorBuilder &b, Value product, Value bias,
+                         Type element) {
+  if (!bias)
+    return b.convertElements(product, element);
+  int64_t rank = rankedType(product).getRank();
+  if (!b.sameSize(b.dim(bias, 0), b.dim(product, 1),
+                  "the bias is not as long as there are output channels"))
+    return failure();
+  return createMapped(
+      b, b.getLoc(), {{product, elementTypeOf(product)}, {bias, element}},
+      {b.identityMap(rank), b.dimsMap(rank, {1})}, b.dims(product), element,
+      [](OpBuilder &s, Location loc, ValueRange args) -> Value {
+        return arith::AddFOp::create(s, loc, args[0], args[1]);
+      });
+}
+
 namespace {
 
 struct ConvLowering : OnnxPattern<onnx::ConvOp> {
@@ -162,21 +178,10 @@ struct ConvLowering : OnnxPattern<onnx::ConvOp> {
     if (failed(product))
       return rewriter.notifyMatchFailure(
           op, "channels do not fit, or more than 3 spatial dimensions");
-    Value bias = adaptor.getB();
-    if (!bias)
-      return replace(rewriter, op, b.convertElements(*product, element));
-
-    int64_t rank = rankedType(*product).getRank();
-    if (!b.sameSize(b.dim(bias, 0), b.dim(*product, 1),
-                    "the bias is not as long as there are output channels"))
+    FailureOr<Value> result = addBias(b, *product, adaptor.getB(), element);
+    if (failed(result))
       return rewriter.notifyMatchFailure(op, "bias does not fit");
-    Value result = createMapped(
-        b, op.getLoc(), {{*product, accumulator}, {bias, element}},
-        {b.identityMap(rank), b.dimsMap(rank, {1})}, b.dims(*product), element,
-        [](OpBuilder &s, Location loc, ValueRange args) -> Value {
-          return arith::AddFOp::create(s, loc, args[0], args[1]);
-        });
-    return replace(rewriter, op, result);
+    return replace(rewriter, op, *result);
   }
 };
 

@@ -4,10 +4,12 @@
 // stride - 1 zeros between its elements, with the kernel reversed and its
 // channels exchanged.
 //
-// The zeros need not be multiplied. Output q * stride + r is a sum over the
-// taps r, r + stride, r + 2 * stride, ... of the inputs q, q - 1, q - 2, ...:
-// each r is a convolution of its own, whose outputs are interleaved with the
-// others'. All of them are made as so many more output channels.
+// Where the kernel is a multiple of the stride, and there are no dilations and
+// no output_padding, the zeros need not be multiplied. Output q * stride + r is
+// a sum over the taps r, r + stride, r + 2 * stride, ... of the inputs
+// q, q - 1, q - 2, ...: each phase r is a convolution of its own, whose outputs
+// are interleaved with the others'. All of them are made as so many more output
+// channels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,48 +58,20 @@ Value spreadInput(TensorBuilder &b, Value input, ArrayRef<int64_t> strides) {
       .front();
 }
 
-/// Weights [C,F/G,k...] of a transposed convolution as [F,C/G,k...] of the
-/// equivalent convolution.
-Value reverseWeights(TensorBuilder &b, Value weights, int64_t group) {
-  Sizes from = b.dims(weights);
-  OpFoldResult channels = b.floorDiv(from[0], b.size(group));
-  Sizes sizes{b.size(group), from[1], channels};
-  sizes.append(from.begin() + 2, from.end());
-  Type type = elementTypeOf(weights);
-  Value perGroup = b.index(channels);
-  Value reversed =
-      b.elementwise(sizes, {}, {}, {type},
-                    [&](TensorBuilder &s, ValueRange) -> SmallVector<Value> {
-                      SmallVector<Value> at;
-                      for (int64_t dim = 0, rank = sizes.size(); dim < rank;
-                           ++dim)
-                        at.push_back(linalg::IndexOp::create(s, dim));
-                      SmallVector<Value> source{
-                          s.add(s.mul(at[0], perGroup), at[2]), at[1]};
-                      for (size_t dim = 3; dim < sizes.size(); ++dim)
-                        source.push_back(
-                            s.sub(s.index(b.plus(sizes[dim], -1)), at[dim]));
-                      return {s.extract(weights, source)};
-                    })
-          .front();
-  SmallVector<ReassociationIndices> groups;
-  appendGroup(groups, 0, 2);
-  for (int64_t dim = 2, rank = sizes.size(); dim < rank; ++dim)
-    appendGroup(groups, dim, 1);
-  return b.collapse(reversed, groups);
-}
-
 /// The taps of each phase r as a kernel of its own: weights [C,F/G,k...] as
 /// [F*S,C/G,u...], S the product of the strides, channels in the order (f, r)
-/// and taps reversed. `taps` are the sizes u, k / stride.
-Value splitPhases(TensorBuilder &b, Value weights, int64_t group,
-                  ArrayRef<int64_t> strides, ArrayRef<int64_t> taps) {
+/// and taps reversed. `taps` are the sizes u, k / stride. With strides of one
+/// there is one phase, all of the kernel.
+Value phaseWeights(TensorBuilder &b, Value weights, int64_t group,
+                   ArrayRef<int64_t> strides, ArrayRef<int64_t> taps) {
   Sizes from = b.dims(weights);
   int64_t rank = strides.size();
   OpFoldResult channels = b.floorDiv(from[0], b.size(group));
   Sizes sizes{b.size(group), from[1]};
   for (int64_t stride : strides)
-    sizes.push_back(b.size(stride));
+    if (stride > 1)
+      sizes.push_back(b.size(stride));
+  int64_t first = sizes.size(); // of a kernel's dimensions
   sizes.push_back(channels);
   for (int64_t count : taps)
     sizes.push_back(b.size(count));
@@ -110,20 +84,21 @@ Value splitPhases(TensorBuilder &b, Value weights, int64_t group,
              SmallVector<Value> at;
              for (int64_t dim = 0, end = sizes.size(); dim < end; ++dim)
                at.push_back(linalg::IndexOp::create(s, dim));
-             SmallVector<Value> source{
-                 s.add(s.mul(at[0], perGroup), at[2 + rank]), at[1]};
-             for (int64_t dim = 0; dim < rank; ++dim) {
-               Value later = s.sub(s.index(taps[dim] - 1), at[3 + rank + dim]);
-               source.push_back(
-                   s.add(s.mul(later, s.index(strides[dim])), at[2 + dim]));
+             SmallVector<Value> source{s.add(s.mul(at[0], perGroup), at[first]),
+                                       at[1]};
+             for (int64_t dim = 0, phase = 2; dim < rank; ++dim) {
+               Value tap = s.sub(s.index(taps[dim] - 1), at[first + 1 + dim]);
+               if (strides[dim] > 1)
+                 tap = s.add(s.mul(tap, s.index(strides[dim])), at[phase++]);
+               source.push_back(tap);
              }
              return {s.extract(weights, source)};
            })
           .front();
   SmallVector<ReassociationIndices> groups;
-  appendGroup(groups, 0, 2 + rank);
+  appendGroup(groups, 0, first);
   for (int64_t dim = 0; dim <= rank; ++dim)
-    appendGroup(groups, 2 + rank + dim, 1);
+    appendGroup(groups, first + dim, 1);
   return b.collapse(split, groups);
 }
 
@@ -218,9 +193,9 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     return strided;
   }
 
-  /// The result with its bias, computed phase by phase.
+  /// The result with its bias, as `element`, computed phase by phase.
   static FailureOr<Value> buildPhases(TensorBuilder &b, Value input,
-                                      Value weights, Value bias,
+                                      Value weights, Value bias, Type element,
                                       const Window &window, int64_t group,
                                       ArrayRef<int64_t> pads) {
     int64_t rank = window.rank(), all = 1;
@@ -237,35 +212,25 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     FailureOr<Window> forward = getWindow(b, input, plain);
     if (failed(forward))
       return failure();
-    weights = splitPhases(b, weights, group, window.strides, plain.kernel);
+    weights = phaseWeights(b, weights, group, window.strides, plain.kernel);
     FailureOr<Value> product = createConv(b, input, weights, *forward, group);
     if (failed(product))
       return failure();
     if (bias) {
       // One for each phase.
-      Sizes filters{b.dim(bias, 0), b.size(all)};
-      if (!b.sameSize(b.times(filters[0], all), b.dim(*product, 1),
-                      "the bias is not as long as there are output channels"))
-        return failure();
-      Type type = elementTypeOf(*product);
-      Value repeated =
-          b.elementwise(
-               filters, {bias}, {b.dimsMap(2, {0})}, {type},
-               [](TensorBuilder &, ValueRange args) -> SmallVector<Value> {
-                 return {args[0]};
-               })
-              .front();
-      repeated = b.collapse(repeated, {{0, 1}});
-      product =
-          b.elementwise(
-               b.dims(*product), {*product, repeated},
-               {b.identityMap(rank + 2), b.dimsMap(rank + 2, {1})}, {type},
-               [](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                 return {s.add(args[0], args[1])};
-               })
-              .front();
+      bias = b.elementwise(
+                  {b.dim(bias, 0), b.size(all)}, {bias}, {b.dimsMap(2, {0})},
+                  {element},
+                  [](TensorBuilder &, ValueRange args) -> SmallVector<Value> {
+                    return {args[0]};
+                  })
+                 .front();
+      bias = b.collapse(bias, {{0, 1}});
     }
-    Value result = interleavePhases(b, *product, window.strides);
+    FailureOr<Value> phases = addBias(b, *product, bias, element);
+    if (failed(phases))
+      return failure();
+    Value result = interleavePhases(b, *phases, window.strides);
     Sizes sizes = b.dims(result), offsets(2, b.size(0)), part = sizes;
     bool whole = true;
     for (int64_t dim = 0; dim < rank; ++dim) {
@@ -309,22 +274,20 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
       return rewriter.notifyMatchFailure(op, "channels do not fit");
 
     Type accumulator = getAccumulatorType(element);
+    Value input = b.convertElements(adaptor.getX(), accumulator);
+    weights = b.convertElements(weights, accumulator);
     if (hasPhases(*window, extra)) {
-      Value bias = adaptor.getB();
-      FailureOr<Value> result =
-          buildPhases(b, b.convertElements(adaptor.getX(), accumulator),
-                      b.convertElements(weights, accumulator),
-                      bias ? b.convertElements(bias, accumulator) : Value(),
-                      *window, group, pads);
+      FailureOr<Value> result = buildPhases(b, input, weights, adaptor.getB(),
+                                            element, *window, group, pads);
       if (failed(result))
         return rewriter.notifyMatchFailure(op, "sizes do not fit");
-      return replace(rewriter, op, b.convertElements(*result, element));
+      return replace(rewriter, op, *result);
     }
-    Value input = spreadInput(b, b.convertElements(adaptor.getX(), accumulator),
-                              window->strides);
-    weights = reverseWeights(b, b.convertElements(weights, accumulator), group);
-    SmallVector<int64_t> reach;
     int64_t rank = window->rank();
+    input = spreadInput(b, input, window->strides);
+    weights =
+        phaseWeights(b, weights, group, SmallVector<int64_t>(rank, 1), *kernel);
+    SmallVector<int64_t> reach;
     for (int64_t dim = 0; dim < rank; ++dim)
       reach.push_back(window->span(dim) - 1 - pads[dim]);
     for (int64_t dim = 0; dim < rank; ++dim)
@@ -340,20 +303,10 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     if (failed(product))
       return rewriter.notifyMatchFailure(
           op, "channels do not fit, or more than 3 spatial dimensions");
-    Value bias = adaptor.getB();
-    if (!bias)
-      return replace(rewriter, op, b.convertElements(*product, element));
-    int64_t full = rank + 2;
-    if (!b.sameSize(b.dim(bias, 0), b.dim(*product, 1),
-                    "the bias is not as long as there are output channels"))
+    FailureOr<Value> result = addBias(b, *product, adaptor.getB(), element);
+    if (failed(result))
       return rewriter.notifyMatchFailure(op, "bias does not fit");
-    Value result = createMapped(
-        b, op.getLoc(), {{*product, accumulator}, {bias, element}},
-        {b.identityMap(full), b.dimsMap(full, {1})}, b.dims(*product), element,
-        [](OpBuilder &s, Location loc, ValueRange args) -> Value {
-          return arith::AddFOp::create(s, loc, args[0], args[1]);
-        });
-    return replace(rewriter, op, result);
+    return replace(rewriter, op, *result);
   }
 };
 
