@@ -200,8 +200,8 @@ FailureOr<Value> subtractZeroPoint(TensorBuilder &b, TypedTensor value,
       });
 }
 
-bool isExactInF32(Type lhsOnnxType, Type rhsOnnxType) {
-  return lhsOnnxType.isInteger(8) && rhsOnnxType.isInteger(8);
+bool areBytes(TypedTensor lhs, TypedTensor rhs) {
+  return lhs.onnxElementType.isInteger(8) && rhs.onnxElementType.isInteger(8);
 }
 
 } // namespace sardonyx

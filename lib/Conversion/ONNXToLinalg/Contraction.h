@@ -38,12 +38,8 @@ mlir::FailureOr<mlir::Value> subtractZeroPoint(TensorBuilder &b,
                                                TypedTensor zeroPoint,
                                                mlir::Type type);
 
-/// This many products of differences of 8-bit integers have an f32 sum that is
-/// exact in whatever order: 258 * 255^2 < 2^24.
-constexpr int64_t kExactProducts = 258;
-
-/// Whether sums of products of these two can be made in f32: both have 8 bits.
-bool isExactInF32(mlir::Type lhsOnnxType, mlir::Type rhsOnnxType);
+/// Whether both are of 8-bit integers.
+bool areBytes(TypedTensor lhs, TypedTensor rhs);
 
 } // namespace sardonyx
 

@@ -28,25 +28,14 @@ TypedTensor getColumnParameter(Value original, Value converted) {
                    : TypedTensor{Value(), Type()};
 }
 
-bool isConstantZero(Value tensor) {
-  DenseElementsAttr values;
-  return matchPattern(tensor, m_Constant(&values)) && values.isSplat() &&
-         values.getSplatValue<APInt>().isZero();
-}
-
-/// The sums of `bytes` [R,K] over K, extended to i32: [R]. `along` is the
-/// position of K.
+/// The sums of the matrix `bytes` along one of its dimensions, as i32.
 Value sumBytes(TensorBuilder &b, Value bytes, int64_t along, bool isUnsigned) {
-  Type i32 = b.getI32Type();
-  AffineMap in = along == 1 ? b.dimsMap(2, {0, 1}) : b.dimsMap(2, {1, 0});
-  return b
-      .generic(bytes, b.zeros({b.dim(bytes, 1 - along)}, i32),
-               {in, b.dimsMap(2, {0})},
-               {utils::IteratorType::parallel, utils::IteratorType::reduction},
-               [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                 return {s.add(args[1], s.convert(args[0], i32, isUnsigned))};
-               })
-      .front();
+  Type i32 = b.getI32Type(), type = b.getIntegerType(8, !isUnsigned);
+  return createReduction(
+      b, b.getLoc(), {bytes, type}, {along}, i32, b.zero(i32),
+      [](OpBuilder &s, Location loc, ValueRange args) -> Value {
+        return arith::AddIOp::create(s, loc, args[1], args[0]);
+      });
 }
 
 /// Bytes as `wantUnsigned` says, whose numbers differ by 128 from those that
@@ -94,8 +83,11 @@ FailureOr<Value> createByteProduct(TensorBuilder &b, TypedTensor lhs,
           .front();
   product = b.expand(product, groups, sizes);
 
-  bool hasA = lhsShift || (lhsZero.value && !isConstantZero(lhsZero.value));
-  bool hasB = rhsShift || (rhsZero.value && !isConstantZero(rhsZero.value));
+  auto mayShift = [](Value zero) {
+    return zero && !matchPattern(zero, m_Zero());
+  };
+  bool hasA = lhsShift || mayShift(lhsZero.value);
+  bool hasB = rhsShift || mayShift(rhsZero.value);
   if (!hasA && !hasB)
     return product;
   SmallVector<TypedTensor> inputs = {{product, i32}};
@@ -149,11 +141,8 @@ FailureOr<Value> createIntegerProduct(TensorBuilder &b, TypedTensor lhs,
                                       TypedTensor rhsZero) {
   RankedTensorType lhsType = rankedType(lhs.value);
   RankedTensorType rhsType = rankedType(rhs.value);
-  auto isByte = [](TypedTensor tensor) {
-    return tensor.onnxElementType.isInteger(8);
-  };
-  if (isByte(lhs) && isByte(rhs) && lhsType.getRank() >= 2 &&
-      rhsType.getRank() == 2 && rhsType.hasStaticShape()) {
+  if (areBytes(lhs, rhs) && lhsType.getRank() >= 2 && rhsType.getRank() == 2 &&
+      rhsType.hasStaticShape()) {
     int64_t last = lhsType.getRank() - 1;
     if (!b.sameSize(b.dim(lhs.value, last), b.dim(rhs.value, 0),
                     "inner sizes of the operands differ"))

@@ -16,6 +16,10 @@ struct IntegerConv {
   TypedTensor inputZero{Value(), Type()}, weightZero{Value(), Type()};
 };
 
+/// This many products of differences of 8-bit integers have an f32 sum that is
+/// exact in whatever order: 258 * 255^2 < 2^24.
+constexpr int64_t kExactProducts = 258;
+
 /// Into how many equal parts the input channels have to be cut so that a sum
 /// over a part is exact in f32; 0 when that would not pay.
 int64_t getExactParts(int64_t channels, ArrayRef<int64_t> kernel) {
@@ -114,8 +118,7 @@ FailureOr<Value> createIntegerConv(TensorBuilder &b, IntegerConv conv,
   // exactness of a sum asks for. The groups' results are added as integers.
   int64_t parts = 0;
   RankedTensorType weightType = rankedType(conv.weights.value);
-  if (group == 1 && window->rank() <= 3 &&
-      isExactInF32(conv.input.onnxElementType, conv.weights.onnxElementType))
+  if (group == 1 && window->rank() <= 3 && areBytes(conv.input, conv.weights))
     parts = getExactParts(weightType.getDimSize(1), *kernel);
   Type type = parts ? Type(b.getF32Type()) : b.getI32Type();
   FailureOr<Value> input =
