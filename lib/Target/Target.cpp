@@ -86,15 +86,22 @@ makeTargetMachine(const TargetOptions &options) {
   return machine;
 }
 
-unsigned vectorBits(const TargetOptions &options) {
+/// The machine where it is known, and an x86; else null.
+static std::unique_ptr<llvm::TargetMachine>
+makeX86Machine(const TargetOptions &options) {
   auto machine = makeTargetMachine(resolveTarget(options));
   if (!machine) {
     llvm::consumeError(machine.takeError());
-    return 128;
+    return nullptr;
   }
-  const llvm::MCSubtargetInfo *info = (*machine)->getMCSubtargetInfo();
-  if (!(*machine)->getTargetTriple().isX86())
+  return (*machine)->getTargetTriple().isX86() ? std::move(*machine) : nullptr;
+}
+
+unsigned vectorBits(const TargetOptions &options) {
+  auto machine = makeX86Machine(options);
+  if (!machine)
     return 128;
+  const llvm::MCSubtargetInfo *info = machine->getMCSubtargetInfo();
   if (info->checkFeatures("+avx512f") && info->checkFeatures("+avx512vl") &&
       info->checkFeatures("+avx512bw") && info->checkFeatures("+avx512dq"))
     return 512;
@@ -102,14 +109,10 @@ unsigned vectorBits(const TargetOptions &options) {
 }
 
 std::string byteProduct(const TargetOptions &options) {
-  auto machine = makeTargetMachine(resolveTarget(options));
-  if (!machine) {
-    llvm::consumeError(machine.takeError());
+  auto machine = makeX86Machine(options);
+  if (!machine)
     return "generic";
-  }
-  const llvm::MCSubtargetInfo *info = (*machine)->getMCSubtargetInfo();
-  if (!(*machine)->getTargetTriple().isX86())
-    return "generic";
+  const llvm::MCSubtargetInfo *info = machine->getMCSubtargetInfo();
   bool hasQuads =
       (info->checkFeatures("+avx512vnni") &&
        info->checkFeatures("+avx512vl")) ||
