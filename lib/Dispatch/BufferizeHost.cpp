@@ -370,17 +370,23 @@ static void splitEmptyTensors(func::FuncOp func) {
   }
 }
 
+/// The output buffer that `buffer` is all of, in whatever shape; else null.
+static sdx::OutputBufferOp wholeOutput(Value buffer) {
+  while (isa_and_nonnull<memref::ExpandShapeOp, memref::CollapseShapeOp,
+                         memref::CastOp>(buffer.getDefiningOp()))
+    buffer = buffer.getDefiningOp()->getOperand(0);
+  return buffer.getDefiningOp<sdx::OutputBufferOp>();
+}
+
 /// Kernels do not write to strided slices: only memory that is asked for as a
 /// whole replaces an empty tensor.
 static Value destinationInsteadOf(RewriterBase &rewriter,
                                   SubsetInsertionOpInterface op,
                                   tensor::EmptyOp empty, Operation *user) {
   auto write = dyn_cast<bufferization::MaterializeInDestinationOp>(*op);
-  Operation *made = write ? write.getDest().getDefiningOp() : nullptr;
-  while (isa_and_nonnull<memref::ExpandShapeOp, memref::CollapseShapeOp>(made))
-    made = made->getOperand(0).getDefiningOp();
-  bool isArgument = write && isa<TensorType>(write.getDest().getType());
-  if (!isArgument && !isa_and_nonnull<sdx::OutputBufferOp>(made))
+  // A tensor there is a loop's argument.
+  if (!write || (!isa<TensorType>(write.getDest().getType()) &&
+                 !wholeOutput(write.getDest())))
     return {};
   return bufferization::buildSubsetExtraction(rewriter, op, empty, user);
 }
@@ -441,16 +447,10 @@ static void cleanUp(func::FuncOp func) {
   rewriteGreedily(func, frozen);
 }
 
-/// The memory that `buffer` is a view of; `isWhole`, if not null, becomes false
-/// where it may be a part of it.
-static Value viewedMemory(Value buffer, bool *isWhole = nullptr) {
-  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>()) {
-    if (isWhole &&
-        !isa<memref::ExpandShapeOp, memref::CollapseShapeOp, memref::CastOp>(
-            *view))
-      *isWhole = false;
+/// The memory that `buffer` is a view of.
+static Value viewedMemory(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
     buffer = view.getViewSource();
-  }
   return buffer;
 }
 
@@ -459,16 +459,14 @@ static Value viewedMemory(Value buffer, bool *isWhole = nullptr) {
 /// written over, are steps of how a result is made.
 static SmallVector<memref::CopyOp> findResultCopies(func::FuncOp func) {
   SmallVector<memref::CopyOp> found;
-  llvm::SmallPtrSet<void *, 8> written;
+  llvm::SmallPtrSet<Operation *, 8> written;
   Operation *ret = func.getBody().front().getTerminator();
   for (Operation *op = ret->getPrevNode(); op; op = op->getPrevNode()) {
     auto copy = dyn_cast<memref::CopyOp>(op);
     if (!copy && isMemoryEffectFree(op))
       continue;
-    bool isWhole = true;
-    Value memory = copy ? viewedMemory(copy.getTarget(), &isWhole) : Value();
-    if (!memory || !isWhole || !memory.getDefiningOp<sdx::OutputBufferOp>() ||
-        !written.insert(memory.getAsOpaquePointer()).second)
+    Operation *output = copy ? wholeOutput(copy.getTarget()) : nullptr;
+    if (!output || !written.insert(output).second)
       break;
     found.insert(found.begin(), copy);
   }
