@@ -30,9 +30,10 @@ static onnx::DequantizeLinearOp getDequantized(Value value) {
   return op;
 }
 
-/// Whether the scale, and with it the zero point, is one number or one for each
-/// index of dimension `axis`.
-static bool isScaledAlong(onnx::DequantizeLinearOp op, int64_t axis) {
+/// Whether the scale, and with it the zero point, is one number or, if `axis`
+/// is given, one for each index of that dimension.
+static bool isScaledAlong(onnx::DequantizeLinearOp op,
+                          std::optional<int64_t> axis) {
   Value zero = op.getXZeroPoint();
   if (zero && getElementTypeOrSelf(zero) != getElementTypeOrSelf(op.getX()))
     return false;
@@ -57,13 +58,13 @@ struct ByteProduct {
 
   static std::optional<ByteProduct> match(Value a, Value b, bool transposed) {
     ByteProduct product{getDequantized(a), getDequantized(b), transposed};
-    if (!product.lhs || !product.rhs || !hasOneElement(product.lhs.getXScale()))
+    if (!product.lhs || !product.rhs)
       return std::nullopt;
     auto left = cast<RankedTensorType>(product.lhs.getX().getType());
     auto right = cast<RankedTensorType>(product.rhs.getX().getType());
     // Other shapes have no product of bytes that would be faster.
     if (left.getRank() < 2 || right.getRank() != 2 || !right.hasStaticShape() ||
-        !isScaledAlong(product.lhs, -1) ||
+        !isScaledAlong(product.lhs, std::nullopt) ||
         !isScaledAlong(product.rhs, transposed ? 0 : 1))
       return std::nullopt;
     return product;
