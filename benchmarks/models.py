@@ -45,15 +45,15 @@ def make_inputs(path, sizes, folder):
 
 
 def row(name, results, engines):
-    def cell(result, key, form):
-        return form.format(result[key]) if key in result else "—"
+    def cell(engine, key, form, unit=1):
+        return form.format(results[engine][key] / unit) if key in results[engine] else "—"
 
     ours = results["sardonyx"].get("ms")
     peers = [results[e]["ms"] for e in engines if e != "sardonyx" and "ms" in results[e]]
     ratio = ours / min(peers) if ours and peers else None
-    cells = [name, *(cell(results[e], "ms", "{:.2f}") for e in engines), f"{ratio:.2f}" if ratio else "—"]
-    cells += [" / ".join(cell(results[e], "load", "{:.2f}") for e in engines)]
-    cells += [" / ".join(f"{results[e]['peak'] / 2**20:.0f}" if "peak" in results[e] else "—" for e in engines)]
+    cells = [name, *(cell(e, "ms", "{:.2f}") for e in engines), f"{ratio:.2f}" if ratio else "—"]
+    cells += [" / ".join(cell(e, "load", "{:.2f}") for e in engines)]
+    cells += [" / ".join(cell(e, "peak", "{:.0f}", unit=2**20) for e in engines)]
     cells += [f"{max((results[e]['error'] for e in engines if 'error' in results[e]), default=0):.1e}"]
     return cells, ratio
 

@@ -26,7 +26,7 @@ def case(name, *nodes, inputs, constants=(), opset=21):
 
 
 def build(name, folder):
-    """The model and its inputs as files."""
+    """The paths of the model and of its inputs."""
     nodes, inputs, constants, opset = CASES[name]
     nodes = [helper.make_node(op, i.split(","), o.split(","), **(a[0] if a else {})) for op, i, o, *a in nodes]
     graph = helper.make_graph(
@@ -37,10 +37,10 @@ def build(name, folder):
         [numpy_helper.from_array(v, k) for k, v in constants.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
-    model, data = Path(folder) / "model.onnx", onnx.shape_inference.infer_shapes(model)
-    onnx.save(data, model)
-    np.savez(Path(folder) / "inputs.npz", **inputs)
-    return model, Path(folder) / "inputs.npz"
+    paths = Path(folder) / "model.onnx", Path(folder) / "inputs.npz"
+    onnx.save(onnx.shape_inference.infer_shapes(model), paths[0])
+    np.savez(paths[1], **inputs)
+    return paths
 
 
 def define():
