@@ -1,10 +1,9 @@
 #include "sardonyx/Session/Session.h"
 #include "HandmadeModel.h"
-#include <atomic>
+#include "Threads.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <thread>
 
 using namespace sardonyx;
 
@@ -188,14 +187,10 @@ TEST_F(SessionTest, GivesBackWhatRunsNoLongerNeed) {
     runOnce(1);
   const int64_t little = session->bytesHeld();
   // Many at a time, once, and with many sizes.
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 8; ++t)
-    threads.emplace_back([&] {
-      for (int64_t n = 1; n < 1000; n += 37)
-        runOnce(n);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
+  countWrong(session, 8, 27, [&](Session &, int, int i) {
+    runOnce(1 + 37 * i);
+    return true;
+  });
   EXPECT_GT(session->bytesHeld(), little);
   for (int i = 0; i < 100; ++i)
     runOnce(1);
@@ -236,24 +231,13 @@ TEST_F(SessionTest, RunsCanBeEnded) {
 }
 
 TEST_F(SessionTest, MayBeGivenUpWhileItRuns) {
+  auto isRight = [&](Session &session, int, int) {
+    return bool(
+        session.run({{F32, x.data(), {100, 3}}, {F32, b.data(), {100}}}));
+  };
   for (int round = 0; round < 20; ++round) {
     load(handmadeArtifact());
-    std::vector<std::thread> threads;
-    std::atomic<int> wrong{0}, running{0};
-    for (int t = 0; t < 3; ++t)
-      threads.emplace_back([&, own = session]() mutable {
-        ++running;
-        for (int i = 0; i < 20; ++i)
-          if (!own->run({{F32, x.data(), {100, 3}}, {F32, b.data(), {100}}}))
-            ++wrong;
-        own = nullptr;
-      });
-    while (running < 3)
-      std::this_thread::yield();
-    session = nullptr;
-    for (std::thread &thread : threads)
-      thread.join();
-    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(countWrong(std::move(session), 3, 20, isRight), 0);
   }
 }
 
@@ -312,21 +296,13 @@ TEST_F(SessionTest, AFailedCheckIsAnError) {
 }
 
 TEST_F(SessionTest, RunsOnSeveralThreadsAtATime) {
-  std::vector<std::thread> threads;
-  std::atomic<int> wrong{0};
-  for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&, t] {
-      std::vector<float> own(300, float(t));
-      for (int i = 0; i < 200; ++i) {
-        auto result =
-            session->run({{F32, own.data(), {100, 3}}, {F32, b.data(), {100}}});
-        if (!result || static_cast<float *>((*result)[0].data)[299] != 200 * t)
-          ++wrong;
-      }
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  EXPECT_EQ(wrong, 0);
+  auto isRight = [&](Session &session, int t, int) {
+    std::vector<float> own(300, float(t));
+    auto result =
+        session.run({{F32, own.data(), {100, 3}}, {F32, b.data(), {100}}});
+    return result && static_cast<float *>((*result)[0].data)[299] == 200 * t;
+  };
+  EXPECT_EQ(countWrong(session, 4, 200, isRight), 0);
 }
 
 TEST(Session, RefusesWhatIsNoModel) {

@@ -1,10 +1,9 @@
 // Threads whose inputs are of ranks and lengths that need code of their own.
 
+#include "Threads.h"
 #include "sardonyx/Session/Session.h"
-#include <atomic>
 #include <cstring>
 #include <gtest/gtest.h>
-#include <thread>
 
 using namespace sardonyx;
 
@@ -40,17 +39,10 @@ TEST(Variants, AreMadeOnceWhileThreadsWait) {
   options.intraOpThreads = 2;
   std::shared_ptr<Session> session = loadReshape(options);
   ASSERT_TRUE(session);
-  std::vector<std::thread> threads;
-  std::atomic<int> wrong{0};
-  for (size_t t = 0; t < 4; ++t)
-    threads.emplace_back([&, t] {
-      for (size_t i = 0; i < 50; ++i)
-        if (!answers(*session, kShapes[(t + i) % kShapes.size()]))
-          ++wrong;
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  EXPECT_EQ(wrong, 0);
+  auto isRight = [](Session &session, size_t t, size_t i) {
+    return answers(session, kShapes[(t + i) % kShapes.size()]);
+  };
+  EXPECT_EQ(countWrong(session, 4, 50, isRight), 0);
 }
 
 TEST(Variants, MayBeGivenUpWhileTheyAreMade) {
@@ -58,21 +50,10 @@ TEST(Variants, MayBeGivenUpWhileTheyAreMade) {
   options.cache = false;
   std::shared_ptr<Session> session = loadReshape(options);
   ASSERT_TRUE(session);
-  std::vector<std::thread> threads;
-  std::atomic<int> wrong{0}, running{0};
-  for (size_t t = 0; t < 3; ++t)
-    threads.emplace_back([&, t, own = session]() mutable {
-      ++running;
-      if (!answers(*own, kShapes[t]))
-        ++wrong;
-      own = nullptr;
-    });
-  while (running < 3)
-    std::this_thread::yield();
-  session = nullptr;
-  for (std::thread &thread : threads)
-    thread.join();
-  EXPECT_EQ(wrong, 0);
+  auto isRight = [](Session &session, size_t t, size_t) {
+    return answers(session, kShapes[t]);
+  };
+  EXPECT_EQ(countWrong(std::move(session), 3, 1, isRight), 0);
 }
 
 TEST(Variants, SomeAreForgotten) {
