@@ -54,55 +54,43 @@ public:
     Type stored = convertElementType(accumulator);
     Value result = b.empty({before, sizes[axis], after}, stored);
     Value totals = b.empty({after}, stored);
+    Value zero = b.index(int64_t(0)), one = b.index(1), last = b.sub(end, one);
     // State: the result and, for each column, the total so far.
-    auto loop = [&](OpBuilder &o, Location at, Value to, ValueRange state,
-                    llvm::function_ref<SmallVector<Value>(TensorBuilder &,
-                                                          Value, ValueRange)>
-                        body) {
-      Value zero = createIndex(o, at, 0), one = createIndex(o, at, 1);
-      auto made = scf::ForOp::create(
-          o, at, zero, to, one, state,
-          [&](OpBuilder &inner, Location where, Value i, ValueRange args) {
-            TensorBuilder s(where, inner);
-            scf::YieldOp::create(s, body(s, i, args));
+    auto step = [&](OpBuilder &o, Location at, Value row, ValueRange indices,
+                    ValueRange state) -> scf::ValueVector {
+      TensorBuilder s(at, o);
+      Value column = indices[1];
+      Value place = reverse ? s.sub(last, indices[0]) : indices[0];
+      Value total = s.extract(state[1], column);
+      total = loadScalar(s, at, total, accumulator);
+      Value element = s.extract(x, {row, place, column});
+      Value next = combine(s, at, total, loadScalar(s, at, element, type));
+      Value put = storeScalar(s, at, exclusive ? total : next, accumulator);
+      next = storeScalar(s, at, next, accumulator);
+      return {tensor::InsertOp::create(s, put, state[0],
+                                       ValueRange{row, place, column}),
+              tensor::InsertOp::create(s, next, state[1], column)};
+    };
+    auto scanRow = [&](OpBuilder &o, Location at, ValueRange row,
+                       ValueRange state) -> scf::ValueVector {
+      Value start = storeScalar(o, at, neutral(o, at), accumulator);
+      scf::LoopNest cleared = scf::buildLoopNest(
+          o, at, zero, columns, one, state[1],
+          [&](OpBuilder &n, Location in, ValueRange i,
+              ValueRange totals) -> scf::ValueVector {
+            return {tensor::InsertOp::create(n, in, start, totals[0], i)};
           });
-      return SmallVector<Value>(made.getResults());
+      return scf::buildLoopNest(o, at, {zero, zero}, {end, columns}, {one, one},
+                                {state[0], cleared.results[0]},
+                                [&](OpBuilder &n, Location in, ValueRange i,
+                                    ValueRange state) {
+                                  return step(n, in, row[0], i, state);
+                                })
+          .results;
     };
-    auto step = [&](TensorBuilder &s, ValueRange at, ValueRange state) {
-      Value total = tensor::ExtractOp::create(s, state[1], at.back());
-      total = loadScalar(s, s.getLoc(), total, accumulator);
-      Value element = tensor::ExtractOp::create(s, x, at);
-      Value next = combine(s, s.getLoc(), total,
-                           loadScalar(s, s.getLoc(), element, type));
-      Value put =
-          storeScalar(s, s.getLoc(), exclusive ? total : next, accumulator);
-      next = storeScalar(s, s.getLoc(), next, accumulator);
-      return SmallVector<Value>{
-          tensor::InsertOp::create(s, put, state[0], at),
-          tensor::InsertOp::create(s, next, state[1], at.back())};
-    };
-    SmallVector<Value> all = loop(
-        b, loc, rows, {result, totals},
-        [&](TensorBuilder &s, Value row, ValueRange state) {
-          Value start = storeScalar(s, s.getLoc(), neutral(s), accumulator);
-          SmallVector<Value> cleared =
-              loop(s, s.getLoc(), columns, state[1],
-                   [&](TensorBuilder &n, Value i, ValueRange total) {
-                     return SmallVector<Value>{
-                         tensor::InsertOp::create(n, start, total[0], i)};
-                   });
-          return loop(s, s.getLoc(), end, {state[0], cleared[0]},
-                      [&](TensorBuilder &n, Value i, ValueRange state) {
-                        Value last = n.sub(end, n.index(1));
-                        Value place = reverse ? n.sub(last, i) : i;
-                        return loop(
-                            n, n.getLoc(), columns, state,
-                            [&](TensorBuilder &m, Value j, ValueRange state) {
-                              return step(m, {row, place, j}, state);
-                            });
-                      });
-        });
-    return round(b, reshape(b, loc, all[0], sizes));
+    scf::LoopNest scan =
+        scf::buildLoopNest(b, loc, zero, rows, one, {result, totals}, scanRow);
+    return round(b, reshape(b, loc, scan.results[0], sizes));
   }
 
 private:
