@@ -127,7 +127,8 @@ static void countFlops(Operation *op, SmallVectorImpl<WorkTerm> &flops) {
   } else if (auto product = dyn_cast<sdx::PackedMatmulOp>(op)) {
     TermBuilder term(2);
     term.multiplyAllDims(product.getInit());
-    term.multiplyDim(product.getLhs(), product.getLhs().getType().getRank() - 1);
+    term.multiplyDim(product.getLhs(),
+                     product.getLhs().getType().getRank() - 1);
     term.addTo(flops);
   } else if (auto conv = dyn_cast<sdx::ConvOp>(op)) {
     ShapedType input = conv.getInput().getType();
@@ -139,9 +140,8 @@ static void countFlops(Operation *op, SmallVectorImpl<WorkTerm> &flops) {
     if (conv.getGroup() == 1)
       term.multiplyDim(conv.getInput(), 1);
     else
-      term.multiply(input.isDynamicDim(1)
-                        ? 0
-                        : input.getDimSize(1) / conv.getGroup());
+      term.multiply(
+          input.isDynamicDim(1) ? 0 : input.getDimSize(1) / conv.getGroup());
     term.addTo(flops);
   }
 }
@@ -196,10 +196,10 @@ KernelWork sardonyx::countWork(func::FuncOp kernel) {
 
 static std::string describeConv(sdx::ConvOp conv) {
   auto times = [](ArrayRef<int64_t> sizes) {
-    return llvm::join(llvm::map_range(sizes, [](int64_t size) {
-                        return std::to_string(size);
-                      }),
-                      "x");
+    return llvm::join(
+        llvm::map_range(sizes,
+                        [](int64_t size) { return std::to_string(size); }),
+        "x");
   };
   auto isOne = [](int64_t number) { return number == 1; };
   std::string text = "conv " + times(conv.getKernelShape());

@@ -26,7 +26,8 @@ struct KernelWork {
   /// direct sum, whatever its algorithm.
   llvm::SmallVector<WorkTerm> flops;
   /// The operands that the kernel reads or writes, each once, however often it
-  /// does; of one that is read at computed indices as many elements as it reads.
+  /// does; of one that is read at computed indices as many elements as it
+  /// reads.
   llvm::SmallVector<WorkTerm> bytes;
 };
 

@@ -129,6 +129,9 @@ PipelineOptions Compilation::pipeline() const {
   result.byteProduct = byteProduct(target());
   result.winograd = options.winograd;
   result.checkBounds = options.checkBounds;
+  // Tiles are no accesses that can be checked.
+  if (options.checkBounds && result.byteProduct == "tiles")
+    result.byteProduct = "quads";
   result.profile = options.profile;
   return result;
 }
@@ -164,6 +167,9 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
     return *error;
 
   PipelineOptions pipeline = compilation.pipeline();
+  // The code is to run here.
+  if (pipeline.byteProduct == "tiles" && !requestTileRegisters())
+    pipeline.byteProduct = "quads";
   std::string lastPhase;
   auto observer = [&](StringRef phase, double seconds) {
     lastPhase = phase.str();

@@ -11,6 +11,7 @@
 #include "Options.h"
 #include "SessionImpl.h"
 #include "sardonyx/Runtime/ThreadPool.h"
+#include "sardonyx/Target/Target.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -159,6 +160,7 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model) {
   indexSymbols();
   if (artifact.deferred)
     return std::nullopt;
+  (void)requestTileRegisters(); // code from the cache may use them
   Stopwatch watch;
   bool needsInit =
       !artifact.initArgs.empty() || !artifact.persistentElementBytes.empty();

@@ -27,6 +27,8 @@
 #include "llvm/TargetParser/Host.h"
 
 #include <mutex>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace mlir;
 
@@ -41,6 +43,18 @@ static void initializeTargets() {
   });
 }
 
+bool requestTileRegisters() {
+#if defined(__linux__) && defined(__x86_64__)
+  // A thread has no room for them until its process has asked.
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  static const bool granted =
+      syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return granted;
+#else
+  return false;
+#endif
+}
+
 TargetOptions resolveTarget(TargetOptions options) {
   if (!options.cpu.empty())
     return options;
@@ -48,8 +62,11 @@ TargetOptions resolveTarget(TargetOptions options) {
   if (options.features.empty()) {
     // Sorted: the map's order must not leak into cache keys.
     std::vector<std::string> features;
-    for (const auto &feature : llvm::sys::getHostCPUFeatures())
-      features.push_back((feature.second ? "+" : "-") + feature.first().str());
+    for (const auto &feature : llvm::sys::getHostCPUFeatures()) {
+      bool usable = feature.second && (!feature.first().starts_with("amx-") ||
+                                       requestTileRegisters());
+      features.push_back((usable ? "+" : "-") + feature.first().str());
+    }
     llvm::sort(features);
     options.features = llvm::join(features, ",");
   }
@@ -117,7 +134,9 @@ std::string byteProduct(const TargetOptions &options) {
       (info->checkFeatures("+avx512vnni") &&
        info->checkFeatures("+avx512vl")) ||
       (info->checkFeatures("+avxvnni") && vectorBits(options) < 512);
-  return hasQuads ? "quads" : "pairs";
+  bool hasTiles =
+      info->checkFeatures("+amx-tile") && info->checkFeatures("+amx-int8");
+  return !hasQuads ? "pairs" : hasTiles ? "tiles" : "quads";
 }
 
 unsigned l2KiB(const TargetOptions &options) {

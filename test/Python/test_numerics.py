@@ -234,7 +234,7 @@ def test_product_with_large_weights(rows, depth, columns, open_rows):
 
 @pytest.mark.parametrize("signed", ["uu", "ui", "iu", "ii"])
 @pytest.mark.parametrize("zeros", ["none", "one", "each"])
-@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (3, 5, 7), (8, 64, 32), (17, 130, 33), (5, 3, 100), (64, 257, 40)])
+@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (3, 5, 7), (8, 64, 32), (17, 130, 33), (5, 3, 100), (64, 257, 40), (49, 138, 70), (103, 192, 32)])
 def test_products_of_bytes(m, k, n, zeros, signed):
     rng = np.random.default_rng(k)
 

@@ -27,9 +27,9 @@ static std::shared_ptr<Session> load(bool profile) {
 
 static bool run(Session &session, std::vector<int64_t> shape) {
   std::vector<float> x(24, 1.5f);
-  return bool(
-      session.run({{ElementType::Float, x.data(), {4, 6}},
-                   {ElementType::Int64, shape.data(), {int64_t(shape.size())}}}));
+  return bool(session.run(
+      {{ElementType::Float, x.data(), {4, 6}},
+       {ElementType::Int64, shape.data(), {int64_t(shape.size())}}}));
 }
 
 TEST(Profile, TellsTheStepsOfRuns) {

@@ -137,4 +137,23 @@ TEST(Target, KnowsVectorWidths) {
             std::string::npos);
 }
 
+TEST(Target, KnowsProductsOfBytes) {
+  sardonyx::TargetOptions options;
+  for (auto [cpu, product] : {std::pair("sapphirerapids", "tiles"),
+                              {"icelake-server", "quads"},
+                              {"znver5", "quads"},
+                              {"skylake-avx512", "pairs"},
+                              {"haswell", "pairs"}}) {
+    options.cpu = cpu;
+    EXPECT_EQ(sardonyx::byteProduct(options), product) << cpu;
+  }
+}
+
+// What this machine is said to have it lets this process use.
+TEST(Target, HasTileRegistersOnlyIfAllowed) {
+  std::string features = sardonyx::resolveTarget({}).features;
+  bool has = StringRef(features).contains("+amx-tile");
+  EXPECT_TRUE(!has || sardonyx::requestTileRegisters());
+}
+
 } // namespace

@@ -116,8 +116,7 @@ std::string toHtml(const ProfileTable &table) {
             number(row.calls, std::to_string(static_cast<long long>(
                                   row.calls / table.runs + 0.5))) +
             fixed(row.flops * speed) + fixed(row.bytes * speed) +
-            fixed(100 * row.roofline, " %") + text(row.form) +
-            text(row.kernel);
+            fixed(100 * row.roofline, " %") + text(row.form) + text(row.kernel);
     std::string nodes;
     for (const std::string &node : row.nodes)
       nodes += (nodes.empty() ? "" : ", ") + node;

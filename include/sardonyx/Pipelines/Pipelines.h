@@ -47,8 +47,8 @@ struct PipelineOptions {
   unsigned vectorBits = 512;
   /// Size of a core's L2 cache in KiB.
   unsigned l2KiB = 1024;
-  /// How the target multiplies 8-bit integers: "generic", "pairs" or "quads"
-  /// (`byte-product` of sdx-cpu-lower-contractions).
+  /// How the target multiplies 8-bit integers: "generic", "pairs", "quads" or
+  /// "tiles" (`byte-product` of sdx-cpu-lower-contractions).
   std::string byteProduct = "generic";
   /// Whether convolutions may go by Winograd's algorithm.
   bool winograd = true;

@@ -43,9 +43,15 @@ unsigned vectorBits(const TargetOptions &options);
 /// Size of the L2 cache of one of the target's cores in KiB.
 unsigned l2KiB(const TargetOptions &options);
 
-/// What the target has for sums of products of 8-bit integers: "quads"
-/// (vpdpbusd on vectors of all its bits), "pairs" (vpmaddwd) or "generic".
+/// What the target has for sums of products of 8-bit integers: "tiles"
+/// (tdpbusd, and vpdpbusd), "quads" (vpdpbusd on vectors of all its bits),
+/// "pairs" (vpmaddwd) or "generic".
 std::string byteProduct(const TargetOptions &options);
+
+/// Asks the system, once for a process, for the tile registers of AMX, which
+/// code made for a processor that has them may use. False where there are none,
+/// or where it refuses: then they are no features of this machine, either.
+bool requestTileRegisters();
 
 /// A string that identifies the processor and the options, for cache keys.
 std::string describeTarget(const TargetOptions &options);

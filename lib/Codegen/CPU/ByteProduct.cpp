@@ -20,6 +20,7 @@ std::optional<ByteProduct> sardonyx::cpu::parseByteProduct(StringRef name) {
       .Case("generic", ByteProduct::Generic)
       .Case("pairs", ByteProduct::Pairs)
       .Case("quads", ByteProduct::Quads)
+      .Case("tiles", ByteProduct::Tiles)
       .Default(std::nullopt);
 }
 
@@ -99,7 +100,7 @@ Value sardonyx::cpu::emitByteProduct(ImplicitLocOpBuilder &b, ByteProduct kind,
   // Instructions for vectors of less than 128 bits there are none.
   if (lanes < 4 || type.getNumElements() % lanes != 0)
     return emitGeneric(b, lhs, rhs, accumulator);
-  auto one = kind == ByteProduct::Quads ? emitQuads : emitPairs;
+  auto one = kind == ByteProduct::Pairs ? emitPairs : emitQuads;
   if (lanes == type.getNumElements())
     return one(b, lhs, rhs, accumulator);
   for (int64_t first = 0; first < type.getNumElements(); first += lanes) {

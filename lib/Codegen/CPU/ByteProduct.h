@@ -20,10 +20,13 @@ enum class ByteProduct {
   /// Products of 16-bit integers, added in pairs: `vpmaddwd`.
   Pairs,
   /// Four products of bytes, added onto 32 bits: `vpdpbusd`.
-  Quads
+  Quads,
+  /// The same, and registers of 16 rows of 64 bytes for what fills them:
+  /// `tdpbusd`.
+  Tiles
 };
 
-/// "generic", "pairs" or "quads".
+/// "generic", "pairs", "quads" or "tiles".
 std::optional<ByteProduct> parseByteProduct(llvm::StringRef name);
 
 /// accumulator[i] + sum_j lhs[4 * i + j] * rhs[4 * i + j] for j in 0..3, exact

@@ -9,6 +9,7 @@
 #include "Epilogue.h"
 #include "IndexMath.h"
 #include "MicroKernel.h"
+#include "TileProduct.h"
 
 #include "dialects/SDX/SDX.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
@@ -23,6 +24,13 @@ using namespace sardonyx;
 using namespace sardonyx::cpu;
 
 namespace {
+
+/// Where the sums of a register tile begin: in which row of a chunk's `sums`
+/// (null: at zero), and at which group of values of k they go on.
+struct Start {
+  Value row;
+  int64_t group = 0;
+};
 
 /// Emits the loops of one kernel around a packed matrix product.
 class MatmulEmitter {
@@ -45,14 +53,20 @@ private:
     Value batch; // null without a batch
     Value panel;
     Value firstRow, endRow;
+    /// What tile registers have summed up for a block of rows.
+    Value sums;
   };
 
   void emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk);
+  Value emitBlocks(ImplicitLocOpBuilder &b, const Chunk &chunk);
+  void emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
+                 int64_t rowTiles);
   void emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row);
   void emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
                  int64_t rows, Value rowLimit);
   void emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
-                int64_t rows, Value column, int64_t panels, Value rowLimit);
+                int64_t rows, Value column, int64_t panels, Value rowLimit,
+                Start start = {});
   void emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk, Value group);
   void planChunks();
   Prefetch prefetchNextPanel(ImplicitLocOpBuilder &b, const Chunk &chunk,
@@ -60,7 +74,7 @@ private:
   SmallVector<Value> emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                   ArrayRef<Value> rows, Value columnInPanel,
                                   int64_t panels, SmallVector<Value> accs,
-                                  const Prefetch &prefetch);
+                                  const Prefetch &prefetch, int64_t firstGroup);
   Value emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
                 Value depth, int64_t count);
   Value emitRhs(ImplicitLocOpBuilder &b, const Chunk &chunk, Value panel,
@@ -82,6 +96,8 @@ private:
   int64_t panelsPerTile = 1;
   /// Tiles one below the other in a chunk, at most.
   int64_t chunkTiles = 1;
+  /// Whether tile registers take what fills them.
+  bool usesTiles = false;
   /// Whether the rows of a chunk meet all panels before other rows do.
   bool rowsFirst = false;
   /// The right-hand side as one dimension; null where nothing is prefetched.
@@ -100,6 +116,10 @@ LogicalResult MatmulEmitter::verify() {
     return op.emitOpError("has bytes and an open depth");
   return evaluator.verify(op.getInit());
 }
+
+/// Rows that tile registers take at a time: two of them beside two of columns
+/// leave four for the sums.
+static constexpr int64_t kBlockRows = 2 * kTileRows;
 
 /// Rows that a product whose number of them is open is planned for.
 static constexpr int64_t kLikelyRows = 128;
@@ -125,6 +145,8 @@ void MatmulEmitter::planChunks() {
   rowsFirst = cached < tiles;
   chunkTiles =
       std::min({std::max(std::min(wanted, cached), least), tiles, kMostTiles});
+  if (usesTiles)
+    chunkTiles = llvm::alignTo(chunkTiles, kBlockRows / shape.rows);
 }
 
 /// The tiles of a chunk fetch the next panel, each its share.
@@ -166,6 +188,11 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   if (rows && *rows <= 4 && *rows > 0 && shape.width == packed)
     panelsPerTile = std::min<int64_t>(4, shape.rows / *rows);
 
+  usesTiles = byteProduct == ByteProduct::Tiles && depthGroup > 1 &&
+              shape.width == packed && packed == 2 * kTileRows &&
+              op.getLhs().getType().getShape().back() >= kTileBytes &&
+              rows.value_or(kLikelyRows) >= kTileRows;
+
   SmallVector<Value> sizes;
   if (op.isBatched())
     sizes.push_back(evaluator.getSize(0));
@@ -192,7 +219,13 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
     chunk.panel = ivs[rowsFirst ? 1 : 0];
     chunk.firstRow = math.mul(ivs[rowsFirst ? 0 : 1], chunkRows);
     chunk.endRow = math.min(math.add(chunk.firstRow, chunkRows), m);
+    if (usesTiles)
+      chunk.sums = memref::AllocOp::create(
+          b, MemRefType::get({kBlockRows, packed}, b.getI32Type()),
+          ValueRange(), b.getI64IntegerAttr(Prefetch::kLineBytes));
     emitRows(b, chunk);
+    if (usesTiles)
+      memref::DeallocOp::create(b, chunk.sums);
   });
 }
 
@@ -238,13 +271,64 @@ void MatmulEmitter::emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk,
   emitIf(b, math.less(panelCount, end), part, whole);
 }
 
-void MatmulEmitter::emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+/// The rows that fill tile registers; gives the first that is left.
+Value MatmulEmitter::emitBlocks(ImplicitLocOpBuilder &b, const Chunk &chunk) {
   IndexMath math(b);
   Value count = math.sub(chunk.endRow, chunk.firstRow);
-  Value full = math.add(chunk.firstRow, math.roundDown(count, shape.rows));
+  Value end = math.add(chunk.firstRow, math.roundDown(count, kBlockRows));
   std::optional<int64_t> rows = IndexMath::known(m);
+  if (!rows || *rows >= kBlockRows)
+    emitFor(b, chunk.firstRow, end, kBlockRows, [&](Value row) {
+      emitBlock(b, chunk, row, kBlockRows / kTileRows);
+    });
+  if (rows && *rows % kBlockRows < kTileRows)
+    return end;
+  Value last = math.add(chunk.firstRow, math.roundDown(count, kTileRows));
+  emitIf(b, math.less(end, last), [&] { emitBlock(b, chunk, end, 1); });
+  return last;
+}
+
+/// Tile registers sum up the values of k that fill them; register tiles add
+/// the others and go on from there.
+void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                              Value row, int64_t rowTiles) {
+  IndexMath math(b);
+  Value zero = math.constant(0);
+  SmallVector<Value> left, right;
+  if (chunk.batch)
+    left.push_back(chunk.batch);
+  left.append({row, zero});
+  if (op.isRhsBatched())
+    right.push_back(chunk.batch);
+  right.append({chunk.panel, zero, zero});
+  int64_t steps = op.getLhs().getType().getShape().back() / kTileBytes;
+  emitTileProduct(b, rowTiles, math.constant(steps),
+                  getTileOperand(b, lhs, left), getTileOperand(b, rhs, right),
+                  getTileOperand(b, chunk.sums, {zero, zero}));
+  Start start;
+  start.group = steps * kTileBytes / depthGroup;
+  Value column = math.mul(chunk.panel, op.getPanelWidth());
+  emitFor(b, zero, math.constant(rowTiles * kTileRows), shape.rows,
+          [&](Value inBlock) {
+            start.row = inBlock;
+            emitTile(b, chunk, math.add(row, inBlock), shape.rows, column, 1,
+                     nullptr, start);
+          });
+}
+
+void MatmulEmitter::emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+  IndexMath math(b);
+  std::optional<int64_t> rows = IndexMath::known(m);
+  Value first = chunk.firstRow;
+  if (usesTiles) {
+    first = emitBlocks(b, chunk);
+    if (rows)
+      rows = *rows % kTileRows;
+  }
+  Value count = math.sub(chunk.endRow, first);
+  Value full = math.add(first, math.roundDown(count, shape.rows));
   if (!rows || *rows >= shape.rows)
-    emitFor(b, chunk.firstRow, full, shape.rows,
+    emitFor(b, first, full, shape.rows,
             [&](Value row) { emitTiles(b, chunk, row, shape.rows, nullptr); });
   if (rows && *rows % shape.rows == 0)
     return;
@@ -327,13 +411,14 @@ SmallVector<Value>
 MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                             ArrayRef<Value> rows, Value columnInPanel,
                             int64_t panels, SmallVector<Value> accs,
-                            const Prefetch &prefetch) {
+                            const Prefetch &prefetch, int64_t firstGroup) {
   IndexMath math(b);
   auto right = [&](Value depth, int64_t p) {
-    return emitRhs(b, chunk, math.add(chunk.panel, p), depth, columnInPanel);
+    return emitRhs(b, chunk, math.add(chunk.panel, p),
+                   math.add(depth, firstGroup), columnInPanel);
   };
   auto left = [&](Value depth, int64_t r) {
-    return emitLhs(b, chunk, rows[r], depth, depthGroup);
+    return emitLhs(b, chunk, rows[r], math.add(depth, firstGroup), depthGroup);
   };
   if (depthGroup == 1)
     return emitContractionLoop(b, k, rows.size(), panels, accs, left, right,
@@ -343,10 +428,10 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
     return emitByteProduct(b, byteProduct, vectorBits, lhs, rhs, accumulator);
   };
   int64_t depth = op.getLhs().getType().getShape().back();
-  int64_t full = depth / depthGroup, rest = depth % depthGroup;
+  int64_t full = depth / depthGroup - firstGroup, rest = depth % depthGroup;
   // Steps that take many instructions anyway are not worth several in a row,
   // and those of a last group that is not full are too many by one.
-  bool prefetches = byteProduct == ByteProduct::Quads && !rest;
+  bool prefetches = byteProduct >= ByteProduct::Quads && !rest;
   if (full > 0)
     accs = emitContractionLoop(b, math.constant(full), rows.size(), panels,
                                accs, left, right,
@@ -355,7 +440,7 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
     emitContractionStep(
         b, math.constant(full), rows.size(), panels, accs,
         [&](Value depth, int64_t r) {
-          return emitLhs(b, chunk, rows[r], depth, rest);
+          return emitLhs(b, chunk, rows[r], math.add(depth, firstGroup), rest);
         },
         right, multiplyAdd);
   return accs;
@@ -363,7 +448,7 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
 
 void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                              Value row, int64_t rows, Value column,
-                             int64_t panels, Value rowLimit) {
+                             int64_t panels, Value rowLimit, Start start) {
   IndexMath math(b);
   int64_t packed = op.getPanelWidth();
   SmallVector<Value> rowIndices;
@@ -397,14 +482,20 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t p = 0; p < panels; ++p)
       accs.push_back(inits[p][r]);
+  if (start.row)
+    for (auto [r, acc] : llvm::enumerate(accs)) {
+      SmallVector<Value> at{math.add(start.row, r), math.constant(0)};
+      acc = b.createOrFold<arith::AddIOp>(
+          acc, emitLoad(b, chunk.sums, at, shape.width));
+    }
 
   for (const Tile &tile : tiles)
     evaluator.prefetchOutputs(b, tile, rows, l2Bytes / 2);
   Prefetch prefetch;
-  if (panels == 1 && rows == shape.rows && !rowLimit)
+  if (panels == 1 && rows == shape.rows && !rowLimit && !start.row)
     prefetch = prefetchNextPanel(b, chunk, row, columnInPanel);
   accs = emitProducts(b, chunk, rowIndices, columnInPanel, panels,
-                      std::move(accs), prefetch);
+                      std::move(accs), prefetch, start.group);
 
   for (int64_t p = 0; p < panels; ++p) {
     SmallVector<Value> column;

@@ -4,6 +4,8 @@
 // RUN:   | FileCheck %s --check-prefixes=CHECK,PAIRS
 // RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions -canonicalize -cse \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,GENERIC
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=byte-product=tiles -canonicalize -cse \
+// RUN:   | FileCheck %s --check-prefix=TILES
 // RUN: not onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=byte-product=eights 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=WRONG
 
@@ -33,5 +35,42 @@ func.func private @bytes(%a: memref<8x10xi8>, %b: memref<2x3x128xi8>, %out: memr
       outs(%f : tensor<8x64xi32>) -> tensor<8x64xi32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<8x64xi32>, memref<8x64xi32>) -> ()
+  return
+}
+
+// -----
+
+// 56 rows are a block of 32, one of 16 and a register tile of 8; of 138 values
+// of k 128 fill tile registers, eight are two groups, and two are left.
+// TILES-LABEL: func.func private @blocks
+// TILES: %[[SUMS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x32xi32>
+// TILES-COUNT-4: "llvm.x86.tilezero.internal"
+// TILES: scf.for %{{.*}} = %c0 to %c2 step %c1 iter_args({{.*}}) -> (!llvm.x86_amx, !llvm.x86_amx, !llvm.x86_amx, !llvm.x86_amx)
+// TILES-COUNT-4: "llvm.x86.tileloadd64.internal"
+// TILES-COUNT-4: "llvm.x86.tdpbusd.internal"
+// TILES: scf.yield
+// TILES-COUNT-4: "llvm.x86.tilestored64.internal"
+// TILES: scf.for %{{.*}} = %c0 to %c32 step %c8
+// TILES-COUNT-8: vector.load %[[SUMS]]
+// TILES: scf.for %{{.*}} = %c0 to %c2 step %c1
+// TILES-COUNT-16: vpdpbusd
+// TILES: memref.load %arg0[%{{.*}}, %c136]
+// TILES: memref.load %arg0[%{{.*}}, %c137]
+// TILES-COUNT-2: "llvm.x86.tilezero.internal"
+// TILES-COUNT-2: "llvm.x86.tdpbusd.internal"
+// TILES-NOT: tdpbusd
+// TILES: scf.for %{{.*}} = %c0 to %c34 step %c1
+// TILES-COUNT-16: vpdpbusd
+// TILES: memref.dealloc %[[SUMS]]
+func.func private @blocks(%a: memref<56x138xi8>, %b: memref<2x35x128xi8>, %out: memref<56x64xi32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<56x138xi8> to tensor<56x138xi8>
+  %tb = bufferization.to_tensor %b restrict : memref<2x35x128xi8> to tensor<2x35x128xi8>
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<56x64xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<56x64xi32>) -> tensor<56x64xi32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<56x138xi8>, tensor<2x35x128xi8>)
+      outs(%f : tensor<56x64xi32>) -> tensor<56x64xi32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<56x64xi32>, memref<56x64xi32>) -> ()
   return
 }

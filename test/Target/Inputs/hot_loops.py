@@ -1,14 +1,14 @@
 """Reads the inner loops that a model's kernels become, for many processors.
 
     hot_loops.py MODEL --fma 512:N 256:M [--mixed] [--prefetch P]      with `sardonyx` on PATH
-    hot_loops.py MODEL --bytes quads:Q 512:N 256:M [--prefetch P]
+    hot_loops.py MODEL --bytes tiles:T quads:Q 512:N 256:M [--prefetch P]
 
 For each processor MODEL is compiled to assembly. There must be an innermost loop of exactly N (at 256 bits M) fused
 multiply-adds that stores no vector on the stack and, without --mixed, neither reads one from there nor has other
 arithmetic on vectors; it has P instructions that prefetch (none by default). In no innermost loop may the product of a
 multiplication be added to something by another instruction. With --bytes the instructions counted are those that
-multiply 8-bit integers: Q of vpdpbusd where the processor has it for its widest vectors, else vpmaddwd, which then
-prefetch nothing. Prints `ok PROCESSOR` for each processor; anything else is an error with the reason.
+multiply 8-bit integers: T of tdpbusd where the processor has it, Q of vpdpbusd where it has that for its widest vectors,
+else vpmaddwd; only loops of vpdpbusd prefetch. Prints `ok PROCESSOR` for each processor; anything else is an error with the reason.
 """
 
 import argparse
@@ -28,7 +28,8 @@ PROCESSORS = {
     "znver5": 512,
 }
 FUSED = re.compile(r"vfn?m(add|sub)\d+ps")
-QUADS = {"cascadelake", "icelake-server", "sapphirerapids", "znver4", "znver5"}
+TILES = {"sapphirerapids"}
+QUADS = {"cascadelake", "icelake-server", "znver4", "znver5"}
 
 
 def innermost_loops(assembly):
@@ -70,7 +71,9 @@ def separate_adds(loop):
 def spills(loop, mixed):
     """Whether a vector goes to the stack, or (not mixed) comes from there. A constant that does is no slower there."""
     place = r"\((%rsp|%rbp)\)"
-    return any(re.search(rf"%[xyz]mm\d+, -?\d*{place}$" if mixed else place, operands) for _, operands in loop)
+    register = r"%[xyzt]mm\d+"
+    spill = rf"{register}, -?\d*{place}$" if mixed else rf"{register}.*{place}|{place}.*{register}"
+    return any(re.search(spill, operands) for _, operands in loop)
 
 
 def check(model, processor, wanted, mixed, prefetches, instruction=FUSED):
@@ -102,7 +105,7 @@ def main():
     parser.add_argument("model")
     kinds = parser.add_mutually_exclusive_group(required=True)
     kinds.add_argument("--fma", nargs="+", help="BITS:COUNT")
-    kinds.add_argument("--bytes", nargs="+", help="quads:COUNT or BITS:COUNT")
+    kinds.add_argument("--bytes", nargs="+", help="tiles:COUNT, quads:COUNT or BITS:COUNT")
     parser.add_argument("--mixed", action="store_true")
     parser.add_argument("--prefetch", type=int, default=0)
     args = parser.parse_args()
@@ -110,7 +113,9 @@ def main():
     failures = 0
     for processor, bits in PROCESSORS.items():
         kind, instruction, prefetches = str(bits), FUSED, args.prefetch
-        if args.bytes and processor in QUADS:
+        if args.bytes and processor in TILES:
+            kind, instruction, prefetches = "tiles", re.compile("tdpbusd"), 0
+        elif args.bytes and processor in QUADS:
             kind, instruction = "quads", re.compile("vpdpbusd")
         elif args.bytes:
             instruction, prefetches = re.compile("vpmaddwd"), 0

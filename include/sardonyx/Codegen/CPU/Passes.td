@@ -41,8 +41,8 @@ def LowerContractionsPass
     Option<"l2KiB", "l2-kib", "unsigned", "1024",
            "Size of a core's L2 cache in KiB">,
     Option<"byteProduct", "byte-product", "std::string", "\"generic\"",
-           "How 8-bit integers are multiplied: generic, pairs (vpmaddwd) or "
-           "quads (vpdpbusd)">
+           "How 8-bit integers are multiplied: generic, pairs (vpmaddwd), "
+           "quads (vpdpbusd) or tiles (tdpbusd)">
   ];
   let dependentDialects = [
     "::mlir::LLVM::LLVMDialect",

@@ -1,0 +1,46 @@
+//===- TileProduct.h - Products by tile registers ---------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// AMX has eight registers of 16 rows of 64 bytes, and instructions that multiply
+// two of them onto a third.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_CODEGEN_CPU_TILEPRODUCT_H
+#define SARDONYX_LIB_CODEGEN_CPU_TILEPRODUCT_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace sardonyx::cpu {
+
+/// Rows of a tile register, and its columns of 32 bits.
+inline constexpr int64_t kTileRows = 16;
+/// Bytes of a row of a tile register.
+inline constexpr int64_t kTileBytes = 64;
+
+/// Bytes in memory: `address` (i64) is that of the first row, `stride` (i64)
+/// the bytes from one row to the next.
+struct TileOperand {
+  mlir::Value address, stride;
+};
+
+/// The address of element `indices` of `memref`, of identity layout, and the
+/// stride of its last dimension but one.
+TileOperand getTileOperand(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                           mlir::ValueRange indices);
+
+/// Emits dest[i, j] = sum_k lhs[i, k] * rhs[k, j] for `rowTiles` * 16 rows, two
+/// times 16 columns and `steps` (index) * 64 bytes of k: of unsigned times
+/// signed bytes onto i32. Row q of `rhs` holds the values of k from 4 * q on of
+/// all columns, those of one column together. `dest` is of 32-bit elements.
+void emitTileProduct(mlir::ImplicitLocOpBuilder &b, int64_t rowTiles,
+                     mlir::Value steps, TileOperand lhs, TileOperand rhs,
+                     TileOperand dest);
+
+} // namespace sardonyx::cpu
+
+#endif // SARDONYX_LIB_CODEGEN_CPU_TILEPRODUCT_H
