@@ -126,10 +126,11 @@ LogicalResult PackedMatmulOp::verify() {
            getInit().getType().getElementType() == sum;
   };
   Builder b(getContext());
-  Type f32 = b.getF32Type(), i8 = b.getI8Type();
-  if (!isOf(f32, f32, f32) && !isOf(i8, i8, b.getI32Type()))
+  Type f32 = b.getF32Type(), bf16 = b.getBF16Type(), i8 = b.getI8Type();
+  if (!isOf(f32, f32, f32) && !isOf(bf16, bf16, f32) &&
+      !isOf(i8, i8, b.getI32Type()))
     return emitOpError("operands must be of f32, or lhs and rhs of i8 and init "
-                       "of i32");
+                       "of i32, or lhs and rhs of bf16 and init of f32");
   int64_t panels = rhs[rhs.size() - 3];
   if (ShapedType::isDynamic(rhs.back()) || rhs.back() <= 0)
     return emitOpError("the last dimension of rhs, the panel width, must be "

@@ -56,9 +56,9 @@ def SDX_F32Shaped : TypeConstraint<
     "tensor or memref of f32", "::mlir::ShapedType">;
 
 def SDX_ProductShaped : TypeConstraint<
-    Or<[RankedTensorOf<[F32, I8, I32]>.predicate,
-        MemRefOf<[F32, I8, I32]>.predicate]>,
-    "tensor or memref of f32, i8 or i32", "::mlir::ShapedType">;
+    Or<[RankedTensorOf<[F32, BF16, I8, I32]>.predicate,
+        MemRefOf<[F32, BF16, I8, I32]>.predicate]>,
+    "tensor or memref of f32, bf16, i8 or i32", "::mlir::ShapedType">;
 
 //===----------------------------------------------------------------------===//
 // Dense operations
@@ -75,10 +75,11 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
     are zero. The product is added onto `init`.
 
     All three are of f32; or `lhs` is of unsigned and `rhs` of signed 8-bit
-    integers and `init` of i32, in which sums wrap. Four values of k then lie
-    together, as the instructions for such products want them: `rhs` is
-    [No,ceil(K/4),Nt*4], and its element [p, q, 4 * c + j] is that of
-    k = 4 * q + j and column p * Nt + c, zero for k past K.
+    integers and `init` of i32, in which sums wrap; or `lhs` and `rhs` are of
+    bf16 and `init` of f32, and subnormal numbers may count as zero. G = 4 bytes
+    or 2 bf16 then lie together, as the instructions for such products want
+    them: `rhs` is [No,ceil(K/G),Nt*G], and its element [p, q, G * c + j] is that
+    of k = G * q + j and column p * Nt + c, zero for k past K.
 
     ```mlir
     %r = sdx.packed_matmul
@@ -102,7 +103,8 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     /// Values of k that lie together in the right-hand side.
     int64_t getDepthGroup() {
-      return getRhs().getType().getElementType().isF32() ? 1 : 4;
+      ::mlir::Type type = getRhs().getType().getElementType();
+      return type.isF32() ? 1 : type.isBF16() ? 2 : 4;
     }
     /// Columns in a panel of the right-hand side.
     int64_t getPanelWidth() {

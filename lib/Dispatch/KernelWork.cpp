@@ -222,7 +222,9 @@ std::string sardonyx::describeForm(func::FuncOp kernel) {
     if (auto conv = dyn_cast<sdx::ConvOp>(op))
       text = describeConv(conv);
     else if (auto product = dyn_cast<sdx::PackedMatmulOp>(op))
-      text = product.getDepthGroup() == 1 ? "product" : "product of bytes";
+      text = product.getDepthGroup() == 1   ? "product"
+             : product.getDepthGroup() == 2 ? "product of bf16"
+                                            : "product of bytes";
     else
       return WalkResult::advance();
     return WalkResult::interrupt();

@@ -85,19 +85,6 @@ static void keepContiguousDimension(PatternRewriter &rewriter,
   std::swap(operand.loops[1], operand.loops[2]);
 }
 
-/// A constant, or a view of one: packing it costs nothing in a run.
-static bool isWeight(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (isa<arith::ConstantOp>(op))
-      return true;
-    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(
-            op))
-      return false;
-    value = op->getOperand(0);
-  }
-  return false;
-}
-
 namespace {
 
 /// A multiplication or division by one number.
@@ -448,11 +435,13 @@ struct ZeroConvInit : OpRewritePattern<sdx::ConvOp> {
 
 struct PackContractionsPass
     : sardonyx::impl::SDXPackContractionsBase<PackContractionsPass> {
+  using Base::Base;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateGenericToTransposePatterns(patterns);
     patterns.add<PackContraction, ZeroConvInit>(&getContext());
-    populatePackByteProductsPatterns(patterns);
+    populatePackNarrowProductsPatterns(patterns, packBf16);
     // Afterwards: a transpose of fewer dimensions is no longer one of matrices.
     RewritePatternSet transposes(&getContext());
     populateSimplifyTransposesPatterns(transposes);

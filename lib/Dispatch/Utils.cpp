@@ -109,3 +109,15 @@ llvm::SetVector<Value> sardonyx::capturedValues(Operation *op) {
   getUsedValuesDefinedAbove(op->getRegions(), values);
   return values;
 }
+
+bool sardonyx::isWeight(Value tensor) {
+  while (Operation *op = tensor.getDefiningOp()) {
+    if (isa<arith::ConstantOp>(op))
+      return true;
+    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp,
+             linalg::TransposeOp>(op))
+      return false;
+    tensor = op->getOperand(0);
+  }
+  return false;
+}

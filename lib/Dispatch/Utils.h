@@ -70,8 +70,14 @@ void freeYielded(mlir::func::FuncOp func);
 /// linalg.transpose.
 void populateGenericToTransposePatterns(mlir::RewritePatternSet &patterns);
 
-/// Patterns that pack products of 8-bit integers.
-void populatePackByteProductsPatterns(mlir::RewritePatternSet &patterns);
+/// True for a constant, or a view or transpose of one: packing it costs nothing
+/// in a run.
+bool isWeight(mlir::Value tensor);
+
+/// Patterns that pack products of 8-bit integers and, with `packBf16`, those of
+/// bf16 with weights; what other products of bf16 there are become f32's.
+void populatePackNarrowProductsPatterns(mlir::RewritePatternSet &patterns,
+                                        bool packBf16);
 
 /// Patterns that leave transposes of as few dimensions as possible.
 void populateSimplifyTransposesPatterns(mlir::RewritePatternSet &patterns);

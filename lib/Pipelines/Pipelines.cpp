@@ -69,7 +69,9 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.nest<func::FuncOp>().addPass(createChooseConvFormPass(forms));
   pm.addPass(createSDXDecomposeTensorOps());
   pm.addPass(createSDXSimplifyTransposes());
-  pm.addPass(createSDXPackContractions());
+  SDXPackContractionsOptions packing;
+  packing.packBf16 = options.bf16Product != "generic";
+  pm.addPass(createSDXPackContractions(packing));
   // Constants leave before fusion, so that what runs once isn't fused into what
   // runs always.
   pm.addPass(createSDXHoistConstants());
@@ -99,6 +101,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   contractions.vectorBits = options.vectorBits;
   contractions.l2KiB = options.l2KiB;
   contractions.byteProduct = options.byteProduct;
+  contractions.bf16Product = options.bf16Product;
   kernels.addPass(createLowerContractionsPass(contractions));
   LowerConvPassOptions conv;
   conv.vectorBits = options.vectorBits;

@@ -122,6 +122,13 @@ TargetOptions Compilation::target() const {
   return resolveTarget(target);
 }
 
+static void avoidTiles(PipelineOptions &pipeline) {
+  if (pipeline.byteProduct == "tiles")
+    pipeline.byteProduct = "quads";
+  if (pipeline.bf16Product == "tiles")
+    pipeline.bf16Product = "pairs";
+}
+
 PipelineOptions Compilation::pipeline() const {
   PipelineOptions result;
   result.vectorBits = vectorBits(target());
@@ -129,9 +136,10 @@ PipelineOptions Compilation::pipeline() const {
   result.byteProduct = byteProduct(target());
   result.winograd = options.winograd;
   result.checkBounds = options.checkBounds;
+  result.bf16Product = bf16Product(target());
   // Tiles are no accesses that can be checked.
-  if (options.checkBounds && result.byteProduct == "tiles")
-    result.byteProduct = "quads";
+  if (options.checkBounds)
+    avoidTiles(result);
   result.profile = options.profile;
   return result;
 }
@@ -168,8 +176,8 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
 
   PipelineOptions pipeline = compilation.pipeline();
   // The code is to run here.
-  if (pipeline.byteProduct == "tiles" && !requestTileRegisters())
-    pipeline.byteProduct = "quads";
+  if (!requestTileRegisters())
+    avoidTiles(pipeline);
   std::string lastPhase;
   auto observer = [&](StringRef phase, double seconds) {
     lastPhase = phase.str();

@@ -139,6 +139,18 @@ std::string byteProduct(const TargetOptions &options) {
   return !hasQuads ? "pairs" : hasTiles ? "tiles" : "quads";
 }
 
+std::string bf16Product(const TargetOptions &options) {
+  auto machine = makeX86Machine(options);
+  if (!machine)
+    return "generic";
+  const llvm::MCSubtargetInfo *info = machine->getMCSubtargetInfo();
+  if (!info->checkFeatures("+avx512bf16") || vectorBits(options) < 512)
+    return "generic";
+  bool hasTiles =
+      info->checkFeatures("+amx-tile") && info->checkFeatures("+amx-bf16");
+  return hasTiles ? "tiles" : "pairs";
+}
+
 unsigned l2KiB(const TargetOptions &options) {
   // By name, not from this machine, so that code for a processor is the same
   // wherever it is made.

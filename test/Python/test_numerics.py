@@ -1,5 +1,6 @@
 """Results against numpy: forms that once went wrong and that ONNX's own tests do not reach."""
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -254,6 +255,38 @@ def test_products_of_bytes(m, k, n, zeros, signed):
     shapes = {"a": [2, "m", "k" if m == 3 else k]} if m % 2 else {"a": [2, m, k]}
     (y,) = run([node], {"a": a}, ["y"], shapes, 21, initializers)
     np.testing.assert_array_equal(y, (a.astype(np.int32) - za) @ (b.astype(np.int32) - zb))
+
+
+def draw_bf16(rng, *shape):
+    return rng.standard_normal(shape).astype(ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("op", ["MatMul", "Gemm", "batch"])
+@pytest.mark.parametrize("weights", [True, False])
+@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (1, 64, 40), (3, 5, 7), (17, 131, 33), (49, 138, 70), (103, 192, 32)])
+def test_products_of_bf16(m, k, n, weights, op):
+    rng = np.random.default_rng(k)
+    batch = [2] if op == "batch" else []
+    a, b = draw_bf16(rng, *batch, m, k), draw_bf16(rng, *batch, *((n, k) if op == "Gemm" else (k, n)))
+    node = helper.make_node("Gemm" if op == "Gemm" else "MatMul", ["a", "b"], ["y"])
+    if op == "Gemm":
+        node.attribute.append(helper.make_attribute("transB", 1))
+    feeds = {"a": a} if weights else {"a": a, "b": b}
+    shapes = {"a": [*batch, "m" if m % 2 else m, "k" if m == 3 else k]} | ({} if weights else {"b": b.shape})
+    (y,) = run([node], feeds, ["y"], shapes, 21, [constant("b", b, b.dtype)] if weights else [])
+    x, w = a.astype(np.float64), b.astype(np.float64)
+    w = w.T if op == "Gemm" else w
+    assert y.dtype == a.dtype
+    assert (np.abs(y.astype(np.float64) - x @ w) <= 2**-8 * (np.abs(x) @ np.abs(w))).all()
+
+
+def test_products_of_bf16_read_no_value_past_an_odd_depth():
+    rng = np.random.default_rng(0)
+    a, b = draw_bf16(rng, 3, 131), draw_bf16(rng, 131, 40)
+    a[1, 0] = np.inf  # which is next to the last value of the row before
+    node = helper.make_node("MatMul", ["a", "b"], ["y"])
+    (y,) = run([node], {"a": a}, ["y"], {"a": a.shape}, 21, [constant("b", b, b.dtype)])
+    assert np.isfinite(y[[0, 2]].astype(np.float32)).all() and not np.isfinite(y[1].astype(np.float32)).any()
 
 
 def test_products_of_bytes_check_an_open_depth():

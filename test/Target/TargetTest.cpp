@@ -137,15 +137,20 @@ TEST(Target, KnowsVectorWidths) {
             std::string::npos);
 }
 
-TEST(Target, KnowsProductsOfBytes) {
-  sardonyx::TargetOptions options;
-  for (auto [cpu, product] : {std::pair("sapphirerapids", "tiles"),
-                              {"icelake-server", "quads"},
-                              {"znver5", "quads"},
-                              {"skylake-avx512", "pairs"},
-                              {"haswell", "pairs"}}) {
+TEST(Target, KnowsProductsOfNarrowNumbers) {
+  struct {
+    const char *cpu, *bytes, *bf16;
+  } expected[] = {{"sapphirerapids", "tiles", "tiles"},
+                  {"cooperlake", "quads", "pairs"},
+                  {"icelake-server", "quads", "generic"},
+                  {"znver5", "quads", "pairs"},
+                  {"skylake-avx512", "pairs", "generic"},
+                  {"haswell", "pairs", "generic"}};
+  for (auto [cpu, bytes, bf16] : expected) {
+    sardonyx::TargetOptions options;
     options.cpu = cpu;
-    EXPECT_EQ(sardonyx::byteProduct(options), product) << cpu;
+    EXPECT_EQ(sardonyx::byteProduct(options), bytes) << cpu;
+    EXPECT_EQ(sardonyx::bf16Product(options), bf16) << cpu;
   }
 }
 

@@ -78,8 +78,8 @@ static void fillRows(const Profile &profile, const std::string &by,
     row.seconds = median(times[i]);
     double best = std::max(row.flops / (table.peakGflops * 1e9),
                            row.bytes / (table.peakGBs * 1e9));
-    // Products of bytes have another peak, which is not measured.
-    if (row.seconds > 0 && row.form.find("bytes") == std::string::npos)
+    // Products of narrow numbers have another peak, which is not measured.
+    if (row.seconds > 0 && row.form.find("product of") == std::string::npos)
       row.roofline = best / row.seconds;
   }
   std::stable_sort(table.rows.begin(), table.rows.end(),

@@ -79,7 +79,8 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
     right-hand side is folded into the packing. The products' inits become
     zero; another init is added afterwards, as an epilogue. Products of unsigned
     with signed 8-bit integers, written as a `linalg.generic`, are packed by
-    fours of k.
+    fours of k; those of bf16 onto f32 by twos of k, where the right-hand side
+    is a weight and the target wants it, and are else made of f32.
 
     ```mlir
     %r = linalg.matmul ins(%a, %b : tensor<?x768xf32>, tensor<768x40xf32>)
@@ -98,6 +99,8 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect",
                            "::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect"];
+  let options = [Option<"packBf16", "pack-bf16", "bool", "false",
+                        "Pack products of bf16 as such">];
 }
 
 def SDXHoistConstants : Pass<"sdx-hoist-constants", "::mlir::ModuleOp"> {

@@ -50,6 +50,8 @@ struct PipelineOptions {
   /// How the target multiplies 8-bit integers: "generic", "pairs", "quads" or
   /// "tiles" (`byte-product` of sdx-cpu-lower-contractions).
   std::string byteProduct = "generic";
+  /// The same for bf16: "generic", "pairs" or "tiles".
+  std::string bf16Product = "generic";
   /// Whether convolutions may go by Winograd's algorithm.
   bool winograd = true;
   /// Whether code checks each index before it accesses memory.

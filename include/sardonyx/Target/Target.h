@@ -48,6 +48,10 @@ unsigned l2KiB(const TargetOptions &options);
 /// "pairs" (vpmaddwd) or "generic".
 std::string byteProduct(const TargetOptions &options);
 
+/// The same for sums of products of bf16: "tiles" (tdpbf16ps, and vdpbf16ps),
+/// "pairs" (vdpbf16ps) or "generic".
+std::string bf16Product(const TargetOptions &options);
+
 /// Asks the system, once for a process, for the tile registers of AMX, which
 /// code made for a processor that has them may use. False where there are none,
 /// or where it refuses: then they are no features of this machine, either.

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ByteProduct.h"
 #include "Epilogue.h"
 #include "IndexMath.h"
 #include "MicroKernel.h"
+#include "NarrowProduct.h"
 #include "TileProduct.h"
 
 #include "dialects/SDX/SDX.h"
@@ -36,13 +36,14 @@ struct Start {
 class MatmulEmitter {
 public:
   MatmulEmitter(sdx::PackedMatmulOp op, KernelBody &body, unsigned vectorBits,
-                int64_t l2Bytes, ByteProduct byteProduct)
+                int64_t l2Bytes, ByteProduct byteProduct,
+                Bf16Product bf16Product)
       : op(op), body(body),
         evaluator(body, op->getResult(0), op.isBatched() ? 1 : 0,
                   op.isBatched() ? 2 : 1),
         shape(TileShape::get(vectorBits, op.getPanelWidth())),
         depthGroup(op.getDepthGroup()), vectorBits(vectorBits),
-        byteProduct(byteProduct), l2Bytes(l2Bytes) {}
+        byteProduct(byteProduct), bf16Product(bf16Product), l2Bytes(l2Bytes) {}
 
   LogicalResult verify();
   void emit(ImplicitLocOpBuilder &b);
@@ -69,6 +70,10 @@ private:
                 Start start = {});
   void emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk, Value group);
   void planChunks();
+  /// How often the values of k, whose number is known, fill tile registers.
+  int64_t countTileSteps() {
+    return op.getLhs().getType().getShape().back() / (kTileRows * depthGroup);
+  }
   Prefetch prefetchNextPanel(ImplicitLocOpBuilder &b, const Chunk &chunk,
                              Value row, Value columnInPanel);
   SmallVector<Value> emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
@@ -84,10 +89,13 @@ private:
   KernelBody &body;
   TileEvaluator evaluator;
   TileShape shape;
-  /// Values of k that are multiplied at once, and how bytes are.
+  bool isOfBytes() { return depthGroup == 4; }
+
+  /// Values of k that are multiplied at once, and how narrow ones are.
   int64_t depthGroup;
   unsigned vectorBits;
   ByteProduct byteProduct;
+  Bf16Product bf16Product;
   Value lhs, rhs, m, n, panelCount;
   /// Groups of values of k in the right-hand side, the last maybe not full.
   Value k;
@@ -113,7 +121,7 @@ LogicalResult MatmulEmitter::verify() {
     return op.emitOpError("has an operand that is computed in its own kernel");
   if (depthGroup > 1 &&
       ShapedType::isDynamic(op.getLhs().getType().getShape().back()))
-    return op.emitOpError("has bytes and an open depth");
+    return op.emitOpError("has narrow elements and an open depth");
   return evaluator.verify(op.getInit());
 }
 
@@ -140,7 +148,7 @@ void MatmulEmitter::planChunks() {
       std::max<int64_t>(1, kWork / (depth * shape.rows * op.getPanelWidth()));
   int64_t split = llvm::divideCeil(kEnoughChunks, panels);
   int64_t wanted = llvm::divideCeil(tiles, split);
-  int64_t rowBytes = depth * sizeof(float); // a group of bytes is as large
+  int64_t rowBytes = depth * sizeof(float); // any group is as large
   int64_t cached = std::max(l2Bytes / 2 / rowBytes, kLikelyRows) / shape.rows;
   rowsFirst = cached < tiles;
   chunkTiles =
@@ -160,7 +168,7 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
     return {};
   IndexMath math(b);
   int64_t packed = op.getPanelWidth();
-  // A group of bytes takes as much room as one f32.
+  // A group takes as much room as one f32.
   int64_t linesOfRow = std::max<int64_t>(1, shape.width / Prefetch::kLine);
   Value nextPanel = math.mul(math.add(chunk.panel, 1), *depth * packed);
   Value first = math.mul(math.add(nextPanel, columnInPanel), depthGroup);
@@ -188,9 +196,10 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   if (rows && *rows <= 4 && *rows > 0 && shape.width == packed)
     panelsPerTile = std::min<int64_t>(4, shape.rows / *rows);
 
-  usesTiles = byteProduct == ByteProduct::Tiles && depthGroup > 1 &&
-              shape.width == packed && packed == 2 * kTileRows &&
-              op.getLhs().getType().getShape().back() >= kTileBytes &&
+  bool hasTiles = isOfBytes() ? byteProduct == ByteProduct::Tiles
+                              : bf16Product == Bf16Product::Tiles;
+  usesTiles = depthGroup > 1 && hasTiles && shape.width == packed &&
+              packed == 2 * kTileRows && countTileSteps() > 0 &&
               rows.value_or(kLikelyRows) >= kTileRows;
 
   SmallVector<Value> sizes;
@@ -221,7 +230,9 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
     chunk.endRow = math.min(math.add(chunk.firstRow, chunkRows), m);
     if (usesTiles)
       chunk.sums = memref::AllocOp::create(
-          b, MemRefType::get({kBlockRows, packed}, b.getI32Type()),
+          b,
+          MemRefType::get({kBlockRows, packed},
+                          op.getInit().getType().getElementType()),
           ValueRange(), b.getI64IntegerAttr(Prefetch::kLineBytes));
     emitRows(b, chunk);
     if (usesTiles)
@@ -301,12 +312,12 @@ void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
   if (op.isRhsBatched())
     right.push_back(chunk.batch);
   right.append({chunk.panel, zero, zero});
-  int64_t steps = op.getLhs().getType().getShape().back() / kTileBytes;
-  emitTileProduct(b, rowTiles, math.constant(steps),
-                  getTileOperand(b, lhs, left), getTileOperand(b, rhs, right),
+  emitTileProduct(b, op.getLhs().getType().getElementType(), rowTiles,
+                  math.constant(countTileSteps()), getTileOperand(b, lhs, left),
+                  getTileOperand(b, rhs, right),
                   getTileOperand(b, chunk.sums, {zero, zero}));
   Start start;
-  start.group = steps * kTileBytes / depthGroup;
+  start.group = countTileSteps() * kTileRows;
   Value column = math.mul(chunk.panel, op.getPanelWidth());
   emitFor(b, zero, math.constant(rowTiles * kTileRows), shape.rows,
           [&](Value inBlock) {
@@ -359,7 +370,7 @@ void MatmulEmitter::emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
 }
 
 /// What all columns of `row` are multiplied by: the value of k number `depth`,
-/// or the group of that number, `count` bytes that exist, as one i32.
+/// or the group of that number, `count` values that exist, as one i32.
 Value MatmulEmitter::emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
                              Value row, Value depth, int64_t count) {
   IndexMath math(b);
@@ -371,23 +382,24 @@ Value MatmulEmitter::emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
     indices.push_back(depth);
     return memref::LoadOp::create(b, lhs, indices);
   }
-  auto type = VectorType::get({depthGroup}, b.getI8Type());
+  auto type =
+      VectorType::get({depthGroup}, op.getLhs().getType().getElementType());
   Value first = math.mul(depth, depthGroup);
-  Value bytes;
+  Value values;
   if (count == depthGroup) {
     indices.push_back(first);
-    bytes = vector::LoadOp::create(b, type, lhs, indices);
+    values = vector::LoadOp::create(b, type, lhs, indices);
   } else {
-    bytes = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    values = arith::ConstantOp::create(b, b.getZeroAttr(type));
     for (int64_t j = 0; j < count; ++j) {
       SmallVector<Value> at(indices);
       at.push_back(math.add(first, j));
-      Value byte = memref::LoadOp::create(b, lhs, at);
-      bytes = vector::InsertOp::create(b, byte, bytes, j);
+      Value value = memref::LoadOp::create(b, lhs, at);
+      values = vector::InsertOp::create(b, value, values, j);
     }
   }
-  Value lane =
-      vector::BitCastOp::create(b, VectorType::get({1}, b.getI32Type()), bytes);
+  Value lane = vector::BitCastOp::create(
+      b, VectorType::get({1}, b.getI32Type()), values);
   return vector::ExtractOp::create(b, lane, 0);
 }
 
@@ -425,13 +437,17 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                prefetch);
   auto multiplyAdd = [&](ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                          Value accumulator) {
-    return emitByteProduct(b, byteProduct, vectorBits, lhs, rhs, accumulator);
+    if (isOfBytes())
+      return emitByteProduct(b, byteProduct, vectorBits, lhs, rhs, accumulator);
+    return emitBf16Product(b, bf16Product, vectorBits, lhs, rhs, accumulator);
   };
   int64_t depth = op.getLhs().getType().getShape().back();
   int64_t full = depth / depthGroup - firstGroup, rest = depth % depthGroup;
   // Steps that take many instructions anyway are not worth several in a row,
   // and those of a last group that is not full are too many by one.
-  bool prefetches = byteProduct >= ByteProduct::Quads && !rest;
+  bool isOneInstruction = isOfBytes() ? byteProduct >= ByteProduct::Quads
+                                      : bf16Product != Bf16Product::Generic;
+  bool prefetches = isOneInstruction && !rest;
   if (full > 0)
     accs = emitContractionLoop(b, math.constant(full), rows.size(), panels,
                                accs, left, right,
@@ -485,8 +501,9 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   if (start.row)
     for (auto [r, acc] : llvm::enumerate(accs)) {
       SmallVector<Value> at{math.add(start.row, r), math.constant(0)};
-      acc = b.createOrFold<arith::AddIOp>(
-          acc, emitLoad(b, chunk.sums, at, shape.width));
+      Value sum = emitLoad(b, chunk.sums, at, shape.width);
+      acc = isOfBytes() ? Value(arith::AddIOp::create(b, acc, sum))
+                        : Value(arith::AddFOp::create(b, acc, sum));
     }
 
   for (const Tile &tile : tiles)
@@ -528,7 +545,14 @@ struct LowerContractionsPass
           << byteProduct << "'";
       return signalPassFailure();
     }
-    MatmulEmitter emitter(root, body, vectorBits, l2KiB * 1024, *bytes);
+    std::optional<Bf16Product> halves = parseBf16Product(bf16Product);
+    if (!halves) {
+      func.emitError("no way to multiply bf16 is called '")
+          << bf16Product << "'";
+      return signalPassFailure();
+    }
+    MatmulEmitter emitter(root, body, vectorBits, l2KiB * 1024, *bytes,
+                          *halves);
     if (roots.size() > 1) {
       roots[1].emitOpError("is the second contraction of its kernel");
       return signalPassFailure();

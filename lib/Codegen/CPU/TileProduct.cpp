@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The intrinsics themselves and not the amx dialect: its tiles cannot be carried
-// by a loop through passes that lower one dialect at a time.
+// The intrinsics themselves and not the amx dialect: its tiles cannot be
+// carried by a loop through passes that lower one dialect at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,8 @@ TileOperand sardonyx::cpu::getTileOperand(ImplicitLocOpBuilder &b, Value memref,
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   Value position = indices.front();
   for (int64_t dim = 1; dim < type.getRank(); ++dim)
-    position = math.add(math.mul(position, math.dim(memref, dim)), indices[dim]);
+    position =
+        math.add(math.mul(position, math.dim(memref, dim)), indices[dim]);
   Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
   Value row = math.dim(memref, type.getRank() - 1);
   return {asI64(b, math.add(base, math.mul(position, bytes))),
@@ -44,9 +45,11 @@ namespace {
 /// Emits the intrinsics on whole tile registers.
 class TileEmitter {
 public:
-  explicit TileEmitter(ImplicitLocOpBuilder &b)
-      : b(b), tile(LLVM::LLVMX86AMXType::get(b.getContext())),
-        rows(i16(kTileRows)), bytes(i16(kTileBytes)) {}
+  TileEmitter(ImplicitLocOpBuilder &b, Type type)
+      : b(b), product(type.isBF16() ? "llvm.x86.tdpbf16ps.internal"
+                                    : "llvm.x86.tdpbusd.internal"),
+        tile(LLVM::LLVMX86AMXType::get(b.getContext())), rows(i16(kTileRows)),
+        bytes(i16(kTileBytes)) {}
 
   Value zero() {
     return intrinsic("llvm.x86.tilezero.internal", tile, {rows, bytes});
@@ -60,9 +63,8 @@ public:
         b, b.getStringAttr("llvm.x86.tilestored64.internal"),
         ValueRange{rows, bytes, pointer(address), stride, value});
   }
-  Value multiplyBytes(Value lhs, Value rhs, Value sum) {
-    return intrinsic("llvm.x86.tdpbusd.internal", tile,
-                     {rows, bytes, bytes, sum, lhs, rhs});
+  Value multiply(Value lhs, Value rhs, Value sum) {
+    return intrinsic(product, tile, {rows, bytes, bytes, sum, lhs, rhs});
   }
   Value plus(Value address, int64_t distance) {
     if (distance == 0)
@@ -78,7 +80,8 @@ public:
 
 private:
   Value i16(int64_t value) {
-    return LLVM::ConstantOp::create(b, b.getI16Type(), b.getI16IntegerAttr(value));
+    return LLVM::ConstantOp::create(b, b.getI16Type(),
+                                    b.getI16IntegerAttr(value));
   }
   Value i64(int64_t value) {
     return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
@@ -94,32 +97,34 @@ private:
   }
 
   ImplicitLocOpBuilder &b;
+  StringRef product;
   Type tile;
   Value rows, bytes;
 };
 
 } // namespace
 
-void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, int64_t rowTiles,
-                                    Value steps, TileOperand lhs,
-                                    TileOperand rhs, TileOperand dest) {
+void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
+                                    int64_t rowTiles, Value steps,
+                                    TileOperand lhs, TileOperand rhs,
+                                    TileOperand dest) {
   constexpr int64_t kColumnTiles = 2;
   IndexMath math(b);
-  TileEmitter tiles(b);
+  TileEmitter tiles(b, type);
   SmallVector<Value> sums;
   for (int64_t i = 0; i < rowTiles * kColumnTiles; ++i)
     sums.push_back(tiles.zero());
   Value lhsTile = tiles.times(lhs.stride, kTileRows);
   Value rhsStep = tiles.times(rhs.stride, kTileRows);
-  auto loop = scf::ForOp::create(b, math.constant(0), steps, math.constant(1),
-                                 sums);
+  auto loop =
+      scf::ForOp::create(b, math.constant(0), steps, math.constant(1), sums);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value step = asI64(b, loop.getInductionVar());
     Value left = tiles.plus(lhs.address, tiles.times(step, kTileBytes));
-    Value right = tiles.plus(
-        rhs.address, Value(arith::MulIOp::create(b, step, rhsStep)));
+    Value right =
+        tiles.plus(rhs.address, Value(arith::MulIOp::create(b, step, rhsStep)));
     SmallVector<Value> rows, columns, next;
     for (int64_t r = 0; r < rowTiles; ++r) {
       rows.push_back(tiles.load(left, lhs.stride));
@@ -130,9 +135,9 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, int64_t rowTiles,
           tiles.load(tiles.plus(right, c * kTileBytes), rhs.stride));
     for (int64_t r = 0; r < rowTiles; ++r)
       for (int64_t c = 0; c < kColumnTiles; ++c)
-        next.push_back(tiles.multiplyBytes(
-            rows[r], columns[c],
-            loop.getRegionIterArgs()[r * kColumnTiles + c]));
+        next.push_back(
+            tiles.multiply(rows[r], columns[c],
+                           loop.getRegionIterArgs()[r * kColumnTiles + c]));
     scf::YieldOp::create(b, next);
   }
   Value destTile = tiles.times(dest.stride, kTileRows);

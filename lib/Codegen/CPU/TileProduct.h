@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AMX has eight registers of 16 rows of 64 bytes, and instructions that multiply
-// two of them onto a third.
+// AMX has eight registers of 16 rows of 64 bytes, and instructions that
+// multiply two of them onto a third.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,12 +34,12 @@ TileOperand getTileOperand(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                            mlir::ValueRange indices);
 
 /// Emits dest[i, j] = sum_k lhs[i, k] * rhs[k, j] for `rowTiles` * 16 rows, two
-/// times 16 columns and `steps` (index) * 64 bytes of k: of unsigned times
-/// signed bytes onto i32. Row q of `rhs` holds the values of k from 4 * q on of
-/// all columns, those of one column together. `dest` is of 32-bit elements.
-void emitTileProduct(mlir::ImplicitLocOpBuilder &b, int64_t rowTiles,
-                     mlir::Value steps, TileOperand lhs, TileOperand rhs,
-                     TileOperand dest);
+/// times 16 columns and `steps` (index) * 64 bytes of k: of bf16 (`type`) onto
+/// f32, or of unsigned times signed bytes onto i32. Row q of `rhs` holds the
+/// q-th group of values of k, of 32 bits, for each column.
+void emitTileProduct(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
+                     int64_t rowTiles, mlir::Value steps, TileOperand lhs,
+                     TileOperand rhs, TileOperand dest);
 
 } // namespace sardonyx::cpu
 

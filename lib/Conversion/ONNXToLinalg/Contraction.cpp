@@ -17,8 +17,15 @@ Type getAccumulatorType(Type elementType) {
   return elementType;
 }
 
+Value convertFactor(TensorBuilder &b, Value operand) {
+  Type type = elementTypeOf(operand);
+  return type.isBF16() ? operand
+                       : b.convertElements(operand, getAccumulatorType(type));
+}
+
 Value createMatMul2D(TensorBuilder &b, Value lhs, Value rhs) {
-  Value init = b.zeros({b.dim(lhs, 0), b.dim(rhs, 1)}, elementTypeOf(lhs));
+  Value init = b.zeros({b.dim(lhs, 0), b.dim(rhs, 1)},
+                       getAccumulatorType(elementTypeOf(lhs)));
   return linalg::MatmulOp::create(b, TypeRange{init.getType()},
                                   ValueRange{lhs, rhs}, ValueRange{init})
       .getResult(0);
@@ -26,7 +33,7 @@ Value createMatMul2D(TensorBuilder &b, Value lhs, Value rhs) {
 
 static Value createBatchMatMul(TensorBuilder &b, Value lhs, Value rhs) {
   Value init = b.zeros({b.dim(lhs, 0), b.dim(lhs, 1), b.dim(rhs, 2)},
-                       elementTypeOf(lhs));
+                       getAccumulatorType(elementTypeOf(lhs)));
   return linalg::BatchMatmulOp::create(b, TypeRange{init.getType()},
                                        ValueRange{lhs, rhs}, ValueRange{init})
       .getResult(0);

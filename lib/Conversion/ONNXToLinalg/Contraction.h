@@ -7,15 +7,20 @@
 
 namespace sardonyx {
 
-/// numpy.matmul on converted tensors of one element type, which is also that of
-/// the result: 1-D operands, broadcast batch dimensions. Becomes linalg.matmul
-/// whenever the batches can share one right-hand side and linalg.batch_matmul
-/// with a single batch dimension otherwise. Fails when static sizes disagree.
+/// numpy.matmul on converted tensors of one element type, accumulated in its
+/// accumulator type, which is the result's: 1-D operands, broadcast batch
+/// dimensions. Becomes linalg.matmul whenever the batches can share one
+/// right-hand side and linalg.batch_matmul with a single batch dimension
+/// otherwise. Fails when static sizes disagree.
 mlir::FailureOr<mlir::Value> createMatMul(TensorBuilder &b, mlir::Value lhs,
                                           mlir::Value rhs);
 
 /// [M,K] x [K,N], no checks.
 mlir::Value createMatMul2D(TensorBuilder &b, mlir::Value lhs, mlir::Value rhs);
+
+/// An operand of a product in the type in which products are made: bf16, which
+/// processors multiply, is left, f16 becomes f32.
+mlir::Value convertFactor(TensorBuilder &b, mlir::Value operand);
 
 /// The type to accumulate in: f32 for f16 and bf16, else the type itself.
 mlir::Type getAccumulatorType(mlir::Type elementType);

@@ -28,10 +28,8 @@ struct MatMulLowering : OnnxPattern<onnx::MatMulOp> {
       return rewriter.notifyMatchFailure(op, "element type has no product");
     TensorBuilder b(op.getLoc(), rewriter);
     Type stored = elementTypeOf(adaptor.getA());
-    Type accumulator = getAccumulatorType(stored);
-    FailureOr<Value> product =
-        createMatMul(b, b.convertElements(adaptor.getA(), accumulator),
-                     b.convertElements(adaptor.getB(), accumulator));
+    FailureOr<Value> product = createMatMul(b, convertFactor(b, adaptor.getA()),
+                                            convertFactor(b, adaptor.getB()));
     if (failed(product))
       return rewriter.notifyMatchFailure(op, "shapes do not multiply");
     return replace(rewriter, op, b.convertElements(*product, stored));
@@ -69,8 +67,8 @@ struct GemmLowering : OnnxPattern<onnx::GemmOp> {
       return rewriter.notifyMatchFailure(
           op, "alpha and beta must be whole numbers for integers");
 
-    lhs = b.convertElements(lhs, accumulator);
-    rhs = b.convertElements(rhs, accumulator);
+    lhs = convertFactor(b, lhs);
+    rhs = convertFactor(b, rhs);
     if (op.getTransA())
       lhs = b.transpose(lhs, {1, 0});
     if (op.getTransB())

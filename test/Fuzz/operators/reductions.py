@@ -20,17 +20,23 @@ def exact(x, *_):
     return bool(size.sum() < 2**31 and (size * size).sum() < 2**31 and np.prod(np.maximum(size, 1)) < 2**31)
 
 
+def exact_with_logarithm(x, *_):
+    """The logarithm of 0 as an integer is nobody's rule, either."""
+    return exact(x) and (x.dtype.kind not in "iu" or x.size > 0 and bool((x > 0).all()))
+
+
 def reduce(g):
     op = g.pick(REDUCE)
+    valid = exact_with_logarithm if op == "ReduceLogSum" else exact
     x = g.value(op=op, high=5)
     axes = some_axes(g, x.rank)
     schema = onnx.defs.get_schema(op, g.opset)
     keep = g.pick([None, 0, 1])
     if "axes" in schema.attributes:
-        g.emit(op, [x], valid=exact, axes=axes or None, keepdims=keep)
+        g.emit(op, [x], valid=valid, axes=axes or None, keepdims=keep)
     else:
         given = None if g.maybe(0.2) else g.ints(axes)
-        g.emit(op, [x, given], valid=exact, keepdims=keep, noop_with_empty_axes=g.pick([None, 0, 1]))
+        g.emit(op, [x, given], valid=valid, keepdims=keep, noop_with_empty_axes=g.pick([None, 0, 1]))
 
 
 def arg(g):

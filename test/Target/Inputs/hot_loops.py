@@ -2,13 +2,15 @@
 
     hot_loops.py MODEL --fma 512:N 256:M [--mixed] [--prefetch P]      with `sardonyx` on PATH
     hot_loops.py MODEL --bytes tiles:T quads:Q 512:N 256:M [--prefetch P]
+    hot_loops.py MODEL --bf16 tiles:T pairs:Q 512:N 256:M [--prefetch P]
 
 For each processor MODEL is compiled to assembly. There must be an innermost loop of exactly N (at 256 bits M) fused
 multiply-adds that stores no vector on the stack and, without --mixed, neither reads one from there nor has other
 arithmetic on vectors; it has P instructions that prefetch (none by default). In no innermost loop may the product of a
 multiplication be added to something by another instruction. With --bytes the instructions counted are those that
 multiply 8-bit integers: T of tdpbusd where the processor has it, Q of vpdpbusd where it has that for its widest vectors,
-else vpmaddwd; only loops of vpdpbusd prefetch. Prints `ok PROCESSOR` for each processor; anything else is an error with the reason.
+else vpmaddwd; only loops of vpdpbusd prefetch. With --bf16 they are those of bf16: T of tdpbf16ps, Q of vdpbf16ps, else
+multiply-adds of f32; loops of tiles prefetch nothing. Prints `ok PROCESSOR` for each processor; anything else is an error with the reason.
 """
 
 import argparse
@@ -30,6 +32,7 @@ PROCESSORS = {
 FUSED = re.compile(r"vfn?m(add|sub)\d+ps")
 TILES = {"sapphirerapids"}
 QUADS = {"cascadelake", "icelake-server", "znver4", "znver5"}
+PAIRS = {"znver4", "znver5"}
 
 
 def innermost_loops(assembly):
@@ -106,10 +109,12 @@ def main():
     kinds = parser.add_mutually_exclusive_group(required=True)
     kinds.add_argument("--fma", nargs="+", help="BITS:COUNT")
     kinds.add_argument("--bytes", nargs="+", help="tiles:COUNT, quads:COUNT or BITS:COUNT")
+    kinds.add_argument("--bf16", nargs="+", help="tiles:COUNT, pairs:COUNT or BITS:COUNT")
     parser.add_argument("--mixed", action="store_true")
     parser.add_argument("--prefetch", type=int, default=0)
     args = parser.parse_args()
-    wanted = {key: int(count) for key, _, count in (pair.partition(":") for pair in args.fma or args.bytes)}
+    counts = args.fma or args.bytes or args.bf16
+    wanted = {key: int(count) for key, _, count in (pair.partition(":") for pair in counts)}
     failures = 0
     for processor, bits in PROCESSORS.items():
         kind, instruction, prefetches = str(bits), FUSED, args.prefetch
@@ -117,6 +122,10 @@ def main():
             kind, instruction, prefetches = "tiles", re.compile("tdpbusd"), 0
         elif args.bytes and processor in QUADS:
             kind, instruction = "quads", re.compile("vpdpbusd")
+        elif args.bf16 and processor in TILES:
+            kind, instruction, prefetches = "tiles", re.compile("tdpbf16ps"), 0
+        elif args.bf16 and processor in PAIRS:
+            kind, instruction = "pairs", re.compile("vdpbf16ps")
         elif args.bytes:
             instruction, prefetches = re.compile("vpmaddwd"), 0
         problem = check(args.model, processor, wanted[kind], args.mixed, prefetches, instruction)

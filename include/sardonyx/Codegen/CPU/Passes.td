@@ -42,7 +42,10 @@ def LowerContractionsPass
            "Size of a core's L2 cache in KiB">,
     Option<"byteProduct", "byte-product", "std::string", "\"generic\"",
            "How 8-bit integers are multiplied: generic, pairs (vpmaddwd), "
-           "quads (vpdpbusd) or tiles (tdpbusd)">
+           "quads (vpdpbusd) or tiles (tdpbusd)">,
+    Option<"bf16Product", "bf16-product", "std::string", "\"generic\"",
+           "How bf16 are multiplied: generic, pairs (vdpbf16ps) or tiles "
+           "(tdpbf16ps)">
   ];
   let dependentDialects = [
     "::mlir::LLVM::LLVMDialect",

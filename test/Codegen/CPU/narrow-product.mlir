@@ -1,15 +1,19 @@
-// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=byte-product=quads -canonicalize -cse \
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions="byte-product=quads bf16-product=pairs" -canonicalize -cse \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,QUADS
 // RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions="byte-product=pairs vector-bits=256" -canonicalize -cse \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,PAIRS
 // RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions -canonicalize -cse \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,GENERIC
-// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=byte-product=tiles -canonicalize -cse \
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions="byte-product=tiles bf16-product=tiles" -canonicalize -cse \
 // RUN:   | FileCheck %s --check-prefix=TILES
 // RUN: not onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=byte-product=eights 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=WRONG
 
+// RUN: not onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=bf16-product=quads 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=NONE
+
 // WRONG: no way to multiply bytes is called 'eights'
+// NONE: no way to multiply bf16 is called 'quads'
 
 // Ten values of k: two groups of four, and one of two whose other bytes are not
 // read but zero.
@@ -72,5 +76,35 @@ func.func private @blocks(%a: memref<56x138xi8>, %b: memref<2x35x128xi8>, %out: 
       outs(%f : tensor<56x64xi32>) -> tensor<56x64xi32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<56x64xi32>, memref<56x64xi32>) -> ()
+  return
+}
+
+// -----
+
+// 35 values of k: a step of tile registers, a pair, and one whose other half is
+// not read but zero.
+// CHECK-LABEL: func.func private @bf16
+// TILES-LABEL: func.func private @bf16
+// TILES: memref.alloc() {alignment = 64 : i64} : memref<32x32xf32>
+// TILES-COUNT-4: "llvm.x86.tdpbf16ps.internal"
+// TILES-COUNT-8: arith.addf {{.*}} : vector<32xf32>
+// TILES-COUNT-16: "llvm.x86.avx512bf16.dpbf16ps.512"
+// TILES: memref.load %arg0[%{{.*}}, %c34]
+// TILES-NOT: memref.load %arg0[%{{.*}}, %c35]
+// QUADS: vector.load %arg0[%{{.*}}] : memref<32x35xbf16>, vector<2xbf16>
+// QUADS-COUNT-16: "llvm.x86.avx512bf16.dpbf16ps.512"{{.*}} : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+// PAIRS-COUNT-8: vector.fma {{.*}} : vector<16xf32>
+// GENERIC: arith.shli %{{.*}}, %{{.*}} : vector<32xi32>
+// GENERIC: vector.fma {{.*}} : vector<32xf32>
+func.func private @bf16(%a: memref<32x35xbf16>, %b: memref<1x18x64xbf16>, %out: memref<32x32xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<32x35xbf16> to tensor<32x35xbf16>
+  %tb = bufferization.to_tensor %b restrict : memref<1x18x64xbf16> to tensor<1x18x64xbf16>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<32x32xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<32x32xf32>) -> tensor<32x32xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<32x35xbf16>, tensor<1x18x64xbf16>)
+      outs(%f : tensor<32x32xf32>) -> tensor<32x32xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<32x32xf32>, memref<32x32xf32>) -> ()
   return
 }

@@ -1,11 +1,11 @@
-//===- ByteProduct.cpp - Sums of products of 8-bit integers ---------------===//
+//===- NarrowProduct.cpp - Sums of products of narrow numbers -------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "ByteProduct.h"
+#include "NarrowProduct.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -90,28 +90,89 @@ static Value emitGeneric(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
   return accumulator;
 }
 
-Value sardonyx::cpu::emitByteProduct(ImplicitLocOpBuilder &b, ByteProduct kind,
-                                     unsigned vectorBits, Value lhs, Value rhs,
-                                     Value accumulator) {
-  if (kind == ByteProduct::Generic)
-    return emitGeneric(b, lhs, rhs, accumulator);
+/// `emit` on parts that fill a register; null if there are none.
+static Value
+emitInRegisters(ImplicitLocOpBuilder &b, unsigned vectorBits, Value lhs,
+                Value rhs, Value accumulator,
+                function_ref<Value(Value lhs, Value rhs, Value acc)> emit) {
   auto type = cast<VectorType>(accumulator.getType());
   int64_t lanes = std::min<int64_t>(vectorBits / 32, type.getNumElements());
   // Instructions for vectors of less than 128 bits there are none.
   if (lanes < 4 || type.getNumElements() % lanes != 0)
-    return emitGeneric(b, lhs, rhs, accumulator);
-  auto one = kind == ByteProduct::Pairs ? emitPairs : emitQuads;
+    return {};
   if (lanes == type.getNumElements())
-    return one(b, lhs, rhs, accumulator);
+    return emit(lhs, rhs, accumulator);
   for (int64_t first = 0; first < type.getNumElements(); first += lanes) {
     auto part = [&](Value vector) -> Value {
       return vector::ExtractStridedSliceOp::create(
           b, vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{lanes},
           ArrayRef<int64_t>{1});
     };
-    Value sum = one(b, part(lhs), part(rhs), part(accumulator));
+    Value sum = emit(part(lhs), part(rhs), part(accumulator));
     accumulator = vector::InsertStridedSliceOp::create(
         b, sum, accumulator, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{1});
   }
   return accumulator;
+}
+
+Value sardonyx::cpu::emitByteProduct(ImplicitLocOpBuilder &b, ByteProduct kind,
+                                     unsigned vectorBits, Value lhs, Value rhs,
+                                     Value accumulator) {
+  auto one = kind == ByteProduct::Pairs ? emitPairs : emitQuads;
+  Value sum;
+  if (kind != ByteProduct::Generic)
+    sum = emitInRegisters(
+        b, vectorBits, lhs, rhs, accumulator,
+        [&](Value lhs, Value rhs, Value acc) { return one(b, lhs, rhs, acc); });
+  return sum ? sum : emitGeneric(b, lhs, rhs, accumulator);
+}
+
+std::optional<Bf16Product> sardonyx::cpu::parseBf16Product(StringRef name) {
+  return llvm::StringSwitch<std::optional<Bf16Product>>(name)
+      .Case("generic", Bf16Product::Generic)
+      .Case("pairs", Bf16Product::Pairs)
+      .Case("tiles", Bf16Product::Tiles)
+      .Default(std::nullopt);
+}
+
+/// A bf16 is the upper half of an f32.
+static Value emitWidePairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                           Value accumulator) {
+  Type type = accumulator.getType();
+  Value half = emitSplat(b, lhs, 16), upper = emitSplat(b, lhs, 0xffff0000);
+  auto low = [&](Value pairs) -> Value {
+    return arith::BitcastOp::create(b, type,
+                                    arith::ShLIOp::create(b, pairs, half));
+  };
+  auto high = [&](Value pairs) -> Value {
+    return arith::BitcastOp::create(b, type,
+                                    arith::AndIOp::create(b, pairs, upper));
+  };
+  accumulator = vector::FMAOp::create(b, low(lhs), low(rhs), accumulator);
+  return vector::FMAOp::create(b, high(lhs), high(rhs), accumulator);
+}
+
+static Value emitBf16Pairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                           Value accumulator) {
+  auto type = cast<VectorType>(lhs.getType());
+  auto pairs = VectorType::get({type.getNumElements() * 2}, b.getBF16Type());
+  auto asPairs = [&](Value value) -> Value {
+    return vector::BitCastOp::create(b, pairs, value);
+  };
+  int64_t bits = type.getNumElements() * 32;
+  return emitIntrinsic(
+      b, "llvm.x86.avx512bf16.dpbf16ps." + std::to_string(bits),
+      accumulator.getType(), {accumulator, asPairs(lhs), asPairs(rhs)});
+}
+
+Value sardonyx::cpu::emitBf16Product(ImplicitLocOpBuilder &b, Bf16Product kind,
+                                     unsigned vectorBits, Value lhs, Value rhs,
+                                     Value accumulator) {
+  Value sum;
+  if (kind != Bf16Product::Generic)
+    sum = emitInRegisters(b, vectorBits, lhs, rhs, accumulator,
+                          [&](Value lhs, Value rhs, Value acc) {
+                            return emitBf16Pairs(b, lhs, rhs, acc);
+                          });
+  return sum ? sum : emitWidePairs(b, lhs, rhs, accumulator);
 }
