@@ -140,12 +140,10 @@ TEST(Target, KnowsVectorWidths) {
 TEST(Target, KnowsProductsOfNarrowNumbers) {
   struct {
     const char *cpu, *bytes, *bf16;
-  } expected[] = {{"sapphirerapids", "tiles", "tiles"},
-                  {"cooperlake", "quads", "pairs"},
-                  {"icelake-server", "quads", "generic"},
-                  {"znver5", "quads", "pairs"},
-                  {"skylake-avx512", "pairs", "generic"},
-                  {"haswell", "pairs", "generic"}};
+  } expected[] = {
+      {"sapphirerapids", "tiles", "tiles"},   {"cooperlake", "quads", "pairs"},
+      {"icelake-server", "quads", "generic"}, {"znver5", "quads", "pairs"},
+      {"skylake-avx512", "pairs", "generic"}, {"haswell", "pairs", "generic"}};
   for (auto [cpu, bytes, bf16] : expected) {
     sardonyx::TargetOptions options;
     options.cpu = cpu;
