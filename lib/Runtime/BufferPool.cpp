@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Runtime/BufferPool.h"
+#include <atomic>
 #include <cstdlib>
 #include <sys/mman.h>
 
@@ -23,7 +24,12 @@ struct alignas(kAlignment) BufferPool::Header {
   unsigned sizeClass;
 };
 
+static std::atomic<uint64_t> allocations{0};
+
+uint64_t sardonyx::runtime::countAllocations() { return allocations; }
+
 void *sardonyx::runtime::allocateAligned(size_t bytes) {
+  ++allocations;
   bool large = bytes >= 2 * kHugePage;
   size_t alignment = large ? kHugePage : kAlignment;
   if (bytes > SIZE_MAX / 2)

@@ -70,6 +70,8 @@ private:
 /// Memory aligned to 64 bytes straight from the system, with huge pages where
 /// it is large; null when there is none.
 void *allocateAligned(size_t bytes);
+/// How often this process has called it.
+uint64_t countAllocations();
 void freeAligned(void *memory);
 
 } // namespace runtime
