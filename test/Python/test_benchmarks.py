@@ -38,3 +38,12 @@ def test_a_failure_is_told(tmp_path):
     (tmp_path / "broken.npz").write_bytes(b"no inputs")
     text = run(BENCHMARKS / "models.py", tmp_path / "broken.onnx", *QUICK)
     assert re.search(r"^Failed: broken, sardonyx: \w+", text, re.M), text
+
+
+def test_sizes(tmp_path):
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        small (float[batch,seq] x) => (float[batch,seq] y) { a = Exp (x) y = Softmax (a) }""")
+    onnx.save(model, tmp_path / "small.onnx")
+    ranges = ["--dim", "batch=1:4", "--dim", "seq=3:40"]
+    text = run(BENCHMARKS / "sizes.py", tmp_path / "small.onnx", *ranges, "--pairs", "9", "--runs", "1")
+    assert re.search(r"^p99/p50 +\d+\.\d\d of the time", text, re.M) and "9 sizes of" in text, text

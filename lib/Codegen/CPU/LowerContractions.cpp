@@ -58,6 +58,7 @@ private:
     Value sums;
   };
 
+  void emitLoops(ImplicitLocOpBuilder &b, int64_t rows);
   void emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk);
   Value emitBlocks(ImplicitLocOpBuilder &b, const Chunk &chunk);
   void emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
@@ -99,6 +100,8 @@ private:
   Value lhs, rhs, m, n, panelCount;
   /// Groups of values of k in the right-hand side, the last maybe not full.
   Value k;
+  /// Rows that the loops are planned for.
+  int64_t plannedRows = 0;
   /// Panels that a tile spans: several when the rows are too few to keep the
   /// multipliers busy.
   int64_t panelsPerTile = 1;
@@ -131,6 +134,8 @@ static constexpr int64_t kBlockRows = 2 * kTileRows;
 
 /// Rows that a product whose number of them is open is planned for.
 static constexpr int64_t kLikelyRows = 128;
+/// Up to so many rows use a weight as fast as memory can give it.
+static constexpr int64_t kFewRows = 32;
 
 /// A chunk multiplies some rows by one panel. The more rows, the longer a panel
 /// is used once it is there; but chunks must suffice for all threads, and the
@@ -142,7 +147,7 @@ void MatmulEmitter::planChunks() {
     return std::max<int64_t>(IndexMath::known(size).value_or(otherwise), 1);
   };
   int64_t depth = known(k, 1024);
-  int64_t tiles = llvm::divideCeil(known(m, kLikelyRows), shape.rows);
+  int64_t tiles = llvm::divideCeil(plannedRows, shape.rows);
   int64_t panels = known(panelCount, 16);
   int64_t least =
       std::max<int64_t>(1, kWork / (depth * shape.rows * op.getPanelWidth()));
@@ -153,6 +158,9 @@ void MatmulEmitter::planChunks() {
   rowsFirst = cached < tiles;
   chunkTiles =
       std::min({std::max(std::min(wanted, cached), least), tiles, kMostTiles});
+  // Few rows are done with a panel when the next is there.
+  if (flatRhs && plannedRows <= kFewRows)
+    chunkTiles = tiles;
   if (usesTiles)
     chunkTiles = llvm::alignTo(chunkTiles, kBlockRows / shape.rows);
 }
@@ -162,9 +170,7 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
                                           const Chunk &chunk, Value row,
                                           Value columnInPanel) {
   std::optional<int64_t> depth = IndexMath::known(k);
-  // Over a few tiles a panel is read about as fast as it can be fetched.
-  constexpr int64_t kFewestTiles = 4;
-  if (!flatRhs || !depth || chunkTiles < kFewestTiles)
+  if (!flatRhs || !depth)
     return {};
   IndexMath math(b);
   int64_t packed = op.getPanelWidth();
@@ -192,15 +198,43 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   int64_t packed = op.getPanelWidth();
   panelCount = math.ceilDiv(n, packed);
 
+  // What another kernel has just made is in the cache, weights are not.
+  if (!op.isRhsBatched() && Prefetch::pays(rhs))
+    flatRhs = emitCollapse(b, rhs, 0);
   std::optional<int64_t> rows = IndexMath::known(m);
-  if (rows && *rows <= 4 && *rows > 0 && shape.width == packed)
-    panelsPerTile = std::min<int64_t>(4, shape.rows / *rows);
+  if (rows || !flatRhs)
+    return emitLoops(b, rows.value_or(kLikelyRows));
+  // Weights come from memory: for a row, for few and for many in other ways.
+  Value open = m;
+  Value isOne =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, m, math.constant(1));
+  auto one = [&] {
+    m = math.constant(1);
+    emitLoops(b, 1);
+    m = open;
+  };
+  auto several = [&] {
+    emitIf(
+        b, math.less(m, math.constant(kFewRows + 1)),
+        [&] { emitLoops(b, kFewRows / 2); },
+        [&] { emitLoops(b, kLikelyRows); });
+  };
+  emitIf(b, isOne, one, several);
+}
 
+/// The loops for a number of rows that is known to be `rows`, or is about that.
+void MatmulEmitter::emitLoops(ImplicitLocOpBuilder &b, int64_t rows) {
+  IndexMath math(b);
+  plannedRows = std::max<int64_t>(rows, 1);
+  int64_t packed = op.getPanelWidth();
+  panelsPerTile = 1;
+  if (IndexMath::known(m) && rows <= 4 && rows > 0 && shape.width == packed)
+    panelsPerTile = std::min<int64_t>(4, shape.rows / rows);
   bool hasTiles = isOfBytes() ? byteProduct == ByteProduct::Tiles
                               : bf16Product == Bf16Product::Tiles;
   usesTiles = depthGroup > 1 && hasTiles && shape.width == packed &&
               packed == 2 * kTileRows && countTileSteps() > 0 &&
-              rows.value_or(kLikelyRows) >= kTileRows;
+              rows >= kTileRows;
 
   SmallVector<Value> sizes;
   if (op.isBatched())
@@ -211,9 +245,6 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   if (panelsPerTile == 1)
     sizes.insert(rowsFirst ? sizes.end() - 1 : sizes.end(),
                  math.ceilDiv(m, chunkRows));
-  // What another kernel has just made is in the cache, weights are not.
-  if (!op.isRhsBatched() && Prefetch::pays(rhs))
-    flatRhs = emitCollapse(b, rhs, 0);
   emitParallel(b, sizes, [&](ValueRange ivs) {
     Chunk chunk;
     if (op.isBatched()) {
@@ -366,6 +397,9 @@ void MatmulEmitter::emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
       return tile(shape.rows);
     emitIf(b, atMost(4), [&] { tile(4); }, [&] { tile(shape.rows); });
   };
+  // A version of its own has a single row of all.
+  if (flatRhs)
+    return several();
   emitIf(b, atMost(1), [&] { emitTiles(b, chunk, row, 1, nullptr); }, several);
 }
 
@@ -509,7 +543,9 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   for (const Tile &tile : tiles)
     evaluator.prefetchOutputs(b, tile, rows, l2Bytes / 2);
   Prefetch prefetch;
-  if (panels == 1 && rows == shape.rows && !rowLimit && !start.row)
+  // Of few rows also those that fill no tile are alone with the memory.
+  bool isFull = rows == shape.rows && !rowLimit;
+  if (panels == 1 && !start.row && (isFull || plannedRows <= kFewRows))
     prefetch = prefetchNextPanel(b, chunk, row, columnInPanel);
   accs = emitProducts(b, chunk, rowIndices, columnInPanel, panels,
                       std::move(accs), prefetch, start.group);

@@ -44,7 +44,11 @@ Prefetch Prefetch::share(ImplicitLocOpBuilder &b, const Task &task,
          (result.period * task.lines > task.loops * task.depth ||
           task.depth % result.period != 0))
     result.period /= 2;
-  int64_t linesOfLoop = task.depth / result.period;
+  constexpr int64_t kMostLines = 2;
+  if (result.period == 1)
+    result.count = std::clamp<int64_t>(
+        llvm::divideCeil(task.lines, task.loops * task.depth), 1, kMostLines);
+  int64_t linesOfLoop = task.depth / result.period * result.count;
   result.start = math.add(task.from, math.mul(loop, linesOfLoop * task.stride));
   return result;
 }
@@ -86,10 +90,13 @@ SmallVector<Value> sardonyx::cpu::emitContractionLoop(
   Value first = loop.getInductionVar();
   if (prefetch.memory) {
     // The loop's k-th step fetches line k / period.
-    Value distance = math.mul(first, prefetch.stride / prefetch.period);
-    memref::PrefetchOp::create(
-        b, prefetch.memory, ValueRange{math.add(prefetch.start, distance)},
-        /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+    Value distance =
+        math.mul(first, prefetch.stride * prefetch.count / prefetch.period);
+    Value line = math.add(prefetch.start, distance);
+    for (int64_t i = 0; i < prefetch.count; ++i)
+      memref::PrefetchOp::create(
+          b, prefetch.memory, ValueRange{math.add(line, i * prefetch.stride)},
+          /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
   }
   SmallVector<Value> accs(loop.getRegionIterArgs());
   for (int64_t step = 0; step < prefetch.period; ++step)

@@ -36,6 +36,8 @@ struct Prefetch {
   int64_t stride = 0;
   /// Values of k for each line: a power of two that divides their number.
   int64_t period = 1;
+  /// Lines for each value of k where one is too few (and the period is 1).
+  int64_t count = 1;
 
   static constexpr int64_t kLineBytes = 64;
   /// f32 elements in a line of the cache.

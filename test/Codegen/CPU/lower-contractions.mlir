@@ -10,7 +10,7 @@
 // CHECK-LABEL: func.func private @bias_relu
 // CHECK-SAME: (%[[A:.*]]: memref<16x768xf32>, %[[B:.*]]: memref<24x768x32xf32>, %[[BIAS:.*]]: memref<768xf32>, %[[OUT:.*]]: memref<16x768xf32>)
 // CHECK-NOT: tensor
-// CHECK: scf.parallel (%[[PANEL:.*]], %{{.*}}) =
+// CHECK: scf.parallel (%[[PANEL:.*]]) =
 // CHECK: scf.for
 // CHECK: %[[ACC:.*]]:8 = scf.for %[[K:.*]] = %c0 to %c768 step %c1
 // CHECK: %[[COLUMNS:.*]] = vector.load %[[B]][%[[PANEL]], %[[K]], %c0]
@@ -183,5 +183,42 @@ func.func private @large_result(%a: memref<1024x64xf32>, %b: memref<32x64x32xf32
       outs(%f : tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
   bufferization.materialize_in_destination %r in restrict writable %out
       : (tensor<1024x1024xf32>, memref<1024x1024xf32>) -> ()
+  return
+}
+
+// -----
+
+// Weights that come from memory, for an open number of rows: a row takes four
+// panels at a time, and of few rows each step fetches a line of the next panel.
+// CHECK-LABEL: func.func private @open_rows
+// CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[M:.*]], %c1
+// CHECK: scf.if %[[ONE]]
+// CHECK: scf.parallel ({{.*}}) = (%c0) to (%c2)
+// CHECK: scf.for {{.*}} = %c0 to %c256 step %c1
+// CHECK-COUNT-4: vector.fma
+// CHECK-NOT: vector.fma
+// CHECK: } else {
+// CHECK: %[[FEW:.*]] = arith.cmpi slt, %[[M]], %c33
+// CHECK: scf.if %[[FEW]]
+// CHECK: scf.for {{.*}} = %c0 to %c256 step %c1
+// CHECK-NEXT: arith.muli
+// CHECK-NEXT: arith.addi
+// CHECK-NEXT: memref.prefetch
+// CHECK-NOT: memref.prefetch
+// CHECK-COUNT-8: vector.fma
+// CHECK: scf.for {{.*}} = %c0 to %c256 step %c2
+// CHECK: memref.prefetch
+func.func private @open_rows(%a: memref<?x256xf32>, %b: memref<8x256x32xf32>, %out: memref<?x256xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<?x256xf32> to tensor<?x256xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<8x256x32xf32> to tensor<8x256x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %m = memref.dim %out, %c0 : memref<?x256xf32>
+  %e = tensor.empty(%m) : tensor<?x256xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x256xf32>) -> tensor<?x256xf32>
+  %r = sdx.packed_matmul ins(%ta, %tb : tensor<?x256xf32>, tensor<8x256x32xf32>)
+      outs(%f : tensor<?x256xf32>) -> tensor<?x256xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out
+      : (tensor<?x256xf32>, memref<?x256xf32>) -> ()
   return
 }

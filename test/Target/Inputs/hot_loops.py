@@ -6,7 +6,7 @@
 
 For each processor MODEL is compiled to assembly. There must be an innermost loop of exactly N (at 256 bits M) fused
 multiply-adds that stores no vector on the stack and, without --mixed, neither reads one from there nor has other
-arithmetic on vectors; it has P instructions that prefetch (none by default). In no innermost loop may the product of a
+arithmetic on vectors; one of them has P instructions that prefetch (none by default; Q at 256 bits with --prefetch P:Q). In no innermost loop may the product of a
 multiplication be added to something by another instruction. With --bytes the instructions counted are those that
 multiply 8-bit integers: T of tdpbusd where the processor has it, Q of vpdpbusd where it has that for its widest vectors,
 else vpmaddwd; only loops of vpdpbusd prefetch. With --bf16 they are those of bf16: T of tdpbf16ps, Q of vdpbf16ps, else
@@ -88,7 +88,7 @@ def check(model, processor, wanted, mixed, prefetches, instruction=FUSED):
     for loop in loops:
         if pairs := separate_adds(loop):
             return f"a product is added by an instruction of its own: {pairs[0]}"
-    counts = []
+    counts, fetched = [], []
     for loop in loops:
         mnemonics = [mnemonic for mnemonic, _ in loop]
         fused = sum(bool(instruction.match(m)) for m in mnemonics)
@@ -97,9 +97,11 @@ def check(model, processor, wanted, mixed, prefetches, instruction=FUSED):
             continue
         if spills(loop, mixed):
             return "its loop spills:\n" + "\n".join(" ".join(line) for line in loop)
-        if (found := sum(m.startswith("prefetch") for m in mnemonics)) != prefetches:
-            return f"its loop prefetches {found} times"
+        fetched.append(sum(m.startswith("prefetch") for m in mnemonics))
+    if prefetches in fetched:
         return None
+    if fetched:
+        return f"its loops prefetch {fetched} times"
     return f"no loop of {wanted} {instruction.pattern}; the loops have {sorted(counts, reverse=True)[:12]}"
 
 
@@ -111,13 +113,14 @@ def main():
     kinds.add_argument("--bytes", nargs="+", help="tiles:COUNT, quads:COUNT or BITS:COUNT")
     kinds.add_argument("--bf16", nargs="+", help="tiles:COUNT, pairs:COUNT or BITS:COUNT")
     parser.add_argument("--mixed", action="store_true")
-    parser.add_argument("--prefetch", type=int, default=0)
+    parser.add_argument("--prefetch", default="0")
     args = parser.parse_args()
     counts = args.fma or args.bytes or args.bf16
     wanted = {key: int(count) for key, _, count in (pair.partition(":") for pair in counts)}
+    wide, _, narrow = args.prefetch.partition(":")
     failures = 0
     for processor, bits in PROCESSORS.items():
-        kind, instruction, prefetches = str(bits), FUSED, args.prefetch
+        kind, instruction, prefetches = str(bits), FUSED, int(narrow if narrow and bits < 512 else wide)
         if args.bytes and processor in TILES:
             kind, instruction, prefetches = "tiles", re.compile("tdpbusd"), 0
         elif args.bytes and processor in QUADS:
