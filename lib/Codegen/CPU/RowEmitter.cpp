@@ -454,6 +454,24 @@ static TypedAttr getNeutral(OpBuilder &b, vector::CombiningKind kind,
   }
 }
 
+/// The lanes of `vector` as one value, half with half: LLVM takes the largest
+/// lane one after the other.
+static Value reduceLanes(OpBuilder &b, Location loc, vector::CombiningKind kind,
+                         Value vector) {
+  int64_t lanes = cast<VectorType>(vector.getType()).getNumElements();
+  for (; lanes % 2 == 0; lanes /= 2) {
+    auto half = [&](int64_t first) -> Value {
+      return vector::ExtractStridedSliceOp::create(
+          b, loc, vector, ArrayRef<int64_t>{first},
+          ArrayRef<int64_t>{lanes / 2}, ArrayRef<int64_t>{1});
+    };
+    vector = vector::makeArithReduction(b, loc, kind, half(0), half(lanes / 2));
+  }
+  if (lanes == 1)
+    return vector::ExtractOp::create(b, loc, vector, 0);
+  return vector::ReductionOp::create(b, loc, kind, vector);
+}
+
 /// Turns accumulators into the reductions' results.
 void Emitter::finishReductions(const Point &point, Scope &scope,
                                ArrayRef<unsigned> stages, ValueRange accs) {
@@ -475,7 +493,7 @@ void Emitter::finishReductions(const Point &point, Scope &scope,
         for (unsigned i = 0; i < half; ++i)
           values[i] = vector::makeArithReduction(b, loc, kind, values[i],
                                                  values[i + half]);
-      Value total = vector::ReductionOp::create(b, loc, kind, values[0]);
+      Value total = reduceLanes(b, loc, kind, values[0]);
       Value init = pick(getArg(s, stage.numInputs + r, point, scope), 0);
       results.push_back(
           {vector::makeArithReduction(b, loc, kind, init, total)});

@@ -10,11 +10,15 @@
 // CHECK:           scf.for {{.*}} iter_args
 // CHECK-COUNT-4:     vector.load %arg0[%[[ROW]]
 // CHECK:             arith.maximumf {{.*}} : vector<16xf32>
-// CHECK:           %[[MAX:.*]] = vector.reduction <maximumf>
+// CHECK:           arith.maximumf {{.*}} : vector<8xf32>
+// CHECK:           arith.maximumf {{.*}} : vector<4xf32>
+// CHECK:           arith.maximumf {{.*}} : vector<2xf32>
+// CHECK:           arith.maximumf {{.*}} : vector<1xf32>
+// CHECK-NOT:       vector.reduction
 // CHECK:           scf.for {{.*}} iter_args
 // CHECK:             math.exp {{.*}} : vector<16xf32>
 // CHECK:             vector.store {{.*}} %arg1[%[[ROW]]
-// CHECK:           vector.reduction <add>
+// CHECK:           arith.addf {{.*}} : vector<1xf32>
 // CHECK:           scf.for
 // CHECK:             vector.load %arg1[%[[ROW]]
 // CHECK:             arith.mulf {{.*}} : vector<16xf32>
@@ -114,6 +118,7 @@ func.func private @flat(%a: memref<?x?xf32>, %out: memref<?x?xf32>) attributes {
 // CHECK-COUNT-4:     vector.load %arg0
 // CHECK:             scf.yield
 // CHECK-NOT:     vector.reduction
+// CHECK-NOT:     vector<1x
 // CHECK:         return
 func.func private @columns(%a: memref<100x768xf32>, %out: memref<768xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %a restrict : memref<100x768xf32> to tensor<100x768xf32>
