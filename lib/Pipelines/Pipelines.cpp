@@ -116,7 +116,9 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   LowerLoopsPassOptions loops;
   loops.vectorBits = options.vectorBits;
   kernels.addPass(createLowerLoopsPass(loops));
-  kernels.addPass(createApproximateMathPass());
+  ApproximateMathPassOptions math;
+  math.vectorBits = options.vectorBits;
+  kernels.addPass(createApproximateMathPass(math));
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   // Both while calls, checks and views still say what they mean.

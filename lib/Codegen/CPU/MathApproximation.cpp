@@ -57,11 +57,56 @@ struct Lanes {
   }
 };
 
+/// value * 2^exponent by `vscalefps`, for whole exponents of any size, on
+/// registers of AVX-512; null for vectors that fill none.
+Value emitScale(Lanes v, Value value, Value exponent) {
+  auto type = dyn_cast<VectorType>(v.type);
+  if (!type || type.getRank() != 1)
+    return {};
+  int64_t all = type.getNumElements();
+  int64_t lanes = std::min<int64_t>(all, 16);
+  if (lanes < 4 || all % lanes != 0 || !llvm::isPowerOf2_64(lanes))
+    return {};
+  OpBuilder &b = v.b;
+  Location loc = v.loc;
+  auto part = [&](Value vector, int64_t first) -> Value {
+    if (lanes == all)
+      return vector;
+    return vector::ExtractStridedSliceOp::create(
+        b, loc, vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{lanes},
+        ArrayRef<int64_t>{1});
+  };
+  Type maskType = b.getIntegerType(std::max<int64_t>(lanes, 8));
+  Value mask = LLVM::ConstantOp::create(b, loc, maskType, -1);
+  constexpr int64_t kCurrentRounding = 4;
+  auto name =
+      b.getStringAttr("llvm.x86.avx512.mask.scalef.ps." + Twine(lanes * 32));
+  Value result = value;
+  for (int64_t first = 0; first < all; first += lanes) {
+    Value from = part(value, first);
+    SmallVector<Value> args{from, part(exponent, first), from, mask};
+    if (lanes == 16)
+      args.push_back(
+          LLVM::ConstantOp::create(b, loc, b.getI32Type(), kCurrentRounding));
+    Value scaled =
+        LLVM::CallIntrinsicOp::create(b, loc, from.getType(), name, args)
+            .getResult(0);
+    if (lanes == all)
+      return scaled;
+    result = vector::InsertStridedSliceOp::create(
+        b, loc, scaled, result, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{1});
+  }
+  return result;
+}
+
 /// exp(x) = 2^n * exp(r) with |r| <= ln(2)/2; the polynomial is that of the
-/// Cephes library (expf.c), accurate to about one unit in the last place. 2^n
-/// is two factors, which overflow and underflow as the result does.
+/// Cephes library (expf.c), accurate to about one unit in the last place. Where
+/// no instruction scales by 2^n it is two factors, which overflow and underflow
+/// as the result does.
 struct ExpandExp : OpRewritePattern<math::ExpOp> {
-  using OpRewritePattern::OpRewritePattern;
+  ExpandExp(MLIRContext *context, bool hasScale)
+      : OpRewritePattern(context, /*benefit=*/2), hasScale(hasScale) {}
+  bool hasScale;
 
   LogicalResult matchAndRewrite(math::ExpOp op,
                                 PatternRewriter &b) const override {
@@ -88,6 +133,10 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       p = v.fma(p, r, v.constant(c));
     Value square = arith::MulFOp::create(b, loc, r, r);
     p = v.fma(p, square, arith::AddFOp::create(b, loc, r, v.constant(1.0)));
+    if (Value scaled = hasScale ? emitScale(v, p, n) : Value()) {
+      b.replaceOp(op, scaled);
+      return success();
+    }
     Type ints = v.withElement(b.getI32Type());
     Value whole = arith::SubIOp::create(
         b, loc, arith::BitcastOp::create(b, loc, ints, shifted),
@@ -215,6 +264,8 @@ bool isIntrinsic(Operation *op) {
 
 struct ApproximateMathPass
     : sardonyx::impl::ApproximateMathPassBase<ApproximateMathPass> {
+  using Base::Base;
+
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     {
@@ -226,8 +277,8 @@ struct ApproximateMathPass
       populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
         return llvm::is_contained(kNames, name);
       });
-      patterns.add<ExpandExp, ExpandLog, ExpandRsqrt, RelaxFma>(context,
-                                                                /*benefit=*/2);
+      patterns.add<ExpandLog, ExpandRsqrt, RelaxFma>(context, /*benefit=*/2);
+      patterns.add<ExpandExp>(context, /*hasScale=*/vectorBits >= 512);
       GreedyRewriteConfig config;
       config.enableFolding(false).enableConstantCSE(false);
       if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),

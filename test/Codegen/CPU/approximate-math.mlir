@@ -1,12 +1,32 @@
 // RUN: onnx-opt %s -sdx-cpu-approximate-math | FileCheck %s
+// RUN: onnx-opt %s -sdx-cpu-approximate-math=vector-bits=512 | FileCheck %s --check-prefix=AVX512
 
 // CHECK-LABEL: func.func @exp
 // CHECK-NOT:     math.exp
 // CHECK:         vector.fma
 // CHECK:         arith.shli {{.*}} : vector<16xi32>
+// AVX512-LABEL: func.func @exp
+// AVX512-NOT:    arith.shli
+// AVX512:        llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+// AVX512-NOT:    arith.shli
 func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
   %y = math.exp %x : vector<16xf32>
   return %y : vector<16xf32>
+}
+
+// Two registers, half of one, and no register.
+// AVX512-LABEL: func.func @exp_of_other_lengths
+// AVX512-COUNT-2: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+// AVX512:        llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.256"
+// AVX512-COUNT-2: arith.shli {{.*}} : vector<5xi32>
+// AVX512-COUNT-2: arith.shli {{.*}} : i32
+func.func @exp_of_other_lengths(%x: vector<32xf32>, %y: vector<8xf32>, %z: vector<5xf32>, %w: f32)
+    -> (vector<32xf32>, vector<8xf32>, vector<5xf32>, f32) {
+  %0 = math.exp %x : vector<32xf32>
+  %1 = math.exp %y : vector<8xf32>
+  %2 = math.exp %z : vector<5xf32>
+  %3 = math.exp %w : f32
+  return %0, %1, %2, %3 : vector<32xf32>, vector<8xf32>, vector<5xf32>, f32
 }
 
 // Half precision goes through single.

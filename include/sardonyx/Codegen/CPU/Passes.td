@@ -217,6 +217,10 @@ def ApproximateMathPass
     %n = vector.fma ... ; arith.subf ... ; arith.shli ...
     ```
   }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "128",
+           "Width of a vector register in bits; 512 means all of AVX-512">
+  ];
   let dependentDialects = [
     "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect",
