@@ -137,8 +137,9 @@ PipelineOptions Compilation::pipeline() const {
   result.winograd = options.winograd;
   result.checkBounds = options.checkBounds;
   result.bf16Product = bf16Product(target());
-  // Tiles are no accesses that can be checked.
-  if (options.checkBounds)
+  // Accesses of tiles cannot be checked, and LLVM allocates tile registers only
+  // where it optimises.
+  if (options.checkBounds || options.optLevel == 0)
     avoidTiles(result);
   result.profile = options.profile;
   return result;

@@ -289,6 +289,21 @@ def test_products_of_bf16_read_no_value_past_an_odd_depth():
     assert np.isfinite(y[[0, 2]].astype(np.float32)).all() and not np.isfinite(y[1].astype(np.float32)).any()
 
 
+def test_products_of_bytes_at_any_level_of_optimisation():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 256, (64, 200), np.uint8), rng.integers(-128, 128, (200, 40), np.int8)
+    x = helper.make_tensor_value_info("a", onnx.TensorProto.UINT8, a.shape)
+    y = helper.make_tensor_value_info("y", onnx.TensorProto.INT32, None)
+    node = helper.make_node("MatMulInteger", ["a", "b"], ["y"])
+    graph = helper.make_graph([node], "g", [x], [y], [constant("b", b, np.int8)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    for level in range(4):
+        options = sdx._sardonyx.Options()
+        options.cpu, options.opt_level, options.cache = OPTIONS.cpu, level, False
+        (y,) = sdx._sardonyx.load_bytes(model.SerializeToString(), options).run([(0, a)])
+        np.testing.assert_array_equal(y, a.astype(np.int32) @ b)
+
+
 def test_products_of_bytes_check_an_open_depth():
     weights = constant("w", np.ones((8, 4)), np.int8)
     node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])

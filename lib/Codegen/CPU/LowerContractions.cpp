@@ -159,7 +159,8 @@ void MatmulEmitter::planChunks() {
   chunkTiles =
       std::min({std::max(std::min(wanted, cached), least), tiles, kMostTiles});
   // Few rows are done with a panel when the next is there.
-  if (flatRhs && plannedRows <= kFewRows)
+  constexpr int64_t kEnoughPanels = 8; // for all threads
+  if (flatRhs && plannedRows <= kFewRows && panels >= kEnoughPanels)
     chunkTiles = tiles;
   if (usesTiles)
     chunkTiles = llvm::alignTo(chunkTiles, kBlockRows / shape.rows);
