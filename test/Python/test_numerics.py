@@ -257,6 +257,24 @@ def test_products_of_bytes(m, k, n, zeros, signed):
     np.testing.assert_array_equal(y, (a.astype(np.int32) - za) @ (b.astype(np.int32) - zb))
 
 
+def test_tanh_of_large_numbers_is_one():
+    x = np.concatenate([np.linspace(9.02, 200, 77), [3e38, np.inf]]).astype(np.float32)
+    x = np.concatenate([x, -x, [0.5, np.nan]]).astype(np.float32)
+    (y,) = run([helper.make_node("Tanh", ["x"], ["y"])], {"x": x}, ["y"])
+    np.testing.assert_array_equal(y[:-2], np.sign(x[:-2]))
+    assert abs(y[-2] - np.tanh(0.5)) < 1e-6 and np.isnan(y[-1])
+
+
+def test_resize_to_whole_positions():
+    x = np.arange(63, dtype=np.float32).reshape(1, 1, 7, 9)
+    scales = constant("scales", [1, 1, 1, 0.5], np.float32)
+    modes = {"coordinate_transformation_mode": "half_pixel_symmetric", "mode": "nearest"}
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], nearest_mode="ceil", **modes)
+    (y,) = run([node], {"x": x}, ["y"], {"x": x.shape}, 19, [scales])
+    # 9 / 2 columns are 4: their centres are 1, 3, 5 and 7.
+    np.testing.assert_array_equal(y, x[..., [1, 3, 5, 7]])
+
+
 def draw_bf16(rng, *shape):
     return rng.standard_normal(shape).astype(ml_dtypes.bfloat16)
 

@@ -251,6 +251,24 @@ struct RelaxFma : OpRewritePattern<math::FmaOp> {
   }
 };
 
+/// Upstream's tanh stops at its value for 8 or so, which rounding leaves below
+/// one or not: here it is one where tanh rounds to it.
+void saturateTanh(math::TanhOp op) {
+  Type type = op.getType();
+  if (!getElementTypeOrSelf(type).isF32())
+    return;
+  OpBuilder b(op);
+  b.setInsertionPointAfter(op);
+  Lanes v{b, op.getLoc(), type};
+  Value x = op.getOperand();
+  Value size = math::AbsFOp::create(b, op.getLoc(), x);
+  Value isLarge =
+      v.compare(arith::CmpFPredicate::OGE, size, v.constant(9.0109));
+  Value one = math::CopySignOp::create(b, op.getLoc(), v.constant(1.0), x);
+  Value result = v.select(isLarge, one, op.getResult());
+  op.getResult().replaceAllUsesExcept(result, result.getDefiningOp());
+}
+
 /// Functions that are instructions, or that LLVM calls the library for by
 /// itself, and that convert-math-to-libm would split into scalar calls.
 bool isIntrinsic(Operation *op) {
@@ -268,6 +286,7 @@ struct ApproximateMathPass
 
   void runOnOperation() override {
     MLIRContext *context = &getContext();
+    getOperation().walk(saturateTanh);
     {
       RewritePatternSet patterns(context);
       static constexpr StringLiteral kNames[] = {"math.erf", "math.expm1",

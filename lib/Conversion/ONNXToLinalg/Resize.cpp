@@ -181,8 +181,11 @@ Value createCoordinate(TensorBuilder &s, const Resampling &r, const Axis &axis,
   if (r.coordinates == "pytorch_half_pixel")
     return s.select(isSingle, number(-0.5), halfPixel);
   if (r.coordinates == "half_pixel_symmetric") {
-    Value adjustment = div(toNumber(s, axis.outputSize).get(s), output);
-    Value offset = s.mul(s.mul(input, half), s.sub(one, adjustment));
+    // input / 2 * (1 - whole / output), without rounding where it need not be:
+    // a position that is whole must not end up beside itself.
+    Value whole = toNumber(s, axis.outputSize).get(s);
+    Value covered = div(s.mul(whole, input), output);
+    Value offset = s.mul(half, s.sub(input, covered));
     return s.add(offset, halfPixel);
   }
   Value last = s.sub(input, one);

@@ -39,6 +39,17 @@ func.func @tanh_f16(%x: vector<16xf16>) -> vector<16xf16> {
   return %y : vector<16xf16>
 }
 
+// CHECK-LABEL: func.func @tanh
+// CHECK-SAME:    (%[[X:.*]]: vector<16xf32>)
+// CHECK-DAG:     %[[ONE:.*]] = llvm.intr.copysign(%{{.*}}, %[[X]])
+// CHECK-DAG:     %[[LARGE:.*]] = arith.cmpf oge
+// CHECK:         %[[Y:.*]] = arith.select %[[LARGE]], %[[ONE]], %{{.*}}
+// CHECK:         return %[[Y]]
+func.func @tanh(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.tanh %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
 // CHECK-LABEL: func.func @rsqrt
 // CHECK:         %[[ROOT:.*]] = llvm.intr.sqrt
 // CHECK:         arith.divf %{{.*}}, %[[ROOT]]
