@@ -70,7 +70,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSDXDecomposeTensorOps());
   pm.addPass(createSDXSimplifyTransposes());
   SDXPackContractionsOptions packing;
-  packing.packBf16 = options.bf16Product != "generic";
+  packing.packBf16 = options.target.bf16Product != "generic";
   pm.addPass(createSDXPackContractions(packing));
   // Constants leave before fusion, so that what runs once isn't fused into what
   // runs always.
@@ -98,26 +98,26 @@ void buildKernelsPhase(OpPassManager &pm, const PipelineOptions &options) {
 void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   OpPassManager &kernels = pm.nest<func::FuncOp>();
   LowerContractionsPassOptions contractions;
-  contractions.vectorBits = options.vectorBits;
-  contractions.l2KiB = options.l2KiB;
-  contractions.byteProduct = options.byteProduct;
-  contractions.bf16Product = options.bf16Product;
+  contractions.vectorBits = options.target.vectorBits;
+  contractions.l2KiB = options.target.l2KiB;
+  contractions.byteProduct = options.target.byteProduct;
+  contractions.bf16Product = options.target.bf16Product;
   kernels.addPass(createLowerContractionsPass(contractions));
   LowerConvPassOptions conv;
-  conv.vectorBits = options.vectorBits;
-  conv.l2KiB = options.l2KiB;
+  conv.vectorBits = options.target.vectorBits;
+  conv.l2KiB = options.target.l2KiB;
   kernels.addPass(createLowerConvPass(conv));
   LowerPackingPassOptions packing;
-  packing.vectorBits = options.vectorBits;
+  packing.vectorBits = options.target.vectorBits;
   kernels.addPass(createLowerPackingPass(packing));
   LowerRowsPassOptions rows;
-  rows.vectorBits = options.vectorBits;
+  rows.vectorBits = options.target.vectorBits;
   kernels.addPass(createLowerRowsPass(rows));
   LowerLoopsPassOptions loops;
-  loops.vectorBits = options.vectorBits;
+  loops.vectorBits = options.target.vectorBits;
   kernels.addPass(createLowerLoopsPass(loops));
   ApproximateMathPassOptions math;
-  math.vectorBits = options.vectorBits;
+  math.vectorBits = options.target.vectorBits;
   kernels.addPass(createApproximateMathPass(math));
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());

@@ -122,25 +122,15 @@ TargetOptions Compilation::target() const {
   return resolveTarget(target);
 }
 
-static void avoidTiles(PipelineOptions &pipeline) {
-  if (pipeline.byteProduct == "tiles")
-    pipeline.byteProduct = "quads";
-  if (pipeline.bf16Product == "tiles")
-    pipeline.bf16Product = "pairs";
-}
-
 PipelineOptions Compilation::pipeline() const {
   PipelineOptions result;
-  result.vectorBits = vectorBits(target());
-  result.l2KiB = l2KiB(target());
-  result.byteProduct = byteProduct(target());
-  result.winograd = options.winograd;
-  result.checkBounds = options.checkBounds;
-  result.bf16Product = bf16Product(target());
+  result.target = getTargetInfo(target());
   // Accesses of tiles cannot be checked, and LLVM allocates tile registers only
   // where it optimises.
   if (options.checkBounds || options.optLevel == 0)
-    avoidTiles(result);
+    result.target = result.target.withoutTiles();
+  result.winograd = options.winograd;
+  result.checkBounds = options.checkBounds;
   result.profile = options.profile;
   return result;
 }
@@ -178,7 +168,7 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
   PipelineOptions pipeline = compilation.pipeline();
   // The code is to run here.
   if (!requestTileRegisters())
-    avoidTiles(pipeline);
+    pipeline.target = pipeline.target.withoutTiles();
   std::string lastPhase;
   auto observer = [&](StringRef phase, double seconds) {
     lastPhase = phase.str();

@@ -103,58 +103,34 @@ makeTargetMachine(const TargetOptions &options) {
   return machine;
 }
 
-/// The machine where it is known, and an x86; else null.
-static std::unique_ptr<llvm::TargetMachine>
-makeX86Machine(const TargetOptions &options) {
-  auto machine = makeTargetMachine(resolveTarget(options));
-  if (!machine) {
-    llvm::consumeError(machine.takeError());
-    return nullptr;
-  }
-  return (*machine)->getTargetTriple().isX86() ? std::move(*machine) : nullptr;
-}
-
-unsigned vectorBits(const TargetOptions &options) {
-  auto machine = makeX86Machine(options);
-  if (!machine)
-    return 128;
-  const llvm::MCSubtargetInfo *info = machine->getMCSubtargetInfo();
-  if (info->checkFeatures("+avx512f") && info->checkFeatures("+avx512vl") &&
-      info->checkFeatures("+avx512bw") && info->checkFeatures("+avx512dq"))
+static unsigned vectorBits(const llvm::MCSubtargetInfo &info) {
+  if (info.checkFeatures("+avx512f") && info.checkFeatures("+avx512vl") &&
+      info.checkFeatures("+avx512bw") && info.checkFeatures("+avx512dq"))
     return 512;
-  return info->checkFeatures("+avx2") ? 256 : 128;
+  return info.checkFeatures("+avx2") ? 256 : 128;
 }
 
-std::string byteProduct(const TargetOptions &options) {
-  auto machine = makeX86Machine(options);
-  if (!machine)
-    return "generic";
-  const llvm::MCSubtargetInfo *info = machine->getMCSubtargetInfo();
+static StringRef byteProduct(const llvm::MCSubtargetInfo &info, unsigned bits) {
   bool hasQuads =
-      (info->checkFeatures("+avx512vnni") &&
-       info->checkFeatures("+avx512vl")) ||
-      (info->checkFeatures("+avxvnni") && vectorBits(options) < 512);
+      (info.checkFeatures("+avx512vnni") && info.checkFeatures("+avx512vl")) ||
+      (info.checkFeatures("+avxvnni") && bits < 512);
   bool hasTiles =
-      info->checkFeatures("+amx-tile") && info->checkFeatures("+amx-int8");
+      info.checkFeatures("+amx-tile") && info.checkFeatures("+amx-int8");
   return !hasQuads ? "pairs" : hasTiles ? "tiles" : "quads";
 }
 
-std::string bf16Product(const TargetOptions &options) {
-  auto machine = makeX86Machine(options);
-  if (!machine)
-    return "generic";
-  const llvm::MCSubtargetInfo *info = machine->getMCSubtargetInfo();
-  if (!info->checkFeatures("+avx512bf16") || vectorBits(options) < 512)
+static StringRef bf16Product(const llvm::MCSubtargetInfo &info, unsigned bits) {
+  if (!info.checkFeatures("+avx512bf16") || bits < 512)
     return "generic";
   bool hasTiles =
-      info->checkFeatures("+amx-tile") && info->checkFeatures("+amx-bf16");
+      info.checkFeatures("+amx-tile") && info.checkFeatures("+amx-bf16");
   return hasTiles ? "tiles" : "pairs";
 }
 
-unsigned l2KiB(const TargetOptions &options) {
-  // By name, not from this machine, so that code for a processor is the same
-  // wherever it is made.
-  return llvm::StringSwitch<unsigned>(resolveTarget(options).cpu)
+/// By name, not from this machine, so that code for a processor is the same
+/// wherever it is made.
+static unsigned l2KiB(StringRef cpu) {
+  return llvm::StringSwitch<unsigned>(cpu)
       .Cases({"sapphirerapids", "emeraldrapids", "graniterapids",
               "graniterapids-d"},
              2048)
@@ -165,6 +141,25 @@ unsigned l2KiB(const TargetOptions &options) {
       .Cases({"znver1", "znver2", "znver3", "icelake-client", "rocketlake"},
              512)
       .Default(256);
+}
+
+TargetInfo getTargetInfo(const TargetOptions &options) {
+  TargetOptions resolved = resolveTarget(options);
+  TargetInfo info;
+  info.vectorBits = 128;
+  info.l2KiB = l2KiB(resolved.cpu);
+  auto machine = makeTargetMachine(resolved);
+  if (!machine) {
+    llvm::consumeError(machine.takeError()); // compiling will tell it
+    return info;
+  }
+  if (!(*machine)->getTargetTriple().isX86())
+    return info;
+  const llvm::MCSubtargetInfo &subtarget = *(*machine)->getMCSubtargetInfo();
+  info.vectorBits = vectorBits(subtarget);
+  info.byteProduct = byteProduct(subtarget, info.vectorBits).str();
+  info.bf16Product = bf16Product(subtarget, info.vectorBits).str();
+  return info;
 }
 
 std::string describeTarget(const TargetOptions &options) {
@@ -186,7 +181,7 @@ static bool isStopped(const TargetOptions &options) {
 /// already: it cleans up, inlines and allocates no time to searches.
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
                      const TargetOptions &options) {
-  std::string width = std::to_string(vectorBits(options));
+  std::string width = std::to_string(getTargetInfo(options).vectorBits);
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;

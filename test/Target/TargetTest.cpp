@@ -128,11 +128,11 @@ TEST_F(TargetTest, RefusesAnUnknownProcessor) {
 TEST(Target, KnowsVectorWidths) {
   sardonyx::TargetOptions options;
   options.cpu = "x86-64-v3";
-  EXPECT_EQ(sardonyx::vectorBits(options), 256u);
+  EXPECT_EQ(sardonyx::getTargetInfo(options).vectorBits, 256u);
   options.cpu = "x86-64-v4";
-  EXPECT_EQ(sardonyx::vectorBits(options), 512u);
+  EXPECT_EQ(sardonyx::getTargetInfo(options).vectorBits, 512u);
   options.cpu = "x86-64";
-  EXPECT_EQ(sardonyx::vectorBits(options), 128u);
+  EXPECT_EQ(sardonyx::getTargetInfo(options).vectorBits, 128u);
   EXPECT_NE(sardonyx::describeTarget(options).find("x86-64"),
             std::string::npos);
 }
@@ -147,8 +147,11 @@ TEST(Target, KnowsProductsOfNarrowNumbers) {
   for (auto [cpu, bytes, bf16] : expected) {
     sardonyx::TargetOptions options;
     options.cpu = cpu;
-    EXPECT_EQ(sardonyx::byteProduct(options), bytes) << cpu;
-    EXPECT_EQ(sardonyx::bf16Product(options), bf16) << cpu;
+    sardonyx::TargetInfo info = sardonyx::getTargetInfo(options);
+    EXPECT_EQ(info.byteProduct, bytes) << cpu;
+    EXPECT_EQ(info.bf16Product, bf16) << cpu;
+    EXPECT_NE(info.withoutTiles().byteProduct, "tiles");
+    EXPECT_NE(info.withoutTiles().bf16Product, "tiles");
   }
 }
 

@@ -122,7 +122,7 @@ static LogicalResult run(int argc, char **argv) {
       return complain("--compile-from=" + compileFrom +
                       " is not before --compile-to=" + compileTo);
     PipelineOptions options;
-    options.vectorBits = vectorBits;
+    options.target.vectorBits = vectorBits;
     options.checkBounds = checkBounds;
     options.verifyIndices = verifyIndices;
     config.setPassPipelineSetupFn([=, &count, &work](PassManager &pm) {

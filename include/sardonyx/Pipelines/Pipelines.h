@@ -14,6 +14,8 @@
 #ifndef SARDONYX_PIPELINES_PIPELINES_H
 #define SARDONYX_PIPELINES_PIPELINES_H
 
+#include "sardonyx/Target/TargetInfo.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -43,15 +45,8 @@ enum class Phase {
 };
 
 struct PipelineOptions {
-  /// Width of the target's vector registers in bits: 512, 256 or 128.
-  unsigned vectorBits = 512;
-  /// Size of a core's L2 cache in KiB.
-  unsigned l2KiB = 1024;
-  /// How the target multiplies 8-bit integers: "generic", "pairs", "quads" or
-  /// "tiles" (`byte-product` of sdx-cpu-lower-contractions).
-  std::string byteProduct = "generic";
-  /// The same for bf16: "generic", "pairs" or "tiles".
-  std::string bf16Product = "generic";
+  /// The processor that code is for.
+  TargetInfo target;
   /// Whether convolutions may go by Winograd's algorithm.
   bool winograd = true;
   /// Whether code checks each index before it accesses memory.

@@ -8,6 +8,8 @@
 #ifndef SARDONYX_TARGET_TARGET_H
 #define SARDONYX_TARGET_TARGET_H
 
+#include "sardonyx/Target/TargetInfo.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "llvm/Support/Error.h"
@@ -37,20 +39,9 @@ struct TargetOptions {
 /// `options` with the names of this machine's processor filled in.
 TargetOptions resolveTarget(TargetOptions options);
 
-/// Width of the target's vector registers in bits: 512, 256 or 128.
-unsigned vectorBits(const TargetOptions &options);
-
-/// Size of the L2 cache of one of the target's cores in KiB.
-unsigned l2KiB(const TargetOptions &options);
-
-/// What the target has for sums of products of 8-bit integers: "tiles"
-/// (tdpbusd, and vpdpbusd), "quads" (vpdpbusd on vectors of all its bits),
-/// "pairs" (vpmaddwd) or "generic".
-std::string byteProduct(const TargetOptions &options);
-
-/// The same for sums of products of bf16: "tiles" (tdpbf16ps, and vdpbf16ps),
-/// "pairs" (vdpbf16ps) or "generic".
-std::string bf16Product(const TargetOptions &options);
+/// The target's processor, from its features and, what these do not tell, from
+/// a table by its name: the same wherever it is asked for.
+TargetInfo getTargetInfo(const TargetOptions &options);
 
 /// Asks the system, once for a process, for the tile registers of AMX, which
 /// code made for a processor that has them may use. False where there are none,

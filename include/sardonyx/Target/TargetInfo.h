@@ -1,0 +1,42 @@
+//===- TargetInfo.h - What code is tuned for --------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_TARGET_TARGETINFO_H
+#define SARDONYX_TARGET_TARGETINFO_H
+
+#include <string>
+
+namespace sardonyx {
+
+/// All that phases know about a processor. Passes get its parts as options.
+struct TargetInfo {
+  /// Width of the vector registers in bits: 512 (all of AVX-512), 256 or 128.
+  unsigned vectorBits = 512;
+  /// Size of a core's L2 cache in KiB.
+  unsigned l2KiB = 1024;
+  /// How 8-bit integers are multiplied: by "tiles" (tdpbusd, and vpdpbusd),
+  /// "quads" (vpdpbusd on vectors of all its bits), "pairs" (vpmaddwd) or
+  /// "generic" code.
+  std::string byteProduct = "generic";
+  /// How bf16 are: by "tiles" (tdpbf16ps, and vdpbf16ps), "pairs" (vdpbf16ps)
+  /// or "generic" code.
+  std::string bf16Product = "generic";
+
+  /// The same without tile registers.
+  TargetInfo withoutTiles() const {
+    TargetInfo result = *this;
+    if (byteProduct == "tiles")
+      result.byteProduct = "quads";
+    if (bf16Product == "tiles")
+      result.bf16Product = "pairs";
+    return result;
+  }
+};
+
+} // namespace sardonyx
+
+#endif // SARDONYX_TARGET_TARGETINFO_H
