@@ -10,9 +10,11 @@
 
 using namespace sardonyx;
 
-// All that the program's C++ code allocates.
+// All that the program's C++ code allocates; sanitizers have operators of their
+// own.
 static std::atomic<size_t> newBytes{0};
 
+#if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 void *operator new(size_t size) {
   newBytes += size;
   if (void *memory = malloc(size ? size : 1))
@@ -21,6 +23,7 @@ void *operator new(size_t size) {
 }
 void operator delete(void *memory) noexcept { free(memory); }
 void operator delete(void *memory, size_t) noexcept { free(memory); }
+#endif
 
 namespace {
 
