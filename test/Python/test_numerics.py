@@ -265,14 +265,18 @@ def test_tanh_of_large_numbers_is_one():
     assert abs(y[-2] - np.tanh(0.5)) < 1e-6 and np.isnan(y[-1])
 
 
-def test_resize_to_whole_positions():
-    x = np.arange(63, dtype=np.float32).reshape(1, 1, 7, 9)
-    scales = constant("scales", [1, 1, 1, 0.5], np.float32)
+# 9 columns become 4, whose centres are 1, 3, 5 and 7; that of the fourth of 62 from 100 is 5.5.
+@pytest.mark.parametrize(
+    "size, scale, rounding, places",
+    [(9, 0.5, "ceil", {0: 1, 1: 3, 2: 5, 3: 7}), (100, 0.625, "round_prefer_ceil", {3: 6, 58: 94})],
+)
+def test_resize_to_whole_and_half_positions(size, scale, rounding, places):
+    x = np.arange(size, dtype=np.float32)
+    scales = constant("scales", [scale], np.float32)
     modes = {"coordinate_transformation_mode": "half_pixel_symmetric", "mode": "nearest"}
-    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], nearest_mode="ceil", **modes)
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], nearest_mode=rounding, **modes)
     (y,) = run([node], {"x": x}, ["y"], {"x": x.shape}, 19, [scales])
-    # 9 / 2 columns are 4: their centres are 1, 3, 5 and 7.
-    np.testing.assert_array_equal(y, x[..., [1, 3, 5, 7]])
+    assert {place: y[place] for place in places} == places
 
 
 def draw_bf16(rng, *shape):

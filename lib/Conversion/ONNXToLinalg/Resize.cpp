@@ -181,12 +181,12 @@ Value createCoordinate(TensorBuilder &s, const Resampling &r, const Axis &axis,
   if (r.coordinates == "pytorch_half_pixel")
     return s.select(isSingle, number(-0.5), halfPixel);
   if (r.coordinates == "half_pixel_symmetric") {
-    // input / 2 * (1 - whole / output), without rounding where it need not be:
-    // a position that is whole must not end up beside itself.
+    // halfPixel + input / 2 * (1 - whole / output), with a single division: a
+    // position that is whole, or a half, must not end up beside itself.
     Value whole = toNumber(s, axis.outputSize).get(s);
-    Value covered = div(s.mul(whole, input), output);
-    Value offset = s.mul(half, s.sub(input, covered));
-    return s.add(offset, halfPixel);
+    Value centre = s.mul(half, s.sub(input, one));
+    Value fromCentre = s.sub(s.add(at, half), s.mul(half, whole));
+    return s.add(centre, div(fromCentre, scale));
   }
   Value last = s.sub(input, one);
   if (r.coordinates == "align_corners")
