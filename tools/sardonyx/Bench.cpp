@@ -65,9 +65,8 @@ int bench(const BenchCommand &command) {
   };
 
   printf("model      %s\n", command.common.model.c_str());
-  for (size_t i = 0; i < feeds.size(); ++i)
-    printf("input      %s %s %s\n", session->inputs()[i].name.c_str(),
-           nameOf(feeds[i].type), describeShape(feeds[i].shape).c_str());
+  for (const std::string &input : describeFeeds(*session, feeds))
+    printf("input      %s\n", input.c_str());
   printf("threads    %u\n", session->report().threads);
   printf("load       %s%s\n", describeSeconds(loadSeconds).c_str(),
          session->report().fromCache ? " (from the cache)" : "");

@@ -42,18 +42,17 @@ struct RunCommand {
   bool quiet = false;
 };
 
-struct BenchCommand {
+/// What commands share that run a model many times.
+struct MeasureOptions {
   CommonOptions common;
   FeedOptions feeds;
   double seconds = 3;
   unsigned warmup = 3;
 };
 
-struct ProfileCommand {
-  CommonOptions common;
-  FeedOptions feeds;
-  double seconds = 3;
-  unsigned warmup = 3;
+struct BenchCommand : MeasureOptions {};
+
+struct ProfileCommand : MeasureOptions {
   /// What a row of the table is: "step", "kernel" or "form".
   std::string by = "step";
   size_t top = 30;
@@ -91,6 +90,12 @@ std::vector<Array> makeFeeds(const sardonyx::Session &session,
 std::vector<sardonyx::TensorRef> refsOf(const std::vector<Array> &arrays);
 /// {"batch": 4} of "batch=4".
 std::map<std::string, int64_t> parseDims(const std::vector<std::string> &dims);
+
+/// "x float [1, 3]" for each input of the session.
+std::vector<std::string> describeFeeds(const sardonyx::Session &session,
+                                       const std::vector<Array> &feeds);
+/// Throws where it cannot.
+void writeText(const std::string &path, const std::string &text);
 
 /// "1.50 MB", "12.3 ms".
 std::string describeBytes(double bytes);

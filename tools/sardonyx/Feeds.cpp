@@ -175,3 +175,12 @@ double peakMemory() {
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss * 1024.0;
 }
+
+std::vector<std::string> describeFeeds(const Session &session,
+                                       const std::vector<Array> &feeds) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < feeds.size(); ++i)
+    texts.push_back(session.inputs()[i].name + " " + nameOf(feeds[i].type) +
+                    " " + describeShape(feeds[i].shape));
+  return texts;
+}

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <stdexcept>
 
 using namespace sardonyx;
@@ -137,14 +136,6 @@ static void print(const ProfileTable &table, size_t top) {
     printf("and %zu more (--top)\n", table.rows.size() - shown);
 }
 
-static void writeFile(const std::string &path, const std::string &text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file)
-    throw std::runtime_error("cannot write '" + path + "'");
-}
-
 int profile(const ProfileCommand &command) {
   CommonOptions common = command.common;
   common.session.profile = true;
@@ -170,18 +161,15 @@ int profile(const ProfileCommand &command) {
 
   ProfileTable table;
   table.model = common.model;
-  for (size_t i = 0; i < feeds.size(); ++i)
-    table.inputs.push_back(session->inputs()[i].name + " " +
-                           nameOf(feeds[i].type) + " " +
-                           describeShape(feeds[i].shape));
+  table.inputs = describeFeeds(*session, feeds);
   table.threads = session->report().threads;
   table.peakGflops = measurePeakGflops(table.threads);
   table.peakGBs = measureMemoryBandwidth(table.threads);
   fillRows(profile, command.by, table);
   print(table, command.top);
   if (!command.trace.empty())
-    writeFile(command.trace, toTrace(profile));
+    writeText(command.trace, toTrace(profile));
   if (!command.html.empty())
-    writeFile(command.html, toHtml(table));
+    writeText(command.html, toHtml(table));
   return 0;
 }

@@ -137,6 +137,14 @@ int run(const RunCommand &command) {
   return 0;
 }
 
+void writeText(const std::string &path, const std::string &text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file)
+    throw std::runtime_error("cannot write '" + path + "'");
+}
+
 int compile(const CompileCommand &command) {
   ModelSource source;
   source.path = command.common.model;
@@ -148,10 +156,6 @@ int compile(const CompileCommand &command) {
     std::cout << *text;
     return 0;
   }
-  std::ofstream file(command.output, std::ios::binary);
-  file << *text;
-  file.close();
-  if (!file)
-    throw std::runtime_error("cannot write '" + command.output + "'");
+  writeText(command.output, *text);
   return 0;
 }

@@ -61,6 +61,16 @@ static void addFeeds(CLI::App *app, FeedOptions &feeds) {
   app->add_option("--seed", feeds.seed, "Of random inputs (default 0)");
 }
 
+static void addMeasure(CLI::App *app, MeasureOptions &options) {
+  addCommon(app, options.common);
+  addCache(app, options.common);
+  addLimits(app, options.common);
+  addFeeds(app, options.feeds);
+  app->add_option("--seconds,-s", options.seconds,
+                  "How long to measure (default 3)");
+  app->add_option("--warmup", options.warmup, "Runs before that (default 3)");
+}
+
 int main(int argc, char **argv) {
   CLI::App app("Sardonyx compiles ONNX models and runs them.", "sardonyx");
   app.footer("Examples:\n"
@@ -88,27 +98,13 @@ int main(int argc, char **argv) {
 
   BenchCommand benchCommand;
   CLI::App *benchApp = app.add_subcommand("bench", "Time a model");
-  addCommon(benchApp, benchCommand.common);
-  addCache(benchApp, benchCommand.common);
-  addLimits(benchApp, benchCommand.common);
-  addFeeds(benchApp, benchCommand.feeds);
+  addMeasure(benchApp, benchCommand);
   addPerfMap(benchApp, benchCommand.common);
-  benchApp->add_option("--seconds,-s", benchCommand.seconds,
-                       "How long to measure (default 3)");
-  benchApp->add_option("--warmup", benchCommand.warmup,
-                       "Runs before that (default 3)");
 
   ProfileCommand profileCommand;
   CLI::App *profileApp = app.add_subcommand(
       "profile", "Show where the time of a model's runs goes");
-  addCommon(profileApp, profileCommand.common);
-  addCache(profileApp, profileCommand.common);
-  addLimits(profileApp, profileCommand.common);
-  addFeeds(profileApp, profileCommand.feeds);
-  profileApp->add_option("--seconds,-s", profileCommand.seconds,
-                         "How long to measure (default 3)");
-  profileApp->add_option("--warmup", profileCommand.warmup,
-                         "Runs before that (default 3)");
+  addMeasure(profileApp, profileCommand);
   profileApp
       ->add_option("--by", profileCommand.by,
                    "What a row is: step (a call of a kernel, the default), "
