@@ -76,12 +76,6 @@ constexpr int64_t kFirstUnits = 8;
 /// No chunk has to be larger.
 constexpr int64_t kMostUnits = int64_t(1) << 58;
 
-/// Nanoseconds of CLOCK_MONOTONIC.
-int64_t clockNow() {
-  return std::chrono::steady_clock::now().time_since_epoch() /
-         std::chrono::nanoseconds(1);
-}
-
 /// Runs chunks of a loop, so large that they take about a millisecond once
 /// their speed is known: a run can be ended between any two. Nothing in it has
 /// a destructor: a failure in a chunk leaves it by longjmp.
@@ -100,9 +94,9 @@ struct ChunkRunner {
       return body(begin, end, env);
     if (context->failed())
       return;
-    int64_t start = last ? last : clockNow();
+    int64_t start = last ? last : sdx_rt_clock();
     body(begin, end, env);
-    last = clockNow();
+    last = sdx_rt_clock();
     if (last - start < 500 * 1000)
       units = std::min(units * 2, kMostUnits);
     else if (last - start > 2000 * 1000)
