@@ -103,7 +103,10 @@ makeTargetMachine(const TargetOptions &options) {
   return machine;
 }
 
-static unsigned vectorBits(const llvm::MCSubtargetInfo &info) {
+static unsigned vectorBits(const llvm::TargetMachine &machine) {
+  if (!machine.getTargetTriple().isX86())
+    return 128;
+  const llvm::MCSubtargetInfo &info = *machine.getMCSubtargetInfo();
   if (info.checkFeatures("+avx512f") && info.checkFeatures("+avx512vl") &&
       info.checkFeatures("+avx512bw") && info.checkFeatures("+avx512dq"))
     return 512;
@@ -156,7 +159,7 @@ TargetInfo getTargetInfo(const TargetOptions &options) {
   if (!(*machine)->getTargetTriple().isX86())
     return info;
   const llvm::MCSubtargetInfo &subtarget = *(*machine)->getMCSubtargetInfo();
-  info.vectorBits = vectorBits(subtarget);
+  info.vectorBits = vectorBits(**machine);
   info.byteProduct = byteProduct(subtarget, info.vectorBits).str();
   info.bf16Product = bf16Product(subtarget, info.vectorBits).str();
   return info;
@@ -181,7 +184,7 @@ static bool isStopped(const TargetOptions &options) {
 /// already: it cleans up, inlines and allocates no time to searches.
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
                      const TargetOptions &options) {
-  std::string width = std::to_string(getTargetInfo(options).vectorBits);
+  std::string width = std::to_string(vectorBits(machine));
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
