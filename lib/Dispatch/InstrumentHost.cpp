@@ -65,9 +65,11 @@ struct InstrumentHostPass
         args.assign(call.getIns().begin(), call.getIns().end());
         llvm::append_range(args, call.getOuts());
       } else {
-        // Read and written.
-        args.push_back(cast<memref::CopyOp>(step).getTarget());
-        work.bytes.push_back(wholeBuffer(args.front(), /*times=*/2));
+        Value target = cast<memref::CopyOp>(step).getTarget();
+        args.push_back(target);
+        WorkTerm bytes = countBytes(cast<MemRefType>(target.getType()), 0);
+        bytes.factor *= 2; // read and written
+        work.bytes.push_back(bytes);
       }
       Value flops = compute(b, step->getLoc(), work.flops, args);
       Value bytes = compute(b, step->getLoc(), work.bytes, args);
@@ -85,19 +87,6 @@ private:
     if (isNew)
       it->second = countWork(kernel);
     return it->second;
-  }
-
-  static WorkTerm wholeBuffer(Value buffer, int64_t times) {
-    auto type = cast<MemRefType>(buffer.getType());
-    WorkTerm term;
-    term.factor = times * ((type.getElementTypeBitWidth() + 7) / 8);
-    for (auto [dim, size] : llvm::enumerate(type.getShape())) {
-      if (ShapedType::isDynamic(size))
-        term.sizes.push_back({0, static_cast<int64_t>(dim)});
-      else
-        term.factor *= size;
-    }
-    return term;
   }
 
   static Value compute(OpBuilder &b, Location loc, ArrayRef<WorkTerm> terms,

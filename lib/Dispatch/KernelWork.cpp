@@ -151,8 +151,20 @@ static int64_t elementBytes(Type type) {
   return type.isIntOrFloat() ? (type.getIntOrFloatBitWidth() + 7) / 8 : 0;
 }
 
-static void countBytes(BlockArgument argument,
-                       SmallVectorImpl<WorkTerm> &bytes) {
+WorkTerm sardonyx::countBytes(MemRefType type, unsigned argument) {
+  WorkTerm term;
+  term.factor = elementBytes(type.getElementType());
+  for (auto [dim, size] : llvm::enumerate(type.getShape()))
+    if (ShapedType::isDynamic(size))
+      term.sizes.push_back({argument, static_cast<int64_t>(dim)});
+    else
+      term.factor *= size;
+  return term;
+}
+
+/// What a kernel reads or writes of one of its arguments.
+static void addAccessed(BlockArgument argument,
+                        SmallVectorImpl<WorkTerm> &bytes) {
   auto type = dyn_cast<MemRefType>(argument.getType());
   if (!type)
     return;
@@ -181,16 +193,14 @@ static void countBytes(BlockArgument argument,
     bytes.append(picked.begin(), picked.end());
     return;
   }
-  TermBuilder term(elementBytes(type.getElementType()));
-  term.multiplyAllDims(argument);
-  term.addTo(bytes);
+  bytes.push_back(countBytes(type, argument.getArgNumber()));
 }
 
 KernelWork sardonyx::countWork(func::FuncOp kernel) {
   KernelWork work;
   kernel.walk([&](Operation *op) { countFlops(op, work.flops); });
   for (BlockArgument argument : kernel.getArguments())
-    countBytes(argument, work.bytes);
+    addAccessed(argument, work.bytes);
   return work;
 }
 

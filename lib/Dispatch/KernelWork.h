@@ -31,11 +31,14 @@ struct KernelWork {
   llvm::SmallVector<WorkTerm> bytes;
 };
 
+/// The bytes of a buffer of `type`, a call's argument of that number.
+WorkTerm countBytes(mlir::MemRefType type, unsigned argument);
+
 /// The work of a kernel whose body is still on tensors.
 KernelWork countWork(mlir::func::FuncOp kernel);
 
 /// The kernel's dense operation and its parameters in a word or two, say
-/// "conv 3x3 stride 2, Winograd".
+/// "conv 3x3 stride 2x2, winograd".
 std::string describeForm(mlir::func::FuncOp kernel);
 
 } // namespace sardonyx

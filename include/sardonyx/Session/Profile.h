@@ -19,7 +19,7 @@ namespace sardonyx {
 struct ProfileSite {
   /// The kernel's name; several sites may call one kernel.
   std::string kernel;
-  /// What it computes in a word or two, "conv 3x3 stride 2".
+  /// What it computes in a word or two, "conv 3x3 stride 2x2".
   std::string form;
   /// The ONNX nodes that it computes, "'conv1' (Conv)".
   std::vector<std::string> nodes;
