@@ -70,6 +70,7 @@ private:
                 int64_t rows, Value column, int64_t panels, Value rowLimit,
                 Start start = {});
   void emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk, Value group);
+  bool isOfBytes() { return depthGroup == 4; }
   void planChunks();
   /// How often the values of k, whose number is known, fill tile registers.
   int64_t countTileSteps() {
@@ -90,8 +91,6 @@ private:
   KernelBody &body;
   TileEvaluator evaluator;
   TileShape shape;
-  bool isOfBytes() { return depthGroup == 4; }
-
   /// Values of k that are multiplied at once, and how narrow ones are.
   int64_t depthGroup;
   unsigned vectorBits;

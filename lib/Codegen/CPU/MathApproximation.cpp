@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Vectorize.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -23,6 +24,7 @@ namespace sardonyx {
 } // namespace sardonyx
 
 using namespace mlir;
+using namespace sardonyx;
 
 namespace {
 
@@ -63,40 +65,25 @@ Value emitScale(Lanes v, Value value, Value exponent) {
   auto type = dyn_cast<VectorType>(v.type);
   if (!type || type.getRank() != 1)
     return {};
-  int64_t all = type.getNumElements();
-  int64_t lanes = std::min<int64_t>(all, 16);
-  if (lanes < 4 || all % lanes != 0 || !llvm::isPowerOf2_64(lanes))
-    return {};
   OpBuilder &b = v.b;
   Location loc = v.loc;
-  auto part = [&](Value vector, int64_t first) -> Value {
-    if (lanes == all)
-      return vector;
-    return vector::ExtractStridedSliceOp::create(
-        b, loc, vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{lanes},
-        ArrayRef<int64_t>{1});
-  };
-  Type maskType = b.getIntegerType(std::max<int64_t>(lanes, 8));
-  Value mask = LLVM::ConstantOp::create(b, loc, maskType, -1);
-  constexpr int64_t kCurrentRounding = 4;
-  auto name =
-      b.getStringAttr("llvm.x86.avx512.mask.scalef.ps." + Twine(lanes * 32));
-  Value result = value;
-  for (int64_t first = 0; first < all; first += lanes) {
-    Value from = part(value, first);
-    SmallVector<Value> args{from, part(exponent, first), from, mask};
+  auto scale = [&](ValueRange parts) -> Value {
+    Value from = parts[1];
+    int64_t lanes = cast<VectorType>(from.getType()).getNumElements();
+    Type maskType = b.getIntegerType(std::max<int64_t>(lanes, 8));
+    Value mask = LLVM::ConstantOp::create(b, loc, maskType, -1);
+    SmallVector<Value> args{from, parts[0], from, mask};
+    constexpr int64_t kCurrentRounding = 4;
     if (lanes == 16)
       args.push_back(
           LLVM::ConstantOp::create(b, loc, b.getI32Type(), kCurrentRounding));
-    Value scaled =
-        LLVM::CallIntrinsicOp::create(b, loc, from.getType(), name, args)
-            .getResult(0);
-    if (lanes == all)
-      return scaled;
-    result = vector::InsertStridedSliceOp::create(
-        b, loc, scaled, result, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{1});
-  }
-  return result;
+    auto name =
+        b.getStringAttr("llvm.x86.avx512.mask.scalef.ps." + Twine(lanes * 32));
+    return LLVM::CallIntrinsicOp::create(b, loc, from.getType(), name, args)
+        .getResult(0);
+  };
+  return cpu::emitByRegisters(b, loc, /*registerBits=*/512, {exponent, value},
+                              scale);
 }
 
 /// exp(x) = 2^n * exp(r) with |r| <= ln(2)/2; the polynomial is that of the

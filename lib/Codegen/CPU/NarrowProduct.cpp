@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NarrowProduct.h"
+#include "Vectorize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -90,40 +91,15 @@ static Value emitGeneric(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
   return accumulator;
 }
 
-/// `emit` on parts that fill a register; null if there are none.
-static Value
-emitInRegisters(ImplicitLocOpBuilder &b, unsigned vectorBits, Value lhs,
-                Value rhs, Value accumulator,
-                function_ref<Value(Value lhs, Value rhs, Value acc)> emit) {
-  auto type = cast<VectorType>(accumulator.getType());
-  int64_t lanes = std::min<int64_t>(vectorBits / 32, type.getNumElements());
-  // Instructions for vectors of less than 128 bits there are none.
-  if (lanes < 4 || type.getNumElements() % lanes != 0)
-    return {};
-  if (lanes == type.getNumElements())
-    return emit(lhs, rhs, accumulator);
-  for (int64_t first = 0; first < type.getNumElements(); first += lanes) {
-    auto part = [&](Value vector) -> Value {
-      return vector::ExtractStridedSliceOp::create(
-          b, vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{lanes},
-          ArrayRef<int64_t>{1});
-    };
-    Value sum = emit(part(lhs), part(rhs), part(accumulator));
-    accumulator = vector::InsertStridedSliceOp::create(
-        b, sum, accumulator, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{1});
-  }
-  return accumulator;
-}
-
 Value sardonyx::cpu::emitByteProduct(ImplicitLocOpBuilder &b, ByteProduct kind,
                                      unsigned vectorBits, Value lhs, Value rhs,
                                      Value accumulator) {
   auto one = kind == ByteProduct::Pairs ? emitPairs : emitQuads;
   Value sum;
   if (kind != ByteProduct::Generic)
-    sum = emitInRegisters(
-        b, vectorBits, lhs, rhs, accumulator,
-        [&](Value lhs, Value rhs, Value acc) { return one(b, lhs, rhs, acc); });
+    sum = emitByRegisters(
+        b, b.getLoc(), vectorBits, {lhs, rhs, accumulator},
+        [&](ValueRange parts) { return one(b, parts[0], parts[1], parts[2]); });
   return sum ? sum : emitGeneric(b, lhs, rhs, accumulator);
 }
 
@@ -170,9 +146,10 @@ Value sardonyx::cpu::emitBf16Product(ImplicitLocOpBuilder &b, Bf16Product kind,
                                      Value accumulator) {
   Value sum;
   if (kind != Bf16Product::Generic)
-    sum = emitInRegisters(b, vectorBits, lhs, rhs, accumulator,
-                          [&](Value lhs, Value rhs, Value acc) {
-                            return emitBf16Pairs(b, lhs, rhs, acc);
-                          });
+    sum =
+        emitByRegisters(b, b.getLoc(), vectorBits, {lhs, rhs, accumulator},
+                        [&](ValueRange parts) {
+                          return emitBf16Pairs(b, parts[0], parts[1], parts[2]);
+                        });
   return sum ? sum : emitWidePairs(b, lhs, rhs, accumulator);
 }

@@ -460,12 +460,9 @@ static Value reduceLanes(OpBuilder &b, Location loc, vector::CombiningKind kind,
                          Value vector) {
   int64_t lanes = cast<VectorType>(vector.getType()).getNumElements();
   for (; lanes % 2 == 0; lanes /= 2) {
-    auto half = [&](int64_t first) -> Value {
-      return vector::ExtractStridedSliceOp::create(
-          b, loc, vector, ArrayRef<int64_t>{first},
-          ArrayRef<int64_t>{lanes / 2}, ArrayRef<int64_t>{1});
-    };
-    vector = vector::makeArithReduction(b, loc, kind, half(0), half(lanes / 2));
+    Value low = extractLanes(b, loc, vector, 0, lanes / 2);
+    Value high = extractLanes(b, loc, vector, lanes / 2, lanes / 2);
+    vector = vector::makeArithReduction(b, loc, kind, low, high);
   }
   if (lanes == 1)
     return vector::ExtractOp::create(b, loc, vector, 0);
