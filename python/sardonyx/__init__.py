@@ -12,16 +12,13 @@ import atexit
 
 from . import _sardonyx, errors
 from ._sardonyx import __version__, measure_peak_gflops, phases
+from ._options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
 from ._session import (
-    ExecutionMode,
-    GraphOptimizationLevel,
     InferenceSession,
     IOBinding,
     ModelMetadata,
     NodeArg,
     OrtValue,
-    RunOptions,
-    SessionOptions,
     compile,
     get_all_providers,
     get_available_providers,

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import enum
 import itertools
-import math
-import numbers
-import operator
 import os
 import time
 import warnings
@@ -16,106 +12,10 @@ import numpy as np
 
 from . import _sardonyx
 from ._arrays import as_input, as_memory, check_apart, copy_to, dtype_of, element_type_of, from_output, memory_at
+from ._options import SessionOptions
 from .errors import InvalidArgument
 
 _PROVIDERS = ["CPUExecutionProvider"]
-
-
-class GraphOptimizationLevel(enum.IntEnum):
-    """Accepted for compatibility: the compiler always does all it can."""
-
-    ORT_DISABLE_ALL = 0
-    ORT_ENABLE_BASIC = 1
-    ORT_ENABLE_EXTENDED = 2
-    ORT_ENABLE_LAYOUT = 3
-    ORT_ENABLE_ALL = 99
-
-
-class ExecutionMode(enum.IntEnum):
-    ORT_SEQUENTIAL = 0
-    ORT_PARALLEL = 1
-
-
-class SessionOptions:
-    """How to compile and run a model.
-
-    `enable_profiling` has the session record when each step of each run begins and ends, until
-    `InferenceSession.end_profiling`. Besides onnxruntime's attributes: `cache` (keep compiled models on disk, default true),
-    `cache_dir`, `cpu` and `cpu_features` (LLVM's names; default this machine),
-    `external_data_dir`, `winograd` (let 3x3 convolutions go by Winograd's algorithm, default true:
-    faster, with rounding errors within four times those of a direct sum), `check_bounds` (code
-    looks at every index before it reads or writes there and fails the run where one lies outside: slow,
-    for finding faults), `perf_map` (tell `perf` the kernels' names), `memory_limit` (bytes that packed
-    weights, runs and results may take; default what the machine has) and `compile_timeout`
-    (seconds; default none). Attributes that steer onnxruntime's own machinery are accepted and
-    have no effect.
-    """
-
-    def __init__(self):
-        self.intra_op_num_threads = 0
-        self.inter_op_num_threads = 0
-        self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
-        self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
-        self.log_severity_level = 2
-        self.log_verbosity_level = 0
-        self.logid = ""
-        self.enable_cpu_mem_arena = True
-        self.enable_mem_pattern = True
-        self.enable_mem_reuse = True
-        self.enable_profiling = False
-        self.optimized_model_filepath = ""
-        self.profile_file_prefix = "sardonyx_profile_"
-        self.use_deterministic_compute = False
-        self.cache = True
-        self.cache_dir = ""
-        self.cpu = ""
-        self.cpu_features = ""
-        self.external_data_dir = ""
-        self.winograd = True
-        self.check_bounds = False
-        self.perf_map = False
-        self.memory_limit: int | None = None
-        self.compile_timeout: float | None = None
-        self._entries: dict[str, str] = {}
-        self._dims: dict[str, int] = {}
-        self._input_shapes: dict[str, list[int]] = {}
-
-    def add_session_config_entry(self, key: str, value: str) -> None:
-        self._entries[key] = value
-
-    def get_session_config_entry(self, key: str) -> str:
-        return self._entries[key]
-
-    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Compiles for this size of a named dimension; the session takes no other."""
-        self._dims[name] = int(size)
-
-    def set_input_shape(self, name: str, shape) -> None:
-        """Compiles for this shape of an input, whatever the model declares; None leaves a dimension open."""
-        self._input_shapes[name] = [-1 if size is None else operator.index(size) for size in shape]
-
-    def register_custom_ops_library(self, path: str) -> None:
-        raise NotImplementedError("custom operator libraries are not supported")
-
-    def _native(self) -> _sardonyx.Options:
-        options = _sardonyx.Options()
-        threads = int(self.intra_op_num_threads)
-        if not 0 <= threads <= _sardonyx.MAX_THREADS:
-            raise InvalidArgument(f"intra_op_num_threads must be from 0 to {_sardonyx.MAX_THREADS}, got {threads}")
-        options.threads = threads
-        options.memory_limit = min(int(_positive(self.memory_limit, "memory_limit")), _MOST)
-        options.compile_timeout = _positive(self.compile_timeout, "compile_timeout")
-        options.cache = bool(self.cache)
-        options.cache_dir = os.fspath(self.cache_dir)
-        options.cpu, options.features = self.cpu, self.cpu_features
-        options.dims = self._dims
-        options.input_shapes = self._input_shapes
-        options.winograd = bool(self.winograd)
-        options.check_bounds = bool(self.check_bounds)
-        options.profile = bool(self.enable_profiling)
-        options.perf_map = bool(self.perf_map)
-        options.external_data_dir = os.fspath(self.external_data_dir)
-        return options
 
 
 def _write_trace(session: _sardonyx.Session, prefix: str) -> str:
@@ -129,68 +29,6 @@ def _write_trace(session: _sardonyx.Session, prefix: str) -> str:
             return path
         except FileExistsError:
             continue
-
-
-_MOST = 2**63 - 1
-
-
-def _positive(value, name: str):
-    """A limit for the extension, which takes 0 for none."""
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not value > 0:
-        raise InvalidArgument(f"{name} must be a positive number or None, got {value!r}")
-    return value
-
-
-class RunOptions:
-    """What can end a run before it is done.
-
-    Besides onnxruntime's attributes, of which only `terminate` and the run config entry
-    "memory.enable_memory_arena_shrinkage" have an effect: `timeout`, seconds that a run may take,
-    and `max_trip_count`, trips that any one Loop may take; None, the default, sets no limit.
-    """
-
-    def __init__(self):
-        self._native = _sardonyx.RunOptions()
-        self.log_severity_level = 2
-        self.log_verbosity_level = 0
-        self.logid = ""
-        self.only_execute_path_to_fetches = False
-        self._entries: dict[str, str] = {}
-
-    @property
-    def terminate(self) -> bool:
-        """While it is true, runs with these options end, and none begins. Any thread may set it."""
-        return self._native.terminate
-
-    @terminate.setter
-    def terminate(self, value) -> None:
-        self._native.terminate = bool(value)
-
-    @property
-    def timeout(self) -> float | None:
-        return self._native.timeout or None
-
-    @timeout.setter
-    def timeout(self, seconds) -> None:
-        self._native.timeout = _positive(seconds, "timeout")
-
-    @property
-    def max_trip_count(self) -> int | None:
-        return self._native.max_trip_count or None
-
-    @max_trip_count.setter
-    def max_trip_count(self, trips) -> None:
-        self._native.max_trip_count = min(math.ceil(_positive(trips, "max_trip_count")), _MOST)
-
-    def add_run_config_entry(self, key: str, value: str) -> None:
-        self._entries[key] = value
-        if key == "memory.enable_memory_arena_shrinkage":
-            self._native.release_memory = bool(value)
-
-    def get_run_config_entry(self, key: str) -> str:
-        return self._entries[key]
 
 
 class NodeArg:

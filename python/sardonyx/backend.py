@@ -8,7 +8,8 @@ from __future__ import annotations
 import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
-from ._session import InferenceSession, SessionOptions
+from ._options import SessionOptions
+from ._session import InferenceSession
 
 
 class SardonyxRep(BackendRep):
