@@ -39,6 +39,16 @@ private:
     mlir::Value scratch;
   };
 
+  /// A position of the kernel, and which inputs it reads for a panel.
+  struct Tap {
+    /// The lanes inside of the input; null: all.
+    mlir::Value mask;
+    /// How far they lie from the start of their channel, or of plane `phase` of
+    /// it: one index where taps are shifts, a vector of indices otherwise.
+    mlir::Value offset, phase;
+    mlir::Value number;
+  };
+
   /// Output columns of one channel that a depthwise convolution computes at
   /// once, and what all their rows share.
   struct Column {
@@ -57,6 +67,9 @@ private:
   int64_t pad(int64_t d) { return op.getPadsBegin()[d]; }
   bool isPadded(int64_t d) { return pad(d) || op.getPadsEnd()[d]; }
   mlir::Value outSize(int64_t d) { return evaluator.getSize(2 + d); }
+  /// Activations of more bytes are worth fetching ahead: weights and other
+  /// tensors have pushed much of them out of the L2 cache.
+  int64_t farBytes() { return l2Bytes / 8; }
   bool isShift();
   bool canSplitPhases();
   void emitPhases(mlir::ImplicitLocOpBuilder &b);
@@ -67,20 +80,26 @@ private:
   int64_t tilesPerChunk();
   mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b, int64_t width);
   void emitPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
-  void emitPackLoop(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                    llvm::ArrayRef<mlir::Value> base, mlir::Value mask,
-                    mlir::Value offset, mlir::Value phase, mlir::Value tap,
-                    int64_t d);
-  void emitPackChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                        mlir::Value mask, mlir::Value offset, mlir::Value phase,
-                        mlir::Value tap);
+  int64_t countTaps();
+  void emitTaps(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                llvm::function_ref<void(const Tap &)> visit);
+  void emitTapLoop(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                   llvm::ArrayRef<mlir::Value> base, const Tap &tap, int64_t d,
+                   llvm::function_ref<void(const Tap &)> visit);
+  mlir::Value emitInputs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                         const Tap &tap, mlir::Value channel);
+  bool packsInFirstTile();
   void emitChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                mlir::Value tile, int64_t rows, bool limited);
+                mlir::Value tile, int64_t rows, bool limited,
+                const Tap *tap = nullptr);
 
   Prefetch prefetchWeights(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
                            int64_t elements, mlir::Value loop, int64_t loops,
                            int64_t steps);
+
+  Prefetch prefetchInputs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                          mlir::Value tile, int64_t steps);
 
   mlir::Value emitOntoInit(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
                            mlir::Value value);
@@ -150,8 +169,8 @@ private:
   /// The input's planes of even and odd rows and columns (StridedConv.cpp);
   /// null where taps read the input itself.
   mlir::Value phases;
-  /// The packed weights as one dimension.
-  mlir::Value flatWeights;
+  /// What panels are packed from, and the packed weights, as one dimension.
+  mlir::Value allInputs, flatWeights;
   llvm::SmallVector<mlir::Value> inSizes;
   mlir::Value outPositions, groupChannels, groupFilters, depth;
 };

@@ -437,23 +437,67 @@ void TileEvaluator::emitStores(ImplicitLocOpBuilder &b, const Tile &tile,
   }
 }
 
+SmallVector<TileEvaluator::FarBuffer>
+TileEvaluator::findFarBuffers(int64_t cacheBytes) {
+  SmallVector<FarBuffer> result;
+  SmallVector<Value> outputs;
+  for (const KernelBody::Output &output : body.getOutputs())
+    outputs.push_back(output.memref);
+  auto shapeOf = [&](Value buffer) {
+    return cast<MemRefType>(collapsed[buffer].getType()).getShape();
+  };
+  for (auto [buffer, flat] : collapsed) {
+    auto type = cast<MemRefType>(flat.getType());
+    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    if (type.hasStaticShape() && type.getShape() == shapeOf(outputs.front()) &&
+        type.getNumElements() * bytes > cacheBytes)
+      result.push_back({flat, llvm::is_contained(outputs, buffer), bytes});
+  }
+  return result;
+}
+
 void TileEvaluator::prefetchOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
                                     int64_t rows, int64_t cacheBytes) {
   IndexMath math(b);
-  for (const KernelBody::Output &output : body.getOutputs()) {
-    Value flat = collapsed[output.memref];
-    auto type = cast<MemRefType>(flat.getType());
-    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    if (!type.hasStaticShape() || type.getNumElements() * bytes <= cacheBytes)
-      continue;
-    int64_t line = Prefetch::kLineBytes / bytes;
+  for (const FarBuffer &buffer : findFarBuffers(cacheBytes)) {
+    int64_t line = Prefetch::kLineBytes / buffer.elementBytes;
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t i = 0; i < tile.width; i += line) {
         SmallVector<Value> indices(tile.index);
         indices[rowDim] = math.add(indices[rowDim], r);
         indices.push_back(math.add(tile.position, i));
-        memref::PrefetchOp::create(b, flat, indices, /*isWrite=*/true,
-                                   /*localityHint=*/3, /*isDataCache=*/true);
+        memref::PrefetchOp::create(b, buffer.collapsed, indices,
+                                   buffer.isWritten, /*localityHint=*/3,
+                                   /*isDataCache=*/true);
       }
   }
+}
+
+SmallVector<Prefetch>
+TileEvaluator::prefetchNextOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
+                                   int64_t rows, int64_t cacheBytes,
+                                   int64_t depth) {
+  IndexMath math(b);
+  SmallVector<Prefetch> result;
+  if (rowDim + 1 != vectorDim)
+    return result;
+  for (const FarBuffer &buffer : findFarBuffers(cacheBytes)) {
+    auto type = cast<MemRefType>(buffer.collapsed.getType());
+    if (buffer.elementBytes != sizeof(float))
+      continue;
+    Value row = math.constant(0);
+    for (int64_t d = 0; d < vectorDim; ++d)
+      row = math.add(math.mul(row, type.getDimSize(d)), tile.index[d]);
+    int64_t stride = type.getShape().back();
+    Value from = math.add(math.mul(math.add(row, rows), stride), tile.position);
+    Prefetch prefetch = Prefetch::share(b,
+                                        {emitCollapse(b, buffer.collapsed, 0),
+                                         from, stride, rows, /*loops=*/1, depth,
+                                         /*run=*/tile.width / Prefetch::kLine},
+                                        math.constant(0));
+    prefetch.isWrite = buffer.isWritten;
+    if (prefetch.memory)
+      result.push_back(prefetch);
+  }
+  return result;
 }

@@ -14,10 +14,12 @@
 #ifndef SARDONYX_LIB_CODEGEN_CPU_EPILOGUE_H
 #define SARDONYX_LIB_CODEGEN_CPU_EPILOGUE_H
 
+#include "MicroKernel.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace sardonyx::cpu {
 
@@ -106,8 +108,23 @@ public:
   void prefetchOutputs(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
                        int64_t rows, int64_t cacheBytes);
 
+  /// The same of the tile whose rows come next, as a part of this tile's loop
+  /// over `depth` values of k.
+  llvm::SmallVector<Prefetch>
+  prefetchNextOutputs(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
+                      int64_t rows, int64_t cacheBytes, int64_t depth);
+
 private:
   struct RowState;
+
+  /// Memory of all of the results' elements that a cache of so many bytes does
+  /// not hold.
+  struct FarBuffer {
+    mlir::Value collapsed;
+    bool isWritten;
+    int64_t elementBytes;
+  };
+  llvm::SmallVector<FarBuffer> findFarBuffers(int64_t cacheBytes);
 
   mlir::LogicalResult verifyValue(mlir::Value tensor, mlir::AffineMap map);
   void prepareValue(mlir::ImplicitLocOpBuilder &b, mlir::Value tensor,
@@ -130,7 +147,7 @@ private:
   int64_t vectorDim;
   llvm::SmallVector<mlir::Value> sizes;
   /// Views with the trailing dimensions collapsed, by buffer.
-  llvm::DenseMap<mlir::Value, mlir::Value> collapsed;
+  llvm::MapVector<mlir::Value, mlir::Value> collapsed;
 };
 
 } // namespace sardonyx::cpu

@@ -107,6 +107,7 @@ void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
     return emitDepthwise(b);
   if (canSplitPhases())
     emitPhases(b);
+  allInputs = emitCollapse(b, phases ? phases : input, 0);
   if (hasChannelLanes())
     emitChannelLanes(b);
   else
@@ -149,6 +150,19 @@ int64_t ConvEmitter::tilesPerChunk() {
                              std::max<int64_t>(1, tiles));
 }
 
+/// Whether the first tile of a panel reads its inputs from where they lie and
+/// packs them for the others, so that they come while it multiplies. It does
+/// where values of k are channels.
+bool ConvEmitter::packsInFirstTile() {
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  if (countTaps() != 1 || !filters)
+    return false;
+  // Each chunk must begin with a whole tile.
+  int64_t tiles = llvm::divideCeil(*filters, shape.rows);
+  int64_t lastChunk = (tiles - 1) / tilesPerChunk() * tilesPerChunk();
+  return lastChunk < *filters / shape.rows;
+}
+
 void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   int64_t tiles = tilesPerChunk();
@@ -172,7 +186,8 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
       if (masked)
         chunk.mask =
             emitTailMask(b, math.sub(outPositions, chunk.position), width);
-      emitPack(b, chunk);
+      if (!packsInFirstTile())
+        emitPack(b, chunk);
       emitChannels(b, chunk);
     };
     if (!tail || 2 * tail > shape.width)
@@ -199,6 +214,27 @@ Value ConvEmitter::emitScratch(ImplicitLocOpBuilder &b, int64_t width) {
 
 /// Fills the scratch with the inputs of a panel, one row for each k.
 void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+  IndexMath math(b);
+  int64_t taps = countTaps();
+  emitTaps(b, chunk, [&](const Tap &tap) {
+    emitFor(b, math.constant(0), groupChannels, 1, [&](Value channel) {
+      emitStore(
+          b, emitInputs(b, chunk, tap, channel), chunk.scratch,
+          {math.add(math.mul(channel, taps), tap.number), math.constant(0)});
+    });
+  });
+}
+
+int64_t ConvEmitter::countTaps() {
+  int64_t taps = 1;
+  for (int64_t d = 0; d < spatial; ++d)
+    taps *= kernel(d);
+  return taps;
+}
+
+/// Calls `visit` in the loops over the kernel, or once for a single tap.
+void ConvEmitter::emitTaps(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                           function_ref<void(const Tap &)> visit) {
   IndexMath math(b);
   int64_t width = chunk.width;
   SmallVector<Value> base(spatial);
@@ -233,25 +269,24 @@ void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk) {
     mask = arith::ConstantOp::create(
         b,
         DenseElementsAttr::get(VectorType::get({width}, b.getI1Type()), true));
-  Value offset = shift ? chunk.position : Value();
-  emitPackLoop(b, chunk, base, mask, offset, math.constant(0), math.constant(0),
-               0);
+  Tap first;
+  first.mask = mask;
+  first.offset = shift ? chunk.position : Value();
+  first.phase = first.number = math.constant(0);
+  emitTapLoop(b, chunk, base, first, 0, visit);
 }
 
-/// The loop over dimension `d` of the kernel. `offset` is how far the input
-/// lies from the start of its channel, or of plane `phase` of it: one index if
-/// the taps are shifts, a vector of indices otherwise. `tap` counts kernel
-/// positions.
-void ConvEmitter::emitPackLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                               ArrayRef<Value> base, Value mask, Value offset,
-                               Value phase, Value tap, int64_t d) {
+/// The loop over dimension `d` of the kernel, and those within it.
+void ConvEmitter::emitTapLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                              ArrayRef<Value> base, const Tap &tap, int64_t d,
+                              function_ref<void(const Tap &)> visit) {
   IndexMath math(b);
   if (d == spatial)
-    return emitPackChannels(b, chunk, mask, offset, phase, tap);
+    return visit(tap);
   int64_t width = chunk.width;
   bool shift = isShift();
   auto step = [&](Value k) {
-    Value nextMask = mask, nextOffset = offset, nextPhase = phase;
+    Tap next = tap;
     Value distance = math.mul(k, dilation(d));
     Value coordinate = base[d];
     if (coordinate)
@@ -262,64 +297,55 @@ void ConvEmitter::emitPackLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
       Value inside =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ult, coordinate,
                                 emitSplat32(b, inSizes[d], width));
-      nextMask = arith::AndIOp::create(b, mask, inside);
+      next.mask = arith::AndIOp::create(b, tap.mask, inside);
     }
     if (phases) {
       auto [jump, parity] = findPhase(b, distance, d);
       for (int64_t e = d + 1; e < spatial; ++e)
         jump = math.mul(jump, outSize(e));
-      nextOffset = math.add(offset, jump);
-      nextPhase = math.add(math.mul(phase, 2), parity);
+      next.offset = math.add(tap.offset, jump);
+      next.phase = math.add(math.mul(tap.phase, 2), parity);
     } else if (shift) {
       Value jump = math.sub(distance, math.constant(pad(d)));
       for (int64_t e = d + 1; e < spatial; ++e)
         jump = math.mul(jump, inSizes[e]);
-      nextOffset = math.add(offset, jump);
-    } else if (offset) {
-      nextOffset = arith::AddIOp::create(
+      next.offset = math.add(tap.offset, jump);
+    } else if (tap.offset) {
+      next.offset = arith::AddIOp::create(
           b,
-          arith::MulIOp::create(b, offset, emitSplat32(b, inSizes[d], width)),
+          arith::MulIOp::create(b, tap.offset,
+                                emitSplat32(b, inSizes[d], width)),
           coordinate);
     } else {
-      nextOffset = coordinate;
+      next.offset = coordinate;
     }
-    Value nextTap = math.add(math.mul(tap, kernel(d)), k);
-    emitPackLoop(b, chunk, base, nextMask, nextOffset, nextPhase, nextTap,
-                 d + 1);
+    next.number = math.add(math.mul(tap.number, kernel(d)), k);
+    emitTapLoop(b, chunk, base, next, d + 1, visit);
   };
   if (kernel(d) == 1)
     return step(math.constant(0));
   emitFor(b, math.constant(0), math.constant(kernel(d)), 1, step);
 }
 
-/// One tap of all channels of the group.
-void ConvEmitter::emitPackChannels(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                                   Value mask, Value offset, Value phase,
-                                   Value tap) {
+/// What one tap of a channel of the group reads for a panel.
+Value ConvEmitter::emitInputs(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                              const Tap &tap, Value channel) {
   IndexMath math(b);
-  int64_t taps = 1;
-  for (int64_t d = 0; d < spatial; ++d)
-    taps *= kernel(d);
-  Value firstChannel = math.mul(chunk.group, groupChannels);
+  SmallVector<Value> indices = {
+      chunk.image, math.add(math.mul(chunk.group, groupChannels), channel)};
+  if (phases) {
+    indices.append({tap.phase, tap.offset});
+    return emitLoad(b, phases, indices, chunk.width, tap.mask);
+  }
+  if (isShift()) {
+    indices.push_back(tap.offset);
+    return emitLoad(b, flatInput, indices, chunk.width, tap.mask);
+  }
+  indices.push_back(math.constant(0));
   auto type = VectorType::get({chunk.width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  emitFor(b, math.constant(0), groupChannels, 1, [&](Value channel) {
-    SmallVector<Value> indices = {chunk.image, math.add(firstChannel, channel)};
-    Value lane;
-    if (phases) {
-      indices.append({phase, offset});
-      lane = emitLoad(b, phases, indices, chunk.width, mask);
-    } else if (isShift()) {
-      indices.push_back(offset);
-      lane = emitLoad(b, flatInput, indices, chunk.width, mask);
-    } else {
-      indices.push_back(math.constant(0));
-      lane = vector::GatherOp::create(b, type, flatInput, indices, offset, mask,
-                                      zero);
-    }
-    Value row = math.add(math.mul(channel, taps), tap);
-    emitStore(b, lane, chunk.scratch, {row, math.constant(0)});
-  });
+  return vector::GatherOp::create(b, type, flatInput, indices, tap.offset,
+                                  tap.mask, zero);
 }
 
 void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
@@ -330,8 +356,15 @@ void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
       emitTile(b, chunk, tile, shape.rows, /*limited=*/true);
     });
   int64_t full = *filters / shape.rows, tail = *filters % shape.rows;
+  Value next = chunk.firstTile;
+  if (packsInFirstTile()) {
+    emitTaps(b, chunk, [&](const Tap &tap) {
+      emitTile(b, chunk, next, shape.rows, /*limited=*/false, &tap);
+    });
+    next = math.add(next, 1);
+  }
   if (full > 0)
-    emitFor(b, chunk.firstTile, math.min(chunk.endTile, math.constant(full)), 1,
+    emitFor(b, next, math.min(chunk.endTile, math.constant(full)), 1,
             [&](Value tile) {
               emitTile(b, chunk, tile, shape.rows, /*limited=*/false);
             });
@@ -354,8 +387,35 @@ Prefetch ConvEmitter::prefetchWeights(ImplicitLocOpBuilder &b, Value from,
                          loop);
 }
 
+/// What tile number `tile`, a loop over `steps` values of k, fetches of the
+/// inputs of the next panel: some channels.
+Prefetch ConvEmitter::prefetchInputs(ImplicitLocOpBuilder &b,
+                                     const Chunk &chunk, Value tile,
+                                     int64_t steps) {
+  IndexMath math(b);
+  auto type = cast<MemRefType>(allInputs.getType());
+  std::optional<int64_t> channels = IndexMath::known(groupChannels);
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  if (!isShift() || !channels || !filters || !type.hasStaticShape() ||
+      type.getNumElements() * int64_t(sizeof(float)) <= farBytes())
+    return {};
+  int64_t images = IndexMath::known(evaluator.getSize(0)).value_or(0);
+  int64_t rows = *channels * (phases ? 4 : 1);
+  int64_t stride = type.getNumElements() / (images * group * rows);
+  int64_t tiles = std::min<int64_t>(tilesPerChunk(),
+                                    llvm::divideCeil(*filters, shape.rows));
+  Value image = math.add(math.mul(chunk.image, group), chunk.group);
+  Value from = math.add(math.mul(image, rows * stride),
+                        math.add(chunk.position, chunk.width));
+  return Prefetch::share(b,
+                         {allInputs, from, stride, rows, tiles, steps,
+                          chunk.width / Prefetch::kLine},
+                         math.sub(tile, chunk.firstTile));
+}
+
 void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                           Value tileIndex, int64_t rows, bool limited) {
+                           Value tileIndex, int64_t rows, bool limited,
+                           const Tap *tap) {
   IndexMath math(b);
   int64_t tilesPerBlock = op.getBlockRows() / shape.rows;
   Value block = math.div(tileIndex, tilesPerBlock);
@@ -370,17 +430,21 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   tile.mask = chunk.mask;
   if (limited)
     tile.rowLimit = math.add(firstFilter, groupFilters);
-  Prefetch next;
+  SmallVector<Prefetch> next, ahead;
   if (std::optional<int64_t> known = IndexMath::known(depth);
       known && rows == shape.rows) {
-    // The tiles of a block fetch the next block, each its share.
     int64_t blockSize = *known * op.getBlockRows();
     Value blocks = math.add(math.mul(chunk.group, math.dim(weights, 1)), block);
-    next = prefetchWeights(b, math.mul(math.add(blocks, 1), blockSize),
-                           blockSize, math.div(rowInBlock, shape.rows),
-                           tilesPerBlock, *known);
+    next.push_back(prefetchWeights(b, math.mul(math.add(blocks, 1), blockSize),
+                                   blockSize, math.div(rowInBlock, shape.rows),
+                                   tilesPerBlock, *known));
+    next.push_back(prefetchInputs(b, chunk, tileIndex, *known));
+    ahead = evaluator.prefetchNextOutputs(b, tile, rows, farBytes(), *known);
+    llvm::append_range(next, ahead);
   }
-  evaluator.prefetchOutputs(b, tile, rows, l2Bytes / 2);
+  // Nobody has asked for what the first tile writes.
+  if (ahead.empty() || tap)
+    evaluator.prefetchOutputs(b, tile, rows, l2Bytes / 2);
   SmallVector<Value> accs = evaluator.emitInit(b, op.getInit(), tile, rows);
   accs = emitContractionLoop(
       b, depth, rows, 1, accs,
@@ -390,7 +454,12 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
             ValueRange{chunk.group, block, k, math.add(rowInBlock, r)});
       },
       [&](Value k, int64_t) -> Value {
-        return emitLoad(b, chunk.scratch, {k, math.constant(0)}, chunk.width);
+        SmallVector<Value> row = {k, math.constant(0)};
+        if (!tap)
+          return emitLoad(b, chunk.scratch, row, chunk.width);
+        Value inputs = emitInputs(b, chunk, *tap, k);
+        emitStore(b, inputs, chunk.scratch, row);
+        return inputs;
       },
       next);
   evaluator.emitStores(b, tile, accs);

@@ -38,8 +38,9 @@ Prefetch Prefetch::share(ImplicitLocOpBuilder &b, const Task &task,
   Prefetch result;
   result.memory = task.memory;
   result.stride = task.stride;
-  // More steps than this in a row only make the code longer.
-  result.period = 8;
+  result.run = task.run;
+  constexpr int64_t kLongestPeriod = 64;
+  result.period = kLongestPeriod;
   while (result.period > 1 &&
          (result.period * task.lines > task.loops * task.depth ||
           task.depth % result.period != 0))
@@ -49,7 +50,16 @@ Prefetch Prefetch::share(ImplicitLocOpBuilder &b, const Task &task,
     result.count = std::clamp<int64_t>(
         llvm::divideCeil(task.lines, task.loops * task.depth), 1, kMostLines);
   int64_t linesOfLoop = task.depth / result.period * result.count;
-  result.start = math.add(task.from, math.mul(loop, linesOfLoop * task.stride));
+  // A depth without such a divisor would have lines fetched again and again.
+  constexpr int64_t kMostTimes = 2;
+  if (result.period < kMostSteps &&
+      linesOfLoop * task.loops > kMostTimes * task.lines)
+    return {};
+  // Loops that have nothing left to fetch fetch the last lines again.
+  Value first =
+      math.min(math.mul(loop, linesOfLoop),
+               math.constant(std::max<int64_t>(0, task.lines - linesOfLoop)));
+  result.start = math.add(task.from, math.mul(first, task.stride));
   return result;
 }
 
@@ -77,31 +87,43 @@ void sardonyx::cpu::emitContractionStep(ImplicitLocOpBuilder &b, Value k,
   }
 }
 
+/// Fetches what belongs to `k`.
+static void emitPrefetch(ImplicitLocOpBuilder &b, const Prefetch &prefetch,
+                         Value k) {
+  IndexMath math(b);
+  Value place = math.mul(math.div(k, prefetch.period), prefetch.count);
+  Value line = math.add(prefetch.start, math.mul(place, prefetch.stride));
+  for (int64_t i = 0; i < prefetch.count; ++i)
+    for (int64_t j = 0; j < prefetch.run; ++j)
+      memref::PrefetchOp::create(
+          b, prefetch.memory,
+          ValueRange{math.add(line, i * prefetch.stride + j * Prefetch::kLine)},
+          prefetch.isWrite, /*localityHint=*/prefetch.isWrite ? 3 : 2,
+          /*isDataCache=*/true);
+}
+
 SmallVector<Value> sardonyx::cpu::emitContractionLoop(
     ImplicitLocOpBuilder &b, Value size, int64_t rows, int64_t columns,
     ValueRange init, function_ref<Value(Value, int64_t)> lhs,
-    function_ref<Value(Value, int64_t)> rhs, const Prefetch &prefetch,
+    function_ref<Value(Value, int64_t)> rhs, ArrayRef<Prefetch> prefetches,
     MultiplyAdd multiplyAdd) {
   IndexMath math(b);
-  auto loop = scf::ForOp::create(b, math.constant(0), size,
-                                 math.constant(prefetch.period), init);
+  int64_t steps = 1;
+  for (const Prefetch &prefetch : prefetches)
+    steps = std::max(steps, std::min(prefetch.period, Prefetch::kMostSteps));
+  auto loop =
+      scf::ForOp::create(b, math.constant(0), size, math.constant(steps), init);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value first = loop.getInductionVar();
-  if (prefetch.memory) {
-    // The loop's k-th step fetches line k / period.
-    Value distance =
-        math.mul(first, prefetch.stride * prefetch.count / prefetch.period);
-    Value line = math.add(prefetch.start, distance);
-    for (int64_t i = 0; i < prefetch.count; ++i)
-      memref::PrefetchOp::create(
-          b, prefetch.memory, ValueRange{math.add(line, i * prefetch.stride)},
-          /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
-  }
   SmallVector<Value> accs(loop.getRegionIterArgs());
-  for (int64_t step = 0; step < prefetch.period; ++step)
-    emitContractionStep(b, math.add(first, step), rows, columns, accs, lhs, rhs,
-                        multiplyAdd);
+  for (int64_t step = 0; step < steps; ++step) {
+    Value k = math.add(first, step);
+    for (const Prefetch &prefetch : prefetches)
+      if (prefetch.memory && step % std::min(prefetch.period, steps) == 0)
+        emitPrefetch(b, prefetch, k);
+    emitContractionStep(b, k, rows, columns, accs, lhs, rhs, multiplyAdd);
+  }
   scf::YieldOp::create(b, accs);
   return loop.getResults();
 }

@@ -27,19 +27,26 @@ struct TileShape {
 
 /// What a contraction's loop over k fetches into the L2 cache beside its work:
 /// cache lines that another loop, later, reads first. Weights come from memory
-/// once for each run; whoever reads them only when it needs them waits.
+/// once for each run, and large activations too; whoever reads them only when
+/// it needs them waits.
 struct Prefetch {
   /// The memory, flat, and where in it the loop's first line begins; null: it
   /// fetches nothing.
   mlir::Value memory, start;
   /// Elements from one line to the next.
   int64_t stride = 0;
-  /// Values of k for each line: a power of two that divides their number.
+  /// Values of k for each line: a power of two that divides their number. If
+  /// more than `kMostSteps`, a line is asked for again.
   int64_t period = 1;
+  bool isWrite = false;
   /// Lines for each value of k where one is too few (and the period is 1).
   int64_t count = 1;
+  /// Lines that follow each other at each of these places.
+  int64_t run = 1;
 
   static constexpr int64_t kLineBytes = 64;
+  /// More steps than this in a row only make the code longer.
+  static constexpr int64_t kMostSteps = 8;
   /// f32 elements in a line of the cache.
   static constexpr int64_t kLine = kLineBytes / sizeof(float);
   /// Whether `weights` are too large to stay in the L2 cache from chunk to
@@ -53,6 +60,7 @@ struct Prefetch {
     int64_t lines;
     /// How many loops, and over how many values of k each.
     int64_t loops, depth;
+    int64_t run = 1;
   };
   /// What loop number `loop` of them fetches. They may not get to the last
   /// lines, and where there is time fetch some that follow.
@@ -77,7 +85,7 @@ llvm::SmallVector<mlir::Value> emitContractionLoop(
     int64_t columns, mlir::ValueRange init,
     llvm::function_ref<mlir::Value(mlir::Value k, int64_t row)> lhs,
     llvm::function_ref<mlir::Value(mlir::Value k, int64_t column)> rhs,
-    const Prefetch &prefetch = {},
+    llvm::ArrayRef<Prefetch> prefetches = {},
     MultiplyAdd multiplyAdd = emitFusedMultiplyAdd);
 
 /// One step of that loop.
