@@ -52,7 +52,9 @@ private:
   /// The part of a batch that one iteration of the parallel loop computes.
   struct Chunk {
     Value batch; // null without a batch
+    /// The first of its panels, and how many they are.
     Value panel;
+    int64_t panels = 1;
     Value firstRow, endRow;
     /// What tile registers have summed up for a block of rows.
     Value sums;
@@ -67,10 +69,11 @@ private:
   void emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
                  int64_t rows, Value rowLimit);
   void emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
-                int64_t rows, Value column, int64_t panels, Value rowLimit,
-                Start start = {});
-  void emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk, Value group);
+                int64_t rows, Value column, Value rowLimit, Start start = {});
+  void emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk);
   bool isOfBytes() { return depthGroup == 4; }
+  bool multipliesAtOnce();
+  void planTiles();
   void planChunks();
   /// How often the values of k, whose number is known, fill tile registers.
   int64_t countTileSteps() {
@@ -80,8 +83,9 @@ private:
                              Value row, Value columnInPanel);
   SmallVector<Value> emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                   ArrayRef<Value> rows, Value columnInPanel,
-                                  int64_t panels, SmallVector<Value> accs,
-                                  const Prefetch &prefetch, int64_t firstGroup);
+                                  SmallVector<Value> accs,
+                                  ArrayRef<Prefetch> prefetches,
+                                  int64_t firstGroup);
   Value emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
                 Value depth, int64_t count);
   Value emitRhs(ImplicitLocOpBuilder &b, const Chunk &chunk, Value panel,
@@ -101,8 +105,8 @@ private:
   Value k;
   /// Rows that the loops are planned for.
   int64_t plannedRows = 0;
-  /// Panels that a tile spans: several when the rows are too few to keep the
-  /// multipliers busy.
+  /// Panels that a tile spans: several where the rows are too few to keep the
+  /// multipliers busy, and where there are registers for more.
   int64_t panelsPerTile = 1;
   /// Tiles one below the other in a chunk, at most.
   int64_t chunkTiles = 1;
@@ -136,9 +140,50 @@ static constexpr int64_t kLikelyRows = 128;
 /// Up to so many rows use a weight as fast as memory can give it.
 static constexpr int64_t kFewRows = 32;
 
-/// A chunk multiplies some rows by one panel. The more rows, the longer a panel
-/// is used once it is there; but chunks must suffice for all threads, and the
-/// rows, which the next panel needs again, must stay in the L2 cache.
+/// Whether one instruction multiplies and adds.
+bool MatmulEmitter::multipliesAtOnce() {
+  if (depthGroup == 1)
+    return true;
+  return isOfBytes() ? byteProduct >= ByteProduct::Quads
+                     : bf16Product != Bf16Product::Generic;
+}
+
+/// The tile for `plannedRows`.
+void MatmulEmitter::planTiles() {
+  shape = TileShape::get(vectorBits, op.getPanelWidth());
+  panelsPerTile = 1;
+  bool isPanelWide = shape.width == op.getPanelWidth();
+  std::optional<int64_t> rows = IndexMath::known(m);
+  if (rows && *rows <= 4 && *rows > 0 && isPanelWide)
+    panelsPerTile = std::min<int64_t>(4, shape.rows / *rows);
+  bool hasTiles = isOfBytes() ? byteProduct == ByteProduct::Tiles
+                              : bf16Product == Bf16Product::Tiles;
+  usesTiles = depthGroup > 1 && hasTiles && isPanelWide &&
+              op.getPanelWidth() == 2 * kTileRows && countTileSteps() > 0 &&
+              plannedRows >= kTileRows;
+  // Six rows of four registers need the fewest instructions for each
+  // multiply-add that 32 registers allow (34 for 24; 26 for 16 with eight rows
+  // of two), which counts where two threads share a core. These panels and the
+  // next ones have to stay in the L2 cache.
+  constexpr int64_t kRows = 6, kPanels = 2;
+  int64_t panelBytes = IndexMath::known(k).value_or(0) * op.getPanelWidth() *
+                       int64_t(sizeof(float)); // any group is as large
+  if (vectorBits >= 512 && isPanelWide && !usesTiles && multipliesAtOnce() &&
+      plannedRows > kFewRows &&
+      IndexMath::known(panelCount).value_or(kPanels) >= kPanels &&
+      2 * kPanels * panelBytes <= l2Bytes / 2) {
+    shape.rows = kRows;
+    panelsPerTile = kPanels;
+  } else if (vectorBits == 256 && depthGroup == 1 && plannedRows > kFewRows) {
+    // Sixteen registers have room for six rows of two, with one to spare.
+    shape.rows = kRows;
+  }
+}
+
+/// A chunk multiplies some rows by the panels of a tile. The more rows, the
+/// longer these are used once they are there; but chunks must suffice for all
+/// threads, and the rows, which the next panels need again, must stay in the L2
+/// cache.
 void MatmulEmitter::planChunks() {
   constexpr int64_t kWork = 256 * 1024; // multiplications worth a hand-over
   constexpr int64_t kEnoughChunks = 32, kMostTiles = 64;
@@ -147,10 +192,11 @@ void MatmulEmitter::planChunks() {
   };
   int64_t depth = known(k, 1024);
   int64_t tiles = llvm::divideCeil(plannedRows, shape.rows);
-  int64_t panels = known(panelCount, 16);
+  int64_t groups = llvm::divideCeil(known(panelCount, 16), panelsPerTile);
+  int64_t tileWidth = panelsPerTile * op.getPanelWidth();
   int64_t least =
-      std::max<int64_t>(1, kWork / (depth * shape.rows * op.getPanelWidth()));
-  int64_t split = llvm::divideCeil(kEnoughChunks, panels);
+      std::max<int64_t>(1, kWork / (depth * shape.rows * tileWidth));
+  int64_t split = llvm::divideCeil(kEnoughChunks, groups);
   int64_t wanted = llvm::divideCeil(tiles, split);
   int64_t rowBytes = depth * sizeof(float); // any group is as large
   int64_t cached = std::max(l2Bytes / 2 / rowBytes, kLikelyRows) / shape.rows;
@@ -159,7 +205,7 @@ void MatmulEmitter::planChunks() {
       std::min({std::max(std::min(wanted, cached), least), tiles, kMostTiles});
   // Few rows are done with a panel when the next is there.
   constexpr int64_t kEnoughPanels = 8; // for all threads
-  if (flatRhs && plannedRows <= kFewRows && panels >= kEnoughPanels)
+  if (flatRhs && plannedRows <= kFewRows && groups >= kEnoughPanels)
     chunkTiles = tiles;
   if (usesTiles)
     chunkTiles = llvm::alignTo(chunkTiles, kBlockRows / shape.rows);
@@ -176,12 +222,14 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
   int64_t packed = op.getPanelWidth();
   // A group takes as much room as one f32.
   int64_t linesOfRow = std::max<int64_t>(1, shape.width / Prefetch::kLine);
-  Value nextPanel = math.mul(math.add(chunk.panel, 1), *depth * packed);
+  Value nextPanel =
+      math.mul(math.add(chunk.panel, chunk.panels), *depth * packed);
   Value first = math.mul(math.add(nextPanel, columnInPanel), depthGroup);
   Value tile = math.div(math.sub(row, chunk.firstRow), shape.rows);
   return Prefetch::share(b,
                          {flatRhs, first, packed * depthGroup / linesOfRow,
-                          *depth * linesOfRow, chunkTiles, *depth},
+                          *depth * linesOfRow * chunk.panels, chunkTiles,
+                          *depth},
                          tile);
 }
 
@@ -226,49 +274,57 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
 void MatmulEmitter::emitLoops(ImplicitLocOpBuilder &b, int64_t rows) {
   IndexMath math(b);
   plannedRows = std::max<int64_t>(rows, 1);
-  int64_t packed = op.getPanelWidth();
-  panelsPerTile = 1;
-  if (IndexMath::known(m) && rows <= 4 && rows > 0 && shape.width == packed)
-    panelsPerTile = std::min<int64_t>(4, shape.rows / rows);
-  bool hasTiles = isOfBytes() ? byteProduct == ByteProduct::Tiles
-                              : bf16Product == Bf16Product::Tiles;
-  usesTiles = depthGroup > 1 && hasTiles && shape.width == packed &&
-              packed == 2 * kTileRows && countTileSteps() > 0 &&
-              rows >= kTileRows;
-
+  planTiles();
   SmallVector<Value> sizes;
   if (op.isBatched())
     sizes.push_back(evaluator.getSize(0));
   planChunks();
   int64_t chunkRows = chunkTiles * shape.rows;
   sizes.push_back(math.ceilDiv(panelCount, panelsPerTile));
-  if (panelsPerTile == 1)
-    sizes.insert(rowsFirst ? sizes.end() - 1 : sizes.end(),
-                 math.ceilDiv(m, chunkRows));
+  sizes.insert(rowsFirst ? sizes.end() - 1 : sizes.end(),
+               math.ceilDiv(m, chunkRows));
   emitParallel(b, sizes, [&](ValueRange ivs) {
     Chunk chunk;
     if (op.isBatched()) {
       chunk.batch = ivs.front();
       ivs = ivs.drop_front();
     }
-    if (panelsPerTile > 1) {
-      chunk.firstRow = math.constant(0);
-      chunk.endRow = m;
-      return emitPanelGroup(b, chunk, ivs[0]);
-    }
-    chunk.panel = ivs[rowsFirst ? 1 : 0];
+    chunk.panel = math.mul(ivs[rowsFirst ? 1 : 0], panelsPerTile);
     chunk.firstRow = math.mul(ivs[rowsFirst ? 0 : 1], chunkRows);
     chunk.endRow = math.min(math.add(chunk.firstRow, chunkRows), m);
     if (usesTiles)
       chunk.sums = memref::AllocOp::create(
           b,
-          MemRefType::get({kBlockRows, packed},
+          MemRefType::get({kBlockRows, op.getPanelWidth()},
                           op.getInit().getType().getElementType()),
           ValueRange(), b.getI64IntegerAttr(Prefetch::kLineBytes));
-    emitRows(b, chunk);
+    emitPanelGroup(b, chunk);
     if (usesTiles)
       memref::DeallocOp::create(b, chunk.sums);
   });
+}
+
+/// The rows of a chunk times its panels: several at once, as long as there are
+/// that many.
+void MatmulEmitter::emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk) {
+  IndexMath math(b);
+  std::optional<int64_t> count = IndexMath::known(panelCount);
+  Value end = math.add(chunk.panel, panelsPerTile);
+  auto whole = [&] {
+    chunk.panels = panelsPerTile;
+    emitRows(b, chunk);
+  };
+  if (panelsPerTile == 1 || (count && *count % panelsPerTile == 0))
+    return whole();
+  auto part = [&] {
+    chunk.panels = 1;
+    emitFor(b, chunk.panel, panelCount, 1, [&](Value panel) {
+      Chunk single = chunk;
+      single.panel = panel;
+      emitRows(b, single);
+    });
+  };
+  emitIf(b, math.less(panelCount, end), part, whole);
 }
 
 /// The tiles of some rows: one where it is as wide as a panel. Of narrower ones
@@ -280,37 +336,12 @@ void MatmulEmitter::emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk,
   int64_t packed = op.getPanelWidth();
   Value first = math.mul(chunk.panel, packed);
   auto tile = [&](Value column) {
-    emitTile(b, chunk, row, rows, column, 1, rowLimit);
+    emitTile(b, chunk, row, rows, column, rowLimit);
   };
   if (shape.width == packed)
     return tile(first);
   Value end = math.min(math.add(first, packed), n);
   emitFor(b, first, end, shape.width, tile);
-}
-
-/// Several panels at once, as long as there are that many.
-void MatmulEmitter::emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk,
-                                   Value group) {
-  IndexMath math(b);
-  int64_t rows = *IndexMath::known(m);
-  Value first = math.mul(group, panelsPerTile);
-  Value end = math.add(first, panelsPerTile);
-  auto whole = [&] {
-    chunk.panel = first;
-    emitTile(b, chunk, chunk.firstRow, rows,
-             math.mul(first, op.getPanelWidth()), panelsPerTile, nullptr);
-  };
-  auto part = [&] {
-    emitFor(b, first, panelCount, 1, [&](Value panel) {
-      chunk.panel = panel;
-      emitTile(b, chunk, chunk.firstRow, rows,
-               math.mul(panel, op.getPanelWidth()), 1, nullptr);
-    });
-  };
-  std::optional<int64_t> count = IndexMath::known(panelCount);
-  if (count && *count % panelsPerTile == 0)
-    return whole();
-  emitIf(b, math.less(panelCount, end), part, whole);
 }
 
 /// The rows that fill tile registers; gives the first that is left.
@@ -353,7 +384,7 @@ void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
   emitFor(b, zero, math.constant(rowTiles * kTileRows), shape.rows,
           [&](Value inBlock) {
             start.row = inBlock;
-            emitTile(b, chunk, math.add(row, inBlock), shape.rows, column, 1,
+            emitTile(b, chunk, math.add(row, inBlock), shape.rows, column,
                      nullptr, start);
           });
 }
@@ -451,14 +482,15 @@ Value MatmulEmitter::emitRhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
       b, VectorType::get({shape.width}, b.getI32Type()), vector);
 }
 
-/// The accumulators of a tile after the products of its rows with `panels`
-/// panels from the chunk's on.
+/// The accumulators of a tile after the products of its rows with the panels of
+/// the chunk.
 SmallVector<Value>
 MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                             ArrayRef<Value> rows, Value columnInPanel,
-                            int64_t panels, SmallVector<Value> accs,
-                            const Prefetch &prefetch, int64_t firstGroup) {
+                            SmallVector<Value> accs,
+                            ArrayRef<Prefetch> prefetches, int64_t firstGroup) {
   IndexMath math(b);
+  int64_t panels = chunk.panels;
   auto right = [&](Value depth, int64_t p) {
     return emitRhs(b, chunk, math.add(chunk.panel, p),
                    math.add(depth, firstGroup), columnInPanel);
@@ -468,7 +500,7 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
   };
   if (depthGroup == 1)
     return emitContractionLoop(b, k, rows.size(), panels, accs, left, right,
-                               prefetch);
+                               prefetches);
   auto multiplyAdd = [&](ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                          Value accumulator) {
     if (isOfBytes())
@@ -479,13 +511,11 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
   int64_t full = depth / depthGroup - firstGroup, rest = depth % depthGroup;
   // Steps that take many instructions anyway are not worth several in a row,
   // and those of a last group that is not full are too many by one.
-  bool isOneInstruction = isOfBytes() ? byteProduct >= ByteProduct::Quads
-                                      : bf16Product != Bf16Product::Generic;
-  bool prefetches = isOneInstruction && !rest;
+  if (!multipliesAtOnce() || rest)
+    prefetches = {};
   if (full > 0)
     accs = emitContractionLoop(b, math.constant(full), rows.size(), panels,
-                               accs, left, right,
-                               prefetches ? prefetch : Prefetch(), multiplyAdd);
+                               accs, left, right, prefetches, multiplyAdd);
   if (rest)
     emitContractionStep(
         b, math.constant(full), rows.size(), panels, accs,
@@ -498,9 +528,9 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
 
 void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                              Value row, int64_t rows, Value column,
-                             int64_t panels, Value rowLimit, Start start) {
+                             Value rowLimit, Start start) {
   IndexMath math(b);
-  int64_t packed = op.getPanelWidth();
+  int64_t packed = op.getPanelWidth(), panels = chunk.panels;
   SmallVector<Value> rowIndices;
   for (int64_t r = 0; r < rows; ++r) {
     Value index = math.add(row, r);
@@ -540,15 +570,22 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                         : Value(arith::AddFOp::create(b, acc, sum));
     }
 
-  for (const Tile &tile : tiles)
-    evaluator.prefetchOutputs(b, tile, rows, l2Bytes / 2);
-  Prefetch prefetch;
+  SmallVector<Prefetch> next;
   // Of few rows also those that fill no tile are alone with the memory.
   bool isFull = rows == shape.rows && !rowLimit;
-  if (panels == 1 && !start.row && (isFull || plannedRows <= kFewRows))
-    prefetch = prefetchNextPanel(b, chunk, row, columnInPanel);
-  accs = emitProducts(b, chunk, rowIndices, columnInPanel, panels,
-                      std::move(accs), prefetch, start.group);
+  if ((panels == 1 || isFull) && !start.row &&
+      (isFull || plannedRows <= kFewRows))
+    next.push_back(prefetchNextPanel(b, chunk, row, columnInPanel));
+  for (const Tile &tile : tiles) {
+    SmallVector<Prefetch> ahead;
+    if (std::optional<int64_t> depth = IndexMath::known(k); depth && isFull)
+      ahead = evaluator.prefetchNextOutputs(b, tile, rows, l2Bytes / 2, *depth);
+    if (ahead.empty())
+      evaluator.prefetchOutputs(b, tile, rows, l2Bytes / 2);
+    llvm::append_range(next, ahead);
+  }
+  accs = emitProducts(b, chunk, rowIndices, columnInPanel, std::move(accs),
+                      next, start.group);
 
   for (int64_t p = 0; p < panels; ++p) {
     SmallVector<Value> column;

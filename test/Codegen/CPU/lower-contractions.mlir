@@ -51,17 +51,23 @@ func.func private @bias_relu(%a: memref<16x768xf32>, %b: memref<24x768x32xf32>,
 // -----
 
 // Rows that do not fill a tile, with M unknown: a tile for one, and tiles whose
-// missing rows repeat the last. Columns past N are masked.
+// missing rows repeat the last. Columns past N are masked. The last of three
+// panels is alone, the others are multiplied together.
 // CHECK-LABEL: func.func private @tails
 // CHECK: scf.parallel
+// CHECK: scf.if
 // CHECK: scf.for
 // CHECK: vector.create_mask
-// CHECK: scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK: scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>) {
 // CHECK: vector.maskedstore
 // CHECK: scf.if
 // CHECK: scf.for {{.*}} -> (vector<32xf32>) {
-// CHECK: scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK: scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>) {
 // CHECK: scf.if
+// CHECK: } else {
+// CHECK: %{{.*}}:12 = scf.for
+// CHECK: %{{.*}}:2 = scf.for
+// CHECK: %{{.*}}:8 = scf.for
 func.func private @tails(%a: memref<?x?xf32>, %b: memref<3x?x32xf32>,
     %c: memref<?x70xf32>, %out: memref<?x70xf32>) attributes {sdx.kernel} {
   %ta = bufferization.to_tensor %a restrict : memref<?x?xf32> to tensor<?x?xf32>
@@ -99,15 +105,16 @@ func.func private @one_row(%a: memref<1x64xf32>, %b: memref<4x64x32xf32>,
 
 // -----
 
-// Of many rows each tile fetches a part of the next panel: 8 tiles, and 512
-// lines in 8 x 256 steps.
+// Of many rows each tile of 6 fetches a part of the next two panels: 6 tiles,
+// and 1,024 lines in 6 x 256 steps.
 // CHECK-LABEL: func.func private @next_panel
 // CHECK: %[[FLAT:.*]] = memref.collapse_shape %{{.*}} {{.*}} : memref<16x256x32xf32> into memref<131072xf32>
 // CHECK: scf.parallel
-// CHECK: scf.for %{{.*}} = %{{.*}} to %c256 step %c4
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c6
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c256 step %c1
 // CHECK: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>, data
 // CHECK-NOT: memref.prefetch
-// CHECK-COUNT-32: vector.fma
+// CHECK-COUNT-12: vector.fma
 // CHECK-NOT: vector.fma
 // CHECK: scf.yield
 func.func private @next_panel(%a: memref<128x256xf32>, %b: memref<16x256x32xf32>,
@@ -165,10 +172,15 @@ func.func private @reduction(%a: memref<1x64xf32>, %b: memref<4x64x32xf32>,
 
 // -----
 
-// A result of 4 MB is not in the cache: each tile asks for its lines before it
-// multiplies. Two lines of 16 elements for each of 8 rows.
+// A result of 4 MB is not in the cache: each tile asks for the lines of the next
+// while it multiplies, two lines of 16 elements for each row of two panels. The
+// rows that fill no tile, four, ask for their own before.
 // CHECK-LABEL: func.func private @large_result
 // AVX2-LABEL: func.func private @large_result
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c64 step %c8
+// CHECK-COUNT-4: memref.prefetch %{{.*}}, write, locality<3>, data : memref<1048576xf32>
+// CHECK-NOT: memref.prefetch
+// CHECK-COUNT-96: vector.fma
 // CHECK-COUNT-16: memref.prefetch %{{.*}}, write, locality<3>, data : memref<1024x1024xf32>
 // CHECK-NOT: memref.prefetch
 // CHECK: scf.for
@@ -206,8 +218,10 @@ func.func private @large_result(%a: memref<1024x64xf32>, %b: memref<32x64x32xf32
 // CHECK-NEXT: memref.prefetch
 // CHECK-NOT: memref.prefetch
 // CHECK-COUNT-8: vector.fma
-// CHECK: scf.for {{.*}} = %c0 to %c256 step %c2
+// CHECK: scf.for {{.*}} step %c6
+// CHECK: scf.for {{.*}} = %c0 to %c256 step %c1
 // CHECK: memref.prefetch
+// CHECK-COUNT-12: vector.fma
 func.func private @open_rows(%a: memref<?x256xf32>, %b: memref<8x256x32xf32>, %out: memref<?x256xf32>) attributes {sdx.kernel} {
   %ta = bufferization.to_tensor %a restrict : memref<?x256xf32> to tensor<?x256xf32>
   %tb = bufferization.to_tensor %b restrict : memref<8x256x32xf32> to tensor<8x256x32xf32>

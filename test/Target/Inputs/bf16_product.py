@@ -6,12 +6,12 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-weights = np.arange(256 * 512, dtype=np.uint16).reshape(256, 512) % 0x3F80
+weights = (np.arange(256 * 1024).reshape(256, 1024) % 0x3F80).astype(np.uint16)
 graph = helper.make_graph(
     [helper.make_node("MatMul", ["x", "w"], ["y"])],
     "product",
-    [helper.make_tensor_value_info("x", TensorProto.BFLOAT16, [128, 256])],
-    [helper.make_tensor_value_info("y", TensorProto.BFLOAT16, [128, 512])],
+    [helper.make_tensor_value_info("x", TensorProto.BFLOAT16, [512, 256])],
+    [helper.make_tensor_value_info("y", TensorProto.BFLOAT16, [512, 1024])],
     [helper.make_tensor("w", TensorProto.BFLOAT16, weights.shape, weights.tobytes(), raw=True)],
 )
 opset = helper.make_opsetid("", 21)
