@@ -56,7 +56,7 @@ void ConvEmitter::emitChannelLanes(ImplicitLocOpBuilder &b) {
     chunk.group = ivs[1];
     chunk.position = math.constant(0);
     chunk.width = llvm::alignTo(positions, kSquare);
-    chunk.mask = emitTailMask(b, outPositions, chunk.width);
+    chunk.masks = {emitTailMask(b, outPositions, chunk.width)};
     chunk.scratch = emitScratch(b, chunk.width);
     auto allocate = [&](int64_t rows, int64_t columns) -> Value {
       return memref::AllocOp::create(
@@ -191,7 +191,7 @@ void ConvEmitter::emitChannelLaneOutputs(ImplicitLocOpBuilder &b,
     tile.index = {chunk.image, filter};
     tile.position = chunk.position;
     tile.width = chunk.width;
-    tile.mask = chunk.mask;
+    tile.mask = chunk.masks.front();
     Value value = emitLoad(b, outputs, {row, math.constant(0)}, chunk.width);
     evaluator.emitStores(b, tile, emitOntoInit(b, tile, value));
   });

@@ -30,24 +30,32 @@ public:
 
 private:
   /// What one iteration of the parallel loop computes: some channels of one
-  /// panel of output positions.
+  /// panel of output positions. A panel is one or several columns, vectors of
+  /// `width` positions.
   struct Chunk {
     mlir::Value image, group, position;
     mlir::Value firstTile, endTile;
     int64_t width;
-    mlir::Value mask;
+    /// For each column the positions that exist; null: all.
+    llvm::SmallVector<mlir::Value, 4> masks;
     mlir::Value scratch;
+
+    int64_t getColumns() const { return masks.size(); }
+    int64_t getPositions() const { return getColumns() * width; }
   };
 
   /// A position of the kernel, and which inputs it reads for a panel.
   struct Tap {
-    /// The lanes inside of the input; null: all.
-    mlir::Value mask;
+    /// For each column the lanes inside of the input; null: all.
+    llvm::SmallVector<mlir::Value, 4> masks;
     /// How far they lie from the start of their channel, or of plane `phase` of
     /// it: one index where taps are shifts, a vector of indices otherwise.
-    mlir::Value offset, phase;
+    llvm::SmallVector<mlir::Value, 4> offsets;
+    mlir::Value phase;
     mlir::Value number;
   };
+  /// Vectors of indices, one for each spatial dimension.
+  using Coordinates = llvm::SmallVector<mlir::Value, 3>;
 
   /// Output columns of one channel that a depthwise convolution computes at
   /// once, and what all their rows share.
@@ -76,7 +84,10 @@ private:
   std::pair<mlir::Value, mlir::Value>
   findPhase(mlir::ImplicitLocOpBuilder &b, mlir::Value distance, int64_t d);
 
+  /// Positions of a whole panel.
+  int64_t panelWidth() { return columns * lanes; }
   void emitPanels(mlir::ImplicitLocOpBuilder &b);
+  int64_t planColumns();
   int64_t tilesPerChunk();
   mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b, int64_t width);
   void emitPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
@@ -84,10 +95,12 @@ private:
   void emitTaps(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                 llvm::function_ref<void(const Tap &)> visit);
   void emitTapLoop(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                   llvm::ArrayRef<mlir::Value> base, const Tap &tap, int64_t d,
+                   llvm::ArrayRef<Coordinates> base, const Tap &tap, int64_t d,
                    llvm::function_ref<void(const Tap &)> visit);
   mlir::Value emitInputs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                         const Tap &tap, mlir::Value channel);
+                         const Tap &tap, mlir::Value channel, int64_t c);
+  Coordinates emitCoordinates(mlir::ImplicitLocOpBuilder &b,
+                              mlir::Value position, int64_t width);
   bool packsInFirstTile();
   void emitChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
@@ -161,7 +174,12 @@ private:
   int64_t l2Bytes;
   TileEvaluator evaluator;
   TileShape shape;
-  int64_t lanes, spatial, group;
+  int64_t lanes;
+  /// Vectors side by side in a tile of a panel. With eight rows three leave
+  /// room in 32 registers, with four in 16, and need fewer instructions for
+  /// each multiply-add than two.
+  int64_t columns;
+  int64_t spatial, group;
 
   mlir::Value input, weights;
   /// The input with its spatial dimensions collapsed.

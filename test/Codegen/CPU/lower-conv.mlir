@@ -9,14 +9,14 @@
 // CHECK-SAME: (%[[X:.*]]: memref<?x64x?x?xf32>, %[[W:.*]]: memref<1x8x576x8xf32>, %[[BIAS:.*]]: memref<64xf32>, %[[OUT:.*]]: memref<?x64x?x?xf32>)
 // CHECK-NOT: tensor
 // CHECK: scf.parallel
-// CHECK: %[[PANEL:.*]] = memref.alloc() {alignment = 64 : i64} : memref<576x32xf32>
+// CHECK: %[[PANEL:.*]] = memref.alloc() {alignment = 64 : i64} : memref<576x48xf32>
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK: vector.maskedload {{.*}} : memref<?x64x?xf32>
 // CHECK: vector.store {{.*}}, %[[PANEL]]
 // CHECK: scf.for
-// CHECK: %{{.*}}:8 = scf.for %[[K:.*]] = %c0 to %c576
+// CHECK: %{{.*}}:24 = scf.for %[[K:.*]] = %c0 to %c576
 // CHECK: vector.load %[[PANEL]][%[[K]], %c0]
 // CHECK: memref.load %[[W]]
 // CHECK: vector.fma
@@ -144,5 +144,45 @@ func.func private @phases(%x: memref<1x3x56x56xf32>, %w: memref<1x1x27x8xf32>,
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x8x28x28xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<1x8x28x28xf32>, memref<1x8x28x28xf32>) -> ()
+  return
+}
+
+// -----
+
+// A single tap: the first tile of filters reads the inputs where they lie and
+// packs them while it multiplies. All tiles fetch some inputs of the next panel
+// and the lines that the tile after them writes, for each row of 48 positions
+// three. 28x28 positions are 16 panels of three vectors and one of one.
+// CHECK-LABEL: func.func private @pointwise
+// CHECK-SAME: (%[[X:.*]]: memref<1x512x28x28xf32>, %[[W:.*]]: memref<1x32x512x8xf32>, %[[OUT:.*]]: memref<1x256x28x28xf32>)
+// CHECK-DAG: %[[INPUTS:.*]] = memref.collapse_shape %[[X]] {{.*}} into memref<401408xf32>
+// CHECK-DAG: %[[CHANNELS:.*]] = memref.collapse_shape %[[X]] {{.*}} into memref<1x512x784xf32>
+// CHECK: %[[PANEL:.*]] = memref.alloc() {alignment = 64 : i64} : memref<512x48xf32>
+// CHECK: scf.if
+// CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c512 step %c8
+// CHECK-COUNT-3: memref.prefetch %[[INPUTS]]{{.*}}, read
+// CHECK-COUNT-3: memref.prefetch %{{.*}}, write
+// CHECK: vector.load %[[CHANNELS]]
+// CHECK: vector.store %{{.*}}, %[[PANEL]]
+// CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c512 step %c8
+// CHECK-NOT: %[[CHANNELS]]
+// CHECK: vector.load %[[PANEL]]
+// CHECK: } else {
+// CHECK: %{{.*}}:8 = scf.for
+// CHECK: memref.dealloc %[[PANEL]]
+func.func private @pointwise(%x: memref<1x512x28x28xf32>, %w: memref<1x32x512x8xf32>,
+    %out: memref<1x256x28x28xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x512x28x28xf32> to tensor<1x512x28x28xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x32x512x8xf32> to tensor<1x32x512x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x256x28x28xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x256x28x28xf32>) -> tensor<1x256x28x28xf32>
+  %m = sdx.conv ins(%tx, %tw : tensor<1x512x28x28xf32>, tensor<1x32x512x8xf32>)
+      outs(%f : tensor<1x256x28x28xf32>)
+      {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>,
+       dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>,
+       pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x256x28x28xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x256x28x28xf32>, memref<1x256x28x28xf32>) -> ()
   return
 }

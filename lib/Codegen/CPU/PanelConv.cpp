@@ -1,0 +1,398 @@
+//===- PanelConv.cpp - Convolutions by panels of output positions ---------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The general form: a convolution is the product of its filters with a matrix
+// of inputs that has a row for each channel and tap and a column for each output
+// position. A panel is some columns of it, which are packed into one piece of
+// memory and multiplied by all filters. Positions are in the lanes of vectors.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConvEmitter.h"
+#include "IndexMath.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+/// Vectors side by side in a tile. Beside eight rows 32 registers have room for
+/// three, which need fewer instructions for each multiply-add than two (35 for
+/// 24, 26 for 16). Where memory has to take the results of short loops, two are
+/// faster.
+int64_t ConvEmitter::planColumns() {
+  constexpr int64_t kFewValues = 64;
+  auto results = cast<ShapedType>(op.getInit().getType());
+  bool isMuch = results.hasStaticShape() &&
+                results.getNumElements() * int64_t(sizeof(float)) > l2Bytes / 2;
+  bool isShort = IndexMath::known(depth).value_or(kFewValues + 1) <= kFewValues;
+  return lanes < 16 || (isMuch && isShort) ? 2 : 3;
+}
+
+/// Tiles of output channels that a chunk computes: all of them, so that a
+/// panel is packed once, unless panels are too few to occupy the threads.
+int64_t ConvEmitter::tilesPerChunk() {
+  constexpr int64_t kEnoughChunks = 16, kFewestChannels = 128;
+  std::optional<int64_t> positions = IndexMath::known(outPositions);
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  if (!filters)
+    return 16;
+  int64_t tiles = llvm::divideCeil(*filters, shape.rows);
+  if (!positions)
+    return std::max<int64_t>(1, tiles);
+  int64_t images = IndexMath::known(evaluator.getSize(0)).value_or(1);
+  int64_t chunks = std::max<int64_t>(
+      1, images * group * llvm::divideCeil(*positions, panelWidth()));
+  int64_t split = llvm::divideCeil(kEnoughChunks, chunks);
+  return std::clamp<int64_t>(llvm::divideCeil(tiles, split),
+                             std::min(tiles, kFewestChannels / shape.rows),
+                             std::max<int64_t>(1, tiles));
+}
+
+/// Whether the first tile of a panel reads its inputs from where they lie and
+/// packs them for the others, so that they come while it multiplies. It does
+/// where values of k are channels.
+bool ConvEmitter::packsInFirstTile() {
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  if (countTaps() != 1 || !filters)
+    return false;
+  // Each chunk must begin with a whole tile.
+  int64_t tiles = llvm::divideCeil(*filters, shape.rows);
+  int64_t lastChunk = (tiles - 1) / tilesPerChunk() * tilesPerChunk();
+  return lastChunk < *filters / shape.rows;
+}
+
+void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  columns = planColumns();
+  int64_t tiles = tilesPerChunk();
+  Value allTiles = math.ceilDiv(groupFilters, shape.rows);
+  SmallVector<Value> sizes = {evaluator.getSize(0), math.constant(group),
+                              math.ceilDiv(outPositions, panelWidth()),
+                              math.ceilDiv(allTiles, tiles)};
+  emitParallel(b, sizes, [&](ValueRange ivs) {
+    Chunk chunk;
+    chunk.image = ivs[0];
+    chunk.group = ivs[1];
+    chunk.position = math.mul(ivs[2], panelWidth());
+    chunk.firstTile = math.mul(ivs[3], tiles);
+    chunk.endTile = math.min(math.add(chunk.firstTile, tiles), allTiles);
+    chunk.scratch = emitScratch(b, panelWidth());
+    chunk.width = lanes;
+    // A last panel of fewer columns has tiles of its own.
+    std::optional<int64_t> positions = IndexMath::known(outPositions);
+    int64_t tail = positions ? *positions % panelWidth() : 0;
+    int64_t tailColumns = llvm::divideCeil(tail, lanes);
+    auto panel = [&](int64_t columns, bool masked) {
+      chunk.masks.assign(columns, Value());
+      for (int64_t c = 0; masked && c < columns; ++c)
+        if (!positions || c + 1 == columns)
+          chunk.masks[c] = emitTailMask(
+              b, math.sub(outPositions, math.add(chunk.position, c * lanes)),
+              lanes);
+      if (!packsInFirstTile())
+        emitPack(b, chunk);
+      emitChannels(b, chunk);
+    };
+    bool masked = !positions || tail % lanes;
+    if (!tail || tailColumns == columns)
+      panel(columns, masked);
+    else
+      emitIf(
+          b, math.less(chunk.position, math.constant(*positions - tail)),
+          [&] { panel(columns, /*masked=*/false); },
+          [&] { panel(tailColumns, masked); });
+    memref::DeallocOp::create(b, chunk.scratch);
+  });
+}
+
+/// Memory for one packed panel.
+Value ConvEmitter::emitScratch(ImplicitLocOpBuilder &b, int64_t width) {
+  std::optional<int64_t> rows = IndexMath::known(depth);
+  auto type = MemRefType::get({rows.value_or(ShapedType::kDynamic), width},
+                              b.getF32Type());
+  SmallVector<Value> dynamic;
+  if (!rows)
+    dynamic.push_back(depth);
+  return memref::AllocOp::create(b, type, dynamic, b.getI64IntegerAttr(64));
+}
+
+/// Fills the scratch with the inputs of a panel, one row for each k.
+void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+  IndexMath math(b);
+  int64_t taps = countTaps();
+  emitTaps(b, chunk, [&](const Tap &tap) {
+    emitFor(b, math.constant(0), groupChannels, 1, [&](Value channel) {
+      for (int64_t c = 0; c < chunk.getColumns(); ++c)
+        emitStore(b, emitInputs(b, chunk, tap, channel, c), chunk.scratch,
+                  {math.add(math.mul(channel, taps), tap.number),
+                   math.constant(c * chunk.width)});
+    });
+  });
+}
+
+int64_t ConvEmitter::countTaps() {
+  int64_t taps = 1;
+  for (int64_t d = 0; d < spatial; ++d)
+    taps *= kernel(d);
+  return taps;
+}
+
+/// Calls `visit` in the loops over the kernel, or once for a single tap.
+void ConvEmitter::emitTaps(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                           function_ref<void(const Tap &)> visit) {
+  IndexMath math(b);
+  int64_t width = chunk.width;
+  bool shift = isShift();
+  bool needsCoordinates = !shift;
+  for (int64_t d = 0; d < spatial; ++d)
+    needsCoordinates |= isPadded(d);
+  Tap first;
+  first.phase = first.number = math.constant(0);
+  SmallVector<Coordinates> base;
+  for (int64_t c = 0; c < chunk.getColumns(); ++c) {
+    Value position = math.add(chunk.position, c * width);
+    base.push_back(needsCoordinates ? emitCoordinates(b, position, width)
+                                    : Coordinates(spatial));
+    first.offsets.push_back(shift ? position : Value());
+    first.masks.push_back(chunk.masks[c]);
+    if (needsCoordinates && !chunk.masks[c])
+      first.masks[c] = arith::ConstantOp::create(
+          b, DenseElementsAttr::get(VectorType::get({width}, b.getI1Type()),
+                                    true));
+  }
+  emitTapLoop(b, chunk, base, first, 0, visit);
+}
+
+/// The coordinates of the inputs that the first tap reads for the `width`
+/// outputs from `position` on.
+ConvEmitter::Coordinates
+ConvEmitter::emitCoordinates(ImplicitLocOpBuilder &b, Value position,
+                             int64_t width) {
+  IndexMath math(b);
+  Coordinates result(spatial);
+  Value rest = arith::AddIOp::create(b, emitSplat32(b, position, width),
+                                     emitLanes(b, width, 1));
+  for (int64_t d = spatial - 1; d >= 0; --d) {
+    Value coordinate = rest;
+    if (d > 0) {
+      Value size = emitSplat32(b, outSize(d), width);
+      Value quotient = arith::DivUIOp::create(b, rest, size);
+      coordinate = arith::SubIOp::create(
+          b, rest, arith::MulIOp::create(b, quotient, size));
+      rest = quotient;
+    }
+    if (stride(d) != 1)
+      coordinate = arith::MulIOp::create(
+          b, coordinate, emitSplat32(b, math.constant(stride(d)), width));
+    if (pad(d))
+      coordinate = arith::SubIOp::create(
+          b, coordinate, emitSplat32(b, math.constant(pad(d)), width));
+    result[d] = coordinate;
+  }
+  return result;
+}
+
+/// The loop over dimension `d` of the kernel, and those within it.
+void ConvEmitter::emitTapLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                              ArrayRef<Coordinates> base, const Tap &tap,
+                              int64_t d,
+                              function_ref<void(const Tap &)> visit) {
+  IndexMath math(b);
+  if (d == spatial)
+    return visit(tap);
+  int64_t width = chunk.width;
+  auto step = [&](Value k) {
+    Tap next = tap;
+    Value distance = math.mul(k, dilation(d));
+    Value jump;
+    if (phases) {
+      Value parity;
+      std::tie(jump, parity) = findPhase(b, distance, d);
+      for (int64_t e = d + 1; e < spatial; ++e)
+        jump = math.mul(jump, outSize(e));
+      next.phase = math.add(math.mul(tap.phase, 2), parity);
+    } else if (isShift()) {
+      jump = math.sub(distance, math.constant(pad(d)));
+      for (int64_t e = d + 1; e < spatial; ++e)
+        jump = math.mul(jump, inSizes[e]);
+    }
+    for (int64_t c = 0; c < chunk.getColumns(); ++c) {
+      Value coordinate = base[c][d];
+      if (coordinate)
+        coordinate = arith::AddIOp::create(b, coordinate,
+                                           emitSplat32(b, distance, width));
+      if (isPadded(d)) {
+        // Unsigned, so that positions before the start are out as well.
+        Value inside =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::ult, coordinate,
+                                  emitSplat32(b, inSizes[d], width));
+        next.masks[c] = arith::AndIOp::create(b, tap.masks[c], inside);
+      }
+      Value &offset = next.offsets[c];
+      if (jump)
+        offset = math.add(offset, jump);
+      else if (offset)
+        offset = arith::AddIOp::create(
+            b,
+            arith::MulIOp::create(b, offset, emitSplat32(b, inSizes[d], width)),
+            coordinate);
+      else
+        offset = coordinate;
+    }
+    next.number = math.add(math.mul(tap.number, kernel(d)), k);
+    emitTapLoop(b, chunk, base, next, d + 1, visit);
+  };
+  if (kernel(d) == 1)
+    return step(math.constant(0));
+  emitFor(b, math.constant(0), math.constant(kernel(d)), 1, step);
+}
+
+/// What one tap of a channel of the group reads for column `c` of a panel.
+Value ConvEmitter::emitInputs(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                              const Tap &tap, Value channel, int64_t c) {
+  IndexMath math(b);
+  SmallVector<Value> indices = {
+      chunk.image, math.add(math.mul(chunk.group, groupChannels), channel)};
+  if (phases) {
+    indices.append({tap.phase, tap.offsets[c]});
+    return emitLoad(b, phases, indices, chunk.width, tap.masks[c]);
+  }
+  if (isShift()) {
+    indices.push_back(tap.offsets[c]);
+    return emitLoad(b, flatInput, indices, chunk.width, tap.masks[c]);
+  }
+  indices.push_back(math.constant(0));
+  auto type = VectorType::get({chunk.width}, b.getF32Type());
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  return vector::GatherOp::create(b, type, flatInput, indices, tap.offsets[c],
+                                  tap.masks[c], zero);
+}
+
+void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+  IndexMath math(b);
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  if (!filters)
+    return emitFor(b, chunk.firstTile, chunk.endTile, 1, [&](Value tile) {
+      emitTile(b, chunk, tile, shape.rows, /*limited=*/true);
+    });
+  int64_t full = *filters / shape.rows, tail = *filters % shape.rows;
+  Value next = chunk.firstTile;
+  if (packsInFirstTile()) {
+    emitTaps(b, chunk, [&](const Tap &tap) {
+      emitTile(b, chunk, next, shape.rows, /*limited=*/false, &tap);
+    });
+    next = math.add(next, 1);
+  }
+  if (full > 0)
+    emitFor(b, next, math.min(chunk.endTile, math.constant(full)), 1,
+            [&](Value tile) {
+              emitTile(b, chunk, tile, shape.rows, /*limited=*/false);
+            });
+  if (tail > 0)
+    emitIf(b, math.less(math.constant(full), chunk.endTile), [&] {
+      emitTile(b, chunk, math.constant(full), tail, /*limited=*/false);
+    });
+}
+
+/// What tile number `tile`, a loop over `steps` values of k, fetches of the
+/// inputs of the next panel: some channels.
+Prefetch ConvEmitter::prefetchInputs(ImplicitLocOpBuilder &b,
+                                     const Chunk &chunk, Value tile,
+                                     int64_t steps) {
+  IndexMath math(b);
+  auto type = cast<MemRefType>(allInputs.getType());
+  std::optional<int64_t> channels = IndexMath::known(groupChannels);
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  if (!isShift() || !channels || !filters || !type.hasStaticShape() ||
+      type.getNumElements() * int64_t(sizeof(float)) <= farBytes())
+    return {};
+  int64_t images = IndexMath::known(evaluator.getSize(0)).value_or(0);
+  int64_t rows = *channels * (phases ? 4 : 1);
+  int64_t stride = type.getNumElements() / (images * group * rows);
+  int64_t tiles = std::min<int64_t>(tilesPerChunk(),
+                                    llvm::divideCeil(*filters, shape.rows));
+  Value image = math.add(math.mul(chunk.image, group), chunk.group);
+  Value from = math.add(math.mul(image, rows * stride),
+                        math.add(chunk.position, chunk.getPositions()));
+  int64_t lines = llvm::divideCeil(chunk.getPositions(), Prefetch::kLine);
+  return Prefetch::share(
+      b, {allInputs, from, stride, rows, tiles, steps, lines},
+      math.sub(tile, chunk.firstTile));
+}
+
+/// A tile of the filters, times the panel. With a `tap` the inputs are read from
+/// where they lie, and packed.
+void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                           Value tileIndex, int64_t rows, bool limited,
+                           const Tap *tap) {
+  IndexMath math(b);
+  int64_t tilesPerBlock = op.getBlockRows() / shape.rows;
+  Value block = math.div(tileIndex, tilesPerBlock);
+  Value rowInBlock =
+      math.mul(math.sub(tileIndex, math.mul(block, tilesPerBlock)), shape.rows);
+  Value firstFilter = math.mul(chunk.group, groupFilters);
+  auto getTile = [&](int64_t firstColumn, int64_t width, Value mask) {
+    Tile tile;
+    tile.index = {chunk.image,
+                  math.add(firstFilter, math.mul(tileIndex, shape.rows))};
+    tile.position = math.add(chunk.position, firstColumn * chunk.width);
+    tile.width = width;
+    tile.mask = mask;
+    if (limited)
+      tile.rowLimit = math.add(firstFilter, groupFilters);
+    return tile;
+  };
+  Tile panel = getTile(0, chunk.getPositions(), nullptr);
+
+  SmallVector<Prefetch> next, ahead;
+  if (std::optional<int64_t> known = IndexMath::known(depth);
+      known && rows == shape.rows) {
+    int64_t blockSize = *known * op.getBlockRows();
+    Value blocks = math.add(math.mul(chunk.group, math.dim(weights, 1)), block);
+    next.push_back(prefetchWeights(b, math.mul(math.add(blocks, 1), blockSize),
+                                   blockSize, math.div(rowInBlock, shape.rows),
+                                   tilesPerBlock, *known));
+    next.push_back(prefetchInputs(b, chunk, tileIndex, *known));
+    ahead = evaluator.prefetchNextOutputs(b, panel, rows, farBytes(), *known);
+    llvm::append_range(next, ahead);
+  }
+  // Nobody has asked for what the first tile writes.
+  if (ahead.empty() || tap)
+    evaluator.prefetchOutputs(b, panel, rows, l2Bytes / 2);
+
+  int64_t columns = chunk.getColumns();
+  SmallVector<Tile> tiles;
+  SmallVector<Value> accs(rows * columns);
+  for (auto [c, mask] : llvm::enumerate(chunk.masks)) {
+    tiles.push_back(getTile(c, chunk.width, mask));
+    auto init = evaluator.emitInit(b, op.getInit(), tiles.back(), rows);
+    for (auto [r, acc] : llvm::enumerate(init))
+      accs[r * columns + c] = acc;
+  }
+  accs = emitContractionLoop(
+      b, depth, rows, columns, accs,
+      [&](Value k, int64_t r) -> Value {
+        return memref::LoadOp::create(
+            b, weights,
+            ValueRange{chunk.group, block, k, math.add(rowInBlock, r)});
+      },
+      [&](Value k, int64_t c) -> Value {
+        SmallVector<Value> packed = {k, math.constant(c * chunk.width)};
+        if (!tap)
+          return emitLoad(b, chunk.scratch, packed, chunk.width);
+        Value inputs = emitInputs(b, chunk, *tap, k, c);
+        emitStore(b, inputs, chunk.scratch, packed);
+        return inputs;
+      },
+      next);
+  for (auto [c, tile] : llvm::enumerate(tiles)) {
+    SmallVector<Value> column;
+    for (int64_t r = 0; r < rows; ++r)
+      column.push_back(accs[r * columns + c]);
+    evaluator.emitStores(b, tile, column);
+  }
+}
