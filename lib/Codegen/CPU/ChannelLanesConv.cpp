@@ -29,12 +29,12 @@ bool ConvEmitter::hasChannelLanes() {
 }
 
 /// Rows of the tiles that cover `positions` with the least work. A tile of
-/// fewer than four rows takes as long as one of four.
-static int64_t chooseRows(int64_t positions, int64_t most) {
+/// fewer than `fewest` rows takes as long as one of so many.
+static int64_t chooseRows(int64_t positions, int64_t most, int64_t fewest) {
   int64_t best = most, leastWork = INT64_MAX;
-  for (int64_t rows = most; rows >= std::min<int64_t>(4, most); --rows) {
+  for (int64_t rows = most; rows >= std::min(fewest, most); --rows) {
     int64_t tail = positions % rows;
-    int64_t work = positions - tail + (tail ? std::max<int64_t>(tail, 4) : 0);
+    int64_t work = positions - tail + (tail ? std::max(tail, fewest) : 0);
     if (work < leastWork)
       std::tie(best, leastWork) = std::pair(rows, work);
   }
@@ -48,6 +48,10 @@ void ConvEmitter::emitChannelLanes(ImplicitLocOpBuilder &b) {
   int64_t positions = *IndexMath::known(outPositions);
   int64_t blockWidth = op.getBlockRows();
   Value blocks = math.ceilDiv(groupFilters, blockWidth);
+  // Two blocks at once have tiles of four registers in a row, which need fewer
+  // instructions for each multiply-add than those of two.
+  int64_t filters = IndexMath::known(groupFilters).value_or(0);
+  int64_t most = lanes >= 16 && filters > blockWidth ? 2 : 1;
   SmallVector<Value> sizes = {evaluator.getSize(0), math.constant(group),
                               math.ceilDiv(blocks, kBlocksPerChunk)};
   emitParallel(b, sizes, [&](ValueRange ivs) {
@@ -58,89 +62,110 @@ void ConvEmitter::emitChannelLanes(ImplicitLocOpBuilder &b) {
     chunk.width = llvm::alignTo(positions, kSquare);
     chunk.masks = {emitTailMask(b, outPositions, chunk.width)};
     chunk.scratch = emitScratch(b, chunk.width);
-    auto allocate = [&](int64_t rows, int64_t columns) -> Value {
-      return memref::AllocOp::create(
-          b, MemRefType::get({rows, columns}, b.getF32Type()), ValueRange(),
-          b.getI64IntegerAttr(64));
+    auto allocate = [&](ArrayRef<int64_t> shape) -> Value {
+      return memref::AllocOp::create(b, MemRefType::get(shape, b.getF32Type()),
+                                     ValueRange(), b.getI64IntegerAttr(64));
     };
-    Value sums = allocate(chunk.width, blockWidth);
-    Value outputs = allocate(blockWidth, chunk.width);
+    Value sums = allocate({most, chunk.width, blockWidth});
+    Value outputs = allocate({blockWidth, chunk.width});
     emitPack(b, chunk);
+    auto emitBlocks = [&](Value block, int64_t count) {
+      emitChannelLaneSums(b, chunk, block, count, sums);
+      for (int64_t i = 0; i < count; ++i)
+        emitChannelLaneOutputs(b, chunk, math.add(block, i), i, sums, outputs);
+    };
     Value first = math.mul(ivs[2], kBlocksPerChunk);
     Value end = math.min(math.add(first, kBlocksPerChunk), blocks);
-    emitFor(b, first, end, 1, [&](Value block) {
-      emitChannelLaneSums(b, chunk, block, sums);
-      emitChannelLaneOutputs(b, chunk, block, sums, outputs);
-    });
+    Value last = math.add(first, math.roundDown(math.sub(end, first), most));
+    emitFor(b, first, last, most,
+            [&](Value block) { emitBlocks(block, most); });
+    if (llvm::divideCeil(filters, blockWidth) % most)
+      emitIf(b, math.less(last, end), [&] { emitBlocks(last, 1); });
     memref::DeallocOp::create(b, outputs);
     memref::DeallocOp::create(b, sums);
     memref::DeallocOp::create(b, chunk.scratch);
   });
 }
 
-/// Values of k whose weights stay in the L1 cache while all positions use them:
-/// the largest divisor of the depth that is not too large, or all of them.
-static int64_t chooseDepthBlock(int64_t depth) {
-  constexpr int64_t kLargest = 384, kSmallest = 64, kMultiple = 8;
-  for (int64_t block = kLargest; block >= kSmallest; block -= kMultiple)
+/// Values of k whose weights, of `blocks` blocks, stay in the L1 cache while
+/// all positions use them: the largest divisor of the depth that is not too
+/// large, or all of them.
+static int64_t chooseDepthBlock(int64_t depth, int64_t blocks) {
+  constexpr int64_t kSmallest = 64, kMultiple = 8;
+  int64_t largest = blocks > 1 ? 128 : 384;
+  for (int64_t block = largest; block >= kSmallest; block -= kMultiple)
     if (depth % block == 0)
       return block;
   return depth;
 }
 
-/// sums[position][channel] of a block of channels.
+/// sums[i][position][channel] of `blocks` blocks of channels.
 void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
                                       const Chunk &chunk, Value block,
-                                      Value sums) {
+                                      int64_t blocks, Value sums) {
   IndexMath math(b);
   int64_t positions = *IndexMath::known(outPositions);
-  int64_t height = chooseRows(positions, shape.rows);
+  // Eight registers of sums are the fewest that hide an FMA's latency.
+  int64_t registers = blocks * shape.width / lanes;
+  int64_t height = chooseRows(positions, blocks > 1 ? 6 : shape.rows,
+                              std::max<int64_t>(1, 8 / registers));
   int64_t tail = positions % height;
   int64_t tiles = positions / height;
   int64_t allDepth = cast<MemRefType>(weights.getType()).getDimSize(2);
   auto type = VectorType::get({shape.width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  Value packed = math.add(math.mul(chunk.group, math.dim(weights, 1)), block);
   bool isKnown = !ShapedType::isDynamic(allDepth);
-  int64_t depthBlock = isKnown ? chooseDepthBlock(allDepth) : 0;
+  int64_t depthBlock = isKnown ? chooseDepthBlock(allDepth, blocks) : 0;
   bool isCut = isKnown && depthBlock < allDepth;
 
+  // What is multiplied next: the next values of k, or the next blocks' first.
+  auto prefetchNext = [&](Value begin, Value loop, int64_t loops, int64_t i) {
+    Value next = math.add(begin, depthBlock);
+    Value number = math.add(math.mul(chunk.group, math.dim(weights, 1)),
+                            math.add(block, i));
+    Value row = math.add(math.mul(number, allDepth), next);
+    Value isLast = math.less(math.constant(allDepth - 1), next);
+    row = arith::SelectOp::create(
+        b, isLast, math.mul(math.add(number, blocks), math.constant(allDepth)),
+        row);
+    return prefetchWeights(b, math.mul(row, op.getBlockRows()),
+                           depthBlock * op.getBlockRows(), loop, loops,
+                           depthBlock);
+  };
   // One tile of sums for some values of k, `begin` the first of them.
   auto emitTile = [&](Value begin, Value position, int64_t rows, int64_t part) {
-    Prefetch next;
-    if (isCut && rows == height) {
-      // What follows in memory is multiplied next. The tiles fetch it, each
-      // its share.
-      int64_t parts = op.getBlockRows() / shape.width;
-      int64_t blockSize = depthBlock * op.getBlockRows();
-      Value end =
-          math.add(math.add(math.mul(packed, allDepth), begin), depthBlock);
-      next = prefetchWeights(
-          b, math.mul(end, op.getBlockRows()), blockSize,
-          math.add(math.div(position, height), part / shape.width * tiles),
-          tiles * parts, depthBlock);
-    }
-    SmallVector<Value> accs(rows, zero);
+    SmallVector<Prefetch> next;
+    int64_t parts = op.getBlockRows() / shape.width;
+    if (isKnown && rows == height)
+      for (int64_t i = 0; i < blocks; ++i)
+        next.push_back(prefetchNext(
+            begin,
+            math.add(math.div(position, height), part / shape.width * tiles),
+            tiles * parts, i));
+    SmallVector<Value> accs(rows * blocks, zero);
+    auto place = [&](int64_t acc) -> SmallVector<Value> {
+      return {math.constant(acc % blocks), math.add(position, acc / blocks),
+              math.constant(part)};
+    };
     if (isCut)
-      for (auto [r, acc] : llvm::enumerate(accs))
-        acc = emitLoad(b, sums, {math.add(position, r), math.constant(part)},
-                       shape.width);
+      for (auto [i, acc] : llvm::enumerate(accs))
+        acc = emitLoad(b, sums, place(i), shape.width);
     accs = emitContractionLoop(
-        b, isCut ? math.constant(depthBlock) : depth, rows, 1, accs,
+        b, isCut ? math.constant(depthBlock) : depth, rows, blocks, accs,
         [&](Value k, int64_t r) -> Value {
           return memref::LoadOp::create(
               b, chunk.scratch,
               ValueRange{math.add(begin, k), math.add(position, r)});
         },
-        [&](Value k, int64_t) -> Value {
-          return emitLoad(
-              b, weights,
-              {chunk.group, block, math.add(begin, k), math.constant(part)},
-              shape.width);
+        [&](Value k, int64_t i) -> Value {
+          return emitLoad(b, weights,
+                          {chunk.group, math.add(block, i), math.add(begin, k),
+                           math.constant(part)},
+                          shape.width);
         },
         next);
-    for (auto [r, acc] : llvm::enumerate(accs))
-      emitStore(b, acc, sums, {math.add(position, r), math.constant(part)});
+    for (auto [i, acc] : llvm::enumerate(accs))
+      emitStore(b, acc, sums, place(i));
   };
   auto emitTiles = [&](Value begin) {
     for (int64_t part = 0; part < op.getBlockRows(); part += shape.width) {
@@ -154,17 +179,20 @@ void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
   };
   if (!isCut)
     return emitTiles(math.constant(0));
-  emitFor(b, math.constant(0), math.constant(positions), 1, [&](Value row) {
-    for (int64_t part = 0; part < op.getBlockRows(); part += shape.width)
-      emitStore(b, zero, sums, {row, math.constant(part)});
-  });
+  for (int64_t i = 0; i < blocks; ++i)
+    emitFor(b, math.constant(0), math.constant(positions), 1, [&](Value row) {
+      for (int64_t part = 0; part < op.getBlockRows(); part += shape.width)
+        emitStore(b, zero, sums, {math.constant(i), row, math.constant(part)});
+    });
   emitFor(b, math.constant(0), math.constant(allDepth), depthBlock, emitTiles);
 }
 
-/// Transposes a block's sums and puts the channels out.
+/// Transposes the sums of a block, `number` of those that were computed
+/// together, and puts the channels out.
 void ConvEmitter::emitChannelLaneOutputs(ImplicitLocOpBuilder &b,
                                          const Chunk &chunk, Value block,
-                                         Value sums, Value outputs) {
+                                         int64_t number, Value sums,
+                                         Value outputs) {
   IndexMath math(b);
   int64_t blockWidth = op.getBlockRows();
   emitFor(
@@ -176,7 +204,9 @@ void ConvEmitter::emitChannelLaneOutputs(ImplicitLocOpBuilder &b,
               SmallVector<Value> rows;
               for (int64_t r = 0; r < kSquare; ++r)
                 rows.push_back(emitLoad(
-                    b, sums, {math.add(position, r), channel}, kSquare));
+                    b, sums,
+                    {math.constant(number), math.add(position, r), channel},
+                    kSquare));
               for (auto [c, column] : llvm::enumerate(emitTranspose(b, rows)))
                 emitStore(b, column, outputs, {math.add(channel, c), position});
             });

@@ -120,10 +120,10 @@ private:
   bool hasChannelLanes();
   void emitChannelLanes(mlir::ImplicitLocOpBuilder &b);
   void emitChannelLaneSums(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                           mlir::Value block, mlir::Value sums);
+                           mlir::Value block, int64_t blocks, mlir::Value sums);
   void emitChannelLaneOutputs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                              mlir::Value block, mlir::Value sums,
-                              mlir::Value outputs);
+                              mlir::Value block, int64_t number,
+                              mlir::Value sums, mlir::Value outputs);
 
   /// Consecutive tiles of an image, and where their inputs lie transformed.
   struct WinogradPanel {

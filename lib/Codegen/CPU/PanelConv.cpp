@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The general form: a convolution is the product of its filters with a matrix
-// of inputs that has a row for each channel and tap and a column for each output
-// position. A panel is some columns of it, which are packed into one piece of
-// memory and multiplied by all filters. Positions are in the lanes of vectors.
+// of inputs that has a row for each channel and tap and a column for each
+// output position. A panel is some columns of it, which are packed into one
+// piece of memory and multiplied by all filters. Positions are in the lanes of
+// vectors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -169,9 +170,9 @@ void ConvEmitter::emitTaps(ImplicitLocOpBuilder &b, const Chunk &chunk,
 
 /// The coordinates of the inputs that the first tap reads for the `width`
 /// outputs from `position` on.
-ConvEmitter::Coordinates
-ConvEmitter::emitCoordinates(ImplicitLocOpBuilder &b, Value position,
-                             int64_t width) {
+ConvEmitter::Coordinates ConvEmitter::emitCoordinates(ImplicitLocOpBuilder &b,
+                                                      Value position,
+                                                      int64_t width) {
   IndexMath math(b);
   Coordinates result(spatial);
   Value rest = arith::AddIOp::create(b, emitSplat32(b, position, width),
@@ -319,13 +320,13 @@ Prefetch ConvEmitter::prefetchInputs(ImplicitLocOpBuilder &b,
   Value from = math.add(math.mul(image, rows * stride),
                         math.add(chunk.position, chunk.getPositions()));
   int64_t lines = llvm::divideCeil(chunk.getPositions(), Prefetch::kLine);
-  return Prefetch::share(
-      b, {allInputs, from, stride, rows, tiles, steps, lines},
-      math.sub(tile, chunk.firstTile));
+  return Prefetch::share(b,
+                         {allInputs, from, stride, rows, tiles, steps, lines},
+                         math.sub(tile, chunk.firstTile));
 }
 
-/// A tile of the filters, times the panel. With a `tap` the inputs are read from
-/// where they lie, and packed.
+/// A tile of the filters, times the panel. With a `tap` the inputs are read
+/// from where they lie, and packed.
 void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                            Value tileIndex, int64_t rows, bool limited,
                            const Tap *tap) {
