@@ -131,6 +131,8 @@ private:
     int64_t width;
     mlir::Value inputs;
     mlir::Value slot[2];
+    /// Filters that a tile of products has.
+    int64_t tileRows;
   };
   struct WinogradGroup;
   int64_t winogradGroupRows();

@@ -267,7 +267,13 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
     width = lanes;
   Value images = evaluator.getSize(0);
   Value panels = math.ceilDiv(groups, width / lanes);
-  Value blocks = math.ceilDiv(groupFilters, shape.rows);
+  // Tiles of one register in a row have more rows instead.
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  int64_t tileRows = shape.rows;
+  if (width == lanes && lanes >= 16 && filters &&
+      llvm::divideCeil(*filters, tileRows) % 2 == 0)
+    tileRows *= 2;
+  Value blocks = math.ceilDiv(groupFilters, tileRows);
 
   // With many panels each is transformed where it is used. With few, all
   // threads transform first, then all multiply.
@@ -276,7 +282,8 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   Value zero = math.constant(0);
   if (chunks >= kEnoughChunks)
     return emitParallel(b, {images, panels}, [&](ValueRange ivs) {
-      WinogradPanel panel = {ivs[0], ivs[1], width, Value(), {zero, zero}};
+      WinogradPanel panel = {ivs[0],  ivs[1],       width,
+                             Value(), {zero, zero}, tileRows};
       panel.inputs =
           emitWinogradBuffer(b, math.constant(1), math.constant(1), width);
       emitWinogradInput(b, panel, zero, groupChannels);
@@ -288,7 +295,7 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   constexpr int64_t kChannels = 8;
   Value inputs = emitWinogradBuffer(b, images, panels, width);
   auto slot = [&](ValueRange ivs) -> WinogradPanel {
-    return {ivs[0], ivs[1], width, inputs, {ivs[0], ivs[1]}};
+    return {ivs[0], ivs[1], width, inputs, {ivs[0], ivs[1]}, tileRows};
   };
   emitParallel(b, {images, panels, math.ceilDiv(groupChannels, kChannels)},
                [&](ValueRange ivs) {
@@ -383,36 +390,44 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
                                        Value block) {
   IndexMath math(b);
   int64_t width = panel.width;
-  int64_t rows = shape.rows;
+  int64_t rows = panel.tileRows;
   Value products = memref::AllocOp::create(
       b, MemRefType::get({kIn * kIn, rows, width}, b.getF32Type()),
       ValueRange(), b.getI64IntegerAttr(64));
-  int64_t tilesPerBlock = op.getBlockRows() / rows;
-  Value packedBlock = math.div(block, tilesPerBlock);
-  Value rowInBlock =
-      math.mul(math.sub(block, math.mul(packedBlock, tilesPerBlock)), rows);
+  // Where the weights of a row lie.
+  int64_t blockRows = op.getBlockRows();
+  Value firstRow = math.mul(block, rows);
+  auto packedBlock = [&](int64_t r) {
+    return math.div(math.add(firstRow, r), blockRows);
+  };
+  auto rowInBlock = [&](int64_t r) {
+    return math.sub(math.add(firstRow, r), math.mul(packedBlock(r), blockRows));
+  };
   auto type = VectorType::get({width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   emitFor(b, math.constant(0), math.constant(kIn * kIn), 1, [&](Value p) {
     Value firstK = math.mul(p, groupChannels);
-    Prefetch next;
-    if (std::optional<int64_t> channels = IndexMath::known(groupChannels)) {
+    SmallVector<Prefetch> next;
+    if (std::optional<int64_t> channels = IndexMath::known(groupChannels))
       // The weights of one product are followed by those of the next.
-      int64_t size = *channels * op.getBlockRows();
-      Value following =
-          math.add(math.add(math.mul(packedBlock, kWinogradTaps), p), 1);
-      next =
-          prefetchWeights(b, math.mul(following, size), size,
-                          math.div(rowInBlock, rows), tilesPerBlock, *channels);
-    }
+      for (int64_t r = 0; r < rows; r += std::min(rows, blockRows)) {
+        int64_t size = *channels * blockRows;
+        Value following =
+            math.add(math.add(math.mul(packedBlock(r), kWinogradTaps), p), 1);
+        int64_t loops = std::max<int64_t>(1, blockRows / rows);
+        next.push_back(
+            prefetchWeights(b, math.mul(following, size), size,
+                            math.div(rowInBlock(r), std::min(rows, blockRows)),
+                            loops, *channels));
+      }
     SmallVector<Value> accs(rows, zero);
     accs = emitContractionLoop(
         b, groupChannels, rows, 1, accs,
         [&](Value k, int64_t r) -> Value {
           return memref::LoadOp::create(
               b, weights,
-              ValueRange{math.constant(0), packedBlock, math.add(firstK, k),
-                         math.add(rowInBlock, r)});
+              ValueRange{math.constant(0), packedBlock(r), math.add(firstK, k),
+                         rowInBlock(r)});
         },
         [&](Value k, int64_t) -> Value {
           return emitLoad(
@@ -424,9 +439,7 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
       emitStore(b, acc, products, {p, math.constant(r), math.constant(0)});
   });
 
-  Value firstFilter = math.mul(block, rows);
-  Value count =
-      math.min(math.constant(rows), math.sub(groupFilters, firstFilter));
+  Value count = math.min(math.constant(rows), math.sub(groupFilters, firstRow));
   int64_t groups = width / lanes;
   emitFor(b, math.constant(0), math.constant(groups), 1, [&](Value index) {
     WinogradGroup group =
@@ -437,8 +450,7 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
         sums.push_back(emitLoad(b, products,
                                 {math.constant(p), row, math.mul(index, lanes)},
                                 lanes));
-      emitWinogradOutput(b, sums, group, panel.image,
-                         math.add(firstFilter, row));
+      emitWinogradOutput(b, sums, group, panel.image, math.add(firstRow, row));
     });
   });
   memref::DeallocOp::create(b, products);
