@@ -29,6 +29,11 @@ public:
   void emit(mlir::ImplicitLocOpBuilder &b);
 
 private:
+  /// How the inputs of a panel are brought together: before its tiles, by the
+  /// first of these, which reads them from where they lie while it multiplies,
+  /// or not at all.
+  enum class Packing { Before, InFirstTile, Never };
+
   /// What one iteration of the parallel loop computes: some channels of one
   /// panel of output positions. A panel is one or several columns, vectors of
   /// `width` positions.
@@ -38,6 +43,9 @@ private:
     int64_t width;
     /// For each column the positions that exist; null: all.
     llvm::SmallVector<mlir::Value, 4> masks;
+    Packing packing = Packing::Before;
+    /// Whether it has the last positions, too few for a whole panel.
+    bool isTail = false;
     mlir::Value scratch;
 
     int64_t getColumns() const { return masks.size(); }
@@ -101,11 +109,12 @@ private:
                          const Tap &tap, mlir::Value channel, int64_t c);
   Coordinates emitCoordinates(mlir::ImplicitLocOpBuilder &b,
                               mlir::Value position, int64_t width);
-  bool packsInFirstTile();
+  Packing planPacking();
   void emitChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
+  void emitTiles(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                 mlir::Value first, const Tap *tap);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                mlir::Value tile, int64_t rows, bool limited,
-                const Tap *tap = nullptr);
+                mlir::Value tile, int64_t rows, bool limited, const Tap *tap);
 
   Prefetch prefetchWeights(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
                            int64_t elements, mlir::Value loop, int64_t loops,

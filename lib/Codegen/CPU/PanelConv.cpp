@@ -53,17 +53,24 @@ int64_t ConvEmitter::tilesPerChunk() {
                              std::max<int64_t>(1, tiles));
 }
 
-/// Whether the first tile of a panel reads its inputs from where they lie and
-/// packs them for the others, so that they come while it multiplies. It does
-/// where values of k are channels.
-bool ConvEmitter::packsInFirstTile() {
+/// How the inputs of panels come to the tiles.
+ConvEmitter::Packing ConvEmitter::planPacking() {
+  if (countTaps() != 1)
+    return Packing::Before;
+  // Few rows of a small picture are in few pages: packing them gains nothing.
+  constexpr int64_t kSmallPicture = 256, kFewValues = 128;
+  std::optional<int64_t> positions = IndexMath::known(outPositions);
+  if (isShift() && positions && *positions <= kSmallPicture &&
+      IndexMath::known(depth).value_or(kFewValues + 1) <= kFewValues)
+    return Packing::Never;
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (countTaps() != 1 || !filters)
-    return false;
+  if (!filters)
+    return Packing::Before;
   // Each chunk must begin with a whole tile.
   int64_t tiles = llvm::divideCeil(*filters, shape.rows);
   int64_t lastChunk = (tiles - 1) / tilesPerChunk() * tilesPerChunk();
-  return lastChunk < *filters / shape.rows;
+  return lastChunk < *filters / shape.rows ? Packing::InFirstTile
+                                           : Packing::Before;
 }
 
 void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
@@ -81,32 +88,42 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
     chunk.position = math.mul(ivs[2], panelWidth());
     chunk.firstTile = math.mul(ivs[3], tiles);
     chunk.endTile = math.min(math.add(chunk.firstTile, tiles), allTiles);
-    chunk.scratch = emitScratch(b, panelWidth());
     chunk.width = lanes;
+    Packing packing = planPacking();
+    if (packing != Packing::Never)
+      chunk.scratch = emitScratch(b, panelWidth());
     // A last panel of fewer columns has tiles of its own.
     std::optional<int64_t> positions = IndexMath::known(outPositions);
     int64_t tail = positions ? *positions % panelWidth() : 0;
     int64_t tailColumns = llvm::divideCeil(tail, lanes);
-    auto panel = [&](int64_t columns, bool masked) {
+    auto panel = [&](int64_t columns, bool masked, Packing how) {
+      chunk.packing = how;
       chunk.masks.assign(columns, Value());
       for (int64_t c = 0; masked && c < columns; ++c)
         if (!positions || c + 1 == columns)
           chunk.masks[c] = emitTailMask(
               b, math.sub(outPositions, math.add(chunk.position, c * lanes)),
               lanes);
-      if (!packsInFirstTile())
+      if (how == Packing::Before)
         emitPack(b, chunk);
       emitChannels(b, chunk);
     };
     bool masked = !positions || tail % lanes;
     if (!tail || tailColumns == columns)
-      panel(columns, masked);
+      panel(columns, masked, packing);
     else
       emitIf(
           b, math.less(chunk.position, math.constant(*positions - tail)),
-          [&] { panel(columns, /*masked=*/false); },
-          [&] { panel(tailColumns, masked); });
-    memref::DeallocOp::create(b, chunk.scratch);
+          [&] { panel(columns, /*masked=*/false, packing); },
+          [&] {
+            // One panel of many is not worth the code of a first tile, nor of
+            // several steps in a row.
+            chunk.isTail = true;
+            panel(tailColumns, masked,
+                  packing == Packing::Never ? packing : Packing::Before);
+          });
+    if (chunk.scratch)
+      memref::DeallocOp::create(b, chunk.scratch);
   });
 }
 
@@ -274,28 +291,38 @@ Value ConvEmitter::emitInputs(ImplicitLocOpBuilder &b, const Chunk &chunk,
 }
 
 void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
-  IndexMath math(b);
-  std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (!filters)
-    return emitFor(b, chunk.firstTile, chunk.endTile, 1, [&](Value tile) {
-      emitTile(b, chunk, tile, shape.rows, /*limited=*/true);
+  if (chunk.packing == Packing::Never)
+    return emitTaps(b, chunk, [&](const Tap &tap) {
+      emitTiles(b, chunk, chunk.firstTile, &tap);
     });
-  int64_t full = *filters / shape.rows, tail = *filters % shape.rows;
   Value next = chunk.firstTile;
-  if (packsInFirstTile()) {
+  if (chunk.packing == Packing::InFirstTile) {
     emitTaps(b, chunk, [&](const Tap &tap) {
       emitTile(b, chunk, next, shape.rows, /*limited=*/false, &tap);
     });
-    next = math.add(next, 1);
+    next = IndexMath(b).add(next, 1);
   }
+  emitTiles(b, chunk, next, nullptr);
+}
+
+/// The tiles of a chunk from number `first` on.
+void ConvEmitter::emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                            Value first, const Tap *tap) {
+  IndexMath math(b);
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  if (!filters)
+    return emitFor(b, first, chunk.endTile, 1, [&](Value tile) {
+      emitTile(b, chunk, tile, shape.rows, /*limited=*/true, tap);
+    });
+  int64_t full = *filters / shape.rows, tail = *filters % shape.rows;
   if (full > 0)
-    emitFor(b, next, math.min(chunk.endTile, math.constant(full)), 1,
+    emitFor(b, first, math.min(chunk.endTile, math.constant(full)), 1,
             [&](Value tile) {
-              emitTile(b, chunk, tile, shape.rows, /*limited=*/false);
+              emitTile(b, chunk, tile, shape.rows, /*limited=*/false, tap);
             });
   if (tail > 0)
     emitIf(b, math.less(math.constant(full), chunk.endTile), [&] {
-      emitTile(b, chunk, math.constant(full), tail, /*limited=*/false);
+      emitTile(b, chunk, math.constant(full), tail, /*limited=*/false, tap);
     });
 }
 
@@ -351,7 +378,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
 
   SmallVector<Prefetch> next, ahead;
   if (std::optional<int64_t> known = IndexMath::known(depth);
-      known && rows == shape.rows) {
+      known && rows == shape.rows && !chunk.isTail) {
     int64_t blockSize = *known * op.getBlockRows();
     Value blocks = math.add(math.mul(chunk.group, math.dim(weights, 1)), block);
     next.push_back(prefetchWeights(b, math.mul(math.add(blocks, 1), blockSize),
@@ -362,7 +389,8 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
     llvm::append_range(next, ahead);
   }
   // Nobody has asked for what the first tile writes.
-  if (ahead.empty() || tap)
+  bool isFirst = tap && chunk.packing == Packing::InFirstTile;
+  if (ahead.empty() || isFirst)
     evaluator.prefetchOutputs(b, panel, rows, l2Bytes / 2);
 
   int64_t columns = chunk.getColumns();
@@ -386,7 +414,8 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
         if (!tap)
           return emitLoad(b, chunk.scratch, packed, chunk.width);
         Value inputs = emitInputs(b, chunk, *tap, k, c);
-        emitStore(b, inputs, chunk.scratch, packed);
+        if (chunk.packing == Packing::InFirstTile)
+          emitStore(b, inputs, chunk.scratch, packed);
         return inputs;
       },
       next);
