@@ -46,7 +46,7 @@ struct Prefetch {
 
   static constexpr int64_t kLineBytes = 64;
   /// More steps than this in a row only make the code longer.
-  static constexpr int64_t kMostSteps = 8;
+  static constexpr int64_t kMostSteps = 4;
   /// f32 elements in a line of the cache.
   static constexpr int64_t kLine = kLineBytes / sizeof(float);
   /// Whether `weights` are too large to stay in the L2 cache from chunk to

@@ -177,10 +177,10 @@ func.func private @reduction(%a: memref<1x64xf32>, %b: memref<4x64x32xf32>,
 // rows that fill no tile, four, ask for their own before.
 // CHECK-LABEL: func.func private @large_result
 // AVX2-LABEL: func.func private @large_result
-// CHECK: scf.for %{{.*}} = %{{.*}} to %c64 step %c8
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c64 step %c4
 // CHECK-COUNT-4: memref.prefetch %{{.*}}, write, locality<3>, data : memref<1048576xf32>
 // CHECK-NOT: memref.prefetch
-// CHECK-COUNT-96: vector.fma
+// CHECK-COUNT-48: vector.fma
 // CHECK-COUNT-16: memref.prefetch %{{.*}}, write, locality<3>, data : memref<1024x1024xf32>
 // CHECK-NOT: memref.prefetch
 // CHECK: scf.for

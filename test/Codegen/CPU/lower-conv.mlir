@@ -159,12 +159,12 @@ func.func private @phases(%x: memref<1x3x56x56xf32>, %w: memref<1x1x27x8xf32>,
 // CHECK-DAG: %[[CHANNELS:.*]] = memref.collapse_shape %[[X]] {{.*}} into memref<1x512x784xf32>
 // CHECK: %[[PANEL:.*]] = memref.alloc() {alignment = 64 : i64} : memref<512x48xf32>
 // CHECK: scf.if
-// CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c512 step %c8
+// CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c512 step %c4
 // CHECK-COUNT-3: memref.prefetch %[[INPUTS]]{{.*}}, read
 // CHECK-COUNT-3: memref.prefetch %{{.*}}, write
 // CHECK: vector.load %[[CHANNELS]]
 // CHECK: vector.store %{{.*}}, %[[PANEL]]
-// CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c512 step %c8
+// CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c512 step %c4
 // CHECK-NOT: %[[CHANNELS]]
 // CHECK: vector.load %[[PANEL]]
 // CHECK: } else {
