@@ -489,12 +489,13 @@ TileEvaluator::prefetchNextOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
     for (int64_t d = 0; d < vectorDim; ++d)
       row = math.add(math.mul(row, type.getDimSize(d)), tile.index[d]);
     int64_t stride = type.getShape().back();
+    int64_t lines = llvm::divideCeil(tile.width, Prefetch::kLine);
     Value from = math.add(math.mul(math.add(row, rows), stride), tile.position);
-    Prefetch prefetch = Prefetch::share(b,
-                                        {emitCollapse(b, buffer.collapsed, 0),
-                                         from, stride, rows, /*loops=*/1, depth,
-                                         /*run=*/tile.width / Prefetch::kLine},
-                                        math.constant(0));
+    Prefetch prefetch =
+        Prefetch::share(b,
+                        {emitCollapse(b, buffer.collapsed, 0), from, stride,
+                         rows, /*loops=*/1, depth, lines},
+                        math.constant(0));
     prefetch.isWrite = buffer.isWritten;
     if (prefetch.memory)
       result.push_back(prefetch);

@@ -25,10 +25,10 @@ struct TileShape {
   static TileShape get(unsigned vectorBits, int64_t packed);
 };
 
-/// What a contraction's loop over k fetches into the L2 cache beside its work:
-/// cache lines that another loop, later, reads first. Weights come from memory
-/// once for each run, and large activations too; whoever reads them only when
-/// it needs them waits.
+/// What a contraction's loop over k fetches beside its work, into the L2 cache:
+/// cache lines that another loop, later, reads first, or into L1: lines that
+/// the next tile writes. Weights come from memory once for each run, and large
+/// activations too; whoever reads them only when it needs them waits.
 struct Prefetch {
   /// The memory, flat, and where in it the loop's first line begins; null: it
   /// fetches nothing.
@@ -38,6 +38,7 @@ struct Prefetch {
   /// Values of k for each line: a power of two that divides their number. If
   /// more than `kMostSteps`, a line is asked for again.
   int64_t period = 1;
+  /// Whether the lines are to be written.
   bool isWrite = false;
   /// Lines for each value of k where one is too few (and the period is 1).
   int64_t count = 1;
@@ -63,7 +64,8 @@ struct Prefetch {
     int64_t run = 1;
   };
   /// What loop number `loop` of them fetches. They may not get to the last
-  /// lines, and where there is time fetch some that follow.
+  /// lines; where there is time, the last loops fetch the same ones again.
+  /// Nothing where that would be most of the time.
   static Prefetch share(mlir::ImplicitLocOpBuilder &b, const Task &task,
                         mlir::Value loop);
 };
