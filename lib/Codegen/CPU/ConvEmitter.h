@@ -44,7 +44,8 @@ private:
     /// For each column the positions that exist; null: all.
     llvm::SmallVector<mlir::Value, 4> masks;
     Packing packing = Packing::Before;
-    /// Whether it has the last positions, too few for a whole panel.
+    /// Whether it has the last positions, too few for a whole panel, after many
+    /// whole ones: nothing is fetched for others.
     bool isTail = false;
     mlir::Value scratch;
 

@@ -109,19 +109,22 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
       emitChannels(b, chunk);
     };
     bool masked = !positions || tail % lanes;
-    if (!tail || tailColumns == columns)
-      panel(columns, masked, packing);
-    else
+    if (!tail || tailColumns == columns || *positions < panelWidth()) {
+      panel(tail ? tailColumns : columns, masked, packing);
+    } else {
+      // One panel of many is not worth the code of a first tile, nor of several
+      // steps in a row.
+      constexpr int64_t kMany = 4;
+      bool isRare = *positions >= kMany * panelWidth();
       emitIf(
           b, math.less(chunk.position, math.constant(*positions - tail)),
           [&] { panel(columns, /*masked=*/false, packing); },
           [&] {
-            // One panel of many is not worth the code of a first tile, nor of
-            // several steps in a row.
-            chunk.isTail = true;
-            panel(tailColumns, masked,
-                  packing == Packing::Never ? packing : Packing::Before);
+            chunk.isTail = isRare;
+            bool packs = isRare && packing != Packing::Never;
+            panel(tailColumns, masked, packs ? Packing::Before : packing);
           });
+    }
     if (chunk.scratch)
       memref::DeallocOp::create(b, chunk.scratch);
   });
