@@ -61,11 +61,17 @@ static void addFeeds(CLI::App *app, FeedOptions &feeds) {
   app->add_option("--seed", feeds.seed, "Of random inputs (default 0)");
 }
 
+/// What every command takes that runs the model.
+static void addExecution(CLI::App *app, CommonOptions &common,
+                         FeedOptions &feeds) {
+  addCommon(app, common);
+  addCache(app, common);
+  addLimits(app, common);
+  addFeeds(app, feeds);
+}
+
 static void addMeasure(CLI::App *app, MeasureOptions &options) {
-  addCommon(app, options.common);
-  addCache(app, options.common);
-  addLimits(app, options.common);
-  addFeeds(app, options.feeds);
+  addExecution(app, options.common, options.feeds);
   app->add_option("--seconds,-s", options.seconds,
                   "How long to measure (default 3)");
   app->add_option("--warmup", options.warmup, "Runs before that (default 3)");
@@ -85,10 +91,7 @@ int main(int argc, char **argv) {
 
   RunCommand runCommand;
   CLI::App *runApp = app.add_subcommand("run", "Run a model once");
-  addCommon(runApp, runCommand.common);
-  addCache(runApp, runCommand.common);
-  addLimits(runApp, runCommand.common);
-  addFeeds(runApp, runCommand.feeds);
+  addExecution(runApp, runCommand.common, runCommand.feeds);
   addPerfMap(runApp, runCommand.common);
   runApp->add_option("--output-dir,-o", runCommand.outputDir,
                      "Write each output to FOLDER/NAME.npy");

@@ -443,13 +443,12 @@ TileEvaluator::findFarBuffers(int64_t cacheBytes) {
   SmallVector<Value> outputs;
   for (const KernelBody::Output &output : body.getOutputs())
     outputs.push_back(output.memref);
-  auto shapeOf = [&](Value buffer) {
-    return cast<MemRefType>(collapsed[buffer].getType()).getShape();
-  };
+  ArrayRef<int64_t> shape =
+      cast<MemRefType>(collapsed[outputs.front()].getType()).getShape();
   for (auto [buffer, flat] : collapsed) {
     auto type = cast<MemRefType>(flat.getType());
     int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    if (type.hasStaticShape() && type.getShape() == shapeOf(outputs.front()) &&
+    if (type.hasStaticShape() && type.getShape() == shape &&
         type.getNumElements() * bytes > cacheBytes)
       result.push_back({flat, llvm::is_contained(outputs, buffer), bytes});
   }

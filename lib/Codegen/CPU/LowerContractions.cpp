@@ -41,7 +41,6 @@ public:
       : op(op), body(body),
         evaluator(body, op->getResult(0), op.isBatched() ? 1 : 0,
                   op.isBatched() ? 2 : 1),
-        shape(TileShape::get(vectorBits, op.getPanelWidth())),
         depthGroup(op.getDepthGroup()), vectorBits(vectorBits),
         byteProduct(byteProduct), bf16Product(bf16Product), l2Bytes(l2Bytes) {}
 
@@ -94,7 +93,7 @@ private:
   sdx::PackedMatmulOp op;
   KernelBody &body;
   TileEvaluator evaluator;
-  TileShape shape;
+  TileShape shape = {};
   /// Values of k that are multiplied at once, and how narrow ones are.
   int64_t depthGroup;
   unsigned vectorBits;

@@ -26,7 +26,7 @@ bool ConvEmitter::canSplitPhases() {
   // With many filters the products outweigh how their inputs came.
   constexpr int64_t kMostFilters = 128;
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (kernel(0) * kernel(1) == 1 || !filters || *filters > kMostFilters ||
+  if (countTaps() == 1 || !filters || *filters > kMostFilters ||
       hasChannelLanes())
     return false;
   std::optional<int64_t> height = IndexMath::known(inSizes[0]);

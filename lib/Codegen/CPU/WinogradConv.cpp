@@ -396,6 +396,7 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
       ValueRange(), b.getI64IntegerAttr(64));
   // Where the weights of a row lie.
   int64_t blockRows = op.getBlockRows();
+  int64_t rowsOfBlock = std::min(rows, blockRows);
   Value firstRow = math.mul(block, rows);
   auto packedBlock = [&](int64_t r) {
     return math.div(math.add(firstRow, r), blockRows);
@@ -410,15 +411,13 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
     SmallVector<Prefetch> next;
     if (std::optional<int64_t> channels = IndexMath::known(groupChannels))
       // The weights of one product are followed by those of the next.
-      for (int64_t r = 0; r < rows; r += std::min(rows, blockRows)) {
+      for (int64_t r = 0; r < rows; r += rowsOfBlock) {
         int64_t size = *channels * blockRows;
         Value following =
             math.add(math.add(math.mul(packedBlock(r), kWinogradTaps), p), 1);
-        int64_t loops = std::max<int64_t>(1, blockRows / rows);
-        next.push_back(
-            prefetchWeights(b, math.mul(following, size), size,
-                            math.div(rowInBlock(r), std::min(rows, blockRows)),
-                            loops, *channels));
+        next.push_back(prefetchWeights(b, math.mul(following, size), size,
+                                       math.div(rowInBlock(r), rowsOfBlock),
+                                       blockRows / rowsOfBlock, *channels));
       }
     SmallVector<Value> accs(rows, zero);
     accs = emitContractionLoop(
