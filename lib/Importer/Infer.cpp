@@ -5,6 +5,7 @@
 #include "lib/Importer/GuardedSchemas.h"
 #include "lib/Importer/Model.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -147,6 +148,51 @@ static void forgetNegativeSizes(::onnx::InferenceContext &context) {
           dim.Clear();
 }
 
+/// The labels of a term of an equation: letters, and for the dimensions of an
+/// ellipsis -1, -2, ... from the last.
+static llvm::SmallVector<int> labelsOf(llvm::StringRef term, int rank) {
+  auto [before, after] = term.split("...");
+  llvm::SmallVector<int> labels(before.begin(), before.end());
+  if (before.size() != term.size())
+    for (int left = rank - int(term.size()) + 3; left > 0; --left)
+      labels.push_back(-left);
+  labels.append(after.begin(), after.end());
+  return labels;
+}
+
+/// A size of 1 is stretched to what other operands have under the same label,
+/// but libonnx keeps the first size that it meets. Forgets ones that another
+/// operand may stretch.
+static void forgetStretchedSizes(::onnx::InferenceContext &context) {
+  const auto *equation = context.getAttribute("equation");
+  ::onnx::TypeProto *type = context.getOutputType(0);
+  if (!equation || !type || !type->tensor_type().has_shape())
+    return;
+  std::string text = equation->s();
+  llvm::erase(text, ' ');
+  auto [left, right] = llvm::StringRef(text).split("->");
+  llvm::SmallVector<llvm::StringRef> terms;
+  left.split(terms, ',');
+  llvm::SmallDenseSet<int> stretched;
+  for (size_t i = 0; i < std::min(terms.size(), context.getNumInputs()); ++i) {
+    const ::onnx::TypeProto *input = context.getInputType(i);
+    if (!input || !input->tensor_type().has_shape())
+      return forgetSizes(context, 0, 0);
+    const auto &shape = input->tensor_type().shape();
+    for (auto [label, dim] :
+         llvm::zip(labelsOf(terms[i], shape.dim_size()), shape.dim()))
+      if (!dim.has_dim_value() || dim.dim_value() != 1)
+        stretched.insert(label);
+  }
+  auto &result = *type->mutable_tensor_type()->mutable_shape();
+  llvm::SmallVector<int> labels = labelsOf(right, result.dim_size());
+  bool isExplicit = int(labels.size()) == result.dim_size();
+  for (int dim = 0; dim < result.dim_size(); ++dim)
+    if (result.dim(dim).dim_value() == 1 &&
+        (!isExplicit || stretched.contains(labels[dim])))
+      result.mutable_dim(dim)->Clear();
+}
+
 /// Forgets sizes of results that libonnx gets wrong.
 static void forgetWrongSizes(const std::string &op,
                              ::onnx::InferenceContext &context) {
@@ -162,6 +208,8 @@ static void forgetWrongSizes(const std::string &op,
         context.getAttribute("output_padding"))
       forgetSizes(context, 0, 2);
   }
+  if (op == "Einsum")
+    forgetStretchedSizes(context);
   // It takes unknown sizes for 0.
   if (op == "Attention") {
     bool isKnown = true;

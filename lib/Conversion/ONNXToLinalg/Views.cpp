@@ -103,11 +103,13 @@ FailureOr<Sizes> getReshapeSizes(OpBuilder &b, Location loc, Value data,
       if (!copies)
         return failure();
       size = from[i];
-    } else if (!constant && !isa_and_nonnull<tensor::DimOp>(
-                                cast<Value>(size).getDefiningOp())) {
+    } else if (!constant && !(copies && isSameSize(size, from[i]))) {
       Value value = cast<Value>(size);
+      // A tensor's size is none of the numbers below 0.
+      bool isSize = isa_and_nonnull<tensor::DimOp>(value.getDefiningOp());
       // 0 where there is nothing to copy is as wrong as anything below -1.
-      if (failed(checkRange(
+      if (!isSize &&
+          failed(checkRange(
               b, loc, size, -1, std::numeric_limits<int64_t>::max(),
               "element " + Twine(i) + " of input 'shape' is no size")))
         return failure();
@@ -121,11 +123,13 @@ FailureOr<Sizes> getReshapeSizes(OpBuilder &b, Location loc, Value data,
                     "element " + Twine(i) +
                         " of input 'shape' is 0 and has no size to copy");
       }
-      Value isNegative =
-          compare(b, loc, arith::CmpIPredicate::slt, value, zero);
-      open.push_back({static_cast<int64_t>(i), isNegative});
-      size =
-          arith::SelectOp::create(b, loc, isNegative, unit, value).getResult();
+      if (!isSize) {
+        Value isNegative =
+            compare(b, loc, arith::CmpIPredicate::slt, value, zero);
+        open.push_back({static_cast<int64_t>(i), isNegative});
+        value = arith::SelectOp::create(b, loc, isNegative, unit, value);
+      }
+      size = value;
     }
     asked[i] = size;
     known.push_back(size);
