@@ -315,6 +315,7 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("dims", &SessionOptions::dims)
       .def_rw("input_shapes", &SessionOptions::inputShapes)
       .def_rw("winograd", &SessionOptions::winograd)
+      .def_rw("split_floats", &SessionOptions::splitFloats)
       .def_rw("check_bounds", &SessionOptions::checkBounds)
       .def_rw("profile", &SessionOptions::profile)
       .def_rw("perf_map", &SessionOptions::perfMap)

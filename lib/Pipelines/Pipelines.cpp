@@ -100,6 +100,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   LowerContractionsPassOptions contractions;
   contractions.vectorBits = options.target.vectorBits;
   contractions.l2KiB = options.target.l2KiB;
+  contractions.floatProduct = options.target.floatProduct;
   contractions.byteProduct = options.target.byteProduct;
   contractions.bf16Product = options.target.bf16Product;
   kernels.addPass(createLowerContractionsPass(contractions));

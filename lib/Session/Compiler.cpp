@@ -129,6 +129,8 @@ PipelineOptions Compilation::pipeline() const {
   // where it optimises.
   if (options.checkBounds || options.optLevel == 0)
     result.target = result.target.withoutTiles();
+  if (!options.splitFloats)
+    result.target.floatProduct = "fused";
   result.winograd = options.winograd;
   result.checkBounds = options.checkBounds;
   result.profile = options.profile;

@@ -50,9 +50,9 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, optLevel,
-               externalDataDir, dims, inputShapes, winograd, checkBounds,
-               profile, perfMap, memoryLimit, compileTimeout, interrupted] =
-      options;
+               externalDataDir, dims, inputShapes, winograd, splitFloats,
+               checkBounds, profile, perfMap, memoryLimit, compileTimeout,
+               interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
   (void)intraOpThreads, (void)cache, (void)cacheDir, (void)perfMap,
       (void)memoryLimit, (void)compileTimeout, (void)interrupted;
@@ -70,6 +70,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(std::to_string(optLevel));
   add(externalDataDir);
   add(std::to_string(winograd));
+  add(std::to_string(splitFloats));
   add(std::to_string(checkBounds));
   add(std::to_string(profile));
   for (const auto &[name, size] : dims) {

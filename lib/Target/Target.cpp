@@ -162,6 +162,8 @@ TargetInfo getTargetInfo(const TargetOptions &options) {
   info.vectorBits = vectorBits(**machine);
   info.byteProduct = byteProduct(subtarget, info.vectorBits).str();
   info.bf16Product = bf16Product(subtarget, info.vectorBits).str();
+  if (info.bf16Product == "tiles")
+    info.floatProduct = "parts";
   return info;
 }
 

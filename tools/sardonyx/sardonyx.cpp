@@ -23,6 +23,9 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
                   "one)");
   app->add_flag("!--no-winograd", common.session.winograd,
                 "Compute all convolutions by direct sums");
+  app->add_flag("--split-floats", common.session.splitFloats,
+                "Compute large products of f32 as sums of three bf16 in tile "
+                "registers (AMX)");
   app->add_option("--fix", common.fixed,
                   "NAME=SIZE: compile for this size of a named dimension");
   app->add_option("--external-data", common.session.externalDataDir,

@@ -18,6 +18,9 @@ struct TargetInfo {
   unsigned vectorBits = 512;
   /// Size of a core's L2 cache in KiB.
   unsigned l2KiB = 1024;
+  /// How f32 are multiplied: by "parts" (tdpbf16ps on sums of three bf16) where
+  /// there is enough to do, or by "fused" multiply-adds.
+  std::string floatProduct = "fused";
   /// How 8-bit integers are multiplied: by "tiles" (tdpbusd, and vpdpbusd),
   /// "quads" (vpdpbusd on vectors of all its bits), "pairs" (vpmaddwd) or
   /// "generic" code.
@@ -29,6 +32,7 @@ struct TargetInfo {
   /// The same without tile registers.
   TargetInfo withoutTiles() const {
     TargetInfo result = *this;
+    result.floatProduct = "fused";
     if (byteProduct == "tiles")
       result.byteProduct = "quads";
     if (bf16Product == "tiles")

@@ -5,13 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Epilogue.h"
-#include "IndexMath.h"
-#include "MicroKernel.h"
-#include "NarrowProduct.h"
-#include "TileProduct.h"
+#include "MatmulEmitter.h"
 
-#include "dialects/SDX/SDX.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 
 namespace sardonyx {
@@ -23,103 +18,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-namespace {
-
-/// Where the sums of a register tile begin: in which row of a chunk's `sums`
-/// (null: at zero), and at which group of values of k they go on.
-struct Start {
-  Value row;
-  int64_t group = 0;
-};
-
-/// Emits the loops of one kernel around a packed matrix product.
-class MatmulEmitter {
-public:
-  MatmulEmitter(sdx::PackedMatmulOp op, KernelBody &body, unsigned vectorBits,
-                int64_t l2Bytes, ByteProduct byteProduct,
-                Bf16Product bf16Product)
-      : op(op), body(body),
-        evaluator(body, op->getResult(0), op.isBatched() ? 1 : 0,
-                  op.isBatched() ? 2 : 1),
-        depthGroup(op.getDepthGroup()), vectorBits(vectorBits),
-        byteProduct(byteProduct), bf16Product(bf16Product), l2Bytes(l2Bytes) {}
-
-  LogicalResult verify();
-  void emit(ImplicitLocOpBuilder &b);
-
-private:
-  /// The part of a batch that one iteration of the parallel loop computes.
-  struct Chunk {
-    Value batch; // null without a batch
-    /// The first of its panels, and how many they are.
-    Value panel;
-    int64_t panels = 1;
-    Value firstRow, endRow;
-    /// What tile registers have summed up for a block of rows.
-    Value sums;
-  };
-
-  void emitLoops(ImplicitLocOpBuilder &b, int64_t rows);
-  void emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk);
-  Value emitBlocks(ImplicitLocOpBuilder &b, const Chunk &chunk);
-  void emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
-                 int64_t rowTiles);
-  void emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row);
-  void emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
-                 int64_t rows, Value rowLimit);
-  void emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
-                int64_t rows, Value column, Value rowLimit, Start start = {});
-  void emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk);
-  bool isOfBytes() { return depthGroup == 4; }
-  bool multipliesAtOnce();
-  void planTiles();
-  void planChunks();
-  /// How often the values of k, whose number is known, fill tile registers.
-  int64_t countTileSteps() {
-    return op.getLhs().getType().getShape().back() / (kTileRows * depthGroup);
-  }
-  Prefetch prefetchNextPanel(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                             Value row, Value columnInPanel);
-  SmallVector<Value> emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                                  ArrayRef<Value> rows, Value columnInPanel,
-                                  SmallVector<Value> accs,
-                                  ArrayRef<Prefetch> prefetches,
-                                  int64_t firstGroup);
-  Value emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk, Value row,
-                Value depth, int64_t count);
-  Value emitRhs(ImplicitLocOpBuilder &b, const Chunk &chunk, Value panel,
-                Value depth, Value columnInPanel);
-
-  sdx::PackedMatmulOp op;
-  KernelBody &body;
-  TileEvaluator evaluator;
-  TileShape shape = {};
-  /// Values of k that are multiplied at once, and how narrow ones are.
-  int64_t depthGroup;
-  unsigned vectorBits;
-  ByteProduct byteProduct;
-  Bf16Product bf16Product;
-  Value lhs, rhs, m, n, panelCount;
-  /// Groups of values of k in the right-hand side, the last maybe not full.
-  Value k;
-  /// Rows that the loops are planned for.
-  int64_t plannedRows = 0;
-  /// Panels that a tile spans: several where the rows are too few to keep the
-  /// multipliers busy, and where there are registers for more.
-  int64_t panelsPerTile = 1;
-  /// Tiles one below the other in a chunk, at most.
-  int64_t chunkTiles = 1;
-  /// Whether tile registers take what fills them.
-  bool usesTiles = false;
-  /// Whether the rows of a chunk meet all panels before other rows do.
-  bool rowsFirst = false;
-  /// The right-hand side as one dimension; null where nothing is prefetched.
-  Value flatRhs;
-  int64_t l2Bytes;
-};
-
-} // namespace
-
 LogicalResult MatmulEmitter::verify() {
   if (!KernelBody::hasBuffer(op.getLhs()) ||
       !KernelBody::hasBuffer(op.getRhs()))
@@ -129,10 +27,6 @@ LogicalResult MatmulEmitter::verify() {
     return op.emitOpError("has narrow elements and an open depth");
   return evaluator.verify(op.getInit());
 }
-
-/// Rows that tile registers take at a time: two of them beside two of columns
-/// leave four for the sums.
-static constexpr int64_t kBlockRows = 2 * kTileRows;
 
 /// Rows that a product whose number of them is open is planned for.
 static constexpr int64_t kLikelyRows = 128;
@@ -167,8 +61,8 @@ void MatmulEmitter::planTiles() {
   constexpr int64_t kRows = 6, kPanels = 2;
   int64_t panelBytes = IndexMath::known(k).value_or(0) * op.getPanelWidth() *
                        int64_t(sizeof(float)); // any group is as large
-  if (vectorBits >= 512 && isPanelWide && !usesTiles && multipliesAtOnce() &&
-      plannedRows > kFewRows &&
+  if (vectorBits >= 512 && isPanelWide && !usesTiles && !usesParts &&
+      multipliesAtOnce() && plannedRows > kFewRows &&
       IndexMath::known(panelCount).value_or(kPanels) >= kPanels &&
       2 * kPanels * panelBytes <= l2Bytes / 2) {
     shape.rows = kRows;
@@ -215,7 +109,7 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
                                           const Chunk &chunk, Value row,
                                           Value columnInPanel) {
   std::optional<int64_t> depth = IndexMath::known(k);
-  if (!flatRhs || !depth)
+  if (!flatRhs || !depth || usesParts)
     return {};
   IndexMath math(b);
   int64_t packed = op.getPanelWidth();
@@ -273,7 +167,27 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
 void MatmulEmitter::emitLoops(ImplicitLocOpBuilder &b, int64_t rows) {
   IndexMath math(b);
   plannedRows = std::max<int64_t>(rows, 1);
+  planParts();
   planTiles();
+  if (!usesParts)
+    return emitChunks(b);
+  if (IndexMath::known(m) || flatRhs)
+    return emitPartLoops(b);
+  // The rows may yet be too few.
+  auto fused = [&] {
+    usesParts = false;
+    planTiles();
+    emitChunks(b);
+    usesParts = true;
+    planTiles();
+  };
+  emitIf(b, math.less(m, math.constant(kBlockRows)), fused,
+         [&] { emitPartLoops(b); });
+}
+
+/// The loops around multiply-adds, or products of narrow numbers.
+void MatmulEmitter::emitChunks(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
   SmallVector<Value> sizes;
   if (op.isBatched())
     sizes.push_back(evaluator.getSize(0));
@@ -344,19 +258,20 @@ void MatmulEmitter::emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk,
 }
 
 /// The rows that fill tile registers; gives the first that is left.
-Value MatmulEmitter::emitBlocks(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+Value MatmulEmitter::emitBlocks(
+    ImplicitLocOpBuilder &b, const Chunk &chunk,
+    function_ref<void(Value row, int64_t rowTiles)> emitBlock) {
   IndexMath math(b);
   Value count = math.sub(chunk.endRow, chunk.firstRow);
   Value end = math.add(chunk.firstRow, math.roundDown(count, kBlockRows));
   std::optional<int64_t> rows = IndexMath::known(m);
   if (!rows || *rows >= kBlockRows)
-    emitFor(b, chunk.firstRow, end, kBlockRows, [&](Value row) {
-      emitBlock(b, chunk, row, kBlockRows / kTileRows);
-    });
+    emitFor(b, chunk.firstRow, end, kBlockRows,
+            [&](Value row) { emitBlock(row, kBlockRows / kTileRows); });
   if (rows && *rows % kBlockRows < kTileRows)
     return end;
   Value last = math.add(chunk.firstRow, math.roundDown(count, kTileRows));
-  emitIf(b, math.less(end, last), [&] { emitBlock(b, chunk, end, 1); });
+  emitIf(b, math.less(end, last), [&] { emitBlock(end, 1); });
   return last;
 }
 
@@ -389,14 +304,21 @@ void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
 }
 
 void MatmulEmitter::emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+  Value first = chunk.firstRow;
+  if (usesTiles)
+    first = emitBlocks(b, chunk, [&](Value row, int64_t rowTiles) {
+      emitBlock(b, chunk, row, rowTiles);
+    });
+  emitRestOfRows(b, chunk, first);
+}
+
+/// The rows from `first` on, which tile registers do not take.
+void MatmulEmitter::emitRestOfRows(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                                   Value first) {
   IndexMath math(b);
   std::optional<int64_t> rows = IndexMath::known(m);
-  Value first = chunk.firstRow;
-  if (usesTiles) {
-    first = emitBlocks(b, chunk);
-    if (rows)
-      rows = *rows % kTileRows;
-  }
+  if (rows && (usesTiles || usesParts))
+    rows = *rows % kTileRows;
   Value count = math.sub(chunk.endRow, first);
   Value full = math.add(first, math.roundDown(count, shape.rows));
   if (!rows || *rows >= shape.rows)
@@ -525,6 +447,19 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
   return accs;
 }
 
+/// The results in rows from `row` on and as many columns as a tile has from
+/// `position` on.
+Tile MatmulEmitter::getTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                            Value row, Value position) {
+  Tile tile;
+  if (chunk.batch)
+    tile.index.push_back(chunk.batch);
+  tile.index.push_back(row);
+  tile.position = position;
+  tile.width = shape.width;
+  return tile;
+}
+
 void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                              Value row, int64_t rows, Value column,
                              Value rowLimit, Start start) {
@@ -545,12 +480,7 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   SmallVector<SmallVector<Value>> inits;
   std::optional<int64_t> columns = IndexMath::known(n);
   for (int64_t p = 0; p < panels; ++p) {
-    Tile tile;
-    if (chunk.batch)
-      tile.index.push_back(chunk.batch);
-    tile.index.push_back(row);
-    tile.position = math.add(column, p * packed);
-    tile.width = shape.width;
+    Tile tile = getTile(b, chunk, row, math.add(column, p * packed));
     if (!columns || *columns % shape.width != 0)
       tile.mask = emitTailMask(b, math.sub(n, tile.position), shape.width);
     tile.rowLimit = rowLimit;
@@ -583,8 +513,9 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
       evaluator.prefetchOutputs(b, tile, rows, l2Bytes / 2);
     llvm::append_range(next, ahead);
   }
-  accs = emitProducts(b, chunk, rowIndices, columnInPanel, std::move(accs),
-                      next, start.group);
+  if (!start.row || !usesParts) // else the sums are whole
+    accs = emitProducts(b, chunk, rowIndices, columnInPanel, std::move(accs),
+                        next, start.group);
 
   for (int64_t p = 0; p < panels; ++p) {
     SmallVector<Value> column;
@@ -623,7 +554,13 @@ struct LowerContractionsPass
           << bf16Product << "'";
       return signalPassFailure();
     }
-    MatmulEmitter emitter(root, body, vectorBits, l2KiB * 1024, *bytes,
+    std::optional<FloatProduct> floats = parseFloatProduct(floatProduct);
+    if (!floats) {
+      func.emitError("no way to multiply f32 is called '")
+          << floatProduct << "'";
+      return signalPassFailure();
+    }
+    MatmulEmitter emitter(root, body, vectorBits, l2KiB * 1024, *floats, *bytes,
                           *halves);
     if (roots.size() > 1) {
       roots[1].emitOpError("is the second contraction of its kernel");

@@ -40,7 +40,17 @@ TileOperand sardonyx::cpu::getTileOperand(ImplicitLocOpBuilder &b, Value memref,
           asI64(b, math.mul(row, bytes))};
 }
 
+/// Tile registers beside each other.
+static constexpr int64_t kColumnTiles = 2;
+
 namespace {
+
+/// Sums in memory: `rowTiles` tiles one below the other, `kColumnTiles` beside
+/// each other.
+struct TileGrid {
+  int64_t rowTiles;
+  TileOperand memory;
+};
 
 /// Emits the intrinsics on whole tile registers.
 class TileEmitter {
@@ -78,7 +88,37 @@ public:
     return arith::MulIOp::create(b, value, i64(factor));
   }
 
+  /// The tiles of a grid, row by row.
+  SmallVector<Value> loadGrid(const TileGrid &grid) {
+    SmallVector<Value> loaded;
+    forEachTile(grid, [&](Value address) {
+      loaded.push_back(load(address, grid.memory.stride));
+    });
+    return loaded;
+  }
+  SmallVector<Value> zeroGrid(const TileGrid &grid) {
+    SmallVector<Value> zeros;
+    for (int64_t i = 0; i < grid.rowTiles * kColumnTiles; ++i)
+      zeros.push_back(zero());
+    return zeros;
+  }
+  void storeGrid(const TileGrid &grid, ValueRange values) {
+    forEachTile(grid, [&](Value address) {
+      store(address, grid.memory.stride, values.front());
+      values = values.drop_front();
+    });
+  }
+
 private:
+  void forEachTile(const TileGrid &grid, function_ref<void(Value)> visit) {
+    Value below = times(grid.memory.stride, kTileRows);
+    Value address = grid.memory.address;
+    for (int64_t r = 0; r < grid.rowTiles; ++r) {
+      for (int64_t c = 0; c < kColumnTiles; ++c)
+        visit(plus(address, c * kTileBytes));
+      address = plus(address, below);
+    }
+  }
   Value i16(int64_t value) {
     return LLVM::ConstantOp::create(b, b.getI16Type(),
                                     b.getI16IntegerAttr(value));
@@ -108,7 +148,6 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
                                     int64_t rowTiles, Value steps,
                                     TileOperand lhs, TileOperand rhs,
                                     TileOperand dest) {
-  constexpr int64_t kColumnTiles = 2;
   IndexMath math(b);
   TileEmitter tiles(b, type);
   SmallVector<Value> sums;
@@ -140,12 +179,58 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
                            loop.getRegionIterArgs()[r * kColumnTiles + c]));
     scf::YieldOp::create(b, next);
   }
-  Value destTile = tiles.times(dest.stride, kTileRows);
-  Value address = dest.address;
-  for (int64_t r = 0; r < rowTiles; ++r) {
-    for (int64_t c = 0; c < kColumnTiles; ++c)
-      tiles.store(tiles.plus(address, c * kTileBytes), dest.stride,
-                  loop.getResult(r * kColumnTiles + c));
-    address = tiles.plus(address, destTile);
+  tiles.storeGrid({rowTiles, dest}, loop.getResults());
+}
+
+void sardonyx::cpu::emitPartProduct(
+    ImplicitLocOpBuilder &b, int64_t rowTiles, Value steps, bool startsFromZero,
+    RowParts lhs, Value rhs, TileOperand dest,
+    function_ref<void(Value, int64_t, int64_t)> fetch) {
+  // Which parts are multiplied: from one to the next only one side changes.
+  constexpr std::pair<int64_t, int64_t> kProducts[] = {{2, 0}, {1, 0}, {0, 0},
+                                                       {0, 2}, {0, 1}, {1, 1}};
+  IndexMath math(b);
+  TileEmitter tiles(b, b.getBF16Type());
+  Value zero = math.constant(0);
+  TileOperand left =
+      getTileOperand(b, lhs.memref, {lhs.block, lhs.step, zero, zero, zero});
+  TileOperand right = getTileOperand(b, rhs, {zero, zero, zero, zero, zero});
+  auto place = [&](int64_t i) { return i / kColumnTiles; };
+  auto loadTiles = [&](Value address, int64_t part, int64_t count,
+                       Value stride) {
+    SmallVector<Value> loaded;
+    for (int64_t i = 0; i < count; ++i)
+      loaded.push_back(tiles.load(
+          tiles.plus(address, (2 * part + i) * kTileRows * kTileBytes),
+          stride));
+    return loaded;
+  };
+  TileGrid grid{rowTiles, dest};
+  auto loop = scf::ForOp::create(b, zero, steps, math.constant(1),
+                                 startsFromZero ? tiles.zeroGrid(grid)
+                                                : tiles.loadGrid(grid));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value step = loop.getInductionVar();
+    constexpr int64_t kStepBytes = kParts * 2 * kTileRows * kTileBytes;
+    Value distance = tiles.times(asI64(b, step), kStepBytes);
+    Value leftStep = tiles.plus(left.address, distance);
+    Value rightStep = tiles.plus(right.address, distance);
+    SmallVector<Value> sums(loop.getRegionIterArgs()), rows, columns;
+    int64_t ofRows = -1, ofColumns = -1;
+    for (auto [i, product] : llvm::enumerate(kProducts)) {
+      auto [l, r] = product;
+      fetch(step, i, std::size(kProducts));
+      if (ofRows != l)
+        rows = loadTiles(leftStep, ofRows = l, rowTiles, left.stride);
+      if (ofColumns != r)
+        columns =
+            loadTiles(rightStep, ofColumns = r, kColumnTiles, right.stride);
+      for (auto [i, sum] : llvm::enumerate(sums))
+        sum = tiles.multiply(rows[place(i)], columns[i % kColumnTiles], sum);
+    }
+    scf::YieldOp::create(b, sums);
   }
+  tiles.storeGrid(grid, loop.getResults());
 }

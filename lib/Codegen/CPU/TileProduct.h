@@ -41,6 +41,30 @@ void emitTileProduct(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
                      int64_t rowTiles, mlir::Value steps, TileOperand lhs,
                      TileOperand rhs, TileOperand dest);
 
+/// How many bf16 make an f32 (see PartProduct.h).
+inline constexpr int64_t kParts = 3;
+/// Values of k of a step, the columns of a tile register of bf16.
+inline constexpr int64_t kStepDepth = kTileBytes / 2;
+/// Rows, and columns, of the result that a step adds to: two registers of rows
+/// and two of columns leave four for the sums.
+inline constexpr int64_t kBlockRows = 2 * kTileRows;
+inline constexpr int64_t kBlockColumns = 2 * kTileRows;
+
+/// Parts of a block of rows from a step on.
+struct RowParts {
+  mlir::Value memref, block, step;
+};
+
+/// Emits dest[i, j] += sum_k lhs[i, k] * rhs[k, j], or without what there was,
+/// on f32, for `rowTiles` * 16 rows, from the parts of rows `lhs` and of
+/// columns `rhs`. In each step `fetch`, if there is one, is called to emit what
+/// else there is to do.
+void emitPartProduct(
+    mlir::ImplicitLocOpBuilder &b, int64_t rowTiles, mlir::Value steps,
+    bool startsFromZero, RowParts lhs, mlir::Value rhs, TileOperand dest,
+    llvm::function_ref<void(mlir::Value step, int64_t part, int64_t parts)>
+        fetch);
+
 } // namespace sardonyx::cpu
 
 #endif // SARDONYX_LIB_CODEGEN_CPU_TILEPRODUCT_H

@@ -40,6 +40,9 @@ def LowerContractionsPass
            "Width of a vector register in bits">,
     Option<"l2KiB", "l2-kib", "unsigned", "1024",
            "Size of a core's L2 cache in KiB">,
+    Option<"floatProduct", "float-product", "std::string", "\"fused\"",
+           "How f32 are multiplied: fused (multiply-adds) or parts (tdpbf16ps "
+           "on three bf16 for each f32, where there is enough to do)">,
     Option<"byteProduct", "byte-product", "std::string", "\"generic\"",
            "How 8-bit integers are multiplied: generic, pairs (vpmaddwd), "
            "quads (vpdpbusd) or tiles (tdpbusd)">,

@@ -1,0 +1,159 @@
+//===- MatmulEmitter.h - The loops of a matrix product ----------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_CODEGEN_CPU_MATMULEMITTER_H
+#define SARDONYX_LIB_CODEGEN_CPU_MATMULEMITTER_H
+
+#include "Epilogue.h"
+#include "IndexMath.h"
+#include "MicroKernel.h"
+#include "NarrowProduct.h"
+#include "PartProduct.h"
+
+#include "dialects/SDX/SDX.h"
+
+namespace sardonyx::cpu {
+
+/// Where the sums of a register tile begin: in which row of a chunk's `sums`
+/// (null: at zero), and at which group of values of k they go on.
+struct Start {
+  mlir::Value row;
+  int64_t group = 0;
+};
+
+/// What a product by parts keeps of some rows.
+struct PartBuffers {
+  /// The parts of the rows, for a range of k.
+  mlir::Value rows;
+  /// Whether a block of rows or a panel must not be multiplied by parts.
+  mlir::Value rowFlags, panelFlags;
+  /// Sums over the ranges before this one; null where there is but one.
+  mlir::Value sums;
+};
+
+/// A block of rows of a product by parts.
+struct PartBlock {
+  mlir::Value row;
+  int64_t rowTiles;
+  /// Which of its chunk, and in which row of the sums it begins.
+  mlir::Value number, sum;
+};
+
+/// Emits the loops of one kernel around a packed matrix product.
+class MatmulEmitter {
+public:
+  MatmulEmitter(sdx::PackedMatmulOp op, KernelBody &body, unsigned vectorBits,
+                int64_t l2Bytes, FloatProduct floatProduct,
+                ByteProduct byteProduct, Bf16Product bf16Product)
+      : op(op), body(body),
+        evaluator(body, op->getResult(0), op.isBatched() ? 1 : 0,
+                  op.isBatched() ? 2 : 1),
+        depthGroup(op.getDepthGroup()), vectorBits(vectorBits),
+        floatProduct(floatProduct), byteProduct(byteProduct),
+        bf16Product(bf16Product), l2Bytes(l2Bytes) {}
+
+  mlir::LogicalResult verify();
+  void emit(mlir::ImplicitLocOpBuilder &b);
+
+private:
+  /// The part of a batch that one iteration of the parallel loop computes.
+  struct Chunk {
+    mlir::Value batch; // null without a batch
+    /// The first of its panels, and how many they are.
+    mlir::Value panel;
+    int64_t panels = 1;
+    mlir::Value firstRow, endRow;
+    /// What tile registers have summed up for a block of rows.
+    mlir::Value sums;
+  };
+
+  void emitLoops(mlir::ImplicitLocOpBuilder &b, int64_t rows);
+  void emitChunks(mlir::ImplicitLocOpBuilder &b);
+  void emitPartLoops(mlir::ImplicitLocOpBuilder &b);
+  void emitPartPanel(mlir::ImplicitLocOpBuilder &b, Chunk chunk,
+                     const PartBuffers &buffers, mlir::Value range);
+  DepthRange getDepthRange(mlir::ImplicitLocOpBuilder &b, mlir::Value range);
+  void fetchNextPanel(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value block,
+                      const DepthRange &depth, mlir::Value step, int64_t part,
+                      int64_t parts);
+  void emitPartBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                     const PartBuffers &buffers, const PartBlock &block,
+                     const DepthRange &depth, mlir::Value columns);
+  void emitPartResults(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                       const PartBlock &block, mlir::Value isBad);
+  void emitAfterLastRange(mlir::ImplicitLocOpBuilder &b, mlir::Value range,
+                          llvm::function_ref<void()> body);
+  Tile getTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row,
+               mlir::Value position);
+  void emitRestOfRows(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value first);
+  void emitRows(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
+  mlir::Value emitBlocks(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                   llvm::function_ref<void(mlir::Value row, int64_t rowTiles)> emitBlock);
+  void emitBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row,
+                 int64_t rowTiles);
+  void emitRowTail(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row);
+  void emitTiles(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row,
+                 int64_t rows, mlir::Value rowLimit);
+  void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row,
+                int64_t rows, mlir::Value column, mlir::Value rowLimit, Start start = {});
+  void emitPanelGroup(mlir::ImplicitLocOpBuilder &b, Chunk chunk);
+  bool isOfBytes() { return depthGroup == 4; }
+  bool multipliesAtOnce();
+  void planTiles();
+  void planParts();
+  void planChunks();
+  /// How often the values of k, whose number is known, fill tile registers.
+  int64_t countTileSteps() {
+    return op.getLhs().getType().getShape().back() / (kTileRows * depthGroup);
+  }
+  Prefetch prefetchNextPanel(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                             mlir::Value row, mlir::Value columnInPanel);
+  llvm::SmallVector<mlir::Value> emitProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                                  llvm::ArrayRef<mlir::Value> rows, mlir::Value columnInPanel,
+                                  llvm::SmallVector<mlir::Value> accs,
+                                  llvm::ArrayRef<Prefetch> prefetches,
+                                  int64_t firstGroup);
+  mlir::Value emitLhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row,
+                mlir::Value depth, int64_t count);
+  mlir::Value emitRhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value panel,
+                mlir::Value depth, mlir::Value columnInPanel);
+
+  sdx::PackedMatmulOp op;
+  KernelBody &body;
+  TileEvaluator evaluator;
+  TileShape shape = {};
+  /// Values of k that are multiplied at once, and how narrow ones are.
+  int64_t depthGroup;
+  unsigned vectorBits;
+  FloatProduct floatProduct;
+  ByteProduct byteProduct;
+  Bf16Product bf16Product;
+  mlir::Value lhs, rhs, m, n, panelCount;
+  /// Groups of values of k in the right-hand side, the last maybe not full.
+  mlir::Value k;
+  /// Rows that the loops are planned for.
+  int64_t plannedRows = 0;
+  /// Panels that a tile spans: several where the rows are too few to keep the
+  /// multipliers busy, and where there are registers for more.
+  int64_t panelsPerTile = 1;
+  /// Tiles one below the other in a chunk, at most.
+  int64_t chunkTiles = 1;
+  /// Whether tile registers take what fills them.
+  bool usesTiles = false;
+  /// Whether they take f32, by parts; so many rows, and values of k, at a time.
+  bool usesParts = false;
+  int64_t partRows = 0, partDepth = 0;
+  /// Whether the rows of a chunk meet all panels before other rows do.
+  bool rowsFirst = false;
+  /// The right-hand side as one dimension; null where nothing is prefetched.
+  mlir::Value flatRhs;
+  int64_t l2Bytes;
+};
+
+} // namespace sardonyx::cpu
+
+#endif // SARDONYX_LIB_CODEGEN_CPU_MATMULEMITTER_H

@@ -1,0 +1,267 @@
+//===- PartProduct.cpp - Numbers of f32 as sums of bf16 -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PartProduct.h"
+#include "IndexMath.h"
+#include "MicroKernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/StringSwitch.h"
+
+#include <array>
+
+using namespace mlir;
+using namespace sardonyx::cpu;
+
+/// Lanes that are split at a time: a row of f32 in a tile register.
+static constexpr int64_t kLanes = kTileRows;
+
+std::optional<FloatProduct> sardonyx::cpu::parseFloatProduct(StringRef name) {
+  return llvm::StringSwitch<std::optional<FloatProduct>>(name)
+      .Case("fused", FloatProduct::Fused)
+      .Case("parts", FloatProduct::Parts)
+      .Default(std::nullopt);
+}
+
+MemRefType sardonyx::cpu::getRowPartsType(MLIRContext *context, int64_t blocks,
+                                          int64_t steps) {
+  return MemRefType::get({blocks, steps, kParts, kBlockRows, kStepDepth},
+                         BFloat16Type::get(context));
+}
+
+MemRefType sardonyx::cpu::getColumnPartsType(MLIRContext *context,
+                                             int64_t steps) {
+  return MemRefType::get({steps, kParts, kBlockColumns / kLanes, kStepDepth / 2,
+                          2 * kLanes},
+                         BFloat16Type::get(context));
+}
+
+static Value emitSplat(ImplicitLocOpBuilder &b, Type type, int64_t value) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(
+               vector, b.getIntegerAttr(vector.getElementType(), value)));
+  return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
+}
+
+static Value emitCompare(ImplicitLocOpBuilder &b,
+                         arith::CmpIPredicate predicate, Value lhs,
+                         int64_t rhs) {
+  return arith::CmpIOp::create(b, predicate, lhs,
+                               emitSplat(b, lhs.getType(), rhs));
+}
+
+namespace {
+
+/// Splits vectors, and keeps the largest magnitude that each lane has seen: as
+/// bits, which order magnitudes as they are, with infinities and NaN on top.
+class Splitter {
+public:
+  Splitter(ImplicitLocOpBuilder &b, Value largest) : largest(largest), b(b) {}
+
+  static VectorType bitsType(ImplicitLocOpBuilder &b) {
+    return VectorType::get({kLanes}, b.getI32Type());
+  }
+
+  /// The parts of a vector of f32, as such: the lower halves are zero.
+  std::array<Value, kParts> split(Value value) {
+    Type type = value.getType(), bitsType = Splitter::bitsType(b);
+    std::array<Value, kParts> parts;
+    for (Value &part : parts) {
+      Value bits = arith::BitcastOp::create(b, bitsType, value);
+      if (&part == &parts.front()) {
+        Value magnitude = arith::AndIOp::create(
+            b, bits, emitSplat(b, bitsType, 0x7fffffff));
+        largest = arith::MaxUIOp::create(b, largest, magnitude);
+      }
+      part = value;
+      if (&part == &parts.back())
+        break; // no bits are left for a lower half
+      part = arith::BitcastOp::create(
+          b, type,
+          arith::AndIOp::create(b, bits, emitSplat(b, bitsType, 0xffff0000)));
+      value = arith::SubFOp::create(b, value, part);
+    }
+    return parts;
+  }
+
+  /// The upper halves of two vectors: one after the other, or by turns.
+  Value join(Value first, Value second, bool byTurns) {
+    auto halves = VectorType::get({2 * kLanes}, b.getBF16Type());
+    SmallVector<int64_t> order;
+    for (int64_t i = 0; i < 2 * kLanes; ++i)
+      order.push_back(byTurns ? 1 + i / 2 * 2 + i % 2 * 2 * kLanes : 1 + 2 * i);
+    return vector::ShuffleOp::create(
+        b, vector::BitCastOp::create(b, halves, first),
+        vector::BitCastOp::create(b, halves, second), order);
+  }
+
+  Value largest;
+
+private:
+  ImplicitLocOpBuilder &b;
+};
+
+} // namespace
+
+/// Whether the largest magnitude of some numbers, or of those in each lane,
+/// forbids to multiply them by parts. Products of two that are allowed are at
+/// least 2^-100, so that what a part is too small for is less than 2^-26 of it.
+static Value emitIsBad(ImplicitLocOpBuilder &b, Value largest) {
+  constexpr int64_t kInfinity = 0x7f800000, kSmallest = int64_t(127 - 50) << 23;
+  // Zeros become the largest, and are allowed.
+  Value below =
+      arith::SubIOp::create(b, largest, emitSplat(b, largest.getType(), 1));
+  return arith::OrIOp::create(
+      b, emitCompare(b, arith::CmpIPredicate::uge, largest, kInfinity),
+      emitCompare(b, arith::CmpIPredicate::ult, below, kSmallest - 1));
+}
+
+namespace {
+
+/// Emits the loop over the steps of `depth`. `body(step, isFull)` gets the
+/// values that it carries and gives their next ones; `isFull` tells whether all
+/// values of k of the step are there.
+using StepBody =
+    llvm::function_ref<SmallVector<Value>(Value step, bool isFull, ValueRange)>;
+
+} // namespace
+
+static SmallVector<Value> emitSteps(ImplicitLocOpBuilder &b,
+                                    const DepthRange &depth, ValueRange init,
+                                    StepBody body) {
+  IndexMath math(b);
+  Value count = math.sub(depth.end, depth.first);
+  Value full = math.div(count, kStepDepth);
+  auto loop = scf::ForOp::create(b, math.constant(0), full, math.constant(1),
+                                 init);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(b, body(loop.getInductionVar(), /*isFull=*/true,
+                                 loop.getRegionIterArgs()));
+  }
+  SmallVector<Value> carried(loop.getResults());
+  if (std::optional<int64_t> known = IndexMath::known(count);
+      known && *known % kStepDepth == 0)
+    return carried;
+  auto rest = scf::IfOp::create(b, ValueRange(carried).getTypes(),
+                                math.less(full, depth.steps),
+                                /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(rest.thenBlock());
+  scf::YieldOp::create(b, body(full, /*isFull=*/false, carried));
+  b.setInsertionPointToStart(rest.elseBlock());
+  scf::YieldOp::create(b, carried);
+  return rest.getResults();
+}
+
+Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
+                                  ValueRange lead, Value row, Value endRow,
+                                  const DepthRange &depth, Value parts,
+                                  Value block) {
+  IndexMath math(b);
+  Value zero = math.constant(0);
+  Value last = math.sub(endRow, math.constant(1));
+  Value good = arith::ConstantOp::create(b, b.getBoolAttr(false));
+  auto rows = scf::ForOp::create(b, zero, math.constant(kBlockRows),
+                                 math.constant(1), good);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(rows.getBody());
+  Value inBlock = rows.getInductionVar();
+  Value from = math.min(math.add(row, inBlock), last);
+  Value none = emitSplat(b, Splitter::bitsType(b), 0);
+  Value largest =
+      emitSteps(b, depth, none,
+                [&](Value step, bool isFull, ValueRange carried) {
+                  Splitter splitter(b, carried[0]);
+                  Value k = math.add(depth.first, math.mul(step, kStepDepth));
+                  SmallVector<std::array<Value, kParts>> halves;
+                  for (int64_t half = 0; half < 2; ++half) {
+                    Value first = math.add(k, half * kLanes);
+                    Value mask;
+                    if (!isFull) {
+                      Value left = math.sub(math.max(depth.end, first), first);
+                      mask = emitTailMask(b, left, kLanes);
+                    }
+                    SmallVector<Value> at(lead);
+                    at.append({from, first});
+                    halves.push_back(splitter.split(
+                        emitLoad(b, source, at, kLanes, mask)));
+                  }
+                  for (int64_t p = 0; p < kParts; ++p)
+                    emitStore(b,
+                              splitter.join(halves[0][p], halves[1][p],
+                                            /*byTurns=*/false),
+                              parts,
+                              {block, step, math.constant(p), inBlock, zero});
+                  return SmallVector<Value>{splitter.largest};
+                })
+          .front();
+  Value ofRow = vector::ReductionOp::create(b, vector::CombiningKind::MAXUI,
+                                            largest);
+  scf::YieldOp::create(
+      b, ValueRange{arith::OrIOp::create(b, rows.getRegionIterArg(0),
+                                         emitIsBad(b, ofRow))});
+  return rows.getResult(0);
+}
+
+Value sardonyx::cpu::emitColumnParts(ImplicitLocOpBuilder &b, Value source,
+                                     ValueRange panel, const DepthRange &depth,
+                                     Value parts) {
+  constexpr int64_t kHalves = kBlockColumns / kLanes;
+  IndexMath math(b);
+  Value zero = math.constant(0);
+  SmallVector<Value> none(kHalves, emitSplat(b, Splitter::bitsType(b), 0));
+  auto emitPair = [&](Value step, bool isFull, Value pair, ValueRange carried) {
+    Value k = math.add(math.add(depth.first, math.mul(step, kStepDepth)),
+                       math.mul(pair, 2));
+    SmallVector<Value> next;
+    for (int64_t half = 0; half < kHalves; ++half) {
+      Splitter splitter(b, carried[half]);
+      SmallVector<std::array<Value, kParts>> both;
+      for (int64_t i = 0; i < 2; ++i) {
+        Value at = math.add(k, i), mask;
+        if (!isFull) {
+          Value inside = math.less(at, depth.end);
+          mask = emitTailMask(b,
+                              b.createOrFold<arith::SelectOp>(
+                                  inside, math.constant(kLanes), zero),
+                              kLanes);
+          at = b.createOrFold<arith::SelectOp>(inside, at, zero);
+        }
+        SmallVector<Value> from(panel);
+        from.append({at, math.constant(half * kLanes)});
+        both.push_back(splitter.split(emitLoad(b, source, from, kLanes, mask)));
+      }
+      for (int64_t p = 0; p < kParts; ++p)
+        emitStore(
+            b, splitter.join(both[0][p], both[1][p], /*byTurns=*/true), parts,
+            {step, math.constant(p), math.constant(half), pair, zero});
+      next.push_back(splitter.largest);
+    }
+    return next;
+  };
+  SmallVector<Value> largest = emitSteps(
+      b, depth, none, [&](Value step, bool isFull, ValueRange carried) {
+        auto pairs = scf::ForOp::create(b, zero, math.constant(kStepDepth / 2),
+                                        math.constant(1), carried);
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(pairs.getBody());
+        scf::YieldOp::create(b, emitPair(step, isFull, pairs.getInductionVar(),
+                                         pairs.getRegionIterArgs()));
+        return SmallVector<Value>(pairs.getResults());
+      });
+  Value bad;
+  for (Value half : largest) {
+    Value lanes = emitIsBad(b, half);
+    bad = bad ? arith::OrIOp::create(b, bad, lanes) : lanes;
+  }
+  return vector::ReductionOp::create(b, vector::CombiningKind::OR, bad);
+}
