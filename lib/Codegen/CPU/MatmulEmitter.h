@@ -29,10 +29,11 @@ struct Start {
 struct PartBuffers {
   /// The parts of the rows, for a range of k.
   mlir::Value rows;
-  /// Whether a block of rows or a panel must not be multiplied by parts.
-  mlir::Value rowFlags, panelFlags;
-  /// Sums over the ranges before this one; null where there is but one.
-  mlir::Value sums;
+  /// Whether a block of rows must not be multiplied by parts.
+  mlir::Value rowFlags;
+  /// Sums over the ranges before this one, and whether a panel must not be;
+  /// null where there is but one range.
+  mlir::Value sums, panelFlags;
 };
 
 /// A block of rows of a product by parts.
@@ -74,32 +75,41 @@ private:
   void emitLoops(mlir::ImplicitLocOpBuilder &b, int64_t rows);
   void emitChunks(mlir::ImplicitLocOpBuilder &b);
   void emitPartLoops(mlir::ImplicitLocOpBuilder &b);
-  void emitPartPanel(mlir::ImplicitLocOpBuilder &b, Chunk chunk,
-                     const PartBuffers &buffers, mlir::Value range);
-  DepthRange getDepthRange(mlir::ImplicitLocOpBuilder &b, mlir::Value range);
-  void fetchNextPanel(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value block,
-                      const DepthRange &depth, mlir::Value step, int64_t part,
-                      int64_t parts);
+  void emitPartPanels(mlir::ImplicitLocOpBuilder &b, Chunk chunk,
+                      PartBuffers buffers, mlir::Value range,
+                      mlir::Value firstPanel, mlir::Value endPanel);
+  void emitPanelParts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                      mlir::Value panel, const DepthRange &depth,
+                      mlir::Value firstPair, mlir::Value endPair,
+                      const ColumnParts &to);
   void emitPartBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                      const PartBuffers &buffers, const PartBlock &block,
-                     const DepthRange &depth, mlir::Value columns);
+                     const DepthRange &depth, const ColumnParts &columns,
+                     const ColumnParts &next);
   void emitPartResults(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                        const PartBlock &block, mlir::Value isBad);
+  void fetchResults(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
+                    int64_t rows, mlir::Value step, int64_t steps);
+  DepthRange getDepthRange(mlir::ImplicitLocOpBuilder &b, mlir::Value range);
   void emitAfterLastRange(mlir::ImplicitLocOpBuilder &b, mlir::Value range,
                           llvm::function_ref<void()> body);
-  Tile getTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row,
-               mlir::Value position);
-  void emitRestOfRows(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value first);
+  Tile getTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+               mlir::Value row, mlir::Value position);
+  void emitRestOfRows(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                      mlir::Value first);
   void emitRows(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
-  mlir::Value emitBlocks(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                   llvm::function_ref<void(mlir::Value row, int64_t rowTiles)> emitBlock);
-  void emitBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row,
-                 int64_t rowTiles);
-  void emitRowTail(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row);
-  void emitTiles(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row,
-                 int64_t rows, mlir::Value rowLimit);
-  void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row,
-                int64_t rows, mlir::Value column, mlir::Value rowLimit, Start start = {});
+  mlir::Value emitBlocks(
+      mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+      llvm::function_ref<void(mlir::Value row, int64_t rowTiles)> emitBlock);
+  void emitBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                 mlir::Value row, int64_t rowTiles);
+  void emitRowTail(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                   mlir::Value row);
+  void emitTiles(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                 mlir::Value row, int64_t rows, mlir::Value rowLimit);
+  void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                mlir::Value row, int64_t rows, mlir::Value column,
+                mlir::Value rowLimit, Start start = {});
   void emitPanelGroup(mlir::ImplicitLocOpBuilder &b, Chunk chunk);
   bool isOfBytes() { return depthGroup == 4; }
   bool multipliesAtOnce();
@@ -112,15 +122,16 @@ private:
   }
   Prefetch prefetchNextPanel(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                              mlir::Value row, mlir::Value columnInPanel);
-  llvm::SmallVector<mlir::Value> emitProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                                  llvm::ArrayRef<mlir::Value> rows, mlir::Value columnInPanel,
-                                  llvm::SmallVector<mlir::Value> accs,
-                                  llvm::ArrayRef<Prefetch> prefetches,
-                                  int64_t firstGroup);
-  mlir::Value emitLhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value row,
-                mlir::Value depth, int64_t count);
-  mlir::Value emitRhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk, mlir::Value panel,
-                mlir::Value depth, mlir::Value columnInPanel);
+  llvm::SmallVector<mlir::Value>
+  emitProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+               llvm::ArrayRef<mlir::Value> rows, mlir::Value columnInPanel,
+               llvm::SmallVector<mlir::Value> accs,
+               llvm::ArrayRef<Prefetch> prefetches, int64_t firstGroup);
+  mlir::Value emitLhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                      mlir::Value row, mlir::Value depth, int64_t count);
+  mlir::Value emitRhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                      mlir::Value panel, mlir::Value depth,
+                      mlir::Value columnInPanel);
 
   sdx::PackedMatmulOp op;
   KernelBody &body;
@@ -144,9 +155,10 @@ private:
   int64_t chunkTiles = 1;
   /// Whether tile registers take what fills them.
   bool usesTiles = false;
-  /// Whether they take f32, by parts; so many rows, and values of k, at a time.
+  /// Whether they take f32, by parts; so many rows, values of k and panels at a
+  /// time.
   bool usesParts = false;
-  int64_t partRows = 0, partDepth = 0;
+  int64_t partRows = 0, partDepth = 0, partPanels = 0;
   /// Whether the rows of a chunk meet all panels before other rows do.
   bool rowsFirst = false;
   /// The right-hand side as one dimension; null where nothing is prefetched.

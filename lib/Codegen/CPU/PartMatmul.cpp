@@ -37,6 +37,13 @@ void MatmulEmitter::planParts() {
       llvm::alignDown(l2Bytes / 2 / (partRows * kPartBytes), kStepDepth),
       kStepDepth);
   partDepth = share(IndexMath::known(k).value_or(most), most, kStepDepth);
+  // Of some panels in a row all but one are split on the side, but they must
+  // suffice for all threads.
+  constexpr int64_t kMostPanels = 4, kFewestGroups = 6;
+  partPanels = std::clamp<int64_t>(
+      IndexMath::known(panelCount).value_or(kMostPanels * kFewestGroups) /
+          kFewestGroups,
+      1, kMostPanels);
 }
 
 /// [panel, row, column] as [row, column].
@@ -46,9 +53,9 @@ static Value emitRowsOfPanels(ImplicitLocOpBuilder &b, Value sums) {
 }
 
 /// Sets flag number `at` of `flags` if `flag` is, and unless `k`, where it was
-/// found, is the first value of all, keeps it where it is set.
-static void mergeFlag(ImplicitLocOpBuilder &b, Value flag, Value flags,
-                      Value at, Value k) {
+/// found, is the first value of all, keeps it where it is set; gives that.
+static Value mergeFlag(ImplicitLocOpBuilder &b, Value flag, Value flags,
+                       Value at, Value k) {
   IndexMath math(b);
   Value before = memref::LoadOp::create(b, flags, at);
   Value isFirst = math.less(k, math.constant(1));
@@ -56,6 +63,7 @@ static void mergeFlag(ImplicitLocOpBuilder &b, Value flag, Value flags,
   flag = arith::OrIOp::create(
       b, flag, arith::SelectOp::create(b, isFirst, none, before));
   memref::StoreOp::create(b, flag, flags, at);
+  return flag;
 }
 
 /// Rows are split into parts once, then each panel for all of them; of a long
@@ -90,12 +98,13 @@ void MatmulEmitter::emitPartLoops(ImplicitLocOpBuilder &b) {
     if (!panels)
       open.push_back(panelCount);
     int64_t count = panels.value_or(ShapedType::kDynamic);
-    buffers.panelFlags =
-        allocate(MemRefType::get({count}, b.getI1Type()), open);
-    if (IndexMath::known(ranges) != 1)
+    if (IndexMath::known(ranges) != 1) {
+      buffers.panelFlags =
+          allocate(MemRefType::get({count}, b.getI1Type()), open);
       buffers.sums = allocate(
           MemRefType::get({count, partRows, kBlockColumns}, b.getF32Type()),
           open);
+    }
     emitFor(b, zero, ranges, 1, [&](Value range) {
       Value rows = math.sub(chunk.endRow, chunk.firstRow);
       emitInner(math.ceilDiv(rows, kBlockRows), [&](Value block) {
@@ -108,10 +117,10 @@ void MatmulEmitter::emitPartLoops(ImplicitLocOpBuilder &b) {
                                  buffers.rows, block);
         mergeFlag(b, bad, buffers.rowFlags, block, depth.first);
       });
-      emitInner(panelCount, [&](Value panel) {
-        Chunk ofPanel = chunk;
-        ofPanel.panel = panel;
-        emitPartPanel(b, ofPanel, buffers, range);
+      emitInner(math.ceilDiv(panelCount, partPanels), [&](Value group) {
+        Value first = math.mul(group, partPanels);
+        Value end = math.min(math.add(first, partPanels), panelCount);
+        emitPartPanels(b, chunk, buffers, range, first, end);
       });
     });
     for (Value buffer :
@@ -142,12 +151,15 @@ DepthRange MatmulEmitter::getDepthRange(ImplicitLocOpBuilder &b, Value range) {
   return depth;
 }
 
-/// One range of k of a panel's products with some rows; after the last what
-/// follows them.
-void MatmulEmitter::emitPartPanel(ImplicitLocOpBuilder &b, Chunk chunk,
-                                  const PartBuffers &buffers, Value range) {
+/// One range of k of the products of some panels with some rows; after the last
+/// what follows them. Only the first panel is split before: each other is while
+/// tile registers multiply the one before it, which leaves vector registers
+/// idle.
+void MatmulEmitter::emitPartPanels(ImplicitLocOpBuilder &b, Chunk chunk,
+                                   PartBuffers buffers, Value range,
+                                   Value firstPanel, Value endPanel) {
   IndexMath math(b);
-  Value zero = math.constant(0);
+  Value zero = math.constant(0), one = math.constant(1);
   DepthRange depth = getDepthRange(b, range);
   SmallVector<Value> local;
   auto allocate = [&](MemRefType type) {
@@ -155,39 +167,58 @@ void MatmulEmitter::emitPartPanel(ImplicitLocOpBuilder &b, Chunk chunk,
         b, type, ValueRange(), b.getI64IntegerAttr(Prefetch::kLineBytes)));
     return local.back();
   };
-  Value columns =
+  ColumnParts columns;
+  columns.parts =
       allocate(getColumnPartsType(b.getContext(), partDepth / kStepDepth));
-  SmallVector<Value> panel;
-  if (op.isRhsBatched())
-    panel.push_back(chunk.batch);
-  panel.push_back(chunk.panel);
-  Value bad = emitColumnParts(b, rhs, panel, depth, columns);
-  mergeFlag(b, bad, buffers.panelFlags, chunk.panel, depth.first);
-  Value badPanel = memref::LoadOp::create(b, buffers.panelFlags, chunk.panel);
-  chunk.sums = buffers.sums ? emitRowsOfPanels(b, buffers.sums)
-                            : allocate(MemRefType::get(
-                                  {kBlockRows, kBlockColumns}, b.getF32Type()));
+  columns.magnitudes = allocate(getMagnitudesType(b.getContext()));
+  columns.slot = zero;
+  bool isSummed = bool(buffers.sums);
+  chunk.sums = isSummed ? emitRowsOfPanels(b, buffers.sums)
+                        : allocate(MemRefType::get({kBlockRows, kBlockColumns},
+                                                   b.getF32Type()));
+  emitClearMagnitudes(b, columns);
+  emitPanelParts(b, chunk, firstPanel, depth, zero,
+                 math.mul(depth.steps, kStepPairs), columns);
+  emitFor(b, firstPanel, endPanel, 1, [&](Value panel) {
+    chunk.panel = panel;
+    columns.slot = math.rem(math.sub(panel, firstPanel), math.constant(2));
+    Value badPanel = emitAreColumnsBad(b, columns);
+    if (isSummed)
+      badPanel = mergeFlag(b, badPanel, buffers.panelFlags, panel, depth.first);
+    ColumnParts next = columns;
+    next.slot = math.sub(one, columns.slot);
+    emitClearMagnitudes(b, next);
 
-  Value rest = emitBlocks(b, chunk, [&](Value row, int64_t rowTiles) {
-    PartBlock block;
-    block.row = row;
-    block.rowTiles = rowTiles;
-    block.number = math.div(math.sub(row, chunk.firstRow), kBlockRows);
-    block.sum = zero;
-    if (buffers.sums)
-      block.sum = math.add(math.mul(chunk.panel, partRows),
-                           math.sub(row, chunk.firstRow));
-    emitPartBlock(b, chunk, buffers, block, depth, columns);
-    emitAfterLastRange(b, range, [&] {
-      Value isBad = arith::OrIOp::create(
-          b, badPanel,
-          memref::LoadOp::create(b, buffers.rowFlags, block.number));
-      emitPartResults(b, chunk, block, isBad);
+    Value rest = emitBlocks(b, chunk, [&](Value row, int64_t rowTiles) {
+      Value inChunk = math.sub(row, chunk.firstRow);
+      PartBlock block{row, rowTiles, math.div(inChunk, kBlockRows), zero};
+      if (isSummed)
+        block.sum = math.add(math.mul(panel, partRows), inChunk);
+      emitPartBlock(b, chunk, buffers, block, depth, columns, next);
+      emitAfterLastRange(b, range, [&] {
+        Value isBad = arith::OrIOp::create(
+            b, badPanel,
+            memref::LoadOp::create(b, buffers.rowFlags, block.number));
+        emitPartResults(b, chunk, block, isBad);
+      });
     });
+    emitAfterLastRange(b, range, [&] { emitRestOfRows(b, chunk, rest); });
   });
-  emitAfterLastRange(b, range, [&] { emitRestOfRows(b, chunk, rest); });
   for (Value buffer : local)
     memref::DeallocOp::create(b, buffer);
+}
+
+/// Splits some pairs of values of k of a panel.
+void MatmulEmitter::emitPanelParts(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                                   Value panel, const DepthRange &depth,
+                                   Value firstPair, Value endPair,
+                                   const ColumnParts &to) {
+  SmallVector<Value> at;
+  if (op.isRhsBatched())
+    at.push_back(chunk.batch);
+  at.push_back(panel);
+  bool isFull = IndexMath::known(k).value_or(1) % kStepDepth == 0;
+  emitColumnParts(b, rhs, at, depth, isFull, firstPair, endPair, to);
 }
 
 /// Emits `body` so that it runs in the last range of k only.
@@ -200,15 +231,18 @@ void MatmulEmitter::emitAfterLastRange(ImplicitLocOpBuilder &b, Value range,
   emitIf(b, math.less(math.add(range, 1), ranges), [] {}, body);
 }
 
-/// The sums of one block of rows over a range of k.
+/// The sums of one block of rows over a range of k. In each step it splits a
+/// share of the next panel.
 void MatmulEmitter::emitPartBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                   const PartBuffers &buffers,
                                   const PartBlock &block,
-                                  const DepthRange &depth, Value columns) {
+                                  const DepthRange &depth,
+                                  const ColumnParts &columns,
+                                  const ColumnParts &next) {
   IndexMath math(b);
-  Value zero = math.constant(0);
+  Value zero = math.constant(0), one = math.constant(1);
   if (buffers.sums)
-    emitIf(b, math.less(depth.first, math.constant(1)), [&] {
+    emitIf(b, math.less(depth.first, one), [&] {
       Value none = arith::ConstantOp::create(
           b, b.getZeroAttr(VectorType::get({kBlockColumns}, b.getF32Type())));
       emitFor(b, zero, math.constant(block.rowTiles * kTileRows), 1,
@@ -217,25 +251,44 @@ void MatmulEmitter::emitPartBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
                           {math.add(block.sum, row), zero});
               });
     });
+  Value rows = math.sub(chunk.endRow, chunk.firstRow);
+  Value blocks = math.max(math.div(math.add(rows, kTileRows), kBlockRows), one);
+  // One after the other, so that the processor fetches them ahead of time.
+  Value share = math.div(math.add(blocks, kStepPairs - 1), blocks);
+  Value pairs = math.mul(depth.steps, kStepPairs);
+  Value firstStep = math.mul(block.number, depth.steps);
+  Value nextPanel =
+      math.min(math.add(chunk.panel, 1), math.sub(panelCount, one));
   Tile tile =
       getTile(b, chunk, block.row, math.mul(chunk.panel, kBlockColumns));
   std::optional<int64_t> steps = IndexMath::known(depth.steps);
-  auto fetch = [&](Value step, int64_t part, int64_t parts) {
-    fetchNextPanel(b, chunk, block.number, depth, step, part, parts);
-    if (!steps || buffers.sums || part > 0)
+  auto meanwhile = [&](Value step, int64_t product) {
+    if (product == 0 && steps && !buffers.sums)
+      fetchResults(b, tile, block.rowTiles * kTileRows, step, *steps);
+    if (product != 1)
       return;
-    int64_t rows = block.rowTiles * kTileRows;
-    int64_t share = llvm::divideCeil(rows, *steps);
-    for (int64_t r = 0; r < share; ++r)
-      evaluator.prefetchRow(
-          b, tile,
-          math.min(math.add(math.mul(step, share), r), math.constant(rows - 1)),
-          l2Bytes / 8);
+    Value first = math.mul(math.add(firstStep, step), share);
+    emitPanelParts(b, chunk, nextPanel, depth, math.min(first, pairs),
+                   math.min(math.add(first, share), pairs), next);
   };
   emitPartProduct(b, block.rowTiles, depth.steps,
                   /*startsFromZero=*/!buffers.sums,
-                  {buffers.rows, block.number, zero}, columns,
-                  getTileOperand(b, chunk.sums, {block.sum, zero}), fetch);
+                  {buffers.rows, block.number, zero},
+                  {columns.parts, columns.slot},
+                  getTileOperand(b, chunk.sums, {block.sum, zero}), meanwhile);
+}
+
+/// Asks, in one of `steps`, for a share of the lines that the rows of `tile`
+/// are written to.
+void MatmulEmitter::fetchResults(ImplicitLocOpBuilder &b, const Tile &tile,
+                                 int64_t rows, Value step, int64_t steps) {
+  IndexMath math(b);
+  int64_t share = llvm::divideCeil(rows, steps);
+  for (int64_t r = 0; r < share; ++r)
+    evaluator.prefetchRow(
+        b, tile,
+        math.min(math.add(math.mul(step, share), r), math.constant(rows - 1)),
+        l2Bytes / 8);
 }
 
 /// What follows the products of a block of rows; where parts would make them
@@ -256,26 +309,4 @@ void MatmulEmitter::emitPartResults(ImplicitLocOpBuilder &b, const Chunk &chunk,
                   emitTile(b, chunk, row, shape.rows, column, nullptr, whole);
                 });
           });
-}
-
-/// Asks for a share of the next panel: that of one of `parts` of a step of a
-/// block of rows.
-void MatmulEmitter::fetchNextPanel(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                                   Value block, const DepthRange &depth,
-                                   Value step, int64_t part, int64_t parts) {
-  std::optional<int64_t> length = IndexMath::known(k);
-  if (!flatRhs || !length)
-    return;
-  IndexMath math(b);
-  constexpr int64_t kLines = kStepDepth * kBlockColumns / Prefetch::kLine;
-  int64_t share = llvm::divideCeil(kLines, partRows / kBlockRows);
-  Value next = math.min(math.add(chunk.panel, 1),
-                        math.sub(panelCount, math.constant(1)));
-  Value row = math.add(depth.first, math.mul(step, kStepDepth));
-  Value from = math.mul(math.add(math.mul(next, *length), row), kBlockColumns);
-  from = math.add(from, math.mul(block, share * Prefetch::kLine));
-  for (int64_t i = share * part / parts; i < share * (part + 1) / parts; ++i)
-    memref::PrefetchOp::create(
-        b, flatRhs, ValueRange{math.add(from, i * Prefetch::kLine)},
-        /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
 }

@@ -21,6 +21,7 @@ using namespace sardonyx::cpu;
 
 /// Lanes that are split at a time: a row of f32 in a tile register.
 static constexpr int64_t kLanes = kTileRows;
+static constexpr int64_t kHalves = kBlockColumns / kLanes;
 
 std::optional<FloatProduct> sardonyx::cpu::parseFloatProduct(StringRef name) {
   return llvm::StringSwitch<std::optional<FloatProduct>>(name)
@@ -37,9 +38,12 @@ MemRefType sardonyx::cpu::getRowPartsType(MLIRContext *context, int64_t blocks,
 
 MemRefType sardonyx::cpu::getColumnPartsType(MLIRContext *context,
                                              int64_t steps) {
-  return MemRefType::get({steps, kParts, kBlockColumns / kLanes, kStepDepth / 2,
-                          2 * kLanes},
+  return MemRefType::get({2, steps, kParts, kHalves, kStepPairs, 2 * kLanes},
                          BFloat16Type::get(context));
+}
+
+MemRefType sardonyx::cpu::getMagnitudesType(MLIRContext *context) {
+  return MemRefType::get({2, kHalves, kLanes}, IntegerType::get(context, 32));
 }
 
 static Value emitSplat(ImplicitLocOpBuilder &b, Type type, int64_t value) {
@@ -76,8 +80,8 @@ public:
     for (Value &part : parts) {
       Value bits = arith::BitcastOp::create(b, bitsType, value);
       if (&part == &parts.front()) {
-        Value magnitude = arith::AndIOp::create(
-            b, bits, emitSplat(b, bitsType, 0x7fffffff));
+        Value magnitude =
+            arith::AndIOp::create(b, bits, emitSplat(b, bitsType, 0x7fffffff));
         largest = arith::MaxUIOp::create(b, largest, magnitude);
       }
       part = value;
@@ -139,8 +143,8 @@ static SmallVector<Value> emitSteps(ImplicitLocOpBuilder &b,
   IndexMath math(b);
   Value count = math.sub(depth.end, depth.first);
   Value full = math.div(count, kStepDepth);
-  auto loop = scf::ForOp::create(b, math.constant(0), full, math.constant(1),
-                                 init);
+  auto loop =
+      scf::ForOp::create(b, math.constant(0), full, math.constant(1), init);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -192,8 +196,8 @@ Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
                     }
                     SmallVector<Value> at(lead);
                     at.append({from, first});
-                    halves.push_back(splitter.split(
-                        emitLoad(b, source, at, kLanes, mask)));
+                    halves.push_back(
+                        splitter.split(emitLoad(b, source, at, kLanes, mask)));
                   }
                   for (int64_t p = 0; p < kParts; ++p)
                     emitStore(b,
@@ -204,63 +208,82 @@ Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
                   return SmallVector<Value>{splitter.largest};
                 })
           .front();
-  Value ofRow = vector::ReductionOp::create(b, vector::CombiningKind::MAXUI,
-                                            largest);
+  Value ofRow =
+      vector::ReductionOp::create(b, vector::CombiningKind::MAXUI, largest);
   scf::YieldOp::create(
       b, ValueRange{arith::OrIOp::create(b, rows.getRegionIterArg(0),
                                          emitIsBad(b, ofRow))});
   return rows.getResult(0);
 }
 
-Value sardonyx::cpu::emitColumnParts(ImplicitLocOpBuilder &b, Value source,
-                                     ValueRange panel, const DepthRange &depth,
-                                     Value parts) {
-  constexpr int64_t kHalves = kBlockColumns / kLanes;
+void sardonyx::cpu::emitClearMagnitudes(ImplicitLocOpBuilder &b,
+                                        const ColumnParts &to) {
+  IndexMath math(b);
+  Value none = emitSplat(b, Splitter::bitsType(b), 0);
+  for (int64_t half = 0; half < kHalves; ++half)
+    emitStore(b, none, to.magnitudes,
+              {to.slot, math.constant(half), math.constant(0)});
+}
+
+void sardonyx::cpu::emitColumnParts(ImplicitLocOpBuilder &b, Value source,
+                                    ValueRange panel, const DepthRange &depth,
+                                    bool isFull, Value firstPair, Value endPair,
+                                    const ColumnParts &to) {
   IndexMath math(b);
   Value zero = math.constant(0);
-  SmallVector<Value> none(kHalves, emitSplat(b, Splitter::bitsType(b), 0));
-  auto emitPair = [&](Value step, bool isFull, Value pair, ValueRange carried) {
-    Value k = math.add(math.add(depth.first, math.mul(step, kStepDepth)),
-                       math.mul(pair, 2));
+  auto emitRow = [&](Splitter &splitter, Value k, int64_t half) {
+    Value mask;
+    if (!isFull) {
+      Value inside = math.less(k, depth.end);
+      Value count =
+          b.createOrFold<arith::SelectOp>(inside, math.constant(kLanes), zero);
+      mask = emitTailMask(b, count, kLanes);
+      k = b.createOrFold<arith::SelectOp>(inside, k, zero);
+    }
+    SmallVector<Value> from(panel);
+    from.append({k, math.constant(half * kLanes)});
+    return splitter.split(emitLoad(b, source, from, kLanes, mask));
+  };
+  SmallVector<Value> largest;
+  for (int64_t half = 0; half < kHalves; ++half)
+    largest.push_back(
+        vector::LoadOp::create(b, Splitter::bitsType(b), to.magnitudes,
+                               ValueRange{to.slot, math.constant(half), zero}));
+  auto pairs =
+      scf::ForOp::create(b, firstPair, endPair, math.constant(1), largest);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(pairs.getBody());
+    Value k = math.add(depth.first, math.mul(pairs.getInductionVar(), 2));
+    Value step = math.div(pairs.getInductionVar(), kStepPairs);
+    Value pair = math.rem(pairs.getInductionVar(), math.constant(kStepPairs));
     SmallVector<Value> next;
     for (int64_t half = 0; half < kHalves; ++half) {
-      Splitter splitter(b, carried[half]);
-      SmallVector<std::array<Value, kParts>> both;
-      for (int64_t i = 0; i < 2; ++i) {
-        Value at = math.add(k, i), mask;
-        if (!isFull) {
-          Value inside = math.less(at, depth.end);
-          mask = emitTailMask(b,
-                              b.createOrFold<arith::SelectOp>(
-                                  inside, math.constant(kLanes), zero),
-                              kLanes);
-          at = b.createOrFold<arith::SelectOp>(inside, at, zero);
-        }
-        SmallVector<Value> from(panel);
-        from.append({at, math.constant(half * kLanes)});
-        both.push_back(splitter.split(emitLoad(b, source, from, kLanes, mask)));
-      }
+      Splitter splitter(b, pairs.getRegionIterArg(half));
+      auto first = emitRow(splitter, k, half);
+      auto second = emitRow(splitter, math.add(k, 1), half);
       for (int64_t p = 0; p < kParts; ++p)
         emitStore(
-            b, splitter.join(both[0][p], both[1][p], /*byTurns=*/true), parts,
-            {step, math.constant(p), math.constant(half), pair, zero});
+            b, splitter.join(first[p], second[p], /*byTurns=*/true), to.parts,
+            {to.slot, step, math.constant(p), math.constant(half), pair, zero});
       next.push_back(splitter.largest);
     }
-    return next;
-  };
-  SmallVector<Value> largest = emitSteps(
-      b, depth, none, [&](Value step, bool isFull, ValueRange carried) {
-        auto pairs = scf::ForOp::create(b, zero, math.constant(kStepDepth / 2),
-                                        math.constant(1), carried);
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(pairs.getBody());
-        scf::YieldOp::create(b, emitPair(step, isFull, pairs.getInductionVar(),
-                                         pairs.getRegionIterArgs()));
-        return SmallVector<Value>(pairs.getResults());
-      });
+    scf::YieldOp::create(b, next);
+  }
+  for (int64_t half = 0; half < kHalves; ++half)
+    emitStore(b, pairs.getResult(half), to.magnitudes,
+              {to.slot, math.constant(half), zero});
+}
+
+Value sardonyx::cpu::emitAreColumnsBad(ImplicitLocOpBuilder &b,
+                                       const ColumnParts &columns) {
+  IndexMath math(b);
   Value bad;
-  for (Value half : largest) {
-    Value lanes = emitIsBad(b, half);
+  for (int64_t half = 0; half < kHalves; ++half) {
+    Value lanes = emitIsBad(
+        b, vector::LoadOp::create(b, Splitter::bitsType(b), columns.magnitudes,
+                                  ValueRange{columns.slot, math.constant(half),
+                                             math.constant(0)}));
     bad = bad ? arith::OrIOp::create(b, bad, lanes) : lanes;
   }
   return vector::ReductionOp::create(b, vector::CombiningKind::OR, bad);

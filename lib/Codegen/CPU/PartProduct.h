@@ -42,9 +42,12 @@ std::optional<FloatProduct> parseFloatProduct(llvm::StringRef name);
 /// `steps` steps: [block, step, part, row, value of k].
 mlir::MemRefType getRowPartsType(mlir::MLIRContext *context, int64_t blocks,
                                  int64_t steps);
-/// The parts of `kBlockColumns` columns of a right-hand side: [step, part, half
-/// of the columns, pair of values of k, column and which of the pair].
+/// The parts of `kBlockColumns` columns of a right-hand side, of two panels:
+/// [slot, step, part, half of the columns, pair of values of k, column and
+/// which of the pair].
 mlir::MemRefType getColumnPartsType(mlir::MLIRContext *context, int64_t steps);
+/// The largest magnitudes of these columns, as bits: [slot, half, column].
+mlir::MemRefType getMagnitudesType(mlir::MLIRContext *context);
 
 /// Some values of k: from `first` to `end`, that is (index) `steps` steps, the
 /// last maybe not full.
@@ -61,11 +64,28 @@ mlir::Value emitRowParts(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
                          mlir::Value endRow, const DepthRange &depth,
                          mlir::Value parts, mlir::Value block);
 
-/// The same of all columns of the packed panel [k, column] at `panel` of
-/// `source`.
-mlir::Value emitColumnParts(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
-                            mlir::ValueRange panel, const DepthRange &depth,
-                            mlir::Value parts);
+/// Pairs of values of k in a step.
+inline constexpr int64_t kStepPairs = kStepDepth / 2;
+
+/// Where the parts of a panel of columns go.
+struct ColumnParts {
+  mlir::Value parts, magnitudes, slot;
+};
+
+/// Begins with a panel: nothing large has been seen.
+void emitClearMagnitudes(mlir::ImplicitLocOpBuilder &b, const ColumnParts &to);
+
+/// Writes the parts of some pairs of values of k (from `firstPair` to `endPair`
+/// of the range) of the packed panel [k, column] at `panel` of `source`.
+/// `isFull` tells that no step has fewer values of k than others.
+void emitColumnParts(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
+                     mlir::ValueRange panel, const DepthRange &depth,
+                     bool isFull, mlir::Value firstPair, mlir::Value endPair,
+                     const ColumnParts &to);
+
+/// Whether (i1) products of the columns would be wrong: as of rows.
+mlir::Value emitAreColumnsBad(mlir::ImplicitLocOpBuilder &b,
+                              const ColumnParts &columns);
 
 } // namespace sardonyx::cpu
 

@@ -184,8 +184,8 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
 
 void sardonyx::cpu::emitPartProduct(
     ImplicitLocOpBuilder &b, int64_t rowTiles, Value steps, bool startsFromZero,
-    RowParts lhs, Value rhs, TileOperand dest,
-    function_ref<void(Value, int64_t, int64_t)> fetch) {
+    RowParts lhs, PanelParts rhs, TileOperand dest,
+    function_ref<void(Value, int64_t)> meanwhile) {
   // Which parts are multiplied: from one to the next only one side changes.
   constexpr std::pair<int64_t, int64_t> kProducts[] = {{2, 0}, {1, 0}, {0, 0},
                                                        {0, 2}, {0, 1}, {1, 1}};
@@ -194,7 +194,8 @@ void sardonyx::cpu::emitPartProduct(
   Value zero = math.constant(0);
   TileOperand left =
       getTileOperand(b, lhs.memref, {lhs.block, lhs.step, zero, zero, zero});
-  TileOperand right = getTileOperand(b, rhs, {zero, zero, zero, zero, zero});
+  TileOperand right =
+      getTileOperand(b, rhs.memref, {rhs.slot, zero, zero, zero, zero, zero});
   auto place = [&](int64_t i) { return i / kColumnTiles; };
   auto loadTiles = [&](Value address, int64_t part, int64_t count,
                        Value stride) {
@@ -221,7 +222,7 @@ void sardonyx::cpu::emitPartProduct(
     int64_t ofRows = -1, ofColumns = -1;
     for (auto [i, product] : llvm::enumerate(kProducts)) {
       auto [l, r] = product;
-      fetch(step, i, std::size(kProducts));
+      meanwhile(step, i);
       if (ofRows != l)
         rows = loadTiles(leftStep, ofRows = l, rowTiles, left.stride);
       if (ofColumns != r)

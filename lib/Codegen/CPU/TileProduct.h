@@ -54,16 +54,19 @@ inline constexpr int64_t kBlockColumns = 2 * kTileRows;
 struct RowParts {
   mlir::Value memref, block, step;
 };
+/// Parts of a panel of columns.
+struct PanelParts {
+  mlir::Value memref, slot;
+};
 
 /// Emits dest[i, j] += sum_k lhs[i, k] * rhs[k, j], or without what there was,
 /// on f32, for `rowTiles` * 16 rows, from the parts of rows `lhs` and of
-/// columns `rhs`. In each step `fetch`, if there is one, is called to emit what
-/// else there is to do.
+/// columns `rhs`. Before each of the six products of a step (numbered from 0)
+/// `meanwhile` is called to emit what else there is to do.
 void emitPartProduct(
     mlir::ImplicitLocOpBuilder &b, int64_t rowTiles, mlir::Value steps,
-    bool startsFromZero, RowParts lhs, mlir::Value rhs, TileOperand dest,
-    llvm::function_ref<void(mlir::Value step, int64_t part, int64_t parts)>
-        fetch);
+    bool startsFromZero, RowParts lhs, PanelParts rhs, TileOperand dest,
+    llvm::function_ref<void(mlir::Value step, int64_t product)> meanwhile);
 
 } // namespace sardonyx::cpu
 

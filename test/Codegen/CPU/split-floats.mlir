@@ -1,9 +1,10 @@
 // RUN: onnx-opt %s -split-input-file -verify-diagnostics \
 // RUN:   '-sdx-cpu-lower-contractions=float-product=parts l2-kib=2048' -canonicalize -cse | FileCheck %s
 
-// Rows are split into their parts once, each panel for all rows; 24 products of
-// parts make 32 values of k of a block of 32 rows and columns, and what is not
-// allowed to be split is multiplied and added in f32.
+// Rows are split into their parts once, each panel for all rows, all but the
+// first of a group while the one before it is multiplied; 24 products of parts
+// make 32 values of k of a block of 32 rows and columns, and what is not allowed
+// to be split is multiplied and added in f32.
 // CHECK-LABEL: func.func private @parts
 // CHECK-DAG: %[[ROWS:.*]] = memref.alloc() {{.*}} : memref<4x8x3x32x32xbf16>
 // CHECK-DAG: %[[FLAGS:.*]] = memref.alloc() {{.*}} : memref<4xi1>
@@ -12,11 +13,15 @@
 // CHECK-COUNT-3: vector.store %{{.*}}, %[[ROWS]][%[[BLOCK]], {{.*}} : memref<4x8x3x32x32xbf16>, vector<32xbf16>
 // CHECK: memref.store %{{.*}}, %[[FLAGS]][%[[BLOCK]]]
 // CHECK: scf.parallel
-// CHECK: %[[COLUMNS:.*]] = memref.alloc() {{.*}} : memref<8x3x2x16x32xbf16>
+// CHECK: %[[COLUMNS:.*]] = memref.alloc() {{.*}} : memref<2x8x3x2x16x32xbf16>
+// CHECK: scf.for %{{.*}} = %c0 to %c128 step %c1
 // CHECK-COUNT-6: vector.store %{{.*}}, %[[COLUMNS]]
 // CHECK: scf.for %{{.*}} = %c0 to %c128 step %c32
 // CHECK: scf.for %{{.*}} = %c0 to %c8 step %c1
-// CHECK-COUNT-24: llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK: scf.for
+// CHECK-COUNT-6: vector.store %{{.*}}, %[[COLUMNS]]
+// CHECK-COUNT-20: llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
 // CHECK-NOT: tdpbf16ps
 // CHECK: scf.if
 // CHECK-COUNT-8: vector.fma

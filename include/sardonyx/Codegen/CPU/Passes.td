@@ -20,7 +20,8 @@ def LowerContractionsPass
     the product are applied to the accumulators before they are stored. Tiles
     at the edges are narrower or masked; any size may be dynamic. Where a panel
     is used by several tiles of rows, each of them fetches a part of the next
-    panel into the L2 cache.
+    panel into the L2 cache. With `float-product=parts` large products of f32
+    become products of bf16 by the tile registers of AMX.
 
     ```mlir
     %m = sdx.packed_matmul ins(%a, %b) outs(%zero)
