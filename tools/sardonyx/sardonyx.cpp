@@ -23,9 +23,9 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
                   "one)");
   app->add_flag("!--no-winograd", common.session.winograd,
                 "Compute all convolutions by direct sums");
-  app->add_flag("--split-floats", common.session.splitFloats,
-                "Compute large products of f32 as sums of three bf16 in tile "
-                "registers (AMX)");
+  app->add_flag("!--no-split-floats", common.session.splitFloats,
+                "Compute products of f32 by multiply-adds only, not as sums of "
+                "bf16 in the tile registers of AMX");
   app->add_option("--fix", common.fixed,
                   "NAME=SIZE: compile for this size of a named dimension");
   app->add_option("--external-data", common.session.externalDataDir,

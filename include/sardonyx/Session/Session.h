@@ -60,10 +60,10 @@ struct SessionOptions {
   /// sum in f32 (root mean square over a result; see docs/Performance.md).
   bool winograd = true;
   /// Compute large products of f32 by tile registers for bf16, each number as
-  /// the sum of three, where the processor has AMX: faster while it may use
-  /// these at full speed, which shared machines often do not allow. Rounding
-  /// errors are no larger than those of multiply-adds (docs/Performance.md).
-  bool splitFloats = false;
+  /// the sum of three, where the processor has AMX. Rounding errors are no
+  /// larger than those of multiply-adds. Faster, except while the processor
+  /// slows these registers down (see docs/Performance.md).
+  bool splitFloats = true;
   /// Look at every index before code reads or writes memory there, and fail the
   /// run where one lies outside: for finding faults, several times slower.
   bool checkBounds = false;

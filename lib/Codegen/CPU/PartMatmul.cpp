@@ -213,12 +213,24 @@ void MatmulEmitter::emitPanelParts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                    Value panel, const DepthRange &depth,
                                    Value firstPair, Value endPair,
                                    const ColumnParts &to) {
-  SmallVector<Value> at;
-  if (op.isRhsBatched())
-    at.push_back(chunk.batch);
-  at.push_back(panel);
+  IndexMath math(b);
   bool isFull = IndexMath::known(k).value_or(1) % kStepDepth == 0;
-  emitColumnParts(b, rhs, at, depth, isFull, firstPair, endPair, to);
+  auto load = [&](Value inRange, int64_t half) {
+    Value zero = math.constant(0), row = math.add(depth.first, inRange), mask;
+    if (!isFull) {
+      Value inside = math.less(row, depth.end);
+      Value count = b.createOrFold<arith::SelectOp>(
+          inside, math.constant(kTileRows), zero);
+      mask = emitTailMask(b, count, kTileRows);
+      row = b.createOrFold<arith::SelectOp>(inside, row, zero);
+    }
+    SmallVector<Value> at;
+    if (op.isRhsBatched())
+      at.push_back(chunk.batch);
+    at.append({panel, row, math.constant(half * kTileRows)});
+    return emitLoad(b, rhs, at, kTileRows, mask);
+  };
+  emitColumnParts(b, firstPair, endPair, load, to);
 }
 
 /// Emits `body` so that it runs in the last range of k only.

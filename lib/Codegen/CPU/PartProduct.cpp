@@ -61,63 +61,57 @@ static Value emitCompare(ImplicitLocOpBuilder &b,
                                emitSplat(b, lhs.getType(), rhs));
 }
 
-namespace {
+static VectorType getBitsType(ImplicitLocOpBuilder &b) {
+  return VectorType::get({kLanes}, b.getI32Type());
+}
 
-/// Splits vectors, and keeps the largest magnitude that each lane has seen: as
-/// bits, which order magnitudes as they are, with infinities and NaN on top.
-class Splitter {
-public:
-  Splitter(ImplicitLocOpBuilder &b, Value largest) : largest(largest), b(b) {}
-
-  static VectorType bitsType(ImplicitLocOpBuilder &b) {
-    return VectorType::get({kLanes}, b.getI32Type());
+/// The parts of a vector of f32, as such: the lower halves are zero.
+static std::array<Value, kParts> emitSplit(ImplicitLocOpBuilder &b,
+                                           Value value) {
+  Type bitsType = getBitsType(b);
+  Value upper = emitSplat(b, bitsType, 0xffff0000);
+  std::array<Value, kParts> parts;
+  for (Value &part : parts) {
+    part = value;
+    if (&part == &parts.back())
+      break; // no bits are left for a lower half
+    Value bits = arith::BitcastOp::create(b, bitsType, value);
+    part = arith::BitcastOp::create(b, value.getType(),
+                                    arith::AndIOp::create(b, bits, upper));
+    value = arith::SubFOp::create(b, value, part);
   }
+  return parts;
+}
 
-  /// The parts of a vector of f32, as such: the lower halves are zero.
-  std::array<Value, kParts> split(Value value) {
-    Type type = value.getType(), bitsType = Splitter::bitsType(b);
-    std::array<Value, kParts> parts;
-    for (Value &part : parts) {
-      Value bits = arith::BitcastOp::create(b, bitsType, value);
-      if (&part == &parts.front()) {
-        Value magnitude =
-            arith::AndIOp::create(b, bits, emitSplat(b, bitsType, 0x7fffffff));
-        largest = arith::MaxUIOp::create(b, largest, magnitude);
-      }
-      part = value;
-      if (&part == &parts.back())
-        break; // no bits are left for a lower half
-      part = arith::BitcastOp::create(
-          b, type,
-          arith::AndIOp::create(b, bits, emitSplat(b, bitsType, 0xffff0000)));
-      value = arith::SubFOp::create(b, value, part);
-    }
-    return parts;
-  }
+/// The upper halves of the lanes of two vectors: one after the other, or by
+/// turns.
+static Value emitJoin(ImplicitLocOpBuilder &b, Value first, Value second,
+                      bool byTurns) {
+  auto halves = VectorType::get({2 * kLanes}, b.getBF16Type());
+  SmallVector<int64_t> order;
+  for (int64_t i = 0; i < 2 * kLanes; ++i)
+    order.push_back(byTurns ? 1 + i / 2 * 2 + i % 2 * 2 * kLanes : 1 + 2 * i);
+  return vector::ShuffleOp::create(
+      b, vector::BitCastOp::create(b, halves, first),
+      vector::BitCastOp::create(b, halves, second), order);
+}
 
-  /// The upper halves of two vectors: one after the other, or by turns.
-  Value join(Value first, Value second, bool byTurns) {
-    auto halves = VectorType::get({2 * kLanes}, b.getBF16Type());
-    SmallVector<int64_t> order;
-    for (int64_t i = 0; i < 2 * kLanes; ++i)
-      order.push_back(byTurns ? 1 + i / 2 * 2 + i % 2 * 2 * kLanes : 1 + 2 * i);
-    return vector::ShuffleOp::create(
-        b, vector::BitCastOp::create(b, halves, first),
-        vector::BitCastOp::create(b, halves, second), order);
-  }
+Value sardonyx::cpu::emitNoMagnitudes(ImplicitLocOpBuilder &b) {
+  return emitSplat(b, getBitsType(b), 0);
+}
 
-  Value largest;
+/// The bits of magnitudes order them, with infinities and NaN on top.
+Value sardonyx::cpu::emitLarger(ImplicitLocOpBuilder &b, Value largest,
+                                Value value) {
+  Value bits = arith::BitcastOp::create(b, largest.getType(), value);
+  Value magnitude = arith::AndIOp::create(
+      b, bits, emitSplat(b, largest.getType(), 0x7fffffff));
+  return arith::MaxUIOp::create(b, largest, magnitude);
+}
 
-private:
-  ImplicitLocOpBuilder &b;
-};
-
-} // namespace
-
-/// Whether the largest magnitude of some numbers, or of those in each lane,
-/// forbids to multiply them by parts. Products of two that are allowed are at
-/// least 2^-100, so that what a part is too small for is less than 2^-26 of it.
-static Value emitIsBad(ImplicitLocOpBuilder &b, Value largest) {
+/// Products of two numbers that are allowed are at least 2^-100, so that what a
+/// part is too small for is less than 2^-26 of them.
+Value sardonyx::cpu::emitIsBad(ImplicitLocOpBuilder &b, Value largest) {
   constexpr int64_t kInfinity = 0x7f800000, kSmallest = int64_t(127 - 50) << 23;
   // Zeros become the largest, and are allowed.
   Value below =
@@ -166,6 +160,16 @@ static SmallVector<Value> emitSteps(ImplicitLocOpBuilder &b,
   return rest.getResults();
 }
 
+void sardonyx::cpu::emitRowStep(ImplicitLocOpBuilder &b, ArrayRef<Value> halves,
+                                Value parts, Value block, Value step,
+                                Value row) {
+  IndexMath math(b);
+  auto first = emitSplit(b, halves[0]), second = emitSplit(b, halves[1]);
+  for (int64_t p = 0; p < kParts; ++p)
+    emitStore(b, emitJoin(b, first[p], second[p], /*byTurns=*/false), parts,
+              {block, step, math.constant(p), row, math.constant(0)});
+}
+
 Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
                                   ValueRange lead, Value row, Value endRow,
                                   const DepthRange &depth, Value parts,
@@ -180,13 +184,12 @@ Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
   b.setInsertionPointToStart(rows.getBody());
   Value inBlock = rows.getInductionVar();
   Value from = math.min(math.add(row, inBlock), last);
-  Value none = emitSplat(b, Splitter::bitsType(b), 0);
   Value largest =
-      emitSteps(b, depth, none,
+      emitSteps(b, depth, emitNoMagnitudes(b),
                 [&](Value step, bool isFull, ValueRange carried) {
-                  Splitter splitter(b, carried[0]);
                   Value k = math.add(depth.first, math.mul(step, kStepDepth));
-                  SmallVector<std::array<Value, kParts>> halves;
+                  Value largest = carried.front();
+                  SmallVector<Value> halves;
                   for (int64_t half = 0; half < 2; ++half) {
                     Value first = math.add(k, half * kLanes);
                     Value mask;
@@ -196,16 +199,11 @@ Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
                     }
                     SmallVector<Value> at(lead);
                     at.append({from, first});
-                    halves.push_back(
-                        splitter.split(emitLoad(b, source, at, kLanes, mask)));
+                    halves.push_back(emitLoad(b, source, at, kLanes, mask));
+                    largest = emitLarger(b, largest, halves.back());
                   }
-                  for (int64_t p = 0; p < kParts; ++p)
-                    emitStore(b,
-                              splitter.join(halves[0][p], halves[1][p],
-                                            /*byTurns=*/false),
-                              parts,
-                              {block, step, math.constant(p), inBlock, zero});
-                  return SmallVector<Value>{splitter.largest};
+                  emitRowStep(b, halves, parts, block, step, inBlock);
+                  return SmallVector<Value>{largest};
                 })
           .front();
   Value ofRow =
@@ -219,54 +217,40 @@ Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
 void sardonyx::cpu::emitClearMagnitudes(ImplicitLocOpBuilder &b,
                                         const ColumnParts &to) {
   IndexMath math(b);
-  Value none = emitSplat(b, Splitter::bitsType(b), 0);
   for (int64_t half = 0; half < kHalves; ++half)
-    emitStore(b, none, to.magnitudes,
+    emitStore(b, emitNoMagnitudes(b), to.magnitudes,
               {to.slot, math.constant(half), math.constant(0)});
 }
 
-void sardonyx::cpu::emitColumnParts(ImplicitLocOpBuilder &b, Value source,
-                                    ValueRange panel, const DepthRange &depth,
-                                    bool isFull, Value firstPair, Value endPair,
+void sardonyx::cpu::emitColumnParts(ImplicitLocOpBuilder &b, Value firstPair,
+                                    Value endPair,
+                                    function_ref<Value(Value, int64_t)> load,
                                     const ColumnParts &to) {
   IndexMath math(b);
   Value zero = math.constant(0);
-  auto emitRow = [&](Splitter &splitter, Value k, int64_t half) {
-    Value mask;
-    if (!isFull) {
-      Value inside = math.less(k, depth.end);
-      Value count =
-          b.createOrFold<arith::SelectOp>(inside, math.constant(kLanes), zero);
-      mask = emitTailMask(b, count, kLanes);
-      k = b.createOrFold<arith::SelectOp>(inside, k, zero);
-    }
-    SmallVector<Value> from(panel);
-    from.append({k, math.constant(half * kLanes)});
-    return splitter.split(emitLoad(b, source, from, kLanes, mask));
-  };
   SmallVector<Value> largest;
   for (int64_t half = 0; half < kHalves; ++half)
     largest.push_back(
-        vector::LoadOp::create(b, Splitter::bitsType(b), to.magnitudes,
+        vector::LoadOp::create(b, getBitsType(b), to.magnitudes,
                                ValueRange{to.slot, math.constant(half), zero}));
   auto pairs =
       scf::ForOp::create(b, firstPair, endPair, math.constant(1), largest);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(pairs.getBody());
-    Value k = math.add(depth.first, math.mul(pairs.getInductionVar(), 2));
+    Value k = math.mul(pairs.getInductionVar(), 2);
     Value step = math.div(pairs.getInductionVar(), kStepPairs);
     Value pair = math.rem(pairs.getInductionVar(), math.constant(kStepPairs));
     SmallVector<Value> next;
     for (int64_t half = 0; half < kHalves; ++half) {
-      Splitter splitter(b, pairs.getRegionIterArg(half));
-      auto first = emitRow(splitter, k, half);
-      auto second = emitRow(splitter, math.add(k, 1), half);
+      Value first = load(k, half), second = load(math.add(k, 1), half);
+      auto even = emitSplit(b, first), odd = emitSplit(b, second);
       for (int64_t p = 0; p < kParts; ++p)
         emitStore(
-            b, splitter.join(first[p], second[p], /*byTurns=*/true), to.parts,
+            b, emitJoin(b, even[p], odd[p], /*byTurns=*/true), to.parts,
             {to.slot, step, math.constant(p), math.constant(half), pair, zero});
-      next.push_back(splitter.largest);
+      Value seen = emitLarger(b, pairs.getRegionIterArg(half), first);
+      next.push_back(emitLarger(b, seen, second));
     }
     scf::YieldOp::create(b, next);
   }
@@ -281,7 +265,7 @@ Value sardonyx::cpu::emitAreColumnsBad(ImplicitLocOpBuilder &b,
   Value bad;
   for (int64_t half = 0; half < kHalves; ++half) {
     Value lanes = emitIsBad(
-        b, vector::LoadOp::create(b, Splitter::bitsType(b), columns.magnitudes,
+        b, vector::LoadOp::create(b, getBitsType(b), columns.magnitudes,
                                   ValueRange{columns.slot, math.constant(half),
                                              math.constant(0)}));
     bad = bad ? arith::OrIOp::create(b, bad, lanes) : lanes;

@@ -64,6 +64,21 @@ mlir::Value emitRowParts(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
                          mlir::Value endRow, const DepthRange &depth,
                          mlir::Value parts, mlir::Value block);
 
+/// Writes the parts of row number `row` of block `block`, in one step, to
+/// `parts`: of the values of k in the two halves of the step, vectors of f32.
+void emitRowStep(mlir::ImplicitLocOpBuilder &b,
+                 llvm::ArrayRef<mlir::Value> halves, mlir::Value parts,
+                 mlir::Value block, mlir::Value step, mlir::Value row);
+
+/// Magnitudes, as bits, in the lanes of a vector: of nothing; the larger ones
+/// of `largest` and of those of `value`, of f32.
+mlir::Value emitNoMagnitudes(mlir::ImplicitLocOpBuilder &b);
+mlir::Value emitLarger(mlir::ImplicitLocOpBuilder &b, mlir::Value largest,
+                       mlir::Value value);
+/// Whether the largest magnitude of some numbers, or of those in each lane,
+/// forbids to multiply them by parts.
+mlir::Value emitIsBad(mlir::ImplicitLocOpBuilder &b, mlir::Value largest);
+
 /// Pairs of values of k in a step.
 inline constexpr int64_t kStepPairs = kStepDepth / 2;
 
@@ -75,13 +90,12 @@ struct ColumnParts {
 /// Begins with a panel: nothing large has been seen.
 void emitClearMagnitudes(mlir::ImplicitLocOpBuilder &b, const ColumnParts &to);
 
-/// Writes the parts of some pairs of values of k (from `firstPair` to `endPair`
-/// of the range) of the packed panel [k, column] at `panel` of `source`.
-/// `isFull` tells that no step has fewer values of k than others.
-void emitColumnParts(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
-                     mlir::ValueRange panel, const DepthRange &depth,
-                     bool isFull, mlir::Value firstPair, mlir::Value endPair,
-                     const ColumnParts &to);
+/// Writes the parts of some pairs of values of k, from `firstPair` to
+/// `endPair`, of which `load` gives those of one value in half of the columns.
+void emitColumnParts(
+    mlir::ImplicitLocOpBuilder &b, mlir::Value firstPair, mlir::Value endPair,
+    llvm::function_ref<mlir::Value(mlir::Value k, int64_t half)> load,
+    const ColumnParts &to);
 
 /// Whether (i1) products of the columns would be wrong: as of rows.
 mlir::Value emitAreColumnsBad(mlir::ImplicitLocOpBuilder &b,

@@ -81,7 +81,7 @@ def spills(loop, mixed):
 
 def check(model, processor, wanted, mixed, prefetches, instruction=FUSED):
     assembly = subprocess.run(
-        ["sardonyx", "compile", model, "--to", "asm", "--cpu", processor],
+        ["sardonyx", "compile", model, "--to", "asm", "--no-split-floats", "--cpu", processor],
         check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
     loops = innermost_loops(assembly)
