@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
+#include "Options.h"
 #include "Signature.h"
 #include "Variants.h"
 #include "dialects/SDX/SDX.h"
@@ -129,7 +130,7 @@ PipelineOptions Compilation::pipeline() const {
   // where it optimises.
   if (options.checkBounds || options.optLevel == 0)
     result.target = result.target.withoutTiles();
-  if (!options.splitFloats)
+  if (!splitsFloats(options))
     result.target.floatProduct = "fused";
   result.winograd = options.winograd;
   result.checkBounds = options.checkBounds;

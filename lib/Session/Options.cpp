@@ -46,6 +46,10 @@ MaybeError sardonyx::checkOptions(const RunOptions &options) {
   return std::nullopt;
 }
 
+bool sardonyx::splitsFloats(const SessionOptions &options) {
+  return options.splitFloats.value_or(options.intraOpThreads == 1);
+}
+
 std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
@@ -70,7 +74,8 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(std::to_string(optLevel));
   add(externalDataDir);
   add(std::to_string(winograd));
-  add(std::to_string(splitFloats));
+  (void)splitFloats;
+  add(std::to_string(splitsFloats(options)));
   add(std::to_string(checkBounds));
   add(std::to_string(profile));
   for (const auto &[name, size] : dims) {

@@ -19,6 +19,9 @@ MaybeError checkOptions(const RunOptions &options);
 /// All that the compiled model depends on, as text for the cache's keys.
 std::string fingerprint(const SessionOptions &options);
 
+/// Whether products of f32 may go by parts (see SessionOptions::splitFloats).
+bool splitsFloats(const SessionOptions &options);
+
 } // namespace sardonyx
 
 #endif // SARDONYX_LIB_SESSION_OPTIONS_H

@@ -37,8 +37,8 @@ class SessionOptions:
     `cache_dir`, `cpu` and `cpu_features` (LLVM's names; default this machine), `external_data_dir`,
     `winograd` (let 3x3 convolutions go by Winograd's algorithm, default true: faster, with rounding
     errors within four times those of a direct sum), `split_floats` (let large products of f32 go
-    through the tile registers of AMX, each number as the sum of three of bf16, default true: faster,
-    with rounding errors no larger than those of multiply-adds), `check_bounds` (code looks at every index before
+    through the tile registers of AMX, each number as the sum of three of bf16, with rounding errors
+    no larger than those of multiply-adds; default `None`: where one thread computes), `check_bounds` (code looks at every index before
     it reads or writes there and fails the run where one lies outside: slow, for finding faults),
     `perf_map` (tell `perf` the kernels' names), `memory_limit` (bytes that packed weights, runs and
     results may take; default what the machine has) and `compile_timeout`
@@ -67,7 +67,7 @@ class SessionOptions:
         self.cpu_features = ""
         self.external_data_dir = ""
         self.winograd = True
-        self.split_floats = True
+        self.split_floats: bool | None = None
         self.check_bounds = False
         self.perf_map = False
         self.memory_limit: int | None = None
@@ -107,7 +107,7 @@ class SessionOptions:
         options.dims = self._dims
         options.input_shapes = self._input_shapes
         options.winograd = bool(self.winograd)
-        options.split_floats = bool(self.split_floats)
+        options.split_floats = None if self.split_floats is None else bool(self.split_floats)
         options.check_bounds = bool(self.check_bounds)
         options.profile = bool(self.enable_profiling)
         options.perf_map = bool(self.perf_map)

@@ -47,3 +47,11 @@ def test_products_by_parts(kind, m, k, n, special):
     rest = np.isfinite(expected)
     np.testing.assert_array_equal(y[~rest], expected[~rest].astype(np.float32))
     assert (np.abs(y[rest] - expected[rest]) <= 2e-6 * scale[rest] + 1e-44).all()
+
+
+@pytest.mark.parametrize("m, k, n", [(64, 0, 300), (0, 64, 300), (64, 64, 0), (1, 64, 300), (33, 1, 300)])
+def test_small_products_of_open_sizes(m, k, n):
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal((k, n)).astype(np.float32)
+    (y,) = run([helper.make_node("MatMul", ["a", "b"], ["y"])], {"a": a, "b": b}, ["y"])
+    np.testing.assert_allclose(y, a.astype(np.float64) @ b, rtol=1e-5, atol=1e-5)

@@ -23,9 +23,11 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
                   "one)");
   app->add_flag("!--no-winograd", common.session.winograd,
                 "Compute all convolutions by direct sums");
-  app->add_flag("!--no-split-floats", common.session.splitFloats,
-                "Compute products of f32 by multiply-adds only, not as sums of "
-                "bf16 in the tile registers of AMX");
+  app->add_flag_function(
+      "--split-floats,!--no-split-floats",
+      [&common](int64_t count) { common.session.splitFloats = count > 0; },
+      "Compute large products of f32 as sums of bf16 in the tile registers of "
+      "AMX (default: where one thread computes)");
   app->add_option("--fix", common.fixed,
                   "NAME=SIZE: compile for this size of a named dimension");
   app->add_option("--external-data", common.session.externalDataDir,

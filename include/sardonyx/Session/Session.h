@@ -25,6 +25,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,9 +62,10 @@ struct SessionOptions {
   bool winograd = true;
   /// Compute large products of f32 by tile registers for bf16, each number as
   /// the sum of three, where the processor has AMX. Rounding errors are no
-  /// larger than those of multiply-adds. Faster, except while the processor
-  /// slows these registers down (see docs/Performance.md).
-  bool splitFloats = true;
+  /// larger than those of multiply-adds. Not set: where one thread computes,
+  /// for a core that slows its tile registers down would hold up the others
+  /// (see docs/Performance.md).
+  std::optional<bool> splitFloats;
   /// Look at every index before code reads or writes memory there, and fail the
   /// run where one lies outside: for finding faults, several times slower.
   bool checkBounds = false;

@@ -171,9 +171,19 @@ void MatmulEmitter::emitLoops(ImplicitLocOpBuilder &b, int64_t rows) {
   planTiles();
   if (!usesParts)
     return emitChunks(b);
-  if (IndexMath::known(m) || flatRhs)
+  // The rows may yet be too few, and nothing may be there to add up.
+  Value isSmall;
+  auto addCase = [&](Value size, int64_t least) {
+    if (IndexMath::known(size))
+      return;
+    Value below = math.less(size, math.constant(least));
+    isSmall = isSmall ? arith::OrIOp::create(b, isSmall, below) : below;
+  };
+  if (!flatRhs)
+    addCase(m, kBlockRows);
+  addCase(k, 1);
+  if (!isSmall)
     return emitPartLoops(b);
-  // The rows may yet be too few.
   auto fused = [&] {
     usesParts = false;
     planTiles();
@@ -181,8 +191,7 @@ void MatmulEmitter::emitLoops(ImplicitLocOpBuilder &b, int64_t rows) {
     usesParts = true;
     planTiles();
   };
-  emitIf(b, math.less(m, math.constant(kBlockRows)), fused,
-         [&] { emitPartLoops(b); });
+  emitIf(b, isSmall, fused, [&] { emitPartLoops(b); });
 }
 
 /// The loops around multiply-adds, or products of narrow numbers.
