@@ -122,6 +122,9 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
   if (cache.enabled()) {
     key = cache.keyOf(model->bytes(), impl->options);
     found = cache.load(key);
+    // The model itself may have been stored without code under the same key.
+    if (whole && found && found->deferred)
+      found.reset();
     impl->report.timings.push_back({"cache", watch.seconds()});
   }
   if (found) {

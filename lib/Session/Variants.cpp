@@ -71,7 +71,12 @@ std::shared_ptr<Session> Variants::lookUp(const Shapes &shapes) {
 
 std::shared_ptr<Session> Variants::find(const std::vector<TensorRef> &given) {
   Lock lock(mutex);
-  return entries.empty() ? nullptr : lookUp(shapesOf(given, fixesAll));
+  if (entries.empty())
+    return nullptr;
+  // Also those that were made before all sizes had to be fixed: the same inputs
+  // get the same code.
+  std::shared_ptr<Session> found = lookUp(shapesOf(given, false));
+  return found || !fixesAll ? found : lookUp(shapesOf(given, true));
 }
 
 Expected<std::shared_ptr<Session>> Variants::loadWith(const Shapes &shapes,

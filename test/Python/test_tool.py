@@ -47,7 +47,7 @@ def test_run_with_random_inputs(tool, path):
     text = call(tool, "run", path, "--dim", "N=7", "--timings", "--threads", "1")
     assert "y: float [7, 3]" in text
     assert "import" in text and "peak memory" in text
-    assert "from the cache" in call(tool, "run", path, "--verbose")
+    assert "from the cache" in call(tool, "run", path, "--verbose", "--threads", "1")
     assert "from the cache" not in call(tool, "run", path, "--verbose", "--no-cache")
 
 

@@ -144,3 +144,19 @@ def test_attention_without_queries():
         m = model(text)
         m.opset_import[0].version = 23
         sardonyx.InferenceSession(m.SerializeToString())
+
+
+def test_same_inputs_get_the_same_code(tmp_path):
+    """Also after others, of a list too long for its length to be a part of the code, have needed all sizes fixed."""
+    text = "(int64[N] s, float[A,B] x) => (int64[M] t, float[C,D] y) { t = Squeeze(s) y = Abs(x) }"
+    runs = session(text, cache=True, cache_dir=tmp_path)
+
+    def cached_after(length):
+        s = np.arange(length)
+        t, _ = runs.run(None, {"s": s, "x": ramp(3, 4)})
+        np.testing.assert_array_equal(t, s)
+        return sorted(tmp_path.rglob("*"))
+
+    cached_after(16)
+    cached = cached_after(64)
+    assert cached_after(16) == cached
