@@ -62,9 +62,8 @@ void ConvEmitter::emitChannelLanes(ImplicitLocOpBuilder &b) {
     chunk.width = llvm::alignTo(positions, kSquare);
     chunk.masks = {emitTailMask(b, outPositions, chunk.width)};
     chunk.scratch = emitScratch(b, chunk.width);
-    auto allocate = [&](ArrayRef<int64_t> shape) -> Value {
-      return memref::AllocOp::create(b, MemRefType::get(shape, b.getF32Type()),
-                                     ValueRange(), b.getI64IntegerAttr(64));
+    auto allocate = [&](ArrayRef<int64_t> shape) {
+      return emitBuffer(b, MemRefType::get(shape, b.getF32Type()));
     };
     Value sums = allocate({most, chunk.width, blockWidth});
     Value outputs = allocate({blockWidth, chunk.width});

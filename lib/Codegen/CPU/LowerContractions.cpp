@@ -215,11 +215,9 @@ void MatmulEmitter::emitChunks(ImplicitLocOpBuilder &b) {
     chunk.firstRow = math.mul(ivs[rowsFirst ? 0 : 1], chunkRows);
     chunk.endRow = math.min(math.add(chunk.firstRow, chunkRows), m);
     if (usesTiles)
-      chunk.sums = memref::AllocOp::create(
-          b,
-          MemRefType::get({kBlockRows, op.getPanelWidth()},
-                          op.getInit().getType().getElementType()),
-          ValueRange(), b.getI64IntegerAttr(Prefetch::kLineBytes));
+      chunk.sums = emitBuffer(
+          b, MemRefType::get({kBlockRows, op.getPanelWidth()},
+                             op.getInit().getType().getElementType()));
     emitPanelGroup(b, chunk);
     if (usesTiles)
       memref::DeallocOp::create(b, chunk.sums);

@@ -162,6 +162,12 @@ Value sardonyx::cpu::emitTailMask(ImplicitLocOpBuilder &b, Value count,
       b, VectorType::get({width}, b.getI1Type()), ValueRange{count});
 }
 
+Value sardonyx::cpu::emitBuffer(ImplicitLocOpBuilder &b, MemRefType type,
+                                ValueRange sizes) {
+  return memref::AllocOp::create(b, type, sizes,
+                                 b.getI64IntegerAttr(Prefetch::kLineBytes));
+}
+
 Value sardonyx::cpu::emitCollapse(ImplicitLocOpBuilder &b, Value memref,
                                   int64_t first) {
   int64_t rank = cast<MemRefType>(memref.getType()).getRank();

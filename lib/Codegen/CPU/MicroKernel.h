@@ -123,6 +123,11 @@ mlir::Value emitTailMask(mlir::ImplicitLocOpBuilder &b, mlir::Value count,
 llvm::SmallVector<mlir::Value> emitTranspose(mlir::ImplicitLocOpBuilder &b,
                                              llvm::ArrayRef<mlir::Value> rows);
 
+/// Memory of `type`, with `sizes` for its open dimensions, that begins with a
+/// line of the cache.
+mlir::Value emitBuffer(mlir::ImplicitLocOpBuilder &b, mlir::MemRefType type,
+                       mlir::ValueRange sizes = {});
+
 /// `memref` (of identity layout) with dimensions from `first` on collapsed.
 mlir::Value emitCollapse(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                          int64_t first);

@@ -138,7 +138,7 @@ Value ConvEmitter::emitScratch(ImplicitLocOpBuilder &b, int64_t width) {
   SmallVector<Value> dynamic;
   if (!rows)
     dynamic.push_back(depth);
-  return memref::AllocOp::create(b, type, dynamic, b.getI64IntegerAttr(64));
+  return emitBuffer(b, type, dynamic);
 }
 
 /// Fills the scratch with the inputs of a panel, one row for each k.

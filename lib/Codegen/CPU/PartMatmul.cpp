@@ -79,10 +79,6 @@ void MatmulEmitter::emitPartLoops(ImplicitLocOpBuilder &b) {
       return emitFor(b, zero, count, 1, body);
     emitParallel(b, {count}, [&](ValueRange ivs) { body(ivs[0]); });
   };
-  auto allocate = [&](MemRefType type, ValueRange sizes = {}) -> Value {
-    return memref::AllocOp::create(b, type, sizes,
-                                   b.getI64IntegerAttr(Prefetch::kLineBytes));
-  };
   auto emitRowsOf = [&](Value batch, Value number) {
     Chunk chunk;
     chunk.batch = batch;
@@ -90,9 +86,9 @@ void MatmulEmitter::emitPartLoops(ImplicitLocOpBuilder &b) {
     chunk.endRow = math.min(math.add(chunk.firstRow, partRows), m);
     int64_t blocks = partRows / kBlockRows;
     PartBuffers buffers;
-    buffers.rows = allocate(
-        getRowPartsType(b.getContext(), blocks, partDepth / kStepDepth));
-    buffers.rowFlags = allocate(MemRefType::get({blocks}, b.getI1Type()));
+    buffers.rows = emitBuffer(
+        b, getRowPartsType(b.getContext(), blocks, partDepth / kStepDepth));
+    buffers.rowFlags = emitBuffer(b, MemRefType::get({blocks}, b.getI1Type()));
     SmallVector<Value> open;
     std::optional<int64_t> panels = IndexMath::known(panelCount);
     if (!panels)
@@ -100,9 +96,9 @@ void MatmulEmitter::emitPartLoops(ImplicitLocOpBuilder &b) {
     int64_t count = panels.value_or(ShapedType::kDynamic);
     if (IndexMath::known(ranges) != 1) {
       buffers.panelFlags =
-          allocate(MemRefType::get({count}, b.getI1Type()), open);
-      buffers.sums = allocate(
-          MemRefType::get({count, partRows, kBlockColumns}, b.getF32Type()),
+          emitBuffer(b, MemRefType::get({count}, b.getI1Type()), open);
+      buffers.sums = emitBuffer(
+          b, MemRefType::get({count, partRows, kBlockColumns}, b.getF32Type()),
           open);
     }
     emitFor(b, zero, ranges, 1, [&](Value range) {
@@ -163,9 +159,7 @@ void MatmulEmitter::emitPartPanels(ImplicitLocOpBuilder &b, Chunk chunk,
   DepthRange depth = getDepthRange(b, range);
   SmallVector<Value> local;
   auto allocate = [&](MemRefType type) {
-    local.push_back(memref::AllocOp::create(
-        b, type, ValueRange(), b.getI64IntegerAttr(Prefetch::kLineBytes)));
-    return local.back();
+    return local.emplace_back(emitBuffer(b, type));
   };
   ColumnParts columns;
   columns.parts =

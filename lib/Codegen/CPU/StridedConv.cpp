@@ -52,7 +52,7 @@ void ConvEmitter::emitPhases(ImplicitLocOpBuilder &b) {
     dynamic.push_back(images);
   auto type = MemRefType::get({known, channels, 4, (height + 1) / 2 * columns},
                               b.getF32Type());
-  phases = memref::AllocOp::create(b, type, dynamic, b.getI64IntegerAttr(64));
+  phases = emitBuffer(b, type, dynamic);
 
   int64_t width = shape.width;
   auto emitRun = [&](Value image, Value channel, Value row, Value column,

@@ -323,8 +323,7 @@ Value ConvEmitter::emitWinogradBuffer(ImplicitLocOpBuilder &b, Value images,
     if (extents.back() == ShapedType::kDynamic)
       dynamic.push_back(size);
   }
-  return memref::AllocOp::create(b, MemRefType::get(extents, b.getF32Type()),
-                                 dynamic, b.getI64IntegerAttr(64));
+  return emitBuffer(b, MemRefType::get(extents, b.getF32Type()), dynamic);
 }
 
 /// Transforms the inputs of a panel, for channels [from, to).
@@ -391,9 +390,8 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
   IndexMath math(b);
   int64_t width = panel.width;
   int64_t rows = panel.tileRows;
-  Value products = memref::AllocOp::create(
-      b, MemRefType::get({kIn * kIn, rows, width}, b.getF32Type()),
-      ValueRange(), b.getI64IntegerAttr(64));
+  Value products =
+      emitBuffer(b, MemRefType::get({kIn * kIn, rows, width}, b.getF32Type()));
   // Where the weights of a row lie.
   int64_t blockRows = op.getBlockRows();
   int64_t rowsOfBlock = std::min(rows, blockRows);
