@@ -58,8 +58,8 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
                checkBounds, profile, perfMap, memoryLimit, compileTimeout,
                interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
-  (void)intraOpThreads, (void)cache, (void)cacheDir, (void)perfMap,
-      (void)memoryLimit, (void)compileTimeout, (void)interrupted;
+  (void)cache, (void)cacheDir, (void)perfMap, (void)memoryLimit,
+      (void)compileTimeout, (void)interrupted;
 
   // Lengths keep one text from running into the next.
   std::string text;
@@ -74,8 +74,9 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(std::to_string(optLevel));
   add(externalDataDir);
   add(std::to_string(winograd));
-  (void)splitFloats;
-  add(std::to_string(splitsFloats(options)));
+  // Without tile registers all numbers of threads share what is compiled.
+  (void)intraOpThreads, (void)splitFloats;
+  add(std::to_string(splitsFloats(options) && requestTileRegisters()));
   add(std::to_string(checkBounds));
   add(std::to_string(profile));
   for (const auto &[name, size] : dims) {

@@ -472,22 +472,6 @@ void TileEvaluator::prefetchOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
   }
 }
 
-void TileEvaluator::prefetchRow(ImplicitLocOpBuilder &b, const Tile &tile,
-                                Value row, int64_t cacheBytes) {
-  IndexMath math(b);
-  for (const FarBuffer &buffer : findFarBuffers(cacheBytes)) {
-    int64_t line = Prefetch::kLineBytes / buffer.elementBytes;
-    SmallVector<Value> at(tile.index);
-    at[rowDim] = math.add(at[rowDim], row);
-    for (int64_t lane = 0; lane < tile.width; lane += line) {
-      SmallVector<Value> place(at);
-      place.push_back(math.add(tile.position, lane));
-      memref::PrefetchOp::create(b, buffer.collapsed, place, buffer.isWritten,
-                                 /*localityHint=*/3, /*isDataCache=*/true);
-    }
-  }
-}
-
 SmallVector<Prefetch>
 TileEvaluator::prefetchNextOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
                                    int64_t rows, int64_t cacheBytes,

@@ -114,10 +114,6 @@ public:
   prefetchNextOutputs(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
                       int64_t rows, int64_t cacheBytes, int64_t depth);
 
-  /// The same of one row (an index) of the tile, at once.
-  void prefetchRow(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
-                   mlir::Value row, int64_t cacheBytes);
-
 private:
   struct RowState;
 

@@ -172,26 +172,24 @@ void MatmulEmitter::emitLoops(ImplicitLocOpBuilder &b, int64_t rows) {
   if (!usesParts)
     return emitChunks(b);
   // The rows may yet be too few, and nothing may be there to add up.
-  Value isSmall;
-  auto addCase = [&](Value size, int64_t least) {
+  Value isLarge;
+  auto require = [&](Value size, int64_t least) {
     if (IndexMath::known(size))
       return;
-    Value below = math.less(size, math.constant(least));
-    isSmall = isSmall ? arith::OrIOp::create(b, isSmall, below) : below;
+    Value isThere = math.less(math.constant(least - 1), size);
+    isLarge = isLarge ? arith::AndIOp::create(b, isLarge, isThere) : isThere;
   };
   if (!flatRhs)
-    addCase(m, kBlockRows);
-  addCase(k, 1);
-  if (!isSmall)
+    require(m, kBlockRows);
+  require(k, 1);
+  if (!isLarge)
     return emitPartLoops(b);
   auto fused = [&] {
     usesParts = false;
     planTiles();
     emitChunks(b);
-    usesParts = true;
-    planTiles();
   };
-  emitIf(b, isSmall, fused, [&] { emitPartLoops(b); });
+  emitIf(b, isLarge, [&] { emitPartLoops(b); }, fused);
 }
 
 /// The loops around multiply-adds, or products of narrow numbers.

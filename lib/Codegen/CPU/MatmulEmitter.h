@@ -76,7 +76,7 @@ private:
   void emitChunks(mlir::ImplicitLocOpBuilder &b);
   void emitPartLoops(mlir::ImplicitLocOpBuilder &b);
   void emitPartPanels(mlir::ImplicitLocOpBuilder &b, Chunk chunk,
-                      PartBuffers buffers, mlir::Value range,
+                      const PartBuffers &buffers, mlir::Value range,
                       mlir::Value firstPanel, mlir::Value endPanel);
   void emitPanelParts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                       mlir::Value panel, const DepthRange &depth,
@@ -115,6 +115,10 @@ private:
   bool multipliesAtOnce();
   void planTiles();
   void planParts();
+  /// Whether no step of a product by parts has fewer values of k than others.
+  bool hasFullSteps() {
+    return IndexMath::known(k).value_or(1) % kStepDepth == 0;
+  }
   void planChunks();
   /// How often the values of k, whose number is known, fill tile registers.
   int64_t countTileSteps() {

@@ -128,6 +128,15 @@ SmallVector<Value> sardonyx::cpu::emitContractionLoop(
   return loop.getResults();
 }
 
+Value sardonyx::cpu::emitSplat(ImplicitLocOpBuilder &b, Type type,
+                               int64_t value) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(
+               vector, b.getIntegerAttr(vector.getElementType(), value)));
+  return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
+}
+
 Value sardonyx::cpu::emitPadding(ImplicitLocOpBuilder &b, VectorType type) {
   Type element = type.getElementType();
   TypedAttr off = element.isIntOrIndex()

@@ -98,6 +98,10 @@ void emitContractionStep(
     llvm::function_ref<mlir::Value(mlir::Value k, int64_t column)> rhs,
     MultiplyAdd multiplyAdd);
 
+/// The integer `value` as a `type`, or in all lanes of one.
+mlir::Value emitSplat(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
+                      int64_t value);
+
 /// What lanes hold that are not read: zero, or one for integers, which some
 /// body may divide by.
 mlir::Value emitPadding(mlir::ImplicitLocOpBuilder &b, mlir::VectorType type);

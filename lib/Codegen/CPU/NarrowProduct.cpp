@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NarrowProduct.h"
+#include "MicroKernel.h"
 #include "Vectorize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,13 +33,6 @@ static Value asLanes(ImplicitLocOpBuilder &b, Value value, int64_t bits) {
       b, VectorType::get({count * 32 / bits}, b.getIntegerType(bits)), value);
 }
 
-static Value emitSplat(ImplicitLocOpBuilder &b, Value like, int64_t value) {
-  auto type = cast<VectorType>(like.getType());
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(
-             type, b.getIntegerAttr(type.getElementType(), value)));
-}
-
 static Value emitIntrinsic(ImplicitLocOpBuilder &b, StringRef name, Type type,
                            ValueRange operands) {
   return LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(name), operands)
@@ -62,7 +56,7 @@ static Value emitPairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                    : bits == 256 ? "llvm.x86.avx2.pmadd.wd"
                                  : "llvm.x86.sse2.pmadd.wd";
   Value left = asLanes(b, lhs, 16), right = asLanes(b, rhs, 16);
-  Value eight = emitSplat(b, left, 8);
+  Value eight = emitSplat(b, left.getType(), 8);
   // Not by a mask, for which there may be no register left.
   Value evenLeft =
       arith::ShRUIOp::create(b, arith::ShLIOp::create(b, left, eight), eight);
@@ -79,12 +73,16 @@ static Value emitPairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
 
 static Value emitGeneric(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                          Value accumulator) {
-  Value byte = emitSplat(b, lhs, 0xff), up = emitSplat(b, lhs, 24);
+  Value byte = emitSplat(b, lhs.getType(), 0xff),
+        up = emitSplat(b, lhs.getType(), 24);
   for (int64_t j = 0; j < 4; ++j) {
     Value left = arith::AndIOp::create(
-        b, arith::ShRUIOp::create(b, lhs, emitSplat(b, lhs, 8 * j)), byte);
+        b, arith::ShRUIOp::create(b, lhs, emitSplat(b, lhs.getType(), 8 * j)),
+        byte);
     Value right = arith::ShRSIOp::create(
-        b, arith::ShLIOp::create(b, rhs, emitSplat(b, rhs, 24 - 8 * j)), up);
+        b,
+        arith::ShLIOp::create(b, rhs, emitSplat(b, rhs.getType(), 24 - 8 * j)),
+        up);
     accumulator = arith::AddIOp::create(b, accumulator,
                                         arith::MulIOp::create(b, left, right));
   }
@@ -115,7 +113,8 @@ std::optional<Bf16Product> sardonyx::cpu::parseBf16Product(StringRef name) {
 static Value emitWidePairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                            Value accumulator) {
   Type type = accumulator.getType();
-  Value half = emitSplat(b, lhs, 16), upper = emitSplat(b, lhs, 0xffff0000);
+  Value half = emitSplat(b, lhs.getType(), 16),
+        upper = emitSplat(b, lhs.getType(), 0xffff0000);
   auto low = [&](Value pairs) -> Value {
     return arith::BitcastOp::create(b, type,
                                     arith::ShLIOp::create(b, pairs, half));

@@ -110,7 +110,7 @@ void MatmulEmitter::emitPartLoops(ImplicitLocOpBuilder &b) {
         Value row = math.add(chunk.firstRow, math.mul(block, kBlockRows));
         DepthRange depth = getDepthRange(b, range);
         Value bad = emitRowParts(b, lhs, lead, row, chunk.endRow, depth,
-                                 buffers.rows, block);
+                                 hasFullSteps(), buffers.rows, block);
         mergeFlag(b, bad, buffers.rowFlags, block, depth.first);
       });
       emitInner(math.ceilDiv(panelCount, partPanels), [&](Value group) {
@@ -152,7 +152,7 @@ DepthRange MatmulEmitter::getDepthRange(ImplicitLocOpBuilder &b, Value range) {
 /// tile registers multiply the one before it, which leaves vector registers
 /// idle.
 void MatmulEmitter::emitPartPanels(ImplicitLocOpBuilder &b, Chunk chunk,
-                                   PartBuffers buffers, Value range,
+                                   const PartBuffers &buffers, Value range,
                                    Value firstPanel, Value endPanel) {
   IndexMath math(b);
   Value zero = math.constant(0), one = math.constant(1);
@@ -208,10 +208,9 @@ void MatmulEmitter::emitPanelParts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                    Value firstPair, Value endPair,
                                    const ColumnParts &to) {
   IndexMath math(b);
-  bool isFull = IndexMath::known(k).value_or(1) % kStepDepth == 0;
   auto load = [&](Value inRange, int64_t half) {
     Value zero = math.constant(0), row = math.add(depth.first, inRange), mask;
-    if (!isFull) {
+    if (!hasFullSteps()) {
       Value inside = math.less(row, depth.end);
       Value count = b.createOrFold<arith::SelectOp>(
           inside, math.constant(kTileRows), zero);
@@ -279,8 +278,7 @@ void MatmulEmitter::emitPartBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
   };
   emitPartProduct(b, block.rowTiles, depth.steps,
                   /*startsFromZero=*/!buffers.sums,
-                  {buffers.rows, block.number, zero},
-                  {columns.parts, columns.slot},
+                  {buffers.rows, block.number}, {columns.parts, columns.slot},
                   getTileOperand(b, chunk.sums, {block.sum, zero}), meanwhile);
 }
 
@@ -290,11 +288,13 @@ void MatmulEmitter::fetchResults(ImplicitLocOpBuilder &b, const Tile &tile,
                                  int64_t rows, Value step, int64_t steps) {
   IndexMath math(b);
   int64_t share = llvm::divideCeil(rows, steps);
-  for (int64_t r = 0; r < share; ++r)
-    evaluator.prefetchRow(
-        b, tile,
-        math.min(math.add(math.mul(step, share), r), math.constant(rows - 1)),
-        l2Bytes / 8);
+  for (int64_t r = 0; r < share; ++r) {
+    Value row =
+        math.min(math.add(math.mul(step, share), r), math.constant(rows - 1));
+    Tile one = tile;
+    one.index.back() = math.add(one.index.back(), row);
+    evaluator.prefetchOutputs(b, one, /*rows=*/1, l2Bytes / 8);
+  }
 }
 
 /// What follows the products of a block of rows; where parts would make them

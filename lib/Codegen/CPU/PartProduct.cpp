@@ -46,14 +46,6 @@ MemRefType sardonyx::cpu::getMagnitudesType(MLIRContext *context) {
   return MemRefType::get({2, kHalves, kLanes}, IntegerType::get(context, 32));
 }
 
-static Value emitSplat(ImplicitLocOpBuilder &b, Type type, int64_t value) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(
-               vector, b.getIntegerAttr(vector.getElementType(), value)));
-  return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
-}
-
 static Value emitCompare(ImplicitLocOpBuilder &b,
                          arith::CmpIPredicate predicate, Value lhs,
                          int64_t rhs) {
@@ -96,22 +88,24 @@ static Value emitJoin(ImplicitLocOpBuilder &b, Value first, Value second,
       vector::BitCastOp::create(b, halves, second), order);
 }
 
-Value sardonyx::cpu::emitNoMagnitudes(ImplicitLocOpBuilder &b) {
+static Value emitNoMagnitudes(ImplicitLocOpBuilder &b) {
   return emitSplat(b, getBitsType(b), 0);
 }
 
-/// The bits of magnitudes order them, with infinities and NaN on top.
-Value sardonyx::cpu::emitLarger(ImplicitLocOpBuilder &b, Value largest,
-                                Value value) {
+/// The larger magnitudes of `largest`, as bits, which order them with
+/// infinities and NaN on top, and of `value`.
+static Value emitLarger(ImplicitLocOpBuilder &b, Value largest, Value value) {
   Value bits = arith::BitcastOp::create(b, largest.getType(), value);
   Value magnitude = arith::AndIOp::create(
       b, bits, emitSplat(b, largest.getType(), 0x7fffffff));
   return arith::MaxUIOp::create(b, largest, magnitude);
 }
 
-/// Products of two numbers that are allowed are at least 2^-100, so that what a
-/// part is too small for is less than 2^-26 of them.
-Value sardonyx::cpu::emitIsBad(ImplicitLocOpBuilder &b, Value largest) {
+/// Whether the largest magnitude of some numbers, or of those in each lane,
+/// forbids to multiply them by parts. Products of two numbers that are allowed
+/// are at least 2^-100, so that what a part is too small for is less than 2^-26
+/// of them.
+static Value emitIsBad(ImplicitLocOpBuilder &b, Value largest) {
   constexpr int64_t kInfinity = 0x7f800000, kSmallest = int64_t(127 - 50) << 23;
   // Zeros become the largest, and are allowed.
   Value below =
@@ -121,59 +115,10 @@ Value sardonyx::cpu::emitIsBad(ImplicitLocOpBuilder &b, Value largest) {
       emitCompare(b, arith::CmpIPredicate::ult, below, kSmallest - 1));
 }
 
-namespace {
-
-/// Emits the loop over the steps of `depth`. `body(step, isFull)` gets the
-/// values that it carries and gives their next ones; `isFull` tells whether all
-/// values of k of the step are there.
-using StepBody =
-    llvm::function_ref<SmallVector<Value>(Value step, bool isFull, ValueRange)>;
-
-} // namespace
-
-static SmallVector<Value> emitSteps(ImplicitLocOpBuilder &b,
-                                    const DepthRange &depth, ValueRange init,
-                                    StepBody body) {
-  IndexMath math(b);
-  Value count = math.sub(depth.end, depth.first);
-  Value full = math.div(count, kStepDepth);
-  auto loop =
-      scf::ForOp::create(b, math.constant(0), full, math.constant(1), init);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(b, body(loop.getInductionVar(), /*isFull=*/true,
-                                 loop.getRegionIterArgs()));
-  }
-  SmallVector<Value> carried(loop.getResults());
-  if (std::optional<int64_t> known = IndexMath::known(count);
-      known && *known % kStepDepth == 0)
-    return carried;
-  auto rest = scf::IfOp::create(b, ValueRange(carried).getTypes(),
-                                math.less(full, depth.steps),
-                                /*addThenBlock=*/true, /*addElseBlock=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(rest.thenBlock());
-  scf::YieldOp::create(b, body(full, /*isFull=*/false, carried));
-  b.setInsertionPointToStart(rest.elseBlock());
-  scf::YieldOp::create(b, carried);
-  return rest.getResults();
-}
-
-void sardonyx::cpu::emitRowStep(ImplicitLocOpBuilder &b, ArrayRef<Value> halves,
-                                Value parts, Value block, Value step,
-                                Value row) {
-  IndexMath math(b);
-  auto first = emitSplit(b, halves[0]), second = emitSplit(b, halves[1]);
-  for (int64_t p = 0; p < kParts; ++p)
-    emitStore(b, emitJoin(b, first[p], second[p], /*byTurns=*/false), parts,
-              {block, step, math.constant(p), row, math.constant(0)});
-}
-
 Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
                                   ValueRange lead, Value row, Value endRow,
-                                  const DepthRange &depth, Value parts,
-                                  Value block) {
+                                  const DepthRange &depth, bool isFull,
+                                  Value parts, Value block) {
   IndexMath math(b);
   Value zero = math.constant(0);
   Value last = math.sub(endRow, math.constant(1));
@@ -184,30 +129,35 @@ Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
   b.setInsertionPointToStart(rows.getBody());
   Value inBlock = rows.getInductionVar();
   Value from = math.min(math.add(row, inBlock), last);
-  Value largest =
-      emitSteps(b, depth, emitNoMagnitudes(b),
-                [&](Value step, bool isFull, ValueRange carried) {
-                  Value k = math.add(depth.first, math.mul(step, kStepDepth));
-                  Value largest = carried.front();
-                  SmallVector<Value> halves;
-                  for (int64_t half = 0; half < 2; ++half) {
-                    Value first = math.add(k, half * kLanes);
-                    Value mask;
-                    if (!isFull) {
-                      Value left = math.sub(math.max(depth.end, first), first);
-                      mask = emitTailMask(b, left, kLanes);
-                    }
-                    SmallVector<Value> at(lead);
-                    at.append({from, first});
-                    halves.push_back(emitLoad(b, source, at, kLanes, mask));
-                    largest = emitLarger(b, largest, halves.back());
-                  }
-                  emitRowStep(b, halves, parts, block, step, inBlock);
-                  return SmallVector<Value>{largest};
-                })
-          .front();
-  Value ofRow =
-      vector::ReductionOp::create(b, vector::CombiningKind::MAXUI, largest);
+  auto steps = scf::ForOp::create(b, zero, depth.steps, math.constant(1),
+                                  emitNoMagnitudes(b));
+  {
+    OpBuilder::InsertionGuard inSteps(b);
+    b.setInsertionPointToStart(steps.getBody());
+    Value step = steps.getInductionVar();
+    Value k = math.add(depth.first, math.mul(step, kStepDepth));
+    auto load = [&](Value first) {
+      Value mask;
+      if (!isFull) {
+        Value left = math.sub(math.max(depth.end, first), first);
+        mask = emitTailMask(b, left, kLanes);
+      }
+      SmallVector<Value> at(lead);
+      at.append({from, first});
+      return emitLoad(b, source, at, kLanes, mask);
+    };
+    Value first = load(k);
+    Value seen = emitLarger(b, steps.getRegionIterArg(0), first);
+    Value second = load(math.add(k, kLanes));
+    Value largest = emitLarger(b, seen, second);
+    auto low = emitSplit(b, first), high = emitSplit(b, second);
+    for (int64_t p = 0; p < kParts; ++p)
+      emitStore(b, emitJoin(b, low[p], high[p], /*byTurns=*/false), parts,
+                {block, step, math.constant(p), inBlock, zero});
+    scf::YieldOp::create(b, largest);
+  }
+  Value ofRow = vector::ReductionOp::create(b, vector::CombiningKind::MAXUI,
+                                            steps.getResult(0));
   scf::YieldOp::create(
       b, ValueRange{arith::OrIOp::create(b, rows.getRegionIterArg(0),
                                          emitIsBad(b, ofRow))});

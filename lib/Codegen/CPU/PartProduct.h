@@ -57,27 +57,13 @@ struct DepthRange {
 
 /// Writes the parts of rows `row` and following of a matrix (the last two
 /// dimensions of `source`, at `lead`) to block `block` of `parts`; rows from
-/// `endRow` on repeat the last. Gives (i1) whether products of them would be
-/// wrong: a number is not finite, or all of a row are tiny.
+/// `endRow` on repeat the last. `isFull` tells that no step has fewer values of
+/// k than others. Gives (i1) whether products of them would be wrong: a number
+/// is not finite, or all of a row are tiny.
 mlir::Value emitRowParts(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
                          mlir::ValueRange lead, mlir::Value row,
                          mlir::Value endRow, const DepthRange &depth,
-                         mlir::Value parts, mlir::Value block);
-
-/// Writes the parts of row number `row` of block `block`, in one step, to
-/// `parts`: of the values of k in the two halves of the step, vectors of f32.
-void emitRowStep(mlir::ImplicitLocOpBuilder &b,
-                 llvm::ArrayRef<mlir::Value> halves, mlir::Value parts,
-                 mlir::Value block, mlir::Value step, mlir::Value row);
-
-/// Magnitudes, as bits, in the lanes of a vector: of nothing; the larger ones
-/// of `largest` and of those of `value`, of f32.
-mlir::Value emitNoMagnitudes(mlir::ImplicitLocOpBuilder &b);
-mlir::Value emitLarger(mlir::ImplicitLocOpBuilder &b, mlir::Value largest,
-                       mlir::Value value);
-/// Whether the largest magnitude of some numbers, or of those in each lane,
-/// forbids to multiply them by parts.
-mlir::Value emitIsBad(mlir::ImplicitLocOpBuilder &b, mlir::Value largest);
+                         bool isFull, mlir::Value parts, mlir::Value block);
 
 /// Pairs of values of k in a step.
 inline constexpr int64_t kStepPairs = kStepDepth / 2;

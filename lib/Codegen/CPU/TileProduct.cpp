@@ -150,13 +150,11 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
                                     TileOperand dest) {
   IndexMath math(b);
   TileEmitter tiles(b, type);
-  SmallVector<Value> sums;
-  for (int64_t i = 0; i < rowTiles * kColumnTiles; ++i)
-    sums.push_back(tiles.zero());
+  TileGrid grid{rowTiles, dest};
   Value lhsTile = tiles.times(lhs.stride, kTileRows);
   Value rhsStep = tiles.times(rhs.stride, kTileRows);
-  auto loop =
-      scf::ForOp::create(b, math.constant(0), steps, math.constant(1), sums);
+  auto loop = scf::ForOp::create(b, math.constant(0), steps, math.constant(1),
+                                 tiles.zeroGrid(grid));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -179,7 +177,7 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
                            loop.getRegionIterArgs()[r * kColumnTiles + c]));
     scf::YieldOp::create(b, next);
   }
-  tiles.storeGrid({rowTiles, dest}, loop.getResults());
+  tiles.storeGrid(grid, loop.getResults());
 }
 
 void sardonyx::cpu::emitPartProduct(
@@ -193,10 +191,9 @@ void sardonyx::cpu::emitPartProduct(
   TileEmitter tiles(b, b.getBF16Type());
   Value zero = math.constant(0);
   TileOperand left =
-      getTileOperand(b, lhs.memref, {lhs.block, lhs.step, zero, zero, zero});
+      getTileOperand(b, lhs.memref, {lhs.block, zero, zero, zero, zero});
   TileOperand right =
       getTileOperand(b, rhs.memref, {rhs.slot, zero, zero, zero, zero, zero});
-  auto place = [&](int64_t i) { return i / kColumnTiles; };
   auto loadTiles = [&](Value address, int64_t part, int64_t count,
                        Value stride) {
     SmallVector<Value> loaded;
@@ -220,16 +217,17 @@ void sardonyx::cpu::emitPartProduct(
     Value rightStep = tiles.plus(right.address, distance);
     SmallVector<Value> sums(loop.getRegionIterArgs()), rows, columns;
     int64_t ofRows = -1, ofColumns = -1;
-    for (auto [i, product] : llvm::enumerate(kProducts)) {
+    for (auto [number, product] : llvm::enumerate(kProducts)) {
       auto [l, r] = product;
-      meanwhile(step, i);
+      meanwhile(step, number);
       if (ofRows != l)
         rows = loadTiles(leftStep, ofRows = l, rowTiles, left.stride);
       if (ofColumns != r)
         columns =
             loadTiles(rightStep, ofColumns = r, kColumnTiles, right.stride);
       for (auto [i, sum] : llvm::enumerate(sums))
-        sum = tiles.multiply(rows[place(i)], columns[i % kColumnTiles], sum);
+        sum = tiles.multiply(rows[i / kColumnTiles], columns[i % kColumnTiles],
+                             sum);
     }
     scf::YieldOp::create(b, sums);
   }

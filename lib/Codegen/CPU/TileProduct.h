@@ -50,9 +50,9 @@ inline constexpr int64_t kStepDepth = kTileBytes / 2;
 inline constexpr int64_t kBlockRows = 2 * kTileRows;
 inline constexpr int64_t kBlockColumns = 2 * kTileRows;
 
-/// Parts of a block of rows from a step on.
+/// Parts of a block of rows.
 struct RowParts {
-  mlir::Value memref, block, step;
+  mlir::Value memref, block;
 };
 /// Parts of a panel of columns.
 struct PanelParts {
