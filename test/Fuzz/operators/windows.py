@@ -99,7 +99,8 @@ def pool(g):
         more["storage_order"] = g.int(0, 1)
     pads = padding(g, kernel)
     outputs = [True] if op != "MaxPool" else [True, g.maybe(0.2)]
-    if pads.get("auto_pad") == "VALID" and op != "MaxPool":
+    is_valid = pads.get("auto_pad") == "VALID"
+    if is_valid and op != "MaxPool":
         dilations = [1] * len(kernel)  # onnxruntime's size leaves them out
     if pads.get("auto_pad", "").startswith("SAME"):
         # With dilations onnxruntime's size is not the ceil(input / stride) of ONNX; where windows leave gaps
@@ -107,16 +108,23 @@ def pool(g):
         # puts the odd pad at the end where there are dilations.
         dilations = [1] * len(kernel)
         strides = [min(s, k) for s, k in zip(strides, kernel)]
+
+    def valid(v):
+        # Where no VALID window fits ONNX has an empty result, the references one of a window.
+        reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilations)]
+        fits = all(size >= r for size, r in zip(v.shape[2:], reach))
+        return (fits or not is_valid) and bool((v == v).all())
+
     g.emit(
         op,
         [x],
         outputs=outputs if outputs[-1] else 1,
-        valid=lambda v: bool((v == v).all()),
+        valid=valid,
         kernel_shape=kernel,
         strides=strides if g.maybe(0.8) else None,
         dilations=dilations if g.maybe(0.4) else None,
         # Of VALID windows ONNX makes as many with it as without, onnxruntime one more.
-        ceil_mode=g.int(0, 1) if pads.get("auto_pad") != "VALID" and ("pads" in pads or g.maybe()) else None,
+        ceil_mode=g.int(0, 1) if not is_valid and ("pads" in pads or g.maybe()) else None,
         **pads,
         **more,
     )
