@@ -25,6 +25,11 @@ def exact_with_logarithm(x, *_):
     return exact(x) and (x.dtype.kind not in "iu" or x.size > 0 and bool((x > 0).all()))
 
 
+def exact_of_some(x, *_):
+    """The mean of no integers is a division by zero."""
+    return exact(x) and (x.dtype.kind not in "iu" or x.size > 0)
+
+
 def no_integers(x, *_):
     """A logarithm that rounding keeps just below a whole number is one less as an integer."""
     return x.dtype.kind not in "iu"
@@ -32,7 +37,11 @@ def no_integers(x, *_):
 
 def reduce(g):
     op = g.pick(REDUCE)
-    valid = {"ReduceLogSum": exact_with_logarithm, "ReduceLogSumExp": no_integers}.get(op, exact)
+    valid = {
+        "ReduceLogSum": exact_with_logarithm,
+        "ReduceLogSumExp": no_integers,
+        "ReduceMean": exact_of_some,
+    }.get(op, exact)
     x = g.value(op=op, high=5)
     axes = some_axes(g, x.rank)
     schema = onnx.defs.get_schema(op, g.opset)
