@@ -1,6 +1,6 @@
 """An engine in a process of its own: loads a model, then runs it when it is told to.
 
-Not called by hand: `side_by_side.Engine` starts it. Requests and answers are lines of JSON:
+Not called by hand: `side_by_side.Engine` starts it. What Sardonyx keeps between loads goes to $SARDONYX_CACHE_DIR. Requests and answers are lines of JSON:
 
     {"model": PATH, "inputs": FILE.npz, "threads": N}  ->  {"load": s, "first": s, "peak": bytes, "outputs": FILE.npz}
     {"seconds": S}                                     ->  [seconds of a run, ...], at least three
@@ -21,7 +21,6 @@ def load_sardonyx(path, threads):
 
     options = sardonyx.SessionOptions()
     options.intra_op_num_threads = threads
-    options.cache = False
     session = sardonyx.InferenceSession(path, options)
     return [i.name for i in session.get_inputs()], lambda inputs: session.run(None, inputs)
 

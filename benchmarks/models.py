@@ -4,8 +4,8 @@
     models.py MODEL.onnx... [--engines a,b] [--threads N] [--rounds R] [--seconds S] [--dim NAME=SIZE]... [--svg FILE]
 
 Inputs come from MODEL.npz beside the model (an array for each input), or are random: open sizes are 1 or what --dim
-says, integers are 0 or 1. The ratio is Sardonyx' time to that of the fastest peer. Peers that are not installed are left
-out.
+says, integers are 0 or 1. The ratio is Sardonyx' time to that of the fastest peer. In brackets: what its second process
+takes, which finds the compiled model and the packed weights of the first. Peers that are not installed are left out.
 """
 
 import argparse
@@ -46,7 +46,13 @@ def make_inputs(path, sizes, folder):
 
 def row(name, results, engines):
     def cell(engine, key, form, unit=1):
-        return form.format(results[engine][key] / unit) if key in results[engine] else "—"
+        result = results[engine]
+        if key not in result:
+            return "—"
+        text = form.format(result[key] / unit)
+        if key in result.get("cached", {}):
+            text += f" ({form.format(result['cached'][key] / unit)})"
+        return text
 
     ours = results["sardonyx"].get("ms")
     peers = [results[e]["ms"] for e in engines if e != "sardonyx" and "ms" in results[e]]

@@ -8,6 +8,7 @@
 #include "sardonyx/Runtime/BufferPool.h"
 #include <atomic>
 #include <cstdlib>
+#include <malloc.h>
 #include <sys/mman.h>
 
 using namespace sardonyx::runtime;
@@ -44,6 +45,12 @@ void *sardonyx::runtime::allocateAligned(size_t bytes) {
 }
 
 void sardonyx::runtime::freeAligned(void *memory) { free(memory); }
+
+void sardonyx::runtime::returnFreeMemory() {
+#ifdef __GLIBC__
+  (void)malloc_trim(0);
+#endif
+}
 
 /// Four classes to each doubling, from 256 bytes on: at most a fifth is wasted.
 static unsigned sizeClassOf(uint64_t bytes, uint64_t &classBytes) {
@@ -201,8 +208,13 @@ void BufferPool::trimAll() {
     lists.swap(freeLists);
     freeLists.resize(lists.size());
   }
+  const int64_t before = held;
   for (Header *list : lists)
     freeBlocks(list);
+  // Not for little: malloc looks at all that it has.
+  constexpr int64_t kMuch = int64_t(1) << 20;
+  if (before - held >= kMuch)
+    returnFreeMemory();
 }
 
 int64_t BufferPool::blocksOut() const {

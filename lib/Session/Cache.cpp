@@ -8,7 +8,8 @@
 #include "Cache.h"
 #include "FileMap.h"
 #include "Options.h"
-#include "sardonyx/Runtime/ThreadPool.h"
+#include "PiecewiseHash.h"
+#include "sardonyx/Runtime/ForkSafeMutex.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/BLAKE3.h"
@@ -25,6 +26,8 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <map>
+#include <mutex>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,7 +38,10 @@ using namespace llvm;
 /// goes on with a checksum of the rest, the length of the key, the key and the
 /// artifact.
 static constexpr char kMagic[16] = "sardonyx cache2";
+static constexpr char kEntrySuffix[] = ".sdx", kWeightsSuffix[] = ".weights";
 static constexpr uint64_t kMaxFolderBytes = uint64_t(4) << 30;
+/// Less is packed as quickly as read.
+static constexpr uint64_t kFewestWeightBytes = uint64_t(1) << 20;
 /// A temporary file this old has no writer any more.
 static constexpr time_t kAbandonedSeconds = 3600;
 
@@ -111,29 +117,23 @@ static XXH128_hash_t hashOf(std::string_view bytes) {
 
 using ModelHash = std::array<uint8_t, 32>;
 
-/// A hash of a model's bytes that nobody can find a second model for, by the
-/// piece and on all cores: 400 MB take as long to hash on one as to read them
-/// from a fast disk.
-static std::string hashOfModel(std::string_view bytes) {
-  constexpr size_t kPiece = size_t(4) << 20;
-  struct Pieces {
-    std::string_view bytes;
-    std::vector<ModelHash> hashes;
-  } pieces{bytes, std::vector<ModelHash>(bytes.size() / kPiece + 1)};
-  runtime::ThreadPool &pool = runtime::ThreadPool::global();
-  pool.parallelFor(
-      pieces.hashes.size(), 1,
-      [](int64_t begin, int64_t end, void *env) {
-        auto *pieces = static_cast<Pieces *>(env);
-        for (; begin < end; ++begin) {
-          std::string_view piece = pieces->bytes.substr(begin * kPiece, kPiece);
-          pieces->hashes[begin] = BLAKE3::hash<32>(
+/// A hash of a model's bytes that nobody can find a second model for.
+static std::string hashOfModel(const FileMap &model) {
+  // So much of a file is held at a time.
+  constexpr size_t kWindow = size_t(64) << 20;
+  std::vector<ModelHash> all;
+  for (std::string_view rest = model.bytes(); !rest.empty();
+       rest.remove_prefix(std::min(rest.size(), kWindow))) {
+    std::vector<ModelHash> hashes = hashPieces<ModelHash>(
+        {rest.substr(0, kWindow)}, [](std::string_view piece) {
+          return BLAKE3::hash<32>(
               {reinterpret_cast<const uint8_t *>(piece.data()), piece.size()});
-        }
-      },
-      &pieces, pool.defaultThreads(), nullptr);
-  return toHex(BLAKE3::hash<32>({pieces.hashes[0].data(),
-                                 pieces.hashes.size() * sizeof(ModelHash)}),
+        });
+    all.insert(all.end(), hashes.begin(), hashes.end());
+    model.forgetPages();
+  }
+  return toHex(BLAKE3::hash<32>({reinterpret_cast<const uint8_t *>(all.data()),
+                                 all.size() * sizeof(ModelHash)}),
                /*LowerCase=*/true);
 }
 
@@ -162,14 +162,14 @@ static const std::string &compilerIdentity() {
   return identity;
 }
 
-std::string Cache::keyOf(std::string_view model,
+std::string Cache::keyOf(const FileMap &model,
                          const SessionOptions &options) const {
   return compilerIdentity() + '\n' + fingerprint(options) +
-         std::to_string(model.size()) + '\n' + hashOfModel(model);
+         std::to_string(model.bytes().size()) + '\n' + hashOfModel(model);
 }
 
 static std::string fileNameOf(const std::string &key) {
-  return hexOf(hashOf(key)) + ".sdx";
+  return hexOf(hashOf(key)) + kEntrySuffix;
 }
 
 std::string Cache::pathOf(const std::string &key) const {
@@ -206,28 +206,34 @@ static std::optional<Artifact> readEntry(std::string_view bytes,
   return deserialize(bytes.substr(length));
 }
 
-std::optional<Artifact> Cache::load(const std::string &key) const {
+std::shared_ptr<FileMap> Cache::openFile(const std::string &name) const {
   if (descriptor < 0)
-    return std::nullopt;
-  const std::string name = fileNameOf(key);
-  int opened = openat(descriptor, name.c_str(),
-                      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (opened < 0)
-    return std::nullopt;
+    return nullptr;
+  int file = openat(descriptor, name.c_str(),
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0)
+    return nullptr;
   struct stat status;
-  if (fstat(opened, &status) != 0 || !isOwn(status)) {
-    close(opened);
-    return std::nullopt;
+  if (fstat(file, &status) != 0 || !isOwn(status)) {
+    close(file);
+    return nullptr;
   }
-  auto file = FileMap::adopt(opened, pathOf(key));
+  auto map = FileMap::adopt(file, folder + "/" + name);
+  return map ? *map : nullptr;
+}
+
+std::optional<Artifact> Cache::load(const std::string &key) const {
+  const std::string name = fileNameOf(key);
+  std::shared_ptr<FileMap> file = openFile(name);
   if (!file)
     return std::nullopt;
-  std::optional<Artifact> artifact = readEntry((*file)->bytes(), key);
+  std::optional<Artifact> artifact = readEntry(file->bytes(), key);
   if (!artifact)
     return std::nullopt;
   for (const SourceFile &source : artifact->files) {
     if (source.path.empty())
       continue; // the model itself, whose bytes are in the key
+    struct stat status;
     if (stat(source.path.c_str(), &status) != 0 ||
         static_cast<uint64_t>(status.st_size) != source.size ||
         int64_t(status.st_mtim.tv_sec) * 1000000000 + status.st_mtim.tv_nsec !=
@@ -252,6 +258,34 @@ static bool writeAll(int file, std::string_view bytes) {
   return true;
 }
 
+bool Cache::writeFile(const std::string &name,
+                      const std::vector<std::string_view> &pieces) const {
+  static std::atomic<unsigned> count{0};
+  const std::string temporary = name + "." + std::to_string(getpid()) + "." +
+                                std::to_string(time(nullptr)) + "." +
+                                std::to_string(count++);
+  int file = openat(descriptor, temporary.c_str(),
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0)
+    return false;
+  uint64_t bytes = 0;
+  bool ok = true;
+  for (std::string_view piece : pieces) {
+    ok = ok && writeAll(file, piece);
+    bytes += piece.size();
+  }
+  ok &= close(file) == 0;
+  if (!ok ||
+      renameat(descriptor, temporary.c_str(), descriptor, name.c_str()) != 0) {
+    (void)unlinkat(descriptor, temporary.c_str(), 0);
+    return false;
+  }
+  // Not each time: it reads the whole folder. Names are hashes.
+  if (bytes > (64 << 20) || StringRef(name).take_front(2) < "04")
+    trim();
+  return true;
+}
+
 void Cache::store(const std::string &key, const Artifact &artifact) {
   if (descriptor < 0 && enabled())
     open(/*create=*/true);
@@ -263,26 +297,89 @@ void Cache::store(const std::string &key, const Artifact &artifact) {
   memcpy(header.magic, kMagic, sizeof(kMagic));
   header.checksumLow = hash.low64;
   header.checksumHigh = hash.high64;
+  std::string_view front(reinterpret_cast<const char *>(&header),
+                         sizeof(header));
+  (void)writeFile(fileNameOf(key), {front, body});
+}
 
-  // Readers see a whole file or none.
-  const std::string name = fileNameOf(key);
-  static std::atomic<unsigned> count{0};
-  const std::string temporary = name + "." + std::to_string(getpid()) + "." +
-                                std::to_string(time(nullptr)) + "." +
-                                std::to_string(count++);
-  int file = openat(descriptor, temporary.c_str(),
-                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file < 0)
-    return;
-  bool ok = writeAll(file, {reinterpret_cast<const char *>(&header),
-                            sizeof(header)}) &&
-            writeAll(file, body);
-  ok &= close(file) == 0;
-  if (!ok ||
-      renameat(descriptor, temporary.c_str(), descriptor, name.c_str()) != 0)
-    (void)unlinkat(descriptor, temporary.c_str(), 0);
-  else if (body.size() > (64 << 20) || hash.low64 % 64 == 0)
-    trim(); // not each time: it reads the whole folder
+/// Says whose weights a file holds: `sdx_init` reads external data, too, which
+/// may change under the same key.
+static std::string weightsOwner(const std::string &key,
+                                const Artifact &artifact) {
+  std::string owner = key;
+  for (const SourceFile &file : artifact.files)
+    if (!file.path.empty())
+      owner += '\n' + file.path + ' ' + std::to_string(file.size) + ' ' +
+               std::to_string(file.modified);
+  return owner;
+}
+
+static std::string weightsNameOf(const std::string &owner) {
+  return hexOf(hashOf(owner)) + kWeightsSuffix;
+}
+
+std::string Cache::weightsPathOf(const std::string &key,
+                                 const Artifact &artifact) const {
+  return folder + "/" + weightsNameOf(weightsOwner(key, artifact));
+}
+
+namespace {
+/// The weights that sessions of this process have mapped, by what they are and
+/// the file that they are in.
+struct MappedWeights {
+  runtime::ForkSafeMutex mutex;
+  std::map<std::string, std::weak_ptr<const PackedWeights>> files;
+};
+} // namespace
+
+/// Never destroyed: threads may load models while the process ends.
+static MappedWeights &mappedWeights() {
+  static MappedWeights &all = *new MappedWeights;
+  return all;
+}
+
+std::shared_ptr<const PackedWeights>
+Cache::loadWeights(const std::string &key, const Artifact &artifact,
+                   bool isTrusted) const {
+  const std::string owner = weightsOwner(key, artifact);
+  const std::string name = weightsNameOf(owner);
+  std::shared_ptr<FileMap> file = openFile(name);
+  if (!file)
+    return nullptr;
+  // The date of the last access tells trim() when it was of use; that of the
+  // last change is the file's identity.
+  const timespec now[] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+  (void)utimensat(descriptor, name.c_str(), now, AT_SYMLINK_NOFOLLOW);
+
+  MappedWeights &mapped = mappedWeights();
+  const std::string id = name + ' ' + file->identity();
+  std::lock_guard<runtime::ForkSafeMutex> lock(mapped.mutex);
+  if (auto known = mapped.files.find(id); known != mapped.files.end())
+    if (std::shared_ptr<const PackedWeights> weights = known->second.lock())
+      return weights;
+  auto weights = readWeights(std::move(file), owner,
+                             artifact.persistentElementBytes, isTrusted);
+  for (auto it = mapped.files.begin(); it != mapped.files.end();)
+    it = it->second.expired() ? mapped.files.erase(it) : std::next(it);
+  if (weights)
+    mapped.files[id] = weights;
+  return weights;
+}
+
+std::shared_ptr<const PackedWeights>
+Cache::storeWeights(const std::string &key, const Artifact &artifact,
+                    const std::vector<PackedTensor> &tensors) const {
+  uint64_t bytes = 0;
+  for (const PackedTensor &tensor : tensors)
+    bytes += tensor.bytes();
+  if (descriptor < 0 || bytes < kFewestWeightBytes ||
+      bytes > kMaxFolderBytes / 2)
+    return nullptr;
+  const std::string owner = weightsOwner(key, artifact);
+  std::string memory;
+  if (!writeFile(weightsNameOf(owner), layOutWeights(owner, tensors, memory)))
+    return nullptr;
+  return loadWeights(key, artifact, /*isTrusted=*/true);
 }
 
 void Cache::trim() const {
@@ -304,13 +401,15 @@ void Cache::trim() const {
   while (dirent *item = readdir(listing)) {
     StringRef name = item->d_name;
     struct stat status;
-    if (!name.contains(".sdx") ||
+    if ((!name.contains(kEntrySuffix) && !name.contains(kWeightsSuffix)) ||
         fstatat(descriptor, item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISREG(status.st_mode))
       continue;
-    if (name.ends_with(".sdx")) {
+    if (name.ends_with(kEntrySuffix) || name.ends_with(kWeightsSuffix)) {
       uint64_t size = static_cast<uint64_t>(status.st_size);
-      entries.push_back({name.str(), size, status.st_mtim.tv_sec});
+      entries.push_back(
+          {name.str(), size,
+           std::max(status.st_atim.tv_sec, status.st_mtim.tv_sec)});
       total += size;
     } else if (status.st_mtim.tv_sec + kAbandonedSeconds < now) {
       (void)unlinkat(descriptor, item->d_name, 0);

@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_SESSION_CACHE_H
 
 #include "Artifact.h"
+#include "PackedWeights.h"
 #include "sardonyx/Session/Session.h"
 #include <optional>
 #include <string>
@@ -36,19 +37,38 @@ public:
 
   /// Tells a model compiled so from all others: its size and a hash of its
   /// bytes, the options that matter, the compiler itself and the processor.
-  std::string keyOf(std::string_view model,
-                    const SessionOptions &options) const;
+  std::string keyOf(const FileMap &model, const SessionOptions &options) const;
 
   /// The artifact under `key`, if there is a sound one whose external files are
   /// as they were.
   std::optional<Artifact> load(const std::string &key) const;
   void store(const std::string &key, const Artifact &artifact);
 
+  /// What `sdx_init` of the artifact under `key` made of its weights, in a file
+  /// that all sessions and processes share; null where there is no sound one.
+  /// `isTrusted`: this process has just written it.
+  std::shared_ptr<const PackedWeights>
+  loadWeights(const std::string &key, const Artifact &artifact,
+              bool isTrusted = false) const;
+  /// Writes that file and gives what loadWeights() does. Few bytes are not
+  /// worth a file, and very many not the folder's limit: null then.
+  std::shared_ptr<const PackedWeights>
+  storeWeights(const std::string &key, const Artifact &artifact,
+               const std::vector<PackedTensor> &tensors) const;
+
   std::string pathOf(const std::string &key) const;
+  std::string weightsPathOf(const std::string &key,
+                            const Artifact &artifact) const;
 
 private:
   /// Opens the folder, or finds it a problem().
   void open(bool create);
+  /// An own file of the folder; null where it is none.
+  std::shared_ptr<FileMap> openFile(const std::string &name) const;
+  /// Whether all pieces, one after the other, are now the file `name`: readers
+  /// see a whole file or none. Where there is much, the oldest go.
+  bool writeFile(const std::string &name,
+                 const std::vector<std::string_view> &pieces) const;
   /// Removes the oldest files when the folder has grown too large, and what
   /// writers left that did not get to the end.
   void trim() const;

@@ -41,6 +41,9 @@ Expected<std::shared_ptr<FileMap>> FileMap::adopt(int file,
   map->size = static_cast<size_t>(status.st_size);
   map->changed =
       int64_t(status.st_mtim.tv_sec) * 1000000000 + status.st_mtim.tv_nsec;
+  map->fileIdentity =
+      std::to_string(status.st_dev) + ' ' + std::to_string(status.st_ino) +
+      ' ' + std::to_string(map->size) + ' ' + std::to_string(map->changed);
   if (map->size) {
     void *data = mmap(nullptr, map->size, PROT_READ, MAP_PRIVATE, file, 0);
     if (data == MAP_FAILED) {
@@ -68,6 +71,19 @@ std::shared_ptr<FileMap> FileMap::copy(const void *data, size_t size) {
   map->data = map->own.data();
   map->size = size;
   return map;
+}
+
+void FileMap::forgetPages() const {
+  if (mapped)
+    (void)madvise(const_cast<char *>(data), size, MADV_DONTNEED);
+}
+
+void FileMap::fetchPages() const {
+#ifdef MADV_POPULATE_READ
+  // An older kernel fetches each when it is needed.
+  if (mapped)
+    (void)madvise(const_cast<char *>(data), size, MADV_POPULATE_READ);
+#endif
 }
 
 FileMap::~FileMap() {

@@ -30,8 +30,15 @@ public:
   ~FileMap();
 
   std::string_view bytes() const { return {data, size}; }
+  /// Gives the system the pages of a file; who reads them again gets them from
+  /// its cache.
+  void forgetPages() const;
+  /// Has all pages here before somebody needs them.
+  void fetchPages() const;
   /// Time of the last change in nanoseconds; 0 for memory.
   int64_t modified() const { return changed; }
+  /// Tells this file, as it is now, from all others; empty for memory.
+  const std::string &identity() const { return fileIdentity; }
   /// Empty for memory.
   const std::string &path() const { return name; }
 
@@ -42,7 +49,7 @@ private:
   size_t size = 0;
   int64_t changed = 0;
   bool mapped = false;
-  std::string name, own;
+  std::string name, fileIdentity, own;
 };
 
 } // namespace sardonyx

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Session/Session.h"
-#include "Cache.h"
 #include "CompileStoppably.h"
 #include "Options.h"
 #include "SessionImpl.h"
@@ -59,6 +58,11 @@ Session::Impl::Impl(const SessionOptions &given,
         options.memoryLimit ? options.memoryLimit : runtime::machineMemory());
   persistentPool = std::make_shared<BufferPool>(budget);
   outputPool = std::make_shared<BufferPool>(budget);
+}
+
+Session::Impl::~Impl() {
+  if (packed)
+    budget->give(report.persistentBytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -120,7 +124,7 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
   std::string key;
   std::optional<Artifact> found;
   if (cache.enabled()) {
-    key = cache.keyOf(model->bytes(), impl->options);
+    key = cache.keyOf(*model, impl->options);
     found = cache.load(key);
     // The model itself may have been stored without code under the same key.
     if (whole && found && found->deferred)
@@ -137,6 +141,7 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
     if (!compiled)
       return compiled.error();
     impl->artifact = std::move(*compiled);
+    runtime::returnFreeMemory(); // the compiler's is no session's
     watch.seconds();
     if (cache.enabled()) {
       cache.store(key, impl->artifact);
@@ -148,12 +153,13 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
       leavesRanksOpen(artifact.inputs))
     impl->variants =
         std::make_unique<Variants>(*model, source, artifact.inputs);
-  if (MaybeError error = impl->prepare(std::move(model)))
+  if (MaybeError error = impl->prepare(std::move(model), cache, key))
     return *error;
   return std::shared_ptr<Session>(new Session(std::move(impl)));
 }
 
-MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model) {
+MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model,
+                                  const Cache &cache, const std::string &key) {
   for (const auto *infos : {&artifact.inputs, &artifact.outputs})
     for (const ValueInfo &info : *infos)
       if (byteSizeOf(info.elementType) == 0)
@@ -179,7 +185,7 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model) {
   if (MaybeError error = mapFiles(std::move(model)))
     return error;
   if (needsInit) {
-    if (MaybeError error = runInit())
+    if (MaybeError error = packWeights(cache, key))
       return error;
     report.timings.push_back({"init", watch.seconds()});
   }
@@ -193,6 +199,7 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model) {
       else
         used[arg.index] = true;
     }
+  forgetPages();
   for (size_t i = 0; i < files.size(); ++i)
     if (!used[i])
       files[i] = nullptr;
@@ -257,13 +264,42 @@ Session::Impl::makeTable(const std::vector<Argument> &args) const {
     case Argument::Constant:
       table.add(constantData(arg), arg.shape);
       break;
-    case Argument::Persistent: {
-      const OutputSlot &slot = persistent[arg.index];
-      table.add(slot.data, slot.sizes);
+    case Argument::Persistent:
+      table.add(persistent[arg.index].data, persistent[arg.index].sizes);
       break;
     }
-    }
   return table;
+}
+
+void Session::Impl::forgetPages() const {
+  for (const std::shared_ptr<FileMap> &file : files)
+    file->forgetPages();
+}
+
+bool Session::Impl::share(std::shared_ptr<const PackedWeights> weights) {
+  if (!weights)
+    return false;
+  const auto bytes = static_cast<int64_t>(weights->file->bytes().size());
+  if (!budget->take(bytes))
+    return false;
+  persistentPool->releaseAll();
+  persistentPool->trimAll();
+  packed = std::move(weights);
+  persistent = packed->tensors;
+  packed->file->fetchPages();
+  report.persistentBytes = bytes;
+  return true;
+}
+
+MaybeError Session::Impl::packWeights(const Cache &cache,
+                                      const std::string &key) {
+  // Weights of an artifact that had to be made again are old.
+  if (report.fromCache && share(cache.loadWeights(key, artifact)))
+    return std::nullopt;
+  if (MaybeError error = runInit())
+    return error;
+  (void)share(cache.storeWeights(key, artifact, persistent));
+  return std::nullopt;
 }
 
 MaybeError Session::Impl::runInit() {
@@ -276,16 +312,22 @@ MaybeError Session::Impl::runInit() {
   }
   ArgumentTable table = makeTable(artifact.initArgs);
   runtime::RunLimits limits;
-  limits.interrupted = options.interrupted;
   limits.terminate = &LoadScope::processEnds();
+  // Asked every some milliseconds: weights that are packed are not held twice.
+  limits.interrupted = [this] {
+    forgetPages();
+    return options.interrupted && options.interrupted();
+  };
   if (!context.run(code->initEntry(), table.pointers(), limits))
     return Error(ErrorKind::Failed,
                  "preparing the weights failed: " + context.failure());
-  for (OutputSlot &slot : context.outputs())
+  for (OutputSlot &slot : context.outputs()) {
     if (!slot.given)
       return Error(ErrorKind::Failed,
                    "internal error: sdx_init gave no " + slot.name);
-  persistent = std::move(context.outputs());
+    persistent.push_back({slot.data, static_cast<uint32_t>(slot.elementBytes),
+                          std::move(slot.sizes)});
+  }
   context.outputs().clear(); // they live as long as their pool
   report.persistentBytes = persistentPool->bytesHeld();
   return std::nullopt;

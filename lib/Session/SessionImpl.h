@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_SESSION_SESSIONIMPL_H
 
 #include "Artifact.h"
+#include "Cache.h"
 #include "FileMap.h"
 #include "Linker.h"
 #include "ProfileLog.h"
@@ -77,7 +78,9 @@ struct Session::Impl {
   /// What weights, runs and results take counts against it.
   std::shared_ptr<runtime::MemoryBudget> budget;
   std::shared_ptr<runtime::BufferPool> persistentPool, outputPool;
-  std::vector<runtime::OutputSlot> persistent;
+  std::vector<PackedTensor> persistent;
+  /// Where these lie if not in their pool.
+  std::shared_ptr<const PackedWeights> packed;
 
   /// For each dimension of each input, the number of its symbol or -1.
   std::vector<std::vector<int>> symbolOf;
@@ -96,15 +99,26 @@ struct Session::Impl {
 
   Impl(const SessionOptions &options,
        std::shared_ptr<runtime::MemoryBudget> budget);
+  ~Impl();
 
   /// `whole`: the session of which this one is a variant, or null.
   static Expected<std::shared_ptr<Session>> load(std::shared_ptr<FileMap> model,
                                                  const ModelSource &source,
                                                  const SessionOptions &options,
                                                  const Impl *whole = nullptr);
-  MaybeError prepare(std::shared_ptr<FileMap> model);
+  /// `key`: the artifact's in the cache.
+  MaybeError prepare(std::shared_ptr<FileMap> model, const Cache &cache,
+                     const std::string &key);
   MaybeError mapFiles(std::shared_ptr<FileMap> model);
+  /// Packs the weights, or takes from the cache what another load has made of
+  /// them.
+  MaybeError packWeights(const Cache &cache, const std::string &key);
   MaybeError runInit();
+  /// Has `weights` instead of memory of its own; null and weights that the
+  /// budget does not allow change nothing.
+  bool share(std::shared_ptr<const PackedWeights> weights);
+  /// Gives the system the pages of files that constants are read from.
+  void forgetPages() const;
   void indexSymbols();
   const void *constantData(const Argument &arg) const;
   ArgumentTable makeTable(const std::vector<Argument> &args) const;

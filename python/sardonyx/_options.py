@@ -33,7 +33,8 @@ class SessionOptions:
     `enable_profiling` has the session record when each step of each run begins and ends, until
     `InferenceSession.end_profiling`.
 
-    Besides onnxruntime's attributes: `cache` (keep compiled models on disk, default true),
+    Besides onnxruntime's attributes: `cache` (keep compiled models and their packed
+    weights on disk, default true),
     `cache_dir`, `cpu` and `cpu_features` (LLVM's names; default this machine), `external_data_dir`,
     `winograd` (let 3x3 convolutions go by Winograd's algorithm, default true: faster, with rounding
     errors within four times those of a direct sum), `split_floats` (let large products of f32 go

@@ -6,11 +6,25 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Session/Artifact.h"
+#include "lib/Session/PackedWeights.h"
 #include <cstring>
 
 using namespace sardonyx;
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
+
+/// Every byte of tensors that are taken for packed weights is there.
+static void readTensors(std::string_view bytes) {
+  auto weights = readWeights(FileMap::borrow(bytes.data(), bytes.size()), "",
+                             {4, 1}, /*isTrusted=*/true);
+  if (!weights)
+    return;
+  for (const PackedTensor &tensor : weights->tensors) {
+    std::string copy(static_cast<const char *>(tensor.data), tensor.bytes());
+    if (copy.size() > bytes.size())
+      __builtin_trap();
+  }
+}
 
 /// What is taken for a compiled model is one: it is written as it was read.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -18,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   auto artifact = deserialize(bytes);
   if (artifact && serialize(*artifact) != bytes)
     __builtin_trap();
+  readTensors(bytes);
   return 0;
 }
 
@@ -49,9 +64,19 @@ static std::string sample() {
   return serialize(artifact);
 }
 
+static std::string sampleOfWeights() {
+  static const float values[20] = {1, 2, 3};
+  std::string memory, all;
+  for (std::string_view piece :
+       layOutWeights("", {{values, 4, {5, 4}}, {values, 1, {}}}, memory))
+    all += piece;
+  return all;
+}
+
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
                                           size_t maxSize, unsigned seed) {
-  static const std::string start = sample();
+  static const std::string samples[] = {sample(), sampleOfWeights()};
+  const std::string &start = samples[seed / 32 % 2];
   if ((size < 8 || seed % 32 == 0) && start.size() <= maxSize) {
     memcpy(data, start.data(), start.size());
     size = start.size();

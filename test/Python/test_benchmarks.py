@@ -29,7 +29,7 @@ def test_models(tmp_path):
     onnx.save(model, tmp_path / "small.onnx")
     picture = tmp_path / "bars.svg"
     text = run(BENCHMARKS / "models.py", tmp_path / "small.onnx", "--dim", "batch=7", "--svg", picture, *QUICK)
-    assert re.search(r"^\| small \| \d+\.\d+ \| — \| \d+\.\d+ \| \d+ \| 0\.0e\+00 \|$", text, re.M), text
+    assert re.search(r"^\| small \| \d+\.\d+ \| — \| \d+\.\d+ \(0\.\d+\) \| \d+ \(\d+\) \| 0\.0e\+00 \|$", text, re.M), text
     assert picture.read_text().count("<rect") == 2
 
 

@@ -96,6 +96,9 @@ SessionOptions handmadeOptions(const TemporaryFolder &folder,
   SessionOptions options;
   options.cacheDir = folder.path;
   Cache cache(options);
-  cache.store(cache.keyOf(kHandmadeBytes, options), artifact);
+  cache.store(cache.keyOf(*FileMap::borrow(kHandmadeBytes.data(),
+                                           kHandmadeBytes.size()),
+                          options),
+              artifact);
   return options;
 }

@@ -45,8 +45,10 @@ static void addLimits(CLI::App *app, CommonOptions &common) {
 }
 
 static void addCache(CLI::App *app, CommonOptions &common) {
-  app->add_flag("--no-cache", common.noCache,
-                "Neither read nor write the cache of compiled models");
+  app->add_flag(
+      "--no-cache", common.noCache,
+      "Neither read nor write the cache of compiled models and their packed "
+      "weights");
   app->add_option("--cache-dir", common.session.cacheDir,
                   "Folder of that cache (default: ~/.cache/sardonyx)");
 }

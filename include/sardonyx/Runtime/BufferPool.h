@@ -73,6 +73,8 @@ void *allocateAligned(size_t bytes);
 /// How often this process has called it.
 uint64_t countAllocations();
 void freeAligned(void *memory);
+/// Gives the system what was freed, which malloc keeps for later.
+void returnFreeMemory();
 
 } // namespace runtime
 } // namespace sardonyx

@@ -39,7 +39,7 @@ struct SessionOptions {
   /// Threads that a run uses, at most kMaxThreads; 0: one for each physical
   /// core it may use.
   unsigned intraOpThreads = 0;
-  /// Keep compiled models on disk, and use them.
+  /// Keep compiled models and their packed weights on disk, and use them.
   bool cache = true;
   /// Where; empty: $SARDONYX_CACHE_DIR, $XDG_CACHE_HOME/sardonyx or
   /// ~/.cache/sardonyx.
