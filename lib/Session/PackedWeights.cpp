@@ -168,8 +168,7 @@ sardonyx::readWeights(std::shared_ptr<FileMap> file, const std::string &owner,
       return nullptr;
   }
   uint64_t end = bytes.size() - reader.rest.size();
-  std::string_view front =
-      bytes.substr(sizeof(Header), end - sizeof(Header));
+  std::string_view front = bytes.substr(sizeof(Header), end - sizeof(Header));
   for (PackedTensor &tensor : weights->tensors) {
     uint64_t begin = alignUp(end);
     if (begin > bytes.size() || tensor.bytes() > bytes.size() - begin)

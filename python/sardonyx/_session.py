@@ -7,11 +7,13 @@ import os
 import time
 import warnings
 import weakref
+from concurrent.futures import Future
 
 import numpy as np
 
 from . import _sardonyx
 from ._arrays import as_input, as_memory, check_apart, copy_to, dtype_of, element_type_of, from_output, memory_at
+from ._async import runners, tell
 from ._options import SessionOptions
 from .errors import InvalidArgument
 
@@ -228,6 +230,20 @@ class InferenceSession:
         if output_names is None or len(output_names) == 0:
             return results
         return [results[i] for i in self._indices(output_names)]
+
+    def run_async(self, output_names, input_feed, callback=None, user_data=None, run_options=None) -> Future:
+        """Starts a run and comes back at once: the results are those of the future.
+
+        `callback(results, user_data, error)` is called on another thread when the run is done, with the
+        sentence of what failed or an empty one; what it raises is logged. Inputs have to stay as they
+        are until then. `RunOptions.terminate` ends a run; so does the end of the program.
+        """
+        self._check_names(input_feed)
+        self._indices(output_names or [])
+        future = runners.submit(self.run, output_names, dict(input_feed), run_options)
+        if callback is not None:
+            future.add_done_callback(tell(callback, user_data))
+        return future
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None) -> list[OrtValue]:
         feeds = {name: value.numpy() for name, value in input_dict_ort_values.items()}

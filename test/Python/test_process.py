@@ -275,3 +275,14 @@ def test_absurd_counts_of_threads(threads):
         check(sdx.InferenceSession(SHORT, options(4096)))
         """
     )
+
+
+def test_exit_while_an_async_run_goes_on_for_ever():
+    run(
+        """
+        session = sdx.InferenceSession(FOR_EVER, options())
+        session.run_async(None, {"x": np.zeros(100, np.float32)})
+        time.sleep(0.1)
+        """,
+        times=3,
+    )
