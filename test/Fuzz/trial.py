@@ -130,9 +130,14 @@ def attempt(trial, stage=lambda text: None):
     return {"status": "ok", **counts}
 
 
+def is_single(node):
+    """Whether the references have a few digits only; onnxruntime's recurrent layers make Elu of e^x - 1."""
+    return node.op_type in SINGLE or any(a.name == "activations" and b"Elu" in a.strings for a in node.attribute)
+
+
 def compare(graph, feeds, values, got):
-    ops = {node.op_type for step in graph.steps for node in step.nodes}
-    loose = "single" if ops & SINGLE else bool(ops & LOOSE)
+    nodes = [node for step in graph.steps for node in step.nodes]
+    loose = "single" if any(map(is_single, nodes)) else any(node.op_type in LOOSE for node in nodes)
     spreads = []
 
     def spread(name):
