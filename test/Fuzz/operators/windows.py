@@ -49,11 +49,18 @@ def conv(g):
     pads = padding(g, kernel)
     # onnxruntime refuses dilations with SAME, and onnx.reference puts zeros between the weights, which make
     # NaN of an infinity.
+    # Ours leaves out what lies in the padding; an infinite weight there makes NaN of its zero.
     same = pads.get("auto_pad", "").startswith("SAME")
+    padded = same or any(pads.get("pads", []))
+
+    def valid(x, w, *_):
+        finite = [bool(np.isfinite(v.astype(float)).all()) for v in (x, w)]
+        return (finite[0] or not same) and (finite[1] or not padded)
+
     g.emit(
         "Conv",
         [x, w, b],
-        valid=lambda x, *_: not same or bool(np.isfinite(x.astype(float)).all()),
+        valid=valid,
         **pads,
         group=groups,
         strides=strides if g.maybe(0.8) else None,
