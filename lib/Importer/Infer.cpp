@@ -273,6 +273,48 @@ static void checkQueries(const ::onnx::InferenceContext &context) {
     refuse("input 'Q' has no queries: its sequence has the length 0");
 }
 
+static bool isConvolution(llvm::StringRef op) {
+  static constexpr llvm::StringLiteral names[] = {
+      "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv"};
+  return llvm::is_contained(names, op);
+}
+
+/// Convolutions whose channels do not fit: inference looks at windows only.
+static void checkChannels(llvm::StringRef op,
+                          ::onnx::InferenceContext &context) {
+  const size_t weights = op == "QLinearConv" ? 3 : 1;
+  // One that is not known or not there is -1.
+  auto size = [&](size_t input, int at) -> int64_t {
+    const ::onnx::TypeProto *type =
+        input < context.getNumInputs() ? context.getInputType(input) : nullptr;
+    if (!type || at >= type->tensor_type().shape().dim_size() ||
+        !type->tensor_type().shape().dim(at).has_dim_value())
+      return -1;
+    return type->tensor_type().shape().dim(at).dim_value();
+  };
+  int64_t group = 1;
+  if (const auto *given = context.getAttribute("group"))
+    group = given->i();
+  if (group < 1)
+    refuse("group is " + llvm::Twine(group));
+  const bool isTransposed = op == "ConvTranspose";
+  int64_t channels = size(0, 1), first = size(weights, 0),
+          second = size(weights, 1);
+  // Filters are [M, C / group, ...], transposed ones [C, M / group, ...].
+  if (first % group != 0 && first >= 0)
+    refuse("the filters' first size, " + llvm::Twine(first) +
+           ", is no multiple of group, " + llvm::Twine(group));
+  int64_t taken = isTransposed ? first : second;
+  if (channels < 0 || taken < 0)
+    return;
+  bool fits = isTransposed ? channels == taken
+                           : channels % group == 0 && channels / group == taken;
+  if (!fits)
+    refuse("the input has " + llvm::Twine(channels) +
+           " channels, and the filters take " + llvm::Twine(taken) + ", in " +
+           llvm::Twine(group) + (group == 1 ? " group" : " groups"));
+}
+
 /// Sizes that scales make must be numbers that an integer can hold.
 static void checkScales(::onnx::InferenceContext &context) {
   if (context.getNumInputs() < 1 || !context.getInputType(0))
@@ -348,6 +390,8 @@ void inferGuarded(const ::onnx::OpSchema &schema,
     checkScales(context);
   if (schema.Name() == "Attention" && context.getNumInputs() > 0)
     checkQueries(context);
+  if (isConvolution(schema.Name()))
+    checkChannels(schema.Name(), context);
   if (schema.Name() == "Einsum")
     if (const auto *equation = context.getAttribute("equation"))
       checkEquation(equation->s());

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
+#include "OpenSizes.h"
 #include "Options.h"
 #include "Signature.h"
 #include "Variants.h"
@@ -182,7 +183,7 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
     if (compilation.stopped())
       return Error(ErrorKind::Failed, "compiling the model was stopped");
     if (!mayDefer || error.kind() != ErrorKind::Unsupported ||
-        !leavesRanksOpen(artifact.inputs))
+        !leavesShapesOpen(artifact.inputs) || !maySizesHelp(*module))
       return error;
     Artifact signature;
     signature.deferred = true;

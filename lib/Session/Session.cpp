@@ -149,8 +149,8 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
     }
   }
   const Artifact &artifact = impl->artifact;
-  if (!whole && (artifact.deferred || artifact.assumesRank) &&
-      leavesRanksOpen(artifact.inputs))
+  if (!whole && (artifact.deferred ||
+                 (artifact.assumesRank && leavesRanksOpen(artifact.inputs))))
     impl->variants =
         std::make_unique<Variants>(*model, source, artifact.inputs);
   if (MaybeError error = impl->prepare(std::move(model), cache, key))

@@ -1,4 +1,4 @@
-//===- Variants.cpp - Code for the ranks that arrive ----------------------===//
+//===- Variants.cpp - Code for the shapes that arrive ---------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,10 +34,18 @@ bool sardonyx::leavesRanksOpen(const std::vector<ValueInfo> &inputs) {
   });
 }
 
+bool sardonyx::leavesShapesOpen(const std::vector<ValueInfo> &inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [](const ValueInfo &info) {
+    return isOfAnyRank(info) ||
+           std::any_of(info.dims.begin(), info.dims.end(),
+                       [](const Dim &dim) { return !dim.isStatic(); });
+  });
+}
+
 Variants::Variants(const FileMap &model, const ModelSource &source,
                    std::vector<ValueInfo> inputs)
     : inputs(std::move(inputs)), path(source.path), size(model.bytes().size()),
-      modified(model.modified()) {
+      modified(model.modified()), fixesAll(!leavesRanksOpen(this->inputs)) {
   if (source.bytes)
     bytes = FileMap::copy(source.bytes, source.size);
 }

@@ -1,4 +1,4 @@
-//===- Variants.h - Code for the ranks that arrive --------------*- C++ -*-===//
+//===- Variants.h - Code for the shapes that arrive -------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,7 +8,9 @@
 // Compiled code knows the rank of every tensor. Where a model leaves the rank
 // of an input open, or the length of a list of integers from which a tensor
 // inside may have its rank, a session compiles the model once more for what a
-// run is given, once for each such set of ranks and lengths.
+// run is given, once for each such set of ranks and lengths. Where the compiler
+// needs all sizes (say, those of a filter that is an input), once for each set
+// of these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +34,8 @@ namespace sardonyx {
 /// Whether a rank may hang on what a run gives for these inputs: one has no
 /// rank, or is a list of integers of any length.
 bool leavesRanksOpen(const std::vector<ValueInfo> &inputs);
+/// Whether any of their shapes is not known.
+bool leavesShapesOpen(const std::vector<ValueInfo> &inputs);
 
 class Variants {
 public:
@@ -76,7 +80,7 @@ private:
   runtime::ForkSafeMutex loading;
   runtime::ForkSafeMutex mutex;
   std::list<Entry> entries; // the one that was used last in front
-  bool fixesAll = false;
+  bool fixesAll;
 };
 
 } // namespace sardonyx

@@ -41,6 +41,14 @@ func.func @sizes(%x: tensor<?xf32>, %s: tensor<3xi64>) -> (tensor<*xf32>, tensor
 
 // -----
 
+func.func @channels(%x: tensor<?x4x8x8xf32>, %w: tensor<?x3x3x3xf32>) -> tensor<*xf32> {
+  // expected-error @+1 {{the input has 4 channels, and the filters take 3, in 1 group}}
+  %0 = onnx.Conv(%x, %w) : (tensor<?x4x8x8xf32>, tensor<?x3x3x3xf32>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
+
+// -----
+
 func.func @rank(%x: tensor<2x3x4xf32>, %s: tensor<f32>) -> tensor<*xf32> {
   // expected-error @+1 {{input 1 has the rank 0, but must have 1}}
   %0 = onnx.InstanceNormalization(%x, %s, %s) : (tensor<2x3x4xf32>, tensor<f32>, tensor<f32>) -> tensor<*xf32>

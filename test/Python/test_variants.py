@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import onnx
+import onnx.reference
 import pytest
 import sardonyx
 
@@ -160,3 +161,31 @@ def test_same_inputs_get_the_same_code(tmp_path):
     cached_after(16)
     cached = cached_after(64)
     assert cached_after(16) == cached
+
+
+def test_sizes_of_filters_that_arrive(tmp_path):
+    """Where the compiler needs sizes that only inputs tell, it gets all of them when they are there."""
+    text = '(float[N,C,H,W] x, float[O,I,P,Q] w) => (float[N,O,R,S] y) { y = Conv <auto_pad = "SAME_UPPER"> (x, w) }'
+    for cached in (False, True):
+        runs = session(text, cache=True, cache_dir=tmp_path)
+        assert runs.from_cache == cached
+        for shape in [(4, 3, 3, 3), (2, 3, 1, 1), (4, 3, 3, 3), (5, 3, 2, 4)]:
+            feeds = {"x": ramp(2, 3, 6, 7) / 100, "w": ramp(*shape) / 10}
+            expected = onnx.reference.ReferenceEvaluator(model(text)).run(None, feeds)[0]
+            np.testing.assert_allclose(runs.run(None, feeds)[0], expected, rtol=1e-5)
+        with pytest.raises(sardonyx.errors.InvalidArgument):
+            runs.run(None, {"x": ramp(2, 3, 6, 7), "w": ramp(4, 2, 3, 3)})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(string[N] x) => (string[N] y) { y = StringNormalizer(x) }",
+        "(float[N] x, int64[M] i) => (float[N] y, seq(float[K]) z) { y = Relu(x) z = SplitToSequence(y, i) }",
+        # Another operator needs sizes: the one that has no lowering decides.
+        "(float[N,C,H] x, float[O,I,P] w) => (float[N,O,R] y, string[M] z) { y = Conv(x, w) z = Cast <to = 8> (y) }",
+    ],
+)
+def test_what_no_size_helps_is_refused_at_once(text):
+    with pytest.raises(NotImplementedError):
+        session(text)

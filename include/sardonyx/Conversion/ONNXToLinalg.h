@@ -15,10 +15,11 @@ namespace sardonyx {
 void populateONNXToLinalgPatterns(const mlir::TypeConverter &converter,
                                   mlir::RewritePatternSet &patterns);
 
-/// The names ("onnx.Softmax") of all operations that have a lowering, sorted;
-/// others should be expanded to their function bodies first.
-std::vector<std::string> getLinalgLoweredOps();
-bool hasLinalgLowering(llvm::StringRef operationName);
+/// Whether operations of a name ("onnx.Softmax") have a lowering; others should
+/// be expanded to their function bodies first. `ofSpecialCases`: also where it
+/// takes some of them only, say those of a known rank.
+bool hasLinalgLowering(llvm::StringRef operationName,
+                       bool ofSpecialCases = false);
 
 } // namespace sardonyx
 

@@ -15,10 +15,10 @@
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace sardonyx {
 #define GEN_PASS_DEF_CONVERTONNXTOLINALG
@@ -119,25 +119,29 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateControlFlowPatterns(converter, patterns);
 }
 
-std::vector<std::string> getLinalgLoweredOps() {
+/// The lowest benefit of the patterns for each operation.
+static llvm::StringMap<unsigned> getBenefits() {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<onnx::ONNXDialect>();
   ONNXTypeConverter converter;
   RewritePatternSet patterns(&context);
   populateONNXToLinalgPatterns(converter, patterns);
-  // A pattern of higher benefit takes special cases before the general one.
-  std::set<std::string> names;
+  llvm::StringMap<unsigned> benefits;
   for (const std::unique_ptr<RewritePattern> &pattern :
        patterns.getNativePatterns())
-    if (std::optional<OperationName> name = pattern->getRootKind();
-        name && pattern->getBenefit() == PatternBenefit(1))
-      names.insert(name->getStringRef().str());
-  return {names.begin(), names.end()};
+    if (std::optional<OperationName> name = pattern->getRootKind()) {
+      unsigned benefit = pattern->getBenefit().getBenefit();
+      auto [it, isNew] = benefits.try_emplace(name->getStringRef(), benefit);
+      it->second = std::min(it->second, benefit);
+    }
+  return benefits;
 }
 
-bool hasLinalgLowering(StringRef operationName) {
-  static const std::vector<std::string> names = getLinalgLoweredOps();
-  return std::binary_search(names.begin(), names.end(), operationName);
+bool hasLinalgLowering(StringRef operationName, bool ofSpecialCases) {
+  static const llvm::StringMap<unsigned> benefits = getBenefits();
+  auto found = benefits.find(operationName);
+  // A pattern of higher benefit takes special cases before the general one.
+  return found != benefits.end() && (ofSpecialCases || found->second == 1);
 }
 
 //===----------------------------------------------------------------------===//
