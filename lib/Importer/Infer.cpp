@@ -160,6 +160,22 @@ static llvm::SmallVector<int> labelsOf(llvm::StringRef term, int rank) {
   return labels;
 }
 
+/// The terms of an equation: those of the operands, and the result's, which is
+/// empty where it says none.
+struct EinsumTerms {
+  explicit EinsumTerms(std::string equation) : text(std::move(equation)) {
+    llvm::erase(text, ' ');
+    auto [left, right] = llvm::StringRef(text).split("->");
+    left.split(operands, ',');
+    result = right;
+  }
+  EinsumTerms(const EinsumTerms &) = delete;
+
+  std::string text; // that the others are parts of
+  llvm::SmallVector<llvm::StringRef> operands;
+  llvm::StringRef result;
+};
+
 /// A size of 1 is stretched to what other operands have under the same label,
 /// but libonnx keeps the first size that it meets. Forgets ones that another
 /// operand may stretch.
@@ -168,24 +184,21 @@ static void forgetStretchedSizes(::onnx::InferenceContext &context) {
   ::onnx::TypeProto *type = context.getOutputType(0);
   if (!equation || !type || !type->tensor_type().has_shape())
     return;
-  std::string text = equation->s();
-  llvm::erase(text, ' ');
-  auto [left, right] = llvm::StringRef(text).split("->");
-  llvm::SmallVector<llvm::StringRef> terms;
-  left.split(terms, ',');
+  EinsumTerms terms(equation->s());
   llvm::SmallDenseSet<int> stretched;
-  for (size_t i = 0; i < std::min(terms.size(), context.getNumInputs()); ++i) {
+  size_t operands = std::min(terms.operands.size(), context.getNumInputs());
+  for (size_t i = 0; i < operands; ++i) {
     const ::onnx::TypeProto *input = context.getInputType(i);
     if (!input || !input->tensor_type().has_shape())
       return forgetSizes(context, 0, 0);
     const auto &shape = input->tensor_type().shape();
     for (auto [label, dim] :
-         llvm::zip(labelsOf(terms[i], shape.dim_size()), shape.dim()))
+         llvm::zip(labelsOf(terms.operands[i], shape.dim_size()), shape.dim()))
       if (!dim.has_dim_value() || dim.dim_value() != 1)
         stretched.insert(label);
   }
   auto &result = *type->mutable_tensor_type()->mutable_shape();
-  llvm::SmallVector<int> labels = labelsOf(right, result.dim_size());
+  llvm::SmallVector<int> labels = labelsOf(terms.result, result.dim_size());
   bool isExplicit = int(labels.size()) == result.dim_size();
   for (int dim = 0; dim < result.dim_size(); ++dim)
     if (result.dim(dim).dim_value() == 1 &&
@@ -227,14 +240,10 @@ static void forgetWrongSizes(const std::string &op,
 /// libonnx's parser of equations never gets past a character that is neither a
 /// letter nor part of the first ellipsis of its term.
 static void checkEquation(const std::string &equation) {
-  std::string kept;
-  llvm::copy_if(equation, std::back_inserter(kept),
-                [](char c) { return c != ' '; });
-  auto [left, right] = llvm::StringRef(kept).split("->");
-  llvm::SmallVector<llvm::StringRef> terms;
-  left.split(terms, ',');
-  terms.push_back(right);
-  for (llvm::StringRef term : terms) {
+  EinsumTerms terms(equation);
+  llvm::SmallVector<llvm::StringRef> all(terms.operands);
+  all.push_back(terms.result);
+  for (llvm::StringRef term : all) {
     auto [before, after] = term.split("...");
     if (!llvm::all_of(before, llvm::isAlpha) ||
         !llvm::all_of(after, llvm::isAlpha))
