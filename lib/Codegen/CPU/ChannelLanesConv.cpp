@@ -41,49 +41,81 @@ static int64_t chooseRows(int64_t positions, int64_t most, int64_t fewest) {
   return best;
 }
 
+/// Two blocks at once have tiles of four registers in a row, which need fewer
+/// instructions for each multiply-add than those of two.
+int64_t ConvEmitter::laneBlocksAtOnce() {
+  int64_t filters = IndexMath::known(groupFilters).value_or(0);
+  return lanes >= 16 && filters > op.getBlockRows() ? 2 : 1;
+}
+
+/// Threads share the channels. All inputs are packed first, and once; of many
+/// groups a thread takes one with all that it needs.
 void ConvEmitter::emitChannelLanes(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  // Each chunk packs all inputs for itself, gathering them where it must.
-  const int64_t kBlocksPerChunk = isShift() ? 4 : 8;
-  int64_t positions = *IndexMath::known(outPositions);
-  int64_t blockWidth = op.getBlockRows();
-  Value blocks = math.ceilDiv(groupFilters, blockWidth);
-  // Two blocks at once have tiles of four registers in a row, which need fewer
-  // instructions for each multiply-add than those of two.
-  int64_t filters = IndexMath::known(groupFilters).value_or(0);
-  int64_t most = lanes >= 16 && filters > blockWidth ? 2 : 1;
-  SmallVector<Value> sizes = {evaluator.getSize(0), math.constant(group),
-                              math.ceilDiv(blocks, kBlocksPerChunk)};
-  emitParallel(b, sizes, [&](ValueRange ivs) {
-    Chunk chunk;
-    chunk.image = ivs[0];
-    chunk.group = ivs[1];
-    chunk.position = math.constant(0);
-    chunk.width = llvm::alignTo(positions, kSquare);
+  constexpr int64_t kManyGroups = 8, kPackedChannels = 16;
+  Value zero = math.constant(0);
+  Value blocks = math.ceilDiv(groupFilters, op.getBlockRows());
+  Chunk chunk;
+  auto begin = [&](Value image, Value ofGroup) {
+    chunk.image = image;
+    chunk.group = ofGroup;
+    chunk.position = zero;
+    chunk.width = llvm::alignTo(*IndexMath::known(outPositions), kSquare);
     chunk.masks = {emitTailMask(b, outPositions, chunk.width)};
     chunk.scratch = emitScratch(b, chunk.width);
-    auto allocate = [&](ArrayRef<int64_t> shape) {
-      return emitBuffer(b, MemRefType::get(shape, b.getF32Type()));
-    };
-    Value sums = allocate({most, chunk.width, blockWidth});
-    Value outputs = allocate({blockWidth, chunk.width});
-    emitPack(b, chunk);
-    auto emitBlocks = [&](Value block, int64_t count) {
-      emitChannelLaneSums(b, chunk, block, count, sums);
-      for (int64_t i = 0; i < count; ++i)
-        emitChannelLaneOutputs(b, chunk, math.add(block, i), i, sums, outputs);
-    };
-    Value first = math.mul(ivs[2], kBlocksPerChunk);
-    Value end = math.min(math.add(first, kBlocksPerChunk), blocks);
-    Value last = math.add(first, math.roundDown(math.sub(end, first), most));
-    emitFor(b, first, last, most,
-            [&](Value block) { emitBlocks(block, most); });
-    if (llvm::divideCeil(filters, blockWidth) % most)
-      emitIf(b, math.less(last, end), [&] { emitBlocks(last, 1); });
-    memref::DeallocOp::create(b, outputs);
-    memref::DeallocOp::create(b, sums);
-    memref::DeallocOp::create(b, chunk.scratch);
+  };
+  Value images = evaluator.getSize(0);
+  if (group >= kManyGroups)
+    return emitParallel(b, {images, math.constant(group)}, [&](ValueRange ivs) {
+      begin(ivs[0], ivs[1]);
+      emitPack(b, chunk, zero, groupChannels);
+      emitChannelLaneBlocks(b, chunk, zero, blocks);
+      memref::DeallocOp::create(b, chunk.scratch);
+    });
+  emitFor(b, zero, images, 1, [&](Value image) {
+    emitFor(b, zero, math.constant(group), 1, [&](Value ofGroup) {
+      begin(image, ofGroup);
+      emitParallel(
+          b, {math.ceilDiv(groupChannels, kPackedChannels)},
+          [&](ValueRange ivs) {
+            Value first = math.mul(ivs[0], kPackedChannels);
+            emitPack(b, chunk, first,
+                     math.min(math.add(first, kPackedChannels), groupChannels));
+          });
+      int64_t most = laneBlocksAtOnce();
+      emitParallel(b, {math.ceilDiv(blocks, most)}, [&](ValueRange ivs) {
+        Value first = math.mul(ivs[0], most);
+        emitChannelLaneBlocks(b, chunk, first,
+                              math.min(math.add(first, most), blocks));
+      });
+      memref::DeallocOp::create(b, chunk.scratch);
+    });
   });
+}
+
+/// The results of some blocks of channels.
+void ConvEmitter::emitChannelLaneBlocks(ImplicitLocOpBuilder &b,
+                                        const Chunk &chunk, Value first,
+                                        Value end) {
+  IndexMath math(b);
+  int64_t blockWidth = op.getBlockRows(), most = laneBlocksAtOnce();
+  auto allocate = [&](ArrayRef<int64_t> shape) {
+    return emitBuffer(b, MemRefType::get(shape, b.getF32Type()));
+  };
+  Value sums = allocate({most, chunk.width, blockWidth});
+  Value outputs = allocate({blockWidth, chunk.width});
+  auto emitBlocks = [&](Value block, int64_t count) {
+    emitChannelLaneSums(b, chunk, block, count, sums);
+    for (int64_t i = 0; i < count; ++i)
+      emitChannelLaneOutputs(b, chunk, math.add(block, i), i, sums, outputs);
+  };
+  Value last = math.add(first, math.roundDown(math.sub(end, first), most));
+  emitFor(b, first, last, most, [&](Value block) { emitBlocks(block, most); });
+  int64_t filters = IndexMath::known(groupFilters).value_or(0);
+  if (llvm::divideCeil(filters, blockWidth) % most)
+    emitIf(b, math.less(last, end), [&] { emitBlocks(last, 1); });
+  memref::DeallocOp::create(b, outputs);
+  memref::DeallocOp::create(b, sums);
 }
 
 /// Values of k whose weights, of `blocks` blocks, stay in the L1 cache while

@@ -99,7 +99,8 @@ private:
   int64_t planColumns();
   int64_t tilesPerChunk();
   mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b, int64_t width);
-  void emitPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
+  void emitPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                mlir::Value firstChannel, mlir::Value endChannel);
   int64_t countTaps();
   void emitTaps(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                 llvm::function_ref<void(const Tap &)> visit);
@@ -129,6 +130,9 @@ private:
 
   bool hasChannelLanes();
   void emitChannelLanes(mlir::ImplicitLocOpBuilder &b);
+  void emitChannelLaneBlocks(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                             mlir::Value first, mlir::Value end);
+  int64_t laneBlocksAtOnce();
   void emitChannelLaneSums(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                            mlir::Value block, int64_t blocks, mlir::Value sums);
   void emitChannelLaneOutputs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,

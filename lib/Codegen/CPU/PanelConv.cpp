@@ -105,7 +105,7 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
               b, math.sub(outPositions, math.add(chunk.position, c * lanes)),
               lanes);
       if (how == Packing::Before)
-        emitPack(b, chunk);
+        emitPack(b, chunk, math.constant(0), groupChannels);
       emitChannels(b, chunk);
     };
     bool masked = !positions || tail % lanes;
@@ -141,12 +141,14 @@ Value ConvEmitter::emitScratch(ImplicitLocOpBuilder &b, int64_t width) {
   return emitBuffer(b, type, dynamic);
 }
 
-/// Fills the scratch with the inputs of a panel, one row for each k.
-void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+/// Fills the scratch with the inputs of a panel, one row for each k of some
+/// channels of the group.
+void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                           Value firstChannel, Value endChannel) {
   IndexMath math(b);
   int64_t taps = countTaps();
   emitTaps(b, chunk, [&](const Tap &tap) {
-    emitFor(b, math.constant(0), groupChannels, 1, [&](Value channel) {
+    emitFor(b, firstChannel, endChannel, 1, [&](Value channel) {
       for (int64_t c = 0; c < chunk.getColumns(); ++c)
         emitStore(b, emitInputs(b, chunk, tap, channel, c), chunk.scratch,
                   {math.add(math.mul(channel, taps), tap.number),
