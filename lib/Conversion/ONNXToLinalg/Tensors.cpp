@@ -212,16 +212,29 @@ Value reshape(OpBuilder &b, Location loc, Value tensor,
     return createEmpty(b, loc, normal, target.getElementType());
   }
   int64_t begin = 0, srcEnd = from.size(), dstEnd = normal.size();
-  while (begin < srcEnd && begin < dstEnd &&
-         isSameSize(from[begin], normal[begin]))
-    ++begin;
-  while (srcEnd > begin && dstEnd > begin &&
-         isSameSize(from[srcEnd - 1], normal[dstEnd - 1])) {
-    --srcEnd;
-    --dstEnd;
-  }
+  auto leaveOut = [&](function_ref<bool(Size, Size)> isCommon) {
+    while (begin < srcEnd && begin < dstEnd &&
+           isCommon(from[begin], normal[begin]))
+      ++begin;
+    while (srcEnd > begin && dstEnd > begin &&
+           isCommon(from[srcEnd - 1], normal[dstEnd - 1])) {
+      --srcEnd;
+      --dstEnd;
+    }
+  };
+  auto productOfRest = [&](ArrayRef<OpFoldResult> sizes, int64_t end) {
+    return productOfSizes(b, loc, sizes.slice(begin, end - begin));
+  };
+  leaveOut(isSameSize);
   if (srcEnd == begin && dstEnd == begin)
     return castTo(b, loc, tensor, target);
+  // A common size that only the run knows may be 0, and again nothing is said
+  // about the others.
+  if (!isSameSize(productOfRest(from, srcEnd), productOfRest(normal, dstEnd))) {
+    begin = 0, srcEnd = from.size(), dstEnd = normal.size();
+    leaveOut(
+        [](Size x, Size y) { return getStaticSize(x) && isSameSize(x, y); });
+  }
   checkElementCount(b, loc, ArrayRef(from).slice(begin, srcEnd - begin),
                     ArrayRef(normal).slice(begin, dstEnd - begin),
                     source.getElementType());

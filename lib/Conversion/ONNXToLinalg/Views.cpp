@@ -34,9 +34,14 @@ namespace {
 // Reshape
 //===----------------------------------------------------------------------===//
 
-/// `total` of `from` divided by the product of `known`; sizes that stand on
-/// both sides cancel, so that [B, S, 768] over [B, S, 64] is the constant 12.
-Size divideSizes(OpBuilder &b, Location loc, Sizes from, Sizes known) {
+/// The size that Reshape infers where `isAsked` (or, with none, always): the
+/// product of `from` divided by that of `known`. Sizes that stand on both sides
+/// cancel, so that [B, S, 768] over [B, S, 64] is the constant 12. Where such a
+/// size may be 0, the count of elements does not tell whether the division left
+/// anything: it is checked.
+Size inferSize(OpBuilder &b, Location loc, Sizes from, Sizes known,
+               Value isAsked = {}) {
+  bool mayBeEmpty = false;
   for (auto *it = known.begin(); it != known.end();) {
     auto *same =
         llvm::find_if(from, [&](Size s) { return isSameSize(s, *it); });
@@ -44,6 +49,7 @@ Size divideSizes(OpBuilder &b, Location loc, Sizes from, Sizes known) {
       ++it;
       continue;
     }
+    mayBeEmpty |= !getStaticSize(*same);
     from.erase(same);
     it = known.erase(it);
   }
@@ -56,7 +62,22 @@ Size divideSizes(OpBuilder &b, Location loc, Sizes from, Sizes known) {
                   .getResult();
   else if (*constant <= 0)
     return asSize(b, 0);
-  return floorDivSizes(b, loc, product, divisor);
+  Size quotient = floorDivSizes(b, loc, product, divisor);
+  Size whole = mulSizes(b, loc, quotient, divisor);
+  if (!mayBeEmpty || isSameSize(whole, product))
+    return quotient;
+  Value isExact = compare(b, loc, arith::CmpIPredicate::eq,
+                          asIndex(b, loc, whole), asIndex(b, loc, product));
+  if (isAsked) {
+    Value isGiven = arith::XOrIOp::create(
+        b, loc, isAsked,
+        arith::ConstantIntOp::create(b, loc, /*value=*/1, /*width=*/1));
+    isExact = arith::OrIOp::create(b, loc, isExact, isGiven);
+  }
+  createCheck(b, loc, isExact,
+              "the new shape does not hold as many elements: {0} and {1}",
+              {product, whole});
+  return quotient;
 }
 
 /// A size that a Reshape asks for and only the run knows.
@@ -136,11 +157,12 @@ FailureOr<Sizes> getReshapeSizes(OpBuilder &b, Location loc, Value data,
   }
   checkOneInferred(b, loc, inferred, open);
   if (inferred >= 0) {
-    asked[inferred] = divideSizes(b, loc, from, known);
+    asked[inferred] = inferSize(b, loc, from, known);
     return asked;
   }
   for (const AskedSize &size : open) {
-    Value rest = asIndex(b, loc, divideSizes(b, loc, from, known));
+    Value rest =
+        asIndex(b, loc, inferSize(b, loc, from, known, size.isInferred));
     asked[size.dim] = arith::SelectOp::create(b, loc, size.isInferred, rest,
                                               cast<Value>(asked[size.dim]))
                           .getResult();
