@@ -89,6 +89,7 @@ private:
   int64_t farBytes() { return l2Bytes / 8; }
   bool isShift();
   bool canSplitPhases();
+  int64_t countPhases();
   void emitPhases(mlir::ImplicitLocOpBuilder &b);
   std::pair<mlir::Value, mlir::Value>
   findPhase(mlir::ImplicitLocOpBuilder &b, mlir::Value distance, int64_t d);

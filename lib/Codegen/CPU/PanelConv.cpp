@@ -344,7 +344,7 @@ Prefetch ConvEmitter::prefetchInputs(ImplicitLocOpBuilder &b,
       type.getNumElements() * int64_t(sizeof(float)) <= farBytes())
     return {};
   int64_t images = IndexMath::known(evaluator.getSize(0)).value_or(0);
-  int64_t rows = *channels * (phases ? 4 : 1);
+  int64_t rows = *channels * (phases ? countPhases() : 1);
   int64_t stride = type.getNumElements() / (images * group * rows);
   int64_t tiles = std::min<int64_t>(tilesPerChunk(),
                                     llvm::divideCeil(*filters, shape.rows));

@@ -8,7 +8,8 @@
 // Neighbouring outputs of a convolution of stride 2 read every second input,
 // which takes a gather for each tap. If even and odd rows and columns are put
 // into planes of their own first, each tap reads neighbours in one plane: input
-// 2 * o + t of an output o is element o + floor(t / 2) of plane t mod 2.
+// 2 * o + t of an output o is element o + floor(t / 2) of plane t mod 2. A
+// single tap reads one of these planes only, and only that one is made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,12 +23,7 @@ using namespace sardonyx::cpu;
 bool ConvEmitter::canSplitPhases() {
   if (spatial != 2 || stride(0) != 2 || stride(1) != 2)
     return false;
-  // A single tap reads one plane only: to make it is as much work as to gather.
-  // With many filters the products outweigh how their inputs came.
-  constexpr int64_t kMostFilters = 128;
-  std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (countTaps() == 1 || !filters || *filters > kMostFilters ||
-      hasChannelLanes())
+  if (hasChannelLanes() || (countTaps() == 1 && countPhases() != 1))
     return false;
   std::optional<int64_t> height = IndexMath::known(inSizes[0]);
   std::optional<int64_t> width = IndexMath::known(inSizes[1]);
@@ -36,6 +32,11 @@ bool ConvEmitter::canSplitPhases() {
   // Outputs and the elements of a plane must have rows of one length.
   return height && width && columns && channels && *height > 0 &&
          *width == 2 * *columns && *columns > 0;
+}
+
+/// Planes of a channel that taps read.
+int64_t ConvEmitter::countPhases() {
+  return countTaps() == 1 && !isPadded(0) && !isPadded(1) ? 1 : 4;
 }
 
 /// Makes the planes of all images and channels: [image, channel, plane, row,
@@ -50,8 +51,9 @@ void ConvEmitter::emitPhases(ImplicitLocOpBuilder &b) {
   int64_t known = IndexMath::known(images).value_or(ShapedType::kDynamic);
   if (ShapedType::isDynamic(known))
     dynamic.push_back(images);
-  auto type = MemRefType::get({known, channels, 4, (height + 1) / 2 * columns},
-                              b.getF32Type());
+  int64_t planes = countPhases(), side = planes == 1 ? 1 : 2;
+  auto type = MemRefType::get(
+      {known, channels, planes, (height + 1) / 2 * columns}, b.getF32Type());
   phases = emitBuffer(b, type, dynamic);
 
   int64_t width = shape.width;
@@ -63,9 +65,10 @@ void ConvEmitter::emitPhases(ImplicitLocOpBuilder &b) {
     Value both =
         emitLoad(b, flatInput, {image, channel, from}, 2 * width, mask);
     Value half = math.div(row, 2);
-    Value plane = math.mul(math.sub(row, math.mul(half, 2)), 2);
+    Value plane = planes == 1 ? math.constant(0)
+                              : math.mul(math.sub(row, math.mul(half, 2)), 2);
     Value to = math.add(math.mul(half, columns), column);
-    for (int64_t parity = 0; parity < 2; ++parity) {
+    for (int64_t parity = 0; parity < side; ++parity) {
       SmallVector<int64_t> picked;
       for (int64_t i = 0; i < width; ++i)
         picked.push_back(2 * i + parity);
@@ -75,15 +78,17 @@ void ConvEmitter::emitPhases(ImplicitLocOpBuilder &b) {
     }
   };
   emitParallel(b, {images, math.constant(channels)}, [&](ValueRange ivs) {
-    emitFor(b, math.constant(0), math.constant(height), 1, [&](Value row) {
-      int64_t tail = columns % width;
-      if (columns >= width)
-        emitFor(
-            b, math.constant(0), math.constant(columns - tail), width,
-            [&](Value column) { emitRun(ivs[0], ivs[1], row, column, width); });
-      if (tail)
-        emitRun(ivs[0], ivs[1], row, math.constant(columns - tail), tail);
-    });
+    emitFor(
+        b, math.constant(0), math.constant(height), 3 - side, [&](Value row) {
+          int64_t tail = columns % width;
+          if (columns >= width)
+            emitFor(b, math.constant(0), math.constant(columns - tail), width,
+                    [&](Value column) {
+                      emitRun(ivs[0], ivs[1], row, column, width);
+                    });
+          if (tail)
+            emitRun(ivs[0], ivs[1], row, math.constant(columns - tail), tail);
+        });
   });
 }
 

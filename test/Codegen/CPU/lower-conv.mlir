@@ -149,6 +149,37 @@ func.func private @phases(%x: memref<1x3x56x56xf32>, %w: memref<1x1x27x8xf32>,
 
 // -----
 
+// Of these planes a single tap reads one: even rows and columns.
+// CHECK-LABEL: func.func private @phase
+// CHECK: %[[PLANE:.*]] = memref.alloc() {{.*}} : memref<1x3x1x784xf32>
+// CHECK: scf.parallel
+// CHECK: scf.for %{{.*}} = %c0 to %c56 step %c2
+// CHECK: vector.shuffle {{.*}} [0, 2, 4,
+// CHECK: vector.maskedstore %[[PLANE]]
+// CHECK-NOT: vector.shuffle
+// CHECK: scf.parallel
+// CHECK-NOT: vector.gather
+// CHECK: vector.load %[[PLANE]]
+// CHECK-NOT: vector.gather
+// CHECK: memref.dealloc %[[PLANE]]
+// CHECK: return
+func.func private @phase(%x: memref<1x3x56x56xf32>, %w: memref<1x1x3x8xf32>,
+    %out: memref<1x8x28x28xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x3x56x56xf32> to tensor<1x3x56x56xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x1x3x8xf32> to tensor<1x1x3x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x8x28x28xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x28x28xf32>) -> tensor<1x8x28x28xf32>
+  %y = sdx.conv ins(%tx, %tw : tensor<1x3x56x56xf32>, tensor<1x1x3x8xf32>) outs(%f : tensor<1x8x28x28xf32>)
+      {kernel_shape = array<i64: 1, 1>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x8x28x28xf32>
+  bufferization.materialize_in_destination %y in restrict writable %out
+      : (tensor<1x8x28x28xf32>, memref<1x8x28x28xf32>) -> ()
+  return
+}
+
+// -----
+
 // A single tap: the first tile of filters reads the inputs where they lie and
 // packs them while it multiplies. All tiles fetch some inputs of the next panel
 // and the lines that the tile after them writes, for each row of 48 positions
