@@ -19,10 +19,6 @@ using namespace sardonyx::sdx;
 #define GET_OP_CLASSES
 #include "dialects/SDX/SDXOps.cpp.inc"
 
-/// On ops whose weights are transformed for Winograd's algorithm: 36 values a
-/// channel.
-static constexpr llvm::StringLiteral kWinogradAttr = "sdx.winograd";
-
 using Effects = SmallVectorImpl<MemoryEffects::EffectInstance>;
 
 //===----------------------------------------------------------------------===//
@@ -237,7 +233,22 @@ void ConvOp::build(OpBuilder &b, OperationState &state, Value input,
         b.getDenseI64ArrayAttr(kernelShape), b.getDenseI64ArrayAttr(strides),
         b.getDenseI64ArrayAttr(dilations), b.getDenseI64ArrayAttr(padsBegin),
         b.getDenseI64ArrayAttr(padsEnd), b.getI64IntegerAttr(group),
-        exact ? b.getUnitAttr() : UnitAttr());
+        exact ? b.getUnitAttr() : UnitAttr(), /*winograd=*/IntegerAttr());
+}
+
+/// The values of K that a filter becomes: those of `kernel`, or as many as
+/// F(m x m, 3 x 3) has for m = `winograd`.
+static FailureOr<int64_t> countTaps(Operation *op, ArrayRef<int64_t> kernel,
+                                    int64_t group,
+                                    std::optional<int64_t> winograd) {
+  if (!winograd)
+    return std::accumulate(kernel.begin(), kernel.end(), int64_t(1),
+                           std::multiplies<int64_t>());
+  if (*winograd != 2 && *winograd != 4)
+    return op->emitOpError("'winograd' must be 2 or 4, got ") << *winograd;
+  if (group != 1 || kernel != ArrayRef<int64_t>({3, 3}))
+    return op->emitOpError("'winograd' is for kernels of 3x3 and one group");
+  return (*winograd + 2) * (*winograd + 2);
 }
 
 static LogicalResult verifyWindow(ConvOp op) {
@@ -298,14 +309,18 @@ LogicalResult ConvOp::verify() {
       return emitOpError(what)
              << " has " << channels << " channels, which 'group' = " << group
              << " does not divide";
-  int64_t k = std::accumulate(getKernelShape().begin(), getKernelShape().end(),
-                              int64_t(1), std::multiplies<int64_t>());
-  if ((*this)->hasAttr(kWinogradAttr))
-    k = 36;
+  FailureOr<int64_t> taps =
+      countTaps(*this, getKernelShape(), group, getWinograd());
+  if (failed(taps))
+    return failure();
+  auto isOne = [](int64_t step) { return step == 1; };
+  if (getWinograd() && !(llvm::all_of(getStrides(), isOne) &&
+                         llvm::all_of(getDilations(), isOne)))
+    return emitOpError("'winograd' is for neither strides nor dilations");
   if (!ShapedType::isDynamic(input[1]) &&
-      !mayEqual(input[1] / group * k, weights[2]))
+      !mayEqual(input[1] / group * *taps, weights[2]))
     return emitOpError("weights have K = ")
-           << weights[2] << "; " << input[1] / group * k << " expected";
+           << weights[2] << "; " << input[1] / group * *taps << " expected";
   if (!ShapedType::isDynamic(init[1]) &&
       !mayFit(init[1] / group, weights[1], weights[3]))
     return emitOpError("init has ")
@@ -343,7 +358,8 @@ LogicalResult ConvOp::reifyResultShapes(OpBuilder &b,
 
 void PackConvWeightsOp::build(OpBuilder &b, OperationState &state, Value source,
                               Value init, int64_t group) {
-  build(b, state, resultTypes(init), source, init, b.getI64IntegerAttr(group));
+  build(b, state, resultTypes(init), source, init, b.getI64IntegerAttr(group),
+        /*winograd=*/IntegerAttr());
 }
 
 LogicalResult PackConvWeightsOp::verify() {
@@ -376,14 +392,15 @@ LogicalResult PackConvWeightsOp::verify() {
       return emitOpError("init has ")
              << init[1] << " blocks; " << blocks << " expected";
   }
-  if (llvm::none_of(source.drop_front(), ShapedType::isDynamic)) {
-    int64_t k = std::accumulate(source.begin() + 1, source.end(), int64_t(1),
-                                std::multiplies<int64_t>());
-    if ((*this)->hasAttr(kWinogradAttr))
-      k = source[1] * 36;
-    if (!mayEqual(k, init[2]))
+  if (getWinograd() || !ShapedType::isDynamicShape(source.drop_front(2))) {
+    FailureOr<int64_t> taps =
+        countTaps(*this, source.drop_front(2), group, getWinograd());
+    if (failed(taps))
+      return failure();
+    if (!ShapedType::isDynamic(source[1]) &&
+        !mayEqual(source[1] * *taps, init[2]))
       return emitOpError("init has K = ")
-             << init[2] << "; " << k << " expected";
+             << init[2] << "; " << source[1] * *taps << " expected";
   }
   return success();
 }

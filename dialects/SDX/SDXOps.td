@@ -160,6 +160,11 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
     `exact` says that all numbers are whole and their sums exact in f32, which
     an algorithm that computes them from other products would not be.
 
+    `winograd` = m asks for Winograd's algorithm F(m x m, 3 x 3), m = 2 or 4, on
+    weights that were transformed for it: K counts (m + 2)^2 values a channel,
+    channels innermost. Kernels are 3x3 then, without strides, dilations and
+    groups.
+
     ```mlir
     %y = sdx.conv ins(%x, %w : tensor<?x64x56x56xf32>, tensor<1x8x576x8xf32>)
         outs(%zero : tensor<?x64x56x56xf32>)
@@ -176,7 +181,7 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
                        DenseI64ArrayAttr:$dilations,
                        DenseI64ArrayAttr:$pads_begin,
                        DenseI64ArrayAttr:$pads_end, I64Attr:$group,
-                       UnitAttr:$exact);
+                       UnitAttr:$exact, OptionalAttr<I64Attr>:$winograd);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     `ins` `(` $input `,` $weights `:` type($input) `,` type($weights) `)`
@@ -207,6 +212,9 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
     channel g * OC/G + ob * Rt + r, and zero past the group's channels. K runs
     over (channel, k0, k1, ...). `init` is overwritten.
 
+    With `winograd` = m the filters are transformed for F(m x m, 3 x 3), see
+    `sdx.conv`.
+
     ```mlir
     %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>)
         outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64}
@@ -214,7 +222,7 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
     ```
   }];
   let arguments = (ins SDX_F32Shaped:$source, SDX_F32Shaped:$init,
-                       I64Attr:$group);
+                       I64Attr:$group, OptionalAttr<I64Attr>:$winograd);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     `ins` `(` $source `:` type($source) `)`

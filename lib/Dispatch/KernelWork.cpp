@@ -219,10 +219,8 @@ static std::string describeConv(sdx::ConvOp conv) {
     text += " dilation " + times(conv.getDilations());
   if (conv.getGroup() != 1)
     text += " groups " + std::to_string(conv.getGroup());
-  // Forms are discardable attributes, set by the target.
-  for (NamedAttribute form : conv->getDiscardableAttrs())
-    if (form.getName().getValue().starts_with("sdx."))
-      text += ", " + form.getName().getValue().drop_front(4).str();
+  if (std::optional<int64_t> side = conv.getWinograd())
+    text += ", winograd " + times({*side, *side});
   return text;
 }
 

@@ -2,13 +2,13 @@
 
 // CHECK: module attributes {sdx.profile = [
 // CHECK-SAME: {form = "product", kernel = "k0_matmul", nodes = ["'fc' (Gemm)", "act"]}
-// CHECK-SAME: {form = "conv 3x3 stride 2x2, winograd", kernel = "k1_conv", nodes = ["c"]}
+// CHECK-SAME: {form = "conv 3x3, winograd 4x4", kernel = "k1_conv", nodes = ["c"]}
 // CHECK-SAME: {form = "generic", kernel = "k2_generic", nodes = []}
 // CHECK-SAME: {form = "copy", kernel = "copy", nodes = []}
 
 // CHECK-LABEL: func.func @main
 func.func @main(%a: memref<?x8xf32> {sdx.input = 0 : i64}, %w: memref<2x8x32xf32> {sdx.input = 1 : i64},
-                %x: memref<1x4x9x9xf32> {sdx.input = 2 : i64}, %f: memref<1x2x144x8xf32> {sdx.input = 3 : i64},
+                %x: memref<1x4x6x6xf32> {sdx.input = 2 : i64}, %f: memref<1x2x144x8xf32> {sdx.input = 3 : i64},
                 %t: memref<1000x16xf32> {sdx.input = 4 : i64}, %i: memref<5xi64> {sdx.input = 5 : i64}) {
   %c0 = arith.constant 0 : index
   %m = memref.dim %a, %c0 : memref<?x8xf32>
@@ -37,9 +37,9 @@ func.func @main(%a: memref<?x8xf32> {sdx.input = 0 : i64}, %w: memref<2x8x32xf32
   // A convolution counts as the direct sum: 2 * 16 * 4 * 4 * 4 * 9.
   // CHECK: sdx.call @k1_conv
   // CHECK-NEXT: %[[FLOPS:.*]] = arith.constant 18432 : i64
-  // CHECK-NEXT: %[[BYTES:.*]] = arith.constant 11536 : i64
+  // CHECK-NEXT: %[[BYTES:.*]] = arith.constant 10816 : i64
   // CHECK-NEXT: sdx.record 1 from %{{.*}} flops %[[FLOPS]] bytes %[[BYTES]]
-  sdx.call @k1_conv(%x, %f : memref<1x4x9x9xf32>, memref<1x2x144x8xf32>) outs(%y : memref<1x16x4x4xf32>) loc(#conv)
+  sdx.call @k1_conv(%x, %f : memref<1x4x6x6xf32>, memref<1x2x144x8xf32>) outs(%y : memref<1x16x4x4xf32>) loc(#conv)
 
   // Of a table only the rows that are read count: 5 x 16 f32, as many again written, and an index for
   // each.
@@ -77,15 +77,15 @@ func.func private @k0_matmul(%a: memref<?x8xf32>, %w: memref<2x8x32xf32>, %c: me
   return
 }
 
-func.func private @k1_conv(%x: memref<1x4x9x9xf32>, %f: memref<1x2x144x8xf32>, %y: memref<1x16x4x4xf32>) attributes {sdx.kernel} {
-  %0 = bufferization.to_tensor %x restrict : memref<1x4x9x9xf32> to tensor<1x4x9x9xf32>
+func.func private @k1_conv(%x: memref<1x4x6x6xf32>, %f: memref<1x2x144x8xf32>, %y: memref<1x16x4x4xf32>) attributes {sdx.kernel} {
+  %0 = bufferization.to_tensor %x restrict : memref<1x4x6x6xf32> to tensor<1x4x6x6xf32>
   %1 = bufferization.to_tensor %f restrict : memref<1x2x144x8xf32> to tensor<1x2x144x8xf32>
   %zero = arith.constant 0.0 : f32
   %2 = tensor.empty() : tensor<1x16x4x4xf32>
   %3 = linalg.fill ins(%zero : f32) outs(%2 : tensor<1x16x4x4xf32>) -> tensor<1x16x4x4xf32>
-  %4 = sdx.conv ins(%0, %1 : tensor<1x4x9x9xf32>, tensor<1x2x144x8xf32>) outs(%3 : tensor<1x16x4x4xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, sdx.winograd}
+  %4 = sdx.conv ins(%0, %1 : tensor<1x4x6x6xf32>, tensor<1x2x144x8xf32>) outs(%3 : tensor<1x16x4x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, winograd = 4 : i64}
       -> tensor<1x16x4x4xf32>
   bufferization.materialize_in_destination %4 in restrict writable %y : (tensor<1x16x4x4xf32>, memref<1x16x4x4xf32>) -> ()
   return

@@ -25,12 +25,35 @@ using namespace sardonyx::cpu;
 
 namespace {
 
+/// The algorithm that takes clearly fewer multiplications than a direct sum for
+/// an output of `height` x `width`; null if there is none.
+const Winograd *chooseAlgorithm(int64_t channels, int64_t height,
+                                int64_t width) {
+  // Multiplications, in vectors of 16 positions or tiles.
+  constexpr int64_t kLanes = 16;
+  auto products = [&](const Winograd &algorithm) {
+    return countWinogradGroups(algorithm, kLanes, height, width) * kLanes *
+           algorithm.taps();
+  };
+  // The transforms cost as much for few channels as for many: with 4 those of
+  // F(4x4) take what the products save. F(2x2) saves less.
+  const Winograd &four = getWinograd(4), &two = getWinograd(2);
+  constexpr int64_t kFewestOfFour = 8, kFewestOfTwo = 32;
+  int64_t direct = height * width * 9;
+  if (channels >= kFewestOfFour &&
+      2 * products(four) <= llvm::alignTo(height * width, kLanes) * 9)
+    return &four;
+  if (channels >= kFewestOfTwo && 3 * products(two) <= 2 * direct)
+    return &two;
+  return nullptr;
+}
+
 struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(sdx::ConvOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op->hasAttr(kWinogradAttr) || op->getNumResults() != 1)
+    if (op.getWinograd() || op->getNumResults() != 1)
       return rewriter.notifyMatchFailure(op, "is decided already");
     if (op.getExact())
       return rewriter.notifyMatchFailure(op, "must not round");
@@ -49,28 +72,22 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
     if (ShapedType::isDynamicShape(filters) ||
         ShapedType::isDynamicShape(out.drop_front(2)))
       return rewriter.notifyMatchFailure(op, "has sizes that are not known");
-    // The transforms cost as much for few channels as for many: with 4 they
-    // take what the products save.
-    constexpr int64_t kFewestChannels = 8;
-    if (filters[0] < kFewestChannels || filters[1] < kFewestChannels)
-      return rewriter.notifyMatchFailure(op, "has too few channels");
-    // Multiplications, in vectors of 16 positions or tiles.
-    constexpr int64_t kLanes = 16;
-    int64_t tiles = countWinogradGroups(kLanes, out[2], out[3]) * kLanes;
-    int64_t direct = llvm::alignTo(out[2] * out[3], kLanes) * 9;
-    if (2 * tiles * kWinogradTaps > direct)
-      return rewriter.notifyMatchFailure(op, "has too few positions");
+    const Winograd *algorithm =
+        chooseAlgorithm(std::min(filters[0], filters[1]), out[2], out[3]);
+    if (!algorithm)
+      return rewriter.notifyMatchFailure(op, "has too few positions or "
+                                             "channels");
 
     Location loc = op.getLoc();
     SmallVector<int64_t> packed(pack.getInit().getType().getShape());
-    packed[2] = filters[1] * kWinogradTaps;
+    packed[2] = filters[1] * algorithm->taps();
     Value empty =
         tensor::EmptyOp::create(rewriter, loc, packed, rewriter.getF32Type());
     auto transformed = sdx::PackConvWeightsOp::create(
         rewriter, pack.getLoc(), pack.getSource(), empty, /*group=*/1);
-    transformed->setAttr(kWinogradAttr, rewriter.getUnitAttr());
+    transformed.setWinograd(algorithm->outputs);
     rewriter.modifyOpInPlace(op, [&] {
-      op->setAttr(kWinogradAttr, rewriter.getUnitAttr());
+      op.setWinograd(algorithm->outputs);
       op.getWeightsMutable().assign(transformed.getResult());
     });
     return success();
@@ -84,7 +101,7 @@ struct UseChannelLanes : OpRewritePattern<sdx::ConvOp> {
   LogicalResult matchAndRewrite(sdx::ConvOp op,
                                 PatternRewriter &rewriter) const override {
     auto pack = op.getWeights().getDefiningOp<sdx::PackConvWeightsOp>();
-    if (!pack || pack->hasAttr(kWinogradAttr) || op->getNumResults() != 1 ||
+    if (!pack || pack.getWinograd() || op->getNumResults() != 1 ||
         op.getBlockRows() == sdx::kPanelWidth)
       return rewriter.notifyMatchFailure(op, "is decided already");
     ArrayRef<int64_t> filters = pack.getSource().getType().getShape();

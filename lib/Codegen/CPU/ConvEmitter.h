@@ -15,6 +15,8 @@
 
 namespace sardonyx::cpu {
 
+struct Winograd;
+
 /// Convolutions of at most this many output positions may have channels in
 /// the lanes of vectors: those whose weights come in blocks of a panel's width.
 inline constexpr int64_t kMaxChannelLanePositions = 64;
@@ -197,6 +199,8 @@ private:
   /// each multiply-add than two.
   int64_t columns;
   int64_t spatial, group;
+  /// Null: the sums are direct.
+  const Winograd *winograd;
 
   mlir::Value input, weights;
   /// The input with its spatial dimensions collapsed.

@@ -33,7 +33,8 @@ ConvEmitter::ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits,
       shape(TileShape::get(vectorBits, sdx::kPanelWidth)),
       lanes(std::max<int64_t>(1, vectorBits / 32)),
       columns(vectorBits >= 512 ? 3 : 2), spatial(op.getNumSpatialDims()),
-      group(op.getGroup()) {
+      group(op.getGroup()),
+      winograd(op.getWinograd() ? &getWinograd(*op.getWinograd()) : nullptr) {
   shape.rows = std::gcd(shape.rows, op.getBlockRows());
 }
 
@@ -43,14 +44,6 @@ LogicalResult ConvEmitter::verify() {
     return op.emitOpError("has an operand that is computed in its own kernel");
   if (group <= 0)
     return op.emitOpError("has no groups");
-  auto all = [](ArrayRef<int64_t> values, int64_t value) {
-    return llvm::all_of(values, [&](int64_t v) { return v == value; });
-  };
-  if (op->hasAttr(kWinogradAttr) &&
-      (spatial != 2 || group != 1 || !all(op.getKernelShape(), 3) ||
-       !all(op.getStrides(), 1) || !all(op.getDilations(), 1)))
-    return op.emitOpError("is no plain 3x3 convolution, so its weights cannot "
-                          "be transformed");
   return evaluator.verify(op.getInit());
 }
 
@@ -102,7 +95,7 @@ void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
   depth = math.dim(weights, 2);
   std::optional<int64_t> channels = IndexMath::known(groupChannels);
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (op->hasAttr(kWinogradAttr))
+  if (winograd)
     return emitWinograd(b);
   if (channels && *channels == 1 && filters && *filters <= 2)
     return emitDepthwise(b);

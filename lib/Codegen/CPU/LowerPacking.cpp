@@ -180,13 +180,6 @@ void PackEmitter::emitConvWeights(ImplicitLocOpBuilder &b,
                });
 }
 
-static bool isPlain3x3(sdx::PackConvWeightsOp op) {
-  if (!op || op.getGroup() != 1)
-    return false;
-  ArrayRef<int64_t> shape = op.getSource().getType().getShape();
-  return shape.size() == 4 && shape[2] == 3 && shape[3] == 3;
-}
-
 namespace {
 
 struct LowerPackingPass
@@ -217,18 +210,14 @@ struct LowerPackingPass
       root->emitOpError("has no groups");
       return signalPassFailure();
     }
-    bool winograd = root->hasAttr(kWinogradAttr);
-    if (winograd && !isPlain3x3(convWeights)) {
-      root->emitOpError("transforms filters of 3x3 and one group only");
-      return signalPassFailure();
-    }
     if (failed(body.replaceDims()))
       return signalPassFailure();
     ImplicitLocOpBuilder b(root->getLoc(),
                            func.getBody().front().getTerminator());
     PackEmitter emitter(body, vectorBits);
-    if (winograd)
-      emitWinogradWeights(b, body.getBuffer(convWeights.getSource()),
+    if (convWeights && convWeights.getWinograd())
+      emitWinogradWeights(b, getWinograd(*convWeights.getWinograd()),
+                          body.getBuffer(convWeights.getSource()),
                           body.getOutputs().front().memref);
     else if (convWeights)
       emitter.emitConvWeights(b, convWeights);

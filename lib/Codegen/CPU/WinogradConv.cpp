@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// F(4x4, 3x3) of Lavin and Gray, "Fast Algorithms for Convolutional Neural
+// F(m x m, 3 x 3) of Lavin and Gray, "Fast Algorithms for Convolutional Neural
 // Networks" (2015): a tile of 4x4 outputs takes 36 multiplications a channel
-// instead of 144. A tile of 6x6 inputs d and the filter g are transformed to
-// B'dB and GgG'; their products, summed over channels, are 36 matrix products;
-// and a tile of outputs is A'mA of the result. Vectors run across tiles.
+// instead of 144, one of 2x2 16 instead of 36. A tile of inputs d and the
+// filter g are transformed to B'dB and GgG'; their products, summed over
+// channels, are 36 (or 16) matrix products; and a tile of outputs is A'mA of
+// the result. Vectors run across tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,36 +22,53 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-/// Outputs and inputs along one side of a tile.
-static constexpr int64_t kOut = 4, kIn = 6;
-
-// The algorithm multiplies polynomials by their values at 0, +-A, +-B and
-// infinity (Toom and Cook). Any two numbers do; these two make the rounding
+// F(4 x 4) multiplies polynomials by their values at 0, +-A, +-B and infinity
+// (Toom and Cook). Any two numbers do; these two make the rounding
 // errors less than half of those of the customary 1 and 2, and every entry of
-// kInput and kOutput is exact in f32. (Alam et al., "Winograd Convolution for
-// Deep Neural Networks: Efficient Point Selection", 2022, on such a choice.)
+// the first and the last matrix is exact in f32. (Alam et al., "Winograd
+// Convolution for Deep Neural Networks: Efficient Point Selection", 2022, on
+// such a choice.)
 static constexpr double A = 5. / 8, A2 = A * A, A3 = A * A2;
 static constexpr double B = 3. / 2, B2 = B * B, B3 = B * B2;
 static constexpr double AB2 = A * B2, A2B = A2 * B, A2B2 = A2 * B2;
 static constexpr double S = A2 + B2;
 static constexpr double FA = 2 * A2 * (A2 - B2), FB = 2 * B2 * (B2 - A2);
 
-static constexpr double kInput[kIn * kIn] = {A2B2, 0,    -S,  0,  1, 0, //
-                                             0,    -AB2, -B2, A,  1, 0, //
-                                             0,    AB2,  -B2, -A, 1, 0, //
-                                             0,    -A2B, -A2, B,  1, 0, //
-                                             0,    A2B,  -A2, -B, 1, 0, //
-                                             0,    A2B2, 0,   -S, 0, 1};
-static constexpr double kFilter[kIn * 3] = {1 / A2B2, 0,       0,       //
-                                            1 / FA,   A / FA,  A2 / FA, //
-                                            1 / FA,   -A / FA, A2 / FA, //
-                                            1 / FB,   B / FB,  B2 / FB, //
-                                            1 / FB,   -B / FB, B2 / FB, //
-                                            0,        0,       1};
-static constexpr double kOutput[kOut * kIn] = {1, 1,  1,   1,  1,   0, //
-                                               0, A,  -A,  B,  -B,  0, //
-                                               0, A2, A2,  B2, B2,  0, //
-                                               0, A3, -A3, B3, -B3, 1};
+static constexpr double kInputOf4[] = {A2B2, 0,    -S,  0,  1, 0, //
+                                       0,    -AB2, -B2, A,  1, 0, //
+                                       0,    AB2,  -B2, -A, 1, 0, //
+                                       0,    -A2B, -A2, B,  1, 0, //
+                                       0,    A2B,  -A2, -B, 1, 0, //
+                                       0,    A2B2, 0,   -S, 0, 1};
+static constexpr double kFilterOf4[] = {1 / A2B2, 0,       0,       //
+                                        1 / FA,   A / FA,  A2 / FA, //
+                                        1 / FA,   -A / FA, A2 / FA, //
+                                        1 / FB,   B / FB,  B2 / FB, //
+                                        1 / FB,   -B / FB, B2 / FB, //
+                                        0,        0,       1};
+static constexpr double kOutputOf4[] = {1, 1,  1,   1,  1,   0, //
+                                        0, A,  -A,  B,  -B,  0, //
+                                        0, A2, A2,  B2, B2,  0, //
+                                        0, A3, -A3, B3, -B3, 1};
+
+// F(2 x 2), by the values at 0, +-1 and infinity.
+static constexpr double kInputOf2[] = {1, 0,  -1, 0, //
+                                       0, 1,  1,  0, //
+                                       0, -1, 1,  0, //
+                                       0, -1, 0,  1};
+static constexpr double kFilterOf2[] = {1,   0,    0,   //
+                                        0.5, 0.5,  0.5, //
+                                        0.5, -0.5, 0.5, //
+                                        0,   0,    1};
+static constexpr double kOutputOf2[] = {1, 1, 1,  0, //
+                                        0, 1, -1, 1};
+
+const Winograd &sardonyx::cpu::getWinograd(int64_t outputs) {
+  static const Winograd of2 = {2, kInputOf2, kFilterOf2, kOutputOf2};
+  static const Winograd of4 = {4, kInputOf4, kFilterOf4, kOutputOf4};
+  assert((outputs == 2 || outputs == 4) && "the verifier lets no other pass");
+  return outputs == 2 ? of2 : of4;
+}
 
 /// The sum of coefficients[i] * values[i].
 static Value emitCombination(ImplicitLocOpBuilder &b,
@@ -110,7 +128,8 @@ static SmallVector<Value> emitTransform(ImplicitLocOpBuilder &b,
 // Weights
 //===----------------------------------------------------------------------===//
 
-void sardonyx::cpu::emitWinogradWeights(ImplicitLocOpBuilder &b, Value source,
+void sardonyx::cpu::emitWinogradWeights(ImplicitLocOpBuilder &b,
+                                        const Winograd &algorithm, Value source,
                                         Value dest) {
   IndexMath math(b);
   Value filters = math.dim(source, 0), channels = math.dim(source, 1);
@@ -133,8 +152,8 @@ void sardonyx::cpu::emitWinogradWeights(ImplicitLocOpBuilder &b, Value source,
       for (int64_t tap = 0; tap < 9; ++tap)
         taps.push_back(vector::GatherOp::create(
             b, type, flat, ValueRange{math.add(at, tap)}, offsets, mask, zero));
-      for (auto [p, value] :
-           llvm::enumerate(emitTransform(b, kFilter, kIn, taps))) {
+      for (auto [p, value] : llvm::enumerate(
+               emitTransform(b, algorithm.filter, algorithm.inputs(), taps))) {
         Value k = math.add(math.mul(channels, p), channel);
         emitStore(b, value, dest,
                   {math.constant(0), block[0], k, math.constant(0)});
@@ -150,10 +169,10 @@ void sardonyx::cpu::emitWinogradWeights(ImplicitLocOpBuilder &b, Value source,
 /// The lanes of a vector hold the tiles of `rows` rows of tiles and
 /// `lanes / rows` columns, so that their inputs and outputs are runs of
 /// consecutive elements.
-static int64_t chooseGroupRows(int64_t lanes, int64_t height, int64_t width,
-                               int64_t &groups) {
-  int64_t tileRows = llvm::divideCeil(height, kOut);
-  int64_t tileColumns = llvm::divideCeil(width, kOut);
+static int64_t chooseGroupRows(const Winograd &algorithm, int64_t lanes,
+                               int64_t height, int64_t width, int64_t &groups) {
+  int64_t tileRows = llvm::divideCeil(height, algorithm.outputs);
+  int64_t tileColumns = llvm::divideCeil(width, algorithm.outputs);
   int64_t best = 1;
   groups = tileRows * llvm::divideCeil(tileColumns, lanes);
   for (int64_t rows = 2; rows <= std::min<int64_t>(4, lanes); rows *= 2) {
@@ -165,10 +184,11 @@ static int64_t chooseGroupRows(int64_t lanes, int64_t height, int64_t width,
   return best;
 }
 
-int64_t sardonyx::cpu::countWinogradGroups(int64_t lanes, int64_t height,
+int64_t sardonyx::cpu::countWinogradGroups(const Winograd &algorithm,
+                                           int64_t lanes, int64_t height,
                                            int64_t width) {
   int64_t groups;
-  chooseGroupRows(lanes, height, width, groups);
+  chooseGroupRows(algorithm, lanes, height, width, groups);
   return groups;
 }
 
@@ -182,7 +202,9 @@ int64_t ConvEmitter::winogradGroupRows() {
   std::optional<int64_t> height = IndexMath::known(outSize(0));
   std::optional<int64_t> width = IndexMath::known(outSize(1));
   int64_t groups;
-  return height && width ? chooseGroupRows(lanes, *height, *width, groups) : 1;
+  return height && width
+             ? chooseGroupRows(*winograd, lanes, *height, *width, groups)
+             : 1;
 }
 
 ConvEmitter::WinogradGroup
@@ -191,7 +213,7 @@ ConvEmitter::emitWinogradGroup(ImplicitLocOpBuilder &b, Value number) {
   WinogradGroup group;
   group.rows = winogradGroupRows();
   group.columns = lanes / group.rows;
-  Value perRow = math.ceilDiv(outSize(1), kOut * group.columns);
+  Value perRow = math.ceilDiv(outSize(1), winograd->outputs * group.columns);
   Value row = math.div(number, perRow);
   Value column = math.sub(number, math.mul(row, perRow));
   group.firstRow = math.mul(row, group.rows);
@@ -257,11 +279,12 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   constexpr int64_t kEnoughChunks = 16, kCacheBytes = 768 * 1024;
   int64_t rows = winogradGroupRows();
-  Value groups = math.mul(math.ceilDiv(outSize(0), kOut * rows),
-                          math.ceilDiv(outSize(1), kOut * (lanes / rows)));
+  int64_t outputs = winograd->outputs;
+  Value groups = math.mul(math.ceilDiv(outSize(0), outputs * rows),
+                          math.ceilDiv(outSize(1), outputs * (lanes / rows)));
   int64_t width = std::max(shape.width, lanes);
-  int64_t panelBytes =
-      IndexMath::known(groupChannels).value_or(0) * kWinogradTaps * width * 4;
+  int64_t panelBytes = IndexMath::known(groupChannels).value_or(0) *
+                       winograd->taps() * width * 4;
   std::optional<int64_t> known = IndexMath::known(groups);
   if ((known && *known <= 1) || panelBytes > kCacheBytes)
     width = lanes;
@@ -309,14 +332,14 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   memref::DeallocOp::create(b, inputs);
 }
 
-/// Memory for transformed inputs: [image, panel, 36, channel, tile].
+/// Memory for transformed inputs: [image, panel, tap, channel, tile].
 Value ConvEmitter::emitWinogradBuffer(ImplicitLocOpBuilder &b, Value images,
                                       Value panels, int64_t width) {
   IndexMath math(b);
   SmallVector<int64_t> extents;
   SmallVector<Value> dynamic;
-  for (Value size : {images, panels, math.constant(kWinogradTaps),
-                     // One more, so that the 36 values of a channel do not
+  for (Value size : {images, panels, math.constant(winograd->taps()),
+                     // One more, so that the values of a channel do not
                      // all fall into one set of the cache.
                      math.add(groupChannels, 1), math.constant(width)}) {
     extents.push_back(IndexMath::known(size).value_or(ShapedType::kDynamic));
@@ -331,34 +354,35 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
                                     const WinogradPanel &panel, Value from,
                                     Value to) {
   IndexMath math(b);
+  int64_t side = winograd->outputs, reach = winograd->inputs();
   int64_t groups = panel.width / lanes;
   emitFor(b, math.constant(0), math.constant(groups), 1, [&](Value index) {
     WinogradGroup group =
         emitWinogradGroup(b, math.add(math.mul(panel.number, groups), index));
-    int64_t run = kOut * group.columns;
+    int64_t run = side * group.columns;
     // The last two inputs of each tile are the first two of the next one, so
     // each row is read at two places: as it is and one tile further.
     Value left =
-        math.sub(math.mul(group.firstColumn, kOut), math.constant(pad(1)));
-    Value next = math.add(left, kOut);
+        math.sub(math.mul(group.firstColumn, side), math.constant(pad(1)));
+    Value next = math.add(left, side);
     Value inLeft = emitInside(b, left, run, inSizes[1]);
     Value inNext = emitInside(b, next, run, inSizes[1]);
     SmallVector<Value> tops, masks;
     for (int64_t segment = 0; segment < group.rows; ++segment)
-      for (int64_t r = 0; r < kIn; ++r) {
+      for (int64_t r = 0; r < reach; ++r) {
         Value at = math.sub(
-            math.add(math.mul(math.add(group.firstRow, segment), kOut), r),
+            math.add(math.mul(math.add(group.firstRow, segment), side), r),
             math.constant(pad(0)));
         tops.push_back(at);
         masks.push_back(emitRowMask(b, inLeft, at, inSizes[0]));
         masks.push_back(emitRowMask(b, inNext, at, inSizes[0]));
       }
     emitFor(b, from, to, 1, [&](Value channel) {
-      SmallVector<Value> tile(kIn * kIn);
-      for (int64_t r = 0; r < kIn; ++r) {
+      SmallVector<Value> tile(reach * reach);
+      for (int64_t r = 0; r < reach; ++r) {
         SmallVector<Value> here, further;
         for (int64_t segment = 0; segment < group.rows; ++segment) {
-          int64_t i = segment * kIn + r;
+          int64_t i = segment * reach + r;
           here.push_back(emitLoad(b, input,
                                   {panel.image, channel, tops[i], left}, run,
                                   masks[2 * i]));
@@ -367,14 +391,14 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
                                      masks[2 * i + 1]));
         }
         Value first = emitConcat(b, here), second = emitConcat(b, further);
-        for (int64_t c = 0; c < kIn; ++c) {
-          Value from = c < kOut ? first : second;
-          tile[r * kIn + c] = emitPick(b, from, from, c % kOut, kOut, lanes);
+        for (int64_t c = 0; c < reach; ++c) {
+          Value from = c < side ? first : second;
+          tile[r * reach + c] = emitPick(b, from, from, c % side, side, lanes);
         }
       }
       Value lane = math.mul(index, lanes);
       for (auto [p, value] :
-           llvm::enumerate(emitTransform(b, kInput, kIn, tile)))
+           llvm::enumerate(emitTransform(b, winograd->input, reach, tile)))
         emitStore(
             b, value, panel.inputs,
             {panel.slot[0], panel.slot[1], math.constant(p), channel, lane});
@@ -382,7 +406,7 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
   });
 }
 
-/// The 36 products of one block of filters with one panel, and the outputs
+/// The products of one block of filters with one panel, and the outputs
 /// that follow from them.
 void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
                                        const WinogradPanel &panel,
@@ -390,8 +414,8 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
   IndexMath math(b);
   int64_t width = panel.width;
   int64_t rows = panel.tileRows;
-  Value products =
-      emitBuffer(b, MemRefType::get({kIn * kIn, rows, width}, b.getF32Type()));
+  Value products = emitBuffer(
+      b, MemRefType::get({winograd->taps(), rows, width}, b.getF32Type()));
   // Where the weights of a row lie.
   int64_t blockRows = op.getBlockRows();
   int64_t rowsOfBlock = std::min(rows, blockRows);
@@ -404,37 +428,39 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
   };
   auto type = VectorType::get({width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  emitFor(b, math.constant(0), math.constant(kIn * kIn), 1, [&](Value p) {
-    Value firstK = math.mul(p, groupChannels);
-    SmallVector<Prefetch> next;
-    if (std::optional<int64_t> channels = IndexMath::known(groupChannels))
-      // The weights of one product are followed by those of the next.
-      for (int64_t r = 0; r < rows; r += rowsOfBlock) {
-        int64_t size = *channels * blockRows;
-        Value following =
-            math.add(math.add(math.mul(packedBlock(r), kWinogradTaps), p), 1);
-        next.push_back(prefetchWeights(b, math.mul(following, size), size,
-                                       math.div(rowInBlock(r), rowsOfBlock),
-                                       blockRows / rowsOfBlock, *channels));
-      }
-    SmallVector<Value> accs(rows, zero);
-    accs = emitContractionLoop(
-        b, groupChannels, rows, 1, accs,
-        [&](Value k, int64_t r) -> Value {
-          return memref::LoadOp::create(
-              b, weights,
-              ValueRange{math.constant(0), packedBlock(r), math.add(firstK, k),
-                         rowInBlock(r)});
-        },
-        [&](Value k, int64_t) -> Value {
-          return emitLoad(
-              b, panel.inputs,
-              {panel.slot[0], panel.slot[1], p, k, math.constant(0)}, width);
-        },
-        next);
-    for (auto [r, acc] : llvm::enumerate(accs))
-      emitStore(b, acc, products, {p, math.constant(r), math.constant(0)});
-  });
+  emitFor(
+      b, math.constant(0), math.constant(winograd->taps()), 1, [&](Value p) {
+        Value firstK = math.mul(p, groupChannels);
+        SmallVector<Prefetch> next;
+        if (std::optional<int64_t> channels = IndexMath::known(groupChannels))
+          // The weights of one product are followed by those of the next.
+          for (int64_t r = 0; r < rows; r += rowsOfBlock) {
+            int64_t size = *channels * blockRows;
+            Value following = math.add(
+                math.add(math.mul(packedBlock(r), winograd->taps()), p), 1);
+            next.push_back(prefetchWeights(b, math.mul(following, size), size,
+                                           math.div(rowInBlock(r), rowsOfBlock),
+                                           blockRows / rowsOfBlock, *channels));
+          }
+        SmallVector<Value> accs(rows, zero);
+        accs = emitContractionLoop(
+            b, groupChannels, rows, 1, accs,
+            [&](Value k, int64_t r) -> Value {
+              return memref::LoadOp::create(
+                  b, weights,
+                  ValueRange{math.constant(0), packedBlock(r),
+                             math.add(firstK, k), rowInBlock(r)});
+            },
+            [&](Value k, int64_t) -> Value {
+              return emitLoad(
+                  b, panel.inputs,
+                  {panel.slot[0], panel.slot[1], p, k, math.constant(0)},
+                  width);
+            },
+            next);
+        for (auto [r, acc] : llvm::enumerate(accs))
+          emitStore(b, acc, products, {p, math.constant(r), math.constant(0)});
+      });
 
   Value count = math.min(math.constant(rows), math.sub(groupFilters, firstRow));
   int64_t groups = width / lanes;
@@ -443,7 +469,7 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
         emitWinogradGroup(b, math.add(math.mul(panel.number, groups), index));
     emitFor(b, math.constant(0), count, 1, [&](Value row) {
       SmallVector<Value> sums;
-      for (int64_t p = 0; p < kWinogradTaps; ++p)
+      for (int64_t p = 0; p < winograd->taps(); ++p)
         sums.push_back(emitLoad(b, products,
                                 {math.constant(p), row, math.mul(index, lanes)},
                                 lanes));
@@ -459,22 +485,24 @@ void ConvEmitter::emitWinogradOutput(ImplicitLocOpBuilder &b,
                                      const WinogradGroup &group, Value image,
                                      Value filter) {
   IndexMath math(b);
-  SmallVector<Value> outputs = emitTransform(b, kOutput, kOut, sums);
+  int64_t side = winograd->outputs;
+  SmallVector<Value> outputs = emitTransform(b, winograd->output, side, sums);
   Tile tile;
   tile.index = {image, filter};
-  tile.width = kOut * group.columns;
-  Value left = math.mul(group.firstColumn, kOut);
+  tile.width = side * group.columns;
+  Value left = math.mul(group.firstColumn, side);
   Value inLeft = emitInside(b, left, tile.width, outSize(1));
-  for (int64_t r = 0; r < kOut; ++r) {
-    const Value *y = &outputs[r * kOut];
-    Value all = emitInterleave(b, emitInterleave(b, y[0], y[2]),
-                               emitInterleave(b, y[1], y[3]));
+  for (int64_t r = 0; r < side; ++r) {
+    const Value *y = &outputs[r * side];
+    Value all = side == 2 ? emitInterleave(b, y[0], y[1])
+                          : emitInterleave(b, emitInterleave(b, y[0], y[2]),
+                                           emitInterleave(b, y[1], y[3]));
     for (int64_t segment = 0; segment < group.rows; ++segment) {
       Value value = all;
       if (group.rows > 1)
         value = emitPick(b, all, all, segment * tile.width, 1, tile.width);
       Value top =
-          math.add(math.mul(math.add(group.firstRow, segment), kOut), r);
+          math.add(math.mul(math.add(group.firstRow, segment), side), r);
       tile.position = math.add(math.mul(top, outSize(1)), left);
       tile.mask = emitRowMask(b, inLeft, top, outSize(0));
       evaluator.emitStores(b, tile, emitOntoInit(b, tile, value));

@@ -9,22 +9,33 @@
 #define SARDONYX_LIB_CODEGEN_CPU_WINOGRADCONV_H
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace sardonyx::cpu {
 
-/// On `sdx.conv` and `sdx.pack_conv_weights`: the weights are transformed for
-/// F(4x4, 3x3), so that K counts 36 values a channel, channels innermost.
-inline constexpr llvm::StringLiteral kWinogradAttr = "sdx.winograd";
+/// The algorithm F(m x m, 3 x 3) in one dimension: the matrices, row by row,
+/// for tiles of m outputs.
+struct Winograd {
+  int64_t outputs;
+  llvm::ArrayRef<double> input;  ///< inputs() x inputs()
+  llvm::ArrayRef<double> filter; ///< inputs() x 3
+  llvm::ArrayRef<double> output; ///< outputs x inputs()
 
-/// Values that a filter of 3x3 becomes.
-inline constexpr int64_t kWinogradTaps = 36;
+  int64_t inputs() const { return outputs + 2; }
+  /// Values that a filter of 3x3 becomes.
+  int64_t taps() const { return inputs() * inputs(); }
+};
+
+/// The one for tiles of 2 or 4 outputs.
+const Winograd &getWinograd(int64_t outputs);
 
 /// Vectors of `lanes` tiles that cover an output of `height` x `width`.
-int64_t countWinogradGroups(int64_t lanes, int64_t height, int64_t width);
+int64_t countWinogradGroups(const Winograd &algorithm, int64_t lanes,
+                            int64_t height, int64_t width);
 
-/// Emits the transform of filters [OC,C,3,3] to [1,Ob,36*C,Rt].
-void emitWinogradWeights(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
+/// Emits the transform of filters [OC,C,3,3] to [1,Ob,taps*C,Rt].
+void emitWinogradWeights(mlir::ImplicitLocOpBuilder &b,
+                         const Winograd &algorithm, mlir::Value source,
                          mlir::Value dest);
 
 } // namespace sardonyx::cpu

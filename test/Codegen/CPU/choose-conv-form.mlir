@@ -2,15 +2,15 @@
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form))" | onnx-opt | FileCheck %s
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{winograd=false}))" | FileCheck %s --check-prefix=DIRECT
 
-// DIRECT-NOT: sdx.winograd
+// DIRECT-NOT: winograd
 // DIRECT: -> tensor<1x2x576x32xf32>
-// DIRECT-NOT: sdx.winograd
+// DIRECT-NOT: winograd
 
 // CHECK-LABEL: func.func @taken
 // CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<1x8x2304x8xf32>
-// CHECK: %[[W:.*]] = sdx.pack_conv_weights ins(%arg1 : tensor<64x64x3x3xf32>) outs(%[[EMPTY]] : tensor<1x8x2304x8xf32>) {group = 1 : i64, sdx.winograd}
+// CHECK: %[[W:.*]] = sdx.pack_conv_weights ins(%arg1 : tensor<64x64x3x3xf32>) outs(%[[EMPTY]] : tensor<1x8x2304x8xf32>) {group = 1 : i64, winograd = 4 : i64}
 // CHECK: sdx.conv ins(%arg0, %[[W]] : tensor<?x64x56x56xf32>, tensor<1x8x2304x8xf32>)
-// CHECK-SAME: sdx.winograd
+// CHECK-SAME: winograd = 4
 func.func @taken(%x: tensor<?x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<?x64x56x56xf32>) -> tensor<?x64x56x56xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
   %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
@@ -20,11 +20,10 @@ func.func @taken(%x: tensor<?x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: t
   return %y : tensor<?x64x56x56xf32>
 }
 
-// Few positions: channels go into the lanes.
+// Sixteen tiles of 2x2 cover the picture, too many of 4x4 would be empty.
 // CHECK-LABEL: func.func @small
-// CHECK-NOT: sdx.winograd
-// CHECK: sdx.pack_conv_weights {{.*}} -> tensor<1x2x576x32xf32>
-// CHECK-NOT: sdx.winograd
+// CHECK: sdx.pack_conv_weights {{.*}} {group = 1 : i64, winograd = 2 : i64} -> tensor<1x8x1024x8xf32>
+// CHECK: sdx.conv {{.*}}winograd = 2
 func.func @small(%x: tensor<1x64x7x7xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x7x7xf32>) -> tensor<1x64x7x7xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
   %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
@@ -34,9 +33,23 @@ func.func @small(%x: tensor<1x64x7x7xf32>, %w: tensor<64x64x3x3xf32>, %init: ten
   return %y : tensor<1x64x7x7xf32>
 }
 
+// Few positions: channels go into the lanes.
+// CHECK-LABEL: func.func @smaller
+// CHECK-NOT: winograd
+// CHECK: sdx.pack_conv_weights {{.*}} -> tensor<1x2x576x32xf32>
+// CHECK-NOT: winograd
+func.func @smaller(%x: tensor<1x64x5x5xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x5x5xf32>) -> tensor<1x64x5x5xf32> {
+  %e = tensor.empty() : tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %y = sdx.conv ins(%x, %p : tensor<1x64x5x5xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x5x5xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x5x5xf32>
+  return %y : tensor<1x64x5x5xf32>
+}
+
 // Eight channels are enough, four are not.
 // CHECK-LABEL: func.func @eight
-// CHECK: sdx.conv {{.*}}sdx.winograd
+// CHECK: sdx.conv {{.*}}winograd = 4
 func.func @eight(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
   %e = tensor.empty() : tensor<1x1x72x8xf32>
   %p = sdx.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) {group = 1 : i64} -> tensor<1x1x72x8xf32>
@@ -47,7 +60,7 @@ func.func @eight(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tens
 }
 
 // CHECK-LABEL: func.func @four
-// CHECK-NOT: sdx.winograd
+// CHECK-NOT: winograd
 func.func @four(%x: tensor<1x4x56x56xf32>, %w: tensor<8x4x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
   %e = tensor.empty() : tensor<1x1x36x8xf32>
   %p = sdx.pack_conv_weights ins(%w : tensor<8x4x3x3xf32>) outs(%e : tensor<1x1x36x8xf32>) {group = 1 : i64} -> tensor<1x1x36x8xf32>
@@ -58,7 +71,7 @@ func.func @four(%x: tensor<1x4x56x56xf32>, %w: tensor<8x4x3x3xf32>, %init: tenso
 }
 
 // CHECK-LABEL: func.func @strided
-// CHECK-NOT: sdx.winograd
+// CHECK-NOT: winograd
 func.func @strided(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x28x28xf32>) -> tensor<1x64x28x28xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
   %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
@@ -70,9 +83,9 @@ func.func @strided(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init:
 
 // Whole numbers, whose sums must not be rounded.
 // CHECK-LABEL: func.func @exact
-// CHECK-NOT: sdx.winograd
+// CHECK-NOT: winograd
 // CHECK: sdx.conv {{.*}} exact,
-// CHECK-NOT: sdx.winograd
+// CHECK-NOT: winograd
 func.func @exact(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
   %e = tensor.empty() : tensor<1x1x72x8xf32>
   %p = sdx.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) {group = 1 : i64} -> tensor<1x1x72x8xf32>

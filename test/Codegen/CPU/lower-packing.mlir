@@ -66,7 +66,7 @@ func.func private @conv_weights(%w: memref<12x3x3x3xf32>, %out: memref<2x1x27x8x
 func.func private @winograd_weights(%w: memref<32x16x3x3xf32>, %out: memref<1x4x576x8xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %w restrict : memref<32x16x3x3xf32> to tensor<32x16x3x3xf32>
   %e = tensor.empty() : tensor<1x4x576x8xf32>
-  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {group = 1 : i64, sdx.winograd} -> tensor<1x4x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {group = 1 : i64, winograd = 4 : i64} -> tensor<1x4x576x8xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<1x4x576x8xf32>, memref<1x4x576x8xf32>) -> ()
   return
@@ -74,12 +74,16 @@ func.func private @winograd_weights(%w: memref<32x16x3x3xf32>, %out: memref<1x4x
 
 // -----
 
-func.func private @winograd_1x1(%w: memref<32x16x1x1xf32>, %out: memref<1x4x576x8xf32>) attributes {sdx.kernel} {
-  %t = bufferization.to_tensor %w restrict : memref<32x16x1x1xf32> to tensor<32x16x1x1xf32>
-  %e = tensor.empty() : tensor<1x4x576x8xf32>
-  // expected-error @below {{transforms filters of 3x3 and one group only}}
-  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x1x1xf32>) outs(%e : tensor<1x4x576x8xf32>) {group = 1 : i64, sdx.winograd} -> tensor<1x4x576x8xf32>
+// ... or 16, for tiles of 2x2.
+// CHECK-LABEL: func.func private @winograd_weights_of_two
+// CHECK-COUNT-9: vector.gather
+// CHECK-COUNT-16: vector.store {{.*}} vector<8xf32>
+// CHECK-NOT: vector.store
+func.func private @winograd_weights_of_two(%w: memref<32x16x3x3xf32>, %out: memref<1x4x256x8xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %w restrict : memref<32x16x3x3xf32> to tensor<32x16x3x3xf32>
+  %e = tensor.empty() : tensor<1x4x256x8xf32>
+  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x256x8xf32>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x4x256x8xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
-      : (tensor<1x4x576x8xf32>, memref<1x4x576x8xf32>) -> ()
+      : (tensor<1x4x256x8xf32>, memref<1x4x256x8xf32>) -> ()
   return
 }

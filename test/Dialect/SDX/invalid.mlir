@@ -68,6 +68,32 @@ func.func @groups(%w: tensor<12x3x3x3xf32>, %e: tensor<2x2x27x8xf32>) {
 
 // -----
 
+func.func @winograd_side(%w: tensor<12x3x3x3xf32>, %e: tensor<1x2x75x8xf32>) {
+  // expected-error@+1 {{'winograd' must be 2 or 4, got 3}}
+  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x75x8xf32>) {group = 1 : i64, winograd = 3 : i64} -> tensor<1x2x75x8xf32>
+  return
+}
+
+// -----
+
+func.func @winograd_1x1(%w: tensor<32x16x1x1xf32>, %e: tensor<1x4x576x8xf32>) {
+  // expected-error@+1 {{'winograd' is for kernels of 3x3 and one group}}
+  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x1x1xf32>) outs(%e : tensor<1x4x576x8xf32>) {group = 1 : i64, winograd = 4 : i64} -> tensor<1x4x576x8xf32>
+  return
+}
+
+// -----
+
+func.func @winograd_strided(%x: tensor<1x3x9x9xf32>, %w: tensor<1x1x48x8xf32>, %e: tensor<1x8x4x4xf32>) {
+  // expected-error@+1 {{'winograd' is for neither strides nor dilations}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x3x9x9xf32>, tensor<1x1x48x8xf32>) outs(%e : tensor<1x8x4x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
 func.func @no_kernel(%t: tensor<8xf32>) {
   // expected-error@+1 {{calls 'nowhere', which is no function}}
   %0 = sdx.call @nowhere(%t : tensor<8xf32>) outs(%t : tensor<8xf32>) -> tensor<8xf32>

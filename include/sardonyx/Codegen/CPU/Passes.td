@@ -101,9 +101,10 @@ def ChooseConvFormPass
 
     - A convolution of 3x3 without strides, dilations or groups, with enough
       channels and positions, goes by Winograd's algorithm: it and the packing
-      of its weights get the attribute `sdx.winograd`, and K becomes 36 values
-      a channel. F(4x4, 3x3) takes a quarter of the multiplications. Its
-      rounding errors are about twice those of the direct form.
+      of its weights get the attribute `winograd`. F(4x4, 3x3) takes a quarter
+      of the multiplications, 36 values of K a channel, and its rounding errors
+      are about twice those of the direct form; F(2x2, 3x3), for pictures too
+      small for that, takes 4 of 9, and 16 values.
     - A convolution with so few output positions that they would leave vectors
       half empty gets weights in blocks of a vector of channels.
 
@@ -112,8 +113,8 @@ def ChooseConvFormPass
     %y = sdx.conv ins(%x, %p) ...
     // becomes
     %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) ...
-        {sdx.winograd} -> tensor<1x8x2304x8xf32>
-    %y = sdx.conv ins(%x, %p) ... {sdx.winograd}
+        {winograd = 4 : i64} -> tensor<1x8x2304x8xf32>
+    %y = sdx.conv ins(%x, %p) ... {winograd = 4 : i64}
     ```
   }];
   let options = [
