@@ -91,10 +91,13 @@ private:
   int64_t farBytes() { return l2Bytes / 8; }
   bool isShift();
   bool canSplitPhases();
+  bool hasTapPhases();
+  llvm::SmallVector<int64_t> listColumnPhases();
+  int64_t countRowPhases();
   int64_t countPhases();
+  std::pair<mlir::Value, mlir::Value> findPhase(mlir::ImplicitLocOpBuilder &b,
+                                                mlir::Value k, int64_t d);
   void emitPhases(mlir::ImplicitLocOpBuilder &b);
-  std::pair<mlir::Value, mlir::Value>
-  findPhase(mlir::ImplicitLocOpBuilder &b, mlir::Value distance, int64_t d);
 
   /// Positions of a whole panel.
   int64_t panelWidth() { return columns * lanes; }
@@ -105,6 +108,7 @@ private:
   void emitPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                 mlir::Value firstChannel, mlir::Value endChannel);
   int64_t countTaps();
+  bool masksPadding(int64_t d);
   void emitTaps(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                 llvm::function_ref<void(const Tap &)> visit);
   void emitTapLoop(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
@@ -205,8 +209,8 @@ private:
   mlir::Value input, weights;
   /// The input with its spatial dimensions collapsed.
   mlir::Value flatInput;
-  /// The input's planes of even and odd rows and columns (StridedConv.cpp);
-  /// null where taps read the input itself.
+  /// The planes that taps read (StridedConv.cpp); null where they read the
+  /// input itself.
   mlir::Value phases;
   /// What panels are packed from, and the packed weights, as one dimension.
   mlir::Value allInputs, flatWeights;
@@ -221,6 +225,14 @@ mlir::Value emitLanes(mlir::ImplicitLocOpBuilder &b, int64_t width,
 /// `index` in all lanes of a vector of i32.
 mlir::Value emitSplat32(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
                         int64_t width);
+
+/// The lanes i < width with 0 <= start + i < size.
+mlir::Value emitInside(mlir::ImplicitLocOpBuilder &b, mlir::Value start,
+                       int64_t width, mlir::Value size);
+
+/// `mask` if 0 <= index < size, no lane otherwise.
+mlir::Value emitRowMask(mlir::ImplicitLocOpBuilder &b, mlir::Value mask,
+                        mlir::Value index, mlir::Value size);
 
 } // namespace sardonyx::cpu
 

@@ -78,6 +78,23 @@ Value sardonyx::cpu::emitSplat32(ImplicitLocOpBuilder &b, Value index,
       b, VectorType::get({width}, b.getI32Type()), narrow);
 }
 
+Value sardonyx::cpu::emitInside(ImplicitLocOpBuilder &b, Value start,
+                                int64_t width, Value size) {
+  return arith::CmpIOp::create(
+      b, arith::CmpIPredicate::ult,
+      arith::AddIOp::create(b, emitSplat32(b, start, width),
+                            emitLanes(b, width, 1)),
+      emitSplat32(b, size, width));
+}
+
+Value sardonyx::cpu::emitRowMask(ImplicitLocOpBuilder &b, Value mask,
+                                 Value index, Value size) {
+  Value inside =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index, size);
+  return arith::AndIOp::create(
+      b, mask, vector::BroadcastOp::create(b, mask.getType(), inside));
+}
+
 void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   input = body.getBuffer(op.getInput());

@@ -157,6 +157,11 @@ void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk,
   });
 }
 
+/// Whether inputs that a tap reads may lie in the padding of dimension `d`.
+bool ConvEmitter::masksPadding(int64_t d) {
+  return isPadded(d) && (!phases || (d == 1 && !hasTapPhases()));
+}
+
 int64_t ConvEmitter::countTaps() {
   int64_t taps = 1;
   for (int64_t d = 0; d < spatial; ++d)
@@ -172,7 +177,7 @@ void ConvEmitter::emitTaps(ImplicitLocOpBuilder &b, const Chunk &chunk,
   bool shift = isShift();
   bool needsCoordinates = !shift;
   for (int64_t d = 0; d < spatial; ++d)
-    needsCoordinates |= isPadded(d);
+    needsCoordinates |= masksPadding(d);
   Tap first;
   first.phase = first.number = math.constant(0);
   SmallVector<Coordinates> base;
@@ -233,11 +238,10 @@ void ConvEmitter::emitTapLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
     Value distance = math.mul(k, dilation(d));
     Value jump;
     if (phases) {
-      Value parity;
-      std::tie(jump, parity) = findPhase(b, distance, d);
-      for (int64_t e = d + 1; e < spatial; ++e)
-        jump = math.mul(jump, outSize(e));
-      next.phase = math.add(math.mul(tap.phase, 2), parity);
+      Value plane;
+      std::tie(jump, plane) = findPhase(b, k, d);
+      int64_t planes = d == 0 ? countRowPhases() : listColumnPhases().size();
+      next.phase = math.add(math.mul(tap.phase, planes), plane);
     } else if (isShift()) {
       jump = math.sub(distance, math.constant(pad(d)));
       for (int64_t e = d + 1; e < spatial; ++e)
@@ -248,7 +252,7 @@ void ConvEmitter::emitTapLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
       if (coordinate)
         coordinate = arith::AddIOp::create(b, coordinate,
                                            emitSplat32(b, distance, width));
-      if (isPadded(d)) {
+      if (masksPadding(d)) {
         // Unsigned, so that positions before the start are out as well.
         Value inside =
             arith::CmpIOp::create(b, arith::CmpIPredicate::ult, coordinate,

@@ -6,10 +6,18 @@
 //===----------------------------------------------------------------------===//
 //
 // Neighbouring outputs of a convolution of stride 2 read every second input,
-// which takes a gather for each tap. If even and odd rows and columns are put
-// into planes of their own first, each tap reads neighbours in one plane: input
-// 2 * o + t of an output o is element o + floor(t / 2) of plane t mod 2. A
-// single tap reads one of these planes only, and only that one is made.
+// which takes a gather for each tap. So the inputs are put into planes first,
+// whose rows are as long as the output's, and each tap reads neighbours in one
+// plane.
+//
+// Rows: those of the padded input that a tap reads are a stride apart, so row q
+// of plane p is row stride * q + p, and the tap of row y reads from plane
+// y mod stride on, floor(y / stride) rows further.
+//
+// Columns: where the input is twice as wide as the output, planes of even and
+// of odd columns do, tap x being floor((x - pad) / 2) columns further.
+// Otherwise these would need longer rows; each column of the kernel has a plane
+// of its own then, padding included.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,82 +29,121 @@ using namespace sardonyx;
 using namespace sardonyx::cpu;
 
 bool ConvEmitter::canSplitPhases() {
-  if (spatial != 2 || stride(0) != 2 || stride(1) != 2)
+  if (spatial != 2 || stride(1) != 2 || stride(0) > 2 || hasChannelLanes())
     return false;
-  if (hasChannelLanes() || (countTaps() == 1 && countPhases() != 1))
-    return false;
-  std::optional<int64_t> height = IndexMath::known(inSizes[0]);
-  std::optional<int64_t> width = IndexMath::known(inSizes[1]);
-  std::optional<int64_t> columns = IndexMath::known(outSize(1));
-  std::optional<int64_t> channels = IndexMath::known(groupChannels);
-  // Outputs and the elements of a plane must have rows of one length.
-  return height && width && columns && channels && *height > 0 &&
-         *width == 2 * *columns && *columns > 0;
+  return llvm::all_of(
+      ValueRange{inSizes[0], inSizes[1], outSize(0), outSize(1), groupChannels},
+      [](Value size) {
+        std::optional<int64_t> known = IndexMath::known(size);
+        return known && *known > 0;
+      });
 }
 
-/// Planes of a channel that taps read.
+/// Whether each column of the kernel has planes of its own.
+bool ConvEmitter::hasTapPhases() {
+  return *IndexMath::known(inSizes[1]) != 2 * *IndexMath::known(outSize(1));
+}
+
+/// For each plane of columns the input that its column 0 holds. Column o holds
+/// the one 2 * o further.
+SmallVector<int64_t> ConvEmitter::listColumnPhases() {
+  SmallVector<int64_t> firsts;
+  if (hasTapPhases())
+    for (int64_t x = 0; x < kernel(1); ++x)
+      firsts.push_back(x * dilation(1) - pad(1));
+  else if (kernel(1) == 1 && !isPadded(1))
+    firsts = {0};
+  else
+    firsts = {0, 1};
+  return firsts;
+}
+
+/// Planes of rows: as many as the kernel's rows meet remainders.
+int64_t ConvEmitter::countRowPhases() {
+  return kernel(0) == 1 || dilation(0) % stride(0) == 0 ? 1 : stride(0);
+}
+
+/// Planes of a channel.
 int64_t ConvEmitter::countPhases() {
-  return countTaps() == 1 && !isPadded(0) && !isPadded(1) ? 1 : 4;
+  return countRowPhases() * listColumnPhases().size();
 }
 
-/// Makes the planes of all images and channels: [image, channel, plane, row,
-/// column], the last two as one.
+/// Makes the planes of all images and channels: [image, channel, plane, row and
+/// column].
 void ConvEmitter::emitPhases(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  int64_t height = *IndexMath::known(inSizes[0]);
   int64_t columns = *IndexMath::known(outSize(1));
   int64_t channels = *IndexMath::known(groupChannels) * group;
+  int64_t rows =
+      *IndexMath::known(outSize(0)) + (kernel(0) - 1) * dilation(0) / stride(0);
+  SmallVector<int64_t> firsts = listColumnPhases();
   Value images = evaluator.getSize(0);
   SmallVector<Value> dynamic;
   int64_t known = IndexMath::known(images).value_or(ShapedType::kDynamic);
   if (ShapedType::isDynamic(known))
     dynamic.push_back(images);
-  int64_t planes = countPhases(), side = planes == 1 ? 1 : 2;
-  auto type = MemRefType::get(
-      {known, channels, planes, (height + 1) / 2 * columns}, b.getF32Type());
+  auto type = MemRefType::get({known, channels, countPhases(), rows * columns},
+                              b.getF32Type());
   phases = emitBuffer(b, type, dynamic);
 
   int64_t width = shape.width;
-  auto emitRun = [&](Value image, Value channel, Value row, Value column,
-                     int64_t left) {
-    Value count = math.constant(std::min(left, width));
-    Value mask = emitTailMask(b, math.mul(count, 2), 2 * width);
-    Value from = math.add(math.mul(row, 2 * columns), math.mul(column, 2));
-    Value both =
-        emitLoad(b, flatInput, {image, channel, from}, 2 * width, mask);
-    Value half = math.div(row, 2);
-    Value plane = planes == 1 ? math.constant(0)
-                              : math.mul(math.sub(row, math.mul(half, 2)), 2);
-    Value to = math.add(math.mul(half, columns), column);
-    for (int64_t parity = 0; parity < side; ++parity) {
+  // Columns [column, column + count) of row `row` of the planes from `plane`
+  // on, from row `source` of the input.
+  auto emitRun = [&](ValueRange at, int64_t plane, Value source, Value row,
+                     Value column, int64_t count) {
+    Value to = math.add(math.mul(row, columns), column);
+    Value both;
+    for (size_t i = 0; i < firsts.size(); ++i) {
+      // What follows on another plane's inputs has been loaded with them.
+      bool isOdd = both && firsts[i] == firsts[i - 1] + 1;
+      if (!isOdd) {
+        Value first = math.add(math.mul(column, 2), math.constant(firsts[i]));
+        Value mask = emitRowMask(b, emitInside(b, first, 2 * width, inSizes[1]),
+                                 source, inSizes[0]);
+        Value from = math.add(math.mul(source, inSizes[1]), first);
+        both = emitLoad(b, flatInput, {at[0], at[1], from}, 2 * width, mask);
+      }
       SmallVector<int64_t> picked;
-      for (int64_t i = 0; i < width; ++i)
-        picked.push_back(2 * i + parity);
+      for (int64_t lane = 0; lane < width; ++lane)
+        picked.push_back(2 * lane + isOdd);
       emitStore(b, vector::ShuffleOp::create(b, both, both, picked), phases,
-                {image, channel, math.add(plane, parity), to},
-                emitTailMask(b, count, width));
+                {at[0], at[1], math.constant(plane + i), to},
+                emitTailMask(b, math.constant(count), width));
+      if (isOdd)
+        both = nullptr;
     }
   };
-  emitParallel(b, {images, math.constant(channels)}, [&](ValueRange ivs) {
-    emitFor(
-        b, math.constant(0), math.constant(height), 3 - side, [&](Value row) {
-          int64_t tail = columns % width;
-          if (columns >= width)
-            emitFor(b, math.constant(0), math.constant(columns - tail), width,
-                    [&](Value column) {
-                      emitRun(ivs[0], ivs[1], row, column, width);
-                    });
-          if (tail)
-            emitRun(ivs[0], ivs[1], row, math.constant(columns - tail), tail);
-        });
+  int64_t tail = columns % width;
+  emitParallel(b, {images, math.constant(channels)}, [&](ValueRange at) {
+    for (int64_t p = 0; p < countRowPhases(); ++p)
+      emitFor(b, math.constant(0), math.constant(rows), 1, [&](Value row) {
+        Value source = math.sub(math.add(math.mul(row, stride(0)), p),
+                                math.constant(pad(0)));
+        int64_t plane = p * firsts.size();
+        if (columns >= width)
+          emitFor(b, math.constant(0), math.constant(columns - tail), width,
+                  [&](Value column) {
+                    emitRun(at, plane, source, row, column, width);
+                  });
+        if (tail)
+          emitRun(at, plane, source, row, math.constant(columns - tail), tail);
+      });
   });
 }
 
-/// How far in its plane the input of tap `distance` of dimension `d` lies from
-/// the output, and which of the two planes of that dimension it is in.
-std::pair<Value, Value> ConvEmitter::findPhase(ImplicitLocOpBuilder &b,
-                                               Value distance, int64_t d) {
+/// How much further in its planes the input of tap number `k` of dimension `d`
+/// lies than the output, and which of the planes of that dimension it is in.
+std::pair<Value, Value> ConvEmitter::findPhase(ImplicitLocOpBuilder &b, Value k,
+                                               int64_t d) {
   IndexMath math(b);
+  Value distance = math.mul(k, dilation(d));
+  if (d == 0) {
+    Value rows = math.div(distance, stride(0));
+    return {math.mul(rows, outSize(1)),
+            math.sub(distance, math.mul(rows, stride(0)))};
+  }
+  if (hasTapPhases())
+    return {math.constant(0), k};
   int64_t ahead = (pad(d) + 1) / 2;
   Value shifted = math.add(distance, 2 * ahead - pad(d)); // never negative
   Value half = math.div(shifted, 2);

@@ -221,25 +221,6 @@ ConvEmitter::emitWinogradGroup(ImplicitLocOpBuilder &b, Value number) {
   return group;
 }
 
-/// The lanes i < width with 0 <= start + i < size.
-static Value emitInside(ImplicitLocOpBuilder &b, Value start, int64_t width,
-                        Value size) {
-  return arith::CmpIOp::create(
-      b, arith::CmpIPredicate::ult,
-      arith::AddIOp::create(b, emitSplat32(b, start, width),
-                            emitLanes(b, width, 1)),
-      emitSplat32(b, size, width));
-}
-
-/// `mask` if 0 <= index < size, no lane otherwise.
-static Value emitRowMask(ImplicitLocOpBuilder &b, Value mask, Value index,
-                         Value size) {
-  Value inside =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index, size);
-  return arith::AndIOp::create(
-      b, mask, vector::BroadcastOp::create(b, mask.getType(), inside));
-}
-
 /// Lanes first, first + step, ... of two vectors after one another.
 static Value emitPick(ImplicitLocOpBuilder &b, Value x, Value y, int64_t first,
                       int64_t step, int64_t count) {

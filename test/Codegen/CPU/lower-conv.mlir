@@ -146,9 +146,11 @@ func.func private @winograd_of_two(%x: memref<1x32x7x7xf32>, %w: memref<1x4x512x
 // -----
 
 // Of stride 2: even and odd rows and columns go into planes of their own first,
-// and each tap reads neighbours of one of them. No gather.
+// rows of padding included, and each tap reads neighbours of one of them. No
+// gather. The 29 rows of a plane are those that the output's 28 and the kernel's
+// reach.
 // CHECK-LABEL: func.func private @phases
-// CHECK: %[[PLANES:.*]] = memref.alloc() {{.*}} : memref<1x3x4x784xf32>
+// CHECK: %[[PLANES:.*]] = memref.alloc() {{.*}} : memref<1x3x4x812xf32>
 // CHECK: scf.parallel
 // CHECK: vector.maskedload {{.*}} vector<64xf32>
 // CHECK: vector.shuffle {{.*}} [0, 2, 4,
@@ -183,7 +185,7 @@ func.func private @phases(%x: memref<1x3x56x56xf32>, %w: memref<1x1x27x8xf32>,
 // CHECK-LABEL: func.func private @phase
 // CHECK: %[[PLANE:.*]] = memref.alloc() {{.*}} : memref<1x3x1x784xf32>
 // CHECK: scf.parallel
-// CHECK: scf.for %{{.*}} = %c0 to %c56 step %c2
+// CHECK: scf.for %{{.*}} = %c0 to %c28 step %c1
 // CHECK: vector.shuffle {{.*}} [0, 2, 4,
 // CHECK: vector.maskedstore %[[PLANE]]
 // CHECK-NOT: vector.shuffle
@@ -205,6 +207,38 @@ func.func private @phase(%x: memref<1x3x56x56xf32>, %w: memref<1x1x3x8xf32>,
        pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x8x28x28xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<1x8x28x28xf32>, memref<1x8x28x28xf32>) -> ()
+  return
+}
+
+// -----
+
+// An input that is not twice as wide as the output: each column of the kernel has
+// planes of its own, which need no mask. The odd elements of what was loaded for
+// the first column are those of the second.
+// CHECK-LABEL: func.func private @tap_phases
+// CHECK: %[[PLANES:.*]] = memref.alloc() {{.*}} : memref<1x3x6x999xf32>
+// CHECK: scf.parallel
+// CHECK: vector.maskedload {{.*}} vector<64xf32>
+// CHECK: vector.shuffle {{.*}} [0, 2, 4,
+// CHECK: scf.parallel
+// CHECK-NOT: vector.gather
+// CHECK-NOT: vector.maskedload
+// CHECK: vector.load %[[PLANES]]
+// CHECK: vector.fma
+// CHECK: memref.dealloc %[[PLANES]]
+// CHECK: return
+func.func private @tap_phases(%x: memref<1x3x74x56xf32>, %w: memref<1x1x27x8xf32>,
+    %out: memref<1x8x36x27xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x3x74x56xf32> to tensor<1x3x74x56xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x1x27x8xf32> to tensor<1x1x27x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x8x36x27xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x36x27xf32>) -> tensor<1x8x36x27xf32>
+  %y = sdx.conv ins(%tx, %tw : tensor<1x3x74x56xf32>, tensor<1x1x27x8xf32>) outs(%f : tensor<1x8x36x27xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x8x36x27xf32>
+  bufferization.materialize_in_destination %y in restrict writable %out
+      : (tensor<1x8x36x27xf32>, memref<1x8x36x27xf32>) -> ()
   return
 }
 
