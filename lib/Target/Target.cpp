@@ -8,6 +8,7 @@
 #include "sardonyx/Target/Target.h"
 #include "Partition.h"
 #include "SplitLongBlocks.h"
+#include "SplitMaskedLoads.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
@@ -248,6 +249,8 @@ compileOne(ModuleOp module, const TargetOptions &options,
   optimize(*translated, **machine, options);
   if (isStopped(options))
     return llvm::createStringError("compiling was stopped");
+  for (llvm::Function &function : *translated)
+    splitMaskedLoads(function, vectorBits(**machine));
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
     if (function->hasAttr(kHostAttr) && !function.isExternal())
       splitLongBlocks(*translated->getFunction(function.getName()));

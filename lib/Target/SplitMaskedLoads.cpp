@@ -1,0 +1,95 @@
+//===- SplitMaskedLoads.cpp - Masked loads of one register ----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SplitMaskedLoads.h"
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/Local.h"
+
+#include <numeric>
+
+using namespace llvm;
+
+namespace sardonyx {
+
+/// Lanes [first, first + count) of `vector`.
+static Value *slice(IRBuilder<> &b, Value *vector, unsigned first,
+                    unsigned count) {
+  SmallVector<int> lanes(count);
+  std::iota(lanes.begin(), lanes.end(), first);
+  return b.CreateShuffleVector(vector, lanes);
+}
+
+/// Whether a mask is a conjunction that a constant makes false in all lanes
+/// [first, first + count).
+static bool isNever(IRBuilder<> &b, Value *mask, unsigned first,
+                    unsigned count) {
+  using namespace PatternMatch;
+  Constant *constant;
+  if (!match(mask, m_c_And(m_Value(), m_Constant(constant))) &&
+      !match(mask, m_Constant(constant)))
+    return false;
+  auto *part = dyn_cast<Constant>(slice(b, constant, first, count));
+  return part && part->isNullValue();
+}
+
+static void split(IntrinsicInst &load, unsigned lanes) {
+  IRBuilder<> b(&load);
+  auto *type = cast<FixedVectorType>(load.getType());
+  auto *part = FixedVectorType::get(type->getElementType(), lanes);
+  uint64_t bytes = load.getDataLayout().getTypeStoreSize(part);
+  Value *from = load.getArgOperand(0), *mask = load.getArgOperand(1);
+  Align align = load.getParamAlign(0).valueOrOne();
+  Value *whole = nullptr;
+  for (unsigned first = 0; first < type->getNumElements(); first += lanes) {
+    Value *loaded = slice(b, load.getArgOperand(2), first, lanes);
+    uint64_t offset = first / lanes * bytes;
+    if (!isNever(b, mask, first, lanes))
+      loaded = b.CreateMaskedLoad(part, b.CreatePtrAdd(from, b.getInt64(offset)),
+                                  commonAlignment(align, offset),
+                                  slice(b, mask, first, lanes), loaded);
+    // Put behind those of the registers before.
+    SmallVector<int> widened(type->getNumElements(), PoisonMaskElem);
+    std::iota(widened.begin() + first, widened.begin() + first + lanes, 0);
+    Value *placed = b.CreateShuffleVector(loaded, widened);
+    if (whole) {
+      SmallVector<int> merged(type->getNumElements(), PoisonMaskElem);
+      std::iota(merged.begin(), merged.begin() + first, 0);
+      std::iota(merged.begin() + first, merged.begin() + first + lanes,
+                type->getNumElements() + first);
+      placed = b.CreateShuffleVector(whole, placed, merged);
+    }
+    whole = placed;
+  }
+  load.replaceAllUsesWith(whole);
+  RecursivelyDeleteTriviallyDeadInstructions(&load);
+}
+
+void splitMaskedLoads(Function &function, unsigned registerBits) {
+  SmallVector<std::pair<IntrinsicInst *, unsigned>> wide;
+  for (Instruction &instruction : instructions(function)) {
+    auto *load = dyn_cast<IntrinsicInst>(&instruction);
+    if (!load || load->getIntrinsicID() != Intrinsic::masked_load)
+      continue;
+    auto *type = dyn_cast<FixedVectorType>(load->getType());
+    if (!type)
+      continue;
+    unsigned bits = load->getDataLayout().getTypeSizeInBits(
+        type->getElementType());
+    unsigned lanes = registerBits / bits;
+    if (lanes > 1 && type->getNumElements() > lanes &&
+        type->getNumElements() % lanes == 0)
+      wide.push_back({load, lanes});
+  }
+  for (auto [load, lanes] : wide)
+    split(*load, lanes);
+}
+
+} // namespace sardonyx
