@@ -20,11 +20,18 @@ using namespace sardonyx::cpu;
 
 void ConvEmitter::emitDepthwise(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
+  // Half a vector of columns is as quick in a register of that size, and
+  // quicker where wide registers go through the multipliers in halves.
+  constexpr int64_t kNarrowest = 4;
+  int64_t width = lanes;
+  if (auto columns = IndexMath::known(outSize(spatial - 1)))
+    while (width > kNarrowest && width / 2 >= *columns)
+      width /= 2;
   SmallVector<Value> sizes = {evaluator.getSize(0), evaluator.getSize(1)};
   emitParallel(b, sizes, [&](ValueRange ivs) {
     Column column;
     column.tile.index = {ivs[0], ivs[1]};
-    column.tile.width = lanes;
+    column.tile.width = width;
     Value groupIndex = math.div(ivs[1], groupFilters);
     Value filter = math.sub(ivs[1], math.mul(groupIndex, groupFilters));
     Value block = math.div(filter, op.getBlockRows());
@@ -32,7 +39,7 @@ void ConvEmitter::emitDepthwise(ImplicitLocOpBuilder &b) {
                      math.sub(filter, math.mul(block, op.getBlockRows()))};
     // Columns outside and rows inside, so that the masks of the edges are
     // made once.
-    emitFor(b, math.constant(0), outSize(spatial - 1), lanes, [&](Value at) {
+    emitFor(b, math.constant(0), outSize(spatial - 1), width, [&](Value at) {
       column.tile.position = at;
       emitDepthwiseColumn(b, column);
     });
@@ -43,7 +50,7 @@ void ConvEmitter::emitDepthwise(ImplicitLocOpBuilder &b) {
 void ConvEmitter::emitDepthwiseColumn(ImplicitLocOpBuilder &b, Column &column) {
   IndexMath math(b);
   constexpr int64_t kMostTaps = 25;
-  int64_t last = spatial - 1;
+  int64_t last = spatial - 1, lanes = column.tile.width;
   column.tile.mask = nullptr;
   std::optional<int64_t> columns = IndexMath::known(outSize(last));
   if (!columns || *columns % lanes != 0)
@@ -84,10 +91,25 @@ void ConvEmitter::emitDepthwiseColumn(ImplicitLocOpBuilder &b, Column &column) {
                math.constant(0));
   Value to = math.max(math.min(math.ceilDiv(fitting, stride(0)), rows), from);
   to = math.add(from, math.roundDown(math.sub(to, from), block));
-  emitDepthwiseRows(b, column, outer, math.constant(0), from);
+  // The rows at the edges are one block, too, if all is known about them: taps
+  // outside are just left out.
+  constexpr int64_t kMostRows = 8;
+  auto edge = [&](Value begin, Value end) {
+    auto first = IndexMath::known(begin), count = IndexMath::known(end);
+    if (first && count && *count - *first <= kMostRows &&
+        IndexMath::known(inSizes[0])) {
+      if (*count > *first)
+        emitDepthwiseBlock(b, column, begin, *count - *first);
+      return;
+    }
+    emitDepthwiseRows(b, column, outer, begin, end);
+  };
+  if (auto known = IndexMath::known(rows); known && *known <= kMostRows)
+    return edge(math.constant(0), rows);
+  edge(math.constant(0), from);
   emitFor(b, from, to, block,
           [&](Value row) { emitDepthwiseBlock(b, column, row, block); });
-  emitDepthwiseRows(b, column, outer, to, rows);
+  edge(to, rows);
 }
 
 /// The rows [from, to) of the dimension that follows `outer`, one by one.
@@ -159,8 +181,8 @@ Value ConvEmitter::emitDepthwiseTaps(ImplicitLocOpBuilder &b,
   return loop.getResult(0);
 }
 
-/// `rows` rows of a plane from `row` on, all taps inside. A row of the input
-/// is read once for all that use it.
+/// `rows` rows of a plane from `row` on. All taps are inside unless `row` is
+/// known. A row of the input is read once for all that use it.
 void ConvEmitter::emitDepthwiseBlock(ImplicitLocOpBuilder &b,
                                      const Column &column, Value row,
                                      int64_t rows) {
@@ -178,8 +200,12 @@ void ConvEmitter::emitDepthwiseBlock(ImplicitLocOpBuilder &b,
   for (int64_t k = 0; k < kernel(0) * kernel(1); ++k)
     taps.push_back(emitWeight(b, column, math.constant(k)));
   Value first = math.sub(math.mul(row, stride(0)), math.constant(pad(0)));
+  std::optional<int64_t> top = IndexMath::known(first);
+  std::optional<int64_t> inRows = IndexMath::known(inSizes[0]);
   int64_t height = (rows - 1) * stride(0) + (kernel(0) - 1) * dilation(0) + 1;
   for (int64_t h = 0; h < height; ++h) {
+    if (top && (*top + h < 0 || (inRows && *top + h >= *inRows)))
+      continue;
     SmallVector<Value> loads;
     for (int64_t r = 0; r < rows; ++r) {
       int64_t distance = h - r * stride(0);
@@ -204,7 +230,7 @@ SmallVector<Value> ConvEmitter::emitRowLoads(ImplicitLocOpBuilder &b,
                                              const Column &column,
                                              ValueRange indices) {
   IndexMath math(b);
-  int64_t d = spatial - 1;
+  int64_t d = spatial - 1, lanes = column.tile.width;
   auto type = VectorType::get({lanes}, b.getF32Type());
   SmallVector<Value> loads;
   auto at = [&](int64_t k) {
@@ -245,5 +271,5 @@ Value ConvEmitter::emitWeight(ImplicitLocOpBuilder &b, const Column &column,
       b, weights,
       ValueRange{column.weight[0], column.weight[1], tap, column.weight[2]});
   return vector::BroadcastOp::create(
-      b, VectorType::get({lanes}, b.getF32Type()), scalar);
+      b, VectorType::get({column.tile.width}, b.getF32Type()), scalar);
 }

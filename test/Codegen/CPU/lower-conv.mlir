@@ -281,3 +281,28 @@ func.func private @pointwise(%x: memref<1x512x28x28xf32>, %w: memref<1x32x512x8x
       : (tensor<1x256x28x28xf32>, memref<1x256x28x28xf32>) -> ()
   return
 }
+
+// -----
+
+// All rows of a small plane are one block, which leaves out the taps in the
+// padding, and seven columns do with half a register.
+// CHECK-LABEL: func.func private @depthwise_small
+// CHECK: scf.parallel
+// CHECK-NOT: scf.for
+// CHECK-COUNT-145: vector.fma {{.*}} vector<8xf32>
+// CHECK-NOT: vector.fma
+// CHECK: return
+func.func private @depthwise_small(%x: memref<1x8x7x7xf32>, %w: memref<8x1x25x8xf32>,
+    %out: memref<1x8x7x7xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x8x7x7xf32> to tensor<1x8x7x7xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<8x1x25x8xf32> to tensor<8x1x25x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x8x7x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x7x7xf32>) -> tensor<1x8x7x7xf32>
+  %y = sdx.conv ins(%tx, %tw : tensor<1x8x7x7xf32>, tensor<8x1x25x8xf32>) outs(%f : tensor<1x8x7x7xf32>)
+      {kernel_shape = array<i64: 5, 5>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 2, 2>, pads_end = array<i64: 2, 2>, group = 8 : i64} -> tensor<1x8x7x7xf32>
+  bufferization.materialize_in_destination %y in restrict writable %out
+      : (tensor<1x8x7x7xf32>, memref<1x8x7x7xf32>) -> ()
+  return
+}
