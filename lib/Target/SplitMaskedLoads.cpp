@@ -52,9 +52,9 @@ static void split(IntrinsicInst &load, unsigned lanes) {
     Value *loaded = slice(b, load.getArgOperand(2), first, lanes);
     uint64_t offset = first / lanes * bytes;
     if (!isNever(b, mask, first, lanes))
-      loaded = b.CreateMaskedLoad(part, b.CreatePtrAdd(from, b.getInt64(offset)),
-                                  commonAlignment(align, offset),
-                                  slice(b, mask, first, lanes), loaded);
+      loaded = b.CreateMaskedLoad(
+          part, b.CreatePtrAdd(from, b.getInt64(offset)),
+          commonAlignment(align, offset), slice(b, mask, first, lanes), loaded);
     // Put behind those of the registers before.
     SmallVector<int> widened(type->getNumElements(), PoisonMaskElem);
     std::iota(widened.begin() + first, widened.begin() + first + lanes, 0);
@@ -81,8 +81,8 @@ void splitMaskedLoads(Function &function, unsigned registerBits) {
     auto *type = dyn_cast<FixedVectorType>(load->getType());
     if (!type)
       continue;
-    unsigned bits = load->getDataLayout().getTypeSizeInBits(
-        type->getElementType());
+    unsigned bits =
+        load->getDataLayout().getTypeSizeInBits(type->getElementType());
     unsigned lanes = registerBits / bits;
     if (lanes > 1 && type->getNumElements() > lanes &&
         type->getNumElements() % lanes == 0)

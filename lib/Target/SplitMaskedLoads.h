@@ -16,8 +16,8 @@ namespace sardonyx {
 
 /// Makes masked loads of several registers of `registerBits` into one for each
 /// register. The instruction selector of LLVM 22 does so by itself, but where
-/// the upper of two registers turns out to have no lane it reads all of it, past
-/// what the mask allows (seen with AVX2).
+/// the upper of two registers turns out to have no lane it reads all of it,
+/// past what the mask allows (seen with AVX2).
 void splitMaskedLoads(llvm::Function &function, unsigned registerBits);
 
 } // namespace sardonyx

@@ -31,12 +31,15 @@ using namespace sardonyx::cpu;
 bool ConvEmitter::canSplitPhases() {
   if (spatial != 2 || stride(1) != 2 || stride(0) > 2 || hasChannelLanes())
     return false;
-  return llvm::all_of(
+  bool isKnown = llvm::all_of(
       ValueRange{inSizes[0], inSizes[1], outSize(0), outSize(1), groupChannels},
       [](Value size) {
         std::optional<int64_t> known = IndexMath::known(size);
         return known && *known > 0;
       });
+  // Planes of many taps would be many times the input.
+  constexpr int64_t kMostTapPhases = 7;
+  return isKnown && (!hasTapPhases() || kernel(1) <= kMostTapPhases);
 }
 
 /// Whether each column of the kernel has planes of its own.
@@ -94,7 +97,7 @@ void ConvEmitter::emitPhases(ImplicitLocOpBuilder &b) {
     Value to = math.add(math.mul(row, columns), column);
     Value both;
     for (size_t i = 0; i < firsts.size(); ++i) {
-      // What follows on another plane's inputs has been loaded with them.
+      // The inputs that follow on those of the plane before came with them.
       bool isOdd = both && firsts[i] == firsts[i - 1] + 1;
       if (!isOdd) {
         Value first = math.add(math.mul(column, 2), math.constant(firsts[i]));
