@@ -146,6 +146,8 @@ def main():
     parser.add_argument("--case", type=Path)
     parser.add_argument("--show", type=int)
     args = parser.parse_args()
+    if unknown := set(args.families) - set(families()):
+        parser.error(f"no family is called {', '.join(sorted(unknown))}; there are {', '.join(families())}")
     if args.case:
         return once_more(args.case)
     if args.show is not None:
