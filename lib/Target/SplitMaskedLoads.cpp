@@ -7,13 +7,12 @@
 
 #include "SplitMaskedLoads.h"
 
+#include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/Transforms/Utils/Local.h"
-
-#include <numeric>
 
 using namespace llvm;
 
@@ -22,9 +21,8 @@ namespace sardonyx {
 /// Lanes [first, first + count) of `vector`.
 static Value *slice(IRBuilder<> &b, Value *vector, unsigned first,
                     unsigned count) {
-  SmallVector<int> lanes(count);
-  std::iota(lanes.begin(), lanes.end(), first);
-  return b.CreateShuffleVector(vector, lanes);
+  return b.CreateShuffleVector(
+      vector, createSequentialMask(first, count, /*NumUndefs=*/0));
 }
 
 /// Whether a mask is a conjunction that a constant makes false in all lanes
@@ -47,7 +45,7 @@ static void split(IntrinsicInst &load, unsigned lanes) {
   uint64_t bytes = load.getDataLayout().getTypeStoreSize(part);
   Value *from = load.getArgOperand(0), *mask = load.getArgOperand(1);
   Align align = load.getParamAlign(0).valueOrOne();
-  Value *whole = nullptr;
+  SmallVector<Value *> parts;
   for (unsigned first = 0; first < type->getNumElements(); first += lanes) {
     Value *loaded = slice(b, load.getArgOperand(2), first, lanes);
     uint64_t offset = first / lanes * bytes;
@@ -55,20 +53,9 @@ static void split(IntrinsicInst &load, unsigned lanes) {
       loaded = b.CreateMaskedLoad(
           part, b.CreatePtrAdd(from, b.getInt64(offset)),
           commonAlignment(align, offset), slice(b, mask, first, lanes), loaded);
-    // Put behind those of the registers before.
-    SmallVector<int> widened(type->getNumElements(), PoisonMaskElem);
-    std::iota(widened.begin() + first, widened.begin() + first + lanes, 0);
-    Value *placed = b.CreateShuffleVector(loaded, widened);
-    if (whole) {
-      SmallVector<int> merged(type->getNumElements(), PoisonMaskElem);
-      std::iota(merged.begin(), merged.begin() + first, 0);
-      std::iota(merged.begin() + first, merged.begin() + first + lanes,
-                type->getNumElements() + first);
-      placed = b.CreateShuffleVector(whole, placed, merged);
-    }
-    whole = placed;
+    parts.push_back(loaded);
   }
-  load.replaceAllUsesWith(whole);
+  load.replaceAllUsesWith(concatenateVectors(b, parts));
   RecursivelyDeleteTriviallyDeadInstructions(&load);
 }
 

@@ -226,9 +226,9 @@ mlir::Value emitLanes(mlir::ImplicitLocOpBuilder &b, int64_t width,
 mlir::Value emitSplat32(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
                         int64_t width);
 
-/// The lanes i < width with 0 <= start + i < size.
+/// The lanes i < width with 0 <= start + step * i < size.
 mlir::Value emitInside(mlir::ImplicitLocOpBuilder &b, mlir::Value start,
-                       int64_t width, mlir::Value size);
+                       int64_t width, mlir::Value size, int64_t step = 1);
 
 /// `mask` if 0 <= index < size, no lane otherwise.
 mlir::Value emitRowMask(mlir::ImplicitLocOpBuilder &b, mlir::Value mask,

@@ -65,11 +65,8 @@ void ConvEmitter::emitDepthwiseColumn(ImplicitLocOpBuilder &b, Column &column) {
   int64_t width = pairs ? 2 * lanes : lanes;
   for (int64_t k = 0; k < kernel(last); k += pairs ? 2 : 1) {
     Value first = math.add(column.start, k * dilation(last));
-    Value at =
-        arith::AddIOp::create(b, emitSplat32(b, first, width),
-                              emitLanes(b, width, pairs ? 1 : stride(last)));
-    Value mask = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at,
-                                       emitSplat32(b, inSizes[last], width));
+    Value mask =
+        emitInside(b, first, width, inSizes[last], pairs ? 1 : stride(last));
     if (column.tile.mask && !pairs)
       mask = arith::AndIOp::create(b, mask, column.tile.mask);
     column.masks.push_back(mask);
@@ -95,14 +92,12 @@ void ConvEmitter::emitDepthwiseColumn(ImplicitLocOpBuilder &b, Column &column) {
   // outside are just left out.
   constexpr int64_t kMostRows = 8;
   auto edge = [&](Value begin, Value end) {
-    auto first = IndexMath::known(begin), count = IndexMath::known(end);
-    if (first && count && *count - *first <= kMostRows &&
-        IndexMath::known(inSizes[0])) {
-      if (*count > *first)
-        emitDepthwiseBlock(b, column, begin, *count - *first);
-      return;
-    }
-    emitDepthwiseRows(b, column, outer, begin, end);
+    std::optional<int64_t> count = IndexMath::known(math.sub(end, begin));
+    if (!count || *count > kMostRows || !IndexMath::known(begin) ||
+        !IndexMath::known(inSizes[0]))
+      emitDepthwiseRows(b, column, outer, begin, end);
+    else if (*count > 0)
+      emitDepthwiseBlock(b, column, begin, *count);
   };
   if (auto known = IndexMath::known(rows); known && *known <= kMostRows)
     return edge(math.constant(0), rows);

@@ -445,17 +445,17 @@ TileEvaluator::findFarBuffers(int64_t cacheBytes) {
     outputs.push_back(output.memref);
   ArrayRef<int64_t> shape =
       cast<MemRefType>(collapsed[outputs.front()].getType()).getShape();
+  if (ShapedType::isDynamic(shape.back()))
+    return result;
   // What an open size, of a batch or a sequence, is taken for.
   constexpr int64_t kOpenSize = 256;
+  int64_t elements = 1;
+  for (int64_t size : shape)
+    elements *= ShapedType::isDynamic(size) ? kOpenSize : size;
   for (auto [buffer, flat] : collapsed) {
     auto type = cast<MemRefType>(flat.getType());
     int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    if (type.getShape() != shape || ShapedType::isDynamic(shape.back()))
-      continue;
-    int64_t elements = 1;
-    for (int64_t size : shape)
-      elements *= ShapedType::isDynamic(size) ? kOpenSize : size;
-    if (elements * bytes > cacheBytes)
+    if (type.getShape() == shape && elements * bytes > cacheBytes)
       result.push_back({flat, llvm::is_contained(outputs, buffer), bytes});
   }
   return result;

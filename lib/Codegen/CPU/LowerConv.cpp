@@ -79,11 +79,11 @@ Value sardonyx::cpu::emitSplat32(ImplicitLocOpBuilder &b, Value index,
 }
 
 Value sardonyx::cpu::emitInside(ImplicitLocOpBuilder &b, Value start,
-                                int64_t width, Value size) {
+                                int64_t width, Value size, int64_t step) {
   return arith::CmpIOp::create(
       b, arith::CmpIPredicate::ult,
       arith::AddIOp::create(b, emitSplat32(b, start, width),
-                            emitLanes(b, width, 1)),
+                            emitLanes(b, width, step)),
       emitSplat32(b, size, width));
 }
 

@@ -409,39 +409,38 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
   };
   auto type = VectorType::get({width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  emitFor(
-      b, math.constant(0), math.constant(winograd->taps()), 1, [&](Value p) {
-        Value firstK = math.mul(p, groupChannels);
-        SmallVector<Prefetch> next;
-        if (std::optional<int64_t> channels = IndexMath::known(groupChannels))
-          // The weights of one product are followed by those of the next.
-          for (int64_t r = 0; r < rows; r += rowsOfBlock) {
-            int64_t size = *channels * blockRows;
-            Value following = math.add(
-                math.add(math.mul(packedBlock(r), winograd->taps()), p), 1);
-            next.push_back(prefetchWeights(b, math.mul(following, size), size,
-                                           math.div(rowInBlock(r), rowsOfBlock),
-                                           blockRows / rowsOfBlock, *channels));
-          }
-        SmallVector<Value> accs(rows, zero);
-        accs = emitContractionLoop(
-            b, groupChannels, rows, 1, accs,
-            [&](Value k, int64_t r) -> Value {
-              return memref::LoadOp::create(
-                  b, weights,
-                  ValueRange{math.constant(0), packedBlock(r),
-                             math.add(firstK, k), rowInBlock(r)});
-            },
-            [&](Value k, int64_t) -> Value {
-              return emitLoad(
-                  b, panel.inputs,
-                  {panel.slot[0], panel.slot[1], p, k, math.constant(0)},
-                  width);
-            },
-            next);
-        for (auto [r, acc] : llvm::enumerate(accs))
-          emitStore(b, acc, products, {p, math.constant(r), math.constant(0)});
-      });
+  Value taps = math.constant(winograd->taps());
+  emitFor(b, math.constant(0), taps, 1, [&](Value p) {
+    Value firstK = math.mul(p, groupChannels);
+    SmallVector<Prefetch> next;
+    if (std::optional<int64_t> channels = IndexMath::known(groupChannels))
+      // The weights of one product are followed by those of the next.
+      for (int64_t r = 0; r < rows; r += rowsOfBlock) {
+        int64_t size = *channels * blockRows;
+        Value following =
+            math.add(math.add(math.mul(packedBlock(r), taps), p), 1);
+        next.push_back(prefetchWeights(b, math.mul(following, size), size,
+                                       math.div(rowInBlock(r), rowsOfBlock),
+                                       blockRows / rowsOfBlock, *channels));
+      }
+    SmallVector<Value> accs(rows, zero);
+    accs = emitContractionLoop(
+        b, groupChannels, rows, 1, accs,
+        [&](Value k, int64_t r) -> Value {
+          return memref::LoadOp::create(
+              b, weights,
+              ValueRange{math.constant(0), packedBlock(r), math.add(firstK, k),
+                         rowInBlock(r)});
+        },
+        [&](Value k, int64_t) -> Value {
+          return emitLoad(
+              b, panel.inputs,
+              {panel.slot[0], panel.slot[1], p, k, math.constant(0)}, width);
+        },
+        next);
+    for (auto [r, acc] : llvm::enumerate(accs))
+      emitStore(b, acc, products, {p, math.constant(r), math.constant(0)});
+  });
 
   Value count = math.min(math.constant(rows), math.sub(groupFilters, firstRow));
   int64_t groups = width / lanes;

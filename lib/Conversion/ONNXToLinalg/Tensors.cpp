@@ -234,10 +234,10 @@ Value reshape(OpBuilder &b, Location loc, Value tensor,
     begin = 0, srcEnd = from.size(), dstEnd = normal.size();
     leaveOut(
         [](Size x, Size y) { return getStaticSize(x) && isSameSize(x, y); });
+    checkElementCount(b, loc, ArrayRef(from).slice(begin, srcEnd - begin),
+                      ArrayRef(normal).slice(begin, dstEnd - begin),
+                      source.getElementType());
   }
-  checkElementCount(b, loc, ArrayRef(from).slice(begin, srcEnd - begin),
-                    ArrayRef(normal).slice(begin, dstEnd - begin),
-                    source.getElementType());
   return reshapeMiddle(b, loc, tensor, normal, begin, srcEnd, dstEnd);
 }
 
