@@ -71,10 +71,10 @@ template <typename OpT, bool isMax> struct ArgPattern : OnnxPattern<OpT> {
                   ConversionPatternRewriter &rewriter) const override {
     auto type = dyn_cast<RankedTensorType>(adaptor.getData().getType());
     if (!type)
-      return rewriter.notifyMatchFailure(op, "the operand's rank is unknown");
+      return refuse(op, "the operand's rank is unknown");
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), type.getRank());
     if (failed(axis))
-      return rewriter.notifyMatchFailure(op, "its axis is out of range");
+      return refuse(op, "its axis is out of range");
     Value result = createArgReduction(rewriter, op.getLoc(),
                                       getTyped(op.getData(), adaptor.getData()),
                                       *axis, isMax, op.getSelectLastIndex());

@@ -41,15 +41,14 @@ struct RotaryEmbeddingLowering : OnnxPattern<onnx::RotaryEmbeddingOp> {
     int64_t rank = rankedType(input).getRank();
     int64_t numHeads = op.getNumHeads().value_or(0);
     if (!isa<FloatType>(element) || (rank != 4 && (rank != 3 || numHeads < 1)))
-      return rewriter.notifyMatchFailure(
-          op, "X must be [N,H,S,D], or [N,S,H*D] with num_heads");
+      return refuse(op, "X must be [N,H,S,D], or [N,S,H*D] with num_heads");
     Value ids = adaptor.getPositionIds();
     Value cos = adaptor.getCosCache(), sin = adaptor.getSinCache();
     int64_t tableRank = ids ? 2 : 3;
     if (rankedType(cos).getRank() != tableRank ||
         rankedType(sin).getRank() != tableRank ||
         (ids && rankedType(ids).getRank() != 2))
-      return rewriter.notifyMatchFailure(op, "a cache has the wrong rank");
+      return refuse(op, "a cache has the wrong rank");
 
     // Loops run over the input's own order of dimensions.
     bool headsFirst = rank == 4;
@@ -62,7 +61,7 @@ struct RotaryEmbeddingLowering : OnnxPattern<onnx::RotaryEmbeddingOp> {
       sizes.push_back(b.floorDiv(full[2], b.size(numHeads)));
       if (!b.sameSize(b.times(sizes[3], numHeads), full[2],
                       "the heads do not divide the input"))
-        return rewriter.notifyMatchFailure(op, "num_heads does not divide X");
+        return refuse(op, "num_heads does not divide X");
       input = b.expand(input, groups, sizes);
     }
     std::optional<int64_t> headSize = getStaticSize(sizes[3]);
@@ -70,10 +69,10 @@ struct RotaryEmbeddingLowering : OnnxPattern<onnx::RotaryEmbeddingOp> {
     if (rotated == 0)
       rotated = headSize.value_or(0);
     if (!headSize || rotated < 2 || rotated % 2 != 0 || rotated > *headSize)
-      return rewriter.notifyMatchFailure(op, "the rotated size is not known");
+      return refuse(op, "the rotated size is not known");
     if (failed(checkTables(b, ids, {cos, sin}, sizes[0], sizes[sequenceDim],
                            rotated / 2)))
-      return rewriter.notifyMatchFailure(op, "sizes do not fit");
+      return refuse(op, "sizes do not fit");
 
     bool interleaved = op.getInterleaved() != 0;
     Value result = createMapped(

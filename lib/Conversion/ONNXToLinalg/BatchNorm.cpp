@@ -26,7 +26,7 @@ struct BatchNormPattern : OnnxPattern<onnx::BatchNormalizationOp> {
     TypedTensor variance = getTyped(op.getInputVar(), adaptor.getInputVar());
     int64_t rank = rankOf(x.value);
     if (rank < 2)
-      return rewriter.notifyMatchFailure(op, "it has no channel dimension");
+      return refuse(op, "it has no channel dimension");
     Size channels = getSize(rewriter, loc, x.value, 1);
     std::pair<Value, StringRef> parameters[] = {
         {adaptor.getScale(), "scale"},
@@ -35,8 +35,8 @@ struct BatchNormPattern : OnnxPattern<onnx::BatchNormalizationOp> {
         {adaptor.getInputVar(), "input_var"}};
     for (auto [parameter, name] : parameters)
       if (failed(checkChannels(rewriter, loc, parameter, channels, name)))
-        return rewriter.notifyMatchFailure(
-            op, "its parameters must have an element for each channel");
+        return refuse(op,
+                      "its parameters must have an element for each channel");
     SmallVector<Value> results(1);
     if (op.getTrainingMode()) {
       auto [batchMean, batchVariance] = getBatchStatistics(rewriter, loc, x);
@@ -145,7 +145,7 @@ struct LRNPattern : OnnxPattern<onnx::LRNOp> {
     Type statistics = getStatisticsType(type);
     int64_t rank = rankOf(x), size = op.getSize();
     if (rank < 2 || size < 1 || size > INT32_MAX)
-      return rewriter.notifyMatchFailure(op, "it has no channels to sum");
+      return refuse(op, "it has no channels to sum");
     Value sum = sumSquares(rewriter, loc, x, type, size);
     double alpha = toDouble(op.getAlpha()) / static_cast<double>(size);
     double beta = toDouble(op.getBeta()), bias = toDouble(op.getBias());

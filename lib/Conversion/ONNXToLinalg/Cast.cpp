@@ -4,6 +4,7 @@
 #include "SmallFloats.h"
 
 #include "dialects/ONNX/ONNX.h"
+#include "mlir/Support/DebugStringHelper.h"
 
 using namespace mlir;
 
@@ -21,9 +22,8 @@ template <typename OpT> struct CastPattern : OnnxPattern<OpT> {
     Type to = getOnnxElementType(op->getResult(0));
     Value input = adaptor.getOperands().front();
     if (!convertElementType(from) || !convertElementType(to))
-      return rewriter.notifyMatchFailure(op, [&](Diagnostic &d) {
-        d << "no lowering for a cast from " << from << " to " << to;
-      });
+      return refuse(op, "a cast from " + debugString(from) + " to " +
+                            debugString(to) + " is not supported");
     if (from == to)
       return this->replace(rewriter, op, input);
     auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
@@ -43,7 +43,7 @@ template <typename OpT> struct CastPattern : OnnxPattern<OpT> {
             return encodeSmallFloat(b, loc, value, to, saturate, roundMode);
           });
       if (failed(bytes))
-        return rewriter.notifyMatchFailure(op, "its shapes don't agree");
+        return refuse(op, "its shapes don't agree");
       return this->replace(rewriter, op, *bytes);
     }
     if (Value small =
@@ -53,7 +53,7 @@ template <typename OpT> struct CastPattern : OnnxPattern<OpT> {
         createElementwise(rewriter, op.getLoc(), typed, to,
                           getConvertedType(op->getResult(0)), body);
     if (failed(result))
-      return rewriter.notifyMatchFailure(op, "its shapes don't agree");
+      return refuse(op, "its shapes don't agree");
     return this->replace(rewriter, op, *result);
   }
 };

@@ -259,6 +259,10 @@ mlir::LogicalResult replaceOp(mlir::ConversionPatternRewriter &rewriter,
                               const mlir::TypeConverter &converter,
                               mlir::Operation *op, mlir::ValueRange values);
 
+/// Fails, and notes on the op why there is no lowering for this form of it:
+/// what the user is told when no other pattern takes it.
+mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &why);
+
 /// A negative axis counted from the end; fails when out of range.
 mlir::FailureOr<int64_t> normalizeAxis(int64_t axis, int64_t rank);
 mlir::FailureOr<llvm::SmallVector<int64_t>>

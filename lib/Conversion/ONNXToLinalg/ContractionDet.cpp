@@ -112,11 +112,11 @@ struct DetLowering : OnnxPattern<onnx::DetOp> {
     Type type = getAccumulatorType(element);
     int64_t rank = rankedType(adaptor.getX()).getRank();
     if (!isa<FloatType>(element) || rank < 2)
-      return rewriter.notifyMatchFailure(op, "needs matrices of floats");
+      return refuse(op, "needs matrices of floats");
     Sizes sizes = b.dims(adaptor.getX());
     if (!b.sameSize(sizes[rank - 1], sizes[rank - 2],
                     "the matrices are not square"))
-      return rewriter.notifyMatchFailure(op, "the matrices are not square");
+      return refuse(op, "the matrices are not square");
     Value input = b.convertElements(adaptor.getX(), type);
     input = collapseRange(b, op.getLoc(), input, 0, rank - 2);
     OpFoldResult count = b.dim(input, 0), size = sizes[rank - 1];

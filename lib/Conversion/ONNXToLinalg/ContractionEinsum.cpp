@@ -349,12 +349,11 @@ struct EinsumLowering : OnnxPattern<onnx::EinsumOp> {
     TensorBuilder b(op.getLoc(), rewriter);
     Type element = getOnnxElementType(op->getOperand(0));
     if (!element || isBoolType(element))
-      return rewriter.notifyMatchFailure(op, "element type has no product");
+      return refuse(op, "element type has no product");
     FailureOr<Equation> equation =
         parseEquation(op.getEquation(), adaptor.getOperands());
     if (failed(equation))
-      return rewriter.notifyMatchFailure(op,
-                                         "equation does not fit the inputs");
+      return refuse(op, "equation does not fit the inputs");
     Type stored = elementTypeOf(adaptor.getOperands().front());
     SmallVector<Value> operands;
     for (Value operand : adaptor.getOperands())
@@ -362,7 +361,7 @@ struct EinsumLowering : OnnxPattern<onnx::EinsumOp> {
           b.convertElements(operand, getAccumulatorType(stored)));
     FailureOr<Value> result = Contractor(b).run(*equation, operands);
     if (failed(result))
-      return rewriter.notifyMatchFailure(op, "sizes do not fit the equation");
+      return refuse(op, "sizes do not fit the equation");
     return replace(rewriter, op, b.convertElements(*result, stored));
   }
 };

@@ -171,8 +171,7 @@ struct MatMulIntegerLowering : OnnxPattern<onnx::MatMulIntegerOp> {
         getTyped(op.getB(), adaptor.getB()),
         getColumnParameter(op.getBZeroPoint(), adaptor.getBZeroPoint()));
     if (failed(product))
-      return rewriter.notifyMatchFailure(op,
-                                         "shapes or zero points do not fit");
+      return refuse(op, "shapes or zero points do not fit");
     return replace(rewriter, op, *product);
   }
 };
@@ -186,7 +185,7 @@ struct QLinearMatMulLowering : OnnxPattern<onnx::QLinearMatMulOp> {
     Type resultElement = getOnnxElementType(op.getYZeroPoint());
     if (!isa_and_nonnull<IntegerType>(lhsElement) ||
         !isa_and_nonnull<IntegerType>(resultElement))
-      return rewriter.notifyMatchFailure(op, "only integers are quantised");
+      return refuse(op, "only integers are quantised");
     TensorBuilder b(op.getLoc(), rewriter);
     FailureOr<Value> product = createIntegerProduct(
         b, getTyped(op.getA(), adaptor.getA()),
@@ -194,8 +193,7 @@ struct QLinearMatMulLowering : OnnxPattern<onnx::QLinearMatMulOp> {
         getTyped(op.getB(), adaptor.getB()),
         getColumnParameter(op.getBZeroPoint(), adaptor.getBZeroPoint()));
     if (failed(product))
-      return rewriter.notifyMatchFailure(op,
-                                         "shapes or zero points do not fit");
+      return refuse(op, "shapes or zero points do not fit");
 
     Type i32 = b.getI32Type(), f32 = b.getF32Type();
     SmallVector<TypedTensor> inputs{
@@ -216,7 +214,7 @@ struct QLinearMatMulLowering : OnnxPattern<onnx::QLinearMatMulOp> {
                             resultElement);
         });
     if (failed(result))
-      return rewriter.notifyMatchFailure(op, "scales do not broadcast");
+      return refuse(op, "scales do not broadcast");
     return replace(rewriter, op, *result);
   }
 };

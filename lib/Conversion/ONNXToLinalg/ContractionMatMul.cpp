@@ -25,13 +25,13 @@ struct MatMulLowering : OnnxPattern<onnx::MatMulOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Type element = getOnnxElementType(op.getA());
     if (!element || !isProductType(element))
-      return rewriter.notifyMatchFailure(op, "element type has no product");
+      return refuse(op, "element type has no product");
     TensorBuilder b(op.getLoc(), rewriter);
     Type stored = elementTypeOf(adaptor.getA());
     FailureOr<Value> product = createMatMul(b, convertFactor(b, adaptor.getA()),
                                             convertFactor(b, adaptor.getB()));
     if (failed(product))
-      return rewriter.notifyMatchFailure(op, "shapes do not multiply");
+      return refuse(op, "shapes do not multiply");
     return replace(rewriter, op, b.convertElements(*product, stored));
   }
 };
@@ -56,16 +56,15 @@ struct GemmLowering : OnnxPattern<onnx::GemmOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Type element = getOnnxElementType(op.getA());
     if (!element || !isProductType(element))
-      return rewriter.notifyMatchFailure(op, "element type has no product");
+      return refuse(op, "element type has no product");
     Value lhs = adaptor.getA(), rhs = adaptor.getB();
     if (rankedType(lhs).getRank() != 2 || rankedType(rhs).getRank() != 2)
-      return rewriter.notifyMatchFailure(op, "A and B must be matrices");
+      return refuse(op, "A and B must be matrices");
     TensorBuilder b(op.getLoc(), rewriter);
     Type stored = elementTypeOf(lhs), accumulator = getAccumulatorType(stored);
     if (!isApplicable(op.getAlpha(), element) ||
         !isApplicable(op.getBeta(), element))
-      return rewriter.notifyMatchFailure(
-          op, "alpha and beta must be whole numbers for integers");
+      return refuse(op, "alpha and beta must be whole numbers for integers");
 
     lhs = convertFactor(b, lhs);
     rhs = convertFactor(b, rhs);
@@ -75,7 +74,7 @@ struct GemmLowering : OnnxPattern<onnx::GemmOp> {
       rhs = b.transpose(rhs, {1, 0});
     FailureOr<Value> product = createMatMul(b, lhs, rhs);
     if (failed(product))
-      return rewriter.notifyMatchFailure(op, "shapes do not multiply");
+      return refuse(op, "shapes do not multiply");
 
     // Scaling, bias and rounding are one loop over the product, which becomes
     // the epilogue of its kernel.
@@ -85,7 +84,7 @@ struct GemmLowering : OnnxPattern<onnx::GemmOp> {
       return replace(rewriter, op, *product);
     if (bias &&
         failed(checkBroadcastsTo(b, op.getLoc(), bias, b.dims(*product))))
-      return rewriter.notifyMatchFailure(op, "C does not broadcast to A x B");
+      return refuse(op, "C does not broadcast to A x B");
     Type accumulated = isa<FloatType>(element) ? accumulator : element;
     SmallVector<TypedTensor> inputs{{*product, accumulated}};
     if (bias)
@@ -98,7 +97,7 @@ struct GemmLowering : OnnxPattern<onnx::GemmOp> {
           return bias ? s.add(value, scale(s, args[1], op.getBeta())) : value;
         });
     if (failed(result))
-      return rewriter.notifyMatchFailure(op, "C does not broadcast to A x B");
+      return refuse(op, "C does not broadcast to A x B");
     return replace(rewriter, op, *result);
   }
 };

@@ -82,7 +82,7 @@ struct YieldLowering : OnnxPattern<onnx::YieldOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Operation *parent = op->getParentOp();
     if (!isa<scf::ExecuteRegionOp, scf::IfOp>(parent))
-      return rewriter.notifyMatchFailure(op, "the op around has no lowering");
+      return refuse(op, "the op around has no lowering");
     SmallVector<Value> values;
     for (auto [value, type] :
          llvm::zip_equal(adaptor.getOperands(), parent->getResultTypes()))
@@ -107,13 +107,13 @@ struct IfLowering : OnnxPattern<onnx::IfOp> {
     auto elseTypes = convertTypes(converter, getYielded(op.getElseBranch()));
     if (failed(thenTypes) || failed(elseTypes) ||
         thenTypes->size() != elseTypes->size())
-      return rewriter.notifyMatchFailure(op, "a branch yields a value of "
-                                             "unknown rank or type");
+      return refuse(op, "a branch yields a value of "
+                        "unknown rank or type");
     SmallVector<Type> types;
     for (auto [x, y] : llvm::zip_equal(*thenTypes, *elseTypes)) {
       types.push_back(joinTypes(x, y));
       if (!types.back())
-        return rewriter.notifyMatchFailure(op, "branches differ in rank");
+        return refuse(op, "branches differ in rank");
     }
     Value condition = loadCondition(rewriter, loc, adaptor.getCond());
     auto branch = scf::IfOp::create(rewriter, loc, types, condition,
@@ -149,11 +149,10 @@ struct LoopLowering : OnnxPattern<onnx::LoopOp> {
     ValueRange initial = adaptor.getVInitial();
     auto yielded = convertTypes(converter, getYielded(op.getBody()));
     if (failed(yielded))
-      return rewriter.notifyMatchFailure(
-          op, "the body yields a value of unknown rank or type");
+      return refuse(op, "the body yields a value of unknown rank or type");
     FailureOr<LoopTypes> types = getTypes(op, initial, *yielded);
     if (failed(types))
-      return rewriter.notifyMatchFailure(
+      return refuse(
           op, "a carried value changes its rank, or a scan result's element "
               "has a size that is not known before the loop");
 
@@ -167,8 +166,7 @@ struct LoopLowering : OnnxPattern<onnx::LoopOp> {
                                          trips);
       limit = arith::MaxSIOp::create(rewriter, loc, limit, zero);
     } else if (!types->elements.empty()) {
-      return rewriter.notifyMatchFailure(op,
-                                         "scan results without a trip count");
+      return refuse(op, "scan results without a trip count");
     }
     Value condition = adaptor.getCond()
                           ? loadCondition(rewriter, loc, adaptor.getCond())
@@ -317,8 +315,7 @@ struct ScanLowering : OnnxPattern<onnx::ScanOp> {
     auto yielded = convertTypes(*getTypeConverter(), getYielded(op.getBody()));
     if (failed(yielded) || inputs < 1 || states < 0 ||
         int64_t(yielded->size()) < states)
-      return rewriter.notifyMatchFailure(
-          op, "the body yields a value of unknown rank or type");
+      return refuse(op, "the body yields a value of unknown rank or type");
     int64_t outputs = yielded->size() - states;
     ValueRange scanned = operands.drop_front(states);
     auto listOf = [&](StringRef name, int64_t count) {
@@ -336,7 +333,7 @@ struct ScanLowering : OnnxPattern<onnx::ScanOp> {
       auto normal = normalizeAxis(
           axis, cast<RankedTensorType>(value.getType()).getRank());
       if (failed(normal))
-        return rewriter.notifyMatchFailure(op, "scan axis out of range");
+        return refuse(op, "scan axis out of range");
       axis = *normal;
     }
     Size length = getSize(rewriter, loc, scanned.front(), inAxes.front());
@@ -348,7 +345,7 @@ struct ScanLowering : OnnxPattern<onnx::ScanOp> {
     for (int64_t i = 0; i < states; ++i) {
       RankedTensorType type = joinTypes(operands[i].getType(), (*yielded)[i]);
       if (!type)
-        return rewriter.notifyMatchFailure(op, "a state changes its rank");
+        return refuse(op, "a state changes its rank");
       carried.push_back(castTo(rewriter, loc, operands[i], type));
       wanted.push_back(type);
     }
@@ -356,7 +353,7 @@ struct ScanLowering : OnnxPattern<onnx::ScanOp> {
       auto element = cast<RankedTensorType>((*yielded)[states + i]);
       auto axis = normalizeAxis(outAxes[i], element.getRank() + 1);
       if (failed(axis) || !element.hasStaticShape())
-        return rewriter.notifyMatchFailure(
+        return refuse(
             op, "a scan output's element has a size that is not known before");
       outAxes[i] = *axis;
       Sizes sizes = getDeclaredSizes(rewriter, element);

@@ -88,14 +88,14 @@ struct AveragePoolLowering : OnnxPattern<onnx::AveragePoolOp> {
     Value input = adaptor.getX();
     Type element = elementTypeOf(input);
     if (!isa<FloatType>(element))
-      return rewriter.notifyMatchFailure(op, "only floats are averaged");
+      return refuse(op, "only floats are averaged");
     WindowAttributes attributes = getWindowAttributes(op);
     attributes.kernel.assign(op.getKernelShape().begin(),
                              op.getKernelShape().end());
     attributes.ceilMode = op.getCeilMode() != 0;
     FailureOr<Window> window = getWindow(b, input, attributes);
     if (failed(window))
-      return rewriter.notifyMatchFailure(op, "attributes do not fit the input");
+      return refuse(op, "attributes do not fit the input");
 
     Type accumulator = getAccumulatorType(element);
     Value sum = createPool(
@@ -160,14 +160,14 @@ struct LpPoolLowering : OnnxPattern<onnx::LpPoolOp> {
     Type element = elementTypeOf(input);
     int64_t p = op.getP();
     if (!isa<FloatType>(element) || p < 1)
-      return rewriter.notifyMatchFailure(op, "needs floats and p >= 1");
+      return refuse(op, "needs floats and p >= 1");
     WindowAttributes attributes = getWindowAttributes(op);
     attributes.kernel.assign(op.getKernelShape().begin(),
                              op.getKernelShape().end());
     attributes.ceilMode = op.getCeilMode() != 0;
     FailureOr<Window> window = getWindow(b, input, attributes);
     if (failed(window))
-      return rewriter.notifyMatchFailure(op, "attributes do not fit the input");
+      return refuse(op, "attributes do not fit the input");
     Value sum = createPool(b, input, *window, b.zero(element),
                            b.zero(getAccumulatorType(element)),
                            [&](TensorBuilder &s, Value x, Value acc) {
@@ -216,7 +216,7 @@ struct GlobalAveragePoolLowering : OnnxPattern<onnx::GlobalAveragePoolOp> {
     Value input = adaptor.getX();
     Type element = elementTypeOf(input);
     if (!isa<FloatType>(element) || rankedType(input).getRank() < 3)
-      return rewriter.notifyMatchFailure(op, "needs floats [N,C,D...]");
+      return refuse(op, "needs floats [N,C,D...]");
     Type accumulator = getAccumulatorType(element);
     Sizes sizes = b.dims(input);
     OpFoldResult count = b.product(ArrayRef(sizes).drop_front(2));
@@ -244,7 +244,7 @@ struct GlobalMaxPoolLowering : OnnxPattern<onnx::GlobalMaxPoolOp> {
     Value input = adaptor.getX();
     Type element = elementTypeOf(input);
     if (!isa<FloatType>(element) || rankedType(input).getRank() < 3)
-      return rewriter.notifyMatchFailure(op, "needs floats [N,C,D...]");
+      return refuse(op, "needs floats [N,C,D...]");
     Type accumulator = getAccumulatorType(element);
     Value result = createGlobalPool(
         b, {input, element}, accumulator,
@@ -267,7 +267,7 @@ struct GlobalLpPoolLowering : OnnxPattern<onnx::GlobalLpPoolOp> {
     Type element = elementTypeOf(input);
     int64_t p = op.getP();
     if (!isa<FloatType>(element) || rankedType(input).getRank() < 3 || p < 1)
-      return rewriter.notifyMatchFailure(op, "needs floats [N,C,D...], p >= 1");
+      return refuse(op, "needs floats [N,C,D...], p >= 1");
     Type accumulator = getAccumulatorType(element);
     Value result = createGlobalPool(
         b, {input, element}, accumulator, b.zero(accumulator),

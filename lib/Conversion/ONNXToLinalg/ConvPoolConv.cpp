@@ -159,28 +159,28 @@ struct ConvLowering : OnnxPattern<onnx::ConvOp> {
     Type element = getOnnxElementType(op.getX());
     auto floatType = dyn_cast_or_null<FloatType>(element);
     if (!floatType || floatType.getWidth() < 16)
-      return rewriter.notifyMatchFailure(op, "element type is not supported");
+      return refuse(op, "element type is not supported");
     Value weights = adaptor.getW();
     FailureOr<SmallVector<int64_t>> kernel =
         getKernelShape(b, weights, op.getKernelShape());
     if (failed(kernel))
-      return rewriter.notifyMatchFailure(op, "kernel sizes are not known");
+      return refuse(op, "kernel sizes are not known");
     WindowAttributes attributes = getWindowAttributes(op);
     attributes.kernel = *kernel;
     FailureOr<Window> window = getWindow(b, adaptor.getX(), attributes);
     if (failed(window))
-      return rewriter.notifyMatchFailure(op, "attributes do not fit the input");
+      return refuse(op, "attributes do not fit the input");
 
     Type accumulator = getAccumulatorType(element);
     FailureOr<Value> product = createConv(
         b, b.convertElements(adaptor.getX(), accumulator),
         b.convertElements(weights, accumulator), *window, op.getGroup());
     if (failed(product))
-      return rewriter.notifyMatchFailure(
-          op, "channels do not fit, or more than 3 spatial dimensions");
+      return refuse(op,
+                    "channels do not fit, or more than 3 spatial dimensions");
     FailureOr<Value> result = addBias(b, *product, adaptor.getB(), element);
     if (failed(result))
-      return rewriter.notifyMatchFailure(op, "bias does not fit");
+      return refuse(op, "bias does not fit");
     return replace(rewriter, op, *result);
   }
 };

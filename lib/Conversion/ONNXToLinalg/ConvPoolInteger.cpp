@@ -147,7 +147,7 @@ struct ConvIntegerLowering : OnnxPattern<onnx::ConvIntegerOp> {
     FailureOr<Value> result = createIntegerConv(
         b, conv, getWindowAttributes(op), op.getKernelShape(), op.getGroup());
     if (failed(result))
-      return rewriter.notifyMatchFailure(op, "shapes or attributes do not fit");
+      return refuse(op, "shapes or attributes do not fit");
     return replace(rewriter, op, *result);
   }
 };
@@ -166,7 +166,7 @@ struct QLinearConvLowering : OnnxPattern<onnx::QLinearConvOp> {
     FailureOr<Value> product = createIntegerConv(
         b, conv, getWindowAttributes(op), op.getKernelShape(), op.getGroup());
     if (failed(product))
-      return rewriter.notifyMatchFailure(op, "shapes or attributes do not fit");
+      return refuse(op, "shapes or attributes do not fit");
 
     Type i32 = b.getI32Type(), f32 = b.getF32Type();
     int64_t spatial = rankedType(*product).getRank() - 2;
@@ -191,7 +191,7 @@ struct QLinearConvLowering : OnnxPattern<onnx::QLinearConvOp> {
                             resultElement);
         });
     if (failed(result))
-      return rewriter.notifyMatchFailure(op, "scales do not broadcast");
+      return refuse(op, "scales do not broadcast");
     return replace(rewriter, op, *result);
   }
 };

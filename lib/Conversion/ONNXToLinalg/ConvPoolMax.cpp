@@ -76,7 +76,7 @@ struct MaxPoolLowering : OnnxPattern<onnx::MaxPoolOp> {
     attributes.ceilMode = op.getCeilMode() != 0;
     FailureOr<Window> window = getWindow(b, input, attributes);
     if (failed(window))
-      return rewriter.notifyMatchFailure(op, "attributes do not fit the input");
+      return refuse(op, "attributes do not fit the input");
     Value lowest = b.lowest(element, isUnsigned);
     Value padded = padForWindow(b, input, *window, lowest);
     bool wantsIndices = isResultUsed(op, 1);

@@ -252,12 +252,12 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     auto floatType = dyn_cast_or_null<FloatType>(element);
     int64_t group = op.getGroup();
     if (!floatType || floatType.getWidth() < 16 || group < 1)
-      return rewriter.notifyMatchFailure(op, "type or group is not supported");
+      return refuse(op, "type or group is not supported");
     Value weights = adaptor.getW();
     FailureOr<SmallVector<int64_t>> kernel =
         getKernelShape(b, weights, op.getKernelShape());
     if (failed(kernel))
-      return rewriter.notifyMatchFailure(op, "kernel sizes are not known");
+      return refuse(op, "kernel sizes are not known");
     WindowAttributes attributes;
     attributes.kernel = *kernel;
     attributes.strides = op.getStrides();
@@ -265,13 +265,13 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     FailureOr<Window> window = getWindow(b, adaptor.getX(), attributes);
     SmallVector<int64_t> pads, extra;
     if (failed(window) || failed(getPads(b, op, *window, pads, extra)))
-      return rewriter.notifyMatchFailure(
+      return refuse(
           op, "attributes do not fit, or output_shape with dynamic sizes");
     if (std::optional<int64_t> known = getStaticSize(b.dim(weights, 0));
         (known && *known % group != 0) ||
         !b.sameSize(b.dim(adaptor.getX(), 1), b.dim(weights, 0),
                     "channels of the input and the weights differ"))
-      return rewriter.notifyMatchFailure(op, "channels do not fit");
+      return refuse(op, "channels do not fit");
 
     Type accumulator = getAccumulatorType(element);
     Value input = b.convertElements(adaptor.getX(), accumulator);
@@ -280,7 +280,7 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
       FailureOr<Value> result = buildPhases(b, input, weights, adaptor.getB(),
                                             element, *window, group, pads);
       if (failed(result))
-        return rewriter.notifyMatchFailure(op, "sizes do not fit");
+        return refuse(op, "sizes do not fit");
       return replace(rewriter, op, *result);
     }
     int64_t rank = window->rank();
@@ -298,14 +298,14 @@ struct ConvTransposeLowering : OnnxPattern<onnx::ConvTransposeOp> {
     plain.pads = ArrayRef<int64_t>(reach);
     FailureOr<Window> forward = getWindow(b, input, plain);
     if (failed(forward))
-      return rewriter.notifyMatchFailure(op, "pads do not fit");
+      return refuse(op, "pads do not fit");
     FailureOr<Value> product = createConv(b, input, weights, *forward, group);
     if (failed(product))
-      return rewriter.notifyMatchFailure(
-          op, "channels do not fit, or more than 3 spatial dimensions");
+      return refuse(op,
+                    "channels do not fit, or more than 3 spatial dimensions");
     FailureOr<Value> result = addBias(b, *product, adaptor.getB(), element);
     if (failed(result))
-      return rewriter.notifyMatchFailure(op, "bias does not fit");
+      return refuse(op, "bias does not fit");
     return replace(rewriter, op, *result);
   }
 };

@@ -40,14 +40,14 @@ struct MaxUnpoolLowering : OnnxPattern<onnx::MaxUnpoolOp> {
     if (spatial < 1 || static_cast<int64_t>(kernel.size()) != spatial ||
         static_cast<int64_t>(strides.size()) != spatial ||
         static_cast<int64_t>(pads.size()) != 2 * spatial)
-      return rewriter.notifyMatchFailure(op, "attributes do not fit the input");
+      return refuse(op, "attributes do not fit the input");
 
     auto isPossible = [](int64_t value) {
       return std::abs(value) <= kMostSide;
     };
     for (ArrayRef<int64_t> list : {kernel, ArrayRef(strides), ArrayRef(pads)})
       if (!llvm::all_of(list, isPossible))
-        return rewriter.notifyMatchFailure(op, "an attribute is impossible");
+        return refuse(op, "an attribute is impossible");
 
     // The indices count in the shape that the attributes imply. A larger
     // output_shape adds zeros behind.
@@ -62,7 +62,7 @@ struct MaxUnpoolLowering : OnnxPattern<onnx::MaxUnpoolOp> {
     Value values = flatten(b, input), indices = flatten(b, adaptor.getI());
     OpFoldResult count = b.dim(values, 0);
     if (!b.sameSize(count, b.dim(indices, 0), "inputs X and I differ in size"))
-      return rewriter.notifyMatchFailure(op, "X and I differ in size");
+      return refuse(op, "X and I differ in size");
     OpFoldResult total = b.product(sizes);
     Value init = b.filled({total}, b.zero(element));
     auto loop = scf::ForOp::create(
@@ -85,13 +85,13 @@ struct MaxUnpoolLowering : OnnxPattern<onnx::MaxUnpoolOp> {
       FailureOr<Sizes> wanted = getIntListAsSizes(
           b, op.getLoc(), adaptor.getOutputShape(), rank, "output_shape");
       if (failed(wanted))
-        return rewriter.notifyMatchFailure(
+        return refuse(
             op, "input 'output_shape' is not as long as the input's rank");
       Sizes low(rank, b.size(0)), high;
       for (auto [want, have] : llvm::zip_equal(*wanted, sizes)) {
         if (failed(checkRange(b, op.getLoc(), want, 0, kMostSize,
                               "an element of 'output_shape' is impossible")))
-          return rewriter.notifyMatchFailure(op, "output_shape is impossible");
+          return refuse(op, "output_shape is impossible");
         high.push_back(b.atLeast(b.minus(want, have), 0));
       }
       checkSizes(b, op.getLoc(), *wanted, element);
@@ -134,22 +134,20 @@ struct Col2ImLowering : OnnxPattern<onnx::Col2ImOp> {
     RankedTensorType blockType = rankedType(adaptor.getBlockShape());
     if (rankedType(input).getRank() != 3 || blockType.getRank() != 1 ||
         blockType.isDynamicDim(0))
-      return rewriter.notifyMatchFailure(op, "ranks are not known");
+      return refuse(op, "ranks are not known");
     int64_t spatial = blockType.getDimSize(0);
     FailureOr<Sizes> image = getIntListAsSizes(
         b, op.getLoc(), adaptor.getImageShape(), spatial, "image_shape");
     FailureOr<Sizes> kernel = getIntListAsSizes(
         b, op.getLoc(), adaptor.getBlockShape(), spatial, "block_shape");
     if (failed(image) || failed(kernel))
-      return rewriter.notifyMatchFailure(
-          op, "image_shape and block_shape differ in length");
+      return refuse(op, "image_shape and block_shape differ in length");
     for (int64_t dim = 0; dim < spatial; ++dim)
       if (failed(checkRange(b, op.getLoc(), (*image)[dim], 0, kMostSide,
                             "an element of 'image_shape' is impossible")) ||
           failed(checkRange(b, op.getLoc(), (*kernel)[dim], 1, kMostSide,
                             "an element of 'block_shape' is impossible")))
-        return rewriter.notifyMatchFailure(
-            op, "image_shape or block_shape is impossible");
+        return refuse(op, "image_shape or block_shape is impossible");
 
     Window window;
     window.strides.assign(spatial, 1);
@@ -172,7 +170,7 @@ struct Col2ImLowering : OnnxPattern<onnx::Col2ImOp> {
         !llvm::all_of(window.strides, isPositive) ||
         !llvm::all_of(window.dilations, isPositive) ||
         !llvm::all_of(pads, isPossible))
-      return rewriter.notifyMatchFailure(op, "attributes do not fit");
+      return refuse(op, "attributes do not fit");
     for (int64_t dim = 0; dim < spatial; ++dim) {
       window.padsBegin.push_back(b.size(pads[dim]));
       OpFoldResult span =
@@ -183,7 +181,7 @@ struct Col2ImLowering : OnnxPattern<onnx::Col2ImOp> {
           b.plus(b.floorDiv(room, b.size(window.strides[dim])), 1);
       if (failed(checkRange(b, op.getLoc(), blocks, 0, kMostSize,
                             "the image holds an impossible number of blocks")))
-        return rewriter.notifyMatchFailure(op, "no block fits the image");
+        return refuse(op, "no block fits the image");
       window.outputs.push_back(blocks);
     }
 
@@ -196,7 +194,7 @@ struct Col2ImLowering : OnnxPattern<onnx::Col2ImOp> {
                     "the input's channels are no multiple of the block's") ||
         !b.sameSize(b.product(window.outputs), b.dim(input, 2),
                     "image_shape asks for another number of blocks"))
-      return rewriter.notifyMatchFailure(op, "shapes do not fit");
+      return refuse(op, "shapes do not fit");
     Sizes sizes{b.dim(input, 0), channels};
     sizes.append(*image);
     checkSizes(b, op.getLoc(), sizes, element);

@@ -66,16 +66,15 @@ struct ConstantPattern : OnnxPattern<onnx::ConstantOp> {
                   ConversionPatternRewriter &rewriter) const override {
     auto value = op->getAttrOfType<ElementsAttr>("value");
     if (!value)
-      return rewriter.notifyMatchFailure(op, "it has no tensor value");
+      return refuse(op, "it has no tensor value");
     auto type = dyn_cast<RankedTensorType>(value.getShapedType());
     Type element = type ? convertElementType(type.getElementType()) : Type();
     if (!element)
-      return rewriter.notifyMatchFailure(op,
-                                         "its element type has no lowering");
+      return refuse(op, "its element type has no lowering");
     auto converted = RankedTensorType::get(type.getShape(), element);
     ElementsAttr elements = convertElements(value, converted);
     if (!elements)
-      return rewriter.notifyMatchFailure(op, "its value is not dense");
+      return refuse(op, "its value is not dense");
     auto constant = arith::ConstantOp::create(rewriter, op.getLoc(), converted,
                                               cast<TypedAttr>(elements));
     if (Attribute source = op->getAttr("sdx.source"))
@@ -148,6 +147,15 @@ bool hasLinalgLowering(StringRef operationName, bool ofSpecialCases) {
 // Reporting
 //===----------------------------------------------------------------------===//
 
+/// The attribute in which an op keeps why the last pattern refused it. (What
+/// notifyMatchFailure is told ends in debug builds of MLIR.)
+static constexpr StringLiteral kRefusedAttr = "sdx.refused";
+
+LogicalResult refuse(Operation *op, const Twine &why) {
+  op->setAttr(kRefusedAttr, StringAttr::get(op->getContext(), why));
+  return failure();
+}
+
 /// The operator as the model's author knows it.
 static std::string getOperatorName(Operation *op) {
   auto custom = dyn_cast<onnx::CustomOp>(op);
@@ -156,8 +164,10 @@ static std::string getOperatorName(Operation *op) {
   return (custom.getOpType() + " of domain '" + custom.getDomain() + "'").str();
 }
 
-/// A reason to refuse an op that no pattern was asked about.
-static std::string describeUnsupportedType(Operation *op) {
+/// Why an op has no lowering.
+static std::string describeRefusal(Operation *op) {
+  if (auto why = op->getAttrOfType<StringAttr>(kRefusedAttr))
+    return why.str();
   std::string reason = "there is no lowering for this op";
   llvm::raw_string_ostream os(reason);
   auto types =
@@ -172,9 +182,7 @@ static std::string describeUnsupportedType(Operation *op) {
 }
 
 /// Says in one error what is left, each kind of operation and reason once.
-static LogicalResult
-reportRemaining(ModuleOp module,
-                const llvm::DenseMap<Location, std::string> &reasons) {
+static LogicalResult reportRemaining(ModuleOp module) {
   struct Group {
     Operation *first;
     unsigned count;
@@ -187,11 +195,8 @@ reportRemaining(ModuleOp module,
     // Terminators of onnx regions remain because their parent does.
     if (op->hasTrait<OpTrait::IsTerminator>())
       return;
-    std::string reason = describeUnsupportedType(op);
-    if (auto known = reasons.find(op->getLoc()); known != reasons.end())
-      reason = known->second;
-    auto [it, isNew] =
-        groups.insert({{getOperatorName(op), reason}, Group{op, 0}});
+    auto [it, isNew] = groups.insert(
+        {{getOperatorName(op), describeRefusal(op)}, Group{op, 0}});
     ++it->second.count;
   });
   if (groups.empty())
@@ -337,19 +342,13 @@ struct ConvertONNXToLinalgPass
     populateReturnOpTypeConversionPattern(patterns, converter);
     populateCallOpTypeConversionPattern(patterns, converter);
 
-    // onnx ops have no stated legality: those that no pattern takes stay, and
-    // are then reported together with the reason the last pattern gave.
-    llvm::DenseMap<Location, std::string> reasons;
     ConversionConfig config;
-    auto note = [&](Diagnostic &diagnostic) {
-      reasons[diagnostic.getLocation()] = diagnostic.str();
-    };
-    config.notifyCallback = note;
     config.foldingMode = DialectConversionFoldingMode::Never;
+    // onnx ops have no stated legality: those that no pattern takes stay, and
+    // are then reported together.
     if (failed(applyPartialConversion(module, target, std::move(patterns),
                                       config)) ||
-        failed(reportRemaining(module, reasons)) ||
-        failed(checkExtents(module)))
+        failed(reportRemaining(module)) || failed(checkExtents(module)))
       signalPassFailure();
   }
 };

@@ -173,18 +173,18 @@ struct CumulativePattern : OnnxPattern<OpT> {
     Value x = adaptor.getX();
     auto type = dyn_cast<RankedTensorType>(x.getType());
     if (!type || type.getRank() == 0)
-      return rewriter.notifyMatchFailure(op, "the operand has no known axis");
+      return refuse(op, "the operand has no known axis");
     FailureOr<SmallVector<Value>> axes =
         getIntListAsIndices(rewriter, loc, adaptor.getAxis(), 1, "axis");
     if (failed(axes))
-      return rewriter.notifyMatchFailure(op, "axis is not one number");
+      return refuse(op, "axis is not one number");
     CumulativeBuilder builder(getOnnxElementType(op.getX()), isProduct,
                               op.getExclusive(), op.getReverse());
     TensorBuilder b(loc, rewriter);
     if (std::optional<int64_t> known = getStaticSize(Size(axes->front()))) {
       FailureOr<int64_t> axis = normalizeAxis(*known, type.getRank());
       if (failed(axis))
-        return rewriter.notifyMatchFailure(op, "its axis is out of range");
+        return refuse(op, "its axis is out of range");
       int64_t size = type.getDimSize(*axis);
       if (ShapedType::isDynamic(size) || size > kLong)
         return this->replace(rewriter, op, builder.buildScan(b, x, *axis));

@@ -108,13 +108,12 @@ LogicalResult lowerElementwise(ConversionPatternRewriter &rewriter,
   Value result = op->getResult(0);
   RankedTensorType declared = getConvertedType(result);
   if (!declared)
-    return rewriter.notifyMatchFailure(op, "its result's type has no lowering");
+    return refuse(op, "its result's type has no lowering");
   SmallVector<TypedTensor> inputs;
   for (auto [original, converted] : llvm::zip(op->getOperands(), operands)) {
     Type element = getOnnxElementType(original);
     if (!element || !convertElementType(element))
-      return rewriter.notifyMatchFailure(op,
-                                         "an operand's type has no lowering");
+      return refuse(op, "an operand's type has no lowering");
     inputs.push_back({converted, element});
   }
   auto scalarBody = [&](OpBuilder &b, Location loc, ValueRange args) {
@@ -130,15 +129,15 @@ LogicalResult lowerElementwise(ConversionPatternRewriter &rewriter,
   if (isa<onnx::PReluOp>(op) &&
       failed(checkBroadcastsTo(rewriter, op->getLoc(), operands[1],
                                getSizes(rewriter, op->getLoc(), operands[0]))))
-    return rewriter.notifyMatchFailure(op, "the slope does not fit X");
+    return refuse(op, "the slope does not fit X");
   if (failed(combineFirst(rewriter, op, inputs)))
-    return rewriter.notifyMatchFailure(op, "the shapes can't be broadcast");
+    return refuse(op, "the shapes can't be broadcast");
   auto same = op->getAttrOfType<DenseI64ArrayAttr>("onnx.same_dims");
   FailureOr<Value> lowered = createElementwise(
       rewriter, op->getLoc(), inputs, getOnnxElementType(result), declared,
       scalarBody, same ? same.asArrayRef() : ArrayRef<int64_t>());
   if (failed(lowered))
-    return rewriter.notifyMatchFailure(op, "the shapes can't be broadcast");
+    return refuse(op, "the shapes can't be broadcast");
   return replaceOp(rewriter, converter, op, *lowered);
 }
 
@@ -299,7 +298,7 @@ struct DropoutPattern : OnnxPattern<onnx::DropoutOp> {
                                  : SmallVector<double>{0.5};
       bool dropsNothing = ratio && ratio->size() == 1 && ratio->front() == 0;
       if (mode && mode->size() == 1 && mode->front() && ratio && !dropsNothing)
-        return rewriter.notifyMatchFailure(op, "training mode has no lowering");
+        return refuse(op, "training mode has no lowering");
       if (!mode && !dropsNothing)
         checkInference(rewriter, op, adaptor);
     }

@@ -8,6 +8,7 @@
 
 #include "Checks.h"
 #include "DataMovement.h"
+#include "Lowering.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -79,7 +80,7 @@ struct GatherLowering : OnnxPattern<onnx::GatherOp> {
     Sizes at = getSizes(rewriter, loc, indices);
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), in.size());
     if (failed(axis))
-      return rewriter.notifyMatchFailure(op, "axis out of range");
+      return refuse(op, "axis out of range");
     ArrayRef<Size> all(in);
     Sizes outer(all.take_front(*axis)), inner(all.drop_front(*axis + 1));
     Size rows = productOfSizes(rewriter, loc, outer);
@@ -149,7 +150,7 @@ struct GatherElementsLowering : OnnxPattern<onnx::GatherElementsOp> {
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
     auto type = cast<RankedTensorType>(data.getType());
     if (failed(axis) || type.getRank() != int64_t(sizes.size()))
-      return rewriter.notifyMatchFailure(op, "ranks or axis do not fit");
+      return refuse(op, "ranks or axis do not fit");
     checkReaches(rewriter, loc, sizes, getSizes(rewriter, loc, data), *axis);
     Value extent = asIndex(rewriter, loc, getSize(rewriter, loc, data, *axis));
     Value result =
@@ -195,7 +196,7 @@ struct GatherNDLowering : OnnxPattern<onnx::GatherNDOp> {
     int64_t batch = op.getBatchDims();
     if (!tuple || batch < 0 || batch + *tuple > int64_t(in.size()) ||
         batch >= int64_t(at.size()))
-      return rewriter.notifyMatchFailure(op, "length of index tuples unknown");
+      return refuse(op, "length of index tuples unknown");
     int64_t outer = at.size() - 1;
     for (int64_t dim = 0; dim < batch; ++dim)
       checkSameSize(rewriter, loc, at[dim], in[dim],
@@ -269,10 +270,10 @@ struct ScatterElementsLowering : OnnxPattern<onnx::ScatterElementsOp> {
     Sizes sizes = getSizes(rewriter, loc, indices);
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
     if (failed(axis) || failed(isKnownReduction(op.getReduction())))
-      return rewriter.notifyMatchFailure(op, "axis or reduction not known");
+      return refuse(op, "axis or reduction not known");
     Sizes in = getSizes(rewriter, loc, data);
     if (in.size() != sizes.size())
-      return rewriter.notifyMatchFailure(op, "operands differ in rank");
+      return refuse(op, "operands differ in rank");
     checkReaches(rewriter, loc, sizes, in, *axis);
     checkReaches(rewriter, loc, sizes, getSizes(rewriter, loc, updates));
     Value extent = asIndex(rewriter, loc, in[*axis]);
@@ -306,13 +307,13 @@ struct ScatterNDLowering : OnnxPattern<onnx::ScatterNDOp> {
         at.empty() ? std::nullopt : getStaticSize(at.back());
     if (!tuple || *tuple > int64_t(in.size()) ||
         failed(isKnownReduction(op.getReduction())))
-      return rewriter.notifyMatchFailure(op, "length of index tuples unknown");
+      return refuse(op, "length of index tuples unknown");
     int64_t outer = at.size() - 1;
     Sizes sizes(ArrayRef<Size>(at).drop_back());
     sizes.append(in.begin() + *tuple, in.end());
     Sizes given = getSizes(rewriter, loc, updates);
     if (given.size() != sizes.size())
-      return rewriter.notifyMatchFailure(op, "the updates' rank does not fit");
+      return refuse(op, "the updates' rank does not fit");
     checkReaches(rewriter, loc, sizes, given);
     SmallVector<Value> extents;
     for (Size size : in)
@@ -321,7 +322,7 @@ struct ScatterNDLowering : OnnxPattern<onnx::ScatterNDOp> {
     for (auto [need, have] : llvm::zip_equal(sizes, given)) {
       std::optional<int64_t> a = getStaticSize(need), b = getStaticSize(have);
       if (a && b && *b < *a)
-        return rewriter.notifyMatchFailure(op, "there are too few updates");
+        return refuse(op, "there are too few updates");
     }
     if (op.getReduction() == "none" && *tuple < int64_t(in.size()))
       return replace(
@@ -392,7 +393,7 @@ struct OneHotLowering : OnnxPattern<onnx::OneHotOp> {
     Sizes sizes = getSizes(rewriter, loc, indices);
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size() + 1);
     if (failed(axis))
-      return rewriter.notifyMatchFailure(op, "axis out of range");
+      return refuse(op, "axis out of range");
     Type depthType = getOnnxElementType(op.getDepth());
     Type indexType = getOnnxElementType(op.getIndices());
     auto asInteger = [&](OpBuilder &b, Location at, Value stored, Type from) {
@@ -407,7 +408,7 @@ struct OneHotLowering : OnnxPattern<onnx::OneHotOp> {
     if (failed(checkLength(rewriter, loc, values, 2, "values")) ||
         failed(checkRange(rewriter, loc, sizes[*axis], 0, kMostSize,
                           "input 'depth' is impossible")))
-      return rewriter.notifyMatchFailure(op, "depth or values are impossible");
+      return refuse(op, "depth or values are impossible");
     checkSizes(rewriter, loc, sizes, element);
     if (RankedTensorType declared =
             getDeclared(*getTypeConverter(), op->getResult(0)))
@@ -438,39 +439,27 @@ Value clampDiagonal(OpBuilder &b, Location loc, Value k) {
   return arith::MaxSIOp::create(b, loc, k, createIndex(b, loc, -kMostSize));
 }
 
-struct TriluLowering : OnnxPattern<onnx::TriluOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::TriluOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value input = adaptor.getInput();
-    auto type = cast<RankedTensorType>(input.getType());
-    int64_t rank = type.getRank();
-    if (rank < 2)
-      return rewriter.notifyMatchFailure(op, "needs a matrix");
-    Value k = createIndex(rewriter, loc, 0);
-    if (adaptor.getK())
-      k = clampDiagonal(
-          rewriter, loc,
-          toIndex(rewriter, loc, getScalar(rewriter, loc, adaptor.getK())));
-    bool upper = op.getUpper() != 0;
-    Value result = createIndexed(
-        rewriter, loc, getSizes(rewriter, loc, input), type.getElementType(),
-        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
-          Value diagonal = arith::AddIOp::create(b, at, i[rank - 2], k);
-          Value keep = compare(b, at,
-                               upper ? arith::CmpIPredicate::sge
-                                     : arith::CmpIPredicate::sle,
-                               i[rank - 1], diagonal);
-          Value value = tensor::ExtractOp::create(b, at, input, i);
-          Value zero = arith::ConstantOp::create(
-              b, at, b.getZeroAttr(type.getElementType()));
-          return arith::SelectOp::create(b, at, keep, value, zero);
-        });
-    return replace(rewriter, op, result);
-  }
-};
+LogicalResult lowerTrilu(Lowering<onnx::TriluOp> &b) {
+  Value input = b.in.getInput();
+  int64_t rank = b.rank(input);
+  if (rank < 2)
+    return b.refuse("needs a matrix");
+  Location loc = b.getLoc();
+  Value k = b.index(int64_t(0));
+  if (b.in.getK())
+    k = clampDiagonal(b, loc, toIndex(b, loc, getScalar(b, loc, b.in.getK())));
+  auto keeps =
+      b.op.getUpper() ? arith::CmpIPredicate::sge : arith::CmpIPredicate::sle;
+  Value result = createIndexed(
+      b, loc, b.dims(input), elementTypeOf(input),
+      [&](OpBuilder &builder, Location at, ValueRange i) -> Value {
+        TensorBuilder s(at, builder);
+        Value keep = s.compare(keeps, i[rank - 1], s.add(i[rank - 2], k));
+        Value value = s.extract(input, i);
+        return s.select(keep, value, s.zero(value.getType()));
+      });
+  return b.replace(result);
+}
 
 struct EyeLikeLowering : OnnxPattern<onnx::EyeLikeOp> {
   using Base::Base;
@@ -482,7 +471,7 @@ struct EyeLikeLowering : OnnxPattern<onnx::EyeLikeOp> {
         getDeclared(*getTypeConverter(), op->getResult(0));
     Sizes sizes = getSizes(rewriter, loc, adaptor.getInput());
     if (!declared || sizes.size() != 2)
-      return rewriter.notifyMatchFailure(op, "needs a matrix");
+      return refuse(op, "needs a matrix");
     Type element = declared.getElementType();
     int64_t k = std::clamp<int64_t>(op.getK(), -kMostSize, kMostSize);
     Value result = createIndexed(
@@ -523,7 +512,7 @@ struct RangeLowering : OnnxPattern<onnx::RangeOp> {
     RankedTensorType declared =
         getDeclared(*getTypeConverter(), op->getResult(0));
     if (!declared)
-      return rewriter.notifyMatchFailure(op, "result of unknown rank");
+      return refuse(op, "result of unknown rank");
     count = arith::MaxSIOp::create(rewriter, loc, count,
                                    createIndex(rewriter, loc, 0));
     Sizes sizes = {Size(count)};
@@ -687,7 +676,7 @@ struct CompressLowering : OnnxPattern<onnx::CompressOp> {
     if (op.getAxis()) {
       FailureOr<int64_t> normal = normalizeAxis(*op.getAxis(), sizes.size());
       if (failed(normal))
-        return rewriter.notifyMatchFailure(op, "axis out of range");
+        return refuse(op, "axis out of range");
       axis = *normal;
     } else {
       sizes = {productOfSizes(rewriter, loc, sizes)};
@@ -747,11 +736,11 @@ struct ReverseSequenceLowering : OnnxPattern<onnx::ReverseSequenceOp> {
     int64_t batch = op.getBatchAxis(), time = op.getTimeAxis();
     if (type.getRank() < 2 || batch < 0 || time < 0 || batch > 1 || time > 1 ||
         batch == time)
-      return rewriter.notifyMatchFailure(op, "axes must be 0 and 1");
+      return refuse(op, "axes must be 0 and 1");
     Sizes sizes = getSizes(rewriter, loc, input);
     Value extent = asIndex(rewriter, loc, sizes[time]);
     if (cast<RankedTensorType>(lengths.getType()).getRank() != 1)
-      return rewriter.notifyMatchFailure(op, "sequence_lens must be a list");
+      return refuse(op, "sequence_lens must be a list");
     checkSameSize(rewriter, loc, getSize(rewriter, loc, lengths, 0),
                   sizes[batch], "input 'sequence_lens' does not fit the batch");
     Value result = createIndexed(
@@ -780,9 +769,10 @@ void populateGatherPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns) {
   patterns.add<GatherLowering, GatherElementsLowering, GatherNDLowering,
                ScatterElementsLowering, ScatterNDLowering, OneHotLowering,
-               TriluLowering, EyeLikeLowering, RangeLowering, NonZeroLowering,
+               EyeLikeLowering, RangeLowering, NonZeroLowering,
                CompressLowering, ReverseSequenceLowering>(
       converter, patterns.getContext());
+  addLowering<onnx::TriluOp, lowerTrilu>(patterns, converter);
 }
 
 } // namespace sardonyx

@@ -183,7 +183,7 @@ struct LayerNormPattern : OnnxPattern<onnx::LayerNormalizationOp> {
     int64_t rank = rankOf(x.value);
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rank);
     if (failed(axis))
-      return rewriter.notifyMatchFailure(op, "its axis is out of range");
+      return refuse(op, "its axis is out of range");
     Sizes sizes = getSizes(rewriter, loc, x.value);
     Type statistics = getStatisticsType(x.onnxElementType);
     TypedTensor rows{collapseRange(rewriter, loc, x.value, *axis, rank),
@@ -196,8 +196,7 @@ struct LayerNormPattern : OnnxPattern<onnx::LayerNormalizationOp> {
         rewriter, loc, getTyped(op.getScale(), adaptor.getScale()), normalised);
     FailureOr<TypedTensor> bias = asRow(rewriter, loc, biasOperand, normalised);
     if (failed(scale) || failed(bias))
-      return rewriter.notifyMatchFailure(
-          op, "its scale has more dimensions than are normalised");
+      return refuse(op, "its scale has more dimensions than are normalised");
     Value mean = reduceMean(rewriter, loc, rows, *axis, /*ofSquares=*/false);
     Value centred = centre(rewriter, loc, rows, mean, *axis, statistics);
     Value variance = reduceMean(rewriter, loc, {centred, statistics}, *axis,
@@ -244,7 +243,7 @@ struct RMSNormPattern : OnnxPattern<onnx::RMSNormalizationOp> {
     int64_t rank = rankOf(x.value);
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rank);
     if (failed(axis))
-      return rewriter.notifyMatchFailure(op, "its axis is out of range");
+      return refuse(op, "its axis is out of range");
     Sizes sizes = getSizes(rewriter, loc, x.value);
     Type statistics = getStatisticsType(x.onnxElementType);
     Value rows = collapseRange(rewriter, loc, x.value, *axis, rank);
@@ -252,8 +251,7 @@ struct RMSNormPattern : OnnxPattern<onnx::RMSNormalizationOp> {
         asRow(rewriter, loc, getTyped(op.getScale(), adaptor.getScale()),
               ArrayRef<Size>(sizes).drop_front(*axis));
     if (failed(scale))
-      return rewriter.notifyMatchFailure(
-          op, "its scale has more dimensions than are normalised");
+      return refuse(op, "its scale has more dimensions than are normalised");
     Value square = reduceMean(rewriter, loc, {rows, x.onnxElementType}, *axis,
                               /*ofSquares=*/true);
     Value inverse = inverseDeviation(rewriter, loc, square, statistics,
@@ -295,13 +293,12 @@ struct InstanceNormPattern : OnnxPattern<onnx::InstanceNormalizationOp> {
     Type type = getOnnxElementType(op.getInput());
     int64_t rank = rankOf(x);
     if (rank < 3)
-      return rewriter.notifyMatchFailure(op, "it has no spatial dimension");
+      return refuse(op, "it has no spatial dimension");
     Sizes sizes = getSizes(rewriter, loc, x);
     if (failed(checkChannels(rewriter, loc, adaptor.getScale(), sizes[1],
                              "scale")) ||
         failed(checkChannels(rewriter, loc, adaptor.getB(), sizes[1], "B")))
-      return rewriter.notifyMatchFailure(
-          op, "scale and B must have an element for each channel");
+      return refuse(op, "scale and B must have an element for each channel");
     Type statistics = getStatisticsType(type);
     Value rows = collapseRange(rewriter, loc, x, 2, rank);
     Value mean = reduceMean(rewriter, loc, {rows, type}, 2, false);
@@ -328,18 +325,16 @@ struct GroupNormPattern : OnnxPattern<onnx::GroupNormalizationOp> {
     Type type = getOnnxElementType(op.getX());
     int64_t rank = rankOf(x), groups = op.getNumGroups();
     if (rank < 2 || groups < 1)
-      return rewriter.notifyMatchFailure(op, "it has no groups of channels");
+      return refuse(op, "it has no groups of channels");
     Type statistics = getStatisticsType(type);
     Sizes sizes = getSizes(rewriter, loc, x);
     if (failed(checkChannels(rewriter, loc, adaptor.getScale(), sizes[1],
                              "scale")) ||
         failed(
             checkChannels(rewriter, loc, adaptor.getBias(), sizes[1], "bias")))
-      return rewriter.notifyMatchFailure(
-          op, "scale and bias must have an element for each channel");
+      return refuse(op, "scale and bias must have an element for each channel");
     if (getStaticSize(sizes[1]).value_or(0) % groups != 0)
-      return rewriter.notifyMatchFailure(
-          op, "its channels do not divide into the groups");
+      return refuse(op, "its channels do not divide into the groups");
     Size inGroup =
         floorDivSizes(rewriter, loc, sizes[1], asSize(rewriter, groups));
     Size space =
@@ -384,7 +379,7 @@ struct MeanVariancePattern : OnnxPattern<onnx::MeanVarianceNormalizationOp> {
     int64_t rank = rankOf(x.value);
     auto axes = normalizeAxes(op.getAxes(), rank);
     if (failed(axes))
-      return rewriter.notifyMatchFailure(op, "its axes are not valid");
+      return refuse(op, "its axes are not valid");
     Value mean = reduceMean(rewriter, loc, x, *axes, false);
     Value centred = centre(rewriter, loc, x, mean, *axes, statistics);
     Value variance =

@@ -5,6 +5,7 @@
 #include "SmallFloats.h"
 
 #include "dialects/ONNX/ONNX.h"
+#include "mlir/Support/DebugStringHelper.h"
 
 using namespace mlir;
 
@@ -177,9 +178,8 @@ struct QuantizePattern : OnnxPattern<onnx::QuantizeLinearOp> {
     bool toFloat = isSmallFloat(result) && !isa<Float8E8M0FNUType>(result);
     if ((!isQuantizedInteger(result) && !toFloat) ||
         !convertElementType(scaleType))
-      return rewriter.notifyMatchFailure(op, [&](Diagnostic &d) {
-        d << "no lowering for quantisation to " << result;
-      });
+      return refuse(op, "quantisation to " + debugString(result) +
+                            " is not supported");
     SmallVector<Value> parameters = {adaptor.getYScale()};
     if (op.getYZeroPoint())
       parameters.push_back(adaptor.getYZeroPoint());
@@ -187,7 +187,7 @@ struct QuantizePattern : OnnxPattern<onnx::QuantizeLinearOp> {
         alignParameters(rewriter, loc, adaptor.getX(), parameters, op.getAxis(),
                         op.getBlockSize());
     if (failed(space))
-      return rewriter.notifyMatchFailure(op, "its scale's shape doesn't fit");
+      return refuse(op, "its scale's shape doesn't fit");
     SmallVector<TypedTensor> inputs = {{space->data, xType},
                                        {space->parameters[0], scaleType}};
     if (op.getYZeroPoint())
@@ -235,9 +235,8 @@ struct DequantizePattern : OnnxPattern<onnx::DequantizeLinearOp> {
     Type result = getOnnxElementType(op.getY());
     if (!convertElementType(xType) || !convertElementType(scaleType) ||
         !convertElementType(result))
-      return rewriter.notifyMatchFailure(op, [&](Diagnostic &d) {
-        d << "no lowering for dequantisation of " << xType;
-      });
+      return refuse(op, "dequantisation of " + debugString(xType) +
+                            " is not supported");
     SmallVector<Value> parameters = {adaptor.getXScale()};
     if (op.getXZeroPoint())
       parameters.push_back(adaptor.getXZeroPoint());
@@ -245,7 +244,7 @@ struct DequantizePattern : OnnxPattern<onnx::DequantizeLinearOp> {
         alignParameters(rewriter, loc, adaptor.getX(), parameters, op.getAxis(),
                         op.getBlockSize());
     if (failed(space))
-      return rewriter.notifyMatchFailure(op, "its scale's shape doesn't fit");
+      return refuse(op, "its scale's shape doesn't fit");
     SmallVector<TypedTensor> inputs = {{space->data, xType},
                                        {space->parameters[0], scaleType}};
     if (op.getXZeroPoint())
@@ -279,7 +278,7 @@ struct DynamicQuantizePattern : OnnxPattern<onnx::DynamicQuantizeLinearOp> {
     Type result = getOnnxElementType(op.getY());
     TypedTensor x = getTyped(op.getX(), adaptor.getX());
     if (!x.onnxElementType.isF32() || !isQuantizedInteger(result))
-      return rewriter.notifyMatchFailure(op, "only f32 to ui8 has a lowering");
+      return refuse(op, "only f32 to ui8 has a lowering");
     int64_t rank = typeOf(x.value).getRank();
     auto axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
     Value highest = reduceAxes(rewriter, loc, x, axes, ReductionKind::Max);

@@ -97,12 +97,12 @@ struct GRULowering : OnnxPattern<onnx::GRUOp> {
     FailureOr<RecurrentBuilder> r =
         RecurrentBuilder::create(b, getOperands(op, adaptor, 3), why);
     if (failed(r))
-      return rewriter.notifyMatchFailure(op, why);
+      return refuse(op, why);
     FailureOr<SmallVector<Activation>> activations = getActivations(
         op.getActivations(), op.getActivationAlpha(), op.getActivationBeta(),
         {Activation::Sigmoid, Activation::Tanh}, r->getDirections());
     if (failed(activations))
-      return rewriter.notifyMatchFailure(op, "unknown activation function");
+      return refuse(op, "unknown activation function");
     for (int64_t d = 0; d < r->getDirections(); ++d) {
       Direction direction;
       direction.linearBeforeReset = op.getLinearBeforeReset() != 0;
@@ -136,12 +136,12 @@ struct RNNLowering : OnnxPattern<onnx::RNNOp> {
     FailureOr<RecurrentBuilder> r =
         RecurrentBuilder::create(b, getOperands(op, adaptor, 1), why);
     if (failed(r))
-      return rewriter.notifyMatchFailure(op, why);
+      return refuse(op, why);
     FailureOr<SmallVector<Activation>> activations = getActivations(
         op.getActivations(), op.getActivationAlpha(), op.getActivationBeta(),
         {Activation::Tanh}, r->getDirections());
     if (failed(activations))
-      return rewriter.notifyMatchFailure(op, "unknown activation function");
+      return refuse(op, "unknown activation function");
     for (int64_t d = 0; d < r->getDirections(); ++d) {
       Value projection = r->getProjection(d, 0, true);
       Value weights = r->getStateWeights(d, 0);

@@ -119,13 +119,13 @@ struct LSTMLowering : OnnxPattern<onnx::LSTMOp> {
     StringRef why;
     FailureOr<RecurrentBuilder> r = RecurrentBuilder::create(b, operands, why);
     if (failed(r))
-      return rewriter.notifyMatchFailure(op, why);
+      return refuse(op, why);
     FailureOr<SmallVector<Activation>> activations = getActivations(
         op.getActivations(), op.getActivationAlpha(), op.getActivationBeta(),
         {Activation::Sigmoid, Activation::Tanh, Activation::Tanh},
         r->getDirections());
     if (failed(activations))
-      return rewriter.notifyMatchFailure(op, "unknown activation function");
+      return refuse(op, "unknown activation function");
 
     Type element = elementTypeOf(adaptor.getX());
     Value peepholes = adaptor.getP();

@@ -393,7 +393,7 @@ template <typename OpT> struct ReducePattern : OnnxPattern<OpT> {
     auto type = dyn_cast<RankedTensorType>(adaptor.getData().getType());
     RankedTensorType declared = getConvertedType(op.getReduced());
     if (!type || !declared)
-      return rewriter.notifyMatchFailure(op, "a type has no lowering");
+      return refuse(op, "a type has no lowering");
     int64_t rank = type.getRank();
     std::optional<SmallVector<int64_t>> axes = SmallVector<int64_t>();
     if (Value operand = op.getAxes()) {
@@ -408,7 +408,7 @@ template <typename OpT> struct ReducePattern : OnnxPattern<OpT> {
       axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
     auto normal = normalizeAxes(*axes, rank);
     if (failed(normal))
-      return rewriter.notifyMatchFailure(op, "its axes are not valid");
+      return refuse(op, "its axes are not valid");
     Value result = reduceAxes(rewriter, loc, data, *normal, kind);
     if (op.getKeepdims())
       result = unsqueeze(rewriter, loc, result, *normal);
@@ -423,7 +423,7 @@ private:
     auto axesType = cast<RankedTensorType>(adaptor.getAxes().getType());
     if (axesType.getRank() != 1 || !axesType.hasStaticShape() ||
         axesType.getNumElements() > kMaxScalarised)
-      return rewriter.notifyMatchFailure(op, "the number of axes is unknown");
+      return refuse(op, "the number of axes is unknown");
     int64_t rank = cast<RankedTensorType>(data.value.getType()).getRank();
     SmallVector<Value> reduced = findReduced(rewriter, loc, adaptor.getAxes(),
                                              rank, op.getNoopWithEmptyAxes());
@@ -431,7 +431,7 @@ private:
                        ? reduceFlaggedLogSumExp(rewriter, loc, data, reduced)
                        : reduceFlagged(rewriter, loc, data, reduced, kind);
     if (!result)
-      return rewriter.notifyMatchFailure(op, "its shapes don't agree");
+      return refuse(op, "its shapes don't agree");
     if (!op.getKeepdims()) {
       Sizes sizes =
           dropReduced(rewriter, loc, getSizes(rewriter, loc, data.value),

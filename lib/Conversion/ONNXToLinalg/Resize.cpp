@@ -570,27 +570,26 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
                  op.getAntialias() != 0,
                  op.getExcludeOutside() != 0};
     if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic")
-      return rewriter.notifyMatchFailure(op, "unknown mode");
+      return refuse(op, "unknown mode");
     static constexpr StringRef kCoordinates[] = {
         "half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
         "align_corners", "asymmetric",           "tf_crop_and_resize"};
     if (!llvm::is_contained(kCoordinates, r.coordinates))
-      return rewriter.notifyMatchFailure(op, "unknown coordinate mode");
+      return refuse(op, "unknown coordinate mode");
     static constexpr StringRef kPolicies[] = {"stretch", "not_larger",
                                               "not_smaller"};
     if (!llvm::is_contained(kPolicies, op.getKeepAspectRatioPolicy()))
-      return rewriter.notifyMatchFailure(op, "unknown policy");
+      return refuse(op, "unknown policy");
     FailureOr<SmallVector<Axis>> axes = getResizedAxes(b, op, adaptor, r);
     if (failed(axes))
-      return rewriter.notifyMatchFailure(
+      return refuse(
           op, "axes do not fit, or neither scales nor sizes (nor roi) given");
     Value data = adaptor.getX();
     if (axes->empty())
       return replace(rewriter, op, data);
     for (const Axis &axis : *axes)
       if (failed(checkEmptiness(b, axis.inputSize, axis.outputSize)))
-        return rewriter.notifyMatchFailure(
-            op, "nothing can be made of an empty dimension");
+        return refuse(op, "nothing can be made of an empty dimension");
     if (r.mode == "nearest")
       return replace(rewriter, op, createNearest(b, r, data, *axes));
 
@@ -598,7 +597,7 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
     Type stored = elementTypeOf(data);
     Type compute = stored.isF64() ? stored : Type(b.getF32Type());
     if (isBoolType(element))
-      return rewriter.notifyMatchFailure(op, "booleans are not interpolated");
+      return refuse(op, "booleans are not interpolated");
     Value value = b.convertElements(data, compute, isUnsignedType(element));
     for (const Axis &axis : *axes)
       value = createInterpolation(b, r, value, axis);

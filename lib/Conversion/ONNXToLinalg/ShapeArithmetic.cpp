@@ -87,7 +87,7 @@ struct ShapePattern : OnnxPattern<onnx::ShapeOp> {
     Location loc = op.getLoc();
     auto type = dyn_cast<RankedTensorType>(adaptor.getData().getType());
     if (!type)
-      return rewriter.notifyMatchFailure(op, "the operand's rank is unknown");
+      return refuse(op, "the operand's rank is unknown");
     int64_t rank = type.getRank();
     auto clamp = [&](int64_t position) {
       if (position < 0)
@@ -113,7 +113,7 @@ struct SizePattern : OnnxPattern<onnx::SizeOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     if (!isa<RankedTensorType>(adaptor.getData().getType()))
-      return rewriter.notifyMatchFailure(op, "the operand's rank is unknown");
+      return refuse(op, "the operand's rank is unknown");
     Sizes sizes = getSizes(rewriter, loc, adaptor.getData());
     Value count =
         sizeAsInt(rewriter, loc, productOfSizes(rewriter, loc, sizes));
@@ -132,16 +132,16 @@ struct GatherPattern : OnnxPattern<onnx::GatherOp> {
     Value data = adaptor.getData(), indices = adaptor.getIndices();
     auto places = getConstantInts(indices, kMaxScalarised);
     if (!places || rankOf(indices) > 1 || rankOf(data) != 1)
-      return rewriter.notifyMatchFailure(op, "it gathers no scalars");
+      return refuse(op, "it gathers no scalars");
     auto elements = getScalarElements(rewriter, op.getLoc(), data);
     if (!elements)
-      return rewriter.notifyMatchFailure(op, "its data are no scalars");
+      return refuse(op, "its data are no scalars");
     SmallVector<Value> picked;
     int64_t count = elements->size();
     for (int64_t place : *places) {
       FailureOr<int64_t> normal = normalizeAxis(place, count);
       if (failed(normal))
-        return rewriter.notifyMatchFailure(op, "an index is out of range");
+        return refuse(op, "an index is out of range");
       picked.push_back((*elements)[*normal]);
     }
     return replace(rewriter, op,
@@ -157,7 +157,7 @@ struct SlicePattern : OnnxPattern<onnx::SliceOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Value data = adaptor.getData();
     if (rankOf(data) != 1)
-      return rewriter.notifyMatchFailure(op, "its data are no list of scalars");
+      return refuse(op, "its data are no list of scalars");
     auto starts = getConstantInts(adaptor.getStarts());
     auto ends = getConstantInts(adaptor.getEnds());
     std::optional<SmallVector<int64_t>> steps = SmallVector<int64_t>{1};
@@ -165,10 +165,10 @@ struct SlicePattern : OnnxPattern<onnx::SliceOp> {
       steps = getConstantInts(operand);
     if (!starts || !ends || !steps || starts->size() != 1 ||
         ends->size() != 1 || steps->size() != 1 || steps->front() == 0)
-      return rewriter.notifyMatchFailure(op, "its bounds are not constant");
+      return refuse(op, "its bounds are not constant");
     auto elements = getScalarElements(rewriter, op.getLoc(), data);
     if (!elements)
-      return rewriter.notifyMatchFailure(op, "its data are no scalars");
+      return refuse(op, "its data are no scalars");
     int64_t size = elements->size(), step = steps->front();
     auto clamp = [&](int64_t position) {
       if (position < 0)
@@ -200,15 +200,15 @@ struct ConcatPattern : OnnxPattern<onnx::ConcatOp> {
     Type element;
     for (Value input : adaptor.getOperands()) {
       if (rankOf(input) != 1)
-        return rewriter.notifyMatchFailure(op, "an operand is no list");
+        return refuse(op, "an operand is no list");
       auto elements = getScalarElements(rewriter, op.getLoc(), input);
       if (!elements)
-        return rewriter.notifyMatchFailure(op, "an operand has no scalars");
+        return refuse(op, "an operand has no scalars");
       llvm::append_range(all, *elements);
       element = elementTypeOf(input);
     }
     if (static_cast<int64_t>(all.size()) > kMaxScalarised)
-      return rewriter.notifyMatchFailure(op, "the result is too long");
+      return refuse(op, "the result is too long");
     return replace(rewriter, op,
                    fromElements(rewriter, op.getLoc(), all, element));
   }
@@ -223,17 +223,17 @@ template <typename OpT> struct ViewPattern : OnnxPattern<OpT> {
     Value data = adaptor.getOperands().front();
     auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
     if (!type || type.getRank() > 1)
-      return rewriter.notifyMatchFailure(op, "the result is no list");
+      return refuse(op, "the result is no list");
     // A shape that only the run knows may be wrong.
     if constexpr (std::is_same_v<OpT, onnx::ReshapeOp>)
       if (!getConstantInts(adaptor.getShape()))
-        return rewriter.notifyMatchFailure(op, "its shape is not constant");
+        return refuse(op, "its shape is not constant");
     auto elements = getScalarElements(rewriter, op.getLoc(), data);
     if (!elements || (type.getRank() == 0 && elements->size() != 1))
-      return rewriter.notifyMatchFailure(op, "its data are no scalars");
+      return refuse(op, "its data are no scalars");
     // Constants are viewed in place by the general patterns.
     if (getConstantElements(data))
-      return rewriter.notifyMatchFailure(op, "its data are constant");
+      return refuse(op, "its data are constant");
     return this->replace(rewriter, op,
                          fromElements(rewriter, op.getLoc(), *elements,
                                       elementTypeOf(data),
@@ -252,10 +252,10 @@ struct ConstantOfShapePattern : OnnxPattern<onnx::ConstantOfShapeOp> {
     if (!shape || shape->size() > 1 || !type ||
         (!shape->empty() &&
          (shape->front() > kMaxScalarised || shape->front() < 0)))
-      return rewriter.notifyMatchFailure(op, "its shape is no small constant");
+      return refuse(op, "its shape is no small constant");
     Type element = type.getElementType();
     if (!isa<IntegerType>(element))
-      return rewriter.notifyMatchFailure(op, "it has no integer elements");
+      return refuse(op, "it has no integer elements");
     int64_t number = 0;
     if (auto value = dyn_cast_or_null<DenseIntElementsAttr>(op.getValueAttr());
         value && value.getNumElements() == 1)
@@ -263,7 +263,7 @@ struct ConstantOfShapePattern : OnnxPattern<onnx::ConstantOfShapeOp> {
                    ? (*value.value_begin<APInt>()).getZExtValue()
                    : (*value.value_begin<APInt>()).getSExtValue();
     else if (op.getValueAttr())
-      return rewriter.notifyMatchFailure(op, "its value can't be read");
+      return refuse(op, "its value can't be read");
     SmallVector<Value> elements(
         shape->empty() ? 1 : shape->front(),
         createIntConstant(rewriter, loc, element, number));
@@ -286,13 +286,13 @@ struct RangePattern : OnnxPattern<onnx::RangeOp> {
     auto delta = getConstantInts(adaptor.getDelta());
     if (!type || !start || !limit || !delta || start->size() != 1 ||
         limit->size() != 1 || delta->size() != 1 || delta->front() == 0)
-      return rewriter.notifyMatchFailure(op, "its bounds are not constant");
+      return refuse(op, "its bounds are not constant");
     int64_t step = delta->front();
     SmallVector<Value> elements;
     for (int64_t i = start->front();
          step > 0 ? i < limit->front() : i > limit->front();) {
       if (static_cast<int64_t>(elements.size()) == kMaxScalarised)
-        return rewriter.notifyMatchFailure(op, "it is too long");
+        return refuse(op, "it is too long");
       elements.push_back(
           createIntConstant(rewriter, loc, type.getElementType(), i));
       if (llvm::AddOverflow(i, step, i))
@@ -317,15 +317,15 @@ struct ReducePattern : OnnxPattern<OpT> {
     if (op.getAxes()) {
       auto axes = getConstantInts(op.getAxes());
       if (!axes)
-        return rewriter.notifyMatchFailure(op, "its axes are not constant");
+        return refuse(op, "its axes are not constant");
       noAxes = axes->empty();
     }
     if (rankOf(data) != 1 || !isa<IntegerType>(elementTypeOf(data)) ||
         (noAxes && op.getNoopWithEmptyAxes()))
-      return rewriter.notifyMatchFailure(op, "it reduces no list of integers");
+      return refuse(op, "it reduces no list of integers");
     auto elements = getScalarElements(rewriter, loc, data);
     if (!elements || elements->empty())
-      return rewriter.notifyMatchFailure(op, "its data are no scalars");
+      return refuse(op, "its data are no scalars");
     Value result = elements->front();
     for (Value element : ArrayRef(*elements).drop_front())
       result = rewriter.createOrFold<ArithOp>(loc, result, element);
@@ -344,19 +344,19 @@ struct SplitPattern : OnnxPattern<onnx::SplitOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Value data = adaptor.getOperands().front();
     if (rankOf(data) != 1 || getConstantElements(data))
-      return rewriter.notifyMatchFailure(op, "its data are no scalars");
+      return refuse(op, "its data are no scalars");
     auto elements = getScalarElements(rewriter, op.getLoc(), data);
     if (!elements)
-      return rewriter.notifyMatchFailure(op, "its data are no scalars");
+      return refuse(op, "its data are no scalars");
     if (adaptor.getSplit() && !getConstantInts(adaptor.getSplit()))
-      return rewriter.notifyMatchFailure(op, "its parts' sizes are unknown");
+      return refuse(op, "its parts' sizes are unknown");
     SmallVector<Value> parts;
     ArrayRef<Value> rest = *elements;
     for (Value result : op->getResults()) {
       auto type = dyn_cast<RankedTensorType>(result.getType());
       if (!type || !type.hasStaticShape() ||
           type.getNumElements() > static_cast<int64_t>(rest.size()))
-        return rewriter.notifyMatchFailure(op, "its parts' sizes are unknown");
+        return refuse(op, "its parts' sizes are unknown");
       parts.push_back(fromElements(rewriter, op.getLoc(),
                                    rest.take_front(type.getNumElements()),
                                    elementTypeOf(data)));

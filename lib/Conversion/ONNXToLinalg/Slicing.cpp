@@ -134,10 +134,10 @@ struct SliceLowering : OnnxPattern<onnx::SliceOp> {
     int64_t rank = in.size();
     auto startsType = cast<RankedTensorType>(adaptor.getStarts().getType());
     if (startsType.getRank() != 1 || startsType.isDynamicDim(0))
-      return rewriter.notifyMatchFailure(op, "number of starts is not known");
+      return refuse(op, "number of starts is not known");
     int64_t count = startsType.getDimSize(0);
     if (count > rank)
-      return rewriter.notifyMatchFailure(op, "more starts than dimensions");
+      return refuse(op, "more starts than dimensions");
     auto read = [&](Value list, StringRef name) {
       return getIntListAsSizes(rewriter, loc, list, count, name);
     };
@@ -151,11 +151,10 @@ struct SliceLowering : OnnxPattern<onnx::SliceOp> {
     if (adaptor.getAxes())
       axes = read(adaptor.getAxes(), "axes");
     if (failed(starts) || failed(ends) || failed(steps) || failed(axes))
-      return rewriter.notifyMatchFailure(
-          op, "starts, ends, axes and steps differ in length");
+      return refuse(op, "starts, ends, axes and steps differ in length");
     for (Size step : *steps) {
       if (getStaticSize(step) == 0)
-        return rewriter.notifyMatchFailure(op, "a step is zero");
+        return refuse(op, "a step is zero");
       if (!getStaticSize(step))
         createCheck(rewriter, loc,
                     compare(rewriter, loc, arith::CmpIPredicate::ne,
@@ -164,8 +163,8 @@ struct SliceLowering : OnnxPattern<onnx::SliceOp> {
                     "a step is zero");
     }
     if (failed(checkAxes(rewriter, loc, *axes, rank)))
-      return rewriter.notifyMatchFailure(op, "an axis is out of range or "
-                                             "occurs twice");
+      return refuse(op, "an axis is out of range or "
+                        "occurs twice");
 
     SmallVector<Range> ranges;
     for (Size size : in)
@@ -291,7 +290,7 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
     Sizes sizes = getSizes(rewriter, loc, input);
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
     if (failed(axis))
-      return rewriter.notifyMatchFailure(op, "axis out of range");
+      return refuse(op, "axis out of range");
     int64_t parts = op->getNumResults();
     Sizes lengths;
     // An empty list says as little as none.
@@ -304,20 +303,18 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
       FailureOr<Sizes> given =
           getIntListAsSizes(rewriter, loc, split, parts, "split");
       if (failed(given))
-        return rewriter.notifyMatchFailure(
-            op, "input 'split' has not one element for each output");
+        return refuse(op, "input 'split' has not one element for each output");
       lengths = *given;
       Size total = asSize(rewriter, 0);
       for (Size length : lengths) {
         if (failed(checkRange(rewriter, loc, length, 0, kMostSize,
                               "a part has an impossible size")))
-          return rewriter.notifyMatchFailure(op, "a part has a negative size");
+          return refuse(op, "a part has a negative size");
         total = addSizes(rewriter, loc, total, length);
       }
       if (getStaticSize(total) && getStaticSize(sizes[*axis]) &&
           !isSameSize(total, sizes[*axis]))
-        return rewriter.notifyMatchFailure(
-            op, "the parts do not add up to the axis' size");
+        return refuse(op, "the parts do not add up to the axis' size");
       checkSameSize(rewriter, loc, total, sizes[*axis],
                     "the parts do not add up to the axis' size");
     } else { // Equal parts, the last one may be smaller.
@@ -331,8 +328,7 @@ struct SplitLowering : OnnxPattern<onnx::SplitOp> {
       if (failed(checkRange(rewriter, loc, left, 0,
                             std::numeric_limits<int64_t>::max(),
                             "the axis is too short for so many parts")))
-        return rewriter.notifyMatchFailure(
-            op, "the axis is too short for so many parts");
+        return refuse(op, "the axis is too short for so many parts");
       lengths.push_back(left);
     }
     Sizes offsets(sizes.size(), asSize(rewriter, 0));
@@ -358,17 +354,17 @@ struct ConcatLowering : OnnxPattern<onnx::ConcatOp> {
     Location loc = op.getLoc();
     ValueRange inputs = adaptor.getInputs();
     if (inputs.empty())
-      return rewriter.notifyMatchFailure(op, "no operands");
+      return refuse(op, "no operands");
     Sizes sizes = getSizes(rewriter, loc, inputs.front());
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
     if (failed(axis))
-      return rewriter.notifyMatchFailure(op, "axis out of range");
+      return refuse(op, "axis out of range");
     SmallVector<Sizes> boxes;
     Size total = asSize(rewriter, 0);
     for (Value input : inputs) {
       boxes.push_back(getSizes(rewriter, loc, input));
       if (boxes.back().size() != sizes.size())
-        return rewriter.notifyMatchFailure(op, "operands of several ranks");
+        return refuse(op, "operands of several ranks");
       total = addSizes(rewriter, loc, total, boxes.back()[*axis]);
     }
     for (size_t dim = 0; dim < sizes.size(); ++dim)
@@ -389,7 +385,7 @@ struct ConcatLowering : OnnxPattern<onnx::ConcatOp> {
           continue;
         if (getStaticSize(size) && getStaticSize(sizes[dim]) &&
             !isSameSize(size, sizes[dim]))
-          return rewriter.notifyMatchFailure(op, "operands differ in size");
+          return refuse(op, "operands differ in size");
         checkSameSize(rewriter, loc, size, sizes[dim],
                       "operands disagree in dimension " + Twine(dim));
       }
@@ -419,14 +415,13 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
     if (op.getAxes()) {
       auto known = getConstantInts(op.getAxes());
       if (!known)
-        return rewriter.notifyMatchFailure(op, "axes are not constant");
+        return refuse(op, "axes are not constant");
       // In their own order, which is that of the pads.
       axes.clear();
       for (int64_t axis : *known) {
         FailureOr<int64_t> normal = normalizeAxis(axis, rank);
         if (failed(normal) || llvm::is_contained(axes, *normal))
-          return rewriter.notifyMatchFailure(
-              op, "an axis is out of range or occurs twice");
+          return refuse(op, "an axis is out of range or occurs twice");
         axes.push_back(*normal);
       }
     }
@@ -434,12 +429,11 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
     FailureOr<Sizes> pads =
         getIntListAsSizes(rewriter, loc, adaptor.getPads(), 2 * count, "pads");
     if (failed(pads))
-      return rewriter.notifyMatchFailure(
-          op, "input 'pads' has not two elements for each axis");
+      return refuse(op, "input 'pads' has not two elements for each axis");
     for (Size pad : *pads)
       if (failed(checkRange(rewriter, loc, pad, -kMostSize, kMostSize,
                             "an element of input 'pads' is impossible")))
-        return rewriter.notifyMatchFailure(op, "a pad is impossible");
+        return refuse(op, "a pad is impossible");
     Sizes in = getSizes(rewriter, loc, data), sizes = in;
     Sizes low(rank, asSize(rewriter, 0)), high = low;
     for (auto [i, axis] : llvm::enumerate(axes)) {
@@ -448,7 +442,7 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
       sizes[axis] = addSizes(rewriter, loc, in[axis],
                              addSizes(rewriter, loc, low[axis], high[axis]));
       if (getStaticSize(sizes[axis]).value_or(0) < 0)
-        return rewriter.notifyMatchFailure(op, "more is cut off than is there");
+        return refuse(op, "more is cut off than is there");
     }
     auto adds = [](Size pad) { return getStaticSize(pad).value_or(-1) >= 0; };
     if (!llvm::all_of(*pads, adds))
@@ -471,10 +465,10 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
                      readPadded(rewriter, loc, data, in, low, sizes, fill, ""));
     }
     if (!llvm::is_contained({"reflect", "edge", "wrap"}, op.getMode()))
-      return rewriter.notifyMatchFailure(op, "unknown mode");
+      return refuse(op, "unknown mode");
     for (auto [size, padded] : llvm::zip_equal(in, sizes))
       if (failed(checkRepeats(rewriter, loc, size, padded)))
-        return rewriter.notifyMatchFailure(op, "there is nothing to repeat");
+        return refuse(op, "there is nothing to repeat");
     return replace(
         rewriter, op,
         readPadded(rewriter, loc, data, in, low, sizes, Value(), op.getMode()));

@@ -127,7 +127,7 @@ struct SoftmaxPattern : OnnxPattern<OpT> {
     TypedTensor input = getTyped(op.getInput(), adaptor.getInput());
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rankOf(input.value));
     if (failed(axis))
-      return rewriter.notifyMatchFailure(op, "its axis is out of range");
+      return refuse(op, "its axis is out of range");
     return this->replace(
         rewriter, op,
         createSoftmax(rewriter, op.getLoc(), input, *axis, logarithm));
@@ -143,7 +143,7 @@ struct HardmaxPattern : OnnxPattern<onnx::HardmaxOp> {
     TypedTensor input = getTyped(op.getInput(), adaptor.getInput());
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rankOf(input.value));
     if (failed(axis))
-      return rewriter.notifyMatchFailure(op, "its axis is out of range");
+      return refuse(op, "its axis is out of range");
     Value where = createArgReduction(rewriter, loc, input, *axis,
                                      /*isMax=*/true, /*lastOfEqual=*/false);
     RowLoops loops(rewriter, loc, input.value, *axis);
@@ -171,7 +171,7 @@ struct LpNormPattern : OnnxPattern<onnx::LpNormalizationOp> {
     Type type = input.onnxElementType, statistics = getStatisticsType(type);
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rankOf(input.value));
     if (failed(axis) || (op.getP() != 1 && op.getP() != 2))
-      return rewriter.notifyMatchFailure(op, "its axis or p is out of range");
+      return refuse(op, "its axis or p is out of range");
     bool square = op.getP() == 2;
     RowLoops loops(rewriter, loc, input.value, *axis);
     Value norm =

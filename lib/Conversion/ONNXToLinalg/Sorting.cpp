@@ -243,7 +243,7 @@ struct TopKLowering : OnnxPattern<onnx::TopKOp> {
     int64_t rank = sizes.size();
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rank);
     if (failed(axis))
-      return rewriter.notifyMatchFailure(op, "axis out of range");
+      return refuse(op, "axis out of range");
     Value k = toIndex(rewriter, loc, getScalar(rewriter, loc, adaptor.getK()));
     Value extent = asIndex(rewriter, loc, sizes[*axis]);
     Value fits = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ule,

@@ -443,14 +443,13 @@ LogicalResult replaceOp(ConversionPatternRewriter &rewriter,
   for (auto [result, value] : llvm::zip(op->getResults(), values)) {
     if (!value) {
       if (!result.use_empty())
-        return rewriter.notifyMatchFailure(op, "a used result has no lowering");
+        return refuse(op, "a used result has no lowering");
       casted.push_back(nullptr);
       continue;
     }
     Type type = converter.convertType(result.getType());
     if (!type || !tensor::CastOp::areCastCompatible(value.getType(), type))
-      return rewriter.notifyMatchFailure(
-          op, "the computed shape contradicts the declared one");
+      return refuse(op, "the computed shape contradicts the declared one");
     casted.push_back(castTo(rewriter, op->getLoc(), value, type));
   }
   rewriter.replaceOp(op, casted);

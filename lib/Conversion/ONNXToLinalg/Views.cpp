@@ -178,7 +178,7 @@ struct ReshapeLowering : OnnxPattern<onnx::ReshapeOp> {
     RankedTensorType declared =
         getDeclared(*getTypeConverter(), op->getResult(0));
     if (!declared)
-      return rewriter.notifyMatchFailure(op, "result of unknown rank");
+      return refuse(op, "result of unknown rank");
     Location loc = op.getLoc();
     Sizes sizes;
     if (isStatic(declared) && getConstantInts(adaptor.getShape())) {
@@ -191,15 +191,14 @@ struct ReshapeLowering : OnnxPattern<onnx::ReshapeOp> {
         asked = getReshapeSizes(rewriter, loc, adaptor.getData(), *asked,
                                 op.getAllowzero() != 0);
       if (failed(asked))
-        return rewriter.notifyMatchFailure(op, "input 'shape' does not fit");
+        return refuse(op, "input 'shape' does not fit");
       sizes = refineSizes(rewriter, *asked, declared);
     }
     auto known = getTensorType(sizes, declared.getElementType());
     auto given = cast<RankedTensorType>(adaptor.getData().getType());
     if (known.hasStaticShape() && given.hasStaticShape() &&
         known.getNumElements() != given.getNumElements())
-      return rewriter.notifyMatchFailure(
-          op, "the new shape does not hold as many elements");
+      return refuse(op, "the new shape does not hold as many elements");
     return replace(rewriter, op,
                    reshape(rewriter, loc, adaptor.getData(), sizes));
   }
@@ -216,7 +215,7 @@ struct FlattenLowering : OnnxPattern<onnx::FlattenOp> {
     if (axis < 0)
       axis += rank;
     if (axis < 0 || axis > rank)
-      return rewriter.notifyMatchFailure(op, "axis out of range");
+      return refuse(op, "axis out of range");
     ArrayRef<Size> all(sizes);
     Sizes flat = {productOfSizes(rewriter, loc, all.take_front(axis)),
                   productOfSizes(rewriter, loc, all.drop_front(axis))};
@@ -232,7 +231,7 @@ LogicalResult reshapeToDeclared(const TypeConverter &converter, OpT op,
                                 ConversionPatternRewriter &rewriter) {
   RankedTensorType declared = getDeclared(converter, op->getResult(0));
   if (!isStatic(declared))
-    return rewriter.notifyMatchFailure(op, "axes are not known");
+    return refuse(op, "axes are not known");
   Value result = reshape(rewriter, op.getLoc(), data,
                          getDeclaredSizes(rewriter, declared));
   return replaceOp(rewriter, converter, op, result);
@@ -248,15 +247,14 @@ struct SqueezeLowering : OnnxPattern<onnx::SqueezeOp> {
     SmallVector<int64_t> axes;
     if (!op.getAxes()) {
       if (!type.hasStaticShape())
-        return rewriter.notifyMatchFailure(
-            op, "no axes, and sizes that are not known");
+        return refuse(op, "no axes, and sizes that are not known");
       for (auto [axis, size] : llvm::enumerate(type.getShape()))
         if (size == 1)
           axes.push_back(axis);
     } else if (auto known = getConstantInts(op.getAxes())) {
       auto normal = normalizeAxes(*known, type.getRank());
       if (failed(normal))
-        return rewriter.notifyMatchFailure(op, "axis out of range");
+        return refuse(op, "axis out of range");
       axes = *normal;
       llvm::sort(axes);
     } else {
@@ -264,7 +262,7 @@ struct SqueezeLowering : OnnxPattern<onnx::SqueezeOp> {
     }
     for (int64_t axis : axes)
       if (!type.isDynamicDim(axis) && type.getDimSize(axis) != 1)
-        return rewriter.notifyMatchFailure(op, "size to drop is not 1");
+        return refuse(op, "size to drop is not 1");
     return replace(rewriter, op, squeeze(rewriter, op.getLoc(), data, axes));
   }
 };
@@ -281,7 +279,7 @@ struct UnsqueezeLowering : OnnxPattern<onnx::UnsqueezeOp> {
     int64_t rank = cast<RankedTensorType>(data.getType()).getRank();
     auto axes = normalizeAxes(*known, rank + known->size());
     if (failed(axes))
-      return rewriter.notifyMatchFailure(op, "axis out of range");
+      return refuse(op, "axis out of range");
     llvm::sort(*axes);
     return replace(rewriter, op, unsqueeze(rewriter, op.getLoc(), data, *axes));
   }
@@ -306,7 +304,7 @@ struct TransposeLowering : OnnxPattern<onnx::TransposeOp> {
     SmallVector<int64_t> sorted = permutation;
     llvm::sort(sorted);
     if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
-      return rewriter.notifyMatchFailure(op, "perm is no permutation");
+      return refuse(op, "perm is no permutation");
     return replace(
         rewriter, op,
         transpose(rewriter, op.getLoc(), adaptor.getData(), permutation));
@@ -328,7 +326,7 @@ struct DepthToSpaceLowering : OnnxPattern<onnx::DepthToSpaceOp> {
     Sizes in = getSizes(rewriter, loc, input);
     int64_t block = op.getBlocksize();
     if (in.size() != 4 || block < 1 || block > kMostBlock)
-      return rewriter.notifyMatchFailure(op, "needs rank 4, a positive block");
+      return refuse(op, "needs rank 4, a positive block");
     Size b = asSize(rewriter, block);
     Size depth =
         floorDivSizes(rewriter, loc, in[1], asSize(rewriter, block * block));
@@ -355,7 +353,7 @@ struct SpaceToDepthLowering : OnnxPattern<onnx::SpaceToDepthOp> {
     Sizes in = getSizes(rewriter, loc, input);
     int64_t block = op.getBlocksize();
     if (in.size() != 4 || block < 1 || block > kMostBlock)
-      return rewriter.notifyMatchFailure(op, "needs rank 4, a positive block");
+      return refuse(op, "needs rank 4, a positive block");
     auto mode = op->getAttrOfType<StringAttr>("mode");
     bool crd = mode && mode.getValue() == "CRD";
     Size b = asSize(rewriter, block);
@@ -384,7 +382,7 @@ struct ExpandLowering : OnnxPattern<onnx::ExpandOp> {
     RankedTensorType declared =
         getDeclared(*getTypeConverter(), op->getResult(0));
     if (!declared)
-      return rewriter.notifyMatchFailure(op, "result of unknown rank");
+      return refuse(op, "result of unknown rank");
     Location loc = op.getLoc();
     Sizes sizes;
     if (isStatic(declared) && getConstantInts(adaptor.getShape())) {
@@ -393,8 +391,8 @@ struct ExpandLowering : OnnxPattern<onnx::ExpandOp> {
       FailureOr<Sizes> asked =
           getSizesToExpand(op, adaptor, declared, rewriter);
       if (failed(asked))
-        return rewriter.notifyMatchFailure(
-            op, "input 'shape' does not fit, or its length is not known");
+        return refuse(op,
+                      "input 'shape' does not fit, or its length is not known");
       sizes = refineSizes(rewriter, *asked, declared);
       checkSizes(rewriter, loc, sizes, declared.getElementType());
     }
@@ -454,8 +452,7 @@ struct TileLowering : OnnxPattern<onnx::TileOp> {
     FailureOr<Sizes> repeats = getIntListAsSizes(
         rewriter, loc, adaptor.getRepeats(), in.size(), "repeats");
     if (failed(repeats))
-      return rewriter.notifyMatchFailure(
-          op, "input 'repeats' is not as long as the input's rank");
+      return refuse(op, "input 'repeats' is not as long as the input's rank");
     RankedTensorType declared =
         getDeclared(*getTypeConverter(), op->getResult(0));
     Sizes wide, out;
@@ -463,7 +460,7 @@ struct TileLowering : OnnxPattern<onnx::TileOp> {
     for (auto [size, repeat] : llvm::zip_equal(in, *repeats)) {
       if (failed(checkRange(rewriter, loc, repeat, 0, kMostSize,
                             "an element of input 'repeats' is impossible")))
-        return rewriter.notifyMatchFailure(op, "a repeat is impossible");
+        return refuse(op, "a repeat is impossible");
       if (getStaticSize(repeat) != 1)
         wide.push_back(repeat);
       dims.push_back(rewriter.getAffineDimExpr(wide.size()));
@@ -493,23 +490,23 @@ struct ConstantOfShapeLowering : OnnxPattern<onnx::ConstantOfShapeOp> {
     RankedTensorType declared =
         getDeclared(*getTypeConverter(), op->getResult(0));
     if (!declared)
-      return rewriter.notifyMatchFailure(op, "result of unknown rank");
+      return refuse(op, "result of unknown rank");
     Location loc = op.getLoc();
     FailureOr<Sizes> asked =
         getIntListAsSizes(rewriter, loc, adaptor.getInput(), declared.getRank(),
                           "input", sdx::FailureKind::OtherRank);
     if (failed(asked))
-      return rewriter.notifyMatchFailure(op, "the shape's length does not fit");
+      return refuse(op, "the shape's length does not fit");
     Sizes sizes = refineSizes(rewriter, *asked, declared);
     checkSizes(rewriter, loc, sizes, declared.getElementType());
     Type onnxType = getOnnxElementType(op->getResult(0));
     Value fill;
     if (auto value = op->getAttrOfType<ElementsAttr>("value")) {
       if (value.getNumElements() != 1)
-        return rewriter.notifyMatchFailure(op, "value is not one element");
+        return refuse(op, "value is not one element");
       fill = getFill(rewriter, loc, value, declared.getElementType(), onnxType);
       if (!fill)
-        return rewriter.notifyMatchFailure(op, "value of an unreadable kind");
+        return refuse(op, "value of an unreadable kind");
     } else {
       fill = createIntConstant(rewriter, loc, declared.getElementType(), 0);
     }

@@ -51,3 +51,12 @@ func.func @main_graph(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func @main_graph(%x: tensor<4x!onnx.string> {onnx.name = "words"}) {
   return
 }
+
+// -----
+
+// A lowering that refuses a form of its op says why.
+func.func @main_graph(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @unknown {{no lowering for: onnx.Trilu (node 'corner'): needs a matrix}}
+  %a = onnx.Trilu(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("corner")
+  return %a : tensor<4xf32>
+}
