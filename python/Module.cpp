@@ -23,6 +23,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cxxabi.h>
+#include <deque>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -181,7 +182,23 @@ ElementType typeOf(int32_t given, nb::dlpack::dtype found) {
   return given ? static_cast<ElementType>(given) : elementTypeOf(found);
 }
 
+/// A flat list of str and the shape.
+nb::object toStrings(const Tensor &tensor) {
+  nb::list texts;
+  auto *spans = static_cast<const StringSpan *>(tensor.data);
+  for (int64_t i = 0, e = tensor.elements(); i < e; ++i) {
+    PyObject *text =
+        PyUnicode_DecodeUTF8(spans[i].data, spans[i].size, "surrogateescape");
+    if (!text)
+      throw nb::python_error();
+    texts.append(nb::steal(text));
+  }
+  return nb::make_tuple(texts, nb::cast(tensor.shape));
+}
+
 nb::object toNumpy(const Tensor &tensor) {
+  if (tensor.type == ElementType::String)
+    return toStrings(tensor);
   std::vector<size_t> shape(tensor.shape.begin(), tensor.shape.end());
   nb::capsule owner(new std::shared_ptr<void>(tensor.owner),
                     [](void *pointer) noexcept {
@@ -191,6 +208,62 @@ nb::object toNumpy(const Tensor &tensor) {
                                nullptr, dlpackTypeOf(tensor.type));
   return nb::cast(array);
 }
+
+/// A list of what toNumpy gives for a sequence, None for nothing.
+nb::object toPython(const Tensor &value) {
+  if (value.kind == ValueKind::Nothing)
+    return nb::none();
+  if (value.kind == ValueKind::Tensor)
+    return toNumpy(value);
+  nb::list items;
+  for (const Tensor &item : value.items)
+    items.append(toNumpy(item));
+  return items;
+}
+
+/// The caller's inputs as a session takes them, and what keeps them alive.
+class Feeds {
+public:
+  /// (element type or 0, array) for a tensor, (8, bytes as a list, shape) for
+  /// one of strings, a list of such for a sequence, None for nothing.
+  TensorRef read(nb::handle item) {
+    TensorRef ref;
+    if (item.is_none()) {
+      ref.kind = ValueKind::Nothing;
+    } else if (nb::isinstance<nb::list>(item)) {
+      ref.kind = ValueKind::Sequence;
+      for (nb::handle inner : nb::cast<nb::list>(item))
+        ref.items.push_back(read(inner));
+    } else {
+      nb::tuple parts = nb::cast<nb::tuple>(item);
+      if (nb::len(parts) == 3)
+        return readStrings(nb::cast<nb::list>(parts[1]),
+                           nb::cast<std::vector<int64_t>>(parts[2]));
+      arrays.push_back(nb::cast<InputArray>(parts[1]));
+      InputArray &array = arrays.back();
+      ref.type = typeOf(nb::cast<int32_t>(parts[0]), array.dtype());
+      ref.data = array.data();
+      ref.shape = shapeOf(array);
+    }
+    return ref;
+  }
+
+private:
+  TensorRef readStrings(nb::list texts, std::vector<int64_t> shape) {
+    std::vector<StringSpan> &spans = strings.emplace_back();
+    spans.resize(nb::len(texts));
+    for (size_t i = 0; i < spans.size(); ++i) {
+      nb::bytes text = nb::cast<nb::bytes>(texts[i]);
+      spans[i] = {text.c_str(), text.size()};
+    }
+    kept.push_back(texts);
+    return {ElementType::String, spans.data(), std::move(shape)};
+  }
+
+  std::deque<InputArray> arrays;
+  std::deque<std::vector<StringSpan>> strings;
+  std::vector<nb::list> kept;
+};
 
 /// How a run goes where the caller does not say.
 const RunOptions &defaultRunOptions() {
@@ -207,17 +280,11 @@ const RunOptions &defaultRunOptions() {
 /// are arrays, None where they went to the caller's.
 nb::list runSession(Session &session, nb::list inputs, nb::object memory,
                     const RunOptions *options) {
-  std::vector<InputArray> arrays; // keep them alive
+  Feeds feeds;
   std::vector<TensorRef> refs;
-  arrays.reserve(nb::len(inputs));
   refs.reserve(nb::len(inputs));
-  for (nb::handle item : inputs) {
-    nb::tuple pair = nb::cast<nb::tuple>(item);
-    arrays.push_back(nb::cast<InputArray>(pair[1]));
-    InputArray &array = arrays.back();
-    refs.push_back({typeOf(nb::cast<int32_t>(pair[0]), array.dtype()),
-                    array.data(), shapeOf(array)});
-  }
+  for (nb::handle item : inputs)
+    refs.push_back(feeds.read(item));
   std::vector<OutputArray> targets;
   std::vector<OutputRef> outputs;
   if (!memory.is_none())
@@ -237,11 +304,15 @@ nb::list runSession(Session &session, nb::list inputs, nb::object memory,
   }));
   nb::list list;
   for (const Tensor &tensor : results)
-    list.append(tensor.owner ? toNumpy(tensor) : nb::none());
+    list.append(tensor.owner || tensor.kind != ValueKind::Tensor
+                    ? toPython(tensor)
+                    : nb::none());
   return list;
 }
 
-/// (name, type as text, element type, dims as int | str | None, or None).
+/// (name, type as text, element type, dims as int | str | None, or None; for a
+/// sequence or an optional the element type of its tensors or 0, whether it is
+/// a sequence).
 nb::list describe(const std::vector<ValueInfo> &infos) {
   nb::list list;
   for (const ValueInfo &info : infos) {
@@ -254,9 +325,12 @@ nb::list describe(const std::vector<ValueInfo> &infos) {
       else
         dims.append(nb::none());
     }
-    list.append(nb::make_tuple(info.name, info.type,
-                               static_cast<int32_t>(info.elementType),
-                               info.hasRank ? nb::object(dims) : nb::none()));
+    list.append(nb::make_tuple(
+        info.name, info.type, static_cast<int32_t>(info.elementType),
+        info.hasRank ? nb::object(dims) : nb::none(),
+        static_cast<int32_t>(info.items.empty() ? ElementType::Undefined
+                                                : info.items[0].elementType),
+        info.isSequence));
   }
   return list;
 }

@@ -40,6 +40,7 @@ inline constexpr llvm::StringLiteral kConstantAttr = "sdx.constant";
 inline constexpr llvm::StringLiteral kPersistentAttr = "sdx.persistent";
 inline constexpr llvm::StringLiteral kSourceAttr = "sdx.source";
 inline constexpr llvm::StringLiteral kResultsAttr = "sdx.results";
+inline constexpr llvm::StringLiteral kStringsAttr = "sdx.strings";
 inline constexpr llvm::StringLiteral kProfileAttr = "sdx.profile";
 
 /// What a location says of the node that an operation comes from, as the

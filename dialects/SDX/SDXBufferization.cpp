@@ -86,5 +86,7 @@ void sardonyx::registerSDXBufferization(DialectRegistry &registry) {
     sdx::PackConvWeightsOp::attachInterface<
         DpsModel<sdx::PackConvWeightsOp, false>>(*context);
     sdx::CallOp::attachInterface<DpsModel<sdx::CallOp, false>>(*context);
+    sdx::RuntimeCallOp::attachInterface<DpsModel<sdx::RuntimeCallOp, false>>(
+        *context);
   });
 }

@@ -489,6 +489,29 @@ sdx::CallOp::reifyResultShapes(OpBuilder &b,
 }
 
 //===----------------------------------------------------------------------===//
+// RuntimeCallOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult RuntimeCallOp::verify() {
+  if (!getCallee().starts_with("sdx_rt_"))
+    return emitOpError("calls '")
+           << getCallee() << "', which is no function of the runtime";
+  return verifyDps(*this, getOuts(), getResultTypes());
+}
+
+void RuntimeCallOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/false, effects);
+  if (getStateful())
+    effects.emplace_back(MemoryEffects::Write::get());
+}
+
+LogicalResult
+RuntimeCallOp::reifyResultShapes(OpBuilder &b,
+                                 ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}
+
+//===----------------------------------------------------------------------===//
 // CheckOp, OutputBufferOp, ArenaOp
 //===----------------------------------------------------------------------===//
 

@@ -30,6 +30,8 @@ def SDX_Dialect : Dialect {
       `sdx.constant = <elements>`, `sdx.persistent = i` (result `i` of `@init`);
     - on a bufferized host function: `sdx.results`: for each result it had a
       dictionary of its attributes and its type, `sdx.type`;
+    - on a module: `sdx.strings`: the strings that handles 1, 2, ... stand for
+      before a run makes others; 0 is the empty one;
     - on a module that is to be profiled: `sdx.profile`: for each site of an
       `sdx.record` a dictionary of its kernel, its form and its nodes;
     - on a constant or an argument: `sdx.source = {path, offset, length}`: the
@@ -265,6 +267,35 @@ def SDX_CallOp : SDX_DpsOp<"call", [
   let builders = [OpBuilder<(ins "::llvm::StringRef":$callee,
                                  "::mlir::ValueRange":$inputs,
                                  "::mlir::ValueRange":$outputs)>];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
+  }];
+}
+
+def SDX_RuntimeCallOp : SDX_DpsOp<"runtime_call", [AttrSizedOperandSegments]> {
+  let summary = "Call a function of the runtime";
+  let description = [{
+    Has the runtime's function `callee` (RuntimeABI.h) compute `outs`, which it
+    does not read, from `ins`: tensors, and scalars of i64 or index. It may fail
+    the run, with a sentence that names the node of its location. What it gives for equal
+    operands is equal, and unused results need no call, unless it is `stateful`.
+    Handles (of strings and lists) are those of the run that calls: no call
+    moves to `@init`.
+
+    ```mlir
+    %n = sdx.runtime_call "sdx_rt_list_length" (%list : tensor<i64>)
+        outs(%e : tensor<i64>) -> tensor<i64>
+    ```
+  }];
+  let arguments = (ins StrAttr:$callee,
+                       Variadic<AnyTypeOf<[AnyShaped, I64, Index]>>:$ins,
+                       Variadic<AnyShaped>:$outs, UnitAttr:$stateful);
+  let results = (outs Variadic<AnyRankedTensor>:$result_tensors);
+  let assemblyFormat = [{
+    (`stateful` $stateful^)? $callee `(` ($ins^ `:` type($ins))? `)`
+    `outs` `(` $outs `:` type($outs) `)` attr-dict
+    (`->` type($result_tensors)^)?
+  }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
   }];

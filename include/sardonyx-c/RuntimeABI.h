@@ -77,6 +77,14 @@ void sdx_rt_poll(int64_t trip, const char *loop);
 void sdx_rt_copy(int64_t elementBytes, int64_t rank, const void *source,
                  void *target, const int64_t *layout);
 
+/// The functions of the runtime that compute on strings and lists take words:
+/// first the address of a text that names the node, "node 'x' (StringConcat)",
+/// or of an empty one; then for each operand that is a tensor the address of
+/// its elements, its rank and its sizes, for one that is a number the number;
+/// then the results like tensors. What each computes stands beside it in
+/// lib/Runtime.
+typedef void (*sdx_rt_function)(const int64_t *words);
+
 /// Nanoseconds of a clock that never goes back.
 int64_t sdx_rt_clock(void);
 

@@ -102,6 +102,12 @@ SDX_API int64_t sdx_session_output_shape(const sdx_session *session,
 
 /* Runs. */
 
+/** An element of a tensor of strings: UTF-8, not ended by a zero. */
+typedef struct {
+  const char *data;
+  size_t size;
+} sdx_string;
+
 /** A tensor in the caller's memory, contiguous and row by row. */
 typedef struct {
   int32_t type; /* as in onnx.TensorProto.DataType */

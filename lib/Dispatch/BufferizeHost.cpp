@@ -286,7 +286,7 @@ static void collectOrigins(Value value,
         !origins.insert(next.getAsOpaquePointer()).second)
       continue;
     Operation *op = next.getDefiningOp();
-    if (!op || isa<sdx::CallOp>(op))
+    if (!op || isa<sdx::CallOp, sdx::RuntimeCallOp>(op))
       continue;
     llvm::append_range(work, op->getOperands());
     for (Region &region : op->getRegions())

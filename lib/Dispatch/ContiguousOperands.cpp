@@ -39,9 +39,11 @@ bool sardonyx::isViewOfPlannable(Value value) {
 
 void sardonyx::makeOperandsContiguous(func::FuncOp func,
                                       llvm::function_ref<bool(Value)> isFine) {
-  func.walk([&](sdx::CallOp call) {
+  func.walk([&](Operation *call) {
+    if (!isa<sdx::CallOp, sdx::RuntimeCallOp>(call))
+      return;
     OpBuilder b(call);
-    Location loc = call.getLoc();
+    Location loc = call->getLoc();
     for (OpOperand &operand : call->getOpOperands()) {
       if (auto cast = operand.get().getDefiningOp<memref::CastOp>())
         if (hasIdentityLayout(cast.getSource()) &&
@@ -60,7 +62,7 @@ void sardonyx::makeOperandsContiguous(func::FuncOp func,
       Value copy = memref::AllocOp::create(
           b, loc, MemRefType::get(type.getShape(), type.getElementType()),
           sizes, b.getI64IntegerAttr(64));
-      bool isOut = cast<DestinationStyleOpInterface>(*call).isDpsInit(&operand);
+      bool isOut = cast<DestinationStyleOpInterface>(call).isDpsInit(&operand);
       if (isOut)
         b.setInsertionPointAfter(call);
       memref::CopyOp::create(b, loc, isOut ? copy : value,

@@ -95,7 +95,10 @@ private:
   }
 
   static bool isPure(Operation *op) {
-    return isMemoryEffectFree(op) && !op->hasTrait<OpTrait::IsTerminator>();
+    return isMemoryEffectFree(op) && !op->hasTrait<OpTrait::IsTerminator>() &&
+           !op->walk([](sdx::RuntimeCallOp) {
+                return WalkResult::interrupt();
+              }).wasInterrupted();
   }
 
   /// Moves what is constant and pure out of branches and loops.

@@ -48,7 +48,7 @@ struct InstrumentHostPass
       return;
     SmallVector<Operation *> steps;
     main.walk([&](Operation *op) {
-      if (isa<sdx::CallOp, memref::CopyOp>(op))
+      if (isa<sdx::CallOp, sdx::RuntimeCallOp, memref::CopyOp>(op))
         steps.push_back(op);
     });
     SmallVector<Attribute> sites;
@@ -64,8 +64,8 @@ struct InstrumentHostPass
       if (call) {
         args.assign(call.getIns().begin(), call.getIns().end());
         llvm::append_range(args, call.getOuts());
-      } else {
-        Value target = cast<memref::CopyOp>(step).getTarget();
+      } else if (auto copy = dyn_cast<memref::CopyOp>(step)) {
+        Value target = copy.getTarget();
         args.push_back(target);
         WorkTerm bytes = countBytes(cast<MemRefType>(target.getType()), 0);
         bytes.factor *= 2; // read and written
@@ -122,6 +122,10 @@ private:
     collectNodes(step->getLoc(), nodes);
     std::string form = kernel ? describeForm(kernel) : "copy";
     StringRef name = kernel ? kernel.getName() : "copy";
+    if (auto call = dyn_cast<sdx::RuntimeCallOp>(step)) {
+      form = "runtime";
+      name = call.getCallee();
+    }
     return b.getDictionaryAttr(
         {b.getNamedAttr("form", b.getStringAttr(form)),
          b.getNamedAttr("kernel", b.getStringAttr(name)),

@@ -210,14 +210,16 @@ private:
   /// Pieces of buffers that kernels read or write are views of the arena.
   void placePieces(Value arena,
                    const DenseMap<Operation *, int64_t> &offsetOf) {
-    func.walk([&](sdx::CallOp call) {
+    func.walk([&](Operation *call) {
+      if (!isa<sdx::CallOp, sdx::RuntimeCallOp>(call))
+        return;
       for (OpOperand &operand : call->getOpOperands()) {
         auto type = dyn_cast<MemRefType>(operand.get().getType());
         if (!type || type.getLayout().isIdentity())
           continue;
         memref::AllocOp alloc = findViewedAllocation(operand.get());
         OpBuilder b(call);
-        Location loc = call.getLoc();
+        Location loc = call->getLoc();
         int64_t bytes = elementBytes(type.getElementType());
         auto [fixed, variable] = elementOffset(b, loc, operand.get());
         Value shift = arith::ConstantIndexOp::create(

@@ -248,6 +248,22 @@ void *RunContext::allocate(int64_t bytes, const char *node) {
   return memory;
 }
 
+std::shared_ptr<void> RunContext::allocateShared(int64_t bytes,
+                                                 const char *node) {
+  void *memory = tryTwice([&] { return outputMemory->allocate(bytes); });
+  if (!memory) {
+    setOutOfMemory("an element of a sequence", bytes, node);
+    return nullptr;
+  }
+  return std::shared_ptr<void>(
+      memory, [pool = outputMemory](void *data) { pool->release(data); });
+}
+
+void RunContext::clearHandles() {
+  stringTable.clear();
+  listTable.clear();
+}
+
 void RunContext::release(void *memory) { pool.release(memory); }
 
 void RunContext::freeArena() {

@@ -7,6 +7,7 @@
 
 #include "sardonyx/Runtime/Symbols.h"
 #include "HalfConversions.h"
+#include "RuntimeFunctions.h"
 #include "sardonyx-c/RuntimeABI.h"
 #include <cmath>
 #include <cstdlib>
@@ -50,7 +51,10 @@ static const Symbol table[] = {
     ADDRESS(sdx_rt_copy),
     ADDRESS(sdx_rt_clock),
     ADDRESS(sdx_rt_record),
-    NAMED("memcpy", ::memcpy),
+#define WITH_COMMA(name) ADDRESS(name),
+    SARDONYX_RUNTIME_FUNCTIONS(WITH_COMMA)
+#undef WITH_COMMA
+        NAMED("memcpy", ::memcpy),
     NAMED("memmove", ::memmove),
     NAMED("memset", ::memset),
     NAMED("memcmp", ::memcmp),

@@ -37,6 +37,9 @@ public:
     add(info.elementType);
     add(info.hasRank);
     add(info.dims);
+    add(info.items);
+    add(info.isSequence);
+    add(info.isOptional);
   }
   void add(const SourceFile &file) {
     add(file.path);
@@ -104,6 +107,9 @@ public:
     get(info.elementType);
     get(info.hasRank);
     get(info.dims);
+    get(info.items);
+    get(info.isSequence);
+    get(info.isOptional);
   }
   void get(SourceFile &file) {
     get(file.path);
@@ -155,7 +161,7 @@ template <typename Visitor, typename A> void visit(Visitor &&v, A &a) {
   v(a.metadata.modelVersion), v(a.metadata.irVersion), v(a.metadata.custom);
   v(a.deferred), v(a.assumesRank), v(a.files), v(a.initArgs), v(a.mainArgs),
       v(a.persistentElementBytes), v(a.profileSites);
-  v(a.data), v(a.objects);
+  v(a.strings), v(a.data), v(a.objects);
 }
 
 } // namespace

@@ -57,6 +57,8 @@ struct Artifact {
   std::vector<uint32_t> persistentElementBytes;
   /// Of code compiled for profiling: what its records are of.
   std::vector<ProfileSite> profileSites;
+  /// The strings that handles stand for, from 1 on.
+  std::vector<std::string> strings;
   /// Constants that lie in no file, each at a multiple of 64.
   std::string data;
   /// ELF objects.

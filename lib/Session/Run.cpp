@@ -29,10 +29,12 @@ std::unique_ptr<RunState> Session::Impl::takeState() {
   auto state = std::make_unique<RunState>(threads, outputPool, budget,
                                           [this] { releaseMemory(); });
   state->table = makeTable(artifact.mainArgs);
+  state->context.strings().setLiterals(literals);
+  state->handles.resize(artifact.inputs.size());
   for (const ValueInfo &info : artifact.outputs) {
     OutputSlot slot;
     slot.name = info.name;
-    slot.elementBytes = byteSizeOf(info.elementType);
+    slot.elementBytes = storedBytesOf(info);
     state->context.outputs().push_back(std::move(slot));
   }
   return state;
@@ -83,6 +85,16 @@ Session::Impl::checkInputs(const std::vector<TensorRef> &inputs) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueInfo &info = artifact.inputs[i];
     const TensorRef &tensor = inputs[i];
+    if (!info.items.empty()) {
+      if (MaybeError error = checkList(info, tensor))
+        return error;
+      continue;
+    }
+    if (tensor.kind != ValueKind::Tensor)
+      return wrongInput(
+          info,
+          "has the type " + info.type + ", got " +
+              (tensor.kind == ValueKind::Sequence ? "a sequence" : "nothing"));
     if (tensor.type != info.elementType)
       return wrongInput(info, std::string("has the element type ") +
                                   nameOf(info.elementType) + ", got " +
@@ -161,6 +173,10 @@ Session::Impl::checkMemory(const std::vector<OutputRef> &memory) const {
     if (!memory[i].data)
       continue;
     const ValueInfo &info = artifact.outputs[i];
+    if (isHandled(info))
+      return Error(ErrorKind::InvalidArgument,
+                   "output '" + info.name + "' has the type " + info.type +
+                       ", for which no memory can be given");
     if (memory[i].type != info.elementType)
       return Error(ErrorKind::InvalidArgument,
                    "output '" + info.name + "' has the element type " +
@@ -207,6 +223,14 @@ Session::Impl::takeOutputs(RunContext &context, bool keepMemory) const {
   for (size_t i = 0; i < results.size(); ++i) {
     OutputSlot &slot = context.outputs()[i];
     Tensor &result = results[i];
+    if (isHandled(artifact.outputs[i])) {
+      auto value = decode(static_cast<const int64_t *>(slot.data), slot.sizes,
+                          artifact.outputs[i], context);
+      if (!value)
+        return value.error();
+      result = std::move(*value);
+      continue;
+    }
     result.type = artifact.outputs[i].elementType;
     result.shape = slot.sizes;
     if (slot.copied) {
@@ -224,6 +248,29 @@ Session::Impl::takeOutputs(RunContext &context, bool keepMemory) const {
     slot.data = nullptr;
   }
   return results;
+}
+
+MaybeError
+Session::Impl::setInputs(RunState &state,
+                         const std::vector<TensorRef> &inputs) const {
+  for (size_t i = 0; i < artifact.mainArgs.size(); ++i) {
+    const Argument &arg = artifact.mainArgs[i];
+    if (arg.kind != Argument::Input)
+      continue;
+    const TensorRef &tensor = inputs[arg.index];
+    const ValueInfo &info = artifact.inputs[arg.index];
+    const void *data = tensor.data;
+    if (isHandled(info)) {
+      auto handles = encode(tensor, info, state.context);
+      if (!handles)
+        return handles.error();
+      state.handles[arg.index] = std::move(*handles);
+      data = state.handles[arg.index].data();
+    }
+    state.table.set(i, data ? data : emptyTensor,
+                    info.items.empty() ? tensor.shape : std::vector<int64_t>());
+  }
+  return std::nullopt;
 }
 
 /// Some things can only be refused once their operands are known.
@@ -245,12 +292,10 @@ Session::Impl::runCode(const std::vector<TensorRef> &inputs,
   std::unique_ptr<RunState> state = takeState();
   RunContext &context = state->context;
   setOutputs(context, inputs, memory);
-  for (size_t i = 0; i < artifact.mainArgs.size(); ++i) {
-    const Argument &arg = artifact.mainArgs[i];
-    if (arg.kind != Argument::Input)
-      continue;
-    const TensorRef &tensor = inputs[arg.index];
-    state->table.set(i, tensor.data ? tensor.data : emptyTensor, tensor.shape);
+  if (MaybeError error = setInputs(*state, inputs)) {
+    context.clearHandles();
+    putBack(std::move(state));
+    return *error;
   }
   runtime::RunLimits limits;
   limits.terminate = &options.terminate;
@@ -267,7 +312,8 @@ Session::Impl::runCode(const std::vector<TensorRef> &inputs,
          : Expected<std::vector<Tensor>>(failureOf(context));
   otherRank = !ok && context.failureKind() == SDX_RT_OTHER_RANK;
   for (OutputSlot &slot : context.outputs())
-    context.releaseOutput(slot); // of a run that failed
+    context.releaseOutput(slot); // handles, and those of a run that failed
+  context.clearHandles();
   putBack(std::move(state));
   if (options.releaseMemory)
     releaseMemory();

@@ -13,6 +13,7 @@
 #include "FileMap.h"
 #include "Linker.h"
 #include "ProfileLog.h"
+#include "Values.h"
 #include "Variants.h"
 #include "sardonyx/Runtime/ForkSafeMutex.h"
 #include "sardonyx/Runtime/MemoryBudget.h"
@@ -62,6 +63,8 @@ struct RunState {
                 std::move(reclaim)) {}
   runtime::RunContext context;
   ArgumentTable table;
+  /// The handles that stand for inputs which are no numbers.
+  std::vector<std::vector<int64_t>> handles;
   /// The number of the session's run that used it last.
   uint64_t lastRun = 0;
 };
@@ -81,6 +84,9 @@ struct Session::Impl {
   std::vector<PackedTensor> persistent;
   /// Where these lie if not in their pool.
   std::shared_ptr<const PackedWeights> packed;
+
+  /// The model's strings, which all runs share.
+  std::shared_ptr<const runtime::StringLiterals> literals;
 
   /// For each dimension of each input, the number of its symbol or -1.
   std::vector<std::vector<int>> symbolOf;
@@ -139,6 +145,9 @@ struct Session::Impl {
   void releaseMemory();
   MaybeError checkInputs(const std::vector<TensorRef> &inputs) const;
   MaybeError checkMemory(const std::vector<OutputRef> &memory) const;
+  /// Puts the inputs, or the handles that stand for them, into the table.
+  MaybeError setInputs(RunState &state,
+                       const std::vector<TensorRef> &inputs) const;
   void setOutputs(runtime::RunContext &context,
                   const std::vector<TensorRef> &inputs,
                   const std::vector<OutputRef> &memory) const;

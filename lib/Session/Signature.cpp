@@ -7,6 +7,7 @@
 
 #include "Signature.h"
 #include "FileMap.h"
+#include "Values.h"
 #include "dialects/ONNX/ONNX.h"
 #include "dialects/SDX/SDX.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -88,6 +89,23 @@ static std::string typeText(Type type) {
 }
 
 static ValueInfo describeValue(Type type, DictionaryAttr attributes,
+                               const std::string &fallback);
+
+/// Says what a sequence or an optional of tensors holds.
+static void describeItems(Type type, ValueInfo &info) {
+  if (auto optional = dyn_cast<onnx::OptType>(type)) {
+    info.isOptional = true;
+    type = optional.getElementType();
+  }
+  if (auto sequence = dyn_cast<onnx::SeqType>(type)) {
+    info.isSequence = true;
+    type = sequence.getElementType();
+  }
+  if (isa<TensorType>(type))
+    info.items.push_back(describeValue(type, {}, "item"));
+}
+
+static ValueInfo describeValue(Type type, DictionaryAttr attributes,
                                const std::string &fallback) {
   ValueInfo info;
   info.name = fallback;
@@ -99,8 +117,10 @@ static ValueInfo describeValue(Type type, DictionaryAttr attributes,
   }
   info.type = typeText(type);
   auto tensor = dyn_cast<TensorType>(type);
-  if (!tensor)
+  if (!tensor) {
+    describeItems(type, info);
     return info;
+  }
   info.elementType = elementTypeOf(tensor.getElementType());
   info.hasRank = tensor.hasRank();
   if (!info.hasRank)
@@ -366,6 +386,12 @@ MaybeError ArgumentReader::read(func::FuncOp func,
       if (arg.index >= artifact.inputs.size())
         return internal(what + " is an input that the model does not have");
       const ValueInfo &info = artifact.inputs[arg.index];
+      if (!info.items.empty()) { // a handle
+        if (elementBytes != 8 || type.getRank() != 0)
+          return internal(what + " does not fit the input '" + info.name + "'");
+        args.push_back(std::move(arg));
+        continue;
+      }
       if (!info.hasRank)
         return Error(ErrorKind::Unsupported,
                      "input '" + info.name +
@@ -375,7 +401,7 @@ MaybeError ArgumentReader::read(func::FuncOp func,
         return Error(ErrorKind::Unsupported,
                      "input '" + info.name +
                          "' has an element type that is not supported");
-      if (byteSizeOf(info.elementType) != elementBytes ||
+      if (storedBytesOf(info.elementType) != elementBytes ||
           info.dims.size() != static_cast<size_t>(type.getRank()))
         return internal(what + " does not fit the input '" + info.name + "'");
     } else if (auto persistent =
@@ -401,6 +427,12 @@ MaybeError ArgumentReader::read(func::FuncOp func,
   return std::nullopt;
 }
 
+static void readStrings(ModuleOp module, Artifact &artifact) {
+  if (auto strings = module->getAttrOfType<ArrayAttr>(sdx::kStringsAttr))
+    for (auto text : strings.getAsRange<StringAttr>())
+      artifact.strings.push_back(text.str());
+}
+
 static void readProfileSites(ModuleOp module, Artifact &artifact) {
   auto sites = module->getAttrOfType<ArrayAttr>(sdx::kProfileAttr);
   if (!sites)
@@ -421,6 +453,7 @@ MaybeError sardonyx::readArguments(ModuleOp module,
   if (!main)
     return internal("the compiled module has no function 'main'");
   readProfileSites(module, artifact);
+  readStrings(module, artifact);
   ArgumentReader reader(modelPath, artifact);
   if (MaybeError error = reader.read(main, artifact.mainArgs))
     return error;

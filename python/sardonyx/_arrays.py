@@ -61,8 +61,39 @@ def _bits(array: np.ndarray) -> np.ndarray:
     return array.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8)
 
 
+_STRING = 8
+
+
+def _as_strings(value, name: str):
+    """(8, bytes as a list, shape) for the extension, of str or of UTF-8 in bytes."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "UOST" and array.size:
+        raise InvalidArgument(f"input '{name}' has the element type string, got an array of {array.dtype}")
+    texts = []
+    for text in array.ravel().tolist():
+        if isinstance(text, str):
+            text = text.encode("utf-8", "surrogateescape")
+        if not isinstance(text, bytes):
+            raise InvalidArgument(f"input '{name}' is of strings, got {text!r}")
+        texts.append(text)
+    return _STRING, texts, array.shape
+
+
+def as_value(value, name: str, item_type: int, is_sequence: bool):
+    """A sequence, or what an optional holds, for the extension: a list, a tensor or None."""
+    if value is None:
+        return None
+    if not is_sequence:
+        return as_input(value, name, item_type)
+    if not isinstance(value, (list, tuple)) and not (isinstance(value, np.ndarray) and value.ndim > 0):
+        raise InvalidArgument(f"input '{name}' is a sequence, got {type(value).__name__}")
+    return [as_input(item, name, item_type) for item in value]
+
+
 def as_input(value, name: str, element_type: int):
     """(element type, array) for the extension; copies only what is not contiguous."""
+    if element_type == _STRING:
+        return _as_strings(value, name)
     if isinstance(value, np.ndarray):
         array = value
     elif hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
@@ -129,6 +160,15 @@ def check_apart(out: dict) -> None:
                 raise InvalidArgument(f"outputs '{other}' and '{name}' were given memory that overlaps")
 
 
-def from_output(array: np.ndarray, element_type: int) -> np.ndarray:
-    """A result with the dtype that it has in ONNX."""
+def from_output(array, element_type: int):
+    """A result with the dtype that it has in ONNX; strings are objects, a sequence is a list."""
+    if isinstance(array, list):
+        return [from_output(item, element_type) for item in array]
+    if array is None:
+        return None
+    if element_type == _STRING:
+        texts, shape = array
+        result = np.empty(len(texts), dtype=object)
+        result[:] = texts
+        return result.reshape(shape)
     return array if element_type < 16 else array.view(dtype_of(element_type))

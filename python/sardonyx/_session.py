@@ -12,7 +12,7 @@ from concurrent.futures import Future
 import numpy as np
 
 from . import _sardonyx
-from ._arrays import as_input, as_memory, check_apart, copy_to, dtype_of, element_type_of, from_output, memory_at
+from ._arrays import as_input, as_memory, as_value, check_apart, copy_to, dtype_of, element_type_of, from_output, memory_at
 from ._async import runners, tell
 from ._options import SessionOptions
 from .errors import InvalidArgument
@@ -37,9 +37,13 @@ class NodeArg:
     """An input or output: `name`, `type` ("tensor(float)") and `shape`, whose items are sizes,
     names of dimensions or None; the shape itself is None where the model gives no rank."""
 
-    def __init__(self, name, type, element_type, shape):
+    def __init__(self, name, type, element_type, shape, item_type, is_sequence):
         self.name, self.type, self.shape = name, type, shape
         self._element_type = element_type
+        # Of a sequence or an optional: the element type of the tensors inside, else 0.
+        self._item_type, self._is_sequence = item_type, is_sequence
+        # Whether a result is more than the array that the extension gives.
+        self._is_special = bool(item_type) or element_type == 8 or element_type >= 16
 
     def __repr__(self):
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
@@ -212,7 +216,12 @@ class InferenceSession:
         """
         if len(input_feed) != len(self._inputs) or not self._input_names.issuperset(input_feed):
             self._check_names(input_feed)
-        feeds = [as_input(input_feed[arg.name], arg.name, arg._element_type) for arg in self._inputs]
+        feeds = [
+            as_value(input_feed[arg.name], arg.name, arg._item_type, arg._is_sequence)
+            if arg._item_type
+            else as_input(input_feed[arg.name], arg.name, arg._element_type)
+            for arg in self._inputs
+        ]
         memory = None
         if out:
             self._indices(out)
@@ -220,11 +229,11 @@ class InferenceSession:
             memory = [as_memory(out[a.name], a.name) if a.name in out else None for a in self._outputs]
         results = self._session.run(feeds, memory, run_options and run_options._native)
         for i, arg in enumerate(self._outputs):
-            if results[i] is None:
+            if results[i] is None and not arg._item_type:
                 results[i] = out[arg.name]
                 continue
-            if arg._element_type >= 16:
-                results[i] = from_output(results[i], arg._element_type)
+            if arg._is_special:
+                results[i] = from_output(results[i], arg._item_type or arg._element_type)
             if out and arg.name in out:
                 results[i] = copy_to(out[arg.name], results[i], arg.name)
         if output_names is None or len(output_names) == 0:

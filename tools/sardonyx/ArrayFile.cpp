@@ -168,6 +168,10 @@ std::map<std::string, Array> readNpz(const std::string &path) {
 void writeNpy(const std::string &path, ElementType type,
               const std::vector<int64_t> &shape, const void *data,
               size_t bytes) {
+  if (type == ElementType::String || type == ElementType::Undefined)
+    throw std::runtime_error("'" + path +
+                             "' would hold what is no tensor of numbers, which "
+                             "is not supported");
   const char *code = byteSizeOf(type) == 2 ? "u2" : "u1";
   for (const Code &row : kCodes)
     if (row.type == type) {

@@ -10,6 +10,8 @@
 
 #include "sardonyx-c/RuntimeABI.h"
 #include "sardonyx/Runtime/BufferPool.h"
+#include "sardonyx/Runtime/ListTable.h"
+#include "sardonyx/Runtime/StringTable.h"
 #include <atomic>
 #include <csetjmp>
 #include <ctime>
@@ -93,6 +95,12 @@ public:
   const std::vector<StepRecord> &steps() const { return recordedSteps; }
   static constexpr size_t kMostSteps = 1000000;
 
+  /// What the handles of the run stand for, until clearHandles(): results are
+  /// read after the run.
+  StringTable &strings() { return stringTable; }
+  ListTable &lists() { return listTable; }
+  void clearHandles();
+
   /// Gives results that nobody took back to the pool and forgets the rest.
   void dropOutputs();
   /// The same for a single one, whose slot stays.
@@ -107,10 +115,13 @@ public:
   /// `node`, which may be null, says what for.
   void *allocate(int64_t bytes, const char *node = nullptr);
   void release(void *memory);
+  /// The same for what may outlive the run: memory of results.
+  std::shared_ptr<void> allocateShared(int64_t bytes, const char *node);
   void *arena(int64_t bytes);
   void *output(int64_t index, int64_t rank, const int64_t *sizes);
   /// {0} to {3} in `message` stand for the four `values`.
   void fail(const char *message, int64_t kind, const int64_t *values);
+  void fail(std::string sentence) { setFailure(std::move(sentence)); }
   /// Fails the run if something wants it ended. `trip`: how often the loop
   /// `loop`, whose name may be null, has begun.
   void poll(int64_t trip = 0, const char *loop = nullptr);
@@ -153,6 +164,8 @@ private:
   BufferPool pool;
   std::vector<OutputSlot> outputSlots;
   std::vector<StepRecord> recordedSteps;
+  StringTable stringTable;
+  ListTable listTable;
 
   void *arenaMemory = nullptr;
   int64_t arenaBytes = 0;

@@ -100,11 +100,14 @@ struct RunOptions {
   bool releaseMemory = false;
 };
 
-/// A tensor in the caller's memory: contiguous, row by row.
+/// A tensor in the caller's memory, contiguous, row by row; or a sequence of
+/// such, or nothing for an optional.
 struct TensorRef {
   ElementType type = ElementType::Undefined;
   const void *data = nullptr;
   std::vector<int64_t> shape;
+  ValueKind kind = ValueKind::Tensor;
+  std::vector<TensorRef> items = {}; ///< Of a sequence.
 };
 
 /// Memory of the caller for a result; without `data` the session gives its own.
@@ -121,6 +124,8 @@ struct Tensor {
   /// Null where the result lies in the caller's memory.
   std::shared_ptr<void> owner;
   void *data = nullptr;
+  ValueKind kind = ValueKind::Tensor;
+  std::vector<Tensor> items = {}; ///< Of a sequence.
 
   int64_t elements() const;
   int64_t bytes() const { return elements() * byteSizeOf(type); }

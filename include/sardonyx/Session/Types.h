@@ -8,6 +8,7 @@
 #ifndef SARDONYX_SESSION_TYPES_H
 #define SARDONYX_SESSION_TYPES_H
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -52,8 +53,16 @@ const char *nameOf(ElementType type);
 /// The type of that name.
 std::optional<ElementType> parseElementType(std::string_view name);
 /// Bytes of one element in memory, where a bool and a sub-byte element take a
-/// byte; 0 for strings and what is no type.
+/// byte and a string is a StringSpan; 0 for what is no type.
 int64_t byteSizeOf(ElementType type);
+
+/// An element of a tensor of strings: UTF-8, not ended by a zero.
+struct StringSpan {
+  const char *data = nullptr;
+  size_t size = 0;
+
+  std::string_view text() const { return {data, size}; }
+};
 
 /// A dimension: a size, or a name (equal names mean equal sizes), or neither.
 struct Dim {
@@ -63,15 +72,26 @@ struct Dim {
   bool isStatic() const { return size >= 0; }
 };
 
+enum class ValueKind : uint8_t {
+  Tensor,
+  Sequence,
+  Nothing, ///< What an optional holds that holds nothing.
+};
+
 /// An input or output of a model.
 struct ValueInfo {
   std::string name;
   /// "tensor(float)", "seq(tensor(int64))", as onnxruntime spells it.
   std::string type;
-  /// Undefined where the value is no tensor.
+  /// Undefined where the value is a sequence or an optional.
   ElementType elementType = ElementType::Undefined;
   bool hasRank = false;
   std::vector<Dim> dims;
+
+  /// Of sequences and optionals: the one tensor that says what all tensors
+  /// inside are. Empty for a tensor, and for a type that is not supported.
+  std::vector<ValueInfo> items;
+  bool isSequence = false, isOptional = false;
 };
 
 /// "[batch, 3, 224, 224]"; "[?, 3]" where a dimension is open.

@@ -36,6 +36,7 @@ struct LowerHostOpsPass
     ModuleOp module = getOperation();
     SymbolTable table(module);
     symbols = &table;
+    wordMemory.clear();
     LLVMTypeConverter converter(&getContext());
     types = &converter;
     for (StringRef name : {"main", "init"})
@@ -50,8 +51,9 @@ struct LowerHostOpsPass
         if (sdx::CheckOp check = guardAllocation(alloc))
           ops.push_back(check);
       }
-      if (isa<sdx::CallOp, sdx::CheckOp, sdx::OutputBufferOp, sdx::ArenaOp,
-              sdx::ClockOp, sdx::RecordOp>(op))
+      if (isa<sdx::CallOp, sdx::RuntimeCallOp, sdx::CheckOp,
+              sdx::OutputBufferOp, sdx::ArenaOp, sdx::ClockOp, sdx::RecordOp>(
+              op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
@@ -59,6 +61,9 @@ struct LowerHostOpsPass
       LogicalResult lowered =
           llvm::TypeSwitch<Operation *, LogicalResult>(op)
               .Case([&](sdx::CallOp call) { return lowerCall(b, call); })
+              .Case([&](sdx::RuntimeCallOp call) {
+                return lowerRuntimeCall(b, call);
+              })
               .Case([&](sdx::CheckOp check) { return lowerCheck(b, check); })
               .Case([&](sdx::ArenaOp arena) { return lowerArena(b, arena); })
               .Case([&](sdx::ClockOp clock) { return lowerClock(b, clock); })
@@ -206,6 +211,72 @@ private:
     return success();
   }
 
+  /// Calls a function of the runtime on words in memory, see RuntimeABI.h.
+  LogicalResult lowerRuntimeCall(OpBuilder &b, sdx::RuntimeCallOp call) {
+    Location loc = call.getLoc();
+    Type i64 = b.getI64Type();
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    SmallVector<Value> words;
+    auto addWord = [&](Value index) {
+      words.push_back(arith::IndexCastOp::create(b, loc, i64, index));
+    };
+    std::string origin = sdx::describeOrigin(loc);
+    auto text = createText(getOperation(), loc,
+                           "sdx_origin_" + Twine(numMessages++), origin);
+    words.push_back(LLVM::PtrToIntOp::create(
+        b, loc, i64, LLVM::AddressOfOp::create(b, loc, text)));
+    for (Value operand : call->getOperands()) {
+      auto type = dyn_cast<MemRefType>(operand.getType());
+      if (!type) {
+        if (operand.getType().isIndex())
+          addWord(operand);
+        else
+          words.push_back(operand);
+        continue;
+      }
+      if (!type.getLayout().isIdentity())
+        return call.emitOpError("passes a value of type ") << type;
+      addWord(memref::ExtractAlignedPointerAsIndexOp::create(b, loc, operand));
+      words.push_back(LLVM::ConstantOp::create(b, loc, i64, type.getRank()));
+      for (int64_t dim = 0; dim < type.getRank(); ++dim)
+        addWord(memref::DimOp::create(b, loc, operand, dim));
+    }
+    auto func = call->getParentOfType<func::FuncOp>();
+    Value place = wordsOf(func, words.size());
+    for (auto [slot, word] : llvm::enumerate(words))
+      LLVM::StoreOp::create(
+          b, loc, word,
+          LLVM::GEPOp::create(
+              b, loc, pointer, i64, place,
+              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(slot)}));
+    LLVM::CallOp::create(b, loc,
+                         declare(call.getCallee(),
+                                 LLVM::LLVMVoidType::get(b.getContext()),
+                                 {pointer}),
+                         place);
+    return success();
+  }
+
+  /// Memory in the frame of `func` for the words of one call at a time.
+  Value wordsOf(func::FuncOp func, int64_t count) {
+    auto [entry, isNew] = wordMemory.try_emplace(func);
+    auto b = OpBuilder::atBlockBegin(&func.getBody().front());
+    if (isNew) {
+      Location loc = func.getLoc();
+      Value size = LLVM::ConstantOp::create(b, loc, b.getI64Type(), count);
+      entry->second = LLVM::AllocaOp::create(
+          b, loc, LLVM::LLVMPointerType::get(b.getContext()), b.getI64Type(),
+          size);
+      return entry->second;
+    }
+    auto size = entry->second.getDefiningOp<LLVM::AllocaOp>()
+                    .getArraySize()
+                    .getDefiningOp<LLVM::ConstantOp>();
+    int64_t most = std::max(count, cast<IntegerAttr>(size.getValue()).getInt());
+    size.setValueAttr(b.getI64IntegerAttr(most));
+    return entry->second;
+  }
+
   /// A check of the host program is a call: a branch would cut its block in
   /// two, and there may be thousands. In a kernel, where each access may have
   /// one, only those that fail call.
@@ -341,6 +412,7 @@ private:
   SymbolTable *symbols = nullptr;
   LLVMTypeConverter *types = nullptr;
   unsigned numMessages = 0;
+  DenseMap<Operation *, Value> wordMemory;
 };
 
 } // namespace

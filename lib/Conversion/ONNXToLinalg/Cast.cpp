@@ -2,6 +2,7 @@
 
 #include "ShapeArithmetic.h"
 #include "SmallFloats.h"
+#include "Strings.h"
 
 #include "dialects/ONNX/ONNX.h"
 #include "mlir/Support/DebugStringHelper.h"
@@ -26,6 +27,10 @@ template <typename OpT> struct CastPattern : OnnxPattern<OpT> {
                             debugString(to) + " is not supported");
     if (from == to)
       return this->replace(rewriter, op, input);
+    if (isStringType(from) || isStringType(to)) {
+      TensorBuilder b(op.getLoc(), rewriter);
+      return this->replace(rewriter, op, castStrings(b, input, from, to));
+    }
     auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
       return castScalar(b, loc, args[0], from, to);
     };

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "llvm/ADT/StringMap.h"
 #include <optional>
 
 namespace sardonyx {
@@ -27,13 +28,41 @@ namespace sardonyx {
 //===----------------------------------------------------------------------===//
 
 /// The element type in which `onnxElementType` is stored, or null when it has
-/// no lowering yet (strings, sub-byte integers).
+/// no lowering yet (complex numbers).
 mlir::Type convertElementType(mlir::Type onnxElementType);
 
-/// Converts ranked tensors of convertible element types; refuses all others.
+/// Whether an original element type is that of strings, which are stored as
+/// handles: equal ones are equal, and that is all they can be asked.
+bool isStringType(mlir::Type onnxElementType);
+
+/// The strings that a module contains, and the handles that stand for them.
+class StringLiterals {
+public:
+  /// 0 for the empty string, else the string's place in the list, from 1 on.
+  int64_t handleOf(llvm::StringRef text);
+  llvm::ArrayRef<mlir::Attribute> list() const { return texts; }
+
+private:
+  llvm::StringMap<int64_t> handles;
+  llvm::SmallVector<mlir::Attribute> texts;
+  friend class ONNXTypeConverter;
+  mlir::MLIRContext *context = nullptr;
+};
+
+/// Converts ranked tensors of convertible element types, and sequences and
+/// optionals of tensors to tensor<i64>, which holds their handle; refuses all
+/// others. It also keeps what the patterns of one conversion share.
 class ONNXTypeConverter : public mlir::TypeConverter {
 public:
   ONNXTypeConverter();
+
+  StringLiterals &literals(mlir::MLIRContext *context) const {
+    strings.context = context;
+    return strings;
+  }
+
+private:
+  mutable StringLiterals strings;
 };
 
 /// The original element type of an original tensor value; null otherwise.

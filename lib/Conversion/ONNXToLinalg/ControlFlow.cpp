@@ -8,6 +8,7 @@
 
 #include "Checks.h"
 #include "DataMovement.h"
+#include "Sequences.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -137,6 +138,9 @@ struct IfLowering : OnnxPattern<onnx::IfOp> {
 struct LoopTypes {
   SmallVector<RankedTensorType> state;
   SmallVector<RankedTensorType> elements; ///< Of each scan result.
+  /// Whether the room that a scan result takes is not known before the loop, so
+  /// that its elements go to a list first.
+  SmallVector<bool> isList;
 };
 
 struct LoopLowering : OnnxPattern<onnx::LoopOp> {
@@ -152,9 +156,7 @@ struct LoopLowering : OnnxPattern<onnx::LoopOp> {
       return refuse(op, "the body yields a value of unknown rank or type");
     FailureOr<LoopTypes> types = getTypes(op, initial, *yielded);
     if (failed(types))
-      return refuse(
-          op, "a carried value changes its rank, or a scan result's element "
-              "has a size that is not known before the loop");
+      return refuse(op, "a carried value changes its rank");
 
     Value zero = createIndex(rewriter, loc, 0);
     Value yes =
@@ -165,16 +167,22 @@ struct LoopLowering : OnnxPattern<onnx::LoopOp> {
       limit = arith::IndexCastOp::create(rewriter, loc, rewriter.getIndexType(),
                                          trips);
       limit = arith::MaxSIOp::create(rewriter, loc, limit, zero);
-    } else if (!types->elements.empty()) {
-      return refuse(op, "scan results without a trip count");
     }
+    for (RankedTensorType element : types->elements)
+      types->isList.push_back(!limit || !element.hasStaticShape());
     Value condition = adaptor.getCond()
                           ? loadCondition(rewriter, loc, adaptor.getCond())
                           : yes;
     SmallVector<Value> carried = {zero, condition};
     for (auto [value, type] : llvm::zip_equal(initial, types->state))
       carried.push_back(castTo(rewriter, loc, value, type));
-    for (RankedTensorType element : types->elements) {
+    TensorBuilder b(loc, rewriter);
+    for (auto [element, isList] :
+         llvm::zip_equal(types->elements, types->isList)) {
+      if (isList) {
+        carried.push_back(createList(b, {}, element.getElementType()));
+        continue;
+      }
       Sizes sizes = getDeclaredSizes(rewriter, element);
       // Also a body that never runs needs a place that it would write to.
       Value room = rewriter.createOrFold<arith::MaxSIOp>(
@@ -189,10 +197,18 @@ struct LoopLowering : OnnxPattern<onnx::LoopOp> {
       return failure();
 
     rewriter.setInsertionPointAfter(*loop);
+    b.setInsertionPointAfter(*loop);
     int64_t states = types->state.size();
     SmallVector<Value> results(loop->getResults().slice(2, states));
     Value count = loop->getResult(0);
     for (auto [i, element] : llvm::enumerate(types->elements)) {
+      if (types->isList[i]) {
+        SmallVector<int64_t> shape(element.getShape());
+        shape.insert(shape.begin(), ShapedType::kDynamic);
+        results.push_back(concatList(b, loop->getResult(2 + states + i), 0,
+                                     ListConcat::Scan, element.clone(shape)));
+        continue;
+      }
       Sizes sizes = getDeclaredSizes(rewriter, element);
       sizes.insert(sizes.begin(), Size(count));
       Sizes offsets(sizes.size(), asSize(rewriter, 0));
@@ -221,11 +237,8 @@ private:
         return failure();
       types.state.push_back(type);
     }
-    for (Type type : yielded.drop_front(1 + initial.size())) {
+    for (Type type : yielded.drop_front(1 + initial.size()))
       types.elements.push_back(cast<RankedTensorType>(type));
-      if (!types.elements.back().hasStaticShape())
-        return failure();
-    }
     return types;
   }
 
@@ -276,14 +289,19 @@ private:
                               createIndex(rewriter, loc, 1)),
         loadCondition(rewriter, loc, values->front())};
     llvm::append_range(next, values->slice(1, states));
+    TensorBuilder b(loc, rewriter);
     for (auto [i, element] : llvm::enumerate(types.elements)) {
+      Value made = (*values)[1 + states + i];
+      Value before = after->getArgument(2 + states + i);
+      if (types.isList[i]) {
+        next.push_back(insertIntoList(b, before, made));
+        continue;
+      }
       Sizes sizes = getDeclaredSizes(rewriter, element);
       sizes.insert(sizes.begin(), asSize(rewriter, 1));
       Sizes offsets(sizes.size(), asSize(rewriter, 0));
       offsets.front() = Size(index);
-      next.push_back(insertSlice(rewriter, loc, (*values)[1 + states + i],
-                                 after->getArgument(2 + states + i), offsets,
-                                 sizes));
+      next.push_back(insertSlice(rewriter, loc, made, before, offsets, sizes));
     }
     scf::YieldOp::create(rewriter, loc, next);
     return loop;
@@ -352,10 +370,16 @@ struct ScanLowering : OnnxPattern<onnx::ScanOp> {
     for (int64_t i = 0; i < outputs; ++i) {
       auto element = cast<RankedTensorType>((*yielded)[states + i]);
       auto axis = normalizeAxis(outAxes[i], element.getRank() + 1);
-      if (failed(axis) || !element.hasStaticShape())
-        return refuse(
-            op, "a scan output's element has a size that is not known before");
+      if (failed(axis))
+        return refuse(op, "scan axis out of range");
       outAxes[i] = *axis;
+      if (!element.hasStaticShape()) {
+        // Whose size is known when it is made: to a list first.
+        TensorBuilder b(loc, rewriter);
+        carried.push_back(createList(b, {}, element.getElementType()));
+        wanted.push_back(element);
+        continue;
+      }
       Sizes sizes = getDeclaredSizes(rewriter, element);
       sizes.insert(sizes.begin() + *axis, length);
       carried.push_back(
@@ -382,17 +406,44 @@ struct ScanLowering : OnnxPattern<onnx::ScanOp> {
     if (failed(values))
       return failure();
     SmallVector<Value> next(values->take_front(states));
-    for (int64_t i = 0; i < outputs; ++i)
-      next.push_back(putAt(rewriter, loc, (*values)[states + i],
-                           loop.getRegionIterArgs()[states + i], outAxes[i],
-                           outBack[i] ? backwards : index));
+    for (int64_t i = 0; i < outputs; ++i) {
+      Value made = (*values)[states + i];
+      Value before = loop.getRegionIterArgs()[states + i];
+      if (isOpen(wanted[states + i]))
+        next.push_back(addToList(rewriter, loc, before, made, outBack[i]));
+      else
+        next.push_back(putAt(rewriter, loc, made, before, outAxes[i],
+                             outBack[i] ? backwards : index));
+    }
     scf::YieldOp::create(rewriter, loc, next);
     // The results may need casts, which are not the body's.
     rewriter.setInsertionPointAfter(loop);
-    return replace(rewriter, op, loop.getResults());
+    TensorBuilder b(loc, rewriter);
+    SmallVector<Value> results(loop.getResults());
+    for (int64_t i = 0; i < outputs; ++i) {
+      auto element = cast<RankedTensorType>(wanted[states + i]);
+      if (!isOpen(element))
+        continue;
+      SmallVector<int64_t> shape(element.getShape());
+      shape.insert(shape.begin() + outAxes[i], ShapedType::kDynamic);
+      results[states + i] = concatList(b, results[states + i], outAxes[i],
+                                       ListConcat::Scan, element.clone(shape));
+    }
+    return replace(rewriter, op, results);
   }
 
 private:
+  static bool isOpen(Type element) {
+    return !cast<RankedTensorType>(element).hasStaticShape();
+  }
+
+  static Value addToList(OpBuilder &builder, Location loc, Value list,
+                         Value tensor, bool atFront) {
+    TensorBuilder b(loc, builder);
+    Value front = atFront ? b.zeros({}, b.getI64Type()) : Value();
+    return insertIntoList(b, list, tensor, front);
+  }
+
   /// `tensor[..., index, ...]` along `axis`, which disappears.
   static Value takeAt(OpBuilder &b, Location loc, Value tensor, int64_t axis,
                       Value index) {

@@ -5,6 +5,8 @@
 #include "Checks.h"
 #include "Common.h"
 #include "DataMovement.h"
+#include "Sequences.h"
+#include "Strings.h"
 #include "StructuredPatterns.h"
 
 #include "dialects/ONNX/ONNX.h"
@@ -72,7 +74,9 @@ struct ConstantPattern : OnnxPattern<onnx::ConstantOp> {
     if (!element)
       return refuse(op, "its element type has no lowering");
     auto converted = RankedTensorType::get(type.getShape(), element);
-    ElementsAttr elements = convertElements(value, converted);
+    ElementsAttr elements = isStringType(type.getElementType())
+                                ? convertStrings(value, converted)
+                                : convertElements(value, converted);
     if (!elements)
       return refuse(op, "its value is not dense");
     auto constant = arith::ConstantOp::create(rewriter, op.getLoc(), converted,
@@ -80,6 +84,19 @@ struct ConstantPattern : OnnxPattern<onnx::ConstantOp> {
     if (Attribute source = op->getAttr("sdx.source"))
       constant->setAttr("sdx.source", source);
     return replace(rewriter, op, constant.getResult());
+  }
+
+private:
+  ElementsAttr convertStrings(ElementsAttr value, RankedTensorType type) const {
+    auto dense = dyn_cast<DenseStringElementsAttr>(value);
+    if (!dense)
+      return {};
+    auto &converter = *static_cast<const ONNXTypeConverter *>(typeConverter);
+    StringLiterals &literals = converter.literals(value.getContext());
+    SmallVector<int64_t> handles;
+    for (StringRef text : dense.getRawStringData())
+      handles.push_back(literals.handleOf(text));
+    return DenseIntElementsAttr::get(type, handles);
   }
 };
 
@@ -116,6 +133,8 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateGatherPatterns(converter, patterns);
   populateSortingPatterns(converter, patterns);
   populateControlFlowPatterns(converter, patterns);
+  populateStringPatterns(converter, patterns);
+  populateSequencePatterns(converter, patterns);
 }
 
 /// The lowest benefit of the patterns for each operation.
@@ -349,7 +368,9 @@ struct ConvertONNXToLinalgPass
     if (failed(applyPartialConversion(module, target, std::move(patterns),
                                       config)) ||
         failed(reportRemaining(module)) || failed(checkExtents(module)))
-      signalPassFailure();
+      return signalPassFailure();
+    if (auto strings = converter.literals(context).list(); !strings.empty())
+      module->setAttr(sdx::kStringsAttr, ArrayAttr::get(context, strings));
   }
 };
 

@@ -49,6 +49,12 @@ public:
     return getTyped(original, converted);
   }
 
+  /// The handle of a string, an i64 (Common.h).
+  Value literal(llvm::StringRef text) {
+    auto &types = static_cast<const ONNXTypeConverter &>(converter);
+    return integer(getI64Type(), types.literals(getContext()).handleOf(text));
+  }
+
   /// Replaces the op; a value may be null where the result has no uses. Each is
   /// cast to its declared type.
   mlir::LogicalResult replace(mlir::ValueRange values) {

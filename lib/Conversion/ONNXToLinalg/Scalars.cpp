@@ -2,6 +2,7 @@
 
 #include "Common.h"
 #include "SmallFloats.h"
+#include "dialects/ONNX/ONNX.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 
@@ -13,8 +14,21 @@ namespace sardonyx {
 // Types
 //===----------------------------------------------------------------------===//
 
+bool isStringType(Type type) { return isa_and_nonnull<onnx::StringType>(type); }
+
+int64_t StringLiterals::handleOf(StringRef text) {
+  if (text.empty())
+    return 0;
+  auto [entry, isNew] = handles.try_emplace(text, texts.size() + 1);
+  if (isNew)
+    texts.push_back(StringAttr::get(context, text));
+  return entry->second;
+}
+
 Type convertElementType(Type type) {
   MLIRContext *ctx = type.getContext();
+  if (isStringType(type))
+    return IntegerType::get(ctx, 64);
   if (type.isF16() || type.isBF16() || type.isF32() || type.isF64())
     return type;
   if (isSmallFloat(type))
@@ -37,15 +51,36 @@ Type convertElementType(Type type) {
   return {};
 }
 
+/// A sequence or an optional of tensors that are stored, or an optional of such
+/// a sequence.
+static bool isListOfTensors(Type type) {
+  if (auto optional = dyn_cast<onnx::OptType>(type))
+    if (isa<onnx::SeqType>(optional.getElementType()))
+      type = optional.getElementType();
+  Type element;
+  if (auto sequence = dyn_cast<onnx::SeqType>(type))
+    element = sequence.getElementType();
+  else if (auto optional = dyn_cast<onnx::OptType>(type))
+    element = optional.getElementType();
+  auto tensor = dyn_cast_or_null<TensorType>(element);
+  return tensor && convertElementType(tensor.getElementType());
+}
+
+static RankedTensorType convertValueType(Type type) {
+  if (isListOfTensors(type))
+    return RankedTensorType::get({}, IntegerType::get(type.getContext(), 64));
+  auto tensorType = dyn_cast<RankedTensorType>(type);
+  if (!tensorType)
+    return {};
+  Type element = convertElementType(tensorType.getElementType());
+  if (!element)
+    return {};
+  return RankedTensorType::get(tensorType.getShape(), element);
+}
+
 ONNXTypeConverter::ONNXTypeConverter() {
   addConversion([](Type type) -> std::optional<Type> {
-    auto tensorType = dyn_cast<RankedTensorType>(type);
-    if (!tensorType)
-      return isa<IndexType>(type) ? type : Type();
-    Type element = convertElementType(tensorType.getElementType());
-    if (!element)
-      return Type();
-    return RankedTensorType::get(tensorType.getShape(), element);
+    return isa<IndexType>(type) ? type : Type(convertValueType(type));
   });
   auto cast = [](OpBuilder &b, Type type, ValueRange inputs,
                  Location loc) -> Value {
@@ -88,13 +123,7 @@ Type getComputeType(Type type) {
 }
 
 RankedTensorType getConvertedType(Value original) {
-  auto type = dyn_cast<RankedTensorType>(original.getType());
-  if (!type)
-    return {};
-  Type element = convertElementType(type.getElementType());
-  if (!element)
-    return {};
-  return RankedTensorType::get(type.getShape(), element);
+  return convertValueType(original.getType());
 }
 
 //===----------------------------------------------------------------------===//

@@ -70,3 +70,23 @@ func.func private @k(%i: index) attributes {sdx.kernel} {
   sdx.check %ok, "index {0} is out of bounds" (%i)
   return
 }
+
+// -----
+
+// The words of a call of the runtime: the node, then each tensor's address, rank
+// and sizes, each number as it is. All calls share the largest place.
+// CHECK-DAG: llvm.mlir.global internal constant @sdx_origin_{{.*}}("node 'n'\00")
+// CHECK-DAG: llvm.func @sdx_rt_string_split_parts(!llvm.ptr)
+// CHECK-LABEL: func.func @words
+// CHECK:         %[[COUNT:.*]] = llvm.mlir.constant(7 : i64)
+// CHECK:         %[[PLACE:.*]] = llvm.alloca %[[COUNT]] x i64
+// CHECK:         llvm.ptrtoint
+// CHECK:         memref.extract_aligned_pointer_as_index
+// CHECK-COUNT-7: llvm.store
+// CHECK:         llvm.call @sdx_rt_string_split_parts(%[[PLACE]])
+// CHECK:         llvm.call @sdx_rt_list_length(%[[PLACE]])
+func.func @words(%x: memref<?xi64>, %n: i64, %y: memref<i64>) {
+  sdx.runtime_call "sdx_rt_string_split_parts" (%x, %n : memref<?xi64>, i64) outs(%y : memref<i64>) {} loc(fused<"node 'n'">["n"])
+  sdx.runtime_call "sdx_rt_list_length" (%y : memref<i64>) outs(%y : memref<i64>)
+  return
+}

@@ -132,3 +132,11 @@ func.func @check(%c: i1, %n: index) {
   sdx.check %c, "{0}" (%n, %n, %n, %n, %n)
   return
 }
+
+// -----
+
+func.func @runtime(%m: memref<i64>) {
+  // expected-error@+1 {{calls 'system', which is no function of the runtime}}
+  sdx.runtime_call "system" (%m : memref<i64>) outs(%m : memref<i64>)
+  return
+}

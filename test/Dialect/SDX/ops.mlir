@@ -56,3 +56,12 @@ func.func @host(%t: tensor<?x8xf32>, %m: memref<?x8xf32>, %n: index, %c: i1) -> 
   %2 = sdx.arena : memref<1024xi8>
   return %0 : tensor<?x8xf32>
 }
+
+// CHECK-LABEL: @runtime
+// CHECK: sdx.runtime_call "sdx_rt_list_length"(%{{.*}} : tensor<i64>) outs(%{{.*}} : tensor<i64>) -> tensor<i64>
+// CHECK: sdx.runtime_call stateful "sdx_rt_list_erase"(%{{.*}}, %{{.*}}, %{{.*}} : memref<i64>, index, i64) outs(%{{.*}} : memref<i64>)
+func.func @runtime(%t: tensor<i64>, %m: memref<i64>, %n: index, %i: i64) -> tensor<i64> {
+  %0 = sdx.runtime_call "sdx_rt_list_length" (%t : tensor<i64>) outs(%t : tensor<i64>) -> tensor<i64>
+  sdx.runtime_call stateful "sdx_rt_list_erase" (%m, %n, %i : memref<i64>, index, i64) outs(%m : memref<i64>)
+  return %0 : tensor<i64>
+}

@@ -1,0 +1,29 @@
+//===- RuntimeCalls.h - What the runtime computes ---------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_RUNTIMECALLS_H
+#define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_RUNTIMECALLS_H
+
+#include "TensorBuilder.h"
+
+namespace sardonyx {
+
+/// Has the runtime's function `name` fill new tensors of the types of `outs`,
+/// which are destinations.
+llvm::SmallVector<mlir::Value> callRuntime(TensorBuilder &b,
+                                           llvm::StringRef name,
+                                           mlir::ValueRange ins,
+                                           mlir::ValueRange outs);
+/// The same for one result.
+mlir::Value callRuntime(TensorBuilder &b, llvm::StringRef name,
+                        mlir::ValueRange ins,
+                        llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                        mlir::Type elementType);
+/// The same for one i64; as an index.
+mlir::Value callForIndex(TensorBuilder &b, llvm::StringRef name,
+                         mlir::ValueRange ins);
+/// An i64 operand.
+mlir::Value asNumber(TensorBuilder &b, int64_t value);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_RUNTIMECALLS_H

@@ -1,0 +1,36 @@
+//===- Sequences.h - Sequences and optionals --------------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_SEQUENCES_H
+#define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_SEQUENCES_H
+
+#include "TensorBuilder.h"
+
+namespace sardonyx {
+
+/// The list of these tensors (converted), a tensor<i64>.
+mlir::Value createList(TensorBuilder &b, mlir::ValueRange tensors,
+                       mlir::Type storedElement);
+/// The list with a tensor before `position`, a tensor<i64>, or at its end where
+/// that is null.
+mlir::Value insertIntoList(TensorBuilder &b, mlir::Value list,
+                           mlir::Value tensor, mlir::Value position = {});
+
+/// How the tensors of a list are put together. The numbers are the runtime's.
+enum class ListConcat {
+  Axis = 0,    ///< Along a dimension that they have.
+  NewAxis = 1, ///< Along a new one.
+  /// Along a new one; none at all make a tensor whose sizes are 0 where nothing
+  /// else is known.
+  Scan = 2,
+};
+
+/// The tensors of a list put together. `declared` is the type of the result.
+mlir::Value concatList(TensorBuilder &b, mlir::Value list, int64_t axis,
+                       ListConcat kind, mlir::RankedTensorType declared);
+
+void populateSequencePatterns(const mlir::TypeConverter &,
+                              mlir::RewritePatternSet &);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_SEQUENCES_H

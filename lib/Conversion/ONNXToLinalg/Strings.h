@@ -1,0 +1,20 @@
+//===- Strings.h - Operators on strings -------------------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_STRINGS_H
+#define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_STRINGS_H
+
+#include "TensorBuilder.h"
+
+namespace sardonyx {
+
+/// The elements of `input` cast from one original element type to another, one
+/// of which is that of strings. Numbers are written as Python writes them.
+mlir::Value castStrings(TensorBuilder &b, mlir::Value input, mlir::Type from,
+                        mlir::Type to);
+
+void populateStringPatterns(const mlir::TypeConverter &,
+                            mlir::RewritePatternSet &);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_STRINGS_H

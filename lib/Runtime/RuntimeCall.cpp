@@ -1,0 +1,38 @@
+//===- RuntimeCall.cpp - The words of a call by compiled code -------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RuntimeCall.h"
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+using namespace sardonyx::runtime;
+
+std::shared_ptr<void> RuntimeCall::allocate(int64_t bytes) {
+  return run.allocateShared(bytes, *node ? node : nullptr);
+}
+
+void RuntimeCall::fail(const std::string &what) {
+  run.fail(*node ? node + (": " + what) : what);
+}
+
+void sardonyx::runtime::enter(const int64_t *words,
+                              void (*compute)(RuntimeCall &)) {
+  RunContext *run = RunContext::current();
+  if (!run) {
+    // Handles are those of a run; compiled code outside of one has no use.
+    fprintf(stderr, "sardonyx: a model was called outside of a run\n");
+    abort();
+  }
+  try {
+    RuntimeCall call(*run, words);
+    compute(call);
+  } catch (const std::bad_alloc &) {
+    run->fail("out of memory for strings and lists");
+  }
+  run->leaveIfFailed();
+}

@@ -1,0 +1,220 @@
+//===- StringFunctions.cpp - What compiled code does with strings ---------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tensors of strings are tensors of handles (StringTable.h). Texts are UTF-8;
+// bytes that are none stay as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RuntimeCall.h"
+#include "RuntimeFunctions.h"
+#include <algorithm>
+#include <re2/re2.h>
+#include <utf8proc.h>
+
+using namespace sardonyx::runtime;
+
+//===----------------------------------------------------------------------===//
+// StringConcat
+//===----------------------------------------------------------------------===//
+
+/// a, b -> each of a followed by that of b. All have one shape.
+static void concat(RuntimeCall &call) {
+  auto a = call.tensor<int64_t>(), b = call.tensor<int64_t>();
+  auto out = call.tensor<int64_t>();
+  StringTable &strings = call.strings();
+  std::string text;
+  for (int64_t i = 0, e = out.count(); i < e; ++i) {
+    text = strings.textOf(a.data[i]);
+    text += strings.textOf(b.data[i]);
+    out.data[i] = strings.handleOf(text);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// StringSplit
+//===----------------------------------------------------------------------===//
+
+static bool isSpace(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x1f');
+}
+
+/// Calls `give` with each part of `text`, as Python's str.split makes them.
+/// Without a separator runs of white space separate, those at the ends too.
+template <typename F>
+static void split(std::string_view text, std::string_view separator,
+                  int64_t mostSplits, F give) {
+  if (!separator.empty()) {
+    for (int64_t splits = 0; mostSplits < 0 || splits < mostSplits; ++splits) {
+      size_t at = text.find(separator);
+      if (at == text.npos)
+        break;
+      give(text.substr(0, at));
+      text.remove_prefix(at + separator.size());
+    }
+    return give(text);
+  }
+  auto skip = [&] {
+    while (!text.empty() && isSpace(text.front()))
+      text.remove_prefix(1);
+  };
+  skip();
+  for (int64_t splits = 0; !text.empty(); ++splits) {
+    if (mostSplits >= 0 && splits == mostSplits) {
+      while (!text.empty() && isSpace(text.back()))
+        text.remove_suffix(1);
+      return give(text);
+    }
+    size_t length = 0;
+    while (length < text.size() && !isSpace(text[length]))
+      ++length;
+    give(text.substr(0, length));
+    text.remove_prefix(length);
+    skip();
+  }
+}
+
+/// x, separator, most splits (-1: any) -> for each how many parts it has, and the
+/// most of them.
+static void splitCounts(RuntimeCall &call) {
+  auto x = call.tensor<int64_t>();
+  std::string_view separator = call.strings().textOf(call.number());
+  int64_t mostSplits = call.number();
+  auto counts = call.tensor<int64_t>(), most = call.tensor<int64_t>();
+  *most.data = 0;
+  for (int64_t i = 0, e = x.count(); i < e; ++i) {
+    int64_t count = 0;
+    split(call.strings().textOf(x.data[i]), separator, mostSplits,
+          [&](std::string_view) { ++count; });
+    counts.data[i] = count;
+    *most.data = std::max(*most.data, count);
+  }
+}
+
+/// x, separator, most splits -> the parts of each, and empty strings behind.
+static void splitParts(RuntimeCall &call) {
+  auto x = call.tensor<int64_t>();
+  std::string_view separator = call.strings().textOf(call.number());
+  int64_t mostSplits = call.number();
+  auto parts = call.tensor<int64_t>();
+  int64_t width = parts.sizes[parts.rank - 1];
+  std::fill(parts.begin(), parts.end(), 0);
+  for (int64_t i = 0, e = x.count(); i < e; ++i) {
+    int64_t *row = parts.data + i * width, *end = row + width;
+    split(call.strings().textOf(x.data[i]), separator, mostSplits,
+          [&](std::string_view part) {
+            if (row != end)
+              *row++ = call.strings().handleOf(part);
+          });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// StringNormalizer
+//===----------------------------------------------------------------------===//
+
+/// The text with each character in lower or upper case, by Unicode's simple
+/// mappings, which no locale changes.
+static std::string changeCase(std::string_view text, bool upper) {
+  std::string result;
+  auto *bytes = reinterpret_cast<const utf8proc_uint8_t *>(text.data());
+  for (size_t at = 0; at < text.size();) {
+    utf8proc_int32_t character;
+    utf8proc_ssize_t length =
+        utf8proc_iterate(bytes + at, text.size() - at, &character);
+    if (length <= 0) {
+      result += text[at++];
+      continue;
+    }
+    at += length;
+    // The sharp s has no capital in Unicode's simple mappings.
+    constexpr utf8proc_int32_t kSharpS = 0xdf;
+    if (!upper)
+      character = utf8proc_tolower(character);
+    else if (character != kSharpS)
+      character = utf8proc_toupper(character);
+    utf8proc_uint8_t buffer[4];
+    utf8proc_ssize_t written = utf8proc_encode_char(character, buffer);
+    result.append(reinterpret_cast<char *>(buffer), written);
+  }
+  return result;
+}
+
+/// x, stop words, whether case matters -> 1 for each of x that stays.
+static void isNoStopWord(RuntimeCall &call) {
+  auto x = call.tensor<int64_t>(), words = call.tensor<int64_t>();
+  bool caseMatters = call.number() != 0;
+  auto stays = call.tensor<int64_t>();
+  auto plain = [&](int64_t handle) {
+    std::string_view text = call.strings().textOf(handle);
+    return caseMatters ? handle
+                       : call.strings().handleOf(changeCase(text, false));
+  };
+  std::vector<int64_t> stop;
+  for (int64_t word : words)
+    stop.push_back(plain(word));
+  std::sort(stop.begin(), stop.end());
+  for (int64_t i = 0, e = x.count(); i < e; ++i)
+    stays.data[i] =
+        !std::binary_search(stop.begin(), stop.end(), plain(x.data[i]));
+}
+
+/// x, whether to upper case -> each in that case.
+static void toCase(RuntimeCall &call) {
+  auto x = call.tensor<int64_t>();
+  bool upper = call.number() != 0;
+  auto out = call.tensor<int64_t>();
+  for (int64_t i = 0, e = x.count(); i < e; ++i)
+    out.data[i] = call.strings().handleOf(
+        changeCase(call.strings().textOf(x.data[i]), upper));
+}
+
+//===----------------------------------------------------------------------===//
+// RegexFullMatch, order
+//===----------------------------------------------------------------------===//
+
+/// x, pattern -> one byte for each: 1 where the whole of it matches.
+static void matches(RuntimeCall &call) {
+  auto x = call.tensor<int64_t>();
+  std::string_view text = call.strings().textOf(call.number());
+  auto out = call.tensor<int8_t>();
+  re2::RE2 pattern(re2::StringPiece(text.data(), text.size()),
+                   re2::RE2::Quiet);
+  if (!pattern.ok())
+    return call.fail("the pattern '" + std::string(text) +
+                     "' is none that RE2 knows: " + pattern.error());
+  for (int64_t i = 0, e = x.count(); i < e; ++i) {
+    std::string_view subject = call.strings().textOf(x.data[i]);
+    out.data[i] = re2::RE2::FullMatch(
+        re2::StringPiece(subject.data(), subject.size()), pattern);
+  }
+}
+
+/// x -> numbers that compare as the strings do, byte by byte.
+static void ranks(RuntimeCall &call) {
+  auto x = call.tensor<int64_t>(), out = call.tensor<int64_t>();
+  std::vector<int64_t> handles(x.begin(), x.end());
+  std::sort(handles.begin(), handles.end());
+  handles.erase(std::unique(handles.begin(), handles.end()), handles.end());
+  std::vector<std::pair<std::string_view, int64_t>> order;
+  for (int64_t handle : handles)
+    order.emplace_back(call.strings().textOf(handle), handle);
+  std::sort(order.begin(), order.end());
+  std::unordered_map<int64_t, int64_t> rankOf;
+  for (auto &[text, handle] : order)
+    rankOf.emplace(handle, static_cast<int64_t>(rankOf.size()));
+  for (int64_t i = 0, e = x.count(); i < e; ++i)
+    out.data[i] = rankOf[x.data[i]];
+}
+
+SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_concat, concat)
+SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_split_counts, splitCounts)
+SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_split_parts, splitParts)
+SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_is_no_stop_word, isNoStopWord)
+SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_to_case, toCase)
+SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_matches, matches)
+SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_ranks, ranks)
