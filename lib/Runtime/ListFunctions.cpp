@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A list is passed as its handle (ListTable.h). What it does not say is how many
-// bytes an element of its tensors has: that comes with the call.
+// A list is passed as its handle (ListTable.h). What it does not say is how
+// many bytes an element of its tensors has: that comes with the call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,9 +26,8 @@ static const List *findList(RuntimeCall &call, int64_t handle) {
 }
 
 /// A copy that a list can hold; nothing when there is no memory for it.
-static std::optional<ListItem> keep(RuntimeCall &call,
-                                    const TensorWords<char> &tensor,
-                                    int64_t elementBytes) {
+static std::optional<ListItem>
+keep(RuntimeCall &call, const TensorWords<char> &tensor, int64_t elementBytes) {
   int64_t bytes = tensor.count() * elementBytes;
   ListItem item{call.allocate(bytes),
                 {tensor.sizes, tensor.sizes + tensor.rank}};
@@ -262,8 +261,8 @@ static void concatSizes(RuntimeCall &call) {
     return;
   if (static_cast<int64_t>(shape->size()) != out.count())
     return call.fail("the tensors in the sequence make one of rank " +
-                     std::to_string(shape->size()) +
-                     " where the model says " + std::to_string(out.count()));
+                     std::to_string(shape->size()) + " where the model says " +
+                     std::to_string(out.count()));
   std::copy(shape->begin(), shape->end(), out.data);
 }
 

@@ -60,8 +60,8 @@ private:
   const int64_t *next;
 };
 
-/// Calls `compute` and leaves the run if it failed, when all that it has made is
-/// destroyed.
+/// Calls `compute` and leaves the run if it failed, when all that it has made
+/// is destroyed.
 void enter(const int64_t *words, void (*compute)(RuntimeCall &));
 
 } // namespace runtime

@@ -78,8 +78,8 @@ static void split(std::string_view text, std::string_view separator,
   }
 }
 
-/// x, separator, most splits (-1: any) -> for each how many parts it has, and the
-/// most of them.
+/// x, separator, most splits (-1: any) -> for each how many parts it has, and
+/// the most of them.
 static void splitCounts(RuntimeCall &call) {
   auto x = call.tensor<int64_t>();
   std::string_view separator = call.strings().textOf(call.number());
@@ -182,8 +182,7 @@ static void matches(RuntimeCall &call) {
   auto x = call.tensor<int64_t>();
   std::string_view text = call.strings().textOf(call.number());
   auto out = call.tensor<int8_t>();
-  re2::RE2 pattern(re2::StringPiece(text.data(), text.size()),
-                   re2::RE2::Quiet);
+  re2::RE2 pattern(re2::StringPiece(text.data(), text.size()), re2::RE2::Quiet);
   if (!pattern.ok())
     return call.fail("the pattern '" + std::string(text) +
                      "' is none that RE2 knows: " + pattern.error());

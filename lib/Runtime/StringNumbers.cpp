@@ -59,8 +59,8 @@ template <typename T> static std::string shortest(T value) {
   int exponent = atoi(digits.c_str() + digits.find('e') + 1);
   if (exponent < -4 || exponent >= 16)
     return digits;
-  auto fixed = std::to_chars(text, text + sizeof(text), value,
-                             std::chars_format::fixed);
+  auto fixed =
+      std::to_chars(text, text + sizeof(text), value, std::chars_format::fixed);
   std::string result(text, fixed.ptr);
   return result.find('.') == result.npos ? result + ".0" : result;
 }

@@ -22,25 +22,18 @@ static bool isOpen(Type type) {
   return isUnranked(type) || (tensor && !tensor.hasStaticShape());
 }
 
-/// A string, a sequence and the like.
-static bool isNoTensorOfNumbers(Type type) {
-  auto tensor = dyn_cast<TensorType>(type);
-  return isa<onnx::ONNXDialect>(
-      (tensor ? tensor.getElementType() : type).getDialect());
-}
-
 bool sardonyx::maySizesHelp(ModuleOp refused) {
   // Of the model's inputs and outputs. Where one has no rank, no operator has
   // been tried.
-  bool isOneNoTensor = false, isOneUnranked = false;
+  bool hasAllTypes = true, isOneUnranked = false;
   refused.walk([&](FunctionOpInterface func) {
     for (ArrayRef<Type> types :
          {func.getArgumentTypes(), func.getResultTypes()}) {
-      isOneNoTensor |= llvm::any_of(types, isNoTensorOfNumbers);
+      hasAllTypes &= llvm::all_of(types, hasLinalgType);
       isOneUnranked |= llvm::any_of(types, isUnranked);
     }
   });
-  if (isOneNoTensor)
+  if (!hasAllTypes)
     return false;
   WalkResult result = refused.walk([&](Operation *op) {
     if (!isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()) ||

@@ -59,8 +59,8 @@ MaybeError sardonyx::checkList(const ValueInfo &info, const TensorRef &value) {
   if (value.kind != ValueKind::Sequence)
     return wrong(info, "has the type " + info.type + ", got a tensor");
   for (size_t i = 0; i < value.items.size(); ++i)
-    if (MaybeError error = checkItem(info, value.items[i],
-                                     "at position " + std::to_string(i)))
+    if (MaybeError error =
+            checkItem(info, value.items[i], "at position " + std::to_string(i)))
       return error;
   return std::nullopt;
 }
@@ -85,8 +85,7 @@ static std::vector<int64_t> encodeStrings(const TensorRef &tensor,
   return handles;
 }
 
-static Expected<ListItem> encodeItem(const TensorRef &tensor,
-                                     RunContext &run) {
+static Expected<ListItem> encodeItem(const TensorRef &tensor, RunContext &run) {
   std::vector<int64_t> handles;
   const void *data = tensor.data;
   if (tensor.type == ElementType::String) {

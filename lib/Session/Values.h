@@ -38,9 +38,8 @@ MaybeError checkList(const ValueInfo &info, const TensorRef &value);
 
 /// The handles of an input that is no tensor of numbers, in the order of its
 /// elements; that of a list alone.
-Expected<std::vector<int64_t>> encode(const TensorRef &value,
-                                      const ValueInfo &info,
-                                      runtime::RunContext &run);
+Expected<std::vector<int64_t>>
+encode(const TensorRef &value, const ValueInfo &info, runtime::RunContext &run);
 
 /// The value that `handles` stand for, a result of `shape`.
 Expected<Tensor> decode(const int64_t *handles, std::vector<int64_t> shape,

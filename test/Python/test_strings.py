@@ -162,3 +162,17 @@ def test_wrong_inputs():
         run(session, np.array(["a", 1], dtype=object))
     with pytest.raises(sdx.InvalidArgument, match="no memory can be given"):
         session.run(None, {"x": ["a"]}, out={"y": np.zeros(1, np.int64)})
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(string[3] x) => (bool[3] y) { y = Cast<to = 9>(x) }",
+        "(string[3] x) => (float8e4m3fn[3] y) { y = Cast<to = 17>(x) }",
+        '(string[3] x, int64[3] i, string[3] u) => (string[3] y) { y = ScatterElements<reduction = "max">(x, i, u) }',
+        '(string[1, 1, 3] x, int64[3] s) => (string[1, 1, 6] y) { y = Resize<mode = "linear">(x, , , s) }',
+    ],
+)
+def test_what_strings_cannot_do_is_refused(graph):
+    with pytest.raises(sdx.NotImplemented):
+        load(graph)

@@ -15,6 +15,10 @@ namespace sardonyx {
 void populateONNXToLinalgPatterns(const mlir::TypeConverter &converter,
                                   mlir::RewritePatternSet &patterns);
 
+/// Whether values of this type are lowered, if need be once their rank is
+/// known.
+bool hasLinalgType(mlir::Type type);
+
 /// Whether operations of a name ("onnx.Softmax") have a lowering; others should
 /// be expanded to their function bodies first. `ofSpecialCases`: also where it
 /// takes some of them only, say those of a known rank.

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Compiled code moves and compares strings as 64-bit handles. Equal strings have
-// equal handles: 0 is the empty string, 1 to n are the literals of the model, in
-// the order of its table, and what a run meets besides comes behind these.
+// Compiled code moves and compares strings as 64-bit handles. Equal strings
+// have equal handles: 0 is the empty string, 1 to n are the literals of the
+// model, in the order of its table, and what a run meets besides comes behind
+// these.
 //
 //===----------------------------------------------------------------------===//
 

@@ -29,7 +29,10 @@ template <typename OpT> struct CastPattern : OnnxPattern<OpT> {
       return this->replace(rewriter, op, input);
     if (isStringType(from) || isStringType(to)) {
       TensorBuilder b(op.getLoc(), rewriter);
-      return this->replace(rewriter, op, castStrings(b, input, from, to));
+      if (Value result = castStrings(b, input, from, to))
+        return this->replace(rewriter, op, result);
+      return refuse(op, "a cast from " + debugString(from) + " to " +
+                            debugString(to) + " is not supported");
     }
     auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
       return castScalar(b, loc, args[0], from, to);

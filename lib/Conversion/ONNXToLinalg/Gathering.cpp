@@ -226,7 +226,9 @@ struct GatherNDLowering : OnnxPattern<onnx::GatherNDOp> {
 //===----------------------------------------------------------------------===//
 
 /// How an update meets the element that is there.
-LogicalResult isKnownReduction(StringRef name) {
+LogicalResult isKnownReduction(StringRef name, Value data) {
+  if (isStringType(getOnnxElementType(data)))
+    return success(name == "none");
   return success(
       llvm::is_contained({"none", "add", "mul", "min", "max"}, name));
 }
@@ -269,7 +271,8 @@ struct ScatterElementsLowering : OnnxPattern<onnx::ScatterElementsOp> {
     Value updates = adaptor.getUpdates();
     Sizes sizes = getSizes(rewriter, loc, indices);
     FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
-    if (failed(axis) || failed(isKnownReduction(op.getReduction())))
+    if (failed(axis) ||
+        failed(isKnownReduction(op.getReduction(), op.getData())))
       return refuse(op, "axis or reduction not known");
     Sizes in = getSizes(rewriter, loc, data);
     if (in.size() != sizes.size())
@@ -306,7 +309,7 @@ struct ScatterNDLowering : OnnxPattern<onnx::ScatterNDOp> {
     std::optional<int64_t> tuple =
         at.empty() ? std::nullopt : getStaticSize(at.back());
     if (!tuple || *tuple > int64_t(in.size()) ||
-        failed(isKnownReduction(op.getReduction())))
+        failed(isKnownReduction(op.getReduction(), op.getData())))
       return refuse(op, "length of index tuples unknown");
     int64_t outer = at.size() - 1;
     Sizes sizes(ArrayRef<Size>(at).drop_back());

@@ -571,6 +571,8 @@ struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
                  op.getExcludeOutside() != 0};
     if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic")
       return refuse(op, "unknown mode");
+    if (isStringType(getOnnxElementType(op.getX())) && r.mode != "nearest")
+      return refuse(op, "there is nothing between two strings");
     static constexpr StringRef kCoordinates[] = {
         "half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
         "align_corners", "asymmetric",           "tf_crop_and_resize"};

@@ -20,8 +20,8 @@ Value callRuntime(TensorBuilder &b, StringRef name, ValueRange ins,
 }
 
 Value callForIndex(TensorBuilder &b, StringRef name, ValueRange ins) {
-  Value result = callRuntime(b, name, ins, ArrayRef<OpFoldResult>(),
-                             b.getI64Type());
+  Value result =
+      callRuntime(b, name, ins, ArrayRef<OpFoldResult>(), b.getI64Type());
   return b.convert(b.extract(result, {}), b.getIndexType());
 }
 

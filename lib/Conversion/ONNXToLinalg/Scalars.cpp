@@ -3,6 +3,7 @@
 #include "Common.h"
 #include "SmallFloats.h"
 #include "dialects/ONNX/ONNX.h"
+#include "sardonyx/Conversion/ONNXToLinalg.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 
@@ -76,6 +77,12 @@ static RankedTensorType convertValueType(Type type) {
   if (!element)
     return {};
   return RankedTensorType::get(tensorType.getShape(), element);
+}
+
+bool hasLinalgType(Type type) {
+  if (auto tensor = dyn_cast<TensorType>(type))
+    return bool(convertElementType(tensor.getElementType()));
+  return bool(convertValueType(type));
 }
 
 ONNXTypeConverter::ONNXTypeConverter() {

@@ -54,8 +54,8 @@ static Sizes takeSizes(TensorBuilder &b, Value tensor,
         b.convert(b.extract(tensor, b.index(static_cast<int64_t>(dim))),
                   b.getIndexType());
     int64_t otherwise = ShapedType::isDynamic(known) ? 0 : known;
-    Value isKnown = b.compare(arith::CmpIPredicate::sge, size,
-                              b.index(int64_t(0)));
+    Value isKnown =
+        b.compare(arith::CmpIPredicate::sge, size, b.index(int64_t(0)));
     size = b.select(isKnown, size, b.index(otherwise));
     if (!ShapedType::isDynamic(known))
       checkSameSize(b, b.getLoc(), size, b.size(known),
@@ -70,9 +70,8 @@ Value concatList(TensorBuilder &b, Value list, int64_t axis, ListConcat kind,
                  RankedTensorType declared) {
   SmallVector<Value> operands = {list, asNumber(b, axis),
                                  asNumber(b, static_cast<int64_t>(kind))};
-  Value shape =
-      callRuntime(b, "sdx_rt_list_concat_sizes", operands,
-                  {b.size(declared.getRank())}, b.getI64Type());
+  Value shape = callRuntime(b, "sdx_rt_list_concat_sizes", operands,
+                            {b.size(declared.getRank())}, b.getI64Type());
   Type element = declared.getElementType();
   operands.push_back(bytesOf(b, element));
   return callRuntime(b, "sdx_rt_list_concat", operands,
@@ -122,10 +121,9 @@ LogicalResult lowerInsert(Lowering<onnx::SequenceInsertOp> &b) {
 LogicalResult lowerErase(Lowering<onnx::SequenceEraseOp> &b) {
   Value position = asPosition(b, b.in.getPosition());
   Value at = position ? position : b.zeros({}, b.getI64Type());
-  return b.replace(
-      callForHandle(b, "sdx_rt_list_erase",
-                    {b.in.getInputSequence(), at,
-                     asNumber(b, position ? 1 : 0)}));
+  return b.replace(callForHandle(
+      b, "sdx_rt_list_erase",
+      {b.in.getInputSequence(), at, asNumber(b, position ? 1 : 0)}));
 }
 
 LogicalResult lowerLength(Lowering<onnx::SequenceLengthOp> &b) {
@@ -153,10 +151,10 @@ LogicalResult lowerSplit(Lowering<onnx::SplitToSequenceOp> &b) {
     split = b.filled({}, b.integer(i64, 1));
   else
     split = b.convertElements(split, i64);
-  return b.replace(callForHandle(
-      b, "sdx_rt_list_split",
-      {input, bytesOf(b, elementTypeOf(input)), split, asNumber(b, *axis),
-       asNumber(b, keepsDim)}));
+  return b.replace(
+      callForHandle(b, "sdx_rt_list_split",
+                    {input, bytesOf(b, elementTypeOf(input)), split,
+                     asNumber(b, *axis), asNumber(b, keepsDim)}));
 }
 
 LogicalResult lowerConcat(Lowering<onnx::ConcatFromSequenceOp> &b) {
@@ -164,8 +162,8 @@ LogicalResult lowerConcat(Lowering<onnx::ConcatFromSequenceOp> &b) {
   if (!declared)
     return b.refuse("the rank of the sequence's tensors is not known");
   ListConcat kind = b.op.getNewAxis() ? ListConcat::NewAxis : ListConcat::Axis;
-  return b.replace(concatList(b, b.in.getInputSequence(), b.op.getAxis(), kind,
-                              declared));
+  return b.replace(
+      concatList(b, b.in.getInputSequence(), b.op.getAxis(), kind, declared));
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,8 +207,7 @@ LogicalResult lowerGetElement(Lowering<onnx::OptionalGetElementOp> &b) {
   RankedTensorType declared = b.declared();
   if (!declared)
     return b.refuse("the rank of the tensor in the optional is not known");
-  return b.replace(
-      getItem(b, input, b.zeros({}, b.getI64Type()), declared));
+  return b.replace(getItem(b, input, b.zeros({}, b.getI64Type()), declared));
 }
 
 } // namespace

@@ -10,6 +10,7 @@
 #include "DataMovement.h"
 #include "Lowering.h"
 #include "RuntimeCalls.h"
+#include "SmallFloats.h"
 #include "dialects/ONNX/ONNX.h"
 
 using namespace mlir;
@@ -70,12 +71,17 @@ static Value stringsToNumbers(TensorBuilder &b, Value input, Type to) {
     function = "sdx_rt_string_parse_i64";
     wide = b.getI64Type();
   }
-  Value numbers = callRuntime(b, function, input, b.dims(input),
-                              convertElementType(wide));
+  Value numbers =
+      callRuntime(b, function, input, b.dims(input), convertElementType(wide));
   return castNumbers(b, numbers, wide, to);
 }
 
 Value castStrings(TensorBuilder &b, Value input, Type from, Type to) {
+  Type number = isStringType(to) ? from : to;
+  // A boolean has no one text that is read.
+  bool isSmall = number.getIntOrFloatBitWidth() < 8 || isSmallFloat(number);
+  if (isSmall && !isBoolType(from))
+    return {};
   return isStringType(to) ? numbersToStrings(b, input, from)
                           : stringsToNumbers(b, input, to);
 }
@@ -88,8 +94,7 @@ namespace {
 
 LogicalResult lowerConcat(Lowering<onnx::StringConcatOp> &b) {
   Value x = b.in.getX(), y = b.in.getY();
-  FailureOr<Sizes> sizes =
-      broadcastSizes(b, b.getLoc(), {x, y}, b.declared());
+  FailureOr<Sizes> sizes = broadcastSizes(b, b.getLoc(), {x, y}, b.declared());
   if (failed(sizes))
     return b.refuse("its shapes don't agree");
   return b.replace(callRuntime(b, "sdx_rt_string_concat",

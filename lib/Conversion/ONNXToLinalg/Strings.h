@@ -8,7 +8,8 @@
 namespace sardonyx {
 
 /// The elements of `input` cast from one original element type to another, one
-/// of which is that of strings. Numbers are written as Python writes them.
+/// of which is that of strings; null for types of which there is no such cast.
+/// Numbers are written as Python writes them.
 mlir::Value castStrings(TensorBuilder &b, mlir::Value input, mlir::Type from,
                         mlir::Type to);
 
