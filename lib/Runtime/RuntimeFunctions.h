@@ -24,6 +24,7 @@
   DO(sdx_rt_list_make)                                                         \
   DO(sdx_rt_list_sizes)                                                        \
   DO(sdx_rt_list_split)                                                        \
+  DO(sdx_rt_random_uniform)                                                    \
   DO(sdx_rt_string_concat)                                                     \
   DO(sdx_rt_string_is_no_stop_word)                                            \
   DO(sdx_rt_string_matches)                                                    \

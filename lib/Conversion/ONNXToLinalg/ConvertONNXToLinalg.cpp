@@ -5,6 +5,7 @@
 #include "Checks.h"
 #include "Common.h"
 #include "DataMovement.h"
+#include "Random.h"
 #include "Sequences.h"
 #include "Strings.h"
 #include "StructuredPatterns.h"
@@ -135,6 +136,7 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateControlFlowPatterns(converter, patterns);
   populateStringPatterns(converter, patterns);
   populateSequencePatterns(converter, patterns);
+  populateRandomPatterns(converter, patterns);
 }
 
 /// The lowest benefit of the patterns for each operation.

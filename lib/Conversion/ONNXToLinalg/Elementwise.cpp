@@ -283,56 +283,6 @@ struct ClipPattern : OnnxPattern<onnx::ClipOp> {
   }
 };
 
-/// Dropout of inference: the identity, and a mask that keeps everything. A
-/// training mode that is known at run time only must turn out to be off or
-/// have no effect.
-struct DropoutPattern : OnnxPattern<onnx::DropoutOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::DropoutOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    if (Value training = op.getTrainingMode()) {
-      auto mode = getConstantInts(training);
-      auto ratio = op.getRatio() ? getConstantFloats(op.getRatio())
-                                 : SmallVector<double>{0.5};
-      bool dropsNothing = ratio && ratio->size() == 1 && ratio->front() == 0;
-      if (mode && mode->size() == 1 && mode->front() && ratio && !dropsNothing)
-        return refuse(op, "training mode has no lowering");
-      if (!mode && !dropsNothing)
-        checkInference(rewriter, op, adaptor);
-    }
-    Value mask;
-    if (op.getMask() && !op.getMask().use_empty()) {
-      Value yes = createIntConstant(rewriter, loc, rewriter.getI8Type(), 1);
-      mask = createFilled(rewriter, loc,
-                          getSizes(rewriter, loc, adaptor.getData()), yes);
-    }
-    SmallVector<Value> results = {adaptor.getData()};
-    if (op->getNumResults() > 1)
-      results.push_back(mask);
-    return replace(rewriter, op, results);
-  }
-
-  static void checkInference(OpBuilder &b, onnx::DropoutOp op,
-                             Adaptor adaptor) {
-    Location loc = op.getLoc();
-    Value mode = getScalar(b, loc, adaptor.getTrainingMode());
-    Value off =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, mode,
-                              createIntConstant(b, loc, mode.getType(), 0));
-    if (op.getRatio()) {
-      Value ratio = getScalar(b, loc, adaptor.getRatio());
-      Value none =
-          arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, ratio,
-                                createConstant(b, loc, ratio.getType(), 0));
-      off = arith::OrIOp::create(b, loc, off, none);
-    }
-    createCheck(b, loc, off, "training mode is not supported", {},
-                sdx::FailureKind::Unsupported);
-  }
-};
-
 } // namespace
 
 void populateElementwisePatterns(const TypeConverter &converter,
@@ -366,7 +316,7 @@ void populateElementwisePatterns(const TypeConverter &converter,
       {"onnx.BitShift", bitShift},
   };
   addElementwiseRows(converter, patterns, rows);
-  patterns.add<ClipPattern, DropoutPattern>(converter, patterns.getContext());
+  patterns.add<ClipPattern>(converter, patterns.getContext());
 }
 
 } // namespace sardonyx

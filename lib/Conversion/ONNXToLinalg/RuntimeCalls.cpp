@@ -8,21 +8,17 @@ using namespace mlir;
 namespace sardonyx {
 
 SmallVector<Value> callRuntime(TensorBuilder &b, StringRef name, ValueRange ins,
-                               ValueRange outs) {
+                               ValueRange outs, bool isStateful) {
   return sdx::RuntimeCallOp::create(b, outs.getTypes(), name, ins, outs,
-                                    /*stateful=*/false)
+                                    isStateful)
       .getResults();
 }
 
 Value callRuntime(TensorBuilder &b, StringRef name, ValueRange ins,
-                  ArrayRef<OpFoldResult> sizes, Type elementType) {
-  return callRuntime(b, name, ins, b.empty(sizes, elementType)).front();
-}
-
-Value callForIndex(TensorBuilder &b, StringRef name, ValueRange ins) {
-  Value result =
-      callRuntime(b, name, ins, ArrayRef<OpFoldResult>(), b.getI64Type());
-  return b.convert(b.extract(result, {}), b.getIndexType());
+                  ArrayRef<OpFoldResult> sizes, Type elementType,
+                  bool isStateful) {
+  return callRuntime(b, name, ins, b.empty(sizes, elementType), isStateful)
+      .front();
 }
 
 Value asNumber(TensorBuilder &b, int64_t value) {

@@ -8,19 +8,16 @@
 namespace sardonyx {
 
 /// Has the runtime's function `name` fill new tensors of the types of `outs`,
-/// which are destinations.
-llvm::SmallVector<mlir::Value> callRuntime(TensorBuilder &b,
-                                           llvm::StringRef name,
-                                           mlir::ValueRange ins,
-                                           mlir::ValueRange outs);
+/// which are destinations. A call that is stateful may give something else each
+/// time.
+llvm::SmallVector<mlir::Value>
+callRuntime(TensorBuilder &b, llvm::StringRef name, mlir::ValueRange ins,
+            mlir::ValueRange outs, bool isStateful = false);
 /// The same for one result.
 mlir::Value callRuntime(TensorBuilder &b, llvm::StringRef name,
                         mlir::ValueRange ins,
                         llvm::ArrayRef<mlir::OpFoldResult> sizes,
-                        mlir::Type elementType);
-/// The same for one i64; as an index.
-mlir::Value callForIndex(TensorBuilder &b, llvm::StringRef name,
-                         mlir::ValueRange ins);
+                        mlir::Type elementType, bool isStateful = false);
 /// An i64 operand.
 mlir::Value asNumber(TensorBuilder &b, int64_t value);
 

@@ -37,11 +37,11 @@ func.func @main_graph() -> tensor<2xi1> {
 // -----
 
 // Everything that is missing is named at once.
-func.func @main_graph(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @unknown {{no lowering for: onnx.Bernoulli (node 'coin') and 1 more: there is no lowering for this op; Foo of domain 'com.example': there is no lowering for this op}}
-  %a = onnx.Bernoulli(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("coin")
-  %b = onnx.Bernoulli(%a) : (tensor<4xf32>) -> tensor<4xf32>
-  %c = "onnx.Custom"(%b) {domain = "com.example", op_type = "Foo", version = 1 : si64} : (tensor<4xf32>) -> tensor<4xf32>
+func.func @main_graph(%x: tensor<?xui8>) -> tensor<4xf32> {
+  // expected-error @unknown {{no lowering for: onnx.ImageDecoder (node 'photo') and 1 more: there is no lowering for this op; Foo of domain 'com.example': there is no lowering for this op}}
+  %a = onnx.ImageDecoder(%x) : (tensor<?xui8>) -> tensor<?x?x?xui8> loc("photo")
+  %b = onnx.ImageDecoder(%x) {pixel_format = "BGR"} : (tensor<?xui8>) -> tensor<?x?x?xui8>
+  %c = "onnx.Custom"(%a, %b) {domain = "com.example", op_type = "Foo", version = 1 : si64} : (tensor<?x?x?xui8>, tensor<?x?x?xui8>) -> tensor<4xf32>
   return %c : tensor<4xf32>
 }
 
