@@ -20,6 +20,7 @@ void populateStructuredPatterns(const mlir::TypeConverter &converter,
   populateLSTMPatterns(converter, patterns);
   populateGRUPatterns(converter, patterns);
   populateResizePatterns(converter, patterns);
+  populateGridSamplePatterns(converter, patterns);
 }
 
 } // namespace sardonyx

@@ -1,0 +1,219 @@
+"""Operators on images and windows at positions that data decide, over random shapes, against numpy."""
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+import sardonyx as sdx
+
+TYPES = {
+    "f32": (np.float32, 2e-5),
+    "f64": (np.float64, 1e-12),
+    "f16": (np.float16, 4e-3),
+    "bf16": (ml_dtypes.bfloat16, 4e-2),
+}
+
+
+def run(op, feeds, open_sizes=False, opset=22, constants=(), outputs=("y",), **attributes):
+    """Runs one node; inputs named in `constants` are initializers, None is an input left out."""
+    names = [name if value is not None else "" for name, value in feeds.items()]
+    feeds = {name: value for name, value in feeds.items() if value is not None}
+    inputs = [
+        helper.make_tensor_value_info(
+            name,
+            helper.np_dtype_to_tensor_dtype(a.dtype),
+            [f"{name}{d}" for d in range(a.ndim)] if open_sizes else a.shape,
+        )
+        for name, a in feeds.items()
+        if name not in constants
+    ]
+    weights = [onnx.numpy_helper.from_array(feeds.pop(name), name) for name in constants]
+    node = helper.make_node(op, names, list(outputs), **attributes)
+    graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name=name) for name in outputs], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    options = sdx.SessionOptions()
+    options.cache, options.intra_op_num_threads = False, 1
+    results = sdx.InferenceSession(model.SerializeToString(), options).run(None, feeds)
+    return results[0] if len(outputs) == 1 else results
+
+
+def check(got, want, dtype, tolerance):
+    assert got.dtype == dtype and got.shape == want.shape, (got.dtype, got.shape, want.shape)
+    np.testing.assert_allclose(
+        got.astype(np.float64), want.astype(dtype).astype(np.float64), rtol=tolerance, atol=tolerance
+    )
+
+
+# GridSample
+
+
+def reflect(x, low, high):
+    if high <= low:
+        return np.full_like(x, low)
+    period = 2 * (high - low)
+    rest = np.mod(x - low, period)
+    return low + np.minimum(rest, period - rest)
+
+
+def taps(x, size, mode, padding, align):
+    """Positions (-1 is outside) and weights of what samples at x read."""
+    low, high = (0, size - 1) if align else (-0.5, size - 0.5)
+    if mode == "nearest":
+        x = np.rint(x)
+    beyond = (x < low) | (x > high)
+    if padding == "border":
+        x = np.where(beyond, np.clip(x, 0, size - 1), x)
+    if padding == "reflection":
+        x = np.where(beyond, reflect(x, low, high), x)
+    if mode == "nearest":
+        at, weights = [x], [np.ones_like(x)]
+    else:
+        first = np.floor(x)
+        reach = {"linear": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]
+        at = [first + t for t in reach]
+        d = [np.abs(x - p) for p in at]
+        a = -0.75
+        weights = [
+            1 - v
+            if mode == "linear"
+            else np.where(v <= 1, (a + 2) * v**3 - (a + 3) * v**2 + 1, a * (v**3 - 5 * v**2 + 8 * v - 4))
+            for v in d
+        ]
+    result = []
+    for p, w in zip(at, weights):
+        outside = (p < 0) | (p > size - 1)
+        if padding == "reflection":
+            p = np.where(outside, reflect(p, low, high), p)
+        index = np.clip(p, 0, size - 1).astype(int)
+        result.append((np.where(outside, -1, index) if padding == "zeros" else index, w))
+    return result
+
+
+def grid_sample(x, grid, mode="linear", padding="zeros", align=0):
+    sizes, spatial = x.shape[2:], grid.shape[1:-1]
+    tables = []
+    for i, size in enumerate(sizes):
+        n = grid[..., len(sizes) - 1 - i].astype(np.float64)
+        at = (n + 1) / 2 * (size - 1) if align else ((n + 1) * size - 1) / 2
+        tables.append(taps(at, size, mode, padding, align))
+    y = np.zeros(x.shape[:2] + spatial)
+    for parts in itertools.product(*tables):
+        weight = np.prod([w for _, w in parts], axis=0)
+        for n in range(len(x)):
+            at = tuple(np.maximum(p[n], 0) for p, _ in parts)
+            inside = np.all([p[n] >= 0 for p, _ in parts], axis=0)
+            y[n] += np.where(inside, x[n].astype(np.float64)[(slice(None), *at)], 0) * weight[n]
+    return y
+
+
+def random_grid(random, shape, dtype):
+    return (random.uniform(-2.5, 2.5, shape)).astype(dtype)
+
+
+@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_grid_sample(mode, padding, align):
+    random = np.random.default_rng(["nearest", "linear", "cubic"].index(mode))
+    for rank, open_sizes in [(1, True), (2, False), (2, True), (3, True)]:
+        x = random.standard_normal([*random.integers(1, 4, 2), *random.integers(1, 6, rank)]).astype(np.float32)
+        grid = random_grid(random, [len(x), *random.integers(0 if open_sizes else 1, 5, rank), rank], np.float32)
+        got = run("GridSample", dict(x=x, g=grid), open_sizes, mode=mode, padding_mode=padding, align_corners=align)
+        check(got, grid_sample(x, grid, mode, padding, align), np.float32, 1e-4)
+
+
+@pytest.mark.parametrize("kind, grid_type", [(k, "f32") for k in TYPES] + [("f32", k) for k in TYPES if k != "f32"])
+def test_grid_sample_types(kind, grid_type):
+    dtype, tolerance = TYPES[kind]
+    random = np.random.default_rng(1)
+    x = random.standard_normal([2, 3, 4, 5]).astype(dtype)
+    grid = random_grid(random, [2, 3, 3, 2], TYPES[grid_type][0])
+    coarse = 1e-5 if grid_type != "f64" and kind != "f64" else 0
+    check(run("GridSample", dict(x=x, g=grid)), grid_sample(x, grid), dtype, tolerance + coarse)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint32, np.bool_])
+def test_grid_sample_copies(dtype):
+    random = np.random.default_rng(2)
+    x = random.integers(0, 100, [1, 2, 4, 3]).astype(dtype)
+    grid = random_grid(random, [1, 5, 6, 2], np.float32)
+    np.testing.assert_array_equal(
+        run("GridSample", dict(x=x, g=grid), mode="nearest"), grid_sample(x, grid, "nearest").astype(dtype)
+    )
+    with pytest.raises(NotImplementedError, match="only floats are interpolated"):
+        run("GridSample", dict(x=x, g=grid))
+
+
+def test_grid_sample_halves_go_to_even():
+    x = np.arange(1, 6, dtype=np.float32).reshape(1, 1, 5)
+    grid = np.array([-1, -0.75, -0.25, 0.25, 0.75, 1], np.float32).reshape(1, 6, 1)
+    got = run("GridSample", dict(x=x, g=grid), mode="nearest", align_corners=1)
+    np.testing.assert_array_equal(got.ravel(), [1, 1, 3, 3, 5, 5])
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_grid_sample_anywhere(mode, padding):
+    """Coordinates that are no numbers, or far away, read nothing that is not there; infinite points stay outside."""
+    x = np.full([1, 1, 3, 4], 2, np.float32)
+    x[0, 0, 0, 0] = np.inf
+    far = [np.nan, np.inf, -np.inf, 1e30, -1e30, 3e9, -3e9]
+    grid = np.array(list(itertools.product(far, far)), np.float32).reshape(1, 7, 7, 2)
+    got = run("GridSample", dict(x=x, g=grid), mode=mode, padding_mode=padding)
+    if padding == "zeros":
+        np.testing.assert_array_equal(got, np.zeros([1, 1, 7, 7], np.float32))
+
+
+def test_grid_sample_names_of_old():
+    random = np.random.default_rng(3)
+    x, grid = random.standard_normal([1, 2, 4, 5]).astype(np.float32), random_grid(random, [1, 3, 3, 2], np.float32)
+    for old, new in [("bilinear", "linear"), ("bicubic", "cubic"), ("nearest", "nearest")]:
+        check(run("GridSample", dict(x=x, g=grid), opset=16, mode=old), grid_sample(x, grid, new), np.float32, 1e-4)
+
+
+@pytest.mark.parametrize(
+    "x, grid, says",
+    [
+        ([2, 1, 3, 3], [1, 2, 2, 2], "batches"),
+        ([1, 1, 3, 3], [1, 2, 2, 3], "coordinate for each dimension"),
+        ([1, 1, 0, 3], [1, 2, 2, 2], "no points"),
+    ],
+)
+def test_grid_sample_that_does_not_fit(x, grid, says):
+    with pytest.raises(sdx.Fail, match=says):
+        run("GridSample", dict(x=np.ones(x, np.float32), g=np.ones(grid, np.float32)), open_sizes=True)
+
+
+# AffineGrid
+
+
+def affine_grid(theta, size, align):
+    axes = []
+    for n in size[2:]:
+        at = np.arange(n, dtype=np.float64)
+        axes.append((at * 2 / (n - 1) - 1 if n > 1 else at - 1) if align else (2 * at + 1) / n - 1)
+    points = np.stack([*np.meshgrid(*axes, indexing="ij")][::-1] + [np.ones(size[2:])], -1)
+    return np.einsum("nij,...j->n...i", theta.astype(np.float64), points)
+
+
+@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize("kind", TYPES)
+def test_affine_grid(kind, align):
+    dtype, tolerance = TYPES[kind]
+    random = np.random.default_rng(4)
+    for rank, open_sizes, constants in itertools.product([2, 3], [False, True], [(), ("s",)]):
+        n = int(random.integers(1, 4))
+        size = np.array([n, 2, *random.integers(1, 6, rank)])
+        theta = random.standard_normal([n, rank, rank + 1]).astype(dtype)
+        got = run("AffineGrid", dict(t=theta, s=size), open_sizes, constants=constants, align_corners=align)
+        check(got, affine_grid(theta, size, align), dtype, tolerance)
+
+
+@pytest.mark.parametrize("size, says", [([3, 1, 2, 2], "differ in the batch"), ([2, 1, -2, 2], "'size' is impossible")])
+def test_affine_grid_that_does_not_fit(size, says):
+    with pytest.raises(sdx.Fail, match=says):
+        run("AffineGrid", dict(t=np.ones([2, 2, 3], np.float32), s=np.array(size)))
