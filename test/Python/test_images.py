@@ -64,11 +64,8 @@ def taps(x, size, mode, padding, align):
     low, high = (0, size - 1) if align else (-0.5, size - 0.5)
     if mode == "nearest":
         x = np.rint(x)
-    beyond = (x < low) | (x > high)
-    if padding == "border":
-        x = np.where(beyond, np.clip(x, 0, size - 1), x)
     if padding == "reflection":
-        x = np.where(beyond, reflect(x, low, high), x)
+        x = np.where((x < low) | (x > high), reflect(x, low, high), x)
     if mode == "nearest":
         at, weights = [x], [np.ones_like(x)]
     else:
@@ -205,7 +202,7 @@ def affine_grid(theta, size, align):
 def test_affine_grid(kind, align):
     dtype, tolerance = TYPES[kind]
     random = np.random.default_rng(4)
-    for rank, open_sizes, constants in itertools.product([2, 3], [False, True], [(), ("s",)]):
+    for rank, open_sizes, constants in [(2, False, ()), (2, True, ("s",)), (3, True, ())]:
         n = int(random.integers(1, 4))
         size = np.array([n, 2, *random.integers(1, 6, rank)])
         theta = random.standard_normal([n, rank, rank + 1]).astype(dtype)
@@ -217,3 +214,173 @@ def test_affine_grid(kind, align):
 def test_affine_grid_that_does_not_fit(size, says):
     with pytest.raises(sdx.Fail, match=says):
         run("AffineGrid", dict(t=np.ones([2, 2, 3], np.float32), s=np.array(size)))
+
+
+# RoiAlign and MaxRoiPool
+
+
+def roi_point(image, y, x, largest):
+    """The four weighted neighbours of a point, summed, or the largest of them."""
+    h, w = image.shape[1:]
+    if not (-1 <= y <= h and -1 <= x <= w):
+        return np.zeros(len(image))
+    y, x = min(max(y, 0), h - 1), min(max(x, 0), w - 1)
+    top, left = int(y), int(x)
+    bottom, right = min(top + 1, h - 1), min(left + 1, w - 1)
+    p, q = y - top, x - left
+    parts = [(1 - p) * (1 - q) * image[:, top, left], (1 - p) * q * image[:, top, right]]
+    parts += [p * (1 - q) * image[:, bottom, left], p * q * image[:, bottom, right]]
+    return np.max(parts, axis=0) if largest else np.sum(parts, axis=0)
+
+
+def roi_align(x, rois, images, size, ratio, scale, largest, half_pixel):
+    x, rois = x.astype(np.float64), rois.astype(np.float64) * scale - (0.5 if half_pixel else 0)
+    y = np.zeros((len(rois), x.shape[1], *size))
+    for r, i, j in itertools.product(range(len(rois)), *map(range, size)):
+        (left, top, right, bottom), bins = rois[r], []
+        for begin, end, at, count in [(top, bottom, i, size[0]), (left, right, j, size[1])]:
+            extent = end - begin if half_pixel else max(end - begin, 1.0)
+            n = ratio or max(int(np.ceil(extent / count)), 0)
+            bins.append([begin + (at + (k + 0.5) / n) * extent / count for k in range(n)])
+        points = [roi_point(x[images[r]], p, q, largest) for p, q in itertools.product(*bins)]
+        if points:
+            y[r, :, i, j] = np.max(points, axis=0) if largest else np.mean(points, axis=0)
+    return y
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_roi_align(mode, kind):
+    dtype, tolerance = TYPES[kind]
+    random = np.random.default_rng(5)
+    for trial in range(4) if kind == "f32" else [3]:
+        x = random.standard_normal(random.integers(1, 8, 4)).astype(dtype)
+        # Sixteenths: no rounding decides how many points a bin has.
+        rois = (random.integers(-32, 160, [trial, 4]) / 16).astype(dtype)
+        images = random.integers(0, len(x), trial)
+        size = [int(n) for n in random.integers(1, 4, 2)]
+        ratio, half = trial % 3, trial % 2
+        options = dict(
+            mode=mode,
+            output_height=size[0],
+            output_width=size[1],
+            sampling_ratio=ratio,
+            spatial_scale=0.5,
+            coordinate_transformation_mode="half_pixel" if half else "output_half_pixel",
+        )
+        got = run("RoiAlign", dict(x=x, r=rois, i=images), trial > 1, **options)
+        check(got, roi_align(x, rois, images, size, ratio, 0.5, mode == "max", half), dtype, tolerance)
+
+
+def max_roi_pool(x, rois, size, scale):
+    y = np.zeros((len(rois), x.shape[1], *size))
+    for r, i, j in itertools.product(range(len(rois)), *map(range, size)):
+        corners = rois[r, 1:].astype(np.float64) * scale
+        left, top, right, bottom = np.copysign(np.floor(np.abs(corners) + 0.5), corners)
+        box = []
+        for begin, end, at, bins, n in [(top, bottom, i, size[0], x.shape[2]), (left, right, j, size[1], x.shape[3])]:
+            step = max(end - begin + 1, 1) / bins
+            edges = np.floor(at * step) + begin, np.ceil((at + 1) * step) + begin
+            box.append(slice(*(int(np.clip(e, 0, n)) for e in edges)))
+        bin = x[int(rois[r, 0])][:, box[0], box[1]]
+        if bin.size:
+            y[r, :, i, j] = bin.max((1, 2))
+    return y
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_max_roi_pool(kind):
+    dtype, _ = TYPES[kind]
+    random = np.random.default_rng(6)
+    for trial in range(4):
+        x = random.standard_normal(random.integers(1, 8, 4)).astype(dtype)
+        rois = random.integers(-8, 32, [trial, 5]) / 2
+        rois[:, 0] = random.integers(0, len(x), trial)
+        size = [int(n) for n in random.choice([1, 2, 4], 2)]
+        got = run("MaxRoiPool", dict(x=x, r=rois.astype(dtype)), trial % 2, pooled_shape=size, spatial_scale=0.5)
+        check(got, max_roi_pool(x, rois, size, 0.5), dtype, 0)
+
+
+def test_regions_of_nothing():
+    """Corners that are no numbers, or far away, and images that are not there."""
+    x = np.ones([2, 1, 3, 3], np.float32)
+    far = np.array([[np.nan] * 4, [-np.inf, -np.inf, np.inf, np.inf], [1e30, 1e30, 1e30, 1e30]], np.float32)
+    images = np.array([0, 1, 1])
+    assert run("RoiAlign", dict(x=x, r=far, i=images), sampling_ratio=2).shape == (3, 1, 1, 1)
+    rois = np.concatenate([images[:, None], far], 1).astype(np.float32)
+    assert run("MaxRoiPool", dict(x=x, r=rois), pooled_shape=[2, 2]).shape == (3, 1, 2, 2)
+    for image in [-1, 2]:
+        with pytest.raises(sdx.Fail, match=f"a region is in image {image}, and there are 2"):
+            run("RoiAlign", dict(x=x, r=far[:1] * 0, i=np.array([image])))
+        with pytest.raises(sdx.Fail, match=f"a region is in image {image}, and there are 2"):
+            run("MaxRoiPool", dict(x=x, r=np.array([[image, 0, 0, 1, 1]], np.float32)), pooled_shape=[1, 1])
+
+
+# DeformConv
+
+
+def deform_conv(x, w, offset, bias, mask, strides, pads, dilations, group, offset_group):
+    x, w, offset = (a.astype(np.float64) for a in (x, w, offset))
+    n, channels, *sizes = x.shape
+    rank, outputs, kernel = len(sizes), offset.shape[2:], w.shape[2:]
+    offset = offset.reshape(n, offset_group, *kernel, rank, *outputs)
+    mask = np.ones([n, offset_group, *kernel, *outputs]) if mask is None else mask.astype(np.float64)
+    mask = mask.reshape(n, offset_group, *kernel, *outputs)
+    columns = np.zeros([n, channels, *kernel, *outputs])
+    for k in np.ndindex(*kernel):
+        regular = [np.arange(o) * s + i * d - p for o, s, i, d, p in zip(outputs, strides, k, dilations, pads)]
+        regular = np.stack(np.meshgrid(*regular, indexing="ij"))
+        for b, g in np.ndindex(n, offset_group):
+            at = regular + offset[(b, g, *k)]
+            some = slice(g * channels // offset_group, (g + 1) * channels // offset_group)
+            for side in itertools.product([0, 1], repeat=rank):
+                points = np.floor(at) + np.array(side).reshape(-1, *[1] * rank)
+                weight = np.prod(1 - np.abs(at - points), 0) * mask[(b, g, *k)]
+                limits = np.array(sizes).reshape(-1, *[1] * rank)
+                inside = ((points >= 0) & (points < limits)).all(0)
+                index = np.clip(points, 0, limits - 1).astype(int)
+                columns[(b, some, *k)] += np.where(inside, weight * x[b][(some, *index)], 0)
+    columns = columns.reshape(n, group, channels // group, *kernel, *outputs)
+    w = w.reshape(group, -1, *w.shape[1:])
+    y = np.einsum("gfck,ngcko->ngfo", w.reshape(*w.shape[:3], -1), columns.reshape(*columns.shape[:3], w[0, 0, 0].size, -1))
+    y = y.reshape(n, -1, *outputs)
+    return y if bias is None else y + bias.astype(np.float64).reshape(-1, *[1] * rank)
+
+
+@pytest.mark.parametrize("kind, rank", [("f32", 1), ("f32", 2), ("f32", 3), ("f64", 2), ("f16", 2), ("bf16", 2)])
+def test_deform_conv(kind, rank):
+    dtype, tolerance = TYPES[kind]
+    random = np.random.default_rng(rank)
+    for trial in range(4) if kind == "f32" else [2]:
+        group, offset_group = (int(v) for v in random.choice([1, 2, 3], 2))
+        kernel, dilations, strides = (random.integers(1, 3, rank) for _ in range(3))
+        pads, n = random.integers(0, 3, 2 * rank), int(random.integers(1, 3))
+        sizes = (kernel - 1) * dilations + random.integers(1, 5, rank)
+        outputs = (sizes + pads[:rank] + pads[rank:] - (kernel - 1) * dilations - 1) // strides + 1
+        channels, k = 6 * int(random.integers(1, 3)), int(np.prod(kernel))
+        x = random.standard_normal([n, channels, *sizes]).astype(dtype)
+        w = (random.standard_normal([group * 2, channels // group, *kernel]) / 4).astype(dtype)
+        offset = (random.integers(-32, 33, [n, offset_group * k * rank, *outputs]) / 16).astype(dtype)
+        bias = random.standard_normal(group * 2).astype(dtype) if trial % 2 else None
+        mask = random.uniform(0, 1, [n, offset_group * k, *outputs]).astype(dtype) if trial > 1 else None
+        lists = dict(strides=strides, pads=pads, dilations=dilations)
+        options = {name: [int(v) for v in values] for name, values in lists.items()}
+        options |= dict(group=group, offset_group=offset_group)
+        feeds = dict(x=x, w=w, o=offset, b=bias, m=mask)
+        got = run("DeformConv", feeds, trial != 0, constants=("w",) if trial else (), **options)
+        check(got, deform_conv(*feeds.values(), **options), dtype, tolerance * 4)
+
+
+@pytest.mark.parametrize(
+    "offset, options, says",
+    [
+        ([1, 8, 3, 3], {}, "not as large as the output"),
+        ([1, 4, 2, 2], {}, "not have as many channels"),
+        ([2, 8, 2, 2], {}, "batches"),
+        ([1, 16, 2, 2], dict(offset_group=2), "no multiple of offset_group"),
+    ],
+)
+def test_deform_conv_that_does_not_fit(offset, options, says):
+    x, w = np.ones([1, 3, 3, 3], np.float32), np.ones([1, 3, 2, 2], np.float32)
+    with pytest.raises(sdx.Fail, match=says):
+        run("DeformConv", dict(x=x, w=w, o=np.zeros(offset, np.float32)), True, constants=("w",), **options)

@@ -88,8 +88,7 @@ LogicalResult lowerGridSample(Lowering<onnx::GridSampleOp> &b) {
   }
   Sizes sizes = samples;
   sizes.insert(sizes.begin() + 1, b.dim(data, 1));
-  SmallVector<int64_t> tableDims =
-      llvm::to_vector(llvm::seq<int64_t>(1, rank));
+  SmallVector<int64_t> tableDims = llvm::to_vector(llvm::seq<int64_t>(1, rank));
   tableDims.front() = 0;
   if (sampler->taps > 1)
     data = b.convertElements(data, compute);

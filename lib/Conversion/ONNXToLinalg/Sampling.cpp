@@ -40,22 +40,22 @@ Value clampFloat(TensorBuilder &s, Value x, Value low, Value high) {
   return s.select(s.greater(high, atLeast), atLeast, high);
 }
 
-/// A coordinate that lies beyond the borders, moved to where padding repeats.
+/// A coordinate moved to where its taps lie once padding has repeated points.
 Value padCoordinate(TensorBuilder &s, const Sampler &sampler, Value x,
                     Value last) {
   if (sampler.padding == SamplePadding::Zeros)
     return x;
   Type type = x.getType();
-  Value zero = s.zero(type), low = zero, high = last;
-  if (!sampler.alignCorners) {
-    Value half = s.scalar(type, 0.5);
-    low = s.sub(zero, half);
-    high = s.add(last, half);
+  Value zero = s.zero(type);
+  if (sampler.padding == SamplePadding::Border) {
+    // Farther out, all taps are the border's point.
+    Value reach = s.scalar(type, sampler.taps / 2);
+    return clampFloat(s, x, s.sub(zero, reach), s.add(last, reach));
   }
-  if (sampler.padding == SamplePadding::Reflection)
-    return reflect(s, x, low, high);
-  Value outside = createOr(s, s.greater(low, x), s.greater(x, high));
-  return s.select(outside, clampFloat(s, x, zero, last), x);
+  if (sampler.alignCorners)
+    return reflect(s, x, zero, last);
+  Value half = s.scalar(type, 0.5);
+  return reflect(s, x, s.sub(zero, half), s.add(last, half));
 }
 
 /// The weight of a point at `distance` from the sample.
@@ -101,8 +101,8 @@ Value appendPositions(TensorBuilder &s, const Sampler &sampler,
 } // namespace
 
 Value clampToIndex(TensorBuilder &s, Value x, Value low, Value high) {
-  Value whole = arith::FPToSIOp::create(s, s.getI64Type(),
-                                        clampFloat(s, x, low, high));
+  Value whole =
+      arith::FPToSIOp::create(s, s.getI64Type(), clampFloat(s, x, low, high));
   return s.convert(whole, s.getIndexType());
 }
 
@@ -141,8 +141,9 @@ SampleTable createSampleTable(TensorBuilder &b, const Sampler &sampler,
       Value tap = s.convert(linalg::IndexOp::create(s, rank), type);
       Value below = s.scalar(type, sampler.taps / 2 - 1);
       Value floor = math::FloorOp::create(s, x);
-      position = s.add(s.sub(floor, below), tap);
-      weight = createWeight(s, sampler.taps, s.sub(x, position));
+      Value offset = s.sub(tap, below);
+      position = s.add(floor, offset);
+      weight = createWeight(s, sampler.taps, s.sub(s.sub(x, floor), offset));
     }
     if (sampler.padding == SamplePadding::Reflection)
       position = padCoordinate(s, sampler, position, last);

@@ -21,6 +21,8 @@ void populateStructuredPatterns(const mlir::TypeConverter &converter,
   populateGRUPatterns(converter, patterns);
   populateResizePatterns(converter, patterns);
   populateGridSamplePatterns(converter, patterns);
+  populateRoiPoolPatterns(converter, patterns);
+  populateDeformConvPatterns(converter, patterns);
 }
 
 } // namespace sardonyx
