@@ -213,6 +213,28 @@ Type inferSplit(onnx::SplitOp op) {
   return RankedTensorType::get(sizes, input.getElementType());
 }
 
+/// Axes that only the run knows change no rank, or change it by their number.
+Type inferAxes(Operation *op) {
+  auto data = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  if (!data)
+    return {};
+  int64_t rank = data.getRank();
+  if (!isa<onnx::PadOp>(op)) {
+    auto axes = op->getNumOperands() > 1
+                    ? dyn_cast<RankedTensorType>(op->getOperand(1).getType())
+                    : RankedTensorType();
+    if (!axes || !axes.hasStaticShape())
+      return {};
+    int64_t count = axes.getNumElements();
+    rank += isa<onnx::SqueezeOp>(op) ? -count : count;
+    // Nobody makes so many dimensions, but a list may be as long.
+    if (rank < 0 || count > 64)
+      return {};
+  }
+  return RankedTensorType::get(SmallVector<int64_t>(rank, ShapedType::kDynamic),
+                               data.getElementType());
+}
+
 /// Which axes are reduced may be known at run time only, but how many isn't.
 Type Inference::inferReduction(Operation *op) {
   auto data = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
@@ -307,6 +329,12 @@ Type Inference::inferMore(Operation *op, unsigned index) {
     return inferSlice(slice);
   if (auto split = dyn_cast<onnx::SplitOp>(op))
     return inferSplit(split);
+  if (isa<onnx::PadOp, onnx::SqueezeOp, onnx::UnsqueezeOp>(op))
+    return inferAxes(op);
+  if (isa<onnx::MelWeightMatrixOp>(op))
+    if (Type element = getElementType(op->getResult(index)))
+      return RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic},
+                                   element);
   if (isa<onnx::GroupNormalizationOp>(op)) // The schema infers nothing.
     return op->getOperand(0).getType();
   if (isa<onnx::ReduceSumOp, onnx::ReduceMeanOp, onnx::ReduceMaxOp,

@@ -384,3 +384,97 @@ def test_deform_conv_that_does_not_fit(offset, options, says):
     x, w = np.ones([1, 3, 3, 3], np.float32), np.ones([1, 3, 2, 2], np.float32)
     with pytest.raises(sdx.Fail, match=says):
         run("DeformConv", dict(x=x, w=w, o=np.zeros(offset, np.float32)), True, constants=("w",), **options)
+
+
+# Axes that arrive at run time
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_pad_axes(mode):
+    random = np.random.default_rng(7)
+    for trial in range(4):
+        rank = int(random.integers(1, 5))
+        count = int(random.integers(1, rank + 1))
+        x = random.standard_normal(random.integers(2, 5, rank)).astype(np.float32)
+        chosen = random.permutation(rank)[:count]
+        pads = random.integers(0, 2, 2 * count)
+        axes = chosen - rank * random.integers(0, 2, count)
+        wide = np.zeros([rank, 2], int)
+        wide[chosen] = pads.reshape(2, -1).T
+        got = run("Pad", dict(x=x, p=pads, c=None, a=axes), trial % 2, mode=mode)
+        np.testing.assert_array_equal(got, np.pad(x, wide, mode=mode))
+
+
+def test_pad_axes_that_cut():
+    x = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    pads, axes = np.array([-1, 1, -1, -2]), np.array([2, 0])
+    got = run("Pad", dict(x=x, p=pads, c=np.array(7, np.int32), a=axes), True)
+    np.testing.assert_array_equal(got, np.full([1, 3, 2], 7))
+
+
+@pytest.mark.parametrize("open_sizes", [False, True])
+def test_squeeze_and_unsqueeze(open_sizes):
+    random = np.random.default_rng(8)
+    for trial in range(4):
+        rank = int(random.integers(1, 5))
+        count = int(random.integers(1, rank + 1))
+        chosen = random.permutation(rank)[:count]
+        axes = chosen - rank * random.integers(0, 2, count)
+        shape = random.integers(0 if trial == 3 else 1, 4, rank)
+        shape[chosen] = 1
+        x = random.standard_normal(shape).astype(np.float32)
+        y = x.squeeze(tuple(int(a) for a in chosen))
+        if trial % 2:
+            got = run("Squeeze", dict(x=x, a=axes), open_sizes)
+            np.testing.assert_array_equal(got, y)
+        else:
+            got = run("Unsqueeze", dict(x=y, a=axes), open_sizes)
+            np.testing.assert_array_equal(got, x)
+
+
+@pytest.mark.parametrize(
+    "op, axes, says",
+    [
+        ("Squeeze", [1], "not of size 1: 3"),
+        ("Squeeze", [3], "out of range: 3"),
+        ("Unsqueeze", [1, 1], "axis 1 occurs twice"),
+        ("Unsqueeze", [4], "out of range: 4"),
+        ("Pad", [-4], "out of range: -4"),
+    ],
+)
+def test_axes_that_do_not_fit(op, axes, says):
+    feeds = dict(x=np.ones([1, 3, 1], np.float32))
+    feeds |= dict(p=np.zeros(2 * len(axes), int), c=None) if op == "Pad" else {}
+    with pytest.raises(sdx.Fail, match=says):
+        run(op, feeds | dict(a=np.array(axes)), True)
+
+
+# MelWeightMatrix
+
+
+def mel_weights(bands, length, rate, low, high):
+    mels = [2595 * np.log1p(np.float64(hertz) / 700) / np.log(10) for hertz in (low, high)]
+    corners = mels[0] + np.arange(bands + 2) * (mels[1] - mels[0]) / (bands + 2)
+    bins = ((length + 1) * 700 * np.expm1(corners / 2595 * np.log(10)) // rate).astype(int)
+    y = np.zeros([length // 2 + 1, bands])
+    for i in range(bands):
+        left, centre, right = bins[i : i + 3]
+        for x in range(left, right):
+            if x < len(y):
+                y[x, i] = (x - left) / (centre - left) if x < centre else (right - x) / (right - centre)
+        if centre < len(y):
+            y[centre, i] = 1
+    return y
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize(
+    "numbers", [(8, 16, 8192, 0, 4096), (40, 400, 16000, 20, 7900), (5, 64, 8000, 300, 3700), (0, 0, 1, 0, 1)]
+)
+def test_mel_weights(numbers, fixed):
+    for kind in [np.float32, np.float16, np.int32]:
+        names = ["bands", "length", "rate", "low", "high"]
+        feeds = {n: np.array(v, np.int64 if n in names[:3] else np.float32) for n, v in zip(names, numbers)}
+        data_type = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+        got = run("MelWeightMatrix", feeds, constants=names if fixed else (), output_datatype=data_type)
+        check(got, mel_weights(*numbers), kind, 1e-3 if kind == np.float16 else 1e-6)

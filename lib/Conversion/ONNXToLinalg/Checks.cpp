@@ -127,6 +127,39 @@ LogicalResult checkRange(OpBuilder &b, Location loc, Size value, int64_t low,
   return success();
 }
 
+/// A negative axis counts from the end.
+static Size wrapAxis(OpBuilder &b, Location loc, Size axis, int64_t rank) {
+  if (std::optional<int64_t> known = getStaticSize(axis))
+    return asSize(b, *known < 0 ? *known + rank : *known);
+  Value value = cast<Value>(axis), zero = createIndex(b, loc, 0);
+  Value negative =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, value, zero);
+  Value wrapped =
+      arith::AddIOp::create(b, loc, value, createIndex(b, loc, rank));
+  return arith::SelectOp::create(b, loc, negative, wrapped, value).getResult();
+}
+
+LogicalResult checkAxes(OpBuilder &b, Location loc,
+                        SmallVectorImpl<OpFoldResult> &axes, int64_t rank) {
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    if (failed(checkRange(b, loc, axis, -rank, rank - 1,
+                          "an axis is out of range")))
+      return failure();
+    axis = wrapAxis(b, loc, axis, rank);
+    for (Size other : ArrayRef(axes).take_front(i)) {
+      if (isSameSize(axis, other))
+        return failure();
+      if (!getStaticSize(axis) || !getStaticSize(other))
+        createCheck(b, loc,
+                    arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                          asIndex(b, loc, axis),
+                                          asIndex(b, loc, other)),
+                    "axis {0} occurs twice", {axis});
+    }
+  }
+  return success();
+}
+
 LogicalResult checkLength(OpBuilder &b, Location loc, Value list, int64_t count,
                           const Twine &name, sdx::FailureKind kind) {
   auto type = cast<RankedTensorType>(list.getType());

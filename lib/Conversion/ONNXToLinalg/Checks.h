@@ -42,6 +42,11 @@ void checkSizeAtMost(mlir::OpBuilder &b, mlir::Location loc,
 mlir::LogicalResult checkRange(mlir::OpBuilder &b, mlir::Location loc,
                                mlir::OpFoldResult value, int64_t low,
                                int64_t high, const llvm::Twine &message);
+/// The checks that no axis is out of range or occurs twice; fails when one is
+/// known to. All become non-negative.
+mlir::LogicalResult checkAxes(mlir::OpBuilder &b, mlir::Location loc,
+                              llvm::SmallVectorImpl<mlir::OpFoldResult> &axes,
+                              int64_t rank);
 /// Checks that a list (rank 1, or a scalar) has `count` elements before anybody
 /// reads them; fails when it is known not to. `name` is ONNX's of the operand,
 /// `kind` OtherRank where a result has as many dimensions as it has elements.

@@ -84,15 +84,15 @@ SampleTable createTable(DeformConv &b, const Deformation &d, int64_t dim,
   Sizes sizes(samples);
   sizes.push_back(b.size(Sampler().taps));
   table.weights =
-      b.elementwise(sizes, {table.weights, mask},
-                    {b.identityMap(dims + 1),
-                     b.dimsMap(dims + 1, llvm::to_vector(
-                                             llvm::seq<int64_t>(0, dims)))},
-                    {d.type},
-                    [&](TensorBuilder &s, ValueRange args) {
-                      return SmallVector<Value>{
-                          s.mul(args[0], s.convert(args[1], d.type))};
-                    })
+      b.elementwise(
+           sizes, {table.weights, mask},
+           {b.identityMap(dims + 1),
+            b.dimsMap(dims + 1, llvm::to_vector(llvm::seq<int64_t>(0, dims)))},
+           {d.type},
+           [&](TensorBuilder &s, ValueRange args) {
+             return SmallVector<Value>{
+                 s.mul(args[0], s.convert(args[1], d.type))};
+           })
           .front();
   return table;
 }
@@ -148,9 +148,13 @@ LogicalResult lowerDeformConv(DeformConv &b) {
   if (failed(checkHasPoints(b, data, 2)))
     return b.refuse("the input is empty");
 
-  Deformation d{*window, static_cast<int64_t>(b.op.getOffsetGroup()),
-                getAccumulatorType(elementTypeOf(data)), {},
-                b.dim(data, 0), b.dim(data, 1), {}};
+  Deformation d{*window,
+                static_cast<int64_t>(b.op.getOffsetGroup()),
+                getAccumulatorType(elementTypeOf(data)),
+                {},
+                b.dim(data, 0),
+                b.dim(data, 1),
+                {}};
   for (int64_t size : *kernel)
     d.kernel.push_back(b.size(size));
   d.kernelCount = b.product(d.kernel);
@@ -180,8 +184,8 @@ LogicalResult lowerDeformConv(DeformConv &b) {
     return b.refuse("channels do not fit the weights or the groups");
   Sizes sizes{d.batch, b.dim(weights, 0)};
   sizes.append(d.window.outputs);
-  FailureOr<Value> result = addBias(b, b.reshape(*product, sizes),
-                                    b.in.getB(), elementTypeOf(data));
+  FailureOr<Value> result =
+      addBias(b, b.reshape(*product, sizes), b.in.getB(), elementTypeOf(data));
   if (failed(result))
     return b.refuse("the bias does not fit");
   return b.replace(*result);

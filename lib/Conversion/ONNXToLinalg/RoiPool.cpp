@@ -22,9 +22,9 @@ Value divide(TensorBuilder &s, Value x, Value y) {
 }
 
 /// Values in a loop over [from, to) that carries one scalar.
-Value createLoop(TensorBuilder &s, Value from, Value to, Value init,
-                function_ref<Value(TensorBuilder &, Value at, Value carried)>
-                    body) {
+Value createLoop(
+    TensorBuilder &s, Value from, Value to, Value init,
+    function_ref<Value(TensorBuilder &, Value at, Value carried)> body) {
   auto loop = scf::ForOp::create(
       s, from, to, s.index(int64_t(1)), init,
       [&](OpBuilder &builder, Location loc, Value at, ValueRange carried) {
@@ -143,8 +143,8 @@ Value createAligned(TensorBuilder &s, const Alignment &a, Value data,
   Value total = createLoop(
       s, zero, rows.count, init,
       [&](TensorBuilder &outer, Value iy, Value carried) {
-        Neighbours y = getNeighbours(outer, getBinPoint(outer, rows, iy),
-                                     height);
+        Neighbours y =
+            getNeighbours(outer, getBinPoint(outer, rows, iy), height);
         return createLoop(
             outer, zero, columns.count, carried,
             [&](TensorBuilder &t, Value ix, Value sum) {
@@ -275,10 +275,10 @@ LogicalResult lowerMaxRoiPool(Lowering<onnx::MaxRoiPoolOp> &b) {
             [&, left = left, right = right](TensorBuilder &outer, Value y,
                                             Value carried) {
               return createLoop(outer, left, right, carried,
-                               [&](TensorBuilder &t, Value x, Value most) {
-                                 Value of[] = {image, i[1], y, x};
-                                 return t.maximum(most, t.extract(data, of));
-                               });
+                                [&](TensorBuilder &t, Value x, Value most) {
+                                  Value of[] = {image, i[1], y, x};
+                                  return t.maximum(most, t.extract(data, of));
+                                });
             });
         auto isEmpty = [&](Value from, Value to) {
           return s.compare(arith::CmpIPredicate::sge, from, to);

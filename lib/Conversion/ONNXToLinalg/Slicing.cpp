@@ -194,40 +194,6 @@ struct SliceLowering : OnnxPattern<onnx::SliceOp> {
   }
 
 private:
-  /// The checks that no axis is out of range or occurs twice. Those that are
-  /// known become non-negative.
-  static LogicalResult checkAxes(OpBuilder &b, Location loc, Sizes &axes,
-                                 int64_t rank) {
-    for (auto [i, axis] : llvm::enumerate(axes)) {
-      if (failed(checkRange(b, loc, axis, -rank, rank - 1,
-                            "an axis is out of range")))
-        return failure();
-      axis = wrapAxis(b, loc, axis, rank);
-      for (Size other : ArrayRef(axes).take_front(i)) {
-        if (isSameSize(axis, other))
-          return failure();
-        if (!getStaticSize(axis) || !getStaticSize(other))
-          createCheck(b, loc,
-                      compare(b, loc, arith::CmpIPredicate::ne,
-                              asIndex(b, loc, axis), asIndex(b, loc, other)),
-                      "axis {0} occurs twice", {axis});
-      }
-    }
-    return success();
-  }
-
-  /// A negative axis counts from the end.
-  static Size wrapAxis(OpBuilder &b, Location loc, Size axis, int64_t rank) {
-    if (std::optional<int64_t> known = getStaticSize(axis))
-      return asSize(b, *known < 0 ? *known + rank : *known);
-    Value value = cast<Value>(axis), zero = createIndex(b, loc, 0);
-    Value negative = compare(b, loc, arith::CmpIPredicate::slt, value, zero);
-    Value wrapped =
-        arith::AddIOp::create(b, loc, value, createIndex(b, loc, rank));
-    return arith::SelectOp::create(b, loc, negative, wrapped, value)
-        .getResult();
-  }
-
   /// Narrows the range of `axis`; when the axis is known only at run time, each
   /// dimension asks whether it is meant.
   static void apply(OpBuilder &b, Location loc, Size axis, Sizes &in,
@@ -411,21 +377,10 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
     Value data = adaptor.getData();
     auto type = cast<RankedTensorType>(data.getType());
     int64_t rank = type.getRank();
-    SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-    if (op.getAxes()) {
-      auto known = getConstantInts(op.getAxes());
-      if (!known)
-        return refuse(op, "axes are not constant");
-      // In their own order, which is that of the pads.
-      axes.clear();
-      for (int64_t axis : *known) {
-        FailureOr<int64_t> normal = normalizeAxis(axis, rank);
-        if (failed(normal) || llvm::is_contained(axes, *normal))
-          return refuse(op, "an axis is out of range or occurs twice");
-        axes.push_back(*normal);
-      }
-    }
-    int64_t count = axes.size();
+    FailureOr<Sizes> axes = getAxes(rewriter, loc, adaptor, rank);
+    if (failed(axes))
+      return refuse(op, "its axes are not valid, or their number not known");
+    int64_t count = axes->size();
     FailureOr<Sizes> pads =
         getIntListAsSizes(rewriter, loc, adaptor.getPads(), 2 * count, "pads");
     if (failed(pads))
@@ -436,12 +391,13 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
         return refuse(op, "a pad is impossible");
     Sizes in = getSizes(rewriter, loc, data), sizes = in;
     Sizes low(rank, asSize(rewriter, 0)), high = low;
-    for (auto [i, axis] : llvm::enumerate(axes)) {
-      low[axis] = (*pads)[i];
-      high[axis] = (*pads)[count + i];
-      sizes[axis] = addSizes(rewriter, loc, in[axis],
-                             addSizes(rewriter, loc, low[axis], high[axis]));
-      if (getStaticSize(sizes[axis]).value_or(0) < 0)
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      low[dim] = getPad(rewriter, loc, *axes, ArrayRef(*pads), dim);
+      high[dim] =
+          getPad(rewriter, loc, *axes, ArrayRef(*pads).drop_front(count), dim);
+      sizes[dim] = addSizes(rewriter, loc, in[dim],
+                            addSizes(rewriter, loc, low[dim], high[dim]));
+      if (getStaticSize(sizes[dim]).value_or(0) < 0)
         return refuse(op, "more is cut off than is there");
     }
     auto adds = [](Size pad) { return getStaticSize(pad).value_or(-1) >= 0; };
@@ -475,6 +431,53 @@ struct PadLowering : OnnxPattern<onnx::PadOp> {
   }
 
 private:
+  /// The axes in their own order, which is that of the pads.
+  static FailureOr<Sizes> getAxes(OpBuilder &b, Location loc, Adaptor adaptor,
+                                  int64_t rank) {
+    Sizes axes;
+    if (!adaptor.getAxes()) {
+      for (int64_t dim = 0; dim < rank; ++dim)
+        axes.push_back(asSize(b, dim));
+      return axes;
+    }
+    auto type = cast<RankedTensorType>(adaptor.getAxes().getType());
+    auto pads = cast<RankedTensorType>(adaptor.getPads().getType());
+    int64_t count;
+    if (type.hasStaticShape())
+      count = type.getNumElements();
+    else if (pads.hasStaticShape())
+      count = pads.getNumElements() / 2;
+    else
+      return failure();
+    if (count > rank)
+      return failure();
+    FailureOr<Sizes> given =
+        getIntListAsSizes(b, loc, adaptor.getAxes(), count, "axes");
+    if (failed(given) || failed(checkAxes(b, loc, *given, rank)))
+      return failure();
+    return given;
+  }
+
+  /// What is added to dimension `dim`: the pad of the axis that is this one,
+  /// which perhaps only the run knows.
+  static Size getPad(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> axes,
+                     ArrayRef<OpFoldResult> pads, int64_t dim) {
+    Size pad = asSize(b, 0);
+    for (auto [axis, given] : llvm::zip(axes, pads)) {
+      if (std::optional<int64_t> known = getStaticSize(axis)) {
+        if (*known == dim)
+          return given;
+        continue;
+      }
+      Value meant = compare(b, loc, arith::CmpIPredicate::eq, cast<Value>(axis),
+                            createIndex(b, loc, dim));
+      pad = arith::SelectOp::create(b, loc, meant, asIndex(b, loc, given),
+                                    asIndex(b, loc, pad))
+                .getResult();
+    }
+    return pad;
+  }
+
   static Value createIntOrFloatZero(OpBuilder &b, Location loc, Type type) {
     return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
   }

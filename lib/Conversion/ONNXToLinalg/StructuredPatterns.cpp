@@ -23,6 +23,7 @@ void populateStructuredPatterns(const mlir::TypeConverter &converter,
   populateGridSamplePatterns(converter, patterns);
   populateRoiPoolPatterns(converter, patterns);
   populateDeformConvPatterns(converter, patterns);
+  populateMelWeightPatterns(converter, patterns);
 }
 
 } // namespace sardonyx
