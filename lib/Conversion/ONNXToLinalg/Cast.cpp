@@ -1,5 +1,6 @@
 //===- Cast.cpp - Conversions between element types -----------------------===//
 
+#include "Lowering.h"
 #include "ShapeArithmetic.h"
 #include "SmallFloats.h"
 #include "Strings.h"
@@ -66,12 +67,51 @@ template <typename OpT> struct CastPattern : OnnxPattern<OpT> {
   }
 };
 
+/// The bits of a stored element in how another type of that width is stored.
+Value castBits(TensorBuilder &b, Value stored, Type onnxType) {
+  Type type = convertElementType(onnxType);
+  if (stored.getType() != type)
+    return arith::BitcastOp::create(b, type, stored);
+  unsigned unused = type.getIntOrFloatBitWidth();
+  unused -= std::min(unused, onnxType.getIntOrFloatBitWidth());
+  if (!unused || isBoolType(onnxType))
+    return stored;
+  // Above the bits of a narrow type lies its sign, if it has one.
+  Value shift = b.integer(type, unused);
+  Value high = arith::ShLIOp::create(b, stored, shift);
+  if (onnxType.isSignlessInteger())
+    return arith::ShRSIOp::create(b, high, shift);
+  return arith::ShRUIOp::create(b, high, shift);
+}
+
+LogicalResult lowerBitCast(Lowering<onnx::BitCastOp> &b) {
+  Type from = getOnnxElementType(b.op.getInput());
+  Type to = getOnnxElementType(b.op->getResult(0));
+  if (!convertElementType(from) || !convertElementType(to))
+    return b.refuse("a cast from " + debugString(from) + " to " +
+                    debugString(to) + " is not supported");
+  // A bool is a byte here, as it is in ONNX's own arrays.
+  auto widthOf = [](Type type) {
+    return isBoolType(type) ? 8 : type.getIntOrFloatBitWidth();
+  };
+  if (widthOf(from) != widthOf(to))
+    return b.refuse("the types differ in width");
+  Value input = b.in.getInput();
+  if (from == to)
+    return b.replace(input);
+  auto body = [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+    return {castBits(s, args[0], to)};
+  };
+  return b.replace(b.map(input, convertElementType(to), body));
+}
+
 } // namespace
 
 void populateCastPatterns(const TypeConverter &converter,
                           RewritePatternSet &patterns) {
   patterns.add<CastPattern<onnx::CastOp>, CastPattern<onnx::CastLikeOp>>(
       converter, patterns.getContext());
+  addLowering<onnx::BitCastOp, lowerBitCast>(patterns, converter);
 }
 
 } // namespace sardonyx

@@ -24,6 +24,7 @@ void populateStructuredPatterns(const mlir::TypeConverter &converter,
   populateRoiPoolPatterns(converter, patterns);
   populateDeformConvPatterns(converter, patterns);
   populateMelWeightPatterns(converter, patterns);
+  populateTensorScatterPatterns(converter, patterns);
 }
 
 } // namespace sardonyx
