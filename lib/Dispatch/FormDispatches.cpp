@@ -239,7 +239,7 @@ private:
       for (Block &block : region) {
         blocks.push_back(&block);
         for (Operation &op : block)
-          if (isa<scf::SCFDialect>(op.getDialect()))
+          if (isa<scf::SCFDialect>(op.getDialect()) && !isComputeOp(&op))
             collectBlocks(&op, blocks);
       }
   }

@@ -77,16 +77,14 @@ private:
   /// On one domain all results have the sizes of the kernel's first output;
   /// sizes from elsewhere that say the same in another way aren't needed.
   bool takesOutputSizes(OpOperand *operand) {
-    auto op = dyn_cast<DestinationStyleOpInterface>(operand->getOwner());
-    return onOneDomain && op && op.isDpsInit(operand);
+    return onOneDomain && isDestination(*operand);
   }
 
   /// A product reads its operands from memory, so that even one that holds the
   /// same value everywhere, or nothing, is not made inside of the kernel.
   static bool readsMemory(OpOperand &operand) {
-    auto op = dyn_cast<DestinationStyleOpInterface>(operand.getOwner());
-    return op && isa<sdx::SDXDialect>(operand.getOwner()->getDialect()) &&
-           !op.isDpsInit(&operand) &&
+    return isa<sdx::SDXDialect>(operand.getOwner()->getDialect()) &&
+           !isDestination(operand) &&
            isa_and_nonnull<linalg::FillOp, tensor::EmptyOp>(
                operand.get().getDefiningOp());
   }
@@ -115,8 +113,7 @@ private:
 
   void makeDestinations() {
     for (OpResult result : results) {
-      auto op = cast<DestinationStyleOpInterface>(result.getOwner());
-      Value init = op.getTiedOpOperand(result)->get();
+      Value init = getDestination(result);
       auto type = cast<RankedTensorType>(result.getType());
       SmallVector<OpFoldResult> sizes = sizesOf(host, init);
       SmallVector<Value> dynamic;
@@ -124,14 +121,15 @@ private:
         if (!type.isDynamicDim(i))
           continue;
         Value size =
-            getValueOrCreateConstantIndexOp(host, op.getLoc(), sizes[i]);
+            getValueOrCreateConstantIndexOp(host, result.getLoc(), sizes[i]);
         dynamic.push_back(size);
         if (!isScalarConstant(size))
           dimSources.try_emplace(
               size, std::pair<unsigned, int64_t>(destinations.size(), i));
       }
-      destinations.push_back(tensor::EmptyOp::create(
-          host, op.getLoc(), type.getShape(), type.getElementType(), dynamic));
+      destinations.push_back(
+          tensor::EmptyOp::create(host, result.getLoc(), type.getShape(),
+                                  type.getElementType(), dynamic));
     }
   }
 
@@ -210,18 +208,16 @@ private:
   /// An init that holds values is an input of the kernel, which must not be
   /// written: the operation works on a copy.
   Value materializeOperand(OpBuilder &b, OpOperand &operand) {
-    auto op = dyn_cast<DestinationStyleOpInterface>(operand.getOwner());
+    bool isInit = isDestination(operand);
     // The same fill may also be an operand that is read from memory.
-    if (op && op.isDpsInit(&operand) &&
-        operand.get().getDefiningOp<linalg::FillOp>())
+    if (isInit && operand.get().getDefiningOp<linalg::FillOp>())
       return materializeFill(b, operand.get(), takesOutputSizes(&operand));
     Value value = materialize(b, operand.get(), takesOutputSizes(&operand));
     Operation *def = operand.get().getDefiningOp();
-    if (!op || !op.isDpsInit(&operand) ||
-        (def &&
-         (members.contains(def) || isa<tensor::EmptyOp, linalg::FillOp>(def))))
+    if (!isInit || (def && (members.contains(def) ||
+                            isa<tensor::EmptyOp, linalg::FillOp>(def))))
       return value;
-    Location loc = op.getLoc();
+    Location loc = operand.getOwner()->getLoc();
     auto type = cast<RankedTensorType>(value.getType());
     Value empty =
         tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType(),

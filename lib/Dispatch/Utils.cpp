@@ -2,6 +2,7 @@
 
 #include "Utils.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -19,10 +20,24 @@ bool sardonyx::isComputeOp(Operation *op) {
   if (op->getNumResults() == 0 || isa<linalg::FillOp>(op))
     return false;
   if (isa<sdx::PackedMatmulOp, sdx::ConvOp, sdx::PackRhsOp,
-          sdx::PackConvWeightsOp>(op))
+          sdx::PackConvWeightsOp, scf::ForallOp>(op))
     return true;
   return isa<linalg::LinalgDialect>(op->getDialect()) &&
          isa<DestinationStyleOpInterface>(op);
+}
+
+bool sardonyx::isDestination(OpOperand &operand) {
+  if (auto loop = dyn_cast<scf::ForallOp>(operand.getOwner()))
+    return llvm::is_contained(loop.getOutputs(), operand.get());
+  auto op = dyn_cast<DestinationStyleOpInterface>(operand.getOwner());
+  return op && op.isDpsInit(&operand);
+}
+
+Value sardonyx::getDestination(OpResult result) {
+  if (auto loop = dyn_cast<scf::ForallOp>(result.getOwner()))
+    return loop.getOutputs()[result.getResultNumber()];
+  auto op = cast<DestinationStyleOpInterface>(result.getOwner());
+  return op.getTiedOpOperand(result)->get();
 }
 
 bool sardonyx::isZeroFilled(Value tensor) {

@@ -16,8 +16,14 @@ namespace sardonyx {
 bool isHostFunction(mlir::func::FuncOp func);
 
 /// True for an operation that belongs in a kernel: linalg operations but
-/// linalg.fill, and the dense sdx operations, on tensors.
+/// linalg.fill, the dense sdx operations and scf.forall, on tensors.
 bool isComputeOp(mlir::Operation *op);
+
+/// Whether an operand is a tensor that its operation, one that belongs in a
+/// kernel, writes a result over.
+bool isDestination(mlir::OpOperand &operand);
+/// What such an operation writes a result over.
+mlir::Value getDestination(mlir::OpResult result);
 
 /// True for a value that is zero of floating-point or integer type everywhere.
 bool isZeroFilled(mlir::Value tensor);

@@ -18,8 +18,11 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
@@ -181,6 +184,32 @@ LogicalResult emitScalarLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
   return success();
 }
 
+/// Loops over rows that are tensor code inside (scf.forall): what they carry is
+/// written in place, which shows once views of one place are one value. Then
+/// they are parallel loops.
+LogicalResult lowerRowLoops(func::FuncOp func) {
+  SmallVector<scf::ForallOp> loops;
+  func.walk([&](scf::ForallOp loop) { loops.push_back(loop); });
+  if (loops.empty())
+    return success();
+  MLIRContext *context = func.getContext();
+  IRRewriter rewriter(context);
+  for (scf::ForallOp loop : loops) {
+    rewriter.setInsertionPoint(loop);
+    if (failed(scf::forallToParallelLoop(rewriter, loop)))
+      return failure();
+  }
+  RewritePatternSet patterns(context);
+  scf::ForOp::getCanonicalizationPatterns(patterns, context);
+  scf::IfOp::getCanonicalizationPatterns(patterns, context);
+  memref::SubViewOp::getCanonicalizationPatterns(patterns, context);
+  if (failed(applyPatternsGreedily(func, std::move(patterns))))
+    return failure();
+  DominanceInfo dominance;
+  eliminateCommonSubExpressions(rewriter, dominance, func);
+  return success();
+}
+
 struct LowerLoopsPass : sardonyx::impl::LowerLoopsPassBase<LowerLoopsPass> {
   using LowerLoopsPassBase::LowerLoopsPassBase;
 
@@ -193,6 +222,11 @@ struct LowerLoopsPass : sardonyx::impl::LowerLoopsPassBase<LowerLoopsPass> {
     if (failed(bufferize(func))) {
       func.emitError("kernel '")
           << func.getName() << "' could not be given buffers";
+      return signalPassFailure();
+    }
+    if (failed(lowerRowLoops(func))) {
+      func.emitError("kernel '")
+          << func.getName() << "' could not be given parallel loops";
       return signalPassFailure();
     }
     insertDeallocs(func);

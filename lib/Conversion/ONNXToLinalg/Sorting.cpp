@@ -1,13 +1,10 @@
-//===- Sorting.cpp - TopK -------------------------------------------------===//
-//
-// Orders along one axis by a heap of the k best so far, whose root is the worst
-// of them: of n elements most are compared with the root only. Of equal
-// elements the one of the lower index is better.
-//
-//===----------------------------------------------------------------------===//
+//===- Sorting.cpp - The best of a list, in order; TopK -------------------===//
+
+#include "Sorting.h"
 
 #include "Checks.h"
 #include "DataMovement.h"
+#include "Lowering.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -16,274 +13,202 @@
 using namespace mlir;
 
 namespace sardonyx {
-namespace {
 
-/// The heaps of all rows, [rows,k], as what they are at some point of the
-/// program.
-struct Heaps {
-  Value values, indices;
-
-  SmallVector<Value> state() const { return {values, indices}; }
-  static Heaps of(ValueRange state) { return {state[0], state[1]}; }
-};
-
-/// An element of a heap, as it is stored, and its place on the axis.
-struct Entry {
-  Value value, index;
-};
-
-/// Builds the selection of the best along the rows of a matrix.
-class HeapSelection {
-public:
-  HeapSelection(Value input, Value k, Type onnxType, bool largest)
-      : input(input), k(k), onnxType(onnxType), largest(largest) {}
-
-  /// What the best k of each row are, the best first.
-  Heaps build(OpBuilder &b, Location loc, Size rows);
-
-private:
-  Heaps selectRow(OpBuilder &b, Location loc, Value row, Heaps heaps);
-  Heaps siftDown(OpBuilder &b, Location loc, Value row, Value from, Value count,
-                 Heaps heaps);
-  Entry read(OpBuilder &b, Location loc, Value row, Value slot, Heaps heaps);
-  Heaps write(OpBuilder &b, Location loc, Value row, Value slot, Entry entry,
-              Heaps heaps);
-  Value isBefore(OpBuilder &b, Location loc, Value x, Value y);
-  Value isWorse(OpBuilder &b, Location loc, Entry x, Entry y);
-  Heaps
-  loop(OpBuilder &b, Location loc, Value from, Value to, Heaps heaps,
-       llvm::function_ref<Heaps(OpBuilder &, Location, Value, Heaps)> body);
-
-  Value input, k;
-  Type onnxType;
-  bool largest;
-  Value levels; // of a heap of k
-};
-
-Heaps HeapSelection::loop(
-    OpBuilder &b, Location loc, Value from, Value to, Heaps heaps,
-    llvm::function_ref<Heaps(OpBuilder &, Location, Value, Heaps)> body) {
-  auto nest = scf::ForOp::create(
-      b, loc, from, to, createIndex(b, loc, 1), heaps.state(),
-      [&](OpBuilder &inner, Location at, Value i, ValueRange state) {
-        Heaps next = body(inner, at, i, Heaps::of(state));
-        scf::YieldOp::create(inner, at, next.state());
-      });
-  return Heaps::of(nest.getResults());
+static Values readAt(TensorBuilder &b, ValueRange heap, Value slot) {
+  Values entry;
+  for (Value part : heap)
+    entry.push_back(b.extract(part, slot));
+  return entry;
 }
 
-/// Whether the stored scalar `x` comes before `y` whatever their places are.
-Value HeapSelection::isBefore(OpBuilder &b, Location loc, Value x, Value y) {
-  x = loadScalar(b, loc, x, onnxType);
-  y = loadScalar(b, loc, y, onnxType);
-  if (isa<FloatType>(x.getType()))
-    return arith::CmpFOp::create(
-        b, loc, largest ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT,
-        x, y);
-  using Predicate = arith::CmpIPredicate;
-  Predicate predicate = isUnsignedType(onnxType)
-                            ? (largest ? Predicate::ugt : Predicate::ult)
-                            : (largest ? Predicate::sgt : Predicate::slt);
-  return arith::CmpIOp::create(b, loc, predicate, x, y);
+static Values writeAt(TensorBuilder &b, ValueRange entry, ValueRange heap,
+                      Value slot) {
+  Values result;
+  for (auto [value, part] : llvm::zip_equal(entry, heap))
+    result.push_back(put(b, value, part, slot));
+  return result;
 }
 
-Value HeapSelection::isWorse(OpBuilder &b, Location loc, Entry x, Entry y) {
-  Value after = isBefore(b, loc, y.value, x.value);
-  Value before = isBefore(b, loc, x.value, y.value);
-  Value later = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
-                                      x.index, y.index);
-  Value none = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
-  Value tied = arith::SelectOp::create(b, loc, before, none, later);
-  return arith::OrIOp::create(b, loc, after, tied);
+/// One step of sinking, given that there is a left child: the heap and where
+/// the entry is then, `count` if it stays.
+Values Selection::sinkOne(TensorBuilder &b, Value slot, Value left, Value count,
+                          ValueRange heap) {
+  // Without a right child the left one stands for it.
+  Value right = b.add(left, b.index(1));
+  Value isIn = b.compare(arith::CmpIPredicate::ult, right, count);
+  right = b.select(isIn, right, left);
+  Values here = readAt(b, heap, slot), x = readAt(b, heap, left),
+         y = readAt(b, heap, right), worse;
+  Value isRight = isBefore(b, x, y);
+  for (auto [ifRight, ifLeft] : llvm::zip_equal(y, x))
+    worse.push_back(b.select(isRight, ifRight, ifLeft));
+  Value child = b.select(isRight, right, left);
+  Values done(heap);
+  done.push_back(count);
+  return when(b, isBefore(b, here, worse), done, [&](TensorBuilder &s) {
+    Values next = writeAt(s, worse, heap, slot);
+    next = writeAt(s, here, next, child);
+    next.push_back(child);
+    return next;
+  });
 }
 
-Entry HeapSelection::read(OpBuilder &b, Location loc, Value row, Value slot,
-                          Heaps heaps) {
-  Value at[] = {row, slot};
-  return {tensor::ExtractOp::create(b, loc, heaps.values, at),
-          tensor::ExtractOp::create(b, loc, heaps.indices, at)};
-}
-
-Heaps HeapSelection::write(OpBuilder &b, Location loc, Value row, Value slot,
-                           Entry entry, Heaps heaps) {
-  Value at[] = {row, slot};
-  return {tensor::InsertOp::create(b, loc, entry.value, heaps.values, at),
-          tensor::InsertOp::create(b, loc, entry.index, heaps.indices, at)};
-}
-
-/// Lets the element in slot `from` of a heap of `count` sink to its level.
-Heaps HeapSelection::siftDown(OpBuilder &b, Location loc, Value row, Value from,
-                              Value count, Heaps heaps) {
-  Value zero = createIndex(b, loc, 0), one = createIndex(b, loc, 1);
-  auto sink = scf::ForOp::create(
-      b, loc, zero, levels, one, ValueRange{heaps.values, heaps.indices, from},
-      [&](OpBuilder &body, Location at, Value, ValueRange state) {
-        Heaps heaps = Heaps::of(state);
-        Value slot = state[2];
-        Value left = arith::AddIOp::create(
-            body, at, arith::AddIOp::create(body, at, slot, slot), one);
-        Value right = arith::AddIOp::create(body, at, left, one);
-        auto isIn = [&](OpBuilder &b, Value child) -> Value {
-          return arith::CmpIOp::create(b, at, arith::CmpIPredicate::ult, child,
-                                       count);
-        };
-        auto done = [&](OpBuilder &b) {
-          scf::YieldOp::create(b, at,
-                               ValueRange{heaps.values, heaps.indices, count});
-        };
-        auto step = scf::IfOp::create(
-            body, at, isIn(body, left),
-            [&](OpBuilder &then, Location at) {
-              // Without a right child the left one stands for it.
-              Value second = arith::SelectOp::create(
-                  then, at, isIn(then, right), right, left);
-              Entry here = read(then, at, row, slot, heaps);
-              Entry x = read(then, at, row, left, heaps);
-              Entry y = read(then, at, row, second, heaps);
-              Value isRight = isWorse(then, at, y, x);
-              auto pick = [&](Value ifRight, Value ifLeft) -> Value {
-                return arith::SelectOp::create(then, at, isRight, ifRight,
-                                               ifLeft);
-              };
-              Value child = pick(second, left);
-              Entry worse = {pick(y.value, x.value), pick(y.index, x.index)};
-              auto swap = scf::IfOp::create(
-                  then, at, isWorse(then, at, worse, here),
-                  [&](OpBuilder &b, Location at) {
-                    Heaps next = write(b, at, row, slot, worse, heaps);
-                    next = write(b, at, row, child, here, next);
-                    scf::YieldOp::create(
-                        b, at, ValueRange{next.values, next.indices, child});
-                  },
-                  [&](OpBuilder &b, Location) { done(b); });
-              scf::YieldOp::create(then, at, swap.getResults());
-            },
-            [&](OpBuilder &otherwise, Location) { done(otherwise); });
-        scf::YieldOp::create(body, at, step.getResults());
-      });
-  return Heaps::of(sink.getResults());
-}
-
-Heaps HeapSelection::selectRow(OpBuilder &b, Location loc, Value row,
-                               Heaps heaps) {
-  Value zero = createIndex(b, loc, 0), one = createIndex(b, loc, 1);
-  Value extent = asIndex(b, loc, getSize(b, loc, input, 1));
-  auto element = [&](OpBuilder &b, Location at, Value i) -> Entry {
-    return {tensor::ExtractOp::create(b, at, input, ValueRange{row, i}),
-            arith::IndexCastOp::create(b, at, b.getI64Type(), i)};
-  };
-  // The first k make a heap from the bottom up ...
-  heaps = loop(b, loc, zero, k, heaps,
-               [&](OpBuilder &b, Location at, Value i, Heaps heaps) {
-                 return write(b, at, row, i, element(b, at, i), heaps);
+/// Lets the entry in slot `from` of a heap of `count` sink to its level.
+Values Selection::siftDown(TensorBuilder &b, Value from, Value count,
+                           ValueRange heap) {
+  Values state(heap);
+  state.push_back(from);
+  state = loop(b, b.index(int64_t(0)), levels, state,
+               [&](TensorBuilder &s, Value, ValueRange state) {
+                 Value slot = state.back();
+                 Value left = s.add(s.add(slot, slot), s.index(1));
+                 Values done(state.drop_back());
+                 done.push_back(count);
+                 Value isIn = s.compare(arith::CmpIPredicate::ult, left, count);
+                 return when(s, isIn, done, [&](TensorBuilder &t) {
+                   return sinkOne(t, slot, left, count, state.drop_back());
+                 });
                });
-  Value half = arith::DivUIOp::create(b, loc, k, createIndex(b, loc, 2));
-  heaps = loop(b, loc, zero, half, heaps,
-               [&](OpBuilder &b, Location at, Value i, Heaps heaps) {
-                 Value last = arith::SubIOp::create(b, at, half, one);
-                 Value slot = arith::SubIOp::create(b, at, last, i);
-                 return siftDown(b, at, row, slot, k, heaps);
+  state.pop_back();
+  return state;
+}
+
+Values Selection::select(TensorBuilder &b, Value k, Value count,
+                         ValueRange heap, Source source) {
+  Value zero = b.index(int64_t(0)), one = b.index(1);
+  // The number of bits of k.
+  Value zeros =
+      math::CountLeadingZerosOp::create(b, b.convert(k, b.getI64Type()));
+  levels = b.sub(b.index(64), b.convert(zeros, b.getIndexType()));
+  // The first k make a heap from the bottom up ...
+  Values state =
+      loop(b, zero, k, heap, [&](TensorBuilder &s, Value i, ValueRange heap) {
+        return writeAt(s, source(s, i), heap, i);
+      });
+  Value half = arith::DivUIOp::create(b, k, b.index(2));
+  state = loop(b, zero, half, state,
+               [&](TensorBuilder &s, Value i, ValueRange heap) {
+                 Value slot = s.sub(s.sub(half, one), i);
+                 return siftDown(s, slot, k, heap);
                });
   // ... better ones take the place of the worst ...
-  Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, k, zero);
-  Value end = arith::SelectOp::create(b, loc, none, k, extent);
-  heaps = loop(b, loc, k, end, heaps,
-               [&](OpBuilder &b, Location at, Value i, Heaps heaps) {
-                 Entry next = element(b, at, i);
-                 Entry worst = read(b, at, row, zero, heaps);
-                 auto branch = scf::IfOp::create(
-                     b, at, isBefore(b, at, next.value, worst.value),
-                     [&](OpBuilder &then, Location at) {
-                       Heaps placed = write(then, at, row, zero, next, heaps);
-                       placed = siftDown(then, at, row, zero, k, placed);
-                       scf::YieldOp::create(then, at, placed.state());
-                     },
-                     [&](OpBuilder &otherwise, Location at) {
-                       scf::YieldOp::create(otherwise, at, heaps.state());
-                     });
-                 return Heaps::of(branch.getResults());
+  Value none = b.compare(arith::CmpIPredicate::eq, k, zero);
+  state = loop(b, k, b.select(none, k, count), state,
+               [&](TensorBuilder &s, Value i, ValueRange heap) {
+                 Values next = source(s, i);
+                 Value better = isBefore(s, next, readAt(s, heap, zero));
+                 return when(s, better, heap, [&](TensorBuilder &t) {
+                   return siftDown(t, zero, k, writeAt(t, next, heap, zero));
+                 });
                });
   // ... and the worst of all that are left goes last.
-  return loop(b, loc, one, k, heaps,
-              [&](OpBuilder &b, Location at, Value i, Heaps heaps) {
-                Value last = arith::SubIOp::create(b, at, k, i);
-                Entry worst = read(b, at, row, zero, heaps);
-                Entry moved = read(b, at, row, last, heaps);
-                Heaps next = write(b, at, row, last, worst, heaps);
-                next = write(b, at, row, zero, moved, next);
-                return siftDown(b, at, row, zero, last, next);
+  return loop(b, one, k, state,
+              [&](TensorBuilder &s, Value i, ValueRange heap) {
+                Value last = s.sub(k, i);
+                Values worst = readAt(s, heap, zero);
+                Values moved = readAt(s, heap, last);
+                Values next = writeAt(s, worst, heap, last);
+                next = writeAt(s, moved, next, zero);
+                return siftDown(s, zero, last, next);
               });
 }
 
-Heaps HeapSelection::build(OpBuilder &b, Location loc, Size rows) {
-  Type element = cast<RankedTensorType>(input.getType()).getElementType();
-  Heaps heaps = {createEmpty(b, loc, {rows, Size(k)}, element),
-                 createEmpty(b, loc, {rows, Size(k)}, b.getI64Type())};
-  // The number of bits of k.
-  Type i64 = b.getI64Type();
-  Value zeros = math::CountLeadingZerosOp::create(
-      b, loc, arith::IndexCastOp::create(b, loc, i64, k));
-  levels = arith::SubIOp::create(
-      b, loc, createIndex(b, loc, 64),
-      arith::IndexCastOp::create(b, loc, b.getIndexType(), zeros));
-  return loop(b, loc, createIndex(b, loc, 0), asIndex(b, loc, rows), heaps,
-              [&](OpBuilder &b, Location at, Value row, Heaps heaps) {
-                return selectRow(b, at, row, heaps);
-              });
-}
-
-struct TopKLowering : OnnxPattern<onnx::TopKOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::TopKOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value x = adaptor.getX();
-    Sizes sizes = getSizes(rewriter, loc, x);
-    int64_t rank = sizes.size();
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rank);
-    if (failed(axis))
-      return refuse(op, "axis out of range");
-    Value k = toIndex(rewriter, loc, getScalar(rewriter, loc, adaptor.getK()));
-    Value extent = asIndex(rewriter, loc, sizes[*axis]);
-    Value fits = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ule,
-                                       k, extent);
-    createCheck(rewriter, loc, fits, "k is {0}, and the axis has {1} elements",
-                {Size(k), Size(extent)});
-    k = arith::SelectOp::create(rewriter, loc, fits, k, extent);
-
-    // The axis goes last, everything else is rows.
-    SmallVector<int64_t> order, back(rank);
-    for (int64_t dim = 0; dim < rank; ++dim)
-      if (dim != *axis)
-        order.push_back(dim);
-    order.push_back(*axis);
-    for (auto [to, from] : llvm::enumerate(order))
-      back[from] = to;
-    Value moved = transpose(rewriter, loc, x, order);
-    Sizes movedSizes = getSizes(rewriter, loc, moved);
-    Size rows =
-        productOfSizes(rewriter, loc, ArrayRef<Size>(movedSizes).drop_back());
-    moved = reshape(rewriter, loc, moved, {rows, movedSizes.back()});
-    HeapSelection selection(moved, k, getOnnxElementType(op.getX()),
-                            op.getLargest() != 0);
-    Heaps best = selection.build(rewriter, loc, rows);
-
-    movedSizes.back() = Size(k);
-    Value results[] = {best.values, best.indices};
-    for (auto [i, value] : llvm::enumerate(results)) {
-      value = reshape(rewriter, loc, value, movedSizes);
-      value = transpose(rewriter, loc, value, back);
-    }
-    return replace(rewriter, op, results);
+Value isLess(TensorBuilder &b, Value x, Value y, Type onnxType) {
+  x = loadScalar(b, b.getLoc(), x, onnxType);
+  y = loadScalar(b, b.getLoc(), y, onnxType);
+  if (isa<FloatType>(x.getType())) {
+    using Predicate = arith::CmpFPredicate;
+    Value isNumber = arith::CmpFOp::create(b, Predicate::ORD, x, x);
+    Value less = arith::CmpFOp::create(b, Predicate::ULT, x, y);
+    return arith::AndIOp::create(b, isNumber, less);
   }
-};
+  bool isUnsigned = isUnsignedType(onnxType) || isBoolType(onnxType);
+  return b.greater(y, x, isUnsigned);
+}
+
+Value orderByIndex(TensorBuilder &b, ValueRange x, ValueRange y,
+                   function_ref<Value(ValueRange, ValueRange)> isBefore) {
+  Value before = isBefore(x, y), after = isBefore(y, x);
+  Value earlier = b.compare(arith::CmpIPredicate::slt, x.back(), y.back());
+  Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
+  return arith::OrIOp::create(b, before, b.select(after, no, earlier));
+}
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// TopK
+//===----------------------------------------------------------------------===//
+
+/// The best k of each row of a matrix and where they are, [rows,k].
+Values selectBest(TensorBuilder &b, Value matrix, OpFoldResult best,
+                  Type onnxType, bool largest) {
+  OpFoldResult rows = b.dim(matrix, 0);
+  Value k = b.index(best);
+  Value extent = b.index(b.dim(matrix, 1));
+  auto isBetter = [&](TensorBuilder &s, ValueRange x, ValueRange y) {
+    return orderByIndex(s, x, y, [&](ValueRange x, ValueRange y) {
+      Value a = loadScalar(s, s.getLoc(), x.front(), onnxType);
+      Value c = loadScalar(s, s.getLoc(), y.front(), onnxType);
+      if (!largest)
+        std::swap(a, c);
+      return s.greater(a, c, isUnsignedType(onnxType) || isBoolType(onnxType));
+    });
+  };
+  Values results = {b.empty({rows, best}, elementTypeOf(matrix)),
+                    b.empty({rows, best}, b.getI64Type())};
+  return forEachRow(
+      b, results, [&](TensorBuilder &s, Value row, ValueRange heap) {
+        auto element = [&](TensorBuilder &t, Value i) -> Values {
+          return {t.extract(matrix, {row, i}), t.convert(i, t.getI64Type())};
+        };
+        return Selection(isBetter).select(s, k, extent, heap, element);
+      });
+}
+
+LogicalResult lowerTopK(Lowering<onnx::TopKOp> &b) {
+  Value x = b.in.getX();
+  Sizes sizes = b.dims(x);
+  int64_t rank = sizes.size();
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), rank);
+  if (failed(axis))
+    return b.refuse("axis out of range");
+  Value k = toIndex(b, b.getLoc(), getScalar(b, b.getLoc(), b.in.getK()));
+  Value extent = b.index(sizes[*axis]);
+  Value fits = b.compare(arith::CmpIPredicate::ule, k, extent);
+  createCheck(b, b.getLoc(), fits, "k is {0}, and the axis has {1} elements",
+              {Size(k), Size(extent)});
+  Sizes result = sizes;
+  result[*axis] = b.select(fits, k, extent);
+  if (RankedTensorType declared = b.declared())
+    result = refineSizes(b, result, declared);
+
+  // The axis goes last, everything else is rows.
+  SmallVector<int64_t> order, back(rank);
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (dim != *axis)
+      order.push_back(dim);
+  order.push_back(*axis);
+  for (auto [to, from] : llvm::enumerate(order))
+    back[from] = to;
+  Value moved = b.transpose(x, order);
+  Sizes movedSizes = b.dims(moved);
+  OpFoldResult rows = b.product(ArrayRef(movedSizes).drop_back());
+  moved = b.reshape(moved, {rows, movedSizes.back()});
+  Values best =
+      selectBest(b, moved, result[*axis], getOnnxElementType(b.op.getX()),
+                 b.op.getLargest() != 0);
+  movedSizes.back() = result[*axis];
+  for (Value &value : best)
+    value = b.transpose(b.reshape(value, movedSizes), back);
+  return b.replace(best);
+}
 
 } // namespace
 
 void populateSortingPatterns(const TypeConverter &converter,
                              RewritePatternSet &patterns) {
-  patterns.add<TopKLowering>(converter, patterns.getContext());
+  addLowering<onnx::TopKOp, lowerTopK>(patterns, converter);
 }
 
 } // namespace sardonyx

@@ -47,3 +47,38 @@ func.func private @slices(%a: memref<?x8xf32>, %out: memref<8x?xf32>) attributes
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8x?xf32>, memref<8x?xf32>) -> ()
   return
 }
+
+// -----
+
+// A program for each row: in place, and a parallel loop.
+
+// CHECK-LABEL: func.func private @rows
+// CHECK-NOT:     memref.alloc
+// CHECK:         scf.parallel (%[[ROW:.*]]) =
+// CHECK:           %[[PART:.*]] = memref.subview %arg1[%[[ROW]], 0]
+// CHECK:           scf.for
+// CHECK:             memref.store %{{.*}}, %[[PART]]
+// CHECK-NOT:       memref.copy
+// CHECK-NOT:       memref.load
+// CHECK:         return
+func.func private @rows(%a: memref<?x8xf32>, %out: memref<?x8xf32>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %n = memref.dim %out, %c0 : memref<?x8xf32>
+  %t = bufferization.to_tensor %a restrict : memref<?x8xf32> to tensor<?x8xf32>
+  %e = tensor.empty(%n) : tensor<?x8xf32>
+  %r = scf.forall (%row) in (%n) shared_outs(%all = %e) -> (tensor<?x8xf32>) {
+    %part = tensor.extract_slice %all[%row, 0] [1, 8] [1, 1] : tensor<?x8xf32> to tensor<8xf32>
+    %sorted = scf.for %i = %c0 to %c8 step %c1 iter_args(%s = %part) -> tensor<8xf32> {
+      %x = tensor.extract %t[%row, %i] : tensor<?x8xf32>
+      %next = tensor.insert %x into %s[%i] : tensor<8xf32>
+      scf.yield %next : tensor<8xf32>
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %sorted into %all[%row, 0] [1, 8] [1, 1] : tensor<8xf32> into tensor<?x8xf32>
+    }
+  }
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x8xf32>, memref<?x8xf32>) -> ()
+  return
+}

@@ -1,0 +1,21 @@
+// RUN: onnx-opt %s -convert-onnx-to-linalg -canonicalize -cse | FileCheck %s
+// RUN: onnx-opt %s --compile-to=dispatch | FileCheck %s --check-prefix=KERNEL
+
+// Rows are selected from in parallel, each in its own part of the results.
+
+// CHECK-LABEL: func.func @main_graph
+// CHECK:         scf.forall (%[[ROW:.*]]) in (8) shared_outs(%[[V:.*]] = %{{.*}}, %[[I:.*]] = %{{.*}})
+// CHECK-DAG:       tensor.extract_slice %[[V]][%[[ROW]], 0] [1, 3] [1, 1] : tensor<8x3xf32> to tensor<3xf32>
+// CHECK-DAG:       tensor.extract_slice %[[I]][%[[ROW]], 0] [1, 3] [1, 1] : tensor<8x3xi64> to tensor<3xi64>
+// CHECK:           scf.for
+// CHECK:           scf.forall.in_parallel
+// CHECK-COUNT-2:     tensor.parallel_insert_slice
+
+// KERNEL:       sdx.call @[[KERNEL:k[0-9]+_forall]](
+// KERNEL:       func.func private @[[KERNEL]](
+// KERNEL:         scf.forall
+func.func @main_graph(%x: tensor<8x100xf32>) -> (tensor<8x3xf32>, tensor<8x3xi64>) {
+  %k = onnx.Constant() {value = dense<3> : tensor<1xi64>} : () -> tensor<1xi64>
+  %v, %i = onnx.TopK(%x, %k) {axis = 1, largest = 1, sorted = 1} : (tensor<8x100xf32>, tensor<1xi64>) -> (tensor<8x3xf32>, tensor<8x3xi64>)
+  return %v, %i : tensor<8x3xf32>, tensor<8x3xi64>
+}

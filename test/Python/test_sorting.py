@@ -1,0 +1,51 @@
+"""TopK against a stable sort."""
+
+import numpy as np
+import pytest
+from numerics import constant, run, vectors  # noqa: F401
+from onnx import helper
+
+
+def expected(x, k, axis, largest):
+    keys = x.astype(np.int64) if x.dtype.kind in "iub" else x.astype(np.float64)
+    order = np.argsort(-keys if largest else keys, axis, kind="stable")
+    order = np.take(order, range(k), axis)
+    return np.take_along_axis(x, order, axis), order
+
+
+def top(x, k, axis, largest, is_static):
+    node = helper.make_node("TopK", ["x", "k"], ["v", "i"], axis=axis, largest=largest)
+    count = np.array([k], np.int64)
+    if is_static:
+        return run([node], {"x": x}, ["v", "i"], {"x": list(x.shape)}, 17, [constant("k", [k])])
+    return run([node], {"x": x, "k": count}, ["v", "i"], opset=17)
+
+
+@pytest.mark.parametrize("is_static", [True, False], ids=["static", "open"])
+def test_random(is_static):
+    rng = np.random.default_rng(5)
+    for case in range(10):
+        rank = int(rng.integers(1, 5))
+        shape = rng.integers(1, 9, rank)
+        if case % 5 == 4:
+            shape[rng.integers(rank)] = 0
+        axis = int(rng.integers(-rank, rank))
+        dtype = [np.float32, np.int64, np.uint8, np.float16, np.int32][case % 5]
+        x = rng.integers(0, 9, shape).astype(dtype)
+        k, largest = int(rng.integers(0, shape[axis] + 1)), case % 2
+        for got, want in zip(top(x, k, axis, largest, is_static), expected(x, k, axis, largest)):
+            np.testing.assert_array_equal(got, want)
+            assert got.dtype == want.dtype
+
+
+@pytest.mark.parametrize("rows, columns, k", [(1, 5000, 5000), (700, 65, 65), (300, 300, 7)])
+def test_large(rows, columns, k):
+    x = np.random.default_rng(6).integers(-500, 500, (rows, columns)).astype(np.float32)
+    for got, want in zip(top(x, k, 1, 1, False), expected(x, k, 1, True)):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("k", [-1, 5, 2**62])
+def test_k_is_checked(k):
+    with pytest.raises(Exception, match="and the axis has 4 elements"):
+        top(np.zeros((3, 4), np.float32), k, 1, 1, False)
