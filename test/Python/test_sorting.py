@@ -38,6 +38,11 @@ def test_random(is_static):
             assert got.dtype == want.dtype
 
 
+def test_none():
+    for got in top(np.zeros((3, 4), np.float32), 0, 1, 1, True):
+        assert got.shape == (3, 0)
+
+
 @pytest.mark.parametrize("rows, columns, k", [(1, 5000, 5000), (700, 65, 65), (300, 300, 7)])
 def test_large(rows, columns, k):
     x = np.random.default_rng(6).integers(-500, 500, (rows, columns)).astype(np.float32)

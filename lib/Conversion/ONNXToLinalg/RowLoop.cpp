@@ -59,6 +59,28 @@ Values when(TensorBuilder &b, Value condition, ValueRange otherwise,
   return Values(op.getResults());
 }
 
+Value holdsForAny(TensorBuilder &b, Value from, Value to,
+                  function_ref<Value(TensorBuilder &, Value)> test) {
+  Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
+  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  Type types[] = {b.getIndexType(), b.getI1Type()};
+  auto op = scf::WhileOp::create(
+      b, types, ValueRange{from, no},
+      [&](OpBuilder &builder, Location loc, ValueRange state) {
+        TensorBuilder s(loc, builder);
+        Value more = s.compare(arith::CmpIPredicate::slt, state[0], to);
+        Value open = arith::XOrIOp::create(s, state[1], yes);
+        Value goOn = arith::AndIOp::create(s, more, open);
+        scf::ConditionOp::create(s, goOn, state);
+      },
+      [&](OpBuilder &builder, Location loc, ValueRange state) {
+        TensorBuilder s(loc, builder);
+        Value found = test(s, state[0]);
+        scf::YieldOp::create(s, ValueRange{s.add(state[0], s.index(1)), found});
+      });
+  return op.getResult(1);
+}
+
 Value put(TensorBuilder &b, Value value, Value tensor, ValueRange at) {
   return tensor::InsertOp::create(b, value, tensor, at);
 }

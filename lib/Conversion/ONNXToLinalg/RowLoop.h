@@ -35,6 +35,12 @@ Values loop(TensorBuilder &b, mlir::Value from, mlir::Value to,
 Values when(TensorBuilder &b, mlir::Value condition, mlir::ValueRange otherwise,
             llvm::function_ref<Values(TensorBuilder &)> then);
 
+/// Whether `test` (i1) holds for an index in [from, to); it is not asked after
+/// the first for which it does.
+mlir::Value holdsForAny(
+    TensorBuilder &b, mlir::Value from, mlir::Value to,
+    llvm::function_ref<mlir::Value(TensorBuilder &, mlir::Value i)> test);
+
 /// `tensor` with `value` at a place.
 mlir::Value put(TensorBuilder &b, mlir::Value value, mlir::Value tensor,
                 mlir::ValueRange at);

@@ -73,25 +73,52 @@ Values Selection::siftDown(TensorBuilder &b, Value from, Value count,
   return state;
 }
 
-Values Selection::select(TensorBuilder &b, Value k, Value count,
-                         ValueRange heap, Source source) {
-  Value zero = b.index(int64_t(0)), one = b.index(1);
-  // The number of bits of k.
+/// The number of bits of k.
+void Selection::countLevels(TensorBuilder &b, Value k) {
   Value zeros =
       math::CountLeadingZerosOp::create(b, b.convert(k, b.getI64Type()));
   levels = b.sub(b.index(64), b.convert(zeros, b.getIndexType()));
-  // The first k make a heap from the bottom up ...
+}
+
+/// Makes a heap from the bottom up.
+Values Selection::heapify(TensorBuilder &b, Value count, ValueRange heap) {
+  Value half = arith::DivUIOp::create(b, count, b.index(2));
+  return loop(b, b.index(int64_t(0)), half, heap,
+              [&](TensorBuilder &s, Value i, ValueRange heap) {
+                Value slot = s.sub(s.sub(half, s.index(1)), i);
+                return siftDown(s, slot, count, heap);
+              });
+}
+
+/// The worst of all that are left goes last.
+Values Selection::takeInOrder(TensorBuilder &b, Value count, ValueRange heap) {
+  Value zero = b.index(int64_t(0));
+  return loop(b, b.index(1), count, heap,
+              [&](TensorBuilder &s, Value i, ValueRange heap) {
+                Value last = s.sub(count, i);
+                Values worst = readAt(s, heap, zero);
+                Values moved = readAt(s, heap, last);
+                Values next = writeAt(s, worst, heap, last);
+                next = writeAt(s, moved, next, zero);
+                return siftDown(s, zero, last, next);
+              });
+}
+
+Values Selection::sort(TensorBuilder &b, Value count, ValueRange heap) {
+  countLevels(b, count);
+  return takeInOrder(b, count, heapify(b, count, heap));
+}
+
+Values Selection::select(TensorBuilder &b, Value k, Value count,
+                         ValueRange heap, Source source) {
+  Value zero = b.index(int64_t(0));
+  countLevels(b, k);
   Values state =
       loop(b, zero, k, heap, [&](TensorBuilder &s, Value i, ValueRange heap) {
         return writeAt(s, source(s, i), heap, i);
       });
-  Value half = arith::DivUIOp::create(b, k, b.index(2));
-  state = loop(b, zero, half, state,
-               [&](TensorBuilder &s, Value i, ValueRange heap) {
-                 Value slot = s.sub(s.sub(half, one), i);
-                 return siftDown(s, slot, k, heap);
-               });
-  // ... better ones take the place of the worst ...
+  state = heapify(b, k, state);
+  // Better ones take the place of the worst.
   Value none = b.compare(arith::CmpIPredicate::eq, k, zero);
   state = loop(b, k, b.select(none, k, count), state,
                [&](TensorBuilder &s, Value i, ValueRange heap) {
@@ -101,16 +128,7 @@ Values Selection::select(TensorBuilder &b, Value k, Value count,
                    return siftDown(t, zero, k, writeAt(t, next, heap, zero));
                  });
                });
-  // ... and the worst of all that are left goes last.
-  return loop(b, one, k, state,
-              [&](TensorBuilder &s, Value i, ValueRange heap) {
-                Value last = s.sub(k, i);
-                Values worst = readAt(s, heap, zero);
-                Values moved = readAt(s, heap, last);
-                Values next = writeAt(s, worst, heap, last);
-                next = writeAt(s, moved, next, zero);
-                return siftDown(s, zero, last, next);
-              });
+  return takeInOrder(b, k, state);
 }
 
 Value isLess(TensorBuilder &b, Value x, Value y, Type onnxType) {
@@ -182,6 +200,9 @@ LogicalResult lowerTopK(Lowering<onnx::TopKOp> &b) {
   result[*axis] = b.select(fits, k, extent);
   if (RankedTensorType declared = b.declared())
     result = refineSizes(b, result, declared);
+  if (isEmptyBox(result))
+    return b.replace(
+        {b.empty(result, elementTypeOf(x)), b.empty(result, b.getI64Type())});
 
   // The axis goes last, everything else is rows.
   SmallVector<int64_t> order, back(rank);

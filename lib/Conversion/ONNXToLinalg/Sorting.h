@@ -26,7 +26,14 @@ public:
   Values select(TensorBuilder &b, mlir::Value k, mlir::Value count,
                 mlir::ValueRange heap, Source source);
 
+  /// The first `count` entries of a heap, already there, the best first.
+  Values sort(TensorBuilder &b, mlir::Value count, mlir::ValueRange heap);
+
 private:
+  void countLevels(TensorBuilder &b, mlir::Value k);
+  Values heapify(TensorBuilder &b, mlir::Value count, mlir::ValueRange heap);
+  Values takeInOrder(TensorBuilder &b, mlir::Value count,
+                     mlir::ValueRange heap);
   Values siftDown(TensorBuilder &b, mlir::Value from, mlir::Value count,
                   mlir::ValueRange heap);
   Values sinkOne(TensorBuilder &b, mlir::Value slot, mlir::Value left,

@@ -25,6 +25,8 @@ void populateStructuredPatterns(const mlir::TypeConverter &converter,
   populateDeformConvPatterns(converter, patterns);
   populateMelWeightPatterns(converter, patterns);
   populateTensorScatterPatterns(converter, patterns);
+  populateNonMaxSuppressionPatterns(converter, patterns);
+  populateUniquePatterns(converter, patterns);
 }
 
 } // namespace sardonyx
