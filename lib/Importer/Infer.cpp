@@ -83,6 +83,18 @@ static void forgetSizes(::onnx::InferenceContext &context, size_t output,
     shape.mutable_dim(dim)->Clear();
 }
 
+/// Leaves all of a result open but how many dimensions it has.
+static void setRank(::onnx::InferenceContext &context, size_t output,
+                    int rank) {
+  ::onnx::TypeProto *type = context.getOutputType(output);
+  if (!type || !type->has_tensor_type())
+    return;
+  auto &shape = *type->mutable_tensor_type()->mutable_shape();
+  shape.clear_dim();
+  while (shape.dim_size() < rank)
+    shape.add_dim();
+}
+
 static int64_t intAt(const ::onnx::AttributeProto *ints, int i,
                      int64_t otherwise) {
   return ints && i < ints->ints_size() ? ints->ints(i) : otherwise;
@@ -223,6 +235,10 @@ static void forgetWrongSizes(const std::string &op,
   }
   if (op == "Einsum")
     forgetStretchedSizes(context);
+  // It takes onesided, where it is left out, for 0, and gives up where it does
+  // not know a length.
+  if (op == "STFT")
+    setRank(context, 0, 4);
   // It takes unknown sizes for 0.
   if (op == "Attention") {
     bool isKnown = true;

@@ -146,8 +146,7 @@ Values Suppression::keep(TensorBuilder &b, Value batch, Value candidates,
           Value isKept = arith::XOrIOp::create(
               t, covered, arith::ConstantOp::create(t, t.getBoolAttr(true)));
           return when(t, isKept, state, [&](TensorBuilder &u) {
-            return Values{put(u, stored, list, kept),
-                          u.add(kept, u.index(1))};
+            return Values{put(u, stored, list, kept), u.add(kept, u.index(1))};
           });
         });
       });
@@ -199,23 +198,22 @@ Value listSelected(TensorBuilder &b, Value indices, Value counts, Value groups,
                     .front();
   Sizes sizes = refineSizes(b, {Size(total), b.size(3)}, declared);
   Values state = {b.empty(sizes, b.getI64Type()), zero};
-  return loop(
-             b, zero, rows, state,
-             [&](TensorBuilder &s, Value row, ValueRange state) {
-               Value batch = arith::DivUIOp::create(s, row, groups);
-               Value group = arith::RemUIOp::create(s, row, groups);
-               return loop(
-                   s, zero, countOf(s, row), state,
-                   [&](TensorBuilder &t, Value i, ValueRange state) {
-                     Value list = state[0], place = state[1];
-                     Type i64 = t.getI64Type();
-                     list = put(t, t.convert(batch, i64), list, {place, zero});
-                     list = put(t, t.convert(group, i64), list, {place, one});
-                     list = put(t, t.extract(indices, {row, i}), list,
-                                {place, t.index(2)});
-                     return Values{list, t.add(place, one)};
-                   });
-             })
+  return loop(b, zero, rows, state,
+              [&](TensorBuilder &s, Value row, ValueRange state) {
+                Value batch = arith::DivUIOp::create(s, row, groups);
+                Value group = arith::RemUIOp::create(s, row, groups);
+                return loop(
+                    s, zero, countOf(s, row), state,
+                    [&](TensorBuilder &t, Value i, ValueRange state) {
+                      Value list = state[0], place = state[1];
+                      Type i64 = t.getI64Type();
+                      list = put(t, t.convert(batch, i64), list, {place, zero});
+                      list = put(t, t.convert(group, i64), list, {place, one});
+                      list = put(t, t.extract(indices, {row, i}), list,
+                                 {place, t.index(2)});
+                      return Values{list, t.add(place, one)};
+                    });
+              })
       .front();
 }
 

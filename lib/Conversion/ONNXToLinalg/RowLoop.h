@@ -16,8 +16,8 @@ namespace sardonyx {
 using Values = llvm::SmallVector<mlir::Value>;
 
 /// Runs `body` for each row of `results`, matrices of as many rows that hold
-/// nothing before: it gets their rows and returns them changed. It must not
-/// build linalg operations.
+/// nothing or one value before: it gets their rows and returns them changed. It
+/// must not build linalg operations.
 Values forEachRow(TensorBuilder &b, mlir::ValueRange results,
                   llvm::function_ref<Values(TensorBuilder &, mlir::Value row,
                                             mlir::ValueRange rows)>

@@ -27,6 +27,7 @@ void populateStructuredPatterns(const mlir::TypeConverter &converter,
   populateTensorScatterPatterns(converter, patterns);
   populateNonMaxSuppressionPatterns(converter, patterns);
   populateUniquePatterns(converter, patterns);
+  populateFourierPatterns(converter, patterns);
 }
 
 } // namespace sardonyx

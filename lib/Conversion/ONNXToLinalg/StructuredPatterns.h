@@ -31,6 +31,7 @@ SARDONYX_POPULATE(MelWeight);
 SARDONYX_POPULATE(TensorScatter);
 SARDONYX_POPULATE(NonMaxSuppression);
 SARDONYX_POPULATE(Unique);
+SARDONYX_POPULATE(Fourier);
 /// All of the above.
 SARDONYX_POPULATE(Structured);
 #undef SARDONYX_POPULATE

@@ -150,11 +150,11 @@ Groups orderByOccurrence(TensorBuilder &b, const Groups &groups) {
                  });
                });
   Value numbers = state[2];
-  Value ofElement = b.map(groups.ofElement, i64,
-                          [&](TensorBuilder &s, ValueRange in) {
-                            Value group = s.convert(in[0], index);
-                            return Values{s.extract(numbers, group)};
-                          });
+  Value ofElement =
+      b.map(groups.ofElement, i64, [&](TensorBuilder &s, ValueRange in) {
+        Value group = s.convert(in[0], index);
+        return Values{s.extract(numbers, group)};
+      });
   return {state[0], state[1], ofElement, groups.number};
 }
 
