@@ -28,6 +28,7 @@ void populateStructuredPatterns(const mlir::TypeConverter &converter,
   populateNonMaxSuppressionPatterns(converter, patterns);
   populateUniquePatterns(converter, patterns);
   populateFourierPatterns(converter, patterns);
+  populateOptimizerPatterns(converter, patterns);
 }
 
 } // namespace sardonyx

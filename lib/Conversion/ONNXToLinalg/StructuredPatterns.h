@@ -32,6 +32,7 @@ SARDONYX_POPULATE(TensorScatter);
 SARDONYX_POPULATE(NonMaxSuppression);
 SARDONYX_POPULATE(Unique);
 SARDONYX_POPULATE(Fourier);
+SARDONYX_POPULATE(Optimizer);
 /// All of the above.
 SARDONYX_POPULATE(Structured);
 #undef SARDONYX_POPULATE
