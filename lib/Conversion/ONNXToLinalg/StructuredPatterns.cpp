@@ -29,6 +29,7 @@ void populateStructuredPatterns(const mlir::TypeConverter &converter,
   populateUniquePatterns(converter, patterns);
   populateFourierPatterns(converter, patterns);
   populateOptimizerPatterns(converter, patterns);
+  populateTfIdfPatterns(converter, patterns);
 }
 
 } // namespace sardonyx
