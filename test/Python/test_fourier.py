@@ -66,7 +66,7 @@ def test_random(inverse, onesided, form):
         check(transform(x, given, length, inverse, onesided, form), want, x)
 
 
-@pytest.mark.parametrize("length", [1, 2, 7, 8, 30, 97, 360, 1001, 1024])
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 30, 97, 134, 360, 1001, 1009, 1024])
 def test_lengths(length):
     x = np.random.default_rng(length).standard_normal((2, length, 2))
     inverse = length % 2

@@ -2,11 +2,11 @@
 //
 // Both bring their signals into [P, N, T], with N the dimension to transform,
 // and compute in f64, with the real and imaginary parts as tensors of their
-// own. A length that is known when compiling is taken apart into its prime
-// factors (Cooley and Tukey, in Stockham's order): each is one small
-// contraction. Another length, and a large prime, costs the whole sum.
+// own.
 //
 //===----------------------------------------------------------------------===//
+
+#include "Fourier.h"
 
 #include "Checks.h"
 #include "DataMovement.h"
@@ -16,153 +16,10 @@
 
 #include "dialects/ONNX/ONNX.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
-
 using namespace mlir;
 
 namespace sardonyx {
 namespace {
-
-/// The parts of complex numbers: two scalars, or tensors of one shape.
-struct Complex {
-  Value re, im;
-};
-
-/// exp(+-2 pi i k / n) for an index 0 <= k < n.
-Complex rootOfUnity(TensorBuilder &b, Value k, Value n, bool inverse) {
-  Type f64 = b.getF64Type();
-  Value turn = arith::DivFOp::create(b, b.convert(k, f64), b.convert(n, f64));
-  double circle = 2 * 3.14159265358979323846;
-  Value angle = b.mul(turn, b.scalar(f64, inverse ? circle : -circle));
-  return {math::CosOp::create(b, angle), math::SinOp::create(b, angle)};
-}
-
-Complex multiplyAdd(TensorBuilder &b, Complex x, Complex y, Complex sum) {
-  Value re = b.sub(b.mul(x.re, y.re), b.mul(x.im, y.im));
-  Value im = b.add(b.mul(x.re, y.im), b.mul(x.im, y.re));
-  return {b.add(sum.re, re), b.add(sum.im, im)};
-}
-
-//===----------------------------------------------------------------------===//
-// Transforms of [P, N, T]
-//===----------------------------------------------------------------------===//
-
-/// The first `bins` of a transform of any length, each the whole sum.
-Complex transformBySum(TensorBuilder &b, Complex x, OpFoldResult bins,
-                       bool inverse) {
-  Sizes sizes = b.dims(x.re);
-  OpFoldResult length = sizes[1];
-  Value count = b.index(length), zero = b.index(int64_t(0));
-  Type f64 = b.getF64Type();
-  auto makeRoot = [&](TensorBuilder &s, ValueRange) {
-    Value k = linalg::IndexOp::create(s, 0);
-    Complex root = rootOfUnity(s, k, count, inverse);
-    return Values{root.re, root.im};
-  };
-  Values roots = b.elementwise({length}, {}, {}, {f64, f64}, makeRoot);
-  auto sum = [&](TensorBuilder &s, ValueRange) {
-    Value row = linalg::IndexOp::create(s, 0);
-    Value bin = linalg::IndexOp::create(s, 1);
-    Value column = linalg::IndexOp::create(s, 2);
-    // The index of the root is that of the product of bin and position, and
-    // never rounded.
-    Value none = s.scalar(f64, 0);
-    Values state = loop(
-        s, zero, count, {none, none, zero},
-        [&](TensorBuilder &t, Value i, ValueRange state) {
-          Complex value = {t.extract(x.re, {row, i, column}),
-                           t.extract(x.im, {row, i, column})};
-          Complex root = {t.extract(roots[0], state[2]),
-                          t.extract(roots[1], state[2])};
-          Complex next = multiplyAdd(t, value, root, {state[0], state[1]});
-          Value turned = t.add(state[2], bin);
-          Value wraps = t.compare(arith::CmpIPredicate::sge, turned, count);
-          turned = t.select(wraps, t.sub(turned, count), turned);
-          return Values{next.re, next.im, turned};
-        });
-    return Values{state[0], state[1]};
-  };
-  Values result =
-      b.elementwise({sizes[0], bins, sizes[2]}, {}, {}, {f64, f64}, sum);
-  return {result[0], result[1]};
-}
-
-/// What is left to transform, and what is done: [P, left * done, T].
-struct Stage {
-  int64_t left, done;
-};
-
-/// One step of a transform by a factor of what is left:
-///   y[p, k, q] = sum_j exp(-2 pi i k (p + m j) / left) x[j, p, q]
-/// with m = left / factor.
-Complex transformByFactor(TensorBuilder &b, Complex x, Stage stage,
-                          int64_t factor, bool inverse) {
-  int64_t rest = stage.left / factor;
-  Sizes sizes = b.dims(x.re);
-  auto size = [&](int64_t n) { return b.size(n); };
-  Type f64 = b.getF64Type();
-  // The roots do not depend on data: they are computed once in a session.
-  auto makeRoot = [&](TensorBuilder &s, ValueRange) {
-    Value p = linalg::IndexOp::create(s, 0), k = linalg::IndexOp::create(s, 1),
-          j = linalg::IndexOp::create(s, 2);
-    Value left = s.index(stage.left);
-    Value position = s.add(p, s.mul(j, s.index(rest)));
-    Value turns = arith::RemUIOp::create(s, s.mul(k, position), left);
-    Complex root = rootOfUnity(s, turns, left, inverse);
-    return Values{root.re, root.im};
-  };
-  Values roots = b.elementwise({size(rest), size(factor), size(factor)}, {}, {},
-                               {f64, f64}, makeRoot);
-  Sizes from = {sizes[0], size(factor), size(rest), size(stage.done), sizes[2]};
-  Sizes to = {sizes[0], size(rest), size(factor), size(stage.done), sizes[2]};
-  // (row, p, k, q, column, j)
-  AffineMap data = b.dimsMap(6, {0, 5, 1, 3, 4}), matrix = b.dimsMap(6, {1, 2, 5}),
-            result = b.dimsMap(6, {0, 1, 2, 3, 4});
-  SmallVector<utils::IteratorType> kinds(6, utils::IteratorType::parallel);
-  kinds.back() = utils::IteratorType::reduction;
-  Value zeros = b.zeros(to, f64);
-  Values sums = b.generic(
-      {b.reshape(x.re, from), b.reshape(x.im, from), roots[0], roots[1]},
-      {zeros, zeros}, {data, data, matrix, matrix, result, result}, kinds,
-      [&](TensorBuilder &s, ValueRange in) {
-        Complex sum = multiplyAdd(s, {in[0], in[1]}, {in[2], in[3]},
-                                  {in[4], in[5]});
-        return Values{sum.re, sum.im};
-      });
-  return {b.reshape(sums[0], sizes), b.reshape(sums[1], sizes)};
-}
-
-/// Factors of a length, none of which has a factor itself but 4.
-SmallVector<int64_t> factorize(int64_t length) {
-  SmallVector<int64_t> factors;
-  for (int64_t factor = 4; length > 1;
-       factor = factor == 4 ? 2 : factor == 2 ? 3 : factor + 2) {
-    if (factor > 4 && factor * factor > length)
-      factor = length;
-    for (; length % factor == 0; length /= factor)
-      factors.push_back(factor);
-  }
-  return factors;
-}
-
-/// The first `bins` of the transform of [P, N, T] along N; not divided by N.
-Complex transform(TensorBuilder &b, Complex x, OpFoldResult bins,
-                  bool inverse) {
-  std::optional<int64_t> length = getStaticSize(b.dim(x.re, 1));
-  // So that a product of indices fits.
-  constexpr int64_t longest = int64_t(1) << 30;
-  if (!length || *length > longest)
-    return transformBySum(b, x, bins, inverse);
-  SmallVector<int64_t> factors = factorize(*length);
-  if (factors.size() < 2)
-    return transformBySum(b, x, bins, inverse);
-  Stage stage = {*length, 1};
-  for (int64_t factor : factors) {
-    x = transformByFactor(b, x, stage, factor, inverse);
-    stage = {stage.left / factor, stage.done * factor};
-  }
-  return x;
-}
 
 /// [P, bins, T, parts] of the first bins of a result, each times `scale`.
 Value interleave(TensorBuilder &b, Complex x, OpFoldResult bins, int64_t parts,
@@ -244,8 +101,7 @@ Complex load(TensorBuilder &b, Signal signal, OpFoldResult length,
     }
     Value mirror = s.sub(count, i);
     Value isLow = s.compare(arith::CmpIPredicate::sle, i, mirror);
-    Complex value =
-        signal.read(s, row, s.select(isLow, i, mirror), column);
+    Complex value = signal.read(s, row, s.select(isLow, i, mirror), column);
     Value conjugate = arith::NegFOp::create(s, value.im);
     return Values{value.re, s.select(isLow, value.im, conjugate)};
   };
@@ -293,8 +149,7 @@ FailureOr<AxisSizes> AxisSizes::of(TensorBuilder &b,
   Value zero = b.index(int64_t(0)), one = b.index(1);
   Value negative = b.compare(arith::CmpIPredicate::slt, axis, zero);
   Value wrapped = b.select(negative, b.add(axis, b.index(rank)), axis);
-  Value fits =
-      b.compare(arith::CmpIPredicate::ult, wrapped, b.index(rank - 1));
+  Value fits = b.compare(arith::CmpIPredicate::ult, wrapped, b.index(rank - 1));
   createCheck(b, b.getLoc(), fits, "axis {0} is out of range", {Size(axis)});
   axis = b.select(fits, wrapped, zero);
   Value outer = one, extent = one, inner = one;
@@ -349,8 +204,8 @@ LogicalResult lowerDFT(Lowering<onnx::DFTOp> &b) {
                                "there is nothing to transform"))) {
     return b.refuse("there is nothing to transform");
   }
-  Signal signal = {b.reshape(input, {around->outer, around->extent,
-                                     around->inner, sizes.back()})};
+  Signal signal = {b.reshape(
+      input, {around->outer, around->extent, around->inner, sizes.back()})};
   OpFoldResult bins = onesided && !inverse ? halfOf(b, length) : length;
   Type type = elementTypeOf(input);
   checkSizes(b, b.getLoc(), {around->outer, length, around->inner, b.size(4)},
@@ -358,8 +213,7 @@ LogicalResult lowerDFT(Lowering<onnx::DFTOp> &b) {
   Complex x = load(b, signal, length, inverse && onesided);
   Complex y = transform(b, x, bins, inverse);
   int64_t parts = inverse && onesided ? 1 : 2;
-  Value scale =
-      inverse ? b.convert(b.index(length), b.getF64Type()) : Value();
+  Value scale = inverse ? b.convert(b.index(length), b.getF64Type()) : Value();
   Value result = interleave(b, y, bins, parts, scale, type);
   Sizes made = around->replace(b, sizes, bins);
   made.back() = b.size(parts);
@@ -390,8 +244,8 @@ Complex loadFrames(TensorBuilder &b, Signal signal, Value window,
     Value weight = s.convert(s.extract(window, i), f64);
     return Values{s.mul(value.re, weight), s.mul(value.im, weight)};
   };
-  Values parts = b.elementwise({rows, length, b.size(1)}, {}, {}, {f64, f64},
-                               body);
+  Values parts =
+      b.elementwise({rows, length, b.size(1)}, {}, {}, {f64, f64}, body);
   return {parts[0], parts[1]};
 }
 
@@ -417,8 +271,8 @@ LogicalResult lowerSTFT(Lowering<onnx::STFTOp> &b) {
     if (!*length)
       return b.refuse("the window is not as long as a frame");
   }
-  if (failed(checkRange(b, b.getLoc(), *length, 1, kMostSize,
-                        "a frame is empty")))
+  if (failed(
+          checkRange(b, b.getLoc(), *length, 1, kMostSize, "a frame is empty")))
     return b.refuse("a frame is empty");
   std::optional<int64_t> have = getStaticSize(sizes[1]);
   if (std::optional<int64_t> need = getStaticSize(*length);

@@ -68,10 +68,9 @@ LogicalResult optimize(Lowering<OpT> &b, size_t states, Rule rule) {
     }
     SmallVector<AffineMap> maps(parts, b.identityMap(sizes.size()));
     SmallVector<Type> types(parts - 1, type);
-    Values made = b.elementwise(sizes, tensors, maps, types,
-                                [&](TensorBuilder &s, ValueRange in) {
-                                  return rule({s, type}, in);
-                                });
+    Values made = b.elementwise(
+        sizes, tensors, maps, types,
+        [&](TensorBuilder &s, ValueRange in) { return rule({s, type}, in); });
     for (auto [part, value] : llvm::enumerate(made))
       results[part * count + i] = value;
   }
@@ -99,9 +98,9 @@ LogicalResult lowerMomentum(Lowering<onnx::TrainingMomentumOp> &b) {
   Step step = Step::of(b);
   // In the first iteration all of the gradient counts.
   Type f64 = b.getF64Type();
-  Value beta = b.select(step.isLater(b),
-                        b.scalar(f64, b.op.getBeta().convertToDouble()),
-                        b.scalar(f64, 1));
+  Value beta =
+      b.select(step.isLater(b), b.scalar(f64, b.op.getBeta().convertToDouble()),
+               b.scalar(f64, 1));
   APFloat alpha = b.op.getAlpha(), norm = b.op.getNormCoefficient();
   return optimize(b, 1, [&](Arithmetic a, ValueRange in) -> Values {
     TensorBuilder &s = a.b;
@@ -144,16 +143,15 @@ LogicalResult lowerAdam(Lowering<onnx::TrainingAdamOp> &b) {
   Value given = b.convert(step.rate, a.type);
   Value squares = a.root(b.sub(a.number(1), a.power(beta, step.count)));
   Value sums = b.sub(a.number(1), a.power(alpha, step.count));
-  Value rate = b.select(step.isLater(b),
-                        a.divide(b.mul(given, squares), sums), given);
+  Value rate =
+      b.select(step.isLater(b), a.divide(b.mul(given, squares), sums), given);
   return optimize(b, 2, [&](Arithmetic a, ValueRange in) -> Values {
     TensorBuilder &s = a.b;
     Value gradient = s.add(a.scale(norm, in[0]), in[1]);
     Value mean =
         s.add(a.scale(alpha, in[2]), s.mul(a.number(rest(alpha)), gradient));
     Value square = s.mul(gradient, gradient);
-    square =
-        s.add(a.scale(beta, in[3]), s.mul(a.number(rest(beta)), square));
+    square = s.add(a.scale(beta, in[3]), s.mul(a.number(rest(beta)), square));
     Value divisor = s.add(a.root(square), a.number(epsilon));
     Value change = s.mul(s.convert(rate, a.type), a.divide(mean, divisor));
     return {s.mul(a.number(after), s.sub(in[0], change)), mean, square};

@@ -111,27 +111,28 @@ Value Table::countOne(TensorBuilder &b, Value counts,
   };
   // The first entry that is not less: halves [low, high) as often as needed.
   int64_t steps = llvm::Log2_64_Ceil(count + 1);
-  Values range = loop(
-      b, zero, b.index(steps), {zero, b.index(count)},
-      [&](TensorBuilder &s, Value, ValueRange state) {
-        Value open = s.compare(Predicate::slt, state[0], state[1]);
-        return when(s, open, state, [&](TensorBuilder &t) {
-          Value middle = arith::ShRUIOp::create(
-              t, t.add(state[0], state[1]), t.index(1));
-          Value less = compareTo(t, middle)[0];
-          return Values{t.select(less, t.add(middle, one), state[0]),
-                        t.select(less, state[1], middle)};
-        });
-      });
+  Values range =
+      loop(b, zero, b.index(steps), {zero, b.index(count)},
+           [&](TensorBuilder &s, Value, ValueRange state) {
+             Value open = s.compare(Predicate::slt, state[0], state[1]);
+             return when(s, open, state, [&](TensorBuilder &t) {
+               Value middle = arith::ShRUIOp::create(
+                   t, t.add(state[0], state[1]), t.index(1));
+               Value less = compareTo(t, middle)[0];
+               return Values{t.select(less, t.add(middle, one), state[0]),
+                             t.select(less, state[1], middle)};
+             });
+           });
   Value entry = b.minimum(range[0], b.index(count - 1));
   Value found = compareTo(b, entry)[1];
-  return when(b, found, counts, [&](TensorBuilder &s) {
-           Value column =
-               s.convert(s.extract(columns, entry), s.getIndexType());
-           Value more = s.add(s.extract(counts, column),
-                              s.integer(s.getI64Type(), 1));
-           return Values{put(s, more, counts, column)};
-         })
+  return when(b, found, counts,
+              [&](TensorBuilder &s) {
+                Value column =
+                    s.convert(s.extract(columns, entry), s.getIndexType());
+                Value more = s.add(s.extract(counts, column),
+                                   s.integer(s.getI64Type(), 1));
+                return Values{put(s, more, counts, column)};
+              })
       .front();
 }
 
@@ -208,14 +209,13 @@ LogicalResult lowerTfIdf(Lowering<onnx::TfIdfVectorizerOp> &b) {
     tables.push_back(Table::of(b, grams, length));
   int64_t skips = std::min<int64_t>(b.op.getMaxSkipCount(), kMostSize) + 1;
   Value counts = b.zeros({rows, b.size(pool->columns)}, b.getI64Type());
-  counts = forEachRow(b, counts,
-                      [&](TensorBuilder &s, Value row, ValueRange state) {
-                        Value sum = state.front();
-                        for (const Table &table : tables)
-                          sum = countInRow(s, table, matrix, row, skips, sum);
-                        return Values{sum};
-                      })
-               .front();
+  counts =
+      forEachRow(b, counts, [&](TensorBuilder &s, Value row, ValueRange state) {
+        Value sum = state.front();
+        for (const Table &table : tables)
+          sum = countInRow(s, table, matrix, row, skips, sum);
+        return Values{sum};
+      }).front();
   Value result = weigh(b, counts, mode, weights);
   if (!isMatrix)
     result = b.reshape(result, {b.size(pool->columns)});
