@@ -77,6 +77,10 @@ private:
       return;
     auto tensor = std::make_unique<TensorProto>();
     writeSmallTensor(elements, constant, *tensor);
+    // A single number may come as a list of one, as long as it isn't constant:
+    // what folding finds out must not make the model wrong.
+    if (isa<onnx::RangeOp>(op) && elements.getNumElements() == 1)
+      tensor->clear_dims();
     // Without its bytes a tensor would be taken for damaged.
     if (tensor->has_raw_data()) {
       data[key] = tensor.get();

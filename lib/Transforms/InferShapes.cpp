@@ -92,10 +92,15 @@ Type getElementType(Value value) {
 class Inference {
 public:
   explicit Inference(unsigned retries = 0) : retries(retries) {}
+  ~Inference() {
+    for (Operation *op : taken)
+      op->destroy();
+  }
   LogicalResult run(Block &block);
 
 private:
   LogicalResult runOp(Operation *op);
+  bool takeBranch(onnx::IfOp op);
   LogicalResult runGraphs(Operation *op);
   bool enterLoop(onnx::LoopOp op);
   void enterScan(onnx::ScanOp op);
@@ -115,6 +120,9 @@ private:
 
   ShapeEvaluator evaluator;
   unsigned retries; // of the bodies around this one
+  // Ifs whose place a branch has taken: what the evaluator remembers is keyed
+  // by their values.
+  SmallVector<Operation *> taken;
 };
 
 /// A tensor whose shape is the value of `shape`.
@@ -529,10 +537,60 @@ LogicalResult Inference::runOp(Operation *op) {
   return success();
 }
 
+/// Puts the branch of an If that is certain to run in the If's place. The other
+/// one says nothing about types then, and need not even fit.
+bool Inference::takeBranch(onnx::IfOp op) {
+  // What bodies of loops get is a guess while they are inferred.
+  if (op->getParentOfType<onnx::LoopOp>() ||
+      op->getParentOfType<onnx::ScanOp>())
+    return false;
+  auto condition = evaluator.evaluate(op.getCond());
+  if (!condition || condition->size() != 1 || !condition->front().isKnown())
+    return false;
+  Region &region =
+      condition->front().value ? op.getThenBranch() : op.getElseBranch();
+  if (!region.hasOneBlock())
+    return false;
+  Block &block = region.front();
+  auto yield = dyn_cast<onnx::YieldOp>(block.getTerminator());
+  if (!yield || yield.getNumOperands() != op->getNumResults() ||
+      block.getNumArguments() != 0)
+    return false;
+  SmallVector<Type> types;
+  for (auto [result, value] :
+       llvm::zip_equal(op->getResults(), yield.getOperands())) {
+    bool contradiction = false;
+    Type type = refine(result.getType(), value.getType(), contradiction);
+    // What the result is declared as must not get lost.
+    bool isInside = value.getParentBlock() == &block;
+    if (contradiction || (!isInside && type != value.getType()))
+      return false;
+    types.push_back(type);
+  }
+  for (auto [value, type] : llvm::zip_equal(yield.getOperands(), types))
+    value.setType(type);
+  op->replaceAllUsesWith(yield.getOperands());
+  Block::OpListType &target = op->getBlock()->getOperations();
+  target.splice(op->getIterator(), block.getOperations(), block.begin(),
+                yield->getIterator());
+  op->remove();
+  taken.push_back(op);
+  return true;
+}
+
 LogicalResult Inference::run(Block &block) {
-  for (Operation &op : block)
-    if (failed(runOp(&op)))
+  for (auto it = block.begin(); it != block.end();) {
+    bool isFirst = it == block.begin();
+    auto before = isFirst ? it : std::prev(it);
+    auto conditional = dyn_cast<onnx::IfOp>(*it);
+    if (conditional && takeBranch(conditional)) {
+      it = isFirst ? block.begin() : std::next(before);
+      continue;
+    }
+    if (failed(runOp(&*it)))
       return failure();
+    ++it;
+  }
   return success();
 }
 

@@ -28,18 +28,16 @@ struct Corners {
   Value getBin(TensorBuilder &s, Value at) const {
     Type f64 = s.getF64Type();
     Value mels = s.add(s.mul(s.convert(at, f64), step), low);
-    Value power = s.mul(divide(s, mels, s.scalar(f64, kMels)),
-                        s.scalar(f64, kLogOf10));
-    Value hertz =
-        s.mul(s.scalar(f64, kHertz), math::ExpM1Op::create(s, power));
+    Value power =
+        s.mul(divide(s, mels, s.scalar(f64, kMels)), s.scalar(f64, kLogOf10));
+    Value hertz = s.mul(s.scalar(f64, kHertz), math::ExpM1Op::create(s, power));
     return math::FloorOp::create(s, divide(s, s.mul(bins, hertz), rate));
   }
 };
 
 Value createMels(TensorBuilder &b, Value hertz) {
   Type f64 = b.getF64Type();
-  Value log =
-      math::Log1pOp::create(b, divide(b, hertz, b.scalar(f64, kHertz)));
+  Value log = math::Log1pOp::create(b, divide(b, hertz, b.scalar(f64, kHertz)));
   return divide(b, b.mul(b.scalar(f64, kMels), log), b.scalar(f64, kLogOf10));
 }
 
@@ -59,7 +57,8 @@ Value createTriangle(TensorBuilder &s, Value x, Value left, Value centre,
   weight = s.select(within(centre, right), falling, weight);
   // A triangle of no width still has its peak.
   Value peak = arith::CmpFOp::create(s, arith::CmpFPredicate::OEQ, x, centre);
-  Value sound = arith::CmpFOp::create(s, arith::CmpFPredicate::OLE, left, centre);
+  Value sound =
+      arith::CmpFOp::create(s, arith::CmpFPredicate::OLE, left, centre);
   return s.select(arith::AndIOp::create(s, peak, sound), one, weight);
 }
 
@@ -68,10 +67,9 @@ LogicalResult lowerMelWeights(Lowering<onnx::MelWeightMatrixOp> &b) {
   auto count = [&](Value input, StringRef name,
                    int64_t least) -> FailureOr<Size> {
     FailureOr<Sizes> value = getIntListAsSizes(b, loc, input, 1, name);
-    if (failed(value) || failed(checkRange(b, loc, value->front(), least,
-                                           kMostSize,
-                                           "input '" + name +
-                                               "' is impossible")))
+    if (failed(value) ||
+        failed(checkRange(b, loc, value->front(), least, kMostSize,
+                          "input '" + name + "' is impossible")))
       return failure();
     return value->front();
   };
@@ -88,12 +86,14 @@ LogicalResult lowerMelWeights(Lowering<onnx::MelWeightMatrixOp> &b) {
   auto number = [&](Value input) {
     return b.convert(getScalar(b, loc, input), f64);
   };
-  auto asFloat = [&](OpFoldResult size) { return b.convert(b.index(size), f64); };
+  auto asFloat = [&](OpFoldResult size) {
+    return b.convert(b.index(size), f64);
+  };
   Corners corners;
   corners.low = createMels(b, number(b.in.getLowerEdgeHertz()));
   Value high = createMels(b, number(b.in.getUpperEdgeHertz()));
-  corners.step = divide(b, b.sub(high, corners.low),
-                        asFloat(b.plus(*bands, 2)));
+  corners.step =
+      divide(b, b.sub(high, corners.low), asFloat(b.plus(*bands, 2)));
   corners.bins = asFloat(b.plus(*length, 1));
   corners.rate = asFloat(*rate);
   Sizes sizes{b.plus(b.floorDiv(*length, b.size(2)), 1), *bands};
