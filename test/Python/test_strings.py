@@ -142,6 +142,17 @@ def test_movement_and_comparison_keep_strings():
     assert q.tolist() == ["", "a", "b", "a☃"]
 
 
+@pytest.mark.parametrize("order", [0, 1])
+def test_unique_sorts_by_text(order):
+    session = load(f"(string[n] x) => (string[m] y, int64[m] f, int64[n] i, int64[m] c) {{ y, f, i, c = Unique<sorted = {order}>(x) }}")
+    x = np.array(["pear", "apple", "☃", "pear", "", "fig", "apple"], dtype=object)
+    y, first, inverse, counts = run(session, x)
+    want = sorted(set(x), key=str.encode) if order else list(dict.fromkeys(x))
+    assert y.tolist() == want
+    assert x[first].tolist() == want and y[inverse].tolist() == x.tolist()
+    assert counts.tolist() == [x.tolist().count(t) for t in want]
+
+
 def test_strings_of_one_run_are_not_those_of_another():
     session = load("(string[n] x, string[n] y) => (string[n] z, bool[n] e) { z = StringConcat(x, y) e = Equal(x, y) }")
     for seed in range(20):

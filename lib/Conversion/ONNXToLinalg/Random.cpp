@@ -32,15 +32,16 @@ std::optional<int64_t> toSeed(std::optional<APFloat> seed) {
 /// f64 from [0, 1); all 0 where `wanted`, an i64, is.
 Value draw(TensorBuilder &b, ArrayRef<OpFoldResult> sizes,
            std::optional<int64_t> seed, Value wanted) {
-  return callRuntime(b, "sdx_rt_random_uniform",
-                     {wanted, asNumber(b, seed.has_value()),
-                      asNumber(b, seed.value_or(0))},
-                     sizes, b.getF64Type(), /*isStateful=*/!seed);
+  return callRuntime(
+      b, "sdx_rt_random_uniform",
+      {wanted, asNumber(b, seed.has_value()), asNumber(b, seed.value_or(0))},
+      sizes, b.getF64Type(), /*isStateful=*/!seed);
 }
 
 using Draw = llvm::function_ref<Value(TensorBuilder &, ValueRange)>;
 
-/// `body` of `count` random numbers for each element, as elements of the result.
+/// `body` of `count` random numbers for each element, as elements of the
+/// result.
 template <typename OpT>
 LogicalResult lowerDistribution(Lowering<OpT> &b, Sizes sizes, int64_t count,
                                 Draw body) {
@@ -67,12 +68,11 @@ template <typename OpT>
 LogicalResult lowerUniform(Lowering<OpT> &b, Sizes sizes) {
   double low = b.op.getLow().convertToDouble();
   double high = b.op.getHigh().convertToDouble();
-  return lowerDistribution(b, std::move(sizes), 1,
-                           [&](TensorBuilder &s, ValueRange u) {
-                             Value range = s.scalar(s.getF64Type(), high - low);
-                             return s.add(s.mul(u[0], range),
-                                          s.scalar(s.getF64Type(), low));
-                           });
+  return lowerDistribution(
+      b, std::move(sizes), 1, [&](TensorBuilder &s, ValueRange u) {
+        Value range = s.scalar(s.getF64Type(), high - low);
+        return s.add(s.mul(u[0], range), s.scalar(s.getF64Type(), low));
+      });
 }
 
 /// By the transform of G. E. P. Box and M. E. Muller (1958).
@@ -168,7 +168,8 @@ struct Weights {
         });
     return SmallVector<Value>(loop.getResults());
   }
-  /// The first class at which the sum of weights passes `part` of the whole sum.
+  /// The first class at which the sum of weights passes `part` of the whole
+  /// sum.
   Value find(TensorBuilder &b, Value part) const;
 };
 
@@ -204,10 +205,10 @@ LogicalResult lowerMultinomial(Lowering<onnx::MultinomialOp> &b) {
   if (b.rank(input) != 2 || samples < 0 || samples > kMostSize)
     return b.refuse("its input must be a matrix and its sample size a size");
   Value classes = b.index(b.dim(input, 1));
-  createCheck(b, b.getLoc(),
-              b.compare(arith::CmpIPredicate::sgt, classes,
-                        b.index(int64_t(0))),
-              "the input has no classes");
+  createCheck(
+      b, b.getLoc(),
+      b.compare(arith::CmpIPredicate::sgt, classes, b.index(int64_t(0))),
+      "the input has no classes");
   Sizes sizes = {b.dim(input, 0), b.size(samples)};
   Value numbers = draw(b, sizes, toSeed(b.op.getSeed()), asNumber(b, 1));
   Type to = convertElementType(getOnnxElementType(b.op.getOutput()));
@@ -229,10 +230,10 @@ LogicalResult lowerMultinomial(Lowering<onnx::MultinomialOp> &b) {
 LogicalResult lowerIdleDropout(Lowering<onnx::DropoutOp> &b) {
   SmallVector<Value> results = {b.in.getData()};
   if (b.op->getNumResults() > 1)
-    results.push_back(isResultUsed(b.op, 1)
-                          ? b.filled(b.dims(b.in.getData()),
-                                     b.integer(b.getI8Type(), 1))
-                          : Value());
+    results.push_back(
+        isResultUsed(b.op, 1)
+            ? b.filled(b.dims(b.in.getData()), b.integer(b.getI8Type(), 1))
+            : Value());
   return b.replace(results);
 }
 
@@ -259,8 +260,7 @@ LogicalResult lowerDropout(Lowering<onnx::DropoutOp> &b) {
         b, loc, loadScalar(b, loc, getScalar(b, loc, b.in.getRatio()), type),
         type, f64);
   }
-  Value isOn =
-      loadScalar(b, loc, getScalar(b, loc, training), b.getI1Type());
+  Value isOn = loadScalar(b, loc, getScalar(b, loc, training), b.getI1Type());
   ratio = b.select(isOn, ratio, zero);
   Value fits = arith::AndIOp::create(
       b, arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, ratio, zero),

@@ -7,6 +7,7 @@
 
 #include "DataMovement.h"
 #include "Lowering.h"
+#include "RuntimeCalls.h"
 #include "Sorting.h"
 #include "StructuredPatterns.h"
 
@@ -175,8 +176,15 @@ LogicalResult lowerUnique(Lowering<onnx::UniqueOp> &b) {
   ArrayRef<OpFoldResult> all(sizes);
   OpFoldResult outer = b.product(all.take_front(axis));
   OpFoldResult inner = b.product(all.drop_front(axis + 1));
-  Value slices = b.reshape(input, {outer, sizes[axis], inner});
-  Groups groups = findGroups(b, {slices, getOnnxElementType(b.op.getX())});
+  // Handles of strings say what is equal; which comes first, their ranks do.
+  Type onnxType = getOnnxElementType(b.op.getX());
+  Value keys = input;
+  if (isStringType(onnxType)) {
+    onnxType = b.getI64Type();
+    keys = callRuntime(b, "sdx_rt_string_ranks", input, sizes, onnxType);
+  }
+  Value slices = b.reshape(keys, {outer, sizes[axis], inner});
+  Groups groups = findGroups(b, {slices, onnxType});
   if (!b.op.getSorted())
     groups = orderByOccurrence(b, groups);
   Sizes made = sizes;
