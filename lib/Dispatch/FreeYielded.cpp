@@ -82,11 +82,29 @@ private:
     return !follow(argument, aliases, ends) || !ends.empty();
   }
 
+  /// Which of the values that leave a loop's condition is the one that enters
+  /// it as the `i`-th, or a copy of it: canonicalization drops known ones.
+  static std::optional<unsigned> findPassed(scf::WhileOp loop, unsigned i) {
+    BlockArgument argument = loop.getBeforeArguments()[i];
+    for (OpOperand &passed : loop.getConditionOp().getArgsMutable()) {
+      Value value = passed.get();
+      auto isCopy = [&](Operation *user) {
+        auto copy = dyn_cast<memref::CopyOp>(user);
+        return copy && copy.getTarget() == value &&
+               copy.getSource() == argument;
+      };
+      // The condition itself is the first operand.
+      if (value == argument || llvm::any_of(value.getUsers(), isCopy))
+        return passed.getOperandNumber() - 1;
+    }
+    return std::nullopt;
+  }
+
   /// The buffer that enters a loop's condition leaves it, and no copy of it,
   /// which bufferization makes. False if it does something else.
-  static bool passOn(scf::WhileOp loop, unsigned i) {
+  static bool passOn(scf::WhileOp loop, unsigned i, unsigned place) {
     BlockArgument argument = loop.getBeforeArguments()[i];
-    OpOperand &passed = loop.getConditionOp().getArgsMutable()[i];
+    OpOperand &passed = loop.getConditionOp().getArgsMutable()[place];
     if (passed.get() == argument)
       return true;
     auto alloc = passed.get().getDefiningOp<memref::AllocOp>();
@@ -145,27 +163,29 @@ private:
 
   void own(Operation *loop, MutableOperandRange inits,
            Block::BlockArgListType arguments, Operation *yield) {
-    for (unsigned i = 0, e = arguments.size(); i < e; ++i) {
-      if (!hasIdentityLayout(arguments[i]))
+    auto whileOp = dyn_cast<scf::WhileOp>(loop);
+    for (unsigned i = 0, e = inits.size(); i < e; ++i) {
+      std::optional<unsigned> place = whileOp ? findPassed(whileOp, i) : i;
+      if (!place || !hasIdentityLayout(arguments[*place]))
         continue;
-      auto whileOp = dyn_cast<scf::WhileOp>(loop);
-      if (yield->getOperand(i) == arguments[i]) {
+      BlockArgument argument = arguments[*place];
+      if (yield->getOperand(i) == argument) {
         if (whileOp)
-          passOn(whileOp, i);
+          passOn(whileOp, i, *place);
         continue;
       }
-      if (!isFresh(yield->getOpOperand(i)) || isHandedOn(arguments[i]) ||
-          (whileOp && !passOn(whileOp, i)))
+      if (!isFresh(yield->getOpOperand(i)) || isHandedOn(argument) ||
+          (whileOp && !passOn(whileOp, i, *place)))
         continue;
       OpBuilder before(loop), after(yield);
       if (!isOnlyFor(inits[i]))
         inits[i].set(copyOf(before, loop->getLoc(), inits[i].get()));
-      memref::DeallocOp::create(after, yield->getLoc(), arguments[i]);
-      converted.insert(arguments[i]);
+      memref::DeallocOp::create(after, yield->getLoc(), argument);
+      converted.insert(argument);
       if (whileOp)
         converted.insert(whileOp.getBeforeArguments()[i]);
-      owned.insert(loop->getResult(i));
-      made.push_back(loop->getResult(i));
+      owned.insert(loop->getResult(*place));
+      made.push_back(loop->getResult(*place));
     }
   }
 
