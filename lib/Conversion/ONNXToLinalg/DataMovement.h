@@ -31,6 +31,15 @@ createIndexed(mlir::OpBuilder &b, mlir::Location loc,
                                              mlir::ValueRange indices)>
                   body);
 
+class TensorBuilder;
+/// `data` without the dimensions that `list`, which arrives at run time, names
+/// as axes, or with them as new ones of size 1. Fails when the number of axes
+/// is not known or they do not fit. `declared` (may be null) is the result's
+/// type.
+mlir::FailureOr<mlir::Value> reshapeByAxes(TensorBuilder &b, mlir::Value data,
+                                           mlir::Value list, bool drops,
+                                           mlir::RankedTensorType declared);
+
 void populateViewPatterns(const mlir::TypeConverter &,
                           mlir::RewritePatternSet &);
 void populateSlicePatterns(const mlir::TypeConverter &,

@@ -224,91 +224,17 @@ struct FlattenLowering : OnnxPattern<onnx::FlattenOp> {
   }
 };
 
-/// For each of `rank` dimensions whether it is one of the `axes` of a Squeeze
-/// or Unsqueeze, which arrive at run time. Fails when their number is not
-/// known.
-FailureOr<SmallVector<Value>> findAxes(OpBuilder &b, Location loc, Value list,
-                                       int64_t count, int64_t rank) {
-  FailureOr<Sizes> axes = getIntListAsSizes(b, loc, list, count, "axes");
-  if (failed(axes) || failed(checkAxes(b, loc, *axes, rank)))
-    return failure();
-  SmallVector<Value> result;
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    Value found = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
-    for (Size axis : *axes)
-      found = arith::OrIOp::create(b, loc, found,
-                                   compare(b, loc, arith::CmpIPredicate::eq,
-                                           asIndex(b, loc, axis),
-                                           createIndex(b, loc, dim)));
-    result.push_back(found);
-  }
-  return result;
-}
-
-std::optional<int64_t> getLength(Value list) {
-  auto type = cast<RankedTensorType>(list.getType());
-  if (!type.hasStaticShape() || type.getRank() > 1)
-    return std::nullopt;
-  return type.getNumElements();
-}
-
-/// Squeeze and Unsqueeze whose axes only the run knows. The elements stay as
-/// they are, so that it takes no more than the sizes: as many of `longer`
-/// dimensions are 1 as there are axes, and the others are those of the shorter
-/// shape in order.
+/// Squeeze and Unsqueeze whose axes only the run knows.
 template <typename OpT>
-LogicalResult reshapeByAxes(const TypeConverter &converter, OpT op, Value data,
-                            Value list, ConversionPatternRewriter &rewriter) {
+LogicalResult lowerByAxes(const TypeConverter &converter, OpT op, Value data,
+                          Value axes, ConversionPatternRewriter &rewriter) {
+  TensorBuilder b(op.getLoc(), rewriter);
   constexpr bool drops = std::is_same_v<OpT, onnx::SqueezeOp>;
-  Location loc = op.getLoc();
-  Sizes in = getSizes(rewriter, loc, data);
-  std::optional<int64_t> count = getLength(list);
-  int64_t rank = in.size();
-  if (!count || *count > 64 || (drops && *count > rank))
-    return refuse(op, "the number of its axes is not known, or impossible");
-  int64_t longer = drops ? rank : rank + *count;
-  auto found = findAxes(rewriter, loc, list, *count, longer);
-  if (failed(found))
-    return refuse(op, "its axes are out of range or occur twice");
-  Value one = createIndex(rewriter, loc, 1),
-        before = createIndex(rewriter, loc, 0);
-  Sizes out(longer - (drops ? *count : 0), asSize(rewriter, 1));
-  int64_t shorter = rank - (drops ? *count : 0);
-  for (int64_t dim = 0; dim < longer; ++dim) {
-    Value isAxis = (*found)[dim];
-    if (drops) {
-      Value single = compare(rewriter, loc, arith::CmpIPredicate::eq,
-                             asIndex(rewriter, loc, in[dim]), one);
-      Value kept = arith::XOrIOp::create(
-          rewriter, loc, isAxis,
-          arith::ConstantOp::create(rewriter, loc, rewriter.getBoolAttr(true)));
-      createCheck(rewriter, loc,
-                  arith::OrIOp::create(rewriter, loc, kept, single),
-                  "a dimension to drop is not of size 1: {0}", {in[dim]});
-    }
-    // The dimension that this one is in the shorter shape, if it is none of the
-    // axes, is the number of others before it.
-    for (int64_t at = 0; at < shorter; ++at) {
-      Value here = compare(rewriter, loc, arith::CmpIPredicate::eq, before,
-                           createIndex(rewriter, loc, at));
-      Size &target = out[drops ? at : dim];
-      Size source = in[drops ? dim : at];
-      Value taken = arith::SelectOp::create(rewriter, loc, here,
-                                            asIndex(rewriter, loc, source),
-                                            asIndex(rewriter, loc, target));
-      target = arith::SelectOp::create(rewriter, loc, isAxis,
-                                       asIndex(rewriter, loc, target), taken)
-                   .getResult();
-    }
-    Value next = arith::AddIOp::create(rewriter, loc, before, one);
-    before = arith::SelectOp::create(rewriter, loc, isAxis, before, next);
-  }
-  if (RankedTensorType declared = getDeclared(converter, op->getResult(0))) {
-    if (declared.getRank() != static_cast<int64_t>(out.size()))
-      return refuse(op, "the result's rank does not fit the axes");
-    out = refineSizes(rewriter, out, declared);
-  }
-  return replaceOp(rewriter, converter, op, reshape(rewriter, loc, data, out));
+  FailureOr<Value> result = reshapeByAxes(
+      b, data, axes, drops, getDeclared(converter, op->getResult(0)));
+  if (failed(result))
+    return refuse(op, "its axes do not fit, or their number is not known");
+  return replaceOp(rewriter, converter, op, *result);
 }
 
 struct SqueezeLowering : OnnxPattern<onnx::SqueezeOp> {
@@ -332,8 +258,8 @@ struct SqueezeLowering : OnnxPattern<onnx::SqueezeOp> {
       axes = *normal;
       llvm::sort(axes);
     } else {
-      return reshapeByAxes(*getTypeConverter(), op, data, adaptor.getAxes(),
-                           rewriter);
+      return lowerByAxes(*getTypeConverter(), op, data, adaptor.getAxes(),
+                         rewriter);
     }
     for (int64_t axis : axes)
       if (!type.isDynamicDim(axis) && type.getDimSize(axis) != 1)
@@ -350,8 +276,8 @@ struct UnsqueezeLowering : OnnxPattern<onnx::UnsqueezeOp> {
     Value data = adaptor.getData();
     auto known = getConstantInts(op.getAxes());
     if (!known)
-      return reshapeByAxes(*getTypeConverter(), op, data, adaptor.getAxes(),
-                           rewriter);
+      return lowerByAxes(*getTypeConverter(), op, data, adaptor.getAxes(),
+                         rewriter);
     int64_t rank = cast<RankedTensorType>(data.getType()).getRank();
     auto axes = normalizeAxes(*known, rank + known->size());
     if (failed(axes))
