@@ -5,6 +5,7 @@
 #include "Checks.h"
 #include "Common.h"
 #include "DataMovement.h"
+#include "MLOperators.h"
 #include "Random.h"
 #include "Sequences.h"
 #include "Strings.h"
@@ -137,6 +138,7 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateStringPatterns(converter, patterns);
   populateSequencePatterns(converter, patterns);
   populateRandomPatterns(converter, patterns);
+  populateMLTreePatterns(converter, patterns);
 }
 
 /// The lowest benefit of the patterns for each operation.

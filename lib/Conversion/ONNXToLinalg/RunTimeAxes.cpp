@@ -12,17 +12,16 @@ namespace sardonyx {
 /// `list`. Fails when they are known not to fit.
 static FailureOr<SmallVector<Value>> findAxes(TensorBuilder &b, Value list,
                                               int64_t count, int64_t rank) {
-  FailureOr<Sizes> axes =
-      getIntListAsSizes(b, b.getLoc(), list, count, "axes");
+  FailureOr<Sizes> axes = getIntListAsSizes(b, b.getLoc(), list, count, "axes");
   if (failed(axes) || failed(checkAxes(b, b.getLoc(), *axes, rank)))
     return failure();
   SmallVector<Value> result;
   for (int64_t dim = 0; dim < rank; ++dim) {
     Value found = b.integer(b.getI1Type(), 0);
     for (OpFoldResult axis : *axes)
-      found = arith::OrIOp::create(b, found,
-                                   b.compare(arith::CmpIPredicate::eq,
-                                             b.index(axis), b.index(dim)));
+      found = arith::OrIOp::create(
+          b, found,
+          b.compare(arith::CmpIPredicate::eq, b.index(axis), b.index(dim)));
     result.push_back(found);
   }
   return result;
@@ -31,8 +30,8 @@ static FailureOr<SmallVector<Value>> findAxes(TensorBuilder &b, Value list,
 /// The check that a dimension is of size 1 if it is an axis.
 static void checkDropped(TensorBuilder &b, Value isAxis, OpFoldResult size) {
   Value kept = arith::XOrIOp::create(b, isAxis, b.integer(b.getI1Type(), 1));
-  Value single = b.compare(arith::CmpIPredicate::eq, b.index(size),
-                           b.index(int64_t(1)));
+  Value single =
+      b.compare(arith::CmpIPredicate::eq, b.index(size), b.index(int64_t(1)));
   createCheck(b, b.getLoc(), arith::OrIOp::create(b, kept, single),
               "a dimension to drop is not of size 1: {0}", {size});
 }
@@ -61,8 +60,7 @@ FailureOr<Value> reshapeByAxes(TensorBuilder &b, Value data, Value list,
     if (drops)
       checkDropped(b, isAxis, in[dim]);
     for (int64_t at = 0; at < shorter; ++at) {
-      Value here =
-          b.compare(arith::CmpIPredicate::eq, before, b.index(at));
+      Value here = b.compare(arith::CmpIPredicate::eq, before, b.index(at));
       OpFoldResult &target = out[drops ? at : dim];
       Value old = b.index(target);
       Value taken = b.select(here, b.index(in[drops ? dim : at]), old);

@@ -1,0 +1,480 @@
+//===- MLTrees.cpp - Tree ensembles ---------------------------------------===//
+//
+// Each row walks through all trees, as many steps as a tree is deep, and adds
+// the votes of the leaves that it comes to. Rows are computed in parallel; no
+// step branches, so the processor walks through several trees at a time.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Checks.h"
+#include "DataMovement.h"
+#include "Lowering.h"
+#include "MLForest.h"
+#include "MLOperators.h"
+#include "MLPostTransform.h"
+#include "RowLoop.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+namespace {
+
+enum class Aggregate { Average, Sum, Min, Max };
+
+/// A constant list.
+Value listOf(TensorBuilder &b, ArrayRef<int64_t> values) {
+  SmallVector<int32_t> narrow(values.begin(), values.end());
+  auto type = RankedTensorType::get(narrow.size(), b.getI32Type());
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, ArrayRef<int32_t>(narrow)));
+}
+
+Value listOf(TensorBuilder &b, ArrayRef<double> values, Type type) {
+  auto list = RankedTensorType::get(values.size(), type);
+  if (type.isF64())
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(list, values));
+  SmallVector<float> narrow(values.begin(), values.end());
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(list, ArrayRef<float>(narrow)));
+}
+
+/// The tables of a forest in the program.
+class ForestTables {
+public:
+  /// `compareType`: of features and thresholds; `scoreType`: of the scores.
+  ForestTables(TensorBuilder &b, const Forest &forest, Type compareType,
+               Type scoreType)
+      : forest(forest), compareType(compareType), scoreType(scoreType) {
+    SmallVector<int64_t> feature, next, yes;
+    SmallVector<double> threshold;
+    for (const Forest::Node &node : forest.nodes) {
+      feature.push_back(node.feature);
+      threshold.push_back(node.threshold);
+      next.append({node.next[0], node.next[1]});
+      yes.push_back(node.yes);
+      bool isLeaf = node.yes == 15;
+      if (!isLeaf && commonYes == 15)
+        commonYes = node.yes;
+      isMixed |= !isLeaf && node.yes != commonYes;
+    }
+    features = listOf(b, feature);
+    thresholds = listOf(b, threshold, compareType);
+    nexts = listOf(b, next);
+    if (isMixed)
+      answers = listOf(b, yes);
+    roots = listOf(b, forest.roots);
+    depths = listOf(b, forest.depths);
+    makeVotes(b);
+  }
+
+  /// Adds the votes of all trees for row `row` of `x` to `scores`, a row.
+  Value addVotes(TensorBuilder &b, Value x, Type onnxType, Value row,
+                 Value scores, Aggregate aggregate) const {
+    Value zero = b.index(int64_t(0));
+    Value trees = b.index(static_cast<int64_t>(forest.roots.size()));
+    auto oneTree = [&](TensorBuilder &s, Value tree, ValueRange state) {
+      Value leaf = walk(s, x, onnxType, row, tree);
+      return Values{vote(s, leaf, state[0], aggregate)};
+    };
+    return loop(b, zero, trees, scores, oneTree).front();
+  }
+
+private:
+  static Value asIndex(TensorBuilder &b, Value narrow) {
+    return arith::IndexCastUIOp::create(b, b.getIndexType(), narrow);
+  }
+  static Value load(TensorBuilder &b, Value table, Value i) {
+    return asIndex(b, b.extract(table, i));
+  }
+
+  void makeVotes(TensorBuilder &b) {
+    SmallVector<int64_t> begins, target;
+    SmallVector<double> weight;
+    for (const std::vector<Forest::Vote> &list : forest.votes) {
+      begins.push_back(target.size());
+      for (const Forest::Vote &vote : list) {
+        target.push_back(vote.target);
+        weight.push_back(vote.weight);
+      }
+      isSingle &= list.size() <= 1;
+      hasOneTarget &= list.empty() || list.front().target == 0;
+    }
+    hasOneTarget &= isSingle;
+    if (isSingle) {
+      // By node: what has no vote adds nothing to the first target.
+      target.assign(forest.votes.size(), 0);
+      weight.assign(forest.votes.size(), 0);
+      for (auto [i, list] : llvm::enumerate(forest.votes))
+        if (!list.empty()) {
+          target[i] = list.front().target;
+          weight[i] = list.front().weight;
+        } else if (isLeaf(i)) {
+          isComplete = false;
+        }
+    }
+    begins.push_back(target.size());
+    voteBegins = isSingle && isComplete ? Value() : listOf(b, begins);
+    targets = listOf(b, target);
+    weights = listOf(b, weight, scoreType);
+  }
+  bool isLeaf(size_t i) const { return forest.nodes[i].yes == 15; }
+
+  /// Whether the answer at `node` is yes for the feature `x`.
+  Value answer(TensorBuilder &b, Value node, Value x, Value threshold) const {
+    auto compare = [&](arith::CmpFPredicate predicate) -> Value {
+      return arith::CmpFOp::create(b, predicate, x, threshold);
+    };
+    if (!isMixed)
+      return compare(predicateOf(commonYes));
+    Type i32 = b.getI32Type();
+    auto bit = [&](int64_t value) { return b.integer(i32, value); };
+    Value outcome = b.select(
+        compare(arith::CmpFPredicate::OLT), bit(Forest::Less),
+        b.select(compare(arith::CmpFPredicate::OEQ), bit(Forest::Equal),
+                 b.select(compare(arith::CmpFPredicate::OGT),
+                          bit(Forest::Greater), bit(Forest::Unordered))));
+    Value both = arith::AndIOp::create(b, b.extract(answers, node), outcome);
+    return b.compare(arith::CmpIPredicate::ne, both, bit(0));
+  }
+
+  static arith::CmpFPredicate predicateOf(uint8_t yes) {
+    using P = arith::CmpFPredicate;
+    // By the bits of Outcome: less, equal, greater, unordered.
+    static constexpr P predicates[16] = {
+        P::AlwaysFalse, P::OLT, P::OEQ, P::OLE, P::OGT, P::ONE,
+        P::OGE,         P::ORD, P::UNO, P::ULT, P::UEQ, P::ULE,
+        P::UGT,         P::UNE, P::UGE, P::AlwaysTrue};
+    return predicates[yes];
+  }
+
+  /// The leaf of `tree` that row `row` comes to.
+  Value walk(TensorBuilder &b, Value x, Type onnxType, Value row,
+             Value tree) const {
+    auto step = [&](TensorBuilder &s, Value, ValueRange state) {
+      Value node = state[0];
+      Value feature = s.extract(x, {row, load(s, features, node)});
+      feature = castScalar(s, s.getLoc(),
+                           loadScalar(s, s.getLoc(), feature, onnxType),
+                           onnxType, compareType);
+      Value yes = answer(s, node, feature, s.extract(thresholds, node));
+      Value side = arith::IndexCastUIOp::create(
+          s, s.getIndexType(), s.convert(yes, s.getI32Type(), true));
+      Value place = s.add(s.mul(node, s.index(2)), side);
+      return Values{load(s, nexts, place)};
+    };
+    return loop(b, b.index(int64_t(0)), load(b, depths, tree),
+                load(b, roots, tree), step)
+        .front();
+  }
+
+  Value combine(TensorBuilder &b, Value old, Value weight,
+                Aggregate aggregate) const {
+    switch (aggregate) {
+    case Aggregate::Min:
+      return b.minimum(old, weight);
+    case Aggregate::Max:
+      return b.maximum(old, weight);
+    default:
+      return b.add(old, weight);
+    }
+  }
+
+  /// `scores` with the votes of a leaf.
+  Value vote(TensorBuilder &b, Value leaf, Value scores,
+             Aggregate aggregate) const {
+    auto one = [&](TensorBuilder &s, Value place, Value scores) {
+      Value target = hasOneTarget ? s.index(int64_t(0))
+                                  : load(s, targets, place);
+      Value old = s.extract(scores, target);
+      Value weight = s.extract(weights, place);
+      return put(s, combine(s, old, weight, aggregate), scores, target);
+    };
+    if (!voteBegins)
+      return one(b, leaf, scores);
+    if (isSingle) {
+      // A leaf without a vote counts for nothing, not for zero.
+      bool addsZero =
+          aggregate == Aggregate::Sum || aggregate == Aggregate::Average;
+      if (addsZero)
+        return one(b, leaf, scores);
+    }
+    Value begin = load(b, voteBegins, leaf);
+    Value end = load(b, voteBegins, b.add(leaf, b.index(1)));
+    auto each = [&](TensorBuilder &s, Value place, ValueRange state) {
+      return Values{one(s, place, state[0])};
+    };
+    return loop(b, begin, end, scores, each).front();
+  }
+
+  const Forest &forest;
+  Type compareType, scoreType;
+  Value features, thresholds, nexts, answers, roots, depths;
+  Value voteBegins, targets, weights;
+  uint8_t commonYes = 15;
+  bool isMixed = false;
+  /// Whether no node has more than one vote, all leaves have one, and all votes
+  /// are for the first target.
+  bool isSingle = true, isComplete = true, hasOneTarget = true;
+};
+
+/// The scores [rows, targets] that a forest gives for `x` [rows, features].
+struct Scores {
+  const Forest &forest;
+  int64_t targets;
+  Aggregate aggregate = Aggregate::Sum;
+  std::vector<double> base;
+  bool isBaseFirst = false;
+
+  Value compute(TensorBuilder &b, Value x, Type onnxType, Type scoreType) const;
+};
+
+Value Scores::compute(TensorBuilder &b, Value x, Type onnxType,
+                      Type scoreType) const {
+  checkSizeAtMost(b, b.getLoc(), b.size(forest.features), b.dim(x, 1),
+                  "the trees read more features than the input has");
+  bool isDouble = forest.isDouble || onnxType.isF64();
+  Type compareType = isDouble ? Type(b.getF64Type()) : b.getF32Type();
+  ForestTables tables(b, forest, compareType, scoreType);
+  double most = scoreType.isF64() ? std::numeric_limits<double>::max()
+                                  : std::numeric_limits<float>::max();
+  double init = aggregate == Aggregate::Min   ? most
+                : aggregate == Aggregate::Max ? -most
+                                              : 0;
+  Value scores = b.filled({b.dim(x, 0), b.size(targets)},
+                          b.scalar(scoreType, init));
+  scores = forEachRow(b, scores, [&](TensorBuilder &s, Value row,
+                                     ValueRange rows) {
+             return Values{tables.addVotes(s, x, onnxType, row, rows[0],
+                                           aggregate)};
+           }).front();
+  bool isAverage = aggregate == Aggregate::Average;
+  if (base.empty() && !isAverage)
+    return scores;
+  std::vector<double> offsets = base;
+  offsets.resize(targets, base.size() == 1 ? base[0] : 0);
+  Value offset = listOf(b, offsets, scoreType);
+  double trees = std::max<double>(forest.roots.size(), 1);
+  return b.elementwise(b.dims(scores), {scores, offset},
+                       {b.identityMap(2), b.dimsMap(2, {1})}, {scoreType},
+                       [&](TensorBuilder &s, ValueRange args) {
+                         Value sum = args[0];
+                         if (isAverage)
+                           sum = arith::DivFOp::create(
+                               s, sum, s.scalar(scoreType, trees));
+                         return SmallVector<Value>{s.add(sum, args[1])};
+                       })
+      .front();
+}
+
+/// Scores are summed in the type in which trees and input are.
+Type scoreTypeFor(TensorBuilder &b, const Forest &forest, Type onnxType) {
+  bool isDouble = forest.isDouble || onnxType.isF64();
+  return isDouble ? Type(b.getF64Type()) : b.getF32Type();
+}
+
+//===----------------------------------------------------------------------===//
+// Regression
+//===----------------------------------------------------------------------===//
+
+template <typename OpT>
+LogicalResult checkForest(Lowering<OpT> &b, FailureOr<Forest> &forest,
+                          const std::string &error, int64_t targets) {
+  if (failed(forest))
+    return b.refuse(error);
+  if (b.rank(b.in.getX()) != 2)
+    return b.refuse("the input must be a matrix");
+  if (targets < 1 || targets > kMostSize)
+    return b.refuse("it has no targets");
+  if (!forest->votesFor(targets))
+    return b.refuse("a weight is for a target that is not there");
+  int64_t features = rankedType(b.in.getX()).getDimSize(1);
+  if (!ShapedType::isDynamic(features) && forest->features > features)
+    return b.refuse("the trees read more features than the input has");
+  return success();
+}
+
+LogicalResult lowerRegressor(Lowering<onnx::MLTreeEnsembleRegressorOp> &b) {
+  std::string error;
+  FailureOr<Forest> forest = Forest::ofNodes(b.op, "target", error);
+  int64_t targets = b.op.getNTargets().value_or(1);
+  if (failed(checkForest(b, forest, error, targets)))
+    return failure();
+  StringRef name = b.op.getAggregateFunction();
+  static constexpr StringRef kNames[] = {"AVERAGE", "SUM", "MIN", "MAX"};
+  const auto *found = llvm::find(kNames, name);
+  if (found == std::end(kNames))
+    return b.refuse("there is no aggregate_function '" + name + "'");
+  std::vector<double> base = getNumbers(b.op, "base_values");
+  if (base.size() > 1 && base.size() != static_cast<size_t>(targets))
+    return b.refuse("it has another number of base values than of targets");
+  Scores scores{*forest, targets, static_cast<Aggregate>(found - kNames), base};
+  Type onnxType = getOnnxElementType(b.op.getX());
+  Value y = scores.compute(b, b.in.getX(), onnxType,
+                           scoreTypeFor(b, *forest, onnxType));
+  y = b.convertElements(y, b.getF32Type());
+  return b.replace(postTransform(b, b.op.getPostTransform(), y));
+}
+
+LogicalResult lowerEnsemble(Lowering<onnx::MLTreeEnsembleOp> &b) {
+  std::string error;
+  FailureOr<Forest> forest = Forest::ofSplits(b.op, error);
+  int64_t targets = b.op.getNTargets().value_or(1);
+  if (failed(checkForest(b, forest, error, targets)))
+    return failure();
+  int64_t aggregate = b.op.getAggregateFunction();
+  int64_t transform = b.op.getPostTransform();
+  static constexpr StringRef kTransforms[] = {"NONE", "SOFTMAX", "LOGISTIC",
+                                              "SOFTMAX_ZERO", "PROBIT"};
+  if (aggregate < 0 || aggregate > 3 || transform < 0 || transform > 4)
+    return b.refuse("its aggregate_function or post_transform is unknown");
+  Scores scores{*forest, targets, static_cast<Aggregate>(aggregate), {}};
+  Type onnxType = getOnnxElementType(b.op.getX());
+  Value y = scores.compute(b, b.in.getX(), onnxType,
+                           scoreTypeFor(b, *forest, onnxType));
+  if (transform != 0)
+    y = postTransform(b, kTransforms[transform],
+                      b.convertElements(y, b.getF32Type()));
+  return b.replace(
+      b.convertElements(y, elementTypeOf(b.in.getX())));
+}
+
+//===----------------------------------------------------------------------===//
+// Classification
+//===----------------------------------------------------------------------===//
+
+/// Whether all votes are for one class.
+bool votesForOneClass(const Forest &forest) {
+  std::optional<int64_t> target;
+  for (const std::vector<Forest::Vote> &list : forest.votes)
+    for (const Forest::Vote &vote : list)
+      if (target.value_or(vote.target) != vote.target)
+        return false;
+      else
+        target = vote.target;
+  return target.has_value();
+}
+
+bool areAllPositive(const Forest &forest) {
+  for (const std::vector<Forest::Vote> &list : forest.votes)
+    for (const Forest::Vote &vote : list)
+      if (vote.weight < 0)
+        return false;
+  return true;
+}
+
+/// What a sum for the second of two classes means: its own score, that of the
+/// first, and from where on it wins. As onnxruntime has it.
+struct BinaryScores {
+  Value scores, isSecond;
+
+  static BinaryScores of(TensorBuilder &b, Value sums, StringRef transform,
+                         bool allPositive) {
+    Type type = elementTypeOf(sums);
+    OpFoldResult rows = b.dim(sums, 0);
+    Value sum = b.subTensor(sums, 1, b.size(0));
+    BinaryScores result;
+    result.isSecond =
+        b.map(sum, b.getI1Type(), [&](TensorBuilder &s, ValueRange x) {
+          return SmallVector<Value>{
+              s.greater(x[0], s.scalar(type, allPositive ? 0.5 : 0))};
+        });
+    Value pair = createIndexed(
+        b, b.getLoc(), {rows, b.size(2)}, type,
+        [&](OpBuilder &builder, Location loc, ValueRange i) -> Value {
+          TensorBuilder s(loc, builder);
+          Value second = s.extract(sum, i[0]);
+          Value first = s.sub(s.scalar(type, allPositive ? 1 : 0), second);
+          Value isFirst = s.compare(arith::CmpIPredicate::eq, i[1],
+                                    s.index(int64_t(0)));
+          return s.select(isFirst, first, second);
+        });
+    // Scores that are probabilities already are left alone.
+    bool isPlain = allPositive || transform == "NONE";
+    result.scores = isPlain ? pair : postTransform(b, transform, pair);
+    return result;
+  }
+};
+
+/// The label of the class `index` (an index) gives for each row.
+Value labelRows(Lowering<onnx::MLTreeEnsembleClassifierOp> &b,
+                OpFoldResult rows, Value labels,
+                function_ref<Value(TensorBuilder &, Value)> index) {
+  return createIndexed(
+      b, b.getLoc(), {rows}, b.getI64Type(),
+      [&](OpBuilder &builder, Location loc, ValueRange i) -> Value {
+        TensorBuilder s(loc, builder);
+        return s.extract(labels, index(s, i[0]));
+      });
+}
+
+LogicalResult lowerClassifier(Lowering<onnx::MLTreeEnsembleClassifierOp> &b) {
+  SmallVector<Value> handles;
+  if (auto ints = b.op.getClasslabelsInt64s())
+    for (int64_t label : *ints)
+      handles.push_back(b.integer(b.getI64Type(), label));
+  if (auto strings = b.op.getClasslabelsStrings())
+    for (auto label : strings->getAsRange<StringAttr>())
+      handles.push_back(b.literal(label.getValue()));
+  int64_t classes = handles.size();
+  if (classes < 2)
+    return b.refuse("it has fewer than two classes");
+  std::string error;
+  FailureOr<Forest> forest = Forest::ofNodes(b.op, "class", error);
+  if (failed(checkForest(b, forest, error, classes)))
+    return failure();
+  std::vector<double> base = getNumbers(b.op, "base_values");
+  if (base.size() > 1 && base.size() != static_cast<size_t>(classes))
+    return b.refuse("it has another number of base values than of classes");
+  Type onnxType = getOnnxElementType(b.op.getX());
+  Type scoreType = scoreTypeFor(b, *forest, onnxType);
+  Value labels = tensor::FromElementsOp::create(b, handles);
+  Value x = b.in.getX();
+  OpFoldResult rows = b.dim(x, 0);
+  StringRef transform = b.op.getPostTransform();
+  if (classes == 2 && votesForOneClass(*forest)) {
+    for (std::vector<Forest::Vote> &list : forest->votes)
+      for (Forest::Vote &vote : list)
+        vote.target = 0;
+    if (base.size() == 2)
+      base = {base[1]};
+    Scores scores{*forest, 1, Aggregate::Sum, base};
+    Value sums = scores.compute(b, x, onnxType, scoreType);
+    sums = b.convertElements(sums, b.getF32Type());
+    auto binary =
+        BinaryScores::of(b, sums, transform, areAllPositive(*forest));
+    Value label = labelRows(b, rows, labels, [&](TensorBuilder &s, Value row) {
+      Value second = s.extract(binary.isSecond, row);
+      return s.select(second, s.index(1), s.index(int64_t(0)));
+    });
+    return b.replace({label, binary.scores});
+  }
+  Scores scores{*forest, classes, Aggregate::Sum, base};
+  Value sums = scores.compute(b, x, onnxType, scoreType);
+  Value label = labelRows(b, rows, labels, [&](TensorBuilder &s, Value row) {
+    Value zero = s.index(int64_t(0));
+    Values best =
+        loop(s, s.index(1), s.index(classes), {zero, s.extract(sums, {row, zero})},
+             [&](TensorBuilder &t, Value k, ValueRange state) {
+               Value here = t.extract(sums, {row, k});
+               Value more = t.greater(here, state[1]);
+               return Values{t.select(more, k, state[0]),
+                             t.select(more, here, state[1])};
+             });
+    return best[0];
+  });
+  Value z = postTransform(b, transform, b.convertElements(sums, b.getF32Type()));
+  return b.replace({label, z});
+}
+
+} // namespace
+
+void populateMLTreePatterns(const TypeConverter &converter,
+                            RewritePatternSet &patterns) {
+  addLowering<onnx::MLTreeEnsembleRegressorOp, lowerRegressor>(patterns,
+                                                               converter);
+  addLowering<onnx::MLTreeEnsembleOp, lowerEnsemble>(patterns, converter);
+  addLowering<onnx::MLTreeEnsembleClassifierOp, lowerClassifier>(patterns,
+                                                                 converter);
+}
+
+} // namespace sardonyx
