@@ -2,7 +2,7 @@
 #
 # A static library of every .cpp in the calling folder. It shares one
 # precompiled header of MLIR's core, unless it is PLAIN (no MLIR at all) or uses
-# EXCEPTIONS (importer, exporter and the libonnx bridge only).
+# EXCEPTIONS (importer, exporter, contrib and the libonnx bridge only).
 function(sardonyx_library name)
   cmake_parse_arguments(ARG "EXCEPTIONS;PLAIN" "" "DEPENDS;LINK;SOURCES" ${ARGN})
   if(NOT ARG_SOURCES)

@@ -17,8 +17,8 @@ def ONNX_Dialect : Dialect {
     One op for each operator of `ai.onnx` (`onnx.Conv`), `ai.onnx.ml`
     (`onnx.ml.Scaler`), `ai.onnx.preview.training` (`onnx.training.Adam`) and
     `ai.onnx.preview` (`onnx.preview.FlexAttention`), generated at build time
-    from the schemas of the onnx package. Operators of other domains are
-    `onnx.Custom`.
+    from the schemas of the onnx package, and for many of `com.microsoft`
+    (`onnx.ms.FusedMatMul`), from contrib/. Other operators are `onnx.Custom`.
   }];
   let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;

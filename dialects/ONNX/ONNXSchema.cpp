@@ -372,8 +372,14 @@ static SmallVector<Value> getPositional(Operation *op, Range values,
                                         StringRef segmentName) {
   SmallVector<Value> result;
   if (!hasSegments(params)) {
-    // At most one is optional or variadic and, in ONNX, it is the last.
+    // At most one is optional or variadic: the number of values tells whether
+    // it is there.
     result.append(values.begin(), values.end());
+    if (result.size() + 1 == params.size() &&
+        params.back().option == ParamOption::Single)
+      for (auto [i, param] : llvm::enumerate(params))
+        if (param.option == ParamOption::Optional)
+          result.insert(result.begin() + i, Value());
     return result;
   }
   auto segments = op->getAttrOfType<DenseI32ArrayAttr>(segmentName);

@@ -4,6 +4,7 @@
 
 #include "dialects/ONNX/ONNX.h"
 #include "lib/Bridge/OpToNode.h"
+#include "lib/Contrib/Contrib.h"
 #include "lib/Importer/Error.h"
 #include "lib/Importer/GraphBuilder.h"
 #include "lib/Importer/Model.h"
@@ -31,6 +32,7 @@ using ::onnx::OpSchemaRegistry;
 constexpr uint64_t kMaxBodyNodes = 20000;
 
 const ::onnx::OpSchema *schemaOf(Operation *op) {
+  contrib::registerSchemas();
   const onnx::OpSchema *schema = onnx::lookupSchema(op);
   return schema ? OpSchemaRegistry::Schema(schema->opType.str(),
                                            schema->domain.str())
@@ -212,6 +214,9 @@ LogicalResult expandOnnxFunction(Operation *op, RewriterBase &rewriter) {
     // Take back what was built before the error.
     while (op->getPrevNode() != before)
       rewriter.eraseOp(op->getPrevNode());
+    // No lowering will say more of these.
+    if (contrib::isContrib(*bridge::schemaOf(op)))
+      op->setAttr("sdx.refused", rewriter.getStringAttr(error));
     return rewriter.notifyMatchFailure(op, error);
   }
   // Users rely on the types that they were checked with.

@@ -4,6 +4,7 @@
 
 #include "dialects/ONNX/ONNX.h"
 #include "lib/Bridge/OpToNode.h"
+#include "lib/Contrib/Contrib.h"
 #include "lib/Importer/GuardedSchemas.h"
 #include "lib/Importer/Types.h"
 
@@ -195,6 +196,7 @@ private:
 } // namespace sardonyx::bridge
 
 void sardonyx::registerOnnxBridge(DialectRegistry &registry) {
+  contrib::registerSchemas();
   registry.addExtension(+[](MLIRContext *, onnx::ONNXDialect *dialect) {
     dialect->addInterfaces<bridge::Inference>();
   });

@@ -4,6 +4,7 @@
 
 #include "dialects/ONNX/ONNX.h"
 #include "lib/Bridge/OpToNode.h"
+#include "lib/Contrib/Contrib.h"
 #include "lib/Exporter/Names.h"
 #include "lib/Exporter/Versions.h"
 #include "lib/Importer/Error.h"
@@ -98,6 +99,7 @@ public:
   }
 
   void run(::onnx::ModelProto &proto) {
+    contrib::registerSchemas();
     external = options.externalData && !path.empty();
     if (!external && totalData() > kMaxInline) {
       if (path.empty())

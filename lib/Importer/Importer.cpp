@@ -3,6 +3,7 @@
 #include "sardonyx/Importer/Importer.h"
 
 #include "dialects/ONNX/ONNX.h"
+#include "lib/Contrib/Contrib.h"
 #include "lib/Importer/Error.h"
 #include "lib/Importer/GraphBuilder.h"
 #include "lib/Importer/Model.h"
@@ -28,6 +29,7 @@ public:
         loc(FileLineColLoc::get(&context, model.name, 0, 0)) {}
 
   OwningOpRef<ModuleOp> run() {
+    contrib::registerSchemas();
     parseModel(model);
     readHeader();
     setInputShapes(model.proto, options.inputShapes);

@@ -1,6 +1,7 @@
 //===- Infer.cpp - Types of intermediate values ---------------------------===//
 
 #include "dialects/ONNX/ONNXSchema.h"
+#include "lib/Contrib/Contrib.h"
 #include "lib/Importer/Error.h"
 #include "lib/Importer/GuardedSchemas.h"
 #include "lib/Importer/Model.h"
@@ -420,6 +421,10 @@ void inferGuarded(const ::onnx::OpSchema &schema,
   if (schema.Name() == "Einsum")
     if (const auto *equation = context.getAttribute("equation"))
       checkEquation(equation->s());
+  if (contrib::isContrib(schema)) {
+    contrib::inferByBody(schema, context, GuardedSchemas());
+    return;
+  }
   if (!schema.has_type_and_shape_inference_function())
     return;
   try {
@@ -474,7 +479,8 @@ GuardedSchemas::GetSchema(const std::string &key, int version,
           ? ::onnx::OpSchemaRegistry::Schema(key, version, domain)
           : ::onnx::OpSchemaRegistry::Schema(
                 key.substr(0, mark), std::atoi(key.c_str() + mark + 1), domain);
-  if (!schema || !schema->has_type_and_shape_inference_function())
+  if (!schema || !(schema->has_type_and_shape_inference_function() ||
+                   contrib::isContrib(*schema)))
     return schema;
   auto &copy = guarded[schema];
   if (!copy) {

@@ -5,6 +5,9 @@ import re
 import onnx
 from onnx import defs
 
+from contrib import all_ops
+from contrib.schema import MS_DOMAIN
+
 from . import traits
 
 DOMAIN_PREFIX = {
@@ -12,8 +15,11 @@ DOMAIN_PREFIX = {
     "ai.onnx.ml": "ml",
     "ai.onnx.preview.training": "training",
     "ai.onnx.preview": "preview",
+    MS_DOMAIN: "ms",
 }
-CLASS_PREFIX = {"": "", "ml": "ML", "training": "Training", "preview": "Preview"}
+CLASS_PREFIX = {
+    "": "", "ml": "ML", "training": "Training", "preview": "Preview", "ms": "MS",
+}  # fmt: skip
 
 # TensorProto.DataType of each element type that a type string can name.
 ELEMENT_TYPES = {
@@ -158,5 +164,6 @@ class Op:
 
 def latest_ops():
     """All ops of the domains above, in the order of domain and name."""
-    ops = [Op(s) for s in defs.get_all_schemas() if s.domain in DOMAIN_PREFIX]
+    schemas = [s for s in defs.get_all_schemas() if s.domain in DOMAIN_PREFIX]
+    ops = [Op(s) for s in schemas + [op.schema for op in all_ops()]]
     return sorted(ops, key=lambda op: (op.domain, op.op_type))

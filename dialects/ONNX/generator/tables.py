@@ -2,6 +2,8 @@
 
 from onnx import defs
 
+from contrib.schema import MS_DOMAIN
+
 from .ods import default_of, quote
 
 A = defs.OpSchema.AttrType
@@ -96,6 +98,8 @@ def latest_version(domain):
     """The newest released opset of `domain`."""
     if domain == "":
         return defs.onnx_opset_version()
+    if domain == MS_DOMAIN:
+        return 1
     return max(
         s.since_version for s in defs.get_all_schemas_with_history() if s.domain == domain
     )

@@ -287,6 +287,25 @@ static LogicalResult checkResults(ModuleOp module) {
   return failure(result.wasInterrupted());
 }
 
+/// Operators of foreign domains, and those whose bodies were refused before:
+/// what hangs on their results would be told for the fault otherwise.
+static LogicalResult checkMakers(ModuleOp module) {
+  WalkResult result = module.walk([](Operation *op) {
+    bool isForeign = isa<onnx::CustomOp>(op) &&
+                     llvm::any_of(op->getResultTypes(), isUnknown);
+    if (!isForeign && !op->hasAttr(kRefusedAttr))
+      return WalkResult::advance();
+    nameNode(op);
+    InFlightDiagnostic error = emitError(op->getLoc());
+    error << "no lowering for: " << getOperatorName(op);
+    if (std::string name = getNodeName(op); !name.empty())
+      error << " (node '" << name << "')";
+    error << ": " << describeRefusal(op);
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 static void recordBorderTypes(func::FuncOp func) {
   for (auto [index, type] : llvm::enumerate(func.getArgumentTypes()))
     if (!func.getArgAttr(index, "onnx.type"))
@@ -336,6 +355,8 @@ struct ConvertONNXToLinalgPass
     ModuleOp module = getOperation();
     MLIRContext *context = &getContext();
     ONNXTypeConverter converter;
+    if (failed(checkMakers(module)))
+      return signalPassFailure();
     for (auto func : module.getOps<func::FuncOp>()) {
       if (failed(checkBorder(func, converter)))
         return signalPassFailure();

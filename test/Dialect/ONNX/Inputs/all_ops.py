@@ -4,11 +4,19 @@ once with only what it must have.
     all_ops.py > all.mlir
 """
 
+import pathlib
+import sys
+
 from onnx import defs
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parents[4] / "dialects" / "ONNX"))
+
+from contrib import all_ops  # noqa: E402
 
 DOMAINS = {
     "": "", "ai.onnx.ml": "ml.", "ai.onnx.preview.training": "training.",
-    "ai.onnx.preview": "preview.",
+    "ai.onnx.preview": "preview.", "com.microsoft": "ms.",
 }  # fmt: skip
 ELEMENTS = {
     "float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16",
@@ -144,6 +152,7 @@ class Case:
 
 def main():
     schemas = [s for s in defs.get_all_schemas() if s.domain in DOMAINS]
+    schemas += [op.schema for op in all_ops()]
     for schema in sorted(schemas, key=lambda s: (s.domain, s.name)):
         name = f"{DOMAINS[schema.domain].replace('.', '_')}{schema.name}"
         # Several choices of types, so that each of them occurs somewhere.

@@ -1,0 +1,13 @@
+"""The operators of domain com.microsoft, which ONNX's own schemas don't hold.
+
+Each file describes a family: the schema of each op, and what it is in terms of
+ONNX's operators. README.md tells how to add one.
+"""
+
+from . import activations, attention, embeddings, normalizations, products, quantized
+
+_FAMILIES = [activations, normalizations, products, embeddings, attention, quantized]
+
+
+def all_ops():
+    return [op for family in _FAMILIES for op in family.OPS]

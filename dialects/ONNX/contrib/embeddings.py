@@ -1,0 +1,41 @@
+"""Look-ups of tables, and rotations by position."""
+
+from .schema import HALVES, I32, SHORT_FLOATS, Contrib
+
+OPS = [
+    Contrib(
+        "EmbedLayerNormalization",
+        "LayerNormalization of the sum of the embeddings of words, positions and "
+        "segments.",
+        types={"T1": I32, "T": HALVES},
+        inputs="input_ids: T1, segment_ids?: T1, word_embedding: T, position_embedding: T, "
+        "segment_embedding?: T, gamma: T, beta: T, mask?: T1, position_ids?: T1",
+        outputs="output: T, mask_index?: T1, embedding_sum?: T",
+        attributes="epsilon: float = 1e-12, mask_index_type?: int",
+        builder="buildEmbedLayerNormalization",
+    ),
+    Contrib(
+        "RotaryEmbedding",
+        "Rotates the heads of the input by the angles of their positions.",
+        types={"T": SHORT_FLOATS, "M": ["int64"]},
+        inputs="input: T, position_ids: M, cos_cache: T, sin_cache: T",
+        outputs="output: T",
+        attributes="scale?: float, interleaved?: int, num_heads?: int, "
+        "rotary_embedding_dim?: int, is_packed_batching?: int",
+        builder="buildRotaryEmbedding",
+    ),
+    Contrib(
+        "GatherBlockQuantized",
+        "Gather of data that is quantized in blocks along one axis.",
+        types={
+            "T1": ["int4", "uint4", "uint8"],
+            "T2": SHORT_FLOATS,
+            "Tind": ["int32", "int64"],
+        },
+        inputs="data: T1, indices: Tind, scales: T2, zero_points?: T1",
+        outputs="output: T2",
+        attributes="gather_axis: int = 0, quantize_axis: int = 1, block_size: int = 128, "
+        "bits: int = 4",
+        builder="buildGatherBlockQuantized",
+    ),
+]

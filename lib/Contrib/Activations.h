@@ -1,0 +1,17 @@
+//===- Activations.h - Activations that are part of an op -------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONTRIB_ACTIVATIONS_H
+#define SARDONYX_LIB_CONTRIB_ACTIVATIONS_H
+
+#include "lib/Contrib/Body.h"
+
+namespace sardonyx::contrib {
+
+/// The activation that the attribute `activation` names, with the parameters
+/// that are given for it; `value` where there is none.
+Name activate(Body &b, const Name &value, llvm::ArrayRef<float> params,
+              int elementType);
+
+} // namespace sardonyx::contrib
+
+#endif // SARDONYX_LIB_CONTRIB_ACTIVATIONS_H

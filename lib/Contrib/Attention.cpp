@@ -1,0 +1,267 @@
+//===- Attention.cpp - Attention, MultiHeadAttention and QAttention -------===//
+
+#include "lib/Contrib/Heads.h"
+
+#include <limits>
+
+using ::onnx::TensorProto;
+
+namespace sardonyx::contrib {
+
+constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+
+/// Condition under which keys are seen, of a mask that has an element for each
+/// of them: [B, T] or [B, S, T].
+static Name fullMask(Body &b, llvm::StringRef mask, int64_t rank) {
+  Name seen = b.op("Greater", {b.in(mask), b.scalar(0, TensorProto::INT32)});
+  return rank == 2 ? b.unsqueeze(seen, {1, 2}) : b.unsqueeze(seen, {1});
+}
+
+/// The same of a list of lengths, one for each batch.
+static Name lengthMask(Body &b, const Name &lengths, const Name &key) {
+  Name at = b.cast(b.iota(b.sizeOf(key, 2)), TensorProto::INT32);
+  // Fails where there are more lengths than batches.
+  Name shape = b.concat({b.sizeOf(key, 0), b.ints({1, 1, 1})}, 0);
+  return b.op("Less", {at, b.op("Reshape", {lengths, shape})});
+}
+
+/// The same of a list of ends and, behind these, maybe one of starts.
+static Name rangeMask(Body &b, llvm::StringRef mask, const Name &key) {
+  Name batch = b.sizeOf(key, 0);
+  Name none = b.op("Expand", {b.scalar(0, TensorProto::INT32), batch});
+  Name both = b.concat({b.in(mask), none}, 0);
+  Name ends = b.slice(both, b.ints({0}), batch, 0);
+  Name starts = b.slice(both, batch, b.add(batch, batch), 0);
+  Name started = b.op("Not", {lengthMask(b, starts, key)});
+  // starts <= position is the opposite of position < starts.
+  return b.op("And", {started, lengthMask(b, ends, key)});
+}
+
+/// What the masks add to the scores, `seen` is a condition or missing.
+static Name maskBias(Body &b, Heads &heads, const Name &seen,
+                     const Name &attentionBias) {
+  Name bias;
+  if (!seen.empty()) {
+    float filter = b.getFloat("mask_filter_value", -10000.0f);
+    bias = b.op("Where", {seen, b.scalar(0, heads.elementType),
+                          b.scalar(filter, heads.elementType)});
+  }
+  if (!attentionBias.empty())
+    bias = b.addIfThere(attentionBias, bias);
+  if (b.getInt("unidirectional")) {
+    Name otherwise = bias.empty() ? b.scalar(0, heads.elementType) : bias;
+    bias = b.op("Where", {causal(b, heads.query, heads.key), otherwise,
+                          lowest(b, heads.elementType)});
+  }
+  return bias;
+}
+
+//===----------------------------------------------------------------------===//
+// MultiHeadAttention
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class MultiHead {
+public:
+  explicit MultiHead(Body &b) : b(b), heads(b.getInt("num_heads")) {
+    if (heads < 1)
+      b.refuse("num_heads is not positive");
+    h.elementType = b.elementType("query");
+    h.scale = b.getFloat("scale");
+  }
+
+  void build() {
+    for (const char *input : {"past_sequence_length", "cache_indirection"})
+      b.refuseInput(input);
+    b.refuseOutput("qk");
+    takeOperands();
+    for (auto [past, value] :
+         {std::pair("past_key", &h.key), std::pair("past_value", &h.value)})
+      if (b.has(past))
+        *value = b.concat({b.in(past), *value}, 2);
+    h.bias = maskBias(b, h, seenKeys(), b.in("attention_bias"));
+    b.give("output", mergeHeads(b, attend(b, h)));
+    if (b.wants("present_key"))
+      b.give("present_key", h.key);
+    if (b.wants("present_value"))
+      b.give("present_value", h.value);
+  }
+
+private:
+  /// One of the parts of a packed [B, S, heads, parts, size].
+  Name part(llvm::StringRef input, int64_t index) {
+    return b.op("Gather", {b.in(input), b.integer(index)}, {{"axis", 3}});
+  }
+
+  /// Adds a part of the bias to [B, S, heads, size] and puts the heads first.
+  Name finish(const Name &value, const Name &from, const Name &to) {
+    Name sum = value;
+    if (b.has("bias")) {
+      Name bias = b.slice(b.in("bias"), from, to, 0);
+      sum = b.add(value, b.reshape(bias, {heads, -1}));
+    }
+    return b.transpose(sum, {0, 2, 1, 3});
+  }
+
+  Name split(llvm::StringRef input) {
+    int64_t hidden = b.size(input, 2);
+    int64_t size = hidden > 0 && hidden % heads == 0 ? hidden / heads : -1;
+    return b.reshape(b.in(input), {0, 0, heads, size});
+  }
+
+  void takeOperands() {
+    int64_t rank = b.requireRank("query");
+    if (rank != 3 && rank != 5)
+      b.refuse("the query has rank " + llvm::Twine(rank));
+    Name query = rank == 5 ? part("query", 0) : split("query");
+    int64_t hidden = b.size("query", 2);
+    if (rank == 5)
+      h.headSize = b.size("query", 4);
+    else if (hidden > 0 && hidden % heads == 0)
+      h.headSize = hidden / heads;
+    Name width = h.headSize > 0 ? b.ints({h.headSize * heads})
+                                : b.mul(b.sizeOf(query, 3), b.integer(heads));
+    Name twice = b.add(width, width), end = b.ints({kEnd});
+    h.query = finish(query, b.ints({0}), width);
+    if (rank == 5) {
+      h.key = finish(part("query", 1), width, twice);
+      h.value = finish(part("query", 2), twice, end);
+      return;
+    }
+    if (!b.has("key"))
+      b.refuse("there is no key");
+    int64_t keyRank = b.requireRank("key");
+    if (keyRank == 5) {
+      h.key = finish(part("key", 0), width, twice);
+      h.value = finish(part("key", 1), twice, end);
+    } else if (keyRank == 4 && b.has("value")) {
+      // Of an encoder: projected, with their bias and heads, before.
+      h.key = b.in("key");
+      h.value = b.in("value");
+    } else if (keyRank == 3 && b.has("value")) {
+      h.key = finish(split("key"), width, twice);
+      h.value = finish(split("value"), twice, end);
+    } else {
+      b.refuse("key and value are in no form that is known");
+    }
+  }
+
+  Name seenKeys() {
+    if (!b.has("key_padding_mask"))
+      return "";
+    int64_t rank = b.requireRank("key_padding_mask");
+    if (rank == 1)
+      return lengthMask(b, b.in("key_padding_mask"), h.key);
+    if (rank == 2 || rank == 3)
+      return fullMask(b, "key_padding_mask", rank);
+    b.refuse("the mask has rank " + llvm::Twine(rank));
+  }
+
+  Body &b;
+  int64_t heads;
+  Heads h;
+};
+
+} // namespace
+
+void buildMultiHeadAttention(Body &b) { MultiHead(b).build(); }
+
+//===----------------------------------------------------------------------===//
+// Attention and QAttention
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Widths of the projections to queries, keys and values.
+struct Widths {
+  int64_t query, key, value;
+};
+} // namespace
+
+static Widths widthsOf(Body &b, llvm::StringRef weights, const Ints &given) {
+  if (given.size() == 3)
+    return {given[0], given[1], given[2]};
+  int64_t all = b.size(weights, 1);
+  if (all < 0 || all % 3 != 0)
+    b.refuse("the width of the projections is not known");
+  return {all / 3, all / 3, all / 3};
+}
+
+/// Everything behind the projections.
+static void
+attendProjected(Body &b, const Widths &widths, int elementType,
+                const Name &attentionBias,
+                llvm::function_ref<Name(int64_t, int64_t)> project) {
+  b.refuseUnless("do_rotary", 0);
+  b.refuseUnless("past_present_share_buffer", 0);
+  int64_t heads = b.getInt("num_heads");
+  if (heads < 1 || widths.query % heads || widths.value % heads ||
+      widths.query != widths.key)
+    b.refuse("the widths of the projections do not fit num_heads");
+  Heads h;
+  h.elementType = elementType;
+  h.headSize = widths.query / heads;
+  h.scale = b.getFloat("scale");
+  int64_t twice = widths.query + widths.key;
+  h.query = splitHeads(b, project(0, widths.query), heads, widths.query);
+  h.key = splitHeads(b, project(widths.query, twice), heads, widths.key);
+  h.value =
+      splitHeads(b, project(twice, twice + widths.value), heads, widths.value);
+  if (b.has("past")) {
+    auto half = [&](int64_t index) {
+      return b.op("Gather", {b.in("past"), b.integer(index)}, {{"axis", 0}});
+    };
+    h.key = b.concat({half(0), h.key}, 2);
+    h.value = b.concat({half(1), h.value}, 2);
+  }
+  Name seen;
+  if (b.has("mask_index")) {
+    int64_t rank = b.requireRank("mask_index");
+    if (rank < 1 || rank > 3)
+      b.refuse("the mask has rank " + llvm::Twine(rank));
+    seen = rank == 1 ? rangeMask(b, "mask_index", h.key)
+                     : fullMask(b, "mask_index", rank);
+  }
+  h.bias = maskBias(b, h, seen, attentionBias);
+  b.give("output", mergeHeads(b, attend(b, h)));
+  if (b.wants("present"))
+    b.give("present",
+           b.concat({b.unsqueeze(h.key, {0}), b.unsqueeze(h.value, {0})}, 0));
+}
+
+void buildAttention(Body &b) {
+  b.refuseInput("past_sequence_length");
+  Widths widths = widthsOf(b, "weights", b.getInts("qkv_hidden_sizes"));
+  // Slices of constant weights are cut when the model is loaded.
+  auto project = [&](int64_t from, int64_t to) {
+    Name product =
+        b.op("MatMul", {b.in("input"), b.slice(b.in("weights"), from, to, 1)});
+    return b.has("bias") ? b.add(product, b.slice(b.in("bias"), from, to, 0))
+                         : product;
+  };
+  attendProjected(b, widths, b.elementType("input"), b.in("attention_bias"),
+                  project);
+}
+
+void buildQAttention(Body &b) {
+  Widths widths = widthsOf(b, "weight", {});
+  int type = b.elementType("bias");
+  // What may be one for all columns or one for each.
+  auto column = [&](llvm::StringRef input, int64_t from, int64_t to) {
+    if (!b.has(input) || b.requireRank(input) == 0 || b.size(input, 0) == 1)
+      return b.in(input);
+    return b.slice(b.in(input), from, to, 0);
+  };
+  auto project = [&](int64_t from, int64_t to) {
+    Name product =
+        b.op("MatMulInteger",
+             {b.in("input"), b.slice(b.in("weight"), from, to, 1),
+              b.in("input_zero_point"), column("weight_zero_point", from, to)});
+    Name scale = b.mul(b.in("input_scale"), column("weight_scale", from, to));
+    return b.add(b.mul(b.cast(product, type), scale),
+                 b.slice(b.in("bias"), from, to, 0));
+  };
+  attendProjected(b, widths, type, "", project);
+}
+
+} // namespace sardonyx::contrib

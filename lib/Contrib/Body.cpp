@@ -1,0 +1,307 @@
+//===- Body.cpp - Writing the function body of an operator ----------------===//
+
+#include "lib/Contrib/Body.h"
+
+#include "llvm/ADT/APFloat.h"
+
+#include <onnx/defs/parser.h>
+
+#include <stdexcept>
+
+using namespace llvm;
+
+namespace sardonyx::contrib {
+
+using ::onnx::AttributeProto;
+using ::onnx::NodeProto;
+using ::onnx::TensorProto;
+using ::onnx::TypeProto;
+
+//===----------------------------------------------------------------------===//
+// Attributes of new nodes
+//===----------------------------------------------------------------------===//
+
+Attr::Attr(const char *name, int64_t value) {
+  proto.set_name(name);
+  proto.set_type(AttributeProto::INT);
+  proto.set_i(value);
+}
+
+Attr::Attr(const char *name, float value) {
+  proto.set_name(name);
+  proto.set_type(AttributeProto::FLOAT);
+  proto.set_f(value);
+}
+
+Attr::Attr(const char *name, const char *value) {
+  proto.set_name(name);
+  proto.set_type(AttributeProto::STRING);
+  proto.set_s(value);
+}
+
+Attr::Attr(const char *name, const Ints &values) {
+  proto.set_name(name);
+  proto.set_type(AttributeProto::INTS);
+  for (int64_t value : values)
+    proto.add_ints(value);
+}
+
+//===----------------------------------------------------------------------===//
+// The node
+//===----------------------------------------------------------------------===//
+
+Body::Body(const ::onnx::FunctionBodyBuildContext &context,
+           const ::onnx::OpSchema &schema, ::onnx::FunctionProto &function)
+    : context(context), schema(schema), function(function) {
+  for (const auto &formal : schema.inputs()) {
+    if (formal.GetOption() != ::onnx::OpSchema::Variadic) {
+      function.add_input(formal.GetName());
+      continue;
+    }
+    // A variadic tail has as many names as there are inputs.
+    for (int i = function.input_size(); context.hasInput(i); ++i)
+      function.add_input(formal.GetName() + std::to_string(i));
+  }
+  for (const auto &formal : schema.outputs())
+    function.add_output(formal.GetName());
+}
+
+Name Body::inputAt(unsigned position) const {
+  return context.hasInput(position) ? function.input(position) : Name();
+}
+
+int Body::find(StringRef input) const {
+  for (int i = 0; i < function.input_size(); ++i)
+    if (function.input(i) == input)
+      return i;
+  throw std::logic_error("no input '" + input.str() + "'");
+}
+
+Name Body::in(StringRef name) const { return inputAt(find(name)); }
+
+bool Body::wants(StringRef name) const {
+  for (int i = 0; i < function.output_size(); ++i)
+    if (function.output(i) == name)
+      return context.hasOutput(i);
+  throw std::logic_error("no output '" + name.str() + "'");
+}
+
+int Body::elementType(StringRef input) const {
+  const TypeProto *type = context.getInputType(find(input));
+  if (!type || !type->has_tensor_type() || !type->tensor_type().elem_type())
+    refuse("the type of input '" + input + "' is not known");
+  return type->tensor_type().elem_type();
+}
+
+std::optional<int64_t> Body::rank(StringRef input) const {
+  const TypeProto *type = context.getInputType(find(input));
+  if (!type || !type->has_tensor_type() || !type->tensor_type().has_shape())
+    return std::nullopt;
+  return type->tensor_type().shape().dim_size();
+}
+
+int64_t Body::requireRank(StringRef input) const {
+  if (std::optional<int64_t> known = rank(input))
+    return *known;
+  refuse("the rank of input '" + input + "' is not known");
+}
+
+int64_t Body::size(StringRef input, int64_t axis) const {
+  std::optional<int64_t> known = rank(input);
+  if (!known)
+    return -1;
+  if (axis < 0)
+    axis += *known;
+  if (axis < 0 || axis >= *known)
+    return -1;
+  const auto &dim =
+      context.getInputType(find(input))->tensor_type().shape().dim(axis);
+  return dim.has_dim_value() ? dim.dim_value() : -1;
+}
+
+const AttributeProto *Body::attribute(StringRef name) const {
+  if (const AttributeProto *given = context.getAttribute(name.str()))
+    return given;
+  auto it = schema.attributes().find(name.str());
+  if (it == schema.attributes().end())
+    throw std::logic_error("no attribute '" + name.str() + "'");
+  return it->second.default_value.has_name() ? &it->second.default_value
+                                             : nullptr;
+}
+
+bool Body::given(StringRef name) const { return attribute(name); }
+
+int64_t Body::getInt(StringRef name, int64_t otherwise) const {
+  const AttributeProto *value = attribute(name);
+  return value ? value->i() : otherwise;
+}
+
+float Body::getFloat(StringRef name, float otherwise) const {
+  const AttributeProto *value = attribute(name);
+  return value ? value->f() : otherwise;
+}
+
+std::string Body::getString(StringRef name) const {
+  const AttributeProto *value = attribute(name);
+  return value ? value->s() : "";
+}
+
+Ints Body::getInts(StringRef name) const {
+  const AttributeProto *value = attribute(name);
+  return value ? Ints(value->ints().begin(), value->ints().end()) : Ints();
+}
+
+std::vector<float> Body::getFloats(StringRef name) const {
+  const AttributeProto *value = attribute(name);
+  if (!value)
+    return {};
+  return {value->floats().begin(), value->floats().end()};
+}
+
+void Body::pass(Attrs &attrs, ArrayRef<const char *> names) const {
+  for (const char *name : names)
+    if (const AttributeProto *value = attribute(name)) {
+      attrs.emplace_back(name, 0);
+      attrs.back().proto = *value;
+    }
+}
+
+void Body::refuse(const Twine &why) const {
+  throw std::runtime_error(why.str());
+}
+
+void Body::refuseInput(StringRef name) const {
+  if (has(name))
+    refuse("input '" + name + "' is not supported");
+}
+
+void Body::refuseOutput(StringRef name) const {
+  if (wants(name))
+    refuse("output '" + name + "' is not supported");
+}
+
+void Body::refuseUnless(StringRef name, int64_t only) const {
+  if (int64_t value = getInt(name, only); value != only)
+    refuse("attribute '" + name + "' is " + Twine(value) +
+           ", which is not supported");
+}
+
+//===----------------------------------------------------------------------===//
+// New nodes
+//===----------------------------------------------------------------------===//
+
+NodeProto &Body::node(StringRef type, const Names &inputs) {
+  NodeProto &node = *function.add_node();
+  node.set_op_type(type.str());
+  for (const Name &input : inputs)
+    node.add_input(input);
+  while (node.input_size() && node.input(node.input_size() - 1).empty())
+    node.mutable_input()->RemoveLast();
+  return node;
+}
+
+Names Body::op(unsigned outputs, StringRef type, Names inputs, Attrs attrs) {
+  NodeProto &made = node(type, inputs);
+  Names names;
+  for (unsigned i = 0; i < outputs; ++i) {
+    names.push_back("v" + std::to_string(counter++) + "_" + type.str());
+    made.add_output(names.back());
+  }
+  for (const Attr &attr : attrs)
+    *made.add_attribute() = attr.proto;
+  return names;
+}
+
+Name Body::op(StringRef type, Names inputs, Attrs attrs) {
+  return op(1, type, std::move(inputs), std::move(attrs)).front();
+}
+
+/// The tensor of a new Constant.
+static TensorProto &constantTensor(NodeProto &node, int elementType) {
+  AttributeProto *attribute = node.add_attribute();
+  attribute->set_name("value");
+  attribute->set_type(AttributeProto::TENSOR);
+  attribute->mutable_t()->set_data_type(elementType);
+  return *attribute->mutable_t();
+}
+
+Name Body::ints(ArrayRef<int64_t> values) {
+  Name name = op("Constant", {});
+  TensorProto &tensor =
+      constantTensor(*function.mutable_node()->rbegin(), TensorProto::INT64);
+  tensor.add_dims(values.size());
+  for (int64_t value : values)
+    tensor.add_int64_data(value);
+  return name;
+}
+
+Name Body::integer(int64_t value) { return scalar(value, TensorProto::INT64); }
+
+Name Body::scalar(double value, int elementType) {
+  Name name = op("Constant", {});
+  TensorProto &tensor =
+      constantTensor(*function.mutable_node()->rbegin(), elementType);
+  auto narrow = [&](const fltSemantics &semantics) {
+    APFloat number(value);
+    bool inexact;
+    number.convert(semantics, APFloat::rmNearestTiesToEven, &inexact);
+    tensor.add_int32_data(number.bitcastToAPInt().getZExtValue());
+  };
+  switch (elementType) {
+  case TensorProto::FLOAT:
+    tensor.add_float_data(value);
+    break;
+  case TensorProto::DOUBLE:
+    tensor.add_double_data(value);
+    break;
+  case TensorProto::FLOAT16:
+    narrow(APFloat::IEEEhalf());
+    break;
+  case TensorProto::BFLOAT16:
+    narrow(APFloat::BFloat());
+    break;
+  case TensorProto::INT64:
+    tensor.add_int64_data(value);
+    break;
+  case TensorProto::UINT32:
+  case TensorProto::UINT64:
+    tensor.add_uint64_data(value);
+    break;
+  default:
+    tensor.add_int32_data(value);
+  }
+  return name;
+}
+
+void Body::give(StringRef output, const Name &value) {
+  node("Identity", {value}).add_output(output.str());
+}
+
+void Body::addText(const char *nodes) {
+  ::onnx::OnnxParser parser(nodes);
+  while (!parser.EndOfInput()) {
+    auto status = parser.Parse(*function.add_node());
+    if (!status.IsOK())
+      throw std::logic_error(status.ErrorMessage());
+  }
+  for (const auto &[name, attribute] : schema.attributes())
+    function.add_attribute(name);
+}
+
+Name Body::slice(const Name &value, const Name &from, const Name &to,
+                 int64_t axis) {
+  return op("Slice", {value, from, to, ints({axis})});
+}
+
+Name Body::sizeOf(const Name &value, int64_t axis) {
+  if (axis == -1)
+    return op("Shape", {value}, {{"start", -1}});
+  return op("Shape", {value}, {{"start", axis}, {"end", axis + 1}});
+}
+
+Name Body::iota(const Name &size) {
+  return op("Range",
+            {integer(0), op("Squeeze", {size, ints({0})}), integer(1)});
+}
+
+} // namespace sardonyx::contrib

@@ -1,0 +1,31 @@
+//===- Contrib.h - Operators beyond ONNX's own ------------------*- C++ -*-===//
+//
+// The operators that dialects/ONNX/contrib describes, as schemas in libonnx's
+// registry. Each has a function body, so that importer, type inference and
+// onnx-expand-functions need to know nothing of them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_CONTRIB_CONTRIB_H
+#define SARDONYX_LIB_CONTRIB_CONTRIB_H
+
+#include <onnx/defs/schema.h>
+
+namespace sardonyx::contrib {
+
+/// Registers the schemas; further calls do nothing. Comes before all that reads
+/// the registry.
+void registerSchemas();
+
+/// Whether `schema` is one of these.
+bool isContrib(const ::onnx::OpSchema &schema);
+
+/// Infers the results' types through the body. Leaves them unknown where there
+/// is no body for the inputs as they are.
+void inferByBody(const ::onnx::OpSchema &schema,
+                 ::onnx::InferenceContext &context,
+                 const ::onnx::ISchemaRegistry &registry);
+
+} // namespace sardonyx::contrib
+
+#endif // SARDONYX_LIB_CONTRIB_CONTRIB_H

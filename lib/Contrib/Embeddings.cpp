@@ -1,0 +1,119 @@
+//===- Embeddings.cpp - Look-ups of tables, rotations by position ---------===//
+
+#include "lib/Contrib/Heads.h"
+#include "lib/Contrib/Quantized.h"
+
+using ::onnx::TensorProto;
+
+namespace sardonyx::contrib {
+
+void buildEmbedLayerNormalization(Body &b) {
+  Name ids = b.in("input_ids");
+  Name places =
+      b.has("position_ids") ? b.in("position_ids") : b.iota(b.sizeOf(ids, 1));
+  Name sum = b.add(b.op("Gather", {b.in("word_embedding"), ids}),
+                   b.op("Gather", {b.in("position_embedding"), places}));
+  if (b.has("segment_embedding")) {
+    if (!b.has("segment_ids"))
+      b.refuse("segment_embedding comes without segment_ids");
+    sum = b.add(
+        sum, b.op("Gather", {b.in("segment_embedding"), b.in("segment_ids")}));
+  }
+  b.give("output",
+         b.op("LayerNormalization", {sum, b.in("gamma"), b.in("beta")},
+              {{"axis", -1}, {"epsilon", b.getFloat("epsilon")}}));
+  if (b.wants("embedding_sum"))
+    b.give("embedding_sum", sum);
+  if (!b.wants("mask_index"))
+    return;
+  // The number of tokens that count.
+  if (!b.has("mask")) {
+    b.give("mask_index",
+           b.op("Expand", {b.scalar(0, TensorProto::INT32), b.sizeOf(ids, 0)}));
+    return;
+  }
+  Name counts =
+      b.cast(b.op("Equal", {b.in("mask"), b.scalar(1, TensorProto::INT32)}),
+             TensorProto::INT32);
+  b.give("mask_index",
+         b.op("ReduceSum", {counts, b.ints({1})}, {{"keepdims", 0}}));
+}
+
+void buildRotaryEmbedding(Body &b) {
+  b.refuseUnless("is_packed_batching", 0);
+  if (b.getFloat("scale", 1) != 1)
+    b.refuse("a scale other than 1 is not supported");
+  int64_t rank = b.requireRank("input");
+  if (rank != 3 && rank != 4)
+    b.refuse("the input has rank " + llvm::Twine(rank));
+  int64_t heads = b.getInt("num_heads");
+  if (rank == 3 && heads == 0) {
+    int64_t hidden = b.size("input", 2), half = b.size("cos_cache", 1);
+    if (b.getInt("rotary_embedding_dim") || hidden < 1 || half < 1 ||
+        hidden % (2 * half))
+      b.refuse("the number of heads is not known");
+    heads = hidden / (2 * half);
+  }
+  Name ids = b.in("position_ids");
+  if (b.requireRank("position_ids") < 2) {
+    Name length = b.sizeOf(b.in("input"), rank - 2);
+    Name shape = b.concat({b.sizeOf(b.in("input"), 0), length}, 0);
+    ids = b.op("Expand", {positions(b, ids, length), shape});
+  }
+  b.give("output",
+         rotate(b, b.in("input"), b.in("cos_cache"), b.in("sin_cache"), ids,
+                rank == 3 ? heads : 0, b.getInt("interleaved"),
+                b.getInt("rotary_embedding_dim")));
+}
+
+void buildGatherBlockQuantized(Body &b) {
+  int64_t rank = b.requireRank("data"), bits = b.getInt("bits");
+  int64_t indexRank = b.requireRank("indices");
+  int type = b.elementType("data");
+  auto axisOf = [&](llvm::StringRef attribute) {
+    int64_t axis = b.getInt(attribute);
+    if (axis < -rank || axis >= rank)
+      b.refuse("attribute '" + attribute + "' is out of range");
+    return axis < 0 ? axis + rank : axis;
+  };
+  int64_t gather = axisOf("gather_axis"), quantized = axisOf("quantize_axis");
+  if (gather == quantized)
+    b.refuse("gather_axis is quantize_axis");
+  bool isPacked = type == TensorProto::UINT8 && bits < 8;
+  if (isPacked && quantized != rank - 1)
+    b.refuse("bytes hold several numbers of another axis than quantize_axis");
+  auto rows = [&](llvm::StringRef input) {
+    Name table = b.in(input);
+    // ONNX gathers no numbers of 4 bits.
+    if (b.elementType(input) == TensorProto::INT4)
+      table = b.cast(table, TensorProto::INT8);
+    if (b.elementType(input) == TensorProto::UINT4)
+      table = b.cast(table, TensorProto::UINT8);
+    return b.op("Gather", {table, b.in("indices")}, {{"axis", gather}});
+  };
+  Name data = rows("data"), scales = rows("scales");
+  int64_t axis = quantized > gather ? quantized + indexRank - 1 : quantized;
+  Name zeros;
+  if (b.has("zero_points"))
+    zeros = rows("zero_points");
+  int floats = b.elementType("scales");
+  Name numbers = isPacked ? unpack(b, data, bits, rank - 1 + indexRank) : data;
+  Name zeroNumbers = isPacked && !zeros.empty()
+                         ? b.slice(unpack(b, zeros, bits, rank - 1 + indexRank),
+                                   b.ints({0}), b.sizeOf(scales, axis), axis)
+                         : zeros;
+  // Each number's block.
+  Name block = b.op("Div", {b.iota(b.sizeOf(numbers, axis)),
+                            b.integer(b.getInt("block_size"))});
+  auto spread = [&](const Name &value) {
+    return b.op("Gather", {value, block}, {{"axis", axis}});
+  };
+  numbers = b.cast(numbers, floats);
+  if (!zeroNumbers.empty())
+    numbers = b.sub(numbers, spread(b.cast(zeroNumbers, floats)));
+  else if (type == TensorProto::UINT8)
+    numbers = b.sub(numbers, b.scalar(1 << (bits - 1), floats));
+  b.give("output", b.mul(numbers, spread(scales)));
+}
+
+} // namespace sardonyx::contrib

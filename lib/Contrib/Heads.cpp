@@ -1,0 +1,75 @@
+//===- Heads.cpp - What the forms of attention share ----------------------===//
+
+#include "lib/Contrib/Heads.h"
+
+#include <cmath>
+
+using ::onnx::TensorProto;
+
+namespace sardonyx::contrib {
+
+Name splitHeads(Body &b, const Name &value, int64_t heads, int64_t hidden) {
+  int64_t size = hidden >= 0 && hidden % heads == 0 ? hidden / heads : -1;
+  return b.transpose(b.reshape(value, {0, 0, heads, size}), {0, 2, 1, 3});
+}
+
+Name mergeHeads(Body &b, const Name &value) {
+  return b.reshape(b.transpose(value, {0, 2, 1, 3}), {0, 0, -1});
+}
+
+static Name scaleOf(Body &b, const Heads &heads) {
+  if (heads.scale != 0)
+    return b.scalar(heads.scale, heads.elementType);
+  if (heads.headSize > 0)
+    return b.scalar(1 / std::sqrt(double(heads.headSize)), heads.elementType);
+  Name size = b.cast(b.sizeOf(heads.query, 3), TensorProto::FLOAT);
+  return b.cast(b.op("Reciprocal", {b.op("Sqrt", {size})}), heads.elementType);
+}
+
+Name scores(Body &b, const Heads &heads) {
+  Name scale = scaleOf(b, heads);
+  Name keys = b.transpose(heads.key, {0, 1, 3, 2});
+  // Short floats might overflow before they are scaled.
+  if (heads.elementType != TensorProto::FLOAT)
+    return b.op("MatMul", {b.mul(heads.query, scale), keys});
+  return b.mul(b.op("MatMul", {heads.query, keys}), scale);
+}
+
+Name attend(Body &b, const Heads &heads) {
+  Name sum = b.addIfThere(scores(b, heads), heads.bias);
+  Name weights = b.op("Softmax", {sum}, {{"axis", -1}});
+  return b.op("MatMul", {weights, heads.value});
+}
+
+Name causal(Body &b, const Name &query, const Name &key) {
+  Name length = b.sizeOf(query, 2), total = b.sizeOf(key, 2);
+  Name last = b.add(b.iota(length), b.sub(total, length));
+  return b.op("LessOrEqual", {b.iota(total), b.unsqueeze(last, {1})});
+}
+
+Name lowest(Body &b, int elementType) {
+  switch (elementType) {
+  case TensorProto::FLOAT16:
+    return b.scalar(-65504, elementType);
+  case TensorProto::BFLOAT16:
+    return b.scalar(-0x1.fep127, elementType);
+  default:
+    return b.scalar(-0x1.fffffep127, elementType);
+  }
+}
+
+Name positions(Body &b, const Name &offset, const Name &length) {
+  return b.add(offset, b.unsqueeze(b.iota(length), {0}));
+}
+
+Name rotate(Body &b, const Name &value, const Name &cosines, const Name &sines,
+            const Name &positions, int64_t heads, int64_t interleaved,
+            int64_t rotaryDim) {
+  Attrs attrs = {{"interleaved", interleaved},
+                 {"rotary_embedding_dim", rotaryDim}};
+  if (heads > 0)
+    attrs.emplace_back("num_heads", heads);
+  return b.op("RotaryEmbedding", {value, cosines, sines, positions}, attrs);
+}
+
+} // namespace sardonyx::contrib

@@ -1,0 +1,47 @@
+//===- Heads.h - What the forms of attention share --------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONTRIB_HEADS_H
+#define SARDONYX_LIB_CONTRIB_HEADS_H
+
+#include "lib/Contrib/Body.h"
+
+namespace sardonyx::contrib {
+
+/// [B, S, hidden] to [B, heads, S, hidden / heads]; `hidden` is -1 if not
+/// known.
+Name splitHeads(Body &b, const Name &value, int64_t heads, int64_t hidden);
+/// [B, heads, S, size] to [B, S, heads * size].
+Name mergeHeads(Body &b, const Name &value);
+
+/// What softmax(queries * keys^T + bias) * values needs; all of rank 4.
+struct Heads {
+  Name query, key, value;
+  /// Added to the scores; broadcasts to [B, heads, S, T]; may be missing.
+  Name bias;
+  int elementType;
+  /// Size of a head; -1 if not known.
+  int64_t headSize = -1;
+  /// 0 for the inverse root of headSize.
+  float scale = 0;
+};
+
+/// The products of queries and keys, scaled.
+Name scores(Body &b, const Heads &heads);
+/// The whole of it: [B, heads, S, size of the values].
+Name attend(Body &b, const Heads &heads);
+
+/// Condition [S, T] under which a query sees a key, if the last query sees all.
+Name causal(Body &b, const Name &query, const Name &key);
+/// The lowest number of an element type.
+Name lowest(Body &b, int elementType);
+
+/// [B, S] positions of tokens that begin at `offset` ([B, 1] or [1]).
+Name positions(Body &b, const Name &offset, const Name &length);
+/// Rotates the heads of [B, S, hidden] or [B, heads, S, size].
+Name rotate(Body &b, const Name &value, const Name &cosines, const Name &sines,
+            const Name &positions, int64_t heads, int64_t interleaved,
+            int64_t rotaryDim);
+
+} // namespace sardonyx::contrib
+
+#endif // SARDONYX_LIB_CONTRIB_HEADS_H

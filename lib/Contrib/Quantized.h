@@ -1,0 +1,16 @@
+//===- Quantized.h - Integers that stand for floats -------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONTRIB_QUANTIZED_H
+#define SARDONYX_LIB_CONTRIB_QUANTIZED_H
+
+#include "lib/Contrib/Body.h"
+
+namespace sardonyx::contrib {
+
+/// The numbers of `bits` bits that lie packed along the last axis of bytes, the
+/// lowest bits first.
+Name unpack(Body &b, const Name &bytes, int64_t bits, int64_t rank);
+
+} // namespace sardonyx::contrib
+
+#endif // SARDONYX_LIB_CONTRIB_QUANTIZED_H
