@@ -65,8 +65,8 @@ namespace {
 class MultiHead {
 public:
   explicit MultiHead(Body &b) : b(b), heads(b.getInt("num_heads")) {
-    if (heads < 1)
-      b.refuse("num_heads is not positive");
+    if (heads < 1 || heads > (1 << 20))
+      b.refuse("num_heads is " + llvm::Twine(heads));
     h.elementType = b.elementType("query");
     h.scale = b.getFloat("scale");
   }
@@ -195,6 +195,10 @@ attendProjected(Body &b, const Widths &widths, int elementType,
   b.refuseUnless("do_rotary", 0);
   b.refuseUnless("past_present_share_buffer", 0);
   int64_t heads = b.getInt("num_heads");
+  constexpr int64_t limit = int64_t(1) << 31;
+  for (int64_t width : {widths.query, widths.key, widths.value})
+    if (width < 1 || width > limit)
+      b.refuse("a projection has the width " + llvm::Twine(width));
   if (heads < 1 || widths.query % heads || widths.value % heads ||
       widths.query != widths.key)
     b.refuse("the widths of the projections do not fit num_heads");

@@ -47,6 +47,8 @@ void buildRotaryEmbedding(Body &b) {
   if (rank != 3 && rank != 4)
     b.refuse("the input has rank " + llvm::Twine(rank));
   int64_t heads = b.getInt("num_heads");
+  if (heads < 0)
+    b.refuse("num_heads is " + llvm::Twine(heads));
   if (rank == 3 && heads == 0) {
     int64_t hidden = b.size("input", 2), half = b.size("cos_cache", 1);
     if (b.getInt("rotary_embedding_dim") || hidden < 1 || half < 1 ||
@@ -70,6 +72,8 @@ void buildGatherBlockQuantized(Body &b) {
   int64_t rank = b.requireRank("data"), bits = b.getInt("bits");
   int64_t indexRank = b.requireRank("indices");
   int type = b.elementType("data");
+  if ((bits != 2 && bits != 4 && bits != 8) || b.getInt("block_size") < 1)
+    b.refuse("bits or block_size cannot be");
   auto axisOf = [&](llvm::StringRef attribute) {
     int64_t axis = b.getInt(attribute);
     if (axis < -rank || axis >= rank)

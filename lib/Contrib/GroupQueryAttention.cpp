@@ -17,6 +17,7 @@ public:
     refuseRest();
     takeOperands();
     takeLengths();
+    normalizeHeads();
     rotateHeads();
     query = splitHeads(b, query, heads, heads * size);
     key = splitHeads(b, key, groups, groups * size);
@@ -35,8 +36,7 @@ public:
 
 private:
   void refuseRest() {
-    for (const char *input :
-         {"k_scale", "v_scale", "q_norm_weight", "k_norm_weight"})
+    for (const char *input : {"k_scale", "v_scale"})
       b.refuseInput(input);
     for (const char *attribute :
          {"qk_output", "kv_cache_bit_width", "sliding_window_cache"})
@@ -46,12 +46,15 @@ private:
     if (b.getString("k_quant_type") != "NONE" ||
         b.getString("v_quant_type") != "NONE")
       b.refuse("quantized caches are not supported");
-    if (heads < 1 || groups < 1 || heads % groups)
+    if (heads < 1 || heads > (1 << 20) || groups < 1 || heads % groups)
       b.refuse("num_heads is no multiple of kv_num_heads");
     if (b.has("past_key") != b.has("past_value"))
       b.refuse("past_key comes without past_value, or the other way round");
     if (b.has("past_key") && b.elementType("past_key") != type)
       b.refuse("the cache has a type of its own");
+    if (b.has("q_norm_weight") != b.has("k_norm_weight"))
+      b.refuse("q_norm_weight comes without k_norm_weight, or the other way "
+               "round");
   }
 
   void takeOperands() {
@@ -98,6 +101,19 @@ private:
     Name first = b.slice(b.reshape(all, {-1}), 0, 1, 0);
     return b.op("Where", {b.op("Equal", {length, total}),
                           positions(b, first, length), all});
+  }
+
+  void normalizeHeads() {
+    auto normalize = [&](const Name &value, int64_t count, const char *weight) {
+      if (!b.has(weight))
+        return value;
+      Name parts = b.reshape(value, {0, 0, count, size});
+      Attrs attrs = {{"axis", -1}, {"epsilon", b.getFloat("qk_norm_epsilon")}};
+      Name scaled = b.op("RMSNormalization", {parts, b.in(weight)}, attrs);
+      return b.reshape(scaled, {0, 0, count * size});
+    };
+    query = normalize(query, heads, "q_norm_weight");
+    key = normalize(key, groups, "k_norm_weight");
   }
 
   void rotateHeads() {
