@@ -27,6 +27,9 @@ static Name lengthMask(Body &b, const Name &lengths, const Name &key) {
 
 /// The same of a list of ends and, behind these, maybe one of starts.
 static Name rangeMask(Body &b, llvm::StringRef mask, const Name &key) {
+  // One for each batch are ends.
+  if (b.size(mask, 0) > 0 && b.size(mask, 0) == b.size("input", 0))
+    return lengthMask(b, b.in(mask), key);
   Name batch = b.sizeOf(key, 0);
   Name none = b.op("Expand", {b.scalar(0, TensorProto::INT32), batch});
   Name both = b.concat({b.in(mask), none}, 0);
