@@ -36,6 +36,12 @@ void inferGuarded(const ::onnx::OpSchema &schema,
 void propagateGuarded(const ::onnx::OpSchema &schema,
                       ::onnx::DataPropagationContext &context);
 
+/// Whether an operator has no inference function of libonnx's, but one of ours,
+/// and what that says.
+bool infersItself(const ::onnx::OpSchema &schema);
+void inferItself(const ::onnx::OpSchema &schema,
+                 ::onnx::InferenceContext &context);
+
 /// Throws if the inputs have shapes that the operator cannot have.
 void checkShapes(const ::onnx::OpSchema &schema,
                  ::onnx::InferenceContext &context);

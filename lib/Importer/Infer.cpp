@@ -425,6 +425,8 @@ void inferGuarded(const ::onnx::OpSchema &schema,
     contrib::inferByBody(schema, context, GuardedSchemas());
     return;
   }
+  if (infersItself(schema))
+    return inferItself(schema, context);
   if (!schema.has_type_and_shape_inference_function())
     return;
   try {
@@ -480,7 +482,7 @@ GuardedSchemas::GetSchema(const std::string &key, int version,
           : ::onnx::OpSchemaRegistry::Schema(
                 key.substr(0, mark), std::atoi(key.c_str() + mark + 1), domain);
   if (!schema || !(schema->has_type_and_shape_inference_function() ||
-                   contrib::isContrib(*schema)))
+                   contrib::isContrib(*schema) || infersItself(*schema)))
     return schema;
   auto &copy = guarded[schema];
   if (!copy) {
@@ -519,8 +521,47 @@ static void openUnknownSizes(::onnx::GraphProto &graph) {
     }
 }
 
+/// Where a model declares another shape of a result than its operators make,
+/// the operators are right: some exporters say one column where there are more.
+class DeclaredOutputs {
+public:
+  explicit DeclaredOutputs(::onnx::GraphProto &graph) : graph(graph) {
+    for (::onnx::ValueInfoProto &output : *graph.mutable_output()) {
+      declared.push_back(output.type());
+      if (output.type().has_tensor_type())
+        output.mutable_type()->mutable_tensor_type()->clear_shape();
+    }
+  }
+
+  /// Puts back what inference has not found.
+  void restore() {
+    for (auto [output, type] : llvm::zip(*graph.mutable_output(), declared)) {
+      if (!type.tensor_type().has_shape() || !output.type().has_tensor_type())
+        continue;
+      auto &tensor = *output.mutable_type()->mutable_tensor_type();
+      const auto &shape = type.tensor_type().shape();
+      if (!tensor.has_shape()) {
+        *tensor.mutable_shape() = shape;
+        continue;
+      }
+      if (tensor.shape().dim_size() != shape.dim_size())
+        continue;
+      for (int i = 0; i < shape.dim_size(); ++i)
+        if (!tensor.shape().dim(i).has_dim_value() &&
+            (shape.dim(i).has_dim_value() ||
+             !tensor.shape().dim(i).has_dim_param()))
+          *tensor.mutable_shape()->mutable_dim(i) = shape.dim(i);
+    }
+  }
+
+private:
+  ::onnx::GraphProto &graph;
+  std::vector<::onnx::TypeProto> declared;
+};
+
 void inferTypes(::onnx::ModelProto &model) {
   openUnknownSizes(*model.mutable_graph());
+  DeclaredOutputs outputs(*model.mutable_graph());
   GuardedSchemas schemas;
   ::onnx::ShapeInferenceOptions options(/*check_type_val=*/false,
                                         /*strict_mode_val=*/0,
@@ -532,6 +573,7 @@ void inferTypes(::onnx::ModelProto &model) {
     // What was inferred so far stands in value_info; the importer reports the
     // values that it still lacks a type for.
   }
+  outputs.restore();
 }
 
 } // namespace sardonyx::importer

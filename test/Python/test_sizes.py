@@ -203,14 +203,6 @@ def test_refused(load, name):
     assert "internal error" not in str(failure.value) and "sdx." not in str(failure.value)
 
 
-def test_unsupported_at_run_time_is_not_implemented(load):
-    session = load("(float[A] x, float r, bool t) => (float[B] y) { [drop] y = Dropout(x, r, t) }")
-    x = r(4)
-    np.testing.assert_array_equal(run(session, x, np.array(0.5, f4), np.array(False))[0], x)
-    with pytest.raises(sdx.NotImplemented, match=r"node 'drop' \(Dropout\): training mode is not supported"):
-        run(session, x, np.array(0.5, f4), np.array(True))
-
-
 def test_long_and_odd_names(load):
     from onnx import TensorProto, helper
 

@@ -2,6 +2,7 @@
 
 #include "MLForest.h"
 
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -24,6 +25,16 @@ static ArrayRef<int64_t> getInts(Operation *op, const Twine &name) {
 /// The numbers of a tensor attribute of floats or small integers.
 static std::vector<double> numbersOf(ElementsAttr elements) {
   std::vector<double> numbers;
+  // Tensors of models are resources: views of bytes.
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(elements)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    bool isSplat;
+    if (!blob || !DenseElementsAttr::isValidRawBuffer(resource.getType(),
+                                                      blob->getData(), isSplat))
+      return {};
+    elements = DenseElementsAttr::getFromRawBuffer(resource.getType(),
+                                                   blob->getData());
+  }
   if (isa<FloatType>(elements.getElementType())) {
     if (auto values = elements.tryGetValues<APFloat>())
       for (APFloat value : *values)
@@ -89,8 +100,7 @@ LogicalResult Forest::measureDepths(std::string &error) {
     while (!path.empty()) {
       int64_t at = path.back();
       const Node &node = nodes[at];
-      bool isLeaf = node.next[0] == at && node.next[1] == at;
-      if (depth[at] == -1 && !isLeaf) {
+      if (depth[at] == -1 && !isLeaf(at)) {
         depth[at] = -2;
         for (int64_t next : node.next) {
           if (depth[next] == -2) {
@@ -103,20 +113,62 @@ LogicalResult Forest::measureDepths(std::string &error) {
         continue;
       }
       path.pop_back();
-      if (isLeaf)
+      if (isLeaf(at))
         depth[at] = 0;
       else if (depth[at] == -2)
-        depth[at] =
-            1 + std::max(depth[node.next[0]], depth[node.next[1]]);
+        depth[at] = 1 + std::max(depth[node.next[0]], depth[node.next[1]]);
       if (depth[at] > kMostDepth) {
-        error = "a tree is more than " + std::to_string(kMostDepth) +
-                " nodes deep";
+        error =
+            "a tree is more than " + std::to_string(kMostDepth) + " nodes deep";
         return failure();
       }
     }
     depths.push_back(depth[root]);
   }
   return success();
+}
+
+void Forest::moveLeavesBack() {
+  std::vector<int64_t> places(nodes.size());
+  int64_t next = 0;
+  for (bool leaves : {false, true}) {
+    firstLeaf = leaves ? next : 0;
+    for (size_t i = 0; i < nodes.size(); ++i)
+      if (isLeaf(i) == leaves)
+        places[i] = next++;
+  }
+  std::vector<Node> sortedNodes(nodes.size());
+  std::vector<std::vector<Vote>> sortedVotes(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    Node node = nodes[i];
+    for (int64_t &to : node.next)
+      to = places[to];
+    sortedNodes[places[i]] = node;
+    sortedVotes[places[i]] = std::move(votes[i]);
+  }
+  nodes = std::move(sortedNodes);
+  votes = std::move(sortedVotes);
+  for (int64_t &root : roots)
+    root = places[root];
+}
+
+LogicalResult Forest::finish(std::string &error) {
+  if (failed(measureDepths(error)))
+    return failure();
+  moveLeavesBack();
+  return success();
+}
+
+void Forest::padTrees(size_t multiple) {
+  if (roots.size() % multiple == 0)
+    return;
+  int64_t leaf = nodes.size();
+  nodes.push_back({0, 0, 15, {leaf, leaf}});
+  votes.emplace_back();
+  while (roots.size() % multiple != 0) {
+    roots.push_back(leaf);
+    depths.push_back(0);
+  }
 }
 
 bool Forest::votesFor(int64_t count) const {
@@ -196,7 +248,7 @@ FailureOr<Forest> Forest::ofNodes(Operation *op, StringRef prefix,
       return fail(error, "a weight is that of a node that is not there");
     forest.votes[place->second].push_back({targets[i], weights[i]});
   }
-  if (failed(forest.measureDepths(error)))
+  if (failed(forest.finish(error)))
     return failure();
   return forest;
 }
@@ -251,7 +303,8 @@ FailureOr<Forest> Forest::ofSplits(onnx::MLTreeEnsembleOp op,
       return fail(error, "a node has an unknown mode or feature");
     bool tracksTrue = !missing.empty() && missing[i];
     forest.features = std::max(forest.features, features[i] + 1);
-    Node node{features[i], splits[i],
+    Node node{features[i],
+              splits[i],
               mode == kMember ? uint8_t(Equal) : outcomesOf(kModes[mode]),
               {next[0], next[1]}};
     if (tracksTrue)
@@ -285,7 +338,7 @@ FailureOr<Forest> Forest::ofSplits(onnx::MLTreeEnsembleOp op,
     bool isLeaf = yesLeaf[root] && noLeaf[root] && yes[root] == no[root];
     forest.roots.push_back(isLeaf ? placeOf(yes[root], 1) : root);
   }
-  if (failed(forest.measureDepths(error)))
+  if (failed(forest.finish(error)))
     return failure();
   return forest;
 }

@@ -40,22 +40,32 @@ struct Forest {
   std::vector<std::vector<Vote>> votes;
   /// For each tree, its first node and the length of its longest path.
   std::vector<int64_t> roots, depths;
-  int64_t features = 0; ///< That the nodes read: one more than the last.
+  int64_t features = 0;  ///< That the nodes read: one more than the last.
   bool isDouble = false; ///< Thresholds and weights are.
 
   /// Of TreeEnsembleRegressor and TreeEnsembleClassifier, whose votes have the
   /// attributes `prefix`_ids and so on. On failure `error` says why.
-  static mlir::FailureOr<Forest> ofNodes(mlir::Operation *op,
-                                         llvm::StringRef prefix,
-                                         std::string &error);
+  static mlir::FailureOr<Forest>
+  ofNodes(mlir::Operation *op, llvm::StringRef prefix, std::string &error);
   /// Of TreeEnsemble.
   static mlir::FailureOr<Forest> ofSplits(onnx::MLTreeEnsembleOp op,
                                           std::string &error);
 
-  /// Fills in roots' depths; fails where a tree does not end.
-  mlir::LogicalResult measureDepths(std::string &error);
+  bool isLeaf(int64_t i) const { return nodes[i].yes == 15; }
+  /// The places of nodes from which on there are leaves only.
+  int64_t firstLeaf = 0;
+  /// Adds trees of one leaf without votes until their number is a multiple.
+  void padTrees(size_t multiple);
   /// Whether all votes are for targets below `count`.
   bool votesFor(int64_t count) const;
+
+private:
+  /// Brings the nodes into order; fails where a tree does not end.
+  mlir::LogicalResult finish(std::string &error);
+  /// Fills in roots' depths.
+  mlir::LogicalResult measureDepths(std::string &error);
+  /// Puts all leaves behind all other nodes.
+  void moveLeavesBack();
 };
 
 /// The numbers in attribute `name` (floats) or `name`_as_tensor (a tensor).

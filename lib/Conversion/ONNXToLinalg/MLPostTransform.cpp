@@ -64,22 +64,21 @@ static Value softmax(TensorBuilder &b, Value scores, bool zeros) {
                       return SmallVector<Value>{e};
                     })
           .front();
-  Value sum = createReduction(
-      b, loc, {weights, type}, {1}, type, b.scalar(type, 0),
-      [](OpBuilder &s, Location at, ValueRange args) -> Value {
-        return arith::AddFOp::create(s, at, args[0], args[1]);
-      });
-  return b.elementwise(b.dims(scores), {weights, sum}, {all, row}, {type},
-                       [&](TensorBuilder &s, Args args) {
-                         // A row of nothing but zeros stays one.
-                         Value isNone = arith::CmpFOp::create(
-                             s, arith::CmpFPredicate::OEQ, args[1],
-                             s.scalar(type, 0));
-                         Value by =
-                             s.select(isNone, s.scalar(type, 1), args[1]);
-                         return SmallVector<Value>{
-                             arith::DivFOp::create(s, args[0], by)};
-                       })
+  Value sum =
+      createReduction(b, loc, {weights, type}, {1}, type, b.scalar(type, 0),
+                      [](OpBuilder &s, Location at, ValueRange args) -> Value {
+                        return arith::AddFOp::create(s, at, args[0], args[1]);
+                      });
+  return b
+      .elementwise(
+          b.dims(scores), {weights, sum}, {all, row}, {type},
+          [&](TensorBuilder &s, Args args) {
+            // A row of nothing but zeros stays one.
+            Value isNone = arith::CmpFOp::create(s, arith::CmpFPredicate::OEQ,
+                                                 args[1], s.scalar(type, 0));
+            Value by = s.select(isNone, s.scalar(type, 1), args[1]);
+            return SmallVector<Value>{arith::DivFOp::create(s, args[0], by)};
+          })
       .front();
 }
 

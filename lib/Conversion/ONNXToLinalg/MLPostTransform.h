@@ -8,8 +8,8 @@
 namespace sardonyx {
 
 /// The f32 scores [rows, columns] after the post_transform `kind` of the
-/// operators of ai.onnx.ml: NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT. Any
-/// other changes nothing.
+/// operators of ai.onnx.ml: NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT.
+/// Any other changes nothing.
 mlir::Value postTransform(TensorBuilder &b, llvm::StringRef kind,
                           mlir::Value scores);
 

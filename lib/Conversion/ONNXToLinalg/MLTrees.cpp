@@ -14,6 +14,10 @@
 #include "MLPostTransform.h"
 #include "RowLoop.h"
 
+#include "llvm/ADT/bit.h"
+
+#include <limits>
+
 using namespace mlir;
 
 namespace sardonyx {
@@ -38,46 +42,25 @@ Value listOf(TensorBuilder &b, ArrayRef<double> values, Type type) {
       b, DenseElementsAttr::get(list, ArrayRef<float>(narrow)));
 }
 
-/// The tables of a forest in the program.
+/// So many trees are walked through at once: the loads of one step wait for
+/// those of the step before, but not for those of another tree.
+constexpr int64_t kTogether = 8;
+/// Up to this depth all paths are walked to the end of the longest; beyond, it
+/// is worth while to look whether all trees have come to a leaf.
+constexpr int64_t kShort = 7;
+
+/// The tables of a forest in the program. Nodes that are no leaves are records
+/// of four i32, so that a step reads one line of the cache: the feature, the
+/// bits of the threshold (of f32, others lie apart), and where no and yes lead.
 class ForestTables {
 public:
   /// `compareType`: of features and thresholds; `scoreType`: of the scores.
-  ForestTables(TensorBuilder &b, const Forest &forest, Type compareType,
-               Type scoreType)
-      : forest(forest), compareType(compareType), scoreType(scoreType) {
-    SmallVector<int64_t> feature, next, yes;
-    SmallVector<double> threshold;
-    for (const Forest::Node &node : forest.nodes) {
-      feature.push_back(node.feature);
-      threshold.push_back(node.threshold);
-      next.append({node.next[0], node.next[1]});
-      yes.push_back(node.yes);
-      bool isLeaf = node.yes == 15;
-      if (!isLeaf && commonYes == 15)
-        commonYes = node.yes;
-      isMixed |= !isLeaf && node.yes != commonYes;
-    }
-    features = listOf(b, feature);
-    thresholds = listOf(b, threshold, compareType);
-    nexts = listOf(b, next);
-    if (isMixed)
-      answers = listOf(b, yes);
-    roots = listOf(b, forest.roots);
-    depths = listOf(b, forest.depths);
-    makeVotes(b);
-  }
+  ForestTables(TensorBuilder &b, Forest forest, Type compareType,
+               Type scoreType, Aggregate aggregate);
 
   /// Adds the votes of all trees for row `row` of `x` to `scores`, a row.
   Value addVotes(TensorBuilder &b, Value x, Type onnxType, Value row,
-                 Value scores, Aggregate aggregate) const {
-    Value zero = b.index(int64_t(0));
-    Value trees = b.index(static_cast<int64_t>(forest.roots.size()));
-    auto oneTree = [&](TensorBuilder &s, Value tree, ValueRange state) {
-      Value leaf = walk(s, x, onnxType, row, tree);
-      return Values{vote(s, leaf, state[0], aggregate)};
-    };
-    return loop(b, zero, trees, scores, oneTree).front();
-  }
+                 Value scores) const;
 
 private:
   static Value asIndex(TensorBuilder &b, Value narrow) {
@@ -87,135 +70,211 @@ private:
     return asIndex(b, b.extract(table, i));
   }
 
-  void makeVotes(TensorBuilder &b) {
-    SmallVector<int64_t> begins, target;
-    SmallVector<double> weight;
-    for (const std::vector<Forest::Vote> &list : forest.votes) {
-      begins.push_back(target.size());
-      for (const Forest::Vote &vote : list) {
-        target.push_back(vote.target);
-        weight.push_back(vote.weight);
-      }
-      isSingle &= list.size() <= 1;
-      hasOneTarget &= list.empty() || list.front().target == 0;
-    }
-    hasOneTarget &= isSingle;
-    if (isSingle) {
-      // By node: what has no vote adds nothing to the first target.
-      target.assign(forest.votes.size(), 0);
-      weight.assign(forest.votes.size(), 0);
-      for (auto [i, list] : llvm::enumerate(forest.votes))
-        if (!list.empty()) {
-          target[i] = list.front().target;
-          weight[i] = list.front().weight;
-        } else if (isLeaf(i)) {
-          isComplete = false;
-        }
-    }
-    begins.push_back(target.size());
-    voteBegins = isSingle && isComplete ? Value() : listOf(b, begins);
-    targets = listOf(b, target);
-    weights = listOf(b, weight, scoreType);
-  }
-  bool isLeaf(size_t i) const { return forest.nodes[i].yes == 15; }
+  void makeVotes(TensorBuilder &b);
+  Value answer(TensorBuilder &b, Value node, Value x, Value threshold) const;
+  /// Calls `step` for the nodes of some trees until all of them are leaves.
+  Values walk(TensorBuilder &b, Value group,
+              function_ref<Value(TensorBuilder &, Value)> step) const;
+  Value combine(TensorBuilder &b, Value old, Value weight) const;
+  Value vote(TensorBuilder &b, Value leaf, Value scores) const;
 
-  /// Whether the answer at `node` is yes for the feature `x`.
-  Value answer(TensorBuilder &b, Value node, Value x, Value threshold) const {
-    auto compare = [&](arith::CmpFPredicate predicate) -> Value {
-      return arith::CmpFOp::create(b, predicate, x, threshold);
-    };
-    if (!isMixed)
-      return compare(predicateOf(commonYes));
-    Type i32 = b.getI32Type();
-    auto bit = [&](int64_t value) { return b.integer(i32, value); };
-    Value outcome = b.select(
-        compare(arith::CmpFPredicate::OLT), bit(Forest::Less),
-        b.select(compare(arith::CmpFPredicate::OEQ), bit(Forest::Equal),
-                 b.select(compare(arith::CmpFPredicate::OGT),
-                          bit(Forest::Greater), bit(Forest::Unordered))));
-    Value both = arith::AndIOp::create(b, b.extract(answers, node), outcome);
-    return b.compare(arith::CmpIPredicate::ne, both, bit(0));
-  }
-
-  static arith::CmpFPredicate predicateOf(uint8_t yes) {
-    using P = arith::CmpFPredicate;
-    // By the bits of Outcome: less, equal, greater, unordered.
-    static constexpr P predicates[16] = {
-        P::AlwaysFalse, P::OLT, P::OEQ, P::OLE, P::OGT, P::ONE,
-        P::OGE,         P::ORD, P::UNO, P::ULT, P::UEQ, P::ULE,
-        P::UGT,         P::UNE, P::UGE, P::AlwaysTrue};
-    return predicates[yes];
-  }
-
-  /// The leaf of `tree` that row `row` comes to.
-  Value walk(TensorBuilder &b, Value x, Type onnxType, Value row,
-             Value tree) const {
-    auto step = [&](TensorBuilder &s, Value, ValueRange state) {
-      Value node = state[0];
-      Value feature = s.extract(x, {row, load(s, features, node)});
-      feature = castScalar(s, s.getLoc(),
-                           loadScalar(s, s.getLoc(), feature, onnxType),
-                           onnxType, compareType);
-      Value yes = answer(s, node, feature, s.extract(thresholds, node));
-      Value side = arith::IndexCastUIOp::create(
-          s, s.getIndexType(), s.convert(yes, s.getI32Type(), true));
-      Value place = s.add(s.mul(node, s.index(2)), side);
-      return Values{load(s, nexts, place)};
-    };
-    return loop(b, b.index(int64_t(0)), load(b, depths, tree),
-                load(b, roots, tree), step)
-        .front();
-  }
-
-  Value combine(TensorBuilder &b, Value old, Value weight,
-                Aggregate aggregate) const {
-    switch (aggregate) {
-    case Aggregate::Min:
-      return b.minimum(old, weight);
-    case Aggregate::Max:
-      return b.maximum(old, weight);
-    default:
-      return b.add(old, weight);
-    }
-  }
-
-  /// `scores` with the votes of a leaf.
-  Value vote(TensorBuilder &b, Value leaf, Value scores,
-             Aggregate aggregate) const {
-    auto one = [&](TensorBuilder &s, Value place, Value scores) {
-      Value target = hasOneTarget ? s.index(int64_t(0))
-                                  : load(s, targets, place);
-      Value old = s.extract(scores, target);
-      Value weight = s.extract(weights, place);
-      return put(s, combine(s, old, weight, aggregate), scores, target);
-    };
-    if (!voteBegins)
-      return one(b, leaf, scores);
-    if (isSingle) {
-      // A leaf without a vote counts for nothing, not for zero.
-      bool addsZero =
-          aggregate == Aggregate::Sum || aggregate == Aggregate::Average;
-      if (addsZero)
-        return one(b, leaf, scores);
-    }
-    Value begin = load(b, voteBegins, leaf);
-    Value end = load(b, voteBegins, b.add(leaf, b.index(1)));
-    auto each = [&](TensorBuilder &s, Value place, ValueRange state) {
-      return Values{one(s, place, state[0])};
-    };
-    return loop(b, begin, end, scores, each).front();
-  }
-
-  const Forest &forest;
+  Forest forest;
   Type compareType, scoreType;
-  Value features, thresholds, nexts, answers, roots, depths;
+  Aggregate aggregate;
+  Value nodes, thresholds, answers, roots, depths;
+  /// By node where no one has more than a vote and what has none may add zero;
+  /// else by vote, the first of each node in `voteBegins`.
   Value voteBegins, targets, weights;
+  int64_t together = kTogether;
   uint8_t commonYes = 15;
-  bool isMixed = false;
-  /// Whether no node has more than one vote, all leaves have one, and all votes
-  /// are for the first target.
-  bool isSingle = true, isComplete = true, hasOneTarget = true;
+  bool isMixed = false, hasOneTarget = true;
 };
+
+ForestTables::ForestTables(TensorBuilder &b, Forest given, Type compareType,
+                           Type scoreType, Aggregate aggregate)
+    : forest(std::move(given)), compareType(compareType), scoreType(scoreType),
+      aggregate(aggregate) {
+  together =
+      std::min<int64_t>(kTogether, std::max<size_t>(forest.roots.size(), 1));
+  forest.padTrees(together);
+  SmallVector<int64_t> records, yes, groupDepths;
+  SmallVector<double> threshold;
+  for (const Forest::Node &node : forest.nodes) {
+    float narrow = static_cast<float>(node.threshold);
+    records.append({node.feature, llvm::bit_cast<int32_t>(narrow), node.next[0],
+                    node.next[1]});
+    threshold.push_back(node.threshold);
+    yes.push_back(node.yes);
+  }
+  for (const Forest::Node &node :
+       ArrayRef(forest.nodes).take_front(forest.firstLeaf)) {
+    isMixed |= commonYes != 15 && node.yes != commonYes;
+    commonYes = node.yes;
+  }
+  for (size_t i = 0; i < forest.depths.size(); i += together)
+    groupDepths.push_back(
+        *llvm::max_element(ArrayRef(forest.depths).slice(i, together)));
+  nodes = listOf(b, records);
+  if (compareType.isF64())
+    thresholds = listOf(b, threshold, compareType);
+  if (isMixed)
+    answers = listOf(b, yes);
+  roots = listOf(b, forest.roots);
+  depths = listOf(b, groupDepths);
+  makeVotes(b);
+}
+
+void ForestTables::makeVotes(TensorBuilder &b) {
+  bool isSum = aggregate == Aggregate::Sum || aggregate == Aggregate::Average;
+  bool isByNode = isSum && llvm::all_of(forest.votes, [](const auto &list) {
+                    return list.size() <= 1;
+                  });
+  SmallVector<int64_t> begins, target;
+  SmallVector<double> weight;
+  for (const std::vector<Forest::Vote> &list : forest.votes) {
+    begins.push_back(target.size());
+    for (const Forest::Vote &vote : list) {
+      target.push_back(vote.target);
+      weight.push_back(vote.weight);
+      hasOneTarget &= vote.target == 0;
+    }
+    if (isByNode && list.empty()) {
+      target.push_back(0);
+      weight.push_back(0);
+    }
+  }
+  begins.push_back(target.size());
+  if (!isByNode)
+    voteBegins = listOf(b, begins);
+  targets = listOf(b, target);
+  weights = listOf(b, weight, scoreType);
+}
+
+static arith::CmpFPredicate predicateOf(uint8_t yes) {
+  using P = arith::CmpFPredicate;
+  // By the bits of Outcome: less, equal, greater, unordered.
+  static constexpr P predicates[16] = {
+      P::AlwaysFalse, P::OLT, P::OEQ, P::OLE,       P::OGT, P::ONE,
+      P::OGE,         P::ORD, P::UNO, P::ULT,       P::UEQ, P::ULE,
+      P::UGT,         P::UNE, P::UGE, P::AlwaysTrue};
+  return predicates[yes];
+}
+
+/// Whether the answer at `node` is yes for the feature `x`.
+Value ForestTables::answer(TensorBuilder &b, Value node, Value x,
+                           Value threshold) const {
+  auto compare = [&](arith::CmpFPredicate predicate) -> Value {
+    return arith::CmpFOp::create(b, predicate, x, threshold);
+  };
+  if (!isMixed)
+    return compare(predicateOf(commonYes));
+  Type i32 = b.getI32Type();
+  auto bit = [&](int64_t value) { return b.integer(i32, value); };
+  Value outcome = b.select(compare(arith::CmpFPredicate::OGT),
+                           bit(Forest::Greater), bit(Forest::Unordered));
+  outcome =
+      b.select(compare(arith::CmpFPredicate::OEQ), bit(Forest::Equal), outcome);
+  outcome =
+      b.select(compare(arith::CmpFPredicate::OLT), bit(Forest::Less), outcome);
+  Value both = arith::AndIOp::create(b, b.extract(answers, node), outcome);
+  return b.compare(arith::CmpIPredicate::ne, both, bit(0));
+}
+
+Values
+ForestTables::walk(TensorBuilder &b, Value group,
+                   function_ref<Value(TensorBuilder &, Value)> step) const {
+  Values state;
+  Value first = b.mul(group, b.index(together));
+  for (int64_t i = 0; i < together; ++i)
+    state.push_back(load(b, roots, b.add(first, b.index(i))));
+  auto stepAll = [&](TensorBuilder &s, ValueRange state) {
+    Values next;
+    for (Value node : state)
+      next.push_back(step(s, node));
+    return next;
+  };
+  if (llvm::all_of(forest.depths, [](int64_t d) { return d <= kShort; }))
+    return loop(b, b.index(int64_t(0)), load(b, depths, group), state,
+                [&](TensorBuilder &s, Value, ValueRange state) {
+                  return stepAll(s, state);
+                });
+  Value leaves = b.index(forest.firstLeaf);
+  SmallVector<Type> types(together, b.getIndexType());
+  auto op = scf::WhileOp::create(
+      b, types, state,
+      [&](OpBuilder &builder, Location loc, ValueRange state) {
+        TensorBuilder s(loc, builder);
+        Value least = state[0];
+        for (Value node : state.drop_front())
+          least = arith::MinUIOp::create(s, least, node);
+        Value goesOn = s.compare(arith::CmpIPredicate::ult, least, leaves);
+        scf::ConditionOp::create(s, goesOn, state);
+      },
+      [&](OpBuilder &builder, Location loc, ValueRange state) {
+        TensorBuilder s(loc, builder);
+        scf::YieldOp::create(s, stepAll(s, state));
+      });
+  return Values(op.getResults());
+}
+
+Value ForestTables::combine(TensorBuilder &b, Value old, Value weight) const {
+  switch (aggregate) {
+  case Aggregate::Min:
+    return b.minimum(old, weight);
+  case Aggregate::Max:
+    return b.maximum(old, weight);
+  default:
+    return b.add(old, weight);
+  }
+}
+
+/// `scores` with the votes of a leaf.
+Value ForestTables::vote(TensorBuilder &b, Value leaf, Value scores) const {
+  auto one = [&](TensorBuilder &s, Value place, Value scores) {
+    Value target = hasOneTarget ? s.index(int64_t(0)) : load(s, targets, place);
+    Value old = s.extract(scores, target);
+    return put(s, combine(s, old, s.extract(weights, place)), scores, target);
+  };
+  if (!voteBegins)
+    return one(b, leaf, scores);
+  Value begin = load(b, voteBegins, leaf);
+  Value end = load(b, voteBegins, b.add(leaf, b.index(1)));
+  return loop(b, begin, end, scores,
+              [&](TensorBuilder &s, Value place, ValueRange state) {
+                return Values{one(s, place, state[0])};
+              })
+      .front();
+}
+
+Value ForestTables::addVotes(TensorBuilder &b, Value x, Type onnxType,
+                             Value row, Value scores) const {
+  auto step = [&](TensorBuilder &s, Value node) {
+    Value record = s.mul(node, s.index(4));
+    auto field = [&](int64_t i) {
+      return s.extract(nodes, s.add(record, s.index(i)));
+    };
+    Value stored = s.extract(x, {row, asIndex(s, field(0))});
+    Value feature = loadScalar(s, s.getLoc(), stored, onnxType);
+    feature = castScalar(s, s.getLoc(), feature, onnxType, compareType);
+    Value threshold =
+        thresholds
+            ? s.extract(thresholds, node)
+            : arith::BitcastOp::create(s, compareType, field(1)).getResult();
+    Value yes = s.convert(answer(s, node, feature, threshold), s.getI32Type(),
+                          /*isUnsigned=*/true);
+    Value side = s.add(asIndex(s, yes), s.index(2));
+    return load(s, nodes, s.add(record, side));
+  };
+  Value groups = b.index(static_cast<int64_t>(forest.roots.size()) / together);
+  return loop(b, b.index(int64_t(0)), groups, scores,
+              [&](TensorBuilder &s, Value group, ValueRange state) {
+                Value scores = state[0];
+                for (Value leaf : walk(s, group, step))
+                  scores = vote(s, leaf, scores);
+                return Values{scores};
+              })
+      .front();
+}
 
 /// The scores [rows, targets] that a forest gives for `x` [rows, features].
 struct Scores {
@@ -223,7 +282,6 @@ struct Scores {
   int64_t targets;
   Aggregate aggregate = Aggregate::Sum;
   std::vector<double> base;
-  bool isBaseFirst = false;
 
   Value compute(TensorBuilder &b, Value x, Type onnxType, Type scoreType) const;
 };
@@ -234,19 +292,18 @@ Value Scores::compute(TensorBuilder &b, Value x, Type onnxType,
                   "the trees read more features than the input has");
   bool isDouble = forest.isDouble || onnxType.isF64();
   Type compareType = isDouble ? Type(b.getF64Type()) : b.getF32Type();
-  ForestTables tables(b, forest, compareType, scoreType);
+  ForestTables tables(b, forest, compareType, scoreType, aggregate);
   double most = scoreType.isF64() ? std::numeric_limits<double>::max()
                                   : std::numeric_limits<float>::max();
   double init = aggregate == Aggregate::Min   ? most
                 : aggregate == Aggregate::Max ? -most
                                               : 0;
-  Value scores = b.filled({b.dim(x, 0), b.size(targets)},
-                          b.scalar(scoreType, init));
-  scores = forEachRow(b, scores, [&](TensorBuilder &s, Value row,
-                                     ValueRange rows) {
-             return Values{tables.addVotes(s, x, onnxType, row, rows[0],
-                                           aggregate)};
-           }).front();
+  Value scores =
+      b.filled({b.dim(x, 0), b.size(targets)}, b.scalar(scoreType, init));
+  scores =
+      forEachRow(b, scores, [&](TensorBuilder &s, Value row, ValueRange rows) {
+        return Values{tables.addVotes(s, x, onnxType, row, rows[0])};
+      }).front();
   bool isAverage = aggregate == Aggregate::Average;
   if (base.empty() && !isAverage)
     return scores;
@@ -254,15 +311,16 @@ Value Scores::compute(TensorBuilder &b, Value x, Type onnxType,
   offsets.resize(targets, base.size() == 1 ? base[0] : 0);
   Value offset = listOf(b, offsets, scoreType);
   double trees = std::max<double>(forest.roots.size(), 1);
-  return b.elementwise(b.dims(scores), {scores, offset},
-                       {b.identityMap(2), b.dimsMap(2, {1})}, {scoreType},
-                       [&](TensorBuilder &s, ValueRange args) {
-                         Value sum = args[0];
-                         if (isAverage)
-                           sum = arith::DivFOp::create(
-                               s, sum, s.scalar(scoreType, trees));
-                         return SmallVector<Value>{s.add(sum, args[1])};
-                       })
+  return b
+      .elementwise(b.dims(scores), {scores, offset},
+                   {b.identityMap(2), b.dimsMap(2, {1})}, {scoreType},
+                   [&](TensorBuilder &s, ValueRange args) {
+                     Value sum = args[0];
+                     if (isAverage)
+                       sum = arith::DivFOp::create(s, sum,
+                                                   s.scalar(scoreType, trees));
+                     return SmallVector<Value>{s.add(sum, args[1])};
+                   })
       .front();
 }
 
@@ -334,8 +392,7 @@ LogicalResult lowerEnsemble(Lowering<onnx::MLTreeEnsembleOp> &b) {
   if (transform != 0)
     y = postTransform(b, kTransforms[transform],
                       b.convertElements(y, b.getF32Type()));
-  return b.replace(
-      b.convertElements(y, elementTypeOf(b.in.getX())));
+  return b.replace(b.convertElements(y, elementTypeOf(b.in.getX())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -384,8 +441,8 @@ struct BinaryScores {
           TensorBuilder s(loc, builder);
           Value second = s.extract(sum, i[0]);
           Value first = s.sub(s.scalar(type, allPositive ? 1 : 0), second);
-          Value isFirst = s.compare(arith::CmpIPredicate::eq, i[1],
-                                    s.index(int64_t(0)));
+          Value isFirst =
+              s.compare(arith::CmpIPredicate::eq, i[1], s.index(int64_t(0)));
           return s.select(isFirst, first, second);
         });
     // Scores that are probabilities already are left alone.
@@ -440,8 +497,7 @@ LogicalResult lowerClassifier(Lowering<onnx::MLTreeEnsembleClassifierOp> &b) {
     Scores scores{*forest, 1, Aggregate::Sum, base};
     Value sums = scores.compute(b, x, onnxType, scoreType);
     sums = b.convertElements(sums, b.getF32Type());
-    auto binary =
-        BinaryScores::of(b, sums, transform, areAllPositive(*forest));
+    auto binary = BinaryScores::of(b, sums, transform, areAllPositive(*forest));
     Value label = labelRows(b, rows, labels, [&](TensorBuilder &s, Value row) {
       Value second = s.extract(binary.isSecond, row);
       return s.select(second, s.index(1), s.index(int64_t(0)));
@@ -452,17 +508,18 @@ LogicalResult lowerClassifier(Lowering<onnx::MLTreeEnsembleClassifierOp> &b) {
   Value sums = scores.compute(b, x, onnxType, scoreType);
   Value label = labelRows(b, rows, labels, [&](TensorBuilder &s, Value row) {
     Value zero = s.index(int64_t(0));
-    Values best =
-        loop(s, s.index(1), s.index(classes), {zero, s.extract(sums, {row, zero})},
-             [&](TensorBuilder &t, Value k, ValueRange state) {
-               Value here = t.extract(sums, {row, k});
-               Value more = t.greater(here, state[1]);
-               return Values{t.select(more, k, state[0]),
-                             t.select(more, here, state[1])};
-             });
+    Values best = loop(s, s.index(1), s.index(classes),
+                       {zero, s.extract(sums, {row, zero})},
+                       [&](TensorBuilder &t, Value k, ValueRange state) {
+                         Value here = t.extract(sums, {row, k});
+                         Value more = t.greater(here, state[1]);
+                         return Values{t.select(more, k, state[0]),
+                                       t.select(more, here, state[1])};
+                       });
     return best[0];
   });
-  Value z = postTransform(b, transform, b.convertElements(sums, b.getF32Type()));
+  Value z =
+      postTransform(b, transform, b.convertElements(sums, b.getF32Type()));
   return b.replace({label, z});
 }
 

@@ -1,0 +1,123 @@
+//===- InferML.cpp - Types that libonnx does not infer --------------------===//
+//
+// Half of the operators of ai.onnx.ml have no inference function.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Importer/GuardedSchemas.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+namespace sardonyx::importer {
+namespace {
+
+using ::onnx::InferenceContext;
+using ::onnx::TypeProto;
+
+/// The dimensions of the first input; null where they are not known.
+const ::onnx::TensorShapeProto *inputShape(const InferenceContext &context) {
+  const TypeProto *type =
+      context.getNumInputs() ? context.getInputType(0) : nullptr;
+  return type && type->has_tensor_type() && type->tensor_type().has_shape()
+             ? &type->tensor_type().shape()
+             : nullptr;
+}
+
+TypeProto::Tensor &setType(InferenceContext &context, size_t output, int type) {
+  TypeProto::Tensor &tensor =
+      *context.getOutputType(output)->mutable_tensor_type();
+  tensor.set_elem_type(type);
+  return tensor;
+}
+
+/// A result of the input's sizes.
+void inferSame(InferenceContext &context, int type) {
+  TypeProto::Tensor &tensor = setType(context, 0, type);
+  if (const auto *shape = inputShape(context))
+    *tensor.mutable_shape() = *shape;
+}
+
+/// A result with a row of `columns` (-1: any number) for each of the input.
+void inferRows(InferenceContext &context, size_t output, int type, int rank,
+               int64_t columns = -1) {
+  if (output >= context.getNumOutputs())
+    return;
+  auto &shape = *setType(context, output, type).mutable_shape();
+  auto *rows = shape.add_dim();
+  if (const auto *input = inputShape(context); input && input->dim_size() == 2)
+    *rows = input->dim(0);
+  if (rank < 2)
+    return;
+  auto *size = shape.add_dim();
+  if (columns >= 0)
+    size->set_dim_value(columns);
+}
+
+int64_t intOf(const InferenceContext &context, const char *name,
+              int64_t otherwise) {
+  const auto *attribute = context.getAttribute(name);
+  return attribute ? attribute->i() : otherwise;
+}
+
+void inferClassifier(InferenceContext &context) {
+  const auto *strings = context.getAttribute("classlabels_strings");
+  const auto *ints = context.getAttribute("classlabels_int64s");
+  bool areStrings = strings && strings->strings_size() > 0;
+  inferRows(context, 0,
+            areStrings ? ::onnx::TensorProto::STRING
+                       : ::onnx::TensorProto::INT64,
+            1);
+  inferRows(context, 1, ::onnx::TensorProto::FLOAT, 2,
+            areStrings ? strings->strings_size()
+            : ints     ? ints->ints_size()
+                       : -1);
+}
+
+using Infer = void (*)(InferenceContext &);
+
+/// Null for an operator that is not among these.
+Infer findInference(const ::onnx::OpSchema &schema) {
+  if (schema.domain() != "ai.onnx.ml" ||
+      schema.has_type_and_shape_inference_function())
+    return nullptr;
+  constexpr int kFloat = ::onnx::TensorProto::FLOAT;
+  return llvm::StringSwitch<Infer>(schema.Name())
+      .Case("Imputer",
+            [](InferenceContext &context) {
+              if (const TypeProto *type = context.getInputType(0))
+                inferSame(context, type->tensor_type().elem_type());
+            })
+      .Cases({"Normalizer", "Scaler"},
+             [](InferenceContext &context) { inferSame(context, kFloat); })
+      .Case("FeatureVectorizer",
+            [](InferenceContext &context) {
+              inferRows(context, 0, kFloat, 2);
+            })
+      .Case("LinearRegressor",
+            [](InferenceContext &context) {
+              inferRows(context, 0, kFloat, 2, intOf(context, "targets", 1));
+            })
+      .Case("SVMRegressor",
+            [](InferenceContext &context) {
+              inferRows(context, 0, kFloat, 2, 1);
+            })
+      .Case("TreeEnsembleRegressor",
+            [](InferenceContext &context) {
+              inferRows(context, 0, kFloat, 2, intOf(context, "n_targets", 1));
+            })
+      .Case("TreeEnsembleClassifier", inferClassifier)
+      .Default(nullptr);
+}
+
+} // namespace
+
+bool infersItself(const ::onnx::OpSchema &schema) {
+  return findInference(schema) != nullptr;
+}
+
+void inferItself(const ::onnx::OpSchema &schema, InferenceContext &context) {
+  if (context.getNumOutputs() > 0 && context.getOutputType(0))
+    findInference(schema)(context);
+}
+
+} // namespace sardonyx::importer
