@@ -36,7 +36,7 @@ void inferGuarded(const ::onnx::OpSchema &schema,
 void propagateGuarded(const ::onnx::OpSchema &schema,
                       ::onnx::DataPropagationContext &context);
 
-/// Whether an operator has no inference function of libonnx's, but one of ours,
+/// Whether an operator has an inference function of ours in place of libonnx's,
 /// and what that says.
 bool infersItself(const ::onnx::OpSchema &schema);
 void inferItself(const ::onnx::OpSchema &schema,

@@ -1,6 +1,8 @@
 //===- InferML.cpp - Types that libonnx does not infer --------------------===//
 //
-// Half of the operators of ai.onnx.ml have no inference function.
+// Half of the operators of ai.onnx.ml have no inference function, and some have
+// one that is wrong: ArrayFeatureExtractor's takes the first size of the
+// indices for their number, SVMClassifier's knows no results of open size.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,14 +61,43 @@ int64_t intOf(const InferenceContext &context, const char *name,
   return attribute ? attribute->i() : otherwise;
 }
 
+/// The last dimension at so many indices; of a list a matrix with one row.
+void inferExtractor(InferenceContext &context) {
+  const TypeProto *type = context.getInputType(0);
+  if (!type || !type->has_tensor_type())
+    return;
+  TypeProto::Tensor &result =
+      setType(context, 0, type->tensor_type().elem_type());
+  const auto *shape = inputShape(context);
+  if (!shape || shape->dim_size() < 1)
+    return;
+  result.mutable_shape()->clear_dim();
+  if (shape->dim_size() == 1)
+    result.mutable_shape()->add_dim()->set_dim_value(1);
+  for (int i = 0; i + 1 < shape->dim_size(); ++i)
+    *result.mutable_shape()->add_dim() = shape->dim(i);
+  auto *last = result.mutable_shape()->add_dim();
+  const TypeProto *indices = context.getInputType(1);
+  if (!indices || !indices->tensor_type().has_shape())
+    return;
+  int64_t count = 1;
+  for (const auto &dim : indices->tensor_type().shape().dim()) {
+    int64_t size = dim.has_dim_value() ? dim.dim_value() : -1;
+    if (size < 0 || __builtin_mul_overflow(count, size, &count))
+      return;
+  }
+  last->set_dim_value(count);
+}
+
 void inferClassifier(InferenceContext &context) {
   const auto *strings = context.getAttribute("classlabels_strings");
   const auto *ints = context.getAttribute("classlabels_int64s");
+  if (!ints) // of SVMClassifier
+    ints = context.getAttribute("classlabels_ints");
   bool areStrings = strings && strings->strings_size() > 0;
-  inferRows(context, 0,
-            areStrings ? ::onnx::TensorProto::STRING
-                       : ::onnx::TensorProto::INT64,
-            1);
+  inferRows(
+      context, 0,
+      areStrings ? ::onnx::TensorProto::STRING : ::onnx::TensorProto::INT64, 1);
   inferRows(context, 1, ::onnx::TensorProto::FLOAT, 2,
             areStrings ? strings->strings_size()
             : ints     ? ints->ints_size()
@@ -77,8 +108,7 @@ using Infer = void (*)(InferenceContext &);
 
 /// Null for an operator that is not among these.
 Infer findInference(const ::onnx::OpSchema &schema) {
-  if (schema.domain() != "ai.onnx.ml" ||
-      schema.has_type_and_shape_inference_function())
+  if (schema.domain() != "ai.onnx.ml")
     return nullptr;
   constexpr int kFloat = ::onnx::TensorProto::FLOAT;
   return llvm::StringSwitch<Infer>(schema.Name())
@@ -90,9 +120,7 @@ Infer findInference(const ::onnx::OpSchema &schema) {
       .Cases({"Normalizer", "Scaler"},
              [](InferenceContext &context) { inferSame(context, kFloat); })
       .Case("FeatureVectorizer",
-            [](InferenceContext &context) {
-              inferRows(context, 0, kFloat, 2);
-            })
+            [](InferenceContext &context) { inferRows(context, 0, kFloat, 2); })
       .Case("LinearRegressor",
             [](InferenceContext &context) {
               inferRows(context, 0, kFloat, 2, intOf(context, "targets", 1));
@@ -105,7 +133,8 @@ Infer findInference(const ::onnx::OpSchema &schema) {
             [](InferenceContext &context) {
               inferRows(context, 0, kFloat, 2, intOf(context, "n_targets", 1));
             })
-      .Case("TreeEnsembleClassifier", inferClassifier)
+      .Case("ArrayFeatureExtractor", inferExtractor)
+      .Cases({"SVMClassifier", "TreeEnsembleClassifier"}, inferClassifier)
       .Default(nullptr);
 }
 

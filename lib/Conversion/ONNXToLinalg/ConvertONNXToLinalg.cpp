@@ -138,6 +138,8 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateStringPatterns(converter, patterns);
   populateSequencePatterns(converter, patterns);
   populateRandomPatterns(converter, patterns);
+  populateMLLookupPatterns(converter, patterns);
+  populateMLFeaturePatterns(converter, patterns);
   populateMLTreePatterns(converter, patterns);
 }
 

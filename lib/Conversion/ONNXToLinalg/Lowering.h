@@ -49,10 +49,13 @@ public:
     return getTyped(original, converted);
   }
 
-  /// The handle of a string, an i64 (Common.h).
-  Value literal(llvm::StringRef text) {
+  /// The handle of a string (Common.h), and the same as an i64.
+  int64_t handleOf(llvm::StringRef text) {
     auto &types = static_cast<const ONNXTypeConverter &>(converter);
-    return integer(getI64Type(), types.literals(getContext()).handleOf(text));
+    return types.literals(getContext()).handleOf(text);
+  }
+  Value literal(llvm::StringRef text) {
+    return integer(getI64Type(), handleOf(text));
   }
 
   /// Replaces the op; a value may be null where the result has no uses. Each is

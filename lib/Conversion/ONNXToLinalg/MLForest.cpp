@@ -1,8 +1,8 @@
 //===- MLForest.cpp - Decision trees as tables ----------------------------===//
 
 #include "MLForest.h"
+#include "MLAttributes.h"
 
-#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -16,44 +16,6 @@ namespace sardonyx {
 static constexpr int64_t kMostDepth = 4096;
 /// Nodes that a set of values is made of, together.
 static constexpr size_t kMostNodes = size_t(1) << 26;
-
-static ArrayRef<int64_t> getInts(Operation *op, const Twine &name) {
-  auto list = op->getAttrOfType<DenseI64ArrayAttr>(name.str());
-  return list ? list.asArrayRef() : ArrayRef<int64_t>();
-}
-
-/// The numbers of a tensor attribute of floats or small integers.
-static std::vector<double> numbersOf(ElementsAttr elements) {
-  std::vector<double> numbers;
-  // Tensors of models are resources: views of bytes.
-  if (auto resource = dyn_cast<DenseResourceElementsAttr>(elements)) {
-    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
-    bool isSplat;
-    if (!blob || !DenseElementsAttr::isValidRawBuffer(resource.getType(),
-                                                      blob->getData(), isSplat))
-      return {};
-    elements = DenseElementsAttr::getFromRawBuffer(resource.getType(),
-                                                   blob->getData());
-  }
-  if (isa<FloatType>(elements.getElementType())) {
-    if (auto values = elements.tryGetValues<APFloat>())
-      for (APFloat value : *values)
-        numbers.push_back(value.convertToDouble());
-  } else if (auto values = elements.tryGetValues<APInt>()) {
-    for (const APInt &value : *values)
-      numbers.push_back(value.getZExtValue());
-  }
-  return numbers;
-}
-
-std::vector<double> getNumbers(Operation *op, StringRef name) {
-  if (auto floats = op->getAttrOfType<DenseF32ArrayAttr>(name))
-    return {floats.asArrayRef().begin(), floats.asArrayRef().end()};
-  for (const std::string &text : {name.str(), name.str() + "_as_tensor"})
-    if (auto tensor = op->getAttrOfType<ElementsAttr>(text))
-      return numbersOf(tensor);
-  return {};
-}
 
 static bool isDoubleTensor(Operation *op, StringRef name) {
   auto tensor = op->getAttrOfType<ElementsAttr>(name);

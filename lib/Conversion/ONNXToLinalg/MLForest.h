@@ -68,9 +68,6 @@ private:
   void moveLeavesBack();
 };
 
-/// The numbers in attribute `name` (floats) or `name`_as_tensor (a tensor).
-std::vector<double> getNumbers(mlir::Operation *op, llvm::StringRef name);
-
 } // namespace sardonyx
 
 #endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_MLFOREST_H

@@ -7,6 +7,10 @@
 
 namespace sardonyx {
 
+void populateMLLookupPatterns(const mlir::TypeConverter &,
+                              mlir::RewritePatternSet &);
+void populateMLFeaturePatterns(const mlir::TypeConverter &,
+                               mlir::RewritePatternSet &);
 void populateMLTreePatterns(const mlir::TypeConverter &,
                             mlir::RewritePatternSet &);
 

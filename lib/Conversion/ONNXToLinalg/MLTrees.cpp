@@ -9,6 +9,7 @@
 #include "Checks.h"
 #include "DataMovement.h"
 #include "Lowering.h"
+#include "MLAttributes.h"
 #include "MLForest.h"
 #include "MLOperators.h"
 #include "MLPostTransform.h"
