@@ -89,19 +89,23 @@ void inferExtractor(InferenceContext &context) {
   last->set_dim_value(count);
 }
 
-void inferClassifier(InferenceContext &context) {
+/// A label and `columns` scores (-1: any number) a row.
+void inferLabels(InferenceContext &context, int64_t columns) {
   const auto *strings = context.getAttribute("classlabels_strings");
-  const auto *ints = context.getAttribute("classlabels_int64s");
-  if (!ints) // of SVMClassifier
-    ints = context.getAttribute("classlabels_ints");
   bool areStrings = strings && strings->strings_size() > 0;
   inferRows(
       context, 0,
       areStrings ? ::onnx::TensorProto::STRING : ::onnx::TensorProto::INT64, 1);
-  inferRows(context, 1, ::onnx::TensorProto::FLOAT, 2,
-            areStrings ? strings->strings_size()
-            : ints     ? ints->ints_size()
-                       : -1);
+  inferRows(context, 1, ::onnx::TensorProto::FLOAT, 2, columns);
+}
+
+void inferTrees(InferenceContext &context) {
+  const auto *strings = context.getAttribute("classlabels_strings");
+  const auto *ints = context.getAttribute("classlabels_int64s");
+  inferLabels(context, strings && strings->strings_size() > 0
+                           ? strings->strings_size()
+                       : ints ? ints->ints_size()
+                              : -1);
 }
 
 using Infer = void (*)(InferenceContext &);
@@ -134,7 +138,9 @@ Infer findInference(const ::onnx::OpSchema &schema) {
               inferRows(context, 0, kFloat, 2, intOf(context, "n_targets", 1));
             })
       .Case("ArrayFeatureExtractor", inferExtractor)
-      .Cases({"SVMClassifier", "TreeEnsembleClassifier"}, inferClassifier)
+      .Case("SVMClassifier",
+            [](InferenceContext &context) { inferLabels(context, -1); })
+      .Case("TreeEnsembleClassifier", inferTrees)
       .Default(nullptr);
 }
 

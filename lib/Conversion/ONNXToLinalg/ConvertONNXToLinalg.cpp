@@ -141,6 +141,7 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateMLLookupPatterns(converter, patterns);
   populateMLFeaturePatterns(converter, patterns);
   populateMLTreePatterns(converter, patterns);
+  populateMLSupportVectorPatterns(converter, patterns);
 }
 
 /// The lowest benefit of the patterns for each operation.

@@ -53,8 +53,9 @@ LogicalResult checkCount(TensorBuilder &b, Operation *op, Value x, size_t count,
     return success();
   OpFoldResult features = b.dim(x, rank - 1);
   if (!b.sameSize(features, b.size(static_cast<int64_t>(count)),
-                  "attribute '" + name + "' is not as long as there are "
-                  "features"))
+                  "attribute '" + name +
+                      "' is not as long as there are "
+                      "features"))
     return refuse(op, "attribute '" + name +
                           "' is not as long as there are features");
   return success();
@@ -72,14 +73,13 @@ LogicalResult lowerScaler(Lowering<onnx::MLScalerOp> &b) {
       failed(checkCount(b, b.op, x, scale.size(), "scale")))
     return failure();
   int64_t rank = b.rank(x);
-  return b.replace(
-      b.elementwise(b.dims(x), {x, listOf(b, offset), listOf(b, scale)},
-                    {b.identityMap(rank), featureMap(b, rank, offset.size()),
-                     featureMap(b, rank, scale.size())},
-                    {b.getF32Type()}, [](TensorBuilder &s, ValueRange args) {
-                      return SmallVector<Value>{
-                          s.mul(s.sub(args[0], args[1]), args[2])};
-                    }));
+  return b.replace(b.elementwise(
+      b.dims(x), {x, listOf(b, offset), listOf(b, scale)},
+      {b.identityMap(rank), featureMap(b, rank, offset.size()),
+       featureMap(b, rank, scale.size())},
+      {b.getF32Type()}, [](TensorBuilder &s, ValueRange args) {
+        return SmallVector<Value>{s.mul(s.sub(args[0], args[1]), args[2])};
+      }));
 }
 
 /// Divides by a norm of each row; one of zero changes nothing.
@@ -146,9 +146,9 @@ LogicalResult lowerImputer(Lowering<onnx::MLImputerOp> &b) {
     values.push_back(isFloat ? Attribute(b.getFloatAttr(stored, floats[i]))
                              : b.getIntegerAttr(stored, ints[i]));
   Value list = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(
-             RankedTensorType::get(static_cast<int64_t>(count), stored),
-             values));
+      b,
+      DenseElementsAttr::get(
+          RankedTensorType::get(static_cast<int64_t>(count), stored), values));
   double replaced = b.op.getReplacedValueFloat().convertToDouble();
   int64_t replacedInt = b.op.getReplacedValueInt64();
   int64_t rank = b.rank(x);
@@ -187,8 +187,7 @@ LogicalResult lowerExtractor(Lowering<onnx::MLArrayFeatureExtractorOp> &b) {
         TensorBuilder s(loc, builder);
         Value at = s.convert(s.extract(indices, i.back()), s.getIndexType());
         createCheck(s, loc,
-                    s.compare(arith::CmpIPredicate::ult, at,
-                              s.index(features)),
+                    s.compare(arith::CmpIPredicate::ult, at, s.index(features)),
                     "index {0} lies outside of {1} features",
                     {OpFoldResult(at), features});
         SmallVector<Value> place(rank == 1 ? i.drop_front() : i);
@@ -224,7 +223,8 @@ LogicalResult lowerVectorizer(Lowering<onnx::MLFeatureVectorizerOp> &b) {
   Value result = b.zeros({rows, b.size(total)}, b.getF32Type());
   int64_t begin = 0;
   for (auto [x, width] : llvm::zip_equal(parts, widths)) {
-    Value have = arith::MinSIOp::create(b, b.index(b.dim(x, 1)), b.index(width));
+    Value have =
+        arith::MinSIOp::create(b, b.index(b.dim(x, 1)), b.index(width));
     Sizes sizes = {rows, getAsOpFoldResult(have)};
     Value part = b.slice(x, {b.size(0), b.size(0)}, sizes);
     result = b.insert(part, result, {b.size(0), b.size(begin)}, sizes);
@@ -237,8 +237,8 @@ LogicalResult lowerVectorizer(Lowering<onnx::MLFeatureVectorizerOp> &b) {
 // Linear models
 //===----------------------------------------------------------------------===//
 
-/// x times the transpose of `coefficients` [targets, features] and `intercepts`;
-/// null where these do not fit.
+/// x times the transpose of `coefficients` [targets, features] and
+/// `intercepts`; null where these do not fit.
 Value linearScores(TensorBuilder &b, Value x, ArrayRef<double> coefficients,
                    ArrayRef<double> intercepts, int64_t targets) {
   int64_t count = coefficients.size();
@@ -260,16 +260,18 @@ Value linearScores(TensorBuilder &b, Value x, ArrayRef<double> coefficients,
   Value weights = arith::ConstantOp::create(
       b, DenseElementsAttr::get(type, ArrayRef<float>(columns)));
   Sizes sizes = {b.dim(x, 0), b.size(targets)};
-  Value product = linalg::MatmulOp::create(b, ValueRange{x, weights},
-                                           b.zeros(sizes, f32))
-                      .getResult(0);
+  Value product =
+      linalg::MatmulOp::create(b, ValueRange{x, weights}, b.zeros(sizes, f32))
+          .getResult(0);
   if (intercepts.empty())
     return product;
-  return b.elementwise(sizes, {product, listOf(b, intercepts)},
-                       {b.identityMap(2), featureMap(b, 2, intercepts.size())},
-                       {f32}, [](TensorBuilder &s, ValueRange args) {
-                         return SmallVector<Value>{s.add(args[0], args[1])};
-                       })
+  return b
+      .elementwise(sizes, {product, listOf(b, intercepts)},
+                   {b.identityMap(2), featureMap(b, 2, intercepts.size())},
+                   {f32},
+                   [](TensorBuilder &s, ValueRange args) {
+                     return SmallVector<Value>{s.add(args[0], args[1])};
+                   })
       .front();
 }
 
@@ -278,9 +280,9 @@ LogicalResult lowerRegressor(Lowering<onnx::MLLinearRegressorOp> &b) {
   if (b.rank(x) == 1)
     x = b.reshape(x, {b.size(1), b.dim(x, 0)});
   x = asFloats(b, x, getOnnxElementType(b.op.getX()));
-  Value scores = linearScores(b, x, getNumbers(b.op, "coefficients"),
-                              getNumbers(b.op, "intercepts"),
-                              b.op.getTargets());
+  Value scores =
+      linearScores(b, x, getNumbers(b.op, "coefficients"),
+                   getNumbers(b.op, "intercepts"), b.op.getTargets());
   if (!scores)
     return b.refuse("its coefficients or intercepts do not fit the input");
   return b.replace(postTransform(b, b.op.getPostTransform(), scores));
@@ -293,15 +295,14 @@ Value bestLabels(TensorBuilder &b, Value scores, Value labels) {
       [&](OpBuilder &builder, Location loc, ValueRange i) -> Value {
         TensorBuilder s(loc, builder);
         Value zero = s.index(int64_t(0));
-        Values best = loop(
-            s, s.index(1), s.index(s.dim(scores, 1)),
-            {zero, s.extract(scores, {i[0], zero})},
-            [&](TensorBuilder &t, Value k, ValueRange state) {
-              Value here = t.extract(scores, {i[0], k});
-              Value more = t.greater(here, state[1]);
-              return Values{t.select(more, k, state[0]),
-                            t.select(more, here, state[1])};
-            });
+        Values best = loop(s, s.index(1), s.index(s.dim(scores, 1)),
+                           {zero, s.extract(scores, {i[0], zero})},
+                           [&](TensorBuilder &t, Value k, ValueRange state) {
+                             Value here = t.extract(scores, {i[0], k});
+                             Value more = t.greater(here, state[1]);
+                             return Values{t.select(more, k, state[0]),
+                                           t.select(more, here, state[1])};
+                           });
         return s.extract(labels, best[0]);
       });
 }
@@ -326,10 +327,9 @@ LogicalResult lowerClassifier(Lowering<onnx::MLLinearClassifierOp> &b) {
   // One sum for two classes is for the second and against the first.
   int64_t features = rankedType(x).getDimSize(1);
   bool isBinary =
-      classes == 2 &&
-      (intercepts.size() == 1 ||
-       (intercepts.empty() &&
-        static_cast<int64_t>(coefficients.size()) == features));
+      classes == 2 && (intercepts.size() == 1 ||
+                       (intercepts.empty() &&
+                        static_cast<int64_t>(coefficients.size()) == features));
   if (isBinary) {
     std::vector<double> both;
     for (double value : coefficients)

@@ -77,8 +77,8 @@ private:
       numbers.push_back(keys.front());
       places.push_back(count);
     }
-    Type type = std::is_same_v<T, double> ? Type(b.getF64Type())
-                                          : b.getI64Type();
+    Type type =
+        std::is_same_v<T, double> ? Type(b.getF64Type()) : b.getI64Type();
     size = numbers.size();
     sorted = arith::ConstantOp::create(
         b, DenseElementsAttr::get(RankedTensorType::get(size, type),
@@ -121,7 +121,8 @@ Value Lookup::find(TensorBuilder &b, Value x, Type onnxType) const {
     Value next = b.add(less, b.index(step));
     Value fits = b.compare(Predicate::ule, next, b.index(size));
     Value at = b.minimum(b.sub(next, b.index(1)), last);
-    Value goes = arith::AndIOp::create(b, fits, is(b.extract(sorted, at), false));
+    Value goes =
+        arith::AndIOp::create(b, fits, is(b.extract(sorted, at), false));
     less = b.select(goes, next, less);
   }
   Value at = b.minimum(less, last);
@@ -142,7 +143,8 @@ std::vector<int64_t> handlesOf(Lowering<OpT> &b, ArrayAttr strings) {
 
 /// The handles of a tensor of strings.
 template <typename OpT>
-std::vector<int64_t> handlesOf(Lowering<OpT> &b, DenseStringElementsAttr tensor) {
+std::vector<int64_t> handlesOf(Lowering<OpT> &b,
+                               DenseStringElementsAttr tensor) {
   std::vector<int64_t> handles;
   for (int64_t i = 0; i < tensor.getNumElements(); ++i)
     handles.push_back(
@@ -209,11 +211,12 @@ LogicalResult lowerLabelEncoder(Lowering<onnx::MLLabelEncoderOp> &b) {
     floats = values ? getNumbers(*values) : getNumbers(b.op, "values_floats");
     std::vector<double> given =
         otherwise ? getNumbers(*otherwise) : std::vector<double>();
-    floats.push_back(given.size() == 1 ? given[0]
-                                       : b.op.getDefaultFloat().convertToDouble());
+    floats.push_back(given.size() == 1
+                         ? given[0]
+                         : b.op.getDefaultFloat().convertToDouble());
   } else {
-    integers = values ? getIntegers(*values)
-                      : getInts(b.op, "values_int64s").vec();
+    integers =
+        values ? getIntegers(*values) : getInts(b.op, "values_int64s").vec();
     std::vector<int64_t> given =
         otherwise ? getIntegers(*otherwise) : std::vector<int64_t>();
     integers.push_back(given.size() == 1 ? given[0] : b.op.getDefaultInt64());
@@ -238,8 +241,8 @@ LogicalResult lowerLabelEncoder(Lowering<onnx::MLLabelEncoderOp> &b) {
 
 LogicalResult lowerCategoryMapper(Lowering<onnx::MLCategoryMapperOp> &b) {
   ArrayRef<int64_t> numbers = getInts(b.op, "cats_int64s");
-  if (!b.op.getCatsStrings() || b.op.getCatsStrings()->size() != numbers.size() ||
-      numbers.empty())
+  if (!b.op.getCatsStrings() ||
+      b.op.getCatsStrings()->size() != numbers.size() || numbers.empty())
     return b.refuse("it has another number of strings than of integers");
   std::vector<int64_t> handles = handlesOf(b, *b.op.getCatsStrings());
   Type from = getOnnxElementType(b.op.getX());
@@ -295,10 +298,9 @@ LogicalResult lowerOneHot(Lowering<onnx::MLOneHotEncoderOp> &b) {
       b, b.getLoc(), sizes, b.getF32Type(),
       [&](OpBuilder &builder, Location loc, ValueRange i) -> Value {
         TensorBuilder s(loc, builder);
-        Value place = s.convert(s.extract(places, i.drop_back()),
-                                s.getIndexType());
-        Value isHere =
-            s.compare(arith::CmpIPredicate::eq, place, i.back());
+        Value place =
+            s.convert(s.extract(places, i.drop_back()), s.getIndexType());
+        Value isHere = s.compare(arith::CmpIPredicate::eq, place, i.back());
         return s.select(isHere, s.scalar(s.getF32Type(), 1),
                         s.scalar(s.getF32Type(), 0));
       }));
