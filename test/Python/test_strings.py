@@ -187,3 +187,12 @@ def test_wrong_inputs():
 def test_what_strings_cannot_do_is_refused(graph):
     with pytest.raises(sdx.NotImplemented):
         load(graph)
+
+
+def test_counts_of_words():
+    session = load(
+        "(string[n, m] x) => (float[n, k] y) { y = TfIdfVectorizer<mode = \"TF\", min_gram_length = 1, max_gram_length = 2, max_skip_count = 0, "
+        'ngram_counts = [0, 2], ngram_indexes = [1, 0, 2], pool_strings = ["a", "b☃", "a", "a"]>(x) }'
+    )
+    x = np.array([["a", "a", "b☃", "c"], ["", "b☃", "b☃", "a"]], dtype=object)
+    assert run(session, x)[0].tolist() == [[1, 2, 1], [2, 1, 0]]

@@ -2,11 +2,9 @@
 
 #include "Checks.h"
 #include "DataMovement.h"
-#include "Lowering.h"
-#include "MLAttributes.h"
 #include "MLOperators.h"
 #include "MLPostTransform.h"
-#include "RowLoop.h"
+#include "MLTables.h"
 #include "dialects/ONNX/ONNX.h"
 
 #include <cmath>
@@ -17,22 +15,8 @@ namespace sardonyx {
 namespace {
 
 Value listOf(TensorBuilder &b, ArrayRef<double> values) {
-  SmallVector<float> narrow(values.begin(), values.end());
-  auto type = RankedTensorType::get(narrow.size(), b.getF32Type());
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(type, ArrayRef<float>(narrow)));
-}
-
-/// The input as f32, as the results of most operators are.
-Value asFloats(TensorBuilder &b, Value x, Type onnxType) {
-  Type f32 = b.getF32Type();
-  if (onnxType.isF32())
-    return x;
-  return createMapped(b, b.getLoc(), TypedTensor{x, onnxType},
-                      b.identityMap(rankedType(x).getRank()), b.dims(x), f32,
-                      [&](OpBuilder &s, Location loc, ValueRange args) {
-                        return castScalar(s, loc, args[0], onnxType, f32);
-                      });
+  return constantNumbers(b, static_cast<int64_t>(values.size()), values,
+                         b.getF32Type());
 }
 
 /// How to read one number for each feature, the last dimension of a tensor of
@@ -251,14 +235,12 @@ Value linearScores(TensorBuilder &b, Value x, ArrayRef<double> coefficients,
   if (intercepts.size() > 1 &&
       intercepts.size() != static_cast<size_t>(targets))
     return {};
-  SmallVector<float> columns(count);
+  SmallVector<double> columns(count);
   for (int64_t t = 0; t < targets; ++t)
     for (int64_t f = 0; f < features; ++f)
       columns[f * targets + t] = coefficients[t * features + f];
   Type f32 = b.getF32Type();
-  auto type = RankedTensorType::get({features, targets}, f32);
-  Value weights = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(type, ArrayRef<float>(columns)));
+  Value weights = constantNumbers(b, {features, targets}, columns, f32);
   Sizes sizes = {b.dim(x, 0), b.size(targets)};
   Value product =
       linalg::MatmulOp::create(b, ValueRange{x, weights}, b.zeros(sizes, f32))
@@ -288,33 +270,8 @@ LogicalResult lowerRegressor(Lowering<onnx::MLLinearRegressorOp> &b) {
   return b.replace(postTransform(b, b.op.getPostTransform(), scores));
 }
 
-/// For each row the label of its largest score, of equal ones the first.
-Value bestLabels(TensorBuilder &b, Value scores, Value labels) {
-  return createIndexed(
-      b, b.getLoc(), {b.dim(scores, 0)}, b.getI64Type(),
-      [&](OpBuilder &builder, Location loc, ValueRange i) -> Value {
-        TensorBuilder s(loc, builder);
-        Value zero = s.index(int64_t(0));
-        Values best = loop(s, s.index(1), s.index(s.dim(scores, 1)),
-                           {zero, s.extract(scores, {i[0], zero})},
-                           [&](TensorBuilder &t, Value k, ValueRange state) {
-                             Value here = t.extract(scores, {i[0], k});
-                             Value more = t.greater(here, state[1]);
-                             return Values{t.select(more, k, state[0]),
-                                           t.select(more, here, state[1])};
-                           });
-        return s.extract(labels, best[0]);
-      });
-}
-
 LogicalResult lowerClassifier(Lowering<onnx::MLLinearClassifierOp> &b) {
-  SmallVector<Value> labels;
-  if (auto strings = b.op.getClasslabelsStrings())
-    for (auto text : strings->getAsRange<StringAttr>())
-      labels.push_back(b.literal(text.getValue()));
-  if (labels.empty())
-    for (int64_t label : getInts(b.op, "classlabels_ints"))
-      labels.push_back(b.integer(b.getI64Type(), label));
+  SmallVector<Value> labels = getLabels(b, "classlabels_ints");
   int64_t classes = labels.size();
   if (classes < 2)
     return b.refuse("it has fewer than two classes");
@@ -342,8 +299,7 @@ LogicalResult lowerClassifier(Lowering<onnx::MLLinearClassifierOp> &b) {
   Value scores = linearScores(b, x, coefficients, intercepts, classes);
   if (!scores)
     return b.refuse("its coefficients or intercepts do not fit the input");
-  Value y = bestLabels(b, scores,
-                       tensor::FromElementsOp::create(b, labels).getResult());
+  Value y = labelPlaces(b, findLargest(b, scores), labels);
   return b.replace({y, postTransform(b, b.op.getPostTransform(), scores)});
 }
 

@@ -7,9 +7,8 @@
 
 #include "Checks.h"
 #include "DataMovement.h"
-#include "Lowering.h"
-#include "MLAttributes.h"
 #include "MLOperators.h"
+#include "MLTables.h"
 #include "dialects/ONNX/ONNX.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -20,11 +19,6 @@ using namespace mlir;
 
 namespace sardonyx {
 namespace {
-
-Value constantList(TensorBuilder &b, ArrayRef<int64_t> values) {
-  auto type = RankedTensorType::get(values.size(), b.getI64Type());
-  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, values));
-}
 
 /// A table of keys: strings' handles, integers or floats, whichever is given.
 struct Keys {
@@ -58,7 +52,7 @@ private:
     for (auto [i, handle] : llvm::enumerate(handles))
       table[handle] = i;
     size = table.size();
-    placeTable = constantList(b, table);
+    placeTable = constantIntegers(b, table);
   }
   template <typename T> void bySize(TensorBuilder &b, ArrayRef<T> keys) {
     std::map<T, int64_t> placeOf;
@@ -83,7 +77,7 @@ private:
     sorted = arith::ConstantOp::create(
         b, DenseElementsAttr::get(RankedTensorType::get(size, type),
                                   ArrayRef<T>(numbers)));
-    placeTable = constantList(b, places);
+    placeTable = constantIntegers(b, places);
   }
 
   Value load(TensorBuilder &b, Value i) const {
@@ -254,7 +248,7 @@ LogicalResult lowerCategoryMapper(Lowering<onnx::MLCategoryMapperOp> &b) {
   values.push_back(fromStrings ? b.op.getDefaultInt64()
                                : b.handleOf(b.op.getDefaultString()));
   Lookup lookup(b, keys);
-  Value table = constantList(b, values), x = b.in.getX();
+  Value table = constantIntegers(b, values), x = b.in.getX();
   return b.replace(createIndexed(
       b, b.getLoc(), b.dims(x), b.getI64Type(),
       [&](OpBuilder &builder, Location loc, ValueRange i) -> Value {

@@ -7,10 +7,9 @@
 
 #include "Checks.h"
 #include "DataMovement.h"
-#include "Lowering.h"
-#include "MLAttributes.h"
 #include "MLOperators.h"
 #include "MLPostTransform.h"
+#include "MLTables.h"
 #include "RowLoop.h"
 #include "dialects/ONNX/ONNX.h"
 
@@ -21,10 +20,7 @@ namespace {
 
 Value constantOf(TensorBuilder &b, ArrayRef<int64_t> shape,
                  ArrayRef<double> values) {
-  SmallVector<float> narrow(values.begin(), values.end());
-  auto type = RankedTensorType::get(shape, b.getF32Type());
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(type, ArrayRef<float>(narrow)));
+  return constantNumbers(b, shape, values, b.getF32Type());
 }
 
 /// What attributes say of a machine.
@@ -121,14 +117,7 @@ Value inputOf(TensorBuilder &b, Value x, Type onnxType, int64_t count,
       !b.sameSize(b.dim(x, 1), b.size(count / rows),
                   "the support vectors have not as many features as the input"))
     return {};
-  Type f32 = b.getF32Type();
-  if (onnxType.isF32())
-    return x;
-  return createMapped(b, b.getLoc(), TypedTensor{x, onnxType}, b.identityMap(2),
-                      b.dims(x), f32,
-                      [&](OpBuilder &s, Location loc, ValueRange args) {
-                        return castScalar(s, loc, args[0], onnxType, f32);
-                      });
+  return asFloats(b, x, onnxType);
 }
 
 //===----------------------------------------------------------------------===//
@@ -207,30 +196,9 @@ struct Pairs {
     SmallVector<int64_t> classesOf;
     for (auto [i, j] : list)
       classesOf.push_back(second ? j : i);
-    auto type = RankedTensorType::get(classesOf.size(), b.getI64Type());
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(type, ArrayRef<int64_t>(classesOf)));
+    return constantIntegers(b, classesOf);
   }
 };
-
-/// The place of the largest element of each row, of equal ones the first.
-Value argMax(TensorBuilder &b, Value matrix) {
-  return createIndexed(
-      b, b.getLoc(), {b.dim(matrix, 0)}, b.getI64Type(),
-      [&](OpBuilder &builder, Location loc, ValueRange i) -> Value {
-        TensorBuilder s(loc, builder);
-        Value zero = s.index(int64_t(0));
-        Values best = loop(s, s.index(1), s.index(s.dim(matrix, 1)),
-                           {zero, s.extract(matrix, {i[0], zero})},
-                           [&](TensorBuilder &t, Value k, ValueRange state) {
-                             Value here = t.extract(matrix, {i[0], k});
-                             Value more = t.greater(here, state[1]);
-                             return Values{t.select(more, k, state[0]),
-                                           t.select(more, here, state[1])};
-                           });
-        return s.convert(best[0], s.getI64Type());
-      });
-}
 
 /// How many pairs each class has won: [rows, classes].
 Value countVotes(TensorBuilder &b, Value scores, const Pairs &pairs) {
@@ -410,13 +378,7 @@ private:
 };
 
 LogicalResult lowerClassifier(Lowering<onnx::MLSVMClassifierOp> &b) {
-  SmallVector<Value> labels;
-  if (auto strings = b.op.getClasslabelsStrings())
-    for (auto text : strings->getAsRange<StringAttr>())
-      labels.push_back(b.literal(text.getValue()));
-  if (labels.empty())
-    for (int64_t label : getInts(b.op, "classlabels_ints"))
-      labels.push_back(b.integer(b.getI64Type(), label));
+  SmallVector<Value> labels = getLabels(b, "classlabels_ints");
   int64_t classes = labels.size();
   Machine machine = Machine::of(b);
   ArrayRef<int64_t> perClass = getInts(b.op, "vectors_per_class");
@@ -460,18 +422,14 @@ LogicalResult lowerClassifier(Lowering<onnx::MLSVMClassifierOp> &b) {
       unit[i * classes + i] = 1;
     scores =
         weigh(b, kernels, unit, SmallVector<double>(classes, machine.rho[0]));
-    best = argMax(b, scores);
+    best = findLargest(b, scores);
   } else {
     scores = weigh(b, kernels,
                    pairs.weights(machine.coefficients, perClass, vectors),
                    machine.rho);
-    best = argMax(b, countVotes(b, scores, pairs));
+    best = findLargest(b, countVotes(b, scores, pairs));
   }
-  Value table = tensor::FromElementsOp::create(b, labels);
-  Value y = b.map(best, b.getI64Type(), [&](TensorBuilder &s, ValueRange i) {
-    Value at = s.convert(i[0], s.getIndexType());
-    return SmallVector<Value>{s.extract(table, at)};
-  });
+  Value y = labelPlaces(b, best, labels);
   if (!isLinear && !a.empty()) {
     scores = Coupling(b, scores, pairs, a, c).solve(b);
   } else if (!isLinear && classes == 2) {

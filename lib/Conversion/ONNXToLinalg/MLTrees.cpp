@@ -8,11 +8,10 @@
 
 #include "Checks.h"
 #include "DataMovement.h"
-#include "Lowering.h"
-#include "MLAttributes.h"
 #include "MLForest.h"
 #include "MLOperators.h"
 #include "MLPostTransform.h"
+#include "MLTables.h"
 #include "RowLoop.h"
 
 #include "llvm/ADT/bit.h"
@@ -35,12 +34,7 @@ Value listOf(TensorBuilder &b, ArrayRef<int64_t> values) {
 }
 
 Value listOf(TensorBuilder &b, ArrayRef<double> values, Type type) {
-  auto list = RankedTensorType::get(values.size(), type);
-  if (type.isF64())
-    return arith::ConstantOp::create(b, DenseElementsAttr::get(list, values));
-  SmallVector<float> narrow(values.begin(), values.end());
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(list, ArrayRef<float>(narrow)));
+  return constantNumbers(b, static_cast<int64_t>(values.size()), values, type);
 }
 
 /// So many trees are walked through at once: the loads of one step wait for
@@ -453,27 +447,9 @@ struct BinaryScores {
   }
 };
 
-/// The label of the class `index` (an index) gives for each row.
-Value labelRows(Lowering<onnx::MLTreeEnsembleClassifierOp> &b,
-                OpFoldResult rows, Value labels,
-                function_ref<Value(TensorBuilder &, Value)> index) {
-  return createIndexed(
-      b, b.getLoc(), {rows}, b.getI64Type(),
-      [&](OpBuilder &builder, Location loc, ValueRange i) -> Value {
-        TensorBuilder s(loc, builder);
-        return s.extract(labels, index(s, i[0]));
-      });
-}
-
 LogicalResult lowerClassifier(Lowering<onnx::MLTreeEnsembleClassifierOp> &b) {
-  SmallVector<Value> handles;
-  if (auto ints = b.op.getClasslabelsInt64s())
-    for (int64_t label : *ints)
-      handles.push_back(b.integer(b.getI64Type(), label));
-  if (auto strings = b.op.getClasslabelsStrings())
-    for (auto label : strings->getAsRange<StringAttr>())
-      handles.push_back(b.literal(label.getValue()));
-  int64_t classes = handles.size();
+  SmallVector<Value> labels = getLabels(b, "classlabels_int64s");
+  int64_t classes = labels.size();
   if (classes < 2)
     return b.refuse("it has fewer than two classes");
   std::string error;
@@ -485,9 +461,7 @@ LogicalResult lowerClassifier(Lowering<onnx::MLTreeEnsembleClassifierOp> &b) {
     return b.refuse("it has another number of base values than of classes");
   Type onnxType = getOnnxElementType(b.op.getX());
   Type scoreType = scoreTypeFor(b, *forest, onnxType);
-  Value labels = tensor::FromElementsOp::create(b, handles);
   Value x = b.in.getX();
-  OpFoldResult rows = b.dim(x, 0);
   StringRef transform = b.op.getPostTransform();
   if (classes == 2 && votesForOneClass(*forest)) {
     for (std::vector<Forest::Vote> &list : forest->votes)
@@ -499,26 +473,14 @@ LogicalResult lowerClassifier(Lowering<onnx::MLTreeEnsembleClassifierOp> &b) {
     Value sums = scores.compute(b, x, onnxType, scoreType);
     sums = b.convertElements(sums, b.getF32Type());
     auto binary = BinaryScores::of(b, sums, transform, areAllPositive(*forest));
-    Value label = labelRows(b, rows, labels, [&](TensorBuilder &s, Value row) {
-      Value second = s.extract(binary.isSecond, row);
-      return s.select(second, s.index(1), s.index(int64_t(0)));
-    });
+    Value places = b.convertElements(binary.isSecond, b.getI64Type(),
+                                     /*isUnsigned=*/true);
+    Value label = labelPlaces(b, places, labels);
     return b.replace({label, binary.scores});
   }
   Scores scores{*forest, classes, Aggregate::Sum, base};
   Value sums = scores.compute(b, x, onnxType, scoreType);
-  Value label = labelRows(b, rows, labels, [&](TensorBuilder &s, Value row) {
-    Value zero = s.index(int64_t(0));
-    Values best = loop(s, s.index(1), s.index(classes),
-                       {zero, s.extract(sums, {row, zero})},
-                       [&](TensorBuilder &t, Value k, ValueRange state) {
-                         Value here = t.extract(sums, {row, k});
-                         Value more = t.greater(here, state[1]);
-                         return Values{t.select(more, k, state[0]),
-                                       t.select(more, here, state[1])};
-                       });
-    return best[0];
-  });
+  Value label = labelPlaces(b, findLargest(b, sums), labels);
   Value z =
       postTransform(b, transform, b.convertElements(sums, b.getF32Type()));
   return b.replace({label, z});

@@ -1,4 +1,4 @@
-//===- TfIdf.cpp - TfIdfVectorizer on integers ----------------------------===//
+//===- TfIdf.cpp - TfIdfVectorizer ----------------------------------------===//
 //
 // The n-grams of one length are a sorted table, in which each place of a row
 // looks up what begins there. Rows are counted in parallel.
@@ -8,6 +8,7 @@
 #include "Checks.h"
 #include "DataMovement.h"
 #include "Lowering.h"
+#include "MLAttributes.h"
 #include "RowLoop.h"
 #include "StructuredPatterns.h"
 
@@ -30,11 +31,12 @@ struct Pool {
   std::map<int64_t, Grams> byLength;
   int64_t columns = 0;
 
-  static FailureOr<Pool> of(onnx::TfIdfVectorizerOp op);
+  static FailureOr<Pool> of(onnx::TfIdfVectorizerOp op,
+                            ArrayRef<int64_t> items);
 };
 
-FailureOr<Pool> Pool::of(onnx::TfIdfVectorizerOp op) {
-  ArrayRef<int64_t> items = *op.getPoolInt64s(), starts = op.getNgramCounts(),
+FailureOr<Pool> Pool::of(onnx::TfIdfVectorizerOp op, ArrayRef<int64_t> items) {
+  ArrayRef<int64_t> starts = op.getNgramCounts(),
                     columns = op.getNgramIndexes();
   Pool pool;
   for (int64_t column : columns) {
@@ -184,11 +186,17 @@ LogicalResult lowerTfIdf(Lowering<onnx::TfIdfVectorizerOp> &b) {
   Value input = b.in.getX();
   Sizes sizes = b.dims(input);
   StringRef mode = b.op.getMode();
-  if (b.op.getPoolStrings() || !b.op.getPoolInt64s())
-    return b.refuse("n-grams of strings are not supported");
+  SmallVector<int64_t> items(getInts(b.op, "pool_int64s"));
+  // Strings are compared by their handles.
+  bool hasStrings = isStringType(getOnnxElementType(b.op.getX()));
+  if (hasStrings != b.op.getPoolStrings().has_value())
+    return b.refuse("its pool is not of the input's type");
+  if (hasStrings)
+    for (auto text : b.op.getPoolStrings()->getAsRange<StringAttr>())
+      items.push_back(b.handleOf(text.getValue()));
   if (sizes.size() > 2 || !llvm::is_contained({"TF", "IDF", "TFIDF"}, mode))
     return b.refuse("needs a list or a matrix, and a mode that is known");
-  FailureOr<Pool> pool = Pool::of(b.op);
+  FailureOr<Pool> pool = Pool::of(b.op, items);
   if (failed(pool) || pool->columns == 0 || b.op.getMaxSkipCount() < 0)
     return b.refuse("its n-grams do not fit");
   Value weights;
