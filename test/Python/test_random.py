@@ -2,20 +2,9 @@
 
 import numpy as np
 import pytest
-from onnx import parser
+from graphs import load, run
 
 import sardonyx as sdx
-
-
-def load(graph, opset=22):
-    options = sdx.SessionOptions()
-    options.cache, options.intra_op_num_threads = False, 1
-    model = parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> m {graph}')
-    return sdx.InferenceSession(model.SerializeToString(), options)
-
-
-def run(session, *feed):
-    return session.run(None, {a.name: v for a, v in zip(session.get_inputs(), feed)})
 
 
 @pytest.mark.parametrize("seed", [0, 7, 4294967295])

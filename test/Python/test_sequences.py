@@ -2,23 +2,10 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, parser
+from graphs import load, make, run
+from onnx import TensorProto, helper
 
 import sardonyx as sdx
-
-
-def make(model, threads=1):
-    options = sdx.SessionOptions()
-    options.cache, options.intra_op_num_threads = False, threads
-    return sdx.InferenceSession(model.SerializeToString(), options)
-
-
-def load(graph, opset=22):
-    return make(parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> m {graph}'))
-
-
-def run(session, *feed):
-    return session.run(None, {a.name: v for a, v in zip(session.get_inputs(), feed)})
 
 
 def tensors(seed, *shapes):

@@ -4,22 +4,12 @@ import random
 
 import numpy as np
 import pytest
-from onnx import TensorProto, parser
+from graphs import load, run
+from onnx import TensorProto
 
 import sardonyx as sdx
 
 WORDS = ["", "a", "Ab", "äÖ ü", "snow ☃ man", " x  y ", "a,b,,c", ",", "\t tab\n", "日本語", "ſ", "a" * 300]
-
-
-def load(graph, opset=22):
-    options = sdx.SessionOptions()
-    options.cache, options.intra_op_num_threads = False, 1
-    model = parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> m {graph}')
-    return sdx.InferenceSession(model.SerializeToString(), options)
-
-
-def run(session, *feed):
-    return session.run(None, {a.name: v for a, v in zip(session.get_inputs(), feed)})
 
 
 def words(seed, *shape):
