@@ -41,6 +41,8 @@ RunContext::RunContext(unsigned threads, std::shared_ptr<BufferPool> outputPool,
       pool(this->budget) {
   if (!outputMemory)
     outputMemory = std::make_shared<BufferPool>(this->budget);
+  if (this->budget)
+    stringTable.setLimit(this->budget->limit());
 }
 
 RunContext::~RunContext() {

@@ -8,7 +8,7 @@
 #include "RuntimeCall.h"
 #include <cstdio>
 #include <cstdlib>
-#include <new>
+#include <exception>
 
 using namespace sardonyx::runtime;
 
@@ -31,7 +31,10 @@ void sardonyx::runtime::enter(const int64_t *words,
   try {
     RuntimeCall call(*run, words);
     compute(call);
-  } catch (const std::bad_alloc &) {
+    if (run->strings().isFull())
+      call.fail("out of memory: the strings of the run take more than the "
+                "memory limit");
+  } catch (const std::exception &) { // bad_alloc, length_error
     run->fail("out of memory for strings and lists");
   }
   run->leaveIfFailed();

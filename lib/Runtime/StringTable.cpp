@@ -24,6 +24,14 @@ int64_t StringTable::handleOf(std::string_view text) {
       return found->second;
   if (auto found = handles.find(text); found != handles.end())
     return found->second;
+  // What a string takes besides its bytes, about.
+  constexpr int64_t kOverhead = 96;
+  int64_t bytes = static_cast<int64_t>(text.size()) + kOverhead;
+  if (bytes > limit - held) {
+    full = true;
+    return 0;
+  }
+  held += bytes;
   made.emplace_back(text);
   int64_t handle = literalCount() + static_cast<int64_t>(made.size());
   handles.emplace(made.back(), handle);
@@ -41,4 +49,6 @@ std::string_view StringTable::textOf(int64_t handle) const {
 void StringTable::clear() {
   handles.clear();
   made.clear();
+  held = 0;
+  full = false;
 }

@@ -107,7 +107,14 @@ public:
     get(info.elementType);
     get(info.hasRank);
     get(info.dims);
-    get(info.items);
+    // What a value holds are tensors, which hold nothing.
+    if (insideItem) {
+      ok &= getSize(1) == 0;
+    } else {
+      insideItem = true;
+      get(info.items);
+      insideItem = false;
+    }
     get(info.isSequence);
     get(info.isOptional);
   }
@@ -143,6 +150,8 @@ public:
   std::string_view rest;
 
 private:
+  bool insideItem = false;
+
   /// A count of things that take at least `bytes` each.
   uint64_t getSize(uint64_t bytes) {
     uint64_t size = 0;

@@ -270,6 +270,9 @@ Session::Impl::setInputs(RunState &state,
     state.table.set(i, data ? data : emptyTensor,
                     info.items.empty() ? tensor.shape : std::vector<int64_t>());
   }
+  if (state.context.strings().isFull())
+    return Error(ErrorKind::Failed, "out of memory: the strings of the inputs "
+                                    "take more than the memory limit");
   return std::nullopt;
 }
 

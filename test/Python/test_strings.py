@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 from graphs import load, run
-from onnx import TensorProto
+from onnx import TensorProto, parser
 
 import sardonyx as sdx
 
@@ -186,3 +186,41 @@ def test_counts_of_words():
     )
     x = np.array([["a", "a", "b☃", "c"], ["", "b☃", "b☃", "a"]], dtype=object)
     assert run(session, x)[0].tolist() == [[1, 2, 1], [2, 1, 0]]
+
+
+def test_strings_count_against_the_memory_limit():
+    graph = """(int64 n, string[1] x) => (string[1] y) {
+      true = Constant<value = bool {1}>()
+      y = Loop(n, true, x) <body = body (int64 i, bool c, string[1] s) => (bool c_out, string[1] t) {
+        c_out = Identity(c)
+        t = StringConcat(s, s)
+        }>
+    }"""
+    options = sdx.SessionOptions()
+    options.cache, options.intra_op_num_threads, options.memory_limit = False, 1, 64 << 20
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["" : 22]> m {graph}')
+    session = sdx.InferenceSession(model.SerializeToString(), options)
+    x = np.array(["ab"], dtype=object)
+    assert run(session, np.array(3), x)[0].tolist() == ["ab" * 8]
+    with pytest.raises(sdx.Fail, match="StringConcat.*out of memory"):
+        run(session, np.array(60), x)
+    assert run(session, np.array(1), x)[0].tolist() == ["abab"]
+
+
+def test_literals_and_types_come_back_from_the_cache(tmp_path):
+    graph = """(string[n] x, seq(string[m]) s) => (bool[n] e, string[n] w, seq(string[k]) t) {
+      word = Constant<value_string = "☃">()
+      other = Constant<value_string = "">()
+      e = Equal(x, word)
+      w = Where(e, other, x)
+      t = SequenceInsert(s, w)
+    }"""
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["" : 22]> m {graph}').SerializeToString()
+    for cached in (False, True):
+        options = sdx.SessionOptions()
+        options.cache_dir = tmp_path
+        session = sdx.InferenceSession(model, options)
+        assert session.from_cache == cached
+        e, w, t = run(session, np.array(["☃", "a"], dtype=object), [["b"]])
+        assert e.tolist() == [True, False] and w.tolist() == ["", "a"]
+        assert [item.tolist() for item in t] == [["b"], ["", "a"]]

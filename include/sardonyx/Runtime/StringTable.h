@@ -46,6 +46,12 @@ public:
     clear();
   }
 
+  /// So many bytes all strings that a run makes may take.
+  void setLimit(int64_t bytes) { limit = bytes; }
+
+  /// Whether one did not fit; it counts as the empty one.
+  bool isFull() const { return full; }
+
   /// The handle of a string, which the table gets if it is new.
   int64_t handleOf(std::string_view text);
   /// Valid until clear(); of a handle that nobody made, the empty string.
@@ -62,6 +68,8 @@ private:
   std::shared_ptr<const StringLiterals> literals;
   std::deque<std::string> made; // a deque's elements stay where they are
   std::unordered_map<std::string_view, int64_t> handles;
+  int64_t limit = INT64_MAX, held = 0;
+  bool full = false;
 };
 
 } // namespace runtime
