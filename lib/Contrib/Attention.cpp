@@ -25,14 +25,33 @@ static Name lengthMask(Body &b, const Name &lengths, const Name &key) {
   return b.op("Less", {at, b.op("Reshape", {lengths, shape})});
 }
 
+/// `list`, which the run checks to be no longer than three times `batch` and a
+/// multiple of it.
+static Name checkWhole(Body &b, const Name &list, const Name &batch) {
+  Name most = b.add(b.add(batch, batch), batch);
+  Name head = b.slice(list, b.ints({0}), most, 0);
+  Name tail = b.slice(list, most, b.ints({INT64_MAX}), 0);
+  Name rows = b.concat({b.ints({-1}), batch}, 0);
+  Name flat = b.op("Reshape", {b.op("Reshape", {head, rows}), b.ints({-1})});
+  Name none = b.op("Reshape", {tail, b.ints({0})}, {{"allowzero", 1}});
+  return b.concat({flat, none}, 0);
+}
+
 /// The same of a list of ends and, behind these, maybe one of starts.
 static Name rangeMask(Body &b, llvm::StringRef mask, const Name &key) {
+  int64_t length = b.size(mask, 0), batches = b.size("input", 0);
   // One for each batch are ends.
-  if (b.size(mask, 0) > 0 && b.size(mask, 0) == b.size("input", 0))
+  if (length > 0 && length == batches)
     return lengthMask(b, b.in(mask), key);
+  bool isKnown = length >= 0 && batches >= 0;
+  if (isKnown && length != 2 * batches)
+    b.refuse("a mask of " + llvm::Twine(length) + " numbers for " +
+             llvm::Twine(batches) + " batches");
   Name batch = b.sizeOf(key, 0);
   Name none = b.op("Expand", {b.scalar(0, TensorProto::INT32), batch});
   Name both = b.concat({b.in(mask), none}, 0);
+  if (!isKnown)
+    both = checkWhole(b, both, batch);
   Name ends = b.slice(both, b.ints({0}), batch, 0);
   Name starts = b.slice(both, batch, b.add(batch, batch), 0);
   Name started = b.op("Not", {lengthMask(b, starts, key)});

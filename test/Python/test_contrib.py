@@ -357,6 +357,18 @@ def test_attention(dtype):
     check("Attention", feeds, wanted, ("w", "b"), num_heads=2, unidirectional=1)
 
 
+@pytest.mark.parametrize("batch", [1, 2, 3])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_attention_masks_of_other_lengths(batch, is_open):
+    """Ends, or ends and starts; the third form of onnxruntime's is not supported."""
+    feeds = {"x": floats(batch, 5, 8), "w": floats(8, 24), "b": floats(24)}
+    for length in (3 * batch + 2, 2 * batch + 1, 3 * batch):
+        feeds["mask"] = np.ones(length, np.int32)
+        with pytest.raises((sdx.NotImplemented, sdx.Fail), match="Attention"):
+            proto = model("Attention", feeds, ["y"], (), is_open, num_heads=2)
+            sdx.InferenceSession(proto.SerializeToString()).run(None, feeds)
+
+
 def group_query(dtype, batch, length, past, lengths=None, room=None, packed=False, size=8, window=0, **rest):
     """Checks one call; `lengths` are the tokens of each batch with those of this call."""
     heads, groups = 4, 2
