@@ -108,7 +108,9 @@ typedef struct {
   size_t size;
 } sdx_string;
 
-/** A tensor in the caller's memory, contiguous and row by row. */
+/** A tensor in the caller's memory, contiguous and row by row. One of strings
+    (type 8) holds sdx_string. Sequences and optionals have no form here yet: as
+    inputs they are refused, as results their type is 0. */
 typedef struct {
   int32_t type; /* as in onnx.TensorProto.DataType */
   size_t rank;
