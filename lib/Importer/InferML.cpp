@@ -2,7 +2,8 @@
 //
 // Half of the operators of ai.onnx.ml have no inference function, and some have
 // one that is wrong: ArrayFeatureExtractor's takes the first size of the
-// indices for their number, SVMClassifier's knows no results of open size.
+// indices for their number, SVMClassifier's knows no results of open size, and
+// LinearClassifier's takes one sum for two classes for one score.
 //
 //===----------------------------------------------------------------------===//
 
@@ -138,8 +139,8 @@ Infer findInference(const ::onnx::OpSchema &schema) {
               inferRows(context, 0, kFloat, 2, intOf(context, "n_targets", 1));
             })
       .Case("ArrayFeatureExtractor", inferExtractor)
-      .Case("SVMClassifier",
-            [](InferenceContext &context) { inferLabels(context, -1); })
+      .Cases({"LinearClassifier", "SVMClassifier"},
+             [](InferenceContext &context) { inferLabels(context, -1); })
       .Case("TreeEnsembleClassifier", inferTrees)
       .Default(nullptr);
 }

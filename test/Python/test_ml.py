@@ -207,3 +207,14 @@ def test_two_classes_of_one_row():
     y, z = run(session, x)
     assert y.tolist() == np.where(s > 0, 8, 3).tolist()
     np.testing.assert_allclose(z, TRANSFORMS["LOGISTIC"](np.stack([-s, s], 1)), rtol=1e-4, atol=1e-6)
+
+
+def test_one_row_of_open_width_without_intercepts():
+    weights = matrix(14, 1, 4)
+    session = load("LinearClassifier", [(np.float32, ["n", "m"])], [(np.int64, 1), (np.float32, 2)],
+                   coefficients=weights[0].tolist(), classlabels_ints=[3, 8])  # fmt: skip
+    x = matrix(15, 8, 4)
+    s = x @ weights[0]
+    y, z = run(session, x)
+    assert y.tolist() == np.where(s > 0, 8, 3).tolist()
+    np.testing.assert_allclose(z, np.stack([-s, s], 1), rtol=1e-4, atol=1e-5)

@@ -193,7 +193,9 @@ LogicalResult lowerVectorizer(Lowering<onnx::MLFeatureVectorizerOp> &b) {
   for (auto [original, input, width] :
        llvm::zip_equal(b.op.getX(), inputs, widths)) {
     Value x = asFloats(b, input, getOnnxElementType(original));
-    if (width < 0 || width > kMostSize || b.rank(x) < 1 || b.rank(x) > 2)
+    constexpr int64_t kMostColumns = int64_t(1) << 31;
+    if (width < 0 || width > kMostColumns || total > kMostColumns ||
+        b.rank(x) < 1 || b.rank(x) > 2)
       return b.refuse("an input is no matrix, or its width is impossible");
     if (b.rank(x) == 1)
       x = b.reshape(x, {b.dim(x, 0), b.size(1)});
@@ -204,7 +206,9 @@ LogicalResult lowerVectorizer(Lowering<onnx::MLFeatureVectorizerOp> &b) {
     total += width;
     parts.push_back(x);
   }
-  Value result = b.zeros({rows, b.size(total)}, b.getF32Type());
+  Sizes sizes = {rows, b.size(total)};
+  checkSizes(b, b.getLoc(), sizes, b.getF32Type());
+  Value result = b.zeros(sizes, b.getF32Type());
   int64_t begin = 0;
   for (auto [x, width] : llvm::zip_equal(parts, widths)) {
     Value have =
@@ -283,6 +287,9 @@ LogicalResult lowerClassifier(Lowering<onnx::MLLinearClassifierOp> &b) {
   std::vector<double> intercepts = getNumbers(b.op, "intercepts");
   // One sum for two classes is for the second and against the first.
   int64_t features = rankedType(x).getDimSize(1);
+  if (classes == 2 && intercepts.empty() && ShapedType::isDynamic(features))
+    return b.refuse("whether there is one sum for two classes hangs on the "
+                    "number of features");
   bool isBinary =
       classes == 2 && (intercepts.size() == 1 ||
                        (intercepts.empty() &&

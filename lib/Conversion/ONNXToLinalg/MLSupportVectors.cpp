@@ -406,11 +406,6 @@ LogicalResult lowerClassifier(Lowering<onnx::MLSVMClassifierOp> &b) {
                     others.size(), rows);
   if (!x)
     return b.refuse("its support vectors do not fit the input");
-  bool allPositive = llvm::all_of(machine.coefficients,
-                                  [](double value) { return value >= 0; });
-  if (classes == 2 && a.empty() && allPositive)
-    return b.refuse("which of two classes wins without a negative coefficient "
-                    "is not defined");
   int64_t features = static_cast<int64_t>(others.size()) / rows;
   Value kernels =
       machine.kernels(b, x, constantOf(b, {rows, features}, others), isLinear);
