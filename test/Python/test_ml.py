@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import sardonyx as sdx
 
-KINDS = {np.float32: TensorProto.FLOAT, np.float64: TensorProto.DOUBLE, np.int64: TensorProto.INT64, np.int32: TensorProto.INT32, str: TensorProto.STRING}
+KINDS = {np.float32: TensorProto.FLOAT, np.float64: TensorProto.DOUBLE, np.int64: TensorProto.INT64, np.int32: TensorProto.INT32, np.int16: TensorProto.INT16, str: TensorProto.STRING}
 
 
 def load(op, inputs, outputs, **attributes):
@@ -70,6 +70,14 @@ def test_labels_in_tensors():
                    **{"keys_tensor": numpy_helper.from_array(keys), "values_tensor": numpy_helper.from_array(values),
                       "default_tensor": numpy_helper.from_array(np.array([np.nan]))})  # fmt: skip
     np.testing.assert_array_equal(run(session, np.array([2, 3, 9, 5]))[0], [1e300, np.nan, -1, 0.25])
+
+
+def test_defaults_that_do_not_fit_are_refused():
+    tables = {"keys_tensor": numpy_helper.from_array(np.array([1, 2])), "values_tensor": numpy_helper.from_array(np.array([5, -6], np.int16))}
+    small = load("LabelEncoder", [(np.int64, ["n"])], [(np.int16, 1)], **tables)
+    assert run(small, np.array([2, 7, 1]))[0].tolist() == [-6, -1, 5]
+    with pytest.raises(sdx.NotImplemented, match="too large for its type"):
+        load("LabelEncoder", [(np.int64, [3])], [(np.int16, 1)], default_int64=100000, **tables)
 
 
 def test_categories():

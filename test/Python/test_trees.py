@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import sardonyx as sdx
 
@@ -182,6 +182,7 @@ def broken(change):
         (lambda n, b: n["yes"].__setitem__(0, 999), "followed by one that is not there"),
         (lambda n, b: n["yes"].__setitem__(0, 0), "in a circle"),
         (lambda n, b: n["feature"].__setitem__(0, 4), "more features than the input has"),
+        (lambda n, b: n["feature"].__setitem__(0, 2**63 - 1), "unknown mode or feature"),
         (lambda n, b: n["mode"].__setitem__(0, "BRANCH_MAYBE"), "unknown mode"),
         (lambda n, b: n["id"].__setitem__(1, 0), "two nodes of one number"),
         (lambda n, b: b.append((0, 999, 0, 1.0)), "a node that is not there"),
@@ -192,6 +193,79 @@ def broken(change):
 def test_broken_trees_are_refused(change, words):
     with pytest.raises(sdx.NotImplemented, match=f"node 'trees'.*{words}"):
         load(broken(change))
+
+
+def test_unknown_transforms_are_refused():
+    proto = broken(lambda nodes, ballots: None)
+    proto.graph.node[0].attribute.append(helper.make_attribute("post_transform", "SOFTPLUS"))
+    with pytest.raises(sdx.NotImplemented, match="no post_transform 'SOFTPLUS'"):
+        load(proto)
+
+
+def split_model(dtype, features, splits, roots, leaves, targets, aggregate):
+    """A TreeEnsemble of `splits`: (feature, mode, value or set, yes, no, missing), where yes and no are (place, is leaf)."""
+    feature, mode, value, yes, no, missing = zip(*splits)
+    members = [x for m, v in zip(mode, value) if m == 6 for x in (*v, np.nan)]
+    tensors = {"nodes_modes": np.uint8(mode), "nodes_splits": dtype([0 if m == 6 else v for m, v in zip(mode, value)]),
+               "leaf_weights": dtype([w for _, w in leaves])}  # fmt: skip
+    if members:
+        tensors["membership_values"] = dtype(members)
+    made = helper.make_node(
+        "TreeEnsemble", ["X"], ["Y"], name="trees", domain="ai.onnx.ml", tree_roots=roots, n_targets=targets, aggregate_function=aggregate,
+        nodes_featureids=feature, nodes_truenodeids=[p for p, _ in yes], nodes_trueleafs=[leaf for _, leaf in yes],
+        nodes_falsenodeids=[p for p, _ in no], nodes_falseleafs=[leaf for _, leaf in no], nodes_missing_value_tracks_true=missing,
+        leaf_targetids=[t for t, _ in leaves], **{k: numpy_helper.from_array(np.asarray(v)) for k, v in tensors.items()},
+    )  # fmt: skip
+    type = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    graph = helper.make_graph([made], "g", [helper.make_tensor_value_info("X", type, ["n", features])], [helper.make_tensor_value_info("Y", type, None)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 5)], ir_version=10)
+
+
+def answer_split(mode, value, missing, x):
+    answer = x in value if mode == 6 else ANSWERS[mode](x, value)
+    return answer or (missing and np.isnan(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("aggregate", range(4))
+def test_splits(dtype, aggregate):
+    for seed in range(3):
+        rng = np.random.default_rng(10 * aggregate + seed)
+        splits, leaves, targets = [], [], 1 + seed
+
+        def grow(left):
+            at = len(splits)
+            splits.append(None)
+            mode = int(rng.integers(7))
+            value = set(rng.choice(np.arange(-4, 5), int(rng.integers(0, 4)), replace=False) / 2) if mode == 6 else rng.choice([-1, 0, 0.5, np.nan])
+            ends = []
+            for _ in range(2):
+                if left == 0 or rng.random() < 0.2:
+                    leaves.append((int(rng.integers(targets)), float(rng.integers(-8, 9)) / 8))
+                    ends.append((len(leaves) - 1, 1))
+                else:
+                    ends.append((grow(left - 1), 0))
+            splits[at] = (int(rng.integers(3)), mode, value, *ends, int(rng.random() < 0.5))
+            return at
+
+        roots = [grow(int(rng.integers(0, 5))) for _ in range([1, 3, 10][seed])]
+        x = inputs(rng, 9, 3, dtype, True)
+        init = {2: np.finfo(dtype).max, 3: np.finfo(dtype).min}.get(aggregate, 0)
+        want = np.full((len(x), targets), init, np.float64)
+        for row, values in enumerate(x):
+            for root in roots:
+                place, is_leaf = root, 0
+                while not is_leaf:
+                    feature, mode, value, yes, no, missing = splits[place]
+                    place, is_leaf = yes if answer_split(mode, value, missing, values[feature]) else no
+                target, weight = leaves[place]
+                want[row, target] = {2: min, 3: max}.get(aggregate, lambda a, b: a + b)(want[row, target], weight)
+        if aggregate == 0:
+            want /= len(roots)
+        got = load(split_model(dtype, 3, splits, roots, leaves, targets, aggregate)).run(None, {"X": x})[0]
+        assert got.dtype == dtype
+        scored = np.abs(want) < 1e4  # what a target has that no leaf is for, the standard does not say
+        np.testing.assert_allclose(got[scored], want[scored], rtol=1e-3 if dtype == np.float16 else 1e-6, atol=1e-3 if dtype == np.float16 else 1e-6)
 
 
 def test_more_columns_than_declared():

@@ -262,6 +262,8 @@ Value linearScores(TensorBuilder &b, Value x, ArrayRef<double> coefficients,
 }
 
 LogicalResult lowerRegressor(Lowering<onnx::MLLinearRegressorOp> &b) {
+  if (failed(checkPostTransform(b)))
+    return failure();
   Value x = b.in.getX();
   if (b.rank(x) == 1)
     x = b.reshape(x, {b.size(1), b.dim(x, 0)});
@@ -275,6 +277,8 @@ LogicalResult lowerRegressor(Lowering<onnx::MLLinearRegressorOp> &b) {
 }
 
 LogicalResult lowerClassifier(Lowering<onnx::MLLinearClassifierOp> &b) {
+  if (failed(checkPostTransform(b)))
+    return failure();
   SmallVector<Value> labels = getLabels(b, "classlabels_ints");
   int64_t classes = labels.size();
   if (classes < 2)

@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringSwitch.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -16,6 +17,11 @@ namespace sardonyx {
 static constexpr int64_t kMostDepth = 4096;
 /// Nodes that a set of values is made of, together.
 static constexpr size_t kMostNodes = size_t(1) << 26;
+
+/// The tables hold places of features as i32.
+static bool isFeature(int64_t place) {
+  return place >= 0 && place < std::numeric_limits<int32_t>::max();
+}
 
 static bool isDoubleTensor(Operation *op, StringRef name) {
   auto tensor = op->getAttrOfType<ElementsAttr>(name);
@@ -30,6 +36,16 @@ static FailureOr<Forest> fail(std::string &error, const Twine &why) {
 //===----------------------------------------------------------------------===//
 // Modes
 //===----------------------------------------------------------------------===//
+
+void Forest::Node::trackMissing() {
+  // Beside a threshold of NaN all features are unordered, but those that are
+  // not missing are answered as before.
+  if (std::isnan(threshold) && !(yes & Unordered)) {
+    yes = 0;
+    threshold = 0;
+  }
+  yes |= Unordered;
+}
 
 /// 0 for what is no mode.
 static uint8_t outcomesOf(StringRef mode) {
@@ -182,12 +198,12 @@ FailureOr<Forest> Forest::ofNodes(Operation *op, StringRef prefix,
     if (mode == "LEAF")
       continue;
     node.yes = outcomesOf(mode);
-    if (!node.yes || features[i] < 0)
+    if (!node.yes || !isFeature(features[i]))
       return fail(error, "a node has an unknown mode or feature");
-    if (!missing.empty() && missing[i])
-      node.yes |= Unordered;
     node.feature = features[i];
     node.threshold = values[i];
+    if (!missing.empty() && missing[i])
+      node.trackMissing();
     forest.features = std::max(forest.features, node.feature + 1);
     for (auto [answer, id] : {std::pair(0, no[i]), std::pair(1, yes[i])}) {
       auto place = places.find({trees[i], id});
@@ -261,16 +277,18 @@ FailureOr<Forest> Forest::ofSplits(onnx::MLTreeEnsembleOp op,
     int64_t mode = static_cast<int64_t>(modes[i]);
     if (next[0] < 0 || next[1] < 0)
       return fail(error, "a node is followed by one that is not there");
-    if (mode < 0 || mode > kMember || features[i] < 0)
+    if (mode < 0 || mode > kMember || !isFeature(features[i]))
       return fail(error, "a node has an unknown mode or feature");
-    bool tracksTrue = !missing.empty() && missing[i];
     forest.features = std::max(forest.features, features[i] + 1);
     Node node{features[i],
               splits[i],
               mode == kMember ? uint8_t(Equal) : outcomesOf(kModes[mode]),
               {next[0], next[1]}};
-    if (tracksTrue)
-      node.yes |= Unordered;
+    auto tracked = [&](Node node) {
+      if (!missing.empty() && missing[i])
+        node.trackMissing();
+      return node;
+    };
     if (mode == kMember) {
       // One node for each value, the next where it is not that one.
       std::vector<double> set;
@@ -283,14 +301,14 @@ FailureOr<Forest> Forest::ofSplits(onnx::MLTreeEnsembleOp op,
         node.threshold = set[k];
         node.next[0] = last;
         last = forest.nodes.size();
-        forest.nodes.push_back(node);
+        forest.nodes.push_back(tracked(node));
       }
       if (forest.nodes.size() > kMostNodes)
         return fail(error, "it has too many nodes");
       node.next[0] = last;
       node.threshold = set.empty() ? NAN : set[0];
     }
-    forest.nodes[i] = node;
+    forest.nodes[i] = tracked(node);
   }
   forest.votes.resize(forest.nodes.size());
   for (int64_t root : getInts(op, "tree_roots")) {

@@ -28,6 +28,9 @@ struct Forest {
     uint8_t yes = 15;
     /// Where an answer of no and one of yes lead.
     int64_t next[2] = {0, 0};
+
+    /// Lets a feature that is missing be answered with yes.
+    void trackMissing();
   };
   /// What a leaf adds to a score.
   struct Vote {

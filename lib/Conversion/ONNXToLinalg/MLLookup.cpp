@@ -217,6 +217,10 @@ LogicalResult lowerLabelEncoder(Lowering<onnx::MLLabelEncoderOp> &b) {
   }
   if (integers.size() + floats.size() != keys.size() + 1)
     return b.refuse("it has another number of values than of keys");
+  if (stored.isInteger() && !llvm::all_of(integers, [&](int64_t value) {
+        return llvm::isIntN(stored.getIntOrFloatBitWidth(), value);
+      }))
+    return b.refuse("a value is too large for its type");
   Lookup lookup(b, keys);
   Value table = listOfValues(b, stored, integers, floats);
   Value x = b.in.getX();

@@ -82,6 +82,11 @@ static Value softmax(TensorBuilder &b, Value scores, bool zeros) {
       .front();
 }
 
+bool isPostTransform(StringRef kind) {
+  return llvm::is_contained(
+      {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"}, kind);
+}
+
 Value postTransform(TensorBuilder &b, StringRef kind, Value scores) {
   Type type = elementTypeOf(scores);
   if (kind == "SOFTMAX" || kind == "SOFTMAX_ZERO")

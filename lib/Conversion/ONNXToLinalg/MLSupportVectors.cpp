@@ -125,6 +125,8 @@ Value inputOf(TensorBuilder &b, Value x, Type onnxType, int64_t count,
 //===----------------------------------------------------------------------===//
 
 LogicalResult lowerRegressor(Lowering<onnx::MLSVMRegressorOp> &b) {
+  if (failed(checkPostTransform(b)))
+    return failure();
   Machine machine = Machine::of(b);
   int64_t supports = b.op.getNSupports();
   bool isLinear = supports <= 0;
@@ -378,6 +380,8 @@ private:
 };
 
 LogicalResult lowerClassifier(Lowering<onnx::MLSVMClassifierOp> &b) {
+  if (failed(checkPostTransform(b)))
+    return failure();
   SmallVector<Value> labels = getLabels(b, "classlabels_ints");
   int64_t classes = labels.size();
   Machine machine = Machine::of(b);

@@ -347,6 +347,8 @@ LogicalResult checkForest(Lowering<OpT> &b, FailureOr<Forest> &forest,
 }
 
 LogicalResult lowerRegressor(Lowering<onnx::MLTreeEnsembleRegressorOp> &b) {
+  if (failed(checkPostTransform(b)))
+    return failure();
   std::string error;
   FailureOr<Forest> forest = Forest::ofNodes(b.op, "target", error);
   int64_t targets = b.op.getNTargets().value_or(1);
@@ -448,6 +450,8 @@ struct BinaryScores {
 };
 
 LogicalResult lowerClassifier(Lowering<onnx::MLTreeEnsembleClassifierOp> &b) {
+  if (failed(checkPostTransform(b)))
+    return failure();
   SmallVector<Value> labels = getLabels(b, "classlabels_int64s");
   int64_t classes = labels.size();
   if (classes < 2)
