@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
+#include "KnownValues.h"
 #include "Options.h"
 #include "Signature.h"
 #include "mlir/IR/OperationSupport.h"
@@ -43,6 +44,9 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   if (MaybeError error = readSignature(*module, signature))
     return *error;
   if (MaybeError error = fixDims(*module, options.dims, signature))
+    return *error;
+  if (MaybeError error =
+          fixValues(*module, options.inputValues, signature.inputs))
     return *error;
   if (*last != Phase::Import &&
       failed(runPhases(*module, Phase::Import, *last, compilation.pipeline(),

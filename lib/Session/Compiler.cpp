@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
+#include "KnownValues.h"
 #include "OpenSizes.h"
 #include "Options.h"
 #include "Signature.h"
@@ -164,6 +165,9 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
     return *error;
   if (MaybeError error = fixDims(*module, options.dims, artifact))
     return *error;
+  if (MaybeError error =
+          fixValues(*module, options.inputValues, artifact.inputs))
+    return *error;
 
   const std::string modelPath = model.bytes ? std::string() : model.path;
   if (MaybeError error = readSourceFiles(*module, modelPath, artifact))
@@ -183,7 +187,7 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
     if (compilation.stopped())
       return Error(ErrorKind::Failed, "compiling the model was stopped");
     if (!mayDefer || error.kind() != ErrorKind::Unsupported ||
-        !leavesShapesOpen(artifact.inputs) || !maySizesHelp(*module))
+        !mayInputsHelp(*module, artifact.inputs))
       return error;
     Artifact signature;
     signature.deferred = true;

@@ -1,4 +1,4 @@
-//===- OpenSizes.cpp - Whether sizes are what is missing ------------------===//
+//===- OpenSizes.cpp - Whether inputs are what is missing -----------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpenSizes.h"
+#include "KnownValues.h"
+#include "Variants.h"
 #include "dialects/ONNX/ONNX.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -22,19 +24,58 @@ static bool isOpen(Type type) {
   return isUnranked(type) || (tensor && !tensor.hasStaticShape());
 }
 
-bool sardonyx::maySizesHelp(ModuleOp refused) {
-  // Of the model's inputs and outputs. Where one has no rank, no operator has
-  // been tried.
-  bool hasAllTypes = true, isOneUnranked = false;
+/// Whether all values that go in and come out have types that can be compiled;
+/// `isOneUnranked` tells whether one of them has no rank.
+static bool hasAllTypes(ModuleOp refused, bool &isOneUnranked) {
+  bool all = true;
   refused.walk([&](FunctionOpInterface func) {
     for (ArrayRef<Type> types :
          {func.getArgumentTypes(), func.getResultTypes()}) {
-      hasAllTypes &= llvm::all_of(types, hasLinalgType);
+      all &= llvm::all_of(types, hasLinalgType);
       isOneUnranked |= llvm::any_of(types, isUnranked);
     }
   });
-  if (!hasAllTypes)
+  return all;
+}
+
+/// The operators whose results, or whose being computed at all, hang on the
+/// values of short lists among the inputs.
+static DenseSet<Operation *>
+usersOfLists(ModuleOp module, const std::vector<ValueInfo> &inputs) {
+  DenseSet<Operation *> users;
+  SmallVector<Operation *> work;
+  auto add = [&](Operation *op) {
+    if (!isa<FunctionOpInterface, ModuleOp>(op) && users.insert(op).second)
+      work.push_back(op);
+  };
+  module.walk([&](FunctionOpInterface func) {
+    if (func.isExternal() || func.getNumArguments() != inputs.size())
+      return;
+    for (auto [info, arg] : llvm::zip(inputs, func.getArguments()))
+      if (isShortList(info, /*mayBeOpen=*/true))
+        llvm::for_each(arg.getUsers(), add);
+  });
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    llvm::for_each(op->getUsers(), add);
+    // What is inside, and what it yields.
+    for (Region &region : op->getRegions())
+      for (Operation &inner : region.getOps())
+        add(&inner);
+    if (op->hasTrait<OpTrait::IsTerminator>())
+      add(op->getParentOp());
+  }
+  return users;
+}
+
+bool sardonyx::mayInputsHelp(ModuleOp refused,
+                             const std::vector<ValueInfo> &inputs) {
+  bool isOneUnranked = false;
+  if (!hasAllTypes(refused, isOneUnranked))
     return false;
+  const bool sizesAreOpen = leavesShapesOpen(inputs);
+  const DenseSet<Operation *> ofLists = usersOfLists(refused, inputs);
+  bool mayHelp = false;
   WalkResult result = refused.walk([&](Operation *op) {
     if (!isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()) ||
         op->hasTrait<OpTrait::IsTerminator>())
@@ -43,11 +84,16 @@ bool sardonyx::maySizesHelp(ModuleOp refused) {
                            /*ofSpecialCases=*/true) &&
         !hasOnnxFunctionBody(op))
       return WalkResult::interrupt();
-    // What is left around others is left because of these.
-    bool mayHelp = isOneUnranked || op->getNumRegions() != 0 ||
-                   llvm::any_of(op->getOperandTypes(), isOpen) ||
-                   llvm::any_of(op->getResultTypes(), isOpen);
-    return mayHelp ? WalkResult::advance() : WalkResult::interrupt();
+    // What is left around others is left because of these. Where an input has
+    // no rank, no operator has been tried.
+    bool hangsOnSizes =
+        sizesAreOpen && (isOneUnranked || op->getNumRegions() != 0 ||
+                         llvm::any_of(op->getOperandTypes(), isOpen) ||
+                         llvm::any_of(op->getResultTypes(), isOpen));
+    if (!hangsOnSizes && !ofLists.contains(op))
+      return WalkResult::interrupt();
+    mayHelp = true;
+    return WalkResult::advance();
   });
-  return !result.wasInterrupted();
+  return mayHelp && !result.wasInterrupted();
 }

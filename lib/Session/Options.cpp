@@ -54,9 +54,9 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, optLevel,
-               externalDataDir, dims, inputShapes, winograd, splitFloats,
-               checkBounds, profile, perfMap, memoryLimit, compileTimeout,
-               interrupted] = options;
+               externalDataDir, dims, inputShapes, inputValues, winograd,
+               splitFloats, checkBounds, profile, perfMap, memoryLimit,
+               compileTimeout, interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
   (void)cache, (void)cacheDir, (void)perfMap, (void)memoryLimit,
       (void)compileTimeout, (void)interrupted;
@@ -83,9 +83,12 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
     add(name);
     add(std::to_string(size));
   }
-  for (const auto &[name, sizes] : inputShapes) {
-    add(name);
-    add(describeShape(sizes));
+  for (const auto *lists : {&inputShapes, &inputValues}) {
+    add(std::to_string(lists->size()));
+    for (const auto &[name, numbers] : *lists) {
+      add(name);
+      add(describeShape(numbers));
+    }
   }
   return text;
 }

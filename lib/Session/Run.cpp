@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KnownValues.h"
 #include "Options.h"
 #include "SessionImpl.h"
 #include <chrono>
@@ -68,6 +69,23 @@ void Session::Impl::releaseMemory() {
 
 static Error wrongInput(const ValueInfo &info, const std::string &what) {
   return Error(ErrorKind::InvalidArgument, "input '" + info.name + "' " + what);
+}
+
+/// Whether inputs have the values that the code is made for.
+static MaybeError
+checkValues(const std::vector<ValueInfo> &infos,
+            const std::vector<TensorRef> &inputs,
+            const std::map<std::string, std::vector<int64_t>> &values) {
+  if (values.empty())
+    return std::nullopt;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    auto known = values.find(infos[i].name);
+    if (known != values.end() && valuesOf(inputs[i]) != known->second)
+      return wrongInput(infos[i], "must have the values " +
+                                      describeShape(known->second) +
+                                      ", for which the code was made");
+  }
+  return std::nullopt;
 }
 
 MaybeError
@@ -142,7 +160,7 @@ Session::Impl::checkInputs(const std::vector<TensorRef> &inputs) const {
                                     "' made it " + std::to_string(fixed.size));
     }
   }
-  return std::nullopt;
+  return checkValues(artifact.inputs, inputs, options.inputValues);
 }
 
 /// The addresses that a tensor of the caller takes; none where its shape is
@@ -337,10 +355,12 @@ Session::Impl::runVariant(const std::vector<TensorRef> &inputs,
             std::chrono::steady_clock::now() > deadline);
   };
   auto load = [&](std::shared_ptr<FileMap> model, const ModelSource &source,
-                  const Variants::Shapes &shapes) {
+                  const Variants::Known &known) {
     SessionOptions variant = options;
-    for (const auto &[name, shape] : shapes)
+    for (const auto &[name, shape] : known.shapes)
       variant.inputShapes[name] = shape;
+    for (const auto &[name, values] : known.values)
+      variant.inputValues[name] = values;
     variant.interrupted = ended;
     auto loaded = Impl::load(std::move(model), source, variant, this);
     if (loaded)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Variants.h"
+#include "KnownValues.h"
 
 #include <algorithm>
 #include <mutex>
@@ -45,32 +46,38 @@ bool sardonyx::leavesShapesOpen(const std::vector<ValueInfo> &inputs) {
 Variants::Variants(const FileMap &model, const ModelSource &source,
                    std::vector<ValueInfo> inputs)
     : inputs(std::move(inputs)), path(source.path), size(model.bytes().size()),
-      modified(model.modified()), fixesAll(!leavesRanksOpen(this->inputs)) {
+      modified(model.modified()),
+      needed(leavesRanksOpen(this->inputs) ? Ranks : Sizes) {
   if (source.bytes)
     bytes = FileMap::copy(source.bytes, source.size);
 }
 
-Variants::Shapes Variants::shapesOf(const std::vector<TensorRef> &given,
-                                    bool all) const {
-  Shapes shapes;
+Variants::Known Variants::knownOf(const std::vector<TensorRef> &given,
+                                  Level level) const {
+  Known known;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueInfo &info = inputs[i];
     const std::vector<int64_t> &shape = given[i].shape;
-    if (all || (isOpenList(info) && shape[0] <= kLongestList))
-      shapes[info.name] = shape;
+    if (info.elementType == ElementType::Undefined)
+      continue; // a list
+    if (level >= Sizes || (isOpenList(info) && shape[0] <= kLongestList))
+      known.shapes[info.name] = shape;
     else if (isOfAnyRank(info))
       // What may be a list is one: its length is known, too.
-      shapes[info.name] = shape.size() == 1 && shape[0] <= kLongestList
-                              ? shape
-                              : std::vector<int64_t>(shape.size(), -1);
+      known.shapes[info.name] = shape.size() == 1 && shape[0] <= kLongestList
+                                    ? shape
+                                    : std::vector<int64_t>(shape.size(), -1);
+    if (level == Values)
+      if (auto values = valuesOf(given[i]))
+        known.values[info.name] = std::move(*values);
   }
-  return shapes;
+  return known;
 }
 
-std::shared_ptr<Session> Variants::lookUp(const Shapes &shapes) {
+std::shared_ptr<Session> Variants::lookUp(const Known &known) {
   auto entry =
       std::find_if(entries.begin(), entries.end(),
-                   [&](const Entry &entry) { return entry.shapes == shapes; });
+                   [&](const Entry &entry) { return entry.known == known; });
   if (entry == entries.end())
     return nullptr;
   entries.splice(entries.begin(), entries, entry);
@@ -81,13 +88,15 @@ std::shared_ptr<Session> Variants::find(const std::vector<TensorRef> &given) {
   Lock lock(mutex);
   if (entries.empty())
     return nullptr;
-  // Also those that were made before all sizes had to be fixed: the same inputs
-  // get the same code.
-  std::shared_ptr<Session> found = lookUp(shapesOf(given, false));
-  return found || !fixesAll ? found : lookUp(shapesOf(given, true));
+  // Also those that were made before more had to be fixed: the same inputs get
+  // the same code.
+  for (int level = Ranks; level <= needed; ++level)
+    if (auto found = lookUp(knownOf(given, static_cast<Level>(level))))
+      return found;
+  return nullptr;
 }
 
-Expected<std::shared_ptr<Session>> Variants::loadWith(const Shapes &shapes,
+Expected<std::shared_ptr<Session>> Variants::loadWith(const Known &known,
                                                       const Load &load) const {
   ModelSource source;
   source.path = path;
@@ -106,7 +115,7 @@ Expected<std::shared_ptr<Session>> Variants::loadWith(const Shapes &shapes,
                        "' changed after it was loaded; the model cannot be "
                        "compiled for these inputs");
   }
-  return load(model, source, shapes);
+  return load(model, source, known);
 }
 
 Expected<std::shared_ptr<Session>>
@@ -114,26 +123,29 @@ Variants::findOrLoad(const std::vector<TensorRef> &given, const Load &load) {
   Lock one(loading);
   if (std::shared_ptr<Session> session = find(given))
     return session;
-  bool all = fixesAll; // changed by nobody else who does not hold `loading`
-  Shapes shapes = shapesOf(given, all);
-  auto loaded = loadWith(shapes, load);
-  if (!loaded && loaded.error().kind() == ErrorKind::Unsupported && !all) {
-    Shapes fixed = shapesOf(given, true);
-    auto again = loadWith(fixed, load);
-    if (again) {
-      all = true;
-      shapes = std::move(fixed);
-    }
-    // All sizes may also tell what is wrong.
+  // `needed` is changed by nobody else who does not hold `loading`.
+  Level level = needed;
+  Known known = knownOf(given, level);
+  auto loaded = loadWith(known, load);
+  for (int next = level + 1; next <= Values; ++next) {
+    if (loaded || loaded.error().kind() != ErrorKind::Unsupported)
+      break;
+    Known more = knownOf(given, static_cast<Level>(next));
+    if (more == known)
+      continue;
+    auto again = loadWith(more, load);
+    // What is known may also tell what is wrong.
     if (again || again.error().kind() != ErrorKind::Unsupported)
       loaded = std::move(again);
+    level = static_cast<Level>(next);
+    known = std::move(more);
   }
   if (!loaded)
     return loaded.error();
   std::list<Entry> old; // destroyed without the lock
   Lock lock(mutex);
-  fixesAll = all;
-  entries.push_front({std::move(shapes), *loaded});
+  needed = level;
+  entries.push_front({std::move(known), *loaded});
   if (entries.size() > kMostVariants)
     old.splice(old.begin(), entries, std::prev(entries.end()));
   return entries.front().session;

@@ -10,7 +10,8 @@
 // inside may have its rank, a session compiles the model once more for what a
 // run is given, once for each such set of ranks and lengths. Where the compiler
 // needs all sizes (say, those of a filter that is an input), once for each set
-// of these.
+// of these; and where it needs the values of short lists (from which a shape is
+// made, say, whose sizes of 1 are dropped), once for each set of those.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,11 +40,17 @@ bool leavesShapesOpen(const std::vector<ValueInfo> &inputs);
 
 class Variants {
 public:
-  using Shapes = std::map<std::string, std::vector<int64_t>>;
-  /// Loads the model with these shapes of inputs.
+  /// What code is made for: shapes and values of inputs, by their names.
+  struct Known {
+    std::map<std::string, std::vector<int64_t>> shapes, values;
+    bool operator==(const Known &other) const {
+      return shapes == other.shapes && values == other.values;
+    }
+  };
+  /// Loads the model for what is known of its inputs.
   using Load = std::function<Expected<std::shared_ptr<Session>>(
       std::shared_ptr<FileMap> model, const ModelSource &source,
-      const Shapes &shapes)>;
+      const Known &known)>;
 
   /// Keeps the model: a file as its name, bytes as a copy.
   Variants(const FileMap &model, const ModelSource &source,
@@ -53,21 +60,23 @@ public:
   /// if there is none yet.
   std::shared_ptr<Session> find(const std::vector<TensorRef> &inputs);
   /// The same; makes it if there is none yet. Where the compiler cannot do it
-  /// for these ranks and lengths, all sizes are fixed.
+  /// for these ranks and lengths, all sizes are fixed, then values.
   Expected<std::shared_ptr<Session>>
   findOrLoad(const std::vector<TensorRef> &inputs, const Load &load);
 
   void forEach(const std::function<void(Session &)> &body);
 
 private:
+  /// How much of the inputs is fixed; each fixes what those before it fix.
+  enum Level { Ranks, Sizes, Values };
   struct Entry {
-    Shapes shapes;
+    Known known;
     std::shared_ptr<Session> session;
   };
 
-  Shapes shapesOf(const std::vector<TensorRef> &inputs, bool all) const;
-  std::shared_ptr<Session> lookUp(const Shapes &shapes);
-  Expected<std::shared_ptr<Session>> loadWith(const Shapes &shapes,
+  Known knownOf(const std::vector<TensorRef> &inputs, Level level) const;
+  std::shared_ptr<Session> lookUp(const Known &known);
+  Expected<std::shared_ptr<Session>> loadWith(const Known &known,
                                               const Load &load) const;
 
   std::vector<ValueInfo> inputs;
@@ -80,7 +89,7 @@ private:
   runtime::ForkSafeMutex loading;
   runtime::ForkSafeMutex mutex;
   std::list<Entry> entries; // the one that was used last in front
-  bool fixesAll;
+  Level needed;             // by what was made so far
 };
 
 } // namespace sardonyx

@@ -290,6 +290,25 @@ static ShapeValue evaluateConcat(ShapeEvaluator &evaluator, onnx::ConcatOp op) {
   return result;
 }
 
+/// A part of a vector. Its length is known, and so are those of the parts
+/// before it.
+static ShapeValue evaluateSplit(ShapeEvaluator &evaluator, onnx::SplitOp op,
+                                OpResult part, size_t count) {
+  auto data = evaluator.evaluate(op.getInput());
+  if (!data || cast<RankedTensorType>(op.getInput().getType()).getRank() != 1)
+    return {};
+  size_t begin = 0;
+  for (OpResult before : op->getResults().take_front(part.getResultNumber())) {
+    std::optional<int64_t> length = getCount(before.getType());
+    if (!length)
+      return {};
+    begin += *length;
+  }
+  if (begin + count > data->size())
+    return {};
+  return ShapeValue(ArrayRef(*data).slice(begin, count));
+}
+
 /// Slice of a vector with everything known.
 static ShapeValue evaluateSlice(ShapeEvaluator &evaluator, onnx::SliceOp op) {
   auto data = evaluator.evaluate(op.getData());
@@ -435,6 +454,9 @@ ShapeValue ShapeEvaluator::compute(Value value, size_t count) {
       .Case<onnx::GatherOp>([&](auto op) { return evaluateGather(*this, op); })
       .Case<onnx::ConcatOp>([&](auto op) { return evaluateConcat(*this, op); })
       .Case<onnx::SliceOp>([&](auto op) { return evaluateSlice(*this, op); })
+      .Case<onnx::SplitOp>([&](auto op) {
+        return evaluateSplit(*this, op, cast<OpResult>(value), count);
+      })
       .Case<onnx::RangeOp>(
           [&](auto op) { return evaluateRange(*this, op, count); })
       .Case<onnx::CastOp>([&](auto op) { return evaluateCast(*this, op); })

@@ -189,3 +189,32 @@ def test_sizes_of_filters_that_arrive(tmp_path):
 def test_what_no_size_helps_is_refused_at_once(text):
     with pytest.raises(NotImplementedError):
         session(text)
+
+
+def test_ranks_by_the_values_of_lists(tmp_path):
+    """Squeeze without axes drops whatever is 1, which only the values of `s` tell."""
+    path = tmp_path / "model.onnx"
+    onnx.save(model("(float[1] x, int64[3] s) => (float[] y) { e = Expand(x, s) y = Squeeze(e) }", "y"), path)
+    options = sardonyx.SessionOptions()
+    options.cache_dir = str(tmp_path / "cache")
+    for _ in range(2):
+        runs = sardonyx.InferenceSession(str(path), options)
+        for shape in [(2, 1, 3), (1, 1, 1), (2, 2, 3), (2, 1, 3), (1, 4, 1), (0, 1, 2)]:
+            (y,) = runs.run(None, {"x": ramp(1) + 5, "s": np.array(shape)})
+            assert y.shape == np.squeeze(np.zeros(shape)).shape and (y == 5).all()
+
+
+def test_branches_of_different_ranks():
+    text = """(bool c, float[A, B] x) => (float[] y) {
+        y = If (c) <then_branch = t () => (float[] p) { p = ReduceSum <keepdims = 0> (x) },
+                    else_branch = e () => (float[] q) { q = Relu(x) }> }"""
+    runs = session(text, "y")
+    for c, shape in [(True, (2, 3)), (False, (2, 3)), (True, (2, 3)), (False, (4, 1))]:
+        (y,) = runs.run(None, {"c": np.array(c), "x": ramp(*shape)})
+        np.testing.assert_array_equal(y, ramp(*shape).sum() if c else ramp(*shape))
+
+
+def test_values_that_come_from_elsewhere_are_refused_at_once():
+    text = "(float[4] x, int64[2] s) => (int64 y, float[2,2] z) { n = NonZero(x) u = Squeeze(n) y = ReduceSum <keepdims = 0> (u) z = Reshape(x, s) }"
+    with pytest.raises(sardonyx.errors.NotImplemented, match="Squeeze.*no axes"):
+        session(text)

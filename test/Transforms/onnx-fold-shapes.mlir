@@ -150,6 +150,19 @@ func.func @same_dims(%x: tensor<?x?x8xf32> {onnx.dim_params = ["batch", "length"
 
 // -----
 
+// The parts of a list.
+
+// CHECK-LABEL: func.func @parts
+// CHECK:       %[[LAST:.*]] = onnx.Constant() {value = dense<[5, 6]>
+// CHECK:       return %[[LAST]]
+func.func @parts() -> tensor<2xi64> {
+  %list = onnx.Constant() {value = dense<[4, 5, 6]> : tensor<3xi64>} : () -> tensor<3xi64>
+  %parts:2 = onnx.Split(%list) {num_outputs = 2} : (tensor<3xi64>) -> (tensor<1xi64>, tensor<2xi64>)
+  return %parts#1 : tensor<2xi64>
+}
+
+// -----
+
 // What isn't defined is left alone.
 
 // CHECK-LABEL: func.func @left_alone

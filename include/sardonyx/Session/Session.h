@@ -56,6 +56,9 @@ struct SessionOptions {
   /// Shapes of inputs, by name, in place of what the model declares; -1 leaves
   /// a dimension open.
   std::map<std::string, std::vector<int64_t>> inputShapes;
+  /// Values of inputs of integers or booleans, by name, all elements in order.
+  /// The code is then made for these values and takes no others.
+  std::map<std::string, std::vector<int64_t>> inputValues;
   /// Compute 3x3 convolutions of many channels by Winograd's algorithm where it
   /// is faster. Its rounding errors are within four times those of a direct
   /// sum in f32 (root mean square over a result; see docs/Performance.md).
