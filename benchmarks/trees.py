@@ -28,13 +28,15 @@ from sklearn.tree import DecisionTreeRegressor
 import sardonyx
 
 BATCHES = [1, 100, 10000]
+TRAINED = 2000
 
 
 def models():
     """(name, model, inputs, targets)"""
-    two = make_classification(2000, 12, n_informative=8, random_state=1)
-    four = make_classification(2000, 12, n_informative=8, n_classes=4, random_state=2)
-    numbers = make_regression(2000, 12, random_state=3)
+    rows = TRAINED + max(BATCHES)
+    two = make_classification(rows, 12, n_informative=8, random_state=1)
+    four = make_classification(rows, 12, n_informative=8, n_classes=4, random_state=2)
+    numbers = make_regression(rows, 12, random_state=3)
     yield "one tree, depth 7, regression", DecisionTreeRegressor(max_depth=7), *numbers
     yield "100 trees, depth 6, regression", RandomForestRegressor(100, max_depth=6), *numbers
     yield "100 trees, depth 12, regression", RandomForestRegressor(100, max_depth=12), *numbers
@@ -80,10 +82,12 @@ def main():
     print("|---|" + "---|" * len(BATCHES))
     for name, model, inputs, targets in models():
         inputs = inputs.astype(np.float32)
-        pair = sessions(model.fit(inputs, targets), inputs)
+        pair = sessions(model.fit(inputs[:TRAINED], targets[:TRAINED]), inputs)
         cells = []
         for rows in BATCHES:
-            feed = {"X": np.resize(inputs, (rows, inputs.shape[1]))}
+            # Rows that are all different, and none that the model was trained on: a processor learns the
+            # way that a few rows take through a tree.
+            feed = {"X": inputs[TRAINED : TRAINED + rows]}
             ours, theirs = shortest(pair, feed, arguments.rounds)
             cells.append(f"{ours / theirs:.2f}" + ("" if agree(pair, feed) else " (differs)"))
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
