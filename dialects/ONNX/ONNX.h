@@ -40,6 +40,18 @@ public:
                    std::string &error) const = 0;
 };
 
+/// Tells which ops a conversion takes as they are. It is registered as the one
+/// above, by the library of the conversion.
+class OnnxLoweringDialectInterface
+    : public mlir::DialectInterface::Base<OnnxLoweringDialectInterface> {
+public:
+  OnnxLoweringDialectInterface(mlir::Dialect *dialect) : Base(dialect) {}
+
+  /// Whether ops of a name ("onnx.Softmax") are converted, in all of their
+  /// forms but those that are refused.
+  virtual bool hasLowering(llvm::StringRef operationName) const = 0;
+};
+
 } // namespace sardonyx::onnx
 
 #include "dialects/ONNX/ONNXDialect.h.inc"

@@ -17,8 +17,6 @@ namespace {
 struct ExpandFunctionsPass
     : impl::OnnxExpandFunctionsBase<ExpandFunctionsPass> {
   using OnnxExpandFunctionsBase::OnnxExpandFunctionsBase;
-  explicit ExpandFunctionsPass(std::function<bool(Operation *)> shouldExpand)
-      : shouldExpand(std::move(shouldExpand)) {}
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
@@ -56,23 +54,25 @@ private:
     // A body cannot appear by trying again.
     if (refused.contains(op))
       return false;
-    if (shouldExpand)
-      return shouldExpand(op);
     StringRef name = op->getName().getStringRef();
-    if (llvm::is_contained(except, name))
+    if (llvm::is_contained(except, name) || (unlowered && isLowered(op)))
       return false;
     return ops.empty() || llvm::is_contained(ops, name);
   }
 
-  std::function<bool(Operation *)> shouldExpand;
+  static bool isLowered(Operation *op) {
+    auto *dialect = op->getDialect();
+    auto *lowering =
+        dialect
+            ? dialect
+                  ->getRegisteredInterface<onnx::OnnxLoweringDialectInterface>()
+            : nullptr;
+    return lowering && lowering->hasLowering(op->getName().getStringRef());
+  }
+
   llvm::SmallPtrSet<Operation *, 4> refused;
 };
 
 } // namespace
-
-std::unique_ptr<Pass>
-createOnnxExpandFunctions(std::function<bool(Operation *)> shouldExpand) {
-  return std::make_unique<ExpandFunctionsPass>(std::move(shouldExpand));
-}
 
 } // namespace sardonyx

@@ -12,6 +12,7 @@
 #include "sardonyx/Bridge/Bridge.h"
 #include "sardonyx/Bridge/Passes.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
+#include "sardonyx/Conversion/ONNXToLinalg.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
@@ -27,6 +28,7 @@ void sardonyx::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllExtensions(registry);
   registry.insert<onnx::ONNXDialect, sdx::SDXDialect>();
   registerOnnxBridge(registry);
+  registerONNXToLinalgInterface(registry);
   registerSDXBufferization(registry);
   registerDispatchBufferization(registry);
   registerTargetTranslations(registry);

@@ -15,7 +15,6 @@
 
 #include "sardonyx/Bridge/Passes.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
-#include "sardonyx/Conversion/ONNXToLinalg.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
 #include "sardonyx/Transforms/Passes.h"
@@ -44,9 +43,9 @@ void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createOnnxFoldBatchNorm());
   // What has a definition in ONNX's own terms and no lowering here becomes
   // that.
-  pm.addPass(createOnnxExpandFunctions([](Operation *op) {
-    return !hasLinalgLowering(op->getName().getStringRef());
-  }));
+  OnnxExpandFunctionsOptions functions;
+  functions.unlowered = true;
+  pm.addPass(createOnnxExpandFunctions(functions));
   pm.addPass(createOnnxInferShapes());
   pm.addPass(createOnnxFoldShapes());
   pm.addPass(createCanonicalizerPass());

@@ -1,6 +1,7 @@
 // RUN: onnx-opt %s --onnx-expand-functions | FileCheck %s
 // RUN: onnx-opt %s --onnx-expand-functions=ops=onnx.Celu | FileCheck %s --check-prefix=ONLY
 // RUN: onnx-opt %s --onnx-expand-functions=except=onnx.Celu | FileCheck %s --check-prefix=EXCEPT
+// RUN: onnx-opt %s --onnx-expand-functions=unlowered | FileCheck %s --check-prefix=UNLOWERED
 
 // CHECK-LABEL: @celu
 // CHECK: onnx.Div(%arg0,
@@ -24,6 +25,10 @@ func.func @celu(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
 // CHECK: return %[[Y]] : tensor<3x4xf32>
 // ONLY-LABEL: @softmax
 // ONLY: onnx.Softmax
+// UNLOWERED-LABEL: @softmax
+// UNLOWERED: onnx.Softmax
+// UNLOWERED-LABEL: @sequence_map
+// UNLOWERED: onnx.Loop
 func.func @softmax(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
   %y = onnx.Softmax(%x) : (tensor<3x4xf32>) -> tensor<3x4xf32>
   return %y : tensor<3x4xf32>

@@ -14,7 +14,8 @@ def OnnxExpandFunctions : Pass<"onnx-expand-functions"> {
     brings the bodies' operators to their latest forms.
 
     Only those named in `ops` are expanded, or, if none is named, all that have a
-    function; those named in `except` never are.
+    function; those named in `except` never are, and with `unlowered` no op that
+    the conversion to linalg takes as it is.
 
     ```mlir
     %y = onnx.Celu(%x) {alpha = 2.0 : f32} : (tensor<4xf32>) -> tensor<4xf32>
@@ -29,6 +30,8 @@ def OnnxExpandFunctions : Pass<"onnx-expand-functions"> {
     ListOption<"ops", "ops", "std::string",
                "Operators to expand (onnx.Celu); all that have a body if empty">,
     ListOption<"except", "except", "std::string", "Operators to keep">,
+    Option<"unlowered", "unlowered", "bool", "false",
+           "Keep operators that a conversion takes as they are">,
     Option<"maxOps", "max-ops", "unsigned", "100000",
            "Operators that one run may expand">
   ];

@@ -15,6 +15,9 @@ namespace sardonyx {
 void populateONNXToLinalgPatterns(const mlir::TypeConverter &converter,
                                   mlir::RewritePatternSet &patterns);
 
+/// Lets the onnx dialect tell which ops have a lowering here.
+void registerONNXToLinalgInterface(mlir::DialectRegistry &registry);
+
 /// Whether values of this type are lowered, if need be once their rank is
 /// known.
 bool hasLinalgType(mlir::Type type);

@@ -169,6 +169,21 @@ bool hasLinalgLowering(StringRef operationName, bool ofSpecialCases) {
   return found != benefits.end() && (ofSpecialCases || found->second == 1);
 }
 
+namespace {
+struct LoweringInterface : onnx::OnnxLoweringDialectInterface {
+  using OnnxLoweringDialectInterface::OnnxLoweringDialectInterface;
+  bool hasLowering(StringRef operationName) const override {
+    return hasLinalgLowering(operationName);
+  }
+};
+} // namespace
+
+void registerONNXToLinalgInterface(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *, onnx::ONNXDialect *dialect) {
+    dialect->addInterfaces<LoweringInterface>();
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Reporting
 //===----------------------------------------------------------------------===//
