@@ -33,8 +33,12 @@ static bool isLargeConstant(Operation *op) {
   if (!constant)
     return false;
   auto elements = dyn_cast<ElementsAttr>(constant.getValue());
-  return elements && elements.getNumElements() > kInlineElements &&
-         !isa<SplatElementsAttr>(elements);
+  if (!elements || isa<SplatElementsAttr>(elements))
+    return false;
+  // LLVM has no arrays of constants wider than 64 bits.
+  Type type = elements.getElementType();
+  return elements.getNumElements() > kInlineElements ||
+         (type.isInteger() && type.getIntOrFloatBitWidth() > 64);
 }
 
 /// Made again where it is needed rather than kept: costs nothing, or is folded

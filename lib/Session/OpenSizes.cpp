@@ -80,9 +80,10 @@ bool sardonyx::mayInputsHelp(ModuleOp refused,
     if (!isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()) ||
         op->hasTrait<OpTrait::IsTerminator>())
       return WalkResult::advance();
-    if (!hasLinalgLowering(op->getName().getStringRef(),
-                           /*ofSpecialCases=*/true) &&
-        !hasOnnxFunctionBody(op))
+    bool hasLowering = hasLinalgLowering(op->getName().getStringRef(),
+                                         /*ofSpecialCases=*/true) ||
+                       hasOnnxFunctionBody(op);
+    if (!hasLowering || computesOnComplex(op))
       return WalkResult::interrupt();
     // What is left around others is left because of these. Where an input has
     // no rank, no operator has been tried.

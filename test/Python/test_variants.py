@@ -180,8 +180,8 @@ def test_sizes_of_filters_that_arrive(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "(complex64[N] x) => (complex64[N] y) { y = Identity(x) }",
-        "(float[N] x, int64[M] i) => (float[N] y, seq(complex64[K]) z) { y = Relu(x) z = SequenceEmpty <dtype = 14> () }",
+        "(complex64[N] x) => (int64 y) { u = Unique(x) y = Size(u) }",
+        "(float[N] x, complex64[M] c) => (float[N] y, int64[P,Q] z) { y = Relu(x) z = NonZero(c) }",
         # Another operator needs sizes: the one that has no lowering decides.
         "(float[N,C,H] x, float[O,I,P] w, uint8[M] b) => (float[N,O,R] y, uint8[A,B,D] z) { y = Conv(x, w) z = ImageDecoder(b) }",
     ],

@@ -22,6 +22,10 @@ void registerONNXToLinalgInterface(mlir::DialectRegistry &registry);
 /// known.
 bool hasLinalgType(mlir::Type type);
 
+/// Whether an operator has complex numbers among its operands or results and
+/// does more with them than move them, for which there is no lowering.
+bool computesOnComplex(mlir::Operation *op);
+
 /// Whether operations of a name ("onnx.Softmax") have a lowering; others should
 /// be expanded to their function bodies first. `ofSpecialCases`: also where it
 /// takes some of them only, say those of a known rank.

@@ -72,6 +72,8 @@ Value castBits(TensorBuilder &b, Value stored, Type onnxType) {
   Type type = convertElementType(onnxType);
   if (stored.getType() != type)
     return arith::BitcastOp::create(b, type, stored);
+  if (isa<ComplexType>(onnxType))
+    return stored;
   unsigned unused = type.getIntOrFloatBitWidth();
   unused -= std::min(unused, onnxType.getIntOrFloatBitWidth());
   if (!unused || isBoolType(onnxType))
@@ -92,6 +94,8 @@ LogicalResult lowerBitCast(Lowering<onnx::BitCastOp> &b) {
                     debugString(to) + " is not supported");
   // A bool is a byte here, as it is in ONNX's own arrays.
   auto widthOf = [](Type type) {
+    if (isa<ComplexType>(type))
+      type = convertElementType(type);
     return isBoolType(type) ? 8 : type.getIntOrFloatBitWidth();
   };
   if (widthOf(from) != widthOf(to))

@@ -27,8 +27,8 @@ namespace sardonyx {
 // Types
 //===----------------------------------------------------------------------===//
 
-/// The element type in which `onnxElementType` is stored, or null when it has
-/// no lowering yet (complex numbers).
+/// The element type in which `onnxElementType` is stored; null when it has no
+/// lowering.
 mlir::Type convertElementType(mlir::Type onnxElementType);
 
 /// Whether an original element type is that of strings, which are stored as

@@ -47,7 +47,7 @@ static ElementsAttr convertElements(ElementsAttr value, RankedTensorType type) {
   if (!dense)
     return {};
   Type element = value.getElementType();
-  if (element.getIntOrFloatBitWidth() >= 8)
+  if (isa<ComplexType>(element) || element.getIntOrFloatBitWidth() >= 8)
     return dense.bitcast(type.getElementType());
   SmallVector<APInt> bytes;
   auto add = [&](const APInt &bits) { bytes.push_back(bits.zext(8)); };
@@ -209,6 +209,8 @@ static std::string getOperatorName(Operation *op) {
 static std::string describeRefusal(Operation *op) {
   if (auto why = op->getAttrOfType<StringAttr>(kRefusedAttr))
     return why.str();
+  if (computesOnComplex(op))
+    return "it computes on complex numbers";
   std::string reason = "there is no lowering for this op";
   llvm::raw_string_ostream os(reason);
   auto types =
@@ -397,6 +399,10 @@ struct ConvertONNXToLinalgPass
     });
     target.addDynamicallyLegalOp<func::ReturnOp, func::CallOp>(
         [&](Operation *op) { return converter.isLegal(op); });
+    target.markUnknownOpDynamicallyLegal(
+        [](Operation *op) -> std::optional<bool> {
+          return computesOnComplex(op) ? std::optional(true) : std::nullopt;
+        });
     RewritePatternSet patterns(context);
     populateONNXToLinalgPatterns(converter, patterns);
     populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns,
@@ -406,8 +412,8 @@ struct ConvertONNXToLinalgPass
 
     ConversionConfig config;
     config.foldingMode = DialectConversionFoldingMode::Never;
-    // onnx ops have no stated legality: those that no pattern takes stay, and
-    // are then reported together.
+    // Other onnx ops have no stated legality: those that no pattern takes stay,
+    // and are then reported together.
     if (failed(applyPartialConversion(module, target, std::move(patterns),
                                       config)) ||
         failed(reportRemaining(module)) || failed(checkExtents(module)))

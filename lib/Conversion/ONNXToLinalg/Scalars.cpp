@@ -34,6 +34,8 @@ Type convertElementType(Type type) {
     return type;
   if (isSmallFloat(type))
     return IntegerType::get(ctx, 8);
+  if (auto complex = dyn_cast<ComplexType>(type))
+    return IntegerType::get(ctx, complex.getElementType().isF64() ? 128 : 64);
   if (auto intType = dyn_cast<IntegerType>(type)) {
     switch (intType.getWidth()) {
     case 1:
@@ -44,6 +46,7 @@ Type convertElementType(Type type) {
     case 16:
     case 32:
     case 64:
+    case 128: // a complex number's bits
       return IntegerType::get(ctx, intType.getWidth());
     default:
       return {};

@@ -47,8 +47,8 @@ func.func @main_graph(%x: tensor<?xui8>) -> tensor<4xf32> {
 
 // -----
 
-// expected-error @+1 {{input 0 ('waves'): there is no lowering for type 'tensor<4xcomplex<f32>>'}}
-func.func @main_graph(%x: tensor<4xcomplex<f32>> {onnx.name = "waves"}) {
+// expected-error @+1 {{input 0 ('waves'): there is no lowering for type 'tensor<4xf80>'}}
+func.func @main_graph(%x: tensor<4xf80> {onnx.name = "waves"}) {
   return
 }
 
