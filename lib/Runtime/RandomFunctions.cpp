@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "RuntimeCall.h"
-#include "RuntimeFunctions.h"
 #include <algorithm>
 #include <random>
 

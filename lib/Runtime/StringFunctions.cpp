@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "RuntimeCall.h"
-#include "RuntimeFunctions.h"
 #include <algorithm>
 #include <re2/re2.h>
 #include <utf8proc.h>

@@ -7,7 +7,6 @@
 
 #include "HalfConversions.h"
 #include "RuntimeCall.h"
-#include "RuntimeFunctions.h"
 #include <charconv>
 #include <cmath>
 

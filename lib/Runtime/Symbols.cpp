@@ -7,7 +7,6 @@
 
 #include "sardonyx/Runtime/Symbols.h"
 #include "HalfConversions.h"
-#include "RuntimeFunctions.h"
 #include "sardonyx-c/RuntimeABI.h"
 #include <cmath>
 #include <cstdlib>
@@ -33,6 +32,9 @@ using namespace sardonyx::runtime;
   }
 
 extern "C" {
+#define DO(name) void name(const int64_t *words);
+#include "RuntimeFunctions.inc"
+#undef DO
 // In libgcc and compiler-rt alike.
 float __powisf2(float, int);
 double __powidf2(double, int);
@@ -51,10 +53,10 @@ static const Symbol table[] = {
     ADDRESS(sdx_rt_copy),
     ADDRESS(sdx_rt_clock),
     ADDRESS(sdx_rt_record),
-#define WITH_COMMA(name) ADDRESS(name),
-    SARDONYX_RUNTIME_FUNCTIONS(WITH_COMMA)
-#undef WITH_COMMA
-        NAMED("memcpy", ::memcpy),
+#define DO(name) ADDRESS(name),
+#include "RuntimeFunctions.inc"
+#undef DO
+    NAMED("memcpy", ::memcpy),
     NAMED("memmove", ::memmove),
     NAMED("memset", ::memset),
     NAMED("memcmp", ::memcmp),
