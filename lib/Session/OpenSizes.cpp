@@ -87,13 +87,12 @@ bool sardonyx::mayInputsHelp(ModuleOp refused,
       return WalkResult::interrupt();
     // What is left around others is left because of these. Where an input has
     // no rank, no operator has been tried.
-    bool hangsOnSizes =
-        sizesAreOpen && (isOneUnranked || op->getNumRegions() != 0 ||
-                         llvm::any_of(op->getOperandTypes(), isOpen) ||
-                         llvm::any_of(op->getResultTypes(), isOpen));
-    if (!hangsOnSizes && !ofLists.contains(op))
+    bool isOpenHere = isOneUnranked || op->getNumRegions() != 0 ||
+                      llvm::any_of(op->getOperandTypes(), isOpen) ||
+                      llvm::any_of(op->getResultTypes(), isOpen);
+    if (!(sizesAreOpen && isOpenHere) && !ofLists.contains(op))
       return WalkResult::interrupt();
-    mayHelp = true;
+    mayHelp |= isOpenHere;
     return WalkResult::advance();
   });
   return mayHelp && !result.wasInterrupted();
