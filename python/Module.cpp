@@ -209,15 +209,62 @@ nb::object toNumpy(const Tensor &tensor) {
   return nb::cast(array);
 }
 
-/// A list of what toNumpy gives for a sequence, None for nothing.
+/// The elements of a list as numbers and str.
+nb::list toList(const Tensor &tensor) {
+  if (tensor.type == ElementType::String)
+    return nb::cast<nb::list>(toStrings(tensor)[0]);
+  nb::list list;
+  for (int64_t i = 0, e = tensor.elements(); i < e; ++i)
+    switch (tensor.type) {
+    case ElementType::Int64:
+      list.append(static_cast<const int64_t *>(tensor.data)[i]);
+      break;
+    case ElementType::Double:
+      list.append(static_cast<const double *>(tensor.data)[i]);
+      break;
+    default:
+      list.append(static_cast<const float *>(tensor.data)[i]);
+    }
+  return list;
+}
+
+/// Makes dicts of maps; those that share their keys do so in Python, too.
+class DictMaker {
+public:
+  nb::dict make(const Tensor &map) {
+    const Tensor &keys = map.items[0];
+    if (!lastKeys.is_valid() || keys.data != lastData ||
+        keys.elements() != static_cast<int64_t>(nb::len(lastKeys))) {
+      lastKeys = toList(keys);
+      lastData = keys.data;
+    }
+    nb::list values = toList(map.items[1]);
+    nb::dict dict;
+    for (size_t i = 0, e = nb::len(lastKeys); i < e; ++i)
+      dict[lastKeys[i]] = values[i];
+    return dict;
+  }
+
+private:
+  nb::list lastKeys;
+  const void *lastData = nullptr;
+};
+
+/// A list of what toNumpy gives, or of dicts, for a sequence, None for nothing.
 nb::object toPython(const Tensor &value) {
   if (value.kind == ValueKind::Nothing)
     return nb::none();
   if (value.kind == ValueKind::Tensor)
     return toNumpy(value);
+  DictMaker dicts;
+  if (value.kind == ValueKind::Map)
+    return dicts.make(value);
   nb::list items;
   for (const Tensor &item : value.items)
-    items.append(toNumpy(item));
+    if (item.kind == ValueKind::Map)
+      items.append(dicts.make(item));
+    else
+      items.append(toNumpy(item));
   return items;
 }
 
@@ -225,7 +272,8 @@ nb::object toPython(const Tensor &value) {
 class Feeds {
 public:
   /// (element type or 0, array) for a tensor, (8, bytes as a list, shape) for
-  /// one of strings, a list of such for a sequence, None for nothing.
+  /// one of strings, (keys, values) for a map, a list of such for a sequence,
+  /// None for nothing.
   TensorRef read(nb::handle item) {
     TensorRef ref;
     if (item.is_none()) {
@@ -236,6 +284,11 @@ public:
         ref.items.push_back(read(inner));
     } else {
       nb::tuple parts = nb::cast<nb::tuple>(item);
+      if (nb::isinstance<nb::tuple>(parts[0])) {
+        ref.kind = ValueKind::Map;
+        ref.items = {read(parts[0]), read(parts[1])};
+        return ref;
+      }
       if (nb::len(parts) == 3)
         return readStrings(nb::cast<nb::list>(parts[1]),
                            nb::cast<std::vector<int64_t>>(parts[2]));
@@ -310,9 +363,10 @@ nb::list runSession(Session &session, nb::list inputs, nb::object memory,
   return list;
 }
 
-/// (name, type as text, element type, dims as int | str | None, or None; for a
-/// sequence or an optional the element type of its tensors or 0, whether it is
-/// a sequence).
+/// (name, type as text, element type, dims as int | str | None, or None; the
+/// element type of the tensors in a sequence, an optional or a map or 0,
+/// whether it is a sequence; the type of the keys of a map or a sequence of
+/// maps or 0).
 nb::list describe(const std::vector<ValueInfo> &infos) {
   nb::list list;
   for (const ValueInfo &info : infos) {
@@ -325,12 +379,14 @@ nb::list describe(const std::vector<ValueInfo> &infos) {
       else
         dims.append(nb::none());
     }
-    list.append(nb::make_tuple(
-        info.name, info.type, static_cast<int32_t>(info.elementType),
-        info.hasRank ? nb::object(dims) : nb::none(),
-        static_cast<int32_t>(info.items.empty() ? ElementType::Undefined
-                                                : info.items[0].elementType),
-        info.isSequence));
+    constexpr ElementType none = ElementType::Undefined;
+    ElementType item = info.items.empty() ? none : info.innerType();
+    ElementType key = info.map() ? info.map()->items[0].elementType : none;
+    list.append(nb::make_tuple(info.name, info.type,
+                               static_cast<int32_t>(info.elementType),
+                               info.hasRank ? nb::object(dims) : nb::none(),
+                               static_cast<int32_t>(item), info.isSequence,
+                               static_cast<int32_t>(key)));
   }
   return list;
 }

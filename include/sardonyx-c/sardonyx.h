@@ -86,7 +86,13 @@ SDX_API const char *sdx_session_input_name(const sdx_session *session,
                                            size_t index);
 SDX_API const char *sdx_session_output_name(const sdx_session *session,
                                             size_t index);
-/** Numbered as in onnx.TensorProto.DataType. */
+/** "tensor(float)", "seq(map(int64,tensor(float)))", as onnxruntime spells it;
+    NULL where there is no such input or output. */
+SDX_API const char *sdx_session_input_type_name(const sdx_session *session,
+                                                size_t index);
+SDX_API const char *sdx_session_output_type_name(const sdx_session *session,
+                                                 size_t index);
+/** Of tensors, numbered as in onnx.TensorProto.DataType; 0 for all else. */
 SDX_API int32_t sdx_session_input_type(const sdx_session *session,
                                        size_t index);
 SDX_API int32_t sdx_session_output_type(const sdx_session *session,
@@ -109,8 +115,7 @@ typedef struct {
 } sdx_string;
 
 /** A tensor in the caller's memory, contiguous and row by row. One of strings
-    (type 8) holds sdx_string. Sequences and optionals have no form here yet: as
-    inputs they are refused, as results their type is 0. */
+    (type 8) holds sdx_string. */
 typedef struct {
   int32_t type; /* as in onnx.TensorProto.DataType */
   size_t rank;
@@ -131,6 +136,34 @@ sdx_session_run_with_options(sdx_session *session, const sdx_tensor *inputs,
                              size_t input_count, const sdx_tensor *memory,
                              const sdx_run_options *options, sdx_error **error);
 
+/* Values of any type. */
+
+typedef enum {
+  SDX_TENSOR = 0,
+  SDX_SEQUENCE = 1,
+  SDX_NOTHING = 2, /* what an optional holds that holds nothing */
+  SDX_MAP = 3
+} sdx_value_kind;
+
+/** A tensor; or a sequence of `count` items, which are tensors or maps; or a
+    map, which has two items, both tensors with one dimension: its keys, int64
+    or strings, and its values. Results have the keys in ascending order, inputs
+    in any. What an optional holds is a tensor, a sequence or SDX_NOTHING. */
+typedef struct sdx_value {
+  sdx_value_kind kind;
+  sdx_tensor tensor;
+  size_t count;
+  const struct sdx_value *items;
+} sdx_value;
+
+/** Runs a model whose inputs may be of any type; `options` may be NULL. NULL if
+    it fails. */
+SDX_API sdx_results *sdx_session_run_values(sdx_session *session,
+                                            const sdx_value *inputs,
+                                            size_t input_count,
+                                            const sdx_run_options *options,
+                                            sdx_error **error);
+
 /* What can end a run before it is done. */
 
 SDX_API sdx_run_options *sdx_run_options_create(void);
@@ -147,8 +180,12 @@ SDX_API void sdx_run_options_set_max_trip_count(sdx_run_options *options,
                                                 int64_t trips);
 
 SDX_API size_t sdx_results_count(const sdx_results *results);
-/** Valid until the results are freed. */
+/** Valid until the results are freed. A result that is no tensor has the type
+    0. */
 SDX_API sdx_tensor sdx_results_get(const sdx_results *results, size_t index);
+/** The same for results of any type. */
+SDX_API sdx_value sdx_results_get_value(const sdx_results *results,
+                                        size_t index);
 SDX_API void sdx_results_free(sdx_results *results);
 
 SDX_API const char *sdx_version(void);

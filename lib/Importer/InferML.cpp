@@ -90,6 +90,39 @@ void inferExtractor(InferenceContext &context) {
   last->set_dim_value(count);
 }
 
+/// One row of `columns` (-1: any number).
+void inferRow(InferenceContext &context, int type, int64_t columns) {
+  auto &shape = *setType(context, 0, type).mutable_shape();
+  shape.add_dim()->set_dim_value(1);
+  auto *size = shape.add_dim();
+  if (columns >= 0)
+    size->set_dim_value(columns);
+}
+
+/// A value for each word of the vocabulary.
+void inferDictVectorizer(InferenceContext &context) {
+  const auto *strings = context.getAttribute("string_vocabulary");
+  const auto *ints = context.getAttribute("int64_vocabulary");
+  const TypeProto *type = context.getInputType(0);
+  if (!type || !type->has_map_type())
+    return;
+  inferRow(context, type->map_type().value_type().tensor_type().elem_type(),
+           strings && strings->strings_size() ? strings->strings_size()
+           : ints                             ? ints->ints_size()
+                                              : -1);
+}
+
+void inferCastMap(InferenceContext &context) {
+  const auto *to = context.getAttribute("cast_to");
+  int type = llvm::StringSwitch<int>(to ? to->s() : "TO_FLOAT")
+                 .Case("TO_STRING", ::onnx::TensorProto::STRING)
+                 .Case("TO_INT64", ::onnx::TensorProto::INT64)
+                 .Default(::onnx::TensorProto::FLOAT);
+  const auto *form = context.getAttribute("map_form");
+  bool isSparse = form && form->s() == "SPARSE";
+  inferRow(context, type, isSparse ? intOf(context, "max_map", 1) : -1);
+}
+
 /// A label and `columns` scores (-1: any number) a row.
 void inferLabels(InferenceContext &context, int64_t columns) {
   const auto *strings = context.getAttribute("classlabels_strings");
@@ -139,6 +172,8 @@ Infer findInference(const ::onnx::OpSchema &schema) {
               inferRows(context, 0, kFloat, 2, intOf(context, "n_targets", 1));
             })
       .Case("ArrayFeatureExtractor", inferExtractor)
+      .Case("CastMap", inferCastMap)
+      .Case("DictVectorizer", inferDictVectorizer)
       .Cases({"LinearClassifier", "SVMClassifier"},
              [](InferenceContext &context) { inferLabels(context, -1); })
       .Case("TreeEnsembleClassifier", inferTrees)

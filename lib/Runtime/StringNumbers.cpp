@@ -99,6 +99,14 @@ template <uint16_t (*narrow)(double)> static void formatAs(RuntimeCall &call) {
     out.data[i] = call.strings().handleOf(shortestAs(x.data[i], narrow));
 }
 
+/// x -> six digits behind the point of each.
+static void formatFixed(RuntimeCall &call) {
+  auto x = call.tensor<float>();
+  auto out = call.tensor<int64_t>();
+  for (int64_t i = 0, e = x.count(); i < e; ++i)
+    out.data[i] = call.strings().handleOf(std::to_string(x.data[i]));
+}
+
 /// x, bytes of booleans -> "True" and "False".
 static void formatBool(RuntimeCall &call) {
   auto x = call.tensor<int8_t>();
@@ -113,6 +121,7 @@ SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_parse_i64, parse<int64_t>)
 SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_parse_u64, parse<uint64_t>)
 SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_of_f32, format<float>)
 SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_of_f64, format<double>)
+SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_of_fixed, formatFixed)
 SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_of_f16, formatAs<halfFromDouble>)
 SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_of_bf16, formatAs<bfloatFromDouble>)
 SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_of_i64, format<int64_t>)

@@ -40,6 +40,7 @@ public:
     add(info.items);
     add(info.isSequence);
     add(info.isOptional);
+    add(info.isMap);
   }
   void add(const SourceFile &file) {
     add(file.path);
@@ -107,16 +108,18 @@ public:
     get(info.elementType);
     get(info.hasRank);
     get(info.dims);
-    // What a value holds are tensors, which hold nothing.
-    if (insideItem) {
+    // A sequence of maps of tensors is the deepest there is.
+    if (depth == 2) {
       ok &= getSize(1) == 0;
     } else {
-      insideItem = true;
+      ++depth;
       get(info.items);
-      insideItem = false;
+      --depth;
     }
     get(info.isSequence);
     get(info.isOptional);
+    get(info.isMap);
+    ok &= !info.isMap || info.items.size() == 2;
   }
   void get(SourceFile &file) {
     get(file.path);
@@ -150,7 +153,7 @@ public:
   std::string_view rest;
 
 private:
-  bool insideItem = false;
+  int depth = 0; // of the items of a value
 
   /// A count of things that take at least `bytes` each.
   uint64_t getSize(uint64_t bytes) {

@@ -8,6 +8,7 @@
 #include "sardonyx-c/sardonyx.h"
 #include "sardonyx/Session/Session.h"
 #include <algorithm>
+#include <deque>
 
 using namespace sardonyx;
 
@@ -24,8 +25,36 @@ struct sdx_session {
   std::shared_ptr<Session> session;
 };
 struct sdx_results {
+  explicit sdx_results(std::vector<Tensor> given) : tensors(std::move(given)) {
+    for (const Tensor &tensor : tensors)
+      values.push_back(describe(tensor));
+  }
+
   std::vector<Tensor> tensors;
+  std::vector<sdx_value> values;
+
+private:
+  sdx_value describe(const Tensor &tensor) {
+    sdx_value value = {};
+    value.kind = static_cast<sdx_value_kind>(tensor.kind);
+    if (tensor.kind == ValueKind::Tensor)
+      value.tensor = {static_cast<int32_t>(tensor.type), tensor.shape.size(),
+                      tensor.shape.data(), tensor.data};
+    std::vector<sdx_value> items;
+    for (const Tensor &item : tensor.items)
+      items.push_back(describe(item));
+    value.count = items.size();
+    lists.push_back(std::move(items));
+    value.items = lists.back().data();
+    return value;
+  }
+
+  std::deque<std::vector<sdx_value>> lists;
 };
+
+static_assert(SDX_SEQUENCE == static_cast<int>(ValueKind::Sequence) &&
+              SDX_NOTHING == static_cast<int>(ValueKind::Nothing) &&
+              SDX_MAP == static_cast<int>(ValueKind::Map));
 
 static void report(const Error &error, sdx_error **out) {
   if (out)
@@ -133,6 +162,20 @@ const char *sdx_session_input_name(const sdx_session *session, size_t index) {
 const char *sdx_session_output_name(const sdx_session *session, size_t index) {
   return nameAt(session->session->outputs(), index);
 }
+static const char *typeNameAt(const std::vector<ValueInfo> &infos,
+                              size_t index) {
+  const ValueInfo *info = infoAt(infos, index);
+  return info ? info->type.c_str() : nullptr;
+}
+
+const char *sdx_session_input_type_name(const sdx_session *session,
+                                        size_t index) {
+  return typeNameAt(session->session->inputs(), index);
+}
+const char *sdx_session_output_type_name(const sdx_session *session,
+                                         size_t index) {
+  return typeNameAt(session->session->outputs(), index);
+}
 int32_t sdx_session_input_type(const sdx_session *session, size_t index) {
   return typeAt(session->session->inputs(), index);
 }
@@ -185,6 +228,66 @@ sdx_results *sdx_session_run_with_options(sdx_session *session,
   return nullptr;
 }
 
+/// A caller's value, which may be anything.
+static Expected<TensorRef> refOf(const sdx_value &value, int depth = 0) {
+  TensorRef ref;
+  ref.kind = static_cast<ValueKind>(value.kind);
+  switch (value.kind) {
+  case SDX_NOTHING:
+    return ref;
+  case SDX_TENSOR:
+    if (value.tensor.rank && !value.tensor.shape)
+      return Error(ErrorKind::InvalidArgument, "a tensor has no shape");
+    ref.type = static_cast<ElementType>(value.tensor.type);
+    ref.data = value.tensor.data;
+    ref.shape = shapeOf(value.tensor);
+    return ref;
+  case SDX_SEQUENCE:
+  case SDX_MAP:
+    break;
+  default:
+    return Error(ErrorKind::InvalidArgument,
+                 "there is no kind of value " +
+                     std::to_string(static_cast<int>(value.kind)));
+  }
+  if (value.count && !value.items)
+    return Error(ErrorKind::InvalidArgument, "a value has no items");
+  // Maps in a sequence are as deep as values are.
+  if (depth == 2)
+    return Error(ErrorKind::InvalidArgument, "a value is nested too deeply");
+  for (size_t i = 0; i < value.count; ++i) {
+    auto item = refOf(value.items[i], depth + 1);
+    if (!item)
+      return item.error();
+    ref.items.push_back(std::move(*item));
+  }
+  return ref;
+}
+
+sdx_results *sdx_session_run_values(sdx_session *session,
+                                    const sdx_value *inputs, size_t inputCount,
+                                    const sdx_run_options *options,
+                                    sdx_error **error) {
+  std::shared_ptr<Session> running = session->session;
+  std::vector<TensorRef> refs;
+  for (size_t i = 0; i < inputCount; ++i) {
+    auto ref = refOf(inputs[i]);
+    if (!ref) {
+      report(Error(ref.error().kind(),
+                   "input " + std::to_string(i) + ": " + ref.error().message()),
+             error);
+      return nullptr;
+    }
+    refs.push_back(std::move(*ref));
+  }
+  auto results =
+      options ? running->run(refs, {}, options->options) : running->run(refs);
+  if (results)
+    return new sdx_results{std::move(*results)};
+  report(results.error(), error);
+  return nullptr;
+}
+
 size_t sdx_results_count(const sdx_results *results) {
   return results->tensors.size();
 }
@@ -195,6 +298,12 @@ sdx_tensor sdx_results_get(const sdx_results *results, size_t index) {
   const Tensor &tensor = results->tensors[index];
   return {static_cast<int32_t>(tensor.type), tensor.shape.size(),
           tensor.shape.data(), tensor.data};
+}
+
+sdx_value sdx_results_get_value(const sdx_results *results, size_t index) {
+  if (index >= results->values.size())
+    return {SDX_NOTHING, {}, 0, nullptr};
+  return results->values[index];
 }
 
 void sdx_results_free(sdx_results *results) { delete results; }

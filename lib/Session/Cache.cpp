@@ -37,7 +37,7 @@ using namespace llvm;
 /// First bytes of a cache file; the number goes up with the format. The file
 /// goes on with a checksum of the rest, the length of the key, the key and the
 /// artifact.
-static constexpr char kMagic[16] = "sardonyx cache2";
+static constexpr char kMagic[16] = "sardonyx cache3";
 static constexpr char kEntrySuffix[] = ".sdx", kWeightsSuffix[] = ".weights";
 static constexpr uint64_t kMaxFolderBytes = uint64_t(4) << 30;
 /// Less is packed as quickly as read.

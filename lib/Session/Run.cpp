@@ -109,10 +109,11 @@ Session::Impl::checkInputs(const std::vector<TensorRef> &inputs) const {
       continue;
     }
     if (tensor.kind != ValueKind::Tensor)
-      return wrongInput(
-          info,
-          "has the type " + info.type + ", got " +
-              (tensor.kind == ValueKind::Sequence ? "a sequence" : "nothing"));
+      return wrongInput(info,
+                        "has the type " + info.type + ", got " +
+                            (tensor.kind == ValueKind::Sequence ? "a sequence"
+                             : tensor.kind == ValueKind::Map    ? "a map"
+                                                                : "nothing"));
     if (tensor.type != info.elementType)
       return wrongInput(info, std::string("has the element type ") +
                                   nameOf(info.elementType) + ", got " +

@@ -162,8 +162,7 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model,
                                   const Cache &cache, const std::string &key) {
   for (const auto *infos : {&artifact.inputs, &artifact.outputs})
     for (const ValueInfo &info : *infos)
-      if (byteSizeOf(info.items.empty() ? info.elementType
-                                        : info.items[0].elementType) == 0)
+      if (byteSizeOf(info.innerType()) == 0)
         return Error(ErrorKind::Unsupported, "'" + info.name +
                                                  "' has the type " + info.type +
                                                  ", which is not supported");

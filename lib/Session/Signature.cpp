@@ -91,7 +91,7 @@ static std::string typeText(Type type) {
 static ValueInfo describeValue(Type type, DictionaryAttr attributes,
                                const std::string &fallback);
 
-/// Says what a sequence or an optional of tensors holds.
+/// Says what a sequence, an optional or a map holds.
 static void describeItems(Type type, ValueInfo &info) {
   if (auto optional = dyn_cast<onnx::OptType>(type)) {
     info.isOptional = true;
@@ -101,8 +101,20 @@ static void describeItems(Type type, ValueInfo &info) {
     info.isSequence = true;
     type = sequence.getElementType();
   }
+  ValueInfo *holder = &info;
+  if (auto map = dyn_cast<onnx::MapType>(type)) {
+    if (info.isSequence || info.isOptional) {
+      info.items.push_back({});
+      holder = &info.items.front();
+      holder->type = typeText(map);
+    }
+    holder->isMap = true;
+    auto keys = RankedTensorType::get({ShapedType::kDynamic}, map.getKeyType());
+    holder->items.push_back(describeValue(keys, {}, "keys"));
+    type = map.getValueType();
+  }
   if (isa<TensorType>(type))
-    info.items.push_back(describeValue(type, {}, "item"));
+    holder->items.push_back(describeValue(type, {}, "item"));
 }
 
 static ValueInfo describeValue(Type type, DictionaryAttr attributes,

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Values.h"
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
 using namespace sardonyx;
 using runtime::List;
@@ -21,10 +23,9 @@ static Error wrong(const ValueInfo &info, const std::string &what) {
 // Checking
 //===----------------------------------------------------------------------===//
 
-/// Where a tensor inside of `info` does not fit.
-static MaybeError checkItem(const ValueInfo &info, const TensorRef &tensor,
-                            const std::string &place) {
-  const ValueInfo &item = info.items.front();
+/// Where a tensor inside of `info`, which `item` describes, does not fit.
+static MaybeError checkItem(const ValueInfo &info, const ValueInfo &item,
+                            const TensorRef &tensor, const std::string &place) {
   if (tensor.kind != ValueKind::Tensor)
     return wrong(info, place + " holds what is no tensor");
   if (tensor.type != item.elementType)
@@ -48,20 +49,58 @@ static MaybeError checkItem(const ValueInfo &info, const TensorRef &tensor,
   return std::nullopt;
 }
 
+/// Keys or values of a map.
+static MaybeError checkColumn(const ValueInfo &info, const ValueInfo &item,
+                              const TensorRef &column,
+                              const std::string &what) {
+  if (column.kind != ValueKind::Tensor || column.shape.size() != 1 ||
+      column.shape[0] < 0)
+    return wrong(info, "has " + what + " that are no list");
+  if (column.type != item.elementType)
+    return wrong(info, "has " + what + " of " +
+                           std::string(nameOf(item.elementType)) + ", got " +
+                           nameOf(column.type));
+  if (!column.data && column.shape[0] > 0)
+    return wrong(info, "has " + what + " that were given no data");
+  return std::nullopt;
+}
+
+static MaybeError checkMap(const ValueInfo &info, const TensorRef &map,
+                           const std::string &place) {
+  if (map.kind != ValueKind::Map || map.items.size() != 2)
+    return wrong(info, place + "a map, got something else");
+  const std::vector<ValueInfo> &items = info.map()->items;
+  if (MaybeError error = checkColumn(info, items[0], map.items[0], "keys"))
+    return error;
+  if (MaybeError error = checkColumn(info, items[1], map.items[1], "values"))
+    return error;
+  if (map.items[0].shape != map.items[1].shape)
+    return wrong(info, "has as many values as keys, got other numbers");
+  return std::nullopt;
+}
+
 MaybeError sardonyx::checkList(const ValueInfo &info, const TensorRef &value) {
   if (value.kind == ValueKind::Nothing) {
     if (info.isOptional)
       return std::nullopt;
     return wrong(info, "has the type " + info.type + ", got nothing");
   }
+  if (info.isMap)
+    return checkMap(info, value, "is ");
   if (!info.isSequence)
-    return checkItem(info, value, "is optional and");
+    return checkItem(info, info.items.front(), value, "is optional and");
   if (value.kind != ValueKind::Sequence)
-    return wrong(info, "has the type " + info.type + ", got a tensor");
-  for (size_t i = 0; i < value.items.size(); ++i)
-    if (MaybeError error =
-            checkItem(info, value.items[i], "at position " + std::to_string(i)))
+    return wrong(info,
+                 "has the type " + info.type + ", got " +
+                     (value.kind == ValueKind::Map ? "a map" : "a tensor"));
+  for (size_t i = 0; i < value.items.size(); ++i) {
+    std::string place = "at position " + std::to_string(i);
+    MaybeError error =
+        info.map() ? checkMap(info, value.items[i], place + " holds ")
+                   : checkItem(info, info.items.front(), value.items[i], place);
+    if (error)
       return error;
+  }
   return std::nullopt;
 }
 
@@ -101,6 +140,71 @@ static Expected<ListItem> encodeItem(const TensorRef &tensor, RunContext &run) {
   return item;
 }
 
+/// The elements of a list at `order`.
+static Expected<ListItem> permute(const void *data, int64_t elementBytes,
+                                  const std::vector<size_t> &order,
+                                  RunContext &run) {
+  int64_t count = static_cast<int64_t>(order.size());
+  ListItem item{run.allocateShared(count * elementBytes, nullptr), {count}};
+  if (!item.data)
+    return Error(ErrorKind::Failed, run.failure());
+  auto *to = static_cast<char *>(item.data.get());
+  for (size_t from : order) {
+    memcpy(to, static_cast<const char *>(data) + from * elementBytes,
+           elementBytes);
+    to += elementBytes;
+  }
+  return item;
+}
+
+/// The places of keys in ascending order; fails where there is one twice.
+template <typename T>
+static Expected<std::vector<size_t>> sortKeys(const std::vector<T> &keys,
+                                              const ValueInfo &info) {
+  std::vector<size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+  auto isSame = [&](size_t a, size_t b) { return keys[a] == keys[b]; };
+  if (std::adjacent_find(order.begin(), order.end(), isSame) != order.end())
+    return wrong(info, "has a key twice");
+  return order;
+}
+
+/// Adds the keys, in ascending order, and the values of a map.
+static MaybeError encodeMap(const TensorRef &map, const ValueInfo &info,
+                            RunContext &run, std::vector<ListItem> &items) {
+  const TensorRef &keys = map.items[0], &values = map.items[1];
+  size_t count = keys.shape[0];
+  auto sort = [&]() -> Expected<std::vector<size_t>> {
+    if (keys.type == ElementType::String) {
+      auto *spans = static_cast<const StringSpan *>(keys.data);
+      std::vector<std::string_view> texts;
+      for (size_t i = 0; i < count; ++i)
+        texts.push_back(spans[i].text());
+      return sortKeys(texts, info);
+    }
+    auto *numbers = static_cast<const int64_t *>(keys.data);
+    return sortKeys(std::vector<int64_t>(numbers, numbers + count), info);
+  };
+  auto order = sort();
+  if (!order)
+    return order.error();
+  for (const TensorRef *column : {&keys, &values}) {
+    std::vector<int64_t> handles;
+    const void *data = column->data;
+    if (column->type == ElementType::String) {
+      handles = encodeStrings(*column, run);
+      data = handles.data();
+    }
+    auto item = permute(data, storedBytesOf(column->type), *order, run);
+    if (!item)
+      return item.error();
+    items.push_back(std::move(*item));
+  }
+  return std::nullopt;
+}
+
 Expected<std::vector<int64_t>> sardonyx::encode(const TensorRef &value,
                                                 const ValueInfo &info,
                                                 RunContext &run) {
@@ -109,19 +213,21 @@ Expected<std::vector<int64_t>> sardonyx::encode(const TensorRef &value,
   if (value.kind == ValueKind::Nothing)
     return std::vector<int64_t>{0};
   std::vector<ListItem> items;
-  auto add = [&](const TensorRef &tensor) -> MaybeError {
-    auto item = encodeItem(tensor, run);
+  auto add = [&](const TensorRef &inner) -> MaybeError {
+    if (inner.kind == ValueKind::Map)
+      return encodeMap(inner, info, run, items);
+    auto item = encodeItem(inner, run);
     if (!item)
       return item.error();
     items.push_back(std::move(*item));
     return std::nullopt;
   };
-  if (value.kind == ValueKind::Tensor) {
+  if (value.kind != ValueKind::Sequence) {
     if (MaybeError error = add(value))
       return *error;
   } else {
-    for (const TensorRef &tensor : value.items)
-      if (MaybeError error = add(tensor))
+    for (const TensorRef &inner : value.items)
+      if (MaybeError error = add(inner))
         return *error;
   }
   return std::vector<int64_t>{run.lists().add(List(std::move(items)))};
@@ -169,18 +275,61 @@ static Expected<Tensor> decodeItem(const ListItem &item, ElementType type,
   return tensor;
 }
 
+/// Reads the maps of a list, which often share their keys.
+class MapReader {
+public:
+  MapReader(const ValueInfo &map, RunContext &run) : map(map), run(run) {}
+
+  Expected<Tensor> read(const ListItem &keyItem, const ListItem &valueItem) {
+    if (!lastKeys || keyItem.data.get() != lastKeys ||
+        keyItem.shape != keys.shape) {
+      auto read = decodeItem(keyItem, map.items[0].elementType, run);
+      if (!read)
+        return read.error();
+      keys = std::move(*read);
+      lastKeys = keyItem.data.get();
+    }
+    auto values = decodeItem(valueItem, map.items[1].elementType, run);
+    if (!values)
+      return values.error();
+    Tensor result;
+    result.kind = ValueKind::Map;
+    result.items = {keys, std::move(*values)};
+    return result;
+  }
+
+private:
+  const ValueInfo &map;
+  RunContext &run;
+  Tensor keys;
+  const void *lastKeys = nullptr;
+};
+
 Expected<Tensor> sardonyx::decode(const int64_t *handles,
                                   std::vector<int64_t> shape,
                                   const ValueInfo &info, RunContext &run) {
   if (info.items.empty())
     return decodeStrings(handles, std::move(shape), run);
-  ElementType type = info.items.front().elementType;
   Tensor value;
   const List *list = run.lists().find(*handles);
   if (!list) {
     value.kind = ValueKind::Nothing;
     return value;
   }
+  if (const ValueInfo *map = info.map()) {
+    MapReader reader(*map, run);
+    if (info.isMap)
+      return reader.read((*list)[0], (*list)[1]);
+    value.kind = ValueKind::Sequence;
+    for (size_t i = 0; i + 1 < list->size(); i += 2) {
+      auto item = reader.read((*list)[i], (*list)[i + 1]);
+      if (!item)
+        return item.error();
+      value.items.push_back(std::move(*item));
+    }
+    return value;
+  }
+  ElementType type = info.items.front().elementType;
   if (!info.isSequence)
     return decodeItem((*list)[0], type, run);
   value.kind = ValueKind::Sequence;

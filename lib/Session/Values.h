@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Compiled code takes and gives handles for strings, sequences and optionals;
+// Compiled code takes and gives handles for strings, sequences, optionals and
+// maps;
 // callers do not see them.
 //
 //===----------------------------------------------------------------------===//
@@ -32,8 +33,8 @@ inline int64_t storedBytesOf(const ValueInfo &info) {
   return isHandled(info) ? sizeof(int64_t) : byteSizeOf(info.elementType);
 }
 
-/// Checks that a value is of the type of an input that is a sequence or an
-/// optional.
+/// Checks that a value is of the type of an input that is a sequence, an
+/// optional or a map.
 MaybeError checkList(const ValueInfo &info, const TensorRef &value);
 
 /// The handles of an input that is no tensor of numbers, in the order of its

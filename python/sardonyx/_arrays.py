@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import math
+import numbers
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -79,14 +81,38 @@ def _as_strings(value, name: str):
     return _STRING, texts, array.shape
 
 
-def as_value(value, name: str, item_type: int, is_sequence: bool):
-    """A sequence, or what an optional holds, for the extension: a list, a tensor or None."""
+def _as_column(values: list, name: str, element_type: int, what: str):
+    """A list of keys or values of a map as a tensor for the extension."""
+    kind = {_STRING: (str, bytes), 7: numbers.Integral}.get(element_type, numbers.Real)
+    type_name = {_STRING: "string", 7: "int64", 11: "double"}.get(element_type, "float")
+    for value in values:
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InvalidArgument(f"input '{name}' is a map with {what}s of {type_name}, got the {what} {value!r}")
+    try:
+        dtype = object if element_type == _STRING else dtype_of(element_type)
+        return as_input(np.array(values, dtype), name, element_type)
+    except OverflowError:
+        raise InvalidArgument(f"input '{name}' is a map with {what}s of {type_name}, got one that is too large") from None
+
+
+def as_map(value, name: str, key_type: int, item_type: int):
+    """(keys, values) of a mapping for the extension."""
+    if not isinstance(value, Mapping):
+        raise InvalidArgument(f"input '{name}' is a map, got {type(value).__name__}")
+    keys = _as_column(list(value.keys()), name, key_type, "key")
+    return keys, _as_column(list(value.values()), name, item_type, "value")
+
+
+def as_value(value, name: str, item_type: int, is_sequence: bool, key_type: int = 0):
+    """A sequence, a map, or what an optional holds, for the extension: a list, a pair, a tensor or None."""
     if value is None:
         return None
     if not is_sequence:
-        return as_input(value, name, item_type)
+        return as_map(value, name, key_type, item_type) if key_type else as_input(value, name, item_type)
     if not isinstance(value, (list, tuple)) and not (isinstance(value, np.ndarray) and value.ndim > 0):
         raise InvalidArgument(f"input '{name}' is a sequence, got {type(value).__name__}")
+    if key_type:
+        return [as_map(item, name, key_type, item_type) for item in value]
     return [as_input(item, name, item_type) for item in value]
 
 

@@ -37,13 +37,15 @@ class NodeArg:
     """An input or output: `name`, `type` ("tensor(float)") and `shape`, whose items are sizes,
     names of dimensions or None; the shape itself is None where the model gives no rank."""
 
-    def __init__(self, name, type, element_type, shape, item_type, is_sequence):
+    def __init__(self, name, type, element_type, shape, item_type, is_sequence, key_type):
         self.name, self.type, self.shape = name, type, shape
         self._element_type = element_type
-        # Of a sequence or an optional: the element type of the tensors inside, else 0.
+        # Of a sequence, an optional or a map: the element type of the tensors inside, else 0.
         self._item_type, self._is_sequence = item_type, is_sequence
-        # Whether a result is more than the array that the extension gives.
-        self._is_special = bool(item_type) or element_type == 8 or element_type >= 16
+        # Of a map or a sequence of maps: that of the keys, else 0.
+        self._key_type = key_type
+        # Whether a result is more than the array or the dicts that the extension gives.
+        self._is_special = not key_type and (bool(item_type) or element_type == 8 or element_type >= 16)
 
     def __repr__(self):
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
@@ -217,7 +219,7 @@ class InferenceSession:
         if len(input_feed) != len(self._inputs) or not self._input_names.issuperset(input_feed):
             self._check_names(input_feed)
         feeds = [
-            as_value(input_feed[arg.name], arg.name, arg._item_type, arg._is_sequence)
+            as_value(input_feed[arg.name], arg.name, arg._item_type, arg._is_sequence, arg._key_type)
             if arg._item_type
             else as_input(input_feed[arg.name], arg.name, arg._element_type)
             for arg in self._inputs

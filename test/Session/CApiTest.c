@@ -83,3 +83,109 @@ int runCApi(const char *modelBytes, size_t size, const char *cache,
   sdx_session_free(session);
   return 0;
 }
+
+/* Runs a model with values of all kinds; see CompileTest.cpp. */
+int runCValues(const char *modelBytes, size_t size, char *message,
+               size_t capacity) {
+  sdx_error *error = NULL;
+  sdx_options *options = sdx_options_create();
+  sdx_options_set_cache(options, 0, NULL);
+  sdx_session *session =
+      sdx_session_create_from_bytes(modelBytes, size, options, &error);
+  sdx_options_free(options);
+  if (!session) {
+    snprintf(message, capacity, "%s", sdx_error_message(error));
+    return 1;
+  }
+  EXPECT(
+      !strcmp(sdx_session_input_type_name(session, 1), "seq(tensor(string))"));
+  EXPECT(!strcmp(sdx_session_input_type_name(session, 2),
+                 "map(int64,tensor(float))"));
+  EXPECT(!strcmp(sdx_session_output_type_name(session, 0),
+                 "seq(map(string,tensor(float)))"));
+  EXPECT(!sdx_session_output_type_name(session, 4));
+  EXPECT(sdx_session_input_type(session, 2) == 0);
+
+  float x[4] = {1, 2, 3, 4}, mapped[2] = {0.5f, 0.25f};
+  int64_t keys[2] = {20, 10}, square[2] = {2, 2}, two[1] = {2}, one[1] = {1};
+  sdx_string words[3] = {{"ab", 2}, {"", 0}, {"c", 1}};
+  sdx_value items[2] = {{SDX_TENSOR, {8, 1, two, words}, 0, NULL},
+                        {SDX_TENSOR, {8, 1, one, words + 2}, 0, NULL}};
+  sdx_value entries[2] = {{SDX_TENSOR, {7, 1, two, keys}, 0, NULL},
+                          {SDX_TENSOR, {1, 1, two, mapped}, 0, NULL}};
+  sdx_value inputs[4] = {{SDX_TENSOR, {1, 2, square, x}, 0, NULL},
+                         {SDX_SEQUENCE, {0, 0, NULL, NULL}, 2, items},
+                         {SDX_MAP, {0, 0, NULL, NULL}, 2, entries},
+                         {SDX_NOTHING, {0, 0, NULL, NULL}, 0, NULL}};
+  sdx_results *results =
+      sdx_session_run_values(session, inputs, 4, NULL, &error);
+  if (!results) {
+    snprintf(message, capacity, "%s", sdx_error_message(error));
+    return 1;
+  }
+  EXPECT(sdx_results_count(results) == 4);
+  sdx_value maps = sdx_results_get_value(results, 0);
+  EXPECT(maps.kind == SDX_SEQUENCE && maps.count == 2);
+  EXPECT(sdx_results_get(results, 0).type == 0);
+  const sdx_value *second = &maps.items[1];
+  EXPECT(second->kind == SDX_MAP && second->count == 2);
+  sdx_tensor labels = second->items[0].tensor, scores = second->items[1].tensor;
+  EXPECT(labels.type == 8 && labels.rank == 1 && labels.shape[0] == 2);
+  EXPECT(((sdx_string *)labels.data)[0].size == 1);
+  EXPECT(((sdx_string *)labels.data)[0].data[0] == 'a');
+  EXPECT(((float *)scores.data)[0] == 4 && ((float *)scores.data)[1] == 3);
+  sdx_value rest = sdx_results_get_value(results, 1);
+  EXPECT(rest.kind == SDX_SEQUENCE && rest.count == 1);
+  EXPECT(rest.items[0].tensor.shape[0] == 2);
+  EXPECT(((sdx_string *)rest.items[0].tensor.data)[0].size == 2);
+  sdx_value row = sdx_results_get_value(results, 2);
+  EXPECT(row.kind == SDX_TENSOR && row.tensor.shape[1] == 3);
+  EXPECT(((float *)row.tensor.data)[0] == 0.25f);
+  EXPECT(((float *)row.tensor.data)[1] == 0);
+  EXPECT(((float *)row.tensor.data)[2] == 0.5f);
+  EXPECT(sdx_results_get_value(results, 3).kind == SDX_NOTHING);
+  EXPECT(sdx_results_get_value(results, 4).kind == SDX_NOTHING);
+  sdx_results_free(results);
+
+  inputs[3] = entries[1]; /* an optional that holds something */
+  results = sdx_session_run_values(session, inputs, 4, NULL, &error);
+  EXPECT(results);
+  EXPECT(((float *)sdx_results_get(results, 3).data)[1] == 0.25f);
+  sdx_results_free(results);
+
+  /* What no value is, is told. */
+  struct {
+    sdx_value value;
+    const char *sentence;
+  } wrong[] = {
+      {{(sdx_value_kind)9, {0, 0, NULL, NULL}, 0, NULL}, "no kind of value 9"},
+      {{SDX_MAP, {0, 0, NULL, NULL}, 2, NULL}, "input 2: a value has no items"},
+      {{SDX_MAP, {0, 0, NULL, NULL}, 1, entries}, "input 'm' is a map, got"},
+      {{SDX_MAP, {0, 0, NULL, NULL}, 2, items}, "keys of int64, got string"},
+      {{SDX_SEQUENCE, {0, 0, NULL, NULL}, 2, items}, "is a map, got something"},
+      {{SDX_TENSOR, {1, 1, NULL, x}, 0, NULL}, "a tensor has no shape"},
+  };
+  for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+    inputs[2] = wrong[i].value;
+    EXPECT(!sdx_session_run_values(session, inputs, 4, NULL, &error));
+    EXPECT(sdx_error_get_kind(error) == SDX_INVALID_ARGUMENT);
+    if (!strstr(sdx_error_message(error), wrong[i].sentence)) {
+      snprintf(message, capacity, "%s", sdx_error_message(error));
+      return 1;
+    }
+    sdx_error_free(error);
+  }
+  keys[1] = 20;
+  inputs[2] = (sdx_value){SDX_MAP, {0, 0, NULL, NULL}, 2, entries};
+  EXPECT(!sdx_session_run_values(session, inputs, 4, NULL, &error));
+  EXPECT(strstr(sdx_error_message(error), "input 'm' has a key twice"));
+  sdx_error_free(error);
+  sdx_value deep = {SDX_SEQUENCE, {0, 0, NULL, NULL}, 1, NULL};
+  deep.items = &deep;
+  inputs[2] = deep;
+  EXPECT(!sdx_session_run_values(session, inputs, 4, NULL, &error));
+  EXPECT(strstr(sdx_error_message(error), "nested too deeply"));
+  sdx_error_free(error);
+  sdx_session_free(session);
+  return 0;
+}

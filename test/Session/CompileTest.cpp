@@ -10,6 +10,8 @@ using namespace sardonyx;
 
 extern "C" int runCApi(const char *modelBytes, size_t size, const char *cache,
                        char *message, size_t capacity);
+extern "C" int runCValues(const char *modelBytes, size_t size, char *message,
+                          size_t capacity);
 
 static const char kRelu[] = R"(<ir_version: 8, opset_import: ["" : 17]>
 model (float[N, 3] x) => (float[N, 3] y) { y = Relu(x) }
@@ -136,5 +138,22 @@ TEST(CApi, RunsAModel) {
   EXPECT_EQ(runCApi(kHandmadeBytes.data(), kHandmadeBytes.size(),
                     folder.path.c_str(), message, sizeof(message)),
             0)
+      << message;
+}
+
+TEST(CApi, TakesAndGivesValuesOfAnyKind) {
+  static const char model[] = R"(<ir_version: 9,
+  opset_import: ["" : 20, "ai.onnx.ml" : 4]>
+model (float[n, 2] x, seq(string[k]) words, map(int64, float) m,
+       optional(float[k]) o)
+  => (seq(map(string, float)) maps, seq(string[k]) rest, float[1, 3] row,
+      optional(float[k]) same) {
+  maps = ai.onnx.ml.ZipMap<classlabels_strings = ["b", "a"]>(x)
+  rest = SequenceErase(words)
+  row = ai.onnx.ml.DictVectorizer<int64_vocabulary = [10, 15, 20]>(m)
+  same = Identity(o)
+})";
+  char message[500] = "";
+  EXPECT_EQ(runCValues(model, strlen(model), message, sizeof(message)), 0)
       << message;
 }

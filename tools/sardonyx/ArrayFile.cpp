@@ -165,22 +165,11 @@ std::map<std::string, Array> readNpz(const std::string &path) {
   });
 }
 
-void writeNpy(const std::string &path, ElementType type,
-              const std::vector<int64_t> &shape, const void *data,
-              size_t bytes) {
-  if (type == ElementType::String || type == ElementType::Undefined)
-    throw std::runtime_error("'" + path +
-                             "' would hold what is no tensor of numbers, which "
-                             "is not supported");
-  const char *code = byteSizeOf(type) == 2 ? "u2" : "u1";
-  for (const Code &row : kCodes)
-    if (row.type == type) {
-      code = row.text;
-      break;
-    }
-  std::string text = std::string("{'descr': '") +
-                     (byteSizeOf(type) == 1 ? '|' : '<') + code +
-                     "', 'fortran_order': False, 'shape': (";
+static void writeFile(const std::string &path, const std::string &descr,
+                      const std::vector<int64_t> &shape, const char *data,
+                      size_t bytes) {
+  std::string text =
+      "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
   for (int64_t size : shape)
     text += std::to_string(size) + ",";
   text += "), }";
@@ -192,8 +181,39 @@ void writeNpy(const std::string &path, ElementType type,
   file.write("\x93NUMPY\x01\x00", 8);
   file.write(reinterpret_cast<const char *>(&length), 2);
   file << text;
-  file.write(static_cast<const char *>(data), bytes);
+  file.write(data, bytes);
   file.close();
   if (!file)
     throw std::runtime_error("cannot write '" + path + "'");
+}
+
+/// Strings as their bytes, filled with zeros to the longest.
+static void writeStrings(const std::string &path,
+                         const std::vector<int64_t> &shape,
+                         const StringSpan *strings) {
+  size_t count = 1, width = 1;
+  for (int64_t size : shape)
+    count *= size;
+  for (size_t i = 0; i < count; ++i)
+    width = std::max(width, strings[i].size);
+  std::string bytes(count * width, '\0');
+  for (size_t i = 0; i < count; ++i)
+    std::copy_n(strings[i].data, strings[i].size, &bytes[i * width]);
+  writeFile(path, "|S" + std::to_string(width), shape, bytes.data(),
+            bytes.size());
+}
+
+void writeNpy(const std::string &path, ElementType type,
+              const std::vector<int64_t> &shape, const void *data,
+              size_t bytes) {
+  if (type == ElementType::String)
+    return writeStrings(path, shape, static_cast<const StringSpan *>(data));
+  const char *code = byteSizeOf(type) == 2 ? "u2" : "u1";
+  for (const Code &row : kCodes)
+    if (row.type == type) {
+      code = row.text;
+      break;
+    }
+  writeFile(path, (byteSizeOf(type) == 1 ? '|' : '<') + std::string(code),
+            shape, static_cast<const char *>(data), bytes);
 }

@@ -21,7 +21,7 @@ static double secondsSince(Clock::time_point start) {
 
 /// Operations of one run with inputs of these shapes; 0 if they can't be told.
 static double countFlops(const BenchCommand &command, const Session &session,
-                         const std::vector<Array> &feeds) {
+                         const std::vector<Feed> &feeds) {
   std::map<std::string, int64_t> dims;
   for (size_t i = 0; i < feeds.size(); ++i)
     for (size_t d = 0; d < session.inputs()[i].dims.size(); ++d)
@@ -38,7 +38,7 @@ int bench(const BenchCommand &command) {
   auto start = Clock::now();
   std::shared_ptr<Session> session = loadSession(command.common);
   double loadSeconds = secondsSince(start);
-  std::vector<Array> feeds = makeFeeds(*session, command.feeds);
+  std::vector<Feed> feeds = makeFeeds(*session, command.feeds);
   std::vector<TensorRef> refs = refsOf(feeds);
   auto once = [&] {
     auto begin = Clock::now();

@@ -71,6 +71,12 @@ struct InspectCommand {
   std::vector<std::string> dims;
 };
 
+/// An input: a tensor, or what TensorRef says of other values.
+struct Feed : Array {
+  sardonyx::ValueKind kind = sardonyx::ValueKind::Tensor;
+  std::vector<Feed> items;
+};
+
 /// Each returns the program's exit status; all throw std::runtime_error.
 int run(const RunCommand &command);
 int bench(const BenchCommand &command);
@@ -81,19 +87,22 @@ int inspect(const InspectCommand &command);
 /// The session's options with those of the command line that need parsing.
 sardonyx::SessionOptions sessionOptions(const CommonOptions &common);
 
+/// Prints a value: its type, and what it begins with.
+void printValue(const std::string &name, const sardonyx::Tensor &value);
+
 /// Compiles the model or takes it from the cache.
 std::shared_ptr<sardonyx::Session> loadSession(const CommonOptions &common);
 
 /// An array for each input of the session: from files, else random.
-std::vector<Array> makeFeeds(const sardonyx::Session &session,
-                             const FeedOptions &options);
-std::vector<sardonyx::TensorRef> refsOf(const std::vector<Array> &arrays);
+std::vector<Feed> makeFeeds(const sardonyx::Session &session,
+                            const FeedOptions &options);
+std::vector<sardonyx::TensorRef> refsOf(const std::vector<Feed> &feeds);
 /// {"batch": 4} of "batch=4".
 std::map<std::string, int64_t> parseDims(const std::vector<std::string> &dims);
 
 /// "x float [1, 3]" for each input of the session.
 std::vector<std::string> describeFeeds(const sardonyx::Session &session,
-                                       const std::vector<Array> &feeds);
+                                       const std::vector<Feed> &feeds);
 /// Throws where it cannot.
 void writeText(const std::string &path, const std::string &text);
 

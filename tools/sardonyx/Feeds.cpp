@@ -7,6 +7,7 @@
 
 #include "Commands.h"
 #include <cstring>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <sys/resource.h>
@@ -40,10 +41,10 @@ static uint16_t shortBits(float value, ElementType type) {
   return result;
 }
 
-static Array randomArray(const ValueInfo &info,
+static Feed randomTensor(const ValueInfo &info,
                          const std::map<std::string, int64_t> &dims,
                          std::mt19937 &random) {
-  Array array;
+  Feed array;
   array.type = info.elementType;
   int64_t count = 1;
   for (const Dim &dim : info.dims) {
@@ -82,6 +83,24 @@ static Array randomArray(const ValueInfo &info,
   return array;
 }
 
+/// A sequence of one item, a map of one key.
+static Feed randomFeed(const ValueInfo &info,
+                       const std::map<std::string, int64_t> &dims,
+                       std::mt19937 &random) {
+  if (info.items.empty())
+    return randomTensor(info, dims, random);
+  if (info.isOptional && !info.isSequence)
+    return randomTensor(info.items[0], dims, random);
+  Feed feed;
+  feed.kind = info.isMap ? ValueKind::Map : ValueKind::Sequence;
+  for (const ValueInfo &item : info.items) {
+    feed.items.push_back(randomFeed(item, dims, random));
+    if (info.isMap)
+      feed.items.back().shape = {1};
+  }
+  return feed;
+}
+
 /// Puts arrays of files to the inputs that they are named for.
 static std::map<std::string, Array>
 readFiles(const std::vector<std::string> &files) {
@@ -101,34 +120,70 @@ readFiles(const std::vector<std::string> &files) {
   return arrays;
 }
 
-std::vector<Array> makeFeeds(const Session &session,
-                             const FeedOptions &options) {
-  std::map<std::string, Array> files = readFiles(options.files);
+using Files = std::map<std::string, Array>;
+
+static Feed tensorOf(const Array &file, const ValueInfo &info) {
+  Feed feed;
+  static_cast<Array &>(feed) = file;
+  // What numpy has no type for lies in files as unsigned integers.
+  if (byteSizeOf(feed.type) == byteSizeOf(info.elementType) &&
+      (feed.type == ElementType::Uint8 || feed.type == ElementType::Uint16) &&
+      info.elementType >= ElementType::Bfloat16)
+    feed.type = info.elementType;
+  return feed;
+}
+
+/// What files hold for an input called `name`, if they do.
+static std::optional<Feed> feedOfFiles(const Files &files,
+                                       const std::string &name,
+                                       const ValueInfo &info) {
+  bool isOptional = info.isOptional && !info.isSequence;
+  if (info.items.empty() || isOptional) {
+    auto it = files.find(name);
+    if (it == files.end())
+      return std::nullopt;
+    return tensorOf(it->second, isOptional ? info.items[0] : info);
+  }
+  Feed feed;
+  feed.kind = info.isMap ? ValueKind::Map : ValueKind::Sequence;
+  auto add = [&](const char *part, const ValueInfo &item) {
+    auto found = feedOfFiles(files, name + "." + part, item);
+    if (found)
+      feed.items.push_back(std::move(*found));
+    return found.has_value();
+  };
+  if (info.isMap) {
+    bool hasKeys = add("keys", info.items[0]);
+    if (hasKeys != add("values", info.items[1]))
+      throw std::runtime_error("the map '" + name +
+                               "' takes files for its keys and its values");
+  } else {
+    while (add(std::to_string(feed.items.size()).c_str(), info.items[0]))
+      ;
+  }
+  if (feed.items.empty())
+    return std::nullopt;
+  return feed;
+}
+
+std::vector<Feed> makeFeeds(const Session &session,
+                            const FeedOptions &options) {
+  Files files = readFiles(options.files);
   std::map<std::string, int64_t> dims = parseDims(options.dims);
   std::mt19937 random(options.seed);
-  std::vector<Array> feeds;
+  std::vector<Feed> feeds;
   for (const ValueInfo &info : session.inputs()) {
-    auto it = files.find(info.name);
-    if (it == files.end()) {
-      feeds.push_back(randomArray(info, dims, random));
-      continue;
-    }
-    Array array = std::move(it->second);
-    // What numpy has no type for lies in files as unsigned integers.
-    if (byteSizeOf(array.type) == byteSizeOf(info.elementType) &&
-        (array.type == ElementType::Uint8 ||
-         array.type == ElementType::Uint16) &&
-        info.elementType >= ElementType::Bfloat16)
-      array.type = info.elementType;
-    feeds.push_back(std::move(array));
+    auto given = feedOfFiles(files, info.name, info);
+    feeds.push_back(given ? std::move(*given) : randomFeed(info, dims, random));
   }
   return feeds;
 }
 
-std::vector<TensorRef> refsOf(const std::vector<Array> &arrays) {
+std::vector<TensorRef> refsOf(const std::vector<Feed> &feeds) {
   std::vector<TensorRef> refs;
-  for (const Array &array : arrays)
-    refs.push_back({array.type, array.bytes.data(), array.shape});
+  for (const Feed &feed : feeds)
+    refs.push_back({feed.type, feed.bytes.data(), feed.shape, feed.kind,
+                    refsOf(feed.items)});
   return refs;
 }
 
@@ -179,10 +234,15 @@ double peakMemory() {
 }
 
 std::vector<std::string> describeFeeds(const Session &session,
-                                       const std::vector<Array> &feeds) {
+                                       const std::vector<Feed> &feeds) {
   std::vector<std::string> texts;
-  for (size_t i = 0; i < feeds.size(); ++i)
-    texts.push_back(session.inputs()[i].name + " " + nameOf(feeds[i].type) +
-                    " " + describeShape(feeds[i].shape));
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    const ValueInfo &info = session.inputs()[i];
+    texts.push_back(
+        info.name + " " +
+        (feeds[i].kind == ValueKind::Tensor
+             ? nameOf(feeds[i].type) + (" " + describeShape(feeds[i].shape))
+             : info.type));
+  }
   return texts;
 }

@@ -16,8 +16,10 @@ static void printValues(const char *title,
                         const std::vector<ValueInfo> &values) {
   printf("%s\n", title);
   for (const ValueInfo &value : values)
-    printf("  %-24s %s %s\n", value.name.c_str(), value.type.c_str(),
-           value.hasRank ? describeShape(value.dims).c_str() : "of any rank");
+    printf("  %-24s %s%s\n", value.name.c_str(), value.type.c_str(),
+           value.hasRank         ? (" " + describeShape(value.dims)).c_str()
+           : value.items.empty() ? " of any rank"
+                                 : "");
 }
 
 int inspect(const InspectCommand &command) {

@@ -140,7 +140,7 @@ int profile(const ProfileCommand &command) {
   CommonOptions common = command.common;
   common.session.profile = true;
   std::shared_ptr<Session> session = loadSession(common);
-  std::vector<Array> feeds = makeFeeds(*session, command.feeds);
+  std::vector<Feed> feeds = makeFeeds(*session, command.feeds);
   std::vector<TensorRef> refs = refsOf(feeds);
   auto once = [&] {
     auto results = session->run(refs);

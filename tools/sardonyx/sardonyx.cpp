@@ -61,7 +61,9 @@ static void addPerfMap(CLI::App *app, CommonOptions &common) {
 static void addFeeds(CLI::App *app, FeedOptions &feeds) {
   app->add_option("--input,-i", feeds.files,
                   "NAME=FILE.npy, or FILE.npz with an array for each input; "
-                  "inputs that are not given are random");
+                  "the items of a sequence are NAME.0, NAME.1 and so on, a map "
+                  "is NAME.keys and NAME.values; inputs that are not given are "
+                  "random");
   app->add_option("--dim,-d", feeds.dims,
                   "NAME=SIZE: size of a named dimension in random inputs "
                   "(default 1)");

@@ -7,7 +7,9 @@
 //
 // Compiled code passes sequences and optionals on as 64-bit handles. 0 is an
 // optional that holds nothing. An optional of a tensor is a list of one, an
-// optional of a sequence is the sequence. A list never changes once it is made.
+// optional of a sequence is the sequence. A map is a list of its keys, in
+// ascending order, and its values; a sequence of maps is the lists of its maps
+// one after the other. A list never changes once it is made.
 //
 //===----------------------------------------------------------------------===//
 

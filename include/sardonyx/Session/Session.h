@@ -104,13 +104,15 @@ struct RunOptions {
 };
 
 /// A tensor in the caller's memory, contiguous, row by row; or a sequence of
-/// such, or nothing for an optional.
+/// such or of maps, or a map, or nothing for an optional.
 struct TensorRef {
   ElementType type = ElementType::Undefined;
   const void *data = nullptr;
   std::vector<int64_t> shape;
   ValueKind kind = ValueKind::Tensor;
-  std::vector<TensorRef> items = {}; ///< Of a sequence.
+  /// Of a sequence. Of a map: its keys and its values, in any order that is the
+  /// same for both.
+  std::vector<TensorRef> items = {};
 };
 
 /// Memory of the caller for a result; without `data` the session gives its own.
@@ -128,7 +130,8 @@ struct Tensor {
   std::shared_ptr<void> owner;
   void *data = nullptr;
   ValueKind kind = ValueKind::Tensor;
-  std::vector<Tensor> items = {}; ///< Of a sequence.
+  /// Of a sequence. Of a map: its keys, in ascending order, and its values.
+  std::vector<Tensor> items = {};
 
   int64_t elements() const;
   int64_t bytes() const { return elements() * byteSizeOf(type); }

@@ -76,6 +76,7 @@ enum class ValueKind : uint8_t {
   Tensor,
   Sequence,
   Nothing, ///< What an optional holds that holds nothing.
+  Map,     ///< Keys and values, lists of one length.
 };
 
 /// An input or output of a model.
@@ -83,15 +84,29 @@ struct ValueInfo {
   std::string name;
   /// "tensor(float)", "seq(tensor(int64))", as onnxruntime spells it.
   std::string type;
-  /// Undefined where the value is a sequence or an optional.
+  /// Undefined where the value is a sequence, an optional or a map.
   ElementType elementType = ElementType::Undefined;
   bool hasRank = false;
   std::vector<Dim> dims;
 
-  /// Of sequences and optionals: the one tensor that says what all tensors
-  /// inside are. Empty for a tensor, and for a type that is not supported.
+  /// Of sequences and optionals: the one tensor, or map, that says what all
+  /// inside are. Of maps: keys and values. Empty for a tensor, and for a type
+  /// that is not supported.
   std::vector<ValueInfo> items;
-  bool isSequence = false, isOptional = false;
+  bool isSequence = false, isOptional = false, isMap = false;
+
+  /// Of the tensors inside, of a map that of its values; of a tensor its own.
+  ElementType innerType() const {
+    return items.empty() ? elementType : items.back().innerType();
+  }
+
+  /// What says of a map, or of a sequence of maps, what is in it; else null.
+  const ValueInfo *map() const {
+    if (isMap)
+      return this;
+    return isSequence && items.size() == 1 && items[0].isMap ? &items[0]
+                                                             : nullptr;
+  }
 };
 
 /// "[batch, 3, 224, 224]"; "[?, 3]" where a dimension is open.

@@ -140,6 +140,7 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateRandomPatterns(converter, patterns);
   populateMLLookupPatterns(converter, patterns);
   populateMLFeaturePatterns(converter, patterns);
+  populateMLMapPatterns(converter, patterns);
   populateMLTreePatterns(converter, patterns);
   populateMLSupportVectorPatterns(converter, patterns);
 }

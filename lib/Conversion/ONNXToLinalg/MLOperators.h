@@ -11,6 +11,8 @@ void populateMLLookupPatterns(const mlir::TypeConverter &,
                               mlir::RewritePatternSet &);
 void populateMLFeaturePatterns(const mlir::TypeConverter &,
                                mlir::RewritePatternSet &);
+void populateMLMapPatterns(const mlir::TypeConverter &,
+                           mlir::RewritePatternSet &);
 void populateMLSupportVectorPatterns(const mlir::TypeConverter &,
                                      mlir::RewritePatternSet &);
 void populateMLTreePatterns(const mlir::TypeConverter &,

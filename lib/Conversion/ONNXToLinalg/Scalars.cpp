@@ -55,9 +55,26 @@ Type convertElementType(Type type) {
   return {};
 }
 
+/// A map whose keys and values have lowerings.
+static bool isStoredMap(Type type) {
+  auto map = dyn_cast_or_null<onnx::MapType>(type);
+  auto values = map ? dyn_cast<TensorType>(map.getValueType()) : TensorType();
+  if (!values)
+    return false;
+  auto isKey = [](Type type) {
+    return type.isSignlessInteger(64) || isStringType(type);
+  };
+  Type value = values.getElementType();
+  return isKey(map.getKeyType()) &&
+         (isKey(value) || value.isF32() || value.isF64());
+}
+
 /// A sequence or an optional of tensors that are stored, or an optional of such
-/// a sequence.
-static bool isListOfTensors(Type type) {
+/// a sequence; a map, or a sequence of maps.
+static bool isList(Type type) {
+  auto ofMaps = dyn_cast<onnx::SeqType>(type);
+  if (isStoredMap(ofMaps ? ofMaps.getElementType() : type))
+    return true;
   if (auto optional = dyn_cast<onnx::OptType>(type))
     if (isa<onnx::SeqType>(optional.getElementType()))
       type = optional.getElementType();
@@ -71,7 +88,7 @@ static bool isListOfTensors(Type type) {
 }
 
 static RankedTensorType convertValueType(Type type) {
-  if (isListOfTensors(type))
+  if (isList(type))
     return RankedTensorType::get({}, IntegerType::get(type.getContext(), 64));
   auto tensorType = dyn_cast<RankedTensorType>(type);
   if (!tensorType)

@@ -78,9 +78,8 @@ Value concatList(TensorBuilder &b, Value list, int64_t axis, ListConcat kind,
                      takeSizes(b, shape, declared), element);
 }
 
-/// The item of a list at `position`, a tensor of one i64.
-static Value getItem(TensorBuilder &b, Value list, Value position,
-                     RankedTensorType declared) {
+Value getItem(TensorBuilder &b, Value list, Value position,
+              RankedTensorType declared) {
   Value shape = callRuntime(b, "sdx_rt_list_sizes", {list, position},
                             {b.size(declared.getRank())}, b.getI64Type());
   Type element = declared.getElementType();

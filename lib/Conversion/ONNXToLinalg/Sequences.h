@@ -28,6 +28,10 @@ enum class ListConcat {
 mlir::Value concatList(TensorBuilder &b, mlir::Value list, int64_t axis,
                        ListConcat kind, mlir::RankedTensorType declared);
 
+/// The tensor at `position`, a tensor<i64>, of a list, of the type `declared`.
+mlir::Value getItem(TensorBuilder &b, mlir::Value list, mlir::Value position,
+                    mlir::RankedTensorType declared);
+
 void populateSequencePatterns(const mlir::TypeConverter &,
                               mlir::RewritePatternSet &);
 
