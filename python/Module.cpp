@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CustomOps.h"
 #include "sardonyx/Session/Compile.h"
 #include "sardonyx/Session/PeakFlops.h"
 #include "sardonyx/Session/Session.h"
@@ -22,7 +23,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <cxxabi.h>
 #include <deque>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,13 +32,6 @@ using namespace nb::literals;
 using namespace sardonyx;
 
 namespace {
-
-/// An error on its way to sardonyx.errors, which has a class for each kind.
-struct Raised : std::exception {
-  explicit Raised(Error error) : error(std::move(error)) {}
-  const char *what() const noexcept override { return error.message().c_str(); }
-  Error error;
-};
 
 const char *className(ErrorKind kind) {
   switch (kind) {
@@ -73,21 +66,10 @@ bool interruptedByPython() {
   return raised;
 }
 
-/// Takes the GIL back. When Python has ended meanwhile, it unwinds the thread
-/// from in here; that would meet frames that must not be left by an exception,
-/// and there is nothing more for the thread to do.
-void takeGil(PyThreadState *state) {
-  try {
-    PyEval_RestoreThread(state);
-  } catch (abi::__forced_unwind &) {
-    for (;;)
-      pause();
-  }
-}
-
 /// What `work` gives while other threads of Python run on. Throws the exception
 /// of a signal handler.
 template <typename F> auto withoutGil(F work) {
+  takeCause(); // of a failure that nobody was told of
   PyThreadState *state = PyEval_SaveThread();
   auto result = work();
   takeGil(state);
@@ -430,10 +412,13 @@ NB_MODULE(_sardonyx, m) {
                             .attr(className(raised.error.kind()));
       nb::object failure = type(raised.error.message());
       failure.attr("detail") = raised.error.detail();
+      if (nb::object cause = takeCause())
+        PyException_SetCause(failure.ptr(), cause.release().ptr());
       PyErr_SetObject(type.ptr(), failure.ptr());
     }
   });
 
+  defineCustomOps(m);
   nb::class_<SessionOptions>(m, "Options")
       .def(nb::init<>())
       .def_rw("threads", &SessionOptions::intraOpThreads)
@@ -444,6 +429,10 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("opt_level", &SessionOptions::optLevel)
       .def_rw("dims", &SessionOptions::dims)
       .def_rw("input_shapes", &SessionOptions::inputShapes)
+      .def("set_custom_ops",
+           [](SessionOptions &self, const CustomOps &ops) {
+             self.customOps = std::make_shared<CustomOps>(ops);
+           })
       .def_rw("winograd", &SessionOptions::winograd)
       .def_rw("split_floats", &SessionOptions::splitFloats)
       .def_rw("check_bounds", &SessionOptions::checkBounds)
@@ -524,7 +513,8 @@ NB_MODULE(_sardonyx, m) {
          const std::map<std::string, int64_t> &dims,
          const SessionOptions &options) {
         ModelSource source = sourceOf(path, bytes);
-        ModelReport report = unwrap(inspectModel(source, dims, options));
+        ModelReport report = unwrap(
+            withoutGil([&] { return inspectModel(source, dims, options); }));
         nb::dict dict;
         dict["inputs"] = describe(report.inputs);
         dict["outputs"] = describe(report.outputs);

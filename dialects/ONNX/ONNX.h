@@ -52,6 +52,48 @@ public:
   virtual bool hasLowering(llvm::StringRef operationName) const = 0;
 };
 
+/// What an `onnx.Custom` op stands for.
+struct CustomImplementation {
+  enum Kind {
+    Unknown, ///< Nothing, or nothing that fits these types.
+    Call,    ///< Something that the runtime calls.
+    Body,    ///< A function of MLIR's.
+  };
+  Kind kind = Unknown;
+  /// Whether an operator of that name is known at all.
+  bool isRegistered = false;
+  /// Of a call: it may give something else each time.
+  bool isStateful = false;
+  /// A func.func on tensors; it belongs to no module of the model's.
+  mlir::Operation *body = nullptr;
+};
+
+/// The operators that somebody has brought along: implemented where sessions
+/// are, and asked by whoever meets an `onnx.Custom` op.
+class CustomOpsDialectInterface
+    : public mlir::DialectInterface::Base<CustomOpsDialectInterface> {
+public:
+  CustomOpsDialectInterface(mlir::Dialect *dialect) : Base(dialect) {}
+
+  virtual CustomImplementation find(mlir::Operation *op) const = 0;
+  /// The same as OnnxInferenceDialectInterface::inferResultTypes.
+  virtual llvm::LogicalResult
+  inferResultTypes(mlir::Operation *op,
+                   llvm::SmallVectorImpl<mlir::Type> &types,
+                   std::string &error) const = 0;
+  /// Notes a node that the code being made will call, and gives its number.
+  virtual llvm::FailureOr<int64_t> addNode(mlir::Operation *op,
+                                           std::string &error) = 0;
+};
+
+/// What `op`, an `onnx.Custom`, stands for.
+CustomImplementation findCustomImplementation(mlir::Operation *op);
+
+/// The result types of an `onnx.Custom`, as its implementation knows them.
+/// Fails with a diagnostic.
+llvm::LogicalResult inferCustomTypes(mlir::Operation *op,
+                                     llvm::SmallVectorImpl<mlir::Type> &types);
+
 } // namespace sardonyx::onnx
 
 #include "dialects/ONNX/ONNXDialect.h.inc"

@@ -61,3 +61,26 @@ sardonyx::onnx::inferTypesFromSchema(Operation *op,
     return success();
   return op->emitOpError("breaks a rule of its schema: ") << error;
 }
+
+//===----------------------------------------------------------------------===//
+// Operators that are none of ONNX's own
+//===----------------------------------------------------------------------===//
+
+static const CustomOpsDialectInterface *customOpsOf(Operation *op) {
+  return op->getDialect()->getRegisteredInterface<CustomOpsDialectInterface>();
+}
+
+CustomImplementation sardonyx::onnx::findCustomImplementation(Operation *op) {
+  const CustomOpsDialectInterface *ops = customOpsOf(op);
+  return ops ? ops->find(op) : CustomImplementation();
+}
+
+LogicalResult sardonyx::onnx::inferCustomTypes(Operation *op,
+                                               SmallVectorImpl<Type> &types) {
+  types.assign(op->result_type_begin(), op->result_type_end());
+  const CustomOpsDialectInterface *ops = customOpsOf(op);
+  std::string error;
+  if (!ops || succeeded(ops->inferResultTypes(op, types, error)))
+    return success();
+  return op->emitOpError(error);
+}

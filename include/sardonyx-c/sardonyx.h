@@ -57,6 +57,16 @@ SDX_API sdx_options *sdx_options_create(void);
 SDX_API void sdx_options_free(sdx_options *options);
 /** 0: one for each physical core. */
 SDX_API void sdx_options_set_threads(sdx_options *options, unsigned threads);
+/** Operators that models may use: those of a shared library (CustomOps.h), the
+ * functions in an ONNX file, or the functions in an MLIR file. 0 is success. */
+SDX_API int sdx_options_add_custom_ops_library(sdx_options *options,
+                                               const char *path,
+                                               sdx_error **error);
+SDX_API int sdx_options_add_custom_functions(sdx_options *options,
+                                             const char *path,
+                                             sdx_error **error);
+SDX_API int sdx_options_add_custom_mlir(sdx_options *options, const char *path,
+                                        sdx_error **error);
 SDX_API void sdx_options_set_cache(sdx_options *options, int enabled,
                                    const char *folder_or_null);
 

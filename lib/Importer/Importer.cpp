@@ -31,6 +31,7 @@ public:
   OwningOpRef<ModuleOp> run() {
     contrib::registerSchemas();
     parseModel(model);
+    addFunctions(model.proto, options.functions);
     readHeader();
     setInputShapes(model.proto, options.inputShapes);
     inlineFunctions(model.proto, options.maxExpandedNodes);

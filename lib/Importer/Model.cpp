@@ -44,11 +44,17 @@ static void checkTextNesting(StringRef text) {
   }
 }
 
+bool isText(StringRef bytes) {
+  if (!looksTextual(bytes))
+    return false;
+  checkTextNesting(bytes);
+  return true;
+}
+
 void parseModel(Model &model) {
   if (model.bytes.empty())
     fail("the file is empty, an ONNX model was expected");
-  if (looksTextual(model.bytes)) {
-    checkTextNesting(model.bytes);
+  if (isText(model.bytes)) {
     std::string text = model.bytes.str();
     ::onnx::OnnxParser parser(text);
     auto status = parser.Parse(model.proto);

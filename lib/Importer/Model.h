@@ -29,6 +29,9 @@ struct Model {
   std::string name;
 };
 
+/// Whether bytes are a model's text, or a function's; checks how deep it nests.
+bool isText(llvm::StringRef bytes);
+
 /// Parses `model.bytes`, textual or binary, into `model.proto`.
 void parseModel(Model &model);
 
@@ -45,6 +48,11 @@ void normalizeFunction(::onnx::FunctionProto &function);
 /// dimension open. Throws for a name that no tensor among the inputs has.
 void setInputShapes(::onnx::ModelProto &model,
                     const std::map<std::string, std::vector<int64_t>> &shapes);
+
+/// Lets the model call these serialised functions, besides its own, which count
+/// first.
+void addFunctions(::onnx::ModelProto &model,
+                  const std::vector<std::string> &functions);
 
 /// Replaces calls of the model's own functions by their bodies. Operators of
 /// bodies that import another version than the model does are marked "Op@7".

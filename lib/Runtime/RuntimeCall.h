@@ -45,6 +45,9 @@ public:
     return {data, rank, sizes};
   }
 
+  RunContext &context() { return run; }
+  /// "node 'x' (Foo)", or empty.
+  const char *nodeText() const { return node; }
   StringTable &strings() { return run.strings(); }
   ListTable &lists() { return run.lists(); }
   /// Memory that outlives the run; null when the run has failed for the lack of

@@ -59,6 +59,32 @@ public:
     add(site.form);
     add(site.nodes);
   }
+  void add(const CustomType &type) {
+    add(type.isPresent);
+    add(type.type);
+    add(type.hasRank);
+    add(type.shape);
+  }
+  void add(const CustomAttribute &attribute) {
+    add(attribute.name);
+    add(attribute.kind);
+    add(attribute.ints);
+    add(attribute.floats);
+    add(attribute.strings);
+    add(attribute.type);
+    add(attribute.data);
+  }
+  void add(const CustomCall &call) {
+    add(call.node.name);
+    add(call.node.domain);
+    add(call.node.opType);
+    add(call.node.version);
+    add(call.node.attributes);
+    add(call.node.inputs);
+    add(call.node.outputs);
+    add(call.results);
+    add(call.isStateful);
+  }
   void add(const std::pair<std::string, std::string> &pair) {
     add(pair.first);
     add(pair.second);
@@ -138,6 +164,32 @@ public:
     get(site.form);
     get(site.nodes);
   }
+  void get(CustomType &type) {
+    get(type.isPresent);
+    get(type.type);
+    get(type.hasRank);
+    get(type.shape);
+  }
+  void get(CustomAttribute &attribute) {
+    get(attribute.name);
+    get(attribute.kind);
+    get(attribute.ints);
+    get(attribute.floats);
+    get(attribute.strings);
+    get(attribute.type);
+    get(attribute.data);
+  }
+  void get(CustomCall &call) {
+    get(call.node.name);
+    get(call.node.domain);
+    get(call.node.opType);
+    get(call.node.version);
+    get(call.node.attributes);
+    get(call.node.inputs);
+    get(call.node.outputs);
+    get(call.results);
+    get(call.isStateful);
+  }
   void get(std::pair<std::string, std::string> &pair) {
     get(pair.first);
     get(pair.second);
@@ -173,7 +225,7 @@ template <typename Visitor, typename A> void visit(Visitor &&v, A &a) {
   v(a.metadata.modelVersion), v(a.metadata.irVersion), v(a.metadata.custom);
   v(a.deferred), v(a.assumesRank), v(a.files), v(a.initArgs), v(a.mainArgs),
       v(a.persistentElementBytes), v(a.profileSites);
-  v(a.strings), v(a.data), v(a.objects);
+  v(a.strings), v(a.customCalls), v(a.data), v(a.objects);
 }
 
 } // namespace
@@ -204,12 +256,36 @@ static bool isSound(const Artifact &artifact, const Argument &arg) {
   return false;
 }
 
+/// What the code's calls and the operators' functions take for granted.
+static bool isSound(const CustomCall &call) {
+  for (const CustomAttribute &attribute : call.node.attributes) {
+    using Kind = CustomAttribute;
+    bool isWhole =
+        attribute.kind == Kind::Int      ? attribute.ints.size() == 1
+        : attribute.kind == Kind::Float  ? attribute.floats.size() == 1
+        : attribute.kind == Kind::String ? attribute.strings.size() == 1
+                                         : attribute.kind <= Kind::Tensor;
+    if (!isWhole)
+      return false;
+  }
+  if (call.results.size() != call.node.outputs.size())
+    return false;
+  for (size_t i = 0; i < call.results.size(); ++i)
+    if (call.results[i].isPresent != call.node.outputs[i].isPresent ||
+        (call.results[i].isPresent && !call.results[i].hasRank))
+      return false;
+  return true;
+}
+
 std::optional<Artifact> sardonyx::deserialize(std::string_view bytes) {
   Reader reader(bytes);
   Artifact artifact;
   visit([&](auto &field) { reader.get(field); }, artifact);
   if (!reader.ok || !reader.rest.empty())
     return std::nullopt;
+  for (const CustomCall &call : artifact.customCalls)
+    if (!isSound(call))
+      return std::nullopt;
   for (const auto *args : {&artifact.initArgs, &artifact.mainArgs})
     for (const Argument &arg : *args)
       if (!isSound(artifact, arg))

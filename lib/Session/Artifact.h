@@ -13,6 +13,7 @@
 #ifndef SARDONYX_LIB_SESSION_ARTIFACT_H
 #define SARDONYX_LIB_SESSION_ARTIFACT_H
 
+#include "sardonyx/Session/CustomOps.h"
 #include "sardonyx/Session/Profile.h"
 #include "sardonyx/Session/Types.h"
 #include <cstdint>
@@ -44,6 +45,15 @@ struct Argument {
   static constexpr uint32_t inlineData = UINT32_MAX;
 };
 
+/// A node of an operator that runs call.
+struct CustomCall {
+  /// Its outputs are what the operator's shape function says of them.
+  CustomNode node;
+  /// What the code takes them for, with all that the model says.
+  std::vector<CustomType> results;
+  bool isStateful = false;
+};
+
 struct Artifact {
   std::vector<ValueInfo> inputs, outputs;
   ModelMetadata metadata;
@@ -59,6 +69,8 @@ struct Artifact {
   std::vector<ProfileSite> profileSites;
   /// The strings that handles stand for, from 1 on.
   std::vector<std::string> strings;
+  /// By the numbers that the code has for them.
+  std::vector<CustomCall> customCalls;
   /// Constants that lie in no file, each at a multiple of 64.
   std::string data;
   /// ELF objects.

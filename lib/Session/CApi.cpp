@@ -80,6 +80,34 @@ void sdx_options_set_cache(sdx_options *options, int enabled,
   options->options.cacheDir = folder ? folder : "";
 }
 
+/// Sessions that were made before keep the set that they have.
+static int addCustomOps(sdx_options *options, const char *path,
+                        MaybeError (CustomOps::*read)(const std::string &),
+                        sdx_error **error) {
+  auto ops = std::make_shared<CustomOps>();
+  if (options->options.customOps)
+    ops->addAll(*options->options.customOps);
+  if (MaybeError problem = ((*ops).*read)(path ? path : "")) {
+    report(*problem, error);
+    return 1;
+  }
+  options->options.customOps = std::move(ops);
+  return 0;
+}
+
+int sdx_options_add_custom_ops_library(sdx_options *options, const char *path,
+                                       sdx_error **error) {
+  return addCustomOps(options, path, &CustomOps::addLibrary, error);
+}
+int sdx_options_add_custom_functions(sdx_options *options, const char *path,
+                                     sdx_error **error) {
+  return addCustomOps(options, path, &CustomOps::addFunctionsFile, error);
+}
+int sdx_options_add_custom_mlir(sdx_options *options, const char *path,
+                                sdx_error **error) {
+  return addCustomOps(options, path, &CustomOps::addMlirFile, error);
+}
+
 void sdx_options_set_memory_limit(sdx_options *options, int64_t bytes) {
   options->options.memoryLimit = bytes;
 }

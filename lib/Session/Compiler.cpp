@@ -75,6 +75,7 @@ Compilation::Compilation(const SessionOptions &options,
           if (!isa<PassExecutionAction>(action) || !stop->load())
             act();
         });
+  customInference = CustomInference::attach(*mlirContext, options.customOps);
   mlirContext->printOpOnDiagnostic(false);
   mlirContext->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
@@ -102,6 +103,8 @@ OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
   ImportOptions importOptions;
   importOptions.externalDataDir = options.externalDataDir;
   importOptions.inputShapes = options.inputShapes;
+  if (options.customOps)
+    importOptions.functions = options.customOps->functions();
   OwningOpRef<ModuleOp> module =
       model.bytes
           ? importOnnxBytes(
@@ -203,6 +206,7 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
   if (MaybeError error = readArguments(*module, modelPath, artifact))
     return fail(*error);
   artifact.assumesRank = assumesRank(*module);
+  artifact.customCalls = compilation.customCalls();
   bool generated = succeeded(runCodegen(*module, pipeline, observer));
   if (!generated || compilation.stopped())
     return fail(compilation.error("code generation failed after phase '" +

@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_SESSION_COMPILER_H
 
 #include "Artifact.h"
+#include "CustomInference.h"
 #include "DiagnosticLog.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -52,6 +53,11 @@ public:
   TargetOptions target() const;
   PipelineOptions pipeline() const;
 
+  /// The calls of custom operators in the code that was made.
+  const std::vector<CustomCall> &customCalls() const {
+    return customInference->calls();
+  }
+
   std::vector<Timing> timings;
   /// Adds a timing, as an observer of phases.
   void record(llvm::StringRef step, double seconds);
@@ -60,6 +66,8 @@ private:
   const SessionOptions &options;
   const std::atomic<bool> *stop;
   std::unique_ptr<mlir::MLIRContext> mlirContext;
+  /// The context's.
+  CustomInference *customInference;
   DiagnosticLog log;
 };
 

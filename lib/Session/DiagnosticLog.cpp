@@ -238,8 +238,9 @@ void DiagnosticLog::add(Diagnostic &diagnostic) {
   std::string node = nodeOf(diagnostic.getLocation());
   std::string where = placeInFile(diagnostic.getLocation());
   if (!node.empty()) {
-    std::string kindOfNode =
-        ofOnnx ? op.substr(strlen("onnx.")) : operators.lookup(node);
+    std::string kindOfNode = ofOnnx && op != "onnx.Custom"
+                                 ? op.substr(strlen("onnx."))
+                                 : operators.lookup(node);
     where = "node '" + node + "'" +
             (kindOfNode.empty() ? "" : " (" + kindOfNode + ")");
   } else if (ofOnnx) {

@@ -24,6 +24,18 @@ static bool isOpen(Type type) {
   return isUnranked(type) || (tensor && !tensor.hasStaticShape());
 }
 
+/// Of an operator that nobody knows, or whose shape function tells no ranks:
+/// it is asked again where a rank of an operand may be known then.
+static bool mayRanksHelp(Operation *custom) {
+  onnx::CustomImplementation found = onnx::findCustomImplementation(custom);
+  if (!found.isRegistered)
+    return false;
+  bool isAtFault =
+      found.kind == onnx::CustomImplementation::Unknown ||
+      !llvm::all_of(custom->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+  return !isAtFault || llvm::any_of(custom->getOperandTypes(), isUnranked);
+}
+
 /// Whether all values that go in and come out have types that can be compiled;
 /// `isOneUnranked` tells whether one of them has no rank.
 static bool hasAllTypes(ModuleOp refused, bool &isOneUnranked) {
@@ -84,6 +96,8 @@ bool sardonyx::mayInputsHelp(ModuleOp refused,
                                          /*ofSpecialCases=*/true) ||
                        hasOnnxFunctionBody(op);
     if (!hasLowering || computesOnComplex(op))
+      return WalkResult::interrupt();
+    if (isa<onnx::CustomOp>(op) && !mayRanksHelp(op))
       return WalkResult::interrupt();
     // What is left around others is left because of these. Where an input has
     // no rank, no operator has been tried.

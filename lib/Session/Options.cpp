@@ -54,7 +54,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, optLevel,
-               externalDataDir, dims, inputShapes, inputValues, winograd,
+               externalDataDir, dims, inputShapes, inputValues, customOps, winograd,
                splitFloats, checkBounds, profile, perfMap, memoryLimit,
                compileTimeout, interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
@@ -90,5 +90,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
       add(describeShape(numbers));
     }
   }
+  // What runs call is compared when it is there: see CustomNodes.
+  add(customOps ? customOps->fingerprint() : "");
   return text;
 }

@@ -31,6 +31,7 @@ std::unique_ptr<RunState> Session::Impl::takeState() {
                                           [this] { releaseMemory(); });
   state->table = makeTable(artifact.mainArgs);
   state->context.strings().setLiterals(literals);
+  state->context.setCustomNodes(customNodes.get());
   state->handles.resize(artifact.inputs.size());
   for (const ValueInfo &info : artifact.outputs) {
     OutputSlot slot;

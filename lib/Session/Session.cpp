@@ -129,6 +129,13 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
     // The model itself may have been stored without code under the same key.
     if (whole && found && found->deferred)
       found.reset();
+    if (found) {
+      auto fits = impl->findCustomOps(*found);
+      if (!fits)
+        return fits.error();
+      if (!*fits)
+        found.reset();
+    }
     impl->report.timings.push_back({"cache", watch.seconds()});
   }
   if (found) {
@@ -143,6 +150,13 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
     impl->artifact = std::move(*compiled);
     runtime::returnFreeMemory(); // the compiler's is no session's
     watch.seconds();
+    auto fits = impl->findCustomOps(impl->artifact);
+    if (!fits)
+      return fits.error();
+    if (!*fits)
+      return Error(ErrorKind::Failed,
+                   "a custom operator's shape function says another thing "
+                   "each time it is asked");
     if (cache.enabled()) {
       cache.store(key, impl->artifact);
       impl->report.timings.push_back({"store", watch.seconds()});
@@ -156,6 +170,16 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
   if (MaybeError error = impl->prepare(std::move(model), cache, key))
     return *error;
   return std::shared_ptr<Session>(new Session(std::move(impl)));
+}
+
+Expected<bool> Session::Impl::findCustomOps(const Artifact &found) {
+  if (found.customCalls.empty())
+    return true;
+  auto nodes = CustomNodes::resolve(found.customCalls, options.customOps.get());
+  if (!nodes)
+    return nodes.error();
+  customNodes = std::move(*nodes);
+  return customNodes != nullptr;
 }
 
 MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model,

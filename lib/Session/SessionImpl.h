@@ -10,6 +10,7 @@
 
 #include "Artifact.h"
 #include "Cache.h"
+#include "CustomNodes.h"
 #include "FileMap.h"
 #include "Linker.h"
 #include "ProfileLog.h"
@@ -88,6 +89,9 @@ struct Session::Impl {
   /// The model's strings, which all runs share.
   std::shared_ptr<const runtime::StringLiterals> literals;
 
+  /// The nodes that runs call; null where there are none.
+  std::shared_ptr<CustomNodes> customNodes;
+
   /// For each dimension of each input, the number of its symbol or -1.
   std::vector<std::vector<int>> symbolOf;
   std::vector<std::string> symbols;
@@ -112,6 +116,9 @@ struct Session::Impl {
                                                  const ModelSource &source,
                                                  const SessionOptions &options,
                                                  const Impl *whole = nullptr);
+  /// Finds the operators that the artifact calls. False: they are no more what
+  /// they were when it was made.
+  Expected<bool> findCustomOps(const Artifact &found);
   /// `key`: the artifact's in the cache.
   MaybeError prepare(std::shared_ptr<FileMap> model, const Cache &cache,
                      const std::string &key);

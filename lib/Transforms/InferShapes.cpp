@@ -498,10 +498,14 @@ LogicalResult Inference::runOp(Operation *op) {
   if (failed(runGraphs(op)))
     return failure();
   auto interface = dyn_cast<onnx::ONNXOpInterface>(op);
-  if (!interface)
+  auto custom = dyn_cast<onnx::CustomOp>(op);
+  if (!interface && !custom)
     return success();
   SmallVector<Type> types;
-  if (auto constant = dyn_cast<onnx::ConstantOp>(op)) {
+  if (custom) {
+    if (failed(onnx::inferCustomTypes(op, types)))
+      return failure();
+  } else if (auto constant = dyn_cast<onnx::ConstantOp>(op)) {
     // Its value says it all; the bytes, which need not be at hand, are no
     // matter.
     SmallVector<OpFoldResult> value;

@@ -12,6 +12,15 @@ import atexit
 
 from . import _sardonyx, errors
 from ._sardonyx import __version__, measure_peak_gflops, phases
+from ._custom import (
+    CustomOps,
+    TensorType,
+    clear_custom_ops,
+    register_custom_functions,
+    register_custom_mlir,
+    register_custom_op,
+    register_custom_ops_library,
+)
 from ._options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
 from ._session import (
     InferenceSession,
@@ -34,8 +43,9 @@ from .errors import Fail, InvalidArgument, InvalidGraph, NoSuchFile, NotImplemen
 atexit.register(_sardonyx.stop_loading)
 
 __all__ = [
-    "ExecutionMode", "Fail", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "InvalidArgument", "InvalidGraph",
+    "CustomOps", "ExecutionMode", "Fail", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "InvalidArgument", "InvalidGraph",
     "ModelMetadata", "NoSuchFile", "NodeArg", "NotImplemented", "OrtValue", "RunOptions", "SessionOptions",
-    "__version__", "compile", "errors", "get_all_providers", "get_available_providers", "get_device", "inspect",
-    "measure_peak_gflops", "phases", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
+    "TensorType", "__version__", "clear_custom_ops", "compile", "errors", "get_all_providers", "get_available_providers", "get_device", "inspect",
+    "measure_peak_gflops", "phases", "register_custom_functions", "register_custom_mlir", "register_custom_op",
+    "register_custom_ops_library", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ import operator
 import os
 
 from . import _sardonyx
+from ._custom import CustomOps, together
 from .errors import InvalidArgument
 
 
@@ -41,7 +42,7 @@ class SessionOptions:
     through the tile registers of AMX, each number as the sum of three of bf16, with rounding errors
     no larger than those of multiply-adds; default `None`: where one thread computes), `check_bounds` (code looks at every index before
     it reads or writes there and fails the run where one lies outside: slow, for finding faults),
-    `perf_map` (tell `perf` the kernels' names), `memory_limit` (bytes that packed weights, runs and
+    `perf_map` (tell `perf` the kernels' names), `custom_ops` (operators beyond ONNX's own, see `CustomOps`), `memory_limit` (bytes that packed weights, runs and
     results may take; default what the machine has) and `compile_timeout`
     (seconds; default none). Attributes that steer onnxruntime's own machinery are accepted and
     have no effect.
@@ -73,6 +74,7 @@ class SessionOptions:
         self.perf_map = False
         self.memory_limit: int | None = None
         self.compile_timeout: float | None = None
+        self.custom_ops = CustomOps()
         self._entries: dict[str, str] = {}
         self._dims: dict[str, int] = {}
         self._input_shapes: dict[str, list[int]] = {}
@@ -92,7 +94,8 @@ class SessionOptions:
         self._input_shapes[name] = [-1 if size is None else operator.index(size) for size in shape]
 
     def register_custom_ops_library(self, path: str) -> None:
-        raise NotImplementedError("custom operator libraries are not supported")
+        """The operators of a shared library: `docs/CustomOps.md` tells what it has to export."""
+        self.custom_ops.register_library(path)
 
     def _native(self) -> _sardonyx.Options:
         options = _sardonyx.Options()
@@ -107,6 +110,7 @@ class SessionOptions:
         options.cpu, options.features = self.cpu, self.cpu_features
         options.dims = self._dims
         options.input_shapes = self._input_shapes
+        options.set_custom_ops(together(self.custom_ops))
         options.winograd = bool(self.winograd)
         options.split_floats = None if self.split_floats is None else bool(self.split_floats)
         options.check_bounds = bool(self.check_bounds)

@@ -30,7 +30,7 @@ static double countFlops(const BenchCommand &command, const Session &session,
   dims.erase("");
   ModelSource source;
   source.path = command.common.model;
-  auto report = inspectModel(source, dims, command.common.session);
+  auto report = inspectModel(source, dims, sessionOptions(command.common));
   return report ? report->flops : 0;
 }
 

@@ -23,6 +23,8 @@ struct CommonOptions {
   bool noCache = false;
   /// NAME=SIZE.
   std::vector<std::string> fixed;
+  /// Files of custom operators.
+  std::vector<std::string> libraries, functions, mlir;
 };
 
 /// Where inputs come from.

@@ -187,10 +187,26 @@ std::vector<TensorRef> refsOf(const std::vector<Feed> &feeds) {
   return refs;
 }
 
+/// The operators in the files that were named; null where none was.
+static std::shared_ptr<const CustomOps> customOps(const CommonOptions &common) {
+  auto ops = std::make_shared<CustomOps>();
+  auto add = [&](const std::vector<std::string> &paths,
+                 MaybeError (CustomOps::*read)(const std::string &)) {
+    for (const std::string &path : paths)
+      if (MaybeError error = ((*ops).*read)(path))
+        throw std::runtime_error(error->message());
+  };
+  add(common.libraries, &CustomOps::addLibrary);
+  add(common.functions, &CustomOps::addFunctionsFile);
+  add(common.mlir, &CustomOps::addMlirFile);
+  return ops->empty() ? nullptr : ops;
+}
+
 SessionOptions sessionOptions(const CommonOptions &common) {
   SessionOptions options = common.session;
   options.cache = !common.noCache;
   options.dims = parseDims(common.fixed);
+  options.customOps = customOps(common);
   return options;
 }
 

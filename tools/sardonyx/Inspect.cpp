@@ -25,8 +25,8 @@ static void printValues(const char *title,
 int inspect(const InspectCommand &command) {
   ModelSource source;
   source.path = command.common.model;
-  auto found =
-      inspectModel(source, parseDims(command.dims), command.common.session);
+  auto found = inspectModel(source, parseDims(command.dims),
+                            sessionOptions(command.common));
   if (!found)
     throw std::runtime_error(found.error().message());
   const ModelReport &report = *found;

@@ -13,6 +13,16 @@
 
 using namespace sardonyx;
 
+static void addCustomOps(CLI::App *app, CommonOptions &common) {
+  app->add_option("--custom-ops", common.libraries,
+                  "A shared library of custom operators, which is trusted: it "
+                  "runs in this process");
+  app->add_option("--custom-functions", common.functions,
+                  "An ONNX file with functions for operators");
+  app->add_option("--custom-mlir", common.mlir,
+                  "An MLIR file with functions for operators");
+}
+
 static void addCommon(CLI::App *app, CommonOptions &common) {
   app->add_option("MODEL", common.model, "An ONNX file, binary or textual")
       ->required();
@@ -34,6 +44,7 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
                   "Folder of external weights (default: the model's)");
   app->add_flag("--check-bounds", common.session.checkBounds,
                 "Check every index before memory is accessed there (slow)");
+  addCustomOps(app, common);
 }
 
 static void addLimits(CLI::App *app, CommonOptions &common) {

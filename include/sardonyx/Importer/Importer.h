@@ -35,6 +35,9 @@ struct ImportOptions {
   /// stands for an open dimension. They win over declarations of values that
   /// depend on them.
   std::map<std::string, std::vector<int64_t>> inputShapes;
+  /// Functions that the model may call besides its own, as parseOnnxFunctions
+  /// gives them. The model's own count first, then the first of a name.
+  std::vector<std::string> functions;
   /// Infer the types of values that the file does not declare.
   bool inferTypes = true;
   /// Tensors of at most this many bytes become `dense<>` attributes, so that
@@ -43,6 +46,11 @@ struct ImportOptions {
   /// Bound on the nodes that inlining model-local functions may create.
   uint64_t maxExpandedNodes = 250000;
 };
+
+/// The functions in an ONNX file's bytes, binary or text: those of a model, or
+/// one alone. Each is serialised on its own. The text of an error, or nothing.
+std::string parseOnnxFunctions(llvm::StringRef bytes,
+                               std::vector<std::string> &functions);
 
 /// Loads the dialects that an imported module consists of.
 void registerImporterDialects(mlir::DialectRegistry &registry);

@@ -71,6 +71,11 @@ public:
       return nullptr;
     return &lists[handle - 1];
   }
+  /// Empties a list that nobody will read any more.
+  void drop(int64_t handle) {
+    if (find(handle))
+      lists[handle - 1] = List();
+  }
   void clear() { lists.clear(); }
 
 private:

@@ -63,6 +63,18 @@ struct StepRecord {
   int64_t flops, bytes;
 };
 
+class RuntimeCall;
+
+/// The operators of a model that its session calls.
+class CustomNodes {
+public:
+  virtual ~CustomNodes() = default;
+  /// Computes the node of this number. The rest of the call's words are
+  /// whether results lie in given memory, the inputs that are there, and then
+  /// the results, or a list for a handle of each.
+  virtual void compute(int64_t node, RuntimeCall &call) = 0;
+};
+
 /// Memory that a run can do without, for when it gets tight.
 using ReclaimMemory = std::function<void()>;
 
@@ -100,6 +112,10 @@ public:
   StringTable &strings() { return stringTable; }
   ListTable &lists() { return listTable; }
   void clearHandles();
+
+  /// Must outlive the context; null for a model that has none.
+  void setCustomNodes(CustomNodes *nodes) { custom = nodes; }
+  CustomNodes *customNodes() const { return custom; }
 
   /// Gives results that nobody took back to the pool and forgets the rest.
   void dropOutputs();
@@ -166,6 +182,7 @@ private:
   std::vector<StepRecord> recordedSteps;
   StringTable stringTable;
   ListTable listTable;
+  CustomNodes *custom = nullptr;
 
   void *arenaMemory = nullptr;
   int64_t arenaBytes = 0;

@@ -17,6 +17,7 @@
 #ifndef SARDONYX_SESSION_SESSION_H
 #define SARDONYX_SESSION_SESSION_H
 
+#include "sardonyx/Session/CustomOps.h"
 #include "sardonyx/Session/Error.h"
 #include "sardonyx/Session/Profile.h"
 #include "sardonyx/Session/Types.h"
@@ -59,6 +60,8 @@ struct SessionOptions {
   /// Values of inputs of integers or booleans, by name, all elements in order.
   /// The code is then made for these values and takes no others.
   std::map<std::string, std::vector<int64_t>> inputValues;
+  /// Operators that the model may use besides ONNX's own.
+  std::shared_ptr<const CustomOps> customOps;
   /// Compute 3x3 convolutions of many channels by Winograd's algorithm where it
   /// is faster. Its rounding errors are within four times those of a direct
   /// sum in f32 (root mean square over a result; see docs/Performance.md).

@@ -4,6 +4,7 @@
 
 #include "Checks.h"
 #include "Common.h"
+#include "CustomOps.h"
 #include "DataMovement.h"
 #include "MLOperators.h"
 #include "Random.h"
@@ -143,6 +144,7 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateMLMapPatterns(converter, patterns);
   populateMLTreePatterns(converter, patterns);
   populateMLSupportVectorPatterns(converter, patterns);
+  populateCustomOpPatterns(converter, patterns);
 }
 
 /// The lowest benefit of the patterns for each operation.
@@ -206,12 +208,33 @@ static std::string getOperatorName(Operation *op) {
   return (custom.getOpType() + " of domain '" + custom.getDomain() + "'").str();
 }
 
+static bool isUnknown(Type type) {
+  auto tensor = dyn_cast<TensorType>(type);
+  return isa<onnx::UnknownType>(tensor ? tensor.getElementType() : type);
+}
+
+/// Whether it is this op after which types are not known.
+static bool hasUnknownMaker(Operation *op) {
+  return llvm::any_of(op->getResultTypes(), isUnknown) &&
+         llvm::none_of(op->getOperandTypes(), isUnknown);
+}
+
 /// Why an op has no lowering.
 static std::string describeRefusal(Operation *op) {
   if (auto why = op->getAttrOfType<StringAttr>(kRefusedAttr))
     return why.str();
   if (computesOnComplex(op))
     return "it computes on complex numbers";
+  if (isa<onnx::CustomOp>(op)) {
+    onnx::CustomImplementation found = onnx::findCustomImplementation(op);
+    if (!found.isRegistered)
+      return "no such operator is registered";
+    if (found.kind == onnx::CustomImplementation::Unknown)
+      return "none of the functions registered for it takes these types";
+    if (hasUnknownMaker(op))
+      return "neither its shape function nor the model tells the types of its "
+             "results";
+  }
   std::string reason = "there is no lowering for this op";
   llvm::raw_string_ostream os(reason);
   auto types =
@@ -225,42 +248,59 @@ static std::string describeRefusal(Operation *op) {
   return reason;
 }
 
-/// Says in one error what is left, each kind of operation and reason once.
-static LogicalResult reportRemaining(ModuleOp module) {
+namespace {
+
+/// Operations that have no lowering, each kind and reason once.
+class Leftovers {
+public:
+  void add(Operation *op) {
+    auto [it, isNew] = groups.insert(
+        {{getOperatorName(op), describeRefusal(op)}, Group{op, 0}});
+    ++it->second.count;
+  }
+
+  /// Fails with one error for all of them, if there are any.
+  LogicalResult report() const {
+    if (groups.empty())
+      return success();
+    std::string list;
+    llvm::raw_string_ostream os(list);
+    llvm::interleave(
+        groups, os,
+        [&](const auto &entry) {
+          const Group &group = entry.second;
+          os << entry.first.first;
+          if (std::string name = getNodeName(group.first); !name.empty())
+            os << " (node '" << name << "')";
+          if (group.count > 1)
+            os << " and " << group.count - 1 << " more";
+          os << ": " << entry.first.second;
+        },
+        "; ");
+    return emitError(groups.front().second.first->getLoc())
+           << "no lowering for: " << list;
+  }
+
+private:
   struct Group {
     Operation *first;
     unsigned count;
   };
   using Key = std::pair<std::string, std::string>;
   llvm::MapVector<Key, Group, std::map<Key, unsigned>> groups;
+};
+
+} // namespace
+
+static LogicalResult reportRemaining(ModuleOp module) {
+  Leftovers leftovers;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (!isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()))
-      return;
     // Terminators of onnx regions remain because their parent does.
-    if (op->hasTrait<OpTrait::IsTerminator>())
-      return;
-    auto [it, isNew] = groups.insert(
-        {{getOperatorName(op), describeRefusal(op)}, Group{op, 0}});
-    ++it->second.count;
+    if (isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()) &&
+        !op->hasTrait<OpTrait::IsTerminator>())
+      leftovers.add(op);
   });
-  if (groups.empty())
-    return success();
-  std::string list;
-  llvm::raw_string_ostream os(list);
-  llvm::interleave(
-      groups, os,
-      [&](const auto &entry) {
-        const Group &group = entry.second;
-        os << entry.first.first;
-        if (std::string name = getNodeName(group.first); !name.empty())
-          os << " (node '" << name << "')";
-        if (group.count > 1)
-          os << " and " << group.count - 1 << " more";
-        os << ": " << entry.first.second;
-      },
-      "; ");
-  return emitError(groups.front().second.first->getLoc())
-         << "no lowering for: " << list;
+  return leftovers.report();
 }
 
 /// A sentence for a type at the border of the model that has no lowering.
@@ -288,18 +328,11 @@ static LogicalResult checkBorder(func::FuncOp func,
   return success();
 }
 
-static bool isUnknown(Type type) {
-  auto tensor = dyn_cast<TensorType>(type);
-  return isa<onnx::UnknownType>(tensor ? tensor.getElementType() : type);
-}
-
 /// Lowerings compute in the types of the results; where one of an operand is
 /// not known, none is tried.
 static LogicalResult checkResults(ModuleOp module) {
   WalkResult result = module.walk([](Operation *op) {
-    if (isa<onnx::CustomOp>(op) ||
-        llvm::none_of(op->getResultTypes(), isUnknown) ||
-        llvm::any_of(op->getOperandTypes(), isUnknown))
+    if (isa<onnx::CustomOp>(op) || !hasUnknownMaker(op))
       return WalkResult::advance();
     emitError(op->getLoc()) << "no lowering for: " << getOperatorName(op)
                             << " with results of unknown types";
@@ -311,20 +344,22 @@ static LogicalResult checkResults(ModuleOp module) {
 /// Operators of foreign domains, and those whose bodies were refused before:
 /// what hangs on their results would be told for the fault otherwise.
 static LogicalResult checkMakers(ModuleOp module) {
-  WalkResult result = module.walk([](Operation *op) {
-    bool isForeign = isa<onnx::CustomOp>(op) &&
-                     llvm::any_of(op->getResultTypes(), isUnknown);
+  Leftovers leftovers;
+  bool areTypesMissing = false;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    bool isForeign =
+        isa<onnx::CustomOp>(op) && (onnx::findCustomImplementation(op).kind ==
+                                        onnx::CustomImplementation::Unknown ||
+                                    hasUnknownMaker(op));
     if (!isForeign && !op->hasAttr(kRefusedAttr))
-      return WalkResult::advance();
+      return;
+    areTypesMissing |= llvm::any_of(op->getResultTypes(), isUnknown) ||
+                       op->hasAttr(kRefusedAttr);
     nameNode(op);
-    InFlightDiagnostic error = emitError(op->getLoc());
-    error << "no lowering for: " << getOperatorName(op);
-    if (std::string name = getNodeName(op); !name.empty())
-      error << " (node '" << name << "')";
-    error << ": " << describeRefusal(op);
-    return WalkResult::interrupt();
+    leftovers.add(op);
   });
-  return failure(result.wasInterrupted());
+  // Where all types are known, more may be wrong than these.
+  return areTypesMissing ? leftovers.report() : success();
 }
 
 static void recordBorderTypes(func::FuncOp func) {

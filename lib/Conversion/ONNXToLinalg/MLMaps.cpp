@@ -37,13 +37,13 @@ Type valueTypeOf(Value original) {
 
 Value keysOf(TensorBuilder &b, Value map) {
   auto type = RankedTensorType::get(ShapedType::kDynamic, b.getI64Type());
-  return getItem(b, map, b.zeros({}, b.getI64Type()), type);
+  return getListItem(b, map, b.zeros({}, b.getI64Type()), type);
 }
 
 Value valuesOf(TensorBuilder &b, Value map, Type onnxType) {
   auto type =
       RankedTensorType::get(ShapedType::kDynamic, convertElementType(onnxType));
-  return getItem(b, map, b.filled({}, asNumber(b, 1)), type);
+  return getListItem(b, map, b.filled({}, asNumber(b, 1)), type);
 }
 
 /// `row`, a matrix with one row, with the values of a map put where `placeOf`

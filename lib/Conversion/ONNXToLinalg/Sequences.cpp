@@ -78,13 +78,12 @@ Value concatList(TensorBuilder &b, Value list, int64_t axis, ListConcat kind,
                      takeSizes(b, shape, declared), element);
 }
 
-Value getItem(TensorBuilder &b, Value list, Value position,
-              RankedTensorType declared) {
+Value getListItem(TensorBuilder &b, Value list, Value position,
+                  RankedTensorType declared, StringRef getter) {
   Value shape = callRuntime(b, "sdx_rt_list_sizes", {list, position},
                             {b.size(declared.getRank())}, b.getI64Type());
   Type element = declared.getElementType();
-  return callRuntime(b, "sdx_rt_list_get",
-                     {list, position, bytesOf(b, element)},
+  return callRuntime(b, getter, {list, position, bytesOf(b, element)},
                      takeSizes(b, shape, declared), element);
 }
 
@@ -134,8 +133,8 @@ LogicalResult lowerAt(Lowering<onnx::SequenceAtOp> &b) {
   RankedTensorType declared = b.declared();
   if (!declared)
     return b.refuse("the rank of the sequence's tensors is not known");
-  return b.replace(getItem(b, b.in.getInputSequence(),
-                           asPosition(b, b.in.getPosition()), declared));
+  return b.replace(getListItem(b, b.in.getInputSequence(),
+                               asPosition(b, b.in.getPosition()), declared));
 }
 
 LogicalResult lowerSplit(Lowering<onnx::SplitToSequenceOp> &b) {
@@ -206,7 +205,8 @@ LogicalResult lowerGetElement(Lowering<onnx::OptionalGetElementOp> &b) {
   RankedTensorType declared = b.declared();
   if (!declared)
     return b.refuse("the rank of the tensor in the optional is not known");
-  return b.replace(getItem(b, input, b.zeros({}, b.getI64Type()), declared));
+  return b.replace(
+      getListItem(b, input, b.zeros({}, b.getI64Type()), declared));
 }
 
 } // namespace

@@ -15,6 +15,12 @@ mlir::Value createList(TensorBuilder &b, mlir::ValueRange tensors,
 mlir::Value insertIntoList(TensorBuilder &b, mlir::Value list,
                            mlir::Value tensor, mlir::Value position = {});
 
+/// The tensor in a list at `position`, a tensor<i64>, of the type `declared`, as
+/// the runtime's function `getter` gives it.
+mlir::Value getListItem(TensorBuilder &b, mlir::Value list,
+                        mlir::Value position, mlir::RankedTensorType declared,
+                        llvm::StringRef getter = "sdx_rt_list_get");
+
 /// How the tensors of a list are put together. The numbers are the runtime's.
 enum class ListConcat {
   Axis = 0,    ///< Along a dimension that they have.
@@ -27,10 +33,6 @@ enum class ListConcat {
 /// The tensors of a list put together. `declared` is the type of the result.
 mlir::Value concatList(TensorBuilder &b, mlir::Value list, int64_t axis,
                        ListConcat kind, mlir::RankedTensorType declared);
-
-/// The tensor at `position`, a tensor<i64>, of a list, of the type `declared`.
-mlir::Value getItem(TensorBuilder &b, mlir::Value list, mlir::Value position,
-                    mlir::RankedTensorType declared);
 
 void populateSequencePatterns(const mlir::TypeConverter &,
                               mlir::RewritePatternSet &);
