@@ -250,15 +250,30 @@ void *RunContext::allocate(int64_t bytes, const char *node) {
   return memory;
 }
 
-std::shared_ptr<void> RunContext::allocateShared(int64_t bytes,
-                                                 const char *node) {
+std::shared_ptr<void>
+RunContext::allocateShared(int64_t bytes, const char *node, const char *what) {
   void *memory = tryTwice([&] { return outputMemory->allocate(bytes); });
   if (!memory) {
-    setOutOfMemory("an element of a sequence", bytes, node);
+    setOutOfMemory(what, bytes, node);
     return nullptr;
   }
   return std::shared_ptr<void>(
       memory, [pool = outputMemory](void *data) { pool->release(data); });
+}
+
+bool RunContext::reserve(int64_t bytes, const char *node, const char *what) {
+  auto take = [&]() -> void * {
+    return !budget || budget->take(bytes) ? this : nullptr;
+  };
+  if (tryTwice(take))
+    return true;
+  setOutOfMemory(what, bytes, node);
+  return false;
+}
+
+void RunContext::unreserve(int64_t bytes) {
+  if (budget)
+    budget->give(bytes);
 }
 
 void RunContext::clearHandles() {

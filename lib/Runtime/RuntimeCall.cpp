@@ -12,8 +12,17 @@
 
 using namespace sardonyx::runtime;
 
-std::shared_ptr<void> RuntimeCall::allocate(int64_t bytes) {
-  return run.allocateShared(bytes, *node ? node : nullptr);
+std::shared_ptr<void> RuntimeCall::allocate(int64_t bytes, const char *what) {
+  return run.allocateShared(bytes, *node ? node : nullptr, what);
+}
+
+bool RuntimeCall::reserve(int64_t bytes, const char *what) {
+  return run.reserve(bytes, *node ? node : nullptr, what);
+}
+
+bool RuntimeCall::goesOn() {
+  run.poll();
+  return !run.failed();
 }
 
 void RuntimeCall::fail(const std::string &what) {
@@ -35,7 +44,7 @@ void sardonyx::runtime::enter(const int64_t *words,
       call.fail("out of memory: the strings of the run take more than the "
                 "memory limit");
   } catch (const std::exception &) { // bad_alloc, length_error
-    run->fail("out of memory for strings and lists");
+    run->fail("out of memory for strings, lists or images");
   }
   run->leaveIfFailed();
 }

@@ -52,7 +52,14 @@ public:
   ListTable &lists() { return run.lists(); }
   /// Memory that outlives the run; null when the run has failed for the lack of
   /// it.
-  std::shared_ptr<void> allocate(int64_t bytes);
+  std::shared_ptr<void> allocate(int64_t bytes,
+                                 const char *what = "an element of a sequence");
+  /// Counts what a library will allocate against the memory limit, until it is
+  /// given back; false when the run has failed for the lack of it.
+  bool reserve(int64_t bytes, const char *what);
+  void unreserve(int64_t bytes) { run.unreserve(bytes); }
+  /// Whether the run has not been ended: for what takes its time.
+  bool goesOn();
   /// Fails the run, once the function has returned.
   void fail(const std::string &what);
   bool failed() const { return run.failed(); }

@@ -132,7 +132,8 @@ static Expected<ListItem> encodeItem(const TensorRef &tensor, RunContext &run) {
     data = handles.data();
   }
   int64_t bytes = countOf(tensor.shape) * storedBytesOf(tensor.type);
-  ListItem item{run.allocateShared(bytes, nullptr), tensor.shape};
+  ListItem item{run.allocateShared(bytes, nullptr, "an element of a sequence"),
+                tensor.shape};
   if (!item.data)
     return Error(ErrorKind::Failed, run.failure());
   if (bytes)
@@ -248,7 +249,7 @@ static Expected<Tensor> decodeStrings(const int64_t *handles,
   Tensor tensor;
   tensor.type = ElementType::String;
   tensor.shape = std::move(shape);
-  tensor.owner = run.allocateShared(bytes, nullptr);
+  tensor.owner = run.allocateShared(bytes, nullptr, "a tensor of strings");
   if (!tensor.owner)
     return Error(ErrorKind::Failed, run.failure());
   tensor.data = tensor.owner.get();

@@ -132,7 +132,12 @@ public:
   void *allocate(int64_t bytes, const char *node = nullptr);
   void release(void *memory);
   /// The same for what may outlive the run: memory of results.
-  std::shared_ptr<void> allocateShared(int64_t bytes, const char *node);
+  std::shared_ptr<void> allocateShared(int64_t bytes, const char *node,
+                                       const char *what);
+  /// Counts memory that a library will allocate, until it is given back; false
+  /// when the run has failed for the lack of it.
+  bool reserve(int64_t bytes, const char *node, const char *what);
+  void unreserve(int64_t bytes);
   void *arena(int64_t bytes);
   void *output(int64_t index, int64_t rank, const int64_t *sizes);
   /// {0} to {3} in `message` stand for the four `values`.

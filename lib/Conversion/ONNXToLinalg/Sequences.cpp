@@ -80,6 +80,8 @@ Value concatList(TensorBuilder &b, Value list, int64_t axis, ListConcat kind,
 
 Value getListItem(TensorBuilder &b, Value list, Value position,
                   RankedTensorType declared, StringRef getter) {
+  if (!position)
+    position = b.zeros({}, b.getI64Type());
   Value shape = callRuntime(b, "sdx_rt_list_sizes", {list, position},
                             {b.size(declared.getRank())}, b.getI64Type());
   Type element = declared.getElementType();
@@ -205,8 +207,7 @@ LogicalResult lowerGetElement(Lowering<onnx::OptionalGetElementOp> &b) {
   RankedTensorType declared = b.declared();
   if (!declared)
     return b.refuse("the rank of the tensor in the optional is not known");
-  return b.replace(
-      getListItem(b, input, b.zeros({}, b.getI64Type()), declared));
+  return b.replace(getListItem(b, input, {}, declared));
 }
 
 } // namespace

@@ -30,6 +30,7 @@ void populateStructuredPatterns(const mlir::TypeConverter &converter,
   populateFourierPatterns(converter, patterns);
   populateOptimizerPatterns(converter, patterns);
   populateTfIdfPatterns(converter, patterns);
+  populateImageDecoderPatterns(converter, patterns);
 }
 
 } // namespace sardonyx
