@@ -271,7 +271,14 @@ void GraphBuilder::addCustomNode(const NodeProto &node) {
   SmallVector<NamedAttribute> attributes;
   SmallVector<const GraphProto *> graphs;
   SmallVector<StringRef> regionNames;
+  DictionaryAttr source; // a compiled model holds for that file only
   for (const AttributeProto &proto : node.attribute()) {
+    if (proto.t().data_location() == ::onnx::TensorProto::EXTERNAL) {
+      if (source)
+        failAt(node, "more than one attribute in files of their own is not "
+                     "supported");
+      source = tensors.read(proto.t(), proto.name()).source;
+    }
     if (proto.has_g()) {
       graphs.push_back(&proto.g());
       regionNames.push_back(proto.name());
@@ -305,6 +312,8 @@ void GraphBuilder::addCustomNode(const NodeProto &node) {
   for (size_t i = 0; i < graphs.size(); ++i)
     state.addRegion();
   Operation *op = builder.create(state);
+  if (source)
+    op->setDiscardableAttr("sdx.source", source);
   for (auto [graph, region] : llvm::zip_equal(graphs, op->getRegions()))
     addRegion(region, *graph);
   finishNode(node, op);

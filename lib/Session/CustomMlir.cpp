@@ -35,8 +35,11 @@ static std::pair<StringRef, StringRef> operatorOf(func::FuncOp function) {
 }
 
 static int64_t versionOf(func::FuncOp function) {
-  auto version = function->getAttrOfType<IntegerAttr>(kVersion);
-  return version ? version.getValue().getSExtValue() : 1;
+  Attribute given = function->getAttr(kVersion);
+  auto version = dyn_cast_or_null<IntegerAttr>(given);
+  if (version && version.getType().isInteger(64))
+    return version.getInt();
+  return given ? 0 : 1;
 }
 
 /// The element type in ONNX for which a function's tensor stands; null for one
@@ -105,8 +108,9 @@ static std::string checkArgument(func::FuncOp function, unsigned index) {
     return argument + " stands for an attribute, but is none of f32, f64, i64 "
                       "and index";
   Attribute value = function.getArgAttr(index, kDefault);
-  bool fits = isa<FloatType>(type) ? isa_and_nonnull<FloatAttr>(value)
-                                   : isa_and_nonnull<IntegerAttr>(value);
+  auto number = dyn_cast_or_null<TypedAttr>(value);
+  bool fits = isa_and_nonnull<FloatAttr, IntegerAttr>(value) &&
+              number.getType() == type;
   return value && !fits ? argument + " has a default of another type" : "";
 }
 
@@ -139,7 +143,7 @@ static std::string checkFunction(func::FuncOp function) {
   if (onnx::lookupSchema(domain, name))
     return "it is an operator that Sardonyx has itself";
   if (versionOf(function) < 1)
-    return "its version must be at least 1";
+    return "its version must be an i64 of at least 1";
   if (function.isExternal() || !function.getBody().hasOneBlock())
     return "it must have a body of one block";
   if (function.getNumResults() == 0)

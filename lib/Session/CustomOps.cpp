@@ -49,17 +49,20 @@ MaybeError CustomOps::add(std::shared_ptr<const CustomOp> op) {
   return std::nullopt;
 }
 
-static Expected<std::shared_ptr<FileMap>> readFile(const std::string &path) {
-  return FileMap::open(path);
+/// Has `add` take the bytes of a file.
+template <typename F>
+static MaybeError addFile(const std::string &path, F add) {
+  auto file = FileMap::open(path);
+  if (!file)
+    return file.error();
+  if (MaybeError error = add((*file)->bytes()))
+    return Error(error->kind(), "'" + path + "': " + error->message());
+  return std::nullopt;
 }
 
 MaybeError CustomOps::addFunctionsFile(const std::string &path) {
-  auto file = readFile(path);
-  if (!file)
-    return file.error();
-  if (MaybeError error = addFunctions((*file)->bytes()))
-    return Error(error->kind(), "'" + path + "': " + error->message());
-  return std::nullopt;
+  return addFile(path,
+                 [&](std::string_view bytes) { return addFunctions(bytes); });
 }
 
 MaybeError CustomOps::addFunctions(std::string_view bytes) {
@@ -74,12 +77,7 @@ MaybeError CustomOps::addFunctions(std::string_view bytes) {
 }
 
 MaybeError CustomOps::addMlirFile(const std::string &path) {
-  auto file = readFile(path);
-  if (!file)
-    return file.error();
-  if (MaybeError error = addMlir((*file)->bytes()))
-    return Error(error->kind(), "'" + path + "': " + error->message());
-  return std::nullopt;
+  return addFile(path, [&](std::string_view bytes) { return addMlir(bytes); });
 }
 
 MaybeError CustomOps::addMlir(std::string_view text) {

@@ -1,6 +1,8 @@
 """Operators that users bring along: numpy is the reference."""
 
 import gc
+import os
+import subprocess
 import threading
 import weakref
 
@@ -507,6 +509,12 @@ def test_mlir_before_python():
         ("func.func @ai.onnx.Relu(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }", "has itself"),
         ("func.func @test.F(%x: tensor<*xf32>) -> tensor<*xf32> { return %x : tensor<*xf32> }", "its argument 0"),
         ("func.func @test.F(%x: tensor<4xf32>) { return }", "no results"),
+        ("func.func @test.F(%x: tensor<4xf32>) -> tensor<4xf32> attributes {sardonyx.version = 9 : i128} { return %x : tensor<4xf32> }", "version"),
+        (
+            "func.func @test.F(%x: tensor<4xf32>, %y: i64 {sardonyx.attribute = \"a\", sardonyx.default = 9 : i128}) "
+            "-> tensor<4xf32> { return %x : tensor<4xf32> }",
+            "default of another type",
+        ),
         ("func.func @test.F(%x: tensor<4xf32>, %y: i8) -> tensor<4xf32> { return %x : tensor<4xf32> }", "its argument 1"),
         (
             "func.func @test.F(%x: tensor<4xf32>) -> tensor<4xf32> "
@@ -533,8 +541,6 @@ def test_wrong_mlir(text, sentence):
 
 
 def test_library(tool):
-    import os
-
     path = os.path.join(os.environ["SARDONYX_BUILD"], "lib", "custom-ops")
     own = options()
     own.register_custom_ops_library(os.path.join(path, "TestOps.so"))
@@ -542,6 +548,49 @@ def test_library(tool):
     assert run(session, X[0])[0].tolist() == (1.5 * X[0]).tolist()
     with pytest.raises(sdx.InvalidArgument, match="version 99 of the interface"):
         own.register_custom_ops_library(os.path.join(path, "WrongVersion.so"))
+
+
+def test_tool(tool, tmp_path):
+    graph = "() => (float[1, 2] y) <float[1, 2] x = {-1, 2}> { a = test.Swish(x) b = test.Affine(a) y = test.Sum(b, b) }"
+    onnx.save(parser.parse_model(f"<ir_version: 10, {OPSETS}> m {graph}"), tmp_path / "m.onnx")
+    (tmp_path / "f.txt").write_text(SWISH)
+    (tmp_path / "f.mlir").write_text(SCALE)
+    library = os.path.join(os.environ["SARDONYX_BUILD"], "lib", "custom-ops", "TestOps.so")
+    given = ["--custom-functions", "f.txt", "--custom-mlir", "f.mlir", "--custom-ops", library]
+
+    def call(*arguments):
+        result = subprocess.run([tool, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        return result.returncode, result.stdout + result.stderr
+
+    status, text = call("run", "m.onnx", "--output-dir", ".", *given)
+    assert status == 0, text
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), 4 * swish(np.array([[-1, 2]]), 1), rtol=1e-5)
+    status, text = call("compile", "m.onnx", *given)
+    assert status == 0 and "sdx_rt_custom" in text
+    assert call("inspect", "m.onnx", *given)[0] == 0
+    status, text = call("run", "m.onnx", *given[:-2])
+    assert status == 1 and "not registered: Sum of domain 'test' (node 'y')" in text
+    status, text = call("run", "m.onnx", *given[:-2], "--no-cache")
+    assert status == 1 and "Sum of domain 'test' (node 'y'): no such operator is registered" in text
+    status, text = call("run", "m.onnx", "--custom-mlir", "f.txt")
+    assert status == 1 and "does not parse" in text
+
+
+def test_attributes_in_files(tmp_path):
+    seen = []
+    register(lambda *, t: (seen.append(t.tolist()), np.float32(len(t)))[1], lambda *, t: T(np.float32, ()))
+    model = parser.parse_model(f"<ir_version: 10, {OPSETS}> m () => (float y) {{ y = test.Op<t = int32[2] {{0, 0}}>() }}")
+    tensor = model.graph.node[0].attribute[0].t
+    tensor.ClearField("int32_data")
+    tensor.dims[0] = 40
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="t.bin")
+    onnx.save(model, tmp_path / "m.onnx")
+    for numbers in ([1] * 40, [2] * 40):
+        (tmp_path / "t.bin").write_bytes(np.array(numbers, np.int32).tobytes())
+        session = sdx.InferenceSession(str(tmp_path / "m.onnx"), options(cache=True))
+        session.run(None, {})
+        assert seen[-1] == numbers
 
 
 def test_inspect_and_compile_know_them():

@@ -31,6 +31,13 @@ int runCApi(const char *modelBytes, size_t size, const char *cache,
   EXPECT(!sdx_session_create_from_bytes(modelBytes, size, options, &error));
   EXPECT(sdx_error_get_kind(error) == SDX_INVALID_ARGUMENT);
   sdx_error_free(error);
+  EXPECT(sdx_options_add_custom_ops_library(options, "/none.so", &error));
+  EXPECT(sdx_error_get_kind(error) == SDX_NO_SUCH_FILE);
+  sdx_error_free(error);
+  EXPECT(sdx_options_add_custom_functions(options, NULL, NULL));
+  EXPECT(sdx_options_add_custom_mlir(options, "/none.mlir", NULL));
+  EXPECT(!sdx_options_add_custom_ops_library(
+      options, SDX_TEST_CUSTOM_OPS "/TestOps.so", NULL));
   sdx_options_set_memory_limit(options, 1 << 20);
   sdx_session *session =
       sdx_session_create_from_bytes(modelBytes, size, options, &error);
