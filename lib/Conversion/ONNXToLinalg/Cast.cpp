@@ -15,57 +15,48 @@ namespace sardonyx {
 namespace {
 
 /// Cast and CastLike: the result's type says what to convert to.
-template <typename OpT> struct CastPattern : OnnxPattern<OpT> {
-  using OnnxPattern<OpT>::OnnxPattern;
-  LogicalResult
-  matchAndRewrite(OpT op, typename OnnxPattern<OpT>::Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Type from = getOnnxElementType(op->getOperand(0));
-    Type to = getOnnxElementType(op->getResult(0));
-    Value input = adaptor.getOperands().front();
-    if (!convertElementType(from) || !convertElementType(to))
-      return refuse(op, "a cast from " + debugString(from) + " to " +
-                            debugString(to) + " is not supported");
-    if (from == to)
-      return this->replace(rewriter, op, input);
-    if (isStringType(from) || isStringType(to)) {
-      TensorBuilder b(op.getLoc(), rewriter);
-      if (Value result = castStrings(b, input, from, to))
-        return this->replace(rewriter, op, result);
-      return refuse(op, "a cast from " + debugString(from) + " to " +
-                            debugString(to) + " is not supported");
-    }
-    auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-      return castScalar(b, loc, args[0], from, to);
-    };
-    TypedTensor typed{input, from};
-    if (isSmallFloat(to)) {
-      // The op says how to round: the body makes the stored byte itself.
-      bool saturate = op.getSaturate();
-      StringRef roundMode = op.getRoundMode();
-      Type byte = rewriter.getI8Type();
-      FailureOr<Value> bytes = createElementwise(
-          rewriter, op.getLoc(), typed, byte,
-          getConvertedType(op->getResult(0)),
-          [&](OpBuilder &b, Location loc, ValueRange args) {
-            Value value = castScalar(b, loc, args[0], from, to);
-            return encodeSmallFloat(b, loc, value, to, saturate, roundMode);
-          });
-      if (failed(bytes))
-        return refuse(op, "its shapes don't agree");
-      return this->replace(rewriter, op, *bytes);
-    }
-    if (Value small =
-            scalariseElementwise(rewriter, op.getLoc(), typed, to, body))
-      return this->replace(rewriter, op, small);
-    FailureOr<Value> result =
-        createElementwise(rewriter, op.getLoc(), typed, to,
-                          getConvertedType(op->getResult(0)), body);
-    if (failed(result))
-      return refuse(op, "its shapes don't agree");
-    return this->replace(rewriter, op, *result);
+template <typename OpT> LogicalResult lowerCast(Lowering<OpT> &b) {
+  Type from = getOnnxElementType(b.op->getOperand(0));
+  Type to = getOnnxElementType(b.op->getResult(0));
+  Value input = b.in.getOperands().front();
+  if (!convertElementType(from) || !convertElementType(to))
+    return b.refuse("a cast from " + debugString(from) + " to " +
+                    debugString(to) + " is not supported");
+  if (from == to)
+    return b.replace(input);
+  if (isStringType(from) || isStringType(to)) {
+    if (Value result = castStrings(b, input, from, to))
+      return b.replace(result);
+    return b.refuse("a cast from " + debugString(from) + " to " +
+                    debugString(to) + " is not supported");
   }
-};
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    return castScalar(b, loc, args[0], from, to);
+  };
+  TypedTensor typed{input, from};
+  if (isSmallFloat(to)) {
+    // The op says how to round: the body makes the stored byte itself.
+    bool saturate = b.op.getSaturate();
+    StringRef roundMode = b.op.getRoundMode();
+    Type byte = b.getI8Type();
+    FailureOr<Value> bytes = createElementwise(
+        b, b.getLoc(), typed, byte, getConvertedType(b.op->getResult(0)),
+        [&](OpBuilder &b, Location loc, ValueRange args) {
+          Value value = castScalar(b, loc, args[0], from, to);
+          return encodeSmallFloat(b, loc, value, to, saturate, roundMode);
+        });
+    if (failed(bytes))
+      return b.refuse("its shapes don't agree");
+    return b.replace(*bytes);
+  }
+  if (Value small = scalariseElementwise(b, b.getLoc(), typed, to, body))
+    return b.replace(small);
+  FailureOr<Value> result = createElementwise(
+      b, b.getLoc(), typed, to, getConvertedType(b.op->getResult(0)), body);
+  if (failed(result))
+    return b.refuse("its shapes don't agree");
+  return b.replace(*result);
+}
 
 /// The bits of a stored element in how another type of that width is stored.
 Value castBits(TensorBuilder &b, Value stored, Type onnxType) {
@@ -113,8 +104,9 @@ LogicalResult lowerBitCast(Lowering<onnx::BitCastOp> &b) {
 
 void populateCastPatterns(const TypeConverter &converter,
                           RewritePatternSet &patterns) {
-  patterns.add<CastPattern<onnx::CastOp>, CastPattern<onnx::CastLikeOp>>(
-      converter, patterns.getContext());
+  addLowering<onnx::CastOp, lowerCast<onnx::CastOp>>(patterns, converter);
+  addLowering<onnx::CastLikeOp, lowerCast<onnx::CastLikeOp>>(patterns,
+                                                             converter);
   addLowering<onnx::BitCastOp, lowerBitCast>(patterns, converter);
 }
 

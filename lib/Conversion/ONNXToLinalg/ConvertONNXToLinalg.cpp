@@ -6,6 +6,7 @@
 #include "Common.h"
 #include "CustomOps.h"
 #include "DataMovement.h"
+#include "Lowering.h"
 #include "MLOperators.h"
 #include "Random.h"
 #include "Sequences.h"
@@ -64,60 +65,48 @@ static ElementsAttr convertElements(ElementsAttr value, RankedTensorType type) {
 
 namespace {
 
-struct ConstantPattern : OnnxPattern<onnx::ConstantOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ConstantOp op, Adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto value = op->getAttrOfType<ElementsAttr>("value");
-    if (!value)
-      return refuse(op, "it has no tensor value");
-    auto type = dyn_cast<RankedTensorType>(value.getShapedType());
-    Type element = type ? convertElementType(type.getElementType()) : Type();
-    if (!element)
-      return refuse(op, "its element type has no lowering");
-    auto converted = RankedTensorType::get(type.getShape(), element);
-    ElementsAttr elements = isStringType(type.getElementType())
-                                ? convertStrings(value, converted)
-                                : convertElements(value, converted);
-    if (!elements)
-      return refuse(op, "its value is not dense");
-    auto constant = arith::ConstantOp::create(rewriter, op.getLoc(), converted,
-                                              cast<TypedAttr>(elements));
-    if (Attribute source = op->getAttr("sdx.source"))
-      constant->setAttr("sdx.source", source);
-    return replace(rewriter, op, constant.getResult());
-  }
+ElementsAttr convertStrings(Lowering<onnx::ConstantOp> &b, ElementsAttr value,
+                            RankedTensorType type) {
+  auto dense = dyn_cast<DenseStringElementsAttr>(value);
+  if (!dense)
+    return {};
+  SmallVector<int64_t> handles;
+  for (StringRef text : dense.getRawStringData())
+    handles.push_back(b.handleOf(text));
+  return DenseIntElementsAttr::get(type, handles);
+}
 
-private:
-  ElementsAttr convertStrings(ElementsAttr value, RankedTensorType type) const {
-    auto dense = dyn_cast<DenseStringElementsAttr>(value);
-    if (!dense)
-      return {};
-    auto &converter = *static_cast<const ONNXTypeConverter *>(typeConverter);
-    StringLiterals &literals = converter.literals(value.getContext());
-    SmallVector<int64_t> handles;
-    for (StringRef text : dense.getRawStringData())
-      handles.push_back(literals.handleOf(text));
-    return DenseIntElementsAttr::get(type, handles);
-  }
-};
+LogicalResult lowerConstant(Lowering<onnx::ConstantOp> &b) {
+  auto value = b.op->getAttrOfType<ElementsAttr>("value");
+  if (!value)
+    return b.refuse("it has no tensor value");
+  auto type = dyn_cast<RankedTensorType>(value.getShapedType());
+  Type element = type ? convertElementType(type.getElementType()) : Type();
+  if (!element)
+    return b.refuse("its element type has no lowering");
+  auto converted = RankedTensorType::get(type.getShape(), element);
+  ElementsAttr elements = isStringType(type.getElementType())
+                              ? convertStrings(b, value, converted)
+                              : convertElements(value, converted);
+  if (!elements)
+    return b.refuse("its value is not dense");
+  auto constant = arith::ConstantOp::create(b, b.getLoc(), converted,
+                                            cast<TypedAttr>(elements));
+  if (Attribute source = b.op->getAttr("sdx.source"))
+    constant->setAttr("sdx.source", source);
+  return b.replace(constant.getResult());
+}
 
-struct IdentityPattern : OnnxPattern<onnx::IdentityOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::IdentityOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    return replace(rewriter, op, adaptor.getInput());
-  }
-};
+LogicalResult lowerIdentity(Lowering<onnx::IdentityOp> &b) {
+  return b.replace(b.in.getInput());
+}
 
 } // namespace
 
 void populateStructuralPatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns) {
-  patterns.add<ConstantPattern, IdentityPattern>(converter,
-                                                 patterns.getContext());
+  addLowering<onnx::ConstantOp, lowerConstant>(patterns, converter);
+  addLowering<onnx::IdentityOp, lowerIdentity>(patterns, converter);
 }
 
 void populateONNXToLinalgPatterns(const TypeConverter &converter,
@@ -168,8 +157,9 @@ static llvm::StringMap<unsigned> getBenefits() {
 bool hasLinalgLowering(StringRef operationName, bool ofSpecialCases) {
   static const llvm::StringMap<unsigned> benefits = getBenefits();
   auto found = benefits.find(operationName);
-  // A pattern of higher benefit takes special cases before the general one.
-  return found != benefits.end() && (ofSpecialCases || found->second == 1);
+  // A special case leaves the rest to the general lowering.
+  return found != benefits.end() &&
+         (ofSpecialCases || found->second == kGeneral);
 }
 
 namespace {

@@ -7,6 +7,7 @@
 
 #include "Elementwise.h"
 #include "Checks.h"
+#include "Lowering.h"
 #include "ShapeArithmetic.h"
 
 #include "dialects/ONNX/ONNX.h"
@@ -264,24 +265,18 @@ static Value prelu(ScalarBuilder &s, Operation *, Args args) {
 
 namespace {
 
-struct ClipPattern : OnnxPattern<onnx::ClipOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ClipOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    bool hasMin = bool(op.getMin()), hasMax = bool(op.getMax());
-    return lowerElementwise(rewriter, *getTypeConverter(), op,
-                            adaptor.getOperands(),
-                            [=](ScalarBuilder &s, Operation *, Args args) {
-                              Value x = args[0];
-                              if (hasMin)
-                                x = s.atLeast(x, args[1]);
-                              if (hasMax)
-                                x = s.atMost(x, args[hasMin ? 2 : 1]);
-                              return x;
-                            });
-  }
-};
+LogicalResult lowerClip(Lowering<onnx::ClipOp> &b) {
+  bool hasMin = bool(b.op.getMin()), hasMax = bool(b.op.getMax());
+  return lowerElementwise(b.rewriter, b.converter, b.op, b.in.getOperands(),
+                          [=](ScalarBuilder &s, Operation *, Args args) {
+                            Value x = args[0];
+                            if (hasMin)
+                              x = s.atLeast(x, args[1]);
+                            if (hasMax)
+                              x = s.atMost(x, args[hasMin ? 2 : 1]);
+                            return x;
+                          });
+}
 
 } // namespace
 
@@ -316,7 +311,7 @@ void populateElementwisePatterns(const TypeConverter &converter,
       {"onnx.BitShift", bitShift},
   };
   addElementwiseRows(converter, patterns, rows);
-  patterns.add<ClipPattern>(converter, patterns.getContext());
+  addLowering<onnx::ClipOp, lowerClip>(patterns, converter);
 }
 
 } // namespace sardonyx

@@ -30,7 +30,9 @@ public:
   OpT op;
   /// The converted operands, by the names of the schema; null when left out.
   typename OpT::Adaptor in;
+  /// For what moves regions; ops are made through the builder itself.
   mlir::ConversionPatternRewriter &rewriter;
+  const mlir::TypeConverter &converter;
 
   Lowering(OpT op, typename OpT::Adaptor in,
            mlir::ConversionPatternRewriter &rewriter,
@@ -68,18 +70,18 @@ public:
   mlir::LogicalResult refuse(const llvm::Twine &why) {
     return sardonyx::refuse(op, why);
   }
-
-private:
-  const mlir::TypeConverter &converter;
 };
+
+/// The benefits of patterns, which MLIR tries from the highest on.
+constexpr unsigned short kGeneral = 1, kSpecialCase = 10;
 
 template <typename OpT>
 using LoweringFunction = mlir::LogicalResult (*)(Lowering<OpT> &);
 
 /// The pattern around a lowering.
 template <typename OpT, LoweringFunction<OpT> lower>
-struct LoweringPattern : OnnxPattern<OpT> {
-  using OnnxPattern<OpT>::OnnxPattern;
+struct LoweringPattern : mlir::OpConversionPattern<OpT> {
+  using mlir::OpConversionPattern<OpT>::OpConversionPattern;
   mlir::LogicalResult
   matchAndRewrite(OpT op, typename OpT::Adaptor in,
                   mlir::ConversionPatternRewriter &rewriter) const override {
@@ -88,10 +90,21 @@ struct LoweringPattern : OnnxPattern<OpT> {
   }
 };
 
+/// `lower` takes every form of the op that there is a lowering for.
 template <typename OpT, LoweringFunction<OpT> lower>
 void addLowering(mlir::RewritePatternSet &patterns,
                  const mlir::TypeConverter &converter) {
-  patterns.add<LoweringPattern<OpT, lower>>(converter, patterns.getContext());
+  patterns.add<LoweringPattern<OpT, lower>>(converter, patterns.getContext(),
+                                            kGeneral);
+}
+
+/// `lower` is asked before the op's lowering, which takes what this one
+/// refuses. The user is told the reason of the last one only.
+template <typename OpT, LoweringFunction<OpT> lower>
+void addSpecialCase(mlir::RewritePatternSet &patterns,
+                    const mlir::TypeConverter &converter) {
+  patterns.add<LoweringPattern<OpT, lower>>(converter, patterns.getContext(),
+                                            kSpecialCase);
 }
 
 } // namespace sardonyx

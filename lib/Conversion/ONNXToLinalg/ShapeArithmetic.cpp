@@ -1,22 +1,21 @@
 //===- ShapeArithmetic.cpp - Small tensors as scalars ---------------------===//
 //
-// Models compute shapes with the same ops as data. These patterns keep such
+// Models compute shapes with the same ops as data. These lowerings keep such
 // tensors as scalars (tensor.from_elements), so that sizes are plain arithmetic
-// and no kernel runs for them. They come before the general patterns and match
-// only operands that exist as scalars already.
+// and no kernel runs for them. They are special cases, of operands that exist
+// as scalars already.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ShapeArithmetic.h"
 #include "Checks.h"
+#include "Lowering.h"
 
 #include "dialects/ONNX/ONNX.h"
 
 using namespace mlir;
 
 namespace sardonyx {
-
-static constexpr unsigned short kBeforeOthers = 10;
 
 static Value fromElements(OpBuilder &b, Location loc, ArrayRef<Value> elements,
                           Type elementType, bool isScalar = false) {
@@ -29,10 +28,6 @@ static Value fromElements(OpBuilder &b, Location loc, ArrayRef<Value> elements,
 
 static int64_t rankOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getRank();
-}
-
-static Type elementTypeOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType()).getElementType();
 }
 
 /// A size as an i64 scalar.
@@ -79,304 +74,250 @@ Value scalariseElementwise(OpBuilder &b, Location loc,
 
 namespace {
 
-struct ShapePattern : OnnxPattern<onnx::ShapeOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ShapeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    auto type = dyn_cast<RankedTensorType>(adaptor.getData().getType());
-    if (!type)
-      return refuse(op, "the operand's rank is unknown");
-    int64_t rank = type.getRank();
-    auto clamp = [&](int64_t position) {
-      if (position < 0)
-        position += rank;
-      return std::clamp<int64_t>(position, 0, rank);
-    };
-    int64_t start = clamp(op.getStart());
-    int64_t end = clamp(op.getEnd().value_or(rank));
-    SmallVector<Value> elements;
-    for (int64_t dim = start; dim < end; ++dim)
-      elements.push_back(sizeAsInt(
-          rewriter, loc, getSize(rewriter, loc, adaptor.getData(), dim)));
-    return replace(
-        rewriter, op,
-        fromElements(rewriter, loc, elements, rewriter.getI64Type()));
-  }
-};
+LogicalResult lowerShape(Lowering<onnx::ShapeOp> &b) {
+  Location loc = b.getLoc();
+  auto type = dyn_cast<RankedTensorType>(b.in.getData().getType());
+  if (!type)
+    return b.refuse("the operand's rank is unknown");
+  int64_t rank = type.getRank();
+  auto clamp = [&](int64_t position) {
+    if (position < 0)
+      position += rank;
+    return std::clamp<int64_t>(position, 0, rank);
+  };
+  int64_t start = clamp(b.op.getStart());
+  int64_t end = clamp(b.op.getEnd().value_or(rank));
+  SmallVector<Value> elements;
+  for (int64_t dim = start; dim < end; ++dim)
+    elements.push_back(sizeAsInt(b, loc, b.dim(b.in.getData(), dim)));
+  return b.replace(fromElements(b, loc, elements, b.getI64Type()));
+}
 
-struct SizePattern : OnnxPattern<onnx::SizeOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::SizeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    if (!isa<RankedTensorType>(adaptor.getData().getType()))
-      return refuse(op, "the operand's rank is unknown");
-    Sizes sizes = getSizes(rewriter, loc, adaptor.getData());
-    Value count =
-        sizeAsInt(rewriter, loc, productOfSizes(rewriter, loc, sizes));
-    return replace(rewriter, op,
-                   fromElements(rewriter, loc, count, rewriter.getI64Type(),
+LogicalResult lowerSize(Lowering<onnx::SizeOp> &b) {
+  Location loc = b.getLoc();
+  if (!isa<RankedTensorType>(b.in.getData().getType()))
+    return b.refuse("the operand's rank is unknown");
+  Sizes sizes = b.dims(b.in.getData());
+  Value count = sizeAsInt(b, loc, b.product(sizes));
+  return b.replace(fromElements(b, loc, count, b.getI64Type(),
                                 /*isScalar=*/true));
-  }
-};
+}
 
 /// Gather from scalars at constant places.
-struct GatherPattern : OnnxPattern<onnx::GatherOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::GatherOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Value data = adaptor.getData(), indices = adaptor.getIndices();
-    auto places = getConstantInts(indices, kMaxScalarised);
-    if (!places || rankOf(indices) > 1 || rankOf(data) != 1)
-      return refuse(op, "it gathers no scalars");
-    auto elements = getScalarElements(rewriter, op.getLoc(), data);
-    if (!elements)
-      return refuse(op, "its data are no scalars");
-    SmallVector<Value> picked;
-    int64_t count = elements->size();
-    for (int64_t place : *places) {
-      FailureOr<int64_t> normal = normalizeAxis(place, count);
-      if (failed(normal))
-        return refuse(op, "an index is out of range");
-      picked.push_back((*elements)[*normal]);
-    }
-    return replace(rewriter, op,
-                   fromElements(rewriter, op.getLoc(), picked,
-                                elementTypeOf(data), rankOf(indices) == 0));
+LogicalResult lowerScalarGather(Lowering<onnx::GatherOp> &b) {
+  Value data = b.in.getData(), indices = b.in.getIndices();
+  auto places = getConstantInts(indices, kMaxScalarised);
+  if (!places || b.rank(indices) > 1 || b.rank(data) != 1)
+    return b.refuse("it gathers no scalars");
+  auto elements = getScalarElements(b, b.getLoc(), data);
+  if (!elements)
+    return b.refuse("its data are no scalars");
+  SmallVector<Value> picked;
+  int64_t count = elements->size();
+  for (int64_t place : *places) {
+    FailureOr<int64_t> normal = normalizeAxis(place, count);
+    if (failed(normal))
+      return b.refuse("an index is out of range");
+    picked.push_back((*elements)[*normal]);
   }
-};
+  return b.replace(fromElements(b, b.getLoc(), picked, elementTypeOf(data),
+                                b.rank(indices) == 0));
+}
 
-struct SlicePattern : OnnxPattern<onnx::SliceOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::SliceOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Value data = adaptor.getData();
-    if (rankOf(data) != 1)
-      return refuse(op, "its data are no list of scalars");
-    auto starts = getConstantInts(adaptor.getStarts());
-    auto ends = getConstantInts(adaptor.getEnds());
-    std::optional<SmallVector<int64_t>> steps = SmallVector<int64_t>{1};
-    if (Value operand = adaptor.getSteps())
-      steps = getConstantInts(operand);
-    if (!starts || !ends || !steps || starts->size() != 1 ||
-        ends->size() != 1 || steps->size() != 1 || steps->front() == 0)
-      return refuse(op, "its bounds are not constant");
-    auto elements = getScalarElements(rewriter, op.getLoc(), data);
-    if (!elements)
-      return refuse(op, "its data are no scalars");
-    int64_t size = elements->size(), step = steps->front();
-    auto clamp = [&](int64_t position) {
-      if (position < 0)
-        position += position < -size ? 0 : size;
-      return step > 0 ? std::clamp<int64_t>(position, 0, size)
-                      : std::clamp<int64_t>(position, -1, size - 1);
-    };
-    SmallVector<Value> picked;
-    int64_t start = clamp(starts->front()), end = clamp(ends->front());
-    for (int64_t i = start; step > 0 ? i < end : i > end;) {
-      picked.push_back((*elements)[i]);
-      // Steps may be as large as the integers go.
-      if (step >= size || step <= -size)
-        break;
-      i += step;
-    }
-    return replace(
-        rewriter, op,
-        fromElements(rewriter, op.getLoc(), picked, elementTypeOf(data)));
+LogicalResult lowerScalarSlice(Lowering<onnx::SliceOp> &b) {
+  Value data = b.in.getData();
+  if (b.rank(data) != 1)
+    return b.refuse("its data are no list of scalars");
+  auto starts = getConstantInts(b.in.getStarts());
+  auto ends = getConstantInts(b.in.getEnds());
+  std::optional<SmallVector<int64_t>> steps = SmallVector<int64_t>{1};
+  if (Value operand = b.in.getSteps())
+    steps = getConstantInts(operand);
+  if (!starts || !ends || !steps || starts->size() != 1 || ends->size() != 1 ||
+      steps->size() != 1 || steps->front() == 0)
+    return b.refuse("its bounds are not constant");
+  auto elements = getScalarElements(b, b.getLoc(), data);
+  if (!elements)
+    return b.refuse("its data are no scalars");
+  int64_t size = elements->size(), step = steps->front();
+  auto clamp = [&](int64_t position) {
+    if (position < 0)
+      position += position < -size ? 0 : size;
+    return step > 0 ? std::clamp<int64_t>(position, 0, size)
+                    : std::clamp<int64_t>(position, -1, size - 1);
+  };
+  SmallVector<Value> picked;
+  int64_t start = clamp(starts->front()), end = clamp(ends->front());
+  for (int64_t i = start; step > 0 ? i < end : i > end;) {
+    picked.push_back((*elements)[i]);
+    // Steps may be as large as the integers go.
+    if (step >= size || step <= -size)
+      break;
+    i += step;
   }
-};
+  return b.replace(fromElements(b, b.getLoc(), picked, elementTypeOf(data)));
+}
 
-struct ConcatPattern : OnnxPattern<onnx::ConcatOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ConcatOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    SmallVector<Value> all;
-    Type element;
-    for (Value input : adaptor.getOperands()) {
-      if (rankOf(input) != 1)
-        return refuse(op, "an operand is no list");
-      auto elements = getScalarElements(rewriter, op.getLoc(), input);
-      if (!elements)
-        return refuse(op, "an operand has no scalars");
-      llvm::append_range(all, *elements);
-      element = elementTypeOf(input);
-    }
-    if (static_cast<int64_t>(all.size()) > kMaxScalarised)
-      return refuse(op, "the result is too long");
-    return replace(rewriter, op,
-                   fromElements(rewriter, op.getLoc(), all, element));
+LogicalResult lowerScalarConcat(Lowering<onnx::ConcatOp> &b) {
+  SmallVector<Value> all;
+  Type element;
+  for (Value input : b.in.getOperands()) {
+    if (b.rank(input) != 1)
+      return b.refuse("an operand is no list");
+    auto elements = getScalarElements(b, b.getLoc(), input);
+    if (!elements)
+      return b.refuse("an operand has no scalars");
+    llvm::append_range(all, *elements);
+    element = elementTypeOf(input);
   }
-};
+  if (static_cast<int64_t>(all.size()) > kMaxScalarised)
+    return b.refuse("the result is too long");
+  return b.replace(fromElements(b, b.getLoc(), all, element));
+}
 
 /// Squeeze, Unsqueeze, Reshape and Flatten between scalars and lists.
-template <typename OpT> struct ViewPattern : OnnxPattern<OpT> {
-  using OnnxPattern<OpT>::OnnxPattern;
-  LogicalResult
-  matchAndRewrite(OpT op, typename OnnxPattern<OpT>::Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Value data = adaptor.getOperands().front();
-    auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-    if (!type || type.getRank() > 1)
-      return refuse(op, "the result is no list");
-    // A shape that only the run knows may be wrong.
-    if constexpr (std::is_same_v<OpT, onnx::ReshapeOp>)
-      if (!getConstantInts(adaptor.getShape()))
-        return refuse(op, "its shape is not constant");
-    auto elements = getScalarElements(rewriter, op.getLoc(), data);
-    if (!elements || (type.getRank() == 0 && elements->size() != 1))
-      return refuse(op, "its data are no scalars");
-    // Constants are viewed in place by the general patterns.
-    if (getConstantElements(data))
-      return refuse(op, "its data are constant");
-    return this->replace(rewriter, op,
-                         fromElements(rewriter, op.getLoc(), *elements,
-                                      elementTypeOf(data),
-                                      type.getRank() == 0));
-  }
-};
+template <typename OpT> LogicalResult lowerScalarView(Lowering<OpT> &b) {
+  Value data = b.in.getOperands().front();
+  auto type = dyn_cast<RankedTensorType>(b.op->getResult(0).getType());
+  if (!type || type.getRank() > 1)
+    return b.refuse("the result is no list");
+  // A shape that only the run knows may be wrong.
+  if constexpr (std::is_same_v<OpT, onnx::ReshapeOp>)
+    if (!getConstantInts(b.in.getShape()))
+      return b.refuse("its shape is not constant");
+  auto elements = getScalarElements(b, b.getLoc(), data);
+  if (!elements || (type.getRank() == 0 && elements->size() != 1))
+    return b.refuse("its data are no scalars");
+  // Constants are viewed in place by the general lowerings.
+  if (getConstantElements(data))
+    return b.refuse("its data are constant");
+  return b.replace(fromElements(b, b.getLoc(), *elements, elementTypeOf(data),
+                                type.getRank() == 0));
+}
 
-struct ConstantOfShapePattern : OnnxPattern<onnx::ConstantOfShapeOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ConstantOfShapeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    auto shape = getConstantInts(adaptor.getInput());
-    RankedTensorType type = getConvertedType(op.getOutput());
-    if (!shape || shape->size() > 1 || !type ||
-        (!shape->empty() &&
-         (shape->front() > kMaxScalarised || shape->front() < 0)))
-      return refuse(op, "its shape is no small constant");
-    Type element = type.getElementType();
-    if (!isa<IntegerType>(element))
-      return refuse(op, "it has no integer elements");
-    int64_t number = 0;
-    if (auto value = dyn_cast_or_null<DenseIntElementsAttr>(op.getValueAttr());
-        value && value.getNumElements() == 1)
-      number = isBoolType(value.getElementType())
-                   ? (*value.value_begin<APInt>()).getZExtValue()
-                   : (*value.value_begin<APInt>()).getSExtValue();
-    else if (op.getValueAttr())
-      return refuse(op, "its value can't be read");
-    SmallVector<Value> elements(
-        shape->empty() ? 1 : shape->front(),
-        createIntConstant(rewriter, loc, element, number));
-    return replace(
-        rewriter, op,
-        fromElements(rewriter, loc, elements, element, shape->empty()));
-  }
-};
+LogicalResult lowerScalarFill(Lowering<onnx::ConstantOfShapeOp> &b) {
+  Location loc = b.getLoc();
+  auto shape = getConstantInts(b.in.getInput());
+  RankedTensorType type = getConvertedType(b.op.getOutput());
+  if (!shape || shape->size() > 1 || !type ||
+      (!shape->empty() &&
+       (shape->front() > kMaxScalarised || shape->front() < 0)))
+    return b.refuse("its shape is no small constant");
+  Type element = type.getElementType();
+  if (!isa<IntegerType>(element))
+    return b.refuse("it has no integer elements");
+  int64_t number = 0;
+  if (auto value = dyn_cast_or_null<DenseIntElementsAttr>(b.op.getValueAttr());
+      value && value.getNumElements() == 1)
+    number = isBoolType(value.getElementType())
+                 ? (*value.value_begin<APInt>()).getZExtValue()
+                 : (*value.value_begin<APInt>()).getSExtValue();
+  else if (b.op.getValueAttr())
+    return b.refuse("its value can't be read");
+  SmallVector<Value> elements(shape->empty() ? 1 : shape->front(),
+                              createIntConstant(b, loc, element, number));
+  return b.replace(fromElements(b, loc, elements, element, shape->empty()));
+}
 
 /// A short range whose length is known.
-struct RangePattern : OnnxPattern<onnx::RangeOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::RangeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    RankedTensorType type = getConvertedType(op.getOutput());
-    auto start = getConstantInts(adaptor.getStart());
-    auto limit = getConstantInts(adaptor.getLimit());
-    auto delta = getConstantInts(adaptor.getDelta());
-    if (!type || !start || !limit || !delta || start->size() != 1 ||
-        limit->size() != 1 || delta->size() != 1 || delta->front() == 0)
-      return refuse(op, "its bounds are not constant");
-    int64_t step = delta->front();
-    SmallVector<Value> elements;
-    for (int64_t i = start->front();
-         step > 0 ? i < limit->front() : i > limit->front();) {
-      if (static_cast<int64_t>(elements.size()) == kMaxScalarised)
-        return refuse(op, "it is too long");
-      elements.push_back(
-          createIntConstant(rewriter, loc, type.getElementType(), i));
-      if (llvm::AddOverflow(i, step, i))
-        break;
-    }
-    return replace(
-        rewriter, op,
-        fromElements(rewriter, loc, elements, type.getElementType()));
+LogicalResult lowerScalarRange(Lowering<onnx::RangeOp> &b) {
+  Location loc = b.getLoc();
+  RankedTensorType type = getConvertedType(b.op.getOutput());
+  auto start = getConstantInts(b.in.getStart());
+  auto limit = getConstantInts(b.in.getLimit());
+  auto delta = getConstantInts(b.in.getDelta());
+  if (!type || !start || !limit || !delta || start->size() != 1 ||
+      limit->size() != 1 || delta->size() != 1 || delta->front() == 0)
+    return b.refuse("its bounds are not constant");
+  int64_t step = delta->front();
+  SmallVector<Value> elements;
+  for (int64_t i = start->front();
+       step > 0 ? i < limit->front() : i > limit->front();) {
+    if (static_cast<int64_t>(elements.size()) == kMaxScalarised)
+      return b.refuse("it is too long");
+    elements.push_back(createIntConstant(b, loc, type.getElementType(), i));
+    if (llvm::AddOverflow(i, step, i))
+      break;
   }
-};
+  return b.replace(fromElements(b, loc, elements, type.getElementType()));
+}
 
 /// The product or sum of a list of scalars.
 template <typename OpT, typename ArithOp>
-struct ReducePattern : OnnxPattern<OpT> {
-  using OnnxPattern<OpT>::OnnxPattern;
-  LogicalResult
-  matchAndRewrite(OpT op, typename OnnxPattern<OpT>::Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value data = adaptor.getData();
-    bool noAxes = !op.getAxes();
-    if (op.getAxes()) {
-      auto axes = getConstantInts(op.getAxes());
-      if (!axes)
-        return refuse(op, "its axes are not constant");
-      noAxes = axes->empty();
-    }
-    if (rankOf(data) != 1 || !isa<IntegerType>(elementTypeOf(data)) ||
-        (noAxes && op.getNoopWithEmptyAxes()))
-      return refuse(op, "it reduces no list of integers");
-    auto elements = getScalarElements(rewriter, loc, data);
-    if (!elements || elements->empty())
-      return refuse(op, "its data are no scalars");
-    Value result = elements->front();
-    for (Value element : ArrayRef(*elements).drop_front())
-      result = rewriter.createOrFold<ArithOp>(loc, result, element);
-    return this->replace(rewriter, op,
-                         fromElements(rewriter, loc, result,
-                                      elementTypeOf(data),
-                                      /*isScalar=*/!op.getKeepdims()));
+LogicalResult lowerScalarReduce(Lowering<OpT> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData();
+  bool noAxes = !b.op.getAxes();
+  if (b.op.getAxes()) {
+    auto axes = getConstantInts(b.op.getAxes());
+    if (!axes)
+      return b.refuse("its axes are not constant");
+    noAxes = axes->empty();
   }
-};
+  if (b.rank(data) != 1 || !isa<IntegerType>(elementTypeOf(data)) ||
+      (noAxes && b.op.getNoopWithEmptyAxes()))
+    return b.refuse("it reduces no list of integers");
+  auto elements = getScalarElements(b, loc, data);
+  if (!elements || elements->empty())
+    return b.refuse("its data are no scalars");
+  Value result = elements->front();
+  for (Value element : ArrayRef(*elements).drop_front())
+    result = b.template createOrFold<ArithOp>(result, element);
+  return b.replace(fromElements(b, loc, result, elementTypeOf(data),
+                                /*isScalar=*/!b.op.getKeepdims()));
+}
 
 /// Split of a list of scalars into lists of known lengths.
-struct SplitPattern : OnnxPattern<onnx::SplitOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::SplitOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Value data = adaptor.getOperands().front();
-    if (rankOf(data) != 1 || getConstantElements(data))
-      return refuse(op, "its data are no scalars");
-    auto elements = getScalarElements(rewriter, op.getLoc(), data);
-    if (!elements)
-      return refuse(op, "its data are no scalars");
-    if (adaptor.getSplit() && !getConstantInts(adaptor.getSplit()))
-      return refuse(op, "its parts' sizes are unknown");
-    SmallVector<Value> parts;
-    ArrayRef<Value> rest = *elements;
-    for (Value result : op->getResults()) {
-      auto type = dyn_cast<RankedTensorType>(result.getType());
-      if (!type || !type.hasStaticShape() ||
-          type.getNumElements() > static_cast<int64_t>(rest.size()))
-        return refuse(op, "its parts' sizes are unknown");
-      parts.push_back(fromElements(rewriter, op.getLoc(),
-                                   rest.take_front(type.getNumElements()),
-                                   elementTypeOf(data)));
-      rest = rest.drop_front(type.getNumElements());
-    }
-    return replace(rewriter, op, parts);
+LogicalResult lowerScalarSplit(Lowering<onnx::SplitOp> &b) {
+  Value data = b.in.getOperands().front();
+  if (b.rank(data) != 1 || getConstantElements(data))
+    return b.refuse("its data are no scalars");
+  auto elements = getScalarElements(b, b.getLoc(), data);
+  if (!elements)
+    return b.refuse("its data are no scalars");
+  if (b.in.getSplit() && !getConstantInts(b.in.getSplit()))
+    return b.refuse("its parts' sizes are unknown");
+  SmallVector<Value> parts;
+  ArrayRef<Value> rest = *elements;
+  for (Value result : b.op->getResults()) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (!type || !type.hasStaticShape() ||
+        type.getNumElements() > static_cast<int64_t>(rest.size()))
+      return b.refuse("its parts' sizes are unknown");
+    parts.push_back(fromElements(b, b.getLoc(),
+                                 rest.take_front(type.getNumElements()),
+                                 elementTypeOf(data)));
+    rest = rest.drop_front(type.getNumElements());
   }
-};
+  return b.replace(parts);
+}
+
+template <typename OpT>
+void addView(RewritePatternSet &patterns, const TypeConverter &converter) {
+  addSpecialCase<OpT, lowerScalarView<OpT>>(patterns, converter);
+}
 
 } // namespace
 
 void populateShapeArithmeticPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<ShapePattern, SizePattern, GatherPattern, SlicePattern,
-               ConcatPattern, ConstantOfShapePattern, RangePattern,
-               SplitPattern, ViewPattern<onnx::SqueezeOp>,
-               ViewPattern<onnx::UnsqueezeOp>, ViewPattern<onnx::ReshapeOp>,
-               ReducePattern<onnx::ReduceProdOp, arith::MulIOp>,
-               ReducePattern<onnx::ReduceSumOp, arith::AddIOp>>(
-      converter, patterns.getContext(), kBeforeOthers);
+  addLowering<onnx::ShapeOp, lowerShape>(patterns, converter);
+  addLowering<onnx::SizeOp, lowerSize>(patterns, converter);
+  addSpecialCase<onnx::GatherOp, lowerScalarGather>(patterns, converter);
+  addSpecialCase<onnx::SliceOp, lowerScalarSlice>(patterns, converter);
+  addSpecialCase<onnx::ConcatOp, lowerScalarConcat>(patterns, converter);
+  addSpecialCase<onnx::ConstantOfShapeOp, lowerScalarFill>(patterns, converter);
+  addSpecialCase<onnx::RangeOp, lowerScalarRange>(patterns, converter);
+  addSpecialCase<onnx::SplitOp, lowerScalarSplit>(patterns, converter);
+  addView<onnx::SqueezeOp>(patterns, converter);
+  addView<onnx::UnsqueezeOp>(patterns, converter);
+  addView<onnx::ReshapeOp>(patterns, converter);
+  addSpecialCase<onnx::ReduceProdOp,
+                 lowerScalarReduce<onnx::ReduceProdOp, arith::MulIOp>>(
+      patterns, converter);
+  addSpecialCase<onnx::ReduceSumOp,
+                 lowerScalarReduce<onnx::ReduceSumOp, arith::AddIOp>>(
+      patterns, converter);
 }
 
 } // namespace sardonyx

@@ -60,3 +60,13 @@ func.func @main_graph(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = onnx.Trilu(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("corner")
   return %a : tensor<4xf32>
 }
+
+// -----
+
+// What a special case refuses the op's lowering is asked for. Its reason counts.
+func.func @main_graph(%x: tensor<4xi64>) -> tensor<1xi64> {
+  %first = onnx.Constant() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  // expected-error @unknown {{no lowering for: onnx.Gather (node 'pick'): axis out of range}}
+  %a = onnx.Gather(%x, %first) {axis = 1} : (tensor<4xi64>, tensor<1xi64>) -> tensor<1xi64> loc("pick")
+  return %a : tensor<1xi64>
+}
