@@ -1,6 +1,7 @@
 //===- ContractionDet.cpp - Det -------------------------------------------===//
 
 #include "Contraction.h"
+#include "Lowering.h"
 #include "StructuredPatterns.h"
 #include "dialects/ONNX/ONNX.h"
 
@@ -102,47 +103,40 @@ struct Elimination {
   }
 };
 
-struct DetLowering : OnnxPattern<onnx::DetOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::DetOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    Type element = elementTypeOf(adaptor.getX());
-    Type type = getAccumulatorType(element);
-    int64_t rank = rankedType(adaptor.getX()).getRank();
-    if (!isa<FloatType>(element) || rank < 2)
-      return refuse(op, "needs matrices of floats");
-    Sizes sizes = b.dims(adaptor.getX());
-    if (!b.sameSize(sizes[rank - 1], sizes[rank - 2],
-                    "the matrices are not square"))
-      return refuse(op, "the matrices are not square");
-    Value input = b.convertElements(adaptor.getX(), type);
-    input = collapseRange(b, op.getLoc(), input, 0, rank - 2);
-    OpFoldResult count = b.dim(input, 0), size = sizes[rank - 1];
-    Elimination elimination{b.index(size), b.index(int64_t(0)), b.index(1)};
-    Value results =
-        elimination
-            .loop(b, elimination.zero, b.index(count), b.empty({count}, type),
-                  [&](TensorBuilder &s, Value i, ValueRange state) {
-                    Value matrix = s.slice(input, {i, s.size(0), s.size(0)},
-                                           {s.size(1), size, size}, {0});
-                    Value value = elimination.determinant(s, matrix);
-                    return SmallVector<Value>{
-                        elimination.put(s, value, state[0], i)};
-                  })
-            .front();
-    results = b.convertElements(results, element);
-    return replace(rewriter, op,
-                   b.reshape(results, ArrayRef(sizes).drop_back(2)));
-  }
-};
+LogicalResult lowerDet(Lowering<onnx::DetOp> &b) {
+  Type element = elementTypeOf(b.in.getX());
+  Type type = getAccumulatorType(element);
+  int64_t rank = b.rank(b.in.getX());
+  if (!isa<FloatType>(element) || rank < 2)
+    return b.refuse("needs matrices of floats");
+  Sizes sizes = b.dims(b.in.getX());
+  if (!b.sameSize(sizes[rank - 1], sizes[rank - 2],
+                  "the matrices are not square"))
+    return b.refuse("the matrices are not square");
+  Value input = b.convertElements(b.in.getX(), type);
+  input = collapseRange(b, b.getLoc(), input, 0, rank - 2);
+  OpFoldResult count = b.dim(input, 0), size = sizes[rank - 1];
+  Elimination elimination{b.index(size), b.index(int64_t(0)), b.index(1)};
+  Value results =
+      elimination
+          .loop(b, elimination.zero, b.index(count), b.empty({count}, type),
+                [&](TensorBuilder &s, Value i, ValueRange state) {
+                  Value matrix = s.slice(input, {i, s.size(0), s.size(0)},
+                                         {s.size(1), size, size}, {0});
+                  Value value = elimination.determinant(s, matrix);
+                  return SmallVector<Value>{
+                      elimination.put(s, value, state[0], i)};
+                })
+          .front();
+  results = b.convertElements(results, element);
+  return b.replace(b.reshape(results, ArrayRef(sizes).drop_back(2)));
+}
 
 } // namespace
 
 void populateDetPatterns(const TypeConverter &converter,
                          RewritePatternSet &patterns) {
-  patterns.add<DetLowering>(converter, patterns.getContext());
+  addLowering<onnx::DetOp, lowerDet>(patterns, converter);
 }
 
 } // namespace sardonyx

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
+#include "Lowering.h"
 #include "StructuredPatterns.h"
 #include "dialects/ONNX/ONNX.h"
 
@@ -341,36 +342,29 @@ private:
   TensorBuilder &b;
 };
 
-struct EinsumLowering : OnnxPattern<onnx::EinsumOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::EinsumOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    Type element = getOnnxElementType(op->getOperand(0));
-    if (!element || isBoolType(element))
-      return refuse(op, "element type has no product");
-    FailureOr<Equation> equation =
-        parseEquation(op.getEquation(), adaptor.getOperands());
-    if (failed(equation))
-      return refuse(op, "equation does not fit the inputs");
-    Type stored = elementTypeOf(adaptor.getOperands().front());
-    SmallVector<Value> operands;
-    for (Value operand : adaptor.getOperands())
-      operands.push_back(
-          b.convertElements(operand, getAccumulatorType(stored)));
-    FailureOr<Value> result = Contractor(b).run(*equation, operands);
-    if (failed(result))
-      return refuse(op, "sizes do not fit the equation");
-    return replace(rewriter, op, b.convertElements(*result, stored));
-  }
-};
+LogicalResult lowerEinsum(Lowering<onnx::EinsumOp> &b) {
+  Type element = getOnnxElementType(b.op->getOperand(0));
+  if (!element || isBoolType(element))
+    return b.refuse("element type has no product");
+  FailureOr<Equation> equation =
+      parseEquation(b.op.getEquation(), b.in.getOperands());
+  if (failed(equation))
+    return b.refuse("equation does not fit the inputs");
+  Type stored = elementTypeOf(b.in.getOperands().front());
+  SmallVector<Value> operands;
+  for (Value operand : b.in.getOperands())
+    operands.push_back(b.convertElements(operand, getAccumulatorType(stored)));
+  FailureOr<Value> result = Contractor(b).run(*equation, operands);
+  if (failed(result))
+    return b.refuse("sizes do not fit the equation");
+  return b.replace(b.convertElements(*result, stored));
+}
 
 } // namespace
 
 void populateEinsumPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns) {
-  patterns.add<EinsumLowering>(converter, patterns.getContext());
+  addLowering<onnx::EinsumOp, lowerEinsum>(patterns, converter);
 }
 
 } // namespace sardonyx

@@ -1,6 +1,7 @@
 //===- ContractionInteger.cpp - MatMulInteger and QLinearMatMul -----------===//
 
 #include "Contraction.h"
+#include "Lowering.h"
 #include "StructuredPatterns.h"
 #include "dialects/ONNX/ONNX.h"
 
@@ -159,72 +160,59 @@ FailureOr<Value> createIntegerProduct(TensorBuilder &b, TypedTensor lhs,
   return createMatMul(b, *left, *right);
 }
 
-struct MatMulIntegerLowering : OnnxPattern<onnx::MatMulIntegerOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::MatMulIntegerOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    FailureOr<Value> product = createIntegerProduct(
-        b, getTyped(op.getA(), adaptor.getA()),
-        getRowParameter(b, op.getAZeroPoint(), adaptor.getAZeroPoint()),
-        getTyped(op.getB(), adaptor.getB()),
-        getColumnParameter(op.getBZeroPoint(), adaptor.getBZeroPoint()));
-    if (failed(product))
-      return refuse(op, "shapes or zero points do not fit");
-    return replace(rewriter, op, *product);
-  }
-};
+LogicalResult lowerMatMulInteger(Lowering<onnx::MatMulIntegerOp> &b) {
+  FailureOr<Value> product = createIntegerProduct(
+      b, getTyped(b.op.getA(), b.in.getA()),
+      getRowParameter(b, b.op.getAZeroPoint(), b.in.getAZeroPoint()),
+      getTyped(b.op.getB(), b.in.getB()),
+      getColumnParameter(b.op.getBZeroPoint(), b.in.getBZeroPoint()));
+  if (failed(product))
+    return b.refuse("shapes or zero points do not fit");
+  return b.replace(*product);
+}
 
-struct QLinearMatMulLowering : OnnxPattern<onnx::QLinearMatMulOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::QLinearMatMulOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Type lhsElement = getOnnxElementType(op.getA());
-    Type resultElement = getOnnxElementType(op.getYZeroPoint());
-    if (!isa_and_nonnull<IntegerType>(lhsElement) ||
-        !isa_and_nonnull<IntegerType>(resultElement))
-      return refuse(op, "only integers are quantised");
-    TensorBuilder b(op.getLoc(), rewriter);
-    FailureOr<Value> product = createIntegerProduct(
-        b, getTyped(op.getA(), adaptor.getA()),
-        getRowParameter(b, op.getAZeroPoint(), adaptor.getAZeroPoint()),
-        getTyped(op.getB(), adaptor.getB()),
-        getColumnParameter(op.getBZeroPoint(), adaptor.getBZeroPoint()));
-    if (failed(product))
-      return refuse(op, "shapes or zero points do not fit");
+LogicalResult lowerQLinearMatMul(Lowering<onnx::QLinearMatMulOp> &b) {
+  Type lhsElement = getOnnxElementType(b.op.getA());
+  Type resultElement = getOnnxElementType(b.op.getYZeroPoint());
+  if (!isa_and_nonnull<IntegerType>(lhsElement) ||
+      !isa_and_nonnull<IntegerType>(resultElement))
+    return b.refuse("only integers are quantised");
+  FailureOr<Value> product = createIntegerProduct(
+      b, getTyped(b.op.getA(), b.in.getA()),
+      getRowParameter(b, b.op.getAZeroPoint(), b.in.getAZeroPoint()),
+      getTyped(b.op.getB(), b.in.getB()),
+      getColumnParameter(b.op.getBZeroPoint(), b.in.getBZeroPoint()));
+  if (failed(product))
+    return b.refuse("shapes or zero points do not fit");
 
-    Type i32 = b.getI32Type(), f32 = b.getF32Type();
-    SmallVector<TypedTensor> inputs{
-        {*product, i32},
-        getRowParameter(b, op.getAScale(), adaptor.getAScale()),
-        getColumnParameter(op.getBScale(), adaptor.getBScale()),
-        getRowParameter(b, op.getYScale(), adaptor.getYScale()),
-        getRowParameter(b, op.getYZeroPoint(), adaptor.getYZeroPoint())};
-    FailureOr<Value> result = createElementwise(
-        b, op.getLoc(), inputs, resultElement,
-        rankedType(*product).clone(convertElementType(resultElement)),
-        [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
-          TensorBuilder s(loc, builder);
-          Value scale =
-              arith::DivFOp::create(s, s.mul(args[1], args[2]), args[3]);
-          Value value = castScalar(s, loc, args[0], i32, f32);
-          return requantize(s, loc, s.mul(value, scale), args[4],
-                            resultElement);
-        });
-    if (failed(result))
-      return refuse(op, "scales do not broadcast");
-    return replace(rewriter, op, *result);
-  }
-};
+  Type i32 = b.getI32Type(), f32 = b.getF32Type();
+  SmallVector<TypedTensor> inputs{
+      {*product, i32},
+      getRowParameter(b, b.op.getAScale(), b.in.getAScale()),
+      getColumnParameter(b.op.getBScale(), b.in.getBScale()),
+      getRowParameter(b, b.op.getYScale(), b.in.getYScale()),
+      getRowParameter(b, b.op.getYZeroPoint(), b.in.getYZeroPoint())};
+  FailureOr<Value> result = createElementwise(
+      b, b.getLoc(), inputs, resultElement,
+      rankedType(*product).clone(convertElementType(resultElement)),
+      [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        TensorBuilder s(loc, builder);
+        Value scale =
+            arith::DivFOp::create(s, s.mul(args[1], args[2]), args[3]);
+        Value value = castScalar(s, loc, args[0], i32, f32);
+        return requantize(s, loc, s.mul(value, scale), args[4], resultElement);
+      });
+  if (failed(result))
+    return b.refuse("scales do not broadcast");
+  return b.replace(*result);
+}
 
 } // namespace
 
 void populateIntegerMatMulPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<MatMulIntegerLowering, QLinearMatMulLowering>(
-      converter, patterns.getContext());
+  addLowering<onnx::MatMulIntegerOp, lowerMatMulInteger>(patterns, converter);
+  addLowering<onnx::QLinearMatMulOp, lowerQLinearMatMul>(patterns, converter);
 }
 
 } // namespace sardonyx

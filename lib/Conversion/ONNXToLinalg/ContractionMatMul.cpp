@@ -1,6 +1,7 @@
 //===- ContractionMatMul.cpp - MatMul and Gemm ----------------------------===//
 
 #include "Contraction.h"
+#include "Lowering.h"
 #include "StructuredPatterns.h"
 #include "dialects/ONNX/ONNX.h"
 
@@ -18,23 +19,17 @@ bool isProductType(Type onnxElementType) {
   return intType && intType.getWidth() >= 8;
 }
 
-struct MatMulLowering : OnnxPattern<onnx::MatMulOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::MatMulOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Type element = getOnnxElementType(op.getA());
-    if (!element || !isProductType(element))
-      return refuse(op, "element type has no product");
-    TensorBuilder b(op.getLoc(), rewriter);
-    Type stored = elementTypeOf(adaptor.getA());
-    FailureOr<Value> product = createMatMul(b, convertFactor(b, adaptor.getA()),
-                                            convertFactor(b, adaptor.getB()));
-    if (failed(product))
-      return refuse(op, "shapes do not multiply");
-    return replace(rewriter, op, b.convertElements(*product, stored));
-  }
-};
+LogicalResult lowerMatMul(Lowering<onnx::MatMulOp> &b) {
+  Type element = getOnnxElementType(b.op.getA());
+  if (!element || !isProductType(element))
+    return b.refuse("element type has no product");
+  Type stored = elementTypeOf(b.in.getA());
+  FailureOr<Value> product = createMatMul(b, convertFactor(b, b.in.getA()),
+                                          convertFactor(b, b.in.getB()));
+  if (failed(product))
+    return b.refuse("shapes do not multiply");
+  return b.replace(b.convertElements(*product, stored));
+}
 
 /// Whether a factor can be applied to elements of this type: integers take
 /// whole numbers only.
@@ -49,64 +44,58 @@ Value scale(TensorBuilder &b, Value value, APFloat factor) {
                        : b.mul(value, b.scalar(value.getType(), number));
 }
 
-struct GemmLowering : OnnxPattern<onnx::GemmOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::GemmOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Type element = getOnnxElementType(op.getA());
-    if (!element || !isProductType(element))
-      return refuse(op, "element type has no product");
-    Value lhs = adaptor.getA(), rhs = adaptor.getB();
-    if (rankedType(lhs).getRank() != 2 || rankedType(rhs).getRank() != 2)
-      return refuse(op, "A and B must be matrices");
-    TensorBuilder b(op.getLoc(), rewriter);
-    Type stored = elementTypeOf(lhs), accumulator = getAccumulatorType(stored);
-    if (!isApplicable(op.getAlpha(), element) ||
-        !isApplicable(op.getBeta(), element))
-      return refuse(op, "alpha and beta must be whole numbers for integers");
+LogicalResult lowerGemm(Lowering<onnx::GemmOp> &b) {
+  Type element = getOnnxElementType(b.op.getA());
+  if (!element || !isProductType(element))
+    return b.refuse("element type has no product");
+  Value lhs = b.in.getA(), rhs = b.in.getB();
+  if (b.rank(lhs) != 2 || b.rank(rhs) != 2)
+    return b.refuse("A and B must be matrices");
+  Type stored = elementTypeOf(lhs), accumulator = getAccumulatorType(stored);
+  if (!isApplicable(b.op.getAlpha(), element) ||
+      !isApplicable(b.op.getBeta(), element))
+    return b.refuse("alpha and beta must be whole numbers for integers");
 
-    lhs = convertFactor(b, lhs);
-    rhs = convertFactor(b, rhs);
-    if (op.getTransA())
-      lhs = b.transpose(lhs, {1, 0});
-    if (op.getTransB())
-      rhs = b.transpose(rhs, {1, 0});
-    FailureOr<Value> product = createMatMul(b, lhs, rhs);
-    if (failed(product))
-      return refuse(op, "shapes do not multiply");
+  lhs = convertFactor(b, lhs);
+  rhs = convertFactor(b, rhs);
+  if (b.op.getTransA())
+    lhs = b.transpose(lhs, {1, 0});
+  if (b.op.getTransB())
+    rhs = b.transpose(rhs, {1, 0});
+  FailureOr<Value> product = createMatMul(b, lhs, rhs);
+  if (failed(product))
+    return b.refuse("shapes do not multiply");
 
-    // Scaling, bias and rounding are one loop over the product, which becomes
-    // the epilogue of its kernel.
-    // As in BLAS, a C that counts for nothing is not read, whatever it holds.
-    Value bias = op.getBeta().isZero() ? Value() : adaptor.getC();
-    if (!bias && op.getAlpha().isExactlyValue(1.0) && stored == accumulator)
-      return replace(rewriter, op, *product);
-    if (bias &&
-        failed(checkBroadcastsTo(b, op.getLoc(), bias, b.dims(*product))))
-      return refuse(op, "C does not broadcast to A x B");
-    Type accumulated = isa<FloatType>(element) ? accumulator : element;
-    SmallVector<TypedTensor> inputs{{*product, accumulated}};
-    if (bias)
-      inputs.push_back({bias, element});
-    FailureOr<Value> result = createElementwise(
-        b, op.getLoc(), inputs, element, rankedType(*product).clone(stored),
-        [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
-          TensorBuilder s(loc, builder);
-          Value value = scale(s, args[0], op.getAlpha());
-          return bias ? s.add(value, scale(s, args[1], op.getBeta())) : value;
-        });
-    if (failed(result))
-      return refuse(op, "C does not broadcast to A x B");
-    return replace(rewriter, op, *result);
-  }
-};
+  // Scaling, bias and rounding are one loop over the product, which becomes
+  // the epilogue of its kernel.
+  // As in BLAS, a C that counts for nothing is not read, whatever it holds.
+  Value bias = b.op.getBeta().isZero() ? Value() : b.in.getC();
+  if (!bias && b.op.getAlpha().isExactlyValue(1.0) && stored == accumulator)
+    return b.replace(*product);
+  if (bias && failed(checkBroadcastsTo(b, b.getLoc(), bias, b.dims(*product))))
+    return b.refuse("C does not broadcast to A x B");
+  Type accumulated = isa<FloatType>(element) ? accumulator : element;
+  SmallVector<TypedTensor> inputs{{*product, accumulated}};
+  if (bias)
+    inputs.push_back({bias, element});
+  FailureOr<Value> result = createElementwise(
+      b, b.getLoc(), inputs, element, rankedType(*product).clone(stored),
+      [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        TensorBuilder s(loc, builder);
+        Value value = scale(s, args[0], b.op.getAlpha());
+        return bias ? s.add(value, scale(s, args[1], b.op.getBeta())) : value;
+      });
+  if (failed(result))
+    return b.refuse("C does not broadcast to A x B");
+  return b.replace(*result);
+}
 
 } // namespace
 
 void populateMatMulPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns) {
-  patterns.add<MatMulLowering, GemmLowering>(converter, patterns.getContext());
+  addLowering<onnx::MatMulOp, lowerMatMul>(patterns, converter);
+  addLowering<onnx::GemmOp, lowerGemm>(patterns, converter);
 }
 
 } // namespace sardonyx

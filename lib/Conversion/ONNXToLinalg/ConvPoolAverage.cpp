@@ -2,6 +2,7 @@
 
 #include "Contraction.h"
 #include "ConvPool.h"
+#include "Lowering.h"
 #include "StructuredPatterns.h"
 #include "dialects/ONNX/ONNX.h"
 
@@ -79,57 +80,51 @@ bool seesOnlyCounted(const Window &window, bool countPads) {
   return true;
 }
 
-struct AveragePoolLowering : OnnxPattern<onnx::AveragePoolOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::AveragePoolOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    Value input = adaptor.getX();
-    Type element = elementTypeOf(input);
-    if (!isa<FloatType>(element))
-      return refuse(op, "only floats are averaged");
-    WindowAttributes attributes = getWindowAttributes(op);
-    attributes.kernel.assign(op.getKernelShape().begin(),
-                             op.getKernelShape().end());
-    attributes.ceilMode = op.getCeilMode() != 0;
-    FailureOr<Window> window = getWindow(b, input, attributes);
-    if (failed(window))
-      return refuse(op, "attributes do not fit the input");
+LogicalResult lowerAveragePool(Lowering<onnx::AveragePoolOp> &b) {
+  Value input = b.in.getX();
+  Type element = elementTypeOf(input);
+  if (!isa<FloatType>(element))
+    return b.refuse("only floats are averaged");
+  WindowAttributes attributes = getWindowAttributes(b.op);
+  attributes.kernel.assign(b.op.getKernelShape().begin(),
+                           b.op.getKernelShape().end());
+  attributes.ceilMode = b.op.getCeilMode() != 0;
+  FailureOr<Window> window = getWindow(b, input, attributes);
+  if (failed(window))
+    return b.refuse("attributes do not fit the input");
 
-    Type accumulator = getAccumulatorType(element);
-    Value sum = createPool(
-        b, input, *window, b.zero(element), b.zero(accumulator),
-        [](TensorBuilder &s, Value x, Value acc) { return s.add(acc, x); });
-    bool countPads = op.getCountIncludePad() != 0;
-    bool constant = seesOnlyCounted(*window, countPads) ||
-                    (!attributes.ceilMode && countPads);
-    int64_t full = 1;
-    for (int64_t size : window->kernel)
-      full *= size;
-    Value result =
-        b.elementwise(
-             b.dims(sum), sum, b.identityMap(window->rank() + 2), {element},
-             [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-               Value count;
-               for (int64_t dim = 0; !constant && dim < window->rank(); ++dim) {
-                 Value o = linalg::IndexOp::create(s, dim + 2);
-                 OpFoldResult none = s.size(0);
-                 Value here =
-                     createCount(s, *window, dim, o,
-                                 countPads ? window->padsBegin[dim] : none,
-                                 countPads ? window->padsEnd[dim] : none);
-                 count = count ? s.mul(count, here) : here;
-               }
-               Value divisor = constant ? s.scalar(accumulator, full)
-                                        : s.convert(count, accumulator);
-               Value mean = arith::DivFOp::create(s, args[0], divisor);
-               return {s.convert(mean, element)};
-             })
-            .front();
-    return replace(rewriter, op, result);
-  }
-};
+  Type accumulator = getAccumulatorType(element);
+  Value sum = createPool(
+      b, input, *window, b.zero(element), b.zero(accumulator),
+      [](TensorBuilder &s, Value x, Value acc) { return s.add(acc, x); });
+  bool countPads = b.op.getCountIncludePad() != 0;
+  bool constant = seesOnlyCounted(*window, countPads) ||
+                  (!attributes.ceilMode && countPads);
+  int64_t full = 1;
+  for (int64_t size : window->kernel)
+    full *= size;
+  Value result =
+      b.elementwise(
+           b.dims(sum), sum, b.identityMap(window->rank() + 2), {element},
+           [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+             Value count;
+             for (int64_t dim = 0; !constant && dim < window->rank(); ++dim) {
+               Value o = linalg::IndexOp::create(s, dim + 2);
+               OpFoldResult none = s.size(0);
+               Value here =
+                   createCount(s, *window, dim, o,
+                               countPads ? window->padsBegin[dim] : none,
+                               countPads ? window->padsEnd[dim] : none);
+               count = count ? s.mul(count, here) : here;
+             }
+             Value divisor = constant ? s.scalar(accumulator, full)
+                                      : s.convert(count, accumulator);
+             Value mean = arith::DivFOp::create(s, args[0], divisor);
+             return {s.convert(mean, element)};
+           })
+          .front();
+  return b.replace(result);
+}
 
 /// |x|^p
 Value createPower(TensorBuilder &s, Value x, int64_t p) {
@@ -150,37 +145,31 @@ Value createRoot(TensorBuilder &s, Value x, int64_t p) {
   return math::PowFOp::create(s, x, s.scalar(x.getType(), 1.0 / p));
 }
 
-struct LpPoolLowering : OnnxPattern<onnx::LpPoolOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::LpPoolOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    Value input = adaptor.getX();
-    Type element = elementTypeOf(input);
-    int64_t p = op.getP();
-    if (!isa<FloatType>(element) || p < 1)
-      return refuse(op, "needs floats and p >= 1");
-    WindowAttributes attributes = getWindowAttributes(op);
-    attributes.kernel.assign(op.getKernelShape().begin(),
-                             op.getKernelShape().end());
-    attributes.ceilMode = op.getCeilMode() != 0;
-    FailureOr<Window> window = getWindow(b, input, attributes);
-    if (failed(window))
-      return refuse(op, "attributes do not fit the input");
-    Value sum = createPool(b, input, *window, b.zero(element),
-                           b.zero(getAccumulatorType(element)),
-                           [&](TensorBuilder &s, Value x, Value acc) {
-                             return s.add(acc, createPower(s, x, p));
-                           });
-    Value result =
-        b.map(sum, element,
-              [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                return {s.convert(createRoot(s, args[0], p), element)};
-              });
-    return replace(rewriter, op, result);
-  }
-};
+LogicalResult lowerLpPool(Lowering<onnx::LpPoolOp> &b) {
+  Value input = b.in.getX();
+  Type element = elementTypeOf(input);
+  int64_t p = b.op.getP();
+  if (!isa<FloatType>(element) || p < 1)
+    return b.refuse("needs floats and p >= 1");
+  WindowAttributes attributes = getWindowAttributes(b.op);
+  attributes.kernel.assign(b.op.getKernelShape().begin(),
+                           b.op.getKernelShape().end());
+  attributes.ceilMode = b.op.getCeilMode() != 0;
+  FailureOr<Window> window = getWindow(b, input, attributes);
+  if (failed(window))
+    return b.refuse("attributes do not fit the input");
+  Value sum = createPool(b, input, *window, b.zero(element),
+                         b.zero(getAccumulatorType(element)),
+                         [&](TensorBuilder &s, Value x, Value acc) {
+                           return s.add(acc, createPower(s, x, p));
+                         });
+  Value result =
+      b.map(sum, element,
+            [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+              return {s.convert(createRoot(s, args[0], p), element)};
+            });
+  return b.replace(result);
+}
 
 //===----------------------------------------------------------------------===//
 // Global pools
@@ -207,86 +196,71 @@ Value createGlobalPool(
   return unsqueeze(b, b.getLoc(), reduced, axes);
 }
 
-struct GlobalAveragePoolLowering : OnnxPattern<onnx::GlobalAveragePoolOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::GlobalAveragePoolOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    Value input = adaptor.getX();
-    Type element = elementTypeOf(input);
-    if (!isa<FloatType>(element) || rankedType(input).getRank() < 3)
-      return refuse(op, "needs floats [N,C,D...]");
-    Type accumulator = getAccumulatorType(element);
-    Sizes sizes = b.dims(input);
-    OpFoldResult count = b.product(ArrayRef(sizes).drop_front(2));
-    std::optional<int64_t> known = getStaticSize(count);
-    Value result = createGlobalPool(
-        b, {input, element}, accumulator, b.zero(accumulator),
-        [](OpBuilder &s, Location loc, ValueRange args) -> Value {
-          return arith::AddFOp::create(s, loc, args[1], args[0]);
-        },
-        [&](TensorBuilder &s, Value sum) -> Value {
-          Value divisor = known ? s.scalar(accumulator, *known)
-                                : s.convert(s.index(count), accumulator);
-          return arith::DivFOp::create(s, sum, divisor);
-        });
-    return replace(rewriter, op, result);
-  }
-};
+LogicalResult lowerGlobalAveragePool(Lowering<onnx::GlobalAveragePoolOp> &b) {
+  Value input = b.in.getX();
+  Type element = elementTypeOf(input);
+  if (!isa<FloatType>(element) || b.rank(input) < 3)
+    return b.refuse("needs floats [N,C,D...]");
+  Type accumulator = getAccumulatorType(element);
+  Sizes sizes = b.dims(input);
+  OpFoldResult count = b.product(ArrayRef(sizes).drop_front(2));
+  std::optional<int64_t> known = getStaticSize(count);
+  Value result = createGlobalPool(
+      b, {input, element}, accumulator, b.zero(accumulator),
+      [](OpBuilder &s, Location loc, ValueRange args) -> Value {
+        return arith::AddFOp::create(s, loc, args[1], args[0]);
+      },
+      [&](TensorBuilder &s, Value sum) -> Value {
+        Value divisor = known ? s.scalar(accumulator, *known)
+                              : s.convert(s.index(count), accumulator);
+        return arith::DivFOp::create(s, sum, divisor);
+      });
+  return b.replace(result);
+}
 
-struct GlobalMaxPoolLowering : OnnxPattern<onnx::GlobalMaxPoolOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::GlobalMaxPoolOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    Value input = adaptor.getX();
-    Type element = elementTypeOf(input);
-    if (!isa<FloatType>(element) || rankedType(input).getRank() < 3)
-      return refuse(op, "needs floats [N,C,D...]");
-    Type accumulator = getAccumulatorType(element);
-    Value result = createGlobalPool(
-        b, {input, element}, accumulator,
-        b.lowest(accumulator, /*isUnsigned=*/false),
-        [](OpBuilder &s, Location loc, ValueRange args) -> Value {
-          return arith::MaximumFOp::create(s, loc, args[1], args[0]);
-        },
-        nullptr);
-    return replace(rewriter, op, result);
-  }
-};
+LogicalResult lowerGlobalMaxPool(Lowering<onnx::GlobalMaxPoolOp> &b) {
+  Value input = b.in.getX();
+  Type element = elementTypeOf(input);
+  if (!isa<FloatType>(element) || b.rank(input) < 3)
+    return b.refuse("needs floats [N,C,D...]");
+  Type accumulator = getAccumulatorType(element);
+  Value result = createGlobalPool(
+      b, {input, element}, accumulator,
+      b.lowest(accumulator, /*isUnsigned=*/false),
+      [](OpBuilder &s, Location loc, ValueRange args) -> Value {
+        return arith::MaximumFOp::create(s, loc, args[1], args[0]);
+      },
+      nullptr);
+  return b.replace(result);
+}
 
-struct GlobalLpPoolLowering : OnnxPattern<onnx::GlobalLpPoolOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::GlobalLpPoolOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    Value input = adaptor.getX();
-    Type element = elementTypeOf(input);
-    int64_t p = op.getP();
-    if (!isa<FloatType>(element) || rankedType(input).getRank() < 3 || p < 1)
-      return refuse(op, "needs floats [N,C,D...], p >= 1");
-    Type accumulator = getAccumulatorType(element);
-    Value result = createGlobalPool(
-        b, {input, element}, accumulator, b.zero(accumulator),
-        [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
-          TensorBuilder s(loc, builder);
-          return s.add(args[1], createPower(s, args[0], p));
-        },
-        [&](TensorBuilder &s, Value sum) { return createRoot(s, sum, p); });
-    return replace(rewriter, op, result);
-  }
-};
+LogicalResult lowerGlobalLpPool(Lowering<onnx::GlobalLpPoolOp> &b) {
+  Value input = b.in.getX();
+  Type element = elementTypeOf(input);
+  int64_t p = b.op.getP();
+  if (!isa<FloatType>(element) || b.rank(input) < 3 || p < 1)
+    return b.refuse("needs floats [N,C,D...], p >= 1");
+  Type accumulator = getAccumulatorType(element);
+  Value result = createGlobalPool(
+      b, {input, element}, accumulator, b.zero(accumulator),
+      [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        TensorBuilder s(loc, builder);
+        return s.add(args[1], createPower(s, args[0], p));
+      },
+      [&](TensorBuilder &s, Value sum) { return createRoot(s, sum, p); });
+  return b.replace(result);
+}
 
 } // namespace
 
 void populatePoolPatterns(const TypeConverter &converter,
                           RewritePatternSet &patterns) {
-  patterns.add<AveragePoolLowering, LpPoolLowering, GlobalAveragePoolLowering,
-               GlobalMaxPoolLowering, GlobalLpPoolLowering>(
-      converter, patterns.getContext());
+  addLowering<onnx::AveragePoolOp, lowerAveragePool>(patterns, converter);
+  addLowering<onnx::LpPoolOp, lowerLpPool>(patterns, converter);
+  addLowering<onnx::GlobalAveragePoolOp, lowerGlobalAveragePool>(patterns,
+                                                                 converter);
+  addLowering<onnx::GlobalMaxPoolOp, lowerGlobalMaxPool>(patterns, converter);
+  addLowering<onnx::GlobalLpPoolOp, lowerGlobalLpPool>(patterns, converter);
 }
 
 } // namespace sardonyx

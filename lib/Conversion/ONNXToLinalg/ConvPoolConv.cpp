@@ -2,6 +2,7 @@
 
 #include "Contraction.h"
 #include "ConvPool.h"
+#include "Lowering.h"
 #include "StructuredPatterns.h"
 #include "dialects/ONNX/ONNX.h"
 #include "dialects/SDX/SDX.h"
@@ -150,46 +151,39 @@ FailureOr<Value> addBias(TensorBuilder &b, Value product, Value bias,
 
 namespace {
 
-struct ConvLowering : OnnxPattern<onnx::ConvOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ConvOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    Type element = getOnnxElementType(op.getX());
-    auto floatType = dyn_cast_or_null<FloatType>(element);
-    if (!floatType || floatType.getWidth() < 16)
-      return refuse(op, "element type is not supported");
-    Value weights = adaptor.getW();
-    FailureOr<SmallVector<int64_t>> kernel =
-        getKernelShape(b, weights, op.getKernelShape());
-    if (failed(kernel))
-      return refuse(op, "kernel sizes are not known");
-    WindowAttributes attributes = getWindowAttributes(op);
-    attributes.kernel = *kernel;
-    FailureOr<Window> window = getWindow(b, adaptor.getX(), attributes);
-    if (failed(window))
-      return refuse(op, "attributes do not fit the input");
+LogicalResult lowerConv(Lowering<onnx::ConvOp> &b) {
+  Type element = getOnnxElementType(b.op.getX());
+  auto floatType = dyn_cast_or_null<FloatType>(element);
+  if (!floatType || floatType.getWidth() < 16)
+    return b.refuse("element type is not supported");
+  Value weights = b.in.getW();
+  FailureOr<SmallVector<int64_t>> kernel =
+      getKernelShape(b, weights, b.op.getKernelShape());
+  if (failed(kernel))
+    return b.refuse("kernel sizes are not known");
+  WindowAttributes attributes = getWindowAttributes(b.op);
+  attributes.kernel = *kernel;
+  FailureOr<Window> window = getWindow(b, b.in.getX(), attributes);
+  if (failed(window))
+    return b.refuse("attributes do not fit the input");
 
-    Type accumulator = getAccumulatorType(element);
-    FailureOr<Value> product = createConv(
-        b, b.convertElements(adaptor.getX(), accumulator),
-        b.convertElements(weights, accumulator), *window, op.getGroup());
-    if (failed(product))
-      return refuse(op,
-                    "channels do not fit, or more than 3 spatial dimensions");
-    FailureOr<Value> result = addBias(b, *product, adaptor.getB(), element);
-    if (failed(result))
-      return refuse(op, "bias does not fit");
-    return replace(rewriter, op, *result);
-  }
-};
+  Type accumulator = getAccumulatorType(element);
+  FailureOr<Value> product = createConv(
+      b, b.convertElements(b.in.getX(), accumulator),
+      b.convertElements(weights, accumulator), *window, b.op.getGroup());
+  if (failed(product))
+    return b.refuse("channels do not fit, or more than 3 spatial dimensions");
+  FailureOr<Value> result = addBias(b, *product, b.in.getB(), element);
+  if (failed(result))
+    return b.refuse("bias does not fit");
+  return b.replace(*result);
+}
 
 } // namespace
 
 void populateConvPatterns(const TypeConverter &converter,
                           RewritePatternSet &patterns) {
-  patterns.add<ConvLowering>(converter, patterns.getContext());
+  addLowering<onnx::ConvOp, lowerConv>(patterns, converter);
 }
 
 } // namespace sardonyx

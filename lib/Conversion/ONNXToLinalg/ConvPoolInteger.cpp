@@ -2,6 +2,7 @@
 
 #include "Contraction.h"
 #include "ConvPool.h"
+#include "Lowering.h"
 #include "StructuredPatterns.h"
 #include "dialects/ONNX/ONNX.h"
 
@@ -132,76 +133,65 @@ FailureOr<Value> createIntegerConv(TensorBuilder &b, IntegerConv conv,
   return createExactConv(b, *input, *weights, *window, parts);
 }
 
-struct ConvIntegerLowering : OnnxPattern<onnx::ConvIntegerOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ConvIntegerOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    IntegerConv conv{getTyped(op.getX(), adaptor.getX()),
-                     getTyped(op.getW(), adaptor.getW())};
-    if (adaptor.getXZeroPoint())
-      conv.inputZero = getTyped(op.getXZeroPoint(), adaptor.getXZeroPoint());
-    if (adaptor.getWZeroPoint())
-      conv.weightZero = getTyped(op.getWZeroPoint(), adaptor.getWZeroPoint());
-    FailureOr<Value> result = createIntegerConv(
-        b, conv, getWindowAttributes(op), op.getKernelShape(), op.getGroup());
-    if (failed(result))
-      return refuse(op, "shapes or attributes do not fit");
-    return replace(rewriter, op, *result);
-  }
-};
+LogicalResult lowerConvInteger(Lowering<onnx::ConvIntegerOp> &b) {
+  IntegerConv conv{getTyped(b.op.getX(), b.in.getX()),
+                   getTyped(b.op.getW(), b.in.getW())};
+  if (b.in.getXZeroPoint())
+    conv.inputZero = getTyped(b.op.getXZeroPoint(), b.in.getXZeroPoint());
+  if (b.in.getWZeroPoint())
+    conv.weightZero = getTyped(b.op.getWZeroPoint(), b.in.getWZeroPoint());
+  FailureOr<Value> result =
+      createIntegerConv(b, conv, getWindowAttributes(b.op),
+                        b.op.getKernelShape(), b.op.getGroup());
+  if (failed(result))
+    return b.refuse("shapes or attributes do not fit");
+  return b.replace(*result);
+}
 
-struct QLinearConvLowering : OnnxPattern<onnx::QLinearConvOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::QLinearConvOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    Type resultElement = getOnnxElementType(op.getYZeroPoint());
-    IntegerConv conv{getTyped(op.getX(), adaptor.getX()),
-                     getTyped(op.getW(), adaptor.getW()),
-                     getTyped(op.getXZeroPoint(), adaptor.getXZeroPoint()),
-                     getTyped(op.getWZeroPoint(), adaptor.getWZeroPoint())};
-    FailureOr<Value> product = createIntegerConv(
-        b, conv, getWindowAttributes(op), op.getKernelShape(), op.getGroup());
-    if (failed(product))
-      return refuse(op, "shapes or attributes do not fit");
+LogicalResult lowerQLinearConv(Lowering<onnx::QLinearConvOp> &b) {
+  Type resultElement = getOnnxElementType(b.op.getYZeroPoint());
+  IntegerConv conv{getTyped(b.op.getX(), b.in.getX()),
+                   getTyped(b.op.getW(), b.in.getW()),
+                   getTyped(b.op.getXZeroPoint(), b.in.getXZeroPoint()),
+                   getTyped(b.op.getWZeroPoint(), b.in.getWZeroPoint())};
+  FailureOr<Value> product =
+      createIntegerConv(b, conv, getWindowAttributes(b.op),
+                        b.op.getKernelShape(), b.op.getGroup());
+  if (failed(product))
+    return b.refuse("shapes or attributes do not fit");
 
-    Type i32 = b.getI32Type(), f32 = b.getF32Type();
-    int64_t spatial = rankedType(*product).getRank() - 2;
-    SmallVector<TypedTensor> inputs{
-        {*product, i32},
-        {adaptor.getXScale(), f32},
-        {alignChannels(b, adaptor.getWScale(), spatial), f32},
-        {adaptor.getYScale(), f32},
-        getTyped(op.getYZeroPoint(), adaptor.getYZeroPoint())};
-    if (adaptor.getB())
-      inputs.push_back({alignChannels(b, adaptor.getB(), spatial), i32});
-    FailureOr<Value> result = createElementwise(
-        b, op.getLoc(), inputs, resultElement,
-        rankedType(*product).clone(convertElementType(resultElement)),
-        [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
-          TensorBuilder s(loc, builder);
-          Value sum = args.size() > 5 ? s.add(args[0], args[5]) : args[0];
-          Value scale =
-              arith::DivFOp::create(s, s.mul(args[1], args[2]), args[3]);
-          Value value = castScalar(s, loc, sum, i32, f32);
-          return requantize(s, loc, s.mul(value, scale), args[4],
-                            resultElement);
-        });
-    if (failed(result))
-      return refuse(op, "scales do not broadcast");
-    return replace(rewriter, op, *result);
-  }
-};
+  Type i32 = b.getI32Type(), f32 = b.getF32Type();
+  int64_t spatial = rankedType(*product).getRank() - 2;
+  SmallVector<TypedTensor> inputs{
+      {*product, i32},
+      {b.in.getXScale(), f32},
+      {alignChannels(b, b.in.getWScale(), spatial), f32},
+      {b.in.getYScale(), f32},
+      getTyped(b.op.getYZeroPoint(), b.in.getYZeroPoint())};
+  if (b.in.getB())
+    inputs.push_back({alignChannels(b, b.in.getB(), spatial), i32});
+  FailureOr<Value> result = createElementwise(
+      b, b.getLoc(), inputs, resultElement,
+      rankedType(*product).clone(convertElementType(resultElement)),
+      [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        TensorBuilder s(loc, builder);
+        Value sum = args.size() > 5 ? s.add(args[0], args[5]) : args[0];
+        Value scale =
+            arith::DivFOp::create(s, s.mul(args[1], args[2]), args[3]);
+        Value value = castScalar(s, loc, sum, i32, f32);
+        return requantize(s, loc, s.mul(value, scale), args[4], resultElement);
+      });
+  if (failed(result))
+    return b.refuse("scales do not broadcast");
+  return b.replace(*result);
+}
 
 } // namespace
 
 void populateIntegerConvPatterns(const TypeConverter &converter,
                                  RewritePatternSet &patterns) {
-  patterns.add<ConvIntegerLowering, QLinearConvLowering>(converter,
-                                                         patterns.getContext());
+  addLowering<onnx::ConvIntegerOp, lowerConvInteger>(patterns, converter);
+  addLowering<onnx::QLinearConvOp, lowerQLinearConv>(patterns, converter);
 }
 
 } // namespace sardonyx

@@ -1,6 +1,7 @@
 //===- ConvPoolMax.cpp - MaxPool ------------------------------------------===//
 
 #include "ConvPool.h"
+#include "Lowering.h"
 #include "StructuredPatterns.h"
 #include "dialects/ONNX/ONNX.h"
 
@@ -60,67 +61,61 @@ std::pair<Value, Value> createPosition(TensorBuilder &s, const Window &window,
   return {s.add(s.mul(plane, area), offset), inside};
 }
 
-struct MaxPoolLowering : OnnxPattern<onnx::MaxPoolOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::MaxPoolOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    Value input = adaptor.getX();
-    Type onnxElement = getOnnxElementType(op.getX());
-    bool isUnsigned = isUnsignedType(onnxElement);
-    Type element = elementTypeOf(input);
-    WindowAttributes attributes = getWindowAttributes(op);
-    attributes.kernel.assign(op.getKernelShape().begin(),
-                             op.getKernelShape().end());
-    attributes.ceilMode = op.getCeilMode() != 0;
-    FailureOr<Window> window = getWindow(b, input, attributes);
-    if (failed(window))
-      return refuse(op, "attributes do not fit the input");
-    Value lowest = b.lowest(element, isUnsigned);
-    Value padded = padForWindow(b, input, *window, lowest);
-    bool wantsIndices = isResultUsed(op, 1);
-    PoolLoops loops = getPoolLoops(b, input, *window, wantsIndices ? 2 : 1);
-    Value kernel = b.empty(loops.kernel, element);
-    Value best = b.filled(loops.sizes, lowest);
-    if (!wantsIndices) {
-      SmallVector<Value> results = b.generic(
-          {padded, kernel}, best, loops.maps, loops.iterators,
-          [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-            return {s.maximum(args[2], args[0], isUnsigned)};
-          });
-      if (op->getNumResults() > 1)
-        results.push_back(Value());
-      return replace(rewriter, op, results);
-    }
-
-    OpFoldResult channels = b.dim(input, 1);
-    bool columnMajor = op.getStorageOrder() != 0;
-    Type i64 = b.getI64Type();
-    Value none = b.filled(loops.sizes, b.integer(i64, -1));
-    SmallVector<Value> results = b.generic(
-        {padded, kernel}, {best, none}, loops.maps, loops.iterators,
-        [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-          auto [position, inside] =
-              createPosition(s, *window, channels, columnMajor);
-          // The first position wins, also when all are the lowest value.
-          Value isFirst = arith::AndIOp::create(
-              s, inside,
-              s.compare(arith::CmpIPredicate::slt, args[3], s.integer(i64, 0)));
-          Value better = arith::OrIOp::create(
-              s, s.greater(args[0], args[2], isUnsigned), isFirst);
-          return {s.select(better, args[0], args[2]),
-                  s.select(better, s.convert(position, i64), args[3])};
-        });
-    return replace(rewriter, op, results);
+LogicalResult lowerMaxPool(Lowering<onnx::MaxPoolOp> &b) {
+  Value input = b.in.getX();
+  Type onnxElement = getOnnxElementType(b.op.getX());
+  bool isUnsigned = isUnsignedType(onnxElement);
+  Type element = elementTypeOf(input);
+  WindowAttributes attributes = getWindowAttributes(b.op);
+  attributes.kernel.assign(b.op.getKernelShape().begin(),
+                           b.op.getKernelShape().end());
+  attributes.ceilMode = b.op.getCeilMode() != 0;
+  FailureOr<Window> window = getWindow(b, input, attributes);
+  if (failed(window))
+    return b.refuse("attributes do not fit the input");
+  Value lowest = b.lowest(element, isUnsigned);
+  Value padded = padForWindow(b, input, *window, lowest);
+  bool wantsIndices = isResultUsed(b.op, 1);
+  PoolLoops loops = getPoolLoops(b, input, *window, wantsIndices ? 2 : 1);
+  Value kernel = b.empty(loops.kernel, element);
+  Value best = b.filled(loops.sizes, lowest);
+  if (!wantsIndices) {
+    SmallVector<Value> results =
+        b.generic({padded, kernel}, best, loops.maps, loops.iterators,
+                  [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+                    return {s.maximum(args[2], args[0], isUnsigned)};
+                  });
+    if (b.op->getNumResults() > 1)
+      results.push_back(Value());
+    return b.replace(results);
   }
-};
+
+  OpFoldResult channels = b.dim(input, 1);
+  bool columnMajor = b.op.getStorageOrder() != 0;
+  Type i64 = b.getI64Type();
+  Value none = b.filled(loops.sizes, b.integer(i64, -1));
+  SmallVector<Value> results = b.generic(
+      {padded, kernel}, {best, none}, loops.maps, loops.iterators,
+      [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+        auto [position, inside] =
+            createPosition(s, *window, channels, columnMajor);
+        // The first position wins, also when all are the lowest value.
+        Value isFirst = arith::AndIOp::create(
+            s, inside,
+            s.compare(arith::CmpIPredicate::slt, args[3], s.integer(i64, 0)));
+        Value better = arith::OrIOp::create(
+            s, s.greater(args[0], args[2], isUnsigned), isFirst);
+        return {s.select(better, args[0], args[2]),
+                s.select(better, s.convert(position, i64), args[3])};
+      });
+  return b.replace(results);
+}
 
 } // namespace
 
 void populateMaxPoolPatterns(const TypeConverter &converter,
                              RewritePatternSet &patterns) {
-  patterns.add<MaxPoolLowering>(converter, patterns.getContext());
+  addLowering<onnx::MaxPoolOp, lowerMaxPool>(patterns, converter);
 }
 
 } // namespace sardonyx

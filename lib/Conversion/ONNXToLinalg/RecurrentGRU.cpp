@@ -1,6 +1,7 @@
 //===- RecurrentGRU.cpp - GRU and RNN -------------------------------------===//
 
 #include "Contraction.h"
+#include "Lowering.h"
 #include "Recurrent.h"
 #include "StructuredPatterns.h"
 #include "dialects/ONNX/ONNX.h"
@@ -11,20 +12,20 @@ namespace sardonyx {
 namespace {
 
 /// The operands that GRU and RNN have in common.
-template <typename OpT, typename AdaptorT>
-RecurrentOperands getOperands(OpT op, AdaptorT adaptor, int64_t gates) {
+template <typename OpT>
+RecurrentOperands getOperands(Lowering<OpT> &b, int64_t gates) {
   RecurrentOperands operands;
-  operands.input = adaptor.getX();
-  operands.inputWeights = adaptor.getW();
-  operands.stateWeights = adaptor.getR();
-  operands.bias = adaptor.getB();
-  operands.lengths = adaptor.getSequenceLens();
-  operands.initialHidden = adaptor.getInitialH();
+  operands.input = b.in.getX();
+  operands.inputWeights = b.in.getW();
+  operands.stateWeights = b.in.getR();
+  operands.bias = b.in.getB();
+  operands.lengths = b.in.getSequenceLens();
+  operands.initialHidden = b.in.getInitialH();
   operands.gates = gates;
-  operands.direction = op.getDirection();
-  operands.batchFirst = op.getLayout() != 0;
-  if (op.getClip())
-    operands.clip = op.getClip()->convertToFloat();
+  operands.direction = b.op.getDirection();
+  operands.batchFirst = b.op.getLayout() != 0;
+  if (b.op.getClip())
+    operands.clip = b.op.getClip()->convertToFloat();
   return operands;
 }
 
@@ -87,87 +88,74 @@ SmallVector<Value> createStep(TensorBuilder &s, RecurrentBuilder &r,
       });
 }
 
-struct GRULowering : OnnxPattern<onnx::GRUOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::GRUOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    StringRef why;
-    FailureOr<RecurrentBuilder> r =
-        RecurrentBuilder::create(b, getOperands(op, adaptor, 3), why);
-    if (failed(r))
-      return refuse(op, why);
-    FailureOr<SmallVector<Activation>> activations = getActivations(
-        op.getActivations(), op.getActivationAlpha(), op.getActivationBeta(),
-        {Activation::Sigmoid, Activation::Tanh}, r->getDirections());
-    if (failed(activations))
-      return refuse(op, "unknown activation function");
-    for (int64_t d = 0; d < r->getDirections(); ++d) {
-      Direction direction;
-      direction.linearBeforeReset = op.getLinearBeforeReset() != 0;
-      for (int64_t gate = 0; gate < 3; ++gate) {
-        bool apart = gate == HiddenGate && direction.linearBeforeReset;
-        direction.projections[gate] = r->getProjection(d, gate, !apart);
-        direction.weights[gate] = r->getStateWeights(d, gate);
-        if (apart)
-          direction.hiddenBias = r->getStateBias(d, gate);
-      }
-      direction.f = (*activations)[2 * d];
-      direction.g = (*activations)[2 * d + 1];
-      r->run(d, r->getInitialState(adaptor.getInitialH(), d),
-             [&](TensorBuilder &s, Value time, ValueRange states) {
-               return createStep(s, *r, direction, time, states[0]);
-             });
+LogicalResult lowerGRU(Lowering<onnx::GRUOp> &b) {
+  StringRef why;
+  FailureOr<RecurrentBuilder> r =
+      RecurrentBuilder::create(b, getOperands(b, 3), why);
+  if (failed(r))
+    return b.refuse(why);
+  FailureOr<SmallVector<Activation>> activations = getActivations(
+      b.op.getActivations(), b.op.getActivationAlpha(),
+      b.op.getActivationBeta(), {Activation::Sigmoid, Activation::Tanh},
+      r->getDirections());
+  if (failed(activations))
+    return b.refuse("unknown activation function");
+  for (int64_t d = 0; d < r->getDirections(); ++d) {
+    Direction direction;
+    direction.linearBeforeReset = b.op.getLinearBeforeReset() != 0;
+    for (int64_t gate = 0; gate < 3; ++gate) {
+      bool apart = gate == HiddenGate && direction.linearBeforeReset;
+      direction.projections[gate] = r->getProjection(d, gate, !apart);
+      direction.weights[gate] = r->getStateWeights(d, gate);
+      if (apart)
+        direction.hiddenBias = r->getStateBias(d, gate);
     }
-    Type element = elementTypeOf(adaptor.getX());
-    return replace(rewriter, op,
-                   r->getResults({op.getY(), op.getYH()}, element));
+    direction.f = (*activations)[2 * d];
+    direction.g = (*activations)[2 * d + 1];
+    r->run(d, r->getInitialState(b.in.getInitialH(), d),
+           [&](TensorBuilder &s, Value time, ValueRange states) {
+             return createStep(s, *r, direction, time, states[0]);
+           });
   }
-};
+  Type element = elementTypeOf(b.in.getX());
+  return b.replace(r->getResults({b.op.getY(), b.op.getYH()}, element));
+}
 
-struct RNNLowering : OnnxPattern<onnx::RNNOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::RNNOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    StringRef why;
-    FailureOr<RecurrentBuilder> r =
-        RecurrentBuilder::create(b, getOperands(op, adaptor, 1), why);
-    if (failed(r))
-      return refuse(op, why);
-    FailureOr<SmallVector<Activation>> activations = getActivations(
-        op.getActivations(), op.getActivationAlpha(), op.getActivationBeta(),
-        {Activation::Tanh}, r->getDirections());
-    if (failed(activations))
-      return refuse(op, "unknown activation function");
-    for (int64_t d = 0; d < r->getDirections(); ++d) {
-      Value projection = r->getProjection(d, 0, true);
-      Value weights = r->getStateWeights(d, 0);
-      r->run(
-          d, r->getInitialState(adaptor.getInitialH(), d),
-          [&](TensorBuilder &s, Value time, ValueRange states) {
-            Value product = createMatMul2D(s, states[0], weights);
-            return r->cellwise(
-                s, {product, s.subTensor(projection, 0, time)}, {}, 1,
-                [&](TensorBuilder &body, ValueRange x) -> SmallVector<Value> {
-                  Value sum = r->clip(body, body.add(x[0], x[1]));
-                  return {(*activations)[d].apply(body, sum)};
-                });
-          });
-    }
-    Type element = elementTypeOf(adaptor.getX());
-    return replace(rewriter, op,
-                   r->getResults({op.getY(), op.getYH()}, element));
+LogicalResult lowerRNN(Lowering<onnx::RNNOp> &b) {
+  StringRef why;
+  FailureOr<RecurrentBuilder> r =
+      RecurrentBuilder::create(b, getOperands(b, 1), why);
+  if (failed(r))
+    return b.refuse(why);
+  FailureOr<SmallVector<Activation>> activations = getActivations(
+      b.op.getActivations(), b.op.getActivationAlpha(),
+      b.op.getActivationBeta(), {Activation::Tanh}, r->getDirections());
+  if (failed(activations))
+    return b.refuse("unknown activation function");
+  for (int64_t d = 0; d < r->getDirections(); ++d) {
+    Value projection = r->getProjection(d, 0, true);
+    Value weights = r->getStateWeights(d, 0);
+    r->run(d, r->getInitialState(b.in.getInitialH(), d),
+           [&](TensorBuilder &s, Value time, ValueRange states) {
+             Value product = createMatMul2D(s, states[0], weights);
+             return r->cellwise(
+                 s, {product, s.subTensor(projection, 0, time)}, {}, 1,
+                 [&](TensorBuilder &body, ValueRange x) -> SmallVector<Value> {
+                   Value sum = r->clip(body, body.add(x[0], x[1]));
+                   return {(*activations)[d].apply(body, sum)};
+                 });
+           });
   }
-};
+  Type element = elementTypeOf(b.in.getX());
+  return b.replace(r->getResults({b.op.getY(), b.op.getYH()}, element));
+}
 
 } // namespace
 
 void populateGRUPatterns(const TypeConverter &converter,
                          RewritePatternSet &patterns) {
-  patterns.add<GRULowering, RNNLowering>(converter, patterns.getContext());
+  addLowering<onnx::GRUOp, lowerGRU>(patterns, converter);
+  addLowering<onnx::RNNOp, lowerRNN>(patterns, converter);
 }
 
 } // namespace sardonyx

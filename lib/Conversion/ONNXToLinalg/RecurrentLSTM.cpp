@@ -1,6 +1,7 @@
 //===- RecurrentLSTM.cpp - LSTM -------------------------------------------===//
 
 #include "Contraction.h"
+#include "Lowering.h"
 #include "Recurrent.h"
 #include "StructuredPatterns.h"
 #include "dialects/ONNX/ONNX.h"
@@ -96,71 +97,66 @@ SmallVector<Value> createStep(TensorBuilder &s, RecurrentBuilder &r,
   return {nextHidden, nextCell};
 }
 
-struct LSTMLowering : OnnxPattern<onnx::LSTMOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::LSTMOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    RecurrentOperands operands;
-    operands.input = adaptor.getX();
-    operands.inputWeights = adaptor.getW();
-    operands.stateWeights = adaptor.getR();
-    operands.bias = adaptor.getB();
-    operands.lengths = adaptor.getSequenceLens();
-    operands.initialHidden = adaptor.getInitialH();
-    operands.initialCell = adaptor.getInitialC();
-    operands.peepholes = adaptor.getP();
-    operands.gates = 4;
-    operands.direction = op.getDirection();
-    operands.batchFirst = op.getLayout() != 0;
-    if (op.getClip())
-      operands.clip = op.getClip()->convertToFloat();
-    StringRef why;
-    FailureOr<RecurrentBuilder> r = RecurrentBuilder::create(b, operands, why);
-    if (failed(r))
-      return refuse(op, why);
-    FailureOr<SmallVector<Activation>> activations = getActivations(
-        op.getActivations(), op.getActivationAlpha(), op.getActivationBeta(),
-        {Activation::Sigmoid, Activation::Tanh, Activation::Tanh},
-        r->getDirections());
-    if (failed(activations))
-      return refuse(op, "unknown activation function");
+LogicalResult lowerLSTM(Lowering<onnx::LSTMOp> &b) {
+  RecurrentOperands operands;
+  operands.input = b.in.getX();
+  operands.inputWeights = b.in.getW();
+  operands.stateWeights = b.in.getR();
+  operands.bias = b.in.getB();
+  operands.lengths = b.in.getSequenceLens();
+  operands.initialHidden = b.in.getInitialH();
+  operands.initialCell = b.in.getInitialC();
+  operands.peepholes = b.in.getP();
+  operands.gates = 4;
+  operands.direction = b.op.getDirection();
+  operands.batchFirst = b.op.getLayout() != 0;
+  if (b.op.getClip())
+    operands.clip = b.op.getClip()->convertToFloat();
+  StringRef why;
+  FailureOr<RecurrentBuilder> r = RecurrentBuilder::create(b, operands, why);
+  if (failed(r))
+    return b.refuse(why);
+  FailureOr<SmallVector<Activation>> activations =
+      getActivations(b.op.getActivations(), b.op.getActivationAlpha(),
+                     b.op.getActivationBeta(),
+                     {Activation::Sigmoid, Activation::Tanh, Activation::Tanh},
+                     r->getDirections());
+  if (failed(activations))
+    return b.refuse("unknown activation function");
 
-    Type element = elementTypeOf(adaptor.getX());
-    Value peepholes = adaptor.getP();
-    if (peepholes)
-      peepholes = b.convertElements(peepholes, getAccumulatorType(element));
-    for (int64_t d = 0; d < r->getDirections(); ++d) {
-      Direction direction;
-      for (int64_t gate = 0; gate < 4; ++gate) {
-        direction.projections[gate] = r->getProjection(d, gate, true);
-        direction.weights[gate] = r->getStateWeights(d, gate);
-        if (gate < 3)
-          direction.peepholes[gate] =
-              peepholes ? r->getGateVector(peepholes, d, gate) : Value();
-      }
-      direction.f = (*activations)[3 * d];
-      direction.g = (*activations)[3 * d + 1];
-      direction.h = (*activations)[3 * d + 2];
-      bool coupled = op.getInputForget() != 0;
-      r->run(d,
-             {r->getInitialState(adaptor.getInitialH(), d),
-              r->getInitialState(adaptor.getInitialC(), d)},
-             [&](TensorBuilder &s, Value time, ValueRange states) {
-               return createStep(s, *r, direction, coupled, time, states);
-             });
+  Type element = elementTypeOf(b.in.getX());
+  Value peepholes = b.in.getP();
+  if (peepholes)
+    peepholes = b.convertElements(peepholes, getAccumulatorType(element));
+  for (int64_t d = 0; d < r->getDirections(); ++d) {
+    Direction direction;
+    for (int64_t gate = 0; gate < 4; ++gate) {
+      direction.projections[gate] = r->getProjection(d, gate, true);
+      direction.weights[gate] = r->getStateWeights(d, gate);
+      if (gate < 3)
+        direction.peepholes[gate] =
+            peepholes ? r->getGateVector(peepholes, d, gate) : Value();
     }
-    return replace(rewriter, op,
-                   r->getResults({op.getY(), op.getYH(), op.getYC()}, element));
+    direction.f = (*activations)[3 * d];
+    direction.g = (*activations)[3 * d + 1];
+    direction.h = (*activations)[3 * d + 2];
+    bool coupled = b.op.getInputForget() != 0;
+    r->run(d,
+           {r->getInitialState(b.in.getInitialH(), d),
+            r->getInitialState(b.in.getInitialC(), d)},
+           [&](TensorBuilder &s, Value time, ValueRange states) {
+             return createStep(s, *r, direction, coupled, time, states);
+           });
   }
-};
+  return b.replace(
+      r->getResults({b.op.getY(), b.op.getYH(), b.op.getYC()}, element));
+}
 
 } // namespace
 
 void populateLSTMPatterns(const TypeConverter &converter,
                           RewritePatternSet &patterns) {
-  patterns.add<LSTMLowering>(converter, patterns.getContext());
+  addLowering<onnx::LSTMOp, lowerLSTM>(patterns, converter);
 }
 
 } // namespace sardonyx

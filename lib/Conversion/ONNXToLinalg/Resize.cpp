@@ -10,8 +10,8 @@
 
 #include "Checks.h"
 #include "Contraction.h"
+#include "Lowering.h"
 #include "StructuredPatterns.h"
-#include "TensorBuilder.h"
 #include "dialects/ONNX/ONNX.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -429,198 +429,188 @@ Value createInterpolation(TensorBuilder &b, const Resampling &r, Value data,
 // The pattern
 //===----------------------------------------------------------------------===//
 
-struct ResizeLowering : OnnxPattern<onnx::ResizeOp> {
-  using Base::Base;
-
-  static FailureOr<SmallVector<int64_t>> getAxes(onnx::ResizeOp op,
-                                                 int64_t rank) {
-    std::optional<ArrayRef<int64_t>> axes = op.getAxes();
-    if (!axes || axes->empty())
-      return llvm::to_vector(llvm::seq<int64_t>(rank));
-    // In their own order, which is that of the scales.
-    SmallVector<int64_t> result;
-    for (int64_t axis : *axes) {
-      FailureOr<int64_t> dim = normalizeAxis(axis, rank);
-      if (failed(dim) || llvm::is_contained(result, *dim))
-        return failure();
-      result.push_back(*dim);
-    }
-    return result;
+FailureOr<SmallVector<int64_t>> getAxes(onnx::ResizeOp op, int64_t rank) {
+  std::optional<ArrayRef<int64_t>> axes = op.getAxes();
+  if (!axes || axes->empty())
+    return llvm::to_vector(llvm::seq<int64_t>(rank));
+  // In their own order, which is that of the scales.
+  SmallVector<int64_t> result;
+  for (int64_t axis : *axes) {
+    FailureOr<int64_t> dim = normalizeAxis(axis, rank);
+    if (failed(dim) || llvm::is_contained(result, *dim))
+      return failure();
+    result.push_back(*dim);
   }
+  return result;
+}
 
-  /// The resized axes with their sizes and scales. Those that keep everything
-  /// as it is are left out.
-  static FailureOr<SmallVector<Axis>> getResizedAxes(TensorBuilder &b,
-                                                     onnx::ResizeOp op,
-                                                     Adaptor adaptor,
-                                                     const Resampling &r) {
-    Value data = adaptor.getX();
-    int64_t rank = rankedType(data).getRank();
-    FailureOr<SmallVector<int64_t>> dims = getAxes(op, rank);
-    if (failed(dims))
-      return failure();
-    int64_t count = dims->size();
-    auto declared = getConvertedType(op.getY());
-    // An inference that gave up half way leaves a shape without dimensions.
-    if (declared && declared.getRank() != rank)
-      return failure();
-    auto hasElements = [&](Value value) {
-      return value && !(rankedType(value).hasStaticShape() &&
-                        rankedType(value).getNumElements() == 0);
-    };
-    bool bySizes = hasElements(adaptor.getSizes());
-    if (!bySizes && !hasElements(adaptor.getScales()))
-      return failure();
-    if (r.crops() && !hasElements(adaptor.getRoi()))
-      return failure();
-
-    SmallVector<Axis> axes;
-    for (int64_t dim : *dims)
-      axes.push_back({dim, b.dim(data, dim), OpFoldResult(), {}, {}, {}});
-    if (bySizes) {
-      FailureOr<Sizes> wanted =
-          getIntListAsSizes(b, b.getLoc(), adaptor.getSizes(), count, "sizes");
-      if (failed(wanted))
-        return failure();
-      for (Size size : *wanted)
-        if (failed(checkRange(b, b.getLoc(), size, 0, kMostSize,
-                              "an element of input 'sizes' is impossible")))
-          return failure();
-      for (auto [axis, size] : llvm::zip_equal(axes, *wanted))
-        if (failed(checkEmptiness(b, size, axis.inputSize)))
-          return failure();
-      setSizes(b, axes, *wanted, op.getKeepAspectRatioPolicy());
-    } else {
-      FailureOr<SmallVector<Number>> scales =
-          getNumbers(b, op.getScales(), adaptor.getScales(), count, "scales");
-      if (failed(scales))
-        return failure();
-      for (auto [axis, scale] : llvm::zip_equal(axes, *scales)) {
-        if (failed(checkScale(b, scale)))
-          return failure();
-        axis.scale = scale;
-        axis.outputSize = scaleSize(b, axis.inputSize, scale);
-      }
-    }
-    if (r.crops()) {
-      FailureOr<SmallVector<Number>> roi =
-          getNumbers(b, op.getRoi(), adaptor.getRoi(), 2 * count, "roi");
-      if (failed(roi))
-        return failure();
-      for (auto [i, axis] : llvm::enumerate(axes)) {
-        axis.roiBegin = (*roi)[i];
-        axis.roiEnd = (*roi)[count + i];
-      }
-    }
-    Sizes sizes = b.dims(data);
-    for (const Axis &axis : axes)
-      sizes[axis.dim] = axis.outputSize;
-    checkSizes(b, b.getLoc(), sizes, b.getF64Type());
-    for (Axis &axis : axes) {
-      if (!declared || declared.isDynamicDim(axis.dim))
-        continue;
-      // Where both are known they differ by rounding at most.
-      OpFoldResult stated = b.size(declared.getDimSize(axis.dim));
-      if (!getStaticSize(axis.outputSize))
-        checkSameSize(
-            b, b.getLoc(), axis.outputSize, stated,
-            "dimension " + Twine(axis.dim) +
-                " of a result does not have the size declared for it");
-      axis.outputSize = stated;
-    }
-    llvm::erase_if(axes, [&](const Axis &axis) {
-      bool same = isSameSize(axis.inputSize, axis.outputSize);
-      bool unscaled = bySizes ? op.getKeepAspectRatioPolicy() == "stretch"
-                              : axis.scale.known == 1.0;
-      bool whole = !r.crops() ||
-                   (axis.roiBegin.known == 0.0 && axis.roiEnd.known == 1.0);
-      return same && whole && (unscaled || axis.scale.known == 1.0);
-    });
-    return axes;
+/// Gives the axes these sizes, and the scales that `policy` makes of them.
+void setSizes(TensorBuilder &b, MutableArrayRef<Axis> axes,
+              ArrayRef<OpFoldResult> wanted, StringRef policy) {
+  for (auto [axis, size] : llvm::zip_equal(axes, wanted)) {
+    axis.outputSize = b.atLeast(size, 0);
+    axis.scale =
+        divide(b, toNumber(b, axis.outputSize), toNumber(b, axis.inputSize));
   }
+  if (policy != "not_larger" && policy != "not_smaller")
+    return;
+  Number scale = axes.front().scale;
+  for (const Axis &axis : axes.drop_front())
+    scale = extremum(b, scale, axis.scale, policy == "not_smaller");
+  for (Axis &axis : axes) {
+    axis.scale = scale;
+    axis.outputSize =
+        floorToSize(b, multiply(b, scale, toNumber(b, axis.inputSize)), 0.5);
+  }
+}
 
-  static void setSizes(TensorBuilder &b, MutableArrayRef<Axis> axes,
-                       ArrayRef<OpFoldResult> wanted, StringRef policy) {
-    for (auto [axis, size] : llvm::zip_equal(axes, wanted)) {
-      axis.outputSize = b.atLeast(size, 0);
-      axis.scale =
-          divide(b, toNumber(b, axis.outputSize), toNumber(b, axis.inputSize));
-    }
-    if (policy != "not_larger" && policy != "not_smaller")
-      return;
-    Number scale = axes.front().scale;
-    for (const Axis &axis : axes.drop_front())
-      scale = extremum(b, scale, axis.scale, policy == "not_smaller");
-    for (Axis &axis : axes) {
+/// The resized axes with their sizes and scales. Those that keep everything
+/// as it is are left out.
+FailureOr<SmallVector<Axis>> getResizedAxes(Lowering<onnx::ResizeOp> &b,
+                                            const Resampling &r) {
+  Value data = b.in.getX();
+  int64_t rank = rankedType(data).getRank();
+  FailureOr<SmallVector<int64_t>> dims = getAxes(b.op, rank);
+  if (failed(dims))
+    return failure();
+  int64_t count = dims->size();
+  auto declared = getConvertedType(b.op.getY());
+  // An inference that gave up half way leaves a shape without dimensions.
+  if (declared && declared.getRank() != rank)
+    return failure();
+  auto hasElements = [&](Value value) {
+    return value && !(rankedType(value).hasStaticShape() &&
+                      rankedType(value).getNumElements() == 0);
+  };
+  bool bySizes = hasElements(b.in.getSizes());
+  if (!bySizes && !hasElements(b.in.getScales()))
+    return failure();
+  if (r.crops() && !hasElements(b.in.getRoi()))
+    return failure();
+
+  SmallVector<Axis> axes;
+  for (int64_t dim : *dims)
+    axes.push_back({dim, b.dim(data, dim), OpFoldResult(), {}, {}, {}});
+  if (bySizes) {
+    FailureOr<Sizes> wanted =
+        getIntListAsSizes(b, b.getLoc(), b.in.getSizes(), count, "sizes");
+    if (failed(wanted))
+      return failure();
+    for (Size size : *wanted)
+      if (failed(checkRange(b, b.getLoc(), size, 0, kMostSize,
+                            "an element of input 'sizes' is impossible")))
+        return failure();
+    for (auto [axis, size] : llvm::zip_equal(axes, *wanted))
+      if (failed(checkEmptiness(b, size, axis.inputSize)))
+        return failure();
+    setSizes(b, axes, *wanted, b.op.getKeepAspectRatioPolicy());
+  } else {
+    FailureOr<SmallVector<Number>> scales =
+        getNumbers(b, b.op.getScales(), b.in.getScales(), count, "scales");
+    if (failed(scales))
+      return failure();
+    for (auto [axis, scale] : llvm::zip_equal(axes, *scales)) {
+      if (failed(checkScale(b, scale)))
+        return failure();
       axis.scale = scale;
-      axis.outputSize =
-          floorToSize(b, multiply(b, scale, toNumber(b, axis.inputSize)), 0.5);
+      axis.outputSize = scaleSize(b, axis.inputSize, scale);
     }
   }
-
-  LogicalResult
-  matchAndRewrite(onnx::ResizeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TensorBuilder b(op.getLoc(), rewriter);
-    Resampling r{op.getMode(),
-                 op.getCoordinateTransformationMode(),
-                 op.getNearestMode(),
-                 op.getCubicCoeffA().convertToFloat(),
-                 op.getExtrapolationValue().convertToFloat(),
-                 op.getAntialias() != 0,
-                 op.getExcludeOutside() != 0};
-    if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic")
-      return refuse(op, "unknown mode");
-    if (isStringType(getOnnxElementType(op.getX())) && r.mode != "nearest")
-      return refuse(op, "there is nothing between two strings");
-    static constexpr StringRef kCoordinates[] = {
-        "half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
-        "align_corners", "asymmetric",           "tf_crop_and_resize"};
-    if (!llvm::is_contained(kCoordinates, r.coordinates))
-      return refuse(op, "unknown coordinate mode");
-    static constexpr StringRef kPolicies[] = {"stretch", "not_larger",
-                                              "not_smaller"};
-    if (!llvm::is_contained(kPolicies, op.getKeepAspectRatioPolicy()))
-      return refuse(op, "unknown policy");
-    FailureOr<SmallVector<Axis>> axes = getResizedAxes(b, op, adaptor, r);
-    if (failed(axes))
-      return refuse(
-          op, "axes do not fit, or neither scales nor sizes (nor roi) given");
-    Value data = adaptor.getX();
-    if (axes->empty())
-      return replace(rewriter, op, data);
-    for (const Axis &axis : *axes)
-      if (failed(checkEmptiness(b, axis.inputSize, axis.outputSize)))
-        return refuse(op, "nothing can be made of an empty dimension");
-    if (r.mode == "nearest")
-      return replace(rewriter, op, createNearest(b, r, data, *axes));
-
-    Type element = getOnnxElementType(op.getX());
-    Type stored = elementTypeOf(data);
-    Type compute = stored.isF64() ? stored : Type(b.getF32Type());
-    if (isBoolType(element))
-      return refuse(op, "booleans are not interpolated");
-    Value value = b.convertElements(data, compute, isUnsignedType(element));
-    for (const Axis &axis : *axes)
-      value = createInterpolation(b, r, value, axis);
-    if (stored != compute)
-      value = createMapped(
-          b, op.getLoc(), {{value, compute}},
-          {b.identityMap(rankedType(value).getRank())}, b.dims(value), element,
-          [&](OpBuilder &s, Location loc, ValueRange args) {
-            return isa<IntegerType>(element)
-                       ? requantize(s, loc, args[0], Value(), element)
-                       : castScalar(s, loc, args[0], compute, element);
-          });
-    return replace(rewriter, op, value);
+  if (r.crops()) {
+    FailureOr<SmallVector<Number>> roi =
+        getNumbers(b, b.op.getRoi(), b.in.getRoi(), 2 * count, "roi");
+    if (failed(roi))
+      return failure();
+    for (auto [i, axis] : llvm::enumerate(axes)) {
+      axis.roiBegin = (*roi)[i];
+      axis.roiEnd = (*roi)[count + i];
+    }
   }
-};
+  Sizes sizes = b.dims(data);
+  for (const Axis &axis : axes)
+    sizes[axis.dim] = axis.outputSize;
+  checkSizes(b, b.getLoc(), sizes, b.getF64Type());
+  for (Axis &axis : axes) {
+    if (!declared || declared.isDynamicDim(axis.dim))
+      continue;
+    // Where both are known they differ by rounding at most.
+    OpFoldResult stated = b.size(declared.getDimSize(axis.dim));
+    if (!getStaticSize(axis.outputSize))
+      checkSameSize(b, b.getLoc(), axis.outputSize, stated,
+                    "dimension " + Twine(axis.dim) +
+                        " of a result does not have the size declared for it");
+    axis.outputSize = stated;
+  }
+  llvm::erase_if(axes, [&](const Axis &axis) {
+    bool same = isSameSize(axis.inputSize, axis.outputSize);
+    bool unscaled = bySizes ? b.op.getKeepAspectRatioPolicy() == "stretch"
+                            : axis.scale.known == 1.0;
+    bool whole =
+        !r.crops() || (axis.roiBegin.known == 0.0 && axis.roiEnd.known == 1.0);
+    return same && whole && (unscaled || axis.scale.known == 1.0);
+  });
+  return axes;
+}
+
+LogicalResult lowerResize(Lowering<onnx::ResizeOp> &b) {
+  Resampling r{b.op.getMode(),
+               b.op.getCoordinateTransformationMode(),
+               b.op.getNearestMode(),
+               b.op.getCubicCoeffA().convertToFloat(),
+               b.op.getExtrapolationValue().convertToFloat(),
+               b.op.getAntialias() != 0,
+               b.op.getExcludeOutside() != 0};
+  if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic")
+    return b.refuse("unknown mode");
+  if (isStringType(getOnnxElementType(b.op.getX())) && r.mode != "nearest")
+    return b.refuse("there is nothing between two strings");
+  static constexpr StringRef kCoordinates[] = {
+      "half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
+      "align_corners", "asymmetric",           "tf_crop_and_resize"};
+  if (!llvm::is_contained(kCoordinates, r.coordinates))
+    return b.refuse("unknown coordinate mode");
+  static constexpr StringRef kPolicies[] = {"stretch", "not_larger",
+                                            "not_smaller"};
+  if (!llvm::is_contained(kPolicies, b.op.getKeepAspectRatioPolicy()))
+    return b.refuse("unknown policy");
+  FailureOr<SmallVector<Axis>> axes = getResizedAxes(b, r);
+  if (failed(axes))
+    return b.refuse(
+        "axes do not fit, or neither scales nor sizes (nor roi) given");
+  Value data = b.in.getX();
+  if (axes->empty())
+    return b.replace(data);
+  for (const Axis &axis : *axes)
+    if (failed(checkEmptiness(b, axis.inputSize, axis.outputSize)))
+      return b.refuse("nothing can be made of an empty dimension");
+  if (r.mode == "nearest")
+    return b.replace(createNearest(b, r, data, *axes));
+
+  Type element = getOnnxElementType(b.op.getX());
+  Type stored = elementTypeOf(data);
+  Type compute = stored.isF64() ? stored : Type(b.getF32Type());
+  if (isBoolType(element))
+    return b.refuse("booleans are not interpolated");
+  Value value = b.convertElements(data, compute, isUnsignedType(element));
+  for (const Axis &axis : *axes)
+    value = createInterpolation(b, r, value, axis);
+  if (stored != compute)
+    value = createMapped(
+        b, b.getLoc(), {{value, compute}}, {b.identityMap(b.rank(value))},
+        b.dims(value), element,
+        [&](OpBuilder &s, Location loc, ValueRange args) {
+          return isa<IntegerType>(element)
+                     ? requantize(s, loc, args[0], Value(), element)
+                     : castScalar(s, loc, args[0], compute, element);
+        });
+  return b.replace(value);
+}
 
 } // namespace
 
 void populateResizePatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns) {
-  patterns.add<ResizeLowering>(converter, patterns.getContext());
+  addLowering<onnx::ResizeOp, lowerResize>(patterns, converter);
 }
 
 } // namespace sardonyx
