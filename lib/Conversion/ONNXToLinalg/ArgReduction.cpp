@@ -1,6 +1,7 @@
 //===- ArgReduction.cpp - ArgMax, ArgMin ----------------------------------===//
 
 #include "Checks.h"
+#include "Lowering.h"
 #include "ReductionKinds.h"
 
 #include "dialects/ONNX/ONNX.h"
@@ -64,33 +65,29 @@ Value createArgReduction(OpBuilder &b, Location loc, TypedTensor input,
 
 namespace {
 
-template <typename OpT, bool isMax> struct ArgPattern : OnnxPattern<OpT> {
-  using OnnxPattern<OpT>::OnnxPattern;
-  LogicalResult
-  matchAndRewrite(OpT op, typename OnnxPattern<OpT>::Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto type = dyn_cast<RankedTensorType>(adaptor.getData().getType());
-    if (!type)
-      return refuse(op, "the operand's rank is unknown");
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), type.getRank());
-    if (failed(axis))
-      return refuse(op, "its axis is out of range");
-    Value result = createArgReduction(rewriter, op.getLoc(),
-                                      getTyped(op.getData(), adaptor.getData()),
-                                      *axis, isMax, op.getSelectLastIndex());
-    if (op.getKeepdims())
-      result = unsqueeze(rewriter, op.getLoc(), result, *axis);
-    return this->replace(rewriter, op, result);
-  }
-};
+template <typename OpT, bool isMax> LogicalResult lowerArg(Lowering<OpT> &b) {
+  auto type = dyn_cast<RankedTensorType>(b.in.getData().getType());
+  if (!type)
+    return b.refuse("the operand's rank is unknown");
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), type.getRank());
+  if (failed(axis))
+    return b.refuse("its axis is out of range");
+  Value result = createArgReduction(b, b.getLoc(),
+                                    getTyped(b.op.getData(), b.in.getData()),
+                                    *axis, isMax, b.op.getSelectLastIndex());
+  if (b.op.getKeepdims())
+    result = unsqueeze(b, b.getLoc(), result, *axis);
+  return b.replace(result);
+}
 
 } // namespace
 
 void populateArgReductionPatterns(const TypeConverter &converter,
                                   RewritePatternSet &patterns) {
-  patterns
-      .add<ArgPattern<onnx::ArgMaxOp, true>, ArgPattern<onnx::ArgMinOp, false>>(
-          converter, patterns.getContext());
+  addLowering<onnx::ArgMaxOp, lowerArg<onnx::ArgMaxOp, true>>(patterns,
+                                                              converter);
+  addLowering<onnx::ArgMinOp, lowerArg<onnx::ArgMinOp, false>>(patterns,
+                                                               converter);
 }
 
 } // namespace sardonyx

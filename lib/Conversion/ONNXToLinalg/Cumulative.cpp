@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Checks.h"
+#include "Lowering.h"
 #include "ReductionKinds.h"
-#include "TensorBuilder.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -163,71 +163,64 @@ private:
   bool isProduct, exclusive, reverse;
 };
 
-template <typename OpT, bool isProduct>
-struct CumulativePattern : OnnxPattern<OpT> {
-  using OnnxPattern<OpT>::OnnxPattern;
-  LogicalResult
-  matchAndRewrite(OpT op, typename OnnxPattern<OpT>::Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value x = adaptor.getX();
-    auto type = dyn_cast<RankedTensorType>(x.getType());
-    if (!type || type.getRank() == 0)
-      return refuse(op, "the operand has no known axis");
-    FailureOr<SmallVector<Value>> axes =
-        getIntListAsIndices(rewriter, loc, adaptor.getAxis(), 1, "axis");
-    if (failed(axes))
-      return refuse(op, "axis is not one number");
-    CumulativeBuilder builder(getOnnxElementType(op.getX()), isProduct,
-                              op.getExclusive(), op.getReverse());
-    TensorBuilder b(loc, rewriter);
-    if (std::optional<int64_t> known = getStaticSize(Size(axes->front()))) {
-      FailureOr<int64_t> axis = normalizeAxis(*known, type.getRank());
-      if (failed(axis))
-        return refuse(op, "its axis is out of range");
-      int64_t size = type.getDimSize(*axis);
-      if (ShapedType::isDynamic(size) || size > kLong)
-        return this->replace(rewriter, op, builder.buildScan(b, x, *axis));
-    }
-    auto [isAxis, extent] = findAxis(rewriter, loc, x, axes->front());
-    return this->replace(rewriter, op,
-                         builder.buildWhole(b, x, isAxis, extent));
+/// An i1 for each dimension that says whether it is the axis, and the axis'
+/// size.
+std::pair<SmallVector<Value>, Value> findAxis(OpBuilder &b, Location loc,
+                                              Value x, Value given) {
+  Sizes sizes = getSizes(b, loc, x);
+  int64_t rank = sizes.size();
+  Value negative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                         given, createIndex(b, loc, 0));
+  Value wrapped =
+      arith::AddIOp::create(b, loc, given, createIndex(b, loc, rank));
+  Value axis = arith::SelectOp::create(b, loc, negative, wrapped, given);
+  SmallVector<Value> isAxis;
+  Value extent = createIndex(b, loc, 1), valid;
+  for (int64_t d = 0; d < rank; ++d) {
+    Value here = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq,
+                                               axis, createIndex(b, loc, d));
+    isAxis.push_back(here);
+    valid = valid ? b.createOrFold<arith::OrIOp>(loc, valid, here) : here;
+    extent = b.createOrFold<arith::SelectOp>(loc, here,
+                                             asIndex(b, loc, sizes[d]), extent);
   }
+  createCheck(b, loc, valid, "axis {0} is out of range", {Size(given)});
+  return {isAxis, extent};
+}
 
-private:
-  /// An i1 for each dimension that says whether it is the axis, and the axis'
-  /// size.
-  static std::pair<SmallVector<Value>, Value>
-  findAxis(OpBuilder &b, Location loc, Value x, Value given) {
-    Sizes sizes = getSizes(b, loc, x);
-    int64_t rank = sizes.size();
-    Value negative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                           given, createIndex(b, loc, 0));
-    Value wrapped =
-        arith::AddIOp::create(b, loc, given, createIndex(b, loc, rank));
-    Value axis = arith::SelectOp::create(b, loc, negative, wrapped, given);
-    SmallVector<Value> isAxis;
-    Value extent = createIndex(b, loc, 1), valid;
-    for (int64_t d = 0; d < rank; ++d) {
-      Value here = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq,
-                                                 axis, createIndex(b, loc, d));
-      isAxis.push_back(here);
-      valid = valid ? b.createOrFold<arith::OrIOp>(loc, valid, here) : here;
-      extent = b.createOrFold<arith::SelectOp>(
-          loc, here, asIndex(b, loc, sizes[d]), extent);
-    }
-    createCheck(b, loc, valid, "axis {0} is out of range", {Size(given)});
-    return {isAxis, extent};
+template <typename OpT, bool isProduct>
+LogicalResult lowerCumulative(Lowering<OpT> &b) {
+  Location loc = b.getLoc();
+  Value x = b.in.getX();
+  auto type = dyn_cast<RankedTensorType>(x.getType());
+  if (!type || type.getRank() == 0)
+    return b.refuse("the operand has no known axis");
+  FailureOr<SmallVector<Value>> axes =
+      getIntListAsIndices(b, loc, b.in.getAxis(), 1, "axis");
+  if (failed(axes))
+    return b.refuse("axis is not one number");
+  CumulativeBuilder builder(getOnnxElementType(b.op.getX()), isProduct,
+                            b.op.getExclusive(), b.op.getReverse());
+  if (std::optional<int64_t> known = getStaticSize(Size(axes->front()))) {
+    FailureOr<int64_t> axis = normalizeAxis(*known, type.getRank());
+    if (failed(axis))
+      return b.refuse("its axis is out of range");
+    int64_t size = type.getDimSize(*axis);
+    if (ShapedType::isDynamic(size) || size > kLong)
+      return b.replace(builder.buildScan(b, x, *axis));
   }
-};
+  auto [isAxis, extent] = findAxis(b, loc, x, axes->front());
+  return b.replace(builder.buildWhole(b, x, isAxis, extent));
+}
 
 } // namespace
 
 void populateCumulativePatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns) {
-  patterns.add<CumulativePattern<onnx::CumSumOp, false>,
-               CumulativePattern<onnx::CumProdOp, true>>(converter,
-                                                         patterns.getContext());
+  addLowering<onnx::CumSumOp, lowerCumulative<onnx::CumSumOp, false>>(
+      patterns, converter);
+  addLowering<onnx::CumProdOp, lowerCumulative<onnx::CumProdOp, true>>(
+      patterns, converter);
 }
 
 } // namespace sardonyx

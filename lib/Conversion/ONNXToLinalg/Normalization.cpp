@@ -8,6 +8,7 @@
 
 #include "Normalization.h"
 #include "Checks.h"
+#include "Lowering.h"
 
 #include "ReductionKinds.h"
 #include "dialects/ONNX/ONNX.h"
@@ -173,238 +174,204 @@ static FailureOr<TypedTensor> asRow(OpBuilder &b, Location loc,
 
 namespace {
 
-struct LayerNormPattern : OnnxPattern<onnx::LayerNormalizationOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::LayerNormalizationOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    TypedTensor x = getTyped(op.getX(), adaptor.getX());
-    int64_t rank = rankOf(x.value);
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rank);
-    if (failed(axis))
-      return refuse(op, "its axis is out of range");
-    Sizes sizes = getSizes(rewriter, loc, x.value);
-    Type statistics = getStatisticsType(x.onnxElementType);
-    TypedTensor rows{collapseRange(rewriter, loc, x.value, *axis, rank),
-                     x.onnxElementType};
-    ArrayRef<Size> normalised = ArrayRef<Size>(sizes).drop_front(*axis);
-    TypedTensor biasOperand;
-    if (op.getB())
-      biasOperand = getTyped(op.getB(), adaptor.getB());
-    FailureOr<TypedTensor> scale = asRow(
-        rewriter, loc, getTyped(op.getScale(), adaptor.getScale()), normalised);
-    FailureOr<TypedTensor> bias = asRow(rewriter, loc, biasOperand, normalised);
-    if (failed(scale) || failed(bias))
-      return refuse(op, "its scale has more dimensions than are normalised");
-    Value mean = reduceMean(rewriter, loc, rows, *axis, /*ofSquares=*/false);
-    Value centred = centre(rewriter, loc, rows, mean, *axis, statistics);
-    Value variance = reduceMean(rewriter, loc, {centred, statistics}, *axis,
-                                /*ofSquares=*/true);
-    Value inverse = inverseDeviation(rewriter, loc, variance, statistics,
-                                     toDouble(op.getEpsilon()));
-    int64_t collapsed = *axis + 1;
-    AffineMap outer = mapWithout(rewriter, collapsed, *axis);
-    AffineMap row =
-        AffineMap::get(collapsed, 0, rewriter.getAffineDimExpr(*axis));
-    Value y = scaleAndShift(rewriter, loc, {centred, statistics}, inverse,
-                            outer, *scale, row, *bias, row, x.onnxElementType);
-    SmallVector<Value> results = {reshape(rewriter, loc, y, sizes)};
-    auto addStatistic = [&](Value result, Value value) {
-      if (!result)
-        return;
-      Type type = getOnnxElementType(result);
-      if (type != statistics)
-        value =
-            createMapped(rewriter, loc, {{value, statistics}},
-                         {rewriter.getMultiDimIdentityMap(*axis)},
-                         getSizes(rewriter, loc, value), type,
-                         [&](OpBuilder &n, Location at, ValueRange args) {
-                           return castScalar(n, at, args[0], statistics, type);
-                         });
-      results.push_back(
-          unsqueeze(rewriter, loc, value,
-                    llvm::to_vector(llvm::seq<int64_t>(*axis, rank))));
-    };
-    addStatistic(op.getMean(), mean);
-    addStatistic(op.getInvStdDev(), inverse);
-    return replace(rewriter, op, results);
-  }
-};
-
-struct RMSNormPattern : OnnxPattern<onnx::RMSNormalizationOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::RMSNormalizationOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    TypedTensor x = getTyped(op.getX(), adaptor.getX());
-    Type resultType = getOnnxElementType(op.getY());
-    int64_t rank = rankOf(x.value);
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rank);
-    if (failed(axis))
-      return refuse(op, "its axis is out of range");
-    Sizes sizes = getSizes(rewriter, loc, x.value);
-    Type statistics = getStatisticsType(x.onnxElementType);
-    Value rows = collapseRange(rewriter, loc, x.value, *axis, rank);
-    FailureOr<TypedTensor> scale =
-        asRow(rewriter, loc, getTyped(op.getScale(), adaptor.getScale()),
-              ArrayRef<Size>(sizes).drop_front(*axis));
-    if (failed(scale))
-      return refuse(op, "its scale has more dimensions than are normalised");
-    Value square = reduceMean(rewriter, loc, {rows, x.onnxElementType}, *axis,
+LogicalResult lowerLayerNormalization(Lowering<onnx::LayerNormalizationOp> &b) {
+  Location loc = b.getLoc();
+  TypedTensor x = getTyped(b.op.getX(), b.in.getX());
+  int64_t rank = b.rank(x.value);
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), rank);
+  if (failed(axis))
+    return b.refuse("its axis is out of range");
+  Sizes sizes = b.dims(x.value);
+  Type statistics = getStatisticsType(x.onnxElementType);
+  TypedTensor rows{collapseRange(b, loc, x.value, *axis, rank),
+                   x.onnxElementType};
+  ArrayRef<Size> normalised = ArrayRef<Size>(sizes).drop_front(*axis);
+  TypedTensor biasOperand;
+  if (b.op.getB())
+    biasOperand = getTyped(b.op.getB(), b.in.getB());
+  FailureOr<TypedTensor> scale =
+      asRow(b, loc, getTyped(b.op.getScale(), b.in.getScale()), normalised);
+  FailureOr<TypedTensor> bias = asRow(b, loc, biasOperand, normalised);
+  if (failed(scale) || failed(bias))
+    return b.refuse("its scale has more dimensions than are normalised");
+  Value mean = reduceMean(b, loc, rows, *axis, /*ofSquares=*/false);
+  Value centred = centre(b, loc, rows, mean, *axis, statistics);
+  Value variance = reduceMean(b, loc, {centred, statistics}, *axis,
                               /*ofSquares=*/true);
-    Value inverse = inverseDeviation(rewriter, loc, square, statistics,
-                                     toDouble(op.getEpsilon()));
-    int64_t collapsed = *axis + 1;
-    AffineMap row =
-        AffineMap::get(collapsed, 0, rewriter.getAffineDimExpr(*axis));
-    Type xType = x.onnxElementType;
-    Value y = createMapped(
-        rewriter, loc, {{rows, xType}, {inverse, statistics}, *scale},
-        {rewriter.getMultiDimIdentityMap(collapsed),
-         mapWithout(rewriter, collapsed, *axis), row},
-        getSizes(rewriter, loc, rows), resultType,
-        [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, statistics);
-          Value value = castScalar(n, at, args[0], xType, statistics);
-          value = castScalar(n, at, s.mul(value, args[1]), statistics, xType);
-          value = castScalar(n, at, roundTo(n, at, value, xType), xType,
-                             resultType);
-          Value factor =
-              castScalar(n, at, args[2], scale->onnxElementType, resultType);
-          return s.mul(value, factor);
-        });
-    return replace(rewriter, op, reshape(rewriter, loc, y, sizes));
-  }
-};
+  Value inverse = inverseDeviation(b, loc, variance, statistics,
+                                   toDouble(b.op.getEpsilon()));
+  int64_t collapsed = *axis + 1;
+  AffineMap outer = mapWithout(b, collapsed, *axis);
+  AffineMap row = AffineMap::get(collapsed, 0, b.getAffineDimExpr(*axis));
+  Value y = scaleAndShift(b, loc, {centred, statistics}, inverse, outer, *scale,
+                          row, *bias, row, x.onnxElementType);
+  SmallVector<Value> results = {b.reshape(y, sizes)};
+  auto addStatistic = [&](Value result, Value value) {
+    if (!result)
+      return;
+    Type type = getOnnxElementType(result);
+    if (type != statistics)
+      value = createMapped(
+          b, loc, {{value, statistics}}, {b.identityMap(*axis)}, b.dims(value),
+          type, [&](OpBuilder &n, Location at, ValueRange args) {
+            return castScalar(n, at, args[0], statistics, type);
+          });
+    results.push_back(unsqueeze(
+        b, loc, value, llvm::to_vector(llvm::seq<int64_t>(*axis, rank))));
+  };
+  addStatistic(b.op.getMean(), mean);
+  addStatistic(b.op.getInvStdDev(), inverse);
+  return b.replace(results);
+}
+
+LogicalResult lowerRMSNormalization(Lowering<onnx::RMSNormalizationOp> &b) {
+  Location loc = b.getLoc();
+  TypedTensor x = getTyped(b.op.getX(), b.in.getX());
+  Type resultType = getOnnxElementType(b.op.getY());
+  int64_t rank = b.rank(x.value);
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), rank);
+  if (failed(axis))
+    return b.refuse("its axis is out of range");
+  Sizes sizes = b.dims(x.value);
+  Type statistics = getStatisticsType(x.onnxElementType);
+  Value rows = collapseRange(b, loc, x.value, *axis, rank);
+  FailureOr<TypedTensor> scale =
+      asRow(b, loc, getTyped(b.op.getScale(), b.in.getScale()),
+            ArrayRef<Size>(sizes).drop_front(*axis));
+  if (failed(scale))
+    return b.refuse("its scale has more dimensions than are normalised");
+  Value square = reduceMean(b, loc, {rows, x.onnxElementType}, *axis,
+                            /*ofSquares=*/true);
+  Value inverse =
+      inverseDeviation(b, loc, square, statistics, toDouble(b.op.getEpsilon()));
+  int64_t collapsed = *axis + 1;
+  AffineMap row = AffineMap::get(collapsed, 0, b.getAffineDimExpr(*axis));
+  Type xType = x.onnxElementType;
+  Value y = createMapped(
+      b, loc, {{rows, xType}, {inverse, statistics}, *scale},
+      {b.identityMap(collapsed), mapWithout(b, collapsed, *axis), row},
+      b.dims(rows), resultType,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, statistics);
+        Value value = castScalar(n, at, args[0], xType, statistics);
+        value = castScalar(n, at, s.mul(value, args[1]), statistics, xType);
+        value =
+            castScalar(n, at, roundTo(n, at, value, xType), xType, resultType);
+        Value factor =
+            castScalar(n, at, args[2], scale->onnxElementType, resultType);
+        return s.mul(value, factor);
+      });
+  return b.replace(b.reshape(y, sizes));
+}
 
 //===----------------------------------------------------------------------===//
 // InstanceNormalization, GroupNormalization, MeanVarianceNormalization
 //===----------------------------------------------------------------------===//
 
-struct InstanceNormPattern : OnnxPattern<onnx::InstanceNormalizationOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::InstanceNormalizationOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value x = adaptor.getInput();
-    Type type = getOnnxElementType(op.getInput());
-    int64_t rank = rankOf(x);
-    if (rank < 3)
-      return refuse(op, "it has no spatial dimension");
-    Sizes sizes = getSizes(rewriter, loc, x);
-    if (failed(checkChannels(rewriter, loc, adaptor.getScale(), sizes[1],
-                             "scale")) ||
-        failed(checkChannels(rewriter, loc, adaptor.getB(), sizes[1], "B")))
-      return refuse(op, "scale and B must have an element for each channel");
-    Type statistics = getStatisticsType(type);
-    Value rows = collapseRange(rewriter, loc, x, 2, rank);
-    Value mean = reduceMean(rewriter, loc, {rows, type}, 2, false);
-    Value centred = centre(rewriter, loc, {rows, type}, mean, 2, statistics);
-    Value variance = reduceMean(rewriter, loc, {centred, statistics}, 2, true);
-    Value inverse = inverseDeviation(rewriter, loc, variance, statistics,
-                                     toDouble(op.getEpsilon()));
-    AffineMap channel = AffineMap::get(3, 0, rewriter.getAffineDimExpr(1));
-    Value y = scaleAndShift(
-        rewriter, loc, {centred, statistics}, inverse,
-        mapWithout(rewriter, 3, 2), getTyped(op.getScale(), adaptor.getScale()),
-        channel, getTyped(op.getB(), adaptor.getB()), channel, type);
-    return replace(rewriter, op, reshape(rewriter, loc, y, sizes));
-  }
-};
+LogicalResult
+lowerInstanceNormalization(Lowering<onnx::InstanceNormalizationOp> &b) {
+  Location loc = b.getLoc();
+  Value x = b.in.getInput();
+  Type type = getOnnxElementType(b.op.getInput());
+  int64_t rank = b.rank(x);
+  if (rank < 3)
+    return b.refuse("it has no spatial dimension");
+  Sizes sizes = b.dims(x);
+  if (failed(checkChannels(b, loc, b.in.getScale(), sizes[1], "scale")) ||
+      failed(checkChannels(b, loc, b.in.getB(), sizes[1], "B")))
+    return b.refuse("scale and B must have an element for each channel");
+  Type statistics = getStatisticsType(type);
+  Value rows = collapseRange(b, loc, x, 2, rank);
+  Value mean = reduceMean(b, loc, {rows, type}, 2, false);
+  Value centred = centre(b, loc, {rows, type}, mean, 2, statistics);
+  Value variance = reduceMean(b, loc, {centred, statistics}, 2, true);
+  Value inverse = inverseDeviation(b, loc, variance, statistics,
+                                   toDouble(b.op.getEpsilon()));
+  AffineMap channel = AffineMap::get(3, 0, b.getAffineDimExpr(1));
+  Value y =
+      scaleAndShift(b, loc, {centred, statistics}, inverse, mapWithout(b, 3, 2),
+                    getTyped(b.op.getScale(), b.in.getScale()), channel,
+                    getTyped(b.op.getB(), b.in.getB()), channel, type);
+  return b.replace(b.reshape(y, sizes));
+}
 
-struct GroupNormPattern : OnnxPattern<onnx::GroupNormalizationOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::GroupNormalizationOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value x = adaptor.getX();
-    Type type = getOnnxElementType(op.getX());
-    int64_t rank = rankOf(x), groups = op.getNumGroups();
-    if (rank < 2 || groups < 1)
-      return refuse(op, "it has no groups of channels");
-    Type statistics = getStatisticsType(type);
-    Sizes sizes = getSizes(rewriter, loc, x);
-    if (failed(checkChannels(rewriter, loc, adaptor.getScale(), sizes[1],
-                             "scale")) ||
-        failed(
-            checkChannels(rewriter, loc, adaptor.getBias(), sizes[1], "bias")))
-      return refuse(op, "scale and bias must have an element for each channel");
-    if (getStaticSize(sizes[1]).value_or(0) % groups != 0)
-      return refuse(op, "its channels do not divide into the groups");
-    Size inGroup =
-        floorDivSizes(rewriter, loc, sizes[1], asSize(rewriter, groups));
-    Size space =
-        productOfSizes(rewriter, loc, ArrayRef<Size>(sizes).drop_front(2));
-    Size one = asSize(rewriter, groups);
-    // [N, C, ...] is [N, G, C / G, S]; statistics are of the last two.
-    Value split =
-        reshape(rewriter, loc, x, Sizes{sizes[0], one, inGroup, space});
-    Value rows = collapseRange(rewriter, loc, split, 2, 4);
-    Value mean = reduceMean(rewriter, loc, {rows, type}, 2, false);
-    Value centred = centre(rewriter, loc, {rows, type}, mean, 2, statistics);
-    Value variance = reduceMean(rewriter, loc, {centred, statistics}, 2, true);
-    Value inverse = inverseDeviation(rewriter, loc, variance, statistics,
-                                     toDouble(op.getEpsilon()));
-    Value centredSplit =
-        reshape(rewriter, loc, centred, Sizes{sizes[0], one, inGroup, space});
-    auto perChannel = [&](Value original, Value converted) -> TypedTensor {
-      return {reshape(rewriter, loc, converted, Sizes{one, inGroup}),
-              getOnnxElementType(original)};
-    };
-    SmallVector<AffineExpr> channelDims = {rewriter.getAffineDimExpr(1),
-                                           rewriter.getAffineDimExpr(2)};
-    AffineMap channel =
-        AffineMap::get(4, 0, channelDims, rewriter.getContext());
-    Value y = scaleAndShift(
-        rewriter, loc, {centredSplit, statistics}, inverse,
-        mapWithout(rewriter, 4, {2, 3}),
-        perChannel(op.getScale(), adaptor.getScale()), channel,
-        perChannel(op.getBias(), adaptor.getBias()), channel, type);
-    return replace(rewriter, op, reshape(rewriter, loc, y, sizes));
-  }
-};
+LogicalResult lowerGroupNormalization(Lowering<onnx::GroupNormalizationOp> &b) {
+  Location loc = b.getLoc();
+  Value x = b.in.getX();
+  Type type = getOnnxElementType(b.op.getX());
+  int64_t rank = b.rank(x), groups = b.op.getNumGroups();
+  if (rank < 2 || groups < 1)
+    return b.refuse("it has no groups of channels");
+  Type statistics = getStatisticsType(type);
+  Sizes sizes = b.dims(x);
+  if (failed(checkChannels(b, loc, b.in.getScale(), sizes[1], "scale")) ||
+      failed(checkChannels(b, loc, b.in.getBias(), sizes[1], "bias")))
+    return b.refuse("scale and bias must have an element for each channel");
+  if (getStaticSize(sizes[1]).value_or(0) % groups != 0)
+    return b.refuse("its channels do not divide into the groups");
+  Size inGroup = b.floorDiv(sizes[1], b.size(groups));
+  Size space = b.product(ArrayRef<Size>(sizes).drop_front(2));
+  Size one = b.size(groups);
+  // [N, C, ...] is [N, G, C / G, S]; statistics are of the last two.
+  Value split = b.reshape(x, Sizes{sizes[0], one, inGroup, space});
+  Value rows = collapseRange(b, loc, split, 2, 4);
+  Value mean = reduceMean(b, loc, {rows, type}, 2, false);
+  Value centred = centre(b, loc, {rows, type}, mean, 2, statistics);
+  Value variance = reduceMean(b, loc, {centred, statistics}, 2, true);
+  Value inverse = inverseDeviation(b, loc, variance, statistics,
+                                   toDouble(b.op.getEpsilon()));
+  Value centredSplit = b.reshape(centred, Sizes{sizes[0], one, inGroup, space});
+  auto perChannel = [&](Value original, Value converted) -> TypedTensor {
+    return {b.reshape(converted, Sizes{one, inGroup}),
+            getOnnxElementType(original)};
+  };
+  SmallVector<AffineExpr> channelDims = {b.getAffineDimExpr(1),
+                                         b.getAffineDimExpr(2)};
+  AffineMap channel = AffineMap::get(4, 0, channelDims, b.getContext());
+  Value y = scaleAndShift(
+      b, loc, {centredSplit, statistics}, inverse, mapWithout(b, 4, {2, 3}),
+      perChannel(b.op.getScale(), b.in.getScale()), channel,
+      perChannel(b.op.getBias(), b.in.getBias()), channel, type);
+  return b.replace(b.reshape(y, sizes));
+}
 
-struct MeanVariancePattern : OnnxPattern<onnx::MeanVarianceNormalizationOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::MeanVarianceNormalizationOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    TypedTensor x = getTyped(op.getX(), adaptor.getX());
-    Type type = x.onnxElementType, statistics = getStatisticsType(type);
-    int64_t rank = rankOf(x.value);
-    auto axes = normalizeAxes(op.getAxes(), rank);
-    if (failed(axes))
-      return refuse(op, "its axes are not valid");
-    Value mean = reduceMean(rewriter, loc, x, *axes, false);
-    Value centred = centre(rewriter, loc, x, mean, *axes, statistics);
-    Value variance =
-        reduceMean(rewriter, loc, {centred, statistics}, *axes, true);
-    Value y = createMapped(
-        rewriter, loc, {{centred, statistics}, {variance, statistics}},
-        {rewriter.getMultiDimIdentityMap(rank),
-         mapWithout(rewriter, rank, *axes)},
-        getSizes(rewriter, loc, x.value), type,
-        [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, statistics);
-          Value deviation = s.add(s.sqrt(args[1]), s.constant(1e-9));
-          return castScalar(n, at, s.div(args[0], deviation), statistics, type);
-        });
-    return replace(rewriter, op, y);
-  }
-};
+LogicalResult
+lowerMeanVarianceNormalization(Lowering<onnx::MeanVarianceNormalizationOp> &b) {
+  Location loc = b.getLoc();
+  TypedTensor x = getTyped(b.op.getX(), b.in.getX());
+  Type type = x.onnxElementType, statistics = getStatisticsType(type);
+  int64_t rank = b.rank(x.value);
+  auto axes = normalizeAxes(b.op.getAxes(), rank);
+  if (failed(axes))
+    return b.refuse("its axes are not valid");
+  Value mean = reduceMean(b, loc, x, *axes, false);
+  Value centred = centre(b, loc, x, mean, *axes, statistics);
+  Value variance = reduceMean(b, loc, {centred, statistics}, *axes, true);
+  Value y = createMapped(
+      b, loc, {{centred, statistics}, {variance, statistics}},
+      {b.identityMap(rank), mapWithout(b, rank, *axes)}, b.dims(x.value), type,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, statistics);
+        Value deviation = s.add(s.sqrt(args[1]), s.constant(1e-9));
+        return castScalar(n, at, s.div(args[0], deviation), statistics, type);
+      });
+  return b.replace(y);
+}
 
 } // namespace
 
 void populateNormalizationPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<LayerNormPattern, RMSNormPattern, InstanceNormPattern,
-               GroupNormPattern, MeanVariancePattern>(converter,
-                                                      patterns.getContext());
+  addLowering<onnx::LayerNormalizationOp, lowerLayerNormalization>(patterns,
+                                                                   converter);
+  addLowering<onnx::RMSNormalizationOp, lowerRMSNormalization>(patterns,
+                                                               converter);
+  addLowering<onnx::InstanceNormalizationOp, lowerInstanceNormalization>(
+      patterns, converter);
+  addLowering<onnx::GroupNormalizationOp, lowerGroupNormalization>(patterns,
+                                                                   converter);
+  addLowering<onnx::MeanVarianceNormalizationOp,
+              lowerMeanVarianceNormalization>(patterns, converter);
   populateSoftmaxPatterns(converter, patterns);
   populateBatchNormPatterns(converter, patterns);
 }

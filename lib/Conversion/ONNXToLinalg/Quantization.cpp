@@ -1,6 +1,7 @@
 //===- Quantization.cpp - QuantizeLinear, DequantizeLinear ----------------===//
 
 #include "Checks.h"
+#include "Lowering.h"
 #include "ReductionKinds.h"
 #include "SmallFloats.h"
 
@@ -166,161 +167,148 @@ static bool isQuantizedInteger(Type type) {
 
 namespace {
 
-struct QuantizePattern : OnnxPattern<onnx::QuantizeLinearOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::QuantizeLinearOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Type xType = getOnnxElementType(op.getX());
-    Type scaleType = getOnnxElementType(op.getYScale());
-    Type result = getOnnxElementType(op.getY());
-    bool toFloat = isSmallFloat(result) && !isa<Float8E8M0FNUType>(result);
-    if ((!isQuantizedInteger(result) && !toFloat) ||
-        !convertElementType(scaleType))
-      return refuse(op, "quantisation to " + debugString(result) +
-                            " is not supported");
-    SmallVector<Value> parameters = {adaptor.getYScale()};
-    if (op.getYZeroPoint())
-      parameters.push_back(adaptor.getYZeroPoint());
-    FailureOr<QuantizedSpace> space =
-        alignParameters(rewriter, loc, adaptor.getX(), parameters, op.getAxis(),
-                        op.getBlockSize());
-    if (failed(space))
-      return refuse(op, "its scale's shape doesn't fit");
-    SmallVector<TypedTensor> inputs = {{space->data, xType},
-                                       {space->parameters[0], scaleType}};
-    if (op.getYZeroPoint())
-      inputs.push_back({space->parameters[1], result});
-    int64_t rank = typeOf(space->data).getRank();
-    SmallVector<AffineMap> maps(inputs.size(), space->parameterMap);
-    maps[0] = rewriter.getMultiDimIdentityMap(rank);
-    // Without a stated precision the quotient has the operands' own.
-    bool rounds = op.getPrecision() == 0 && xType == scaleType;
-    bool saturate = op.getSaturate();
-    Type stored = toFloat ? Type(rewriter.getI8Type()) : result;
-    Type wide = xType.isF64() ? xType : Type(rewriter.getF32Type());
-    Value y = createMapped(
-        rewriter, loc, inputs, maps, getSizes(rewriter, loc, space->data),
-        stored, [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, wide);
-          Value x = castScalar(n, at, args[0], xType, wide);
-          Value scale = castScalar(n, at, args[1], scaleType, wide);
-          Value quotient = s.div(x, scale);
-          if (rounds)
-            quotient = loadScalar(
-                n, at, storeScalar(n, at, quotient, scaleType), scaleType);
-          Value zero;
-          if (args.size() > 2)
-            zero = castScalar(n, at, args[2], result, wide);
-          if (toFloat) {
-            quotient = zero ? s.add(quotient, zero) : quotient;
-            Value value = castScalar(n, at, quotient, wide, result);
-            return encodeSmallFloat(n, at, value, result, saturate);
-          }
-          return quantize(n, at, quotient, zero, result);
-        });
-    return replace(rewriter, op, finishSpace(rewriter, loc, y, *space));
-  }
-};
+LogicalResult lowerQuantizeLinear(Lowering<onnx::QuantizeLinearOp> &b) {
+  Location loc = b.getLoc();
+  Type xType = getOnnxElementType(b.op.getX());
+  Type scaleType = getOnnxElementType(b.op.getYScale());
+  Type result = getOnnxElementType(b.op.getY());
+  bool toFloat = isSmallFloat(result) && !isa<Float8E8M0FNUType>(result);
+  if ((!isQuantizedInteger(result) && !toFloat) ||
+      !convertElementType(scaleType))
+    return b.refuse("quantisation to " + debugString(result) +
+                    " is not supported");
+  SmallVector<Value> parameters = {b.in.getYScale()};
+  if (b.op.getYZeroPoint())
+    parameters.push_back(b.in.getYZeroPoint());
+  FailureOr<QuantizedSpace> space = alignParameters(
+      b, loc, b.in.getX(), parameters, b.op.getAxis(), b.op.getBlockSize());
+  if (failed(space))
+    return b.refuse("its scale's shape doesn't fit");
+  SmallVector<TypedTensor> inputs = {{space->data, xType},
+                                     {space->parameters[0], scaleType}};
+  if (b.op.getYZeroPoint())
+    inputs.push_back({space->parameters[1], result});
+  int64_t rank = typeOf(space->data).getRank();
+  SmallVector<AffineMap> maps(inputs.size(), space->parameterMap);
+  maps[0] = b.identityMap(rank);
+  // Without a stated precision the quotient has the operands' own.
+  bool rounds = b.op.getPrecision() == 0 && xType == scaleType;
+  bool saturate = b.op.getSaturate();
+  Type stored = toFloat ? Type(b.getI8Type()) : result;
+  Type wide = xType.isF64() ? xType : Type(b.getF32Type());
+  Value y = createMapped(
+      b, loc, inputs, maps, b.dims(space->data), stored,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, wide);
+        Value x = castScalar(n, at, args[0], xType, wide);
+        Value scale = castScalar(n, at, args[1], scaleType, wide);
+        Value quotient = s.div(x, scale);
+        if (rounds)
+          quotient = loadScalar(n, at, storeScalar(n, at, quotient, scaleType),
+                                scaleType);
+        Value zero;
+        if (args.size() > 2)
+          zero = castScalar(n, at, args[2], result, wide);
+        if (toFloat) {
+          quotient = zero ? s.add(quotient, zero) : quotient;
+          Value value = castScalar(n, at, quotient, wide, result);
+          return encodeSmallFloat(n, at, value, result, saturate);
+        }
+        return quantize(n, at, quotient, zero, result);
+      });
+  return b.replace(finishSpace(b, loc, y, *space));
+}
 
-struct DequantizePattern : OnnxPattern<onnx::DequantizeLinearOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::DequantizeLinearOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Type xType = getOnnxElementType(op.getX());
-    Type scaleType = getOnnxElementType(op.getXScale());
-    Type result = getOnnxElementType(op.getY());
-    if (!convertElementType(xType) || !convertElementType(scaleType) ||
-        !convertElementType(result))
-      return refuse(op, "dequantisation of " + debugString(xType) +
-                            " is not supported");
-    SmallVector<Value> parameters = {adaptor.getXScale()};
-    if (op.getXZeroPoint())
-      parameters.push_back(adaptor.getXZeroPoint());
-    FailureOr<QuantizedSpace> space =
-        alignParameters(rewriter, loc, adaptor.getX(), parameters, op.getAxis(),
-                        op.getBlockSize());
-    if (failed(space))
-      return refuse(op, "its scale's shape doesn't fit");
-    SmallVector<TypedTensor> inputs = {{space->data, xType},
-                                       {space->parameters[0], scaleType}};
-    if (op.getXZeroPoint())
-      inputs.push_back({space->parameters[1], xType});
-    int64_t rank = typeOf(space->data).getRank();
-    SmallVector<AffineMap> maps(inputs.size(), space->parameterMap);
-    maps[0] = rewriter.getMultiDimIdentityMap(rank);
-    Type wide = scaleType.isF64() ? scaleType : Type(rewriter.getF32Type());
-    Value y = createMapped(
-        rewriter, loc, inputs, maps, getSizes(rewriter, loc, space->data),
-        result, [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, wide);
-          Value x = castScalar(n, at, args[0], xType, wide);
-          if (args.size() > 2)
-            x = s.sub(x, castScalar(n, at, args[2], xType, wide));
-          Value scale = castScalar(n, at, args[1], scaleType, wide);
-          return castScalar(n, at, s.mul(x, scale), wide, result);
-        });
-    return replace(rewriter, op, finishSpace(rewriter, loc, y, *space));
-  }
-};
+LogicalResult lowerDequantizeLinear(Lowering<onnx::DequantizeLinearOp> &b) {
+  Location loc = b.getLoc();
+  Type xType = getOnnxElementType(b.op.getX());
+  Type scaleType = getOnnxElementType(b.op.getXScale());
+  Type result = getOnnxElementType(b.op.getY());
+  if (!convertElementType(xType) || !convertElementType(scaleType) ||
+      !convertElementType(result))
+    return b.refuse("dequantisation of " + debugString(xType) +
+                    " is not supported");
+  SmallVector<Value> parameters = {b.in.getXScale()};
+  if (b.op.getXZeroPoint())
+    parameters.push_back(b.in.getXZeroPoint());
+  FailureOr<QuantizedSpace> space = alignParameters(
+      b, loc, b.in.getX(), parameters, b.op.getAxis(), b.op.getBlockSize());
+  if (failed(space))
+    return b.refuse("its scale's shape doesn't fit");
+  SmallVector<TypedTensor> inputs = {{space->data, xType},
+                                     {space->parameters[0], scaleType}};
+  if (b.op.getXZeroPoint())
+    inputs.push_back({space->parameters[1], xType});
+  int64_t rank = typeOf(space->data).getRank();
+  SmallVector<AffineMap> maps(inputs.size(), space->parameterMap);
+  maps[0] = b.identityMap(rank);
+  Type wide = scaleType.isF64() ? scaleType : Type(b.getF32Type());
+  Value y =
+      createMapped(b, loc, inputs, maps, b.dims(space->data), result,
+                   [&](OpBuilder &n, Location at, ValueRange args) {
+                     ScalarBuilder s(n, at, wide);
+                     Value x = castScalar(n, at, args[0], xType, wide);
+                     if (args.size() > 2)
+                       x = s.sub(x, castScalar(n, at, args[2], xType, wide));
+                     Value scale = castScalar(n, at, args[1], scaleType, wide);
+                     return castScalar(n, at, s.mul(x, scale), wide, result);
+                   });
+  return b.replace(finishSpace(b, loc, y, *space));
+}
 
 /// The range of the data, extended to contain 0, is mapped to 0..255.
-struct DynamicQuantizePattern : OnnxPattern<onnx::DynamicQuantizeLinearOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::DynamicQuantizeLinearOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Type f32 = rewriter.getF32Type();
-    Type result = getOnnxElementType(op.getY());
-    TypedTensor x = getTyped(op.getX(), adaptor.getX());
-    if (!x.onnxElementType.isF32() || !isQuantizedInteger(result))
-      return refuse(op, "only f32 to ui8 has a lowering");
-    int64_t rank = typeOf(x.value).getRank();
-    auto axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-    Value highest = reduceAxes(rewriter, loc, x, axes, ReductionKind::Max);
-    Value lowest = reduceAxes(rewriter, loc, x, axes, ReductionKind::Min);
-    AffineMap scalar = AffineMap::get(0, 0, rewriter.getContext());
-    Value scale = createMapped(
-        rewriter, loc, {{lowest, f32}, {highest, f32}}, {scalar, scalar}, {},
-        f32, [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, f32);
-          Value zero = s.constant(0);
-          Value low = s.atMost(args[0], zero), high = s.atLeast(args[1], zero);
-          // Of nothing but zeros any scale will do but 0.
-          return s.select(s.eq(low, high), s.constant(1),
-                          s.div(s.sub(high, low), s.constant(255)));
-        });
-    Value zeroPoint = createMapped(
-        rewriter, loc, {{lowest, f32}, {scale, f32}}, {scalar, scalar}, {},
-        result, [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, f32);
-          Value low = s.atMost(args[0], s.constant(0));
-          return quantize(n, at, s.neg(s.div(low, args[1])), Value(), result);
-        });
-    AffineMap same = AffineMap::get(rank, 0, rewriter.getContext());
-    Value y = createMapped(
-        rewriter, loc, {x, {scale, f32}, {zeroPoint, result}},
-        {rewriter.getMultiDimIdentityMap(rank), same, same},
-        getSizes(rewriter, loc, x.value), result,
-        [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, f32);
-          Value zero = castScalar(n, at, args[2], result, f32);
-          return quantize(n, at, s.div(args[0], args[1]), zero, result);
-        });
-    return replace(rewriter, op, {y, scale, zeroPoint});
-  }
-};
+LogicalResult
+lowerDynamicQuantizeLinear(Lowering<onnx::DynamicQuantizeLinearOp> &b) {
+  Location loc = b.getLoc();
+  Type f32 = b.getF32Type();
+  Type result = getOnnxElementType(b.op.getY());
+  TypedTensor x = getTyped(b.op.getX(), b.in.getX());
+  if (!x.onnxElementType.isF32() || !isQuantizedInteger(result))
+    return b.refuse("only f32 to ui8 has a lowering");
+  int64_t rank = typeOf(x.value).getRank();
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  Value highest = reduceAxes(b, loc, x, axes, ReductionKind::Max);
+  Value lowest = reduceAxes(b, loc, x, axes, ReductionKind::Min);
+  AffineMap scalar = AffineMap::get(0, 0, b.getContext());
+  Value scale =
+      createMapped(b, loc, {{lowest, f32}, {highest, f32}}, {scalar, scalar},
+                   {}, f32, [&](OpBuilder &n, Location at, ValueRange args) {
+                     ScalarBuilder s(n, at, f32);
+                     Value zero = s.constant(0);
+                     Value low = s.atMost(args[0], zero),
+                           high = s.atLeast(args[1], zero);
+                     // Of nothing but zeros any scale will do but 0.
+                     return s.select(s.eq(low, high), s.constant(1),
+                                     s.div(s.sub(high, low), s.constant(255)));
+                   });
+  Value zeroPoint = createMapped(
+      b, loc, {{lowest, f32}, {scale, f32}}, {scalar, scalar}, {}, result,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, f32);
+        Value low = s.atMost(args[0], s.constant(0));
+        return quantize(n, at, s.neg(s.div(low, args[1])), Value(), result);
+      });
+  AffineMap same = AffineMap::get(rank, 0, b.getContext());
+  Value y = createMapped(
+      b, loc, {x, {scale, f32}, {zeroPoint, result}},
+      {b.identityMap(rank), same, same}, b.dims(x.value), result,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, f32);
+        Value zero = castScalar(n, at, args[2], result, f32);
+        return quantize(n, at, s.div(args[0], args[1]), zero, result);
+      });
+  return b.replace({y, scale, zeroPoint});
+}
 
 } // namespace
 
 void populateQuantizationPatterns(const TypeConverter &converter,
                                   RewritePatternSet &patterns) {
-  patterns.add<QuantizePattern, DequantizePattern, DynamicQuantizePattern>(
-      converter, patterns.getContext());
+  addLowering<onnx::QuantizeLinearOp, lowerQuantizeLinear>(patterns, converter);
+  addLowering<onnx::DequantizeLinearOp, lowerDequantizeLinear>(patterns,
+                                                               converter);
+  addLowering<onnx::DynamicQuantizeLinearOp, lowerDynamicQuantizeLinear>(
+      patterns, converter);
 }
 
 } // namespace sardonyx

@@ -1,6 +1,7 @@
 //===- Reduction.cpp - Reduce* --------------------------------------------===//
 
 #include "Checks.h"
+#include "Lowering.h"
 #include "ReductionKinds.h"
 
 #include "dialects/ONNX/ONNX.h"
@@ -379,97 +380,82 @@ static Value reduceFlaggedLogSumExp(OpBuilder &b, Location loc,
 
 namespace {
 
-template <typename OpT> struct ReducePattern : OnnxPattern<OpT> {
-  using Adaptor = typename OnnxPattern<OpT>::Adaptor;
-  ReducePattern(const TypeConverter &converter, MLIRContext *context,
-                ReductionKind kind)
-      : OnnxPattern<OpT>(converter, context), kind(kind) {}
-
-  LogicalResult
-  matchAndRewrite(OpT op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    TypedTensor data = getTyped(op.getData(), adaptor.getData());
-    auto type = dyn_cast<RankedTensorType>(adaptor.getData().getType());
-    RankedTensorType declared = getConvertedType(op.getReduced());
-    if (!type || !declared)
-      return refuse(op, "a type has no lowering");
-    int64_t rank = type.getRank();
-    std::optional<SmallVector<int64_t>> axes = SmallVector<int64_t>();
-    if (Value operand = op.getAxes()) {
-      axes = getConstantInts(adaptor.getAxes());
-      auto axesType = cast<RankedTensorType>(adaptor.getAxes().getType());
-      if (!axes && axesType.hasStaticShape() && axesType.getNumElements() == 0)
-        axes = SmallVector<int64_t>();
-    }
-    if (!axes)
-      return lowerFlagged(rewriter, op, adaptor, data, declared);
-    if (axes->empty() && !op.getNoopWithEmptyAxes())
-      axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-    auto normal = normalizeAxes(*axes, rank);
-    if (failed(normal))
-      return refuse(op, "its axes are not valid");
-    Value result = reduceAxes(rewriter, loc, data, *normal, kind);
-    if (op.getKeepdims())
-      result = unsqueeze(rewriter, loc, result, *normal);
-    return this->replace(rewriter, op, result);
+/// Over the axes that only the run knows, at most as many as are listed.
+template <typename OpT>
+LogicalResult lowerFlagged(Lowering<OpT> &b, TypedTensor data,
+                           RankedTensorType declared, ReductionKind kind) {
+  Location loc = b.getLoc();
+  Value axes = b.in.getAxes();
+  RankedTensorType axesType = rankedType(axes);
+  if (axesType.getRank() != 1 || !axesType.hasStaticShape() ||
+      axesType.getNumElements() > kMaxScalarised)
+    return b.refuse("the number of axes is unknown");
+  SmallVector<Value> reduced = findReduced(b, loc, axes, b.rank(data.value),
+                                           b.op.getNoopWithEmptyAxes());
+  Value result = kind == ReductionKind::LogSumExp
+                     ? reduceFlaggedLogSumExp(b, loc, data, reduced)
+                     : reduceFlagged(b, loc, data, reduced, kind);
+  if (!result)
+    return b.refuse("its shapes don't agree");
+  if (!b.op.getKeepdims()) {
+    Sizes sizes =
+        dropReduced(b, loc, b.dims(data.value), reduced, declared.getRank());
+    result = b.reshape(result, refineSizes(b, sizes, declared));
   }
+  return b.replace(result);
+}
 
-private:
-  LogicalResult lowerFlagged(ConversionPatternRewriter &rewriter, OpT op,
-                             Adaptor adaptor, TypedTensor data,
-                             RankedTensorType declared) const {
-    Location loc = op.getLoc();
-    auto axesType = cast<RankedTensorType>(adaptor.getAxes().getType());
-    if (axesType.getRank() != 1 || !axesType.hasStaticShape() ||
-        axesType.getNumElements() > kMaxScalarised)
-      return refuse(op, "the number of axes is unknown");
-    int64_t rank = cast<RankedTensorType>(data.value.getType()).getRank();
-    SmallVector<Value> reduced = findReduced(rewriter, loc, adaptor.getAxes(),
-                                             rank, op.getNoopWithEmptyAxes());
-    Value result = kind == ReductionKind::LogSumExp
-                       ? reduceFlaggedLogSumExp(rewriter, loc, data, reduced)
-                       : reduceFlagged(rewriter, loc, data, reduced, kind);
-    if (!result)
-      return refuse(op, "its shapes don't agree");
-    if (!op.getKeepdims()) {
-      Sizes sizes =
-          dropReduced(rewriter, loc, getSizes(rewriter, loc, data.value),
-                      reduced, declared.getRank());
-      result = reshape(rewriter, loc, result,
-                       refineSizes(rewriter, sizes, declared));
-    }
-    return this->replace(rewriter, op, result);
+template <typename OpT, ReductionKind kind>
+LogicalResult lowerReduce(Lowering<OpT> &b) {
+  Location loc = b.getLoc();
+  TypedTensor data = getTyped(b.op.getData(), b.in.getData());
+  auto type = dyn_cast<RankedTensorType>(b.in.getData().getType());
+  RankedTensorType declared = getConvertedType(b.op.getReduced());
+  if (!type || !declared)
+    return b.refuse("a type has no lowering");
+  int64_t rank = type.getRank();
+  std::optional<SmallVector<int64_t>> axes = SmallVector<int64_t>();
+  if (Value operand = b.op.getAxes()) {
+    axes = getConstantInts(b.in.getAxes());
+    auto axesType = cast<RankedTensorType>(b.in.getAxes().getType());
+    if (!axes && axesType.hasStaticShape() && axesType.getNumElements() == 0)
+      axes = SmallVector<int64_t>();
   }
+  if (!axes)
+    return lowerFlagged(b, data, declared, kind);
+  if (axes->empty() && !b.op.getNoopWithEmptyAxes())
+    axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  auto normal = normalizeAxes(*axes, rank);
+  if (failed(normal))
+    return b.refuse("its axes are not valid");
+  Value result = reduceAxes(b, loc, data, *normal, kind);
+  if (b.op.getKeepdims())
+    result = unsqueeze(b, loc, result, *normal);
+  return b.replace(result);
+}
 
-  ReductionKind kind;
-};
+template <typename OpT, ReductionKind kind>
+void addReduction(RewritePatternSet &patterns, const TypeConverter &converter) {
+  addLowering<OpT, lowerReduce<OpT, kind>>(patterns, converter);
+}
 
 } // namespace
 
 void populateReductionPatterns(const TypeConverter &converter,
                                RewritePatternSet &patterns) {
-  MLIRContext *context = patterns.getContext();
-  patterns.add<ReducePattern<onnx::ReduceSumOp>>(converter, context,
-                                                 ReductionKind::Sum);
-  patterns.add<ReducePattern<onnx::ReduceMeanOp>>(converter, context,
-                                                  ReductionKind::Mean);
-  patterns.add<ReducePattern<onnx::ReduceMaxOp>>(converter, context,
-                                                 ReductionKind::Max);
-  patterns.add<ReducePattern<onnx::ReduceMinOp>>(converter, context,
-                                                 ReductionKind::Min);
-  patterns.add<ReducePattern<onnx::ReduceProdOp>>(converter, context,
-                                                  ReductionKind::Prod);
-  patterns.add<ReducePattern<onnx::ReduceL1Op>>(converter, context,
-                                                ReductionKind::L1);
-  patterns.add<ReducePattern<onnx::ReduceL2Op>>(converter, context,
-                                                ReductionKind::L2);
-  patterns.add<ReducePattern<onnx::ReduceLogSumOp>>(converter, context,
-                                                    ReductionKind::LogSum);
-  patterns.add<ReducePattern<onnx::ReduceLogSumExpOp>>(
-      converter, context, ReductionKind::LogSumExp);
-  patterns.add<ReducePattern<onnx::ReduceSumSquareOp>>(
-      converter, context, ReductionKind::SumSquare);
+  addReduction<onnx::ReduceSumOp, ReductionKind::Sum>(patterns, converter);
+  addReduction<onnx::ReduceMeanOp, ReductionKind::Mean>(patterns, converter);
+  addReduction<onnx::ReduceMaxOp, ReductionKind::Max>(patterns, converter);
+  addReduction<onnx::ReduceMinOp, ReductionKind::Min>(patterns, converter);
+  addReduction<onnx::ReduceProdOp, ReductionKind::Prod>(patterns, converter);
+  addReduction<onnx::ReduceL1Op, ReductionKind::L1>(patterns, converter);
+  addReduction<onnx::ReduceL2Op, ReductionKind::L2>(patterns, converter);
+  addReduction<onnx::ReduceLogSumOp, ReductionKind::LogSum>(patterns,
+                                                            converter);
+  addReduction<onnx::ReduceLogSumExpOp, ReductionKind::LogSumExp>(patterns,
+                                                                  converter);
+  addReduction<onnx::ReduceSumSquareOp, ReductionKind::SumSquare>(patterns,
+                                                                  converter);
   populateArgReductionPatterns(converter, patterns);
   populateCumulativePatterns(converter, patterns);
 }

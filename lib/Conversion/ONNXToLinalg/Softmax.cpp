@@ -1,5 +1,6 @@
 //===- Softmax.cpp - Softmax, LogSoftmax, Hardmax, LpNormalization --------===//
 
+#include "Lowering.h"
 #include "Normalization.h"
 #include "ReductionKinds.h"
 
@@ -119,91 +120,76 @@ Value createSoftmax(OpBuilder &b, Location loc, TypedTensor input, int64_t axis,
 namespace {
 
 template <typename OpT, bool logarithm>
-struct SoftmaxPattern : OnnxPattern<OpT> {
-  using OnnxPattern<OpT>::OnnxPattern;
-  LogicalResult
-  matchAndRewrite(OpT op, typename OnnxPattern<OpT>::Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    TypedTensor input = getTyped(op.getInput(), adaptor.getInput());
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rankOf(input.value));
-    if (failed(axis))
-      return refuse(op, "its axis is out of range");
-    return this->replace(
-        rewriter, op,
-        createSoftmax(rewriter, op.getLoc(), input, *axis, logarithm));
-  }
-};
+LogicalResult lowerSoftmax(Lowering<OpT> &b) {
+  TypedTensor input = getTyped(b.op.getInput(), b.in.getInput());
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), b.rank(input.value));
+  if (failed(axis))
+    return b.refuse("its axis is out of range");
+  return b.replace(createSoftmax(b, b.getLoc(), input, *axis, logarithm));
+}
 
-struct HardmaxPattern : OnnxPattern<onnx::HardmaxOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::HardmaxOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    TypedTensor input = getTyped(op.getInput(), adaptor.getInput());
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rankOf(input.value));
-    if (failed(axis))
-      return refuse(op, "its axis is out of range");
-    Value where = createArgReduction(rewriter, loc, input, *axis,
-                                     /*isMax=*/true, /*lastOfEqual=*/false);
-    RowLoops loops(rewriter, loc, input.value, *axis);
-    Type type = input.onnxElementType;
-    Value y = createMapped(
-        rewriter, loc, {{where, rewriter.getI64Type()}}, {loops.row},
-        loops.sizes, type, [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, type);
-          Value index = arith::IndexCastOp::create(
-              n, at, n.getI64Type(), linalg::IndexOp::create(n, at, *axis));
-          return s.select(s.eq(index, args[0]), s.constant(1), s.constant(0));
-        });
-    return replace(rewriter, op, y);
-  }
-};
+LogicalResult lowerHardmax(Lowering<onnx::HardmaxOp> &b) {
+  Location loc = b.getLoc();
+  TypedTensor input = getTyped(b.op.getInput(), b.in.getInput());
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), b.rank(input.value));
+  if (failed(axis))
+    return b.refuse("its axis is out of range");
+  Value where = createArgReduction(b, loc, input, *axis,
+                                   /*isMax=*/true, /*lastOfEqual=*/false);
+  RowLoops loops(b, loc, input.value, *axis);
+  Type type = input.onnxElementType;
+  Value y = createMapped(
+      b, loc, {{where, b.getI64Type()}}, {loops.row}, loops.sizes, type,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, type);
+        Value index = arith::IndexCastOp::create(
+            n, at, n.getI64Type(), linalg::IndexOp::create(n, at, *axis));
+        return s.select(s.eq(index, args[0]), s.constant(1), s.constant(0));
+      });
+  return b.replace(y);
+}
 
 /// x / (|x|_p along the axis), 0 where that is 0.
-struct LpNormPattern : OnnxPattern<onnx::LpNormalizationOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::LpNormalizationOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    TypedTensor input = getTyped(op.getInput(), adaptor.getInput());
-    Type type = input.onnxElementType, statistics = getStatisticsType(type);
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), rankOf(input.value));
-    if (failed(axis) || (op.getP() != 1 && op.getP() != 2))
-      return refuse(op, "its axis or p is out of range");
-    bool square = op.getP() == 2;
-    RowLoops loops(rewriter, loc, input.value, *axis);
-    Value norm =
-        createReduction(rewriter, loc, input, *axis, statistics,
-                        createConstant(rewriter, loc, statistics, 0),
-                        [&](OpBuilder &n, Location at, ValueRange args) {
-                          ScalarBuilder s(n, at, statistics);
-                          Value term =
-                              square ? s.mul(args[0], args[0]) : s.abs(args[0]);
-                          return s.add(args[1], term);
-                        });
-    Value y = createMapped(
-        rewriter, loc, {input, {norm, statistics}}, {loops.whole, loops.row},
-        loops.sizes, type, [&](OpBuilder &n, Location at, ValueRange args) {
-          ScalarBuilder s(n, at, statistics);
-          Value x = castScalar(n, at, args[0], type, statistics);
-          Value length = square ? s.sqrt(args[1]) : args[1];
-          Value zero = s.constant(0);
-          Value quotient = s.select(s.eq(length, zero), zero, s.div(x, length));
-          return castScalar(n, at, quotient, statistics, type);
-        });
-    return replace(rewriter, op, y);
-  }
-};
+LogicalResult lowerLpNormalization(Lowering<onnx::LpNormalizationOp> &b) {
+  Location loc = b.getLoc();
+  TypedTensor input = getTyped(b.op.getInput(), b.in.getInput());
+  Type type = input.onnxElementType, statistics = getStatisticsType(type);
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), b.rank(input.value));
+  if (failed(axis) || (b.op.getP() != 1 && b.op.getP() != 2))
+    return b.refuse("its axis or p is out of range");
+  bool square = b.op.getP() == 2;
+  RowLoops loops(b, loc, input.value, *axis);
+  Value norm = createReduction(
+      b, loc, input, *axis, statistics, createConstant(b, loc, statistics, 0),
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, statistics);
+        Value term = square ? s.mul(args[0], args[0]) : s.abs(args[0]);
+        return s.add(args[1], term);
+      });
+  Value y = createMapped(
+      b, loc, {input, {norm, statistics}}, {loops.whole, loops.row},
+      loops.sizes, type, [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, statistics);
+        Value x = castScalar(n, at, args[0], type, statistics);
+        Value length = square ? s.sqrt(args[1]) : args[1];
+        Value zero = s.constant(0);
+        Value quotient = s.select(s.eq(length, zero), zero, s.div(x, length));
+        return castScalar(n, at, quotient, statistics, type);
+      });
+  return b.replace(y);
+}
 
 } // namespace
 
 void populateSoftmaxPatterns(const TypeConverter &converter,
                              RewritePatternSet &patterns) {
-  patterns.add<SoftmaxPattern<onnx::SoftmaxOp, false>,
-               SoftmaxPattern<onnx::LogSoftmaxOp, true>, HardmaxPattern,
-               LpNormPattern>(converter, patterns.getContext());
+  addLowering<onnx::SoftmaxOp, lowerSoftmax<onnx::SoftmaxOp, false>>(patterns,
+                                                                     converter);
+  addLowering<onnx::LogSoftmaxOp, lowerSoftmax<onnx::LogSoftmaxOp, true>>(
+      patterns, converter);
+  addLowering<onnx::HardmaxOp, lowerHardmax>(patterns, converter);
+  addLowering<onnx::LpNormalizationOp, lowerLpNormalization>(patterns,
+                                                             converter);
 }
 
 } // namespace sardonyx
