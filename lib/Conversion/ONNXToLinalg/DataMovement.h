@@ -7,9 +7,6 @@
 
 namespace sardonyx {
 
-/// The converted type of an op's result; null when its rank is unknown.
-mlir::RankedTensorType getDeclared(const mlir::TypeConverter &converter,
-                                   mlir::Value result);
 bool isStatic(mlir::RankedTensorType type);
 /// The sizes of a static type as attributes.
 Sizes getDeclaredSizes(mlir::OpBuilder &b, mlir::RankedTensorType type);

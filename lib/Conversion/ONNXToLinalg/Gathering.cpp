@@ -68,103 +68,89 @@ Value forEach(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
 // Gather
 //===----------------------------------------------------------------------===//
 
+Value byElement(OpBuilder &b, Location loc, Value flat, Value list, Size rows,
+                Size extent, Size count, Size length) {
+  Value size = asIndex(b, loc, extent);
+  Type element = cast<RankedTensorType>(flat.getType()).getElementType();
+  return createIndexed(
+      b, loc, {rows, count, length}, element,
+      [&](OpBuilder &inner, Location at, ValueRange i) -> Value {
+        Value raw = tensor::ExtractOp::create(inner, at, list, i[1]);
+        Value index = checkedIndex(inner, at, raw, size);
+        return tensor::ExtractOp::create(inner, at, flat,
+                                         ValueRange{i[0], index, i[2]});
+      });
+}
+
+Value byRow(OpBuilder &b, Location loc, Value flat, Value list, Size rows,
+            Size extent, Size count, Size length) {
+  Value size = asIndex(b, loc, extent);
+  Type element = cast<RankedTensorType>(flat.getType()).getElementType();
+  Value empty = createEmpty(b, loc, {rows, count, length}, element);
+  Size one = asSize(b, 1), zero = asSize(b, 0);
+  return forEach(
+      b, loc, {count, rows}, empty,
+      [&](OpBuilder &inner, Location at, ValueRange i, Value out) -> Value {
+        Value raw = tensor::ExtractOp::create(inner, at, list, i[0]);
+        Value index = checkedIndex(inner, at, raw, size);
+        SmallVector<OpFoldResult> from = {i[1], index, zero};
+        SmallVector<OpFoldResult> to = {i[1], i[0], zero};
+        SmallVector<OpFoldResult> box = {one, one, length};
+        Value row = slice(inner, at, flat, from, box);
+        return insertSlice(inner, at, row, out, to, box);
+      });
+}
+
 /// As [P, D, T] x [I] -> [P, I, T]: rows of T elements are copied whole.
-struct GatherLowering : OnnxPattern<onnx::GatherOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::GatherOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value data = adaptor.getData(), indices = adaptor.getIndices();
-    Sizes in = getSizes(rewriter, loc, data);
-    Sizes at = getSizes(rewriter, loc, indices);
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), in.size());
-    if (failed(axis))
-      return refuse(op, "axis out of range");
-    ArrayRef<Size> all(in);
-    Sizes outer(all.take_front(*axis)), inner(all.drop_front(*axis + 1));
-    Size rows = productOfSizes(rewriter, loc, outer);
-    Size length = productOfSizes(rewriter, loc, inner);
-    Size count = productOfSizes(rewriter, loc, at);
-    Value flat = reshape(rewriter, loc, data, {rows, in[*axis], length});
-    Value list = reshape(rewriter, loc, indices, {count});
-    Sizes out = outer;
-    out.append(at.begin(), at.end());
-    out.append(inner.begin(), inner.end());
-    if (RankedTensorType declared =
-            getDeclared(*getTypeConverter(), op->getResult(0)))
-      out = refineSizes(rewriter, out, declared);
+LogicalResult lowerGather(Lowering<onnx::GatherOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData(), indices = b.in.getIndices();
+  Sizes in = b.dims(data);
+  Sizes at = b.dims(indices);
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), in.size());
+  if (failed(axis))
+    return b.refuse("axis out of range");
+  ArrayRef<Size> all(in);
+  Sizes outer(all.take_front(*axis)), inner(all.drop_front(*axis + 1));
+  Size rows = b.product(outer);
+  Size length = b.product(inner);
+  Size count = b.product(at);
+  Value flat = b.reshape(data, {rows, in[*axis], length});
+  Value list = b.reshape(indices, {count});
+  Sizes out = outer;
+  out.append(at.begin(), at.end());
+  out.append(inner.begin(), inner.end());
+  if (RankedTensorType declared = b.declared())
+    out = refineSizes(b, out, declared);
 
-    std::optional<int64_t> known = getStaticSize(length);
-    Value result =
-        known && *known < 8
-            ? byElement(rewriter, loc, flat, list, rows, in[*axis], count,
-                        length)
-            : byRow(rewriter, loc, flat, list, rows, in[*axis], count, length);
-    return replace(rewriter, op, reshape(rewriter, loc, result, out));
-  }
+  std::optional<int64_t> known = getStaticSize(length);
+  Value result =
+      known && *known < 8
+          ? byElement(b, loc, flat, list, rows, in[*axis], count, length)
+          : byRow(b, loc, flat, list, rows, in[*axis], count, length);
+  return b.replace(b.reshape(result, out));
+}
 
-private:
-  static Value byElement(OpBuilder &b, Location loc, Value flat, Value list,
-                         Size rows, Size extent, Size count, Size length) {
-    Value size = asIndex(b, loc, extent);
-    Type element = cast<RankedTensorType>(flat.getType()).getElementType();
-    return createIndexed(
-        b, loc, {rows, count, length}, element,
-        [&](OpBuilder &inner, Location at, ValueRange i) -> Value {
-          Value raw = tensor::ExtractOp::create(inner, at, list, i[1]);
-          Value index = checkedIndex(inner, at, raw, size);
-          return tensor::ExtractOp::create(inner, at, flat,
-                                           ValueRange{i[0], index, i[2]});
-        });
-  }
-
-  static Value byRow(OpBuilder &b, Location loc, Value flat, Value list,
-                     Size rows, Size extent, Size count, Size length) {
-    Value size = asIndex(b, loc, extent);
-    Type element = cast<RankedTensorType>(flat.getType()).getElementType();
-    Value empty = createEmpty(b, loc, {rows, count, length}, element);
-    Size one = asSize(b, 1), zero = asSize(b, 0);
-    return forEach(
-        b, loc, {count, rows}, empty,
-        [&](OpBuilder &inner, Location at, ValueRange i, Value out) -> Value {
-          Value raw = tensor::ExtractOp::create(inner, at, list, i[0]);
-          Value index = checkedIndex(inner, at, raw, size);
-          SmallVector<OpFoldResult> from = {i[1], index, zero};
-          SmallVector<OpFoldResult> to = {i[1], i[0], zero};
-          SmallVector<OpFoldResult> box = {one, one, length};
-          Value row = slice(inner, at, flat, from, box);
-          return insertSlice(inner, at, row, out, to, box);
-        });
-  }
-};
-
-struct GatherElementsLowering : OnnxPattern<onnx::GatherElementsOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::GatherElementsOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value data = adaptor.getData(), indices = adaptor.getIndices();
-    Sizes sizes = getSizes(rewriter, loc, indices);
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
-    auto type = cast<RankedTensorType>(data.getType());
-    if (failed(axis) || type.getRank() != int64_t(sizes.size()))
-      return refuse(op, "ranks or axis do not fit");
-    checkReaches(rewriter, loc, sizes, getSizes(rewriter, loc, data), *axis);
-    Value extent = asIndex(rewriter, loc, getSize(rewriter, loc, data, *axis));
-    Value result =
-        createIndexed(rewriter, loc, sizes, type.getElementType(),
-                      [&](OpBuilder &b, Location at, ValueRange i) -> Value {
-                        Value raw =
-                            tensor::ExtractOp::create(b, at, indices, i);
-                        SmallVector<Value> source(i);
-                        source[*axis] = checkedIndex(b, at, raw, extent);
-                        return tensor::ExtractOp::create(b, at, data, source);
-                      });
-    return replace(rewriter, op, result);
-  }
-};
+LogicalResult lowerGatherElements(Lowering<onnx::GatherElementsOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData(), indices = b.in.getIndices();
+  Sizes sizes = b.dims(indices);
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), sizes.size());
+  auto type = cast<RankedTensorType>(data.getType());
+  if (failed(axis) || type.getRank() != int64_t(sizes.size()))
+    return b.refuse("ranks or axis do not fit");
+  checkReaches(b, loc, sizes, b.dims(data), *axis);
+  Value extent = b.index(b.dim(data, *axis));
+  Value result =
+      createIndexed(b, loc, sizes, type.getElementType(),
+                    [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+                      Value raw = tensor::ExtractOp::create(b, at, indices, i);
+                      SmallVector<Value> source(i);
+                      source[*axis] = checkedIndex(b, at, raw, extent);
+                      return tensor::ExtractOp::create(b, at, data, source);
+                    });
+  return b.replace(result);
+}
 
 /// The position that the index tuple `indices[prefix..., :]` names in `data`,
 /// after `batch` leading dimensions that both share.
@@ -181,45 +167,40 @@ SmallVector<Value> getTuple(OpBuilder &b, Location loc, Value indices,
   return position;
 }
 
-struct GatherNDLowering : OnnxPattern<onnx::GatherNDOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::GatherNDOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value data = adaptor.getData(), indices = adaptor.getIndices();
-    auto type = cast<RankedTensorType>(data.getType());
-    Sizes in = getSizes(rewriter, loc, data);
-    Sizes at = getSizes(rewriter, loc, indices);
-    std::optional<int64_t> tuple =
-        at.empty() ? std::nullopt : getStaticSize(at.back());
-    int64_t batch = op.getBatchDims();
-    if (!tuple || batch < 0 || batch + *tuple > int64_t(in.size()) ||
-        batch >= int64_t(at.size()))
-      return refuse(op, "length of index tuples unknown");
-    int64_t outer = at.size() - 1;
-    for (int64_t dim = 0; dim < batch; ++dim)
-      checkSameSize(rewriter, loc, at[dim], in[dim],
-                    "batch sizes of the operands differ");
-    Sizes out(ArrayRef<Size>(at).drop_back());
-    out.append(in.begin() + batch + *tuple, in.end());
-    if (RankedTensorType declared =
-            getDeclared(*getTypeConverter(), op->getResult(0)))
-      out = refineSizes(rewriter, out, declared);
-    SmallVector<Value> extents;
-    for (Size size : in)
-      extents.push_back(asIndex(rewriter, loc, size));
-    Value result = createIndexed(
-        rewriter, loc, out, type.getElementType(),
-        [&](OpBuilder &b, Location where, ValueRange i) -> Value {
-          SmallVector<Value> source = getTuple(
-              b, where, indices, i.take_front(outer), *tuple, extents, batch);
-          llvm::append_range(source, i.drop_front(outer));
-          return tensor::ExtractOp::create(b, where, data, source);
-        });
-    return replace(rewriter, op, result);
-  }
-};
+LogicalResult lowerGatherND(Lowering<onnx::GatherNDOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData(), indices = b.in.getIndices();
+  auto type = cast<RankedTensorType>(data.getType());
+  Sizes in = b.dims(data);
+  Sizes at = b.dims(indices);
+  std::optional<int64_t> tuple =
+      at.empty() ? std::nullopt : getStaticSize(at.back());
+  int64_t batch = b.op.getBatchDims();
+  if (!tuple || batch < 0 || batch + *tuple > int64_t(in.size()) ||
+      batch >= int64_t(at.size()))
+    return b.refuse("length of index tuples unknown");
+  int64_t outer = at.size() - 1;
+  for (int64_t dim = 0; dim < batch; ++dim)
+    checkSameSize(b, loc, at[dim], in[dim],
+                  "batch sizes of the operands differ");
+  Sizes out(ArrayRef<Size>(at).drop_back());
+  out.append(in.begin() + batch + *tuple, in.end());
+  if (RankedTensorType declared = b.declared())
+    out = refineSizes(b, out, declared);
+  SmallVector<Value> extents;
+  for (Size size : in)
+    extents.push_back(b.index(size));
+  Value result =
+      createIndexed(b, loc, out, type.getElementType(),
+                    [&](OpBuilder &b, Location where, ValueRange i) -> Value {
+                      SmallVector<Value> source =
+                          getTuple(b, where, indices, i.take_front(outer),
+                                   *tuple, extents, batch);
+                      llvm::append_range(source, i.drop_front(outer));
+                      return tensor::ExtractOp::create(b, where, data, source);
+                    });
+  return b.replace(result);
+}
 
 //===----------------------------------------------------------------------===//
 // Scatter
@@ -261,179 +242,162 @@ Value combine(OpBuilder &b, Location loc, StringRef reduction, Value old,
   return storeScalar(b, loc, z, onnxType);
 }
 
-struct ScatterElementsLowering : OnnxPattern<onnx::ScatterElementsOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ScatterElementsOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value data = adaptor.getData(), indices = adaptor.getIndices();
-    Value updates = adaptor.getUpdates();
-    Sizes sizes = getSizes(rewriter, loc, indices);
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
-    if (failed(axis) ||
-        failed(isKnownReduction(op.getReduction(), op.getData())))
-      return refuse(op, "axis or reduction not known");
-    Sizes in = getSizes(rewriter, loc, data);
-    if (in.size() != sizes.size())
-      return refuse(op, "operands differ in rank");
-    checkReaches(rewriter, loc, sizes, in, *axis);
-    checkReaches(rewriter, loc, sizes, getSizes(rewriter, loc, updates));
-    Value extent = asIndex(rewriter, loc, in[*axis]);
-    Type onnxType = getOnnxElementType(op.getData());
-    Value result = forEach(
-        rewriter, loc, sizes, data,
-        [&](OpBuilder &b, Location at, ValueRange i, Value out) -> Value {
-          Value raw = tensor::ExtractOp::create(b, at, indices, i);
-          SmallVector<Value> target(i);
-          target[*axis] = checkedIndex(b, at, raw, extent);
-          Value update = tensor::ExtractOp::create(b, at, updates, i);
-          Value old = tensor::ExtractOp::create(b, at, out, target);
-          Value next = combine(b, at, op.getReduction(), old, update, onnxType);
-          return tensor::InsertOp::create(b, at, next, out, target);
-        });
-    return replace(rewriter, op, result);
-  }
-};
+LogicalResult lowerScatterElements(Lowering<onnx::ScatterElementsOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData(), indices = b.in.getIndices();
+  Value updates = b.in.getUpdates();
+  Sizes sizes = b.dims(indices);
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), sizes.size());
+  if (failed(axis) ||
+      failed(isKnownReduction(b.op.getReduction(), b.op.getData())))
+    return b.refuse("axis or reduction not known");
+  Sizes in = b.dims(data);
+  if (in.size() != sizes.size())
+    return b.refuse("operands differ in rank");
+  checkReaches(b, loc, sizes, in, *axis);
+  checkReaches(b, loc, sizes, b.dims(updates));
+  Value extent = b.index(in[*axis]);
+  Type onnxType = getOnnxElementType(b.op.getData());
+  StringRef reduction = b.op.getReduction();
+  Value result =
+      forEach(b, loc, sizes, data,
+              [&](OpBuilder &b, Location at, ValueRange i, Value out) -> Value {
+                Value raw = tensor::ExtractOp::create(b, at, indices, i);
+                SmallVector<Value> target(i);
+                target[*axis] = checkedIndex(b, at, raw, extent);
+                Value update = tensor::ExtractOp::create(b, at, updates, i);
+                Value old = tensor::ExtractOp::create(b, at, out, target);
+                Value next = combine(b, at, reduction, old, update, onnxType);
+                return tensor::InsertOp::create(b, at, next, out, target);
+              });
+  return b.replace(result);
+}
 
-struct ScatterNDLowering : OnnxPattern<onnx::ScatterNDOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ScatterNDOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value data = adaptor.getData(), indices = adaptor.getIndices();
-    Value updates = adaptor.getUpdates();
-    Sizes in = getSizes(rewriter, loc, data);
-    Sizes at = getSizes(rewriter, loc, indices);
-    std::optional<int64_t> tuple =
-        at.empty() ? std::nullopt : getStaticSize(at.back());
-    if (!tuple || *tuple > int64_t(in.size()) ||
-        failed(isKnownReduction(op.getReduction(), op.getData())))
-      return refuse(op, "length of index tuples unknown");
-    int64_t outer = at.size() - 1;
-    Sizes sizes(ArrayRef<Size>(at).drop_back());
-    sizes.append(in.begin() + *tuple, in.end());
-    Sizes given = getSizes(rewriter, loc, updates);
-    if (given.size() != sizes.size())
-      return refuse(op, "the updates' rank does not fit");
-    checkReaches(rewriter, loc, sizes, given);
-    SmallVector<Value> extents;
-    for (Size size : in)
-      extents.push_back(asIndex(rewriter, loc, size));
-    Type onnxType = getOnnxElementType(op.getData());
-    for (auto [need, have] : llvm::zip_equal(sizes, given)) {
-      std::optional<int64_t> a = getStaticSize(need), b = getStaticSize(have);
-      if (a && b && *b < *a)
-        return refuse(op, "there are too few updates");
-    }
-    if (op.getReduction() == "none" && *tuple < int64_t(in.size()))
-      return replace(
-          rewriter, op,
-          writeSlices(rewriter, loc, data, indices, updates, *tuple, extents));
-    Value result = forEach(
-        rewriter, loc, sizes, data,
-        [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
-          SmallVector<Value> target = getTuple(
-              b, where, indices, i.take_front(outer), *tuple, extents, 0);
-          llvm::append_range(target, i.drop_front(outer));
-          Value update = tensor::ExtractOp::create(b, where, updates, i);
-          Value old = tensor::ExtractOp::create(b, where, out, target);
-          Value next =
-              combine(b, where, op.getReduction(), old, update, onnxType);
-          return tensor::InsertOp::create(b, where, next, out, target);
-        });
-    return replace(rewriter, op, result);
-  }
+/// `data` with the slice at each tuple of indices replaced by its update.
+Value writeSlices(OpBuilder &b, Location loc, Value data, Value indices,
+                  Value updates, int64_t tuple, ArrayRef<Value> extents) {
+  Sizes in = getSizes(b, loc, data), at = getSizes(b, loc, indices);
+  Sizes outer(ArrayRef<Size>(at).drop_back());
+  auto type = cast<RankedTensorType>(data.getType());
+  auto sliceType = RankedTensorType::get(type.getShape().drop_front(tuple),
+                                         type.getElementType());
+  ArrayRef<Size> rest = ArrayRef<Size>(in).drop_front(tuple);
+  // Slices of a tensor whose leading sizes are 1.
+  auto describe = [&](OpBuilder &b, ValueRange leading, Sizes &offsets,
+                      Sizes &sizes, Sizes &strides) {
+    offsets.assign(leading.begin(), leading.end());
+    offsets.append(rest.size(), b.getIndexAttr(0));
+    sizes.assign(leading.size(), b.getIndexAttr(1));
+    sizes.append(rest.begin(), rest.end());
+    strides.assign(sizes.size(), b.getIndexAttr(1));
+  };
+  return forEach(
+      b, loc, outer, data,
+      [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
+        SmallVector<Value> target =
+            getTuple(b, where, indices, i, tuple, extents, 0);
+        Sizes offsets, sizes, strides;
+        describe(b, i, offsets, sizes, strides);
+        Value update = tensor::ExtractSliceOp::create(
+            b, where, sliceType, updates, offsets, sizes, strides);
+        describe(b, target, offsets, sizes, strides);
+        return tensor::InsertSliceOp::create(b, where, update, out, offsets,
+                                             sizes, strides);
+      });
+}
 
-private:
-  /// `data` with the slice at each tuple of indices replaced by its update.
-  static Value writeSlices(OpBuilder &b, Location loc, Value data,
-                           Value indices, Value updates, int64_t tuple,
-                           ArrayRef<Value> extents) {
-    Sizes in = getSizes(b, loc, data), at = getSizes(b, loc, indices);
-    Sizes outer(ArrayRef<Size>(at).drop_back());
-    auto type = cast<RankedTensorType>(data.getType());
-    auto sliceType = RankedTensorType::get(type.getShape().drop_front(tuple),
-                                           type.getElementType());
-    ArrayRef<Size> rest = ArrayRef<Size>(in).drop_front(tuple);
-    // Slices of a tensor whose leading sizes are 1.
-    auto describe = [&](OpBuilder &b, ValueRange leading, Sizes &offsets,
-                        Sizes &sizes, Sizes &strides) {
-      offsets.assign(leading.begin(), leading.end());
-      offsets.append(rest.size(), b.getIndexAttr(0));
-      sizes.assign(leading.size(), b.getIndexAttr(1));
-      sizes.append(rest.begin(), rest.end());
-      strides.assign(sizes.size(), b.getIndexAttr(1));
-    };
-    return forEach(
-        b, loc, outer, data,
-        [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
-          SmallVector<Value> target =
-              getTuple(b, where, indices, i, tuple, extents, 0);
-          Sizes offsets, sizes, strides;
-          describe(b, i, offsets, sizes, strides);
-          Value update = tensor::ExtractSliceOp::create(
-              b, where, sliceType, updates, offsets, sizes, strides);
-          describe(b, target, offsets, sizes, strides);
-          return tensor::InsertSliceOp::create(b, where, update, out, offsets,
-                                               sizes, strides);
-        });
+LogicalResult lowerScatterND(Lowering<onnx::ScatterNDOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData(), indices = b.in.getIndices();
+  Value updates = b.in.getUpdates();
+  Sizes in = b.dims(data);
+  Sizes at = b.dims(indices);
+  std::optional<int64_t> tuple =
+      at.empty() ? std::nullopt : getStaticSize(at.back());
+  if (!tuple || *tuple > int64_t(in.size()) ||
+      failed(isKnownReduction(b.op.getReduction(), b.op.getData())))
+    return b.refuse("length of index tuples unknown");
+  int64_t outer = at.size() - 1;
+  Sizes sizes(ArrayRef<Size>(at).drop_back());
+  sizes.append(in.begin() + *tuple, in.end());
+  Sizes given = b.dims(updates);
+  if (given.size() != sizes.size())
+    return b.refuse("the updates' rank does not fit");
+  checkReaches(b, loc, sizes, given);
+  SmallVector<Value> extents;
+  for (Size size : in)
+    extents.push_back(b.index(size));
+  Type onnxType = getOnnxElementType(b.op.getData());
+  StringRef reduction = b.op.getReduction();
+  for (auto [need, have] : llvm::zip_equal(sizes, given)) {
+    std::optional<int64_t> least = getStaticSize(need);
+    std::optional<int64_t> known = getStaticSize(have);
+    if (least && known && *known < *least)
+      return b.refuse("there are too few updates");
   }
-};
+  if (reduction == "none" && *tuple < int64_t(in.size()))
+    return b.replace(
+        writeSlices(b, loc, data, indices, updates, *tuple, extents));
+  Value result = forEach(
+      b, loc, sizes, data,
+      [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
+        SmallVector<Value> target = getTuple(
+            b, where, indices, i.take_front(outer), *tuple, extents, 0);
+        llvm::append_range(target, i.drop_front(outer));
+        Value update = tensor::ExtractOp::create(b, where, updates, i);
+        Value old = tensor::ExtractOp::create(b, where, out, target);
+        Value next = combine(b, where, reduction, old, update, onnxType);
+        return tensor::InsertOp::create(b, where, next, out, target);
+      });
+  return b.replace(result);
+}
 
 //===----------------------------------------------------------------------===//
 // OneHot, Trilu, EyeLike, Range
 //===----------------------------------------------------------------------===//
 
-struct OneHotLowering : OnnxPattern<onnx::OneHotOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::OneHotOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value indices = adaptor.getIndices(), values = adaptor.getValues();
-    Sizes sizes = getSizes(rewriter, loc, indices);
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size() + 1);
-    if (failed(axis))
-      return refuse(op, "axis out of range");
-    Type depthType = getOnnxElementType(op.getDepth());
-    Type indexType = getOnnxElementType(op.getIndices());
-    auto asInteger = [&](OpBuilder &b, Location at, Value stored, Type from) {
-      Type i64 = b.getI64Type();
-      Value v = castScalar(b, at, loadScalar(b, at, stored, from), from, i64);
-      return toIndex(b, at, v);
-    };
-    Value depth = asInteger(
-        rewriter, loc, getScalar(rewriter, loc, adaptor.getDepth()), depthType);
-    Type element = cast<RankedTensorType>(values.getType()).getElementType();
-    sizes.insert(sizes.begin() + *axis, getAsOpFoldResult(depth));
-    if (failed(checkLength(rewriter, loc, values, 2, "values")) ||
-        failed(checkRange(rewriter, loc, sizes[*axis], 0, kMostSize,
-                          "input 'depth' is impossible")))
-      return refuse(op, "depth or values are impossible");
-    checkSizes(rewriter, loc, sizes, element);
-    if (RankedTensorType declared =
-            getDeclared(*getTypeConverter(), op->getResult(0)))
-      sizes = refineSizes(rewriter, sizes, declared);
-    Value result = createIndexed(
-        rewriter, loc, sizes, element,
-        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
-          SmallVector<Value> source(i);
-          source.erase(source.begin() + *axis);
-          Value raw = tensor::ExtractOp::create(b, at, indices, source);
-          Value hot = asInteger(b, at, raw, indexType);
-          Value zero = createIndex(b, at, 0), one = createIndex(b, at, 1);
-          Value negative = compare(b, at, arith::CmpIPredicate::slt, hot, zero);
-          Value wrapped = arith::AddIOp::create(b, at, hot, depth);
-          hot = arith::SelectOp::create(b, at, negative, wrapped, hot);
-          Value on = compare(b, at, arith::CmpIPredicate::eq, hot, i[*axis]);
-          Value which = arith::SelectOp::create(b, at, on, one, zero);
-          return tensor::ExtractOp::create(b, at, values, which);
-        });
-    return replace(rewriter, op, result);
-  }
-};
+LogicalResult lowerOneHot(Lowering<onnx::OneHotOp> &b) {
+  Location loc = b.getLoc();
+  Value indices = b.in.getIndices(), values = b.in.getValues();
+  Sizes sizes = b.dims(indices);
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), sizes.size() + 1);
+  if (failed(axis))
+    return b.refuse("axis out of range");
+  Type depthType = getOnnxElementType(b.op.getDepth());
+  Type indexType = getOnnxElementType(b.op.getIndices());
+  auto asInteger = [&](OpBuilder &b, Location at, Value stored, Type from) {
+    Type i64 = b.getI64Type();
+    Value v = castScalar(b, at, loadScalar(b, at, stored, from), from, i64);
+    return toIndex(b, at, v);
+  };
+  Value depth =
+      asInteger(b, loc, getScalar(b, loc, b.in.getDepth()), depthType);
+  Type element = elementTypeOf(values);
+  sizes.insert(sizes.begin() + *axis, getAsOpFoldResult(depth));
+  if (failed(checkLength(b, loc, values, 2, "values")) ||
+      failed(checkRange(b, loc, sizes[*axis], 0, kMostSize,
+                        "input 'depth' is impossible")))
+    return b.refuse("depth or values are impossible");
+  checkSizes(b, loc, sizes, element);
+  if (RankedTensorType declared = b.declared())
+    sizes = refineSizes(b, sizes, declared);
+  Value result = createIndexed(
+      b, loc, sizes, element,
+      [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+        SmallVector<Value> source(i);
+        source.erase(source.begin() + *axis);
+        Value raw = tensor::ExtractOp::create(b, at, indices, source);
+        Value hot = asInteger(b, at, raw, indexType);
+        Value zero = createIndex(b, at, 0), one = createIndex(b, at, 1);
+        Value negative = compare(b, at, arith::CmpIPredicate::slt, hot, zero);
+        Value wrapped = arith::AddIOp::create(b, at, hot, depth);
+        hot = arith::SelectOp::create(b, at, negative, wrapped, hot);
+        Value on = compare(b, at, arith::CmpIPredicate::eq, hot, i[*axis]);
+        Value which = arith::SelectOp::create(b, at, on, one, zero);
+        return tensor::ExtractOp::create(b, at, values, which);
+      });
+  return b.replace(result);
+}
 
 /// The number of a diagonal, so that positions can be added to it. None farther
 /// off than the bounds has an element.
@@ -464,133 +428,118 @@ LogicalResult lowerTrilu(Lowering<onnx::TriluOp> &b) {
   return b.replace(result);
 }
 
-struct EyeLikeLowering : OnnxPattern<onnx::EyeLikeOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::EyeLikeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    RankedTensorType declared =
-        getDeclared(*getTypeConverter(), op->getResult(0));
-    Sizes sizes = getSizes(rewriter, loc, adaptor.getInput());
-    if (!declared || sizes.size() != 2)
-      return refuse(op, "needs a matrix");
-    Type element = declared.getElementType();
-    int64_t k = std::clamp<int64_t>(op.getK(), -kMostSize, kMostSize);
-    Value result = createIndexed(
-        rewriter, loc, sizes, element,
-        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
-          Value diagonal =
-              arith::AddIOp::create(b, at, i[0], createIndex(b, at, k));
-          Value on = compare(b, at, arith::CmpIPredicate::eq, i[1], diagonal);
-          TypedAttr one = isa<FloatType>(element)
-                              ? TypedAttr(b.getFloatAttr(element, 1.0))
-                              : TypedAttr(b.getIntegerAttr(element, 1));
-          return arith::SelectOp::create(
-              b, at, on, arith::ConstantOp::create(b, at, one),
-              arith::ConstantOp::create(b, at, b.getZeroAttr(element)));
-        });
-    return replace(rewriter, op, result);
-  }
-};
+LogicalResult lowerEyeLike(Lowering<onnx::EyeLikeOp> &b) {
+  Location loc = b.getLoc();
+  RankedTensorType declared = b.declared();
+  Sizes sizes = b.dims(b.in.getInput());
+  if (!declared || sizes.size() != 2)
+    return b.refuse("needs a matrix");
+  Type element = declared.getElementType();
+  int64_t k = std::clamp<int64_t>(b.op.getK(), -kMostSize, kMostSize);
+  Value result = createIndexed(
+      b, loc, sizes, element,
+      [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+        Value diagonal =
+            arith::AddIOp::create(b, at, i[0], createIndex(b, at, k));
+        Value on = compare(b, at, arith::CmpIPredicate::eq, i[1], diagonal);
+        TypedAttr one = isa<FloatType>(element)
+                            ? TypedAttr(b.getFloatAttr(element, 1.0))
+                            : TypedAttr(b.getIntegerAttr(element, 1));
+        return arith::SelectOp::create(
+            b, at, on, arith::ConstantOp::create(b, at, one),
+            arith::ConstantOp::create(b, at, b.getZeroAttr(element)));
+      });
+  return b.replace(result);
+}
+
+Value countFloats(OpBuilder &b, Location loc, Value start, Value limit,
+                  Value delta) {
+  Type type = delta.getType();
+  Value zero = createConstant(b, loc, type, 0);
+  createCheck(
+      b, loc,
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, delta, zero),
+      "input 'delta' is zero");
+  Value span = arith::SubFOp::create(b, loc, limit, start);
+  Value ratio = arith::DivFOp::create(b, loc, span, delta);
+  Value up = math::CeilOp::create(b, loc, ratio);
+  Value bound = createConstant(b, loc, type, double(kMostSize));
+  // Not a number, and what is no integer, has no length.
+  createCheck(
+      b, loc,
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, up, bound),
+      "the bounds have no possible number of elements between them");
+  up = arith::MinimumFOp::create(b, loc, up, bound);
+  up = arith::MaximumFOp::create(b, loc, up, zero);
+  return toIndex(b, loc, arith::FPToSIOp::create(b, loc, b.getI64Type(), up));
+}
+
+Value countIntegers(OpBuilder &b, Location loc, Value start, Value limit,
+                    Value delta) {
+  Type i64 = b.getI64Type();
+  auto widen = [&](Value v) -> Value {
+    if (v.getType() == i64)
+      return v;
+    return arith::ExtSIOp::create(b, loc, i64, v);
+  };
+  start = widen(start);
+  limit = widen(limit);
+  Value span = arith::SubIOp::create(b, loc, limit, start);
+  Value step = widen(delta);
+  Value zero = createIntConstant(b, loc, i64, 0);
+  Value nonZero = compare(b, loc, arith::CmpIPredicate::ne, step, zero);
+  createCheck(b, loc, nonZero, "input 'delta' is zero");
+  // The difference wrapped around where its sign is wrong.
+  Value grows = compare(b, loc, arith::CmpIPredicate::sge, limit, start);
+  Value isPositive = compare(b, loc, arith::CmpIPredicate::sge, span, zero);
+  createCheck(b, loc,
+              compare(b, loc, arith::CmpIPredicate::eq, grows, isPositive),
+              "inputs 'start' and 'limit' are too far apart");
+  step = arith::SelectOp::create(b, loc, nonZero, step,
+                                 createIntConstant(b, loc, i64, 1));
+  return toIndex(b, loc, arith::CeilDivSIOp::create(b, loc, span, step));
+}
 
 /// max(ceil((limit - start) / delta), 0) elements start + i * delta.
-struct RangeLowering : OnnxPattern<onnx::RangeOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::RangeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Type onnxType = getOnnxElementType(op.getStart());
-    auto load = [&](Value tensor) {
-      return loadScalar(rewriter, loc, getScalar(rewriter, loc, tensor),
-                        onnxType);
-    };
-    Value start = load(adaptor.getStart()), limit = load(adaptor.getLimit()),
-          delta = load(adaptor.getDelta());
-    Type type = start.getType();
-    Value count = isa<FloatType>(type)
-                      ? countFloats(rewriter, loc, start, limit, delta)
-                      : countIntegers(rewriter, loc, start, limit, delta);
-    RankedTensorType declared =
-        getDeclared(*getTypeConverter(), op->getResult(0));
-    if (!declared)
-      return refuse(op, "result of unknown rank");
-    count = arith::MaxSIOp::create(rewriter, loc, count,
-                                   createIndex(rewriter, loc, 0));
-    Sizes sizes = {Size(count)};
-    checkSizes(rewriter, loc, sizes, declared.getElementType());
-    sizes = refineSizes(rewriter, sizes, declared);
-    Value result = createIndexed(
-        rewriter, loc, sizes, declared.getElementType(),
-        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
-          Value n = arith::IndexCastOp::create(b, at, b.getI64Type(), i[0]);
-          Value value;
-          if (isa<FloatType>(type)) {
-            Value f = arith::SIToFPOp::create(b, at, type, n);
-            f = arith::MulFOp::create(b, at, f, delta);
-            value = arith::AddFOp::create(b, at, start, f);
-          } else {
-            Value f = n;
-            if (type.getIntOrFloatBitWidth() < 64)
-              f = arith::TruncIOp::create(b, at, type, n);
-            f = arith::MulIOp::create(b, at, f, delta);
-            value = arith::AddIOp::create(b, at, start, f);
-          }
-          return storeScalar(b, at, value, onnxType);
-        });
-    return replace(rewriter, op, result);
-  }
-
-private:
-  static Value countFloats(OpBuilder &b, Location loc, Value start, Value limit,
-                           Value delta) {
-    Type type = delta.getType();
-    Value zero = createConstant(b, loc, type, 0);
-    createCheck(
-        b, loc,
-        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, delta, zero),
-        "input 'delta' is zero");
-    Value span = arith::SubFOp::create(b, loc, limit, start);
-    Value ratio = arith::DivFOp::create(b, loc, span, delta);
-    Value up = math::CeilOp::create(b, loc, ratio);
-    Value bound = createConstant(b, loc, type, double(kMostSize));
-    // Not a number, and what is no integer, has no length.
-    createCheck(
-        b, loc,
-        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, up, bound),
-        "the bounds have no possible number of elements between them");
-    up = arith::MinimumFOp::create(b, loc, up, bound);
-    up = arith::MaximumFOp::create(b, loc, up, zero);
-    return toIndex(b, loc, arith::FPToSIOp::create(b, loc, b.getI64Type(), up));
-  }
-
-  static Value countIntegers(OpBuilder &b, Location loc, Value start,
-                             Value limit, Value delta) {
-    Type i64 = b.getI64Type();
-    auto widen = [&](Value v) -> Value {
-      if (v.getType() == i64)
-        return v;
-      return arith::ExtSIOp::create(b, loc, i64, v);
-    };
-    start = widen(start);
-    limit = widen(limit);
-    Value span = arith::SubIOp::create(b, loc, limit, start);
-    Value step = widen(delta);
-    Value zero = createIntConstant(b, loc, i64, 0);
-    Value nonZero = compare(b, loc, arith::CmpIPredicate::ne, step, zero);
-    createCheck(b, loc, nonZero, "input 'delta' is zero");
-    // The difference wrapped around where its sign is wrong.
-    Value grows = compare(b, loc, arith::CmpIPredicate::sge, limit, start);
-    Value isPositive = compare(b, loc, arith::CmpIPredicate::sge, span, zero);
-    createCheck(b, loc,
-                compare(b, loc, arith::CmpIPredicate::eq, grows, isPositive),
-                "inputs 'start' and 'limit' are too far apart");
-    step = arith::SelectOp::create(b, loc, nonZero, step,
-                                   createIntConstant(b, loc, i64, 1));
-    return toIndex(b, loc, arith::CeilDivSIOp::create(b, loc, span, step));
-  }
-};
+LogicalResult lowerRange(Lowering<onnx::RangeOp> &b) {
+  Location loc = b.getLoc();
+  Type onnxType = getOnnxElementType(b.op.getStart());
+  auto load = [&](Value tensor) {
+    return loadScalar(b, loc, getScalar(b, loc, tensor), onnxType);
+  };
+  Value start = load(b.in.getStart()), limit = load(b.in.getLimit()),
+        delta = load(b.in.getDelta());
+  Type type = start.getType();
+  Value count = isa<FloatType>(type)
+                    ? countFloats(b, loc, start, limit, delta)
+                    : countIntegers(b, loc, start, limit, delta);
+  RankedTensorType declared = b.declared();
+  if (!declared)
+    return b.refuse("result of unknown rank");
+  count = arith::MaxSIOp::create(b, loc, count, createIndex(b, loc, 0));
+  Sizes sizes = {Size(count)};
+  checkSizes(b, loc, sizes, declared.getElementType());
+  sizes = refineSizes(b, sizes, declared);
+  Value result = createIndexed(
+      b, loc, sizes, declared.getElementType(),
+      [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+        Value n = arith::IndexCastOp::create(b, at, b.getI64Type(), i[0]);
+        Value value;
+        if (isa<FloatType>(type)) {
+          Value f = arith::SIToFPOp::create(b, at, type, n);
+          f = arith::MulFOp::create(b, at, f, delta);
+          value = arith::AddFOp::create(b, at, start, f);
+        } else {
+          Value f = n;
+          if (type.getIntOrFloatBitWidth() < 64)
+            f = arith::TruncIOp::create(b, at, type, n);
+          f = arith::MulIOp::create(b, at, f, delta);
+          value = arith::AddIOp::create(b, at, start, f);
+        }
+        return storeScalar(b, at, value, onnxType);
+      });
+  return b.replace(result);
+}
 
 //===----------------------------------------------------------------------===//
 // NonZero, Compress: results whose sizes the data decides
@@ -614,167 +563,156 @@ Value isTrue(OpBuilder &b, Location loc, Value stored, Type onnxType) {
                     b.getI1Type());
 }
 
-struct NonZeroLowering : OnnxPattern<onnx::NonZeroOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::NonZeroOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value x = adaptor.getX();
-    Type onnxType = getOnnxElementType(op.getX());
-    Sizes sizes = getSizes(rewriter, loc, x);
-    auto test = [&](OpBuilder &b, Location at, ValueRange i) {
-      return isTrue(b, at, tensor::ExtractOp::create(b, at, x, i), onnxType);
-    };
-    Value count = countIf(rewriter, loc, sizes, test);
-    Sizes out = {asSize(rewriter, sizes.size()), Size(count)};
-    if (RankedTensorType declared =
-            getDeclared(*getTypeConverter(), op->getResult(0)))
-      out = refineSizes(rewriter, out, declared);
-    Value empty = createEmpty(rewriter, loc, out, rewriter.getI64Type());
-    if (sizes.empty()) // The rank of a scalar is 0: a [0, n] result.
-      return replace(rewriter, op, empty);
-    SmallVector<Value> lower(sizes.size(), createIndex(rewriter, loc, 0)),
-        step(sizes.size(), createIndex(rewriter, loc, 1)), upper;
-    for (Size size : sizes)
-      upper.push_back(asIndex(rewriter, loc, size));
-    scf::LoopNest nest = scf::buildLoopNest(
-        rewriter, loc, lower, upper, step,
-        ValueRange{empty, createIndex(rewriter, loc, 0)},
-        [&](OpBuilder &b, Location at, ValueRange i,
-            ValueRange state) -> scf::ValueVector {
-          auto found = scf::IfOp::create(
-              b, at, test(b, at, i),
-              [&](OpBuilder &then, Location where) {
-                Value out = state[0];
-                for (auto [dim, index] : llvm::enumerate(i)) {
-                  Value value = arith::IndexCastOp::create(
-                      then, where, then.getI64Type(), index);
-                  Value row = createIndex(then, where, dim);
-                  out = tensor::InsertOp::create(then, where, value, out,
-                                                 ValueRange{row, state[1]});
-                }
-                Value next = arith::AddIOp::create(then, where, state[1],
-                                                   createIndex(then, where, 1));
-                scf::YieldOp::create(then, where, ValueRange{out, next});
-              },
-              [&](OpBuilder &otherwise, Location where) {
-                scf::YieldOp::create(otherwise, where, state);
-              });
-          return {found.getResult(0), found.getResult(1)};
-        });
-    return replace(rewriter, op, nest.results[0]);
-  }
-};
+LogicalResult lowerNonZero(Lowering<onnx::NonZeroOp> &b) {
+  Location loc = b.getLoc();
+  Value x = b.in.getX();
+  Type onnxType = getOnnxElementType(b.op.getX());
+  Sizes sizes = b.dims(x);
+  auto test = [&](OpBuilder &b, Location at, ValueRange i) {
+    return isTrue(b, at, tensor::ExtractOp::create(b, at, x, i), onnxType);
+  };
+  Value count = countIf(b, loc, sizes, test);
+  Sizes out = {b.size(sizes.size()), Size(count)};
+  if (RankedTensorType declared = b.declared())
+    out = refineSizes(b, out, declared);
+  Value empty = b.empty(out, b.getI64Type());
+  if (sizes.empty()) // The rank of a scalar is 0: a [0, n] result.
+    return b.replace(empty);
+  SmallVector<Value> lower(sizes.size(), createIndex(b, loc, 0)),
+      step(sizes.size(), createIndex(b, loc, 1)), upper;
+  for (Size size : sizes)
+    upper.push_back(b.index(size));
+  scf::LoopNest nest = scf::buildLoopNest(
+      b, loc, lower, upper, step, ValueRange{empty, createIndex(b, loc, 0)},
+      [&](OpBuilder &b, Location at, ValueRange i,
+          ValueRange state) -> scf::ValueVector {
+        auto found = scf::IfOp::create(
+            b, at, test(b, at, i),
+            [&](OpBuilder &then, Location where) {
+              Value out = state[0];
+              for (auto [dim, index] : llvm::enumerate(i)) {
+                Value value = arith::IndexCastOp::create(
+                    then, where, then.getI64Type(), index);
+                Value row = createIndex(then, where, dim);
+                out = tensor::InsertOp::create(then, where, value, out,
+                                               ValueRange{row, state[1]});
+              }
+              Value next = arith::AddIOp::create(then, where, state[1],
+                                                 createIndex(then, where, 1));
+              scf::YieldOp::create(then, where, ValueRange{out, next});
+            },
+            [&](OpBuilder &otherwise, Location where) {
+              scf::YieldOp::create(otherwise, where, state);
+            });
+        return {found.getResult(0), found.getResult(1)};
+      });
+  return b.replace(nest.results[0]);
+}
 
-struct CompressLowering : OnnxPattern<onnx::CompressOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::CompressOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value input = adaptor.getInput(), condition = adaptor.getCondition();
-    Sizes sizes = getSizes(rewriter, loc, input);
-    int64_t axis = 0;
-    if (op.getAxis()) {
-      FailureOr<int64_t> normal = normalizeAxis(*op.getAxis(), sizes.size());
-      if (failed(normal))
-        return refuse(op, "axis out of range");
-      axis = *normal;
-    } else {
-      sizes = {productOfSizes(rewriter, loc, sizes)};
-      input = reshape(rewriter, loc, input, sizes);
-    }
-    // Conditions past the axis' end select nothing.
-    Value extent = asIndex(rewriter, loc, sizes[axis]);
-    Value length = asIndex(rewriter, loc, getSize(rewriter, loc, condition, 0));
-    length = arith::MinSIOp::create(rewriter, loc, length, extent);
-    Type boolean = rewriter.getI1Type();
-    auto test = [&](OpBuilder &b, Location at, ValueRange i) {
-      return loadScalar(b, at, tensor::ExtractOp::create(b, at, condition, i),
-                        boolean);
-    };
-    Sizes out = sizes, box = sizes;
-    out[axis] = countIf(rewriter, loc, {Size(length)}, test);
-    if (RankedTensorType declared =
-            getDeclared(*getTypeConverter(), op->getResult(0)))
-      out = refineSizes(rewriter, out, declared);
-    box[axis] = asSize(rewriter, 1);
-    Type element = cast<RankedTensorType>(input.getType()).getElementType();
-    Value empty = createEmpty(rewriter, loc, out, element);
-    Value zero = createIndex(rewriter, loc, 0);
-    auto loop = scf::ForOp::create(
-        rewriter, loc, zero, length, createIndex(rewriter, loc, 1),
-        ValueRange{empty, zero},
-        [&](OpBuilder &b, Location at, Value i, ValueRange state) {
-          auto found = scf::IfOp::create(
-              b, at, test(b, at, i),
-              [&](OpBuilder &then, Location where) {
-                Sizes from(sizes.size(), asSize(then, 0)), to = from;
-                from[axis] = i;
-                to[axis] = state[1];
-                Value part = slice(then, where, input, from, box);
-                Value next = insertSlice(then, where, part, state[0], to, box);
-                Value count = arith::AddIOp::create(
-                    then, where, state[1], createIndex(then, where, 1));
-                scf::YieldOp::create(then, where, ValueRange{next, count});
-              },
-              [&](OpBuilder &otherwise, Location where) {
-                scf::YieldOp::create(otherwise, where, state);
-              });
-          scf::YieldOp::create(b, at, found.getResults());
-        });
-    return replace(rewriter, op, loop.getResult(0));
+LogicalResult lowerCompress(Lowering<onnx::CompressOp> &b) {
+  Location loc = b.getLoc();
+  Value input = b.in.getInput(), condition = b.in.getCondition();
+  Sizes sizes = b.dims(input);
+  int64_t axis = 0;
+  if (b.op.getAxis()) {
+    FailureOr<int64_t> normal = normalizeAxis(*b.op.getAxis(), sizes.size());
+    if (failed(normal))
+      return b.refuse("axis out of range");
+    axis = *normal;
+  } else {
+    sizes = {b.product(sizes)};
+    input = b.reshape(input, sizes);
   }
-};
+  // Conditions past the axis' end select nothing.
+  Value extent = b.index(sizes[axis]);
+  Value length = b.index(b.dim(condition, 0));
+  length = arith::MinSIOp::create(b, loc, length, extent);
+  Type boolean = b.getI1Type();
+  auto test = [&](OpBuilder &b, Location at, ValueRange i) {
+    return loadScalar(b, at, tensor::ExtractOp::create(b, at, condition, i),
+                      boolean);
+  };
+  Sizes out = sizes, box = sizes;
+  out[axis] = countIf(b, loc, {Size(length)}, test);
+  if (RankedTensorType declared = b.declared())
+    out = refineSizes(b, out, declared);
+  box[axis] = b.size(1);
+  Type element = elementTypeOf(input);
+  Value empty = b.empty(out, element);
+  Value zero = createIndex(b, loc, 0);
+  auto loop = scf::ForOp::create(
+      b, loc, zero, length, createIndex(b, loc, 1), ValueRange{empty, zero},
+      [&](OpBuilder &b, Location at, Value i, ValueRange state) {
+        auto found = scf::IfOp::create(
+            b, at, test(b, at, i),
+            [&](OpBuilder &then, Location where) {
+              Sizes from(sizes.size(), asSize(then, 0)), to = from;
+              from[axis] = i;
+              to[axis] = state[1];
+              Value part = slice(then, where, input, from, box);
+              Value next = insertSlice(then, where, part, state[0], to, box);
+              Value count = arith::AddIOp::create(then, where, state[1],
+                                                  createIndex(then, where, 1));
+              scf::YieldOp::create(then, where, ValueRange{next, count});
+            },
+            [&](OpBuilder &otherwise, Location where) {
+              scf::YieldOp::create(otherwise, where, state);
+            });
+        scf::YieldOp::create(b, at, found.getResults());
+      });
+  return b.replace(loop.getResult(0));
+}
 
-struct ReverseSequenceLowering : OnnxPattern<onnx::ReverseSequenceOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ReverseSequenceOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value input = adaptor.getInput(), lengths = adaptor.getSequenceLens();
-    auto type = cast<RankedTensorType>(input.getType());
-    int64_t batch = op.getBatchAxis(), time = op.getTimeAxis();
-    if (type.getRank() < 2 || batch < 0 || time < 0 || batch > 1 || time > 1 ||
-        batch == time)
-      return refuse(op, "axes must be 0 and 1");
-    Sizes sizes = getSizes(rewriter, loc, input);
-    Value extent = asIndex(rewriter, loc, sizes[time]);
-    if (cast<RankedTensorType>(lengths.getType()).getRank() != 1)
-      return refuse(op, "sequence_lens must be a list");
-    checkSameSize(rewriter, loc, getSize(rewriter, loc, lengths, 0),
-                  sizes[batch], "input 'sequence_lens' does not fit the batch");
-    Value result = createIndexed(
-        rewriter, loc, sizes, type.getElementType(),
-        [&](OpBuilder &b, Location at, ValueRange i) -> Value {
-          Value raw = tensor::ExtractOp::create(b, at, lengths, i[batch]);
-          Value length = toIndex(b, at, raw);
-          length = arith::MinSIOp::create(b, at, length, extent);
-          Value inside =
-              compare(b, at, arith::CmpIPredicate::slt, i[time], length);
-          Value last =
-              arith::SubIOp::create(b, at, length, createIndex(b, at, 1));
-          Value mirrored = arith::SubIOp::create(b, at, last, i[time]);
-          SmallVector<Value> source(i);
-          source[time] =
-              arith::SelectOp::create(b, at, inside, mirrored, i[time]);
-          return tensor::ExtractOp::create(b, at, input, source);
-        });
-    return replace(rewriter, op, result);
-  }
-};
+LogicalResult lowerReverseSequence(Lowering<onnx::ReverseSequenceOp> &b) {
+  Location loc = b.getLoc();
+  Value input = b.in.getInput(), lengths = b.in.getSequenceLens();
+  auto type = cast<RankedTensorType>(input.getType());
+  int64_t batch = b.op.getBatchAxis(), time = b.op.getTimeAxis();
+  if (type.getRank() < 2 || batch < 0 || time < 0 || batch > 1 || time > 1 ||
+      batch == time)
+    return b.refuse("axes must be 0 and 1");
+  Sizes sizes = b.dims(input);
+  Value extent = b.index(sizes[time]);
+  if (b.rank(lengths) != 1)
+    return b.refuse("sequence_lens must be a list");
+  checkSameSize(b, loc, b.dim(lengths, 0), sizes[batch],
+                "input 'sequence_lens' does not fit the batch");
+  Value result = createIndexed(
+      b, loc, sizes, type.getElementType(),
+      [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+        Value raw = tensor::ExtractOp::create(b, at, lengths, i[batch]);
+        Value length = toIndex(b, at, raw);
+        length = arith::MinSIOp::create(b, at, length, extent);
+        Value inside =
+            compare(b, at, arith::CmpIPredicate::slt, i[time], length);
+        Value last =
+            arith::SubIOp::create(b, at, length, createIndex(b, at, 1));
+        Value mirrored = arith::SubIOp::create(b, at, last, i[time]);
+        SmallVector<Value> source(i);
+        source[time] =
+            arith::SelectOp::create(b, at, inside, mirrored, i[time]);
+        return tensor::ExtractOp::create(b, at, input, source);
+      });
+  return b.replace(result);
+}
 
 } // namespace
 
 void populateGatherPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns) {
-  patterns.add<GatherLowering, GatherElementsLowering, GatherNDLowering,
-               ScatterElementsLowering, ScatterNDLowering, OneHotLowering,
-               EyeLikeLowering, RangeLowering, NonZeroLowering,
-               CompressLowering, ReverseSequenceLowering>(
-      converter, patterns.getContext());
+  addLowering<onnx::GatherOp, lowerGather>(patterns, converter);
+  addLowering<onnx::GatherElementsOp, lowerGatherElements>(patterns, converter);
+  addLowering<onnx::GatherNDOp, lowerGatherND>(patterns, converter);
+  addLowering<onnx::ScatterElementsOp, lowerScatterElements>(patterns,
+                                                             converter);
+  addLowering<onnx::ScatterNDOp, lowerScatterND>(patterns, converter);
+  addLowering<onnx::OneHotOp, lowerOneHot>(patterns, converter);
+  addLowering<onnx::EyeLikeOp, lowerEyeLike>(patterns, converter);
+  addLowering<onnx::RangeOp, lowerRange>(patterns, converter);
+  addLowering<onnx::NonZeroOp, lowerNonZero>(patterns, converter);
+  addLowering<onnx::CompressOp, lowerCompress>(patterns, converter);
+  addLowering<onnx::ReverseSequenceOp, lowerReverseSequence>(patterns,
+                                                             converter);
   addLowering<onnx::TriluOp, lowerTrilu>(patterns, converter);
 }
 

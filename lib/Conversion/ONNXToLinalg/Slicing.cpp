@@ -8,6 +8,7 @@
 
 #include "Checks.h"
 #include "DataMovement.h"
+#include "Lowering.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -123,455 +124,445 @@ Range getRange(OpBuilder &b, Location loc, Size dim, Size start, Size end,
   return {first, step, count};
 }
 
-struct SliceLowering : OnnxPattern<onnx::SliceOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::SliceOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value data = adaptor.getData();
-    Sizes in = getSizes(rewriter, loc, data);
-    int64_t rank = in.size();
-    auto startsType = cast<RankedTensorType>(adaptor.getStarts().getType());
-    if (startsType.getRank() != 1 || startsType.isDynamicDim(0))
-      return refuse(op, "number of starts is not known");
-    int64_t count = startsType.getDimSize(0);
-    if (count > rank)
-      return refuse(op, "more starts than dimensions");
-    auto read = [&](Value list, StringRef name) {
-      return getIntListAsSizes(rewriter, loc, list, count, name);
+/// Narrows the range of `axis`; when the axis is known only at run time, each
+/// dimension asks whether it is meant.
+void narrowRange(OpBuilder &b, Location loc, Size axis, Sizes &in, Size start,
+                 Size end, Size step, MutableArrayRef<Range> ranges) {
+  if (std::optional<int64_t> known = getStaticSize(axis)) {
+    ranges[*known] = getRange(b, loc, in[*known], start, end, step);
+    return;
+  }
+  Value value = cast<Value>(axis);
+  for (int64_t dim = 0, rank = in.size(); dim < rank; ++dim) {
+    Value meant = compare(b, loc, arith::CmpIPredicate::eq, value,
+                          createIndex(b, loc, dim));
+    Range range = getRange(b, loc, in[dim], start, end, step);
+    auto choose = [&](Size yes, Size no) -> Size {
+      return arith::SelectOp::create(b, loc, meant, asIndex(b, loc, yes),
+                                     asIndex(b, loc, no))
+          .getResult();
     };
-    FailureOr<Sizes> starts = read(adaptor.getStarts(), "starts");
-    FailureOr<Sizes> ends = read(adaptor.getEnds(), "ends");
-    FailureOr<Sizes> steps = Sizes(count, asSize(rewriter, 1)), axes = Sizes();
-    if (adaptor.getSteps())
-      steps = read(adaptor.getSteps(), "steps");
-    for (int64_t i = 0; i < count; ++i)
-      axes->push_back(asSize(rewriter, i));
-    if (adaptor.getAxes())
-      axes = read(adaptor.getAxes(), "axes");
-    if (failed(starts) || failed(ends) || failed(steps) || failed(axes))
-      return refuse(op, "starts, ends, axes and steps differ in length");
-    for (Size step : *steps) {
-      if (getStaticSize(step) == 0)
-        return refuse(op, "a step is zero");
-      if (!getStaticSize(step))
-        createCheck(rewriter, loc,
-                    compare(rewriter, loc, arith::CmpIPredicate::ne,
-                            asIndex(rewriter, loc, step),
-                            createIndex(rewriter, loc, 0)),
-                    "a step is zero");
-    }
-    if (failed(checkAxes(rewriter, loc, *axes, rank)))
-      return refuse(op, "an axis is out of range or "
-                        "occurs twice");
-
-    SmallVector<Range> ranges;
-    for (Size size : in)
-      ranges.push_back({asSize(rewriter, 0), asSize(rewriter, 1), size});
-    for (int64_t i = 0; i < count; ++i)
-      apply(rewriter, loc, (*axes)[i], in, (*starts)[i], (*ends)[i],
-            (*steps)[i], ranges);
-
-    Sizes offsets, sizes, strides;
-    bool box = true;
-    for (Range &range : ranges) {
-      offsets.push_back(range.start);
-      sizes.push_back(range.size);
-      strides.push_back(range.step);
-      std::optional<int64_t> step = getStaticSize(range.step);
-      box &= step && *step > 0;
-    }
-    if (RankedTensorType declared =
-            getDeclared(*getTypeConverter(), op->getResult(0));
-        declared && declared.getRank() == rank)
-      sizes = refineSizes(rewriter, sizes, declared);
-    if (box)
-      return replace(rewriter, op,
-                     slice(rewriter, loc, data, offsets, sizes, strides));
-    return replace(rewriter, op,
-                   readBackwards(rewriter, loc, data, offsets, sizes, strides));
+    ranges[dim] = {choose(range.start, ranges[dim].start),
+                   choose(range.step, ranges[dim].step),
+                   choose(range.size, ranges[dim].size)};
   }
+}
 
-private:
-  /// Narrows the range of `axis`; when the axis is known only at run time, each
-  /// dimension asks whether it is meant.
-  static void apply(OpBuilder &b, Location loc, Size axis, Sizes &in,
-                    Size start, Size end, Size step,
-                    MutableArrayRef<Range> ranges) {
-    if (std::optional<int64_t> known = getStaticSize(axis)) {
-      ranges[*known] = getRange(b, loc, in[*known], start, end, step);
-      return;
-    }
-    Value value = cast<Value>(axis);
-    for (int64_t dim = 0, rank = in.size(); dim < rank; ++dim) {
-      Value meant = compare(b, loc, arith::CmpIPredicate::eq, value,
-                            createIndex(b, loc, dim));
-      Range range = getRange(b, loc, in[dim], start, end, step);
-      auto choose = [&](Size yes, Size no) -> Size {
-        return arith::SelectOp::create(b, loc, meant, asIndex(b, loc, yes),
-                                       asIndex(b, loc, no))
-            .getResult();
-      };
-      ranges[dim] = {choose(range.start, ranges[dim].start),
-                     choose(range.step, ranges[dim].step),
-                     choose(range.size, ranges[dim].size)};
-    }
+Value readBackwards(OpBuilder &b, Location loc, Value data,
+                    const Sizes &offsets, const Sizes &sizes,
+                    const Sizes &strides) {
+  SmallVector<Value> first, step;
+  for (auto [offset, stride] : llvm::zip_equal(offsets, strides)) {
+    first.push_back(asIndex(b, loc, offset));
+    step.push_back(asIndex(b, loc, stride));
   }
+  Type element = cast<RankedTensorType>(data.getType()).getElementType();
+  return createIndexed(
+      b, loc, sizes, element,
+      [&](OpBuilder &inner, Location at, ValueRange indices) -> Value {
+        SmallVector<Value> source;
+        for (auto [i, index] : llvm::enumerate(indices)) {
+          Value scaled = arith::MulIOp::create(inner, at, index, step[i]);
+          source.push_back(arith::AddIOp::create(inner, at, first[i], scaled));
+        }
+        return tensor::ExtractOp::create(inner, at, data, source);
+      });
+}
 
-  static Value readBackwards(OpBuilder &b, Location loc, Value data,
-                             const Sizes &offsets, const Sizes &sizes,
-                             const Sizes &strides) {
-    SmallVector<Value> first, step;
-    for (auto [offset, stride] : llvm::zip_equal(offsets, strides)) {
-      first.push_back(asIndex(b, loc, offset));
-      step.push_back(asIndex(b, loc, stride));
-    }
-    Type element = cast<RankedTensorType>(data.getType()).getElementType();
-    return createIndexed(
-        b, loc, sizes, element,
-        [&](OpBuilder &inner, Location at, ValueRange indices) -> Value {
-          SmallVector<Value> source;
-          for (auto [i, index] : llvm::enumerate(indices)) {
-            Value scaled = arith::MulIOp::create(inner, at, index, step[i]);
-            source.push_back(
-                arith::AddIOp::create(inner, at, first[i], scaled));
-          }
-          return tensor::ExtractOp::create(inner, at, data, source);
-        });
-  }
+/// Slice's lists, each with an element for each axis that is named.
+struct SliceLists {
+  Sizes starts, ends, axes, steps;
 };
+
+/// Reads the lists, and refuses those that do not fit a tensor of `rank`.
+FailureOr<SliceLists> readLists(Lowering<onnx::SliceOp> &b, int64_t rank) {
+  RankedTensorType type = rankedType(b.in.getStarts());
+  if (type.getRank() != 1 || type.isDynamicDim(0))
+    return b.refuse("number of starts is not known");
+  int64_t count = type.getDimSize(0);
+  if (count > rank)
+    return b.refuse("more starts than dimensions");
+  auto read = [&](Value list, StringRef name) {
+    return getIntListAsSizes(b, b.getLoc(), list, count, name);
+  };
+  FailureOr<Sizes> starts = read(b.in.getStarts(), "starts");
+  FailureOr<Sizes> ends = read(b.in.getEnds(), "ends");
+  FailureOr<Sizes> steps = Sizes(count, b.size(1)), axes = Sizes();
+  if (b.in.getSteps())
+    steps = read(b.in.getSteps(), "steps");
+  for (int64_t i = 0; i < count; ++i)
+    axes->push_back(b.size(i));
+  if (b.in.getAxes())
+    axes = read(b.in.getAxes(), "axes");
+  if (failed(starts) || failed(ends) || failed(steps) || failed(axes))
+    return b.refuse("starts, ends, axes and steps differ in length");
+  return SliceLists{*starts, *ends, *axes, *steps};
+}
+
+/// Checks that no step is zero; fails when one is known to be.
+LogicalResult checkSteps(TensorBuilder &b, ArrayRef<OpFoldResult> steps) {
+  for (Size step : steps) {
+    if (getStaticSize(step) == 0)
+      return failure();
+    if (!getStaticSize(step))
+      createCheck(b, b.getLoc(),
+                  compare(b, b.getLoc(), arith::CmpIPredicate::ne,
+                          b.index(step), createIndex(b, b.getLoc(), 0)),
+                  "a step is zero");
+  }
+  return success();
+}
+
+LogicalResult lowerSlice(Lowering<onnx::SliceOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData();
+  Sizes in = b.dims(data);
+  int64_t rank = in.size();
+  FailureOr<SliceLists> lists = readLists(b, rank);
+  if (failed(lists))
+    return failure();
+  if (failed(checkSteps(b, lists->steps)))
+    return b.refuse("a step is zero");
+  if (failed(checkAxes(b, loc, lists->axes, rank)))
+    return b.refuse("an axis is out of range or occurs twice");
+
+  SmallVector<Range> ranges;
+  for (Size size : in)
+    ranges.push_back({b.size(0), b.size(1), size});
+  for (auto [axis, start, end, step] :
+       llvm::zip_equal(lists->axes, lists->starts, lists->ends, lists->steps))
+    narrowRange(b, loc, axis, in, start, end, step, ranges);
+
+  Sizes offsets, sizes, strides;
+  bool box = true;
+  for (Range &range : ranges) {
+    offsets.push_back(range.start);
+    sizes.push_back(range.size);
+    strides.push_back(range.step);
+    std::optional<int64_t> step = getStaticSize(range.step);
+    box &= step && *step > 0;
+  }
+  if (RankedTensorType declared = b.declared();
+      declared && declared.getRank() == rank)
+    sizes = refineSizes(b, sizes, declared);
+  if (box)
+    return b.replace(slice(b, loc, data, offsets, sizes, strides));
+  return b.replace(readBackwards(b, loc, data, offsets, sizes, strides));
+}
 
 //===----------------------------------------------------------------------===//
 // Split and Concat
 //===----------------------------------------------------------------------===//
 
-struct SplitLowering : OnnxPattern<onnx::SplitOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::SplitOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value input = adaptor.getInput();
-    Sizes sizes = getSizes(rewriter, loc, input);
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
-    if (failed(axis))
-      return refuse(op, "axis out of range");
-    int64_t parts = op->getNumResults();
-    Sizes lengths;
-    // An empty list says as little as none.
-    Value split = adaptor.getSplit();
-    if (split && parts > 0)
-      if (auto type = cast<RankedTensorType>(split.getType());
-          type.hasStaticShape() && type.getNumElements() == 0)
-        split = Value();
-    if (split) {
-      FailureOr<Sizes> given =
-          getIntListAsSizes(rewriter, loc, split, parts, "split");
-      if (failed(given))
-        return refuse(op, "input 'split' has not one element for each output");
-      lengths = *given;
-      Size total = asSize(rewriter, 0);
-      for (Size length : lengths) {
-        if (failed(checkRange(rewriter, loc, length, 0, kMostSize,
-                              "a part has an impossible size")))
-          return refuse(op, "a part has a negative size");
-        total = addSizes(rewriter, loc, total, length);
-      }
-      if (getStaticSize(total) && getStaticSize(sizes[*axis]) &&
-          !isSameSize(total, sizes[*axis]))
-        return refuse(op, "the parts do not add up to the axis' size");
-      checkSameSize(rewriter, loc, total, sizes[*axis],
-                    "the parts do not add up to the axis' size");
-    } else { // Equal parts, the last one may be smaller.
-      Size part =
-          ceilDivSizes(rewriter, loc, sizes[*axis], asSize(rewriter, parts));
-      Size left = sizes[*axis];
-      for (int64_t i = 0; i + 1 < parts; ++i) {
-        lengths.push_back(part);
-        left = subSizes(rewriter, loc, left, part);
-      }
-      if (failed(checkRange(rewriter, loc, left, 0,
-                            std::numeric_limits<int64_t>::max(),
-                            "the axis is too short for so many parts")))
-        return refuse(op, "the axis is too short for so many parts");
-      lengths.push_back(left);
-    }
-    Sizes offsets(sizes.size(), asSize(rewriter, 0));
-    SmallVector<Value> results;
-    for (int64_t i = 0; i < parts; ++i) {
-      Sizes box = sizes;
-      box[*axis] = lengths[i];
-      if (RankedTensorType declared =
-              getDeclared(*getTypeConverter(), op->getResult(i)))
-        box = refineSizes(rewriter, box, declared);
-      results.push_back(slice(rewriter, loc, input, offsets, box));
-      offsets[*axis] = addSizes(rewriter, loc, offsets[*axis], lengths[i]);
-    }
-    return replace(rewriter, op, results);
+/// The lengths that input 'split' gives, which have to add up to `whole`.
+FailureOr<Sizes> getGivenLengths(Lowering<onnx::SplitOp> &b, Value split,
+                                 int64_t parts, Size whole) {
+  Location loc = b.getLoc();
+  FailureOr<Sizes> lengths = getIntListAsSizes(b, loc, split, parts, "split");
+  if (failed(lengths))
+    return b.refuse("input 'split' has not one element for each output");
+  Size total = b.size(0);
+  for (Size length : *lengths) {
+    if (failed(checkRange(b, loc, length, 0, kMostSize,
+                          "a part has an impossible size")))
+      return b.refuse("a part has a negative size");
+    total = b.plus(total, length);
   }
-};
+  if (getStaticSize(total) && getStaticSize(whole) && !isSameSize(total, whole))
+    return b.refuse("the parts do not add up to the axis' size");
+  checkSameSize(b, loc, total, whole,
+                "the parts do not add up to the axis' size");
+  return lengths;
+}
 
-struct ConcatLowering : OnnxPattern<onnx::ConcatOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ConcatOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    ValueRange inputs = adaptor.getInputs();
-    if (inputs.empty())
-      return refuse(op, "no operands");
-    Sizes sizes = getSizes(rewriter, loc, inputs.front());
-    FailureOr<int64_t> axis = normalizeAxis(op.getAxis(), sizes.size());
-    if (failed(axis))
-      return refuse(op, "axis out of range");
-    SmallVector<Sizes> boxes;
-    Size total = asSize(rewriter, 0);
-    for (Value input : inputs) {
-      boxes.push_back(getSizes(rewriter, loc, input));
-      if (boxes.back().size() != sizes.size())
-        return refuse(op, "operands of several ranks");
-      total = addSizes(rewriter, loc, total, boxes.back()[*axis]);
-    }
-    for (size_t dim = 0; dim < sizes.size(); ++dim)
-      for (Sizes &box : boxes)
-        if (getStaticSize(box[dim]) && !getStaticSize(sizes[dim]))
-          sizes[dim] = box[dim];
-    sizes[*axis] = total;
-    if (RankedTensorType declared =
-            getDeclared(*getTypeConverter(), op->getResult(0)))
-      sizes = refineSizes(rewriter, sizes, declared);
-    Type element =
-        cast<RankedTensorType>(inputs.front().getType()).getElementType();
-    Value result = createEmpty(rewriter, loc, sizes, element);
-    Sizes offsets(sizes.size(), asSize(rewriter, 0));
-    for (auto [input, box] : llvm::zip_equal(inputs, boxes)) {
-      for (auto [dim, size] : llvm::enumerate(box)) {
-        if (int64_t(dim) == *axis)
-          continue;
-        if (getStaticSize(size) && getStaticSize(sizes[dim]) &&
-            !isSameSize(size, sizes[dim]))
-          return refuse(op, "operands differ in size");
-        checkSameSize(rewriter, loc, size, sizes[dim],
-                      "operands disagree in dimension " + Twine(dim));
-      }
-      // Sizes may be known better than the operand's type says.
-      Value part = castTo(rewriter, loc, input, getTensorType(box, element));
-      result = insertSlice(rewriter, loc, part, result, offsets, box);
-      offsets[*axis] = addSizes(rewriter, loc, offsets[*axis], box[*axis]);
-    }
-    return replace(rewriter, op, result);
+/// Equal parts, of which the last one may be smaller.
+FailureOr<Sizes> getEqualLengths(Lowering<onnx::SplitOp> &b, int64_t parts,
+                                 Size whole) {
+  Size part = b.ceilDiv(whole, b.size(parts)), left = whole;
+  Sizes lengths;
+  for (int64_t i = 0; i + 1 < parts; ++i) {
+    lengths.push_back(part);
+    left = b.minus(left, part);
   }
-};
+  if (failed(checkRange(b, b.getLoc(), left, 0,
+                        std::numeric_limits<int64_t>::max(),
+                        "the axis is too short for so many parts")))
+    return b.refuse("the axis is too short for so many parts");
+  lengths.push_back(left);
+  return lengths;
+}
+
+LogicalResult lowerSplit(Lowering<onnx::SplitOp> &b) {
+  Value input = b.in.getInput();
+  Sizes sizes = b.dims(input);
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), sizes.size());
+  if (failed(axis))
+    return b.refuse("axis out of range");
+  int64_t parts = b.op->getNumResults();
+  Value split = b.in.getSplit();
+  // An empty list says as little as none.
+  if (split && parts > 0)
+    if (RankedTensorType type = rankedType(split);
+        type.hasStaticShape() && type.getNumElements() == 0)
+      split = Value();
+  FailureOr<Sizes> lengths =
+      split ? getGivenLengths(b, split, parts, sizes[*axis])
+            : getEqualLengths(b, parts, sizes[*axis]);
+  if (failed(lengths))
+    return failure();
+  Sizes offsets(sizes.size(), b.size(0));
+  SmallVector<Value> results;
+  for (int64_t i = 0; i < parts; ++i) {
+    Sizes box = sizes;
+    box[*axis] = (*lengths)[i];
+    if (RankedTensorType declared = b.declared(i))
+      box = refineSizes(b, box, declared);
+    results.push_back(slice(b, b.getLoc(), input, offsets, box));
+    offsets[*axis] = b.plus(offsets[*axis], (*lengths)[i]);
+  }
+  return b.replace(results);
+}
+
+LogicalResult lowerConcat(Lowering<onnx::ConcatOp> &b) {
+  Location loc = b.getLoc();
+  ValueRange inputs = b.in.getInputs();
+  if (inputs.empty())
+    return b.refuse("no operands");
+  Sizes sizes = b.dims(inputs.front());
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), sizes.size());
+  if (failed(axis))
+    return b.refuse("axis out of range");
+  SmallVector<Sizes> boxes;
+  Size total = b.size(0);
+  for (Value input : inputs) {
+    boxes.push_back(b.dims(input));
+    if (boxes.back().size() != sizes.size())
+      return b.refuse("operands of several ranks");
+    total = b.plus(total, boxes.back()[*axis]);
+  }
+  for (size_t dim = 0; dim < sizes.size(); ++dim)
+    for (Sizes &box : boxes)
+      if (getStaticSize(box[dim]) && !getStaticSize(sizes[dim]))
+        sizes[dim] = box[dim];
+  sizes[*axis] = total;
+  if (RankedTensorType declared = b.declared())
+    sizes = refineSizes(b, sizes, declared);
+  Type element = elementTypeOf(inputs.front());
+  Value result = b.empty(sizes, element);
+  Sizes offsets(sizes.size(), b.size(0));
+  for (auto [input, box] : llvm::zip_equal(inputs, boxes)) {
+    for (auto [dim, size] : llvm::enumerate(box)) {
+      if (int64_t(dim) == *axis)
+        continue;
+      if (getStaticSize(size) && getStaticSize(sizes[dim]) &&
+          !isSameSize(size, sizes[dim]))
+        return b.refuse("operands differ in size");
+      checkSameSize(b, loc, size, sizes[dim],
+                    "operands disagree in dimension " + Twine(dim));
+    }
+    // Sizes may be known better than the operand's type says.
+    Value part = b.cast(input, getTensorType(box, element));
+    result = b.insert(part, result, offsets, box);
+    offsets[*axis] = b.plus(offsets[*axis], box[*axis]);
+  }
+  return b.replace(result);
+}
 
 //===----------------------------------------------------------------------===//
 // Pad
 //===----------------------------------------------------------------------===//
 
-struct PadLowering : OnnxPattern<onnx::PadOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::PadOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value data = adaptor.getData();
-    auto type = cast<RankedTensorType>(data.getType());
-    int64_t rank = type.getRank();
-    FailureOr<Sizes> axes = getAxes(rewriter, loc, adaptor, rank);
-    if (failed(axes))
-      return refuse(op, "its axes are not valid, or their number not known");
-    int64_t count = axes->size();
-    FailureOr<Sizes> pads =
-        getIntListAsSizes(rewriter, loc, adaptor.getPads(), 2 * count, "pads");
-    if (failed(pads))
-      return refuse(op, "input 'pads' has not two elements for each axis");
-    for (Size pad : *pads)
-      if (failed(checkRange(rewriter, loc, pad, -kMostSize, kMostSize,
-                            "an element of input 'pads' is impossible")))
-        return refuse(op, "a pad is impossible");
-    Sizes in = getSizes(rewriter, loc, data), sizes = in;
-    Sizes low(rank, asSize(rewriter, 0)), high = low;
-    for (int64_t dim = 0; dim < rank; ++dim) {
-      low[dim] = getPad(rewriter, loc, *axes, ArrayRef(*pads), dim);
-      high[dim] =
-          getPad(rewriter, loc, *axes, ArrayRef(*pads).drop_front(count), dim);
-      sizes[dim] = addSizes(rewriter, loc, in[dim],
-                            addSizes(rewriter, loc, low[dim], high[dim]));
-      if (getStaticSize(sizes[dim]).value_or(0) < 0)
-        return refuse(op, "more is cut off than is there");
-    }
-    auto adds = [](Size pad) { return getStaticSize(pad).value_or(-1) >= 0; };
-    if (!llvm::all_of(*pads, adds))
-      checkSizes(rewriter, loc, sizes, type.getElementType());
-    if (RankedTensorType declared =
-            getDeclared(*getTypeConverter(), op->getResult(0)))
-      sizes = refineSizes(rewriter, sizes, declared);
-    Type element = type.getElementType();
-    if (op.getMode() == "constant") {
-      Value fill = adaptor.getConstantValue()
-                       ? getScalar(rewriter, loc, adaptor.getConstantValue())
-                       : createIntOrFloatZero(rewriter, loc, element);
-      if (llvm::all_of(*pads, adds)) {
-        Value result = createFilled(rewriter, loc, sizes, fill);
-        Value part = castTo(rewriter, loc, data, getTensorType(in, element));
-        return replace(rewriter, op,
-                       insertSlice(rewriter, loc, part, result, low, in));
-      }
-      return replace(rewriter, op,
-                     readPadded(rewriter, loc, data, in, low, sizes, fill, ""));
-    }
-    if (!llvm::is_contained({"reflect", "edge", "wrap"}, op.getMode()))
-      return refuse(op, "unknown mode");
-    for (auto [size, padded] : llvm::zip_equal(in, sizes))
-      if (failed(checkRepeats(rewriter, loc, size, padded)))
-        return refuse(op, "there is nothing to repeat");
-    return replace(
-        rewriter, op,
-        readPadded(rewriter, loc, data, in, low, sizes, Value(), op.getMode()));
+/// The axes in their own order, which is that of the pads.
+FailureOr<Sizes> getPaddedAxes(Lowering<onnx::PadOp> &b, int64_t rank) {
+  Sizes axes;
+  if (!b.in.getAxes()) {
+    for (int64_t dim = 0; dim < rank; ++dim)
+      axes.push_back(b.size(dim));
+    return axes;
   }
+  RankedTensorType type = rankedType(b.in.getAxes());
+  RankedTensorType pads = rankedType(b.in.getPads());
+  int64_t count;
+  if (type.hasStaticShape())
+    count = type.getNumElements();
+  else if (pads.hasStaticShape())
+    count = pads.getNumElements() / 2;
+  else
+    return failure();
+  if (count > rank)
+    return failure();
+  FailureOr<Sizes> given =
+      getIntListAsSizes(b, b.getLoc(), b.in.getAxes(), count, "axes");
+  if (failed(given) || failed(checkAxes(b, b.getLoc(), *given, rank)))
+    return failure();
+  return given;
+}
 
-private:
-  /// The axes in their own order, which is that of the pads.
-  static FailureOr<Sizes> getAxes(OpBuilder &b, Location loc, Adaptor adaptor,
-                                  int64_t rank) {
-    Sizes axes;
-    if (!adaptor.getAxes()) {
-      for (int64_t dim = 0; dim < rank; ++dim)
-        axes.push_back(asSize(b, dim));
-      return axes;
+/// What is added to dimension `dim`: the pad of the axis that is this one,
+/// which perhaps only the run knows.
+Size getPad(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> axes,
+            ArrayRef<OpFoldResult> pads, int64_t dim) {
+  Size pad = asSize(b, 0);
+  for (auto [axis, given] : llvm::zip(axes, pads)) {
+    if (std::optional<int64_t> known = getStaticSize(axis)) {
+      if (*known == dim)
+        return given;
+      continue;
     }
-    auto type = cast<RankedTensorType>(adaptor.getAxes().getType());
-    auto pads = cast<RankedTensorType>(adaptor.getPads().getType());
-    int64_t count;
-    if (type.hasStaticShape())
-      count = type.getNumElements();
-    else if (pads.hasStaticShape())
-      count = pads.getNumElements() / 2;
-    else
-      return failure();
-    if (count > rank)
-      return failure();
-    FailureOr<Sizes> given =
-        getIntListAsSizes(b, loc, adaptor.getAxes(), count, "axes");
-    if (failed(given) || failed(checkAxes(b, loc, *given, rank)))
-      return failure();
-    return given;
+    Value meant = compare(b, loc, arith::CmpIPredicate::eq, cast<Value>(axis),
+                          createIndex(b, loc, dim));
+    pad = arith::SelectOp::create(b, loc, meant, asIndex(b, loc, given),
+                                  asIndex(b, loc, pad))
+              .getResult();
   }
+  return pad;
+}
 
-  /// What is added to dimension `dim`: the pad of the axis that is this one,
-  /// which perhaps only the run knows.
-  static Size getPad(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> axes,
-                     ArrayRef<OpFoldResult> pads, int64_t dim) {
-    Size pad = asSize(b, 0);
-    for (auto [axis, given] : llvm::zip(axes, pads)) {
-      if (std::optional<int64_t> known = getStaticSize(axis)) {
-        if (*known == dim)
-          return given;
-        continue;
-      }
-      Value meant = compare(b, loc, arith::CmpIPredicate::eq, cast<Value>(axis),
-                            createIndex(b, loc, dim));
-      pad = arith::SelectOp::create(b, loc, meant, asIndex(b, loc, given),
-                                    asIndex(b, loc, pad))
-                .getResult();
-    }
-    return pad;
-  }
+Value createIntOrFloatZero(OpBuilder &b, Location loc, Type type) {
+  return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+}
 
-  static Value createIntOrFloatZero(OpBuilder &b, Location loc, Type type) {
-    return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  }
-
-  /// The check that a dimension of size 0 doesn't become larger.
-  static LogicalResult checkRepeats(OpBuilder &b, Location loc, Size size,
-                                    Size padded) {
-    if (isSameSize(size, padded) || getStaticSize(padded) == 0)
-      return success();
-    if (std::optional<int64_t> known = getStaticSize(size);
-        known && (*known > 0 || getStaticSize(padded)))
-      return success(*known > 0);
-    Value zero = createIndex(b, loc, 0);
-    Value some =
-        compare(b, loc, arith::CmpIPredicate::sgt, asIndex(b, loc, size), zero);
-    Value none = compare(b, loc, arith::CmpIPredicate::eq,
-                         asIndex(b, loc, padded), zero);
-    createCheck(b, loc, arith::OrIOp::create(b, loc, some, none),
-                "there is nothing to repeat in a dimension of size 0");
+/// The check that a dimension of size 0 doesn't become larger.
+LogicalResult checkRepeats(OpBuilder &b, Location loc, Size size, Size padded) {
+  if (isSameSize(size, padded) || getStaticSize(padded) == 0)
     return success();
-  }
+  if (std::optional<int64_t> known = getStaticSize(size);
+      known && (*known > 0 || getStaticSize(padded)))
+    return success(*known > 0);
+  Value zero = createIndex(b, loc, 0);
+  Value some =
+      compare(b, loc, arith::CmpIPredicate::sgt, asIndex(b, loc, size), zero);
+  Value none =
+      compare(b, loc, arith::CmpIPredicate::eq, asIndex(b, loc, padded), zero);
+  createCheck(b, loc, arith::OrIOp::create(b, loc, some, none),
+              "there is nothing to repeat in a dimension of size 0");
+  return success();
+}
 
-  /// The position in [0, size) that `mode` reads for `position`, which may lie
-  /// outside.
-  static Value mapPosition(OpBuilder &b, Location loc, Value position,
-                           Value size, StringRef mode) {
-    Value zero = createIndex(b, loc, 0), one = createIndex(b, loc, 1);
-    Value last = arith::SubIOp::create(b, loc, size, one);
-    if (mode == "edge" || mode.empty())
-      return clamp(b, loc, position, zero, last);
-    // A non-negative remainder, by a divisor of at least one.
-    auto modulo = [&](Value value, Value divisor) -> Value {
-      divisor = arith::MaxSIOp::create(b, loc, divisor, one);
-      Value rest = arith::RemSIOp::create(b, loc, value, divisor);
-      Value negative = compare(b, loc, arith::CmpIPredicate::slt, rest, zero);
-      Value wrapped = arith::AddIOp::create(b, loc, rest, divisor);
-      return arith::SelectOp::create(b, loc, negative, wrapped, rest);
-    };
-    if (mode == "wrap")
-      return modulo(position, size);
-    Value period = arith::AddIOp::create(b, loc, last, last);
-    Value rest = modulo(position, period);
-    Value mirrored = arith::SubIOp::create(b, loc, period, rest);
-    Value past = compare(b, loc, arith::CmpIPredicate::sgt, rest, last);
-    return arith::SelectOp::create(b, loc, past, mirrored, rest);
-  }
+/// The position in [0, size) that `mode` reads for `position`, which may lie
+/// outside.
+Value mapPosition(OpBuilder &b, Location loc, Value position, Value size,
+                  StringRef mode) {
+  Value zero = createIndex(b, loc, 0), one = createIndex(b, loc, 1);
+  Value last = arith::SubIOp::create(b, loc, size, one);
+  if (mode == "edge" || mode.empty())
+    return clamp(b, loc, position, zero, last);
+  // A non-negative remainder, by a divisor of at least one.
+  auto modulo = [&](Value value, Value divisor) -> Value {
+    divisor = arith::MaxSIOp::create(b, loc, divisor, one);
+    Value rest = arith::RemSIOp::create(b, loc, value, divisor);
+    Value negative = compare(b, loc, arith::CmpIPredicate::slt, rest, zero);
+    Value wrapped = arith::AddIOp::create(b, loc, rest, divisor);
+    return arith::SelectOp::create(b, loc, negative, wrapped, rest);
+  };
+  if (mode == "wrap")
+    return modulo(position, size);
+  Value period = arith::AddIOp::create(b, loc, last, last);
+  Value rest = modulo(position, period);
+  Value mirrored = arith::SubIOp::create(b, loc, period, rest);
+  Value past = compare(b, loc, arith::CmpIPredicate::sgt, rest, last);
+  return arith::SelectOp::create(b, loc, past, mirrored, rest);
+}
 
-  static Value readPadded(OpBuilder &b, Location loc, Value data,
-                          const Sizes &in, const Sizes &low, const Sizes &sizes,
-                          Value fill, StringRef mode) {
-    SmallVector<Value> lows, dims;
-    for (auto [l, d] : llvm::zip_equal(low, in)) {
-      lows.push_back(asIndex(b, loc, l));
-      dims.push_back(asIndex(b, loc, d));
+Value readPadded(OpBuilder &b, Location loc, Value data, const Sizes &in,
+                 const Sizes &low, const Sizes &sizes, Value fill,
+                 StringRef mode) {
+  SmallVector<Value> lows, dims;
+  for (auto [l, d] : llvm::zip_equal(low, in)) {
+    lows.push_back(asIndex(b, loc, l));
+    dims.push_back(asIndex(b, loc, d));
+  }
+  Type element = cast<RankedTensorType>(data.getType()).getElementType();
+  return createIndexed(
+      b, loc, sizes, element,
+      [&](OpBuilder &inner, Location at, ValueRange indices) -> Value {
+        SmallVector<Value> source;
+        Value inside =
+            arith::ConstantOp::create(inner, at, inner.getBoolAttr(true));
+        for (auto [i, index] : llvm::enumerate(indices)) {
+          Value position = arith::SubIOp::create(inner, at, index, lows[i]);
+          // As unsigned, a negative position is out of range too.
+          Value within =
+              compare(inner, at, arith::CmpIPredicate::ult, position, dims[i]);
+          inside = arith::AndIOp::create(inner, at, inside, within);
+          source.push_back(mapPosition(inner, at, position, dims[i], mode));
+        }
+        if (!fill)
+          return tensor::ExtractOp::create(inner, at, data, source);
+        // Nothing may be read where there is no element at all.
+        auto guarded = scf::IfOp::create(
+            inner, at, inside,
+            [&](OpBuilder &then, Location where) {
+              Value read = tensor::ExtractOp::create(then, where, data, source);
+              scf::YieldOp::create(then, where, read);
+            },
+            [&](OpBuilder &otherwise, Location where) {
+              scf::YieldOp::create(otherwise, where, fill);
+            });
+        return guarded.getResult(0);
+      });
+}
+
+LogicalResult lowerPad(Lowering<onnx::PadOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData();
+  auto type = cast<RankedTensorType>(data.getType());
+  int64_t rank = type.getRank();
+  FailureOr<Sizes> axes = getPaddedAxes(b, rank);
+  if (failed(axes))
+    return b.refuse("its axes are not valid, or their number not known");
+  int64_t count = axes->size();
+  FailureOr<Sizes> pads =
+      getIntListAsSizes(b, loc, b.in.getPads(), 2 * count, "pads");
+  if (failed(pads))
+    return b.refuse("input 'pads' has not two elements for each axis");
+  for (Size pad : *pads)
+    if (failed(checkRange(b, loc, pad, -kMostSize, kMostSize,
+                          "an element of input 'pads' is impossible")))
+      return b.refuse("a pad is impossible");
+  Sizes in = b.dims(data), sizes = in;
+  Sizes low(rank, b.size(0)), high = low;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    low[dim] = getPad(b, loc, *axes, ArrayRef(*pads), dim);
+    high[dim] = getPad(b, loc, *axes, ArrayRef(*pads).drop_front(count), dim);
+    sizes[dim] = b.plus(in[dim], b.plus(low[dim], high[dim]));
+    if (getStaticSize(sizes[dim]).value_or(0) < 0)
+      return b.refuse("more is cut off than is there");
+  }
+  auto adds = [](Size pad) { return getStaticSize(pad).value_or(-1) >= 0; };
+  if (!llvm::all_of(*pads, adds))
+    checkSizes(b, loc, sizes, type.getElementType());
+  if (RankedTensorType declared = b.declared())
+    sizes = refineSizes(b, sizes, declared);
+  Type element = type.getElementType();
+  if (b.op.getMode() == "constant") {
+    Value fill = b.in.getConstantValue()
+                     ? getScalar(b, loc, b.in.getConstantValue())
+                     : createIntOrFloatZero(b, loc, element);
+    if (llvm::all_of(*pads, adds)) {
+      Value result = b.filled(sizes, fill);
+      Value part = b.cast(data, getTensorType(in, element));
+      return b.replace(b.insert(part, result, low, in));
     }
-    Type element = cast<RankedTensorType>(data.getType()).getElementType();
-    return createIndexed(
-        b, loc, sizes, element,
-        [&](OpBuilder &inner, Location at, ValueRange indices) -> Value {
-          SmallVector<Value> source;
-          Value inside =
-              arith::ConstantOp::create(inner, at, inner.getBoolAttr(true));
-          for (auto [i, index] : llvm::enumerate(indices)) {
-            Value position = arith::SubIOp::create(inner, at, index, lows[i]);
-            // As unsigned, a negative position is out of range too.
-            Value within = compare(inner, at, arith::CmpIPredicate::ult,
-                                   position, dims[i]);
-            inside = arith::AndIOp::create(inner, at, inside, within);
-            source.push_back(mapPosition(inner, at, position, dims[i], mode));
-          }
-          if (!fill)
-            return tensor::ExtractOp::create(inner, at, data, source);
-          // Nothing may be read where there is no element at all.
-          auto guarded = scf::IfOp::create(
-              inner, at, inside,
-              [&](OpBuilder &then, Location where) {
-                Value read =
-                    tensor::ExtractOp::create(then, where, data, source);
-                scf::YieldOp::create(then, where, read);
-              },
-              [&](OpBuilder &otherwise, Location where) {
-                scf::YieldOp::create(otherwise, where, fill);
-              });
-          return guarded.getResult(0);
-        });
+    return b.replace(readPadded(b, loc, data, in, low, sizes, fill, ""));
   }
-};
+  if (!llvm::is_contained({"reflect", "edge", "wrap"}, b.op.getMode()))
+    return b.refuse("unknown mode");
+  for (auto [size, padded] : llvm::zip_equal(in, sizes))
+    if (failed(checkRepeats(b, loc, size, padded)))
+      return b.refuse("there is nothing to repeat");
+  return b.replace(
+      readPadded(b, loc, data, in, low, sizes, Value(), b.op.getMode()));
+}
 
 } // namespace
 
 void populateSlicePatterns(const TypeConverter &converter,
                            RewritePatternSet &patterns) {
-  patterns.add<SliceLowering, SplitLowering, ConcatLowering, PadLowering>(
-      converter, patterns.getContext());
+  addLowering<onnx::SliceOp, lowerSlice>(patterns, converter);
+  addLowering<onnx::SplitOp, lowerSplit>(patterns, converter);
+  addLowering<onnx::ConcatOp, lowerConcat>(patterns, converter);
+  addLowering<onnx::PadOp, lowerPad>(patterns, converter);
 }
 
 } // namespace sardonyx

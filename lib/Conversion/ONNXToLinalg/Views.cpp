@@ -6,18 +6,13 @@
 
 #include "Checks.h"
 #include "DataMovement.h"
-#include "TensorBuilder.h"
+#include "Lowering.h"
 
 #include "dialects/ONNX/ONNX.h"
 
 using namespace mlir;
 
 namespace sardonyx {
-
-RankedTensorType getDeclared(const TypeConverter &converter, Value result) {
-  return dyn_cast_or_null<RankedTensorType>(
-      converter.convertType(result.getType()));
-}
 
 bool isStatic(RankedTensorType type) { return type && type.hasStaticShape(); }
 
@@ -170,379 +165,300 @@ FailureOr<Sizes> getReshapeSizes(OpBuilder &b, Location loc, Value data,
   return asked;
 }
 
-struct ReshapeLowering : OnnxPattern<onnx::ReshapeOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ReshapeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    RankedTensorType declared =
-        getDeclared(*getTypeConverter(), op->getResult(0));
-    if (!declared)
-      return refuse(op, "result of unknown rank");
-    Location loc = op.getLoc();
-    Sizes sizes;
-    if (isStatic(declared) && getConstantInts(adaptor.getShape())) {
-      sizes = getDeclaredSizes(rewriter, declared);
-    } else {
-      FailureOr<Sizes> asked = getIntListAsSizes(
-          rewriter, loc, adaptor.getShape(), declared.getRank(), "shape",
-          sdx::FailureKind::OtherRank);
-      if (succeeded(asked))
-        asked = getReshapeSizes(rewriter, loc, adaptor.getData(), *asked,
-                                op.getAllowzero() != 0);
-      if (failed(asked))
-        return refuse(op, "input 'shape' does not fit");
-      sizes = refineSizes(rewriter, *asked, declared);
-    }
-    auto known = getTensorType(sizes, declared.getElementType());
-    auto given = cast<RankedTensorType>(adaptor.getData().getType());
-    if (known.hasStaticShape() && given.hasStaticShape() &&
-        known.getNumElements() != given.getNumElements())
-      return refuse(op, "the new shape does not hold as many elements");
-    return replace(rewriter, op,
-                   reshape(rewriter, loc, adaptor.getData(), sizes));
+LogicalResult lowerReshape(Lowering<onnx::ReshapeOp> &b) {
+  RankedTensorType declared = b.declared();
+  if (!declared)
+    return b.refuse("result of unknown rank");
+  Location loc = b.getLoc();
+  Sizes sizes;
+  if (isStatic(declared) && getConstantInts(b.in.getShape())) {
+    sizes = getDeclaredSizes(b, declared);
+  } else {
+    FailureOr<Sizes> asked =
+        getIntListAsSizes(b, loc, b.in.getShape(), declared.getRank(), "shape",
+                          sdx::FailureKind::OtherRank);
+    if (succeeded(asked))
+      asked = getReshapeSizes(b, loc, b.in.getData(), *asked,
+                              b.op.getAllowzero() != 0);
+    if (failed(asked))
+      return b.refuse("input 'shape' does not fit");
+    sizes = refineSizes(b, *asked, declared);
   }
-};
-
-struct FlattenLowering : OnnxPattern<onnx::FlattenOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::FlattenOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Sizes sizes = getSizes(rewriter, loc, adaptor.getInput());
-    int64_t rank = sizes.size(), axis = op.getAxis();
-    if (axis < 0)
-      axis += rank;
-    if (axis < 0 || axis > rank)
-      return refuse(op, "axis out of range");
-    ArrayRef<Size> all(sizes);
-    Sizes flat = {productOfSizes(rewriter, loc, all.take_front(axis)),
-                  productOfSizes(rewriter, loc, all.drop_front(axis))};
-    return replace(rewriter, op,
-                   reshape(rewriter, loc, adaptor.getInput(), flat));
-  }
-};
-
-/// Squeeze and Unsqueeze whose axes only the run knows.
-template <typename OpT>
-LogicalResult lowerByAxes(const TypeConverter &converter, OpT op, Value data,
-                          Value axes, ConversionPatternRewriter &rewriter) {
-  TensorBuilder b(op.getLoc(), rewriter);
-  constexpr bool drops = std::is_same_v<OpT, onnx::SqueezeOp>;
-  FailureOr<Value> result = reshapeByAxes(
-      b, data, axes, drops, getDeclared(converter, op->getResult(0)));
-  if (failed(result))
-    return refuse(op, "its axes do not fit, or their number is not known");
-  return replaceOp(rewriter, converter, op, *result);
+  auto known = getTensorType(sizes, declared.getElementType());
+  auto given = cast<RankedTensorType>(b.in.getData().getType());
+  if (known.hasStaticShape() && given.hasStaticShape() &&
+      known.getNumElements() != given.getNumElements())
+    return b.refuse("the new shape does not hold as many elements");
+  return b.replace(b.reshape(b.in.getData(), sizes));
 }
 
-struct SqueezeLowering : OnnxPattern<onnx::SqueezeOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::SqueezeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Value data = adaptor.getData();
-    auto type = cast<RankedTensorType>(data.getType());
-    SmallVector<int64_t> axes;
-    if (!op.getAxes()) {
-      if (!type.hasStaticShape())
-        return refuse(op, "no axes, and sizes that are not known");
-      for (auto [axis, size] : llvm::enumerate(type.getShape()))
-        if (size == 1)
-          axes.push_back(axis);
-    } else if (auto known = getConstantInts(op.getAxes())) {
-      auto normal = normalizeAxes(*known, type.getRank());
-      if (failed(normal))
-        return refuse(op, "axis out of range");
-      axes = *normal;
-      llvm::sort(axes);
-    } else {
-      return lowerByAxes(*getTypeConverter(), op, data, adaptor.getAxes(),
-                         rewriter);
-    }
-    for (int64_t axis : axes)
-      if (!type.isDynamicDim(axis) && type.getDimSize(axis) != 1)
-        return refuse(op, "size to drop is not 1");
-    return replace(rewriter, op, squeeze(rewriter, op.getLoc(), data, axes));
-  }
-};
+LogicalResult lowerFlatten(Lowering<onnx::FlattenOp> &b) {
+  Sizes sizes = b.dims(b.in.getInput());
+  int64_t rank = sizes.size(), axis = b.op.getAxis();
+  if (axis < 0)
+    axis += rank;
+  if (axis < 0 || axis > rank)
+    return b.refuse("axis out of range");
+  ArrayRef<Size> all(sizes);
+  Sizes flat = {b.product(all.take_front(axis)),
+                b.product(all.drop_front(axis))};
+  return b.replace(b.reshape(b.in.getInput(), flat));
+}
 
-struct UnsqueezeLowering : OnnxPattern<onnx::UnsqueezeOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::UnsqueezeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Value data = adaptor.getData();
-    auto known = getConstantInts(op.getAxes());
-    if (!known)
-      return lowerByAxes(*getTypeConverter(), op, data, adaptor.getAxes(),
-                         rewriter);
-    int64_t rank = cast<RankedTensorType>(data.getType()).getRank();
-    auto axes = normalizeAxes(*known, rank + known->size());
-    if (failed(axes))
-      return refuse(op, "axis out of range");
-    llvm::sort(*axes);
-    return replace(rewriter, op, unsqueeze(rewriter, op.getLoc(), data, *axes));
+/// Squeeze and Unsqueeze whose axes only the run knows.
+template <typename OpT> LogicalResult lowerByAxes(Lowering<OpT> &b) {
+  constexpr bool drops = std::is_same_v<OpT, onnx::SqueezeOp>;
+  FailureOr<Value> result =
+      reshapeByAxes(b, b.in.getData(), b.in.getAxes(), drops, b.declared());
+  if (failed(result))
+    return b.refuse("its axes do not fit, or their number is not known");
+  return b.replace(*result);
+}
+
+LogicalResult lowerSqueeze(Lowering<onnx::SqueezeOp> &b) {
+  Value data = b.in.getData();
+  auto type = cast<RankedTensorType>(data.getType());
+  SmallVector<int64_t> axes;
+  if (!b.op.getAxes()) {
+    if (!type.hasStaticShape())
+      return b.refuse("no axes, and sizes that are not known");
+    for (auto [axis, size] : llvm::enumerate(type.getShape()))
+      if (size == 1)
+        axes.push_back(axis);
+  } else if (auto known = getConstantInts(b.op.getAxes())) {
+    auto normal = normalizeAxes(*known, type.getRank());
+    if (failed(normal))
+      return b.refuse("axis out of range");
+    axes = *normal;
+    llvm::sort(axes);
+  } else {
+    return lowerByAxes(b);
   }
-};
+  for (int64_t axis : axes)
+    if (!type.isDynamicDim(axis) && type.getDimSize(axis) != 1)
+      return b.refuse("size to drop is not 1");
+  return b.replace(squeeze(b, b.getLoc(), data, axes));
+}
+
+LogicalResult lowerUnsqueeze(Lowering<onnx::UnsqueezeOp> &b) {
+  Value data = b.in.getData();
+  auto known = getConstantInts(b.op.getAxes());
+  if (!known)
+    return lowerByAxes(b);
+  int64_t rank = b.rank(data);
+  auto axes = normalizeAxes(*known, rank + known->size());
+  if (failed(axes))
+    return b.refuse("axis out of range");
+  llvm::sort(*axes);
+  return b.replace(unsqueeze(b, b.getLoc(), data, *axes));
+}
 
 //===----------------------------------------------------------------------===//
 // Transpose, DepthToSpace, SpaceToDepth
 //===----------------------------------------------------------------------===//
 
-struct TransposeLowering : OnnxPattern<onnx::TransposeOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::TransposeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    int64_t rank =
-        cast<RankedTensorType>(adaptor.getData().getType()).getRank();
-    SmallVector<int64_t> permutation;
-    if (op.getPerm())
-      permutation.assign(op.getPerm()->begin(), op.getPerm()->end());
-    else
-      permutation = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rank)));
-    SmallVector<int64_t> sorted = permutation;
-    llvm::sort(sorted);
-    if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
-      return refuse(op, "perm is no permutation");
-    return replace(
-        rewriter, op,
-        transpose(rewriter, op.getLoc(), adaptor.getData(), permutation));
-  }
-};
+LogicalResult lowerTranspose(Lowering<onnx::TransposeOp> &b) {
+  int64_t rank = b.rank(b.in.getData());
+  SmallVector<int64_t> permutation;
+  if (b.op.getPerm())
+    permutation.assign(b.op.getPerm()->begin(), b.op.getPerm()->end());
+  else
+    permutation = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rank)));
+  SmallVector<int64_t> sorted = permutation;
+  llvm::sort(sorted);
+  if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
+    return b.refuse("perm is no permutation");
+  return b.replace(b.transpose(b.in.getData(), permutation));
+}
 
 /// The square of a larger block is no size.
 constexpr int64_t kMostBlock = 1 << 20;
 
 /// Both go through [N, b, b, C, H, W] in one order or another (see the
 /// operators' specification).
-struct DepthToSpaceLowering : OnnxPattern<onnx::DepthToSpaceOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::DepthToSpaceOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value input = adaptor.getInput();
-    Sizes in = getSizes(rewriter, loc, input);
-    int64_t block = op.getBlocksize();
-    if (in.size() != 4 || block < 1 || block > kMostBlock)
-      return refuse(op, "needs rank 4, a positive block");
-    Size b = asSize(rewriter, block);
-    Size depth =
-        floorDivSizes(rewriter, loc, in[1], asSize(rewriter, block * block));
-    bool crd = op.getMode() == "CRD";
-    Sizes split = crd ? Sizes{in[0], depth, b, b, in[2], in[3]}
-                      : Sizes{in[0], b, b, depth, in[2], in[3]};
-    SmallVector<int64_t> order = crd ? SmallVector<int64_t>{0, 1, 4, 2, 5, 3}
-                                     : SmallVector<int64_t>{0, 3, 4, 1, 5, 2};
-    Value v = reshape(rewriter, loc, input, split);
-    v = transpose(rewriter, loc, v, order);
-    Sizes out = {in[0], depth, mulSizes(rewriter, loc, in[2], b),
-                 mulSizes(rewriter, loc, in[3], b)};
-    return replace(rewriter, op, reshape(rewriter, loc, v, out));
-  }
-};
+LogicalResult lowerDepthToSpace(Lowering<onnx::DepthToSpaceOp> &b) {
+  Sizes in = b.dims(b.in.getInput());
+  int64_t block = b.op.getBlocksize();
+  if (in.size() != 4 || block < 1 || block > kMostBlock)
+    return b.refuse("needs rank 4, a positive block");
+  Size side = b.size(block), depth = b.floorDiv(in[1], b.size(block * block));
+  bool crd = b.op.getMode() == "CRD";
+  Sizes split = crd ? Sizes{in[0], depth, side, side, in[2], in[3]}
+                    : Sizes{in[0], side, side, depth, in[2], in[3]};
+  SmallVector<int64_t> order = crd ? SmallVector<int64_t>{0, 1, 4, 2, 5, 3}
+                                   : SmallVector<int64_t>{0, 3, 4, 1, 5, 2};
+  Value v = b.transpose(b.reshape(b.in.getInput(), split), order);
+  Sizes out = {in[0], depth, b.times(in[2], side), b.times(in[3], side)};
+  return b.replace(b.reshape(v, out));
+}
 
-struct SpaceToDepthLowering : OnnxPattern<onnx::SpaceToDepthOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::SpaceToDepthOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value input = adaptor.getInput();
-    Sizes in = getSizes(rewriter, loc, input);
-    int64_t block = op.getBlocksize();
-    if (in.size() != 4 || block < 1 || block > kMostBlock)
-      return refuse(op, "needs rank 4, a positive block");
-    auto mode = op->getAttrOfType<StringAttr>("mode");
-    bool crd = mode && mode.getValue() == "CRD";
-    Size b = asSize(rewriter, block);
-    Size h = floorDivSizes(rewriter, loc, in[2], b);
-    Size w = floorDivSizes(rewriter, loc, in[3], b);
-    Value v = reshape(rewriter, loc, input, {in[0], in[1], h, b, w, b});
-    SmallVector<int64_t> order = crd ? SmallVector<int64_t>{0, 1, 3, 5, 2, 4}
-                                     : SmallVector<int64_t>{0, 3, 5, 1, 2, 4};
-    v = transpose(rewriter, loc, v, order);
-    Sizes out = {
-        in[0], mulSizes(rewriter, loc, in[1], asSize(rewriter, block * block)),
-        h, w};
-    return replace(rewriter, op, reshape(rewriter, loc, v, out));
-  }
-};
+LogicalResult lowerSpaceToDepth(Lowering<onnx::SpaceToDepthOp> &b) {
+  Sizes in = b.dims(b.in.getInput());
+  int64_t block = b.op.getBlocksize();
+  if (in.size() != 4 || block < 1 || block > kMostBlock)
+    return b.refuse("needs rank 4, a positive block");
+  auto mode = b.op->getAttrOfType<StringAttr>("mode");
+  bool crd = mode && mode.getValue() == "CRD";
+  Size side = b.size(block);
+  Size h = b.floorDiv(in[2], side), w = b.floorDiv(in[3], side);
+  Value v = b.reshape(b.in.getInput(), {in[0], in[1], h, side, w, side});
+  SmallVector<int64_t> order = crd ? SmallVector<int64_t>{0, 1, 3, 5, 2, 4}
+                                   : SmallVector<int64_t>{0, 3, 5, 1, 2, 4};
+  v = b.transpose(v, order);
+  Sizes out = {in[0], b.times(in[1], b.size(block * block)), h, w};
+  return b.replace(b.reshape(v, out));
+}
 
 //===----------------------------------------------------------------------===//
 // Expand, Tile, ConstantOfShape
 //===----------------------------------------------------------------------===//
 
-struct ExpandLowering : OnnxPattern<onnx::ExpandOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ExpandOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    RankedTensorType declared =
-        getDeclared(*getTypeConverter(), op->getResult(0));
-    if (!declared)
-      return refuse(op, "result of unknown rank");
-    Location loc = op.getLoc();
-    Sizes sizes;
-    if (isStatic(declared) && getConstantInts(adaptor.getShape())) {
-      sizes = getDeclaredSizes(rewriter, declared);
-    } else {
-      FailureOr<Sizes> asked =
-          getSizesToExpand(op, adaptor, declared, rewriter);
-      if (failed(asked))
-        return refuse(op,
-                      "input 'shape' does not fit, or its length is not known");
-      sizes = refineSizes(rewriter, *asked, declared);
-      checkSizes(rewriter, loc, sizes, declared.getElementType());
-    }
-    return replace(rewriter, op,
-                   broadcastTo(rewriter, loc, adaptor.getInput(), sizes));
+/// The numpy broadcast of the data's sizes with the asked ones.
+FailureOr<Sizes> getSizesToExpand(Lowering<onnx::ExpandOp> &b,
+                                  RankedTensorType declared) {
+  auto shapeType = dyn_cast<RankedTensorType>(b.in.getShape().getType());
+  if (!shapeType || shapeType.getRank() != 1)
+    return failure();
+  int64_t count = shapeType.getDimSize(0), rank = declared.getRank();
+  Sizes from = b.dims(b.in.getInput());
+  // The result's rank is the longer of the two: when it isn't the data's, the
+  // shape has as many elements.
+  if (ShapedType::isDynamic(count)) {
+    if (rank == static_cast<int64_t>(from.size()))
+      return failure();
+    count = rank;
   }
+  if (std::max<int64_t>(count, from.size()) != rank)
+    return failure();
+  FailureOr<Sizes> asked =
+      getIntListAsSizes(b, b.getLoc(), b.in.getShape(), count, "shape",
+                        sdx::FailureKind::OtherRank);
+  if (failed(asked))
+    return failure();
+  Sizes result(rank, b.size(1));
+  llvm::copy(*asked, result.begin() + (rank - count));
+  for (auto [i, have] : llvm::enumerate(from)) {
+    Size &want = result[rank - from.size() + i];
+    want = b.broadcastSize(have, want,
+                           "dimension " + Twine(i) + " cannot be broadcast");
+    if (!want)
+      return failure();
+  }
+  return result;
+}
 
-private:
-  /// The numpy broadcast of the data's sizes with the asked ones.
-  static FailureOr<Sizes> getSizesToExpand(onnx::ExpandOp op, Adaptor adaptor,
-                                           RankedTensorType declared,
-                                           OpBuilder &b) {
-    Location loc = op.getLoc();
-    auto shapeType = dyn_cast<RankedTensorType>(adaptor.getShape().getType());
-    if (!shapeType || shapeType.getRank() != 1)
-      return failure();
-    int64_t count = shapeType.getDimSize(0), rank = declared.getRank();
-    Sizes from = getSizes(b, loc, adaptor.getInput());
-    // The result's rank is the longer of the two: when it isn't the data's, the
-    // shape has as many elements.
-    if (ShapedType::isDynamic(count)) {
-      if (rank == static_cast<int64_t>(from.size()))
-        return failure();
-      count = rank;
-    }
-    if (std::max<int64_t>(count, from.size()) != rank)
-      return failure();
-    FailureOr<Sizes> asked =
-        getIntListAsSizes(b, loc, adaptor.getShape(), count, "shape",
-                          sdx::FailureKind::OtherRank);
+LogicalResult lowerExpand(Lowering<onnx::ExpandOp> &b) {
+  RankedTensorType declared = b.declared();
+  if (!declared)
+    return b.refuse("result of unknown rank");
+  Location loc = b.getLoc();
+  Sizes sizes;
+  if (isStatic(declared) && getConstantInts(b.in.getShape())) {
+    sizes = getDeclaredSizes(b, declared);
+  } else {
+    FailureOr<Sizes> asked = getSizesToExpand(b, declared);
     if (failed(asked))
-      return failure();
-    Sizes result(rank, asSize(b, 1));
-    llvm::copy(*asked, result.begin() + (rank - count));
-    TensorBuilder builder(loc, b);
-    for (auto [i, have] : llvm::enumerate(from)) {
-      Size &want = result[rank - from.size() + i];
-      want = builder.broadcastSize(
-          have, want, "dimension " + Twine(i) + " cannot be broadcast");
-      if (!want)
-        return failure();
-    }
-    return result;
+      return b.refuse("input 'shape' does not fit, or its length is not known");
+    sizes = refineSizes(b, *asked, declared);
+    checkSizes(b, loc, sizes, declared.getElementType());
   }
-};
+  return b.replace(b.broadcast(b.in.getInput(), sizes));
+}
 
 /// Repeats through an extra dimension in front of each repeated one:
 /// [d0, d1] -> [r0, d0, r1, d1] -> [r0 * d0, r1 * d1].
-struct TileLowering : OnnxPattern<onnx::TileOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::TileOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value input = adaptor.getInput();
-    Sizes in = getSizes(rewriter, loc, input);
-    FailureOr<Sizes> repeats = getIntListAsSizes(
-        rewriter, loc, adaptor.getRepeats(), in.size(), "repeats");
-    if (failed(repeats))
-      return refuse(op, "input 'repeats' is not as long as the input's rank");
-    RankedTensorType declared =
-        getDeclared(*getTypeConverter(), op->getResult(0));
-    Sizes wide, out;
-    SmallVector<AffineExpr> dims;
-    for (auto [size, repeat] : llvm::zip_equal(in, *repeats)) {
-      if (failed(checkRange(rewriter, loc, repeat, 0, kMostSize,
-                            "an element of input 'repeats' is impossible")))
-        return refuse(op, "a repeat is impossible");
-      if (getStaticSize(repeat) != 1)
-        wide.push_back(repeat);
-      dims.push_back(rewriter.getAffineDimExpr(wide.size()));
-      wide.push_back(size);
-      out.push_back(mulSizes(rewriter, loc, size, repeat));
-    }
-    Type stored = cast<RankedTensorType>(input.getType()).getElementType();
-    checkSizes(rewriter, loc, wide, stored);
-    if (declared)
-      out = refineSizes(rewriter, out, declared);
-    if (llvm::any_of(out, [](Size size) { return getStaticSize(size) == 0; }))
-      return replace(rewriter, op, createEmpty(rewriter, loc, out, stored));
-    AffineMap map = AffineMap::get(wide.size(), 0, dims, rewriter.getContext());
-    Type onnxType = getOnnxElementType(op.getInput());
-    Value v = createMapped(
-        rewriter, loc, getTyped(op.getInput(), input), map, wide, onnxType,
-        [](OpBuilder &, Location, ValueRange args) { return args[0]; });
-    return replace(rewriter, op, reshape(rewriter, loc, v, out));
+LogicalResult lowerTile(Lowering<onnx::TileOp> &b) {
+  Location loc = b.getLoc();
+  Value input = b.in.getInput();
+  Sizes in = b.dims(input);
+  FailureOr<Sizes> repeats =
+      getIntListAsSizes(b, loc, b.in.getRepeats(), in.size(), "repeats");
+  if (failed(repeats))
+    return b.refuse("input 'repeats' is not as long as the input's rank");
+  RankedTensorType declared = b.declared();
+  Sizes wide, out;
+  SmallVector<AffineExpr> dims;
+  for (auto [size, repeat] : llvm::zip_equal(in, *repeats)) {
+    if (failed(checkRange(b, loc, repeat, 0, kMostSize,
+                          "an element of input 'repeats' is impossible")))
+      return b.refuse("a repeat is impossible");
+    if (getStaticSize(repeat) != 1)
+      wide.push_back(repeat);
+    dims.push_back(b.getAffineDimExpr(wide.size()));
+    wide.push_back(size);
+    out.push_back(b.times(size, repeat));
   }
-};
+  Type stored = elementTypeOf(input);
+  checkSizes(b, loc, wide, stored);
+  if (declared)
+    out = refineSizes(b, out, declared);
+  if (llvm::any_of(out, [](Size size) { return getStaticSize(size) == 0; }))
+    return b.replace(b.empty(out, stored));
+  AffineMap map = AffineMap::get(wide.size(), 0, dims, b.getContext());
+  Type onnxType = getOnnxElementType(b.op.getInput());
+  Value v = createMapped(
+      b, loc, getTyped(b.op.getInput(), input), map, wide, onnxType,
+      [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+  return b.replace(b.reshape(v, out));
+}
 
-struct ConstantOfShapeLowering : OnnxPattern<onnx::ConstantOfShapeOp> {
-  using Base::Base;
-  LogicalResult
-  matchAndRewrite(onnx::ConstantOfShapeOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    RankedTensorType declared =
-        getDeclared(*getTypeConverter(), op->getResult(0));
-    if (!declared)
-      return refuse(op, "result of unknown rank");
-    Location loc = op.getLoc();
-    FailureOr<Sizes> asked =
-        getIntListAsSizes(rewriter, loc, adaptor.getInput(), declared.getRank(),
-                          "input", sdx::FailureKind::OtherRank);
-    if (failed(asked))
-      return refuse(op, "the shape's length does not fit");
-    Sizes sizes = refineSizes(rewriter, *asked, declared);
-    checkSizes(rewriter, loc, sizes, declared.getElementType());
-    Type onnxType = getOnnxElementType(op->getResult(0));
-    Value fill;
-    if (auto value = op->getAttrOfType<ElementsAttr>("value")) {
-      if (value.getNumElements() != 1)
-        return refuse(op, "value is not one element");
-      fill = getFill(rewriter, loc, value, declared.getElementType(), onnxType);
-      if (!fill)
-        return refuse(op, "value of an unreadable kind");
-    } else {
-      fill = createIntConstant(rewriter, loc, declared.getElementType(), 0);
-    }
-    return replace(rewriter, op, createFilled(rewriter, loc, sizes, fill));
-  }
-
-private:
-  static Value getFill(OpBuilder &b, Location loc, ElementsAttr value,
-                       Type stored, Type onnxType) {
-    if (isa<FloatType>(onnxType)) {
-      auto values = value.tryGetValues<APFloat>();
-      if (!values)
-        return {};
-      return arith::ConstantOp::create(
-          b, loc, FloatAttr::get(stored, *(*values).begin()));
-    }
-    auto values = value.tryGetValues<APInt>();
-    if (!values || !isa<IntegerType>(stored))
+Value getFill(OpBuilder &b, Location loc, ElementsAttr value, Type stored,
+              Type onnxType) {
+  if (isa<FloatType>(onnxType)) {
+    auto values = value.tryGetValues<APFloat>();
+    if (!values)
       return {};
-    APInt bits =
-        (*(*values).begin()).zextOrTrunc(stored.getIntOrFloatBitWidth());
-    return arith::ConstantOp::create(b, loc, IntegerAttr::get(stored, bits));
+    return arith::ConstantOp::create(
+        b, loc, FloatAttr::get(stored, *(*values).begin()));
   }
-};
+  auto values = value.tryGetValues<APInt>();
+  if (!values || !isa<IntegerType>(stored))
+    return {};
+  APInt bits = (*(*values).begin()).zextOrTrunc(stored.getIntOrFloatBitWidth());
+  return arith::ConstantOp::create(b, loc, IntegerAttr::get(stored, bits));
+}
+
+LogicalResult lowerConstantOfShape(Lowering<onnx::ConstantOfShapeOp> &b) {
+  RankedTensorType declared = b.declared();
+  if (!declared)
+    return b.refuse("result of unknown rank");
+  Location loc = b.getLoc();
+  FailureOr<Sizes> asked =
+      getIntListAsSizes(b, loc, b.in.getInput(), declared.getRank(), "input",
+                        sdx::FailureKind::OtherRank);
+  if (failed(asked))
+    return b.refuse("the shape's length does not fit");
+  Sizes sizes = refineSizes(b, *asked, declared);
+  checkSizes(b, loc, sizes, declared.getElementType());
+  Type onnxType = getOnnxElementType(b.op->getResult(0));
+  Value fill;
+  if (auto value = b.op->getAttrOfType<ElementsAttr>("value")) {
+    if (value.getNumElements() != 1)
+      return b.refuse("value is not one element");
+    fill = getFill(b, loc, value, declared.getElementType(), onnxType);
+    if (!fill)
+      return b.refuse("value of an unreadable kind");
+  } else {
+    fill = createIntConstant(b, loc, declared.getElementType(), 0);
+  }
+  return b.replace(b.filled(sizes, fill));
+}
 
 } // namespace
 
 void populateViewPatterns(const TypeConverter &converter,
                           RewritePatternSet &patterns) {
-  patterns
-      .add<ReshapeLowering, FlattenLowering, SqueezeLowering, UnsqueezeLowering,
-           TransposeLowering, DepthToSpaceLowering, SpaceToDepthLowering,
-           ExpandLowering, TileLowering, ConstantOfShapeLowering>(
-          converter, patterns.getContext());
+  addLowering<onnx::ReshapeOp, lowerReshape>(patterns, converter);
+  addLowering<onnx::FlattenOp, lowerFlatten>(patterns, converter);
+  addLowering<onnx::SqueezeOp, lowerSqueeze>(patterns, converter);
+  addLowering<onnx::UnsqueezeOp, lowerUnsqueeze>(patterns, converter);
+  addLowering<onnx::TransposeOp, lowerTranspose>(patterns, converter);
+  addLowering<onnx::DepthToSpaceOp, lowerDepthToSpace>(patterns, converter);
+  addLowering<onnx::SpaceToDepthOp, lowerSpaceToDepth>(patterns, converter);
+  addLowering<onnx::ExpandOp, lowerExpand>(patterns, converter);
+  addLowering<onnx::TileOp, lowerTile>(patterns, converter);
+  addLowering<onnx::ConstantOfShapeOp, lowerConstantOfShape>(patterns,
+                                                             converter);
 }
 
 } // namespace sardonyx
