@@ -1,7 +1,7 @@
 //===- Common.h - What all families of lowerings share ----------*- C++ -*-===//
 //
 // Words used here: an *original* value or type is one of the onnx dialect; a
-// *converted* one is what the adaptor of a pattern holds (bool is stored as i8,
+// *converted* one is what a lowering works on (bool is stored as i8,
 // ui8 as i8 and so on). A *computed* scalar is what a body works on: i1 for
 // bool, f32 for f16 and bf16, everything else as it is stored. Signedness is
 // known from original types only.
@@ -296,21 +296,6 @@ mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &why);
 mlir::FailureOr<int64_t> normalizeAxis(int64_t axis, int64_t rank);
 mlir::FailureOr<llvm::SmallVector<int64_t>>
 normalizeAxes(llvm::ArrayRef<int64_t> axes, int64_t rank);
-
-/// Base of patterns on one op class: `getTypeConverter()` and `replace`.
-template <typename OpT>
-class OnnxPattern : public mlir::OpConversionPattern<OpT> {
-public:
-  using Base = OnnxPattern<OpT>;
-  using Adaptor = typename mlir::OpConversionPattern<OpT>::OpAdaptor;
-  using mlir::OpConversionPattern<OpT>::OpConversionPattern;
-
-protected:
-  mlir::LogicalResult replace(mlir::ConversionPatternRewriter &rewriter, OpT op,
-                              mlir::ValueRange values) const {
-    return replaceOp(rewriter, *this->getTypeConverter(), op, values);
-  }
-};
 
 // One line per family; ConvertONNXToLinalg.cpp calls each.
 #define SARDONYX_POPULATE(NAME)                                                \
