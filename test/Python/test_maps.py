@@ -49,7 +49,7 @@ def test_zip_map(key, labels, shape):
         assert got == other.run(None, {"x": x})[0]
         assert [list(d) for d in got] == [sorted(labels)] * rows
         assert all(type(v) is float for d in got for v in d.values())
-    with pytest.raises(sdx.Fail, match="node 'zip' .ZipMap.: there are not as many class labels as columns"):
+    with pytest.raises(sdx.Fail, match="node 'zip' .ml.ZipMap.: there are not as many class labels as columns"):
         run(session, np.zeros((2, len(labels) + 1), np.float32))
 
 
@@ -59,8 +59,8 @@ def test_zip_map_of_a_row():
 
 
 @pytest.mark.parametrize("labels, shape, why", [
-    (["a", "b", "a"], ["n", 3], "no class labels, or one twice"),
-    (["a", "b"], ["n", 3], "not as many class labels as columns"),
+    (["a", "b", "a"], [2, 3], "no class labels, or one twice"),
+    (["a", "b"], [2, 3], "not as many class labels as columns"),
 ])  # fmt: skip
 def test_zip_maps_that_are_refused(labels, shape, why):
     with pytest.raises((sdx.NotImplemented, sdx.InvalidGraph), match=why):
@@ -126,7 +126,7 @@ def test_cast_map_of_floats(cast_to, form):
     assert run(session, {})[0].shape == (1, 6 if form == "SPARSE" else 0)
     if form == "SPARSE":
         for key in (-1, 6):
-            with pytest.raises(sdx.Fail, match=f"node 'node' .CastMap.: key {key} is none from 0 to 5"):
+            with pytest.raises(sdx.Fail, match=f"node 'node' .ml.CastMap.: key {key} is none from 0 to 5"):
                 run(session, {key: 1.0})
     else:
         assert run(session, {-7: 2.0, -9: 1.0})[0].tolist() == [[1, 2] if cast_to != "TO_STRING" else ["1.000000", "2.000000"]]

@@ -1,7 +1,11 @@
 """Operators of ai.onnx.ml that are no trees, against numpy and dicts of Python."""
 
+from statistics import NormalDist
+
 import numpy as np
+import onnxruntime
 import pytest
+from graphs import make, run
 from onnx import TensorProto, helper, numpy_helper
 
 import sardonyx as sdx
@@ -9,7 +13,7 @@ import sardonyx as sdx
 KINDS = {np.float32: TensorProto.FLOAT, np.float64: TensorProto.DOUBLE, np.int64: TensorProto.INT64, np.int32: TensorProto.INT32, np.int16: TensorProto.INT16, str: TensorProto.STRING}
 
 
-def load(op, inputs, outputs, **attributes):
+def proto(op, inputs, outputs, **attributes):
     """`inputs`: (type, shape) each; `outputs`: (type, rank) each."""
     names = [f"x{i}" for i in range(len(inputs))], [f"y{i}" for i in range(len(outputs))]
     node = helper.make_node(op, *names, name="node", domain="ai.onnx.ml", **attributes)
@@ -17,13 +21,16 @@ def load(op, inputs, outputs, **attributes):
     outs = [helper.make_tensor_value_info(n, KINDS[t], None) for n, (t, _) in zip(names[1], outputs)]
     graph = helper.make_graph([node], "g", ins, outs)
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 4)]
-    options = sdx.SessionOptions()
-    options.cache, options.intra_op_num_threads = False, 1
-    return sdx.InferenceSession(helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString(), options)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def run(session, *feed):
-    return session.run(None, {a.name: v for a, v in zip(session.get_inputs(), feed)})
+def load(op, inputs, outputs, **attributes):
+    return make(proto(op, inputs, outputs, **attributes))
+
+
+def ort(model, x):
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    return session.run(None, {session.get_inputs()[0].name: x})
 
 
 def matrix(seed, rows, columns, dtype=np.float32):
@@ -226,3 +233,44 @@ def test_one_row_of_open_width_without_intercepts():
     y, z = run(session, x)
     assert y.tolist() == np.where(s > 0, 8, 3).tolist()
     np.testing.assert_allclose(z, np.stack([-s, s], 1), rtol=1e-4, atol=1e-5)
+
+
+#
+# What becomes of scores
+#
+
+
+def identity(op, transform, columns):
+    """A linear model whose scores are its inputs."""
+    labels = {"classlabels_ints": list(range(columns))} if op == "LinearClassifier" else {"targets": columns}
+    outputs = [(np.int64, 1), (np.float32, 2)] if op == "LinearClassifier" else [(np.float32, 2)]
+    return proto(op, [(np.float32, ["n", columns])], outputs, coefficients=np.eye(columns).ravel().tolist(), intercepts=[0.0] * columns, post_transform=transform, **labels)
+
+
+@pytest.mark.parametrize("op", ["LinearClassifier", "LinearRegressor"])
+def test_probit_is_the_quantile_of_the_normal_distribution(op):
+    model = identity(op, "PROBIT", 3)
+    x = np.linspace(0.001, 0.999, 300, dtype=np.float32).reshape(100, 3)
+    got = run(make(model), x)[-1]
+    exact = np.array([[NormalDist().inv_cdf(float(v)) for v in row] for row in x])
+    np.testing.assert_allclose(got, exact, atol=6e-3)  # the error of the approximation
+    y = x.astype(np.float64) * 2 - 1
+    log = np.log((1 - y) * (1 + y))
+    half, tail = 2 / (3.14159 * 0.147) + log / 2, log / 0.147
+    np.testing.assert_allclose(got, np.sign(y) * np.sqrt(2 * (np.sqrt(half**2 - tail) - half)), rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(got, ort(model, x)[-1], rtol=1e-5, atol=3e-4)  # onnxruntime loses digits around 0.5
+    assert run(make(model), np.float32([[0, 1, 2]]))[-1].tolist()[0][:2] == [-np.inf, np.inf]
+
+
+@pytest.mark.parametrize("op", ["LinearClassifier", "LinearRegressor"])
+def test_softmax_zero_leaves_zeros_out(op):
+    model = identity(op, "SOFTMAX_ZERO", 4)
+    x = np.round(matrix(16, 40, 4)) * np.float32(0.7)
+    x[np.all(x == 0, 1)] = 1
+    assert (x == 0).any() and (x != 0).all(1).any()
+    weights = np.where(x == 0, 0, np.exp(x.astype(np.float64)))
+    got = run(make(model), x)[-1]
+    np.testing.assert_allclose(got, weights / weights.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(got, ort(model, x)[-1], rtol=1e-5, atol=1e-7)
+    # A row of nothing but zeros has nothing that its weights could sum up to.
+    assert run(make(model), np.zeros((1, 4), np.float32))[-1].tolist() == [[0, 0, 0, 0]]

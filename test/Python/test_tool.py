@@ -5,6 +5,7 @@ import subprocess
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 
 GRAPH = "m (float[N, 3] x, int64[N] i) => (float[N, 3] y, int64[N] j) { y = Relu(x) j = Add(i, i) }"
@@ -95,3 +96,35 @@ def test_errors(tool, path, tmp_path):
     assert "no zip archive" in call(tool, "run", path, "--input", str(tmp_path / "bad.npz"), status=1)
     np.save(tmp_path / "x.npy", np.zeros((2, 4), np.float32))
     assert "must be 3, got 4" in call(tool, "run", path, "--input", f"x={tmp_path / 'x.npy'}", status=1)
+
+
+VALUES = """<ir_version: 9, opset_import: ["" : 20, "ai.onnx.ml" : 4]>
+values (float[n, 2] x, seq(string[k]) words, map(int64, float) m, optional(float[k]) o)
+  => (seq(map(string, float)) maps, seq(string[k]) more, float[1, 3] row, optional(float[k]) same, bool has) {
+  maps = ai.onnx.ml.ZipMap<classlabels_strings = ["b", "a"]>(x)
+  word = Constant<value_strings = ["it's", "☃"]>()
+  more = SequenceInsert(words, word)
+  row = ai.onnx.ml.DictVectorizer<int64_vocabulary = [10, 15, 20]>(m)
+  same = Identity(o)
+  has = OptionalHasElement(o)
+}"""
+
+
+def test_values_that_are_no_tensors(tool, tmp_path):
+    path, out = str(tmp_path / "values.onnx"), tmp_path / "out"
+    onnx.save(onnx.parser.parse_model(VALUES), path)
+    text = call(tool, "inspect", path)
+    for line in ("seq(map(string,tensor(float)))\n", "map(int64,tensor(float))\n", "optional(tensor(float))\n", "tensor(float) [1, 3]\n"):
+        assert line in text
+    np.savez(tmp_path / "feeds.npz", **{"x": np.float32([[1, 2], [3, 4]]), "m.keys": np.array([20, 10]), "m.values": np.float32([0.5, 0.25]), "o": np.float32([7])})
+    text = call(tool, "run", path, "--input", str(tmp_path / "feeds.npz"), "--output-dir", str(out))
+    assert "maps: sequence of 2\n" in text and 'maps[1]: map of 2\n  "a": 4 "b": 3\n' in text
+    assert 'more[1]: string [2]\n  "it\'s" "☃"\n' in text
+    np.testing.assert_array_equal(np.load(out / "row.npy"), [[0.25, 0, 0.5]])
+    np.testing.assert_array_equal(np.load(out / "maps.0.values.npy"), np.float32([2, 1]))
+    assert np.load(out / "more.1.npy").tolist() == ["it's".encode(), "☃".encode()]
+    assert np.load(out / "same.npy").tolist() == [7]
+    # Random inputs of every kind; and half a map.
+    assert "row: float [1, 3]" in call(tool, "run", path)
+    np.savez(tmp_path / "half.npz", **{"m.keys": np.array([20])})
+    assert "takes files for its keys and its values" in call(tool, "run", path, "--input", str(tmp_path / "half.npz"), status=1)

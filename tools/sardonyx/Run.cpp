@@ -58,7 +58,7 @@ static void writeValue(const std::string &folder, const std::string &name,
 
 int run(const RunCommand &command) {
   std::shared_ptr<Session> session = loadSession(command.common);
-  std::vector<Array> feeds = makeFeeds(*session, command.feeds);
+  std::vector<Feed> feeds = makeFeeds(*session, command.feeds);
   auto start = std::chrono::steady_clock::now();
   auto results = session->run(refsOf(feeds));
   double seconds =

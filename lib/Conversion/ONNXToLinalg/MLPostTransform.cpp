@@ -34,7 +34,12 @@ static Value probit(TensorBuilder &b, Value x) {
   Value tail = b.mul(number(1 / 0.147), log);
   Value inner =
       math::SqrtOp::create(b, b.sub(b.mul(half, half), tail)).getResult();
-  Value root = math::SqrtOp::create(b, b.sub(inner, half));
+  // inner - half; where both are positive that would cancel out.
+  Value quotient =
+      arith::DivFOp::create(b, b.sub(number(0), tail), b.add(inner, half));
+  Value difference =
+      b.select(b.greater(half, number(0)), quotient, b.sub(inner, half));
+  Value root = math::SqrtOp::create(b, difference);
   return b.mul(number(1.41421356), math::CopySignOp::create(b, root, y));
 }
 
