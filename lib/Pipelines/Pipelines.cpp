@@ -34,6 +34,7 @@ namespace {
 /// The graph as the model's author drew it, in fewer and larger operators.
 void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
   // Types first: everything after wants ranks.
+  pm.addPass(createOnnxFoldSequences());
   pm.addPass(createOnnxInferShapes());
   pm.addPass(createOnnxFoldShapes());
   pm.addPass(createCanonicalizerPass());

@@ -19,7 +19,17 @@ using namespace mlir;
 
 static bool isUnranked(Type type) { return isa<UnrankedTensorType>(type); }
 
+/// Of the tensors in a sequence or an optional, if it is one.
+static Type itemOf(Type type) {
+  if (auto optional = dyn_cast<onnx::OptType>(type))
+    type = optional.getElementType();
+  if (auto sequence = dyn_cast<onnx::SeqType>(type))
+    type = sequence.getElementType();
+  return type;
+}
+
 static bool isOpen(Type type) {
+  type = itemOf(type);
   auto tensor = dyn_cast<RankedTensorType>(type);
   return isUnranked(type) || (tensor && !tensor.hasStaticShape());
 }

@@ -29,15 +29,33 @@ static bool isOfAnyRank(const ValueInfo &info) {
   return !info.hasRank && info.elementType != ElementType::Undefined;
 }
 
+/// Whether the rank of the tensors in a sequence or an optional is open.
+static bool holdsAnyRank(const ValueInfo &info) {
+  return info.items.size() == 1 && isOfAnyRank(info.items[0]);
+}
+
+/// The rank of the tensors in a value, if they have one in common.
+static std::optional<size_t> rankOfItems(const TensorRef &value) {
+  if (value.kind == ValueKind::Tensor)
+    return value.shape.size();
+  if (value.items.empty())
+    return std::nullopt;
+  size_t rank = value.items[0].shape.size();
+  for (const TensorRef &item : value.items)
+    if (item.shape.size() != rank)
+      return std::nullopt;
+  return rank;
+}
+
 bool sardonyx::leavesRanksOpen(const std::vector<ValueInfo> &inputs) {
   return std::any_of(inputs.begin(), inputs.end(), [](const ValueInfo &info) {
-    return isOfAnyRank(info) || isOpenList(info);
+    return isOfAnyRank(info) || holdsAnyRank(info) || isOpenList(info);
   });
 }
 
 bool sardonyx::leavesShapesOpen(const std::vector<ValueInfo> &inputs) {
   return std::any_of(inputs.begin(), inputs.end(), [](const ValueInfo &info) {
-    return isOfAnyRank(info) ||
+    return isOfAnyRank(info) || holdsAnyRank(info) ||
            std::any_of(info.dims.begin(), info.dims.end(),
                        [](const Dim &dim) { return !dim.isStatic(); });
   });
@@ -58,8 +76,11 @@ Variants::Known Variants::knownOf(const std::vector<TensorRef> &given,
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueInfo &info = inputs[i];
     const std::vector<int64_t> &shape = given[i].shape;
-    if (info.elementType == ElementType::Undefined)
-      continue; // a list
+    if (info.elementType == ElementType::Undefined) { // a list
+      if (auto rank = holdsAnyRank(info) ? rankOfItems(given[i]) : std::nullopt)
+        known.shapes[info.name] = std::vector<int64_t>(*rank, -1);
+      continue;
+    }
     if (level >= Sizes || (isOpenList(info) && shape[0] <= kLongestList))
       known.shapes[info.name] = shape;
     else if (isOfAnyRank(info))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from graphs import load, make, run
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
 import sardonyx as sdx
 
@@ -233,3 +233,51 @@ def test_a_long_loop_that_grows_a_sequence():
       count = SequenceLength(s)
     }"""
     assert run(load(graph), np.array(20000, np.int64), np.ones(2, np.float32))[0] == 20000
+
+
+def test_tensors_of_one_sequence_differ_in_rank():
+    """A constant position tells the rank; the items keep theirs in any case."""
+    session = load(
+        """(float[n] x, float[n, m] y, float z) => (float[a] u, float[b, c] v, seq(float[]) s, int64 length) {
+          zero = Constant<value_int = 0>()
+          last = Constant<value_int = -1>()
+          xy = SequenceConstruct(x, y)
+          s = SequenceInsert(xy, z, zero)
+          rest = SequenceErase(s, zero)
+          x_again = SequenceAt(rest, zero)
+          y_again = SequenceAt(s, last)
+          u = Neg(x_again)
+          v = Add(y_again, x)
+          length = SequenceLength(s)
+        }"""
+    )
+    x, y, z = tensors(12, (3,), (3, 3), ())
+    u, v, s, length = run(session, x, y, z)
+    np.testing.assert_array_equal(u, -x)
+    np.testing.assert_array_equal(v, y + x)
+    same(s, [z, x, y])
+    assert length == 3
+
+
+def any_rank(nodes):
+    """A graph whose sequence and result have no rank."""
+    return parser.parse_model(f'<ir_version: 10, opset_import: ["" : 22]> m (seq(float[]) s, int64 p) => (float[] z) {{ {nodes} z = Neg(y) }}')
+
+
+@pytest.mark.parametrize("node", ["y = SequenceAt(s, p)", "q = SequenceErase(s, p) y = ConcatFromSequence<axis = 0, new_axis = 1>(q)"])
+def test_sequences_of_any_rank_are_compiled_for_the_rank_that_arrives(node):
+    session = make(any_rank(node))
+    for seed, shape in enumerate([(2, 3), (4,), (), (1, 2, 3), (5, 1)]):
+        items = tensors(seed, shape, shape)
+        got = run(session, items, np.array(1, np.int64))[0]
+        np.testing.assert_array_equal(got, -items[1] if "SequenceAt" in node else -items[:1][0][None])
+    with pytest.raises(sdx.NotImplemented, match="of unknown rank|rank of the sequence's tensors is not known"):
+        run(session, tensors(9, (2,), (2, 3)), np.array(1, np.int64))
+
+
+def test_optionals_of_any_rank():
+    tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    nodes = [helper.make_node("OptionalGetElement", ["o"], ["v"]), helper.make_node("Neg", ["v"], ["n"])]
+    session = make(optional_model(tensor, helper.make_value_info("n", tensor), nodes))
+    for x in tensors(13, (3,), (2, 2), ()):
+        np.testing.assert_array_equal(run(session, x)[0], -x)

@@ -44,6 +44,23 @@ def OnnxFoldShapes : Pass<"onnx-fold-shapes", "::mlir::ModuleOp"> {
   let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
 }
 
+def OnnxFoldSequences : Pass<"onnx-fold-sequences", "::mlir::ModuleOp"> {
+  let summary = "Take tensors from where they were put into a sequence";
+  let description = [{
+    SequenceAt at a constant position becomes the tensor that SequenceConstruct
+    or SequenceInsert put there. So it has a rank of its own, also where tensors
+    of one sequence differ in rank.
+
+    ```mlir
+    %0 = onnx.SequenceConstruct(%x, %y) : (tensor<2xf32>, tensor<2x3xf32>) -> !onnx.seq<tensor<*xf32>>
+    %1 = onnx.SequenceAt(%0, %one) : (!onnx.seq<tensor<*xf32>>, tensor<i64>) -> tensor<*xf32>
+    // becomes
+    %1 = onnx.Identity(%y) : (tensor<2x3xf32>) -> tensor<*xf32>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
+}
+
 def OnnxFoldBatchNorm : Pass<"onnx-fold-batch-norm", "::mlir::ModuleOp"> {
   let summary = "Fold BatchNormalization into the weights of the Conv before it";
   let description = [{
