@@ -522,7 +522,8 @@ static void openUnknownSizes(::onnx::GraphProto &graph) {
 }
 
 /// Where a model declares another shape of a result than its operators make,
-/// the operators are right: some exporters say one column where there are more.
+/// the operators are right: some exporters say one column where there are more,
+/// and some (LightGBM's) one row where there are as many as the input has.
 class DeclaredOutputs {
 public:
   explicit DeclaredOutputs(::onnx::GraphProto &graph) : graph(graph) {
@@ -531,6 +532,9 @@ public:
       if (output.type().has_tensor_type())
         output.mutable_type()->mutable_tensor_type()->clear_shape();
     }
+    for (const ::onnx::ValueInfoProto &input : graph.input())
+      for (const auto &dim : input.type().tensor_type().shape().dim())
+        hasOpenInput |= !dim.has_dim_value();
   }
 
   /// Puts back what inference has not found.
@@ -548,15 +552,22 @@ public:
         continue;
       for (int i = 0; i < shape.dim_size(); ++i)
         if (!tensor.shape().dim(i).has_dim_value() &&
-            (shape.dim(i).has_dim_value() ||
-             !tensor.shape().dim(i).has_dim_param()))
+            (isBelieved(shape.dim(i)) ||
+             !(shape.dim(i).has_dim_value() ||
+               tensor.shape().dim(i).has_dim_param())))
           *tensor.mutable_shape()->mutable_dim(i) = shape.dim(i);
     }
   }
 
 private:
+  /// Whether a size may be taken from what the model declares.
+  bool isBelieved(const ::onnx::TensorShapeProto::Dimension &dim) const {
+    return dim.has_dim_value() && !(dim.dim_value() == 1 && hasOpenInput);
+  }
+
   ::onnx::GraphProto &graph;
   std::vector<::onnx::TypeProto> declared;
+  bool hasOpenInput = false;
 };
 
 void inferTypes(::onnx::ModelProto &model) {

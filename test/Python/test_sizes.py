@@ -6,6 +6,7 @@ Inputs end at a page that cannot be touched, so that reading past them ends the 
 import ctypes
 import mmap
 
+import graphs
 import numpy as np
 import pytest
 from onnx import parser
@@ -311,3 +312,26 @@ def test_resize_to_sizes_of_an_open_length(load):
     x = r(1, 1, 4, 4)
     (y,) = run(load(text, 19), x, n(1, 1, 8, 8))
     np.testing.assert_array_equal(y, x.repeat(2, 2).repeat(2, 3))
+
+
+def test_a_result_that_is_declared_with_one_row_has_as_many_as_the_input():
+    """LightGBM's exporter says so of labels, whatever the batch."""
+    session = graphs.load(
+        """(float[n, 3] x) => (float[1] y, float[1, 3] z, int64[1] count) {
+          axis = Constant<value_ints = [1]>()
+          y = ReduceSum<keepdims = 0>(x, axis)
+          z = Neg(x)
+          zero = Constant<value_ints = [0]>()
+          s = Shape(x)
+          count = Slice(s, zero, axis)
+        }"""
+    )
+    for rows in (0, 1, 5):
+        x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3)
+        y, z, count = graphs.run(session, x)
+        np.testing.assert_array_equal(y, x.sum(1))
+        np.testing.assert_array_equal(z, -x)
+        assert count.tolist() == [rows]
+    # A model of known sizes is believed.
+    fixed = graphs.load("(float[2, 3] x, int64[1] axis) => (float[1, 3] y) { y = ReduceSum(x, axis) }")
+    assert fixed.get_outputs()[0].shape == [1, 3]
