@@ -72,8 +72,8 @@ static Name maskBias(Body &b, Heads &heads, const Name &seen,
     bias = b.addIfThere(attentionBias, bias);
   if (b.getInt("unidirectional")) {
     Name otherwise = bias.empty() ? b.scalar(0, heads.elementType) : bias;
-    bias = b.op("Where", {causal(b, heads.query, heads.key), otherwise,
-                          lowest(b, heads.elementType)});
+    bias = b.op("Where",
+                {causal(b, heads), otherwise, lowest(b, heads.elementType)});
   }
   return bias;
 }
@@ -102,6 +102,8 @@ public:
          {std::pair("past_key", &h.key), std::pair("past_value", &h.value)})
       if (b.has(past))
         *value = b.concat({b.in(past), *value}, 2);
+    if (b.has("past_key"))
+      h.past = b.sizeOf(b.in("past_key"), 2);
     h.bias = maskBias(b, h, seenKeys(), b.in("attention_bias"));
     b.give("output", mergeHeads(b, attend(b, h)));
     if (b.wants("present_key"))
@@ -234,6 +236,7 @@ attendProjected(Body &b, const Widths &widths, int elementType,
   h.value =
       splitHeads(b, project(twice, twice + widths.value), heads, widths.value);
   if (b.has("past")) {
+    h.past = b.sizeOf(b.in("past"), 3);
     auto half = [&](int64_t index) {
       return b.op("Gather", {b.in("past"), b.integer(index)}, {{"axis", 0}});
     };

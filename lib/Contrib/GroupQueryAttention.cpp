@@ -191,22 +191,26 @@ private:
   /// Heads that share their keys are rows of one product.
   Name attend() {
     Heads h;
-    h.query = b.reshape(query, {0, groups, -1, size});
+    // No size is left to be -1, which of an empty tensor may be anything.
+    Name rowCount = b.mul(length, b.ints({heads / groups}));
+    Name grouped = b.concat({b.ints({0, groups}), rowCount, b.ints({size})}, 0);
+    h.query = b.op("Reshape", {query, grouped});
     h.key = key;
     h.elementType = type;
     h.headSize = size;
     h.scale = b.getFloat("scale");
-    Name shape = b.concat({b.ints({0, heads}), length, b.ints({-1})}, 0);
+    Name total = b.sizeOf(key, 2);
+    Name shape = b.concat({b.ints({0, heads}), length, total}, 0);
     Name all = b.op("Reshape", {scores(b, h), shape});
     if (float cap = b.getFloat("softcap"); cap > 0) {
       Name capScalar = b.scalar(cap, type);
       all = b.mul(b.op("Tanh", {b.op("Div", {all, capScalar})}), capScalar);
     }
     Name weights = softmax(b.add(all, maskBias()));
-    Name rows = b.concat({b.ints({0, groups, -1}), b.sizeOf(key, 2)}, 0);
+    Name rows = b.concat({b.ints({0, groups}), rowCount, total}, 0);
     weights = b.op("Reshape", {weights, rows});
     Name mixed = b.op("MatMul", {weights, value});
-    Name back = b.concat({b.ints({0, heads}), length, b.ints({-1})}, 0);
+    Name back = b.concat({b.ints({0, heads}), length, b.ints({size})}, 0);
     return b.op("Reshape", {mixed, back});
   }
 

@@ -14,7 +14,10 @@ Name splitHeads(Body &b, const Name &value, int64_t heads, int64_t hidden) {
 }
 
 Name mergeHeads(Body &b, const Name &value) {
-  return b.reshape(b.transpose(value, {0, 2, 1, 3}), {0, 0, -1});
+  // Not -1, which of an empty tensor may be anything.
+  Name hidden = b.mul(b.sizeOf(value, 1), b.sizeOf(value, 3));
+  return b.op("Reshape", {b.transpose(value, {0, 2, 1, 3}),
+                          b.concat({b.ints({0, 0}), hidden}, 0)});
 }
 
 static Name scaleOf(Body &b, const Heads &heads) {
@@ -41,10 +44,10 @@ Name attend(Body &b, const Heads &heads) {
   return b.op("MatMul", {weights, heads.value});
 }
 
-Name causal(Body &b, const Name &query, const Name &key) {
-  Name length = b.sizeOf(query, 2), total = b.sizeOf(key, 2);
-  Name last = b.add(b.iota(length), b.sub(total, length));
-  return b.op("LessOrEqual", {b.iota(total), b.unsqueeze(last, {1})});
+Name causal(Body &b, const Heads &heads) {
+  Name last = b.addIfThere(b.iota(b.sizeOf(heads.query, 2)), heads.past);
+  Name keys = b.iota(b.sizeOf(heads.key, 2));
+  return b.op("LessOrEqual", {keys, b.unsqueeze(last, {1})});
 }
 
 Name lowest(Body &b, int elementType) {

@@ -18,6 +18,8 @@ struct Heads {
   Name query, key, value;
   /// Added to the scores; broadcasts to [B, heads, S, T]; may be missing.
   Name bias;
+  /// How many of the keys are of the past, as a list of one; missing for none.
+  Name past;
   int elementType;
   /// Size of a head; -1 if not known.
   int64_t headSize = -1;
@@ -30,8 +32,9 @@ Name scores(Body &b, const Heads &heads);
 /// The whole of it: [B, heads, S, size of the values].
 Name attend(Body &b, const Heads &heads);
 
-/// Condition [S, T] under which a query sees a key, if the last query sees all.
-Name causal(Body &b, const Name &query, const Name &key);
+/// Condition [S, T] under which a query sees a key: those of the past and as
+/// many of the others as there are queries up to it.
+Name causal(Body &b, const Heads &heads);
 /// The lowest number of an element type.
 Name lowest(Body &b, int elementType);
 

@@ -190,9 +190,10 @@ Name unpack(Body &b, const Name &bytes, int64_t bits, int64_t rank) {
       {b.unsqueeze(bytes, {-1}), b.cast(b.ints(shifts), TensorProto::UINT8)},
       {{"direction", "RIGHT"}});
   Name mask = b.scalar((1 << bits) - 1, TensorProto::UINT8);
-  Ints shape(rank, 0);
-  shape.back() = -1;
-  return b.reshape(b.op("BitwiseAnd", {each, mask}), shape);
+  // Not -1, which of an empty tensor may be anything.
+  Name count = b.mul(b.sizeOf(bytes, rank - 1), b.ints({8 / bits}));
+  Name shape = b.concat({b.ints(Ints(rank - 1, 0)), count}, 0);
+  return b.op("Reshape", {b.op("BitwiseAnd", {each, mask}), shape});
 }
 
 void buildMatMulNBits(Body &b) {

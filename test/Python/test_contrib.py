@@ -274,8 +274,8 @@ def attended(q, k, v, bias=0.0, scale=None, softcap=0.0, sink=None):
     return softmax(scores) @ v
 
 
-def causal(s, t):
-    return np.where(np.arange(t)[None] <= np.arange(s)[:, None] + t - s, 0, -1e30)
+def causal(s, t, past=0):
+    return np.where(np.arange(t)[None] <= np.arange(s)[:, None] + past, 0, -1e30)
 
 
 def padded(keep):
@@ -323,7 +323,7 @@ def test_multi_head_attention_with_a_past(dtype):
     past = [floats(3, 2, 4, 4, dtype=dtype) for _ in range(2)]
     k2, v2 = (np.concatenate([p, split(x, 2)], 2) for p, x in zip(past, (k, v)))
     feeds = {"q": q, "k": k, "v": v, "b": None, "m": None, "a": None, "pk": past[0], "pv": past[1]}
-    wanted = {"y": merge(attended(split(q, 2), k2, v2, causal(2, 6))), "k": k2, "v": v2}
+    wanted = {"y": merge(attended(split(q, 2), k2, v2, causal(2, 6, 4))), "k": k2, "v": v2}
     check("MultiHeadAttention", feeds, wanted, num_heads=2, unidirectional=1)
 
 
@@ -353,7 +353,7 @@ def test_attention(dtype):
     q, k, v = (split(y, 2) for y in np.split(x.astype(float) @ w.astype(float) + b, 3, -1))
     k, v = (np.concatenate([p, y], 2) for p, y in zip(past, (k, v)))
     feeds = {"x": x, "w": w, "b": b, "mask": None, "past": past}
-    wanted = {"y": merge(attended(q, k, v, causal(5, 9))), "present": np.stack([k, v])}
+    wanted = {"y": merge(attended(q, k, v, causal(5, 9, 4))), "present": np.stack([k, v])}
     check("Attention", feeds, wanted, ("w", "b"), num_heads=2, unidirectional=1)
 
 
@@ -616,3 +616,16 @@ def test_a_model_s_own_function_wins():
     proto.functions.append(function)
     (y,) = sdx.InferenceSession(proto.SerializeToString()).run(None, {"X": x})
     np.testing.assert_array_equal(y, -x)
+
+
+def test_nothing_at_all():
+    """Of no indices, no rows and no tokens nothing is made, of the right shape."""
+    data, scales = bytes_(3, 24), floats(3, 3)
+    wanted = {"y": np.zeros((0, 48), np.float32)}
+    feeds = {"data": data, "at": np.zeros(0, np.int32), "scales": scales}
+    check("GatherBlockQuantized", feeds, wanted, ("data",), block_size=16, quantize_axis=1)
+    fixed = feeds | {"scales": scales.astype(np.float16)}
+    check("GatherBlockQuantized", fixed, wanted, ("data",), block_size=16, quantize_axis=1)
+    for dtype in (np.float32, np.float16):
+        q, k = (np.zeros(s, dtype) for s in [(2, 0, 8), (2, 3, 8)])
+        check("MultiHeadAttention", {"q": q, "k": k, "v": k}, {"y": q}, num_heads=2)
