@@ -90,6 +90,17 @@ usersOfLists(ModuleOp module, const std::vector<ValueInfo> &inputs) {
   return users;
 }
 
+static bool isLowered(Operation *op) {
+  return hasLinalgLowering(op->getName().getStringRef(),
+                           /*ofSpecialCases=*/true);
+}
+
+/// Whether an operator's function body was refused. Then no operator has been
+/// tried, and those without such a refusal tell nothing.
+static bool isBodyRefused(Operation *op) {
+  return op->hasAttr("sdx.refused") && !isLowered(op);
+}
+
 bool sardonyx::mayInputsHelp(ModuleOp refused,
                              const std::vector<ValueInfo> &inputs) {
   bool isOneUnranked = false;
@@ -97,18 +108,19 @@ bool sardonyx::mayInputsHelp(ModuleOp refused,
     return false;
   const bool sizesAreOpen = leavesShapesOpen(inputs);
   const DenseSet<Operation *> ofLists = usersOfLists(refused, inputs);
+  bool isAnyBodyRefused = false;
+  refused.walk([&](Operation *op) { isAnyBodyRefused |= isBodyRefused(op); });
   bool mayHelp = false;
   WalkResult result = refused.walk([&](Operation *op) {
     if (!isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()) ||
         op->hasTrait<OpTrait::IsTerminator>())
       return WalkResult::advance();
-    bool hasLowering = hasLinalgLowering(op->getName().getStringRef(),
-                                         /*ofSpecialCases=*/true) ||
-                       hasOnnxFunctionBody(op);
-    if (!hasLowering || computesOnComplex(op))
+    bool mayBeLowered = isLowered(op) || hasOnnxFunctionBody(op);
+    if (!mayBeLowered || computesOnComplex(op) ||
+        (isa<onnx::CustomOp>(op) && !mayRanksHelp(op)))
       return WalkResult::interrupt();
-    if (isa<onnx::CustomOp>(op) && !mayRanksHelp(op))
-      return WalkResult::interrupt();
+    if (isAnyBodyRefused && !isBodyRefused(op))
+      return WalkResult::advance();
     // What is left around others is left because of these. Where an input has
     // no rank, no operator has been tried.
     bool isOpenHere = isOneUnranked || op->getNumRegions() != 0 ||
