@@ -61,6 +61,15 @@ def test_normalizer(action, change):
     same(run(session, x)[0], np.array([change(t) for t in x if t.lower() not in ("ab", "a")], dtype=object))
     same(run(session, np.array(["a", "Ab"], dtype=object))[0], np.array([""], dtype=object))
 
+@pytest.mark.parametrize("words", ["", ', stopwords = ["a"]'])
+@pytest.mark.parametrize("size", ["0", "n", "1, n"])
+def test_normalizer_of_no_strings(words, size):
+    """One empty string, as of strings that are all stopped."""
+    out = "k" if "," not in size else "1, k"
+    session = load(f'(string[{size}] x) => (string[{out}] y) {{ y = StringNormalizer<case_change_action = "NONE"{words}>(x) }}')
+    x = np.zeros((0,) if "," not in size else (1, 0), object)
+    assert run(session, x)[0].reshape(-1).tolist() == [""]
+
 
 def test_normalizer_takes_one_row_only():
     session = load('(string[n, m] x) => (string[k, l] y) { y = StringNormalizer<case_change_action = "UPPER">(x) }')

@@ -54,6 +54,8 @@ def walk(nodes, ballots, x, targets, aggregate, dtype):
                 if (t, i) == (tree, nodes["id"][k]):
                     combine = {"MIN": min, "MAX": max}.get(aggregate, lambda a, b: a + b)
                     scores[row, target] = combine(scores[row, target], dtype(weight))
+    if init:
+        scores[scores == init] = 0  # nobody has voted
     return scores / len(trees) if aggregate == "AVERAGE" else scores
 
 

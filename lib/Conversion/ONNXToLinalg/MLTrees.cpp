@@ -299,6 +299,13 @@ Value Scores::compute(TensorBuilder &b, Value x, Type onnxType,
       forEachRow(b, scores, [&](TensorBuilder &s, Value row, ValueRange rows) {
         return Values{tables.addVotes(s, x, onnxType, row, rows[0])};
       }).front();
+  // A target that nobody has voted for.
+  if (init != 0)
+    scores = b.map(scores, scoreType, [&](TensorBuilder &s, ValueRange args) {
+      Value isNone = arith::CmpFOp::create(s, arith::CmpFPredicate::OEQ,
+                                           args[0], s.scalar(scoreType, init));
+      return Values{s.select(isNone, s.scalar(scoreType, 0), args[0])};
+    });
   bool isAverage = aggregate == Aggregate::Average;
   if (base.empty() && !isAverage)
     return scores;
@@ -387,8 +394,7 @@ LogicalResult lowerEnsemble(Lowering<onnx::MLTreeEnsembleOp> &b) {
   Value y = scores.compute(b, b.in.getX(), onnxType,
                            scoreTypeFor(b, *forest, onnxType));
   if (transform != 0)
-    y = postTransform(b, kTransforms[transform],
-                      b.convertElements(y, b.getF32Type()));
+    y = postTransform(b, kTransforms[transform], y);
   return b.replace(b.convertElements(y, elementTypeOf(b.in.getX())));
 }
 

@@ -177,12 +177,15 @@ LogicalResult lowerNormalizer(Lowering<onnx::StringNormalizerOp> &b) {
   if (action != "NONE")
     words = callRuntime(b, "sdx_rt_string_to_case",
                         {x, asNumber(b, action == "UPPER")}, b.dims(x), i64);
-  if (ArrayAttr stopWords = b.op.getStopwordsAttr();
-      stopWords && !stopWords.empty()) {
-    SmallVector<Value> handles;
+  SmallVector<Value> handles;
+  if (ArrayAttr stopWords = b.op.getStopwordsAttr())
     for (auto word : stopWords.getAsRange<StringAttr>())
       handles.push_back(b.literal(word.getValue()));
-    Value list = tensor::FromElementsOp::create(b, handles);
+  // Of no strings at all one empty string is made, too.
+  std::optional<int64_t> length = getStaticSize(b.dim(words, 0));
+  if (!handles.empty() || length.value_or(0) == 0) {
+    auto type = RankedTensorType::get({int64_t(handles.size())}, i64);
+    Value list = tensor::FromElementsOp::create(b, type, handles);
     Value caseMatters = asNumber(b, b.op.getIsCaseSensitive() != 0);
     Value stays = callRuntime(b, "sdx_rt_string_is_no_stop_word",
                               {x, list, caseMatters}, b.dims(x), i64);
