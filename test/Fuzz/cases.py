@@ -2,10 +2,11 @@
 
 # A comment.
 # cpu: haswell
-# run: x1 = float32[2,3] 1 2 3 4 5 6
+# run: x1 = float32[2,3] 1 2 3 4 5 6; x2 = string[2] "a" "b\u0020c"; x3 = sequence(float32) float32[1] 7 | float32[0]
 <ir_version: 10, opset_import: ["" : 22]> fuzz (float[2,3] x1) => (float[v2_0,v2_1] v2) { v2 = Relu (x1) }
 """
 
+import json
 import re
 
 import ml_dtypes  # noqa: F401  (numpy knows bfloat16 by it)
@@ -15,20 +16,52 @@ from onnx import numpy_helper, parser, printer
 
 from graphs import Step, Value
 from trial import Trial
+from values import STRING, Items, Maybe
 
-ARRAY = re.compile(r"(\S+) = (\w+)\[([\d,]*)\] ?(.*)")
+ARRAY = re.compile(r"(\w+)\[([\d,]*)\] ?(.*)")
 MOST = 400  # elements of an array in a text
+
+
+def value_text(value):
+    if isinstance(value, Items):
+        return f"sequence({name_of(value.dtype)}) " + " | ".join(map(array_text, value))
+    return array_text(value)
+
+
+def value_of(text):
+    if text.startswith("sequence("):
+        name, _, items = text[len("sequence(") :].partition(")")
+        return Items([array_of(item.strip()) for item in items.split("|") if item.strip()], type_named(name))
+    return array_of(text)
+
+
+def name_of(dtype):
+    return "string" if dtype == STRING else dtype.name
+
+
+def type_named(name):
+    return STRING if name == "string" else np.dtype(name)
+
+
+def word(text):
+    """A string as JSON, without what stands between values."""
+    return re.sub("[;| ]", lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(text))
 
 
 def array_text(array):
     numbers = array.reshape(-1)
+    if array.dtype == STRING:
+        return f"string[{','.join(map(str, array.shape))}] {' '.join(map(word, numbers))}"
     if array.dtype.kind == "b":
         numbers = numbers.astype(int)
     return f"{array.dtype.name}[{','.join(map(str, array.shape))}] {' '.join(str(v) for v in numbers.tolist())}"
 
 
-def array_of(dtype, shape, text):
-    dtype = np.dtype(bool if dtype == "bool" else dtype)
+def array_of(text):
+    name, shape, text = ARRAY.fullmatch(text).groups()
+    dtype = type_named(name)
+    if dtype == STRING:
+        return np.array([json.loads(part) for part in text.split()], STRING).reshape([int(s) for s in shape.split(",") if s])
     numbers = [float(v) if dtype.kind in "fV" else int(v) for v in text.split()]
     return (
         np.array(numbers, dtype if dtype.kind != "b" else int)
@@ -40,7 +73,7 @@ def array_of(dtype, shape, text):
 def to_text(trial, comment):
     """None where the text form can't hold it."""
     arrays = [a for run in trial.runs for a in run.values()] + [trial.graph.values[n].array for n in trial.graph.consts]
-    if any(a.size > MOST for a in arrays):
+    if any(a.size > MOST or isinstance(a, Maybe) for a in arrays):
         return None
     model = trial.graph.model()
     text = printer.to_text(model)
@@ -53,7 +86,7 @@ def to_text(trial, comment):
     lines += [f"# cpu: {trial.cpu}"] if trial.cpu else []
     lines += [f"# threads: {trial.threads}"] if trial.threads > 1 else []
     for run in trial.runs:
-        lines.append("# run: " + "; ".join(f"{name} = {array_text(array)}" for name, array in run.items()))
+        lines.append("# run: " + "; ".join(f"{name} = {value_text(array)}" for name, array in run.items()))
     return "\n".join(lines) + "\n" + text + "\n"
 
 
@@ -68,7 +101,7 @@ class Loaded:
     def __init__(self, model):
         graph = model.graph
         self.proto, self.static_outputs = model, False
-        self.opset = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
+        self.opsets = {entry.domain.replace("ai.onnx", "") if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
         self.consts = [t.name for t in graph.initializer]
         self.values = {t.name: Value(t.name, numpy_helper.to_array(t), "const") for t in graph.initializer}
         self.inputs = [v.name for v in graph.input if v.name not in self.values]
@@ -91,8 +124,8 @@ def from_text(text):
     graph, runs = Loaded(model), []
     for line in head:
         if line.startswith("run:"):
-            parts = [ARRAY.fullmatch(part.strip()) for part in line[4:].split(";") if part.strip()]
-            runs.append({p[1]: array_of(p[2], p[3], p[4]) for p in parts})
+            parts = [part.strip().partition(" = ") for part in line[4:].split(";") if part.strip()]
+            runs.append({name: value_of(text) for name, _, text in parts})
     for run in runs[:1]:
         graph.values |= {name: Value(name, array, "input") for name, array in run.items()}
     return Trial(graph, runs, settings.get("cpu", ""), int(settings.get("threads", 1)))

@@ -10,13 +10,15 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from references import BFLOAT, HALF, Refused, check_types, evaluate, is_float, type_of
+from references import BFLOAT, HALF, Refused, check_types, evaluate, imports, is_float
+from values import STRING, TEXTS, Items, Maybe, apply, info_of, is_tensor
 
 SIZES = [1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 100]
 LIMIT = 40_000  # elements of a value
 FLOAT_TYPES = [np.dtype(np.float32)] * 10 + [np.dtype(np.float64)] * 2 + [HALF] * 2 + [BFLOAT]
 INT_TYPES = [np.dtype(t) for t in "int64 int64 int32 int32 int8 uint8 int16 uint16 uint32 uint64".split()]
 BOOL = np.dtype(bool)
+DOMAINS = {"ai.onnx.ml": [1, 2, 3, 4, 5, 5], "ai.onnx.preview.training": [1], "ai.onnx.preview": [1], "com.microsoft": [1]}
 
 
 class Value:
@@ -47,6 +49,8 @@ class Step:
 class Builder:
     def __init__(self, rng, opset, open_sizes=False):
         self.rng, self.opset, self.open_sizes = rng, opset, open_sizes
+        self.opsets = {"": opset} | {name: self.pick(versions) for name, versions in DOMAINS.items()}
+        self.only = None  # all values are of this type, where the operator has it
         self.values: dict[str, Value] = {}
         self.steps: list[Step] = []
         self.count = 0
@@ -74,6 +78,10 @@ class Builder:
 
     def dtype(self, op=None, index=0, among=None):
         """An element type, one that the operator's input takes."""
+        if self.only is not None:
+            if not (among is None or self.only in among) or op and self.only not in self.allowed(op, index):
+                raise Refused("not of this type")
+            return self.only
         kinds = self.rng.random()
         types = FLOAT_TYPES if kinds < 0.75 else INT_TYPES if kinds < 0.96 else [BOOL]
         allowed = among or (self.allowed(op, index) if op else None)
@@ -82,25 +90,28 @@ class Builder:
         return self.pick(types)
 
     def allowed(self, op, index=0):
-        schema = onnx.defs.get_schema(op, self.opset)
+        schema = self.schema(op)
         formal = schema.inputs[min(index, len(schema.inputs) - 1)]
-        names = {"float": "float32", "double": "float64"}
-        known = {t.name: t for t in [*FLOAT_TYPES, *INT_TYPES, BOOL]}
+        names = {"float": "float32", "double": "float64", "string": "object"}
+        known = {t.name: t for t in [*FLOAT_TYPES, *INT_TYPES, BOOL, STRING]}
         return sorted(
             {known[n] for t in formal.types if (n := names.get(t[7:-1], t[7:-1])) in known and t.startswith("tensor")},
             key=lambda t: t.name,
         )
 
-    def has(self, op, attribute=None):
+    def schema(self, op, domain=""):
+        return onnx.defs.get_schema(op, self.opsets[domain], domain)
+
+    def has(self, op, attribute=None, domain=""):
         """Whether the opset has the operator, or this attribute of it."""
         try:
-            schema = onnx.defs.get_schema(op, self.opset)
+            schema = self.schema(op, domain)
         except onnx.defs.SchemaError:
             return False
         return attribute is None or attribute in schema.attributes
 
     def inputs_of(self, op):
-        return len(onnx.defs.get_schema(op, self.opset).inputs)
+        return len(self.schema(op).inputs)
 
     # ---------------------------------------------------------------- values
 
@@ -108,6 +119,11 @@ class Builder:
         rng, dtype = self.rng, np.dtype(dtype)
         if dtype == BOOL:
             return rng.random(shape) < 0.5
+        if dtype == STRING:
+            result = np.empty(shape, STRING)
+            for at in np.ndindex(*result.shape):
+                result[at] = self.pick(TEXTS)
+            return result
         if not is_float(dtype):
             info = np.iinfo(dtype)
             if low is None and self.maybe(0.1):
@@ -139,7 +155,8 @@ class Builder:
         self.count += 1
         const = self.maybe(0.3 if const is None else const)
         name = f"{'c' if const else 'x'}{self.count}"
-        value = Value(name, np.asarray(array), "const" if const else "input", keep)
+        array = array if isinstance(array, (Items, Maybe)) else np.asarray(array)
+        value = Value(name, array, "const" if const else "input", keep)
         self.values[name] = value
         return value
 
@@ -152,8 +169,12 @@ class Builder:
     ):
         """One that is there and fits, or a new one."""
         allowed = [np.dtype(dtype)] if dtype is not None else among or (self.allowed(op, index) if op else None)
+        if dtype is None and self.only is not None:
+            allowed = [self.dtype(op, index, among)]
 
         def fits(v):
+            if not is_tensor(v.array) or v.dtype == STRING and (allowed is None or self.only is None and dtype is None):
+                return False
             if v.kind == "const" or v.keep or (allowed is not None and v.dtype not in allowed):
                 return False
             if shape is not None:
@@ -181,22 +202,36 @@ class Builder:
 
     # ---------------------------------------------------------------- nodes
 
-    def emit(self, op, inputs, outputs=1, valid=None, fixed=(), **attributes):
+    def listed(self, dtype=None, test=None, reuse=0.7):
+        """A sequence that is there and fits, or a new one."""
+        there = [v for v in self.values.values() if isinstance(v.array, Items)]
+        there = [v for v in there if (dtype is None or v.dtype == dtype) and (test is None or test(v.array))]
+        if there and self.maybe(reuse):
+            return self.pick(there)
+        dtype, rank = self.dtype() if dtype is None else dtype, self.int(1, 3) if self.maybe(0.95) else 0
+        return self.hold(Items([self.data(dtype, self.shape(rank)) for _ in range(self.int(1, 4))], dtype), 0)
+
+    def emit(self, op, inputs, outputs=1, valid=None, domain="", only=None, **attributes):
         """Adds a node; a missing optional input or output is None. Gives the results.
 
-        `valid` tells of the inputs' arrays whether the operator defines a result for them.
+        `valid` tells of the inputs' arrays whether the operator defines a result for them; with `only` so many
+        results are compared.
         """
-        onnx.defs.get_schema(op, self.opset)
-        attributes = {k: v for k, v in attributes.items() if v is not None and v != [] and self.has(op, k)}
+        ours = domain == "com.microsoft"
+        if not ours:
+            self.schema(op, domain)
+        attributes = {
+            k: v for k, v in attributes.items() if v is not None and v != [] and (ours or self.has(op, k, domain))
+        }
         present = [True] * outputs if isinstance(outputs, int) else outputs
         names = []
         for there in present:
             self.count += 1
             names.append(f"v{self.count}" if there else "")
-        node = helper.make_node(op, [v.name if v is not None else "" for v in inputs], names, **attributes)
+        node = helper.make_node(op, [v.name if v is not None else "" for v in inputs], names, domain=domain, **attributes)
         while node.input and not node.input[-1]:
             node.input.pop()
-        return self.add([node], valid)
+        return self.add([node], valid, names[:only] if only else None)
 
     def add(self, nodes, valid=None, outputs=None):
         made = {name for node in nodes for name in node.output}
@@ -205,9 +240,9 @@ class Builder:
         step = Step(nodes, inputs, outputs, valid)
         feeds = {name: self.values[name].array for name in inputs}
         step.check(feeds)
-        check_types(nodes, feeds, outputs, self.opset)
-        answer = evaluate(nodes, feeds, outputs, self.opset)
-        if any(v.size > LIMIT or v.dtype.kind in "OUSc" for v in answer.values):
+        check_types(nodes, feeds, outputs, self.opsets)
+        answer = evaluate(nodes, feeds, outputs, self.opsets)
+        if any(v.size > LIMIT or v.dtype.kind in "USc" for v in answer.values):
             raise Refused("too large, or no numbers")
         if answer.differ and self.steps:
             raise Refused("the references differ")
@@ -249,7 +284,7 @@ class Graph:
     """A finished graph: the model and all that the runs need."""
 
     def __init__(self, builder, rng):
-        self.opset, self.steps, self.values = builder.opset, builder.steps, builder.values
+        self.opsets, self.steps, self.values = builder.opsets, builder.steps, builder.values
         read = {name for step in self.steps for name in step.inputs}
         self.inputs = [n for n in self.values if self.values[n].kind == "input" and n in read]
         self.consts = [n for n in self.values if self.values[n].kind == "const" and n in read]
@@ -270,16 +305,17 @@ class Graph:
     def model(self):
         def dims(name):
             array = self.values[name].array
-            return array.shape if self.static_outputs else [f"{name}_{i}" for i in range(array.ndim)]
+            return None if not is_tensor(array) else array.shape if self.static_outputs else [f"{name}_{i}" for i in range(array.ndim)]
 
+        nodes = [node for step in self.steps for node in step.nodes]
         graph = helper.make_graph(
-            [node for step in self.steps for node in step.nodes],
+            nodes,
             "fuzz",
-            [helper.make_tensor_value_info(n, type_of(self.values[n].array), self.dims[n]) for n in self.inputs],
-            [helper.make_tensor_value_info(n, type_of(self.values[n].array), dims(n)) for n in self.outputs],
+            [info_of(n, self.values[n].array, self.dims[n]) for n in self.inputs],
+            [info_of(n, self.values[n].array, dims(n)) for n in self.outputs],
             [numpy_helper.from_array(np.asarray(self.values[n].array), n) for n in self.consts],
         )
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+        return helper.make_model(graph, opset_imports=imports(nodes, self.opsets), ir_version=10)
 
     def feeds(self):
         return {n: self.values[n].array for n in self.inputs}
@@ -304,6 +340,9 @@ class Graph:
             if value.keep:
                 feeds[name] = value.array
                 continue
+            if not is_tensor(value.array):
+                feeds[name] = apply(lambda array: builder.data(array.dtype, array.shape), value.array)
+                continue
             shape = [sizes.get(s, s) if isinstance(d, str) else s for s, d in zip(value.shape, self.dims[name])]
             if np.prod(shape, dtype=np.int64) > 4 * LIMIT:
                 return self.feeds()
@@ -320,11 +359,11 @@ class Graph:
         moving = change is not None
         change = change or (lambda array: array)
         arrays = Arrays({n: self.values[n].array for n in self.consts})
-        arrays.update({n: change(array) for n, array in feeds.items()})
+        arrays.update({n: apply(change, array) for n, array in feeds.items()})
         for step in self.steps:
             given = {n: arrays[n] for n in step.inputs}
             step.check(given)
-            answer = evaluate(step.nodes, given, step.outputs, self.opset)
+            answer = evaluate(step.nodes, given, step.outputs, self.opsets)
             if answer.lenient and not step.lenient:
                 raise Refused("onnxruntime refuses these sizes, and it looks closer")
             if answer.differ and len(self.steps) > 1 and not moving:
@@ -333,7 +372,7 @@ class Graph:
                 arrays.others |= dict(zip(step.outputs, answer.others))
             if answer.differ:
                 arrays.disputed |= set(step.outputs)
-            arrays.update({n: change(array) for n, array in zip(step.outputs, answer.values)})
+            arrays.update({n: apply(change, array) for n, array in zip(step.outputs, answer.values)})
         if self.static_outputs and any(arrays[n].shape != self.values[n].shape for n in self.outputs):
             raise Refused("not the sizes that the model declares")
         return arrays

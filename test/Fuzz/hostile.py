@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Damaged models through compiling and running.
 
-    hostile.py [--seconds N | --models N] [--seed S] [--jobs J] [--out FOLDER]
+    hostile.py [--seconds N | --models N] [--seed S] [--jobs J] [--only RE] [--out FOLDER]
     hostile.py --case FILE             a found model once more
 
 A model of ONNX's conformance suite or a random graph is changed in a few places, loaded, and run with inputs
 that it asks for, or nearly so. It may be refused, by an exception of sardonyx in words that a user
-understands. Crashes, hangs, other exceptions and the compiler's own words are faults; they are made
+understands. With --only it is a model with an operator whose domain.name begins with RE. Crashes, hangs, other exceptions and the compiler's own words are faults; they are made
 small and written to FOLDER (build/fuzz/found). Exit status: 1 if there are faults.
 """
 
@@ -41,7 +41,11 @@ LARGEST = 1 << 22  # elements of an input
 LARGE_MODEL = 200_000  # bytes
 
 
-def corpus():
+def names_operator(model, wanted):
+    return not wanted or any(wanted.match(f"{node.domain}.{node.op_type}") for node in model.graph.node)
+
+
+def corpus(wanted=None):
     """The suite's models, small ones."""
     models = []
     for kind in ("node", "simple", "pytorch-operator", "pytorch-converted"):
@@ -50,7 +54,7 @@ def corpus():
             if model is None and case.model_dir:
                 path = Path(case.model_dir) / "model.onnx"
                 model = onnx.load(path) if path.exists() and path.stat().st_size < LARGE_MODEL else None
-            if model is not None and model.ByteSize() < LARGE_MODEL:
+            if model is not None and model.ByteSize() < LARGE_MODEL and names_operator(model, wanted):
                 models.append(model)
     return models
 
@@ -58,7 +62,7 @@ def corpus():
 def damaged(seed, models):
     rng = np.random.default_rng(seed)
     base = models[rng.integers(len(models))]
-    if rng.random() < 0.3:
+    if rng.random() < 0.3 and len(models) > 300:
         try:
             base = of_seed(seed, all_operators()).graph.model()
         except Refused:
@@ -193,7 +197,7 @@ class Report(Counts):
 
 
 def fuzz(args):
-    models = corpus()
+    models = corpus(args.only)
     report = Report(args, models)
 
     def serve(seed, stage):
@@ -217,6 +221,7 @@ def main():
     parser.add_argument("--models", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", type=re.compile)
     parser.add_argument("--out", type=Path, default=HERE.parent.parent / "build" / "fuzz" / "found")
     parser.add_argument("--case", type=Path)
     args = parser.parse_args()

@@ -9,19 +9,23 @@ selections of nearly equal numbers may so go either way; nothing else may.
 import numpy as np
 
 from references import EPSILON, FLOAT, SMALL, is_float, scale_of
+from values import Items, Maybe
 
 SPREADS = 24
 POLE = 1e5
 # Here onnxruntime computes with single precision what is double; the normalisations are so defined
 # (stash_type), and the constants of some activations are attributes, which are single; onnx.reference's Erf is.
 SINGLE = set(
-    "Resize GroupNormalization LayerNormalization RMSNormalization Gelu HardSwish Shrink Erf".split()
+    """Resize GroupNormalization LayerNormalization RMSNormalization Gelu HardSwish Shrink Erf Adam Adagrad Momentum
+ HannWindow HammingWindow BlackmanWindow SkipLayerNormalization TreeEnsemble""".split()
 )
 
 
 def near(got, want, loose):
     """A mask of the elements that agree up to rounding."""
     if not is_float(want.dtype):
+        if loose == "quantised" and want.dtype.itemsize == 1:
+            return np.abs(got.astype(int) - want.astype(int)) <= 1
         return got == want
     if want.dtype.itemsize == 1:
         return close(got.astype(np.float64), want.astype(np.float64), 0.26, 1e-2)
@@ -58,8 +62,30 @@ def moved(array, rng, ulps=4):
         return (array.astype(np.float64) * noise).astype(array.dtype)
 
 
+def differences_of_items(got, want, spread, loose):
+    if not isinstance(got, list) or len(got) != len(want):
+        return f"{len(got) if isinstance(got, list) else 'no'} items, expected {len(want)}"
+    for i, (item, wanted) in enumerate(zip(got, want)):
+
+        def moved_items(i=i):
+            return [None if o is None or len(o) != len(want) else o[i] for o in spread()]
+
+        text = differences(item, wanted, moved_items, loose)
+        if text:
+            return f"item {i}: {text}"
+    return None
+
+
 def differences(got, want, spread, loose):
     """Why `got` isn't `want`, None if it is. `spread()` gives the same value after moves."""
+    if isinstance(want, Maybe):
+        if (got is None) != (want.value is None):
+            return f"{'nothing' if got is None else 'something'}, expected {'something' if got is None else 'nothing'}"
+        return got is not None and differences(got, want.value, lambda: [o and o.value for o in spread()], loose)
+    if isinstance(want, Items):
+        return differences_of_items(got, want, spread, loose)
+    if not isinstance(got, np.ndarray):
+        return f"a {type(got).__name__}, expected a tensor"
     if got.dtype != want.dtype:
         return f"type {got.dtype}, expected {want.dtype}"
     if got.shape != want.shape:

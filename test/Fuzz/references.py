@@ -14,6 +14,8 @@ import onnxruntime
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
+from values import STRING, Items, Maybe, info_of, of_answer, raw
+
 warnings.filterwarnings("ignore")
 onnxruntime.set_default_logger_severity(4)
 
@@ -43,52 +45,77 @@ def is_float(dtype):
     return dtype in EPSILON or dtype.name.startswith("float")
 
 
-def type_of(array):
-    return helper.np_dtype_to_tensor_dtype(array.dtype)
+def domains(nodes):
+    """The domains of nodes, those of their bodies included."""
+    found = {node.domain for node in nodes}
+    for node in nodes:
+        for attribute in node.attribute:
+            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                found |= domains(body.node)
+    return found
 
 
-def model_of(nodes, feeds, outputs, opset):
+def imports(nodes, opsets):
+    return [helper.make_opsetid(domain, opsets[domain]) for domain in sorted(domains(nodes) | {""})]
+
+
+def model_of(nodes, feeds, outputs, opsets):
     """A model of some nodes whose inputs are `feeds`."""
     graph = helper.make_graph(
         nodes,
         "g",
-        [helper.make_tensor_value_info(name, type_of(a), a.shape) for name, a in feeds.items()],
+        [info_of(name, a) for name, a in feeds.items()],
         [onnx.ValueInfoProto(name=name) for name in outputs],
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    return helper.make_model(graph, opset_imports=imports(nodes, opsets), ir_version=10)
 
 
-def check_types(nodes, feeds, outputs, opset):
+def check_types(nodes, feeds, outputs, opsets):
     """Raises Refused for what the schemas don't allow; references may compute it all the same."""
     try:
-        onnx.shape_inference.infer_shapes(model_of(nodes, feeds, outputs, opset), check_type=True, strict_mode=True)
+        onnx.shape_inference.infer_shapes(model_of(nodes, feeds, outputs, opsets), check_type=True, strict_mode=True)
     except onnx.shape_inference.InferenceError as problem:
         raise Refused(str(problem)) from None
 
 
-def by_onnxruntime(nodes, feeds, outputs, opset):
-    if any(a.dtype.kind == "V" or a.dtype.name not in np.sctypeDict for a in feeds.values()):
+def by_onnxruntime(nodes, feeds, outputs, opsets):
+    if any(a.dtype != STRING and (a.dtype.kind == "V" or a.dtype.name not in np.sctypeDict) for a in feeds.values()):
         raise Refused("a type that onnxruntime's binding lacks")
-    session = onnxruntime.InferenceSession(model_of(nodes, feeds, outputs, opset).SerializeToString(), options())
-    return session.run(None, feeds)
+    session = onnxruntime.InferenceSession(model_of(nodes, feeds, outputs, opsets).SerializeToString(), options())
+    values = session.run(None, {name: raw(value) for name, value in feeds.items()})
+    return [of_answer(value, arg.type) for value, arg in zip(values, session.get_outputs())]
 
 
-def by_reference(nodes, feeds, outputs, opset):
-    model = model_of(nodes, feeds, outputs, opset)
-    values = ReferenceEvaluator(model).run(None, feeds)
-    if not all(isinstance(v, (np.ndarray, np.generic)) for v in values):
+def by_reference(nodes, feeds, outputs, opsets):
+    model = model_of(nodes, feeds, outputs, opsets)
+    if domains(nodes) & {"com.microsoft", "ai.onnx.ml"}:
+        raise Refused("it takes little care of types there, and of what is optional")
+    values = ReferenceEvaluator(model).run(None, {name: raw(value) for name, value in feeds.items()})
+    known = [v.type for v in onnx.shape_inference.infer_shapes(model).graph.output]
+    return [of_reference(value, kind) for value, kind in zip(values, known)]
+
+
+def of_reference(value, kind):
+    name = kind.WhichOneof("value")
+    if name == "optional_type" or isinstance(value, list) != (name == "sequence_type"):
+        raise Refused("a type that is not known")
+    if name == "sequence_type":
+        dtype = helper.tensor_dtype_to_np_dtype(kind.sequence_type.elem_type.tensor_type.elem_type)
+        return Items([np.asarray(v).astype(dtype) for v in value], dtype)
+    if not isinstance(value, (np.ndarray, np.generic)):
         raise Refused("no tensor")
     # numpy sums small integers in larger ones; the schema knows the type.
-    known = [v.type.tensor_type.elem_type for v in onnx.shape_inference.infer_shapes(model).graph.output]
-    return [
-        np.asarray(v).astype(helper.tensor_dtype_to_np_dtype(t)) if t else np.asarray(v) for v, t in zip(values, known)
-    ]
+    element = kind.tensor_type.elem_type
+    value = np.asarray(value)
+    if value.dtype == STRING and not all(isinstance(text, str) for text in value.reshape(-1)):
+        raise Refused("numbers among strings")
+    return value.astype(helper.tensor_dtype_to_np_dtype(element) if element else STRING if value.dtype.kind in "US" else value.dtype)
 
 
-def in_single_precision(nodes, feeds, outputs, opset, types):
+def in_single_precision(nodes, feeds, outputs, opsets, types):
     """Computed in float32 and rounded once, as a processor without narrow arithmetic does it."""
     as_float = {name: a.astype(np.float32) if a.dtype in EPSILON else a for name, a in feeds.items()}
-    values = by_onnxruntime(nodes, as_float, outputs, opset)
+    values = by_onnxruntime(nodes, as_float, outputs, opsets)
     return [v.astype(d) if d in EPSILON and v.dtype == FLOAT else v for v, d in zip(values, types)]
 
 
@@ -110,19 +137,19 @@ class Answer(NamedTuple):
     lenient: bool = False
 
 
-def evaluate(nodes, feeds, outputs, opset):
-    ours = attempt(by_onnxruntime, nodes, feeds, outputs, opset)
-    theirs = attempt(by_reference, nodes, feeds, outputs, opset)
+def evaluate(nodes, feeds, outputs, opsets):
+    ours = attempt(by_onnxruntime, nodes, feeds, outputs, opsets)
+    theirs = attempt(by_reference, nodes, feeds, outputs, opsets)
     if ours is None and theirs is None:
         raise Refused(nodes[0].op_type)
     types = [v.dtype for v in (ours or theirs)]
     given = {a.dtype for a in feeds.values()}
     if given & set(SMALL):
         # The reference rounds at every step.
-        ours = attempt(in_single_precision, nodes, feeds, outputs, opset, types) or ours
+        ours = attempt(in_single_precision, nodes, feeds, outputs, opsets, types) or ours
     elif ours is None and DOUBLE in given:
         # onnxruntime lacks many operators for double; the reference is wrong for some.
-        single = attempt(in_single_precision, nodes, feeds, outputs, opset, types)
+        single = attempt(in_single_precision, nodes, feeds, outputs, opsets, types)
         if single and not all(alike(a, b) for a, b in zip(theirs, single)):
             return Answer(theirs, single, differ=True)
     if ours is None:
@@ -134,6 +161,12 @@ def evaluate(nodes, feeds, outputs, opset):
 
 def alike(a, b, relative=1e-3, absolute=1e-4):
     """Whether two references mean the same."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Maybe):
+        return (a.value is None) == (b.value is None) and (a.value is None or alike(a.value, b.value))
+    if isinstance(a, Items):
+        return len(a) == len(b) and all(map(alike, a, b))
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     if not is_float(a.dtype):

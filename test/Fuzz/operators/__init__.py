@@ -4,7 +4,8 @@ OPERATORS lists them, common ones more often. `families` gives those of one file
 import importlib
 
 FAMILIES = """elementwise casts reductions windows contractions movement shapes normalisation quantise selection
- control recurrent""".split()
+ control recurrent strings sequences learned trees fused images
+ training signals""".split()
 
 
 def families():

@@ -4,7 +4,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from references import Refused, type_of
+from references import Refused
+from values import element_of as type_of
 
 SIMPLE = ["Add", "Sub", "Mul", "Max", "Min"]
 ONE = ["Relu", "Neg", "Abs", "Tanh", "Sigmoid", "Identity", "Floor"]
