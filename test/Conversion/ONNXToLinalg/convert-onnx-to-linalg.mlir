@@ -37,11 +37,11 @@ func.func @main_graph() -> tensor<2xi1> {
 // -----
 
 // Everything that is missing is named at once.
-func.func @main_graph(%x: tensor<?xui8>) -> tensor<4xf32> {
-  // expected-error @unknown {{no lowering for: onnx.ImageDecoder (node 'photo') and 1 more: there is no lowering for this op; Foo of domain 'com.example': no such operator is registered}}
-  %a = onnx.ImageDecoder(%x) : (tensor<?xui8>) -> tensor<?x?x?xui8> loc("photo")
-  %b = onnx.ImageDecoder(%x) {pixel_format = "BGR"} : (tensor<?xui8>) -> tensor<?x?x?xui8>
-  %c = "onnx.Custom"(%a, %b) {domain = "com.example", op_type = "Foo", version = 1 : si64} : (tensor<?x?x?xui8>, tensor<?x?x?xui8>) -> tensor<4xf32>
+func.func @main_graph(%x: tensor<?xcomplex<f32>>) -> tensor<4xf32> {
+  // expected-error @unknown {{no lowering for: onnx.NonZero (node 'waves') and 1 more: it computes on complex numbers; Foo of domain 'com.example': no such operator is registered}}
+  %a = onnx.NonZero(%x) : (tensor<?xcomplex<f32>>) -> tensor<1x?xi64> loc("waves")
+  %b = onnx.NonZero(%x) : (tensor<?xcomplex<f32>>) -> tensor<1x?xi64>
+  %c = "onnx.Custom"(%a, %b) {domain = "com.example", op_type = "Foo", version = 1 : si64} : (tensor<1x?xi64>, tensor<1x?xi64>) -> tensor<4xf32>
   return %c : tensor<4xf32>
 }
 
