@@ -215,6 +215,8 @@ constexpr UpgradeRow kRows[] = {
     {"", "Upsample", 7, upsampleHeightWidth},
     {"", "Upsample", 9, upsampleScales},
     {"", "Upsample", 10, upsampleRename},
+    // Deprecated from then on; models go on to use it.
+    {"", "Upsample", INT64_MAX, upsampleRename},
     {"", "Resize", 11, resizeInputs},
     {"", "Resize", 13, resizeTensorflow},
     {"", "Resize", INT64_MAX, resizeEmptyInputs, true},

@@ -54,9 +54,9 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, optLevel,
-               externalDataDir, dims, inputShapes, inputValues, customOps, winograd,
-               splitFloats, checkBounds, profile, perfMap, memoryLimit,
-               compileTimeout, interrupted] = options;
+               externalDataDir, dims, inputShapes, inputValues, customOps,
+               winograd, splitFloats, checkBounds, profile, perfMap,
+               memoryLimit, compileTimeout, interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
   (void)cache, (void)cacheDir, (void)perfMap, (void)memoryLimit,
       (void)compileTimeout, (void)interrupted;

@@ -146,7 +146,9 @@ static Expected<ListItem> permute(const void *data, int64_t elementBytes,
                                   const std::vector<size_t> &order,
                                   RunContext &run) {
   int64_t count = static_cast<int64_t>(order.size());
-  ListItem item{run.allocateShared(count * elementBytes, nullptr, "part of a map"), {count}};
+  ListItem item{
+      run.allocateShared(count * elementBytes, nullptr, "part of a map"),
+      {count}};
   if (!item.data)
     return Error(ErrorKind::Failed, run.failure());
   auto *to = static_cast<char *>(item.data.get());

@@ -15,8 +15,9 @@ mlir::Value createList(TensorBuilder &b, mlir::ValueRange tensors,
 mlir::Value insertIntoList(TensorBuilder &b, mlir::Value list,
                            mlir::Value tensor, mlir::Value position = {});
 
-/// The tensor in a list at `position`, a tensor<i64>, or the first where that is
-/// null, of the type `declared`, as the runtime's function `getter` gives it.
+/// The tensor in a list at `position`, a tensor<i64>, or the first where that
+/// is null, of the type `declared`, as the runtime's function `getter` gives
+/// it.
 mlir::Value getListItem(TensorBuilder &b, mlir::Value list,
                         mlir::Value position, mlir::RankedTensorType declared,
                         llvm::StringRef getter = "sdx_rt_list_get");
