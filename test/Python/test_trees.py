@@ -151,20 +151,22 @@ def test_classifier(transform, labels):
 
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("transform", ["NONE", "LOGISTIC"])
-def test_two_classes_of_one_sum(positive, transform):
+@pytest.mark.parametrize("voted", [0, 1])
+def test_two_classes_of_one_sum(positive, transform, voted):
+    """As onnxruntime has it: votes for the first class are for the second, those for the second leave the first at 0."""
     rng = np.random.default_rng(6)
     nodes, ballots = random_trees(rng, 7, 4, 4, 1, 1, [0], False)
     if positive:
         ballots = [(*ballot[:3], abs(ballot[3]) / 8) for ballot in ballots]
     outputs = [helper.make_tensor_value_info("Y", TensorProto.INT64, ["n"]), helper.make_tensor_value_info("Z", TensorProto.FLOAT, ["n", 2])]
-    session = load(model("TreeEnsembleClassifier", nodes, ballots, "class", 4, outputs, classlabels_int64s=[5, 9], post_transform=transform))
+    named = [(*ballot[:2], voted, ballot[3]) for ballot in ballots]
+    session = load(model("TreeEnsembleClassifier", nodes, named, "class", 4, outputs, classlabels_int64s=[5, 9], post_transform=transform))
     x = inputs(rng, 20, 4, np.float32, False)
     s = walk(nodes, ballots, x, 1, "SUM", np.float32)[:, 0]
     y, z = session.run(None, {"X": x})
-    if positive:
-        want = np.stack([1 - s, s], 1)
-    else:
-        want = np.stack([logistic(-s), logistic(s)] if transform == "LOGISTIC" else [-s, s], 1)
+    first = 0 * s if voted == 1 else 1 - s if positive and transform == "NONE" else -s
+    want = np.stack([first, s], 1)
+    want = logistic(want) if transform == "LOGISTIC" else want
     np.testing.assert_allclose(z, want, rtol=1e-4, atol=1e-5)
     assert y.tolist() == np.where(s > (0.5 if positive else 0), 9, 5).tolist()
 

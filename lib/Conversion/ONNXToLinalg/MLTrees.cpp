@@ -17,6 +17,7 @@
 #include "llvm/ADT/bit.h"
 
 #include <limits>
+#include <utility>
 
 using namespace mlir;
 
@@ -427,8 +428,11 @@ bool areAllPositive(const Forest &forest) {
 struct BinaryScores {
   Value scores, isSecond;
 
+  /// Where the votes name the second class, the first has the score 0.
   static BinaryScores of(TensorBuilder &b, Value sums, StringRef transform,
-                         bool allPositive) {
+                         bool allPositive, bool isForSecond) {
+    // Positive weights are probabilities, but for a logistic function.
+    bool isProbability = allPositive && transform != "LOGISTIC";
     Type type = elementTypeOf(sums);
     OpFoldResult rows = b.dim(sums, 0);
     Value sum = b.subTensor(sums, 1, b.size(0));
@@ -443,13 +447,14 @@ struct BinaryScores {
         [&](OpBuilder &builder, Location loc, ValueRange i) -> Value {
           TensorBuilder s(loc, builder);
           Value second = s.extract(sum, i[0]);
-          Value first = s.sub(s.scalar(type, allPositive ? 1 : 0), second);
+          Value none = s.scalar(type, isProbability && !isForSecond ? 1 : 0);
+          Value first = isForSecond ? none : s.sub(none, second);
           Value isFirst =
               s.compare(arith::CmpIPredicate::eq, i[1], s.index(int64_t(0)));
           return s.select(isFirst, first, second);
         });
     // Scores that are probabilities already are left alone.
-    bool isPlain = allPositive || transform == "NONE";
+    bool isPlain = isProbability && !isForSecond;
     result.scores = isPlain ? pair : postTransform(b, transform, pair);
     return result;
   }
@@ -474,15 +479,17 @@ LogicalResult lowerClassifier(Lowering<onnx::MLTreeEnsembleClassifierOp> &b) {
   Value x = b.in.getX();
   StringRef transform = b.op.getPostTransform();
   if (classes == 2 && votesForOneClass(*forest)) {
+    bool isForSecond = false;
     for (std::vector<Forest::Vote> &list : forest->votes)
       for (Forest::Vote &vote : list)
-        vote.target = 0;
+        isForSecond |= std::exchange(vote.target, 0) == 1;
     if (base.size() == 2)
       base = {base[1]};
     Scores scores{*forest, 1, Aggregate::Sum, base};
     Value sums = scores.compute(b, x, onnxType, scoreType);
     sums = b.convertElements(sums, b.getF32Type());
-    auto binary = BinaryScores::of(b, sums, transform, areAllPositive(*forest));
+    auto binary = BinaryScores::of(b, sums, transform, areAllPositive(*forest),
+                                   isForSecond);
     Value places = b.convertElements(binary.isSecond, b.getI64Type(),
                                      /*isUnsigned=*/true);
     Value label = labelPlaces(b, places, labels);
