@@ -34,11 +34,14 @@ from operators import all_operators  # noqa: E402
 from references import Refused  # noqa: E402
 from report import Counts  # noqa: E402
 from trial import failure_of, guarded, of_seed  # noqa: E402
+from values import STRING, Items, is_tensor  # noqa: E402
 
 SECONDS = 30
 MEMORY = 8 << 30
 LARGEST = 1 << 22  # elements of an input
 LARGE_MODEL = 200_000  # bytes
+TEXTS = ["", "a", "-1", "9" * 400, "1e999", "0x10", "nan", "\0", "a\0b", "\udcff", "\u202e", "\U0010ffff", " " * 1000, "a" * 100_000, "ß" * 999, "(" * 500]
+HUGE = [2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**31), -(2**63), -1]
 
 
 def names_operator(model, wanted):
@@ -59,21 +62,81 @@ def corpus(wanted=None):
     return models
 
 
-def damaged(seed, models):
+def damaged(seed, models, wanted=None):
+    """A model, and inputs that its base took, if they are known."""
     rng = np.random.default_rng(seed)
-    base = models[rng.integers(len(models))]
-    if rng.random() < 0.3 and len(models) > 300:
+    base, feeds = models[rng.integers(len(models))] if models else None, {}
+    if base is None or rng.random() < 0.4:
         try:
-            base = of_seed(seed, all_operators()).graph.model()
+            trial = of_seed(seed, all_operators())
+            made = trial.graph.model()
+            if base is None or names_operator(made, wanted):
+                base, feeds = made, trial.runs[0]
         except Refused:
             pass
-    return Mutator(rng).mutate(base), rng
+    if base is None:
+        raise Refused("no model")
+    return (Mutator(rng).mutate(base) if rng.random() < 0.8 or not feeds else base), feeds
 
 
-def feeds_for(session, rng):
-    """Inputs as the session describes them; now and then one that doesn't fit."""
+def spoilt(value, rng):
+    """An input with a few elements that mean trouble, or none."""
+    if isinstance(value, Items):
+        kept = [spoilt(item, rng) for item in value if rng.random() < 0.9]
+        return Items(kept + kept[: rng.integers(0, 2)], value.dtype)
+    if not is_tensor(value):
+        return value
+    value = np.array(value)
+    if rng.random() < 0.05:
+        return value[:0] if value.ndim else value
+    flat = value.reshape(-1)
+    for _ in range(int(rng.integers(0, 3)) if flat.size else 0):
+        at = rng.integers(flat.size)
+        if value.dtype == STRING:
+            flat[at] = TEXTS[rng.integers(len(TEXTS))]
+        elif value.dtype.kind in "iu":
+            info = np.iinfo(value.dtype)
+            flat[at] = min(max(HUGE[rng.integers(len(HUGE))], info.min), info.max)
+        elif value.dtype.kind == "f":
+            flat[at] = rng.choice([np.nan, np.inf, -np.inf, 1e30, -1.0, 0.0]).astype(value.dtype)
+    return value
+
+
+def tensor_for(dtype, shape, rng, builder):
+    if dtype == STRING:
+        return spoilt(builder.data(dtype, shape), rng)
+    if dtype.name not in np.sctypeDict:
+        return np.zeros(shape, dtype)
+    if dtype.kind == "i" and rng.random() < 0.3:
+        if rng.random() < 0.8:
+            return rng.choice(np.array([0, 1, -1, 2, 127], dtype), shape)
+        return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype)
+    return np.asarray(builder.data(dtype, shape)) if dtype.kind != "c" else np.ones(shape, dtype)
+
+
+def inside(arg, rng, builder):
+    """A sequence or an optional."""
+    if not arg._is_sequence and rng.random() < 0.3:
+        return None
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(arg._item_type))
+    shapes = [tuple(rng.integers(0, 4, rng.integers(0, 4))) for _ in range(int(rng.integers(0, 4)))]
+    if shapes and rng.random() < 0.6:
+        shapes = shapes[:1] * len(shapes)
+    items = Items([tensor_for(dtype, shape, rng, builder) for shape in shapes], dtype)
+    return items if arg._is_sequence else tensor_for(dtype, (2,), rng, builder)
+
+
+def feeds_for(session, known, rng):
+    """Inputs as the session describes them; now and then one that doesn't fit. `known`: such as the model took."""
     builder, sizes, feeds = Builder(rng, 22), {}, {}
+    use_known = rng.random() < 0.7
     for arg in session.get_inputs():
+        if use_known and arg.name in known:
+            feeds[arg.name] = spoilt(known[arg.name], rng)
+            continue
+        if arg._item_type:
+            feeds[arg.name] = inside(arg, rng, builder)
+            continue
         shape = []
         for dim in arg.shape if arg.shape is not None else [2] * int(rng.integers(0, 4)):
             if not isinstance(dim, int):
@@ -83,21 +146,12 @@ def feeds_for(session, rng):
             shape[rng.integers(len(shape))] += 1
         if np.prod(shape, dtype=object) > LARGEST:
             return None
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(arg._element_type)
-        if dtype.name not in np.sctypeDict:
-            feeds[arg.name] = np.zeros(shape, dtype)
-        elif dtype.kind == "i" and rng.random() < 0.3:
-            feeds[arg.name] = (
-                rng.choice(np.array([0, 1, -1, 2, 127], dtype), shape)
-                if rng.random() < 0.8
-                else rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype)
-            )
-        else:
-            feeds[arg.name] = builder.data(dtype, tuple(shape)) if dtype.kind != "c" else np.ones(shape, dtype)
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(arg._element_type))
+        feeds[arg.name] = tensor_for(dtype, tuple(shape), rng, builder)
     return feeds
 
 
-def attempt(model, seed, stage):
+def attempt(model, seed, stage, known=None):
     """Loads and runs a model."""
     import sardonyx
 
@@ -116,8 +170,8 @@ def attempt(model, seed, stage):
     status = "not run"
     for run in range(3):
         try:
-            feeds = feeds_for(session, rng)
-            feeds = feeds and {name: guarded(array) for name, array in feeds.items()}
+            feeds = feeds_for(session, known or {}, rng)
+            feeds = feeds and {name: guarded(array) for name, array in feeds.items() if array is not None}
         except (KeyError, TypeError, ValueError):
             return {"status": "no input"}
         if feeds is None:
@@ -140,11 +194,11 @@ def signature(result):
     return f"{result['kind']} {re.sub(r'[^a-zA-Z.]+', ' ', text)[:80]}"
 
 
-def smaller(model, seed, kind):
+def smaller(model, seed, kind, known):
     """Takes away outputs, nodes, attributes and constants while the fault stays."""
 
     def fails(candidate):
-        result = workers.alone(lambda task, stage: attempt(candidate, seed, stage), None, SECONDS)
+        result = workers.alone(lambda task, stage: attempt(candidate, seed, stage, known), None, SECONDS)
         return result["status"] in ("fault", "dead") and result["kind"] == kind
 
     budget = 60
@@ -173,7 +227,8 @@ class Report(Counts):
             return
 
         def work(task, stage):
-            return {"status": "small", "model": smaller(damaged(seed, self.models)[0], seed, result["kind"])}
+            model, known = damaged(seed, self.models, self.args.only)
+            return {"status": "small", "model": smaller(model, seed, result["kind"], known)}
 
         model = workers.alone(work, None, 600).get("model")
         if model is None:
@@ -201,8 +256,11 @@ def fuzz(args):
     report = Report(args, models)
 
     def serve(seed, stage):
-        model, _ = damaged(seed, models)
-        return attempt(model, seed, stage)
+        try:
+            model, known = damaged(seed, models, args.only)
+        except Refused:
+            return {"status": "no model"}
+        return attempt(model, seed, stage, known)
 
     def seeds():
         end = time.monotonic() + args.seconds if args.seconds else None

@@ -15,6 +15,8 @@ STRINGS = (
     + [b""]
 )
 OPERATORS = sorted({schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == ""})
+# Of com.microsoft, whose schemas onnx does not know.
+KNOWN = "num_heads kv_num_heads unidirectional block_size bits K N k axis rotary_embedding_dim do_rotary local_window_size qkv_hidden_sizes".split()
 
 
 class Mutator:
@@ -83,6 +85,8 @@ class Mutator:
             try:
                 schema = onnx.defs.get_schema(node.op_type, node.domain)
             except onnx.defs.SchemaError:
+                if node.domain == "com.microsoft":
+                    node.attribute.append(helper.make_attribute(self.pick(KNOWN), self.integer()))
                 return
             known = self.pick(sorted(schema.attributes))
             if known is None:
@@ -104,8 +108,25 @@ class Mutator:
                 attribute.ints.pop()
             else:
                 attribute.ints.append(self.integer())
+        elif attribute.type in (AttributeProto.FLOATS, AttributeProto.STRINGS):
+            self.list(attribute)
         elif attribute.HasField("t"):
             self.change(attribute.t)
+
+    def list(self, attribute):
+        """Another element, one more, one less, or none."""
+        numbers = attribute.type == AttributeProto.FLOATS
+        values = attribute.floats if numbers else attribute.strings
+        value = self.pick(FLOATS if numbers else STRINGS)
+        kind = self.rng.integers(5)
+        if kind == 0 or not values:
+            values.append(value)
+        elif kind == 1:
+            values.pop()
+        elif kind == 2 and self.maybe(0.3):
+            del values[:]
+        else:
+            values[int(self.rng.integers(len(values)))] = value
 
     def tensor(self, model, graph):
         tensor = self.pick(graph.initializer)
@@ -138,6 +159,10 @@ class Mutator:
             if array is not None and array.size:
                 array.reshape(-1)[int(self.rng.integers(array.size))] = self.integer()
                 tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+        elif kind == 3 and tensor.data_type == onnx.TensorProto.STRING:
+            tensor.string_data.append(self.pick(STRINGS))
+            if self.maybe():
+                del tensor.string_data[0]
         elif kind == 4 and self.maybe(0.3):
             tensor.raw_data = tensor.raw_data[: len(tensor.raw_data) // 2]
 

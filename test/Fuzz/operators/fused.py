@@ -217,7 +217,7 @@ def qpool(g):
         return node(g, "QLinearGlobalAveragePool", args, channels_last=last)
     kernel = [g.int(1, 3), g.int(1, 3)]
     node(g, "QLinearAveragePool", args, kernel_shape=kernel, strides=[g.int(1, 2)] * 2, pads=[g.int(0, k - 1) for k in kernel] * 2,
-         count_include_pad=g.int(0, 1), ceil_mode=g.int(0, 1), channels_last=last)  # fmt: skip
+         count_include_pad=g.int(0, 1), channels_last=last)  # fmt: skip
 
 
 def qsoftmax(g):

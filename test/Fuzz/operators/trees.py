@@ -77,7 +77,7 @@ def regressor(g):
 def classifier(g):
     features, x = features_of(g)
     trees = Trees(g, features, g.int(1, 6))
-    count = g.pick([2, 3, 4])
+    count = g.pick([2, 2, 3, 4])
     weights = trees.weights("class", count)
     transforms = ["NONE", "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"]
     base = {"base_values": floats(g, count)} if g.maybe(0.4) else {}
