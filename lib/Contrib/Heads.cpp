@@ -45,8 +45,10 @@ Name attend(Body &b, const Heads &heads) {
 }
 
 Name causal(Body &b, const Heads &heads) {
-  Name last = b.addIfThere(b.iota(b.sizeOf(heads.query, 2)), heads.past);
-  Name keys = b.iota(b.sizeOf(heads.key, 2));
+  Name length = b.sizeOf(heads.query, 2), total = b.sizeOf(heads.key, 2);
+  Name place = b.iota(length), keys = b.iota(total);
+  Name isLast = b.op("Equal", {place, b.sub(length, b.ints({1}))});
+  Name last = b.op("Where", {isLast, total, b.addIfThere(place, heads.past)});
   return b.op("LessOrEqual", {keys, b.unsqueeze(last, {1})});
 }
 

@@ -33,7 +33,8 @@ Name scores(Body &b, const Heads &heads);
 Name attend(Body &b, const Heads &heads);
 
 /// Condition [S, T] under which a query sees a key: those of the past and as
-/// many of the others as there are queries up to it.
+/// many of the others as there are queries up to it; the last one sees all, as
+/// in onnxruntime.
 Name causal(Body &b, const Heads &heads);
 /// The lowest number of an element type.
 Name lowest(Body &b, int elementType);
