@@ -77,7 +77,6 @@ public:
     ::onnx::GraphProto &graph = *proto.mutable_graph();
     NodeProto &call = *graph.add_node();
     toNode.node(op, call);
-    fillDefaults(call);
     importer::forEachSubgraph(
         call, [](::onnx::GraphProto &graph) { markLatest(graph); });
     addFunction(call);
@@ -113,37 +112,18 @@ private:
     return parent && op->isAncestor(parent);
   }
 
-  /// Bodies refer to attributes that the op leaves at their defaults.
-  void fillDefaults(NodeProto &call) {
-    for (const auto &[name, attribute] : schemaOf(op)->attributes()) {
-      if (!attribute.default_value.has_name())
-        continue;
-      bool given = false;
-      for (const auto &present : call.attribute())
-        given |= present.name() == name;
-      if (!given)
-        *call.add_attribute() = attribute.default_value;
-    }
-  }
-
   void addFunction(NodeProto &call) {
-    const ::onnx::OpSchema &schema = *schemaOf(op);
-    FunctionProto &function = *model.proto.add_functions();
-    if (schema.HasFunction()) {
-      function = *schema.GetFunction();
-    } else {
-      std::vector<::onnx::TypeProto> types;
-      for (Value input : onnx::getPositionalInputs(op)) {
-        types.emplace_back();
-        if (input && !importer::convertType(input.getType(), types.back()))
-          importer::fail("the type of an operand is not known");
-      }
-      ::onnx::FunctionBodyBuildContextImpl context(call, types);
-      int version = schema.context_dependent_function_opset_versions().back();
-      if (!schema.BuildContextDependentFunction(context, function, version))
-        importer::fail("ONNX has no function body for these types and "
-                       "attributes");
+    std::vector<::onnx::TypeProto> types;
+    for (Value input : onnx::getPositionalInputs(op)) {
+      types.emplace_back();
+      if (input && !importer::convertType(input.getType(), types.back()) &&
+          !schemaOf(op)->HasFunction())
+        importer::fail("the type of an operand is not known");
     }
+    FunctionProto &function = *model.proto.add_functions();
+    if (!importer::makeFunctionBody(call, types, function))
+      importer::fail("ONNX has no function body for these types and "
+                     "attributes");
     // A name of its own, lest a use of the operator in a graph that the op
     // brings along be taken for a call of the function.
     call.set_op_type("body");

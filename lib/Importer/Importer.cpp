@@ -5,6 +5,7 @@
 #include "dialects/ONNX/ONNX.h"
 #include "lib/Contrib/Contrib.h"
 #include "lib/Importer/Error.h"
+#include "lib/Importer/Gradient.h"
 #include "lib/Importer/GraphBuilder.h"
 #include "lib/Importer/Model.h"
 #include "lib/Importer/Tensors.h"
@@ -38,6 +39,7 @@ public:
     if (upgradeNeedsTypes(model.proto))
       inferTypes(model.proto);
     upgradeModel(model.proto);
+    expandGradients(model.proto, options.maxExpandedNodes);
     if (options.inferTypes)
       inferTypes(model.proto);
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);

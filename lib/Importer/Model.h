@@ -60,6 +60,13 @@ void addFunctions(::onnx::ModelProto &model,
 void inlineFunctions(::onnx::ModelProto &model, uint64_t maxNodes,
                      bool allowCapture = false);
 
+/// The body that ONNX has for the node's operator, whose attributes it may
+/// refer to: those at their defaults are added to the node. False when there is
+/// none for inputs of these types.
+bool makeFunctionBody(::onnx::NodeProto &node,
+                      const std::vector<::onnx::TypeProto> &inputTypes,
+                      ::onnx::FunctionProto &function);
+
 /// libonnx's inference over the whole model: writes types into value_info.
 /// What cannot be inferred is left out; errors of single nodes are ignored.
 void inferTypes(::onnx::ModelProto &model);

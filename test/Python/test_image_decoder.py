@@ -200,6 +200,11 @@ def test_first_picture_of_an_animation(decode):
     agrees(decode, data)
 
 
+def test_tiff_of_luma_and_chroma(decode):
+    data = encoded(picture("YCbCr", 17, 9), "TIFF")
+    assert np.abs(decode(data).astype(int) - wanted(data, "RGB")).max() <= 1
+
+
 def test_tiff_of_tiles_and_planes(decode):
     """Tags by hand: no encoder at hand writes them."""
     image = pixels(5, 20, 24, 3)
