@@ -7,6 +7,7 @@
 
 #include "sardonyx/Target/Target.h"
 #include "Partition.h"
+#include "ScalarizeSingleLanes.h"
 #include "SplitLongBlocks.h"
 #include "SplitMaskedLoads.h"
 
@@ -249,8 +250,10 @@ compileOne(ModuleOp module, const TargetOptions &options,
   optimize(*translated, **machine, options);
   if (isStopped(options))
     return llvm::createStringError("compiling was stopped");
-  for (llvm::Function &function : *translated)
+  for (llvm::Function &function : *translated) {
     splitMaskedLoads(function, vectorBits(**machine));
+    scalarizeSingleLanes(function);
+  }
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
     if (function->hasAttr(kHostAttr) && !function.isExternal())
       splitLongBlocks(*translated->getFunction(function.getName()));
