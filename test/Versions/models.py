@@ -6,9 +6,7 @@ import onnx
 from versions import IR_OF_OPSET, Case
 
 # Versions that no case can pass yet, and why.
-EXCEPTIONS = {
-    "ai.onnx.preview.training.Gradient-1": "no lowering",
-}
+EXCEPTIONS = {}
 
 RNG = np.random.default_rng(2024)
 ML = "ai.onnx.ml"
