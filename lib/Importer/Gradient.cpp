@@ -9,6 +9,7 @@
 #include "lib/Importer/Gradient.h"
 #include "lib/Importer/Error.h"
 #include "lib/Importer/Model.h"
+#include "lib/Importer/NodeOrder.h"
 
 #include "llvm/ADT/Twine.h"
 
@@ -68,17 +69,6 @@ bool isFloat(const TypeProto *type) {
          element == TensorProto::FLOAT16 || element == TensorProto::BFLOAT16;
 }
 
-/// The names that a node reads, in graphs of its own too.
-void collectReads(const NodeProto &node, std::vector<std::string> &names) {
-  names.insert(names.end(), node.input().begin(), node.input().end());
-  forEachSubgraph(node, [&](const GraphProto &graph) {
-    for (const NodeProto &inner : graph.node())
-      collectReads(inner, names);
-    for (const auto &output : graph.output())
-      names.push_back(output.name());
-  });
-}
-
 bool hasSubgraph(const NodeProto &node) {
   bool found = false;
   forEachSubgraph(node, [&](const GraphProto &) { found = true; });
@@ -89,79 +79,6 @@ bool drawsNumbers(const NodeProto &node) {
   static constexpr StringLiteral ops[] = {
       "Bernoulli", "Multinomial", "RandomNormalLike", "RandomUniformLike"};
   return node.domain().empty() && is_contained(ops, node.op_type());
-}
-
-//===----------------------------------------------------------------------===//
-// The order of nodes
-//===----------------------------------------------------------------------===//
-
-/// The nodes of a graph by what they make.
-class Producers {
-public:
-  explicit Producers(const GraphProto &graph) : graph(graph) {
-    for (int i = 0; i < graph.node_size(); ++i)
-      for (const std::string &output : graph.node(i).output())
-        if (!output.empty())
-          makers[output] = i;
-  }
-
-  /// -1 for what no node makes.
-  int find(StringRef name) const {
-    auto it = makers.find(name);
-    return it == makers.end() ? -1 : it->second;
-  }
-
-  /// The nodes that `roots` need, each after those that it needs itself.
-  /// `stopAt` says which names are not looked behind.
-  std::vector<int> reach(ArrayRef<int> roots,
-                         function_ref<bool(StringRef)> stopAt) const {
-    std::vector<int> order;
-    std::vector<char> seen(graph.node_size());
-    struct Visit {
-      int node;
-      std::vector<std::string> reads;
-      size_t next = 0;
-    };
-    for (int root : roots) {
-      std::vector<Visit> stack;
-      auto enter = [&](int node) {
-        if (node < 0 || seen[node])
-          return;
-        seen[node] = true;
-        stack.push_back({node, {}});
-        collectReads(graph.node(node), stack.back().reads);
-      };
-      enter(root);
-      while (!stack.empty()) {
-        Visit &top = stack.back();
-        if (top.next == top.reads.size()) {
-          order.push_back(top.node);
-          stack.pop_back();
-          continue;
-        }
-        std::string name = top.reads[top.next++];
-        if (!name.empty() && !stopAt(name))
-          enter(find(name));
-      }
-    }
-    return order;
-  }
-
-private:
-  const GraphProto &graph;
-  StringMap<int> makers;
-};
-
-/// Puts nodes behind those that they need.
-void sortNodes(GraphProto &graph) {
-  Producers producers(graph);
-  std::vector<int> all(graph.node_size());
-  for (int i = 0; i < graph.node_size(); ++i)
-    all[i] = i;
-  google::protobuf::RepeatedPtrField<NodeProto> sorted;
-  for (int i : producers.reach(all, [](StringRef) { return false; }))
-    sorted.Add(std::move(*graph.mutable_node(i)));
-  graph.mutable_node()->Swap(&sorted);
 }
 
 //===----------------------------------------------------------------------===//

@@ -150,11 +150,17 @@ void upsampleRename(NodeUpgrade &u) {
 
 /// Resize-10 knew one way to map coordinates.
 void resizeInputs(NodeUpgrade &u) {
-  const std::string scales = u.node.input(1);
+  const std::string scales = u.node.input_size() > 1 ? u.node.input(1) : "";
   u.setInput(2, scales);
   u.setInput(1, "");
   u.set("coordinate_transformation_mode", StringRef("asymmetric"));
   u.set("nearest_mode", StringRef("floor"));
+}
+
+/// Models go on to use Upsample after it was deprecated.
+void upsampleDeprecated(NodeUpgrade &u) {
+  upsampleRename(u);
+  resizeInputs(u);
 }
 
 void resizeTensorflow(NodeUpgrade &u) {
@@ -215,8 +221,7 @@ constexpr UpgradeRow kRows[] = {
     {"", "Upsample", 7, upsampleHeightWidth},
     {"", "Upsample", 9, upsampleScales},
     {"", "Upsample", 10, upsampleRename},
-    // Deprecated from then on; models go on to use it.
-    {"", "Upsample", INT64_MAX, upsampleRename},
+    {"", "Upsample", INT64_MAX, upsampleDeprecated},
     {"", "Resize", 11, resizeInputs},
     {"", "Resize", 13, resizeTensorflow},
     {"", "Resize", INT64_MAX, resizeEmptyInputs, true},

@@ -126,7 +126,8 @@ bool sardonyx::mayInputsHelp(ModuleOp refused,
     bool isOpenHere = isOneUnranked || op->getNumRegions() != 0 ||
                       llvm::any_of(op->getOperandTypes(), isOpen) ||
                       llvm::any_of(op->getResultTypes(), isOpen);
-    if (!(sizesAreOpen && isOpenHere) && !ofLists.contains(op))
+    bool hangsOnList = ofLists.contains(op) && !isBodyRefused(op);
+    if (!(sizesAreOpen && isOpenHere) && !hangsOnList)
       return WalkResult::interrupt();
     mayHelp |= isOpenHere;
     return WalkResult::advance();

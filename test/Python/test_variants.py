@@ -183,7 +183,7 @@ def test_sizes_of_filters_that_arrive(tmp_path):
         "(complex64[N] x) => (int64 y) { u = Unique(x) y = Size(u) }",
         "(float[N] x, complex64[M] c) => (float[N] y, int64[P,Q] z) { y = Relu(x) z = NonZero(c) }",
         # Another operator needs sizes: the one that has no lowering decides.
-        "(float[N,C,H] x, float[O,I,P] w, uint8[M] b) => (float[N,O,R] y, uint8[A,B,D] z) { y = Conv(x, w) z = ImageDecoder(b) }",
+        "(float[N,C,H] x, float[O,I,P] w, complex64[M] b) => (float[N,O,R] y, int64[A,B] z) { y = Conv(x, w) z = NonZero(b) }",
     ],
 )
 def test_what_no_size_helps_is_refused_at_once(text):
