@@ -131,6 +131,12 @@ private:
       results.push_back(nodes.output(output.name()));
     func::ReturnOp::create(builder, loc, results);
     func.setType(builder.getFunctionType(inputTypes, TypeRange(results)));
+    // Small tensors are copied, and do not say any more where they come from.
+    std::vector<std::string> files = tensors.filesRead();
+    if (!files.empty())
+      module->setAttr("sdx.files",
+                      builder.getStrArrayAttr(llvm::to_vector(llvm::map_range(
+                          files, [](auto &path) { return StringRef(path); }))));
 
     for (int i = 0; i < graph.input_size(); ++i)
       describeValue(graph.input(i), inputTypes[i],

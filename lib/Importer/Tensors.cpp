@@ -132,6 +132,14 @@ static uint64_t externalNumber(const Tensor &tensor, StringRef key,
   return value;
 }
 
+std::vector<std::string> TensorReader::filesRead() const {
+  std::vector<std::string> paths;
+  for (const auto &file : files)
+    paths.push_back(file.getKey().str());
+  llvm::sort(paths);
+  return paths;
+}
+
 TensorReader::Bytes TensorReader::external(const Tensor &tensor, StringRef name,
                                            uint64_t size) {
   const std::string *location = externalEntry(tensor, "location");

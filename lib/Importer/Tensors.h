@@ -33,6 +33,9 @@ public:
   mlir::ElementsAttr readSparse(const ::onnx::SparseTensorProto &tensor,
                                 llvm::StringRef name);
 
+  /// The files of external data that were read, in the order of their names.
+  std::vector<std::string> filesRead() const;
+
 private:
   struct Bytes {
     llvm::StringRef data;

@@ -276,19 +276,26 @@ MaybeError sardonyx::readSourceFiles(ModuleOp module,
                                      const std::string &modelPath,
                                      Artifact &artifact) {
   llvm::StringSet<> seen;
+  auto add = [&](StringRef path) -> MaybeError {
+    if (path.empty() || !seen.insert(path).second)
+      return std::nullopt;
+    auto file = FileMap::open(path.str());
+    if (!file)
+      return file.error();
+    indexOfFile(**file, modelPath, artifact);
+    return std::nullopt;
+  };
+  if (auto files = module->getAttrOfType<ArrayAttr>("sdx.files"))
+    for (auto path : files.getAsRange<StringAttr>())
+      if (MaybeError error = add(path.getValue()))
+        return error;
   MaybeError error;
   module->walk([&](Operation *op) {
     auto source = op->getAttrOfType<DictionaryAttr>("sdx.source");
     auto path = source ? source.getAs<StringAttr>("path") : StringAttr();
-    if (!path || path.empty() || !seen.insert(path.getValue()).second)
-      return WalkResult::advance();
-    auto file = FileMap::open(path.str());
-    if (!file) {
-      error = file.error();
-      return WalkResult::interrupt();
-    }
-    indexOfFile(**file, modelPath, artifact);
-    return WalkResult::advance();
+    if (path)
+      error = add(path.getValue());
+    return error ? WalkResult::interrupt() : WalkResult::advance();
   });
   return error;
 }

@@ -83,6 +83,27 @@ def test_external_data(model, tmp_path):
     np.testing.assert_allclose(session.run(None, {"x": x})[0], x @ weights * 2)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8", "int4"])
+def test_small_external_data(model, tmp_path, dtype):
+    """Few bytes, or ones that are unpacked, are copied; the cached model still hangs on their file."""
+    kind = {"float32": "float"}.get(dtype, dtype)
+    proto = model(f"m (float[4] x) => (float[4] y) {{ c = CastLike (w, x) y = Mul(x, c) }}", 23)
+    code = onnx.TensorProto.DataType.Value(kind.upper())
+    proto.graph.initializer.append(onnx.helper.make_tensor("w", code, [4], [1, 2, 3, 4]))
+    raw = onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(proto.graph.initializer[0]), "w").raw_data
+    proto.graph.initializer[0].ClearField("int32_data")
+    proto.graph.initializer[0].ClearField("float_data")
+    proto.graph.initializer[0].raw_data = raw
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    x = np.ones(4, np.float32)
+    for cached in (False, True):
+        session = sdx.InferenceSession(tmp_path / "m.onnx")
+        assert session.from_cache == cached
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], [1, 2, 3, 4])
+    (tmp_path / "m.data").write_bytes(bytes(len(raw)))
+    np.testing.assert_array_equal(sdx.InferenceSession(tmp_path / "m.onnx").run(None, {"x": x})[0], np.zeros(4))
+
+
 def test_wrong_inputs(session):
     good = feeds()
     with pytest.raises(sdx.InvalidArgument, match="Required inputs"):
