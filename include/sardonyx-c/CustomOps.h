@@ -58,7 +58,9 @@ typedef enum sdx_op_type {
   SDX_OP_FLOAT4E2M1 = 23,
   SDX_OP_FLOAT8E8M0 = 24,
   SDX_OP_UINT2 = 25,
-  SDX_OP_INT2 = 26
+  SDX_OP_INT2 = 26,
+  SDX_OP_FLOAT6E2M3 = 27,
+  SDX_OP_FLOAT6E3M2 = 28
 } sdx_op_type;
 
 /// A text in UTF-8, not ended by a zero.

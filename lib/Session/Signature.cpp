@@ -58,6 +58,8 @@ static ElementType elementTypeOf(Type type) {
       .Case([](Float8E5M2FNUZType) { return ElementType::Float8E5M2FNUZ; })
       .Case([](Float8E8M0FNUType) { return ElementType::Float8E8M0; })
       .Case([](Float4E2M1FNType) { return ElementType::Float4E2M1; })
+      .Case([](Float6E2M3FNType) { return ElementType::Float6E2M3; })
+      .Case([](Float6E3M2FNType) { return ElementType::Float6E3M2; })
       .Case([](ComplexType complex) {
         return complex.getElementType().isF64() ? ElementType::Complex128
                                                 : ElementType::Complex64;

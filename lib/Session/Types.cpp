@@ -26,6 +26,7 @@ static constexpr Row kRows[] = {
     {"float8e4m3fnuz", 1}, {"float8e5m2", 1}, {"float8e5m2fnuz", 1},
     {"uint4", 1},          {"int4", 1},       {"float4e2m1", 1},
     {"float8e8m0", 1},     {"uint2", 1},      {"int2", 1},
+    {"float6e2m3", 1},     {"float6e3m2", 1},
 };
 static constexpr int32_t kCount = sizeof(kRows) / sizeof(kRows[0]);
 

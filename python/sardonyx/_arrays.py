@@ -24,6 +24,7 @@ _NATIVE = {
 _EXTENDED = {
     "bfloat16": 16, "float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20,
     "uint4": 21, "int4": 22, "float4_e2m1fn": 23, "float8_e8m0fnu": 24, "uint2": 25, "int2": 26,
+    "float6_e2m3fn": 27, "float6_e3m2fn": 28,
 }  # fmt: skip
 _NAMES = {number: name for name, number in {**_NATIVE, **_EXTENDED}.items()}
 _BY_DTYPE = {np.dtype(name): number for name, number in _NATIVE.items()}

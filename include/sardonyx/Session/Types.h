@@ -46,6 +46,8 @@ enum class ElementType : int32_t {
   Float8E8M0 = 24,
   Uint2 = 25,
   Int2 = 26,
+  Float6E2M3 = 27,
+  Float6E3M2 = 28,
 };
 
 /// ONNX's name: "float", "int64", "bfloat16"; "undefined" for what is no type.
