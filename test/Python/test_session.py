@@ -320,10 +320,10 @@ def test_errors(model, tmp_path):
         with pytest.raises(sdx.Fail) as failure:
             sdx.InferenceSession(data)
         assert str(failure.value)
-    with pytest.raises(NotImplementedError, match="ImageDecoder"):
-        sdx.InferenceSession(
-            model("m (uint8[N] x) => (uint8[H, W, 3] y) { y = ImageDecoder <pixel_format = \"RGB\"> (x) }", 20)
-        )
+    unknown = """<ir_version: 10, opset_import: ["": 20, "ai.example": 1]>
+        m (float[N] x) => (float[N] y) { y = ai.example.Frobnicate(x) }"""
+    with pytest.raises(NotImplementedError, match="Frobnicate of domain 'ai.example'"):
+        sdx.InferenceSession(onnx.parser.parse_model(unknown))
     with pytest.raises(sdx.Fail, match="Add"):  # one input too few
         sdx.InferenceSession(model("m (float[2] x) => (float[2] y) { y = Add(x) }"))
 
