@@ -8,7 +8,7 @@
 #ifndef SARDONYX_PYTHON_CUSTOMOPS_H
 #define SARDONYX_PYTHON_CUSTOMOPS_H
 
-#include "sardonyx/Session/Error.h"
+#include "sardonyx/Model/Error.h"
 #include <exception>
 #include <nanobind/nanobind.h>
 

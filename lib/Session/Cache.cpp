@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Cache.h"
-#include "FileMap.h"
 #include "Options.h"
 #include "PiecewiseHash.h"
+#include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Runtime/ForkSafeMutex.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"

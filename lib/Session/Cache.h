@@ -8,8 +8,8 @@
 #ifndef SARDONYX_LIB_SESSION_CACHE_H
 #define SARDONYX_LIB_SESSION_CACHE_H
 
-#include "Artifact.h"
 #include "PackedWeights.h"
+#include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Session/Session.h"
 #include <optional>
 #include <string>

@@ -8,7 +8,7 @@
 #ifndef SARDONYX_LIB_SESSION_COMPILESTOPPABLY_H
 #define SARDONYX_LIB_SESSION_COMPILESTOPPABLY_H
 
-#include "Artifact.h"
+#include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Session/Compile.h"
 #include <atomic>
 

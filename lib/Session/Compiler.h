@@ -8,12 +8,12 @@
 #ifndef SARDONYX_LIB_SESSION_COMPILER_H
 #define SARDONYX_LIB_SESSION_COMPILER_H
 
-#include "Artifact.h"
 #include "CustomInference.h"
 #include "DiagnosticLog.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Session/Compile.h"
 
 #include <atomic>

@@ -8,10 +8,10 @@
 #ifndef SARDONYX_LIB_SESSION_CUSTOMINFERENCE_H
 #define SARDONYX_LIB_SESSION_CUSTOMINFERENCE_H
 
-#include "Artifact.h"
 #include "CustomMlir.h"
 #include "dialects/ONNX/ONNX.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Session/CustomOps.h"
 
 namespace sardonyx {

@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "CustomNodes.h"
-#include "Values.h"
 #include "lib/Runtime/RuntimeCall.h"
 #include "sardonyx/Runtime/ForkSafeMutex.h"
 #include <cstring>

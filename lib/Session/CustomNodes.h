@@ -8,10 +8,10 @@
 #ifndef SARDONYX_LIB_SESSION_CUSTOMNODES_H
 #define SARDONYX_LIB_SESSION_CUSTOMNODES_H
 
-#include "Artifact.h"
+#include "sardonyx/Model/Artifact.h"
+#include "sardonyx/Model/Error.h"
 #include "sardonyx/Runtime/RunContext.h"
 #include "sardonyx/Session/CustomOps.h"
-#include "sardonyx/Session/Error.h"
 
 namespace sardonyx {
 

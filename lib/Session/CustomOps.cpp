@@ -7,9 +7,9 @@
 
 #include "sardonyx/Session/CustomOps.h"
 #include "CustomInference.h"
-#include "FileMap.h"
 #include "dialects/ONNX/ONNXSchema.h"
 #include "sardonyx/Importer/Importer.h"
+#include "sardonyx/Model/FileMap.h"
 
 using namespace sardonyx;
 

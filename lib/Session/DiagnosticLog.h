@@ -10,7 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
-#include "sardonyx/Session/Error.h"
+#include "sardonyx/Model/Error.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <string>

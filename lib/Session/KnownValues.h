@@ -9,7 +9,7 @@
 #define SARDONYX_LIB_SESSION_KNOWNVALUES_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "sardonyx/Session/Error.h"
+#include "sardonyx/Model/Error.h"
 #include "sardonyx/Session/Session.h"
 #include <map>
 #include <optional>

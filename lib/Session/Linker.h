@@ -9,7 +9,7 @@
 #define SARDONYX_LIB_SESSION_LINKER_H
 
 #include "sardonyx-c/RuntimeABI.h"
-#include "sardonyx/Session/Error.h"
+#include "sardonyx/Model/Error.h"
 #include <memory>
 #include <string>
 #include <vector>

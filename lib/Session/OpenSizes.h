@@ -9,7 +9,7 @@
 #define SARDONYX_LIB_SESSION_OPENSIZES_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "sardonyx/Session/Types.h"
+#include "sardonyx/Model/Types.h"
 #include <vector>
 
 namespace sardonyx {

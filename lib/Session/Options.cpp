@@ -36,16 +36,6 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
   return std::nullopt;
 }
 
-MaybeError sardonyx::checkOptions(const RunOptions &options) {
-  if (!isDuration(options.timeout))
-    return refuse("the time limit of a run must not be negative, got " +
-                  std::to_string(options.timeout) + " s");
-  if (options.maxTripCount < 0)
-    return refuse("the limit of a loop's trips must not be negative, got " +
-                  std::to_string(options.maxTripCount));
-  return std::nullopt;
-}
-
 bool sardonyx::splitsFloats(const SessionOptions &options) {
   return options.splitFloats.value_or(options.intraOpThreads == 1);
 }

@@ -14,7 +14,6 @@ namespace sardonyx {
 
 /// What is wrong with the options, if anything.
 MaybeError checkOptions(const SessionOptions &options);
-MaybeError checkOptions(const RunOptions &options);
 
 /// All that the compiled model depends on, as text for the cache's keys.
 std::string fingerprint(const SessionOptions &options);

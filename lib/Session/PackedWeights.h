@@ -14,7 +14,7 @@
 #ifndef SARDONYX_LIB_SESSION_PACKEDWEIGHTS_H
 #define SARDONYX_LIB_SESSION_PACKEDWEIGHTS_H
 
-#include "FileMap.h"
+#include "sardonyx/Model/FileMap.h"
 #include <cstdint>
 #include <memory>
 #include <string>

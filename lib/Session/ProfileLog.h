@@ -8,9 +8,9 @@
 #ifndef SARDONYX_LIB_SESSION_PROFILELOG_H
 #define SARDONYX_LIB_SESSION_PROFILELOG_H
 
+#include "sardonyx/Model/Profile.h"
 #include "sardonyx/Runtime/ForkSafeMutex.h"
 #include "sardonyx/Runtime/RunContext.h"
-#include "sardonyx/Session/Profile.h"
 
 #include <map>
 #include <thread>

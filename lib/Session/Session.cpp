@@ -7,6 +7,7 @@
 
 #include "sardonyx/Session/Session.h"
 #include "CompileStoppably.h"
+#include "KnownValues.h"
 #include "Options.h"
 #include "SessionImpl.h"
 #include "sardonyx/Runtime/ThreadPool.h"
@@ -19,15 +20,6 @@ using namespace sardonyx;
 using runtime::BufferPool;
 using runtime::OutputSlot;
 using runtime::RunContext;
-
-alignas(64) char sardonyx::emptyTensor[64];
-
-int64_t Tensor::elements() const {
-  int64_t count = 1;
-  for (int64_t size : shape)
-    count *= size;
-  return count;
-}
 
 namespace {
 
@@ -57,7 +49,6 @@ Session::Impl::Impl(const SessionOptions &given,
     budget = std::make_shared<runtime::MemoryBudget>(
         options.memoryLimit ? options.memoryLimit : runtime::machineMemory());
   persistentPool = std::make_shared<BufferPool>(budget);
-  outputPool = std::make_shared<BufferPool>(budget);
 }
 
 Session::Impl::~Impl() {
@@ -182,7 +173,7 @@ Expected<bool> Session::Impl::findCustomOps(const Artifact &found) {
   return customNodes != nullptr;
 }
 
-MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model,
+MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
                                   const Cache &cache, const std::string &key) {
   for (const auto *infos : {&artifact.inputs, &artifact.outputs})
     for (const ValueInfo &info : *infos)
@@ -190,10 +181,11 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model,
         return Error(ErrorKind::Unsupported, "'" + info.name +
                                                  "' has the type " + info.type +
                                                  ", which is not supported");
-  indexSymbols();
+  model = std::make_unique<Model>(artifact.inputs, artifact.outputs, threads,
+                                  budget);
+  model->setReclaim([this] { releaseMemory(); });
   if (artifact.deferred)
     return std::nullopt;
-  literals = std::make_shared<runtime::StringLiterals>(artifact.strings);
   (void)requestTileRegisters(); // code from the cache may use them
   Stopwatch watch;
   bool needsInit =
@@ -207,7 +199,7 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model,
   artifact.objects = {};
   report.timings.push_back({"link", watch.seconds()});
 
-  if (MaybeError error = mapFiles(std::move(model)))
+  if (MaybeError error = mapFiles(std::move(modelFile)))
     return error;
   if (needsInit) {
     if (MaybeError error = packWeights(cache, key))
@@ -230,6 +222,9 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> model,
       files[i] = nullptr;
   if (!dataUsed)
     artifact.data = {};
+  model->setCode({code->mainEntry(), bind(artifact.mainArgs),
+                  std::make_shared<runtime::StringLiterals>(artifact.strings),
+                  customNodes});
   return std::nullopt;
 }
 
@@ -251,23 +246,6 @@ MaybeError Session::Impl::mapFiles(std::shared_ptr<FileMap> model) {
   return std::nullopt;
 }
 
-void Session::Impl::indexSymbols() {
-  for (const ValueInfo &info : artifact.inputs) {
-    std::vector<int> numbers;
-    for (const Dim &dim : info.dims) {
-      int number = -1;
-      if (!dim.isStatic() && !dim.symbol.empty()) {
-        auto it = std::find(symbols.begin(), symbols.end(), dim.symbol);
-        number = static_cast<int>(it - symbols.begin());
-        if (it == symbols.end())
-          symbols.push_back(dim.symbol);
-      }
-      numbers.push_back(number);
-    }
-    symbolOf.push_back(std::move(numbers));
-  }
-}
-
 const void *Session::Impl::constantData(const Argument &arg) const {
   if (arg.length == 0)
     return emptyTensor;
@@ -276,24 +254,26 @@ const void *Session::Impl::constantData(const Argument &arg) const {
   return files[arg.index]->bytes().data() + arg.offset;
 }
 
-ArgumentTable
-Session::Impl::makeTable(const std::vector<Argument> &args) const {
-  ArgumentTable table;
-  for (const Argument &arg : args)
+std::vector<ModelArgument>
+Session::Impl::bind(const std::vector<Argument> &args) const {
+  std::vector<ModelArgument> bound(args.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Argument &arg = args[i];
     switch (arg.kind) {
     case Argument::Input:
-      // Filled in by each run; an input of unknown rank has none here.
-      table.add(emptyTensor,
-                std::vector<int64_t>(artifact.inputs[arg.index].dims.size()));
+      bound[i].input = arg.index;
+      bound[i].shape.resize(artifact.inputs[arg.index].dims.size());
       break;
     case Argument::Constant:
-      table.add(constantData(arg), arg.shape);
+      bound[i] = {std::nullopt, constantData(arg), arg.shape};
       break;
     case Argument::Persistent:
-      table.add(persistent[arg.index].data, persistent[arg.index].sizes);
+      bound[i] = {std::nullopt, persistent[arg.index].data,
+                  persistent[arg.index].sizes};
       break;
     }
-  return table;
+  }
+  return bound;
 }
 
 void Session::Impl::forgetPages() const {
@@ -335,7 +315,9 @@ MaybeError Session::Impl::runInit() {
     slot.elementBytes = artifact.persistentElementBytes[i];
     context.outputs().push_back(std::move(slot));
   }
-  ArgumentTable table = makeTable(artifact.initArgs);
+  ArgumentTable table;
+  for (const ModelArgument &arg : bind(artifact.initArgs))
+    table.add(arg.data, arg.shape);
   runtime::RunLimits limits;
   limits.terminate = &LoadScope::processEnds();
   // Asked every some milliseconds: weights that are packed are not held twice.
@@ -384,4 +366,103 @@ Profile Session::takeProfile() {
                                    variant.impl->artifact.profileSites);
     });
   return profile;
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+void Session::Impl::releaseMemory() {
+  model->releaseMemory();
+  if (variants)
+    variants->forEach([](Session &variant) { variant.releaseMemory(); });
+}
+
+/// Whether inputs have the values that the code is made for.
+static MaybeError
+checkValues(const std::vector<ValueInfo> &infos,
+            const std::vector<TensorRef> &inputs,
+            const std::map<std::string, std::vector<int64_t>> &values) {
+  if (values.empty())
+    return std::nullopt;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    auto known = values.find(infos[i].name);
+    if (known != values.end() && valuesOf(inputs[i]) != known->second)
+      return Error(ErrorKind::InvalidArgument,
+                   "input '" + infos[i].name + "' must have the values " +
+                       describeShape(known->second) +
+                       ", for which the code was made");
+  }
+  return std::nullopt;
+}
+
+Expected<std::vector<Tensor>>
+Session::Impl::runCode(const std::vector<TensorRef> &inputs,
+                       const std::vector<OutputRef> &memory,
+                       const RunOptions &runOptions, bool &otherRank) {
+  Model::Observer observer;
+  if (options.profile)
+    observer = [this](int64_t begin, int64_t end,
+                      const std::vector<runtime::StepRecord> &steps) {
+      profile.add(begin, end, steps, artifact.profileSites.size());
+    };
+  return model->run(inputs, memory, runOptions, otherRank, observer);
+}
+
+Expected<std::vector<Tensor>>
+Session::Impl::runVariant(const std::vector<TensorRef> &inputs,
+                          const std::vector<OutputRef> &memory,
+                          const RunOptions &runOptions) {
+  // What ends the run ends the compilation, too.
+  auto deadline = std::chrono::steady_clock::now() +
+                  std::chrono::duration<double>(runOptions.timeout);
+  auto ended = [&] {
+    return runOptions.terminate.load() ||
+           (runOptions.interrupted && runOptions.interrupted()) ||
+           (runOptions.timeout > 0 &&
+            std::chrono::steady_clock::now() > deadline);
+  };
+  auto load = [&](std::shared_ptr<FileMap> model, const ModelSource &source,
+                  const Variants::Known &known) {
+    SessionOptions variant = options;
+    for (const auto &[name, shape] : known.shapes)
+      variant.inputShapes[name] = shape;
+    for (const auto &[name, values] : known.values)
+      variant.inputValues[name] = values;
+    variant.interrupted = ended;
+    auto loaded = Impl::load(std::move(model), source, variant, this);
+    if (loaded)
+      (*loaded)->impl->options.interrupted = nullptr;
+    return loaded;
+  };
+  auto variant = variants->findOrLoad(inputs, load);
+  // A model that was sound before is not broken: these inputs do not fit it.
+  if (!variant && variant.error().kind() == ErrorKind::InvalidModel)
+    return Error(ErrorKind::InvalidArgument, variant.error().message());
+  if (!variant)
+    return variant.error();
+  return (*variant)->run(inputs, memory, runOptions);
+}
+
+Expected<std::vector<Tensor>> Session::run(const std::vector<TensorRef> &inputs,
+                                           const std::vector<OutputRef> &memory,
+                                           const RunOptions &options) {
+  // The session may be given up while it runs.
+  std::shared_ptr<Impl> session = impl;
+  if (MaybeError error = session->model->check(inputs, memory, options))
+    return *error;
+  if (MaybeError error = checkValues(session->artifact.inputs, inputs,
+                                     session->options.inputValues))
+    return *error;
+  bool otherRank = false;
+  if (!session->variants)
+    return session->runCode(inputs, memory, options, otherRank);
+  if (auto variant = session->variants->find(inputs))
+    return variant->run(inputs, memory, options);
+  if (!session->artifact.deferred) {
+    auto result = session->runCode(inputs, memory, options, otherRank);
+    if (!otherRank)
+      return result;
+  }
+  return session->runVariant(inputs, memory, options);
 }

@@ -8,67 +8,18 @@
 #ifndef SARDONYX_LIB_SESSION_SESSIONIMPL_H
 #define SARDONYX_LIB_SESSION_SESSIONIMPL_H
 
-#include "Artifact.h"
 #include "Cache.h"
 #include "CustomNodes.h"
-#include "FileMap.h"
 #include "Linker.h"
 #include "ProfileLog.h"
-#include "Values.h"
 #include "Variants.h"
-#include "sardonyx/Runtime/ForkSafeMutex.h"
-#include "sardonyx/Runtime/MemoryBudget.h"
-#include "sardonyx/Runtime/RunContext.h"
+#include "sardonyx/Model/Artifact.h"
+#include "sardonyx/Model/FileMap.h"
+#include "sardonyx/Model/Model.h"
 #include "sardonyx/Session/Compile.h"
 #include "sardonyx/Session/Session.h"
-#include <algorithm>
 
 namespace sardonyx {
-
-/// Descriptors {data, sizes...} and pointers to them, as entry points take.
-class ArgumentTable {
-public:
-  /// Adds a descriptor and gives its place.
-  size_t add(const void *data, const std::vector<int64_t> &shape) {
-    places.push_back(words.size());
-    words.push_back(0);
-    words.insert(words.end(), shape.begin(), shape.end());
-    set(places.size() - 1, data, shape);
-    return places.size() - 1;
-  }
-  void set(size_t place, const void *data, const std::vector<int64_t> &shape) {
-    int64_t *word = &words[places[place]];
-    *word++ = reinterpret_cast<int64_t>(data);
-    std::copy(shape.begin(), shape.end(), word);
-  }
-  /// Valid until the next add().
-  void **pointers() {
-    args.clear();
-    for (size_t place : places)
-      args.push_back(&words[place]);
-    return args.data();
-  }
-
-private:
-  std::vector<size_t> places;
-  std::vector<int64_t> words;
-  std::vector<void *> args;
-};
-
-/// What one run needs; kept for the next.
-struct RunState {
-  RunState(unsigned threads, std::shared_ptr<runtime::BufferPool> pool,
-           std::shared_ptr<runtime::MemoryBudget> budget,
-           runtime::ReclaimMemory reclaim)
-      : context(threads, std::move(pool), std::move(budget),
-                std::move(reclaim)) {}
-  runtime::RunContext context;
-  ArgumentTable table;
-  /// The handles that stand for inputs which are no numbers.
-  std::vector<std::vector<int64_t>> handles;
-  /// The number of the session's run that used it last.
-  uint64_t lastRun = 0;
-};
 
 struct Session::Impl {
   SessionOptions options;
@@ -81,25 +32,16 @@ struct Session::Impl {
 
   /// What weights, runs and results take counts against it.
   std::shared_ptr<runtime::MemoryBudget> budget;
-  std::shared_ptr<runtime::BufferPool> persistentPool, outputPool;
+  std::shared_ptr<runtime::BufferPool> persistentPool;
   std::vector<PackedTensor> persistent;
   /// Where these lie if not in their pool.
   std::shared_ptr<const PackedWeights> packed;
 
-  /// The model's strings, which all runs share.
-  std::shared_ptr<const runtime::StringLiterals> literals;
-
   /// The nodes that runs call; null where there are none.
   std::shared_ptr<CustomNodes> customNodes;
 
-  /// For each dimension of each input, the number of its symbol or -1.
-  std::vector<std::vector<int>> symbolOf;
-  std::vector<std::string> symbols;
-
-  /// States that no run uses, the one that was used last at the end.
-  runtime::ForkSafeMutex idleMutex;
-  std::vector<std::unique_ptr<RunState>> idle;
-  uint64_t runs = 0;
+  /// Runs the code, and before there is any, checks what it is given.
+  std::unique_ptr<Model> model;
 
   ProfileLog profile;
 
@@ -120,7 +62,7 @@ struct Session::Impl {
   /// they were when it was made.
   Expected<bool> findCustomOps(const Artifact &found);
   /// `key`: the artifact's in the cache.
-  MaybeError prepare(std::shared_ptr<FileMap> model, const Cache &cache,
+  MaybeError prepare(std::shared_ptr<FileMap> modelFile, const Cache &cache,
                      const std::string &key);
   MaybeError mapFiles(std::shared_ptr<FileMap> model);
   /// Packs the weights, or takes from the cache what another load has made of
@@ -132,9 +74,9 @@ struct Session::Impl {
   bool share(std::shared_ptr<const PackedWeights> weights);
   /// Gives the system the pages of files that constants are read from.
   void forgetPages() const;
-  void indexSymbols();
   const void *constantData(const Argument &arg) const;
-  ArgumentTable makeTable(const std::vector<Argument> &args) const;
+  /// The arguments with the data that they stand for.
+  std::vector<ModelArgument> bind(const std::vector<Argument> &args) const;
 
   /// Runs this session's own code; the inputs fit. `otherRank` turns true where
   /// the code was made for other ranks than these inputs lead to.
@@ -146,25 +88,9 @@ struct Session::Impl {
                                            const std::vector<OutputRef> &memory,
                                            const RunOptions &options);
 
-  std::unique_ptr<RunState> takeState();
-  void putBack(std::unique_ptr<RunState> state);
   /// Gives the system the memory that no run is using.
   void releaseMemory();
-  MaybeError checkInputs(const std::vector<TensorRef> &inputs) const;
-  MaybeError checkMemory(const std::vector<OutputRef> &memory) const;
-  /// Puts the inputs, or the handles that stand for them, into the table.
-  MaybeError setInputs(RunState &state,
-                       const std::vector<TensorRef> &inputs) const;
-  void setOutputs(runtime::RunContext &context,
-                  const std::vector<TensorRef> &inputs,
-                  const std::vector<OutputRef> &memory) const;
-  /// `keepMemory`: keep the memory of results for others when it is released.
-  Expected<std::vector<Tensor>> takeOutputs(runtime::RunContext &context,
-                                            bool keepMemory) const;
 };
-
-/// Stands for the memory of a tensor without elements.
-extern char emptyTensor[64];
 
 } // namespace sardonyx
 

@@ -6,14 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Signature.h"
-#include "FileMap.h"
-#include "Values.h"
 #include "dialects/ONNX/ONNX.h"
 #include "dialects/SDX/SDX.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "sardonyx/Model/FileMap.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -8,10 +8,10 @@
 #ifndef SARDONYX_LIB_SESSION_SIGNATURE_H
 #define SARDONYX_LIB_SESSION_SIGNATURE_H
 
-#include "Artifact.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "sardonyx/Model/Artifact.h"
 
-#include "sardonyx/Session/Error.h"
+#include "sardonyx/Model/Error.h"
 #include <map>
 
 namespace sardonyx {

@@ -18,7 +18,7 @@
 #ifndef SARDONYX_LIB_SESSION_VARIANTS_H
 #define SARDONYX_LIB_SESSION_VARIANTS_H
 
-#include "FileMap.h"
+#include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Runtime/ForkSafeMutex.h"
 #include "sardonyx/Session/Compile.h"
 #include "sardonyx/Session/Session.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Session/Artifact.h"
 #include "lib/Session/PackedWeights.h"
+#include "sardonyx/Model/Artifact.h"
 #include <cstring>
 
 using namespace sardonyx;

@@ -8,7 +8,7 @@
 #ifndef SARDONYX_TEST_SESSION_HANDMADEMODEL_H
 #define SARDONYX_TEST_SESSION_HANDMADEMODEL_H
 
-#include "../../lib/Session/Artifact.h"
+#include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Session/Session.h"
 #include <string>
 

@@ -8,7 +8,7 @@
 #ifndef SARDONYX_TOOLS_SARDONYX_ARRAYFILE_H
 #define SARDONYX_TOOLS_SARDONYX_ARRAYFILE_H
 
-#include "sardonyx/Session/Types.h"
+#include "sardonyx/Model/Types.h"
 #include <cstdint>
 #include <map>
 #include <string>

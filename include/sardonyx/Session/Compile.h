@@ -8,9 +8,9 @@
 #ifndef SARDONYX_SESSION_COMPILE_H
 #define SARDONYX_SESSION_COMPILE_H
 
-#include "sardonyx/Session/Error.h"
+#include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Types.h"
 #include "sardonyx/Session/Session.h"
-#include "sardonyx/Session/Types.h"
 #include <map>
 #include <string>
 #include <vector>

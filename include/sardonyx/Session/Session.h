@@ -17,11 +17,11 @@
 #ifndef SARDONYX_SESSION_SESSION_H
 #define SARDONYX_SESSION_SESSION_H
 
+#include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Profile.h"
+#include "sardonyx/Model/Types.h"
+#include "sardonyx/Model/Values.h"
 #include "sardonyx/Session/CustomOps.h"
-#include "sardonyx/Session/Error.h"
-#include "sardonyx/Session/Profile.h"
-#include "sardonyx/Session/Types.h"
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -88,56 +88,6 @@ struct SessionOptions {
   /// Asked every some milliseconds while the model is compiled, by the thread
   /// that loads it; true gives up.
   std::function<bool()> interrupted;
-};
-
-/// What can end a run before it is done, and what happens after it.
-struct RunOptions {
-  /// Ends all runs with these options, and lets none begin, while it is true.
-  /// Any thread and any signal handler may set it.
-  std::atomic<bool> terminate{false};
-  /// Seconds that a run may take; 0: as long as it likes.
-  double timeout = 0;
-  /// Trips that any one Loop of the model may take; 0: any number.
-  int64_t maxTripCount = 0;
-  /// Asked every some milliseconds by the thread that runs; true ends the run.
-  std::function<bool()> interrupted;
-  /// Give the system the memory that would be kept for the next run, and that
-  /// of the results when the caller no longer needs them.
-  bool releaseMemory = false;
-};
-
-/// A tensor in the caller's memory, contiguous, row by row; or a sequence of
-/// such or of maps, or a map, or nothing for an optional.
-struct TensorRef {
-  ElementType type = ElementType::Undefined;
-  const void *data = nullptr;
-  std::vector<int64_t> shape;
-  ValueKind kind = ValueKind::Tensor;
-  /// Of a sequence. Of a map: its keys and its values, in any order that is the
-  /// same for both.
-  std::vector<TensorRef> items = {};
-};
-
-/// Memory of the caller for a result; without `data` the session gives its own.
-struct OutputRef {
-  ElementType type = ElementType::Undefined;
-  void *data = nullptr;
-  std::vector<int64_t> shape;
-};
-
-/// A result. Copies share the memory.
-struct Tensor {
-  ElementType type = ElementType::Undefined;
-  std::vector<int64_t> shape;
-  /// Null where the result lies in the caller's memory.
-  std::shared_ptr<void> owner;
-  void *data = nullptr;
-  ValueKind kind = ValueKind::Tensor;
-  /// Of a sequence. Of a map: its keys, in ascending order, and its values.
-  std::vector<Tensor> items = {};
-
-  int64_t elements() const;
-  int64_t bytes() const { return elements() * byteSizeOf(type); }
 };
 
 /// How long a step of loading took.

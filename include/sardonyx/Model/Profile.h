@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_SESSION_PROFILE_H
-#define SARDONYX_SESSION_PROFILE_H
+#ifndef SARDONYX_MODEL_PROFILE_H
+#define SARDONYX_MODEL_PROFILE_H
 
 #include <cstddef>
 #include <cstdint>
@@ -62,4 +62,4 @@ std::string toTrace(const Profile &profile);
 
 } // namespace sardonyx
 
-#endif // SARDONYX_SESSION_PROFILE_H
+#endif // SARDONYX_MODEL_PROFILE_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_SESSION_ERROR_H
-#define SARDONYX_SESSION_ERROR_H
+#ifndef SARDONYX_MODEL_ERROR_H
+#define SARDONYX_MODEL_ERROR_H
 
 #include <optional>
 #include <string>
@@ -75,4 +75,4 @@ private:
 
 } // namespace sardonyx
 
-#endif // SARDONYX_SESSION_ERROR_H
+#endif // SARDONYX_MODEL_ERROR_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Artifact.h"
+#include "sardonyx/Model/Artifact.h"
 #include <cstring>
 #include <type_traits>
 

@@ -1,4 +1,4 @@
-//===- Values.h - Values that are no tensors of numbers ---------*- C++ -*-===//
+//===- Handles.h - Values that are no tensors of numbers --------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,32 +6,18 @@
 //===----------------------------------------------------------------------===//
 //
 // Compiled code takes and gives handles for strings, sequences, optionals and
-// maps;
-// callers do not see them.
+// maps; callers do not see them.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_SESSION_VALUES_H
-#define SARDONYX_LIB_SESSION_VALUES_H
+#ifndef SARDONYX_LIB_MODEL_HANDLES_H
+#define SARDONYX_LIB_MODEL_HANDLES_H
 
+#include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Values.h"
 #include "sardonyx/Runtime/RunContext.h"
-#include "sardonyx/Session/Error.h"
-#include "sardonyx/Session/Session.h"
 
 namespace sardonyx {
-
-/// Whether compiled code has handles in the place of the value.
-inline bool isHandled(const ValueInfo &info) {
-  return !info.items.empty() || info.elementType == ElementType::String;
-}
-
-/// Bytes of an element in compiled code's memory.
-inline int64_t storedBytesOf(ElementType type) {
-  return type == ElementType::String ? sizeof(int64_t) : byteSizeOf(type);
-}
-inline int64_t storedBytesOf(const ValueInfo &info) {
-  return isHandled(info) ? sizeof(int64_t) : byteSizeOf(info.elementType);
-}
 
 /// Checks that a value is of the type of an input that is a sequence, an
 /// optional or a map.
@@ -48,4 +34,4 @@ Expected<Tensor> decode(const int64_t *handles, std::vector<int64_t> shape,
 
 } // namespace sardonyx
 
-#endif // SARDONYX_LIB_SESSION_VALUES_H
+#endif // SARDONYX_LIB_MODEL_HANDLES_H

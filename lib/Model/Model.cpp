@@ -1,39 +1,122 @@
-//===- Run.cpp - Runs of a session ----------------------------------------===//
+//===- Model.cpp - Runs of compiled code ----------------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "KnownValues.h"
-#include "Options.h"
-#include "SessionImpl.h"
-#include <chrono>
+#include "sardonyx/Model/Model.h"
+#include "Handles.h"
+#include <algorithm>
 #include <cstring>
 
 using namespace sardonyx;
 using runtime::OutputSlot;
 using runtime::RunContext;
 
+alignas(64) char sardonyx::emptyTensor[64];
+
+int64_t Tensor::elements() const {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    count *= size;
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+size_t ArgumentTable::add(const void *data, const std::vector<int64_t> &shape) {
+  places.push_back(words.size());
+  words.push_back(0);
+  words.insert(words.end(), shape.begin(), shape.end());
+  set(places.size() - 1, data, shape);
+  return places.size() - 1;
+}
+
+void ArgumentTable::set(size_t place, const void *data,
+                        const std::vector<int64_t> &shape) {
+  int64_t *word = &words[places[place]];
+  *word++ = reinterpret_cast<int64_t>(data);
+  std::copy(shape.begin(), shape.end(), word);
+}
+
+void **ArgumentTable::pointers() {
+  args.clear();
+  for (size_t place : places)
+    args.push_back(&words[place]);
+  return args.data();
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+/// What one run needs; kept for the next.
+struct Model::State {
+  State(unsigned threads, std::shared_ptr<runtime::BufferPool> pool,
+        std::shared_ptr<runtime::MemoryBudget> budget,
+        runtime::ReclaimMemory reclaim)
+      : context(threads, std::move(pool), std::move(budget),
+                std::move(reclaim)) {}
+  RunContext context;
+  ArgumentTable table;
+  /// The handles that stand for inputs which are no numbers.
+  std::vector<std::vector<int64_t>> handles;
+  /// The number of the model's run that used it last.
+  uint64_t lastRun = 0;
+};
+
+Model::Model(const std::vector<ValueInfo> &inputs,
+             const std::vector<ValueInfo> &outputs, unsigned threads,
+             std::shared_ptr<runtime::MemoryBudget> budget)
+    : inputInfos(inputs), outputInfos(outputs), threads(threads),
+      budget(std::move(budget)),
+      outputPool(std::make_shared<runtime::BufferPool>(this->budget)),
+      reclaim([this] { releaseMemory(); }) {
+  indexSymbols();
+}
+
+Model::~Model() = default;
+
 /// A state that none of so many runs needed is given up, with its memory.
 static constexpr uint64_t kIdleRuns = 32;
 
-std::unique_ptr<RunState> Session::Impl::takeState() {
+void Model::indexSymbols() {
+  for (const ValueInfo &info : inputInfos) {
+    std::vector<int> numbers;
+    for (const Dim &dim : info.dims) {
+      int number = -1;
+      if (!dim.isStatic() && !dim.symbol.empty()) {
+        auto it = std::find(symbols.begin(), symbols.end(), dim.symbol);
+        number = static_cast<int>(it - symbols.begin());
+        if (it == symbols.end())
+          symbols.push_back(dim.symbol);
+      }
+      numbers.push_back(number);
+    }
+    symbolOf.push_back(std::move(numbers));
+  }
+}
+
+std::unique_ptr<Model::State> Model::takeState() {
   {
     std::lock_guard<runtime::ForkSafeMutex> lock(idleMutex);
     if (!idle.empty()) {
-      std::unique_ptr<RunState> state = std::move(idle.back());
+      std::unique_ptr<State> state = std::move(idle.back());
       idle.pop_back();
       return state;
     }
   }
-  auto state = std::make_unique<RunState>(threads, outputPool, budget,
-                                          [this] { releaseMemory(); });
-  state->table = makeTable(artifact.mainArgs);
-  state->context.strings().setLiterals(literals);
-  state->context.setCustomNodes(customNodes.get());
-  state->handles.resize(artifact.inputs.size());
-  for (const ValueInfo &info : artifact.outputs) {
+  auto state = std::make_unique<State>(threads, outputPool, budget, reclaim);
+  // Inputs are filled in by each run; one of unknown rank has none here.
+  for (const ModelArgument &arg : code.arguments)
+    state->table.add(arg.input ? emptyTensor : arg.data, arg.shape);
+  state->context.strings().setLiterals(code.literals);
+  state->context.setCustomNodes(code.customNodes.get());
+  state->handles.resize(inputInfos.size());
+  for (const ValueInfo &info : outputInfos) {
     OutputSlot slot;
     slot.name = info.name;
     slot.elementBytes = storedBytesOf(info);
@@ -42,9 +125,9 @@ std::unique_ptr<RunState> Session::Impl::takeState() {
   return state;
 }
 
-void Session::Impl::putBack(std::unique_ptr<RunState> state) {
+void Model::putBack(std::unique_ptr<State> state) {
   outputPool->trim();
-  std::vector<std::unique_ptr<RunState>> old; // destroyed without the lock
+  std::vector<std::unique_ptr<State>> old; // destroyed without the lock
   std::lock_guard<runtime::ForkSafeMutex> lock(idleMutex);
   state->lastRun = ++runs;
   idle.push_back(std::move(state));
@@ -56,44 +139,43 @@ void Session::Impl::putBack(std::unique_ptr<RunState> state) {
   idle.erase(idle.begin(), end);
 }
 
-void Session::Impl::releaseMemory() {
-  std::vector<std::unique_ptr<RunState>> old;
+void Model::releaseMemory() {
+  std::vector<std::unique_ptr<State>> old;
   {
     std::lock_guard<runtime::ForkSafeMutex> lock(idleMutex);
     old.swap(idle);
   }
   old.clear();
   outputPool->trimAll();
-  if (variants)
-    variants->forEach([](Session &variant) { variant.releaseMemory(); });
 }
 
-static Error wrongInput(const ValueInfo &info, const std::string &what) {
-  return Error(ErrorKind::InvalidArgument, "input '" + info.name + "' " + what);
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+static Error refuse(const std::string &text) {
+  return Error(ErrorKind::InvalidArgument, text);
 }
 
-/// Whether inputs have the values that the code is made for.
-static MaybeError
-checkValues(const std::vector<ValueInfo> &infos,
-            const std::vector<TensorRef> &inputs,
-            const std::map<std::string, std::vector<int64_t>> &values) {
-  if (values.empty())
-    return std::nullopt;
-  for (size_t i = 0; i < infos.size(); ++i) {
-    auto known = values.find(infos[i].name);
-    if (known != values.end() && valuesOf(inputs[i]) != known->second)
-      return wrongInput(infos[i], "must have the values " +
-                                      describeShape(known->second) +
-                                      ", for which the code was made");
-  }
+MaybeError sardonyx::checkOptions(const RunOptions &options) {
+  // Also wrong for NaN.
+  if (!(options.timeout >= 0))
+    return refuse("the time limit of a run must not be negative, got " +
+                  std::to_string(options.timeout) + " s");
+  if (options.maxTripCount < 0)
+    return refuse("the limit of a loop's trips must not be negative, got " +
+                  std::to_string(options.maxTripCount));
   return std::nullopt;
 }
 
-MaybeError
-Session::Impl::checkInputs(const std::vector<TensorRef> &inputs) const {
-  if (inputs.size() != artifact.inputs.size())
+static Error wrongInput(const ValueInfo &info, const std::string &what) {
+  return refuse("input '" + info.name + "' " + what);
+}
+
+MaybeError Model::checkInputs(const std::vector<TensorRef> &inputs) const {
+  if (inputs.size() != inputInfos.size())
     return Error(ErrorKind::InvalidArgument,
-                 "the model has " + std::to_string(artifact.inputs.size()) +
+                 "the model has " + std::to_string(inputInfos.size()) +
                      " inputs, got " + std::to_string(inputs.size()));
   // Who fixed the size of each symbol: (input, dimension).
   struct Fixed {
@@ -102,7 +184,7 @@ Session::Impl::checkInputs(const std::vector<TensorRef> &inputs) const {
   };
   std::vector<Fixed> sizes(symbols.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const ValueInfo &info = artifact.inputs[i];
+    const ValueInfo &info = inputInfos[i];
     const TensorRef &tensor = inputs[i];
     if (!info.items.empty()) {
       if (MaybeError error = checkList(info, tensor))
@@ -158,11 +240,11 @@ Session::Impl::checkInputs(const std::vector<TensorRef> &inputs) const {
                                     symbols[symbol] + "') is " +
                                     std::to_string(size) + ", but dimension " +
                                     std::to_string(fixed.dim) + " of input '" +
-                                    artifact.inputs[fixed.input].name +
+                                    inputInfos[fixed.input].name +
                                     "' made it " + std::to_string(fixed.size));
     }
   }
-  return checkValues(artifact.inputs, inputs, options.inputValues);
+  return std::nullopt;
 }
 
 /// The addresses that a tensor of the caller takes; none where its shape is
@@ -182,17 +264,16 @@ struct Span {
   uintptr_t begin, end;
 };
 
-MaybeError
-Session::Impl::checkMemory(const std::vector<OutputRef> &memory) const {
-  if (!memory.empty() && memory.size() != artifact.outputs.size())
+MaybeError Model::checkMemory(const std::vector<OutputRef> &memory) const {
+  if (!memory.empty() && memory.size() != outputInfos.size())
     return Error(ErrorKind::InvalidArgument,
-                 "the model has " + std::to_string(artifact.outputs.size()) +
+                 "the model has " + std::to_string(outputInfos.size()) +
                      " outputs, got memory for " +
                      std::to_string(memory.size()));
   for (size_t i = 0; i < memory.size(); ++i) {
     if (!memory[i].data)
       continue;
-    const ValueInfo &info = artifact.outputs[i];
+    const ValueInfo &info = outputInfos[i];
     if (isHandled(info))
       return Error(ErrorKind::InvalidArgument,
                    "output '" + info.name + "' has the type " + info.type +
@@ -207,16 +288,16 @@ Session::Impl::checkMemory(const std::vector<OutputRef> &memory) const {
       if (memory[k].data &&
           span.overlaps({memory[k].data, memory[k].shape, memory[k].type}))
         return Error(ErrorKind::InvalidArgument,
-                     "outputs '" + artifact.outputs[k].name + "' and '" +
-                         info.name + "' were given memory that overlaps");
+                     "outputs '" + outputInfos[k].name + "' and '" + info.name +
+                         "' were given memory that overlaps");
   }
   return std::nullopt;
 }
 
-void Session::Impl::setOutputs(RunContext &context,
-                               const std::vector<TensorRef> &inputs,
-                               const std::vector<OutputRef> &memory) const {
-  for (size_t i = 0; i < artifact.outputs.size(); ++i) {
+void Model::setOutputs(RunContext &context,
+                       const std::vector<TensorRef> &inputs,
+                       const std::vector<OutputRef> &memory) const {
+  for (size_t i = 0; i < outputInfos.size(); ++i) {
     OutputSlot &slot = context.outputs()[i];
     slot.given = false;
     slot.data = nullptr;
@@ -232,26 +313,26 @@ void Session::Impl::setOutputs(RunContext &context,
   }
 }
 
-Expected<std::vector<Tensor>>
-Session::Impl::takeOutputs(RunContext &context, bool keepMemory) const {
+Expected<std::vector<Tensor>> Model::takeOutputs(RunContext &context,
+                                                 bool keepMemory) const {
   for (OutputSlot &slot : context.outputs())
     if (!slot.given)
       return Error(ErrorKind::Failed, "internal error: the compiled model "
                                       "gave no output '" +
                                           slot.name + "'");
-  std::vector<Tensor> results(artifact.outputs.size());
+  std::vector<Tensor> results(outputInfos.size());
   for (size_t i = 0; i < results.size(); ++i) {
     OutputSlot &slot = context.outputs()[i];
     Tensor &result = results[i];
-    if (isHandled(artifact.outputs[i])) {
+    if (isHandled(outputInfos[i])) {
       auto value = decode(static_cast<const int64_t *>(slot.data), slot.sizes,
-                          artifact.outputs[i], context);
+                          outputInfos[i], context);
       if (!value)
         return value.error();
       result = std::move(*value);
       continue;
     }
-    result.type = artifact.outputs[i].elementType;
+    result.type = outputInfos[i].elementType;
     result.shape = slot.sizes;
     if (slot.copied) {
       memcpy(slot.callerMemory, slot.data, result.bytes());
@@ -270,22 +351,21 @@ Session::Impl::takeOutputs(RunContext &context, bool keepMemory) const {
   return results;
 }
 
-MaybeError
-Session::Impl::setInputs(RunState &state,
-                         const std::vector<TensorRef> &inputs) const {
-  for (size_t i = 0; i < artifact.mainArgs.size(); ++i) {
-    const Argument &arg = artifact.mainArgs[i];
-    if (arg.kind != Argument::Input)
+MaybeError Model::setInputs(State &state,
+                            const std::vector<TensorRef> &inputs) const {
+  for (size_t i = 0; i < code.arguments.size(); ++i) {
+    if (!code.arguments[i].input)
       continue;
-    const TensorRef &tensor = inputs[arg.index];
-    const ValueInfo &info = artifact.inputs[arg.index];
+    const size_t number = *code.arguments[i].input;
+    const TensorRef &tensor = inputs[number];
+    const ValueInfo &info = inputInfos[number];
     const void *data = tensor.data;
     if (isHandled(info)) {
       auto handles = encode(tensor, info, state.context);
       if (!handles)
         return handles.error();
-      state.handles[arg.index] = std::move(*handles);
-      data = state.handles[arg.index].data();
+      state.handles[number] = std::move(*handles);
+      data = state.handles[number].data();
     }
     state.table.set(i, data ? data : emptyTensor,
                     info.items.empty() ? tensor.shape : std::vector<int64_t>());
@@ -308,11 +388,22 @@ static Error failureOf(const RunContext &context) {
   }
 }
 
-Expected<std::vector<Tensor>>
-Session::Impl::runCode(const std::vector<TensorRef> &inputs,
-                       const std::vector<OutputRef> &memory,
-                       const RunOptions &options, bool &otherRank) {
-  std::unique_ptr<RunState> state = takeState();
+MaybeError Model::check(const std::vector<TensorRef> &inputs,
+                        const std::vector<OutputRef> &memory,
+                        const RunOptions &options) const {
+  if (MaybeError error = checkOptions(options))
+    return error;
+  if (MaybeError error = checkInputs(inputs))
+    return error;
+  return checkMemory(memory);
+}
+
+Expected<std::vector<Tensor>> Model::run(const std::vector<TensorRef> &inputs,
+                                         const std::vector<OutputRef> &memory,
+                                         const RunOptions &options,
+                                         bool &otherRank,
+                                         const Observer &observer) {
+  std::unique_ptr<State> state = takeState();
   RunContext &context = state->context;
   setOutputs(context, inputs, memory);
   if (MaybeError error = setInputs(*state, inputs)) {
@@ -325,11 +416,10 @@ Session::Impl::runCode(const std::vector<TensorRef> &inputs,
   limits.seconds = options.timeout;
   limits.trips = options.maxTripCount;
   limits.interrupted = options.interrupted;
-  int64_t begin = this->options.profile ? sdx_rt_clock() : 0;
-  bool ok = context.run(code->mainEntry(), state->table.pointers(), limits);
-  if (ok && this->options.profile)
-    profile.add(begin, sdx_rt_clock(), context.steps(),
-                artifact.profileSites.size());
+  int64_t begin = observer ? sdx_rt_clock() : 0;
+  bool ok = context.run(code.main, state->table.pointers(), limits);
+  if (ok && observer)
+    observer(begin, sdx_rt_clock(), context.steps());
   Expected<std::vector<Tensor>> result =
       ok ? takeOutputs(context, !options.releaseMemory)
          : Expected<std::vector<Tensor>>(failureOf(context));
@@ -339,65 +429,6 @@ Session::Impl::runCode(const std::vector<TensorRef> &inputs,
   context.clearHandles();
   putBack(std::move(state));
   if (options.releaseMemory)
-    releaseMemory();
+    reclaim();
   return result;
-}
-
-Expected<std::vector<Tensor>>
-Session::Impl::runVariant(const std::vector<TensorRef> &inputs,
-                          const std::vector<OutputRef> &memory,
-                          const RunOptions &runOptions) {
-  // What ends the run ends the compilation, too.
-  auto deadline = std::chrono::steady_clock::now() +
-                  std::chrono::duration<double>(runOptions.timeout);
-  auto ended = [&] {
-    return runOptions.terminate.load() ||
-           (runOptions.interrupted && runOptions.interrupted()) ||
-           (runOptions.timeout > 0 &&
-            std::chrono::steady_clock::now() > deadline);
-  };
-  auto load = [&](std::shared_ptr<FileMap> model, const ModelSource &source,
-                  const Variants::Known &known) {
-    SessionOptions variant = options;
-    for (const auto &[name, shape] : known.shapes)
-      variant.inputShapes[name] = shape;
-    for (const auto &[name, values] : known.values)
-      variant.inputValues[name] = values;
-    variant.interrupted = ended;
-    auto loaded = Impl::load(std::move(model), source, variant, this);
-    if (loaded)
-      (*loaded)->impl->options.interrupted = nullptr;
-    return loaded;
-  };
-  auto variant = variants->findOrLoad(inputs, load);
-  // A model that was sound before is not broken: these inputs do not fit it.
-  if (!variant && variant.error().kind() == ErrorKind::InvalidModel)
-    return Error(ErrorKind::InvalidArgument, variant.error().message());
-  if (!variant)
-    return variant.error();
-  return (*variant)->run(inputs, memory, runOptions);
-}
-
-Expected<std::vector<Tensor>> Session::run(const std::vector<TensorRef> &inputs,
-                                           const std::vector<OutputRef> &memory,
-                                           const RunOptions &options) {
-  // The session may be given up while it runs.
-  std::shared_ptr<Impl> session = impl;
-  if (MaybeError error = checkOptions(options))
-    return *error;
-  if (MaybeError error = session->checkInputs(inputs))
-    return *error;
-  if (MaybeError error = session->checkMemory(memory))
-    return *error;
-  bool otherRank = false;
-  if (!session->variants)
-    return session->runCode(inputs, memory, options, otherRank);
-  if (auto variant = session->variants->find(inputs))
-    return variant->run(inputs, memory, options);
-  if (!session->artifact.deferred) {
-    auto result = session->runCode(inputs, memory, options, otherRank);
-    if (!otherRank)
-      return result;
-  }
-  return session->runVariant(inputs, memory, options);
 }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_SESSION_TYPES_H
-#define SARDONYX_SESSION_TYPES_H
+#ifndef SARDONYX_MODEL_TYPES_H
+#define SARDONYX_MODEL_TYPES_H
 
 #include <cstddef>
 #include <cstdint>
@@ -111,6 +111,19 @@ struct ValueInfo {
   }
 };
 
+/// Whether compiled code has handles in the place of the value.
+inline bool isHandled(const ValueInfo &info) {
+  return !info.items.empty() || info.elementType == ElementType::String;
+}
+
+/// Bytes of an element in compiled code's memory.
+inline int64_t storedBytesOf(ElementType type) {
+  return type == ElementType::String ? sizeof(int64_t) : byteSizeOf(type);
+}
+inline int64_t storedBytesOf(const ValueInfo &info) {
+  return isHandled(info) ? sizeof(int64_t) : byteSizeOf(info.elementType);
+}
+
 /// "[batch, 3, 224, 224]"; "[?, 3]" where a dimension is open.
 std::string describeShape(const std::vector<Dim> &dims);
 std::string describeShape(const std::vector<int64_t> &sizes);
@@ -125,4 +138,4 @@ struct ModelMetadata {
 
 } // namespace sardonyx
 
-#endif // SARDONYX_SESSION_TYPES_H
+#endif // SARDONYX_MODEL_TYPES_H

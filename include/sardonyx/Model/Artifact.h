@@ -10,12 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_SESSION_ARTIFACT_H
-#define SARDONYX_LIB_SESSION_ARTIFACT_H
+#ifndef SARDONYX_MODEL_ARTIFACT_H
+#define SARDONYX_MODEL_ARTIFACT_H
 
-#include "sardonyx/Session/CustomOps.h"
-#include "sardonyx/Session/Profile.h"
-#include "sardonyx/Session/Types.h"
+#include "sardonyx/Model/CustomNode.h"
+#include "sardonyx/Model/Profile.h"
+#include "sardonyx/Model/Types.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -85,4 +85,4 @@ std::optional<Artifact> deserialize(std::string_view bytes);
 
 } // namespace sardonyx
 
-#endif // SARDONYX_LIB_SESSION_ARTIFACT_H
+#endif // SARDONYX_MODEL_ARTIFACT_H

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_SESSION_FILEMAP_H
-#define SARDONYX_LIB_SESSION_FILEMAP_H
+#ifndef SARDONYX_MODEL_FILEMAP_H
+#define SARDONYX_MODEL_FILEMAP_H
 
-#include "sardonyx/Session/Error.h"
+#include "sardonyx/Model/Error.h"
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -54,4 +54,4 @@ private:
 
 } // namespace sardonyx
 
-#endif // SARDONYX_LIB_SESSION_FILEMAP_H
+#endif // SARDONYX_MODEL_FILEMAP_H

@@ -1,11 +1,11 @@
-//===- Values.cpp - Values that are no tensors of numbers -----------------===//
+//===- Handles.cpp - Values that are no tensors of numbers ----------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Values.h"
+#include "Handles.h"
 #include <algorithm>
 #include <cstring>
 #include <numeric>

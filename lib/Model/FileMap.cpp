@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FileMap.h"
+#include "sardonyx/Model/FileMap.h"
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "sardonyx/Session/Types.h"
+#include "sardonyx/Model/Types.h"
 
 using namespace sardonyx;
 

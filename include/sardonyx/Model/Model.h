@@ -1,0 +1,141 @@
+//===- Model.h - Runs of compiled code --------------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What sessions and ahead-of-time artifacts share: a model whose code and
+// weights are in memory. No MLIR or LLVM here or below.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_MODEL_MODEL_H
+#define SARDONYX_MODEL_MODEL_H
+
+#include "sardonyx-c/RuntimeABI.h"
+#include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Types.h"
+#include "sardonyx/Model/Values.h"
+#include "sardonyx/Runtime/BufferPool.h"
+#include "sardonyx/Runtime/ForkSafeMutex.h"
+#include "sardonyx/Runtime/MemoryBudget.h"
+#include "sardonyx/Runtime/RunContext.h"
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sardonyx {
+
+/// Stands for the memory of a tensor without elements.
+extern char emptyTensor[64];
+
+/// Descriptors {data, sizes...} and pointers to them, as entry points take.
+class ArgumentTable {
+public:
+  /// Adds a descriptor and gives its place.
+  size_t add(const void *data, const std::vector<int64_t> &shape);
+  void set(size_t place, const void *data, const std::vector<int64_t> &shape);
+  /// Valid until the next add().
+  void **pointers();
+
+private:
+  std::vector<size_t> places;
+  std::vector<int64_t> words;
+  std::vector<void *> args;
+};
+
+/// An argument of `sdx_main`: the input of this number, or a constant.
+struct ModelArgument {
+  std::optional<size_t> input;
+  const void *data = nullptr;
+  std::vector<int64_t> shape;
+};
+
+/// The code of a model and what it works on. What is pointed to must outlive
+/// the model.
+struct ModelCode {
+  sdx_entry_point main = nullptr;
+  std::vector<ModelArgument> arguments;
+  /// The strings that handles stand for in all runs.
+  std::shared_ptr<const runtime::StringLiterals> literals;
+  /// Null where the code calls none.
+  std::shared_ptr<runtime::CustomNodes> customNodes;
+};
+
+/// Runs a model's code, on any number of threads at a time.
+class Model {
+public:
+  /// `threads`: how many a run may use. What runs and results hold counts
+  /// against `budget`. `inputs` and `outputs` must outlive the model.
+  Model(const std::vector<ValueInfo> &inputs,
+        const std::vector<ValueInfo> &outputs, unsigned threads,
+        std::shared_ptr<runtime::MemoryBudget> budget);
+  ~Model();
+
+  /// Before the first run.
+  void setCode(ModelCode given) { code = std::move(given); }
+  /// Called, in the place of releaseMemory(), before an allocation fails.
+  void setReclaim(runtime::ReclaimMemory given) { reclaim = std::move(given); }
+
+  /// Whether a run takes these inputs and this memory for results; see
+  /// Session::run().
+  MaybeError check(const std::vector<TensorRef> &inputs,
+                   const std::vector<OutputRef> &memory,
+                   const RunOptions &options) const;
+
+  /// What a run that succeeds has recorded, between two times of
+  /// sdx_rt_clock().
+  using Observer =
+      std::function<void(int64_t begin, int64_t end,
+                         const std::vector<runtime::StepRecord> &steps)>;
+
+  /// Runs the code on what check() has passed. `otherRank` turns true where the
+  /// code was made for other ranks than these inputs lead to.
+  Expected<std::vector<Tensor>> run(const std::vector<TensorRef> &inputs,
+                                    const std::vector<OutputRef> &memory,
+                                    const RunOptions &options, bool &otherRank,
+                                    const Observer &observer = nullptr);
+
+  /// Gives the system the memory that no run is using.
+  void releaseMemory();
+
+private:
+  struct State;
+  std::unique_ptr<State> takeState();
+  void putBack(std::unique_ptr<State> state);
+  MaybeError checkInputs(const std::vector<TensorRef> &inputs) const;
+  MaybeError checkMemory(const std::vector<OutputRef> &memory) const;
+  /// Puts the inputs, or the handles that stand for them, into the table.
+  MaybeError setInputs(State &state,
+                       const std::vector<TensorRef> &inputs) const;
+  void setOutputs(runtime::RunContext &context,
+                  const std::vector<TensorRef> &inputs,
+                  const std::vector<OutputRef> &memory) const;
+  /// `keepMemory`: keep the memory of results for others when it is released.
+  Expected<std::vector<Tensor>> takeOutputs(runtime::RunContext &context,
+                                            bool keepMemory) const;
+  void indexSymbols();
+
+  const std::vector<ValueInfo> &inputInfos, &outputInfos;
+  unsigned threads;
+  std::shared_ptr<runtime::MemoryBudget> budget;
+  std::shared_ptr<runtime::BufferPool> outputPool;
+  ModelCode code;
+  runtime::ReclaimMemory reclaim;
+
+  /// For each dimension of each input, the number of its symbol or -1.
+  std::vector<std::vector<int>> symbolOf;
+  std::vector<std::string> symbols;
+
+  /// States that no run uses, the one that was used last at the end.
+  runtime::ForkSafeMutex idleMutex;
+  std::vector<std::unique_ptr<State>> idle;
+  uint64_t runs = 0;
+};
+
+} // namespace sardonyx
+
+#endif // SARDONYX_MODEL_MODEL_H
