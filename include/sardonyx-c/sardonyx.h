@@ -18,8 +18,7 @@
 #ifndef SARDONYX_C_SARDONYX_H
 #define SARDONYX_C_SARDONYX_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "sardonyx-c/Values.h"
 
 #if defined(_WIN32)
 #define SDX_API __declspec(dllexport)
@@ -31,21 +30,10 @@
 extern "C" {
 #endif
 
-typedef struct sdx_session sdx_session;
 typedef struct sdx_options sdx_options;
 typedef struct sdx_run_options sdx_run_options;
-typedef struct sdx_error sdx_error;
-typedef struct sdx_results sdx_results;
 
 /* Errors. */
-
-typedef enum {
-  SDX_INVALID_ARGUMENT = 0,
-  SDX_NO_SUCH_FILE = 1,
-  SDX_INVALID_MODEL = 2,
-  SDX_UNSUPPORTED = 3,
-  SDX_FAILED = 4
-} sdx_error_kind;
 
 SDX_API sdx_error_kind sdx_error_get_kind(const sdx_error *error);
 SDX_API const char *sdx_error_message(const sdx_error *error);
@@ -118,21 +106,6 @@ SDX_API int64_t sdx_session_output_shape(const sdx_session *session,
 
 /* Runs. */
 
-/** An element of a tensor of strings: UTF-8, not ended by a zero. */
-typedef struct {
-  const char *data;
-  size_t size;
-} sdx_string;
-
-/** A tensor in the caller's memory, contiguous and row by row. One of strings
-    (type 8) holds sdx_string. */
-typedef struct {
-  int32_t type; /* as in onnx.TensorProto.DataType */
-  size_t rank;
-  const int64_t *shape;
-  void *data; /* for results NULL: the session provides the memory */
-} sdx_tensor;
-
 /** Runs the model; any number of threads may at a time. `memory` is NULL or has
     an entry for each output. NULL if it fails. */
 SDX_API sdx_results *sdx_session_run(sdx_session *session,
@@ -145,26 +118,6 @@ SDX_API sdx_results *
 sdx_session_run_with_options(sdx_session *session, const sdx_tensor *inputs,
                              size_t input_count, const sdx_tensor *memory,
                              const sdx_run_options *options, sdx_error **error);
-
-/* Values of any type. */
-
-typedef enum {
-  SDX_TENSOR = 0,
-  SDX_SEQUENCE = 1,
-  SDX_NOTHING = 2, /* what an optional holds that holds nothing */
-  SDX_MAP = 3
-} sdx_value_kind;
-
-/** A tensor; or a sequence of `count` items, which are tensors or maps; or a
-    map, which has two items, both tensors with one dimension: its keys, int64
-    or strings, and its values. Results have the keys in ascending order, inputs
-    in any. What an optional holds is a tensor, a sequence or SDX_NOTHING. */
-typedef struct sdx_value {
-  sdx_value_kind kind;
-  sdx_tensor tensor;
-  size_t count;
-  const struct sdx_value *items;
-} sdx_value;
 
 /** Runs a model whose inputs may be of any type; `options` may be NULL. NULL if
     it fails. */

@@ -9,9 +9,23 @@
 #include <cstring>
 #include <type_traits>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 using namespace sardonyx;
 
+/// First bytes, the same in all versions.
+static constexpr char kMagic[16] = "sardonyx packed";
+/// Goes up with the format of what follows.
+static constexpr uint64_t kVersion = 4;
+
 namespace {
+struct Header {
+  char magic[16];
+  uint64_t version;
+  /// Of all that follows.
+  uint64_t checksumLow, checksumHigh;
+};
 
 /// Appends values to a string: numbers as they lie in memory (the cache is this
 /// machine's own), strings and lists with their length first.
@@ -225,14 +239,34 @@ template <typename Visitor, typename A> void visit(Visitor &&v, A &a) {
   v(a.metadata.modelVersion), v(a.metadata.irVersion), v(a.metadata.custom);
   v(a.deferred), v(a.assumesRank), v(a.files), v(a.initArgs), v(a.mainArgs),
       v(a.persistentElementBytes), v(a.profileSites);
-  v(a.strings), v(a.customCalls), v(a.data), v(a.objects);
+  v(a.strings), v(a.customCalls), v(a.data), v(a.weightsBytes), v(a.objects);
 }
 
 } // namespace
 
+static Header headerOf(std::string_view contents) {
+  XXH128_hash_t hash = XXH3_128bits(contents.data(), contents.size());
+  Header header;
+  memcpy(header.magic, kMagic, sizeof(kMagic));
+  header.version = kVersion;
+  header.checksumLow = hash.low64;
+  header.checksumHigh = hash.high64;
+  return header;
+}
+
 std::string sardonyx::serialize(const Artifact &artifact) {
   Writer writer;
   visit([&](const auto &field) { writer.add(field); }, artifact);
+  return std::move(writer.out);
+}
+
+std::string sardonyx::pack(const Artifact &artifact, std::string_view key) {
+  Writer writer;
+  writer.out.resize(sizeof(Header));
+  writer.add(std::string(key));
+  writer.out += serialize(artifact);
+  Header header = headerOf(std::string_view(writer.out).substr(sizeof(Header)));
+  memcpy(writer.out.data(), &header, sizeof(header));
   return std::move(writer.out);
 }
 
@@ -244,6 +278,7 @@ static bool isSound(const Artifact &artifact, const Argument &arg) {
     return arg.index < artifact.persistentElementBytes.size();
   case Argument::Constant: {
     uint64_t size = arg.index == Argument::inlineData ? artifact.data.size()
+                    : arg.index == Argument::weights  ? artifact.weightsBytes
                     : arg.index < artifact.files.size()
                         ? artifact.files[arg.index].size
                         : 0;
@@ -291,4 +326,33 @@ std::optional<Artifact> sardonyx::deserialize(std::string_view bytes) {
       if (!isSound(artifact, arg))
         return std::nullopt;
   return artifact;
+}
+
+Expected<Artifact> sardonyx::unpack(std::string_view bytes,
+                                    std::string_view key) {
+  auto refuse = [](const char *why) {
+    return Error(ErrorKind::InvalidModel,
+                 std::string("the compiled model ") + why);
+  };
+  Header header;
+  if (bytes.size() < sizeof(header))
+    return refuse("is cut off");
+  memcpy(&header, bytes.data(), sizeof(header));
+  if (memcmp(header.magic, kMagic, sizeof(kMagic)) != 0)
+    return refuse("was not made by Sardonyx, or is damaged");
+  if (header.version != kVersion)
+    return refuse("was made by another version of Sardonyx");
+  bytes.remove_prefix(sizeof(header));
+  Header right = headerOf(bytes);
+  if (memcmp(&header, &right, sizeof(header)) != 0)
+    return refuse("is damaged");
+  Reader reader(bytes);
+  std::string packedKey;
+  reader.get(packedKey);
+  if (!reader.ok || packedKey != key)
+    return refuse("is another one than was asked for");
+  std::optional<Artifact> artifact = deserialize(reader.rest);
+  if (!artifact)
+    return refuse("is damaged");
+  return std::move(*artifact);
 }

@@ -34,23 +34,12 @@
 using namespace sardonyx;
 using namespace llvm;
 
-/// First bytes of a cache file; the number goes up with the format. The file
-/// goes on with a checksum of the rest, the length of the key, the key and the
-/// artifact.
-static constexpr char kMagic[16] = "sardonyx cache3";
 static constexpr char kEntrySuffix[] = ".sdx", kWeightsSuffix[] = ".weights";
 static constexpr uint64_t kMaxFolderBytes = uint64_t(4) << 30;
 /// Less is packed as quickly as read.
 static constexpr uint64_t kFewestWeightBytes = uint64_t(1) << 20;
 /// A temporary file this old has no writer any more.
 static constexpr time_t kAbandonedSeconds = 3600;
-
-namespace {
-struct Header {
-  char magic[16];
-  uint64_t checksumLow, checksumHigh;
-};
-} // namespace
 
 static std::string environment(const char *name) {
   const char *value = getenv(name);
@@ -176,36 +165,6 @@ std::string Cache::pathOf(const std::string &key) const {
   return folder + "/" + fileNameOf(key);
 }
 
-/// The key's length, the key and the artifact, as they stand in a file.
-static std::string bodyOf(const std::string &key, const Artifact &artifact) {
-  std::string payload = serialize(artifact);
-  uint64_t length = key.size();
-  std::string body;
-  body.reserve(sizeof(length) + key.size() + payload.size());
-  body.append(reinterpret_cast<const char *>(&length), sizeof(length));
-  return body.append(key).append(payload);
-}
-
-/// The artifact in the bytes of a file, where they are whole and the key's.
-static std::optional<Artifact> readEntry(std::string_view bytes,
-                                         const std::string &key) {
-  Header header;
-  uint64_t length;
-  if (bytes.size() < sizeof(header) + sizeof(length))
-    return std::nullopt;
-  memcpy(&header, bytes.data(), sizeof(header));
-  bytes.remove_prefix(sizeof(header));
-  XXH128_hash_t hash = hashOf(bytes);
-  if (memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 ||
-      hash.low64 != header.checksumLow || hash.high64 != header.checksumHigh)
-    return std::nullopt;
-  memcpy(&length, bytes.data(), sizeof(length));
-  bytes.remove_prefix(sizeof(length));
-  if (length != key.size() || bytes.substr(0, length) != key)
-    return std::nullopt;
-  return deserialize(bytes.substr(length));
-}
-
 std::shared_ptr<FileMap> Cache::openFile(const std::string &name) const {
   if (descriptor < 0)
     return nullptr;
@@ -227,7 +186,7 @@ std::optional<Artifact> Cache::load(const std::string &key) const {
   std::shared_ptr<FileMap> file = openFile(name);
   if (!file)
     return std::nullopt;
-  std::optional<Artifact> artifact = readEntry(file->bytes(), key);
+  Expected<Artifact> artifact = unpack(file->bytes(), key);
   if (!artifact)
     return std::nullopt;
   for (const SourceFile &source : artifact->files) {
@@ -242,7 +201,7 @@ std::optional<Artifact> Cache::load(const std::string &key) const {
   }
   // Its date tells trim() when it was last of use.
   (void)utimensat(descriptor, name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
-  return artifact;
+  return std::move(*artifact);
 }
 
 /// Writes all of it, or gives false: the disk may be full.
@@ -291,15 +250,7 @@ void Cache::store(const std::string &key, const Artifact &artifact) {
     open(/*create=*/true);
   if (descriptor < 0)
     return;
-  std::string body = bodyOf(key, artifact);
-  XXH128_hash_t hash = hashOf(body);
-  Header header;
-  memcpy(header.magic, kMagic, sizeof(kMagic));
-  header.checksumLow = hash.low64;
-  header.checksumHigh = hash.high64;
-  std::string_view front(reinterpret_cast<const char *>(&header),
-                         sizeof(header));
-  (void)writeFile(fileNameOf(key), {front, body});
+  (void)writeFile(fileNameOf(key), {pack(artifact, key)});
 }
 
 /// Says whose weights a file holds: `sdx_init` reads external data, too, which

@@ -13,14 +13,6 @@
 
 using namespace sardonyx;
 
-const CustomAttribute *CustomNode::find(std::string_view wanted,
-                                        CustomAttribute::Kind kind) const {
-  for (const CustomAttribute &attribute : attributes)
-    if (attribute.name == wanted)
-      return attribute.kind == kind ? &attribute : nullptr;
-  return nullptr;
-}
-
 static Error refuse(const std::string &text) {
   return Error(ErrorKind::InvalidArgument, text);
 }

@@ -49,3 +49,30 @@ TEST(Artifact, RefusesReferencesToNothing) {
   EXPECT_FALSE(sound([](Artifact &a) { a.mainArgs[2].shape = {-1}; }));
   EXPECT_FALSE(sound([](Artifact &a) { a.initArgs[0].index = 7; }));
 }
+
+TEST(Artifact, TellsWhyItDoesNotUnpack) {
+  const std::string packed = pack(handmadeArtifact(), "key");
+  auto copy = unpack(packed, "key");
+  ASSERT_TRUE(copy);
+  EXPECT_EQ(serialize(*copy), serialize(handmadeArtifact()));
+  auto whyNot = [](std::string_view bytes, std::string_view key) {
+    auto artifact = unpack(bytes, key);
+    return artifact ? std::string() : artifact.error().message();
+  };
+  EXPECT_EQ(whyNot(packed, "other"),
+            "the compiled model is another one than was asked for");
+  EXPECT_EQ(whyNot("", "key"), "the compiled model is cut off");
+  EXPECT_EQ(whyNot(std::string(100, 'x'), "key"),
+            "the compiled model was not made by Sardonyx, or is damaged");
+  for (size_t size = 0; size < packed.size(); size += 7)
+    ASSERT_FALSE(unpack({packed.data(), size}, "key")) << size;
+  for (size_t i = 0; i < packed.size(); ++i) {
+    std::string damaged = packed;
+    damaged[i] ^= 4;
+    ASSERT_FALSE(unpack(damaged, "key")) << i;
+  }
+  std::string other = packed;
+  ++other[16];
+  EXPECT_EQ(whyNot(other, "key"),
+            "the compiled model was made by another version of Sardonyx");
+}

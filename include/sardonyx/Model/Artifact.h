@@ -14,6 +14,7 @@
 #define SARDONYX_MODEL_ARTIFACT_H
 
 #include "sardonyx/Model/CustomNode.h"
+#include "sardonyx/Model/Error.h"
 #include "sardonyx/Model/Profile.h"
 #include "sardonyx/Model/Types.h"
 #include <cstdint>
@@ -36,13 +37,15 @@ struct SourceFile {
 struct Argument {
   enum Kind : uint8_t { Input, Constant, Persistent };
   Kind kind = Input;
-  /// Input and Persistent: which. Constant: the index of its file, or
-  /// `inlineData`.
+  /// Input and Persistent: which. Constant: the index of its file,
+  /// `inlineData` or `weights`.
   uint32_t index = 0;
   uint64_t offset = 0, length = 0; // of a constant's bytes
   std::vector<int64_t> shape;      // of a constant
 
   static constexpr uint32_t inlineData = UINT32_MAX;
+  /// In the weights of an artifact that was built ahead of time.
+  static constexpr uint32_t weights = UINT32_MAX - 1;
 };
 
 /// A node of an operator that runs call.
@@ -73,6 +76,9 @@ struct Artifact {
   std::vector<CustomCall> customCalls;
   /// Constants that lie in no file, each at a multiple of 64.
   std::string data;
+  /// Bytes of the weights of an artifact that was built ahead of time, which
+  /// lie beside it.
+  uint64_t weightsBytes = 0;
   /// ELF objects.
   std::vector<std::string> objects;
 };
@@ -82,6 +88,15 @@ std::string serialize(const Artifact &artifact);
 /// None where the bytes are not what serialize() writes. Checks every index
 /// and length, so that a damaged file is refused here and not met later.
 std::optional<Artifact> deserialize(std::string_view bytes);
+
+/// The bytes that a cache's file and an artifact hold: a magic number, the
+/// format's version, a checksum, `key` and all of `artifact`. The key says what
+/// it is of.
+std::string pack(const Artifact &artifact, std::string_view key);
+
+/// What pack() has made of this key. Bytes that it has not made, or of another
+/// version or key, are refused with the reason, and so are damaged ones.
+Expected<Artifact> unpack(std::string_view bytes, std::string_view key);
 
 } // namespace sardonyx
 

@@ -19,6 +19,7 @@
 
 #include "sardonyx/Model/Error.h"
 #include "sardonyx/Model/Profile.h"
+#include "sardonyx/Model/Runner.h"
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Model/Values.h"
 #include "sardonyx/Session/CustomOps.h"
@@ -114,7 +115,7 @@ struct LoadReport {
 /// that is the process's first. None is loaded any more.
 void stopLoading();
 
-class Session {
+class Session : public Runner {
 public:
   /// Compiles the model in a file, or takes it from the cache.
   static Expected<std::shared_ptr<Session>>
@@ -123,30 +124,24 @@ public:
   static Expected<std::shared_ptr<Session>>
   loadBytes(const void *data, size_t size, const SessionOptions &options = {});
 
-  ~Session();
+  ~Session() override;
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
 
-  const std::vector<ValueInfo> &inputs() const;
-  const std::vector<ValueInfo> &outputs() const;
-  const ModelMetadata &metadata() const;
+  const std::vector<ValueInfo> &inputs() const override;
+  const std::vector<ValueInfo> &outputs() const override;
+  const ModelMetadata &metadata() const override;
   const LoadReport &report() const;
   const SessionOptions &options() const;
 
-  /// Runs the model. `inputs` in the order of inputs(); `memory` is empty or
-  /// has an entry for each output, which may overlap inputs and no other
-  /// output. Results are in the order of outputs().
-  /// Any number of threads may run one session at a time, and the session may
-  /// be given up while they do.
-  Expected<std::vector<Tensor>> run(const std::vector<TensorRef> &inputs,
-                                    const std::vector<OutputRef> &memory = {},
-                                    const RunOptions &options = RunOptions());
+  /// The session may be given up while it runs.
+  Expected<std::vector<Tensor>>
+  run(const std::vector<TensorRef> &inputs,
+      const std::vector<OutputRef> &memory = {},
+      const RunOptions &options = RunOptions()) override;
 
-  /// Bytes that weights, runs and results hold of the memory limit.
-  int64_t bytesHeld() const;
-  /// Gives the system the memory that is kept for the next run. What runs stop
-  /// using is also given back by itself, some runs later.
-  void releaseMemory();
+  int64_t bytesHeld() const override;
+  void releaseMemory() override;
 
   /// What the runs so far have recorded, and begins anew; empty unless the
   /// session was loaded for profiling.

@@ -1,0 +1,118 @@
+//===- Artifact.h - A model that was built ahead of time ------------- C
+//-*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What an artifact of `sardonyx build` exports: one constant, from which all
+// else is reached. The header that is made with it wraps this for its model.
+// Nothing here is ever changed, only added to; the sizes that structs begin
+// with tell what is there.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_C_ARTIFACT_H
+#define SARDONYX_C_ARTIFACT_H
+
+#include "sardonyx-c/Values.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sdx_artifact;
+
+/** How a model is opened; NULL stands for zeros. */
+typedef struct {
+  size_t size;          /* of this struct */
+  uint64_t threads;     /* that a run may use; 0: what it was built for */
+  int64_t memory_limit; /* in bytes, for runs and results; 0: the machine's */
+} sdx_open_options;
+
+/** What can end a run before it is done; NULL stands for zeros. */
+typedef struct {
+  size_t size; /* of this struct */
+  /** The run ends when this is not 0; any thread may set it. */
+  const volatile unsigned char *terminate;
+  double timeout;         /* in seconds; 0: as long as it likes */
+  int64_t max_trip_count; /* of any one Loop; 0: any number */
+  /** Asked every some milliseconds; not 0 ends the run. */
+  int (*interrupted)(void *argument);
+  void *argument;
+  /** Not 0: gives the system the memory that is kept for the next run. */
+  int release_memory;
+} sdx_run_limits;
+
+/** What an artifact can do. Functions that fail set `*error`, which may be
+    NULL, and give NULL. Strings live as long as what they were asked of. */
+typedef struct {
+  size_t size; /* of this struct */
+
+  /** Makes a model ready to run; any number of times. */
+  sdx_session *(*open)(const struct sdx_artifact *artifact,
+                       const sdx_open_options *options, sdx_error **error);
+  void (*close)(sdx_session *model);
+
+  size_t (*input_count)(const sdx_session *model);
+  size_t (*output_count)(const sdx_session *model);
+  const char *(*input_name)(const sdx_session *model, size_t index);
+  const char *(*output_name)(const sdx_session *model, size_t index);
+  /** What the model file says of itself under a name: "producer_name",
+      "graph_name", "domain", "description", "model_version", or one of its own;
+      NULL: nothing. */
+  const char *(*metadata)(const sdx_session *model, const char *name);
+  /** Inputs, outputs and metadata in the library's own form. */
+  const void *(*description)(const sdx_session *model, size_t *bytes);
+
+  /** Any number of threads may run a model at a time. `memory` is NULL or has
+      an entry for each output, whose `data` may be NULL. */
+  sdx_results *(*run)(sdx_session *model, const sdx_value *inputs,
+                      size_t input_count, const sdx_tensor *memory,
+                      const sdx_run_limits *limits, sdx_error **error);
+  size_t (*result_count)(const sdx_results *results);
+  sdx_value (*result)(const sdx_results *results, size_t index);
+  void (*free_results)(sdx_results *results);
+
+  /** Bytes of the memory limit that are held. */
+  int64_t (*bytes_held)(const sdx_session *model);
+  void (*release_memory)(sdx_session *model);
+
+  sdx_error_kind (*error_kind)(const sdx_error *error);
+  const char *(*error_message)(const sdx_error *error);
+  void (*free_error)(sdx_error *error);
+} sdx_functions;
+
+/** The code of a model for one kind of processor. */
+typedef struct {
+  const char *processor; /* "x86-64-v3" */
+  const char *features;  /* "avx2,fma": what a processor must have */
+  void (*main)(void **arguments);
+  /** As lib/Model/Artifact.cpp packs it. */
+  const void *description;
+  uint64_t description_bytes;
+} sdx_artifact_code;
+
+#define SDX_ARTIFACT_MAGIC "sardonyx model 1"
+
+typedef struct sdx_artifact {
+  char magic[16];
+  const sdx_functions *functions;
+  const char *name;
+  uint64_t threads; /* 0: one for each core */
+  /** Constants: in memory, or in a file beside the artifact. */
+  const void *weights;
+  const char *weights_file;
+  uint64_t weights_bytes;
+  uint64_t weights_hash; /* of the file, by XXH3 */
+  /** The one to take is the first that the processor can run. */
+  const sdx_artifact_code *codes;
+  uint64_t code_count;
+} sdx_artifact;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SARDONYX_C_ARTIFACT_H */

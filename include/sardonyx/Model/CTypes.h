@@ -1,0 +1,56 @@
+//===- CTypes.h - What the C interface's handles are ----------- -*- C++
+//-*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_MODEL_CTYPES_H
+#define SARDONYX_MODEL_CTYPES_H
+
+#include "sardonyx-c/sardonyx.h"
+#include "sardonyx/Model/Runner.h"
+#include <deque>
+#include <memory>
+#include <vector>
+
+struct sdx_error {
+  sardonyx::Error error;
+};
+struct sdx_run_options {
+  sardonyx::RunOptions options;
+};
+struct sdx_session {
+  std::shared_ptr<sardonyx::Runner> session;
+};
+struct sdx_results {
+  explicit sdx_results(std::vector<sardonyx::Tensor> given);
+
+  std::vector<sardonyx::Tensor> tensors;
+  std::vector<sdx_value> values;
+
+private:
+  sdx_value describe(const sardonyx::Tensor &tensor);
+
+  std::deque<std::vector<sdx_value>> lists;
+};
+
+namespace sardonyx {
+
+/// Gives an error to a caller who wants to have it.
+void report(const Error &error, sdx_error **out);
+
+/// The caller's memory for results, which is null or has an entry for each of
+/// `outputs`.
+std::vector<OutputRef> memoryOf(const sdx_tensor *memory,
+                                const std::vector<ValueInfo> &outputs);
+
+/// Runs a model on values of any type; null and an error where that fails.
+sdx_results *runValues(const sdx_session *session, const sdx_value *inputs,
+                       size_t inputCount, const sdx_tensor *memory,
+                       const RunOptions &options, sdx_error **error);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_MODEL_CTYPES_H
