@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
   size_t size; /* of this struct */
   /** The run ends when this is not 0; any thread may set it. */
-  const volatile unsigned char *terminate;
+  const unsigned char *terminate;
   double timeout;         /* in seconds; 0: as long as it likes */
   int64_t max_trip_count; /* of any one Loop; 0: any number */
   /** Asked every some milliseconds; not 0 ends the run. */

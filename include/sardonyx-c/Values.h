@@ -34,6 +34,14 @@ typedef struct {
   size_t size;
 } sdx_string;
 
+/** Elements of the types 14 and 15. */
+typedef struct {
+  float real, imaginary;
+} sdx_complex64;
+typedef struct {
+  double real, imaginary;
+} sdx_complex128;
+
 /** A tensor in the caller's memory, contiguous and row by row. One of strings
     (type 8) holds sdx_string. */
 typedef struct {

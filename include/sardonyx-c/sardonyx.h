@@ -104,6 +104,12 @@ SDX_API int64_t sdx_session_output_shape(const sdx_session *session,
                                          size_t index, int64_t *sizes,
                                          size_t capacity);
 
+/** What the model file says of itself under a name: "producer_name",
+    "graph_name", "domain", "description", "model_version" or one of its own;
+    NULL: nothing. */
+SDX_API const char *sdx_session_metadata(const sdx_session *session,
+                                         const char *name);
+
 /* Runs. */
 
 /** Runs the model; any number of threads may at a time. `memory` is NULL or has

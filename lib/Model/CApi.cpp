@@ -112,6 +112,25 @@ int64_t sdx_session_output_shape(const sdx_session *session, size_t index,
   return shapeAt(session->session->outputs(), index, sizes, capacity);
 }
 
+const char *sdx_session_metadata(const sdx_session *session, const char *name) {
+  const ModelMetadata &metadata = session->session->metadata();
+  const std::string_view wanted = name ? name : "";
+  if (wanted == "producer_name")
+    return metadata.producerName.c_str();
+  if (wanted == "graph_name")
+    return metadata.graphName.c_str();
+  if (wanted == "domain")
+    return metadata.domain.c_str();
+  if (wanted == "description")
+    return metadata.description.c_str();
+  if (wanted == "model_version")
+    return session->modelVersion.c_str();
+  for (const auto &[key, value] : metadata.custom)
+    if (wanted == key)
+      return value.c_str();
+  return nullptr;
+}
+
 static std::vector<int64_t> shapeOf(const sdx_tensor &tensor) {
   return std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank);
 }

@@ -412,7 +412,8 @@ Expected<std::vector<Tensor>> Model::run(const std::vector<TensorRef> &inputs,
     return *error;
   }
   runtime::RunLimits limits;
-  limits.terminate = &options.terminate;
+  limits.terminate =
+      options.terminateFlag ? options.terminateFlag : &options.terminate;
   limits.seconds = options.timeout;
   limits.trips = options.maxTripCount;
   limits.interrupted = options.interrupted;

@@ -63,7 +63,7 @@ void sdx_options_set_compile_timeout(sdx_options *options, double seconds) {
 static sdx_session *wrap(Expected<std::shared_ptr<Session>> session,
                          sdx_error **error) {
   if (session)
-    return new sdx_session{*session};
+    return new sdx_session(*session);
   report(session.error(), error);
   return nullptr;
 }

@@ -36,6 +36,7 @@ struct Job {
   const SessionOptions &options;
   std::vector<Timing> &timings;
   bool mayDefer;
+  AheadOfTime *ahead;
   std::atomic<bool> stop{false};
   bool done = false;
   std::optional<Expected<Artifact>> result;
@@ -140,7 +141,7 @@ const std::atomic<bool> &LoadScope::processEnds() {
 static void *compileJob(void *argument) {
   Job &job = *static_cast<Job *>(argument);
   job.result.emplace(compileModel(job.model, job.options, job.timings,
-                                  job.mayDefer, &job.stop));
+                                  job.mayDefer, &job.stop, job.ahead));
   Jobs::all().finish(job);
   return nullptr;
 }
@@ -191,8 +192,9 @@ static std::string waitFor(Job &job) {
 Expected<Artifact> sardonyx::compileStoppably(const ModelSource &model,
                                               const SessionOptions &options,
                                               std::vector<Timing> &timings,
-                                              bool mayDefer) {
-  Job job{model, options, timings, mayDefer};
+                                              bool mayDefer,
+                                              AheadOfTime *ahead) {
+  Job job{model, options, timings, mayDefer, ahead};
   if (MaybeError error = Jobs::all().add(job))
     return *error;
   pthread_t thread;

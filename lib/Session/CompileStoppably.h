@@ -14,6 +14,8 @@
 
 namespace sardonyx {
 
+struct AheadOfTime;
+
 /// A thread that loads a model, for as long as it does. The end of the process
 /// waits for it: what the compiler and the linker need must not go away under
 /// their hands.
@@ -38,8 +40,8 @@ private:
 /// compiler stops before its next pass, also when the process ends.
 Expected<Artifact> compileStoppably(const ModelSource &model,
                                     const SessionOptions &options,
-                                    std::vector<Timing> &timings,
-                                    bool mayDefer);
+                                    std::vector<Timing> &timings, bool mayDefer,
+                                    AheadOfTime *ahead = nullptr);
 
 } // namespace sardonyx
 

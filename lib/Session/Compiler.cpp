@@ -19,6 +19,7 @@
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include "sardonyx/Target/Target.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/ThreadPool.h"
 
 #include <chrono>
@@ -154,11 +155,33 @@ static bool assumesRank(ModuleOp module) {
       .wasInterrupted();
 }
 
-Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
-                                          const SessionOptions &options,
-                                          std::vector<Timing> &timings,
-                                          bool mayDefer,
-                                          const std::atomic<bool> *stop) {
+/// Removes the kernels that a module's host functions do not call.
+static void dropUncalledKernels(ModuleOp module) {
+  llvm::StringSet<> called;
+  module.walk([&](sdx::CallOp call) { called.insert(call.getCallee()); });
+  for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (func->hasAttr(sdx::kKernelAttr) && !called.contains(func.getName()))
+      func.erase();
+}
+
+/// Takes @init out of a module after Phase::Kernels, into one of its own; null
+/// where there is none.
+static OwningOpRef<ModuleOp> splitInit(ModuleOp module) {
+  auto init = module.lookupSymbol<func::FuncOp>("init");
+  if (!init)
+    return nullptr;
+  OwningOpRef<ModuleOp> copy = module.clone();
+  copy->lookupSymbol<func::FuncOp>("main").erase();
+  init.erase();
+  dropUncalledKernels(module);
+  dropUncalledKernels(*copy);
+  return copy;
+}
+
+Expected<Artifact>
+sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
+                       std::vector<Timing> &timings, bool mayDefer,
+                       const std::atomic<bool> *stop, AheadOfTime *ahead) {
   Compilation compilation(options, stop);
   OwningOpRef<ModuleOp> module = compilation.import(model);
   if (!module)
@@ -178,7 +201,7 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
 
   PipelineOptions pipeline = compilation.pipeline();
   // The code is to run here.
-  if (!requestTileRegisters())
+  if (!ahead && !requestTileRegisters())
     pipeline.target = pipeline.target.withoutTiles();
   std::string lastPhase;
   auto observer = [&](StringRef phase, double seconds) {
@@ -207,19 +230,43 @@ Expected<Artifact> sardonyx::compileModel(const ModelSource &model,
     return fail(*error);
   artifact.assumesRank = assumesRank(*module);
   artifact.customCalls = compilation.customCalls();
-  bool generated = succeeded(runCodegen(*module, pipeline, observer));
-  if (!generated || compilation.stopped())
-    return fail(compilation.error("code generation failed after phase '" +
-                                  lastPhase + "'"));
-
-  auto start = std::chrono::steady_clock::now();
-  auto objects = compileToObjects(*module, compilation.target());
-  if (!objects)
-    return fail(internalError("code generation failed: " +
-                              llvm::toString(objects.takeError())));
-  for (const auto &object : *objects)
-    artifact.objects.push_back(object->getBuffer().str());
-  compilation.record("objects", secondsSince(start));
+  auto generate = [&](ModuleOp module, const PipelineOptions &pipeline,
+                      const TargetOptions &target, StringRef prefix,
+                      std::vector<std::string> &to) -> MaybeError {
+    bool generated = succeeded(runCodegen(module, pipeline, observer));
+    if (!generated || compilation.stopped())
+      return compilation.error("code generation failed after phase '" +
+                               lastPhase + "'");
+    auto start = std::chrono::steady_clock::now();
+    if (!prefix.empty())
+      prefixSymbols(module, prefix);
+    auto objects = compileToObjects(module, target);
+    if (!objects)
+      return internalError("code generation failed: " +
+                           llvm::toString(objects.takeError()));
+    for (const auto &object : *objects)
+      to.push_back(object->getBuffer().str());
+    compilation.record("objects", secondsSince(start));
+    return std::nullopt;
+  };
+  if (ahead) {
+    // Weights are packed here and now, by code for this machine.
+    if (OwningOpRef<ModuleOp> init = splitInit(*module)) {
+      TargetOptions here;
+      here.optLevel = options.optLevel;
+      here.threads = options.intraOpThreads;
+      here = resolveTarget(here);
+      PipelineOptions initPipeline = pipeline;
+      initPipeline.target = getTargetInfo(here).withoutTiles();
+      initPipeline.target.floatProduct = "fused";
+      if (MaybeError error =
+              generate(*init, initPipeline, here, "", ahead->initObjects))
+        return fail(*error);
+    }
+  }
+  if (MaybeError error = generate(*module, pipeline, compilation.target(),
+                                  ahead ? ahead->prefix : "", artifact.objects))
+    return fail(*error);
   timings.insert(timings.end(), compilation.timings.begin(),
                  compilation.timings.end());
   return artifact;

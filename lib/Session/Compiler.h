@@ -71,13 +71,23 @@ private:
   DiagnosticLog log;
 };
 
+/// How compileModel() goes where the code is not for this process.
+struct AheadOfTime {
+  /// Before the names that others see.
+  std::string prefix;
+  /// Objects with `sdx_init` for this machine, without the prefix; empty where
+  /// the model needs none.
+  std::vector<std::string> initObjects;
+};
+
 /// Compiles a model all the way, or fails soon after `stop` becomes true. With
 /// `mayDefer`, a model that the compiler cannot do, and of whose inputs it does
 /// not know all ranks, becomes an artifact without code.
 Expected<Artifact> compileModel(const ModelSource &model,
                                 const SessionOptions &options,
                                 std::vector<Timing> &timings, bool mayDefer,
-                                const std::atomic<bool> *stop = nullptr);
+                                const std::atomic<bool> *stop = nullptr,
+                                AheadOfTime *ahead = nullptr);
 
 } // namespace sardonyx
 

@@ -100,8 +100,8 @@ static SymbolMap runtimeSymbols(ExecutionSession &session) {
 }
 
 Expected<std::unique_ptr<LinkedCode>>
-LinkedCode::link(const std::vector<std::string> &objects, bool needsInit,
-                 bool perfMap) {
+LinkedCode::link(const std::vector<std::string> &objects, bool needsMain,
+                 bool needsInit, bool perfMap) {
   auto control = SelfExecutorProcessControl::Create();
   if (!control)
     return failure("cannot set up the linker", control.takeError());
@@ -139,8 +139,9 @@ LinkedCode::link(const std::vector<std::string> &objects, bool needsInit,
     entry = symbol->getAddress().toPtr<sdx_entry_point>();
     return std::nullopt;
   };
-  if (MaybeError error = find("sdx_main", code->main))
-    return *error;
+  if (needsMain)
+    if (MaybeError error = find("sdx_main", code->main))
+      return *error;
   if (needsInit)
     if (MaybeError error = find("sdx_init", code->init))
       return *error;

@@ -19,13 +19,14 @@ namespace sardonyx {
 /// The objects of one model, linked against the runtime.
 class LinkedCode {
 public:
-  /// `needsInit`: whether there has to be an `sdx_init`. `perfMap`: whether to
-  /// write the kernels' names for `perf`.
+  /// `needsMain`, `needsInit`: which of `sdx_main` and `sdx_init` there have to
+  /// be. `perfMap`: whether to write the kernels' names for `perf`.
   static Expected<std::unique_ptr<LinkedCode>>
-  link(const std::vector<std::string> &objects, bool needsInit, bool perfMap);
+  link(const std::vector<std::string> &objects, bool needsMain, bool needsInit,
+       bool perfMap);
   ~LinkedCode();
 
-  /// Null unless it was needed.
+  /// Null unless they were needed.
   sdx_entry_point initEntry() const { return init; }
   sdx_entry_point mainEntry() const { return main; }
 

@@ -190,7 +190,8 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
   Stopwatch watch;
   bool needsInit =
       !artifact.initArgs.empty() || !artifact.persistentElementBytes.empty();
-  auto linked = LinkedCode::link(artifact.objects, needsInit, options.perfMap);
+  auto linked = LinkedCode::link(artifact.objects, /*needsMain=*/true,
+                                 needsInit, options.perfMap);
   if (!linked)
     return linked.error();
   code = std::move(*linked);
@@ -417,7 +418,8 @@ Session::Impl::runVariant(const std::vector<TensorRef> &inputs,
   auto deadline = std::chrono::steady_clock::now() +
                   std::chrono::duration<double>(runOptions.timeout);
   auto ended = [&] {
-    return runOptions.terminate.load() ||
+    const auto *flag = runOptions.terminateFlag;
+    return (flag ? *flag : runOptions.terminate).load() ||
            (runOptions.interrupted && runOptions.interrupted()) ||
            (runOptions.timeout > 0 &&
             std::chrono::steady_clock::now() > deadline);

@@ -10,6 +10,7 @@
 #include "ScalarizeSingleLanes.h"
 #include "SplitLongBlocks.h"
 #include "SplitMaskedLoads.h"
+#include "sardonyx/Runtime/ProcessorFeatures.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
@@ -29,8 +30,6 @@
 #include "llvm/TargetParser/Host.h"
 
 #include <mutex>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 using namespace mlir;
 
@@ -45,17 +44,7 @@ static void initializeTargets() {
   });
 }
 
-bool requestTileRegisters() {
-#if defined(__linux__) && defined(__x86_64__)
-  // A thread has no room for them until its process has asked.
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;
-  static const bool granted =
-      syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  return granted;
-#else
-  return false;
-#endif
-}
+bool requestTileRegisters() { return runtime::requestTileRegisters(); }
 
 TargetOptions resolveTarget(TargetOptions options) {
   if (!options.cpu.empty())
@@ -167,6 +156,19 @@ TargetInfo getTargetInfo(const TargetOptions &options) {
   if (info.bf16Product == "tiles")
     info.floatProduct = "parts";
   return info;
+}
+
+llvm::Expected<std::string> requiredFeatures(const TargetOptions &options) {
+  auto machine = makeTargetMachine(resolveTarget(options));
+  if (!machine)
+    return machine.takeError();
+  const llvm::MCSubtargetInfo &subtarget = *(*machine)->getMCSubtargetInfo();
+  std::string features;
+  for (std::string_view name : runtime::knownFeatures(
+           (*machine)->getTargetTriple().getArchName().str()))
+    if (subtarget.checkFeatures("+" + std::string(name)))
+      features += (features.empty() ? "" : ",") + std::string(name);
+  return features;
 }
 
 std::string describeTarget(const TargetOptions &options) {

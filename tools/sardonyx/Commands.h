@@ -62,6 +62,17 @@ struct ProfileCommand : MeasureOptions {
   std::string trace, html;
 };
 
+struct BuildCommand {
+  CommonOptions common;
+  std::string output, name, weights;
+  /// Processors, each of which may be a list with commas.
+  std::vector<std::string> cpus;
+  /// NAME=SIZE, as CommonOptions::fixed.
+  std::vector<std::string> dims;
+  bool isStatic = false;
+  bool quiet = false;
+};
+
 struct CompileCommand {
   CommonOptions common;
   std::string phase = "linalg";
@@ -83,6 +94,7 @@ struct Feed : Array {
 int run(const RunCommand &command);
 int bench(const BenchCommand &command);
 int profile(const ProfileCommand &command);
+int build(const BuildCommand &command);
 int compile(const CompileCommand &command);
 int inspect(const InspectCommand &command);
 
@@ -95,15 +107,18 @@ void printValue(const std::string &name, const sardonyx::Tensor &value);
 /// Compiles the model or takes it from the cache.
 std::shared_ptr<sardonyx::Session> loadSession(const CommonOptions &common);
 
+/// The same for a model, or loads what `sardonyx build` has made of one.
+std::shared_ptr<sardonyx::Runner> loadRunner(const CommonOptions &common);
+
 /// An array for each input of the session: from files, else random.
-std::vector<Feed> makeFeeds(const sardonyx::Session &session,
+std::vector<Feed> makeFeeds(const sardonyx::Runner &session,
                             const FeedOptions &options);
 std::vector<sardonyx::TensorRef> refsOf(const std::vector<Feed> &feeds);
 /// {"batch": 4} of "batch=4".
 std::map<std::string, int64_t> parseDims(const std::vector<std::string> &dims);
 
 /// "x float [1, 3]" for each input of the session.
-std::vector<std::string> describeFeeds(const sardonyx::Session &session,
+std::vector<std::string> describeFeeds(const sardonyx::Runner &session,
                                        const std::vector<Feed> &feeds);
 /// Throws where it cannot.
 void writeText(const std::string &path, const std::string &text);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "sardonyx/Model/LoadArtifact.h"
 #include <cstring>
 #include <optional>
 #include <random>
@@ -166,8 +167,7 @@ static std::optional<Feed> feedOfFiles(const Files &files,
   return feed;
 }
 
-std::vector<Feed> makeFeeds(const Session &session,
-                            const FeedOptions &options) {
+std::vector<Feed> makeFeeds(const Runner &session, const FeedOptions &options) {
   Files files = readFiles(options.files);
   std::map<std::string, int64_t> dims = parseDims(options.dims);
   std::mt19937 random(options.seed);
@@ -220,6 +220,18 @@ std::shared_ptr<Session> loadSession(const CommonOptions &common) {
   return *session;
 }
 
+std::shared_ptr<Runner> loadRunner(const CommonOptions &common) {
+  if (!isSharedLibrary(common.model))
+    return loadSession(common);
+  ArtifactOptions options;
+  options.threads = common.session.intraOpThreads;
+  options.memoryLimit = common.session.memoryLimit;
+  auto artifact = loadArtifact(common.model, options);
+  if (!artifact)
+    throw std::runtime_error(artifact.error().message());
+  return *artifact;
+}
+
 static std::string number(double value, const char *unit) {
   char text[64];
   snprintf(text, sizeof(text), value < 10 ? "%.2f %s" : "%.1f %s", value, unit);
@@ -249,7 +261,7 @@ double peakMemory() {
   return usage.ru_maxrss * 1024.0;
 }
 
-std::vector<std::string> describeFeeds(const Session &session,
+std::vector<std::string> describeFeeds(const Runner &session,
                                        const std::vector<Feed> &feeds) {
   std::vector<std::string> texts;
   for (size_t i = 0; i < feeds.size(); ++i) {

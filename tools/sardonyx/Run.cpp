@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "sardonyx/Model/LoadArtifact.h"
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -57,7 +58,7 @@ static void writeValue(const std::string &folder, const std::string &name,
 }
 
 int run(const RunCommand &command) {
-  std::shared_ptr<Session> session = loadSession(command.common);
+  std::shared_ptr<Runner> session = loadRunner(command.common);
   std::vector<Feed> feeds = makeFeeds(*session, command.feeds);
   auto start = std::chrono::steady_clock::now();
   auto results = session->run(refsOf(feeds));
@@ -75,8 +76,12 @@ int run(const RunCommand &command) {
     if (!command.outputDir.empty())
       writeValue(command.outputDir, name, (*results)[i]);
   }
-  if (command.timings)
-    printTimings(*session, seconds);
+  if (!command.timings)
+    return 0;
+  if (isSharedLibrary(command.common.model))
+    printf("run            %10s\n", describeSeconds(seconds).c_str());
+  else
+    printTimings(static_cast<const Session &>(*session), seconds);
   return 0;
 }
 

@@ -28,9 +28,6 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
       ->required();
   app->add_option("--threads", common.session.intraOpThreads,
                   "Threads to use (default: one for each core)");
-  app->add_option("--cpu", common.session.cpu,
-                  "Processor to compile for, in LLVM's spelling (default: this "
-                  "one)");
   app->add_flag("!--no-winograd", common.session.winograd,
                 "Compute all convolutions by direct sums");
   app->add_flag_function(
@@ -45,6 +42,12 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
   app->add_flag("--check-bounds", common.session.checkBounds,
                 "Check every index before memory is accessed there (slow)");
   addCustomOps(app, common);
+}
+
+static void addCpu(CLI::App *app, CommonOptions &common) {
+  app->add_option("--cpu", common.session.cpu,
+                  "Processor to compile for, in LLVM's spelling (default: this "
+                  "one)");
 }
 
 static void addLimits(CLI::App *app, CommonOptions &common) {
@@ -85,6 +88,7 @@ static void addFeeds(CLI::App *app, FeedOptions &feeds) {
 static void addExecution(CLI::App *app, CommonOptions &common,
                          FeedOptions &feeds) {
   addCommon(app, common);
+  addCpu(app, common);
   addCache(app, common);
   addLimits(app, common);
   addFeeds(app, feeds);
@@ -103,6 +107,7 @@ int main(int argc, char **argv) {
              "  sardonyx run resnet50.onnx --input x=image.npy\n"
              "  sardonyx bench bert.onnx --dim batch=4 --dim seq=128\n"
              "  sardonyx profile model.onnx --html profile.html\n"
+             "  sardonyx build model.onnx -o model.so\n"
              "  sardonyx compile model.onnx --to linalg -o model.mlir\n"
              "  sardonyx inspect model.onnx");
   app.set_version_flag("--version", "sardonyx " SARDONYX_VERSION);
@@ -141,6 +146,28 @@ int main(int argc, char **argv) {
   profileApp->add_option("--html", profileCommand.html,
                          "Write the whole table to an HTML page");
 
+  BuildCommand buildCommand;
+  CLI::App *buildApp = app.add_subcommand(
+      "build", "Make a file of a model that runs without Sardonyx");
+  addCommon(buildApp, buildCommand.common);
+  buildApp
+      ->add_option("--output,-o", buildCommand.output,
+                   "model.so, model.o, model.a, or a program by any other name")
+      ->required();
+  buildApp->add_option("--cpu", buildCommand.cpus,
+                       "Processors to make code for, in LLVM's spelling, the "
+                       "best first: x86-64-v4,x86-64-v3 (default: this one)");
+  buildApp->add_option("--dim,-d", buildCommand.dims,
+                       "NAME=SIZE: fix a named dimension; others stay open");
+  buildApp->add_option("--name", buildCommand.name,
+                       "What the model is called in C (default: by the file)");
+  buildApp->add_option("--weights", buildCommand.weights,
+                       "File for the weights (default: they go into the "
+                       "output)");
+  buildApp->add_flag("--static", buildCommand.isStatic,
+                     "A program that needs no C library, either");
+  buildApp->add_flag("--quiet,-q", buildCommand.quiet, "Say nothing");
+
   CompileCommand compileCommand;
   std::string phases;
   for (const std::string &name : phaseNames())
@@ -148,6 +175,7 @@ int main(int argc, char **argv) {
   CLI::App *compileApp = app.add_subcommand(
       "compile", "Show a model after a phase of the compiler");
   addCommon(compileApp, compileCommand.common);
+  addCpu(compileApp, compileCommand.common);
   compileApp->add_option("--to", compileCommand.phase,
                          "One of " + phases + " (default linalg)");
   compileApp->add_option("--output,-o", compileCommand.output,
@@ -157,6 +185,7 @@ int main(int argc, char **argv) {
   CLI::App *inspectApp = app.add_subcommand(
       "inspect", "Show what is in a model and what of it is not supported");
   addCommon(inspectApp, inspectCommand.common);
+  addCpu(inspectApp, inspectCommand.common);
   inspectApp->add_option("--dim,-d", inspectCommand.dims,
                          "NAME=SIZE: size of a named dimension");
 
@@ -168,6 +197,8 @@ int main(int argc, char **argv) {
       return bench(benchCommand);
     if (profileApp->parsed())
       return profile(profileCommand);
+    if (buildApp->parsed())
+      return build(buildCommand);
     if (compileApp->parsed())
       return compile(compileCommand);
     return inspect(inspectCommand);

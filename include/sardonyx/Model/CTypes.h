@@ -13,6 +13,7 @@
 #include "sardonyx/Model/Runner.h"
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 struct sdx_error {
@@ -22,7 +23,12 @@ struct sdx_run_options {
   sardonyx::RunOptions options;
 };
 struct sdx_session {
+  explicit sdx_session(std::shared_ptr<sardonyx::Runner> given)
+      : session(std::move(given)),
+        modelVersion(std::to_string(session->metadata().modelVersion)) {}
+
   std::shared_ptr<sardonyx::Runner> session;
+  std::string modelVersion;
 };
 struct sdx_results {
   explicit sdx_results(std::vector<sardonyx::Tensor> given);

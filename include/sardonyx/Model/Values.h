@@ -23,6 +23,8 @@ struct RunOptions {
   /// Ends all runs with these options, and lets none begin, while it is true.
   /// Any thread and any signal handler may set it.
   std::atomic<bool> terminate{false};
+  /// Looked at in the place of `terminate`, where it is set.
+  const std::atomic<bool> *terminateFlag = nullptr;
   /// Seconds that a run may take; 0: as long as it likes.
   double timeout = 0;
   /// Trips that any one Loop of the model may take; 0: any number.

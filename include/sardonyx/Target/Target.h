@@ -48,6 +48,14 @@ TargetInfo getTargetInfo(const TargetOptions &options);
 /// or where it refuses: then they are no features of this machine, either.
 bool requestTileRegisters();
 
+/// The features that a processor must have to run code made for the target,
+/// "avx2,fma", of those that runtime::missingFeatures() knows.
+llvm::Expected<std::string> requiredFeatures(const TargetOptions &options);
+
+/// Gives each function that `module`, of the llvm dialect, defines and others
+/// may see the name `prefix` + its own.
+void prefixSymbols(mlir::ModuleOp module, llvm::StringRef prefix);
+
 /// A string that identifies the processor and the options, for cache keys.
 std::string describeTarget(const TargetOptions &options);
 

@@ -1,0 +1,63 @@
+//===- Build.h - Models as files that need nothing ------------- -*- C++
+//-*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   auto report = sardonyx::build({"model.onnx"}, "model.so");
+//
+// makes a file that runs the model without Sardonyx: no compiler, no
+// interpreter, nothing but the C library. docs/AheadOfTime.md tells more.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_BUILD_BUILD_H
+#define SARDONYX_BUILD_BUILD_H
+
+#include "sardonyx/Model/Error.h"
+#include "sardonyx/Session/Compile.h"
+#include "sardonyx/Session/Session.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sardonyx {
+
+enum class ArtifactForm { SharedLibrary, Object, Archive, Program };
+
+struct BuildOptions {
+  /// How the model is compiled. `cpu` is not looked at; `intraOpThreads` is how
+  /// many threads a run uses unless it is told otherwise.
+  SessionOptions session;
+  /// The processors to make code for, in LLVM's spelling, the best first;
+  /// empty: this machine's. When the file is loaded, the first that fits is
+  /// taken.
+  std::vector<std::string> cpus;
+  /// What the file is called in C: an identifier. Empty: made from the output.
+  std::string name;
+  /// Where weights go instead of into the file; empty: into it.
+  std::string weightsFile;
+  /// A program that needs no C library, either.
+  bool isStatic = false;
+};
+
+struct BuildReport {
+  std::vector<Timing> timings;
+  /// All files that were written.
+  std::vector<std::string> files;
+  uint64_t fileBytes = 0, weightBytes = 0;
+};
+
+/// The form that a file's name asks for: .so, .o, .a, or else a program.
+ArtifactForm formOf(const std::string &output);
+
+/// Builds a model. Beside a library or object goes a header for C and one for
+/// C++.
+Expected<BuildReport> build(const ModelSource &model, const std::string &output,
+                            const BuildOptions &options = {});
+
+} // namespace sardonyx
+
+#endif // SARDONYX_BUILD_BUILD_H

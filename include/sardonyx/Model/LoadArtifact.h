@@ -1,0 +1,40 @@
+//===- LoadArtifact.h - Models that were built ahead of time --- -*- C++
+//-*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_MODEL_LOADARTIFACT_H
+#define SARDONYX_MODEL_LOADARTIFACT_H
+
+#include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Runner.h"
+#include <memory>
+#include <string>
+
+namespace sardonyx {
+
+struct ArtifactOptions {
+  /// Threads that a run may use; 0: as the artifact was built.
+  unsigned threads = 0;
+  /// Bytes that runs and results may take together; 0: what the machine has.
+  int64_t memoryLimit = 0;
+};
+
+/// The name of the constant (Artifact.h) that each shared library of `sardonyx
+/// build` exports, besides the one with the model's name.
+inline constexpr char kArtifactSymbol[] = "sardonyx_artifact";
+
+/// Whether a file is a shared library by its first bytes.
+bool isSharedLibrary(const std::string &path);
+
+/// Loads a shared library that `sardonyx build` has made, whose code then runs
+/// in this process. It is read once to see that nothing is damaged.
+Expected<std::shared_ptr<Runner>>
+loadArtifact(const std::string &path, const ArtifactOptions &options = {});
+
+} // namespace sardonyx
+
+#endif // SARDONYX_MODEL_LOADARTIFACT_H

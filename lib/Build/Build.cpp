@@ -1,0 +1,435 @@
+//===- Build.cpp - Models as files that need nothing ---------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/Build/Build.h"
+#include "ElfObject.h"
+#include "Header.h"
+#include "Link.h"
+#include "sardonyx-c/Artifact.h"
+#include "sardonyx/Model/FileMap.h"
+#include "sardonyx/Model/LoadArtifact.h"
+#include "sardonyx/Model/Seal.h"
+#include "sardonyx/Session/CompileAhead.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/ELF.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <dlfcn.h>
+
+using namespace sardonyx;
+using namespace llvm::ELF;
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+static Error failure(const std::string &text) {
+  return Error(ErrorKind::Failed, text);
+}
+
+ArtifactForm sardonyx::formOf(const std::string &output) {
+  llvm::StringRef extension = path::extension(output);
+  return extension == ".so"  ? ArtifactForm::SharedLibrary
+         : extension == ".o" ? ArtifactForm::Object
+         : extension == ".a" ? ArtifactForm::Archive
+                             : ArtifactForm::Program;
+}
+
+//===----------------------------------------------------------------------===//
+// The runtime's archive
+//===----------------------------------------------------------------------===//
+
+/// The archive lies beside this code, in the build as where it is installed.
+static Expected<std::string> findArchive() {
+  const std::string name =
+      "lib/sardonyx/" SARDONYX_MULTIARCH "/libsardonyx-runtime.a";
+  std::vector<std::string> folders;
+  if (const char *given = getenv("SARDONYX_ROOT"))
+    folders.push_back(given);
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void *>(&sardonyx::formOf), &info)) {
+    llvm::SmallString<256> real;
+    if (!info.dli_fname || fs::real_path(info.dli_fname, real) ||
+        !fs::is_regular_file(real))
+      real = fs::getMainExecutable("sardonyx",
+                                   reinterpret_cast<void *>(&findArchive));
+    for (int up = 0; up < 4; ++up) {
+      path::remove_filename(real);
+      folders.push_back(real.str().str());
+    }
+  }
+  for (const std::string &folder : folders)
+    if (std::string found = folder + "/" + name; fs::exists(found))
+      return found;
+  return Error(ErrorKind::NoSuchFile,
+               "the runtime that models are linked with, " + name +
+                   ", is not there");
+}
+
+//===----------------------------------------------------------------------===//
+// The data of a model
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Lays out the model's description (Artifact.h) and its weights.
+class DataBuilder {
+public:
+  DataBuilder(uint16_t machine) : object(machine) {
+    table = object.addSection(".data.rel.ro", SHF_ALLOC | SHF_WRITE, 8);
+    text = object.addSection(".rodata.sardonyx", SHF_ALLOC, 16);
+  }
+
+  /// Points from a place in the table to bytes of their own.
+  void pointToBytes(uint64_t place, std::string_view bytes) {
+    std::string name = "sdx_text_" + std::to_string(texts++);
+    uint64_t at = object.append(text, bytes, 16);
+    object.define(name, text, at, bytes.size(), /*isPublic=*/false);
+    object.point(table, place, name);
+  }
+  void pointToText(uint64_t place, const std::string &words) {
+    pointToBytes(place, {words.c_str(), words.size() + 1});
+  }
+
+  ElfObject object;
+  size_t table, text;
+
+private:
+  unsigned texts = 0;
+};
+
+} // namespace
+
+/// Adds the code for each kind of processor and gives the symbol of the table.
+static void addCodes(DataBuilder &data, const std::vector<AheadCode> &codes,
+                     const std::vector<std::string> &prefixes,
+                     const WeightPool &weights) {
+  std::vector<sdx_artifact_code> entries(codes.size());
+  std::vector<std::string> descriptions;
+  for (size_t i = 0; i < codes.size(); ++i) {
+    Artifact description = codes[i].description;
+    description.weightsBytes = weights.size();
+    descriptions.push_back(pack(description, "ahead of time"));
+    entries[i].description_bytes = descriptions.back().size();
+  }
+  const uint64_t size = entries.size() * sizeof(sdx_artifact_code);
+  uint64_t at = data.object.append(
+      data.table, {reinterpret_cast<const char *>(entries.data()), size}, 8);
+  data.object.define("sdx_codes", data.table, at, size, /*isPublic=*/false);
+  for (size_t i = 0; i < codes.size(); ++i) {
+    uint64_t entry = at + i * sizeof(sdx_artifact_code);
+    data.pointToText(entry + offsetof(sdx_artifact_code, processor),
+                     codes[i].processor);
+    data.pointToText(entry + offsetof(sdx_artifact_code, features),
+                     codes[i].features);
+    data.object.point(data.table, entry + offsetof(sdx_artifact_code, main),
+                      prefixes[i] + "sdx_main");
+    data.pointToBytes(entry + offsetof(sdx_artifact_code, description),
+                      descriptions[i]);
+  }
+}
+
+static void addWeights(DataBuilder &data, const WeightPool &weights,
+                       uint16_t machine) {
+  // Far from the code, which only follows a pointer to them: there may be more
+  // than 2 GB.
+  uint64_t flags = SHF_ALLOC | (machine == EM_X86_64 ? SHF_X86_64_LARGE : 0);
+  size_t section = data.object.addSection(".lrodata.weights", flags, 4096);
+  static const char zeros[64] = {};
+  for (const WeightPool::Block &block : weights.blocks()) {
+    data.object.appendBorrowed(section, {zeros, block.padding});
+    data.object.appendBorrowed(section, block.bytes);
+  }
+  data.object.define("sdx_weights", section, 0, weights.size(),
+                     /*isPublic=*/false);
+}
+
+/// Writes the weights to a file of their own and gives its hash.
+static Expected<uint64_t> writeWeights(const WeightPool &weights,
+                                       const std::string &name) {
+  std::error_code code;
+  llvm::raw_fd_ostream file(name, code);
+  if (!code) {
+    for (const WeightPool::Block &block : weights.blocks()) {
+      file.write_zeros(block.padding);
+      file.write(block.bytes.data(), block.bytes.size());
+    }
+    file.close();
+    code = file.error();
+    file.clear_error();
+  }
+  if (code)
+    return failure("cannot write '" + name + "': " + code.message());
+  auto written = FileMap::open(name);
+  if (!written)
+    return written.error();
+  return hashOfMuch((*written)->bytes());
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+static bool isIdentifier(llvm::StringRef name) {
+  return !name.empty() && !llvm::isDigit(name[0]) &&
+         llvm::all_of(name,
+                      [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+/// An identifier from a file's name.
+static std::string nameFrom(llvm::StringRef output) {
+  std::string name = path::stem(output).str();
+  for (char &c : name)
+    if (!llvm::isAlnum(c))
+      c = '_';
+  if (name.empty() || llvm::isDigit(name[0]))
+    name = "model_" + name;
+  return name;
+}
+
+/// How the artifact names its file of weights: without a folder where both lie
+/// in one, as they may be moved.
+static std::string weightsNameIn(const std::string &weights,
+                                 const std::string &output) {
+  llvm::SmallString<256> first(path::parent_path(weights)),
+      second(path::parent_path(output));
+  (void)fs::make_absolute(first);
+  (void)fs::make_absolute(second);
+  path::remove_dots(first, true);
+  path::remove_dots(second, true);
+  if (first == second)
+    return path::filename(weights).str();
+  llvm::SmallString<256> whole(weights);
+  (void)fs::make_absolute(whole);
+  return whole.str().str();
+}
+
+//===----------------------------------------------------------------------===//
+// Building
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class Builder {
+public:
+  Builder(const ModelSource &model, std::string output,
+          const BuildOptions &options)
+      : model(model), output(std::move(output)), options(options),
+        form(formOf(this->output)) {}
+
+  Expected<BuildReport> run();
+
+private:
+  MaybeError check();
+  MaybeError compile();
+  MaybeError writeData(const std::string &file);
+  MaybeError finish();
+  void time(const char *step) {
+    auto now = std::chrono::steady_clock::now();
+    report.timings.push_back(
+        {step, std::chrono::duration<double>(now - last).count()});
+    last = now;
+  }
+
+  const ModelSource &model;
+  std::string output;
+  const BuildOptions &options;
+  ArtifactForm form;
+  std::string name;
+  WeightPool weights;
+  std::vector<AheadCode> codes;
+  std::vector<std::string> prefixes;
+  BuildReport report;
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
+
+} // namespace
+
+MaybeError Builder::check() {
+  auto refuse = [](const std::string &text) {
+    return Error(ErrorKind::InvalidArgument, text);
+  };
+  if (output.empty())
+    return refuse("no file to build is named");
+  name = options.name.empty() ? nameFrom(output) : options.name;
+  if (!isIdentifier(name))
+    return refuse("'" + name +
+                  "' is no name for a model: it must be an "
+                  "identifier of C");
+  if (options.isStatic && form != ArtifactForm::Program)
+    return refuse("only a program can be static, and '" + output + "' is none");
+  return std::nullopt;
+}
+
+MaybeError Builder::compile() {
+  std::vector<std::string> cpus = options.cpus;
+  if (cpus.empty())
+    cpus.push_back(options.session.cpu);
+  for (size_t i = 0; i < cpus.size(); ++i) {
+    SessionOptions session = options.session;
+    session.cpu = cpus[i];
+    prefixes.push_back(name + (cpus.size() > 1 ? std::to_string(i) : "") + "_");
+    auto code =
+        compileAhead(model, session, prefixes[i], weights, report.timings);
+    if (!code)
+      return code.error();
+    codes.push_back(std::move(*code));
+  }
+  report.weightBytes = weights.size();
+  last = std::chrono::steady_clock::now();
+  return std::nullopt;
+}
+
+MaybeError Builder::writeData(const std::string &file) {
+  constexpr uint16_t machine = SARDONYX_ELF_MACHINE;
+  DataBuilder data(machine);
+  sdx_artifact artifact = {};
+  memcpy(artifact.magic, SDX_ARTIFACT_MAGIC, sizeof(artifact.magic));
+  artifact.threads = options.session.intraOpThreads;
+  artifact.weights_bytes = weights.size();
+  artifact.code_count = codes.size();
+  if (!options.weightsFile.empty()) {
+    auto hash = writeWeights(weights, options.weightsFile);
+    if (!hash)
+      return hash.error();
+    artifact.weights_hash = *hash;
+    report.files.push_back(options.weightsFile);
+  }
+  uint64_t at = data.object.append(
+      data.table, {reinterpret_cast<const char *>(&artifact), sizeof(artifact)},
+      8);
+  data.object.define(name, data.table, at, sizeof(artifact), /*isPublic=*/true);
+  data.object.define(kArtifactSymbol, data.table, at, sizeof(artifact),
+                     /*isPublic=*/true);
+  data.object.point(data.table, at + offsetof(sdx_artifact, functions),
+                    "sdx_artifact_functions");
+  data.pointToText(at + offsetof(sdx_artifact, name), name);
+  data.object.point(data.table, at + offsetof(sdx_artifact, codes),
+                    "sdx_codes");
+  addCodes(data, codes, prefixes, weights);
+  if (!options.weightsFile.empty()) {
+    data.pointToText(at + offsetof(sdx_artifact, weights_file),
+                     weightsNameIn(options.weightsFile, output));
+  } else {
+    addWeights(data, weights, machine);
+    data.object.point(data.table, at + offsetof(sdx_artifact, weights),
+                      "sdx_weights");
+  }
+  return data.object.write(file);
+}
+
+/// Appends the seal, behind what the system loads.
+static MaybeError sealFile(const std::string &name) {
+  std::string seal;
+  {
+    auto file = FileMap::open(name);
+    if (!file)
+      return file.error();
+    seal = sealOf((*file)->bytes());
+  }
+  std::error_code code;
+  llvm::raw_fd_ostream file(name, code, fs::OF_Append);
+  if (!code) {
+    file << seal;
+    file.close();
+    code = file.error();
+    file.clear_error();
+  }
+  if (code)
+    return failure("cannot write '" + name + "': " + code.message());
+  return std::nullopt;
+}
+
+MaybeError Builder::finish() {
+  if (form == ArtifactForm::SharedLibrary)
+    if (MaybeError error = sealFile(output))
+      return error;
+  report.files.insert(report.files.begin(), output);
+  (void)fs::file_size(output, report.fileBytes);
+  if (form == ArtifactForm::Program)
+    return std::nullopt;
+  llvm::SmallString<256> header(output);
+  for (auto [extension, text] :
+       {std::pair(".h", headerOf(name, codes.front().description)),
+        std::pair(".hpp", cppHeaderOf(name, codes.front().description))}) {
+    path::replace_extension(header, extension);
+    std::error_code code;
+    llvm::raw_fd_ostream file(header, code);
+    if (!code) {
+      file << text;
+      file.close();
+      code = file.error();
+      file.clear_error();
+    }
+    if (code)
+      return failure("cannot write '" + header.str().str() +
+                     "': " + code.message());
+    report.files.push_back(header.str().str());
+  }
+  return std::nullopt;
+}
+
+Expected<BuildReport> Builder::run() {
+  if (MaybeError error = check())
+    return *error;
+  auto archive = findArchive();
+  if (!archive)
+    return archive.error();
+  llvm::SmallString<256> temporary;
+  if (std::error_code code = fs::createUniqueDirectory("sardonyx", temporary))
+    return failure("cannot make a folder for temporary files: " +
+                   code.message());
+  auto remove =
+      llvm::scope_exit([&] { (void)fs::remove_directories(temporary); });
+  if (MaybeError error = compile())
+    return *error;
+  LinkJob job;
+  job.form = form;
+  job.isStatic = options.isStatic;
+  job.archive = *archive;
+  job.output = output;
+  job.temporary = temporary.str().str();
+  job.exported = {name};
+  if (form == ArtifactForm::SharedLibrary)
+    job.exported.push_back(kArtifactSymbol);
+  job.objects.push_back(job.temporary + "/data.o");
+  if (MaybeError error = writeData(job.objects[0]))
+    return *error;
+  for (const AheadCode &code : codes)
+    for (const std::string &object : code.objects) {
+      std::string file =
+          job.temporary + "/" + std::to_string(job.objects.size()) + ".o";
+      std::error_code problem;
+      llvm::raw_fd_ostream stream(file, problem);
+      if (!problem) {
+        stream << object;
+        stream.close();
+        problem = stream.error();
+        stream.clear_error();
+      }
+      if (problem)
+        return failure("cannot write '" + file + "': " + problem.message());
+      job.objects.push_back(file);
+    }
+  time("write");
+  if (MaybeError error = link(job))
+    return *error;
+  time("link");
+  if (MaybeError error = finish())
+    return *error;
+  return std::move(report);
+}
+
+Expected<BuildReport> sardonyx::build(const ModelSource &model,
+                                      const std::string &output,
+                                      const BuildOptions &options) {
+  return Builder(model, output, options).run();
+}

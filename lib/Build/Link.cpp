@@ -1,0 +1,229 @@
+//===- Link.cpp - Objects as a file to use -------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Link.h"
+#include "lld/Common/Driver.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ObjCopy/CommonConfig.h"
+#include "llvm/ObjCopy/ELF/ELFConfig.h"
+#include "llvm/ObjCopy/ELF/ELFObjcopy.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <mutex>
+
+LLD_HAS_DRIVER(elf)
+
+using namespace sardonyx;
+
+static Error failure(const std::string &text) {
+  return Error(ErrorKind::Failed, text);
+}
+
+/// Where the system has found a library, or "".
+static std::string systemLibrary(const char *name) {
+  void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+  link_map *map = nullptr;
+  std::string path;
+  if (handle && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map)
+    path = map->l_name;
+  if (handle)
+    dlclose(handle);
+  return path;
+}
+
+/// The C library's archive of this name, or "".
+static std::string systemArchive(const std::string &name) {
+  for (const char *folder :
+       {"/usr/lib/" SARDONYX_MULTIARCH, "/usr/lib64", "/usr/lib"}) {
+    std::string path = std::string(folder) + "/" + name;
+    if (llvm::sys::fs::exists(path))
+      return path;
+  }
+  return "";
+}
+
+/// The first thing that the linker has said, as a sentence.
+static std::string firstError(llvm::StringRef said) {
+  llvm::SmallVector<llvm::StringRef> lines;
+  said.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef line : lines) {
+    size_t at = line.find("error: ");
+    if (at != llvm::StringRef::npos)
+      return line.substr(at + 7).trim().str();
+  }
+  return lines.empty() ? "no reason given" : lines[0].trim().str();
+}
+
+/// Runs the linker, of which a process has one.
+static MaybeError runLinker(const std::vector<std::string> &arguments) {
+  static std::mutex mutex;
+  static bool isBroken = false;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (isBroken)
+    return failure("the linker has failed before in this process and cannot "
+                   "be used again");
+  std::vector<const char *> words{"ld.lld"};
+  for (const std::string &argument : arguments)
+    words.push_back(argument.c_str());
+  std::string said;
+  llvm::raw_string_ostream stream(said);
+  lld::Result result =
+      lld::lldMain(words, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  isBroken = !result.canRunAgain;
+  if (result.retCode != 0)
+    return failure("linking failed: " + firstError(said));
+  return std::nullopt;
+}
+
+static MaybeError addSystem(std::vector<std::string> &arguments) {
+  for (const char *name : {"libc.so.6", "libm.so.6"}) {
+    std::string path = systemLibrary(name);
+    if (path.empty())
+      return failure(std::string("this system has no ") + name +
+                     ", which models are linked with");
+    arguments.push_back(path);
+  }
+  if (std::string loader = systemLibrary(SARDONYX_LOADER_NAME); !loader.empty())
+    arguments.push_back(loader);
+  return std::nullopt;
+}
+
+static MaybeError addStaticSystem(std::vector<std::string> &arguments) {
+  arguments.push_back("--start-group");
+  for (const char *name : {"libc.a", "libm.a"}) {
+    std::string path = systemArchive(name);
+    if (path.empty())
+      return Error(ErrorKind::NoSuchFile,
+                   std::string("a static program needs ") + name +
+                       ", which this system does not have (Debian: apt-get "
+                       "install libc6-dev)");
+    arguments.push_back(path);
+  }
+  arguments.push_back("--end-group");
+  return std::nullopt;
+}
+
+static MaybeError linkLoadable(const LinkJob &job) {
+  std::string script = job.temporary + "/exported.map";
+  {
+    std::error_code code;
+    llvm::raw_fd_ostream file(script, code);
+    file << "{ global: ";
+    for (const std::string &name : job.exported)
+      file << name << "; ";
+    file << "local: *; };\n";
+  }
+  const bool isProgram = job.form == ArtifactForm::Program;
+  std::vector<std::string> arguments{
+      "-o",          job.output,   "--gc-sections",
+      "--as-needed", "-z",         "now",
+      "-z",          "relro",      "-z",
+      "noexecstack", "--build-id", "--eh-frame-hdr",
+      "-z",          "defs",       "--hash-style=gnu",
+      "--strip-all", "--icf=none"};
+  if (!isProgram)
+    llvm::append_range(
+        arguments,
+        std::vector<std::string>{"-shared", "-z", "nodelete", "-soname",
+                                 llvm::sys::path::filename(job.output).str(),
+                                 "--version-script", script});
+  else if (job.isStatic)
+    llvm::append_range(arguments,
+                       std::vector<std::string>{"-static", "--entry=_start"});
+  else
+    llvm::append_range(arguments, std::vector<std::string>{
+                                      "-pie", "--entry=_start",
+                                      "--dynamic-linker", SARDONYX_LOADER});
+  llvm::append_range(arguments, job.objects);
+  arguments.push_back(job.archive);
+  if (MaybeError error = isProgram && job.isStatic ? addStaticSystem(arguments)
+                                                   : addSystem(arguments))
+    return error;
+  return runLinker(arguments);
+}
+
+/// Makes all names of an object its own but for those that are exported, so
+/// that programs may link several, each with a runtime.
+static MaybeError hideSymbols(const std::string &from, const LinkJob &job,
+                              const std::string &to) {
+  auto fail = [&](llvm::Error error) {
+    return failure("cannot write '" + to +
+                   "': " + llvm::toString(std::move(error)));
+  };
+  auto input = llvm::object::ObjectFile::createObjectFile(from);
+  if (!input)
+    return fail(input.takeError());
+  llvm::objcopy::CommonConfig config;
+  config.InputFilename = from;
+  config.OutputFilename = to;
+  config.StripDebug = true;
+  for (const std::string &name : job.exported) {
+    auto matcher = llvm::objcopy::NameOrPattern::create(
+        name, llvm::objcopy::MatchStyle::Literal,
+        [](llvm::Error error) { return error; });
+    if (llvm::Error error =
+            config.SymbolsToKeepGlobal.addMatcher(std::move(matcher)))
+      return fail(std::move(error));
+  }
+  std::error_code code;
+  llvm::raw_fd_ostream output(to, code);
+  if (code)
+    return fail(llvm::errorCodeToError(code));
+  if (llvm::Error error = llvm::objcopy::elf::executeObjcopyOnBinary(
+          config, {},
+          llvm::cast<llvm::object::ELFObjectFileBase>(*input->getBinary()),
+          output))
+    return fail(std::move(error));
+  output.close();
+  if (output.has_error()) {
+    code = output.error();
+    output.clear_error();
+    return fail(llvm::errorCodeToError(code));
+  }
+  return std::nullopt;
+}
+
+static MaybeError linkObject(const LinkJob &job) {
+  const std::string whole = job.temporary + "/whole.o";
+  std::vector<std::string> arguments{"-r", "-o", whole,
+                                     "--force-group-allocation"};
+  llvm::append_range(arguments, job.objects);
+  arguments.push_back(job.archive);
+  if (MaybeError error = runLinker(arguments))
+    return error;
+  if (job.form == ArtifactForm::Object)
+    return hideSymbols(whole, job, job.output);
+  const std::string member =
+      job.temporary + "/" + llvm::sys::path::stem(job.output).str() + ".o";
+  if (MaybeError error = hideSymbols(whole, job, member))
+    return error;
+  auto read = llvm::NewArchiveMember::getFile(member, /*Deterministic=*/true);
+  if (!read)
+    return failure("cannot write '" + job.output +
+                   "': " + llvm::toString(read.takeError()));
+  if (llvm::Error error = llvm::writeArchive(
+          job.output, {std::move(*read)}, llvm::SymtabWritingMode::NormalSymtab,
+          llvm::object::Archive::K_GNU, /*Deterministic=*/true,
+          /*Thin=*/false))
+    return failure("cannot write '" + job.output +
+                   "': " + llvm::toString(std::move(error)));
+  return std::nullopt;
+}
+
+MaybeError sardonyx::link(const LinkJob &job) {
+  return job.form == ArtifactForm::SharedLibrary ||
+                 job.form == ArtifactForm::Program
+             ? linkLoadable(job)
+             : linkObject(job);
+}

@@ -1,0 +1,256 @@
+//===- ArtifactModel.cpp - The inside of an artifact ---------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Linked into each file that `sardonyx build` makes. Its only way out is the
+// table of functions at the end.
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx-c/Artifact.h"
+#include "sardonyx/Model/Artifact.h"
+#include "sardonyx/Model/CTypes.h"
+#include "sardonyx/Model/FileMap.h"
+#include "sardonyx/Model/Model.h"
+#include "sardonyx/Model/Seal.h"
+#include "sardonyx/Runtime/ProcessorFeatures.h"
+#include "sardonyx/Runtime/ThreadPool.h"
+#include <cstring>
+#include <dlfcn.h>
+
+using namespace sardonyx;
+
+namespace {
+
+/// More threads than any machine has use for.
+constexpr uint64_t kMostThreads = 4096;
+
+class ArtifactModel : public Runner {
+public:
+  static Expected<std::shared_ptr<Runner>>
+  open(const sdx_artifact &artifact, uint64_t threads, int64_t memoryLimit);
+
+  const std::vector<ValueInfo> &inputs() const override {
+    return description.inputs;
+  }
+  const std::vector<ValueInfo> &outputs() const override {
+    return description.outputs;
+  }
+  const ModelMetadata &metadata() const override {
+    return description.metadata;
+  }
+  Expected<std::vector<Tensor>> run(const std::vector<TensorRef> &inputs,
+                                    const std::vector<OutputRef> &memory,
+                                    const RunOptions &options) override;
+  int64_t bytesHeld() const override { return budget->bytesHeld(); }
+  void releaseMemory() override { model->releaseMemory(); }
+
+  const sdx_artifact_code *code = nullptr;
+
+private:
+  MaybeError bind(const sdx_artifact &artifact);
+
+  Artifact description;
+  std::shared_ptr<FileMap> weightsFile;
+  std::shared_ptr<runtime::MemoryBudget> budget;
+  std::unique_ptr<Model> model;
+};
+
+} // namespace
+
+/// The code for this processor, or why there is none.
+static Expected<const sdx_artifact_code *>
+choose(const sdx_artifact &artifact) {
+  std::string why;
+  for (uint64_t i = 0; i < artifact.code_count; ++i) {
+    const sdx_artifact_code &code = artifact.codes[i];
+    std::string missing = runtime::missingFeatures(code.features);
+    if (missing.empty())
+      return &code;
+    why += (why.empty() ? "" : "; ") + std::string(code.processor) +
+           ", of which it lacks " + missing;
+  }
+  return Error(ErrorKind::Unsupported,
+               std::string("the model '") + artifact.name +
+                   "' was built for other processors than this one: for " +
+                   why);
+}
+
+/// The folder of the file that holds `artifact`, with a slash, or nothing.
+static std::string folderOf(const sdx_artifact &artifact) {
+  Dl_info info;
+  if (!dladdr(&artifact, &info) || !info.dli_fname)
+    return "";
+  std::string path = info.dli_fname;
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+/// Maps the file of weights beside the artifact.
+static Expected<std::shared_ptr<FileMap>>
+mapWeights(const sdx_artifact &artifact) {
+  std::string path = artifact.weights_file;
+  if (path[0] != '/')
+    path = folderOf(artifact) + path;
+  auto file = FileMap::open(path);
+  if (!file)
+    return file.error();
+  if ((*file)->bytes().size() != artifact.weights_bytes ||
+      hashOfMuch((*file)->bytes()) != artifact.weights_hash)
+    return Error(ErrorKind::InvalidModel,
+                 "'" + path + "' does not hold the weights of the model '" +
+                     artifact.name + "', or it is damaged");
+  return file;
+}
+
+Expected<std::shared_ptr<Runner>>
+ArtifactModel::open(const sdx_artifact &artifact, uint64_t threads,
+                    int64_t memoryLimit) {
+  if (threads > kMostThreads || memoryLimit < 0)
+    return Error(ErrorKind::InvalidArgument,
+                 "a model takes at most " + std::to_string(kMostThreads) +
+                     " threads and no negative memory limit");
+  auto chosen = choose(artifact);
+  if (!chosen)
+    return chosen.error();
+  auto result = std::make_shared<ArtifactModel>();
+  result->code = *chosen;
+  auto description =
+      unpack({static_cast<const char *>(result->code->description),
+              result->code->description_bytes},
+             "ahead of time");
+  if (!description)
+    return description.error();
+  result->description = std::move(*description);
+  if (!threads)
+    threads = artifact.threads;
+  if (!threads)
+    threads = runtime::ThreadPool::global().defaultThreads();
+  result->budget = std::make_shared<runtime::MemoryBudget>(
+      memoryLimit ? memoryLimit : runtime::machineMemory());
+  result->model = std::make_unique<Model>(
+      result->description.inputs, result->description.outputs,
+      static_cast<unsigned>(threads), result->budget);
+  if (MaybeError error = result->bind(artifact))
+    return *error;
+  return std::shared_ptr<Runner>(std::move(result));
+}
+
+MaybeError ArtifactModel::bind(const sdx_artifact &artifact) {
+  const char *weights = static_cast<const char *>(artifact.weights);
+  if (artifact.weights_file) {
+    auto file = mapWeights(artifact);
+    if (!file)
+      return file.error();
+    weightsFile = *file;
+    weights = weightsFile->bytes().data();
+  }
+  if (description.weightsBytes > artifact.weights_bytes)
+    return Error(ErrorKind::InvalidModel,
+                 std::string("the weights of the model '") + artifact.name +
+                     "' are cut off");
+  ModelCode made;
+  made.main = code->main;
+  made.literals =
+      std::make_shared<runtime::StringLiterals>(description.strings);
+  for (const Argument &arg : description.mainArgs) {
+    ModelArgument bound;
+    if (arg.kind == Argument::Input) {
+      bound.input = arg.index;
+      bound.shape.resize(description.inputs[arg.index].dims.size());
+    } else {
+      bound.data = arg.length ? weights + arg.offset : emptyTensor;
+      bound.shape = arg.shape;
+    }
+    made.arguments.push_back(std::move(bound));
+  }
+  model->setCode(std::move(made));
+  return std::nullopt;
+}
+
+Expected<std::vector<Tensor>>
+ArtifactModel::run(const std::vector<TensorRef> &inputs,
+                   const std::vector<OutputRef> &memory,
+                   const RunOptions &options) {
+  if (MaybeError error = model->check(inputs, memory, options))
+    return *error;
+  bool otherRank = false;
+  auto results = model->run(inputs, memory, options, otherRank);
+  if (otherRank)
+    return Error(ErrorKind::Unsupported,
+                 "these inputs lead to tensors of other ranks than the model "
+                 "was built for: " +
+                     results.error().message());
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+static sdx_session *openModel(const sdx_artifact *artifact,
+                              const sdx_open_options *options,
+                              sdx_error **error) {
+  auto model = ArtifactModel::open(*artifact, options ? options->threads : 0,
+                                   options ? options->memory_limit : 0);
+  if (model)
+    return new sdx_session(*model);
+  report(model.error(), error);
+  return nullptr;
+}
+
+static const void *describe(const sdx_session *session, size_t *bytes) {
+  auto *model = static_cast<const ArtifactModel *>(session->session.get());
+  *bytes = model->code->description_bytes;
+  return model->code->description;
+}
+
+static sdx_results *runModel(sdx_session *session, const sdx_value *inputs,
+                             size_t inputCount, const sdx_tensor *memory,
+                             const sdx_run_limits *limits, sdx_error **error) {
+  RunOptions options;
+  if (limits) {
+    options.timeout = limits->timeout;
+    options.maxTripCount = limits->max_trip_count;
+    options.releaseMemory = limits->release_memory != 0;
+    if (limits->interrupted)
+      options.interrupted = [limits] {
+        return limits->interrupted(limits->argument) != 0;
+      };
+    options.terminateFlag =
+        reinterpret_cast<const std::atomic<bool> *>(limits->terminate);
+  }
+  return runValues(session, inputs, inputCount, memory, options, error);
+}
+
+static int64_t bytesHeld(const sdx_session *session) {
+  return session->session->bytesHeld();
+}
+
+static void releaseMemory(sdx_session *session) {
+  session->session->releaseMemory();
+}
+
+extern "C" const sdx_functions sdx_artifact_functions;
+const sdx_functions sdx_artifact_functions = {
+    sizeof(sdx_functions),
+    openModel,
+    sdx_session_free,
+    sdx_session_input_count,
+    sdx_session_output_count,
+    sdx_session_input_name,
+    sdx_session_output_name,
+    sdx_session_metadata,
+    describe,
+    runModel,
+    sdx_results_count,
+    sdx_results_get_value,
+    sdx_results_free,
+    bytesHeld,
+    releaseMemory,
+    sdx_error_get_kind,
+    sdx_error_message,
+    sdx_error_free,
+};

@@ -1,0 +1,54 @@
+//===- Build.cpp - sardonyx build ----------------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/Build/Build.h"
+#include "Commands.h"
+#include <cstdio>
+#include <stdexcept>
+
+using namespace sardonyx;
+
+/// The items of lists "x86-64-v3,x86-64-v4".
+static std::vector<std::string> split(const std::vector<std::string> &lists) {
+  std::vector<std::string> items;
+  for (const std::string &list : lists)
+    for (size_t begin = 0; begin <= list.size();) {
+      size_t end = std::min(list.find(',', begin), list.size());
+      items.push_back(list.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  return items;
+}
+
+int build(const BuildCommand &command) {
+  CommonOptions common = command.common;
+  common.fixed.insert(common.fixed.end(), command.dims.begin(),
+                      command.dims.end());
+  ModelSource source;
+  source.path = common.model;
+  BuildOptions options;
+  options.session = sessionOptions(common);
+  options.cpus = split(command.cpus);
+  options.name = command.name;
+  options.weightsFile = command.weights;
+  options.isStatic = command.isStatic;
+  auto report = build(source, command.output, options);
+  if (!report)
+    throw std::runtime_error(report.error().message());
+  if (command.quiet)
+    return 0;
+  double total = 0;
+  for (const Timing &timing : report->timings)
+    total += timing.seconds;
+  for (const std::string &file : report->files)
+    printf("%s\n", file.c_str());
+  printf("%s, of them %s of weights, in %s\n",
+         describeBytes(static_cast<double>(report->fileBytes)).c_str(),
+         describeBytes(static_cast<double>(report->weightBytes)).c_str(),
+         describeSeconds(total).c_str());
+  return 0;
+}
