@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CustomOps.h"
+#include "Arrays.h"
 #include "sardonyx/Session/CustomOps.h"
 #include "sardonyx/Session/Session.h"
 #include <cstring>
@@ -24,15 +25,6 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace sardonyx;
-
-void takeGil(PyThreadState *state) {
-  try {
-    PyEval_RestoreThread(state);
-  } catch (abi::__forced_unwind &) {
-    for (;;)
-      pause();
-  }
-}
 
 namespace {
 
@@ -53,10 +45,6 @@ private:
   PyGILState_STATE state;
 };
 
-/// An exception that a function raised, until somebody is told of it. A thread
-/// that ends before leaves it to nobody.
-thread_local PyObject *cause = nullptr;
-
 /// The exception that is being handled, as a sentence. One that is no
 /// `Exception`, Ctrl-C's among them, stays set: it ends more than a run.
 std::string describe(nb::python_error &raised) {
@@ -69,8 +57,7 @@ std::string describe(nb::python_error &raised) {
     text += " that has no text";
   }
   if (PyErr_GivenExceptionMatches(raised.value().ptr(), PyExc_Exception)) {
-    Py_XDECREF(cause);
-    cause = nb::object(nb::borrow(raised.value())).release().ptr();
+    setCause(nb::borrow(raised.value()));
   } else {
     raised.restore();
   }
@@ -290,8 +277,6 @@ void check(const MaybeError &error) {
 }
 
 } // namespace
-
-nb::object takeCause() { return nb::steal(std::exchange(cause, nullptr)); }
 
 void defineCustomOps(nb::module_ &m) {
   nb::class_<CustomOps>(m, "CustomOps")

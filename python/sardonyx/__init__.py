@@ -8,44 +8,57 @@ The names are onnxruntime's. `sardonyx.compile` gives the compiler's intermediat
 `sardonyx.backend` is the interface of onnx.backend.
 """
 
-import atexit
+import importlib
 
-from . import _sardonyx, errors
-from ._sardonyx import __version__, measure_peak_gflops, phases
-from ._custom import (
-    CustomOps,
-    TensorType,
-    clear_custom_ops,
-    register_custom_functions,
-    register_custom_mlir,
-    register_custom_op,
-    register_custom_ops_library,
-)
-from ._options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
-from ._session import (
-    InferenceSession,
+from . import errors
+from ._run_options import RunOptions
+from ._running import (
+    BuiltModel,
     IOBinding,
     ModelMetadata,
     NodeArg,
     OrtValue,
-    compile,
     get_all_providers,
     get_available_providers,
     get_device,
-    inspect,
+    load,
     set_default_logger_severity,
     set_default_logger_verbosity,
     set_seed,
 )
+from ._runtime import __version__
 from .errors import Fail, InvalidArgument, InvalidGraph, NoSuchFile, NotImplemented
 
-# Threads that still load models must not meet a process that is half gone.
-atexit.register(_sardonyx.stop_loading)
+# What needs the compiler, whose libraries are loaded when one of these names is first used: models that were built
+# ahead of time do without.
+_COMPILER = {
+    "_custom": (
+        "CustomOps", "TensorType", "clear_custom_ops", "register_custom_functions", "register_custom_mlir",
+        "register_custom_op", "register_custom_ops_library",
+    ),
+    "_options": ("ExecutionMode", "GraphOptimizationLevel", "SessionOptions"),
+    "_sardonyx": ("measure_peak_gflops", "phases"),
+    "_session": ("InferenceSession", "build", "compile", "inspect"),
+}  # fmt: skip
+_HOME = {name: module for module, names in _COMPILER.items() for name in names}
 
 __all__ = [
-    "CustomOps", "ExecutionMode", "Fail", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "InvalidArgument", "InvalidGraph",
-    "ModelMetadata", "NoSuchFile", "NodeArg", "NotImplemented", "OrtValue", "RunOptions", "SessionOptions",
-    "TensorType", "__version__", "clear_custom_ops", "compile", "errors", "get_all_providers", "get_available_providers", "get_device", "inspect",
-    "measure_peak_gflops", "phases", "register_custom_functions", "register_custom_mlir", "register_custom_op",
-    "register_custom_ops_library", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
+    "BuiltModel", "Fail", "IOBinding", "InvalidArgument", "InvalidGraph", "ModelMetadata", "NoSuchFile", "NodeArg",
+    "NotImplemented", "OrtValue", "RunOptions", "__version__", "errors", "get_all_providers",
+    "get_available_providers", "get_device", "load", "set_default_logger_severity", "set_default_logger_verbosity",
+    "set_seed", *_HOME,
 ]  # fmt: skip
+
+
+def __getattr__(name):
+    if name in _COMPILER:
+        return importlib.import_module(f".{name}", __name__)
+    if name not in _HOME:
+        raise AttributeError(f"module 'sardonyx' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_HOME})

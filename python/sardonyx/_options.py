@@ -1,15 +1,14 @@
-"""SessionOptions and RunOptions, as onnxruntime has them."""
+"""SessionOptions, as onnxruntime has them."""
 
 from __future__ import annotations
 
 import enum
-import math
-import numbers
 import operator
 import os
 
 from . import _sardonyx
 from ._custom import CustomOps, together
+from ._run_options import MOST, positive
 from .errors import InvalidArgument
 
 
@@ -103,8 +102,8 @@ class SessionOptions:
         if not 0 <= threads <= _sardonyx.MAX_THREADS:
             raise InvalidArgument(f"intra_op_num_threads must be from 0 to {_sardonyx.MAX_THREADS}, got {threads}")
         options.threads = threads
-        options.memory_limit = min(int(_positive(self.memory_limit, "memory_limit")), _MOST)
-        options.compile_timeout = _positive(self.compile_timeout, "compile_timeout")
+        options.memory_limit = min(int(positive(self.memory_limit, "memory_limit")), MOST)
+        options.compile_timeout = positive(self.compile_timeout, "compile_timeout")
         options.cache = bool(self.cache)
         options.cache_dir = os.fspath(self.cache_dir)
         options.cpu, options.features = self.cpu, self.cpu_features
@@ -118,65 +117,3 @@ class SessionOptions:
         options.perf_map = bool(self.perf_map)
         options.external_data_dir = os.fspath(self.external_data_dir)
         return options
-
-
-_MOST = 2**63 - 1
-
-
-def _positive(value, name: str):
-    """A limit for the extension, which takes 0 for none."""
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not value > 0:
-        raise InvalidArgument(f"{name} must be a positive number or None, got {value!r}")
-    return value
-
-
-class RunOptions:
-    """What can end a run before it is done.
-
-    Besides onnxruntime's attributes, of which only `terminate` and the run config entry
-    "memory.enable_memory_arena_shrinkage" have an effect: `timeout`, seconds that a run may take,
-    and `max_trip_count`, trips that any one Loop may take; None, the default, sets no limit.
-    """
-
-    def __init__(self):
-        self._native = _sardonyx.RunOptions()
-        self.log_severity_level = 2
-        self.log_verbosity_level = 0
-        self.logid = ""
-        self.only_execute_path_to_fetches = False
-        self._entries: dict[str, str] = {}
-
-    @property
-    def terminate(self) -> bool:
-        """While it is true, runs with these options end, and none begins. Any thread may set it."""
-        return self._native.terminate
-
-    @terminate.setter
-    def terminate(self, value) -> None:
-        self._native.terminate = bool(value)
-
-    @property
-    def timeout(self) -> float | None:
-        return self._native.timeout or None
-
-    @timeout.setter
-    def timeout(self, seconds) -> None:
-        self._native.timeout = _positive(seconds, "timeout")
-
-    @property
-    def max_trip_count(self) -> int | None:
-        return self._native.max_trip_count or None
-
-    @max_trip_count.setter
-    def max_trip_count(self, trips) -> None:
-        self._native.max_trip_count = min(math.ceil(_positive(trips, "max_trip_count")), _MOST)
-
-    def add_run_config_entry(self, key: str, value: str) -> None:
-        self._entries[key] = value
-        if key == "memory.enable_memory_arena_shrinkage":
-            self._native.release_memory = bool(value)
-
-    def get_run_config_entry(self, key: str) -> str:
-        return self._entries[key]

@@ -1,0 +1,81 @@
+//===- Arrays.h - Runs of models from Python ------------------- -*- C++
+//-*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What both extensions share: values in and out, errors, waiting.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_PYTHON_ARRAYS_H
+#define SARDONYX_PYTHON_ARRAYS_H
+
+#include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Runner.h"
+#include <exception>
+#include <nanobind/nanobind.h>
+#include <utility>
+#include <vector>
+
+/// An error on its way to sardonyx.errors, which has a class for each kind.
+struct Raised : std::exception {
+  explicit Raised(sardonyx::Error error) : error(std::move(error)) {}
+  const char *what() const noexcept override { return error.message().c_str(); }
+  sardonyx::Error error;
+};
+
+/// Has nanobind make exceptions of sardonyx.errors of what is raised.
+void translateErrors();
+
+template <typename T> T unwrap(sardonyx::Expected<T> value) {
+  if (!value)
+    throw Raised(value.error());
+  return std::move(*value);
+}
+
+/// Takes the GIL back. When Python has ended meanwhile, it unwinds the thread
+/// from in here; that would meet frames that must not be left by an exception,
+/// and there is nothing more for the thread to do.
+void takeGil(PyThreadState *state);
+
+/// What the last custom operator raised that failed on this thread, or null.
+/// Only with the GIL.
+nanobind::object takeCause();
+
+/// Keeps what a custom operator raised; null forgets it.
+void setCause(nanobind::object raised);
+
+/// Python runs signal handlers, Ctrl-C's among them, on the main thread only,
+/// when asked to. True if one of them raised an exception, which is left set.
+bool interruptedByPython();
+
+/// What `work` gives while other threads of Python run on. Throws the exception
+/// of a signal handler.
+template <typename F> auto withoutGil(F work) {
+  takeCause(); // of a failure that nobody was told of
+  PyThreadState *state = PyEval_SaveThread();
+  auto result = work();
+  takeGil(state);
+  if (PyErr_Occurred())
+    throw nanobind::python_error();
+  return result;
+}
+
+/// `inputs`: (element type or 0, array) for each input. `memory`: None, or the
+/// same for each output, None where the model is to give the memory. Results
+/// are arrays, None where they went to the caller's.
+nanobind::list runModel(sardonyx::Runner &model, nanobind::list inputs,
+                        nanobind::object memory,
+                        const sardonyx::RunOptions *options);
+
+/// (name, type as text, element type, dims as int | str | None, or None; the
+/// element type of the tensors in a sequence, an optional or a map or 0,
+/// whether it is a sequence; the type of the keys of a map or a sequence of
+/// maps or 0).
+nanobind::list describe(const std::vector<sardonyx::ValueInfo> &infos);
+nanobind::dict describe(const sardonyx::ModelMetadata &metadata);
+
+#endif // SARDONYX_PYTHON_ARRAYS_H

@@ -1,0 +1,58 @@
+//===- Runtime.cpp - The extension that runs models ----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// It has no compiler: models come ready from files of `sardonyx build`, or from
+// the other extension.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Arrays.h"
+#include "sardonyx/Model/LoadArtifact.h"
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace sardonyx;
+
+NB_MODULE(_runtime, m) {
+  m.attr("__version__") = SARDONYX_VERSION;
+  nb::set_leak_warnings(false); // models may live in globals until the end
+  translateErrors();
+
+  nb::class_<RunOptions>(m, "RunOptions")
+      .def("__init__",
+           [](RunOptions *self) {
+             new (self) RunOptions;
+             self->interrupted = interruptedByPython;
+           })
+      .def_prop_rw(
+          "terminate", [](RunOptions &self) { return self.terminate.load(); },
+          [](RunOptions &self, bool value) { self.terminate.store(value); })
+      .def_rw("timeout", &RunOptions::timeout)
+      .def_rw("max_trip_count", &RunOptions::maxTripCount)
+      .def_rw("release_memory", &RunOptions::releaseMemory);
+
+  nb::class_<Runner>(m, "Runner")
+      .def("run", &runModel, "inputs"_a, "memory"_a.none() = nb::none(),
+           "options"_a.none() = nb::none())
+      .def_prop_ro("bytes_held", &Runner::bytesHeld)
+      .def("release_memory", &Runner::releaseMemory)
+      .def_prop_ro("inputs", [](Runner &r) { return describe(r.inputs()); })
+      .def_prop_ro("outputs", [](Runner &r) { return describe(r.outputs()); })
+      .def_prop_ro("metadata",
+                   [](Runner &r) { return describe(r.metadata()); });
+
+  m.def(
+      "load",
+      [](const std::string &path, unsigned threads, int64_t memoryLimit) {
+        return unwrap(withoutGil(
+            [&] { return loadArtifact(path, {threads, memoryLimit}); }));
+      },
+      "path"_a, "threads"_a, "memory_limit"_a);
+}
