@@ -17,6 +17,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -174,6 +175,34 @@ static Expected<uint64_t> writeWeights(const WeightPool &weights,
   return hashOfMuch((*written)->bytes());
 }
 
+/// A function of the runtime that files cannot have, since it needs libraries
+/// beyond the C library, and who calls it.
+static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral>
+    kUnavailable[] = {{"sdx_rt_image_decode", "ImageDecoder"},
+                      {"sdx_rt_string_matches", "RegexFullMatch"}};
+
+/// What an object calls that no file can have, if anything.
+static MaybeError checkCalls(const std::string &object) {
+  auto read = llvm::object::ObjectFile::createObjectFile(
+      llvm::MemoryBufferRef(object, "kernels"));
+  if (!read)
+    return internalError(llvm::toString(read.takeError()));
+  for (const llvm::object::SymbolRef &symbol : (*read)->symbols()) {
+    auto name = symbol.getName();
+    if (!name) {
+      llvm::consumeError(name.takeError());
+      continue;
+    }
+    for (const auto &[function, op] : kUnavailable)
+      if (*name == function)
+        return Error(ErrorKind::Unsupported,
+                     "the model cannot be built ahead of time: its operator '" +
+                         op.str() +
+                         "' needs libraries that only sessions have");
+  }
+  return std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//
@@ -281,6 +310,9 @@ MaybeError Builder::compile() {
         compileAhead(model, session, prefixes[i], weights, report.timings);
     if (!code)
       return code.error();
+    for (const std::string &object : code->objects)
+      if (MaybeError error = checkCalls(object))
+        return error;
     codes.push_back(std::move(*code));
   }
   report.weightBytes = weights.size();

@@ -12,7 +12,6 @@
 
 #include "RuntimeCall.h"
 #include <algorithm>
-#include <re2/re2.h>
 #include <utf8proc.h>
 
 using namespace sardonyx::runtime;
@@ -173,24 +172,8 @@ static void toCase(RuntimeCall &call) {
 }
 
 //===----------------------------------------------------------------------===//
-// RegexFullMatch, order
+// Order
 //===----------------------------------------------------------------------===//
-
-/// x, pattern -> one byte for each: 1 where the whole of it matches.
-static void matches(RuntimeCall &call) {
-  auto x = call.tensor<int64_t>();
-  std::string_view text = call.strings().textOf(call.number());
-  auto out = call.tensor<int8_t>();
-  re2::RE2 pattern(re2::StringPiece(text.data(), text.size()), re2::RE2::Quiet);
-  if (!pattern.ok())
-    return call.fail("the pattern '" + std::string(text) +
-                     "' is none that RE2 knows: " + pattern.error());
-  for (int64_t i = 0, e = x.count(); i < e; ++i) {
-    std::string_view subject = call.strings().textOf(x.data[i]);
-    out.data[i] = re2::RE2::FullMatch(
-        re2::StringPiece(subject.data(), subject.size()), pattern);
-  }
-}
 
 /// x -> numbers that compare as the strings do, byte by byte.
 static void ranks(RuntimeCall &call) {
@@ -214,5 +197,4 @@ SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_split_counts, splitCounts)
 SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_split_parts, splitParts)
 SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_is_no_stop_word, isNoStopWord)
 SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_to_case, toCase)
-SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_matches, matches)
 SARDONYX_RUNTIME_FUNCTION(sdx_rt_string_ranks, ranks)

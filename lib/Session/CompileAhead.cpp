@@ -162,19 +162,13 @@ Argument Weights::place(const Argument &arg, WeightPool &pool) const {
 
 /// What keeps a compiled model from being built ahead of time.
 static MaybeError checkClosed(const Artifact &artifact) {
-  auto refuse = [](const std::string &why) {
-    return Error(ErrorKind::Unsupported,
-                 "the model cannot be built ahead of time: " + why);
-  };
-  for (const ValueInfo &input : artifact.inputs)
-    if (input.items.empty() && !input.hasRank)
-      return refuse("the rank of its input '" + input.name +
-                    "' is known to runs only; fix it by --input-shape");
-  if (!artifact.customCalls.empty())
-    return refuse("its operator '" + artifact.customCalls[0].node.opType +
-                  "' of the domain '" + artifact.customCalls[0].node.domain +
-                  "' is called in runs, and only a session has it");
-  return std::nullopt;
+  if (artifact.customCalls.empty())
+    return std::nullopt;
+  const CustomNode &node = artifact.customCalls[0].node;
+  return Error(ErrorKind::Unsupported,
+               "the model cannot be built ahead of time: its operator '" +
+                   node.opType + "' of the domain '" + node.domain +
+                   "' is called in runs, and only a session has it");
 }
 
 Expected<AheadCode> sardonyx::compileAhead(const ModelSource &model,

@@ -195,6 +195,14 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
           fixValues(*module, options.inputValues, artifact.inputs))
     return *error;
 
+  if (ahead)
+    for (const ValueInfo &input : artifact.inputs)
+      if (input.items.empty() && !input.hasRank)
+        return Error(ErrorKind::Unsupported,
+                     "the model cannot be built ahead of time: the rank of its "
+                     "input '" +
+                         input.name + "' is known to runs only");
+
   const std::string modelPath = model.bytes ? std::string() : model.path;
   if (MaybeError error = readSourceFiles(*module, modelPath, artifact))
     return *error;
