@@ -146,8 +146,9 @@ LoadedArtifact::run(const std::vector<TensorRef> &inputs,
                     memory.empty() ? nullptr : targets.data(), &limits, &error);
   if (!results)
     return take(functions, error);
-  std::shared_ptr<void> owner(results, [this](void *results) {
-    functions.free_results(static_cast<sdx_results *>(results));
+  // Results outlive the model, but not the library.
+  std::shared_ptr<void> owner(results, [&all = functions](void *results) {
+    all.free_results(static_cast<sdx_results *>(results));
   });
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < functions.result_count(results); ++i) {

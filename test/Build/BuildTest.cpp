@@ -87,6 +87,7 @@ TEST_F(Built, Runs) {
   EXPECT_EQ(memory[23], 34);
   model->reset();
   EXPECT_EQ(static_cast<float *>(y.data)[23], 34);
+  results->clear();
 }
 
 TEST_F(Built, ChecksWhatItIsGiven) {
