@@ -108,6 +108,7 @@ private:
   std::vector<int> region() const;
   void findActive(ArrayRef<int> nodes, const ValueTypes &types);
   bool expandFunctions();
+  void nameAfterCalls();
   void makeCall(NodeProto &node, const ValueTypes &types);
   void differentiate();
   void step(const NodeProto &node, const ValueTypes &types);
@@ -127,6 +128,8 @@ private:
   StringSet<> isVariable, active;
   /// Terms of the derivatives with respect to values.
   StringMap<std::vector<std::string>> terms;
+  /// By the name of a call that is inlined, that of the node it stands for.
+  std::vector<std::pair<std::string, std::string>> calls;
 };
 
 } // namespace
@@ -311,6 +314,7 @@ bool Expansion::expandFunctions() {
     return false;
   int before = graph.node_size();
   inlineFunctions(model, nodesLeft, /*allowCapture=*/true);
+  nameAfterCalls();
   nodesLeft -= std::min<uint64_t>(nodesLeft, graph.node_size() - before);
   if (upgradeNeedsTypes(model))
     inferTypes(model);
@@ -319,14 +323,26 @@ bool Expansion::expandFunctions() {
   return true;
 }
 
+/// Gives inlined nodes the name of the node that they come from: whoever reads
+/// of them knows that one only.
+void Expansion::nameAfterCalls() {
+  for (NodeProto &node : *graph.mutable_node()) {
+    std::string name = displayName(node);
+    for (const auto &[call, origin] : calls)
+      if (StringRef(name).starts_with(call + "/"))
+        node.set_name(origin);
+  }
+  calls.clear();
+}
+
 /// Makes the node a call of a function of the model that is its body.
 void Expansion::makeCall(NodeProto &node, const ValueTypes &types) {
   std::vector<TypeProto> inputs;
   for (const std::string &input : node.input()) {
     const TypeProto *type = types.find(input);
     if (!input.empty() && !type)
-      failAt(node, "its derivative is not supported: the type of '" + input +
-                       "' is not known");
+      failAt(node, "its derivative is not supported: the type of one of its "
+                   "operands is not known");
     inputs.push_back(type ? *type : TypeProto());
   }
   ::onnx::FunctionProto function;
@@ -334,7 +350,9 @@ void Expansion::makeCall(NodeProto &node, const ValueTypes &types) {
     failAt(node, "its derivative, which Gradient '" + displayName(gradient) +
                      "' needs, is not supported");
   // The name of a node begins the names of what is inlined.
-  node.set_name(names.make(displayName(node)));
+  std::string origin = displayName(node);
+  node.set_name(names.make(origin));
+  calls.emplace_back(node.name(), origin);
   node.set_op_type(names.make("body"));
   node.set_domain("sdx");
   function.set_name(node.op_type());

@@ -185,6 +185,15 @@ void div(Adjoint &a) {
   if (a.wants(1))
     giveSum(a, 1, a.op("Neg", {a.mul(quotient, a.y())}));
 }
+/// a - b * trunc(a / b): numbers have the remainder of C.
+void mod(Adjoint &a) {
+  if (a.wants(0))
+    giveSum(a, 0, a.dy());
+  if (!a.wants(1))
+    return;
+  std::string multiple = a.div(a.sub(a.y(), a.x(0)), a.x(1));
+  giveSum(a, 1, a.mul(a.dy(), a.op("Round", {multiple})));
+}
 void mean(Adjoint &a) {
   std::string share = a.div(a.dy(), a.number(a.node.input_size()));
   for (int i = 0; i < a.node.input_size(); ++i)
@@ -288,6 +297,7 @@ ArrayRef<GradientRule> elementwiseGradients() {
       {"Max", extreme},
       {"Mean", mean},
       {"Min", extreme},
+      {"Mod", mod},
       {"Mul", mul},
       {"Neg", unary<negSlope>},
       {"PRelu", prelu},

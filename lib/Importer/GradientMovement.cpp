@@ -28,27 +28,26 @@ void move(Adjoint &a) {
   a.give(0, a.scatter(a.dy(), positions, a.x()));
 }
 
-/// Elements come from the input or, where the position is -1, are constant.
+/// The derivative without the borders, or with zeros where the node crops.
+/// Constants have that of what lies there: positions tell by a -1.
 void pad(Adjoint &a) {
   if (a.stringOf("mode", "constant") != "constant")
     return move(a);
   NodeMaker::Names inputs(a.node.input().begin(), a.node.input().end());
   inputs.resize(4);
+  if (a.wants(0))
+    a.give(0, a.op("Pad", {a.dy(), a.op("Neg", {inputs[1]}), "", inputs[3]}));
+  if (!a.wants(2))
+    return;
   inputs[0] = a.positionsOf(a.x());
   inputs[2] = a.op("Squeeze", {a.ints({-1})});
   std::string positions = a.op("Pad", inputs);
   *a.made.back().mutable_attribute() = a.node.attribute();
   std::string zero = a.op("Squeeze", {a.ints({0})});
   std::string isPadding = a.op("Less", {positions, zero});
-  if (a.wants(0))
-    a.give(0, a.scatter(a.where(isPadding, a.number(0), a.dy()),
-                        a.op("Max", {positions, zero}), a.x()));
-  if (a.wants(2)) {
-    std::string sum =
-        a.op("ReduceSum", {a.where(isPadding, a.dy(), a.number(0))},
-             {{"keepdims", int64_t(0)}});
-    a.give(2, a.reshapeTo(sum, a.shapeOf(a.x(2))));
-  }
+  std::string sum = a.op("ReduceSum", {a.where(isPadding, a.dy(), a.number(0))},
+                         {{"keepdims", int64_t(0)}});
+  a.give(2, a.reshapeTo(sum, a.shapeOf(a.x(2))));
 }
 
 //===----------------------------------------------------------------------===//

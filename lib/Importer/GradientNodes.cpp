@@ -161,7 +161,7 @@ std::vector<int64_t> Adjoint::intsOf(StringRef name, int64_t count,
 Dims Adjoint::dims(const std::string &name) const {
   const TypeProto *type = types.find(name);
   if (!type || !type->has_tensor_type() || !type->tensor_type().has_shape())
-    refuse("the rank of '" + name + "' is not known");
+    refuse("the rank of one of its operands or results is not known");
   const auto &shape = type->tensor_type().shape().dim();
   return {shape.begin(), shape.end()};
 }

@@ -108,25 +108,35 @@ void cumSum(Adjoint &a) {
                   {"reverse", int64_t(!a.intOf("reverse", 0))}}));
 }
 
+/// start + i * delta: where it ends is a step.
+void range(Adjoint &a) {
+  NodeMaker::Attributes toScalar{{"keepdims", int64_t(0)}};
+  if (a.wants(0))
+    a.give(0, a.op("ReduceSum", {a.dy()}, toScalar));
+  if (!a.wants(2))
+    return;
+  auto integer = [&](int64_t value) {
+    return a.op("Squeeze", {a.ints({value})});
+  };
+  std::string steps =
+      a.op("Range", {integer(0), a.op("Size", {a.y()}), integer(1)});
+  steps = a.op("CastLike", {steps, a.dy()});
+  a.give(2, a.op("ReduceSum", {a.mul(a.dy(), steps)}, toScalar));
+}
+
 void constant(Adjoint &) {}
 
 } // namespace
 
 ArrayRef<GradientRule> reductionGradients() {
   static const GradientRule rules[] = {
-      {"CumSum", cumSum},
-      {"Hardmax", constant},
-      {"LogSoftmax", logSoftmax},
-      {"ReduceL1", l1},
-      {"ReduceL2", l2},
-      {"ReduceLogSum", logSum},
-      {"ReduceLogSumExp", logSumExp},
-      {"ReduceMax", extreme},
-      {"ReduceMean", mean},
-      {"ReduceMin", extreme},
-      {"ReduceProd", product},
-      {"ReduceSum", sum},
-      {"ReduceSumSquare", sumSquare},
+      {"CumSum", cumSum},         {"Hardmax", constant},
+      {"LogSoftmax", logSoftmax}, {"Range", range},
+      {"ReduceL1", l1},           {"ReduceL2", l2},
+      {"ReduceLogSum", logSum},   {"ReduceLogSumExp", logSumExp},
+      {"ReduceMax", extreme},     {"ReduceMean", mean},
+      {"ReduceMin", extreme},     {"ReduceProd", product},
+      {"ReduceSum", sum},         {"ReduceSumSquare", sumSquare},
       {"Softmax", softmax},
   };
   return rules;

@@ -220,6 +220,39 @@ def test_pad_value():
     check(text, {"x": noise(2, 3), "v": np.array(0.7)}, tolerance=1e-5)
 
 
+def test_pad_of_nothing():
+    check("p = Constant<value_ints = [1, 0, 0, 2]>() h = Pad(x, p) y = Mul(h, h)", {"x": np.zeros((3, 0))})
+    check("p = Constant<value_ints = [3, 2]>() y = CenterCropPad(x, p)", {"x": np.zeros((5, 0))})
+
+
+def test_crops_and_pads():
+    """Of a negative border nothing comes back."""
+    text = "p = Constant<value_ints = [-1, 2, 1, -2]>() h = Pad(x, p, v) y = Mul(h, h)"
+    check(text, {"x": noise(3, 4), "v": noise()}, own=True)
+
+
+@pytest.mark.parametrize("of", ["x, s", "s, x"])
+def test_mod(of):
+    check(f"h = Mod<fmod = 1>({of}) y = Mul(h, h)", {"x": noise(3, 4, low=0.6, high=1.9), "s": noise(4, low=0.3, high=0.5)})
+
+
+@pytest.mark.parametrize("step", [0.5, -0.75])
+def test_range(step):
+    """The steps are of the first and the distance; where it ends moves nothing."""
+    xs = {"start": np.array(0.25), "limit": np.array(8 * step + 0.1), "step": np.array(step)}
+    gradients = check("h = Range(start, limit, step) y = Mul(h, h)", xs)
+    assert gradients[1] == 0
+
+
+def test_names_in_refusals():
+    """What an operator consists of goes by the operator's own name."""
+    _, both = model("h = CenterCropPad(x, p) y = Mul(h, h)", {"x": noise(3, 4)}, {"p": np.array([2, 2])}, shapes={"p": [None]})
+    try:
+        make(both)
+    except sdx.NotImplemented as refusal:
+        assert "sdx." not in str(refusal)
+
+
 @pytest.mark.parametrize("reduction", ["none", "add"])
 def test_scatters(reduction):
     x, u = noise(4, 3), noise(2, 3, seed=1)
