@@ -11,6 +11,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
+#define GEN_PASS_DEF_SDXCANONICALIZE
 #define GEN_PASS_DEF_SDXFOLDEMPTY
 #include "sardonyx/Dispatch/Passes.h.inc"
 } // namespace sardonyx
@@ -59,6 +60,66 @@ static bool hasNoIterations(DestinationStyleOpInterface op) {
   return false;
 }
 
+/// A border around nothing.
+static LogicalResult foldPad(RewriterBase &rewriter, tensor::PadOp pad) {
+  Value value = pad.getConstantPaddingValue();
+  if (!isEmpty(pad.getSource()) || !value)
+    return failure();
+  FailureOr<SmallVector<Value>> sizes =
+      getOpenSizes(rewriter, cast<OpResult>(pad.getResult()));
+  if (failed(sizes))
+    return failure();
+  Value empty = tensor::EmptyOp::create(
+      rewriter, pad.getLoc(), pad.getResultType(), ValueRange(*sizes));
+  rewriter.replaceOpWithNewOp<linalg::FillOp>(pad, value, empty);
+  return success();
+}
+
+/// Gives those who use an empty result an empty tensor in its place.
+static LogicalResult replaceEmptyResults(RewriterBase &rewriter,
+                                         Operation *op) {
+  bool changed = false;
+  for (OpResult result : op->getResults()) {
+    if (!isEmpty(result) || result.use_empty())
+      continue;
+    FailureOr<SmallVector<Value>> sizes = getOpenSizes(rewriter, result);
+    if (failed(sizes))
+      continue;
+    auto type = cast<RankedTensorType>(result.getType());
+    Value empty = tensor::EmptyOp::create(rewriter, op->getLoc(), type,
+                                          ValueRange(*sizes));
+    rewriter.replaceAllUsesWith(result, empty);
+    changed = true;
+  }
+  if (changed && isOpTriviallyDead(op))
+    rewriter.eraseOp(op);
+  return success(changed);
+}
+
+static LogicalResult foldEmpty(RewriterBase &rewriter, Operation *op) {
+  if (isa<tensor::EmptyOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
+    return failure();
+  rewriter.setInsertionPoint(op);
+  auto onTensors = dyn_cast<DestinationStyleOpInterface>(op);
+  if (onTensors && onTensors.hasPureTensorSemantics() &&
+      hasNoIterations(onTensors)) {
+    SmallVector<Value> inits(onTensors.getDpsInits());
+    if (llvm::equal(ValueRange(inits).getTypes(), op->getResultTypes())) {
+      rewriter.replaceOp(op, inits);
+      return success();
+    }
+  }
+  if (auto insert = dyn_cast<tensor::InsertSliceOp>(op);
+      insert && isEmpty(insert.getSource())) {
+    rewriter.replaceOp(op, insert.getDest());
+    return success();
+  }
+  if (auto pad = dyn_cast<tensor::PadOp>(op))
+    if (succeeded(foldPad(rewriter, pad)))
+      return success();
+  return replaceEmptyResults(rewriter, op);
+}
+
 namespace {
 
 struct FoldEmptyPass : sardonyx::impl::SDXFoldEmptyBase<FoldEmptyPass> {
@@ -67,58 +128,41 @@ struct FoldEmptyPass : sardonyx::impl::SDXFoldEmptyBase<FoldEmptyPass> {
     getOperation().walk([&](Operation *op) { ops.push_back(op); });
     IRRewriter rewriter(&getContext());
     for (Operation *op : ops)
-      fold(rewriter, op);
+      (void)foldEmpty(rewriter, op);
+  }
+};
+
+struct FoldEmpty : RewritePattern {
+  explicit FoldEmpty(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/100, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    return foldEmpty(rewriter, op);
+  }
+};
+
+struct CanonicalizePass
+    : sardonyx::impl::SDXCanonicalizeBase<CanonicalizePass> {
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet all(context);
+    for (Dialect *dialect : context->getLoadedDialects())
+      dialect->getCanonicalizationPatterns(all);
+    for (RegisteredOperationName op : context->getRegisteredOperations())
+      op.getCanonicalizationPatterns(all, context);
+    all.add<FoldEmpty>(context);
+    patterns = FrozenRewritePatternSet(std::move(all));
+    return success();
+  }
+
+  void runOnOperation() override {
+    // Whether it has settled is no matter, as in upstream's canonicalizer.
+    (void)applyPatternsGreedily(
+        getOperation(), patterns,
+        GreedyRewriteConfig().setUseTopDownTraversal(true));
   }
 
 private:
-  void fold(IRRewriter &rewriter, Operation *op) {
-    if (isa<tensor::EmptyOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
-      return;
-    rewriter.setInsertionPoint(op);
-    auto onTensors = dyn_cast<DestinationStyleOpInterface>(op);
-    if (onTensors && onTensors.hasPureTensorSemantics() &&
-        hasNoIterations(onTensors)) {
-      SmallVector<Value> inits(onTensors.getDpsInits());
-      if (llvm::all_of(llvm::zip(inits, op->getResultTypes()), [](auto pair) {
-            return std::get<0>(pair).getType() == std::get<1>(pair);
-          }))
-        return rewriter.replaceOp(op, inits);
-    }
-    if (auto insert = dyn_cast<tensor::InsertSliceOp>(op);
-        insert && isEmpty(insert.getSource()))
-      return rewriter.replaceOp(op, insert.getDest());
-    if (auto pad = dyn_cast<tensor::PadOp>(op))
-      if (foldPad(rewriter, pad))
-        return;
-    for (OpResult result : op->getResults()) {
-      if (!isEmpty(result) || result.use_empty())
-        continue;
-      FailureOr<SmallVector<Value>> sizes = getOpenSizes(rewriter, result);
-      if (failed(sizes))
-        continue;
-      auto type = cast<RankedTensorType>(result.getType());
-      Value empty = tensor::EmptyOp::create(rewriter, op->getLoc(), type,
-                                            ValueRange(*sizes));
-      rewriter.replaceAllUsesWith(result, empty);
-    }
-    if (isOpTriviallyDead(op))
-      rewriter.eraseOp(op);
-  }
-
-  /// A border around nothing.
-  bool foldPad(IRRewriter &rewriter, tensor::PadOp pad) {
-    Value value = pad.getConstantPaddingValue();
-    if (!isEmpty(pad.getSource()) || !value)
-      return false;
-    FailureOr<SmallVector<Value>> sizes =
-        getOpenSizes(rewriter, cast<OpResult>(pad.getResult()));
-    if (failed(sizes))
-      return false;
-    Value empty = tensor::EmptyOp::create(
-        rewriter, pad.getLoc(), pad.getResultType(), ValueRange(*sizes));
-    rewriter.replaceOpWithNewOp<linalg::FillOp>(pad, value, empty);
-    return true;
-  }
+  FrozenRewritePatternSet patterns;
 };
 
 } // namespace

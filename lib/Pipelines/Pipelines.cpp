@@ -55,7 +55,7 @@ void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
 
 void buildLinalgPhase(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createConvertONNXToLinalg());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createSDXCanonicalize());
   pm.addPass(createSDXMergeEqual());
 }
 

@@ -9,6 +9,19 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SDXCanonicalize : Pass<"sdx-canonicalize", "::mlir::ModuleOp"> {
+  let summary = "Canonicalize, and fold operations on tensors without elements";
+  let description = [{
+    The canonicalizer learns sizes. Where one is 0, it makes slices that begin
+    behind the end of their tensor and loops over indices below 0, which no
+    verifier takes; here these fold at once, by the rules of sdx-fold-empty.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::affine::AffineDialect"];
+}
+
 def SDXFoldEmpty : Pass<"sdx-fold-empty", "::mlir::ModuleOp"> {
   let summary = "Fold operations on tensors without elements";
   let description = [{

@@ -247,7 +247,8 @@ Value TensorBuilder::slice(Value tensor, ArrayRef<OpFoldResult> offsets,
   SmallVector<int64_t> shape, kept;
   SmallVector<Value> unused;
   dispatchIndexOpFoldResults(sizes, unused, shape);
-  if (isEmptyBox(sizes)) {
+  if (isEmptyBox(sizes) ||
+      llvm::is_contained(rankedType(tensor).getShape(), 0)) {
     Sizes left;
     for (auto [dim, extent] : llvm::enumerate(sizes))
       if (!llvm::is_contained(dropped, static_cast<int64_t>(dim)))
@@ -309,6 +310,13 @@ TensorBuilder::generic(ValueRange inputs, ValueRange inits,
                        ArrayRef<AffineMap> maps,
                        ArrayRef<utils::IteratorType> iterators, Body body) {
   SmallVector<Type> types(inits.getTypes());
+  // No verifier takes the indices of a window that a loop without iterations
+  // would read.
+  if (llvm::all_of(types, [](Type type) {
+        return llvm::is_contained(llvm::cast<RankedTensorType>(type).getShape(),
+                                  0);
+      }))
+    return SmallVector<Value>(inits);
   auto op = linalg::GenericOp::create(
       *this, types, inputs, inits, maps, iterators,
       [&](OpBuilder &builder, Location loc, ValueRange args) {

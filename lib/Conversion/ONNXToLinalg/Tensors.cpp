@@ -351,11 +351,10 @@ Value slice(OpBuilder &b, Location loc, Value tensor,
   if (steps.empty())
     steps.assign(sizes.size(), asSize(b, 1));
   // Nothing may be cut out from past the end, which is where Slice and Split
-  // put an empty box.
-  if (isEmptyBox(sizes))
-    return createEmpty(
-        b, loc, sizes,
-        cast<RankedTensorType>(tensor.getType()).getElementType());
+  // put an empty box; what has no elements begins past its end.
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (isEmptyBox(sizes) || llvm::is_contained(type.getShape(), 0))
+    return createEmpty(b, loc, sizes, type.getElementType());
   return tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes, steps);
 }
 
@@ -363,7 +362,8 @@ Value insertSlice(OpBuilder &b, Location loc, Value part, Value into,
                   ArrayRef<OpFoldResult> offsets,
                   ArrayRef<OpFoldResult> sizes) {
   // There is no place past the end, not even for nothing.
-  if (isEmptyBox(sizes))
+  auto type = cast<RankedTensorType>(into.getType());
+  if (isEmptyBox(sizes) || llvm::is_contained(type.getShape(), 0))
     return into;
   Sizes strides(sizes.size(), asSize(b, 1));
   return tensor::InsertSliceOp::create(b, loc, part, into, offsets, sizes,
