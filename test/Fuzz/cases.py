@@ -16,7 +16,7 @@ from onnx import numpy_helper, parser, printer
 
 from graphs import Step, Value
 from trial import Trial
-from values import STRING, Items, Maybe
+from values import STRING, Items, Map, Maps, Maybe
 
 ARRAY = re.compile(r"(\w+)\[([\d,]*)\] ?(.*)")
 MOST = 400  # elements of an array in a text
@@ -73,7 +73,7 @@ def array_of(text):
 def to_text(trial, comment):
     """None where the text form can't hold it."""
     arrays = [a for run in trial.runs for a in run.values()] + [trial.graph.values[n].array for n in trial.graph.consts]
-    if any(a.size > MOST or isinstance(a, Maybe) for a in arrays):
+    if any(a.size > MOST or isinstance(a, (Map, Maps, Maybe)) for a in arrays):
         return None
     model = trial.graph.model()
     text = printer.to_text(model)

@@ -4,12 +4,13 @@
     differential.py [--seconds N | --models N] [--seed S] [--jobs J] [--families a,b] [--out FOLDER]
     differential.py --case FILE        a found case (.onnx beside .npz, or .onnxtxt) once more
     differential.py --show SEED        the model of a seed, as text
+    differential.py --coverage         which operators that there are no family makes
 
 Model number i of a run is made from seed S + i and nothing else. Fixed and open sizes, vectors of
 512, 256 and 128 bits, and several runs a session with other data and sizes. Faults are crashes,
 hangs, wrong answers, answers that change from run to run, refusals of what the references compute,
-and errors in words of the compiler. Each is made small and written to FOLDER (build/fuzz/found),
-of the same fault three at most. Exit status: 1 if there are faults.
+errors in words of the compiler, and refusals by a pass that should know the form. Each is made small and
+written to FOLDER (build/fuzz/found), of the same fault three at most. Exit status: 1 if there are faults.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 
 import cases  # noqa: E402
+import covering  # noqa: E402
 import workers  # noqa: E402
 from minimise import minimise  # noqa: E402
 from operators import all_operators, families  # noqa: E402
@@ -145,9 +147,14 @@ def main():
     parser.add_argument("--out", type=Path, default=HERE.parent.parent / "build" / "fuzz" / "found")
     parser.add_argument("--case", type=Path)
     parser.add_argument("--show", type=int)
+    parser.add_argument("--coverage", action="store_true")
     args = parser.parse_args()
     if unknown := set(args.families) - set(families()):
         parser.error(f"no family is called {', '.join(sorted(unknown))}; there are {', '.join(families())}")
+    if args.coverage:
+        left = covering.missing(jobs=args.jobs)
+        print("\n".join(f"{domain or 'ai.onnx'}.{name}" for domain, name in sorted(left)) or "every operator is made")
+        return bool(left)
     if args.case:
         return once_more(args.case)
     if args.show is not None:

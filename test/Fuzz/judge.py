@@ -9,7 +9,7 @@ selections of nearly equal numbers may so go either way; nothing else may.
 import numpy as np
 
 from references import EPSILON, FLOAT, SMALL, is_float, scale_of
-from values import Items, Maybe
+from values import Items, Map, Maps, Maybe, held
 
 SPREADS = 24
 POLE = 1e5
@@ -17,7 +17,7 @@ POLE = 1e5
 # (stash_type), and the constants of some activations are attributes, which are single; onnx.reference's Erf is.
 SINGLE = set(
     """Resize GroupNormalization LayerNormalization RMSNormalization Gelu HardSwish Shrink Erf Adam Adagrad Momentum
- HannWindow HammingWindow BlackmanWindow SkipLayerNormalization TreeEnsemble GridSample""".split()
+ HannWindow HammingWindow BlackmanWindow SkipLayerNormalization SimplifiedLayerNormalization FlexAttention TreeEnsemble GridSample""".split()
 )
 
 
@@ -33,6 +33,8 @@ def near(got, want, loose):
     if want.dtype == FLOAT:
         x, y = (np.where(np.abs(v) > 3.3e38, np.sign(v) * np.inf, v) for v in (x, y))
     # For double both references leave a few digits to chance: attributes are single precision.
+    if loose == "slopes":
+        return close(x, y, 1e-4, 1e-4 * max(scale_of(y), 1e-2))
     epsilon = max(EPSILON[want.dtype], EPSILON[FLOAT] if loose == "single" else 2.0**-44)
     # Elements of a sum or product are as exact as the largest term, not as the result; for the activations
     # among SINGLE that is one that is near to 1.
@@ -76,13 +78,22 @@ def differences_of_items(got, want, spread, loose):
     return None
 
 
+def differences_of_maps(got, want, spread, loose):
+    if not isinstance(got, dict) or set(got) != set(want.keys):
+        return f"keys {list(got)[:9] if isinstance(got, dict) else 'of nothing'}, expected {want.keys[:9]}"
+    got, want = held(got, want).in_order(), want.in_order()
+    return differences(got.array, want.array, lambda: [o and o.in_order().array for o in spread()], loose)
+
+
 def differences(got, want, spread, loose):
     """Why `got` isn't `want`, None if it is. `spread()` gives the same value after moves."""
     if isinstance(want, Maybe):
         if (got is None) != (want.value is None):
             return f"{'nothing' if got is None else 'something'}, expected {'something' if got is None else 'nothing'}"
         return got is not None and differences(got, want.value, lambda: [o and o.value for o in spread()], loose)
-    if isinstance(want, Items):
+    if isinstance(want, Map):
+        return differences_of_maps(got, want, spread, loose)
+    if isinstance(want, (Items, Maps)):
         return differences_of_items(got, want, spread, loose)
     if not isinstance(got, np.ndarray):
         return f"a {type(got).__name__}, expected a tensor"

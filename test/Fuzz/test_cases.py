@@ -9,6 +9,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import cases  # noqa: E402
+import covering  # noqa: E402
 import workers  # noqa: E402
 from trial import attempt  # noqa: E402
 
@@ -38,3 +39,9 @@ def test_a_wrong_answer_is_seen():
     assert "shape" in differences(want[:50], want, lambda: [want], False)
     assert differences(wrong, want, lambda: [wrong, want], False) is None  # such is the spread
     assert "1 of 3" in differences(np.array([1, 2, 4]), np.array([1, 2, 3]), lambda: [np.array([1, 2, 3])], False)
+
+
+def test_every_operator_is_made():
+    """Each of docs/SupportedOps.md and of com.microsoft is made by a family, and computed by a reference."""
+    assert covering.missing(jobs=2) == set(), "a maker for it goes into test/Fuzz/operators"
+    assert not set(covering.EXCEPTIONS) - covering.supported()

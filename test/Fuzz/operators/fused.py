@@ -58,6 +58,24 @@ def matmul(g):
          transBatchA=ba, transBatchB=bb)  # fmt: skip
 
 
+def transposed(g):
+    """TransposeMatMul."""
+    ta, tb, batch = g.int(0, 1), g.int(0, 1), g.shape(g.int(0, 2))
+    m, k, n = (g.size() for _ in range(3))
+    if np.prod([*batch, m, k, n], dtype=float) > 1e6:
+        raise Refused("large")
+    a, b = some(g, F32, (*batch, *((k, m) if ta else (m, k)))), some(g, F32, (*batch, *((n, k) if tb else (k, n))))
+    node(g, "TransposeMatMul", [a, b], alpha=g.pick([None, 0.5, -2.0]), transA=ta, transB=tb)
+
+
+def simplified(g):
+    """SimplifiedLayerNormalization, which onnxruntime's transformers have in ONNX's own domain."""
+    x = g.value(g.pick(TYPES), low=1, test=lambda v: 0 not in v.shape)
+    axis = g.pick([None, -1, g.int(-x.rank, x.rank - 1)])
+    scale = some(g, x.dtype, x.shape[-1 if axis is None else axis :])
+    g.emit("SimplifiedLayerNormalization", [x, scale], foreign=True, axis=axis, epsilon=g.pick([None, 1e-3]), valid=finite)
+
+
 def gemm(g):
     m, k, n = (g.size() for _ in range(3))
     ta, tb = g.int(0, 1), g.int(0, 1)
@@ -66,7 +84,8 @@ def gemm(g):
     kind = g.pick([None, "Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid"])
     more = {"activation_alpha": 0.2} if kind in ("LeakyRelu", "HardSigmoid") else {}
     more |= {"activation_beta": 0.5} if kind == "HardSigmoid" else {}
-    node(g, "FusedGemm", [a, b, c], transA=ta, transB=tb, alpha=g.pick([None, 0.5]), beta=g.pick([None, 2.0]), activation=kind, **more)
+    node(g, "FusedGemm", [a, b, c], transA=ta, transB=tb, alpha=g.pick([None, 0.5]), beta=g.pick([None, 2.0]), activation=kind,
+         valid=lambda *arrays: finite(*arrays) and 0 not in arrays[0].shape, **more)  # fmt: skip  (of no depth onnxruntime forgets beta)
 
 
 def conv(g):
@@ -216,7 +235,12 @@ def qpool(g):
     if g.maybe():
         return node(g, "QLinearGlobalAveragePool", args, channels_last=last)
     kernel = [g.int(1, 3), g.int(1, 3)]
-    node(g, "QLinearAveragePool", args, kernel_shape=kernel, strides=[g.int(1, 2)] * 2, pads=[g.int(0, k - 1) for k in kernel] * 2,
+
+    def fits(x, *_):
+        """Where no window fits ONNX has an empty result, onnxruntime one of a window."""
+        return all(size >= k for size, k in zip(x.shape[1:] if last else x.shape[2:], kernel))
+
+    node(g, "QLinearAveragePool", args, valid=fits, kernel_shape=kernel, strides=[g.int(1, 2)] * 2, pads=[g.int(0, k - 1) for k in kernel] * 2,
          count_include_pad=g.int(0, 1), channels_last=last)  # fmt: skip
 
 
@@ -225,7 +249,8 @@ def qsoftmax(g):
     x = quantised(g, dtype, g.shape(low=1, high=3))
     axis = g.int(-x.rank, x.rank - 1)
     out = g.hold(np.array(1 / 255, np.float32), 1.0, keep=True)
-    node(g, "QLinearSoftmax", [x, scale(g), zero(g, dtype), out, g.hold(np.array(np.iinfo(dtype).min, dtype), 1.0, keep=True)], axis=axis, opset=g.pick([12, 13]))
+    node(g, "QLinearSoftmax", [x, scale(g), zero(g, dtype), out, g.hold(np.array(np.iinfo(dtype).min, dtype), 1.0, keep=True)], axis=axis, opset=g.pick([12, 13]),
+         valid=lambda x, *_: x.shape[axis] > 1)  # fmt: skip  (of one number onnxruntime makes 0)
 
 
 def qmatmul(g):
@@ -356,6 +381,6 @@ def qattention(g):
     node(g, "QAttention", [x, w, some(g, F32, (3 * hidden,)), scale(g), scale(g), mask, zero(g, np.uint8), zero(g, wt)], num_heads=heads, unidirectional=g.int(0, 1))
 
 
-OPERATORS = [activation, activation, matmul, gemm, conv, skip_norm, skip_norm, embed, rotary, rotary, gather_blocks, gather_blocks, nbits, nbits,
+OPERATORS = [activation, activation, matmul, transposed, simplified, gemm, conv, skip_norm, skip_norm, embed, rotary, rotary, gather_blocks, gather_blocks, nbits, nbits,
              qbinary, qbinary, qunary, qconcat, qpool, qsoftmax, qmatmul, qgemm, quantise, attention, attention, multi_head, multi_head,
              grouped, grouped, experts, qattention]  # fmt: skip

@@ -1,6 +1,9 @@
 """Sampling, regions of interest, boxes."""
 
+import io
+
 import numpy as np
+from PIL import Image
 
 from references import Refused
 
@@ -21,7 +24,7 @@ def grid_sample(g):
     mode = g.pick([None, *modes])
 
     def valid(x, grid):
-        if not np.isfinite(x.astype(float)).all():
+        if not np.isfinite(x.astype(float)).all() or not np.isfinite(grid.astype(float)).all():
             return False
         # Points half way between two pixels go either way.
         return mode != "nearest" or bool((np.abs(grid) > 1e-3).all())
@@ -53,7 +56,7 @@ def roi_align(g):
     at = g.hold(g.rng.integers(0, batch, (count,)), 0.2, keep=True)
     g.emit("RoiAlign", [x, rois, at], mode=g.pick([None, "avg", "max"]), output_height=g.int(1, 4), output_width=g.int(1, 4), sampling_ratio=g.int(0, 3),
            spatial_scale=scale, coordinate_transformation_mode=g.pick([None, "half_pixel", "output_half_pixel"]),
-           valid=lambda x, *_: bool(np.isfinite(x.astype(float)).all()))  # fmt: skip
+           valid=lambda x, *_: bool(np.isfinite(x.astype(float)).all()) and 0 not in x.shape[2:])  # fmt: skip
 
 
 def roi_pool(g):
@@ -104,4 +107,22 @@ def suppress(g):
     g.emit("NonMaxSuppression", inputs, center_point_box=g.pick([None, center]) if not center else 1)
 
 
-OPERATORS = [grid_sample, grid_sample, affine_grid, roi_align, roi_align, roi_pool, deform_conv, suppress, suppress]
+FORMS = [("PNG", {}), ("BMP", {}), ("JPEG", {"quality": 80}), ("JPEG", {"subsampling": 0}), ("JPEG", {"progressive": True}), ("JPEG2000", {}),
+         ("PPM", {}), ("TIFF", {}), ("TIFF", {"compression": "tiff_lzw"}), ("WEBP", {"lossless": True}), ("WEBP", {"quality": 70})]  # fmt: skip
+MODES = {"PNG": ["1", "L", "LA", "P", "RGB", "RGBA"], "BMP": ["1", "L", "RGB"], "JPEG": ["L", "RGB"], "JPEG2000": ["L", "RGB"], "PPM": ["1", "L", "RGB"],
+         "TIFF": ["1", "L", "RGB"], "WEBP": ["RGB"]}  # fmt: skip
+
+
+def decode(g):
+    form, options = g.pick(FORMS)
+    mode = g.pick(MODES[form])
+    height, width = g.int(1, 40), g.int(1, 40)
+    slopes = np.add.outer(np.arange(height) * g.int(0, 9), np.arange(width) * g.int(0, 9))[..., None] + g.rng.integers(0, g.pick([1, 30]), (height, width, 3))
+    picture = Image.fromarray((slopes % 256).astype(np.uint8), "RGB").convert(mode)
+    out = io.BytesIO()
+    picture.save(out, form, **options)
+    data = g.hold(np.frombuffer(out.getvalue(), np.uint8).copy(), 0.1, keep=True)
+    g.emit("ImageDecoder", [data], pixel_format=g.pick([None, "RGB", "BGR", "Grayscale"]))
+
+
+OPERATORS = [decode, grid_sample, grid_sample, affine_grid, roi_align, roi_align, roi_pool, deform_conv, suppress, suppress]

@@ -12,8 +12,8 @@ LABELS = ["a", "b", "é", "", "the", "c d", "0", "1"]
 
 
 def wide(features):
-    """Finite, and of so many columns: onnxruntime reads what it wants of others."""
-    return lambda x: finite(x) and x.shape[-1] == features
+    """Finite, also as a power, and of so many columns: onnxruntime reads what it wants of others."""
+    return lambda x: finite(x) and x.shape[-1] == features and bool((np.abs(x.astype(float)) < 1e6).all())
 
 
 def finite(x, *_):
@@ -43,7 +43,9 @@ def extract(g):
 
 def binarize(g):
     x = g.value(g.pick(NUMBERS), high=3)
-    g.emit("Binarizer", [x], threshold=g.pick([None, 0.5, -1.0]), domain=ML, valid=lambda x: bool((x == x).all()))
+    threshold = g.pick([None, 0.5, -1.0])
+    # A probability of nearly 0 rounds to 0 in onnxruntime, which takes it from 1.
+    g.emit("Binarizer", [x], threshold=threshold, domain=ML, valid=lambda x: x.dtype.kind == "i" or bool((np.abs(x - (threshold or 0)) > 1e-6).all()))
 
 
 def category(g):

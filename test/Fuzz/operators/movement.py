@@ -18,7 +18,12 @@ def concat(g):
         shape = list(x.shape)
         shape[axis] = g.pick([0, 1, 2, 3, 5, 16]) if g.maybe() else shape[axis]
         inputs.append(x if g.maybe(0.1) else g.value(x.dtype, shape=shape))
-    g.emit("Concat", [inputs[i] for i in g.rng.permutation(len(inputs))], axis=axis - x.rank if g.maybe(0.3) else axis)
+    g.emit("Concat", [inputs[i] for i in g.rng.permutation(len(inputs))], axis=axis - x.rank if g.maybe(0.3) else axis, valid=beside(axis))
+
+
+def beside(axis):
+    """Whether tensors have the same sizes but for this one; onnxruntime leaves out what has no elements."""
+    return lambda *arrays: len({(*a.shape[:axis], *a.shape[axis + 1 :]) for a in arrays}) == 1
 
 
 def split(g):
@@ -128,13 +133,18 @@ def resize(g):
         attributes["antialias"] = g.pick([None, None, 1])
     # Of a weight of zero and an infinity ours makes NaN.
     attributes["valid"] = lambda v, *_: mode == "nearest" or bool(np.isfinite(v.astype(float)).all())
+    # Before opset 13 it needed a region of interest, if only one of no numbers; before 11 it had none.
+    if g.opset < 11:
+        raise Refused("another form")
+    region = g.hold(np.zeros(0, np.float32), 1.0, keep=True) if g.opset < 13 else None
     if g.maybe():
         # Others give sizes that hang on the precision of one multiplication.
         scales = [g.pick([0.5, 2.0, 1.5, 0.625, 3.0]) if s else 1.0 for s in scaled]
-        g.emit("Resize", [x, None, g.hold(np.array(scales, np.float32), 0.8, keep=True)], **attributes)
+        g.emit("Resize", [x, region, g.hold(np.array(scales, np.float32), 0.8, keep=True)], **attributes)
     else:
+        none = g.hold(np.zeros(0, np.float32), 1.0, keep=True) if g.opset < 13 else None
         sizes = [g.int(1, 2 * n + 1) if s else n for s, n in zip(scaled, x.shape)]
-        g.emit("Resize", [x, None, None, g.ints(sizes)], **attributes)
+        g.emit("Resize", [x, region, none, g.ints(sizes)], **attributes)
 
 
 def trilu(g):

@@ -3,6 +3,8 @@
 import numpy as np
 import onnx
 
+from references import Refused
+
 REDUCE = [f"Reduce{n}" for n in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare Max Mean Sum".split()]
 
 
@@ -97,8 +99,12 @@ def topk(g):
 
 
 def mean_variance(g):
-    x = g.value(op="MeanVarianceNormalization", rank=4)
-    g.emit("MeanVarianceNormalization", [x])
+    x = g.value(np.float32, low=1, test=lambda v: 0 not in v.shape)
+    # Without its axes libonnx fails to infer; a row of one element has no variance.
+    axes = some_axes(g, x.rank) or [0]
+    if np.prod([x.shape[a] for a in axes]) < 2:
+        raise Refused("one element")
+    g.emit("MeanVarianceNormalization", [x], axes=axes)
 
 
 OPERATORS = [reduce, reduce, reduce, reduce, arg, softmax, softmax, cumulative, topk, mean_variance]

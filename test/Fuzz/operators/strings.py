@@ -27,9 +27,9 @@ def concat(g):
 def split(g):
     x = text(g)
     delimiter = g.pick([None, None, "", ",", " ", "a", "b,", "aa", "☃"])
-    # Of an empty text and a delimiter Python makes one empty part, onnxruntime none.
+    # Of an empty text and a delimiter Python makes one empty part, onnxruntime none, to which only a blank is white.
     g.emit("StringSplit", [x], outputs=2, delimiter=delimiter, maxsplit=g.pick([None, None, 0, 1, 2, 7]),
-           valid=lambda x: not delimiter or all(x.reshape(-1)))  # fmt: skip
+           valid=lambda x: all(x.reshape(-1)) if delimiter else not any(set(text) & set("\t\n") for text in x.reshape(-1)))  # fmt: skip
 
 
 def normalise(g):
