@@ -57,6 +57,7 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("cache_dir", &SessionOptions::cacheDir)
       .def_rw("cpu", &SessionOptions::cpu)
       .def_rw("features", &SessionOptions::features)
+      .def_rw("triple", &SessionOptions::triple)
       .def_rw("opt_level", &SessionOptions::optLevel)
       .def_rw("dims", &SessionOptions::dims)
       .def_rw("input_shapes", &SessionOptions::inputShapes)

@@ -49,9 +49,9 @@ ArtifactForm sardonyx::formOf(const std::string &output) {
 //===----------------------------------------------------------------------===//
 
 /// The archive lies beside this code, in the build as where it is installed.
-static Expected<std::string> findArchive() {
+static Expected<std::string> findArchive(const Platform &platform) {
   const std::string name =
-      "lib/sardonyx/" SARDONYX_MULTIARCH "/libsardonyx-runtime.a";
+      "lib/sardonyx/" + std::string(platform.name) + "/libsardonyx-runtime.a";
   std::vector<std::string> folders;
   if (const char *given = getenv("SARDONYX_ROOT"))
     folders.push_back(given);
@@ -175,14 +175,24 @@ static Expected<uint64_t> writeWeights(const WeightPool &weights,
   return hashOfMuch((*written)->bytes());
 }
 
-/// A function of the runtime that files cannot have, since it needs libraries
-/// beyond the C library, and who calls it.
-static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral>
-    kUnavailable[] = {{"sdx_rt_image_decode", "ImageDecoder"},
-                      {"sdx_rt_string_matches", "RegexFullMatch"}};
+namespace {
+/// A function of the runtime that takes a library beyond the C library, who
+/// calls it, and whether that library can be had where it is Unicode's.
+struct Unavailable {
+  llvm::StringLiteral function, op;
+  bool isUnicode;
+};
+} // namespace
+
+static constexpr Unavailable kUnavailable[] = {
+    {"sdx_rt_image_decode", "ImageDecoder", false},
+    {"sdx_rt_string_matches", "RegexFullMatch", false},
+    {"sdx_rt_string_is_no_stop_word", "StringNormalizer", true},
+    {"sdx_rt_string_to_case", "StringNormalizer", true}};
 
 /// What an object calls that no file can have, if anything.
-static MaybeError checkCalls(const std::string &object) {
+static MaybeError checkCalls(const std::string &object,
+                             const Platform &platform) {
   auto read = llvm::object::ObjectFile::createObjectFile(
       llvm::MemoryBufferRef(object, "kernels"));
   if (!read)
@@ -193,8 +203,8 @@ static MaybeError checkCalls(const std::string &object) {
       llvm::consumeError(name.takeError());
       continue;
     }
-    for (const auto &[function, op] : kUnavailable)
-      if (*name == function)
+    for (const auto &[function, op, isUnicode] : kUnavailable)
+      if (*name == function && !(isUnicode && platform.hasUnicode))
         return Error(ErrorKind::Unsupported,
                      "the model cannot be built ahead of time: its operator '" +
                          op.str() +
@@ -272,6 +282,7 @@ private:
   std::string output;
   const BuildOptions &options;
   ArtifactForm form;
+  const Platform *platform = nullptr;
   std::string name;
   WeightPool weights;
   std::vector<AheadCode> codes;
@@ -295,6 +306,10 @@ MaybeError Builder::check() {
                   "identifier of C");
   if (options.isStatic && form != ArtifactForm::Program)
     return refuse("only a program can be static, and '" + output + "' is none");
+  auto found = platformOf(options.session.triple);
+  if (!found)
+    return found.error();
+  platform = *found;
   return std::nullopt;
 }
 
@@ -311,7 +326,7 @@ MaybeError Builder::compile() {
     if (!code)
       return code.error();
     for (const std::string &object : code->objects)
-      if (MaybeError error = checkCalls(object))
+      if (MaybeError error = checkCalls(object, *platform))
         return error;
     codes.push_back(std::move(*code));
   }
@@ -321,7 +336,7 @@ MaybeError Builder::compile() {
 }
 
 MaybeError Builder::writeData(const std::string &file) {
-  constexpr uint16_t machine = SARDONYX_ELF_MACHINE;
+  const uint16_t machine = platform->elfMachine;
   DataBuilder data(machine);
   sdx_artifact artifact = {};
   memcpy(artifact.magic, SDX_ARTIFACT_MAGIC, sizeof(artifact.magic));
@@ -412,7 +427,7 @@ MaybeError Builder::finish() {
 Expected<BuildReport> Builder::run() {
   if (MaybeError error = check())
     return *error;
-  auto archive = findArchive();
+  auto archive = findArchive(*platform);
   if (!archive)
     return archive.error();
   llvm::SmallString<256> temporary;
@@ -424,6 +439,7 @@ Expected<BuildReport> Builder::run() {
   if (MaybeError error = compile())
     return *error;
   LinkJob job;
+  job.platform = platform;
   job.form = form;
   job.isStatic = options.isStatic;
   job.archive = *archive;

@@ -18,6 +18,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
 #include <link.h>
 #include <mutex>
@@ -30,8 +31,8 @@ static Error failure(const std::string &text) {
   return Error(ErrorKind::Failed, text);
 }
 
-/// Where the system has found a library, or "".
-static std::string systemLibrary(const char *name) {
+/// Where this machine's system has found a library, or "".
+static std::string loadedLibrary(const char *name) {
   void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
   link_map *map = nullptr;
   std::string path;
@@ -42,14 +43,24 @@ static std::string systemLibrary(const char *name) {
   return path;
 }
 
-/// The C library's archive of this name, or "".
-static std::string systemArchive(const std::string &name) {
-  for (const char *folder :
-       {"/usr/lib/" SARDONYX_MULTIARCH, "/usr/lib64", "/usr/lib"}) {
-    std::string path = std::string(folder) + "/" + name;
-    if (llvm::sys::fs::exists(path))
+/// A file of the platform's C library, or "". $SARDONYX_SYSROOT is looked at
+/// first.
+static std::string systemFile(const Platform &platform, const char *name) {
+  std::vector<std::string> folders;
+  if (const char *root = getenv("SARDONYX_SYSROOT"))
+    for (const char *folder : {"/lib/", "/usr/lib/"}) {
+      folders.push_back(root + std::string(folder) + platform.name);
+      folders.push_back(root + std::string(folder));
+    }
+  for (const char *folder : {"/usr/lib/", "/lib/"})
+    folders.push_back(folder + std::string(platform.name));
+  folders.push_back("/usr/" + std::string(platform.name) + "/lib");
+  if (platform.isThis())
+    for (const char *folder : {"/usr/lib64", "/usr/lib"})
+      folders.push_back(folder);
+  for (const std::string &folder : folders)
+    if (std::string path = folder + "/" + name; llvm::sys::fs::exists(path))
       return path;
-  }
   return "";
 }
 
@@ -86,23 +97,29 @@ static MaybeError runLinker(const std::vector<std::string> &arguments) {
   return std::nullopt;
 }
 
-static MaybeError addSystem(std::vector<std::string> &arguments) {
-  for (const char *name : {"libc.so.6", "libm.so.6"}) {
-    std::string path = systemLibrary(name);
+static MaybeError addSystem(const Platform &platform,
+                            std::vector<std::string> &arguments) {
+  const std::string loader = llvm::sys::path::filename(platform.loader).str();
+  for (const char *name : {"libc.so.6", "libm.so.6", loader.c_str()}) {
+    std::string path = platform.isThis() ? loadedLibrary(name) : "";
     if (path.empty())
-      return failure(std::string("this system has no ") + name +
-                     ", which models are linked with");
+      path = systemFile(platform, name);
+    if (path.empty())
+      return Error(ErrorKind::NoSuchFile,
+                   std::string("this system has no ") + name + " for " +
+                       platform.name +
+                       ", which models are linked with (Debian has one in "
+                       "libc6-ARCHITECTURE-cross)");
     arguments.push_back(path);
   }
-  if (std::string loader = systemLibrary(SARDONYX_LOADER_NAME); !loader.empty())
-    arguments.push_back(loader);
   return std::nullopt;
 }
 
-static MaybeError addStaticSystem(std::vector<std::string> &arguments) {
+static MaybeError addStaticSystem(const Platform &platform,
+                                  std::vector<std::string> &arguments) {
   arguments.push_back("--start-group");
   for (const char *name : {"libc.a", "libm.a"}) {
-    std::string path = systemArchive(name);
+    std::string path = systemFile(platform, name);
     if (path.empty())
       return Error(ErrorKind::NoSuchFile,
                    std::string("a static program needs ") + name +
@@ -142,13 +159,15 @@ static MaybeError linkLoadable(const LinkJob &job) {
     llvm::append_range(arguments,
                        std::vector<std::string>{"-static", "--entry=_start"});
   else
-    llvm::append_range(arguments, std::vector<std::string>{
-                                      "-pie", "--entry=_start",
-                                      "--dynamic-linker", SARDONYX_LOADER});
+    llvm::append_range(arguments,
+                       std::vector<std::string>{"-pie", "--entry=_start",
+                                                "--dynamic-linker",
+                                                job.platform->loader});
   llvm::append_range(arguments, job.objects);
   arguments.push_back(job.archive);
-  if (MaybeError error = isProgram && job.isStatic ? addStaticSystem(arguments)
-                                                   : addSystem(arguments))
+  if (MaybeError error = isProgram && job.isStatic
+                             ? addStaticSystem(*job.platform, arguments)
+                             : addSystem(*job.platform, arguments))
     return error;
   return runLinker(arguments);
 }

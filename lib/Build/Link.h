@@ -9,6 +9,7 @@
 #ifndef SARDONYX_LIB_BUILD_LINK_H
 #define SARDONYX_LIB_BUILD_LINK_H
 
+#include "Platform.h"
 #include "sardonyx/Build/Build.h"
 #include "sardonyx/Model/Error.h"
 #include <string>
@@ -17,6 +18,7 @@
 namespace sardonyx {
 
 struct LinkJob {
+  const Platform *platform = nullptr;
   ArtifactForm form = ArtifactForm::SharedLibrary;
   bool isStatic = false;
   /// Objects, those that count first.
@@ -31,8 +33,8 @@ struct LinkJob {
 };
 
 /// Links by LLVM's linker, in this process, against the C library that is on
-/// this machine; no compiler or its files are needed, but for static programs
-/// the C library's archive.
+/// this machine, for another one Debian's for cross compilers; no compiler or
+/// its files are needed, but for static programs the C library's archive.
 MaybeError link(const LinkJob &job);
 
 } // namespace sardonyx

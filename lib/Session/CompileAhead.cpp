@@ -182,6 +182,7 @@ Expected<AheadCode> sardonyx::compileAhead(const ModelSource &model,
   if (loading.error())
     return *loading.error();
   TargetOptions target;
+  target.triple = options.triple;
   target.cpu = options.cpu;
   target.features = options.features;
   auto features = requiredFeatures(target);

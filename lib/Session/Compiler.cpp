@@ -121,6 +121,7 @@ OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
 
 TargetOptions Compilation::target() const {
   TargetOptions target;
+  target.triple = options.triple;
   target.cpu = options.cpu;
   target.features = options.features;
   target.optLevel = options.optLevel;

@@ -43,7 +43,7 @@ bool sardonyx::splitsFloats(const SessionOptions &options) {
 std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
-  const auto &[intraOpThreads, cache, cacheDir, cpu, features, optLevel,
+  const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, optLevel,
                externalDataDir, dims, inputShapes, inputValues, customOps,
                winograd, splitFloats, checkBounds, profile, perfMap,
                memoryLimit, compileTimeout, interrupted] = options;
@@ -57,6 +57,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
     text += std::to_string(value.size()) + ':' + value + '\n';
   };
   TargetOptions target;
+  target.triple = triple;
   target.cpu = cpu;
   target.features = features;
   target.optLevel = optLevel;

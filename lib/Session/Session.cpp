@@ -99,6 +99,10 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
                     const SessionOptions &options, const Impl *whole) {
   if (MaybeError error = checkOptions(options))
     return *error;
+  if (!options.triple.empty())
+    return Error(ErrorKind::InvalidArgument,
+                 "a session runs on this machine; for '" + options.triple +
+                     "' a model can be built ahead of time");
   LoadScope loading;
   if (loading.error())
     return *loading.error();

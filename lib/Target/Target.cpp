@@ -46,9 +46,33 @@ static void initializeTargets() {
 
 bool requestTileRegisters() { return runtime::requestTileRegisters(); }
 
+/// For another machine than this one; a process needs them once.
+static void initializeOtherTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllAsmParsers();
+  });
+}
+
+/// Whether code is for another kind of processor than this machine's.
+static bool isForeign(const llvm::Triple &triple) {
+  return triple.getArch() !=
+         llvm::Triple(llvm::sys::getProcessTriple()).getArch();
+}
+
 TargetOptions resolveTarget(TargetOptions options) {
+  if (options.triple.empty())
+    options.triple = llvm::sys::getProcessTriple();
   if (!options.cpu.empty())
     return options;
+  if (isForeign(llvm::Triple(options.triple))) {
+    options.cpu = "generic";
+    return options;
+  }
   options.cpu = llvm::sys::getHostCPUName().str();
   if (options.features.empty()) {
     // Sorted: the map's order must not leak into cache keys.
@@ -67,7 +91,9 @@ TargetOptions resolveTarget(TargetOptions options) {
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 makeTargetMachine(const TargetOptions &options) {
   initializeTargets();
-  llvm::Triple triple(llvm::sys::getProcessTriple());
+  llvm::Triple triple(llvm::Triple::normalize(options.triple));
+  if (isForeign(triple))
+    initializeOtherTargets();
   std::string error;
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple.str(), error);
@@ -173,9 +199,8 @@ llvm::Expected<std::string> requiredFeatures(const TargetOptions &options) {
 
 std::string describeTarget(const TargetOptions &options) {
   TargetOptions resolved = resolveTarget(options);
-  return llvm::sys::getProcessTriple() + ";" + resolved.cpu + ";" +
-         resolved.features + ";O" + std::to_string(resolved.optLevel) +
-         ";llvm" LLVM_VERSION_STRING;
+  return resolved.triple + ";" + resolved.cpu + ";" + resolved.features + ";O" +
+         std::to_string(resolved.optLevel) + ";llvm" LLVM_VERSION_STRING;
 }
 
 void registerTargetTranslations(DialectRegistry &registry) {

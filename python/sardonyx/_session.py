@@ -93,6 +93,7 @@ def build(
     *,
     dims: dict[str, int] | None = None,
     cpus: list[str] | None = None,
+    target: str = "",
     name: str = "",
     weights="",
     static: bool = False,
@@ -101,13 +102,15 @@ def build(
     """Makes a file of a model that runs it without Sardonyx, and gives the names of all files written.
 
     `output` ends in .so, .o or .a, or is a program. `dims` fixes named dimensions; others stay open. `cpus`: the
-    processors to make code for, the best first (["x86-64-v4", "x86-64-v3"]; default this machine). `name`: what the
+    processors to make code for, the best first (["x86-64-v4", "x86-64-v3"]; default this machine's). `target`:
+    the machine ("aarch64-linux-gnu"; default this one). `name`: what the
     model is called in C. `weights`: a file for the weights beside. `static`: a program that needs no C library.
     `load` loads a .so again.
     """
     path, data = model_source(model)
     native = (options or SessionOptions())._native()
     native.dims = {**native.dims, **(dims or {})}
+    native.triple = target
     return _sardonyx.build(path, data, os.fspath(output), native, cpus or [], name, os.fspath(weights), static)
 
 

@@ -157,6 +157,9 @@ int main(int argc, char **argv) {
   buildApp->add_option("--cpu", buildCommand.cpus,
                        "Processors to make code for, in LLVM's spelling, the "
                        "best first: x86-64-v4,x86-64-v3 (default: this one)");
+  buildApp->add_option("--target", buildCommand.common.session.triple,
+                       "The machine to build for: aarch64-linux-gnu (default: "
+                       "this one)");
   buildApp->add_option("--dim,-d", buildCommand.dims,
                        "NAME=SIZE: fix a named dimension; others stay open");
   buildApp->add_option("--name", buildCommand.name,
@@ -178,6 +181,9 @@ int main(int argc, char **argv) {
   addCpu(compileApp, compileCommand.common);
   compileApp->add_option("--to", compileCommand.phase,
                          "One of " + phases + " (default linalg)");
+  compileApp->add_option("--target", compileCommand.common.session.triple,
+                         "The machine to compile for: aarch64-linux-gnu "
+                         "(default: this one)");
   compileApp->add_option("--output,-o", compileCommand.output,
                          "File to write (default: standard output)");
 

@@ -48,6 +48,9 @@ struct SessionOptions {
   std::string cacheDir;
   /// Processor and features in LLVM's spelling; empty: this machine's.
   std::string cpu, features;
+  /// The machine to compile for, "aarch64-linux-gnu", where the code is only
+  /// looked at or built ahead of time; empty: this one.
+  std::string triple;
   /// LLVM's optimisation level, 0 to 3. Kernels are vectorised before.
   unsigned optLevel = 1;
   /// Folder that external data must lie in; empty: the model file's.

@@ -24,7 +24,10 @@ namespace sardonyx {
 
 /// The processor to compile for and how.
 struct TargetOptions {
-  /// Name in LLVM's spelling ("znver4", "x86-64-v3"); empty: this machine's.
+  /// The machine, "aarch64-linux-gnu"; empty: this one.
+  std::string triple;
+  /// Name in LLVM's spelling ("znver4", "x86-64-v3"); empty: this machine's, or
+  /// what all of another machine's processors have.
   std::string cpu;
   /// "+avx2,-avx512f,..."; empty with an empty `cpu`: what this machine has.
   std::string features;
