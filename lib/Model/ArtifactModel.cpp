@@ -20,6 +20,7 @@
 #include "sardonyx/Runtime/ThreadPool.h"
 #include <cstring>
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 using namespace sardonyx;
 
@@ -138,6 +139,19 @@ ArtifactModel::open(const sdx_artifact &artifact, uint64_t threads,
   return std::shared_ptr<Runner>(std::move(result));
 }
 
+/// Has the weights here at once: a fault for each page takes several times as
+/// long. An older kernel fetches each when it is needed.
+static void fetchWeights(const sdx_artifact &artifact) {
+#ifdef MADV_POPULATE_READ
+  constexpr uintptr_t kPage = 4096;
+  uintptr_t begin = reinterpret_cast<uintptr_t>(artifact.weights) & ~(kPage - 1);
+  uintptr_t end = reinterpret_cast<uintptr_t>(artifact.weights) +
+                  artifact.weights_bytes;
+  (void)madvise(reinterpret_cast<void *>(begin), end - begin,
+                MADV_POPULATE_READ);
+#endif
+}
+
 MaybeError ArtifactModel::bind(const sdx_artifact &artifact) {
   const char *weights = static_cast<const char *>(artifact.weights);
   if (artifact.weights_file) {
@@ -146,6 +160,9 @@ MaybeError ArtifactModel::bind(const sdx_artifact &artifact) {
       return file.error();
     weightsFile = *file;
     weights = weightsFile->bytes().data();
+    weightsFile->fetchPages();
+  } else {
+    fetchWeights(artifact);
   }
   if (description.weightsBytes > artifact.weights_bytes)
     return Error(ErrorKind::InvalidModel,

@@ -178,6 +178,7 @@ static MaybeError checkFile(const std::string &path) {
   if (bytes.size() < sizeof(header) ||
       memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
     return refuse("is no shared library");
+  (*file)->fetchPages();
   if (MaybeError error = checkSeal(bytes, path))
     return error;
   memcpy(&header, bytes.data(), sizeof(header));
