@@ -286,19 +286,6 @@ static void checkDataTypes(const ::onnx::OpSchema &schema,
   }
 }
 
-/// Attention that no query can ever ask: a model that is built so is broken.
-/// Queries whose number the run tells may be none.
-static void checkQueries(const ::onnx::InferenceContext &context) {
-  const ::onnx::TypeProto *type = context.getInputType(0);
-  if (!type || !type->tensor_type().has_shape())
-    return;
-  const auto &shape = type->tensor_type().shape();
-  int length = shape.dim_size() - 2;
-  if ((length == 1 || length == 2) && shape.dim(length).has_dim_value() &&
-      shape.dim(length).dim_value() == 0)
-    refuse("input 'Q' has no queries: its sequence has the length 0");
-}
-
 static bool isConvolution(llvm::StringRef op) {
   static constexpr llvm::StringLiteral names[] = {
       "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv"};
@@ -414,8 +401,6 @@ void inferGuarded(const ::onnx::OpSchema &schema,
     checkSplit(context);
   if (schema.Name() == "Resize" || schema.Name() == "Upsample")
     checkScales(context);
-  if (schema.Name() == "Attention" && context.getNumInputs() > 0)
-    checkQueries(context);
   if (isConvolution(schema.Name()))
     checkChannels(schema.Name(), context);
   if (schema.Name() == "Einsum")

@@ -63,6 +63,8 @@ class Builder:
         return self.rng.random() < p
 
     def pick(self, items):
+        if not len(items):
+            raise Refused("nothing to choose from")
         return items[int(self.rng.integers(len(items)))]
 
     def int(self, low, high):

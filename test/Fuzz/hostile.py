@@ -34,7 +34,7 @@ from operators import all_operators  # noqa: E402
 from references import Refused  # noqa: E402
 from report import Counts  # noqa: E402
 from trial import failure_of, guarded, of_seed  # noqa: E402
-from values import STRING, Items, is_tensor  # noqa: E402
+from values import STRING, Items, Map, Maps, is_tensor, like_of  # noqa: E402
 
 SECONDS = 30
 MEMORY = 8 << 30
@@ -84,6 +84,10 @@ def spoilt(value, rng):
     if isinstance(value, Items):
         kept = [spoilt(item, rng) for item in value if rng.random() < 0.9]
         return Items(kept + kept[: rng.integers(0, 2)], value.dtype)
+    if isinstance(value, Maps):
+        return Maps([spoilt(item, rng) for item in value if rng.random() < 0.9], value.like)
+    if isinstance(value, Map):
+        return spoilt_map(value, rng)
     if not is_tensor(value):
         return value
     value = np.array(value)
@@ -100,6 +104,30 @@ def spoilt(value, rng):
         elif value.dtype.kind == "f":
             flat[at] = rng.choice([np.nan, np.inf, -np.inf, 1e30, -1.0, 0.0]).astype(value.dtype)
     return value
+
+
+def spoilt_map(value, rng):
+    """With other keys, and troublesome values."""
+    pool = TEXTS if value.keys and isinstance(value.keys[0], str) else [0, 1, *(n for n in HUGE if abs(n) < 2**63)]
+    keys = list(dict.fromkeys(pool[rng.integers(len(pool))] if rng.random() < 0.2 else key for key in value.keys))
+    array = spoilt(value.array, rng)
+    keys = keys[: len(array)]
+    return Map(keys, array[: len(keys)])
+
+
+def map_for(kind, rng, builder):
+    like = like_of(kind)
+    few = 0 if like.dtype == STRING else 5
+    keys = [f"k{i}" if like.keys == [""] else i - 2 for i in range(int(rng.integers(0, 3 + few)))]
+    return spoilt_map(Map(keys, builder.data(like.dtype, (len(keys),))), rng)
+
+
+def maps_for(kind, rng, builder):
+    """A map, or a sequence of them."""
+    if not kind.startswith("seq("):
+        return map_for(kind, rng, builder)
+    inner = kind[len("seq(") : -1]
+    return Maps([map_for(inner, rng, builder) for _ in range(int(rng.integers(0, 4)))], like_of(inner))
 
 
 def tensor_for(dtype, shape, rng, builder):
@@ -133,6 +161,9 @@ def feeds_for(session, known, rng):
     for arg in session.get_inputs():
         if use_known and arg.name in known:
             feeds[arg.name] = spoilt(known[arg.name], rng)
+            continue
+        if "map(" in arg.type:
+            feeds[arg.name] = maps_for(arg.type, rng, builder)
             continue
         if arg._item_type:
             feeds[arg.name] = inside(arg, rng, builder)

@@ -17,7 +17,7 @@ POLE = 1e5
 # (stash_type), and the constants of some activations are attributes, which are single; onnx.reference's Erf is.
 SINGLE = set(
     """Resize GroupNormalization LayerNormalization RMSNormalization Gelu HardSwish Shrink Erf Adam Adagrad Momentum
- HannWindow HammingWindow BlackmanWindow SkipLayerNormalization SimplifiedLayerNormalization FlexAttention TreeEnsemble GridSample""".split()
+ HannWindow HammingWindow BlackmanWindow SkipLayerNormalization SimplifiedLayerNormalization FlexAttention TreeEnsemble GridSample AffineGrid DeformConv""".split()
 )
 
 

@@ -28,6 +28,7 @@ from onnx.backend.test.loader import load_model_tests  # noqa: E402
 from onnx.backend.test.runner import _normalize_tensor  # noqa: E402
 
 SECONDS = 300
+TAKEN = "fiub"  # kinds of arrays that the tool reads
 # The libraries of LLVM are not instrumented (see test/CMakeLists.txt).
 SETTINGS = {
     "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:allow_user_poisoning=0",
@@ -45,12 +46,20 @@ def suite(folder, every):
         place.mkdir()
         onnx.save(case.model, place / "model.onnx")
         arguments = [str(place / "model.onnx")]
-        for value, array in zip(case.model.graph.input, map(_normalize_tensor, case.data_sets[0][0])):
-            array = np.asarray(array)
-            if array.dtype.kind in "fiub":
-                np.save(place / f"{value.name}.npy", array)
-                arguments.append(f"--input={value.name}={place / value.name}.npy")
+        for value, given in zip(case.model.graph.input, map(_normalize_tensor, case.data_sets[0][0])):
+            for title, array in arrays_of(value.name, given):
+                np.save(place / f"{title}.npy", array)
+                arguments.append(f"--input={title}={place / title}.npy")
         yield name, arguments
+
+
+def arrays_of(name, value):
+    """(name, array) of what the tool takes of an input; the tool makes up what is not given."""
+    if isinstance(value, list):
+        parts = [list(arrays_of(f"{name}.{i}", item)) for i, item in enumerate(value)]
+        return sum(parts, []) if all(parts) else []
+    array = np.asarray(value)
+    return [(name, array)] if value is not None and array.dtype.kind in TAKEN else []
 
 
 def run(tool, name, arguments):

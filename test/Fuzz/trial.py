@@ -81,9 +81,14 @@ def failure_of(problem):
         return fault("foreign exception", text)
     if LEAK.search(text):
         return fault("internal words", text)
+    return None
+
+
+def refusal_of(problem):
+    """What a NotImplementedError is: of a sound model no pass has to refuse anything."""
     if detail := getattr(problem, "detail", ""):
         return fault("refused by a pass", f"{problem}: {detail}")
-    return None
+    return failure_of(problem) or {"status": "refused", "text": str(problem)[:300]}
 
 
 def attempt(trial, stage=lambda text: None):
@@ -104,7 +109,7 @@ def attempt(trial, stage=lambda text: None):
     try:
         session = sardonyx.InferenceSession(graph.model().SerializeToString(), options)
     except NotImplementedError as refusal:
-        return failure_of(refusal) or {"status": "refused", "text": str(refusal)[:300]}
+        return refusal_of(refusal)
     except Exception as problem:
         return failure_of(problem) or fault("refuses to load", f"{type(problem).__name__}: {problem}")
     first, counts = None, {"answers": 0, "undefined": 0}
@@ -114,7 +119,7 @@ def attempt(trial, stage=lambda text: None):
         try:
             got = session.run(None, {name: guarded(array) for name, array in feeds.items()})
         except NotImplementedError as refusal:
-            return failure_of(refusal) or {"status": "refused", "text": str(refusal)[:300]}
+            return refusal_of(refusal)
         except Exception as problem:
             wrong = failure_of(problem)
             # onnx.reference alone broadcasts what no operator says it does.

@@ -7,6 +7,7 @@ import onnx
 import onnx.reference
 import pytest
 import sardonyx
+from onnx import parser
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> g '
 
@@ -145,6 +146,17 @@ def test_attention_without_queries():
         m = model(text)
         m.opset_import[0].version = 23
         sardonyx.InferenceSession(m.SerializeToString())
+
+
+def test_queries_that_are_none_in_a_run():
+    """Also where all sizes are fixed, since the width of the projections is not declared."""
+    text = """<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>
+      g (float[b,s,w] x, float[w,t] k) => (float[P,Q,R] y) <float[12] bias = {0,1,2,3,4,5,6,7,8,9,10,11}>
+      { y = com.microsoft.Attention<num_heads = 2>(x, k, bias) }"""
+    runs = sardonyx.InferenceSession(parser.parse_model(text).SerializeToString())
+    for length in (3, 0):
+        got = runs.run(None, {"x": np.ones((2, length, 1), np.float32), "k": np.ones((1, 12), np.float32)})[0]
+        assert got.shape == (2, length, 4)
 
 
 def test_same_inputs_get_the_same_code(tmp_path):

@@ -22,6 +22,8 @@ def grid_sample(g):
     grid = g.new(dtype, (batch, *(g.int(1, 5) for _ in range(spatial)), spatial), low=-1.6, high=1.6)
     modes = (["bilinear", "nearest", "bicubic"] if g.opset < 20 else ["linear", "nearest", "cubic"])[: 3 if spatial == 2 else 2]
     mode = g.pick([None, *modes])
+    if mode == "cubic" and g.opset > 26:
+        raise Refused("onnx.reference alone, which moves points outside to the border before it interpolates")
 
     def valid(x, grid):
         if not np.isfinite(x.astype(float)).all() or not np.isfinite(grid.astype(float)).all():
@@ -37,7 +39,8 @@ def affine_grid(g):
         raise Refused("AffineGrid")
     spatial, batch = g.pick([2, 2, 3]), g.int(1, 3)
     theta = g.new(g.pick([F32, F32, np.dtype(np.float64), np.dtype(np.float16)]), (batch, spatial, spatial + 1))
-    g.emit("AffineGrid", [theta, g.ints([batch, g.int(1, 3), *(g.int(1, 6) for _ in range(spatial))])], align_corners=g.pick([None, 0, 1]))
+    fits = lambda theta, size: theta.shape[1:] == (spatial, spatial + 1)  # noqa: E731
+    g.emit("AffineGrid", [theta, g.ints([batch, g.int(1, 3), *(g.int(1, 6) for _ in range(spatial))])], align_corners=g.pick([None, 0, 1]), valid=fits)
 
 
 def boxes_of(g, count, height, width, scale):

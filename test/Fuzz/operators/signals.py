@@ -167,8 +167,11 @@ def attention(g):
     if g.maybe():
         mask = g.new(dtype, (length, length + past)) if g.maybe() else g.hold(g.rng.random((length, length + past)) < 0.8, 0.2, keep=True)
         mask.array[..., 0] = 1
-    g.emit("Attention", [q, k, v, mask, *caches], outputs=[True, True, True, g.maybe()], is_causal=g.pick([None, 0, 1]), softcap=g.pick([None, 3.0]),
-           qk_matmul_output_mode=g.pick([None, 0, 1, 2, 3]), softmax_precision=g.pick([None, None, TensorProto.FLOAT]), valid=finite)  # fmt: skip
+    softcap = g.pick([None, 3.0])
+    # The products before softcap onnx.reference, which is alone with the newest opsets, does not keep.
+    modes = [1, 2, 3] if softcap and g.opset > 24 else [None, 0, 1, 2, 3]
+    g.emit("Attention", [q, k, v, mask, *caches], outputs=[True, True, True, g.maybe()], is_causal=g.pick([None, 0, 1]), softcap=softcap,
+           qk_matmul_output_mode=g.pick(modes), softmax_precision=g.pick([None, None, TensorProto.FLOAT]), valid=finite)  # fmt: skip
 
 
 OPERATORS = [transform, transform, short_time, mel, window, unique, top, rotary, scatter, bits, causal_conv, linear_attention, swiglu, attention]
