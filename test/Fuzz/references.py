@@ -16,7 +16,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from PIL import Image
 
-from values import STRING, Items, Map, Maybe, info_of, of_answer, raw
+from values import STRING, Items, Map, Maybe, info_of, is_tensor, of_answer, raw
 
 warnings.filterwarnings("ignore")
 onnxruntime.set_default_logger_severity(4)
@@ -164,6 +164,8 @@ def evaluate(nodes, feeds, outputs, opsets):
         single = attempt(in_single_precision, nodes, feeds, outputs, opsets, types)
         if single and not all(alike(a, b) for a, b in zip(theirs, single)):
             return Answer(theirs, single, differ=True)
+    if ours is None and not all(is_tensor(a) for a in feeds.values()):
+        raise Refused("onnx.reference alone, which mixes up sequences of no items, and of tensors of one element")
     if ours is None:
         return Answer(theirs, lenient=True)
     if theirs is None:
@@ -235,7 +237,7 @@ def slope(function, values, name):
         # What double precision leaves of a difference of such values.
         size = max(1, *map(abs, ends))
         sides = (ends[0] - middle) / step, (middle - ends[1]) / step
-        if not np.isclose(*found, rtol=1e-5, atol=1e-8 * size) or not np.isclose(*sides, rtol=1e-3, atol=1e-3 * size):
+        if not np.isclose(*found, rtol=1e-5, atol=1e-8 * size) or not np.isclose(*sides, rtol=1e-4, atol=1e-4):
             raise Refused("no slope")
         result[place] = found[0]
     return result
