@@ -27,6 +27,7 @@ HALF = np.dtype(np.float16)
 BFLOAT = np.dtype(ml_dtypes.bfloat16)
 SMALL = (HALF, BFLOAT)
 FLOATS = (FLOAT, DOUBLE, HALF, BFLOAT)
+NEWEST = 26  # opset of onnxruntime
 # Relative precision.
 EPSILON = {FLOAT: 2.0**-23, DOUBLE: 2.0**-52, HALF: 2.0**-10, BFLOAT: 2.0**-7}
 
@@ -49,12 +50,7 @@ def is_float(dtype):
 
 def domains(nodes):
     """The domains of nodes, those of their bodies included."""
-    found = {node.domain for node in nodes}
-    for node in nodes:
-        for attribute in node.attribute:
-            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-                found |= domains(body.node)
-    return found
+    return {node.domain for node in every(nodes)}
 
 
 def imports(nodes, opsets):
@@ -80,7 +76,27 @@ def check_types(nodes, feeds, outputs, opsets):
         raise Refused(str(problem)) from None
 
 
+def taken_by_onnxruntime(nodes, opsets):
+    """The opsets, or the newest that it has where the nodes are the same there."""
+    if opsets[""] <= NEWEST:
+        return opsets
+    for node in every(nodes):
+        if not node.domain and onnx.defs.has(node.op_type) and onnx.defs.get_schema(node.op_type, opsets[""]).since_version > NEWEST:
+            raise Refused("newer than onnxruntime")
+    return opsets | {"": NEWEST}
+
+
+def every(nodes):
+    """The nodes, and those of their bodies."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                yield from every(body.node)
+
+
 def by_onnxruntime(nodes, feeds, outputs, opsets):
+    opsets = taken_by_onnxruntime(nodes, opsets)
     if any(a.dtype != STRING and (a.dtype.kind == "V" or a.dtype.name not in np.sctypeDict) for a in feeds.values()):
         raise Refused("a type that onnxruntime's binding lacks")
     session = onnxruntime.InferenceSession(model_of(nodes, feeds, outputs, opsets).SerializeToString(), options())

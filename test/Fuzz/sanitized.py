@@ -88,7 +88,7 @@ def main():
     parser.add_argument("folders", type=Path, nargs="*")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     tool, faults, count = args.build / "bin" / "sardonyx", 0, 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         tasks = list(suite(Path(folder), args.every)) if args.every else []

@@ -50,9 +50,7 @@ def slices(g):
         a, b = g.int(-size - 1, size + 1), g.int(-size - 1, size + 1)
         if g.maybe(0.5) and (a < b) != (step > 0) and a * b >= 0:
             a, b = b, a
-        if step < 0 and g.opset > 26:
-            a = max(a, -size)  # onnx.reference, which is alone there, does as numpy where one begins before the first
-        starts.append(a if g.maybe(0.8) else g.pick([0, np.iinfo(np.int64).max, *([np.iinfo(np.int64).min] if step > 0 or g.opset < 27 else [])]))
+        starts.append(a if g.maybe(0.8) else g.pick([0, np.iinfo(np.int64).max, np.iinfo(np.int64).min]))
         # Backwards to the largest number is nothing; onnxruntime takes it for the beginning.
         far = [np.iinfo(np.int64).max, np.iinfo(np.int64).min + 1] if step > 0 else [np.iinfo(np.int64).min + 1]
         ends.append(b if g.maybe(0.8) else g.pick(far))
