@@ -144,9 +144,10 @@ ArtifactModel::open(const sdx_artifact &artifact, uint64_t threads,
 static void fetchWeights(const sdx_artifact &artifact) {
 #ifdef MADV_POPULATE_READ
   constexpr uintptr_t kPage = 4096;
-  uintptr_t begin = reinterpret_cast<uintptr_t>(artifact.weights) & ~(kPage - 1);
-  uintptr_t end = reinterpret_cast<uintptr_t>(artifact.weights) +
-                  artifact.weights_bytes;
+  uintptr_t begin =
+      reinterpret_cast<uintptr_t>(artifact.weights) & ~(kPage - 1);
+  uintptr_t end =
+      reinterpret_cast<uintptr_t>(artifact.weights) + artifact.weights_bytes;
   (void)madvise(reinterpret_cast<void *>(begin), end - begin,
                 MADV_POPULATE_READ);
 #endif
