@@ -9,6 +9,7 @@
 #include "ElfObject.h"
 #include "Header.h"
 #include "Link.h"
+#include "WriteFile.h"
 #include "sardonyx-c/Artifact.h"
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Model/LoadArtifact.h"
@@ -20,7 +21,6 @@
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
 #include <cstddef>
@@ -156,19 +156,13 @@ static void addWeights(DataBuilder &data, const WeightPool &weights,
 /// Writes the weights to a file of their own and gives its hash.
 static Expected<uint64_t> writeWeights(const WeightPool &weights,
                                        const std::string &name) {
-  std::error_code code;
-  llvm::raw_fd_ostream file(name, code);
-  if (!code) {
-    for (const WeightPool::Block &block : weights.blocks()) {
-      file.write_zeros(block.padding);
-      file.write(block.bytes.data(), block.bytes.size());
-    }
-    file.close();
-    code = file.error();
-    file.clear_error();
-  }
-  if (code)
-    return failure("cannot write '" + name + "': " + code.message());
+  if (MaybeError error = writeFile(name, [&](llvm::raw_fd_ostream &file) {
+        for (const WeightPool::Block &block : weights.blocks()) {
+          file.write_zeros(block.padding);
+          file.write(block.bytes.data(), block.bytes.size());
+        }
+      }))
+    return *error;
   auto written = FileMap::open(name);
   if (!written)
     return written.error();
@@ -382,17 +376,8 @@ static MaybeError sealFile(const std::string &name) {
       return file.error();
     seal = sealOf((*file)->bytes());
   }
-  std::error_code code;
-  llvm::raw_fd_ostream file(name, code, fs::OF_Append);
-  if (!code) {
-    file << seal;
-    file.close();
-    code = file.error();
-    file.clear_error();
-  }
-  if (code)
-    return failure("cannot write '" + name + "': " + code.message());
-  return std::nullopt;
+  return writeFile(
+      name, [&](llvm::raw_fd_ostream &file) { file << seal; }, fs::OF_Append);
 }
 
 MaybeError Builder::finish() {
@@ -408,17 +393,10 @@ MaybeError Builder::finish() {
        {std::pair(".h", headerOf(name, codes.front().description)),
         std::pair(".hpp", cppHeaderOf(name, codes.front().description))}) {
     path::replace_extension(header, extension);
-    std::error_code code;
-    llvm::raw_fd_ostream file(header, code);
-    if (!code) {
-      file << text;
-      file.close();
-      code = file.error();
-      file.clear_error();
-    }
-    if (code)
-      return failure("cannot write '" + header.str().str() +
-                     "': " + code.message());
+    if (MaybeError error = writeFile(
+            header.str().str(),
+            [&, &text = text](llvm::raw_fd_ostream &file) { file << text; }))
+      return error;
     report.files.push_back(header.str().str());
   }
   return std::nullopt;
@@ -455,16 +433,9 @@ Expected<BuildReport> Builder::run() {
     for (const std::string &object : code.objects) {
       std::string file =
           job.temporary + "/" + std::to_string(job.objects.size()) + ".o";
-      std::error_code problem;
-      llvm::raw_fd_ostream stream(file, problem);
-      if (!problem) {
-        stream << object;
-        stream.close();
-        problem = stream.error();
-        stream.clear_error();
-      }
-      if (problem)
-        return failure("cannot write '" + file + "': " + problem.message());
+      if (MaybeError error = writeFile(
+              file, [&](llvm::raw_fd_ostream &stream) { stream << object; }))
+        return *error;
       job.objects.push_back(file);
     }
   time("write");

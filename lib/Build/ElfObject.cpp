@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElfObject.h"
+#include "WriteFile.h"
 #include "llvm/BinaryFormat/ELF.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace sardonyx;
 using namespace llvm::ELF;
@@ -180,10 +180,10 @@ MaybeError ElfObject::write(const std::string &path) const {
   elf.e_shstrndx = static_cast<uint16_t>(layout.headers.size() - 1);
   elf.e_shoff = layout.end + paddingTo(layout.end, 8);
 
-  std::error_code code;
-  llvm::raw_fd_ostream file(path, code);
-  auto padTo = [&](uint64_t offset) { file.write_zeros(offset - file.tell()); };
-  if (!code) {
+  return writeFile(path, [&](llvm::raw_fd_ostream &file) {
+    auto padTo = [&](uint64_t offset) {
+      file.write_zeros(offset - file.tell());
+    };
     file.write(reinterpret_cast<const char *>(&elf), sizeof(elf));
     for (size_t i = 0; i < sections.size(); ++i) {
       padTo(layout.headers[i + 1].sh_offset);
@@ -198,12 +198,5 @@ MaybeError ElfObject::write(const std::string &path) const {
     }
     padTo(elf.e_shoff);
     file << bytesOf(layout.headers);
-    file.close();
-    code = file.error();
-    file.clear_error();
-  }
-  if (code)
-    return Error(ErrorKind::Failed,
-                 "cannot write '" + path + "': " + code.message());
-  return std::nullopt;
+  });
 }
