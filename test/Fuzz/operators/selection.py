@@ -80,7 +80,8 @@ def scatter_nd(g):
 
 def one_hot(g):
     depth = g.int(1, 12)
-    at = g.hold(g.rng.integers(-depth, depth, g.shape(high=2)).astype(g.pick([np.int64, np.int32])), 0.3, keep=True)
+    # Before opset 11 what is negative was no class; onnxruntime counts it from the end.
+    at = g.hold(g.rng.integers(-depth if g.opset > 10 else 0, depth, g.shape(high=2)).astype(g.pick([np.int64, np.int32])), 0.3, keep=True)
     values = g.hold(g.data(g.pick([np.float32, np.int64, np.int32]), (2,)), 0.8, keep=True)
     count = g.hold(np.array(depth, np.int64) if g.maybe() else np.array([depth], np.int64), 0.8, keep=True)
     # onnx.reference multiplies the values by 0 and 1.

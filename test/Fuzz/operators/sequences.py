@@ -82,6 +82,10 @@ def concat(g):
     def fits(items):
         return len(items) and len({i.ndim for i in items}) == 1 and (new or items[0].ndim)
 
+    def fit(items):
+        """Items of no elements onnxruntime puts beside others of any size."""
+        return len({i.shape for i in items}) == 1 or not new and all(i.size for i in items)
+
     s = g.listed(test=fits)
     if not fits(s.array):
         raise Refused("scalars")
@@ -95,9 +99,8 @@ def concat(g):
             shape[axis] = g.size() if not new else shape[axis]
             items.append(g.value(x.dtype, shape=shape))
         (s,) = g.emit("SequenceConstruct", items)
-        return g.emit("ConcatFromSequence", [s], axis=axis - (x.rank + new if g.maybe(0.3) else 0), new_axis=new)
-    # Items of no elements onnxruntime puts beside others of any size.
-    g.emit("ConcatFromSequence", [s], axis=g.int(-rank, rank - 1), new_axis=new, valid=lambda s: len({i.shape for i in s}) == 1 or not new and all(i.size for i in s))
+        return g.emit("ConcatFromSequence", [s], axis=axis - (x.rank + new if g.maybe(0.3) else 0), new_axis=new, valid=fit)
+    g.emit("ConcatFromSequence", [s], axis=g.int(-rank, rank - 1), new_axis=new, valid=fit)
 
 
 def round_trip(g):
@@ -129,6 +132,8 @@ def optional(g):
 
 
 def nothing(g):
+    if g.opset > 26:
+        raise Refused("onnx.reference alone, to which nothing is an element")
     g.count += 2
     o, has = f"v{g.count - 1}", f"v{g.count}"
     kind, _ = type_of(either(g).array), g.schema("Optional")
