@@ -12,7 +12,7 @@ import tempfile
 import sardonyx
 from onnx.backend.base import BackendRep, namedtupledict
 
-_CPUS = [name for name in os.environ.get("AHEAD_CPUS", "").split(",") if name]
+CPUS = [name for name in os.environ.get("AHEAD_CPUS", "").split(",") if name]
 
 
 def _answer(path, feeds, pipe):
@@ -50,7 +50,7 @@ def prepare(model, device="CPU", **kwargs):
     path = os.path.join(folder.name, "model.so")
     options = sardonyx.SessionOptions()
     options.intra_op_num_threads = 1
-    sardonyx.build(model, path, cpus=_CPUS, options=options)
+    sardonyx.build(model, path, cpus=CPUS, options=options)
     given = {value.name for value in model.graph.initializer}
     return Rep(folder, path, [value.name for value in model.graph.input if value.name not in given])
 

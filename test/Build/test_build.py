@@ -4,16 +4,23 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from onnx import parser
+from onnx.backend.test.runner import _normalize_tensor
 
 import sardonyx
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import ahead  # noqa: E402
+
+PASSING = (HERE.parent / "Conformance" / "passing.txt").read_text().split()
 FIRST = """<ir_version: 10, opset_import: ["" : 21]> first (float[n, 4] x) => (float[n, 8] y) {
     w = Constant <value = float[4, 8] {%s}> ()
     p = MatMul (x, w)
@@ -208,6 +215,43 @@ def test_code_for_several_processors(tmp_path):
         build(model, output, cpus=cpus)
         (y,) = sardonyx.load(output).run(None, {"x": x})
         np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("source, target", [(16, 1), (1, 16), (10, 1), (1, 10), (11, 16), (11, 10)])
+def test_short_floats_without_instructions(tmp_path, source, target):
+    """Old processors convert by functions, which not every C compiler's library has."""
+    model = graph(f'<ir_version: 10, opset_import: ["": 21]> m (float[n] x) => (float[n] y) {{ y = Cast <to = {target}> (x) }}')
+    model.graph.input[0].type.tensor_type.elem_type = source
+    model.graph.output[0].type.tensor_type.elem_type = target
+    dtypes = [onnx.helper.tensor_dtype_to_np_dtype(kind) for kind in (source, target)]
+    x = np.linspace(-70000, 70000, 1001).astype(dtypes[0])
+    build(model, tmp_path / "m.so", cpus=["x86-64"] if os.uname().machine == "x86_64" else [])
+    (y,) = sardonyx.load(tmp_path / "m.so").run(None, {"x": x})
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(np.asarray(y, np.float64), x.astype(dtypes[1]).astype(np.float64))
+
+
+def cases():
+    from onnx.backend.test.loader import load_model_tests
+
+    warnings.filterwarnings("ignore")
+    wanted = set(PASSING[7::50])
+    return [case for case in load_model_tests(kind="node") if case.name in wanted and case.model is not None]
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_conformance(case, monkeypatch):
+    """Code for the oldest processors, whose weights are packed by code for this one."""
+    monkeypatch.setattr(ahead, "CPUS", ["x86-64"] if os.uname().machine == "x86_64" else [])
+    inputs, outputs = (list(map(_normalize_tensor, values)) for values in case.data_sets[0])
+    for answer, expected in zip(ahead.prepare(case.model).run(inputs), outputs):
+        if isinstance(expected, (list, str)) or np.asarray(expected).dtype.kind in "OUS":
+            assert np.array_equal(np.asarray(answer, object), np.asarray(expected, object)), case.name
+            continue
+        expected = np.asarray(expected)
+        assert answer.dtype == expected.dtype and answer.shape == expected.shape
+        ours, theirs = (np.asarray(v, np.float64) if v.dtype.kind == "V" else v for v in (answer, expected))
+        np.testing.assert_allclose(ours, theirs, rtol=max(case.rtol, 1e-5), atol=max(case.atol, 1e-6))
 
 
 def test_for_another_processor(tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import parser
+from onnx.backend.test.runner import _normalize_tensor
 
 import sardonyx
 
@@ -81,7 +82,7 @@ def cases():
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_conformance(case):
-    (inputs, outputs), *_ = case.data_sets
+    inputs, outputs = (list(map(_normalize_tensor, values)) for values in case.data_sets[0])
     try:
         answers = cross.prepare(case.model).run(inputs)
     except NotImplementedError as unsupported:
