@@ -118,6 +118,19 @@ def test_two_models_in_one_c_program(tmp_path, cc):
         assert (done.returncode, done.stdout) == (0, "first: 0 wrong\n"), done
 
 
+@pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
+def test_sanitizers_find_nothing(tmp_path, sanitizer):
+    """What a sanitizer sees of files by the functions that it replaces: memory, leaks, locks, threads."""
+    clang = shutil.which("clang-22")
+    if clang is None:
+        pytest.skip("there is no clang-22")
+    for name, text in (("first", FIRST), ("second", SECOND)):
+        build(text, tmp_path / f"{name}.a")
+    done = compile_and_run(clang, tmp_path, "two_models.c", tmp_path / "first.a", tmp_path / "second.a",
+                           flags=["-std=gnu99", "-g", f"-fsanitize={sanitizer}"])  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "first: 0 wrong\n", ""), done
+
+
 def test_header_for_cpp(tmp_path):
     cpp = shutil.which("c++") or shutil.which("clang++-22")
     if cpp is None:

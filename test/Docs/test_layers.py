@@ -19,7 +19,7 @@ MAY = {
     "Codegen": set(),
     "Pipelines": {"Bridge", "Codegen", "Conversion", "Dispatch", "Target", "Transforms", "Importer"},
     "Session": {"Bridge", "Conversion", "Importer", "Model", "Pipelines", "Runtime", "Target"},
-    "Build": {"Model", "Session"},
+    "Build": {"Model", "Runtime", "Session"},
 }
 WITHOUT_LLVM = {"Runtime", "Model"}
 WITHOUT_ONNX = {"Dispatch", "Codegen", "Target", "Model", "Runtime"}
