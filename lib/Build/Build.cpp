@@ -8,6 +8,7 @@
 #include "sardonyx/Build/Build.h"
 #include "ElfObject.h"
 #include "Header.h"
+#include "Identifiers.h"
 #include "Link.h"
 #include "WriteFile.h"
 #include "sardonyx-c/Artifact.h"
@@ -211,21 +212,10 @@ static MaybeError checkCalls(const std::string &object,
 // Names
 //===----------------------------------------------------------------------===//
 
-static bool isIdentifier(llvm::StringRef name) {
-  return !name.empty() && !llvm::isDigit(name[0]) &&
-         llvm::all_of(name,
-                      [](char c) { return llvm::isAlnum(c) || c == '_'; });
-}
-
-/// An identifier from a file's name.
+/// A name for a model from that of a file.
 static std::string nameFrom(llvm::StringRef output) {
-  std::string name = path::stem(output).str();
-  for (char &c : name)
-    if (!llvm::isAlnum(c))
-      c = '_';
-  if (name.empty() || llvm::isDigit(name[0]))
-    name = "model_" + name;
-  return name;
+  std::string name = identifierFrom(path::stem(output), "model_");
+  return isReservedGlobal(name) ? name + "_model" : name;
 }
 
 /// How the artifact names its file of weights: without a folder where both lie
@@ -294,10 +284,10 @@ MaybeError Builder::check() {
   if (output.empty())
     return refuse("no file to build is named");
   name = options.name.empty() ? nameFrom(output) : options.name;
-  if (!isIdentifier(name))
+  if (!isIdentifier(name) || isReservedGlobal(name))
     return refuse("'" + name +
-                  "' is no name for a model: it must be an "
-                  "identifier of C");
+                  "' is no name for a model: it must be an identifier of C "
+                  "that its library does not have");
   if (options.isStatic && form != ArtifactForm::Program)
     return refuse("only a program can be static, and '" + output + "' is none");
   auto found = platformOf(options.session.triple);

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Header.h"
+#include "Identifiers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace sardonyx;
 
@@ -133,36 +133,13 @@ std::string Parameter::count() const {
   return text;
 }
 
-static bool isKeyword(llvm::StringRef word) {
-  return llvm::StringSwitch<bool>(word)
-      .Cases({"auto", "break", "case", "char", "const", "continue", "default"},
-             true)
-      .Cases({"do", "double", "else", "enum", "extern", "float", "for"}, true)
-      .Cases({"goto", "if", "inline", "int", "long", "register", "restrict"},
-             true)
-      .Cases({"return", "short", "signed", "sizeof", "static", "struct"}, true)
-      .Cases({"switch", "typedef", "union", "unsigned", "void", "volatile"},
-             true)
-      .Cases({"while", "bool", "true", "false", "nullptr", "and", "or"}, true)
-      .Cases({"not", "xor", "asm", "catch", "class", "concept", "delete"}, true)
-      .Cases({"explicit", "export", "friend", "mutable", "namespace"}, true)
-      .Cases({"new", "operator", "private", "protected", "public"}, true)
-      .Cases({"requires", "template", "this", "throw", "try", "typename"}, true)
-      .Cases({"using", "virtual", "constexpr", "noexcept", "decltype"}, true)
-      .Default(false);
-}
-
 /// An identifier that was not given before.
 std::string Interface::unique(llvm::StringRef wanted) {
-  std::string text;
-  for (char c : wanted)
-    text += llvm::isAlnum(c) ? c : '_';
-  if (text.empty() || llvm::isDigit(text[0]))
-    text = "_" + text;
-  // Names with two underscores are the compiler's.
+  std::string text = identifierFrom(wanted, "v_");
+  // Names that begin with an underscore are the compiler's.
   if (text[0] == '_')
     text = "v" + text;
-  if (isKeyword(text))
+  if (isReservedWord(text))
     text += '_';
   std::string result = text;
   for (unsigned i = 2; !taken.insert(result).second; ++i)

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import warnings
 from pathlib import Path
 
@@ -33,6 +34,12 @@ SECOND = """<ir_version: 10, opset_import: ["" : 21]> second (string[2] t) => (s
 SEQUENCE = """<ir_version: 10, opset_import: ["" : 21]> m (seq(float[n]) s, float[k] x) => (seq(float[k]) longer, int64 count) {
     longer = SequenceInsert (s, x)
     count = SequenceLength (longer)
+}"""
+
+ENDLESS = """<ir_version: 10, opset_import: ["" : 21]> m (float x) => (float y) {
+    yes = Constant <value = bool {1}> ()
+    most = Constant <value = int64 {9223372036854775807}> ()
+    y = Loop (most, yes, x) <body = b (int64 i, bool c, float a) => (bool co, float ao) { co = Identity (c) ao = Add (a, x) }>
 }"""
 
 
@@ -142,6 +149,28 @@ def test_header_for_cpp(tmp_path):
     assert first == "24 10" and second
 
 
+def test_names_that_c_does_not_have(tmp_path, cc):
+    """Of models, values and dimensions, and in comments."""
+    model = graph("""<ir_version: 10, opset_import: ["" : 21]>
+        m (float[n, k] x, float[n] other) => (float[n, k] y) { y = Identity (x) }""")
+    model.graph.name, model.graph.doc_string = 'evil */ #error "', "two\n*/ lines; /* \\"
+    names = {"x": "int", "other": 'a b/*c\n"', "y": "int_"}
+    for value in [*model.graph.input, *model.graph.output]:
+        value.name = names[value.name]
+    model.graph.node[0].input[0], model.graph.node[0].output[0] = "int", "int_"
+    for value in (model.graph.input[0], model.graph.output[0]):
+        value.type.tensor_type.shape.dim[1].dim_param = "*/ x"
+    for file, name in (("odd name-1", "odd_name_1"), ("1", "model_1"), ("main", "main_model"), ("linux", "linux_model"),
+                       ("printf", "printf_model")):  # fmt: skip
+        build(model, tmp_path / f"{file}.a")
+        (tmp_path / "use.c").write_text(
+            f'#include "{file}.h"\nint main(void) {{ sdx_error *error = NULL; return {name}_open(&error) == NULL; }}\n'
+        )
+        command = [cc, "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{tmp_path}", tmp_path / "use.c"]
+        subprocess.run([*command, tmp_path / f"{file}.a", "-lm", "-lpthread", "-o", tmp_path / "use"], check=True)
+        assert subprocess.run([tmp_path / "use"]).returncode == 0
+
+
 def test_program(tmp_path):
     build(FIRST, tmp_path / "first")
     assert needed(tmp_path / "first") <= libraries()
@@ -184,6 +213,33 @@ def test_strings_and_sequences(tmp_path):
     x = np.arange(3, dtype=np.float32)
     longer, count = model.run(None, {"s": [x, x], "x": x + 1})
     assert count == 3 and [v.tolist() for v in longer] == [[0, 1, 2], [0, 1, 2], [1, 2, 3]]
+
+
+def test_runs_end_when_they_are_told(tmp_path):
+    build(ENDLESS, tmp_path / "m.so")
+    model, x = sardonyx.load(tmp_path / "m.so"), np.float32(1)
+    options = sardonyx.RunOptions()
+    options.timeout = 0.2
+    with pytest.raises(sardonyx.Fail, match="longer than its limit"):
+        model.run(None, {"x": x}, options)
+    options = sardonyx.RunOptions()
+    threading.Timer(0.2, setattr, (options, "terminate", True)).start()
+    with pytest.raises(sardonyx.Fail, match="terminated"):
+        model.run(None, {"x": x}, options)
+    options = sardonyx.RunOptions()
+    options.max_trip_count = 100
+    with pytest.raises(sardonyx.Fail, match="node 'y'.*100 trips"):
+        model.run(None, {"x": x}, options)
+
+
+def test_runs_in_a_forked_child(tmp_path):
+    build(FIRST, tmp_path / "m.so")
+    model, x = sardonyx.load(tmp_path / "m.so", threads=2), np.ones((5000, 4), np.float32)
+    (expected,) = model.run(None, {"x": x})
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(model.run(None, {"x": x})[0], expected) else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_weights_beside(tmp_path):
@@ -279,6 +335,7 @@ def test_for_another_processor(tmp_path):
     "text, options, kind, sentence",
     [
         ("m (float x) => (float y) { y = Neg (x) }", {"name": "a b"}, sardonyx.InvalidArgument, "'a b' is no name"),
+        ("m (float x) => (float y) { y = Neg (x) }", {"name": "printf"}, sardonyx.InvalidArgument, "'printf' is no name"),
         ("m (float x) => (float y) { y = Neg (x) }", {"static": True}, sardonyx.InvalidArgument, "can be static"),
         ("m (float x) => (float y) { y = Neg (x) }", {"cpus": ["i8086"]}, sardonyx.InvalidArgument, "'i8086'"),
         ("m (uint8[n] x) => (uint8[h, w, 3] y) { y = ImageDecoder (x) }", {}, sardonyx.NotImplemented, "ImageDecoder"),
