@@ -58,6 +58,8 @@ function(add_other_machine name)
     DEPENDS ${objects} ${CMAKE_CURRENT_SOURCE_DIR}/MergeArchives.cmake VERBATIM)
   add_custom_target(SardonyxRuntimeFor-${name} ALL DEPENDS ${archive})
   install(FILES ${archive} DESTINATION lib/sardonyx/${name})
+  # Of what pip builds it is no part.
+  install(FILES ${archive} DESTINATION sardonyx/lib/sardonyx/${name} COMPONENT python OPTIONAL)
 endfunction()
 
 add_other_machine(aarch64-linux-gnu)

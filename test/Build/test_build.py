@@ -1,6 +1,7 @@
 """Models as files: what they answer, what they need, and what is refused."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -392,3 +393,10 @@ def test_tool(tmp_path, tool):
     assert done.stdout.startswith("y: float [2, 8]")
     done = subprocess.run([tool, "build", tmp_path / "none.onnx", "-o", tmp_path / "m.so"], capture_output=True, text=True)
     assert done.returncode == 1 and "none.onnx" in done.stderr
+
+
+def test_pip_builds_all_extensions():
+    root = HERE.parents[1]
+    extensions = set(re.findall(r"nanobind_add_module\((\w+)", (root / "python" / "CMakeLists.txt").read_text()))
+    targets = set(re.findall(r'"(\w+)"', re.search(r"build.targets = (.*)", (root / "pyproject.toml").read_text())[1]))
+    assert len(extensions) == 2 and targets == {*extensions, "SardonyxArtifactRuntime"}
