@@ -4,6 +4,7 @@
 #include "sardonyx/Dispatch/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -141,12 +142,36 @@ private:
   }
 };
 
+/// Collapsing asks an operand's producer for sizes that the result's type
+/// knows. A tensor may be expanded to a size that is both, a buffer may not.
+struct TakeSizesFromType : OpRewritePattern<tensor::ExpandShapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::ExpandShapeOp op,
+                                PatternRewriter &rewriter) const override {
+    ArrayRef<int64_t> shape = op.getResultType().getShape();
+    if (op.getStaticOutputShape() == shape)
+      return rewriter.notifyMatchFailure(op, "says what its type says");
+    SmallVector<Value> open;
+    for (auto [size, given] : llvm::zip_equal(shape, op.getMixedOutputShape()))
+      if (ShapedType::isDynamic(size))
+        open.push_back(
+            getValueOrCreateConstantIndexOp(rewriter, op.getLoc(), given));
+    rewriter.modifyOpInPlace(op, [&] {
+      op.setStaticOutputShape(shape);
+      op.getOutputShapeMutable().assign(open);
+    });
+    return success();
+  }
+};
+
 struct FuseElementwisePass
     : sardonyx::impl::SDXFuseElementwiseBase<FuseElementwisePass> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<GeneralizeNamed, DropUnitDimsOfOperand>(context);
+    patterns.add<GeneralizeNamed, DropUnitDimsOfOperand, TakeSizesFromType>(
+        context);
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     linalg::populateFoldReshapeOpsByCollapsingPatterns(patterns,
                                                        shouldMoveReshape);

@@ -96,3 +96,15 @@ func.func @kept_dimension(%x: tensor<4x8xf32>, %r: tensor<4xf32>) -> tensor<4x8x
   } -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
+
+// -----
+
+// The type knows a size that the operation still asks for: it says the size,
+// as an expanding view of a buffer must.
+// CHECK-LABEL: func.func @size_of_type
+// CHECK-SAME: (%[[X:.*]]: tensor<15x4xf32>
+// CHECK: tensor.expand_shape %[[X]] {{\[\[}}0, 1], [2]] output_shape [3, 5, 4]
+func.func @size_of_type(%x: tensor<15x4xf32>, %n: index) -> tensor<3x5x4xf32> {
+  %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [3, %n, 4] : tensor<15x4xf32> into tensor<3x5x4xf32>
+  return %0 : tensor<3x5x4xf32>
+}
