@@ -15,7 +15,6 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/Pass.h"
 #include "sardonyx/Importer/Importer.h"
-#include "sardonyx/InitAll.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include "sardonyx/Target/Target.h"
@@ -36,9 +35,8 @@ using namespace mlir;
 static const DialectRegistry &sharedRegistry() {
   static const DialectRegistry *registry = [] {
     auto *result = new DialectRegistry;
-    registerAllDialects(*result);
+    registerCompilerDialects(*result);
     registerImporterDialects(*result);
-    registerTargetTranslations(*result);
     return result;
   }();
   return *registry;

@@ -13,7 +13,8 @@
 #include "sardonyx/Runtime/ProcessorFeatures.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/LLVMContext.h"
@@ -46,15 +47,21 @@ static void initializeTargets() {
 
 bool requestTileRegisters() { return runtime::requestTileRegisters(); }
 
-/// For another machine than this one; a process needs them once.
+/// The machines that code may be for, whichever this one is; a process needs
+/// them once. Named one by one: LLVM has twenty more, which a program that holds
+/// LLVM would carry along.
 static void initializeOtherTargets() {
   static std::once_flag once;
   std::call_once(once, [] {
-    llvm::InitializeAllTargetInfos();
-    llvm::InitializeAllTargets();
-    llvm::InitializeAllTargetMCs();
-    llvm::InitializeAllAsmPrinters();
-    llvm::InitializeAllAsmParsers();
+#define SARDONYX_INITIALIZE(NAME)                                              \
+  LLVMInitialize##NAME##TargetInfo();                                          \
+  LLVMInitialize##NAME##Target();                                              \
+  LLVMInitialize##NAME##TargetMC();                                            \
+  LLVMInitialize##NAME##AsmPrinter();                                          \
+  LLVMInitialize##NAME##AsmParser();
+    SARDONYX_INITIALIZE(X86)
+    SARDONYX_INITIALIZE(AArch64)
+#undef SARDONYX_INITIALIZE
   });
 }
 
@@ -204,7 +211,8 @@ std::string describeTarget(const TargetOptions &options) {
 }
 
 void registerTargetTranslations(DialectRegistry &registry) {
-  registerAllToLLVMIRTranslations(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
 }
 
 static bool isStopped(const TargetOptions &options) {

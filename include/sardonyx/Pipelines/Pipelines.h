@@ -97,6 +97,10 @@ mlir::LogicalResult runCodegen(mlir::ModuleOp module,
 /// Registers each phase as a pipeline `sardonyx-phase-NAME` for onnx-opt.
 void registerPipelines();
 
+/// The dialects, interface models and translations that the phases need, and no
+/// others: what links this alone does not hold the whole of MLIR.
+void registerCompilerDialects(mlir::DialectRegistry &registry);
+
 } // namespace sardonyx
 
 #endif // SARDONYX_PIPELINES_PIPELINES_H
