@@ -1,37 +1,6 @@
-# LLVM and MLIR 22, ccache, lld, sanitizers and the build's Python.
+# ccache, lld, sanitizers and the build's Python.
 
 set(LLVM_ROOT "/usr/lib/llvm-22" CACHE PATH "Where LLVM and MLIR 22 are installed")
-find_package(LLVM 22.1 REQUIRED CONFIG HINTS ${LLVM_ROOT}/lib/cmake/llvm)
-find_package(MLIR REQUIRED CONFIG HINTS ${LLVM_ROOT}/lib/cmake/mlir)
-list(APPEND CMAKE_MODULE_PATH ${LLVM_CMAKE_DIR} ${MLIR_CMAKE_DIR})
-include(TableGen)
-include(AddMLIR)
-set(MLIR_TABLEGEN_EXE ${LLVM_ROOT}/bin/mlir-tblgen)
-set(MLIR_TABLEGEN_TARGET "")
-
-# What the project's libraries link of LLVM, MLIR and lld: shared libraries, so
-# that links are quick; or archives, for what is installed where LLVM is not.
-# LLVM's own targets name its shared library, therefore the files are listed.
-option(SARDONYX_STATIC_LLVM "Link what is used of LLVM and MLIR into each program" OFF)
-find_package(LLD REQUIRED CONFIG HINTS ${LLVM_ROOT}/lib/cmake/lld)
-add_library(SardonyxLLVM INTERFACE)
-add_library(SardonyxLLD INTERFACE)
-target_include_directories(SardonyxLLD SYSTEM INTERFACE ${LLD_INCLUDE_DIRS})
-if(SARDONYX_STATIC_LLVM)
-  set(llvm_lib ${LLVM_LIBRARY_DIRS})
-  file(GLOB llvm_archives ${llvm_lib}/libMLIR*.a ${llvm_lib}/libLLVM*.a)
-  find_package(ZLIB REQUIRED)
-  target_link_libraries(SardonyxLLVM INTERFACE
-    -Wl,--start-group ${llvm_archives} -Wl,--end-group
-    ZLIB::ZLIB zstd ${CMAKE_DL_LIBS} pthread)
-  target_link_libraries(SardonyxLLD INTERFACE
-    ${llvm_lib}/liblldELF.a ${llvm_lib}/liblldCommon.a SardonyxLLVM)
-  add_link_options(-Wl,--gc-sections)
-else()
-  target_link_libraries(SardonyxLLVM INTERFACE MLIR LLVM)
-  target_link_libraries(SardonyxLLD INTERFACE lldELF lldCommon)
-endif()
-
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   # PCH needs the sloppiness; see ccache's manual, "Precompiled headers".
@@ -45,9 +14,6 @@ endif()
 find_program(LLD_PROGRAM ld.lld-22 HINTS ${LLVM_ROOT}/bin)
 if(LLD_PROGRAM AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_link_options(--ld-path=${LLD_PROGRAM})
-endif()
-if(NOT SARDONYX_STATIC_LLVM)
-  add_link_options(-Wl,-rpath,${LLVM_ROOT}/lib)
 endif()
 
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")

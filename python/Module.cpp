@@ -16,6 +16,8 @@
 #include "sardonyx/Session/Compile.h"
 #include "sardonyx/Session/PeakFlops.h"
 #include "sardonyx/Session/Session.h"
+#include "tools/sardonyx/Driver.h"
+#include <cstdio>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -129,6 +131,17 @@ NB_MODULE(_sardonyx, m) {
       "weights"_a, "static"_a);
   m.def("stop_loading", &stopLoading, nb::call_guard<nb::gil_scoped_release>());
   m.def("phases", &phaseNames);
+  m.def(
+      "run_driver",
+      [](const std::vector<std::string> &words) {
+        std::vector<const char *> argv;
+        for (const std::string &word : words)
+          argv.push_back(word.c_str());
+        int status = runDriver(argv.size(), argv.data());
+        fflush(stdout);
+        return status;
+      },
+      "words"_a, nb::call_guard<nb::gil_scoped_release>());
   m.def("measure_peak_gflops", &sardonyx::measurePeakGflops, "threads"_a = 0,
         nb::call_guard<nb::gil_scoped_release>(),
         "The measured rate of f32 multiply-adds in registers, in GFLOP/s.");

@@ -11,6 +11,10 @@
 using namespace sardonyx::runtime;
 
 /// All of the process. Never destroyed: other threads may outlive the statics.
+namespace sardonyx::runtime {
+struct ForkSafeMutexes;
+} // namespace sardonyx::runtime
+
 struct sardonyx::runtime::ForkSafeMutexes {
   std::mutex mutex;
   ForkSafeMutex *first = nullptr;

@@ -48,8 +48,8 @@ static void initializeTargets() {
 bool requestTileRegisters() { return runtime::requestTileRegisters(); }
 
 /// The machines that code may be for, whichever this one is; a process needs
-/// them once. Named one by one: LLVM has twenty more, which a program that holds
-/// LLVM would carry along.
+/// them once. Named one by one: LLVM has twenty more, which a program that
+/// holds LLVM would carry along.
 static void initializeOtherTargets() {
   static std::once_flag once;
   std::call_once(once, [] {

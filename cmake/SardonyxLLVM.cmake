@@ -1,0 +1,41 @@
+# LLVM, MLIR and lld 22, as programs and libraries of the compiler use them.
+
+find_package(LLVM 22.1 REQUIRED CONFIG HINTS ${LLVM_ROOT}/lib/cmake/llvm)
+find_package(MLIR REQUIRED CONFIG HINTS ${LLVM_ROOT}/lib/cmake/mlir)
+list(APPEND CMAKE_MODULE_PATH ${LLVM_CMAKE_DIR} ${MLIR_CMAKE_DIR})
+include(TableGen)
+include(AddMLIR)
+set(MLIR_TABLEGEN_EXE ${LLVM_ROOT}/bin/mlir-tblgen)
+set(MLIR_TABLEGEN_TARGET "")
+
+# What the project's libraries link of LLVM, MLIR and lld: shared libraries, so
+# that links are quick. A program or an extension whose property
+# SARDONYX_STATIC_LLVM is on has what it uses of their archives inside, for where
+# LLVM is not installed. LLVM's own targets name its shared library, therefore the
+# archives are listed as files.
+option(SARDONYX_STATIC_LLVM "Whether the Python module holds LLVM and MLIR" OFF)
+find_package(LLD REQUIRED CONFIG HINTS ${LLVM_ROOT}/lib/cmake/lld)
+find_package(ZLIB REQUIRED)
+file(GLOB llvm_archives ${LLVM_LIBRARY_DIRS}/libMLIR*.a ${LLVM_LIBRARY_DIRS}/libLLVM*.a)
+add_library(SardonyxLLVMArchives INTERFACE)
+target_link_libraries(SardonyxLLVMArchives INTERFACE
+  ${LLVM_LIBRARY_DIRS}/liblldELF.a ${LLVM_LIBRARY_DIRS}/liblldCommon.a
+  -Wl,--start-group ${llvm_archives} -Wl,--end-group
+  ZLIB::ZLIB zstd ${CMAKE_DL_LIBS} pthread)
+# Nobody can name what is inside, and what nobody uses is left out.
+target_link_options(SardonyxLLVMArchives INTERFACE
+  -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+add_library(SardonyxLLVMShared INTERFACE)
+target_link_libraries(SardonyxLLVMShared INTERFACE MLIR LLVM)
+target_link_options(SardonyxLLVMShared INTERFACE -Wl,-rpath,${LLVM_ROOT}/lib)
+add_library(SardonyxLLDShared INTERFACE)
+target_link_libraries(SardonyxLLDShared INTERFACE lldELF lldCommon)
+
+set(is_static $<BOOL:$<TARGET_PROPERTY:SARDONYX_STATIC_LLVM>>)
+add_library(SardonyxLLVM INTERFACE)
+target_link_libraries(SardonyxLLVM INTERFACE
+  $<IF:${is_static},SardonyxLLVMArchives,SardonyxLLVMShared>)
+add_library(SardonyxLLD INTERFACE)
+target_link_libraries(SardonyxLLD INTERFACE
+  $<IF:${is_static},SardonyxLLVMArchives,SardonyxLLDShared>)
+target_include_directories(SardonyxLLD SYSTEM INTERFACE ${LLD_INCLUDE_DIRS})

@@ -1,0 +1,18 @@
+"""The driver as a command: `sardonyx run model.onnx`, or `python -m sardonyx run model.onnx`."""
+
+import signal
+import sys
+
+from . import _sardonyx
+
+
+def main() -> int:
+    # As in any program of C: ^C ends it at once, and so does a reader that has enough.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    return _sardonyx.run_driver(["sardonyx", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

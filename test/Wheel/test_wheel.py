@@ -1,0 +1,166 @@
+"""The wheels that `utils/dev wheel` makes, used where neither the build nor LLVM is.
+
+SARDONYX_WHEELS names their folder. Each is installed in a virtual environment of its own, with numpy and nothing
+else. Programs run with LLVM's files hidden where the machine allows that (`unshare -m`), and always tell which files
+they had in memory.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper, save
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WHEELS = Path(os.environ.get("SARDONYX_WHEELS", "nowhere"))
+pytestmark = pytest.mark.skipif("SARDONYX_WHEELS" not in os.environ, reason="made by `utils/dev wheel`")
+
+# Everything outside of the environment that was mapped only since the package is used.
+MAPPED = """
+import os, sys
+def mapped():
+    with open("/proc/self/maps") as maps:
+        return {line.split(maxsplit=5)[5].strip() for line in maps if ".so" in line}
+import ctypes, hashlib, json, zlib, numpy.random
+before = mapped()
+exec(compile(sys.stdin.read(), "program", "exec"))
+for name in mapped() - before:
+    if not name.startswith((sys.prefix, sys.base_prefix, os.getcwd())):
+        print("mapped", name)
+"""
+SYSTEM = re.compile(r"/(libc|libm|libdl|libpthread|librt|libstdc\+\+|libgcc_s|ld-linux-x86-64)\.so[.0-9]*$")
+
+
+def hiding():
+    """A command that runs another one where LLVM's files are empty, or nothing where that is forbidden."""
+    hide = "mount -t tmpfs none /usr/lib/llvm-22 && for f in /usr/lib/*/libLLVM*; do mount --bind /dev/null $f; done"
+    for flags in (["-m"], ["-Urm"]):
+        command = ["unshare", *flags, "sh", "-c", f'{hide} && exec "$@"', "sh"]
+        if shutil.which("unshare") and not subprocess.run([*command, "true"], capture_output=True).returncode:
+            return command
+    return []
+
+
+def environment(folder, wheel):
+    """The interpreter of a new virtual environment that has one wheel."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = folder / "bin" / "python"
+    pins = [line for line in (ROOT / "requirements.txt").read_text().split() if line.startswith("numpy==")]
+    install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *pins]
+    subprocess.run([*install, wheel], check=True)
+    return python
+
+
+def the_wheel(name):
+    (wheel,) = WHEELS.glob(f"{name}-*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def compiler(tmp_path_factory):
+    return environment(tmp_path_factory.mktemp("sardonyx") / "venv", the_wheel("sardonyx"))
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory):
+    return environment(tmp_path_factory.mktemp("runtime") / "venv", the_wheel("sardonyx_runtime"))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A folder with model.onnx: a convolution of pictures, and what is expected of it."""
+    folder = tmp_path_factory.mktemp("model")
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((8, 3, 4, 4)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], strides=[4, 4]),
+        helper.make_node("GlobalAveragePool", ["c"], ["p"]),
+        helper.make_node("Flatten", ["p"], ["y"]),
+    ]
+    infos = [helper.make_tensor_value_info(n, 1, s) for n, s in (("x", ["batch", 3, 224, 224]), ("y", ["batch", 8]))]
+    graph = helper.make_graph(nodes, "g", infos[:1], infos[1:], [numpy_helper.from_array(weights, "w")])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), folder / "model.onnx")
+    x = rng.standard_normal((1, 3, 224, 224)).astype(np.float32)
+    np.save(folder / "x.npy", x)
+    patches = x.reshape(3, 56, 4, 56, 4).mean((1, 3), dtype=np.float64)
+    np.save(folder / "expected.npy", np.einsum("oikl,ikl->o", weights, patches)[None])
+    return folder
+
+
+def run_hidden(command, folder, **options):
+    bare = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    result = subprocess.run([*hiding(), *command], cwd=folder, env=bare, capture_output=True, text=True, **options)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def run_program(python, program, folder):
+    """What a program prints; it must not have used more of the system than a wheel may."""
+    lines = run_hidden([python, "-c", MAPPED], folder, input=program).splitlines()
+    foreign = [line for line in lines if line.startswith("mapped ") and not SYSTEM.search(line)]
+    assert not foreign
+    return [line for line in lines if not line.startswith("mapped ")]
+
+
+CHECK = """
+import numpy as np
+expected = np.load("expected.npy")
+(y,) = session.run(None, {"x": np.load("x.npy")})
+assert y.shape == expected.shape and abs(y - expected).max() < 1e-5, abs(y - expected).max()
+"""
+
+
+def test_readme(compiler, model):
+    """The program that README.md shows."""
+    program = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S).group(1)
+    printed = run_program(compiler, program + CHECK, model)
+    assert printed == ["x ['batch', 3, 224, 224] tensor(float)", "(1, 8)"]
+
+
+def test_command(compiler, model):
+    tool = compiler.parent / "sardonyx"
+    assert re.fullmatch(r"sardonyx \d+\.\d+\.\d+\n", run_hidden([tool, "--version"], model))
+    run_hidden([tool, "run", "model.onnx", "--input", "x=x.npy", "--output-dir", "out"], model)
+    np.testing.assert_allclose(np.load(model / "out" / "y.npy"), np.load(model / "expected.npy"), atol=1e-5)
+    wrong = subprocess.run([tool, "run", "absent.onnx"], cwd=model, capture_output=True, text=True)
+    assert wrong.returncode == 1 and "absent.onnx" in wrong.stderr
+
+
+def test_build_here_and_run_without_a_compiler(compiler, runtime, model):
+    tool = compiler.parent / "sardonyx"
+    run_hidden([tool, "build", "model.onnx", "-o", "model.so"], model)
+    program = "import sardonyx_runtime as sardonyx\nsession = sardonyx.load('model.so')\n"
+    assert run_program(runtime, program + CHECK, model) == []
+
+
+def test_build_a_program(compiler, model):
+    run_hidden([compiler.parent / "sardonyx", "build", "model.onnx", "-o", "program", "--dim", "batch=1"], model)
+    run_hidden([model / "program", "--input", "x=x.npy", "--output-dir", "answers"], model)
+    np.testing.assert_allclose(np.load(model / "answers" / "y.npy"), np.load(model / "expected.npy"), atol=1e-5)
+
+
+def test_both_in_one_process(compiler, model, tmp_path):
+    """Two packages with extensions of the same C++ types."""
+    with zipfile.ZipFile(the_wheel("sardonyx_runtime")) as wheel:
+        wheel.extractall(tmp_path)
+    program = f"import sys\nsys.path.append({str(tmp_path)!r})\n" + """
+import sardonyx, sardonyx_runtime
+sardonyx.build("model.onnx", "both.so")
+for package in (sardonyx, sardonyx_runtime):
+    session = package.load("both.so")
+""" + CHECK.replace("\n", "\n    ")  # fmt: skip
+    lines = run_hidden([compiler, "-c", program], model)
+    assert lines == ""
+
+
+@pytest.mark.parametrize("name, most", [("sardonyx", 90e6), ("sardonyx_runtime", 3e6)])
+def test_sizes_and_tags(name, most):
+    wheel = the_wheel(name)
+    assert wheel.stat().st_size <= most
+    assert re.search(r"-manylinux_2_\d+_x86_64\.whl$", wheel.name)

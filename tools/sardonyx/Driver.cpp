@@ -1,0 +1,219 @@
+//===- Driver.cpp - Commands and their options ----------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Driver.h"
+#include "Commands.h"
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <new>
+#include <stdexcept>
+
+using namespace sardonyx;
+
+static void addCustomOps(CLI::App *app, CommonOptions &common) {
+  app->add_option("--custom-ops", common.libraries,
+                  "A shared library of custom operators, which is trusted: it "
+                  "runs in this process");
+  app->add_option("--custom-functions", common.functions,
+                  "An ONNX file with functions for operators");
+  app->add_option("--custom-mlir", common.mlir,
+                  "An MLIR file with functions for operators");
+}
+
+static void addCommon(CLI::App *app, CommonOptions &common) {
+  app->add_option("MODEL", common.model, "An ONNX file, binary or textual")
+      ->required();
+  app->add_option("--threads", common.session.intraOpThreads,
+                  "Threads to use (default: one for each core)");
+  app->add_flag("!--no-winograd", common.session.winograd,
+                "Compute all convolutions by direct sums");
+  app->add_flag_function(
+      "--split-floats,!--no-split-floats",
+      [&common](int64_t count) { common.session.splitFloats = count > 0; },
+      "Compute large products of f32 as sums of bf16 in the tile registers of "
+      "AMX (default: where one thread computes)");
+  app->add_option("--fix", common.fixed,
+                  "NAME=SIZE: compile for this size of a named dimension");
+  app->add_option("--external-data", common.session.externalDataDir,
+                  "Folder of external weights (default: the model's)");
+  app->add_flag("--check-bounds", common.session.checkBounds,
+                "Check every index before memory is accessed there (slow)");
+  addCustomOps(app, common);
+}
+
+static void addCpu(CLI::App *app, CommonOptions &common) {
+  app->add_option("--cpu", common.session.cpu,
+                  "Processor to compile for, in LLVM's spelling (default: this "
+                  "one)");
+}
+
+static void addLimits(CLI::App *app, CommonOptions &common) {
+  app->add_option("--memory-limit", common.session.memoryLimit,
+                  "Bytes that packed weights, runs and results may take, as "
+                  "in 500MB or 2GB (default: what the machine has)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
+      ->check(CLI::PositiveNumber);
+}
+
+static void addCache(CLI::App *app, CommonOptions &common) {
+  app->add_flag(
+      "--no-cache", common.noCache,
+      "Neither read nor write the cache of compiled models and their packed "
+      "weights");
+  app->add_option("--cache-dir", common.session.cacheDir,
+                  "Folder of that cache (default: ~/.cache/sardonyx)");
+}
+
+static void addPerfMap(CLI::App *app, CommonOptions &common) {
+  app->add_flag("--perf-map", common.session.perfMap,
+                "Tell `perf` the names of kernels, in /tmp/perf-PID.map");
+}
+
+static void addFeeds(CLI::App *app, FeedOptions &feeds) {
+  app->add_option("--input,-i", feeds.files,
+                  "NAME=FILE.npy, or FILE.npz with an array for each input; "
+                  "the items of a sequence are NAME.0, NAME.1 and so on, a map "
+                  "is NAME.keys and NAME.values; inputs that are not given are "
+                  "random");
+  app->add_option("--dim,-d", feeds.dims,
+                  "NAME=SIZE: size of a named dimension in random inputs "
+                  "(default 1)");
+  app->add_option("--seed", feeds.seed, "Of random inputs (default 0)");
+}
+
+/// What every command takes that runs the model.
+static void addExecution(CLI::App *app, CommonOptions &common,
+                         FeedOptions &feeds) {
+  addCommon(app, common);
+  addCpu(app, common);
+  addCache(app, common);
+  addLimits(app, common);
+  addFeeds(app, feeds);
+}
+
+static void addMeasure(CLI::App *app, MeasureOptions &options) {
+  addExecution(app, options.common, options.feeds);
+  app->add_option("--seconds,-s", options.seconds,
+                  "How long to measure (default 3)");
+  app->add_option("--warmup", options.warmup, "Runs before that (default 3)");
+}
+
+int sardonyx::runDriver(int argc, const char *const *argv) {
+  CLI::App app("Sardonyx compiles ONNX models and runs them.", "sardonyx");
+  app.footer("Examples:\n"
+             "  sardonyx run resnet50.onnx --input x=image.npy\n"
+             "  sardonyx bench bert.onnx --dim batch=4 --dim seq=128\n"
+             "  sardonyx profile model.onnx --html profile.html\n"
+             "  sardonyx build model.onnx -o model.so\n"
+             "  sardonyx compile model.onnx --to linalg -o model.mlir\n"
+             "  sardonyx inspect model.onnx");
+  app.set_version_flag("--version", "sardonyx " SARDONYX_VERSION);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::help);
+
+  RunCommand runCommand;
+  CLI::App *runApp = app.add_subcommand("run", "Run a model once");
+  addExecution(runApp, runCommand.common, runCommand.feeds);
+  addPerfMap(runApp, runCommand.common);
+  runApp->add_option("--output-dir,-o", runCommand.outputDir,
+                     "Write each output to FOLDER/NAME.npy");
+  runApp->add_flag("--timings,--verbose,-v", runCommand.timings,
+                   "Show how long each step took");
+  runApp->add_flag("--quiet,-q", runCommand.quiet, "Do not show the outputs");
+
+  BenchCommand benchCommand;
+  CLI::App *benchApp = app.add_subcommand("bench", "Time a model");
+  addMeasure(benchApp, benchCommand);
+  addPerfMap(benchApp, benchCommand.common);
+
+  ProfileCommand profileCommand;
+  CLI::App *profileApp = app.add_subcommand(
+      "profile", "Show where the time of a model's runs goes");
+  addMeasure(profileApp, profileCommand);
+  profileApp
+      ->add_option("--by", profileCommand.by,
+                   "What a row is: step (a call of a kernel, the default), "
+                   "kernel or form")
+      ->check(CLI::IsMember({"step", "kernel", "form"}));
+  profileApp->add_option("--top", profileCommand.top,
+                         "Rows to show (default 30)");
+  profileApp->add_option("--trace", profileCommand.trace,
+                         "Write all steps of all runs to a JSON file for "
+                         "Perfetto or chrome://tracing");
+  profileApp->add_option("--html", profileCommand.html,
+                         "Write the whole table to an HTML page");
+
+  BuildCommand buildCommand;
+  CLI::App *buildApp = app.add_subcommand(
+      "build", "Make a file of a model that runs without Sardonyx");
+  addCommon(buildApp, buildCommand.common);
+  buildApp
+      ->add_option("--output,-o", buildCommand.output,
+                   "model.so, model.o, model.a, or a program by any other name")
+      ->required();
+  buildApp->add_option("--cpu", buildCommand.cpus,
+                       "Processors to make code for, in LLVM's spelling, the "
+                       "best first: x86-64-v4,x86-64-v3 (default: this one)");
+  buildApp->add_option("--target", buildCommand.common.session.triple,
+                       "The machine to build for: aarch64-linux-gnu (default: "
+                       "this one)");
+  buildApp->add_option("--dim,-d", buildCommand.dims,
+                       "NAME=SIZE: fix a named dimension; others stay open");
+  buildApp->add_option("--name", buildCommand.name,
+                       "What the model is called in C (default: by the file)");
+  buildApp->add_option("--weights", buildCommand.weights,
+                       "File for the weights (default: they go into the "
+                       "output)");
+  buildApp->add_flag("--static", buildCommand.isStatic,
+                     "A program that needs no C library, either");
+  buildApp->add_flag("--quiet,-q", buildCommand.quiet, "Say nothing");
+
+  CompileCommand compileCommand;
+  std::string phases;
+  for (const std::string &name : phaseNames())
+    phases += (phases.empty() ? "" : ", ") + name;
+  CLI::App *compileApp = app.add_subcommand(
+      "compile", "Show a model after a phase of the compiler");
+  addCommon(compileApp, compileCommand.common);
+  addCpu(compileApp, compileCommand.common);
+  compileApp->add_option("--to", compileCommand.phase,
+                         "One of " + phases + " (default linalg)");
+  compileApp->add_option("--target", compileCommand.common.session.triple,
+                         "The machine to compile for: aarch64-linux-gnu "
+                         "(default: this one)");
+  compileApp->add_option("--output,-o", compileCommand.output,
+                         "File to write (default: standard output)");
+
+  InspectCommand inspectCommand;
+  CLI::App *inspectApp = app.add_subcommand(
+      "inspect", "Show what is in a model and what of it is not supported");
+  addCommon(inspectApp, inspectCommand.common);
+  addCpu(inspectApp, inspectCommand.common);
+  inspectApp->add_option("--dim,-d", inspectCommand.dims,
+                         "NAME=SIZE: size of a named dimension");
+
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (runApp->parsed())
+      return run(runCommand);
+    if (benchApp->parsed())
+      return bench(benchCommand);
+    if (profileApp->parsed())
+      return profile(profileCommand);
+    if (buildApp->parsed())
+      return build(buildCommand);
+    if (compileApp->parsed())
+      return compile(compileCommand);
+    return inspect(inspectCommand);
+  } catch (const std::bad_alloc &) {
+    fprintf(stderr, "sardonyx: not enough memory for arrays of these sizes\n");
+    return 1;
+  } catch (const std::exception &error) {
+    fprintf(stderr, "sardonyx: %s\n", error.what());
+    return 1;
+  }
+}
