@@ -27,7 +27,6 @@ target_link_options(SardonyxLLVMArchives INTERFACE
   -Wl,--exclude-libs,ALL -Wl,--gc-sections)
 add_library(SardonyxLLVMShared INTERFACE)
 target_link_libraries(SardonyxLLVMShared INTERFACE MLIR LLVM)
-target_link_options(SardonyxLLVMShared INTERFACE -Wl,-rpath,${LLVM_ROOT}/lib)
 add_library(SardonyxLLDShared INTERFACE)
 target_link_libraries(SardonyxLLDShared INTERFACE lldELF lldCommon)
 
@@ -39,3 +38,6 @@ add_library(SardonyxLLD INTERFACE)
 target_link_libraries(SardonyxLLD INTERFACE
   $<IF:${is_static},SardonyxLLVMArchives,SardonyxLLDShared>)
 target_include_directories(SardonyxLLD SYSTEM INTERFACE ${LLD_INCLUDE_DIRS})
+if(NOT SARDONYX_STATIC_LLVM)
+  set(CMAKE_INSTALL_RPATH ${LLVM_LIBRARY_DIRS})
+endif()

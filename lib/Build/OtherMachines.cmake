@@ -59,7 +59,8 @@ function(add_other_machine name)
   add_custom_target(SardonyxRuntimeFor-${name} ALL DEPENDS ${archive})
   install(FILES ${archive} DESTINATION lib/sardonyx/${name})
   # Of what pip builds it is no part.
-  install(FILES ${archive} DESTINATION sardonyx/lib/sardonyx/${name} COMPONENT python OPTIONAL)
+  install(FILES ${archive} DESTINATION sardonyx/lib/sardonyx/${name} COMPONENT python OPTIONAL
+          EXCLUDE_FROM_ALL)
 endfunction()
 
 add_other_machine(aarch64-linux-gnu)

@@ -20,7 +20,6 @@
 #include "sardonyx/Runtime/ThreadPool.h"
 #include <cstring>
 #include <dlfcn.h>
-#include <sys/mman.h>
 
 using namespace sardonyx;
 
@@ -52,7 +51,7 @@ public:
   const sdx_artifact_code *code = nullptr;
 
 private:
-  MaybeError bind(const sdx_artifact &artifact);
+  MaybeError bind(const sdx_artifact &artifact, unsigned threads);
 
   Artifact description;
   std::shared_ptr<FileMap> weightsFile;
@@ -134,26 +133,13 @@ ArtifactModel::open(const sdx_artifact &artifact, uint64_t threads,
   result->model = std::make_unique<Model>(
       result->description.inputs, result->description.outputs,
       static_cast<unsigned>(threads), result->budget);
-  if (MaybeError error = result->bind(artifact))
+  if (MaybeError error = result->bind(artifact, static_cast<unsigned>(threads)))
     return *error;
   return std::shared_ptr<Runner>(std::move(result));
 }
 
-/// Has the weights here at once: a fault for each page takes several times as
-/// long. An older kernel fetches each when it is needed.
-static void fetchWeights(const sdx_artifact &artifact) {
-#ifdef MADV_POPULATE_READ
-  constexpr uintptr_t kPage = 4096;
-  uintptr_t begin =
-      reinterpret_cast<uintptr_t>(artifact.weights) & ~(kPage - 1);
-  uintptr_t end =
-      reinterpret_cast<uintptr_t>(artifact.weights) + artifact.weights_bytes;
-  (void)madvise(reinterpret_cast<void *>(begin), end - begin,
-                MADV_POPULATE_READ);
-#endif
-}
-
-MaybeError ArtifactModel::bind(const sdx_artifact &artifact) {
+MaybeError ArtifactModel::bind(const sdx_artifact &artifact,
+                               unsigned threads) {
   const char *weights = static_cast<const char *>(artifact.weights);
   if (artifact.weights_file) {
     auto file = mapWeights(artifact);
@@ -161,9 +147,9 @@ MaybeError ArtifactModel::bind(const sdx_artifact &artifact) {
       return file.error();
     weightsFile = *file;
     weights = weightsFile->bytes().data();
-    weightsFile->fetchPages();
+    weightsFile->fetchPages(threads);
   } else {
-    fetchWeights(artifact);
+    fetchPages(artifact.weights, artifact.weights_bytes, threads);
   }
   if (description.weightsBytes > artifact.weights_bytes)
     return Error(ErrorKind::InvalidModel,

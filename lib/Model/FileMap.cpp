@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Model/FileMap.h"
+#include "sardonyx/Runtime/ThreadPool.h"
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -78,11 +80,29 @@ void FileMap::forgetPages() const {
     (void)madvise(const_cast<char *>(data), size, MADV_DONTNEED);
 }
 
-void FileMap::fetchPages() const {
-#ifdef MADV_POPULATE_READ
-  // An older kernel fetches each when it is needed.
+void FileMap::fetchPages(unsigned threads) const {
   if (mapped)
-    (void)madvise(const_cast<char *>(data), size, MADV_POPULATE_READ);
+    sardonyx::fetchPages(data, size, threads);
+}
+
+void sardonyx::fetchPages(const void *data, size_t size, unsigned threads) {
+#ifdef MADV_POPULATE_READ
+  constexpr uintptr_t kPage = 4096, kPiece = uintptr_t(4) << 20;
+  struct Work {
+    uintptr_t begin, end;
+  } work;
+  work.begin = reinterpret_cast<uintptr_t>(data) & ~(kPage - 1);
+  work.end = reinterpret_cast<uintptr_t>(data) + size;
+  runtime::ThreadPool::global().parallelFor(
+      static_cast<int64_t>((work.end - work.begin + kPiece - 1) / kPiece), 1,
+      [](int64_t begin, int64_t end, void *env) {
+        auto *work = static_cast<Work *>(env);
+        uintptr_t from = work->begin + begin * kPiece,
+                  to = std::min(work->begin + end * kPiece, work->end);
+        (void)madvise(reinterpret_cast<void *>(from), to - from,
+                      MADV_POPULATE_READ);
+      },
+      &work, threads, nullptr);
 #endif
 }
 

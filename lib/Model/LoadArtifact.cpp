@@ -15,6 +15,7 @@
 #include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Model/Seal.h"
+#include "sardonyx/Runtime/ThreadPool.h"
 #include <cstring>
 #include <deque>
 #include <dlfcn.h>
@@ -178,7 +179,7 @@ static MaybeError checkFile(const std::string &path) {
   if (bytes.size() < sizeof(header) ||
       memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
     return refuse("is no shared library");
-  (*file)->fetchPages();
+  (*file)->fetchPages(runtime::ThreadPool::global().defaultThreads());
   if (MaybeError error = checkSeal(bytes, path))
     return error;
   memcpy(&header, bytes.data(), sizeof(header));

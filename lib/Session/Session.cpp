@@ -296,7 +296,7 @@ bool Session::Impl::share(std::shared_ptr<const PackedWeights> weights) {
   persistentPool->trimAll();
   packed = std::move(weights);
   persistent = packed->tensors;
-  packed->file->fetchPages();
+  packed->file->fetchPages(threads);
   report.persistentBytes = bytes;
   return true;
 }

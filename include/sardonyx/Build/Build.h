@@ -16,6 +16,7 @@
 #ifndef SARDONYX_BUILD_BUILD_H
 #define SARDONYX_BUILD_BUILD_H
 
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
 #include "sardonyx/Session/Compile.h"
 #include "sardonyx/Session/Session.h"
@@ -51,11 +52,11 @@ struct BuildReport {
 };
 
 /// The form that a file's name asks for: .so, .o, .a, or else a program.
-ArtifactForm formOf(const std::string &output);
+SARDONYX_API ArtifactForm formOf(const std::string &output);
 
 /// Builds a model. Beside a library or object goes a header for C and one for
 /// C++.
-Expected<BuildReport> build(const ModelSource &model, const std::string &output,
+SARDONYX_API Expected<BuildReport> build(const ModelSource &model, const std::string &output,
                             const BuildOptions &options = {});
 
 } // namespace sardonyx

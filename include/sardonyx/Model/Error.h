@@ -8,6 +8,7 @@
 #ifndef SARDONYX_MODEL_ERROR_H
 #define SARDONYX_MODEL_ERROR_H
 
+#include "sardonyx/Model/Export.h"
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,7 +30,7 @@ enum class ErrorKind {
 };
 
 /// A kind and a sentence for a person.
-class Error {
+class SARDONYX_API Error {
 public:
   /// `message` may quote whatever a model holds: long names in quotes are
   /// shortened, and what is no text is replaced.
@@ -48,7 +49,7 @@ private:
 
 /// A fault of the library itself. The environment variable SARDONYX_DEBUG adds
 /// the detail to the message.
-Error internalError(const std::string &detail);
+SARDONYX_API Error internalError(const std::string &detail);
 
 /// An error or nothing.
 using MaybeError = std::optional<Error>;

@@ -33,8 +33,8 @@ public:
   /// Gives the system the pages of a file; who reads them again gets them from
   /// its cache.
   void forgetPages() const;
-  /// Has all pages here before somebody needs them.
-  void fetchPages() const;
+  /// Has all pages here before somebody needs them, by so many threads.
+  void fetchPages(unsigned threads) const;
   /// Time of the last change in nanoseconds; 0 for memory.
   int64_t modified() const { return changed; }
   /// Tells this file, as it is now, from all others; empty for memory.
@@ -51,6 +51,10 @@ private:
   bool mapped = false;
   std::string name, fileIdentity, own;
 };
+
+/// The same for memory that is mapped of a file: a fault for each page takes
+/// several times as long. An older kernel fetches each when it is needed.
+void fetchPages(const void *data, size_t size, unsigned threads);
 
 } // namespace sardonyx
 

@@ -9,6 +9,7 @@
 #ifndef SARDONYX_MODEL_LOADARTIFACT_H
 #define SARDONYX_MODEL_LOADARTIFACT_H
 
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
 #include "sardonyx/Model/Runner.h"
 #include <memory>
@@ -28,11 +29,11 @@ struct ArtifactOptions {
 inline constexpr char kArtifactSymbol[] = "sardonyx_artifact";
 
 /// Whether a file is a shared library by its first bytes.
-bool isSharedLibrary(const std::string &path);
+SARDONYX_API bool isSharedLibrary(const std::string &path);
 
 /// Loads a shared library that `sardonyx build` has made, whose code then runs
 /// in this process. It is read once to see that nothing is damaged.
-Expected<std::shared_ptr<Runner>>
+SARDONYX_API Expected<std::shared_ptr<Runner>>
 loadArtifact(const std::string &path, const ArtifactOptions &options = {});
 
 } // namespace sardonyx

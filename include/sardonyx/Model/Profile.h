@@ -8,6 +8,7 @@
 #ifndef SARDONYX_MODEL_PROFILE_H
 #define SARDONYX_MODEL_PROFILE_H
 
+#include "sardonyx/Model/Export.h"
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -58,7 +59,7 @@ struct Profile {
 /// The profile in Chrome's trace event format, which Perfetto and
 /// chrome://tracing show: an array of complete events, of the category
 /// "Session" for runs and "Node" for steps. Times count from the first run.
-std::string toTrace(const Profile &profile);
+SARDONYX_API std::string toTrace(const Profile &profile);
 
 } // namespace sardonyx
 

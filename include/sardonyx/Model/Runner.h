@@ -9,6 +9,7 @@
 #ifndef SARDONYX_MODEL_RUNNER_H
 #define SARDONYX_MODEL_RUNNER_H
 
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Model/Values.h"
@@ -18,7 +19,7 @@ namespace sardonyx {
 
 /// A model that is ready to run: a session, or an artifact that was built ahead
 /// of time.
-class Runner {
+class SARDONYX_API Runner {
 public:
   virtual ~Runner();
 

@@ -8,6 +8,7 @@
 #ifndef SARDONYX_MODEL_TYPES_H
 #define SARDONYX_MODEL_TYPES_H
 
+#include "sardonyx/Model/Export.h"
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -51,12 +52,12 @@ enum class ElementType : int32_t {
 };
 
 /// ONNX's name: "float", "int64", "bfloat16"; "undefined" for what is no type.
-const char *nameOf(ElementType type);
+SARDONYX_API const char *nameOf(ElementType type);
 /// The type of that name.
-std::optional<ElementType> parseElementType(std::string_view name);
+SARDONYX_API std::optional<ElementType> parseElementType(std::string_view name);
 /// Bytes of one element in memory, where a bool and a sub-byte element take a
 /// byte and a string is a StringSpan; 0 for what is no type.
-int64_t byteSizeOf(ElementType type);
+SARDONYX_API int64_t byteSizeOf(ElementType type);
 
 /// An element of a tensor of strings: UTF-8, not ended by a zero.
 struct StringSpan {
@@ -125,8 +126,8 @@ inline int64_t storedBytesOf(const ValueInfo &info) {
 }
 
 /// "[batch, 3, 224, 224]"; "[?, 3]" where a dimension is open.
-std::string describeShape(const std::vector<Dim> &dims);
-std::string describeShape(const std::vector<int64_t> &sizes);
+SARDONYX_API std::string describeShape(const std::vector<Dim> &dims);
+SARDONYX_API std::string describeShape(const std::vector<int64_t> &sizes);
 
 /// What a model file says about itself.
 struct ModelMetadata {

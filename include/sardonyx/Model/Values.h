@@ -8,6 +8,7 @@
 #ifndef SARDONYX_MODEL_VALUES_H
 #define SARDONYX_MODEL_VALUES_H
 
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
 #include "sardonyx/Model/Types.h"
 #include <atomic>
@@ -56,7 +57,7 @@ struct OutputRef {
 };
 
 /// A result. Copies share the memory.
-struct Tensor {
+struct SARDONYX_API Tensor {
   ElementType type = ElementType::Undefined;
   std::vector<int64_t> shape;
   /// Null where the result lies in the caller's memory.
@@ -71,7 +72,7 @@ struct Tensor {
 };
 
 /// What is wrong with the options, if anything.
-MaybeError checkOptions(const RunOptions &options);
+SARDONYX_API MaybeError checkOptions(const RunOptions &options);
 
 } // namespace sardonyx
 

@@ -8,6 +8,7 @@
 #ifndef SARDONYX_SESSION_COMPILE_H
 #define SARDONYX_SESSION_COMPILE_H
 
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Session/Session.h"
@@ -25,11 +26,11 @@ struct ModelSource {
 };
 
 /// The names of the phases that compileToText takes, in order; "asm" is last.
-std::vector<std::string> phaseNames();
+SARDONYX_API std::vector<std::string> phaseNames();
 
 /// The module after a phase, as MLIR text; for "asm" the machine's assembly.
 /// Weights of more than some elements are elided.
-Expected<std::string> compileToText(const ModelSource &model,
+SARDONYX_API Expected<std::string> compileToText(const ModelSource &model,
                                     const std::string &phase,
                                     const SessionOptions &options = {});
 
@@ -51,7 +52,7 @@ struct ModelReport {
 
 /// `dims` gives sizes of named dimensions for the count of operations; others
 /// count as 1.
-Expected<ModelReport> inspectModel(const ModelSource &model,
+SARDONYX_API Expected<ModelReport> inspectModel(const ModelSource &model,
                                    const std::map<std::string, int64_t> &dims,
                                    const SessionOptions &options = {});
 

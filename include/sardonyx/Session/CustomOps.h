@@ -13,6 +13,7 @@
 #ifndef SARDONYX_SESSION_CUSTOMOPS_H
 #define SARDONYX_SESSION_CUSTOMOPS_H
 
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/CustomNode.h"
 #include "sardonyx/Model/Error.h"
 #include "sardonyx/Model/Types.h"
@@ -30,7 +31,7 @@ namespace sardonyx {
 //===----------------------------------------------------------------------===//
 
 /// One call of an operator in a run.
-class CustomRun {
+class SARDONYX_API CustomRun {
 public:
   /// The elements of an input that is there; StringSpans for strings.
   virtual const void *inputData(size_t index) const = 0;
@@ -57,7 +58,7 @@ using CustomFailure = std::optional<std::string>;
 //===----------------------------------------------------------------------===//
 
 /// One thread at a time.
-class CustomOpLock {
+class SARDONYX_API CustomOpLock {
 public:
   void lock();
   void unlock() { mutex.unlock(); }
@@ -68,7 +69,7 @@ private:
 };
 
 /// An operator that is called in runs. Any thread calls its functions.
-class CustomOp {
+class SARDONYX_API CustomOp {
 public:
   virtual ~CustomOp() = default;
 
@@ -95,7 +96,7 @@ public:
 };
 
 /// A set of operators. What it holds does not change: copies share it.
-class CustomOps {
+class SARDONYX_API CustomOps {
 public:
   /// An operator in C++. A later one of the same name and version counts.
   MaybeError add(std::shared_ptr<const CustomOp> op);

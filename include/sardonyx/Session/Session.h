@@ -17,6 +17,7 @@
 #ifndef SARDONYX_SESSION_SESSION_H
 #define SARDONYX_SESSION_SESSION_H
 
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
 #include "sardonyx/Model/Profile.h"
 #include "sardonyx/Model/Runner.h"
@@ -116,9 +117,9 @@ struct LoadReport {
 /// Has all threads stop to load models and waits until they have, for the end
 /// of the process, which does so itself, but may do so too late for a model
 /// that is the process's first. None is loaded any more.
-void stopLoading();
+SARDONYX_API void stopLoading();
 
-class Session : public Runner {
+class SARDONYX_API Session : public Runner {
 public:
   /// Compiles the model in a file, or takes it from the cache.
   static Expected<std::shared_ptr<Session>>
