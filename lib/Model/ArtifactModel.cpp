@@ -138,8 +138,7 @@ ArtifactModel::open(const sdx_artifact &artifact, uint64_t threads,
   return std::shared_ptr<Runner>(std::move(result));
 }
 
-MaybeError ArtifactModel::bind(const sdx_artifact &artifact,
-                               unsigned threads) {
+MaybeError ArtifactModel::bind(const sdx_artifact &artifact, unsigned threads) {
   const char *weights = static_cast<const char *>(artifact.weights);
   if (artifact.weights_file) {
     auto file = mapWeights(artifact);

@@ -16,8 +16,8 @@
 #ifndef SARDONYX_BUILD_BUILD_H
 #define SARDONYX_BUILD_BUILD_H
 
-#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Session/Compile.h"
 #include "sardonyx/Session/Session.h"
 #include <cstdint>
@@ -56,8 +56,9 @@ SARDONYX_API ArtifactForm formOf(const std::string &output);
 
 /// Builds a model. Beside a library or object goes a header for C and one for
 /// C++.
-SARDONYX_API Expected<BuildReport> build(const ModelSource &model, const std::string &output,
-                            const BuildOptions &options = {});
+SARDONYX_API Expected<BuildReport> build(const ModelSource &model,
+                                         const std::string &output,
+                                         const BuildOptions &options = {});
 
 } // namespace sardonyx
 

@@ -9,8 +9,8 @@
 #ifndef SARDONYX_MODEL_LOADARTIFACT_H
 #define SARDONYX_MODEL_LOADARTIFACT_H
 
-#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Runner.h"
 #include <memory>
 #include <string>

@@ -9,8 +9,8 @@
 #ifndef SARDONYX_MODEL_RUNNER_H
 #define SARDONYX_MODEL_RUNNER_H
 
-#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Model/Values.h"
 #include <vector>

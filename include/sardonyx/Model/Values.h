@@ -8,8 +8,8 @@
 #ifndef SARDONYX_MODEL_VALUES_H
 #define SARDONYX_MODEL_VALUES_H
 
-#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Types.h"
 #include <atomic>
 #include <cstdint>

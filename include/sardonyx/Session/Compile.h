@@ -8,8 +8,8 @@
 #ifndef SARDONYX_SESSION_COMPILE_H
 #define SARDONYX_SESSION_COMPILE_H
 
-#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Session/Session.h"
 #include <map>
@@ -30,9 +30,9 @@ SARDONYX_API std::vector<std::string> phaseNames();
 
 /// The module after a phase, as MLIR text; for "asm" the machine's assembly.
 /// Weights of more than some elements are elided.
-SARDONYX_API Expected<std::string> compileToText(const ModelSource &model,
-                                    const std::string &phase,
-                                    const SessionOptions &options = {});
+SARDONYX_API Expected<std::string>
+compileToText(const ModelSource &model, const std::string &phase,
+              const SessionOptions &options = {});
 
 /// What `sardonyx inspect` shows.
 struct ModelReport {
@@ -52,9 +52,10 @@ struct ModelReport {
 
 /// `dims` gives sizes of named dimensions for the count of operations; others
 /// count as 1.
-SARDONYX_API Expected<ModelReport> inspectModel(const ModelSource &model,
-                                   const std::map<std::string, int64_t> &dims,
-                                   const SessionOptions &options = {});
+SARDONYX_API Expected<ModelReport>
+inspectModel(const ModelSource &model,
+             const std::map<std::string, int64_t> &dims,
+             const SessionOptions &options = {});
 
 } // namespace sardonyx
 

@@ -13,9 +13,9 @@
 #ifndef SARDONYX_SESSION_CUSTOMOPS_H
 #define SARDONYX_SESSION_CUSTOMOPS_H
 
-#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/CustomNode.h"
 #include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Types.h"
 #include <memory>
 #include <mutex>

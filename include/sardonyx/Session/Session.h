@@ -17,8 +17,8 @@
 #ifndef SARDONYX_SESSION_SESSION_H
 #define SARDONYX_SESSION_SESSION_H
 
-#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Profile.h"
 #include "sardonyx/Model/Runner.h"
 #include "sardonyx/Model/Types.h"
