@@ -410,6 +410,7 @@ Expected<BuildReport> Builder::run() {
   job.platform = platform;
   job.form = form;
   job.isStatic = options.isStatic;
+  job.hasOneThread = options.session.intraOpThreads == 1;
   job.archive = *archive;
   job.output = output;
   job.temporary = temporary.str().str();

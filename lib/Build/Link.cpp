@@ -131,6 +131,13 @@ static MaybeError addStaticSystem(const Platform &platform,
   return std::nullopt;
 }
 
+/// The pool's threads then fail to start, and loops run in the caller's.
+static void addOneThread(std::vector<std::string> &arguments) {
+  llvm::append_range(arguments, std::vector<std::string>{
+                                    "--wrap=pthread_create", "--undefined",
+                                    "__wrap_pthread_create"});
+}
+
 static MaybeError linkLoadable(const LinkJob &job) {
   std::string script = job.temporary + "/exported.map";
   {
@@ -163,6 +170,8 @@ static MaybeError linkLoadable(const LinkJob &job) {
                        std::vector<std::string>{"-pie", "--entry=_start",
                                                 "--dynamic-linker",
                                                 job.platform->loader});
+  if (job.hasOneThread)
+    addOneThread(arguments);
   llvm::append_range(arguments, job.objects);
   arguments.push_back(job.archive);
   if (MaybeError error = isProgram && job.isStatic
@@ -217,6 +226,8 @@ static MaybeError linkObject(const LinkJob &job) {
   const std::string whole = job.temporary + "/whole.o";
   std::vector<std::string> arguments{"-r", "-o", whole,
                                      "--force-group-allocation"};
+  if (job.hasOneThread)
+    addOneThread(arguments);
   llvm::append_range(arguments, job.objects);
   arguments.push_back(job.archive);
   if (MaybeError error = runLinker(arguments))

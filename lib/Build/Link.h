@@ -21,6 +21,8 @@ struct LinkJob {
   const Platform *platform = nullptr;
   ArtifactForm form = ArtifactForm::SharedLibrary;
   bool isStatic = false;
+  /// The file starts no thread, and does not know how.
+  bool hasOneThread = false;
   /// Objects, those that count first.
   std::vector<std::string> objects;
   /// The runtime; members that nobody needs are left out.

@@ -13,7 +13,9 @@ endforeach()
 file(GLOB other_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/lib/Runtime/*.cpp ${PROJECT_SOURCE_DIR}/lib/Model/*.cpp)
 list(FILTER other_sources EXCLUDE REGEX "/(Image|Regex|Case|Symbols|LoadArtifact)[^/]*$")
-list(APPEND other_sources ${CMAKE_CURRENT_SOURCE_DIR}/HalfParts.cpp ${CMAKE_CURRENT_SOURCE_DIR}/Program.cpp
+list(APPEND other_sources ${CMAKE_CURRENT_SOURCE_DIR}/HalfParts.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/OneThread.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/Program.cpp
   ${CMAKE_CURRENT_SOURCE_DIR}/Start.S ${CMAKE_CURRENT_SOURCE_DIR}/StartParts.cpp)
 file(GLOB other_headers CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/include/sardonyx/Runtime/*.h

@@ -126,6 +126,23 @@ def test_two_models_in_one_c_program(tmp_path, cc):
         assert (done.returncode, done.stdout) == (0, "first: 0 wrong\n"), done
 
 
+@pytest.mark.parametrize("threads", [0, 1])
+@pytest.mark.parametrize("name", ["first.so", "first.o", "first.a", "first"])
+def test_one_thread(name, threads, tmp_path):
+    """What is built for one thread cannot start any, even if its caller asks for more."""
+    options = sardonyx.SessionOptions()
+    options.intra_op_num_threads = threads
+    build(FIRST, tmp_path / name, options=options)
+    symbols = ["nm", "--undefined-only", *([] if name.endswith((".o", ".a")) else ["-D"]), tmp_path / name]
+    shown = subprocess.run(symbols, capture_output=True, text=True, check=True).stdout
+    assert ("pthread_create" in shown) == (threads == 0)
+    x = np.arange(40000, dtype=np.float32).reshape(10000, 4) / 40000
+    if name == "first.so":
+        (y,) = sardonyx.load(tmp_path / name, threads=4).run(None, {"x": x})
+        weights = np.add.outer(np.arange(4), np.arange(8)).astype(np.float32)
+        np.testing.assert_allclose(y, x @ weights, rtol=1e-5)
+
+
 @pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
 def test_sanitizers_find_nothing(tmp_path, sanitizer):
     """What a sanitizer sees of files by the functions that it replaces: memory, leaks, locks, threads."""
@@ -399,4 +416,5 @@ def test_pip_builds_all_extensions():
     root = HERE.parents[1]
     extensions = set(re.findall(r"nanobind_add_module\((\w+)", (root / "python" / "CMakeLists.txt").read_text()))
     targets = set(re.findall(r'"(\w+)"', re.search(r"build.targets = (.*)", (root / "pyproject.toml").read_text())[1]))
+    extensions.discard("_sardonyx_wheel")  # the same as _sardonyx, for `utils/dev wheel`
     assert len(extensions) == 2 and targets == {*extensions, "SardonyxArtifactRuntime"}

@@ -20,6 +20,7 @@ MAY = {
     "Pipelines": {"Bridge", "Codegen", "Conversion", "Dispatch", "Target", "Transforms", "Importer"},
     "Session": {"Bridge", "Conversion", "Importer", "Model", "Pipelines", "Runtime", "Target"},
     "Build": {"Model", "Runtime", "Session"},
+    "Library": set(),
 }
 WITHOUT_LLVM = {"Runtime", "Model"}
 WITHOUT_ONNX = {"Dispatch", "Codegen", "Target", "Model", "Runtime"}

@@ -30,7 +30,8 @@ enum class ArtifactForm { SharedLibrary, Object, Archive, Program };
 
 struct BuildOptions {
   /// How the model is compiled. `cpu` is not looked at; `intraOpThreads` is how
-  /// many threads a run uses unless it is told otherwise.
+  /// many threads a run uses unless it is told otherwise; a file for 1 cannot
+  /// start any.
   SessionOptions session;
   /// The processors to make code for, in LLVM's spelling, the best first;
   /// empty: this machine's. When the file is loaded, the first that fits is
