@@ -94,6 +94,9 @@ CustomImplementation findCustomImplementation(mlir::Operation *op);
 llvm::LogicalResult inferCustomTypes(mlir::Operation *op,
                                      llvm::SmallVectorImpl<mlir::Type> &types);
 
+// What is true of an operator, as traits (facts.py).
+#include "dialects/ONNX/ONNXFacts.inc"
+
 } // namespace sardonyx::onnx
 
 #include "dialects/ONNX/ONNXDialect.h.inc"

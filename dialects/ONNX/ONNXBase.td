@@ -90,6 +90,11 @@ def ONNX_SparseType : ONNX_Type<"Sparse", "sparse"> {
 // the schema tables, for the sake of its sentences. Here stands the text only.
 class ONNX_Value<string text> : Type<CPred<"true">, text>;
 
+// A fact of facts.py.
+class ONNX_Fact<string name> : NativeOpTrait<name> {
+  let cppNamespace = "::sardonyx::onnx";
+}
+
 class ONNX_Op<string mnemonic, list<Trait> traits = []>
     : Op<ONNX_Dialect, mnemonic, traits>;
 

@@ -7,6 +7,7 @@ from onnx import defs
 
 from contrib import all_ops
 from contrib.schema import MS_DOMAIN
+from facts import DRAWS_NUMBERS, FACTS
 
 from . import traits
 
@@ -152,8 +153,9 @@ class Op:
         result = list(traits.EXTRA_TRAITS.get(self.mnemonic, []))
         if self.mnemonic in traits.REGION_TRAITS:
             result += traits.REGION_TRAITS[self.mnemonic]
-        elif self.mnemonic not in traits.RANDOM:
+        elif self.mnemonic not in DRAWS_NUMBERS.ops:
             result.append("Pure")
+        result += [f"ONNX_{fact.name}" for fact in FACTS if self.mnemonic in fact.ops]
         many = lambda params: sum(p.option != "Single" for p in params) >= 2
         if many(self.inputs):
             result.append("AttrSizedOperandSegments")
@@ -162,8 +164,18 @@ class Op:
         return result
 
 
+def check_names(ops):
+    """Fails where a table names an op that there is not."""
+    known = {op.mnemonic for op in ops}
+    tables = {fact.name: fact.ops for fact in FACTS} | traits.TABLES
+    for table, names in tables.items():
+        if unknown := sorted(set(names) - known):
+            raise SystemExit(f"{table} names operators that there are not: {', '.join(unknown)}")
+
+
 def latest_ops():
     """All ops of the domains above, in the order of domain and name."""
     schemas = [s for s in defs.get_all_schemas() if s.domain in DOMAIN_PREFIX]
     ops = [Op(s) for s in schemas + [op.schema for op in all_ops()]]
+    check_names(ops)
     return sorted(ops, key=lambda op: (op.domain, op.op_type))

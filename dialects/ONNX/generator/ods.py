@@ -6,7 +6,7 @@ import struct
 import numpy as np
 from onnx import AttributeProto, defs
 
-from . import traits
+from . import facts, traits
 
 A = defs.OpSchema.AttrType
 ATTRIBUTE = {
@@ -126,4 +126,4 @@ def emit_op(op, index):
 
 
 def emit(ops):
-    return "\n".join(emit_op(op, i) for i, op in enumerate(ops))
+    return facts.emit_ods() + "\n" + "\n".join(emit_op(op, i) for i, op in enumerate(ops))

@@ -1,19 +1,8 @@
-"""What ONNX's schemas do not say about an op, written by hand.
+"""Which ops have more in C++ than the schema tells, written by hand. What is true of
+the operators themselves is in facts.py.
 
 Keys are MLIR mnemonics without the dialect's prefix (`Conv`, `ml.Scaler`).
 """
-
-# Ops that draw random numbers: equal calls give different results, so they must
-# be neither merged nor repeated. They have no `Pure` trait.
-RANDOM = {
-    "Bernoulli",
-    "Dropout",
-    "Multinomial",
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
-}
 
 # Ops that hold graphs: their effects are those of the ops inside.
 REGION_TRAITS = {
@@ -49,4 +38,12 @@ VERIFIERS = {
     "Loop",
     "Scan",
     "SequenceMap",
+}
+
+TABLES = {
+    "REGION_TRAITS": REGION_TRAITS,
+    "EXTRA_TRAITS": EXTRA_TRAITS,
+    "FOLDERS": FOLDERS,
+    "CANONICALIZERS": CANONICALIZERS,
+    "VERIFIERS": VERIFIERS,
 }
