@@ -15,19 +15,29 @@ using namespace sardonyx;
 
 namespace {
 
-/// A constant, or arithmetic of a few steps on constants.
-bool isConstantOnly(Value value, unsigned depth = 16) {
-  Operation *op = value.getDefiningOp();
-  if (!op || depth == 0)
+/// Whether `value` is a constant, or what a few steps make of constants. Steps
+/// that contract or dequantize are none: these are recognised as they are.
+bool isConstantOnly(Value value) {
+  constexpr size_t limit = 256;
+  SetVector<Operation *> makers;
+  auto add = [&](Value made) {
+    Operation *op = made.getDefiningOp();
+    if (op)
+      makers.insert(op);
+    return op != nullptr;
+  };
+  if (!add(value))
     return false;
-  if (op->hasTrait<OpTrait::ConstantLike>())
-    return true;
-  return isa<onnx::AddOp, onnx::SubOp, onnx::MulOp, onnx::DivOp, onnx::SqrtOp,
-             onnx::ReshapeOp, onnx::IdentityOp, onnx::CastOp,
-             onnx::TransposeOp>(op) &&
-         llvm::all_of(op->getOperands(), [&](Value operand) {
-           return isConstantOnly(operand, depth - 1);
-         });
+  for (size_t i = 0; i < makers.size(); ++i) {
+    Operation *op = makers[i];
+    if (op->hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (!op->hasTrait<onnx::Elementwise>() && !op->hasTrait<onnx::MovesData>())
+      return false;
+    if (!llvm::all_of(op->getOperands(), add) || makers.size() > limit)
+      return false;
+  }
+  return true;
 }
 
 /// Conv and ConvTranspose differ in where the output channels of the weights
@@ -75,7 +85,7 @@ private:
         ShapedType::isDynamic(channels))
       return rewriter.notifyMatchFailure(norm, "not a float type and size");
     inputs.push_back(conv.getW());
-    if (!llvm::all_of(inputs, [](Value v) { return isConstantOnly(v); }))
+    if (!llvm::all_of(inputs, isConstantOnly))
       return rewriter.notifyMatchFailure(norm, "weights are computed");
     return success();
   }

@@ -40,8 +40,7 @@ Value getUnchanged(ShapeEvaluator &evaluator, Operation *op) {
           op))
     return op->getNumOperands() == 1 ? from : Value();
   auto type = dyn_cast<RankedTensorType>(from.getType());
-  if (!type || !isa<onnx::ExpandOp, onnx::FlattenOp, onnx::ReshapeOp,
-                    onnx::SqueezeOp, onnx::UnsqueezeOp>(op))
+  if (!type || !(op->hasTrait<onnx::KeepsOrder>() || isa<onnx::ExpandOp>(op)))
     return {};
   for (int64_t i = 0; i < type.getRank(); ++i)
     if (!evaluator.getDim(to, i).isSame(evaluator.getDim(from, i)))

@@ -345,10 +345,7 @@ Type Inference::inferMore(Operation *op, unsigned index) {
                                    element);
   if (isa<onnx::GroupNormalizationOp>(op)) // The schema infers nothing.
     return op->getOperand(0).getType();
-  if (isa<onnx::ReduceSumOp, onnx::ReduceMeanOp, onnx::ReduceMaxOp,
-          onnx::ReduceMinOp, onnx::ReduceProdOp, onnx::ReduceL1Op,
-          onnx::ReduceL2Op, onnx::ReduceLogSumOp, onnx::ReduceLogSumExpOp,
-          onnx::ReduceSumSquareOp>(op))
+  if (op->hasTrait<onnx::Reduces>())
     return inferReduction(op);
   if (auto filled = dyn_cast<onnx::ConstantOfShapeOp>(op)) {
     Type element = Float32Type::get(op->getContext());

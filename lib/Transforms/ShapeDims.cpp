@@ -14,35 +14,6 @@ using namespace sardonyx;
 
 using Element = ShapeElement;
 
-/// Ops whose first result has the shape of their first operand.
-static bool keepsShape(Operation *op) {
-  return isa<onnx::AbsOp, onnx::BatchNormalizationOp, onnx::CastOp,
-             onnx::CastLikeOp, onnx::CeilOp, onnx::ClipOp, onnx::CosOp,
-             onnx::CumSumOp, onnx::DequantizeLinearOp, onnx::DropoutOp,
-             onnx::EluOp, onnx::ErfOp, onnx::ExpOp, onnx::FloorOp, onnx::GeluOp,
-             onnx::GroupNormalizationOp, onnx::HardSigmoidOp, onnx::HardSwishOp,
-             onnx::IdentityOp, onnx::InstanceNormalizationOp, onnx::IsInfOp,
-             onnx::IsNaNOp, onnx::LayerNormalizationOp, onnx::LeakyReluOp,
-             onnx::LogOp, onnx::LogSoftmaxOp, onnx::MishOp, onnx::NegOp,
-             onnx::NotOp, onnx::PReluOp, onnx::QuantizeLinearOp,
-             onnx::RMSNormalizationOp, onnx::ReciprocalOp, onnx::ReluOp,
-             onnx::RotaryEmbeddingOp, onnx::RoundOp, onnx::ScatterElementsOp,
-             onnx::ScatterNDOp, onnx::SeluOp, onnx::SigmoidOp, onnx::SignOp,
-             onnx::SinOp, onnx::SoftmaxOp, onnx::SoftplusOp, onnx::SoftsignOp,
-             onnx::SqrtOp, onnx::SwishOp, onnx::TanOp, onnx::TanhOp,
-             onnx::TriluOp>(op);
-}
-
-/// Ops that broadcast all of their operands against each other.
-static bool broadcasts(Operation *op) {
-  return isa<onnx::AddOp, onnx::AndOp, onnx::BitShiftOp, onnx::BitwiseAndOp,
-             onnx::BitwiseOrOp, onnx::BitwiseXorOp, onnx::DivOp, onnx::EqualOp,
-             onnx::GreaterOp, onnx::GreaterOrEqualOp, onnx::LessOp,
-             onnx::LessOrEqualOp, onnx::MaxOp, onnx::MeanOp, onnx::MinOp,
-             onnx::ModOp, onnx::MulOp, onnx::OrOp, onnx::PowOp, onnx::SubOp,
-             onnx::SumOp, onnx::WhereOp, onnx::XorOp>(op);
-}
-
 static int64_t getRank(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type ? type.getRank() : -1;
@@ -159,7 +130,7 @@ SmallVector<int64_t> ShapeEvaluator::getSameDims(Operation *op) {
   SmallVector<int64_t> same;
   bool product = isa<onnx::MatMulOp>(op);
   int64_t rank = op->getNumResults() == 1 ? getRank(op->getResult(0)) : -1;
-  if (!product && !broadcasts(op))
+  if (!product && !op->hasTrait<onnx::Elementwise>())
     return same;
   for (int64_t dim = 0; dim < rank - (product ? 2 : 0); ++dim) {
     Element first = Element::known(1);
@@ -217,10 +188,10 @@ Element ShapeEvaluator::computeDim(OpResult value, int64_t dim) {
   int64_t rank = getRank(value);
   if (value.getResultNumber() != 0)
     return {};
-  if (keepsShape(op))
+  if (op->hasTrait<onnx::KeepsShape>())
     return getRank(op->getOperand(0)) == rank ? getDim(op->getOperand(0), dim)
                                               : Element();
-  if (broadcasts(op))
+  if (op->hasTrait<onnx::Elementwise>())
     return broadcastDim(value, dim, op->getOperands());
 
   if (auto matmul = dyn_cast<onnx::MatMulOp>(op)) {
@@ -236,9 +207,7 @@ Element ShapeEvaluator::computeDim(OpResult value, int64_t dim) {
   if (auto gemm = dyn_cast<onnx::GemmOp>(op))
     return dim == 0 ? getDim(gemm.getA(), gemm.getTransA() ? 1 : 0)
                     : getDim(gemm.getB(), gemm.getTransB() ? 0 : 1);
-  if (isa<onnx::ConvOp, onnx::ConvTransposeOp, onnx::MaxPoolOp,
-          onnx::AveragePoolOp, onnx::GlobalAveragePoolOp,
-          onnx::GlobalMaxPoolOp>(op))
+  if (op->hasTrait<onnx::KeepsBatch>())
     return dim == 0 ? getDim(op->getOperand(0), 0) : Element();
   if (auto transpose = dyn_cast<onnx::TransposeOp>(op)) {
     if (!transpose.getPerm())

@@ -447,6 +447,10 @@ ShapeValue ShapeEvaluator::compute(Value value, size_t count) {
     return reduceAll(*this, op->getOperand(0), Element::known(product),
                      product ? mul : add);
   }
+  if (op->hasTrait<onnx::KeepsOrder>()) {
+    auto elements = evaluate(op->getOperand(0));
+    return elements ? *elements : ShapeValue();
+  }
   return llvm::TypeSwitch<Operation *, ShapeValue>(op)
       .Case<onnx::ShapeOp>([&](auto op) { return evaluateShape(*this, op); })
       .Case<onnx::SizeOp>(
@@ -460,11 +464,6 @@ ShapeValue ShapeEvaluator::compute(Value value, size_t count) {
       .Case<onnx::RangeOp>(
           [&](auto op) { return evaluateRange(*this, op, count); })
       .Case<onnx::CastOp>([&](auto op) { return evaluateCast(*this, op); })
-      .Case<onnx::IdentityOp, onnx::SqueezeOp, onnx::UnsqueezeOp,
-            onnx::ReshapeOp, onnx::FlattenOp>([&](Operation *op) {
-        auto elements = evaluate(op->getOperand(0));
-        return elements ? *elements : ShapeValue();
-      })
       .Case<onnx::ExpandOp>([&](auto op) {
         auto elements = evaluate(op.getInput());
         if (elements && elements->size() == 1)

@@ -85,6 +85,64 @@ func.func @copied(%x: tensor<?x?x768xf32> {onnx.dim_params = ["batch", "seq", ""
 
 // -----
 
+// What the ops between hand on: the shape, its first size, the shape that operands
+// have together.
+
+// CHECK-LABEL: func.func @handed_on
+// CHECK:       %[[SHAPE:.*]] = onnx.Constant() {value = dense<[0, 0, -1]> : tensor<3xi64>}
+// CHECK-NEXT:  onnx.Reshape(%{{.*}}, %[[SHAPE]])
+// CHECK:       %[[FIRST:.*]] = onnx.Constant() {value = dense<[0, -1]> : tensor<2xi64>}
+// CHECK-NEXT:  onnx.Reshape(%{{.*}}, %[[FIRST]])
+// CHECK:       onnx.StringConcat(%{{.*}}, %{{.*}}) {onnx.same_dims = array<i64: 0, 1, 2>}
+func.func @handed_on(%x: tensor<?x?x?xf32> {onnx.dim_params = ["batch", "length", "width"]},
+                     %ids: tensor<?x?xi64> {onnx.dim_params = ["batch", "length"]},
+                     %grid: tensor<?x?x?x2xf32>, %s: tensor<?x?x?x!onnx.string> {onnx.dim_params = ["batch", "length", "width"]})
+    -> (tensor<?x?x?xf32>, tensor<?x?xf32>, tensor<?x?x?x!onnx.string>) {
+  %rest = onnx.Constant() {value = dense<-1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %sizes = onnx.Shape(%ids) : (tensor<?x?xi64>) -> tensor<2xi64>
+  %batch = onnx.Shape(%ids) {end = 1} : (tensor<?x?xi64>) -> tensor<1xi64>
+  %all = onnx.Concat(%sizes, %rest) {axis = 0} : (tensor<2xi64>, tensor<1xi64>) -> tensor<3xi64>
+  %first = onnx.Concat(%batch, %rest) {axis = 0} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+  %0 = onnx.Celu(%x) : (tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %1 = onnx.Acosh(%0) : (tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %2 = onnx.Hardmax(%1) : (tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %3 = onnx.Reshape(%2, %all) {allowzero = 1} : (tensor<?x?x?xf32>, tensor<3xi64>) -> tensor<?x?x?xf32>
+  %one = onnx.Constant() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %image = onnx.Unsqueeze(%2, %one) : (tensor<?x?x?xf32>, tensor<1xi64>) -> tensor<?x1x?x?xf32>
+  %4 = onnx.GridSample(%image, %grid) : (tensor<?x1x?x?xf32>, tensor<?x?x?x2xf32>) -> tensor<?x1x?x?xf32>
+  %5 = onnx.LpPool(%4) {kernel_shape = array<i64: 2, 2>} : (tensor<?x1x?x?xf32>) -> tensor<?x1x?x?xf32>
+  %6 = onnx.Reshape(%5, %first) {allowzero = 1} : (tensor<?x1x?x?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+  %7 = onnx.StringConcat(%s, %s) : (tensor<?x?x?x!onnx.string>, tensor<?x?x?x!onnx.string>) -> tensor<?x?x?x!onnx.string>
+  return %3, %6, %7 : tensor<?x?x?xf32>, tensor<?x?xf32>, tensor<?x?x?x!onnx.string>
+}
+
+// -----
+
+// A slope of the same shape needs no code for broadcasting either.
+
+// CHECK-LABEL: func.func @slope
+// CHECK:       onnx.PRelu({{.*}}) {onnx.same_dims = array<i64: 0>}
+func.func @slope(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = onnx.Sinh(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %1 = onnx.PRelu(%x, %0) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+
+// -----
+
+// An Identity is its operand; so is what is got from no optional.
+
+// CHECK-LABEL: func.func @unchanged_values
+// CHECK-SAME:  (%[[X:[^:]*]]: tensor<?x4xf32>
+// CHECK-NEXT:  return %[[X]] :
+func.func @unchanged_values(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = onnx.Identity(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %1 = onnx.OptionalGetElement(%0) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+
+// -----
+
 // Sizes in another place, or by another name, are not the same.
 
 // CHECK-LABEL: func.func @not_copied
