@@ -38,21 +38,10 @@ bool computesOnComplex(Operation *op) {
     return !movesOnly(op, "reduction", "none");
   if (isa<onnx::ResizeOp>(op))
     return !movesOnly(op, "mode", "nearest");
-  return !isa<
-      onnx::BitCastOp, onnx::CenterCropPadOp, onnx::CompressOp, onnx::ConcatOp,
-      onnx::ConcatFromSequenceOp, onnx::ConstantOp, onnx::DepthToSpaceOp,
-      onnx::ExpandOp, onnx::FlattenOp, onnx::GatherOp, onnx::GatherElementsOp,
-      onnx::GatherNDOp, onnx::IdentityOp, onnx::IfOp, onnx::LoopOp,
-      onnx::OneHotOp, onnx::OptionalOp, onnx::OptionalGetElementOp,
-      onnx::OptionalHasElementOp, onnx::PadOp, onnx::RandomNormalLikeOp,
-      onnx::RandomUniformLikeOp, onnx::ReshapeOp, onnx::ReverseSequenceOp,
-      onnx::ScanOp, onnx::SequenceAtOp, onnx::SequenceConstructOp,
-      onnx::SequenceEmptyOp, onnx::SequenceEraseOp, onnx::SequenceInsertOp,
-      onnx::SequenceLengthOp, onnx::SequenceMapOp, onnx::ShapeOp, onnx::SizeOp,
-      onnx::SliceOp, onnx::SpaceToDepthOp, onnx::SplitOp,
-      onnx::SplitToSequenceOp, onnx::SqueezeOp, onnx::TensorScatterOp,
-      onnx::TileOp, onnx::TransposeOp, onnx::TriluOp, onnx::UnsqueezeOp,
-      onnx::WhereOp>(op);
+  // In the graphs that an op holds, each is asked for itself.
+  return !op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() &&
+         !op->hasTrait<onnx::MovesData>() &&
+         !op->hasTrait<onnx::IgnoresElements>();
 }
 
 } // namespace sardonyx

@@ -42,17 +42,12 @@ private:
 } // namespace
 
 /// Whether the host program can compute the op on scalars: everything on
-/// integers, of the floats' functions those that are single instructions.
+/// integers, of the floats' functions those that call no library.
 static bool mayScalarise(Operation *op) {
   bool anyFloat = llvm::any_of(op->getOperands(), [](Value operand) {
     return isa<FloatType>(getOnnxElementType(operand));
   });
-  return !anyFloat ||
-         isa<onnx::AddOp, onnx::SubOp, onnx::MulOp, onnx::DivOp, onnx::SqrtOp,
-             onnx::FloorOp, onnx::CeilOp, onnx::NegOp, onnx::ReciprocalOp,
-             onnx::WhereOp, onnx::MinOp, onnx::MaxOp, onnx::EqualOp,
-             onnx::LessOp, onnx::GreaterOp, onnx::LessOrEqualOp,
-             onnx::GreaterOrEqualOp>(op);
+  return !anyFloat || op->hasTrait<onnx::Arithmetic>();
 }
 
 using Args = ValueRange;

@@ -47,3 +47,26 @@ func.func @slice_of_shape(%x: tensor<5x6x7xf32>) -> tensor<1xi64> {
   %y = onnx.Slice(%shape, %from, %to) : (tensor<3xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
   return %y : tensor<1xi64>
 }
+
+// -----
+
+// Arithmetic on floats too, unless it calls a library.
+// CHECK-LABEL: func.func @float_scalars
+func.func @float_scalars(%x: tensor<?x?xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
+  // CHECK-NOT: linalg.generic
+  // CHECK: %[[A:.*]] = arith.addf
+  // CHECK: %[[M:.*]] = arith.divf %[[A]]
+  // CHECK: %[[ABS:.*]] = math.absf %[[M]]
+  // CHECK: %[[ROUND:.*]] = math.roundeven %[[ABS]]
+  // CHECK: tensor.from_elements %[[ROUND]]
+  // CHECK: linalg.generic
+  // CHECK: math.exp
+  %shape = onnx.Shape(%x) {end = 1} : (tensor<?x?xf32>) -> tensor<1xi64>
+  %float = onnx.Cast(%shape) {to = 1} : (tensor<1xi64>) -> tensor<1xf32>
+  %half = onnx.Constant() {value = dense<0.5> : tensor<1xf32>} : () -> tensor<1xf32>
+  %mean = onnx.Mean(%float, %half) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+  %abs = onnx.Abs(%mean) : (tensor<1xf32>) -> tensor<1xf32>
+  %y = onnx.Round(%abs) : (tensor<1xf32>) -> tensor<1xf32>
+  %z = onnx.Exp(%y) : (tensor<1xf32>) -> tensor<1xf32>
+  return %y, %z : tensor<1xf32>, tensor<1xf32>
+}
