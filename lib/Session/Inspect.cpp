@@ -8,10 +8,10 @@
 #include "Compiler.h"
 #include "Options.h"
 #include "Signature.h"
+#include "dialects/ONNX/ONNX.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
-#include "llvm/ADT/StringSwitch.h"
 
 #include <algorithm>
 #include <set>
@@ -70,13 +70,11 @@ static double flopsOf(Operation *op) {
                ? 0
                : 2 * x[0] * x[1] * (product(operand(1)) + product(operand(2)));
   }
-  bool moves = llvm::StringSwitch<bool>(name)
-                   .Cases({"Reshape", "Transpose", "Constant", "Identity",
-                           "Shape", "Unsqueeze", "Squeeze", "Flatten", "Concat",
-                           "Slice", "Split", "Gather", "Expand", "Cast"},
-                          true)
-                   .Default(false);
-  return moves ? 0 : results;
+  bool computes = !op->hasTrait<onnx::MovesData>() &&
+                  (!op->hasTrait<onnx::IgnoresElements>() ||
+                   op->hasTrait<onnx::DrawsNumbers>()) &&
+                  !isa<onnx::CastOp, onnx::CastLikeOp>(op);
+  return computes ? results : 0;
 }
 
 static void countOps(ModuleOp module, ModelReport &report) {

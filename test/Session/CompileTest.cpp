@@ -131,6 +131,18 @@ TEST(Compile, Inspects) {
   EXPECT_TRUE(report->unsupported.empty());
 }
 
+TEST(Compile, CountsNothingWhereElementsOnlyMove) {
+  auto report = inspectModel(text(R"(<ir_version: 10, opset_import: ["" : 21]>
+    g (float[2, 3] x, int64[2] times) => (float[M, N] y, float[2, 3] r) {
+      t = Tile(x, times)
+      y = Trilu(t)
+      r = RandomUniformLike(x)
+    })"),
+                             {});
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_EQ(report->flops, 6);
+}
+
 TEST(CApi, RunsAModel) {
   TemporaryFolder folder;
   handmadeOptions(folder);
