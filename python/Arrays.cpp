@@ -60,12 +60,17 @@ const char *className(ErrorKind kind) {
 
 } // namespace
 
-void translateErrors() {
+/// The module of the exceptions.
+static std::string errorsModule;
+
+void translateErrors(const nb::module_ &extension) {
+  std::string name = nb::cast<std::string>(extension.attr("__name__"));
+  errorsModule = name.substr(0, name.rfind('.')) + ".errors";
   nb::register_exception_translator([](const std::exception_ptr &p, void *) {
     try {
       std::rethrow_exception(p);
     } catch (const Raised &raised) {
-      nb::object type = nb::module_::import_("sardonyx.errors")
+      nb::object type = nb::module_::import_(errorsModule.c_str())
                             .attr(className(raised.error.kind()));
       nb::object failure = type(raised.error.message());
       failure.attr("detail") = raised.error.detail();
@@ -353,6 +358,42 @@ nb::list runModel(Runner &session, nb::list inputs, nb::object memory,
                     ? toPython(tensor)
                     : nb::none());
   return list;
+}
+
+nb::object toDlpack(nb::object bits, int32_t elementType) {
+  auto array = nb::cast<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>(
+      bits, /*convert=*/false);
+  nb::dlpack::dtype type = array.dtype();
+  if (static_cast<ElementType>(elementType) == ElementType::Bfloat16)
+    type.code = static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat);
+  std::vector<size_t> shape(array.ndim());
+  for (size_t i = 0; i < shape.size(); ++i)
+    shape[i] = array.shape(i);
+  nb::ndarray<nb::array_api> view(const_cast<void *>(array.data()),
+                                  shape.size(), shape.data(), bits, nullptr,
+                                  type);
+  return nb::cast(view);
+}
+
+nb::tuple fromDlpack(nb::object source) {
+  OutputArray array;
+  if (!nb::try_cast(source, array, /*convert=*/false))
+    throw nb::type_error("DLPack of a contiguous, writable array on the CPU is "
+                         "needed");
+  ElementType type = elementTypeOf(array.dtype());
+  if (type == ElementType::Undefined)
+    throw nb::type_error("no tensor of ONNX has this DLPack type");
+  std::vector<size_t> shape(array.ndim());
+  for (size_t i = 0; i < shape.size(); ++i)
+    shape[i] = array.shape(i);
+  void *data = array.data();
+  nb::capsule owner(new OutputArray(std::move(array)),
+                    [](void *pointer) noexcept {
+                      delete static_cast<OutputArray *>(pointer);
+                    });
+  nb::ndarray<nb::numpy> view(data, shape.size(), shape.data(), owner, nullptr,
+                              dlpackTypeOf(type));
+  return nb::make_tuple(static_cast<int32_t>(type), nb::cast(view));
 }
 
 nb::list describe(const std::vector<ValueInfo> &infos) {

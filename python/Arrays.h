@@ -1,5 +1,4 @@
-//===- Arrays.h - Runs of models from Python ------------------- -*- C++
-//-*-===//
+//===- Arrays.h - Runs of models from Python -------------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,8 +26,9 @@ struct Raised : std::exception {
   sardonyx::Error error;
 };
 
-/// Has nanobind make exceptions of sardonyx.errors of what is raised.
-void translateErrors();
+/// Has nanobind make exceptions of what is raised: of the module `errors` that
+/// lies beside the extension.
+void translateErrors(const nanobind::module_ &extension);
 
 template <typename T> T unwrap(sardonyx::Expected<T> value) {
   if (!value)
@@ -70,6 +70,13 @@ template <typename F> auto withoutGil(F work) {
 nanobind::list runModel(sardonyx::Runner &model, nanobind::list inputs,
                         nanobind::object memory,
                         const sardonyx::RunOptions *options);
+
+/// A tensor, given as the bits of its elements, for DLPack under its own type.
+nanobind::object toDlpack(nanobind::object bits, int32_t elementType);
+
+/// (element type, array of numpy on the same memory) of whatever has DLPack;
+/// types that numpy lacks as their bits.
+nanobind::tuple fromDlpack(nanobind::object source);
 
 /// (name, type as text, element type, dims as int | str | None, or None; the
 /// element type of the tensors in a sequence, an optional or a map or 0,

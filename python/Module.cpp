@@ -49,7 +49,7 @@ NB_MODULE(_sardonyx, m) {
   m.attr("MAX_THREADS") = kMaxThreads;
   nb::set_leak_warnings(false); // sessions may live in globals until the end
 
-  translateErrors();
+  translateErrors(m);
 
   defineCustomOps(m);
   nb::class_<SessionOptions>(m, "Options")
@@ -63,6 +63,16 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("opt_level", &SessionOptions::optLevel)
       .def_rw("dims", &SessionOptions::dims)
       .def_rw("input_shapes", &SessionOptions::inputShapes)
+      .def_rw("denoted_dims", &SessionOptions::denotedDims)
+      .def("set_initializer",
+           [](SessionOptions &self, const std::string &name, int32_t type,
+              std::vector<int64_t> shape, uintptr_t data) {
+             TensorRef value;
+             value.type = static_cast<ElementType>(type);
+             value.shape = std::move(shape);
+             value.data = reinterpret_cast<const void *>(data);
+             self.initializers[name] = std::move(value);
+           })
       .def("set_custom_ops",
            [](SessionOptions &self, const CustomOps &ops) {
              self.customOps = std::make_shared<CustomOps>(ops);
@@ -145,6 +155,18 @@ NB_MODULE(_sardonyx, m) {
   m.def("measure_peak_gflops", &sardonyx::measurePeakGflops, "threads"_a = 0,
         nb::call_guard<nb::gil_scoped_release>(),
         "The measured rate of f32 multiply-adds in registers, in GFLOP/s.");
+  m.def(
+      "write_optimized",
+      [](const std::string &path, nb::bytes bytes, const std::string &output,
+         SessionOptions options) {
+        ModelSource source = sourceOf(path, bytes);
+        options.interrupted = interruptedByPython;
+        MaybeError error =
+            withoutGil([&] { return writeOptimized(source, output, options); });
+        if (error)
+          throw Raised(*error);
+      },
+      "path"_a, "bytes"_a, "output"_a, "options"_a);
   m.def(
       "compile_to_text",
       [](const std::string &path, nb::bytes bytes, const std::string &phase,

@@ -23,7 +23,7 @@ using namespace sardonyx;
 NB_MODULE(_runtime, m) {
   m.attr("__version__") = SARDONYX_VERSION;
   nb::set_leak_warnings(false); // models may live in globals until the end
-  translateErrors();
+  translateErrors(m);
 
   nb::class_<RunOptions>(m, "RunOptions")
       .def("__init__",
@@ -48,6 +48,8 @@ NB_MODULE(_runtime, m) {
       .def_prop_ro("metadata",
                    [](Runner &r) { return describe(r.metadata()); });
 
+  m.def("to_dlpack", &toDlpack, "bits"_a, "element_type"_a);
+  m.def("from_dlpack", &fromDlpack, "source"_a);
   m.def(
       "load",
       [](const std::string &path, unsigned threads, int64_t memoryLimit) {

@@ -218,6 +218,38 @@ private:
       output.set_name(name);
     }
     declareValues(block, graph);
+    llvm::StringSet<> taken;
+    collectNodeNames(graph, taken);
+    llvm::StringSet<> seen;
+    nameNodesApart(graph, taken, seen);
+  }
+
+  static void collectNodeNames(const ::onnx::GraphProto &graph,
+                               llvm::StringSet<> &names) {
+    for (const ::onnx::NodeProto &node : graph.node()) {
+      names.insert(node.name());
+      for (const ::onnx::AttributeProto &attribute : node.attribute())
+        if (attribute.has_g())
+          collectNodeNames(attribute.g(), names);
+    }
+  }
+
+  /// What one node was taken apart into has its name; readers want each once.
+  static void nameNodesApart(::onnx::GraphProto &graph,
+                             llvm::StringSet<> &taken,
+                             llvm::StringSet<> &seen) {
+    for (::onnx::NodeProto &node : *graph.mutable_node()) {
+      if (std::string name = node.name();
+          !name.empty() && !seen.insert(name).second) {
+        for (int number = 1; !taken.insert(name).second; ++number)
+          name = node.name() + "_" + std::to_string(number);
+        seen.insert(name);
+        node.set_name(name);
+      }
+      for (::onnx::AttributeProto &attribute : *node.mutable_attribute())
+        if (attribute.has_g())
+          nameNodesApart(*attribute.mutable_g(), taken, seen);
+    }
   }
 
   static void nameDims(DictionaryAttr attributes,

@@ -35,6 +35,8 @@ public:
     addFunctions(model.proto, options.functions);
     readHeader();
     setInputShapes(model.proto, options.inputShapes);
+    setDenotedDims(model.proto, options.denotedDims);
+    setInitializers(model.proto, options.initializers);
     inlineFunctions(model.proto, options.maxExpandedNodes);
     if (upgradeNeedsTypes(model.proto))
       inferTypes(model.proto);

@@ -5,6 +5,7 @@
 
 #include "lib/Importer/MappedFile.h"
 #include "lib/Importer/WireCut.h"
+#include "sardonyx/Importer/Importer.h"
 
 #include <onnx/onnx_pb.h>
 
@@ -48,6 +49,15 @@ void normalizeFunction(::onnx::FunctionProto &function);
 /// dimension open. Throws for a name that no tensor among the inputs has.
 void setInputShapes(::onnx::ModelProto &model,
                     const std::map<std::string, std::vector<int64_t>> &shapes);
+
+/// Gives the open dimensions of graph inputs that denote something a size, and
+/// all others of their names.
+void setDenotedDims(::onnx::ModelProto &model,
+                    const std::map<std::string, int64_t> &sizes);
+
+/// Replaces the values of initializers of the graph.
+void setInitializers(::onnx::ModelProto &model,
+                     const std::map<std::string, InitializerData> &values);
 
 /// Lets the model call these serialised functions, besides its own, which count
 /// first.

@@ -102,6 +102,10 @@ OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
   ImportOptions importOptions;
   importOptions.externalDataDir = options.externalDataDir;
   importOptions.inputShapes = options.inputShapes;
+  importOptions.denotedDims = options.denotedDims;
+  for (const auto &[name, value] : options.initializers)
+    importOptions.initializers[name] = {static_cast<int32_t>(value.type),
+                                        value.shape, value.data};
   if (options.customOps)
     importOptions.functions = options.customOps->functions();
   OwningOpRef<ModuleOp> module =

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Options.h"
+#include "sardonyx/Model/Seal.h"
 #include "sardonyx/Target/Target.h"
 
 using namespace sardonyx;
@@ -30,10 +31,26 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
       if (size < -1)
         return refuse("the shape given for input '" + name + "' has the size " +
                       std::to_string(size));
+  for (const auto &[name, size] : options.denotedDims)
+    if (size < 0)
+      return refuse("the size given for dimensions that denote '" + name +
+                    "' is " + std::to_string(size));
+  for (const auto &[name, value] : options.initializers)
+    if (value.kind != ValueKind::Tensor || byteSizeOf(value.type) == 0 ||
+        value.type == ElementType::String)
+      return refuse("the value given for the initializer '" + name +
+                    "' is no tensor of numbers");
   if (!isDuration(options.compileTimeout))
     return refuse("the time limit of compiling must not be negative, got " +
                   std::to_string(options.compileTimeout) + " s");
   return std::nullopt;
+}
+
+static std::string_view bytesOf(const TensorRef &value) {
+  int64_t bytes = byteSizeOf(value.type);
+  for (int64_t size : value.shape)
+    bytes *= size;
+  return {static_cast<const char *>(value.data), static_cast<size_t>(bytes)};
 }
 
 bool sardonyx::splitsFloats(const SessionOptions &options) {
@@ -44,9 +61,10 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, optLevel,
-               externalDataDir, dims, inputShapes, inputValues, customOps,
-               winograd, splitFloats, checkBounds, profile, perfMap,
-               memoryLimit, compileTimeout, interrupted] = options;
+               externalDataDir, dims, denotedDims, inputShapes, inputValues,
+               initializers, customOps, winograd, splitFloats, checkBounds,
+               profile, perfMap, memoryLimit, compileTimeout, interrupted] =
+      options;
   // How a model is loaded and run, not what it is compiled to.
   (void)cache, (void)cacheDir, (void)perfMap, (void)memoryLimit,
       (void)compileTimeout, (void)interrupted;
@@ -70,9 +88,12 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(std::to_string(splitsFloats(options) && requestTileRegisters()));
   add(std::to_string(checkBounds));
   add(std::to_string(profile));
-  for (const auto &[name, size] : dims) {
-    add(name);
-    add(std::to_string(size));
+  for (const auto *sizes : {&dims, &denotedDims}) {
+    add(std::to_string(sizes->size()));
+    for (const auto &[name, size] : *sizes) {
+      add(name);
+      add(std::to_string(size));
+    }
   }
   for (const auto *lists : {&inputShapes, &inputValues}) {
     add(std::to_string(lists->size()));
@@ -80,6 +101,12 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
       add(name);
       add(describeShape(numbers));
     }
+  }
+  for (const auto &[name, value] : initializers) {
+    add(name);
+    add(nameOf(value.type));
+    add(describeShape(value.shape));
+    add(std::to_string(hashOfMuch(bytesOf(value))));
   }
   // What runs call is compared when it is there: see CustomNodes.
   add(customOps ? customOps->fingerprint() : "");

@@ -17,16 +17,19 @@ from ._running import (
     IOBinding,
     ModelMetadata,
     NodeArg,
-    OrtValue,
     get_all_providers,
     get_available_providers,
+    get_build_info,
     get_device,
+    get_version_string,
     load,
     set_default_logger_severity,
     set_default_logger_verbosity,
+    set_global_thread_pool_sizes,
     set_seed,
 )
 from ._runtime import __version__
+from ._values import OrtDevice, OrtSparseFormat, OrtValue, SparseTensor
 from .errors import Fail, InvalidArgument, InvalidGraph, NoSuchFile, NotImplemented
 
 # What needs the compiler, whose libraries are loaded when one of these names is first used: models that were built
@@ -44,9 +47,9 @@ _HOME = {name: module for module, names in _COMPILER.items() for name in names}
 
 __all__ = [
     "BuiltModel", "Fail", "IOBinding", "InvalidArgument", "InvalidGraph", "ModelMetadata", "NoSuchFile", "NodeArg",
-    "NotImplemented", "OrtValue", "RunOptions", "__version__", "errors", "get_all_providers",
-    "get_available_providers", "get_device", "load", "set_default_logger_severity", "set_default_logger_verbosity",
-    "set_seed", *_HOME,
+    "NotImplemented", "OrtDevice", "OrtSparseFormat", "OrtValue", "RunOptions", "SparseTensor", "__version__", "errors", "get_all_providers",
+    "get_available_providers", "get_build_info", "get_device", "get_version_string", "load", "set_default_logger_severity", "set_default_logger_verbosity",
+    "set_global_thread_pool_sizes", "set_seed", *_HOME,
 ]  # fmt: skip
 
 

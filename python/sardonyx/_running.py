@@ -8,8 +8,9 @@ from concurrent.futures import Future
 import numpy as np
 
 from . import _runtime
-from ._arrays import as_input, as_memory, as_value, check_apart, copy_to, dtype_of, element_type_of, from_output, memory_at
+from ._arrays import as_input, as_memory, as_value, check_apart, copy_to, from_output, memory_at
 from ._async import runners, tell
+from ._values import OrtValue
 from .errors import InvalidArgument
 
 PROVIDERS = ["CPUExecutionProvider"]
@@ -46,52 +47,6 @@ class ModelMetadata:
         self.custom_metadata_map: dict[str, str] = values["custom_metadata_map"]
 
 
-class OrtValue:
-    """A tensor by the name that onnxruntime gives it; here it holds a numpy array."""
-
-    def __init__(self, array: np.ndarray):
-        self._array = array
-
-    @staticmethod
-    def ortvalue_from_numpy(array, device_type="cpu", device_id=0) -> OrtValue:
-        return OrtValue(np.asarray(array))
-
-    @staticmethod
-    def ortvalue_from_shape_and_type(shape, element_type, device_type="cpu", device_id=0) -> OrtValue:
-        dtype = dtype_of(element_type) if isinstance(element_type, int) else np.dtype(element_type)
-        return OrtValue(np.empty(shape, dtype))
-
-    def numpy(self) -> np.ndarray:
-        return self._array
-
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(self._array, dtype)
-
-    def shape(self) -> list[int]:
-        return list(self._array.shape)
-
-    def element_type(self) -> int:
-        return element_type_of(self._array.dtype)
-
-    def data_type(self) -> str:
-        return f"tensor({_TYPE_NAMES.get(self._array.dtype.name, self._array.dtype.name)})"
-
-    def device_name(self) -> str:
-        return "cpu"
-
-    def data_ptr(self) -> int:
-        return self._array.ctypes.data
-
-    def tensor_size_in_bytes(self) -> int:
-        return self._array.nbytes
-
-    def is_tensor(self) -> bool:
-        return True
-
-    def has_value(self) -> bool:
-        return True
-
-
 def _memory_on(device: str, name: str, element_type, shape, pointer: int) -> np.ndarray:
     if device != "cpu":
         raise InvalidArgument(f"'{name}' is bound to memory of the device '{device}'; only 'cpu' is supported")
@@ -116,7 +71,7 @@ class IOBinding:
         self._inputs[name] = _memory_on(device_type, name, element_type, shape, buffer_ptr)
 
     def bind_ortvalue_input(self, name, ortvalue) -> None:
-        self._inputs[name] = ortvalue.numpy()
+        self._inputs[name] = ortvalue._content()
 
     def bind_output(
         self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None
@@ -143,15 +98,14 @@ class IOBinding:
     def get_outputs(self) -> list[OrtValue]:
         return [OrtValue(array) for array in self._results]
 
+    get_outputs_as_ortvaluevector = get_outputs
+
     def copy_outputs_to_cpu(self) -> list[np.ndarray]:
         return list(self._results)
 
     def _run(self, run_options) -> None:
         out = {name: array for name, array in self._outputs.items() if array is not None}
         self._results = self._session.run(list(self._outputs), self._inputs, run_options, out=out)
-
-
-_TYPE_NAMES = {"float32": "float", "float64": "double"}
 
 
 class Runnable:
@@ -212,7 +166,7 @@ class Runnable:
         return future
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None) -> list[OrtValue]:
-        feeds = {name: value.numpy() for name, value in input_dict_ort_values.items()}
+        feeds = {name: value._content() for name, value in input_dict_ort_values.items()}
         return [OrtValue(array) for array in self.run(output_names, feeds, run_options)]
 
     def io_binding(self) -> IOBinding:
@@ -309,6 +263,19 @@ def set_default_logger_severity(severity: int) -> None:
 
 def set_default_logger_verbosity(verbosity: int) -> None:
     """Accepted for compatibility: Sardonyx logs nothing."""
+
+
+def get_version_string() -> str:
+    return _runtime.__version__
+
+
+def get_build_info() -> str:
+    return f"sardonyx {_runtime.__version__}"
+
+
+def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
+    """Accepted for compatibility: all sessions share the threads of the process, and
+    `SessionOptions.intra_op_num_threads` says how many of them a run takes."""
 
 
 def set_seed(seed: int) -> None:

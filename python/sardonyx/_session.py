@@ -59,6 +59,8 @@ class InferenceSession(Runnable):
         if self._session.cache_problem:
             warnings.warn(self._session.cache_problem, RuntimeWarning, stacklevel=2)
         self._describe()
+        if target := os.fspath(self._options.optimized_model_filepath):
+            _sardonyx.write_optimized(path, data, target, native)
         self._end_profiling = None
         if native.profile:
             # As onnxruntime does, also when the session goes without having been asked.

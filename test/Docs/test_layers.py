@@ -18,7 +18,7 @@ MAY = {
     "Dispatch": set(),
     "Codegen": set(),
     "Pipelines": {"Bridge", "Codegen", "Conversion", "Dispatch", "Target", "Transforms", "Importer"},
-    "Session": {"Bridge", "Conversion", "Importer", "Model", "Pipelines", "Runtime", "Target"},
+    "Session": {"Bridge", "Conversion", "Exporter", "Importer", "Model", "Pipelines", "Runtime", "Target"},
     "Build": {"Model", "Runtime", "Session"},
     "Library": set(),
 }

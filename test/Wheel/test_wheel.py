@@ -136,7 +136,14 @@ def test_build_here_and_run_without_a_compiler(compiler, runtime, model):
     tool = compiler.parent / "sardonyx"
     run_hidden([tool, "build", "model.onnx", "-o", "model.so"], model)
     program = "import sardonyx_runtime as sardonyx\nsession = sardonyx.load('model.so')\n"
-    assert run_program(runtime, program + CHECK, model) == []
+    wrong = """
+try:
+    session.run(None, {"x": np.zeros((1, 2), np.float32)})
+except sardonyx.InvalidArgument as error:
+    print(error)
+"""
+    (sentence,) = run_program(runtime, program + CHECK + wrong, model)
+    assert "'x'" in sentence
 
 
 def test_build_a_program(compiler, model):

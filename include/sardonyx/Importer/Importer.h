@@ -24,6 +24,13 @@ class MLIRContext;
 
 namespace sardonyx {
 
+/// A tensor in the caller's memory, as ONNX's raw_data has it.
+struct InitializerData {
+  int32_t type = 0; // as in onnx.TensorProto.DataType
+  std::vector<int64_t> shape;
+  const void *data = nullptr;
+};
+
 struct ImportOptions {
   /// Folder that external data must lie in; empty: the model file's folder.
   /// For models given as bytes an empty folder means that they may have none.
@@ -35,6 +42,13 @@ struct ImportOptions {
   /// stands for an open dimension. They win over declarations of values that
   /// depend on them.
   std::map<std::string, std::vector<int64_t>> inputShapes;
+  /// Sizes for dimensions of graph inputs that the file leaves open, by what
+  /// they denote ("DATA_BATCH").
+  std::map<std::string, int64_t> denotedDims;
+  /// Values of initializers of the graph, by name, in place of the file's,
+  /// whose type and shape they have. A file that they had in a file beside need
+  /// not be there.
+  std::map<std::string, InitializerData> initializers;
   /// Functions that the model may call besides its own, as parseOnnxFunctions
   /// gives them. The model's own count first, then the first of a name.
   std::vector<std::string> functions;

@@ -14,17 +14,17 @@ from ._running import (
     IOBinding,
     ModelMetadata,
     NodeArg,
-    OrtValue,
     get_all_providers,
     get_available_providers,
     get_device,
     load,
 )
 from ._runtime import __version__
+from ._values import OrtDevice, OrtSparseFormat, OrtValue, SparseTensor
 from .errors import Fail, InvalidArgument, InvalidGraph, NoSuchFile, NotImplemented
 
 __all__ = [
     "BuiltModel", "Fail", "IOBinding", "InvalidArgument", "InvalidGraph", "ModelMetadata", "NoSuchFile", "NodeArg",
-    "NotImplemented", "OrtValue", "RunOptions", "__version__", "errors", "get_all_providers",
+    "NotImplemented", "OrtDevice", "OrtSparseFormat", "OrtValue", "RunOptions", "SparseTensor", "__version__", "errors", "get_all_providers",
     "get_available_providers", "get_device", "load",
 ]  # fmt: skip
