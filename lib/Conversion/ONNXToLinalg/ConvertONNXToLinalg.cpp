@@ -1,17 +1,14 @@
 //===- ConvertONNXToLinalg.cpp - The pass and its structural patterns -----===//
 
+#include "Patterns.h"
 #include "sardonyx/Conversion/ONNXToLinalg.h"
 
-#include "Checks.h"
-#include "Common.h"
-#include "CustomOps.h"
-#include "DataMovement.h"
-#include "Lowering.h"
-#include "MLOperators.h"
-#include "Random.h"
-#include "Sequences.h"
-#include "Strings.h"
-#include "StructuredPatterns.h"
+#include "Handles/Sequences.h"
+#include "Handles/Strings.h"
+#include "Support/Checks.h"
+#include "Support/Common.h"
+#include "Support/DataMovement.h"
+#include "Support/Lowering.h"
 
 #include "dialects/ONNX/ONNX.h"
 #include "dialects/SDX/SDX.h"
@@ -119,10 +116,37 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateReductionPatterns(converter, patterns);
   populateNormalizationPatterns(converter, patterns);
   populateQuantizationPatterns(converter, patterns);
-  populateStructuredPatterns(converter, patterns);
+  populateMatMulPatterns(converter, patterns);
+  populateIntegerMatMulPatterns(converter, patterns);
+  populateEinsumPatterns(converter, patterns);
+  populateDetPatterns(converter, patterns);
+  populateRotaryPatterns(converter, patterns);
+  populateConvPatterns(converter, patterns);
+  populateIntegerConvPatterns(converter, patterns);
+  populateConvTransposePatterns(converter, patterns);
+  populatePoolPatterns(converter, patterns);
+  populateMaxPoolPatterns(converter, patterns);
+  populateUnpoolPatterns(converter, patterns);
+  populateLSTMPatterns(converter, patterns);
+  populateGRUPatterns(converter, patterns);
+  populateResizePatterns(converter, patterns);
+  populateGridSamplePatterns(converter, patterns);
+  populateRoiPoolPatterns(converter, patterns);
+  populateDeformConvPatterns(converter, patterns);
+  populateMelWeightPatterns(converter, patterns);
+  populateTensorScatterPatterns(converter, patterns);
+  populateNonMaxSuppressionPatterns(converter, patterns);
+  populateUniquePatterns(converter, patterns);
+  populateFourierPatterns(converter, patterns);
+  populateOptimizerPatterns(converter, patterns);
+  populateTfIdfPatterns(converter, patterns);
+  populateImageDecoderPatterns(converter, patterns);
   populateViewPatterns(converter, patterns);
   populateSlicePatterns(converter, patterns);
   populateGatherPatterns(converter, patterns);
+  populateScatterPatterns(converter, patterns);
+  populateByPlacePatterns(converter, patterns);
+  populateSelectPatterns(converter, patterns);
   populateSortingPatterns(converter, patterns);
   populateControlFlowPatterns(converter, patterns);
   populateStringPatterns(converter, patterns);

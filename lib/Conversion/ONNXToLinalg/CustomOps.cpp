@@ -7,12 +7,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CustomOps.h"
-#include "Checks.h"
-#include "DataMovement.h"
-#include "Lowering.h"
-#include "RuntimeCalls.h"
-#include "Sequences.h"
+#include "Handles/Sequences.h"
+#include "Patterns.h"
+#include "Support/Checks.h"
+#include "Support/DataMovement.h"
+#include "Support/Lowering.h"
+#include "Support/RuntimeCalls.h"
 #include "dialects/ONNX/ONNX.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"

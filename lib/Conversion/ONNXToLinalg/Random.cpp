@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Random.h"
-#include "Checks.h"
-#include "DataMovement.h"
-#include "Lowering.h"
-#include "RuntimeCalls.h"
-#include "SmallFloats.h"
+#include "Patterns.h"
+#include "Support/Checks.h"
+#include "Support/DataMovement.h"
+#include "Support/Lowering.h"
+#include "Support/RuntimeCalls.h"
+#include "Support/SmallFloats.h"
 #include "dialects/ONNX/ONNX.h"
 
 using namespace mlir;

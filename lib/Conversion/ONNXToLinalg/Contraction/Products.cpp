@@ -1,0 +1,214 @@
+//===- Products.cpp - Matrix products on tensors --------------------------===//
+
+#include "Contraction/Products.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace sardonyx {
+
+Type getAccumulatorType(Type elementType) {
+  if (auto floatType = dyn_cast<FloatType>(elementType))
+    if (floatType.getWidth() < 32)
+      return Float32Type::get(elementType.getContext());
+  return elementType;
+}
+
+Value convertFactor(TensorBuilder &b, Value operand) {
+  Type type = elementTypeOf(operand);
+  return type.isBF16() ? operand
+                       : b.convertElements(operand, getAccumulatorType(type));
+}
+
+Value createMatMul2D(TensorBuilder &b, Value lhs, Value rhs) {
+  Value init = b.zeros({b.dim(lhs, 0), b.dim(rhs, 1)},
+                       getAccumulatorType(elementTypeOf(lhs)));
+  return linalg::MatmulOp::create(b, TypeRange{init.getType()},
+                                  ValueRange{lhs, rhs}, ValueRange{init})
+      .getResult(0);
+}
+
+static Value createBatchMatMul(TensorBuilder &b, Value lhs, Value rhs) {
+  Value init = b.zeros({b.dim(lhs, 0), b.dim(lhs, 1), b.dim(rhs, 2)},
+                       getAccumulatorType(elementTypeOf(lhs)));
+  return linalg::BatchMatmulOp::create(b, TypeRange{init.getType()},
+                                       ValueRange{lhs, rhs}, ValueRange{init})
+      .getResult(0);
+}
+
+/// All leading dimensions of `tensor` but `kept` trailing ones as one.
+static Value collapseLeading(TensorBuilder &b, Value tensor, int64_t kept) {
+  int64_t rank = rankedType(tensor).getRank();
+  SmallVector<ReassociationIndices> groups;
+  appendGroup(groups, 0, rank - kept);
+  for (int64_t dim = rank - kept; dim < rank; ++dim)
+    appendGroup(groups, dim, 1);
+  return b.collapse(tensor, groups);
+}
+
+/// Like collapseLeading(rhs, 2). A transposition of the last two dimensions
+/// moves behind the reshape, so that it stands right before the product, where
+/// packing absorbs it.
+static Value collapseRhsBatch(TensorBuilder &b, Value rhs) {
+  auto transposed = stripCast(rhs).getDefiningOp<linalg::TransposeOp>();
+  int64_t rank = rankedType(rhs).getRank();
+  if (!transposed || rank <= 3)
+    return collapseLeading(b, rhs, 2);
+  SmallVector<int64_t> permutation(transposed.getPermutation());
+  std::swap(permutation[rank - 2], permutation[rank - 1]);
+  if (permutation[rank - 1] != rank - 1)
+    return collapseLeading(b, rhs, 2);
+  Value plain = b.transpose(transposed.getInput(), permutation);
+  return b.transpose(collapseLeading(b, plain, 2), {0, 2, 1});
+}
+
+/// The batch sizes of the product.
+static FailureOr<Sizes> broadcastBatch(TensorBuilder &b,
+                                       ArrayRef<OpFoldResult> l,
+                                       ArrayRef<OpFoldResult> r) {
+  Sizes result;
+  size_t rank = std::max(l.size(), r.size());
+  for (size_t i = 0; i < rank; ++i) {
+    bool inL = i + l.size() >= rank, inR = i + r.size() >= rank;
+    OpFoldResult x = inL ? l[i + l.size() - rank] : b.size(1);
+    OpFoldResult y = inR ? r[i + r.size() - rank] : b.size(1);
+    OpFoldResult size = b.broadcastSize(
+        x, y, "batch sizes of the operands cannot be broadcast");
+    if (!size)
+      return failure();
+    result.push_back(size);
+  }
+  return result;
+}
+
+static bool isUnit(ArrayRef<OpFoldResult> sizes) {
+  return llvm::all_of(
+      sizes, [](OpFoldResult size) { return getStaticSize(size) == 1; });
+}
+
+/// Product of operands of rank >= 2.
+static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
+                                            Value rhs) {
+  Sizes lhsSizes = b.dims(lhs), rhsSizes = b.dims(rhs);
+  OpFoldResult rows = lhsSizes[lhsSizes.size() - 2], columns = rhsSizes.back();
+  if (!b.sameSize(lhsSizes.back(), rhsSizes[rhsSizes.size() - 2],
+                  "inner sizes of the operands differ"))
+    return failure();
+  ArrayRef<OpFoldResult> lhsBatch = ArrayRef(lhsSizes).drop_back(2);
+  ArrayRef<OpFoldResult> rhsBatch = ArrayRef(rhsSizes).drop_back(2);
+  FailureOr<Sizes> batch = broadcastBatch(b, lhsBatch, rhsBatch);
+  if (failed(batch))
+    return failure();
+  Sizes resultSizes(*batch);
+  resultSizes.append({rows, columns});
+  if (batch->empty())
+    return createMatMul2D(b, lhs, rhs);
+
+  // One right-hand side for all: the batches are just more rows.
+  if (isUnit(rhsBatch) &&
+      (lhsBatch.size() == batch->size() || isUnit(*batch))) {
+    SmallVector<ReassociationIndices> groups;
+    appendGroup(groups, 0, lhsSizes.size() - 1);
+    appendGroup(groups, lhsSizes.size() - 1, 1);
+    Value product = createMatMul2D(
+        b, b.collapse(lhs, groups),
+        rhsBatch.empty() ? rhs
+                         : b.reshape(rhs, ArrayRef(rhsSizes).take_back(2)));
+    SmallVector<ReassociationIndices> resultGroups;
+    appendGroup(resultGroups, 0, batch->size() + 1);
+    appendGroup(resultGroups, batch->size() + 1, 1);
+    return b.expand(product, resultGroups, resultSizes);
+  }
+
+  auto widen = [&](Value tensor, ArrayRef<OpFoldResult> own, OpFoldResult d0,
+                   OpFoldResult d1) {
+    if (llvm::equal(own, *batch, isSameSize))
+      return tensor;
+    Sizes wide(*batch);
+    wide.append({d0, d1});
+    return b.broadcast(tensor, wide);
+  };
+  lhs = widen(lhs, lhsBatch, rows, lhsSizes.back());
+  rhs = widen(rhs, rhsBatch, rhsSizes[rhsSizes.size() - 2], columns);
+  Value product = createBatchMatMul(b, collapseLeading(b, lhs, 2),
+                                    collapseRhsBatch(b, rhs));
+  SmallVector<ReassociationIndices> groups;
+  appendGroup(groups, 0, batch->size());
+  appendGroup(groups, batch->size(), 1);
+  appendGroup(groups, batch->size() + 1, 1);
+  return b.expand(product, groups, resultSizes);
+}
+
+FailureOr<Value> createMatMul(TensorBuilder &b, Value lhs, Value rhs) {
+  bool lhsVector = rankedType(lhs).getRank() == 1;
+  bool rhsVector = rankedType(rhs).getRank() == 1;
+  if (rankedType(lhs).getRank() == 0 || rankedType(rhs).getRank() == 0)
+    return failure();
+  if (lhsVector)
+    lhs = unsqueeze(b, b.getLoc(), lhs, {0});
+  if (rhsVector)
+    rhs = unsqueeze(b, b.getLoc(), rhs, {1});
+  FailureOr<Value> product = createMatrixProduct(b, lhs, rhs);
+  if (failed(product) || (!lhsVector && !rhsVector))
+    return product;
+  int64_t rank = rankedType(*product).getRank();
+  SmallVector<int64_t> dropped;
+  if (lhsVector)
+    dropped.push_back(rank - 2);
+  if (rhsVector)
+    dropped.push_back(rank - 1);
+  return squeeze(b, b.getLoc(), *product, dropped);
+}
+
+Value requantize(OpBuilder &b, Location loc, Value scaled, Value zeroPoint,
+                 Type onnxType) {
+  Type f32 = b.getF32Type();
+  Value rounded = math::RoundEvenOp::create(b, loc, scaled);
+  if (zeroPoint)
+    rounded = arith::AddFOp::create(
+        b, loc, rounded, castScalar(b, loc, zeroPoint, onnxType, f32));
+  return saturateScalar(b, loc, rounded, onnxType);
+}
+
+Value saturateScalar(OpBuilder &b, Location loc, Value value, Type onnxType) {
+  Type type = value.getType();
+  if (auto intType = dyn_cast<IntegerType>(onnxType);
+      intType && intType.getWidth() <= 16) {
+    unsigned width = intType.getWidth();
+    bool isUnsigned = isUnsignedType(onnxType);
+    double low = isUnsigned ? 0 : -std::ldexp(1.0, width - 1);
+    double high = std::ldexp(1.0, isUnsigned ? width : width - 1) - 1;
+    value = arith::MaximumFOp::create(b, loc, value,
+                                      createConstant(b, loc, type, low));
+    value = arith::MinimumFOp::create(b, loc, value,
+                                      createConstant(b, loc, type, high));
+  }
+  return castScalar(b, loc, value, type, onnxType);
+}
+
+FailureOr<Value> subtractZeroPoint(TensorBuilder &b, TypedTensor value,
+                                   TypedTensor zeroPoint, Type type) {
+  SmallVector<TypedTensor> inputs{value};
+  if (zeroPoint.value)
+    inputs.push_back(zeroPoint);
+  return createElementwise(
+      b, b.getLoc(), inputs, type, rankedType(value.value).clone(type),
+      [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        TensorBuilder s(loc, builder);
+        Type i32 = s.getI32Type();
+        Value x = castScalar(s, loc, args[0], value.onnxElementType, i32);
+        if (zeroPoint.value)
+          x = s.sub(
+              x, castScalar(s, loc, args[1], zeroPoint.onnxElementType, i32));
+        return s.convert(x, type);
+      });
+}
+
+bool areBytes(TypedTensor lhs, TypedTensor rhs) {
+  return lhs.onnxElementType.isInteger(8) && rhs.onnxElementType.isInteger(8);
+}
+
+} // namespace sardonyx

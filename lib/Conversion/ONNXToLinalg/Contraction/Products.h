@@ -1,0 +1,51 @@
+//===- Products.h - Matrix products on tensors ------------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_CONTRACTION_PRODUCTS_H
+#define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_CONTRACTION_PRODUCTS_H
+
+#include "Support/TensorBuilder.h"
+
+namespace sardonyx {
+
+/// numpy.matmul on converted tensors of one element type, accumulated in its
+/// accumulator type, which is the result's: 1-D operands, broadcast batch
+/// dimensions. Becomes linalg.matmul whenever the batches can share one
+/// right-hand side and linalg.batch_matmul with a single batch dimension
+/// otherwise. Fails when static sizes disagree.
+mlir::FailureOr<mlir::Value> createMatMul(TensorBuilder &b, mlir::Value lhs,
+                                          mlir::Value rhs);
+
+/// [M,K] x [K,N], no checks.
+mlir::Value createMatMul2D(TensorBuilder &b, mlir::Value lhs, mlir::Value rhs);
+
+/// An operand of a product in the type in which products are made: bf16, which
+/// processors multiply, is left, f16 becomes f32.
+mlir::Value convertFactor(TensorBuilder &b, mlir::Value operand);
+
+/// The type to accumulate in: f32 for f16 and bf16, else the type itself.
+mlir::Type getAccumulatorType(mlir::Type elementType);
+
+/// Rounds the computed f32 `scaled` half to even, adds `zeroPoint` (a computed
+/// integer of `onnxType`; may be null) and saturates to `onnxType`.
+mlir::Value requantize(mlir::OpBuilder &b, mlir::Location loc,
+                       mlir::Value scaled, mlir::Value zeroPoint,
+                       mlir::Type onnxType);
+
+/// A computed float as a computed scalar of `onnxType`. What lies outside of a
+/// narrow integer type becomes its nearest value.
+mlir::Value saturateScalar(mlir::OpBuilder &b, mlir::Location loc,
+                           mlir::Value value, mlir::Type onnxType);
+
+/// The differences `value - zeroPoint`, numpy-broadcast, of `type` (i32 or
+/// f32); `zeroPoint.value` may be null.
+mlir::FailureOr<mlir::Value> subtractZeroPoint(TensorBuilder &b,
+                                               TypedTensor value,
+                                               TypedTensor zeroPoint,
+                                               mlir::Type type);
+
+/// Whether both are of 8-bit integers.
+bool areBytes(TypedTensor lhs, TypedTensor rhs);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_CONTRACTION_PRODUCTS_H

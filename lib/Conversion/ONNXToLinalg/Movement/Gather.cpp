@@ -1,0 +1,183 @@
+//===- Gather.cpp - Reads at computed positions ---------------------------===//
+//
+// Indices are checked at run time: one out of range fails the run.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Movement/Positions.h"
+#include "Patterns.h"
+#include "Support/Checks.h"
+#include "Support/DataMovement.h"
+#include "Support/Lowering.h"
+
+#include "dialects/ONNX/ONNX.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+namespace {
+
+Value byElement(OpBuilder &b, Location loc, Value flat, Value list, Size rows,
+                Size extent, Size count, Size length) {
+  Value size = asIndex(b, loc, extent);
+  Type element = cast<RankedTensorType>(flat.getType()).getElementType();
+  return createIndexed(
+      b, loc, {rows, count, length}, element,
+      [&](OpBuilder &inner, Location at, ValueRange i) -> Value {
+        Value raw = tensor::ExtractOp::create(inner, at, list, i[1]);
+        Value index = checkedIndex(inner, at, raw, size);
+        return tensor::ExtractOp::create(inner, at, flat,
+                                         ValueRange{i[0], index, i[2]});
+      });
+}
+
+Value byRow(OpBuilder &b, Location loc, Value flat, Value list, Size rows,
+            Size extent, Size count, Size length) {
+  Value size = asIndex(b, loc, extent);
+  Type element = cast<RankedTensorType>(flat.getType()).getElementType();
+  Value empty = createEmpty(b, loc, {rows, count, length}, element);
+  Size one = asSize(b, 1), zero = asSize(b, 0);
+  return forEach(
+      b, loc, {count, rows}, empty,
+      [&](OpBuilder &inner, Location at, ValueRange i, Value out) -> Value {
+        Value raw = tensor::ExtractOp::create(inner, at, list, i[0]);
+        Value index = checkedIndex(inner, at, raw, size);
+        SmallVector<OpFoldResult> from = {i[1], index, zero};
+        SmallVector<OpFoldResult> to = {i[1], i[0], zero};
+        SmallVector<OpFoldResult> box = {one, one, length};
+        Value row = slice(inner, at, flat, from, box);
+        return insertSlice(inner, at, row, out, to, box);
+      });
+}
+
+/// As [P, D, T] x [I] -> [P, I, T]: rows of T elements are copied whole.
+LogicalResult lowerGather(Lowering<onnx::GatherOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData(), indices = b.in.getIndices();
+  Sizes in = b.dims(data);
+  Sizes at = b.dims(indices);
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), in.size());
+  if (failed(axis))
+    return b.refuse("axis out of range");
+  ArrayRef<Size> all(in);
+  Sizes outer(all.take_front(*axis)), inner(all.drop_front(*axis + 1));
+  Size rows = b.product(outer);
+  Size length = b.product(inner);
+  Size count = b.product(at);
+  Value flat = b.reshape(data, {rows, in[*axis], length});
+  Value list = b.reshape(indices, {count});
+  Sizes out = outer;
+  out.append(at.begin(), at.end());
+  out.append(inner.begin(), inner.end());
+  if (RankedTensorType declared = b.declared())
+    out = refineSizes(b, out, declared);
+
+  std::optional<int64_t> known = getStaticSize(length);
+  Value result =
+      known && *known < 8
+          ? byElement(b, loc, flat, list, rows, in[*axis], count, length)
+          : byRow(b, loc, flat, list, rows, in[*axis], count, length);
+  return b.replace(b.reshape(result, out));
+}
+
+LogicalResult lowerGatherElements(Lowering<onnx::GatherElementsOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData(), indices = b.in.getIndices();
+  Sizes sizes = b.dims(indices);
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), sizes.size());
+  auto type = cast<RankedTensorType>(data.getType());
+  if (failed(axis) || type.getRank() != int64_t(sizes.size()))
+    return b.refuse("ranks or axis do not fit");
+  checkReaches(b, loc, sizes, b.dims(data), *axis);
+  Value extent = b.index(b.dim(data, *axis));
+  Value result =
+      createIndexed(b, loc, sizes, type.getElementType(),
+                    [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+                      Value raw = tensor::ExtractOp::create(b, at, indices, i);
+                      SmallVector<Value> source(i);
+                      source[*axis] = checkedIndex(b, at, raw, extent);
+                      return tensor::ExtractOp::create(b, at, data, source);
+                    });
+  return b.replace(result);
+}
+
+LogicalResult lowerGatherND(Lowering<onnx::GatherNDOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData(), indices = b.in.getIndices();
+  auto type = cast<RankedTensorType>(data.getType());
+  Sizes in = b.dims(data);
+  Sizes at = b.dims(indices);
+  std::optional<int64_t> tuple =
+      at.empty() ? std::nullopt : getStaticSize(at.back());
+  int64_t batch = b.op.getBatchDims();
+  if (!tuple || batch < 0 || batch + *tuple > int64_t(in.size()) ||
+      batch >= int64_t(at.size()))
+    return b.refuse("length of index tuples unknown");
+  int64_t outer = at.size() - 1;
+  for (int64_t dim = 0; dim < batch; ++dim)
+    checkSameSize(b, loc, at[dim], in[dim],
+                  "batch sizes of the operands differ");
+  Sizes out(ArrayRef<Size>(at).drop_back());
+  out.append(in.begin() + batch + *tuple, in.end());
+  if (RankedTensorType declared = b.declared())
+    out = refineSizes(b, out, declared);
+  SmallVector<Value> extents;
+  for (Size size : in)
+    extents.push_back(b.index(size));
+  Value result =
+      createIndexed(b, loc, out, type.getElementType(),
+                    [&](OpBuilder &b, Location where, ValueRange i) -> Value {
+                      SmallVector<Value> source =
+                          getTuple(b, where, indices, i.take_front(outer),
+                                   *tuple, extents, batch);
+                      llvm::append_range(source, i.drop_front(outer));
+                      return tensor::ExtractOp::create(b, where, data, source);
+                    });
+  return b.replace(result);
+}
+
+LogicalResult lowerReverseSequence(Lowering<onnx::ReverseSequenceOp> &b) {
+  Location loc = b.getLoc();
+  Value input = b.in.getInput(), lengths = b.in.getSequenceLens();
+  auto type = cast<RankedTensorType>(input.getType());
+  int64_t batch = b.op.getBatchAxis(), time = b.op.getTimeAxis();
+  if (type.getRank() < 2 || batch < 0 || time < 0 || batch > 1 || time > 1 ||
+      batch == time)
+    return b.refuse("axes must be 0 and 1");
+  Sizes sizes = b.dims(input);
+  Value extent = b.index(sizes[time]);
+  if (b.rank(lengths) != 1)
+    return b.refuse("sequence_lens must be a list");
+  checkSameSize(b, loc, b.dim(lengths, 0), sizes[batch],
+                "input 'sequence_lens' does not fit the batch");
+  Value result = createIndexed(
+      b, loc, sizes, type.getElementType(),
+      [&](OpBuilder &b, Location at, ValueRange i) -> Value {
+        Value raw = tensor::ExtractOp::create(b, at, lengths, i[batch]);
+        Value length = toIndex(b, at, raw);
+        length = arith::MinSIOp::create(b, at, length, extent);
+        Value inside =
+            compare(b, at, arith::CmpIPredicate::slt, i[time], length);
+        Value last =
+            arith::SubIOp::create(b, at, length, createIndex(b, at, 1));
+        Value mirrored = arith::SubIOp::create(b, at, last, i[time]);
+        SmallVector<Value> source(i);
+        source[time] =
+            arith::SelectOp::create(b, at, inside, mirrored, i[time]);
+        return tensor::ExtractOp::create(b, at, input, source);
+      });
+  return b.replace(result);
+}
+
+} // namespace
+
+void populateGatherPatterns(const TypeConverter &converter,
+                            RewritePatternSet &patterns) {
+  addLowering<onnx::GatherOp, lowerGather>(patterns, converter);
+  addLowering<onnx::GatherElementsOp, lowerGatherElements>(patterns, converter);
+  addLowering<onnx::GatherNDOp, lowerGatherND>(patterns, converter);
+  addLowering<onnx::ReverseSequenceOp, lowerReverseSequence>(patterns,
+                                                             converter);
+}
+
+} // namespace sardonyx

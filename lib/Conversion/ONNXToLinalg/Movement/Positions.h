@@ -1,0 +1,40 @@
+//===- Positions.h - Places that data decide --------------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_MOVEMENT_POSITIONS_H
+#define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_MOVEMENT_POSITIONS_H
+
+#include "Support/Common.h"
+
+namespace sardonyx {
+
+/// `raw` counted from the end when negative; fails the run unless the result
+/// lies in [0, size), and stays inside even then.
+mlir::Value checkedIndex(mlir::OpBuilder &b, mlir::Location loc,
+                         mlir::Value raw, mlir::Value size);
+
+/// Fails the run unless `have` is as large as `want` in every
+/// dimension but `except`.
+void checkReaches(mlir::OpBuilder &b, mlir::Location loc,
+                  llvm::ArrayRef<mlir::OpFoldResult> want,
+                  llvm::ArrayRef<mlir::OpFoldResult> have, int64_t except = -1);
+
+/// Runs `body` for every position of `sizes`, row by row, carrying a tensor.
+mlir::Value
+forEach(mlir::OpBuilder &b, mlir::Location loc,
+        llvm::ArrayRef<mlir::OpFoldResult> sizes, mlir::Value carried,
+        llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location,
+                                       mlir::ValueRange indices,
+                                       mlir::Value carried)>
+            body);
+
+/// The position that the index tuple `indices[prefix..., :]` names in `data`,
+/// after `batch` leading dimensions that both share.
+llvm::SmallVector<mlir::Value> getTuple(mlir::OpBuilder &b, mlir::Location loc,
+                                        mlir::Value indices,
+                                        mlir::ValueRange prefix, int64_t tuple,
+                                        llvm::ArrayRef<mlir::Value> extents,
+                                        int64_t batch);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_MOVEMENT_POSITIONS_H

@@ -1,0 +1,175 @@
+//===- Scatter.cpp - Writes at computed positions -------------------------===//
+//
+// Indices are checked at run time: one out of range fails the run.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Movement/Positions.h"
+#include "Patterns.h"
+#include "Support/Checks.h"
+#include "Support/DataMovement.h"
+#include "Support/Lowering.h"
+
+#include "dialects/ONNX/ONNX.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+namespace {
+
+/// How an update meets the element that is there.
+LogicalResult isKnownReduction(StringRef name, Value data) {
+  if (isStringType(getOnnxElementType(data)))
+    return success(name == "none");
+  return success(
+      llvm::is_contained({"none", "add", "mul", "min", "max"}, name));
+}
+
+Value combine(OpBuilder &b, Location loc, StringRef reduction, Value old,
+              Value update, Type onnxType) {
+  if (reduction == "none")
+    return update;
+  Value x = loadScalar(b, loc, old, onnxType);
+  Value y = loadScalar(b, loc, update, onnxType);
+  bool isFloat = isa<FloatType>(x.getType());
+  bool isUnsigned = isUnsignedType(onnxType) || isBoolType(onnxType);
+  Value z;
+  if (reduction == "add")
+    z = isFloat ? arith::AddFOp::create(b, loc, x, y).getResult()
+        : isBoolType(onnxType)
+            ? arith::OrIOp::create(b, loc, x, y).getResult()
+            : arith::AddIOp::create(b, loc, x, y).getResult();
+  else if (reduction == "mul")
+    z = isFloat ? arith::MulFOp::create(b, loc, x, y).getResult()
+                : arith::MulIOp::create(b, loc, x, y).getResult();
+  else if (reduction == "min")
+    z = isFloat      ? arith::MinimumFOp::create(b, loc, x, y).getResult()
+        : isUnsigned ? arith::MinUIOp::create(b, loc, x, y).getResult()
+                     : arith::MinSIOp::create(b, loc, x, y).getResult();
+  else
+    z = isFloat      ? arith::MaximumFOp::create(b, loc, x, y).getResult()
+        : isUnsigned ? arith::MaxUIOp::create(b, loc, x, y).getResult()
+                     : arith::MaxSIOp::create(b, loc, x, y).getResult();
+  return storeScalar(b, loc, z, onnxType);
+}
+
+LogicalResult lowerScatterElements(Lowering<onnx::ScatterElementsOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData(), indices = b.in.getIndices();
+  Value updates = b.in.getUpdates();
+  Sizes sizes = b.dims(indices);
+  FailureOr<int64_t> axis = normalizeAxis(b.op.getAxis(), sizes.size());
+  if (failed(axis) ||
+      failed(isKnownReduction(b.op.getReduction(), b.op.getData())))
+    return b.refuse("axis or reduction not known");
+  Sizes in = b.dims(data);
+  if (in.size() != sizes.size())
+    return b.refuse("operands differ in rank");
+  checkReaches(b, loc, sizes, in, *axis);
+  checkReaches(b, loc, sizes, b.dims(updates));
+  Value extent = b.index(in[*axis]);
+  Type onnxType = getOnnxElementType(b.op.getData());
+  StringRef reduction = b.op.getReduction();
+  Value result =
+      forEach(b, loc, sizes, data,
+              [&](OpBuilder &b, Location at, ValueRange i, Value out) -> Value {
+                Value raw = tensor::ExtractOp::create(b, at, indices, i);
+                SmallVector<Value> target(i);
+                target[*axis] = checkedIndex(b, at, raw, extent);
+                Value update = tensor::ExtractOp::create(b, at, updates, i);
+                Value old = tensor::ExtractOp::create(b, at, out, target);
+                Value next = combine(b, at, reduction, old, update, onnxType);
+                return tensor::InsertOp::create(b, at, next, out, target);
+              });
+  return b.replace(result);
+}
+
+/// `data` with the slice at each tuple of indices replaced by its update.
+Value writeSlices(OpBuilder &b, Location loc, Value data, Value indices,
+                  Value updates, int64_t tuple, ArrayRef<Value> extents) {
+  Sizes in = getSizes(b, loc, data), at = getSizes(b, loc, indices);
+  Sizes outer(ArrayRef<Size>(at).drop_back());
+  auto type = cast<RankedTensorType>(data.getType());
+  auto sliceType = RankedTensorType::get(type.getShape().drop_front(tuple),
+                                         type.getElementType());
+  ArrayRef<Size> rest = ArrayRef<Size>(in).drop_front(tuple);
+  // Slices of a tensor whose leading sizes are 1.
+  auto describe = [&](OpBuilder &b, ValueRange leading, Sizes &offsets,
+                      Sizes &sizes, Sizes &strides) {
+    offsets.assign(leading.begin(), leading.end());
+    offsets.append(rest.size(), b.getIndexAttr(0));
+    sizes.assign(leading.size(), b.getIndexAttr(1));
+    sizes.append(rest.begin(), rest.end());
+    strides.assign(sizes.size(), b.getIndexAttr(1));
+  };
+  return forEach(
+      b, loc, outer, data,
+      [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
+        SmallVector<Value> target =
+            getTuple(b, where, indices, i, tuple, extents, 0);
+        Sizes offsets, sizes, strides;
+        describe(b, i, offsets, sizes, strides);
+        Value update = tensor::ExtractSliceOp::create(
+            b, where, sliceType, updates, offsets, sizes, strides);
+        describe(b, target, offsets, sizes, strides);
+        return tensor::InsertSliceOp::create(b, where, update, out, offsets,
+                                             sizes, strides);
+      });
+}
+
+LogicalResult lowerScatterND(Lowering<onnx::ScatterNDOp> &b) {
+  Location loc = b.getLoc();
+  Value data = b.in.getData(), indices = b.in.getIndices();
+  Value updates = b.in.getUpdates();
+  Sizes in = b.dims(data);
+  Sizes at = b.dims(indices);
+  std::optional<int64_t> tuple =
+      at.empty() ? std::nullopt : getStaticSize(at.back());
+  if (!tuple || *tuple > int64_t(in.size()) ||
+      failed(isKnownReduction(b.op.getReduction(), b.op.getData())))
+    return b.refuse("length of index tuples unknown");
+  int64_t outer = at.size() - 1;
+  Sizes sizes(ArrayRef<Size>(at).drop_back());
+  sizes.append(in.begin() + *tuple, in.end());
+  Sizes given = b.dims(updates);
+  if (given.size() != sizes.size())
+    return b.refuse("the updates' rank does not fit");
+  checkReaches(b, loc, sizes, given);
+  SmallVector<Value> extents;
+  for (Size size : in)
+    extents.push_back(b.index(size));
+  Type onnxType = getOnnxElementType(b.op.getData());
+  StringRef reduction = b.op.getReduction();
+  for (auto [need, have] : llvm::zip_equal(sizes, given)) {
+    std::optional<int64_t> least = getStaticSize(need);
+    std::optional<int64_t> known = getStaticSize(have);
+    if (least && known && *known < *least)
+      return b.refuse("there are too few updates");
+  }
+  if (reduction == "none" && *tuple < int64_t(in.size()))
+    return b.replace(
+        writeSlices(b, loc, data, indices, updates, *tuple, extents));
+  Value result = forEach(
+      b, loc, sizes, data,
+      [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
+        SmallVector<Value> target = getTuple(
+            b, where, indices, i.take_front(outer), *tuple, extents, 0);
+        llvm::append_range(target, i.drop_front(outer));
+        Value update = tensor::ExtractOp::create(b, where, updates, i);
+        Value old = tensor::ExtractOp::create(b, where, out, target);
+        Value next = combine(b, where, reduction, old, update, onnxType);
+        return tensor::InsertOp::create(b, where, next, out, target);
+      });
+  return b.replace(result);
+}
+
+} // namespace
+
+void populateScatterPatterns(const TypeConverter &converter,
+                             RewritePatternSet &patterns) {
+  addLowering<onnx::ScatterElementsOp, lowerScatterElements>(patterns,
+                                                             converter);
+  addLowering<onnx::ScatterNDOp, lowerScatterND>(patterns, converter);
+}
+
+} // namespace sardonyx

@@ -1,0 +1,59 @@
+//===- Sorting.h - The best of a list, in order -----------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_ORDERING_SORTING_H
+#define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_ORDERING_SORTING_H
+
+#include "Support/RowLoop.h"
+
+namespace sardonyx {
+
+/// Selects by a heap of the best so far, whose root is the worst of them: of n
+/// elements most are compared with the root only. An entry is a list of
+/// scalars, and the heap one tensor of rank 1 for each of them. It is in place,
+/// and takes O(n log k) steps.
+class Selection {
+public:
+  using Order = llvm::function_ref<mlir::Value(
+      TensorBuilder &, mlir::ValueRange, mlir::ValueRange)>;
+  using Source = llvm::function_ref<Values(TensorBuilder &, mlir::Value)>;
+
+  /// `isBefore` must tell any two different entries apart.
+  explicit Selection(Order isBefore) : isBefore(isBefore) {}
+
+  /// The best `k` of the `count` (at least k) entries that `source` gives, the
+  /// best first. `heap` are tensors of at least k elements whose values are
+  /// lost.
+  Values select(TensorBuilder &b, mlir::Value k, mlir::Value count,
+                mlir::ValueRange heap, Source source);
+
+  /// The first `count` entries of a heap, already there, the best first.
+  Values sort(TensorBuilder &b, mlir::Value count, mlir::ValueRange heap);
+
+private:
+  void countLevels(TensorBuilder &b, mlir::Value k);
+  Values heapify(TensorBuilder &b, mlir::Value count, mlir::ValueRange heap);
+  Values takeInOrder(TensorBuilder &b, mlir::Value count,
+                     mlir::ValueRange heap);
+  Values siftDown(TensorBuilder &b, mlir::Value from, mlir::Value count,
+                  mlir::ValueRange heap);
+  Values sinkOne(TensorBuilder &b, mlir::Value slot, mlir::Value left,
+                 mlir::Value count, mlir::ValueRange heap);
+
+  Order isBefore;
+  mlir::Value levels; // of a heap of k
+};
+
+/// Whether the stored scalar `x` is less than `y`. NaN is more than all else
+/// and equal to itself.
+mlir::Value isLess(TensorBuilder &b, mlir::Value x, mlir::Value y,
+                   mlir::Type onnxType);
+/// Whether entries that end in an index are in order, where `isBefore` compares
+/// what else they hold: of equals the lower index is first.
+mlir::Value
+orderByIndex(TensorBuilder &b, mlir::ValueRange x, mlir::ValueRange y,
+             llvm::function_ref<mlir::Value(mlir::ValueRange, mlir::ValueRange)>
+                 isBefore);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_ORDERING_SORTING_H

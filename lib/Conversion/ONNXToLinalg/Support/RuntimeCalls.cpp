@@ -1,0 +1,28 @@
+//===- RuntimeCalls.cpp - What the runtime computes -----------------------===//
+
+#include "Support/RuntimeCalls.h"
+#include "dialects/SDX/SDX.h"
+
+using namespace mlir;
+
+namespace sardonyx {
+
+SmallVector<Value> callRuntime(TensorBuilder &b, StringRef name, ValueRange ins,
+                               ValueRange outs, bool isStateful) {
+  return sdx::RuntimeCallOp::create(b, outs.getTypes(), name, ins, outs,
+                                    isStateful)
+      .getResults();
+}
+
+Value callRuntime(TensorBuilder &b, StringRef name, ValueRange ins,
+                  ArrayRef<OpFoldResult> sizes, Type elementType,
+                  bool isStateful) {
+  return callRuntime(b, name, ins, b.empty(sizes, elementType), isStateful)
+      .front();
+}
+
+Value asNumber(TensorBuilder &b, int64_t value) {
+  return b.integer(b.getI64Type(), value);
+}
+
+} // namespace sardonyx

@@ -1,0 +1,19 @@
+//===- ShapeArithmetic.h - Small tensors as scalars -------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_SUPPORT_SHAPEARITHMETIC_H
+#define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_SUPPORT_SHAPEARITHMETIC_H
+
+#include "Support/Common.h"
+
+namespace sardonyx {
+
+/// The elementwise result as tensor.from_elements when all inputs exist as
+/// scalars (see getScalarElements); null otherwise.
+mlir::Value scalariseElementwise(mlir::OpBuilder &b, mlir::Location loc,
+                                 llvm::ArrayRef<TypedTensor> inputs,
+                                 mlir::Type resultOnnxElementType,
+                                 ScalarBody body);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_SUPPORT_SHAPEARITHMETIC_H

@@ -1,0 +1,85 @@
+//===- Window.h - Sliding windows -------------------------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_WINDOW_WINDOW_H
+#define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_WINDOW_WINDOW_H
+
+#include "Support/TensorBuilder.h"
+
+namespace sardonyx {
+
+/// The attributes that Conv and the pools share. Absent lists are ones (zeros
+/// for the pads).
+struct WindowAttributes {
+  llvm::SmallVector<int64_t> kernel;
+  std::optional<llvm::ArrayRef<int64_t>> strides, dilations, pads;
+  llvm::StringRef autoPad = "NOTSET";
+  bool ceilMode = false;
+};
+
+/// A window that slides over the spatial dimensions of [N,C,D...]: output
+/// position o and kernel position k see input position
+/// o * stride + k * dilation - padBegin.
+struct Window {
+  llvm::SmallVector<int64_t> kernel, strides, dilations;
+  Sizes padsBegin, padsEnd;
+  /// Spatial sizes of the input and of the output.
+  Sizes inputs, outputs;
+
+  int64_t rank() const { return kernel.size(); }
+  /// The input positions from a window's first to its last.
+  int64_t span(int64_t dim) const {
+    return (kernel[dim] - 1) * dilations[dim] + 1;
+  }
+  bool hasPads() const;
+};
+
+/// Fails when the attributes do not fit the input's rank or are not positive.
+mlir::FailureOr<Window> getWindow(TensorBuilder &b, mlir::Value input,
+                                  const WindowAttributes &attributes);
+
+/// `input` with borders of `value` wherever a window reaches beyond it.
+mlir::Value padForWindow(TensorBuilder &b, mlir::Value input,
+                         const Window &window, mlir::Value value);
+
+/// (n, c, o..., k...) -> (n, c, o * stride + k * dilation ...)
+mlir::AffineMap getWindowMap(TensorBuilder &b, const Window &window);
+
+/// Cross-correlation of [N,C,S...] with [OC,C/G,k...], both of one element
+/// type, in which it is accumulated. f32 becomes sdx.conv. Fails when static
+/// sizes disagree or the number of spatial dimensions is not supported.
+/// `exact`: all sums are of whole numbers and exact, and have to stay so.
+mlir::FailureOr<mlir::Value> createConv(TensorBuilder &b, mlir::Value input,
+                                        mlir::Value weights,
+                                        const Window &window, int64_t group,
+                                        bool exact = false);
+
+/// `product` [N,C,S...], in the type in which it was accumulated, plus `bias`
+/// [C] (may be null), as `element`, which is the bias' type. Fails when static
+/// sizes disagree.
+mlir::FailureOr<mlir::Value> addBias(TensorBuilder &b, mlir::Value product,
+                                     mlir::Value bias, mlir::Type element);
+
+/// The kernel's sizes: the attribute's, or those of `weights`, which then have
+/// to be static. `weights` gets a type in which they are static.
+mlir::FailureOr<llvm::SmallVector<int64_t>>
+getKernelShape(TensorBuilder &b, mlir::Value &weights,
+               std::optional<llvm::ArrayRef<int64_t>> attribute);
+
+/// [C] as [C,1,...] with `spatialRank` ones, which broadcasts over [N,C,S...];
+/// a scalar or a single element stays as it is.
+mlir::Value alignChannels(TensorBuilder &b, mlir::Value tensor,
+                          int64_t spatialRank);
+
+/// Windows from the attributes of an op class that has all of them.
+template <typename OpT> WindowAttributes getWindowAttributes(OpT op) {
+  WindowAttributes attributes;
+  attributes.strides = op.getStrides();
+  attributes.dilations = op.getDilations();
+  attributes.pads = op.getPads();
+  attributes.autoPad = op.getAutoPad();
+  return attributes;
+}
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_WINDOW_WINDOW_H
