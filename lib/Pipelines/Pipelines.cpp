@@ -99,6 +99,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   OpPassManager &kernels = pm.nest<func::FuncOp>();
   LowerContractionsPassOptions contractions;
   contractions.vectorBits = options.target.vectorBits;
+  contractions.vectorRegisters = options.target.vectorRegisters;
   contractions.l2KiB = options.target.l2KiB;
   contractions.floatProduct = options.target.floatProduct;
   contractions.byteProduct = options.target.byteProduct;
@@ -106,6 +107,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   kernels.addPass(createLowerContractionsPass(contractions));
   LowerConvPassOptions conv;
   conv.vectorBits = options.target.vectorBits;
+  conv.vectorRegisters = options.target.vectorRegisters;
   conv.l2KiB = options.target.l2KiB;
   kernels.addPass(createLowerConvPass(conv));
   LowerPackingPassOptions packing;

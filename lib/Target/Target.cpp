@@ -181,9 +181,10 @@ TargetInfo getTargetInfo(const TargetOptions &options) {
     return info;
   }
   if (!(*machine)->getTargetTriple().isX86())
-    return info;
+    return info; // NEON has 32
   const llvm::MCSubtargetInfo &subtarget = *(*machine)->getMCSubtargetInfo();
   info.vectorBits = vectorBits(**machine);
+  info.vectorRegisters = info.vectorBits >= 512 ? 32 : 16;
   info.byteProduct = byteProduct(subtarget, info.vectorBits).str();
   info.bf16Product = bf16Product(subtarget, info.vectorBits).str();
   if (info.bf16Product == "tiles")

@@ -25,7 +25,7 @@ inline constexpr int64_t kMaxChannelLanePositions = 64;
 class ConvEmitter {
 public:
   ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits,
-              int64_t l2Bytes);
+              unsigned vectorRegisters, int64_t l2Bytes);
 
   llvm::LogicalResult verify();
   void emit(mlir::ImplicitLocOpBuilder &b);

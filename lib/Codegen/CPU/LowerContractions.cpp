@@ -43,7 +43,7 @@ bool MatmulEmitter::multipliesAtOnce() {
 
 /// The tile for `plannedRows`.
 void MatmulEmitter::planTiles() {
-  shape = TileShape::get(vectorBits, op.getPanelWidth());
+  shape = TileShape::get(vectorBits, vectorRegisters, op.getPanelWidth());
   panelsPerTile = 1;
   bool isPanelWide = shape.width == op.getPanelWidth();
   std::optional<int64_t> rows = IndexMath::known(m);
@@ -565,8 +565,8 @@ struct LowerContractionsPass
           << floatProduct << "'";
       return signalPassFailure();
     }
-    MatmulEmitter emitter(root, body, vectorBits, l2KiB * 1024, *floats, *bytes,
-                          *halves);
+    MatmulEmitter emitter(root, body, vectorBits, vectorRegisters, l2KiB * 1024,
+                          *floats, *bytes, *halves);
     if (roots.size() > 1) {
       roots[1].emitOpError("is the second contraction of its kernel");
       return signalPassFailure();

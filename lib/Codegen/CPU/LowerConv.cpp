@@ -27,10 +27,10 @@ using namespace sardonyx;
 using namespace sardonyx::cpu;
 
 ConvEmitter::ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits,
-                         int64_t l2Bytes)
+                         unsigned vectorRegisters, int64_t l2Bytes)
     : op(op), body(body), l2Bytes(l2Bytes),
       evaluator(body, op->getResult(0), 1, 2),
-      shape(TileShape::get(vectorBits, sdx::kPanelWidth)),
+      shape(TileShape::get(vectorBits, vectorRegisters, sdx::kPanelWidth)),
       lanes(std::max<int64_t>(1, vectorBits / 32)),
       columns(vectorBits >= 512 ? 3 : 2), spatial(op.getNumSpatialDims()),
       group(op.getGroup()),
@@ -170,7 +170,7 @@ struct LowerConvPass : sardonyx::impl::LowerConvPassBase<LowerConvPass> {
       return signalPassFailure();
     }
     KernelBody body(func);
-    ConvEmitter emitter(root, body, vectorBits, l2KiB * 1024);
+    ConvEmitter emitter(root, body, vectorBits, vectorRegisters, l2KiB * 1024);
     if (failed(emitter.verify()) || failed(body.replaceDims()))
       return signalPassFailure();
     ImplicitLocOpBuilder b(root.getLoc(),

@@ -48,14 +48,15 @@ struct PartBlock {
 class MatmulEmitter {
 public:
   MatmulEmitter(sdx::PackedMatmulOp op, KernelBody &body, unsigned vectorBits,
-                int64_t l2Bytes, FloatProduct floatProduct,
-                ByteProduct byteProduct, Bf16Product bf16Product)
+                unsigned vectorRegisters, int64_t l2Bytes,
+                FloatProduct floatProduct, ByteProduct byteProduct,
+                Bf16Product bf16Product)
       : op(op), body(body),
         evaluator(body, op->getResult(0), op.isBatched() ? 1 : 0,
                   op.isBatched() ? 2 : 1),
         depthGroup(op.getDepthGroup()), vectorBits(vectorBits),
-        floatProduct(floatProduct), byteProduct(byteProduct),
-        bf16Product(bf16Product), l2Bytes(l2Bytes) {}
+        vectorRegisters(vectorRegisters), floatProduct(floatProduct),
+        byteProduct(byteProduct), bf16Product(bf16Product), l2Bytes(l2Bytes) {}
 
   mlir::LogicalResult verify();
   void emit(mlir::ImplicitLocOpBuilder &b);
@@ -143,7 +144,7 @@ private:
   TileShape shape = {};
   /// Values of k that are multiplied at once, and how narrow ones are.
   int64_t depthGroup;
-  unsigned vectorBits;
+  unsigned vectorBits, vectorRegisters;
   FloatProduct floatProduct;
   ByteProduct byteProduct;
   Bf16Product bf16Product;

@@ -13,15 +13,18 @@
 using namespace mlir;
 using namespace sardonyx::cpu;
 
-TileShape TileShape::get(unsigned vectorBits, int64_t packed) {
+TileShape TileShape::get(unsigned vectorBits, unsigned registers,
+                         int64_t packed) {
+  if (!registers)
+    registers = vectorBits >= 512 ? 32 : 16;
   int64_t lanes = std::max<int64_t>(1, vectorBits / 32);
   // A tile never straddles two packed panels.
   int64_t width = std::gcd(2 * lanes, packed);
-  // 512-bit targets have 32 registers: 16 accumulators leave room for two
-  // columns of the right-hand side, broadcasts and prefetched loads. More rows
-  // than 8 were slower on power-of-two strides (all rows in one cache set).
-  // 16 registers hold 4 x 2 accumulators and the operands.
-  return {vectorBits >= 512 ? 8 : 4, width};
+  // 16 accumulators of 32 registers leave room for two columns of the
+  // right-hand side, broadcasts and prefetched loads. More rows than 8 were
+  // slower on power-of-two strides (all rows in one cache set). 16 registers
+  // hold 4 x 2 accumulators and the operands.
+  return {registers >= 32 ? 8 : 4, width};
 }
 
 bool Prefetch::pays(Value weights) {

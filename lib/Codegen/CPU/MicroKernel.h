@@ -19,10 +19,11 @@ struct TileShape {
   int64_t rows;
   int64_t width;
 
-  /// A tile for registers of `vectorBits` and a packed width of `packed`: two
-  /// registers wide (wide enough to hide the latency of an FMA with few rows),
-  /// and as high as the register file allows.
-  static TileShape get(unsigned vectorBits, int64_t packed);
+  /// A tile for so many registers of `vectorBits` (0: as many as x86 has of
+  /// that width) and a packed width of `packed`: two registers wide (wide
+  /// enough to hide the latency of an FMA with few rows), and as high as the
+  /// register file allows.
+  static TileShape get(unsigned vectorBits, unsigned registers, int64_t packed);
 };
 
 /// What a contraction's loop over k fetches beside its work, into the L2 cache:

@@ -39,6 +39,8 @@ def LowerContractionsPass
   let options = [
     Option<"vectorBits", "vector-bits", "unsigned", "512",
            "Width of a vector register in bits">,
+    Option<"vectorRegisters", "vector-registers", "unsigned", "0",
+           "How many there are (default: 32 of 512 bits, else 16)">,
     Option<"l2KiB", "l2-kib", "unsigned", "1024",
            "Size of a core's L2 cache in KiB">,
     Option<"floatProduct", "float-product", "std::string", "\"fused\"",
@@ -83,6 +85,8 @@ def LowerConvPass : Pass<"sdx-cpu-lower-conv", "::mlir::func::FuncOp"> {
   let options = [
     Option<"vectorBits", "vector-bits", "unsigned", "512",
            "Width of a vector register in bits">,
+    Option<"vectorRegisters", "vector-registers", "unsigned", "0",
+           "How many there are (default: 32 of 512 bits, else 16)">,
     Option<"l2KiB", "l2-kib", "unsigned", "1024",
            "Size of a core's L2 cache in KiB">
   ];
