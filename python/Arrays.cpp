@@ -360,40 +360,43 @@ nb::list runModel(Runner &session, nb::list inputs, nb::object memory,
   return list;
 }
 
-nb::object toDlpack(nb::object bits, int32_t elementType) {
-  auto array = nb::cast<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>(
-      bits, /*convert=*/false);
-  nb::dlpack::dtype type = array.dtype();
-  if (static_cast<ElementType>(elementType) == ElementType::Bfloat16)
-    type.code = static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat);
-  std::vector<size_t> shape(array.ndim());
-  for (size_t i = 0; i < shape.size(); ++i)
-    shape[i] = array.shape(i);
-  nb::ndarray<nb::array_api> view(const_cast<void *>(array.data()),
-                                  shape.size(), shape.data(), bits, nullptr,
-                                  type);
-  return nb::cast(view);
+nb::object exportMemory(uintptr_t data, int32_t type,
+                        const std::vector<int64_t> &shape, nb::object owner) {
+  auto element = static_cast<ElementType>(type);
+  nb::dlpack::dtype dtype = dlpackTypeOf(element);
+  if (element == ElementType::Bfloat16)
+    dtype.code = static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat);
+  std::vector<size_t> sizes(shape.begin(), shape.end());
+  nb::ndarray<> array(reinterpret_cast<void *>(data), sizes.size(),
+                      sizes.data(), owner, nullptr, dtype);
+  return nb::cast(array);
 }
 
-nb::tuple fromDlpack(nb::object source) {
-  OutputArray array;
-  if (!nb::try_cast(source, array, /*convert=*/false))
-    throw nb::type_error("DLPack of a contiguous, writable array on the CPU is "
-                         "needed");
-  ElementType type = elementTypeOf(array.dtype());
-  if (type == ElementType::Undefined)
-    throw nb::type_error("no tensor of ONNX has this DLPack type");
-  std::vector<size_t> shape(array.ndim());
-  for (size_t i = 0; i < shape.size(); ++i)
-    shape[i] = array.shape(i);
-  void *data = array.data();
-  nb::capsule owner(new OutputArray(std::move(array)),
-                    [](void *pointer) noexcept {
-                      delete static_cast<OutputArray *>(pointer);
-                    });
-  nb::ndarray<nb::numpy> view(data, shape.size(), shape.data(), owner, nullptr,
-                              dlpackTypeOf(type));
-  return nb::make_tuple(static_cast<int32_t>(type), nb::cast(view));
+nb::tuple importMemory(nb::object source) {
+  // What may be written is asked for first; neither may end in a copy.
+  std::optional<InputArray> readable;
+  std::optional<OutputArray> writable;
+  OutputArray found;
+  if (nb::try_cast(source, found, /*convert=*/false))
+    writable = found;
+  else
+    readable = nb::cast<InputArray>(source, /*convert=*/false);
+  auto make = [](auto &array, bool isWritable) {
+    ElementType type = elementTypeOf(array.dtype());
+    std::vector<size_t> shape(array.ndim());
+    for (size_t i = 0; i < shape.size(); ++i)
+      shape[i] = array.shape(i);
+    nb::object owner = nb::capsule(
+        new std::decay_t<decltype(array)>(array), [](void *kept) noexcept {
+          delete static_cast<std::decay_t<decltype(array)> *>(kept);
+        });
+    nb::ndarray<nb::numpy> result(
+        const_cast<void *>(static_cast<const void *>(array.data())),
+        shape.size(), shape.data(), owner, nullptr, dlpackTypeOf(type));
+    return nb::make_tuple(static_cast<int32_t>(type), nb::cast(result),
+                          isWritable);
+  };
+  return writable ? make(*writable, true) : make(*readable, false);
 }
 
 nb::list describe(const std::vector<ValueInfo> &infos) {

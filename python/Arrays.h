@@ -71,12 +71,15 @@ nanobind::list runModel(sardonyx::Runner &model, nanobind::list inputs,
                         nanobind::object memory,
                         const sardonyx::RunOptions *options);
 
-/// A tensor, given as the bits of its elements, for DLPack under its own type.
-nanobind::object toDlpack(nanobind::object bits, int32_t elementType);
+/// A DLPack capsule of memory that `owner` keeps, with the element type that it
+/// has in ONNX; numpy exports none of bfloat16.
+nanobind::object exportMemory(uintptr_t data, int32_t type,
+                              const std::vector<int64_t> &shape,
+                              nanobind::object owner);
 
-/// (element type, array of numpy on the same memory) of whatever has DLPack;
-/// types that numpy lacks as their bits.
-nanobind::tuple fromDlpack(nanobind::object source);
+/// (element type, array on the same memory, whether it may be written) of what
+/// has DLPack, or of a capsule; types that numpy lacks as their bits.
+nanobind::tuple importMemory(nanobind::object source);
 
 /// (name, type as text, element type, dims as int | str | None, or None; the
 /// element type of the tensors in a sequence, an optional or a map or 0,

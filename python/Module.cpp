@@ -42,6 +42,35 @@ ModelSource sourceOf(const std::string &path, const nb::bytes &bytes) {
   return source;
 }
 
+/// What ends the loading of models while it is true; any thread may set it.
+struct CancelFlag {
+  std::shared_ptr<std::atomic<bool>> value =
+      std::make_shared<std::atomic<bool>>(false);
+};
+
+/// {name: (element type, shape, bytes or a list of bytes, whether the model's
+/// own lies in a file beside)}.
+void setInitializers(SessionOptions &options, const nb::dict &given) {
+  auto textOf = [](nb::handle value) {
+    auto bytes = nb::cast<nb::bytes>(value);
+    return std::string(bytes.c_str(), bytes.size());
+  };
+  auto made = std::make_shared<GivenInitializers>();
+  for (auto [name, value] : given) {
+    auto parts = nb::cast<nb::tuple>(value);
+    GivenInitializer &initializer = (*made)[nb::cast<std::string>(name)];
+    initializer.elementType = nb::cast<int32_t>(parts[0]);
+    initializer.shape = nb::cast<std::vector<int64_t>>(parts[1]);
+    if (nb::isinstance<nb::list>(parts[2]))
+      for (nb::handle text : nb::cast<nb::list>(parts[2]))
+        initializer.strings.push_back(textOf(text));
+    else
+      initializer.bytes = textOf(parts[2]);
+    initializer.isExternal = nb::cast<bool>(parts[3]);
+  }
+  options.initializers = made->empty() ? nullptr : std::move(made);
+}
+
 } // namespace
 
 NB_MODULE(_sardonyx, m) {
@@ -52,6 +81,10 @@ NB_MODULE(_sardonyx, m) {
   translateErrors(m);
 
   defineCustomOps(m);
+  nb::class_<CancelFlag>(m, "CancelFlag")
+      .def(nb::init<>())
+      .def("is_set", [](CancelFlag &self) { return self.value->load(); })
+      .def("set", [](CancelFlag &self, bool value) { *self.value = value; });
   nb::class_<SessionOptions>(m, "Options")
       .def(nb::init<>())
       .def_rw("threads", &SessionOptions::intraOpThreads)
@@ -64,14 +97,12 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("dims", &SessionOptions::dims)
       .def_rw("input_shapes", &SessionOptions::inputShapes)
       .def_rw("denoted_dims", &SessionOptions::denotedDims)
-      .def("set_initializer",
-           [](SessionOptions &self, const std::string &name, int32_t type,
-              std::vector<int64_t> shape, uintptr_t data) {
-             TensorRef value;
-             value.type = static_cast<ElementType>(type);
-             value.shape = std::move(shape);
-             value.data = reinterpret_cast<const void *>(data);
-             self.initializers[name] = std::move(value);
+      .def("set_initializers", &setInitializers)
+      .def("set_cancel_flag",
+           [](SessionOptions &self, const CancelFlag &flag) {
+             self.interrupted = [value = flag.value] {
+               return *value || interruptedByPython();
+             };
            })
       .def("set_custom_ops",
            [](SessionOptions &self, const CustomOps &ops) {
@@ -91,7 +122,12 @@ NB_MODULE(_sardonyx, m) {
   nb::class_<Session, Runner>(m, "Session")
       .def("run", &runModel, "inputs"_a, "memory"_a.none() = nb::none(),
            "options"_a.none() = nb::none())
-      .def("take_trace", [](Session &s) { return toTrace(s.takeProfile()); })
+      .def(
+          "take_trace",
+          [](Session &s, int64_t start) {
+            return toTrace(s.takeProfile(), start);
+          },
+          "start"_a)
       .def_prop_ro("cache_problem",
                    [](Session &s) { return s.report().cacheProblem; })
       .def_prop_ro("from_cache",
@@ -106,7 +142,8 @@ NB_MODULE(_sardonyx, m) {
   m.def(
       "load",
       [](const std::string &path, SessionOptions options) {
-        options.interrupted = interruptedByPython;
+        if (!options.interrupted)
+          options.interrupted = interruptedByPython;
         return unwrap(withoutGil([&] { return Session::load(path, options); }));
       },
       "path"_a, "options"_a);
@@ -115,7 +152,8 @@ NB_MODULE(_sardonyx, m) {
       [](nb::bytes bytes, SessionOptions options) {
         const void *data = bytes.data();
         size_t size = bytes.size();
-        options.interrupted = interruptedByPython;
+        if (!options.interrupted)
+          options.interrupted = interruptedByPython;
         return unwrap(withoutGil(
             [&] { return Session::loadBytes(data, size, options); }));
       },
@@ -156,18 +194,6 @@ NB_MODULE(_sardonyx, m) {
         nb::call_guard<nb::gil_scoped_release>(),
         "The measured rate of f32 multiply-adds in registers, in GFLOP/s.");
   m.def(
-      "write_optimized",
-      [](const std::string &path, nb::bytes bytes, const std::string &output,
-         SessionOptions options) {
-        ModelSource source = sourceOf(path, bytes);
-        options.interrupted = interruptedByPython;
-        MaybeError error =
-            withoutGil([&] { return writeOptimized(source, output, options); });
-        if (error)
-          throw Raised(*error);
-      },
-      "path"_a, "bytes"_a, "output"_a, "options"_a);
-  m.def(
       "compile_to_text",
       [](const std::string &path, nb::bytes bytes, const std::string &phase,
          const SessionOptions &options) {
@@ -176,6 +202,18 @@ NB_MODULE(_sardonyx, m) {
             withoutGil([&] { return compileToText(source, phase, options); }));
       },
       "path"_a, "bytes"_a, "phase"_a, "options"_a);
+  m.def(
+      "save_optimized",
+      [](const std::string &path, nb::bytes bytes, const std::string &output,
+         SessionOptions options) {
+        ModelSource source = sourceOf(path, bytes);
+        if (!options.interrupted)
+          options.interrupted = interruptedByPython;
+        if (MaybeError error = withoutGil(
+                [&] { return saveOptimized(source, output, options); }))
+          throw Raised(*error);
+      },
+      "path"_a, "bytes"_a, "output"_a, "options"_a);
   m.def(
       "inspect",
       [](const std::string &path, nb::bytes bytes,

@@ -15,6 +15,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -48,8 +49,9 @@ NB_MODULE(_runtime, m) {
       .def_prop_ro("metadata",
                    [](Runner &r) { return describe(r.metadata()); });
 
-  m.def("to_dlpack", &toDlpack, "bits"_a, "element_type"_a);
-  m.def("from_dlpack", &fromDlpack, "source"_a);
+  m.def("export_memory", &exportMemory, "data"_a, "type"_a, "shape"_a,
+        "owner"_a);
+  m.def("import_memory", &importMemory, "source"_a);
   m.def(
       "load",
       [](const std::string &path, unsigned threads, int64_t memoryLimit) {

@@ -1,205 +1,210 @@
 #!/usr/bin/env python3
-"""Compares sardonyx's Python interface with onnxruntime's, name by name, in docs/PythonAPI.md.
+"""Writes docs/PythonAPI.md: what Sardonyx does for each name of onnxruntime's Python API.
 
-    python_api.py            writes the page
-    python_api.py --check    exits with 1 if it is not what would be written
+    python_api.py [--check] [--names]
 
-The names are those of utils/onnxruntime_names.txt; `python_api.py --names PYTHON` reads them anew from an
-interpreter that has onnxruntime. What a name does is looked up in the module that is imported; what is not there must
-have its reason in the table below.
+The names are those of utils/onnxruntime_api.txt, which --names makes anew of the onnxruntime that is installed. Whether a name is
+there, and whether an attribute says that it has no effect, is looked up in sardonyx; REMARKS tell the rest. --check compares
+the page with what would be written; exit status 1 if they differ.
 """
 
 import argparse
-import subprocess
+import difflib
+import inspect
 import sys
 from pathlib import Path
 
-import sardonyx
-from sardonyx import _options
-
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "PythonAPI.md"
-NAMES = ROOT / "utils" / "onnxruntime_names.txt"
+NAMES = ROOT / "utils" / "onnxruntime_api.txt"
+CLASSES = (
+    "InferenceSession", "SessionOptions", "RunOptions", "OrtValue", "IOBinding", "NodeArg", "ModelMetadata",
+    "SparseTensor", "OrtDevice",
+)  # fmt: skip
+HEAD = """# onnxruntime's Python API
 
-COLLECT = """
-import onnxruntime as o, types
-special = ("__array__", "__dlpack__", "__dlpack_device__")
-classes = ("InferenceSession", "SessionOptions", "RunOptions", "OrtValue", "IOBinding", "NodeArg", "ModelMetadata",
-           "SparseTensor", "OrtDevice")
-print(f"# The public names of onnxruntime {o.__version__}'s Python module.")
-for name in classes:
-    c = getattr(o, name)
-    for n in dir(c):
-        if not n.startswith("_") or name == "OrtValue" and n in special and n in vars(c):
-            print(f"{name}.{n}")
-internal = ("annotations", "package_name", "version", "cuda_version", "import_capi_exception", "print_debug_info")
-for n in dir(o):
-    if not n.startswith("_") and n not in internal and not isinstance(getattr(o, n), types.ModuleType):
-        print(n)
+Made by `utils/python_api.py` for the names of onnxruntime {version}, which `utils/onnxruntime_api.txt` lists. "same": it does what
+onnxruntime's does. "no effect": it is taken as onnxruntime takes it, and a warning says once that it does nothing here. "refused": it
+raises an exception that says why. "absent": there is no such name. What Sardonyx has beyond these names, their docstrings tell.
+
 """
+ONE_DEVICE = "there is the CPU's memory only"
+PLUGINS = "there are no execution providers beside the CPU's"
+COMPILED = "`sardonyx build` makes files of models: [AheadOfTime](AheadOfTime.md)"
+LORA = "adapters are not supported; `add_initializer` gives a model other weights"
 
-DEVICES = "there is one device, the CPU"
-CPU_ONLY = "there is one execution provider, the CPU"
-# Why a name of onnxruntime's is not here.
-ABSENT = {
-    "InferenceSession.create_ortvalue_from_shape_and_type": "use `OrtValue.ortvalue_from_shape_and_type`",
-    "InferenceSession.get_input_epdevices": DEVICES,
-    "InferenceSession.get_input_memory_infos": DEVICES,
-    "InferenceSession.get_output_memory_infos": DEVICES,
-    "InferenceSession.get_profiling_start_time_ns": "times in a trace count from its first step",
-    "InferenceSession.get_provider_graph_assignment_info": CPU_ONLY,
-    "InferenceSession.get_tuning_results": "code is made for the model, not tuned",
-    "InferenceSession.set_tuning_results": "code is made for the model, not tuned",
-    "InferenceSession.release_captured_graph": "no graphs are captured",
-    "InferenceSession.run_with_ortvaluevector": "use `run_with_ort_values`, or `run` with `out`",
-    "InferenceSession.set_ep_dynamic_options": CPU_ONLY,
-    "SessionOptions.add_external_initializers_from_files_in_memory": "use `add_external_initializers`",
-    "SessionOptions.add_provider": CPU_ONLY,
-    "SessionOptions.add_provider_for_devices": CPU_ONLY,
-    "SessionOptions.has_providers": CPU_ONLY,
-    "SessionOptions.clear_ep_context_data_read_func": CPU_ONLY,
-    "SessionOptions.set_ep_context_data_read_func": CPU_ONLY,
-    "SessionOptions.set_load_cancellation_flag": "use `compile_timeout`; ^C ends loading, too",
-    "SessionOptions.set_provider_selection_policy": CPU_ONLY,
-    "SessionOptions.set_provider_selection_policy_delegate": CPU_ONLY,
-    "RunOptions.add_active_adapter": "no LoRA adapters",
-    "SparseTensor.as_blocksparse_view": "no blocks",
-    "SparseTensor.to_cuda": DEVICES,
-    "OrtDevice.device_mem_type": DEVICES,
-    "OrtDevice.device_vendor_id": DEVICES,
-    "AdapterFormat": "no LoRA adapters",
-    "LoraAdapter": "no LoRA adapters",
-    "ExecutionOrder": "the compiler chooses the order",
-    "ModelCompiler": "`sardonyx.build` makes files that need no compiler",
-    "OrtCompileApiFlags": "`sardonyx.build` makes files that need no compiler",
-    "SessionIOBinding": "use `InferenceSession.io_binding`",
-    "copy_tensors": "use `OrtValue.update_inplace`",
-    "create_and_register_allocator": "memory is planned when the model is compiled",
-    "create_and_register_allocator_v2": "memory is planned when the model is compiled",
-    "OrtAllocatorType": "memory is planned when the model is compiled",
-    "OrtArenaCfg": "memory is planned when the model is compiled",
-    "OrtMemType": DEVICES,
-    "OrtMemoryInfo": DEVICES,
-    "OrtMemoryInfoDeviceType": DEVICES,
-    "OrtDeviceMemoryType": DEVICES,
-    "OrtDeviceVendorId": DEVICES,
-    "OrtExternalInitializerInfo": "use `add_external_initializers`",
-    "disable_telemetry_events": "nothing is ever sent",
-    "enable_telemetry_events": "nothing is ever sent",
-    "get_ep_devices": DEVICES,
-    "has_collective_ops": CPU_ONLY,
-    "preload_dlls": DEVICES,
-    "register_execution_provider_library": CPU_ONLY,
-    "unregister_execution_provider_library": CPU_ONLY,
-}
-ABSENT_GROUPS = {"OrtEp": CPU_ONLY, "OrtHardware": DEVICES, "OrtExecutionProvider": CPU_ONLY, "OrtSync": DEVICES}
-# What is there and does less than the name says.
-NOTES = {
-    "RunOptions.only_execute_path_to_fetches": "no effect: a run computes all outputs of the model",
-    "RunOptions.add_run_config_entry": "`memory.enable_memory_arena_shrinkage` has an effect",
-    "RunOptions.log_severity_level": "no effect: nothing is logged",
-    "RunOptions.log_verbosity_level": "no effect: nothing is logged",
-    "RunOptions.logid": "no effect: nothing is logged",
-    "SessionOptions.logid": "no effect: nothing is logged",
-    "SessionOptions.add_session_config_entry": "kept; no entry has an effect",
-    "SessionOptions.use_deterministic_compute": "results never depend on the order of threads",
-    "SessionOptions.use_per_session_threads": "all sessions share the threads of the process",
-    "InferenceSession.set_providers": "no effect: " + CPU_ONLY,
-    "InferenceSession.disable_fallback": "no effect: " + CPU_ONLY,
-    "InferenceSession.enable_fallback": "no effect: " + CPU_ONLY,
-    "InferenceSession.get_overridable_initializers": "none: initializers are constants, see `SessionOptions.add_initializer`",
-    "IOBinding.synchronize_inputs": "nothing to wait for",
-    "IOBinding.synchronize_outputs": "nothing to wait for",
-    "OrtSparseFormat": "for `SparseTensor`, which no model takes",
-    "SparseTensor": "a container; models take dense tensors",
-    "set_default_logger_severity": "no effect: nothing is logged",
-    "set_default_logger_verbosity": "no effect: nothing is logged",
-    "set_global_thread_pool_sizes": "no effect: `intra_op_num_threads` says how many threads a run takes",
-    "set_seed": "no effect: seeds are the model's",
-}
-
-HEAD = """# Python's names beside onnxruntime's
-
-Made by `utils/python_api.py`; a test compares. `import sardonyx as onnxruntime` is meant to be all that a program has to
-change. A name that is there does what onnxruntime's does, unless a note says otherwise; an option that has no effect is
-taken, and says so once by a warning when it is set to ask for something; a name that is no option raises `AttributeError`.
-What sardonyx has besides is in the docstrings of `SessionOptions`, `RunOptions`, `run`, `load`, `build`, `compile` and `inspect`.
-
-{counts}
-"""
+# (what is done, why), where neither a name's presence nor an attribute's own words tell it.
+REMARKS = {
+    "InferenceSession.run_async": ("same", "also gives a `concurrent.futures.Future`; `callback` may be left out"),
+    "InferenceSession.run_with_ortvaluevector": ("same", "with lists of `OrtValue`"),
+    "InferenceSession.set_providers": ("same", "the CPU's is the only one, whatever is named"),
+    "InferenceSession.get_overridable_initializers": (
+        "no effect", "always empty: initializers are constants of the code, and `run` takes none; `add_initializer` gives others",
+    ),
+    "InferenceSession.disable_fallback": ("same", "there is nothing to fall back from"),
+    "InferenceSession.enable_fallback": ("same", "there is nothing to fall back from"),
+    "InferenceSession.get_input_epdevices": ("absent", PLUGINS),
+    "InferenceSession.get_input_memory_infos": ("absent", ONE_DEVICE),
+    "InferenceSession.get_output_memory_infos": ("absent", ONE_DEVICE),
+    "InferenceSession.get_provider_graph_assignment_info": ("absent", PLUGINS),
+    "InferenceSession.release_captured_graph": ("same", "nothing: graphs are captured on GPUs only"),
+    "InferenceSession.set_ep_dynamic_options": ("no effect", "the CPU's provider has no such options"),
+    "SessionOptions.add_external_initializers_from_files_in_memory": ("absent", "`add_external_initializers` takes tensors"),
+    "SessionOptions.add_provider": ("same", "`CPUExecutionProvider`; others are refused"),
+    "SessionOptions.add_provider_for_devices": ("absent", PLUGINS),
+    "SessionOptions.clear_ep_context_data_read_func": ("absent", PLUGINS),
+    "SessionOptions.set_ep_context_data_read_func": ("absent", PLUGINS),
+    "SessionOptions.set_provider_selection_policy": ("absent", PLUGINS),
+    "SessionOptions.set_provider_selection_policy_delegate": ("absent", PLUGINS),
+    "SessionOptions.add_session_config_entry": ("no effect", "entries are kept; none is the name of a setting here"),
+    "SessionOptions.add_initializer": ("same", "the tensor is copied, and refused where its type is not the initializer's"),
+    "SessionOptions.optimized_model_filepath": ("same", "the model after the phase `onnx`, in ONNX's own operators"),
+    "SessionOptions.register_custom_ops_library": ("same", "for libraries of Sardonyx's interface: [CustomOps](CustomOps.md)"),
+    "RunOptions.add_active_adapter": ("absent", LORA),
+    "RunOptions.add_run_config_entry": ("same", "`memory.enable_memory_arena_shrinkage`; other entries have no effect"),
+    "OrtValue.ortvalue_from_numpy": ("same", "on the device `cpu`; others are refused"),
+    "OrtValue.ortvalue_from_shape_and_type": ("same", "on the device `cpu`; others, and `memory_info`, are refused"),
+    "OrtValue.numpy": ("same", "also of bfloat16 and smaller types, with ml_dtypes' dtypes"),
+    "OrtValue.from_dlpack": ("same", "also of booleans by DLPack's own type, which onnxruntime refuses"),
+    "OrtValue.as_sparse_tensor": ("same", ""),
+    "OrtValue.update_inplace": ("same", "refuses another element type, whose bits onnxruntime takes"),
+    "IOBinding.bind_output": ("same", "on the device `cpu`; others are refused"),
+    "IOBinding.bind_input": ("same", "on the device `cpu`; others are refused"),
+    "IOBinding.get_outputs_as_ortvaluevector": ("same", "a list"),
+    "SparseTensor.sparse_coo_from_numpy": ("same", "no model takes or gives one; indices out of bounds are refused"),
+    "SparseTensor.sparse_csr_from_numpy": ("same", "no model takes or gives one; indices out of bounds are refused"),
+    "SparseTensor.as_blocksparse_view": ("refused", "no such tensor can be made"),
+    "SparseTensor.to_cuda": ("refused", ONE_DEVICE),
+    "OrtDevice.make": ("same", "only `cpu`; others are refused"),
+    "set_seed": ("no effect", "operators without a seed draw numbers that nobody can foretell"),
+    "set_default_logger_verbosity": ("no effect", "there is one level of verbose messages"),
+    **dict.fromkeys(("AdapterFormat", "LoraAdapter"), ("absent", LORA)),
+    **dict.fromkeys(("ModelCompiler", "OrtCompileApiFlags"), ("absent", COMPILED)),
+    **dict.fromkeys(
+        ("OrtAllocatorType", "OrtArenaCfg", "OrtMemType", "OrtMemoryInfo", "OrtMemoryInfoDeviceType", "OrtDeviceMemoryType",
+         "OrtDeviceVendorId", "OrtSyncStream", "create_and_register_allocator", "create_and_register_allocator_v2"),
+        ("absent", ONE_DEVICE),
+    ),
+    **dict.fromkeys(
+        ("OrtEpAssignedNode", "OrtEpAssignedSubgraph", "OrtEpContextData", "OrtEpContextDataBuffer", "OrtEpDevice",
+         "OrtExecutionProviderDevicePolicy", "OrtHardwareDevice", "OrtHardwareDeviceType", "get_ep_devices",
+         "register_execution_provider_library", "unregister_execution_provider_library", "preload_dlls"),
+        ("absent", PLUGINS),
+    ),
+    "OrtExternalInitializerInfo": ("absent", COMPILED),
+    "SessionIOBinding": ("absent", "`IOBinding` is the one class"),
+    "disable_telemetry_events": ("absent", "nothing is told to anybody"),
+    "enable_telemetry_events": ("absent", "nothing is told to anybody"),
+}  # fmt: skip
+# What the module shows of its own making: no part of an API.
+NO_API = {
+    "capi", "contextlib", "cuda_version", "import_capi_exception", "onnxruntime_validation", "package_name", "print_debug_info",
+    "version",
+}  # fmt: skip
 
 
-def instance(name):
-    if name == "SessionOptions":
-        return sardonyx.SessionOptions()
-    return sardonyx.RunOptions() if name == "RunOptions" else getattr(sardonyx, name)
+def public(things):
+    return sorted(name for name in things if not name.startswith("_") or name in ("__dlpack__", "__dlpack_device__"))
 
 
-def is_there(name):
-    owner, _, member = name.rpartition(".")
-    if not owner:
-        return hasattr(sardonyx, name)
-    if owner in ("NodeArg", "ModelMetadata"):  # attributes of objects that sessions give
-        names = getattr(sardonyx, owner).__init__.__code__.co_names
-        return member in names
-    return hasattr(instance(owner), member)
+def installed_names():
+    """A line for each name of the onnxruntime that is installed."""
+    import onnxruntime
+
+    lines = [onnxruntime.__version__]
+    for name in public(dir(onnxruntime)):
+        if name in NO_API:
+            continue
+        value = getattr(onnxruntime, name)
+        members = getattr(value, "__members__", None)
+        lines.append(name)
+        if name in CLASSES:
+            lines += [f"{name}.{member}" for member in public(dir(value))]
+        elif members:
+            lines += [f"{name}.{member}" for member in members]
+    return lines
 
 
-def reason(name):
-    for group, why in ABSENT_GROUPS.items():
-        if name.startswith(group):
-            return why
-    return ABSENT.get(name)
+def find(name):
+    """(whether sardonyx has it, the thing), of `Class.member` without an instance."""
+    import sardonyx
+
+    owner, _, member = name.partition(".")
+    if owner not in dir(sardonyx):
+        return False, None
+    value = getattr(sardonyx, owner)
+    if not member:
+        return True, value
+    if hasattr(value, member):
+        return True, inspect.getattr_static(value, member)
+    return member in attributes_of(owner), None
 
 
-def note(name):
-    owner, _, member = name.rpartition(".")
-    if owner == "SessionOptions" and member in _options._WITHOUT_EFFECT:
-        return f"no effect: {_options._WITHOUT_EFFECT[member][1]}"
-    return NOTES.get(name, "")
+def attributes_of(owner):
+    """What only instances have."""
+    import sardonyx
+
+    if owner == "NodeArg":
+        return vars(sardonyx.NodeArg("x", "tensor(float)", 1, [], 0, False, 0))
+    if owner == "ModelMetadata":
+        texts = dict.fromkeys(("producer_name", "graph_name", "domain", "description"), "")
+        return vars(sardonyx.ModelMetadata({**texts, "version": 0, "custom_metadata_map": {}}))
+    return {}
 
 
-def table(names):
-    rows, there = [], 0
-    for name in names:
-        if is_there(name):
-            if reason(name):
-                raise SystemExit(f"{name} is there, and is said to be absent")
-            there += 1
-            rows.append(f"| `{name}` | yes | {note(name)} |")
-        elif why := reason(name):
-            rows.append(f"| `{name}` | no | {why} |")
-        else:
-            raise SystemExit(f"{name} is not there, and nothing says why")
-    return rows, there
+def judge(name):
+    """(what is done, why, whether the remarks agree with sardonyx)."""
+    there, value = find(name)
+    said, why = REMARKS.get(name, ("same" if there else None, ""))
+    if inert := getattr(value, "inert", ""):
+        return "no effect", inert, name not in REMARKS
+    owner = name.partition(".")[0]
+    if said is None and owner in REMARKS and REMARKS[owner][0] == "absent":
+        return *REMARKS[owner], not there
+    return said, why, said is not None and there == (said != "absent")
 
 
 def page():
-    lines = NAMES.read_text().splitlines()
-    names = lines[1:]
-    unknown = {*ABSENT, *NOTES} - set(names)
-    if unknown:
-        raise SystemExit(f"onnxruntime has no {', '.join(sorted(unknown))}")
-    version = lines[0].split("onnxruntime ")[1].split("'")[0]
-    rows, there = table(names)
-    counts = f"Of {len(names)} public names of onnxruntime {version}, {there} are there."
-    return "\n".join([HEAD.format(counts=counts), "| name | | |", "|---|---|---|", *rows, ""])
+    version, *names = NAMES.read_text().splitlines()
+    wrong = [name for name in names if not judge(name)[2]] + sorted(set(REMARKS) - set(names))
+    if wrong:
+        raise SystemExit(f"REMARKS are not true of: {', '.join(wrong)}")
+    text = HEAD.format(version=version)
+    groups = {}
+    for name in names:
+        owner, _, member = name.partition(".")
+        absent = judge(owner)[0] == "absent"
+        if owner in CLASSES and member:
+            groups.setdefault(owner, []).append(name)
+        elif not member and owner not in CLASSES:
+            groups.setdefault("The module", []).append(name)
+        elif member and not absent:
+            groups.setdefault("Enumerations", []).append(name)
+    order = [*CLASSES, "The module", "Enumerations"]
+    for group in order:
+        text += f"## {group}\n\n| name | | |\n|---|---|---|\n"
+        for name in groups[group]:
+            said, why, _ = judge(name)
+            text += f"| `{name}` | {said} | {why} |\n"
+        text += "\n"
+    return text.rstrip("\n") + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--names", metavar="PYTHON")
+    parser.add_argument("--names", action="store_true")
     arguments = parser.parse_args()
     if arguments.names:
-        found = subprocess.run([arguments.names, "-c", COLLECT], capture_output=True, text=True, check=True).stdout
-        NAMES.write_text(found)
-    text = page()
+        NAMES.write_text("\n".join(installed_names()) + "\n")
+    made = page()
     if not arguments.check:
-        PAGE.write_text(text)
-    elif not PAGE.exists() or PAGE.read_text() != text:
-        sys.exit(f"{PAGE.relative_to(ROOT)} is not what utils/python_api.py makes")
+        PAGE.write_text(made)
+        return 0
+    known = PAGE.read_text() if PAGE.exists() else ""
+    sys.stdout.writelines(difflib.unified_diff(known.splitlines(True), made.splitlines(True), "known", "made"))
+    return int(known != made)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

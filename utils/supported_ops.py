@@ -80,7 +80,7 @@ def load(model):
     import sardonyx
 
     options = sardonyx.SessionOptions()
-    options.cache, options.optimization_level = False, 0
+    options.cache = False
     try:
         sardonyx.InferenceSession(model.SerializeToString(), options)
         return True

@@ -79,6 +79,18 @@ uint64_t dataSize(ElementsAttr value) {
   return uint64_t(value.getNumElements()) * bits / 8;
 }
 
+/// Takes a file's name away before another one is written under it: whoever
+/// has mapped it, the model that is being exported among them, goes on to read
+/// it.
+void makeWay(StringRef path) {
+  SmallString<256> real;
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::real_path(path, real) &&
+      !llvm::sys::fs::status(real, status) &&
+      status.type() == llvm::sys::fs::file_type::regular_file)
+    (void)llvm::sys::fs::remove(real);
+}
+
 class ModelExport {
 public:
   ModelExport(ModuleOp module, StringRef path, const ExportOptions &options)
@@ -301,6 +313,7 @@ private:
     bridge::describeTensor(value, tensor);
     if (!data) {
       std::error_code error;
+      makeWay(dataPath());
       data = std::make_unique<llvm::raw_fd_ostream>(dataPath(), error);
       if (error)
         fail("cannot write '" + dataPath() + "': " + error.message());
@@ -359,6 +372,7 @@ LogicalResult exportOnnxFile(ModuleOp module, llvm::StringRef path,
     std::string bytes;
     exporter::serialize(proto, bytes);
     std::error_code error;
+    exporter::makeWay(path);
     llvm::raw_fd_ostream file(path, error);
     if (!error) {
       file << bytes;

@@ -34,9 +34,10 @@ public:
     parseModel(model);
     addFunctions(model.proto, options.functions);
     readHeader();
-    setInputShapes(model.proto, options.inputShapes);
+    if (options.initializers)
+      setInitializers(model.proto, *options.initializers);
     setDenotedDims(model.proto, options.denotedDims);
-    setInitializers(model.proto, options.initializers);
+    setInputShapes(model.proto, options.inputShapes);
     inlineFunctions(model.proto, options.maxExpandedNodes);
     if (upgradeNeedsTypes(model.proto))
       inferTypes(model.proto);

@@ -197,4 +197,40 @@ int64_t normalizeModel(::onnx::ModelProto &model) {
   return version;
 }
 
+/// A tensor, or the one that says what is in a sequence or an optional; null in
+/// other types.
+static ::onnx::TypeProto::Tensor *tensorIn(::onnx::TypeProto &type) {
+  if (type.has_optional_type())
+    return tensorIn(*type.mutable_optional_type()->mutable_elem_type());
+  if (type.has_sequence_type())
+    return tensorIn(*type.mutable_sequence_type()->mutable_elem_type());
+  return type.has_tensor_type() ? type.mutable_tensor_type() : nullptr;
+}
+
+void setInputShapes(::onnx::ModelProto &model,
+                    const std::map<std::string, std::vector<int64_t>> &shapes) {
+  for (const auto &[name, sizes] : shapes) {
+    auto &inputs = *model.mutable_graph()->mutable_input();
+    auto input = llvm::find_if(inputs, [&name = name](const auto &value) {
+      return value.name() == name;
+    });
+    auto *tensor =
+        input == inputs.end() ? nullptr : tensorIn(*input->mutable_type());
+    if (!tensor)
+      fail("a shape was given for '" + name +
+           "', but no input of the graph is a tensor of that name");
+    auto &shape = *tensor->mutable_shape();
+    // An open dimension of the same place keeps its name.
+    if (shape.dim_size() != static_cast<int>(sizes.size()))
+      shape.clear_dim();
+    while (shape.dim_size() < static_cast<int>(sizes.size()))
+      shape.add_dim();
+    for (auto [dim, size] : llvm::zip_equal(*shape.mutable_dim(), sizes))
+      if (size >= 0)
+        dim.set_dim_value(size);
+      else if (dim.has_dim_value())
+        dim.clear_dim_value();
+  }
+}
+
 } // namespace sardonyx::importer

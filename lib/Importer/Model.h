@@ -5,7 +5,7 @@
 
 #include "lib/Importer/MappedFile.h"
 #include "lib/Importer/WireCut.h"
-#include "sardonyx/Importer/Importer.h"
+#include "sardonyx/Importer/GivenInitializer.h"
 
 #include <onnx/onnx_pb.h>
 
@@ -50,14 +50,15 @@ void normalizeFunction(::onnx::FunctionProto &function);
 void setInputShapes(::onnx::ModelProto &model,
                     const std::map<std::string, std::vector<int64_t>> &shapes);
 
-/// Gives the open dimensions of graph inputs that denote something a size, and
-/// all others of their names.
+/// Gives the open dimensions of graph inputs that have these denotations their
+/// sizes, and with them all others that have the same name.
 void setDenotedDims(::onnx::ModelProto &model,
                     const std::map<std::string, int64_t> &sizes);
 
-/// Replaces the values of initializers of the graph.
+/// Puts these tensors in the place of the graph's initializers. Throws where
+/// one does not fit.
 void setInitializers(::onnx::ModelProto &model,
-                     const std::map<std::string, InitializerData> &values);
+                     const GivenInitializers &initializers);
 
 /// Lets the model call these serialised functions, besides its own, which count
 /// first.

@@ -32,14 +32,10 @@ static constexpr unsigned kRegistrations = 16;
 namespace {
 
 struct Job {
-  const ModelSource &model;
   const SessionOptions &options;
-  std::vector<Timing> &timings;
-  bool mayDefer;
-  AheadOfTime *ahead;
+  const StoppableWork &work;
   std::atomic<bool> stop{false};
   bool done = false;
-  std::optional<Expected<Artifact>> result;
 };
 
 /// All that the process loads. Never destroyed: threads may outlive the
@@ -138,10 +134,9 @@ const std::atomic<bool> &LoadScope::processEnds() {
   return Jobs::all().exiting;
 }
 
-static void *compileJob(void *argument) {
+static void *runJob(void *argument) {
   Job &job = *static_cast<Job *>(argument);
-  job.result.emplace(compileModel(job.model, job.options, job.timings,
-                                  job.mayDefer, &job.stop, job.ahead));
+  job.work(&job.stop);
   Jobs::all().finish(job);
   return nullptr;
 }
@@ -154,7 +149,7 @@ static bool startThread(pthread_t &thread, Job &job) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = pthread_create(&thread, &attributes, compileJob, &job) == 0;
+  bool started = pthread_create(&thread, &attributes, runJob, &job) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   return started;
@@ -189,23 +184,35 @@ static std::string waitFor(Job &job) {
   }
 }
 
-Expected<Artifact> sardonyx::compileStoppably(const ModelSource &model,
-                                              const SessionOptions &options,
-                                              std::vector<Timing> &timings,
-                                              bool mayDefer,
-                                              AheadOfTime *ahead) {
-  Job job{model, options, timings, mayDefer, ahead};
+MaybeError sardonyx::runStoppably(const SessionOptions &options,
+                                  const StoppableWork &work) {
+  Job job{options, work};
   if (MaybeError error = Jobs::all().add(job))
-    return *error;
+    return error;
   pthread_t thread;
   std::string reason;
   if (startThread(thread, job)) {
     reason = waitFor(job);
     pthread_join(thread, nullptr);
   } else {
-    compileJob(&job);
+    runJob(&job);
   }
   if (!reason.empty())
     return Error(ErrorKind::Failed, reason);
-  return std::move(*job.result);
+  return std::nullopt;
+}
+
+Expected<Artifact> sardonyx::compileStoppably(const ModelSource &model,
+                                              const SessionOptions &options,
+                                              std::vector<Timing> &timings,
+                                              bool mayDefer,
+                                              AheadOfTime *ahead) {
+  std::optional<Expected<Artifact>> result;
+  auto compile = [&](const std::atomic<bool> *stop) {
+    result.emplace(
+        compileModel(model, options, timings, mayDefer, stop, ahead));
+  };
+  if (MaybeError error = runStoppably(options, compile))
+    return *error;
+  return std::move(*result);
 }

@@ -11,6 +11,7 @@
 #include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Session/Compile.h"
 #include <atomic>
+#include <functional>
 
 namespace sardonyx {
 
@@ -35,9 +36,16 @@ private:
   MaybeError problem;
 };
 
-/// compileModel() on a thread of its own with a deep stack, while the caller
-/// waits and looks after the options' `interrupted` and `compileTimeout`. The
-/// compiler stops before its next pass, also when the process ends.
+/// Gives up soon after the flag becomes true.
+using StoppableWork = std::function<void(const std::atomic<bool> *stop)>;
+
+/// Does the compiler's work on a thread of its own with a deep stack, while the
+/// caller waits and looks after the options' `interrupted` and
+/// `compileTimeout`. It also stops when the process ends.
+MaybeError runStoppably(const SessionOptions &options,
+                        const StoppableWork &work);
+
+/// compileModel() so. The compiler stops before its next pass.
 Expected<Artifact> compileStoppably(const ModelSource &model,
                                     const SessionOptions &options,
                                     std::vector<Timing> &timings, bool mayDefer,

@@ -1,4 +1,4 @@
-//===- CompileToText.cpp - A model after a phase, as text or ONNX ---------===//
+//===- CompileToText.cpp - The module after a phase, as text --------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,9 +9,7 @@
 #include "KnownValues.h"
 #include "Options.h"
 #include "Signature.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OperationSupport.h"
-#include "sardonyx/Exporter/Exporter.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Target/Target.h"
 
@@ -24,32 +22,6 @@ std::vector<std::string> sardonyx::phaseNames() {
     names.push_back(info.name.str());
   names.push_back("asm");
   return names;
-}
-
-/// The module after `last`, or why there is none.
-static Expected<OwningOpRef<ModuleOp>> compileTo(Compilation &compilation,
-                                                 const ModelSource &model,
-                                                 const SessionOptions &options,
-                                                 Phase last) {
-  OwningOpRef<ModuleOp> module = compilation.import(model);
-  if (!module)
-    return compilation.error("the importer failed");
-  Artifact signature;
-  if (MaybeError error = readSignature(*module, signature))
-    return *error;
-  if (MaybeError error = fixDims(*module, options.dims, signature))
-    return *error;
-  if (MaybeError error =
-          fixValues(*module, options.inputValues, signature.inputs))
-    return *error;
-  if (last != Phase::Import &&
-      failed(runPhases(*module, Phase::Import, last, compilation.pipeline(),
-                       [&](StringRef done, double seconds) {
-                         compilation.record(done, seconds);
-                       })))
-    return compilation.error("the compiler failed before phase '" +
-                             getPhaseName(last).str() + "'");
-  return std::move(module);
 }
 
 Expected<std::string> sardonyx::compileToText(const ModelSource &model,
@@ -65,11 +37,26 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   if (MaybeError error = checkOptions(options))
     return *error;
   Compilation compilation(options);
-  auto module = compileTo(compilation, model, options, *last);
+  OwningOpRef<ModuleOp> module = compilation.import(model);
   if (!module)
-    return module.error();
+    return compilation.error("the importer failed");
+  Artifact signature;
+  if (MaybeError error = readSignature(*module, signature))
+    return *error;
+  if (MaybeError error = fixDims(*module, options.dims, signature))
+    return *error;
+  if (MaybeError error =
+          fixValues(*module, options.inputValues, signature.inputs))
+    return *error;
+  if (*last != Phase::Import &&
+      failed(runPhases(*module, Phase::Import, *last, compilation.pipeline(),
+                       [&](StringRef done, double seconds) {
+                         compilation.record(done, seconds);
+                       })))
+    return compilation.error("the compiler failed before phase '" + phase +
+                             "'");
   if (assembly) {
-    auto text = compileToAssembly(**module, compilation.target());
+    auto text = compileToAssembly(*module, compilation.target());
     if (!text)
       return internalError(llvm::toString(text.takeError()));
     return std::move(*text);
@@ -78,28 +65,6 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   llvm::raw_string_ostream stream(text);
   OpPrintingFlags flags;
   flags.elideLargeElementsAttrs(16).elideLargeResourceString(64);
-  (*module)->print(stream, flags);
+  module->print(stream, flags);
   return text;
-}
-
-MaybeError sardonyx::writeOptimized(const ModelSource &model,
-                                    const std::string &path,
-                                    const SessionOptions &options) {
-  if (MaybeError error = checkOptions(options))
-    return *error;
-  Compilation compilation(options);
-  auto module = compileTo(compilation, model, options, Phase::Onnx);
-  if (!module)
-    return module.error();
-  std::string why;
-  ScopedDiagnosticHandler handler(
-      (*module)->getContext(), [&](Diagnostic &said) {
-        why += (why.empty() ? "" : "; ") + said.str();
-        return success();
-      });
-  if (failed(exportOnnxFile(**module, path)))
-    return Error(ErrorKind::Failed,
-                 "the optimised model cannot be written to '" + path +
-                     "': " + why);
-  return std::nullopt;
 }

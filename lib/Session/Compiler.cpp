@@ -103,9 +103,7 @@ OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
   importOptions.externalDataDir = options.externalDataDir;
   importOptions.inputShapes = options.inputShapes;
   importOptions.denotedDims = options.denotedDims;
-  for (const auto &[name, value] : options.initializers)
-    importOptions.initializers[name] = {static_cast<int32_t>(value.type),
-                                        value.shape, value.data};
+  importOptions.initializers = options.initializers;
   if (options.customOps)
     importOptions.functions = options.customOps->functions();
   OwningOpRef<ModuleOp> module =

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Options.h"
-#include "sardonyx/Model/Seal.h"
 #include "sardonyx/Target/Target.h"
+#include "llvm/Support/BLAKE3.h"
 
 using namespace sardonyx;
 
@@ -31,37 +31,44 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
       if (size < -1)
         return refuse("the shape given for input '" + name + "' has the size " +
                       std::to_string(size));
-  for (const auto &[name, size] : options.denotedDims)
+  for (const auto &[denotation, size] : options.denotedDims)
     if (size < 0)
-      return refuse("the size given for dimensions that denote '" + name +
-                    "' is " + std::to_string(size));
-  for (const auto &[name, value] : options.initializers)
-    if (value.kind != ValueKind::Tensor || byteSizeOf(value.type) == 0 ||
-        value.type == ElementType::String)
-      return refuse("the value given for the initializer '" + name +
-                    "' is no tensor of numbers");
+      return refuse("dimensions of the denotation '" + denotation +
+                    "' cannot have the size " + std::to_string(size));
   if (!isDuration(options.compileTimeout))
     return refuse("the time limit of compiling must not be negative, got " +
                   std::to_string(options.compileTimeout) + " s");
   return std::nullopt;
 }
 
-static std::string_view bytesOf(const TensorRef &value) {
-  int64_t bytes = byteSizeOf(value.type);
-  for (int64_t size : value.shape)
-    bytes *= size;
-  return {static_cast<const char *>(value.data), static_cast<size_t>(bytes)};
-}
-
 bool sardonyx::splitsFloats(const SessionOptions &options) {
   return options.splitFloats.value_or(options.intraOpThreads == 1);
+}
+
+static std::string hashOf(const GivenInitializers &initializers) {
+  llvm::BLAKE3 hash;
+  auto add = [&](llvm::StringRef text) {
+    hash.update(std::to_string(text.size()) + ':');
+    hash.update(text);
+  };
+  for (const auto &[name, given] : initializers) {
+    add(name);
+    add(std::to_string(given.elementType) + describeShape(given.shape) +
+        (given.isExternal ? "e" : ""));
+    add(given.bytes);
+    add(std::to_string(given.strings.size()));
+    for (const std::string &text : given.strings)
+      add(text);
+  }
+  auto result = hash.final();
+  return std::string(result.begin(), result.end());
 }
 
 std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, optLevel,
-               externalDataDir, dims, denotedDims, inputShapes, inputValues,
+               externalDataDir, dims, inputShapes, inputValues, denotedDims,
                initializers, customOps, winograd, splitFloats, checkBounds,
                profile, perfMap, memoryLimit, compileTimeout, interrupted] =
       options;
@@ -88,12 +95,14 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(std::to_string(splitsFloats(options) && requestTileRegisters()));
   add(std::to_string(checkBounds));
   add(std::to_string(profile));
-  for (const auto *sizes : {&dims, &denotedDims}) {
-    add(std::to_string(sizes->size()));
-    for (const auto &[name, size] : *sizes) {
-      add(name);
-      add(std::to_string(size));
-    }
+  for (const auto &[name, size] : dims) {
+    add(name);
+    add(std::to_string(size));
+  }
+  add(std::to_string(denotedDims.size()));
+  for (const auto &[name, size] : denotedDims) {
+    add(name);
+    add(std::to_string(size));
   }
   for (const auto *lists : {&inputShapes, &inputValues}) {
     add(std::to_string(lists->size()));
@@ -102,12 +111,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
       add(describeShape(numbers));
     }
   }
-  for (const auto &[name, value] : initializers) {
-    add(name);
-    add(nameOf(value.type));
-    add(describeShape(value.shape));
-    add(std::to_string(hashOfMuch(bytesOf(value))));
-  }
+  add(initializers ? hashOf(*initializers) : "");
   // What runs call is compared when it is there: see CustomNodes.
   add(customOps ? customOps->fingerprint() : "");
   return text;

@@ -68,8 +68,7 @@ static void writeEvent(llvm::json::OStream &json, llvm::StringRef category,
   });
 }
 
-std::string sardonyx::toTrace(const Profile &profile) {
-  int64_t start = INT64_MAX;
+std::string sardonyx::toTrace(const Profile &profile, int64_t start) {
   for (const ProfileRun &run : profile.runs)
     start = std::min(start, run.begin);
   std::string text;

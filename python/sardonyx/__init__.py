@@ -22,14 +22,14 @@ from ._running import (
     get_build_info,
     get_device,
     get_version_string,
+    has_collective_ops,
     load,
     set_default_logger_severity,
     set_default_logger_verbosity,
-    set_global_thread_pool_sizes,
     set_seed,
 )
 from ._runtime import __version__
-from ._values import OrtDevice, OrtSparseFormat, OrtValue, SparseTensor
+from ._values import OrtDevice, OrtSparseFormat, OrtValue, SparseTensor, copy_tensors
 from .errors import Fail, InvalidArgument, InvalidGraph, NoSuchFile, NotImplemented
 
 # What needs the compiler, whose libraries are loaded when one of these names is first used: models that were built
@@ -39,7 +39,9 @@ _COMPILER = {
         "CustomOps", "TensorType", "clear_custom_ops", "register_custom_functions", "register_custom_mlir",
         "register_custom_op", "register_custom_ops_library",
     ),
-    "_options": ("ExecutionMode", "GraphOptimizationLevel", "SessionOptions"),
+    "_options": (
+        "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "SessionOptions", "set_global_thread_pool_sizes",
+    ),
     "_sardonyx": ("measure_peak_gflops", "phases"),
     "_session": ("InferenceSession", "build", "compile", "inspect"),
 }  # fmt: skip
@@ -47,9 +49,10 @@ _HOME = {name: module for module, names in _COMPILER.items() for name in names}
 
 __all__ = [
     "BuiltModel", "Fail", "IOBinding", "InvalidArgument", "InvalidGraph", "ModelMetadata", "NoSuchFile", "NodeArg",
-    "NotImplemented", "OrtDevice", "OrtSparseFormat", "OrtValue", "RunOptions", "SparseTensor", "__version__", "errors", "get_all_providers",
-    "get_available_providers", "get_build_info", "get_device", "get_version_string", "load", "set_default_logger_severity", "set_default_logger_verbosity",
-    "set_global_thread_pool_sizes", "set_seed", *_HOME,
+    "NotImplemented", "OrtDevice", "OrtSparseFormat", "OrtValue", "RunOptions", "SparseTensor", "__version__",
+    "copy_tensors", "errors", "get_all_providers", "get_available_providers", "get_build_info", "get_device",
+    "get_version_string", "has_collective_ops", "load", "set_default_logger_severity", "set_default_logger_verbosity",
+    "set_seed", *_HOME,
 ]  # fmt: skip
 
 

@@ -26,8 +26,6 @@ _EXTENDED = {
     "uint4": 21, "int4": 22, "float4_e2m1fn": 23, "float8_e8m0fnu": 24, "uint2": 25, "int2": 26,
     "float6_e2m3fn": 27, "float6_e3m2fn": 28,
 }  # fmt: skip
-# ONNX's files hold several of these in a byte.
-PACKED = (21, 22, 23, 25, 26, 27, 28)
 _NAMES = {number: name for name, number in {**_NATIVE, **_EXTENDED}.items()}
 _BY_DTYPE = {np.dtype(name): number for name, number in _NATIVE.items()}
 _dtypes: dict[int, np.dtype] = {number: dtype for dtype, number in _BY_DTYPE.items()}
@@ -126,6 +124,11 @@ def as_input(value, name: str, element_type: int):
     if isinstance(value, np.ndarray):
         array = value
     elif hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+        if element_type == 9 and callable(getattr(value, "data_type", None)):
+            # onnxruntime's, which exports booleans as bytes.
+            from ._values import OrtValue
+
+            return 9, OrtValue.from_dlpack(value).numpy()
         # torch refuses to export what it would differentiate.
         value = value.detach() if getattr(value, "requires_grad", False) else value
         return 0, value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 
 from . import _runtime
+from ._attributes import Attribute, Options, flag, integer, text
 from .errors import InvalidArgument
 
 MOST = 2**63 - 1
@@ -21,53 +21,23 @@ def positive(value, name: str):
     return value
 
 
-_told: set[str] = set()
-
-
-def tell_once(text: str) -> None:
-    """Warns of what has no effect, once in a process."""
-    if text not in _told:
-        _told.add(text)
-        warnings.warn(text, stacklevel=4)
-
-
-class Named:
-    """Attributes that there are not are refused, as onnxruntime refuses them: a misspelt option is none."""
-
-    _names: frozenset = frozenset()
-
-    def __setattr__(self, name, value):
-        if not (name.startswith("_") or name in self._names or hasattr(type(self), name)):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        object.__setattr__(self, name, value)
-
-
-class RunOptions(Named):
+class RunOptions(Options):
     """What can end a run before it is done.
 
-    Besides onnxruntime's attributes, of which only `terminate` and the run config entry
-    "memory.enable_memory_arena_shrinkage" have an effect: `timeout`, seconds that a run may take,
+    Besides onnxruntime's attributes, of which those without an effect say so once: `timeout`, seconds that a run may take,
     and `max_trip_count`, trips that any one Loop may take; None, the default, sets no limit.
     """
 
-    _names = frozenset(["log_severity_level", "log_verbosity_level", "logid"])
+    log_severity_level = Attribute(-1, integer)
+    log_verbosity_level = Attribute(0, integer, "there is one level of verbose messages")
+    logid = Attribute("", text)
+    only_execute_path_to_fetches = Attribute(False, flag, "the code of a model computes all outputs")
+
+    _entry_effects = frozenset({"memory.enable_memory_arena_shrinkage"})
 
     def __init__(self):
+        super().__init__()
         self._native = _runtime.RunOptions()
-        self.log_severity_level = 2
-        self.log_verbosity_level = 0
-        self.logid = ""
-        self._entries: dict[str, str] = {}
-
-    @property
-    def only_execute_path_to_fetches(self) -> bool:
-        """Always false: a model is compiled as a whole."""
-        return False
-
-    @only_execute_path_to_fetches.setter
-    def only_execute_path_to_fetches(self, value) -> None:
-        if value:
-            tell_once("RunOptions.only_execute_path_to_fetches has no effect: a run computes all outputs of the model")
 
     @property
     def terminate(self) -> bool:
@@ -76,7 +46,10 @@ class RunOptions(Named):
 
     @terminate.setter
     def terminate(self, value) -> None:
-        self._native.terminate = bool(value)
+        try:
+            self._native.terminate = flag(value)
+        except TypeError:
+            raise TypeError(f"RunOptions.terminate takes a bool, got {value!r}") from None
 
     @property
     def timeout(self) -> float | None:
@@ -95,11 +68,9 @@ class RunOptions(Named):
         self._native.max_trip_count = min(math.ceil(positive(trips, "max_trip_count")), MOST)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        self._entries[key] = value
+        self._add_entry(key, value)
         if key == "memory.enable_memory_arena_shrinkage":
             self._native.release_memory = bool(value)
-        else:
-            tell_once(f"the run config entry '{key}' has no effect")
 
     def get_run_config_entry(self, key: str) -> str:
-        return self._entries[key]
+        return self._get_entry(key)

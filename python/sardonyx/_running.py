@@ -8,10 +8,12 @@ from concurrent.futures import Future
 import numpy as np
 
 from . import _runtime
+from . import _log as log
 from ._arrays import as_input, as_memory, as_value, check_apart, copy_to, from_output, memory_at
 from ._async import runners, tell
-from ._values import OrtValue
-from .errors import InvalidArgument
+from ._attributes import integer, tell_once
+from ._values import OrtValue, SparseTensor, check_device
+from .errors import Fail, InvalidArgument
 
 PROVIDERS = ["CPUExecutionProvider"]
 
@@ -48,40 +50,51 @@ class ModelMetadata:
 
 
 def _memory_on(device: str, name: str, element_type, shape, pointer: int) -> np.ndarray:
-    if device != "cpu":
-        raise InvalidArgument(f"'{name}' is bound to memory of the device '{device}'; only 'cpu' is supported")
+    check_device(device, InvalidArgument)
     if shape is None or element_type is None:
         raise InvalidArgument(f"'{name}' is bound to memory without an element type and a shape")
     return memory_at(pointer, element_type, shape)
 
 
 class IOBinding:
-    """Inputs and outputs that stay bound from run to run."""
+    """Inputs and outputs that stay bound from run to run. Runs write bound outputs in place."""
 
     def __init__(self, session: Runnable):
         self._session = session
-        self._inputs: dict[str, np.ndarray] = {}
+        self._inputs: dict[str, object] = {}
         self._outputs: dict[str, np.ndarray | None] = {}
-        self._results: list[np.ndarray] = []
+        self._results: list = []
+
+    def _bind_input(self, name, value) -> None:
+        if name not in self._session._input_names:
+            raise InvalidArgument(f"the model has no input '{name}'; it has {sorted(self._session._input_names)}")
+        self._inputs[name] = value
+
+    def _bind_output(self, name, memory) -> None:
+        self._session._indices([name])
+        self._outputs[name] = memory
 
     def bind_cpu_input(self, name, arr_on_cpu) -> None:
-        self._inputs[name] = arr_on_cpu
+        self._bind_input(name, arr_on_cpu)
 
     def bind_input(self, name, device_type, device_id, element_type, shape, buffer_ptr) -> None:
-        self._inputs[name] = _memory_on(device_type, name, element_type, shape, buffer_ptr)
+        self._bind_input(name, _memory_on(device_type, name, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_input(self, name, ortvalue) -> None:
-        self._inputs[name] = ortvalue._content()
+        self._bind_input(name, ortvalue)
 
     def bind_output(
         self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None
     ) -> None:
         """Without `buffer_ptr` each run makes an array for the output."""
-        given = buffer_ptr is not None
-        self._outputs[name] = _memory_on(device_type, name, element_type, shape, buffer_ptr) if given else None
+        if buffer_ptr is None:
+            check_device(device_type, InvalidArgument)
+            self._bind_output(name, None)
+        else:
+            self._bind_output(name, _memory_on(device_type, name, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_output(self, name, ortvalue) -> None:
-        self._outputs[name] = ortvalue.numpy()
+        self._bind_output(name, ortvalue.numpy())
 
     def clear_binding_inputs(self) -> None:
         self._inputs.clear()
@@ -96,22 +109,35 @@ class IOBinding:
         pass
 
     def get_outputs(self) -> list[OrtValue]:
-        return [OrtValue(array) for array in self._results]
+        return list(self._results)
 
-    get_outputs_as_ortvaluevector = get_outputs
+    def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:
+        return self.get_outputs()
 
     def copy_outputs_to_cpu(self) -> list[np.ndarray]:
-        return list(self._results)
+        return [v._value.copy() if v.is_tensor() else v._value for v in self._results]
 
     def _run(self, run_options) -> None:
         out = {name: array for name, array in self._outputs.items() if array is not None}
-        self._results = self._session.run(list(self._outputs), self._inputs, run_options, out=out)
+        names = list(self._outputs)
+        results = self._session.run(names, self._inputs, run_options, out=out) if names else []
+        self._results = self._session._as_ort_values(names, results)
+
+
+def _given(value):
+    """What an input is of, in an OrtValue or by itself."""
+    if type(value) is OrtValue:
+        value = value._value
+    if type(value) is SparseTensor:
+        raise InvalidArgument("an input was given as a sparse tensor; no model takes one")
+    return value
 
 
 class Runnable:
     """What sessions share with models that were built ahead of time."""
 
     _session: _runtime.Runner
+    _logger = log.Logger()
 
     def _describe(self):
         self._inputs = [NodeArg(*value) for value in self._session.inputs]
@@ -127,10 +153,11 @@ class Runnable:
         """
         if len(input_feed) != len(self._inputs) or not self._input_names.issuperset(input_feed):
             self._check_names(input_feed)
+        watch = log.Stopwatch() if (logger := self._logger_of(run_options)).takes(log.INFO) else None
         feeds = [
-            as_value(input_feed[arg.name], arg.name, arg._item_type, arg._is_sequence, arg._key_type)
+            as_value(_given(input_feed[arg.name]), arg.name, arg._item_type, arg._is_sequence, arg._key_type)
             if arg._item_type
-            else as_input(input_feed[arg.name], arg.name, arg._element_type)
+            else as_input(_given(input_feed[arg.name]), arg.name, arg._element_type)
             for arg in self._inputs
         ]
         memory = None
@@ -139,6 +166,8 @@ class Runnable:
             check_apart(out)
             memory = [as_memory(out[a.name], a.name) if a.name in out else None for a in self._outputs]
         results = self._session.run(feeds, memory, run_options and run_options._native)
+        if watch:
+            logger.info("run", f"took {watch}")
         for i, arg in enumerate(self._outputs):
             if results[i] is None and not arg._item_type:
                 results[i] = out[arg.name]
@@ -166,13 +195,32 @@ class Runnable:
         return future
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None) -> list[OrtValue]:
-        feeds = {name: value._content() for name, value in input_dict_ort_values.items()}
-        return [OrtValue(array) for array in self.run(output_names, feeds, run_options)]
+        names = output_names or list(self._output_index)
+        return self._as_ort_values(names, self.run(names, input_dict_ort_values, run_options))
+
+    def _as_ort_values(self, names, results) -> list[OrtValue]:
+        outputs = [self._outputs[i] for i in self._indices(names)]
+        return [OrtValue(value, arg._item_type) for value, arg in zip(results, outputs)]
+
+    def run_with_ortvaluevector(self, run_options, feed_names, feeds, fetch_names, fetches, fetch_devices) -> None:
+        """The same for lists: `fetches` becomes that of the outputs named."""
+        names = list(fetch_names)
+        fetches[:] = self.run_with_ort_values(names, dict(zip(feed_names, feeds)), run_options) if names else []
+
+    def create_ortvalue_from_shape_and_type(
+        self, shape, element_type, device_type: str, device_id: int = 0, vendor_id=-1
+    ) -> OrtValue:
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
+
+    def _logger_of(self, run_options) -> log.Logger:
+        return self._logger if run_options is None else self._logger.of_run(run_options)
 
     def io_binding(self) -> IOBinding:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options=None) -> None:
+        if iobinding._session is not self:
+            raise InvalidArgument("IOBinding must be used with the session that created it.")
         iobinding._run(run_options)
 
     def _indices(self, names):
@@ -216,6 +264,23 @@ class Runnable:
     def enable_fallback(self) -> None:
         pass
 
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Accepted for compatibility: graphs are captured on GPUs only."""
+
+    def get_tuning_results(self) -> list:
+        return []
+
+    def set_tuning_results(self, results, *, error_on_invalid=False) -> None:
+        """Nothing is tuned at run time, so no results fit."""
+        if results and error_on_invalid:
+            raise Fail("Invalid TuningResults (index=0). CPUExecutionProvider does not support TunableOp.")
+
+    def set_ep_dynamic_options(self, options: dict[str, str]) -> None:
+        if not options:
+            raise Fail("set_ep_dynamic_options needs at least one option")
+        for key in options:
+            tell_once(f"the dynamic option '{key}'", "the CPU's provider has none")
+
     def release_memory(self) -> None:
         """Gives the system the memory that is kept for the next run."""
         self._session.release_memory()
@@ -258,11 +323,23 @@ def get_device() -> str:
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Accepted for compatibility: Sardonyx logs nothing."""
+    """The least severe messages that sessions write to stderr which do not say it themselves: 0 to 4, 2 by default."""
+    severity = integer(severity)
+    if not 0 <= severity <= log.FATAL:
+        raise Fail("Invalid logging severity. 0:Verbose, 1:Info, 2:Warning, 3:Error, 4:Fatal")
+    log.set_default(severity)
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """Accepted for compatibility: Sardonyx logs nothing."""
+    """Accepted for compatibility."""
+    integer(verbosity)
+    tell_once("set_default_logger_verbosity", "there is one level of verbose messages")
+
+
+def set_seed(seed: int) -> None:
+    """Accepted for compatibility."""
+    integer(seed)
+    tell_once("set_seed", "operators without a seed draw numbers that nobody can foretell")
 
 
 def get_version_string() -> str:
@@ -270,13 +347,8 @@ def get_version_string() -> str:
 
 
 def get_build_info() -> str:
-    return f"sardonyx {_runtime.__version__}"
+    return f"Sardonyx {_runtime.__version__}"
 
 
-def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
-    """Accepted for compatibility: all sessions share the threads of the process, and
-    `SessionOptions.intra_op_num_threads` says how many of them a run takes."""
-
-
-def set_seed(seed: int) -> None:
-    """Accepted for compatibility."""
+def has_collective_ops() -> bool:
+    return False

@@ -9,22 +9,24 @@ import time
 import warnings
 import weakref
 
+from . import _log as log
 from . import _sardonyx
 from ._options import SessionOptions
 from ._running import PROVIDERS, Runnable
+from .errors import Fail
 
 # Threads that still load models must not meet a process that is half gone.
 atexit.register(_sardonyx.stop_loading)
 
 
-def _write_trace(session: _sardonyx.Session, prefix: str) -> str:
+def _write_trace(session: _sardonyx.Session, prefix: str, start: int) -> str:
     """Writes what a session has recorded to a file of its own and gives its name."""
     stem = f"{prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
     for number in itertools.count():
         path = f"{stem}_{number}.json" if number else f"{stem}.json"
         try:
             with open(path, "x", encoding="utf-8") as file:
-                file.write(session.take_trace())
+                file.write(session.take_trace(start))
             return path
         except FileExistsError:
             continue
@@ -54,18 +56,26 @@ class InferenceSession(Runnable):
             warnings.warn(f"none of the providers {names} is there; the model runs on the CPU", stacklevel=2)
         self._options = sess_options or SessionOptions()
         path, data = model_source(path_or_bytes)
+        self._logger = log.Logger(self._options.log_severity_level, self._options.logid)
         native = self._options._native()
+        self._profiling_start = time.monotonic_ns()
+        watch = log.Stopwatch()
+        # Also where the model is in the cache, and loaded at once.
+        if self._options._cancel.is_set():
+            raise Fail("loading the model was interrupted: its options have set_load_cancellation_flag")
         self._session = _sardonyx.load(path, native) if path else _sardonyx.load_bytes(data, native)
-        if self._session.cache_problem:
+        steps = ", ".join(f"{step} {seconds * 1000:.1f} ms" for step, seconds in self.timings.items())
+        self._logger.info("load", f"{path or 'a model in memory'} took {watch} ({steps})")
+        if self._options.optimized_model_filepath:
+            _sardonyx.save_optimized(path, data, self._options.optimized_model_filepath, native)
+        if self._session.cache_problem and self._logger.takes(log.WARNING):
             warnings.warn(self._session.cache_problem, RuntimeWarning, stacklevel=2)
         self._describe()
-        if target := os.fspath(self._options.optimized_model_filepath):
-            _sardonyx.write_optimized(path, data, target, native)
         self._end_profiling = None
         if native.profile:
             # As onnxruntime does, also when the session goes without having been asked.
             prefix = os.fspath(self._options.profile_file_prefix)
-            self._end_profiling = weakref.finalize(self, _write_trace, self._session, prefix)
+            self._end_profiling = weakref.finalize(self, _write_trace, self._session, prefix, self._profiling_start)
 
     def get_session_options(self) -> SessionOptions:
         return self._options
@@ -77,6 +87,10 @@ class InferenceSession(Runnable):
         empty name: the session was not loaded with `enable_profiling`, or has ended profiling before.
         """
         return (self._end_profiling and self._end_profiling()) or ""
+
+    def get_profiling_start_time_ns(self) -> int:
+        """What the times of the trace count from, as `time.monotonic_ns` has it."""
+        return self._profiling_start
 
     @property
     def timings(self) -> dict[str, float]:

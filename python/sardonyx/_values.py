@@ -1,91 +1,104 @@
-"""Values by the names that onnxruntime gives them. All lie in the memory of numpy arrays."""
+"""OrtValue and SparseTensor, as onnxruntime has them, on memory of numpy's."""
 
 from __future__ import annotations
 
 import enum
+import operator
 
 import numpy as np
 
 from . import _runtime
-from ._arrays import dtype_of, element_type_of
-from .errors import InvalidArgument
+from ._arrays import _as_strings, _bits, dtype_of, element_type_of
+from .errors import Fail, InvalidArgument
 
-_TYPE_NAMES = {"float32": "float", "float64": "double", "object": "string"}
-_STRING = 8
+_STRING, _BOOL, _UINT8, _BFLOAT16 = 8, 9, 2, 16
+# ONNX's names of element types, where they differ from numpy's and ml_dtypes'.
+_TYPE_NAMES = {
+    1: "float", 8: "string", 11: "double", 17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2",
+    20: "float8e5m2fnuz", 23: "float4e2m1", 24: "float8e8m0", 27: "float6e2m3", 28: "float6e3m2",
+}  # fmt: skip
+_OTHER_DEVICES = ("cuda", "cann", "dml", "webgpu", "gpu", "npu")
 
 
-def _type_name(dtype: np.dtype) -> str:
-    name = "object" if dtype.kind in "UOST" else dtype.name
-    return f"tensor({_TYPE_NAMES.get(name, name)})"
-
-
-def _on_cpu(device_type: str, device_id: int = 0) -> None:
-    if device_type.lower() != "cpu" or device_id != 0:
-        raise InvalidArgument(f"there is no device '{device_type}:{device_id}'; values are in the memory of the CPU")
+def type_name(element_type: int) -> str:
+    return _TYPE_NAMES.get(element_type) or dtype_of(element_type).name
 
 
 class OrtDevice:
-    """Where a value is: the CPU."""
+    """Where memory lies: always the CPU's."""
 
-    def __init__(self, name: str = "cpu", device_id: int = 0):
-        _on_cpu(name, device_id)
+    def __init__(self, device_id: int = 0):
+        self._id = device_id
 
     @staticmethod
-    def make(ort_device_name: str, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:
-        return OrtDevice(ort_device_name, device_id)
+    def make(ort_device_name, device_id, vendor_id=-1) -> OrtDevice:
+        check_device(ort_device_name)
+        return OrtDevice(operator.index(device_id))
+
+    def device_id(self) -> int:
+        return self._id
 
     def device_type(self) -> int:
         return 0
 
-    def device_id(self) -> int:
+    def device_mem_type(self) -> int:
+        return 0
+
+    def device_vendor_id(self) -> int:
         return 0
 
 
-class _Capsule:
-    """A DLPack capsule as what has one."""
+def check_device(name: str, failure=Fail) -> None:
+    name = name.lower()
+    if name in _OTHER_DEVICES:
+        raise failure(f"there is no memory of the device '{name}'; only 'cpu' is supported")
+    if name != "cpu":
+        raise InvalidArgument(f"Unsupported device type: {name}")
 
-    def __init__(self, capsule):
-        self._capsule = capsule
 
-    def __dlpack__(self, **_):
-        return self._capsule
-
-    def __dlpack_device__(self):
-        return 1, 0
+def _contiguous(array: np.ndarray) -> np.ndarray:
+    if array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative:
+        return array
+    return np.array(array, array.dtype.newbyteorder("="), order="C", copy=True)
 
 
 class OrtValue:
-    """A tensor, a sequence of tensors, a sparse tensor, or what an optional holds.
+    """A value of a model by the name that onnxruntime gives it: it holds numpy's array, which it does not copy, or
+    what a run gives for other values. bfloat16 and the like are dtypes of ml_dtypes."""
 
-    A tensor shares the memory of the array that it was made of.
-    """
-
-    def __init__(self, value):
+    def __init__(self, value, element_type: int = 0):
         self._value = value
+        self._type = element_type
 
     @classmethod
-    def ortvalue_from_numpy(cls, numpy_obj, /, device_type="cpu", device_id=0, vendor_id=-1) -> OrtValue:
-        _on_cpu(device_type, device_id)
-        array = np.asarray(numpy_obj)
-        if not element_type_of(array.dtype) and array.dtype.kind not in "UOST":
-            raise InvalidArgument(f"no tensor of ONNX has the dtype {array.dtype}")
-        return cls(np.ascontiguousarray(array).reshape(array.shape))
+    def ortvalue_from_numpy(cls, numpy_obj: np.ndarray, /, device_type="cpu", device_id=0, vendor_id=-1) -> OrtValue:
+        check_device(device_type)
+        if not isinstance(numpy_obj, np.ndarray) or numpy_obj.dtype.kind in "UOST":
+            raise Fail("Creation of OrtValues is currently only supported from non-string numpy arrays")
+        if not element_type_of(numpy_obj.dtype.newbyteorder("=")):
+            raise Fail(f"no ONNX tensor has the dtype {numpy_obj.dtype}")
+        return cls(_contiguous(numpy_obj))
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
-        """The same memory as elements of another type of as many bits, as bfloat16 in uint16."""
-        dtype = dtype_of(onnx_element_type)
-        if dtype.itemsize != data.dtype.itemsize:
-            raise InvalidArgument(f"elements of {data.dtype} and of {dtype} differ in size")
-        return cls(data.view(dtype))
+        """The bits of an array as elements of a type of the same size."""
+        dtype = _dtype(operator.index(onnx_element_type))
+        if not isinstance(data, np.ndarray) or data.dtype.hasobject or data.dtype.itemsize != dtype.itemsize:
+            raise Fail(f"an array with elements of {dtype.itemsize} bytes is needed, got {getattr(data, 'dtype', data)}")
+        return cls(_contiguous(data).view(dtype))
 
     @classmethod
     def ortvalue_from_shape_and_type(
-        cls, shape, element_type, device_type="cpu", device_id=0, vendor_id=-1
+        cls, shape, element_type, device_type: str = "cpu", device_id: int = 0, vendor_id=-1, memory_info=None
     ) -> OrtValue:
-        """Memory for a tensor, with anything in it. `element_type` is ONNX's number or what numpy takes for a dtype."""
-        _on_cpu(device_type, device_id)
-        return cls(np.empty(shape, dtype_of(element_type) if isinstance(element_type, int) else np.dtype(element_type)))
+        if memory_info is not None:
+            raise Fail("memory_info is not supported: all memory is the CPU's")
+        check_device(device_type)
+        dtype = _dtype(element_type)
+        try:
+            return cls(np.empty(tuple(shape), dtype))
+        except ValueError as problem:
+            raise Fail(f"no tensor has the shape {list(shape)}: {problem}") from None
 
     @classmethod
     def ort_value_from_sparse_tensor(cls, sparse_tensor: SparseTensor) -> OrtValue:
@@ -93,77 +106,103 @@ class OrtValue:
 
     @classmethod
     def from_dlpack(cls, data, /) -> OrtValue:
-        """A tensor on the memory of any library's array on the CPU, or of a DLPack capsule."""
+        """The memory of another library's tensor, which is not copied, or of a DLPack capsule."""
         if isinstance(data, OrtValue):
-            return cls(data.numpy())
-        element_type, array = _runtime.from_dlpack(data if hasattr(data, "__dlpack__") else _Capsule(data))
-        return cls(array if element_type < 16 else array.view(dtype_of(element_type)))
+            return cls(data._tensor())
+        is_bool = _looks_bool(data)
+        if not hasattr(data, "__dlpack__") and type(data).__name__ != "PyCapsule":
+            raise TypeError("from_dlpack expected a valid DLPack capsule named 'dltensor'")
+        try:
+            element_type, array, is_writable = _runtime.import_memory(data)
+        except RuntimeError:
+            raise Fail("DLPack is taken of contiguous tensors on the CPU only") from None
+        if not element_type:
+            raise Fail("the tensor has a type of elements that no ONNX tensor has")
+        if is_bool and element_type == _UINT8:
+            element_type = _BOOL
+        array = array.view(dtype_of(element_type))
+        array.flags.writeable = is_writable
+        return cls(array)
+
+    def __dlpack__(self, *, stream=None):
+        array = self._tensor()
+        element_type = element_type_of(array.dtype)
+        if element_type > _BFLOAT16 or element_type == _STRING:
+            raise BufferError(f"DLPack has no elements of the type {type_name(element_type)}")
+        if not array.flags.writeable:
+            raise BufferError("DLPack has no way to say that memory must not be written")
+        return _runtime.export_memory(array.ctypes.data, element_type, list(array.shape), array)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-    def __dlpack__(self, *, stream=None, **how):
-        array = self.numpy()
-        if element_type_of(array.dtype) != 16:
-            return array.__dlpack__(**how)
-        return _runtime.to_dlpack(array.view(np.uint16), 16).__dlpack__(**how)
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array(self.numpy(), dtype, copy=copy) if copy is not None else np.asarray(self.numpy(), dtype)
-
-    def _content(self):
-        """What a session takes."""
-        if isinstance(self._value, SparseTensor):
-            raise InvalidArgument("sparse tensors are no inputs of models here; give a dense one")
-        return self._value
-
-    def numpy(self) -> np.ndarray:
-        if not self.is_tensor():
-            raise InvalidArgument(f"a value that holds {self.data_type()} has no numpy array")
-        return self._value
+        self._tensor()
+        return (1, 0)
 
     def update_inplace(self, data) -> None:
-        """Copies the elements of an array or another value, of the same type and shape, to this one's memory."""
-        source = data.numpy() if isinstance(data, OrtValue) else data
-        if not isinstance(source, np.ndarray):
+        """Copies elements in, as many bytes as there are, whatever the shape."""
+        if isinstance(data, OrtValue):
+            data = data._tensor()
+        elif not isinstance(data, np.ndarray):
             raise TypeError("data must be a numpy.ndarray or an OrtValue.")
-        target = self.numpy()
-        if source.dtype != target.dtype or source.shape != target.shape:
-            raise InvalidArgument(
-                f"a value of {target.dtype}{list(target.shape)} cannot be updated with one of "
-                f"{source.dtype}{list(source.shape)}"
-            )
-        np.copyto(target, source)
+        target = self._tensor()
+        if target.dtype.hasobject or data.dtype.newbyteorder("=") != target.dtype:
+            raise Fail(f"the OrtValue has elements of {target.dtype}, got {data.dtype}")
+        if data.size != target.size:
+            raise Fail("The input size of numpy arrays does not match the size of the OrtValue.")
+        if not target.flags.writeable:
+            raise Fail("the memory of the OrtValue must not be written")
+        np.copyto(target, _contiguous(data).reshape(target.shape))
 
     def as_sparse_tensor(self) -> SparseTensor:
         if not self.is_sparse_tensor():
-            raise InvalidArgument(f"the value holds {self.data_type()}, no sparse tensor")
+            raise Fail(f"This OrtValue does not contain SparseTensor, but {self.data_type()}")
         return self._value
 
+    def _tensor(self) -> np.ndarray:
+        if not self.is_tensor():
+            raise Fail(f"Only OrtValues that are Tensors are currently supported, this one is {self.data_type()}")
+        return self._value
+
+    def numpy(self) -> np.ndarray:
+        return self._tensor()
+
+    def __array__(self, dtype=None, copy=None):
+        array = self._tensor()
+        if copy is not None:
+            return np.array(array, dtype=dtype, copy=copy)
+        return array if dtype is None else np.asarray(array, dtype=dtype)
+
     def shape(self) -> list[int]:
-        return list(self._value.dense_shape() if self.is_sparse_tensor() else self.numpy().shape)
+        if self.is_sparse_tensor():
+            return self._value.dense_shape()
+        return list(self._tensor().shape)
 
     def element_type(self) -> int:
-        dtype = self.numpy().dtype
-        return _STRING if dtype.kind in "UOST" else element_type_of(dtype)
+        if self.is_sparse_tensor():
+            return self._value._element_type
+        array = self._tensor()
+        return _STRING if array.dtype.hasobject else element_type_of(array.dtype)
 
     def data_type(self) -> str:
-        if self._value is None:
-            return "nothing"
-        if self.is_tensor_sequence():
-            return f"seq({_type_name(self._value[0].dtype)})" if self._value else "seq()"
+        value = self._value
+        if self.is_sparse_tensor():
+            return value.data_type()
         if self.is_tensor():
-            return _type_name(self._value.dtype)
-        return self._value.data_type() if self.is_sparse_tensor() else "map"
+            return f"tensor({type_name(self.element_type())})"
+        if isinstance(value, dict):
+            return "map"
+        if isinstance(value, list):
+            kind = type_name(self._type) if self._type else "?"
+            return "seq(map)" if value and isinstance(value[0], dict) else f"seq(tensor({kind}))"
+        return "optional"
 
     def device_name(self) -> str:
         return "cpu"
 
     def data_ptr(self) -> int:
-        return self.numpy().ctypes.data
+        return self._tensor().ctypes.data
 
     def tensor_size_in_bytes(self) -> int:
-        return self.numpy().nbytes
+        return self._tensor().nbytes
 
     def is_tensor(self) -> bool:
         return isinstance(self._value, np.ndarray)
@@ -172,10 +211,48 @@ class OrtValue:
         return isinstance(self._value, SparseTensor)
 
     def is_tensor_sequence(self) -> bool:
-        return isinstance(self._value, list)
+        return isinstance(self._value, list) and not (self._value and isinstance(self._value[0], dict))
 
     def has_value(self) -> bool:
         return self._value is not None
+
+    def _as_initializer(self, name: str):
+        """(element type, shape, bytes or a list of them) of a copy."""
+        array = self._tensor()
+        element_type = self.element_type()
+        if element_type == _STRING:
+            return element_type, list(array.shape), _as_strings(array, name)[1]
+        if element_type >= 21 and element_type != 24:
+            raise Fail(f"initializer '{name}' cannot be given as {self.data_type()}, whose elements are less than a byte")
+        return element_type, list(array.shape), (array if element_type < 16 else _bits(array)).tobytes()
+
+
+def _dtype(element_type) -> np.dtype:
+    try:
+        dtype = dtype_of(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+    except TypeError:
+        what = f"tensor type {element_type} is not supported" if isinstance(element_type, int) else "Not a valid numpy type"
+        raise Fail(what) from None
+    if not element_type_of(dtype):
+        raise Fail(f"no ONNX tensor has the dtype {dtype}")
+    return dtype
+
+
+def _looks_bool(data) -> bool:
+    """Whether bytes stand for booleans: older DLPack has no type for them."""
+    if callable(getattr(data, "data_type", None)):
+        return data.data_type() == "tensor(bool)"
+    dtype = getattr(data, "dtype", None)
+    return getattr(dtype, "name", str(dtype)) in ("bool", "bool_", "torch.bool")
+
+
+def copy_tensors(src, dst, stream=None) -> None:
+    """Copies each tensor of `src` into the one of `dst` at its place."""
+    src, dst = list(src), list(dst)
+    if len(src) != len(dst):
+        raise Fail(f"as many tensors are needed to copy to as there are to copy, got {len(dst)} and {len(src)}")
+    for source, target in zip(src, dst):
+        target.update_inplace(source)
 
 
 class OrtSparseFormat(enum.IntEnum):
@@ -193,7 +270,7 @@ class _CooView:
         return self._indices
 
 
-class _CsrView:
+class _CsrcView:
     def __init__(self, inner, outer):
         self._inner, self._outer = inner, outer
 
@@ -204,74 +281,93 @@ class _CsrView:
         return self._outer
 
 
-def _indices_of(array, name: str) -> np.ndarray:
-    array = np.ascontiguousarray(array)
-    if array.dtype != np.int64:
-        raise InvalidArgument(f"{name} are int64, got {array.dtype}")
-    return array
-
-
 class SparseTensor:
-    """The values of a sparse tensor and where they are. Models take and give dense tensors here."""
+    """A tensor by its elements that are not zero. Models take and give none: it is for other uses."""
 
-    def __init__(self, format, dense_shape, values, view):
-        self._format, self._view = format, view
-        self._dense_shape = np.asarray(dense_shape, np.int64).reshape(-1)
-        self._values = np.ascontiguousarray(values)
-        if self._values.ndim != 1 or (self._dense_shape < 0).any():
-            raise InvalidArgument("a sparse tensor has a list of values and a shape without negative sizes")
+    def __init__(self, dense_shape, values, view, format):
+        self._shape = np.array([operator.index(size) for size in dense_shape], np.int64)
+        if (self._shape < 0).any():
+            raise Fail(f"a sparse tensor cannot have the shape {self._shape.tolist()}")
+        if not isinstance(values, np.ndarray) or values.ndim != 1:
+            raise Fail("the values of a sparse tensor are an array of one dimension")
+        self._values, self._view, self._format = values, view, format
+        is_string = values.dtype.kind in "UOST"
+        self._element_type = _STRING if is_string else element_type_of(values.dtype)
+        if not self._element_type:
+            raise Fail(f"no ONNX tensor has the dtype {values.dtype}")
 
     @classmethod
-    def sparse_coo_from_numpy(cls, dense_shape, values, coo_indices, ort_device=None) -> SparseTensor:
-        """`coo_indices`: for each value its index in the flat tensor, or its coordinates in a row."""
-        indices = _indices_of(coo_indices, "coo_indices")
-        made = cls(OrtSparseFormat.ORT_SPARSE_COO, dense_shape, values, _CooView(indices))
-        count, shape = len(made._values), made._dense_shape
-        if indices.shape not in ((count,), (count, len(shape))):
-            raise InvalidArgument(f"coo_indices of {count} values have the shape [{count}] or [{count}, {len(shape)}]")
-        most = shape if indices.ndim == 2 else np.prod(shape, dtype=np.int64)
-        if ((indices < 0) | (indices >= most)).any():
-            raise InvalidArgument("coo_indices lie outside of the tensor")
-        return made
+    def sparse_coo_from_numpy(cls, dense_shape, values, coo_indices, ort_device: OrtDevice) -> SparseTensor:
+        """`coo_indices`: for each value its place in the flat tensor, or its row and column."""
+        indices = _indices(coo_indices, "coo_indices", (1, 2))
+        tensor = cls(dense_shape, values, _CooView(indices), OrtSparseFormat.ORT_SPARSE_COO)
+        if len(indices) != len(values):
+            raise Fail(f"Index size: {indices.size} must be equal to or twice the values size: {len(values)}")
+        if indices.ndim == 2 and (indices.shape[1] != 2 or len(tensor._shape) != 2):
+            raise Fail("coo_indices of two dimensions are pairs for a tensor of two dimensions")
+        limit = tensor._shape if indices.ndim == 2 else np.prod(tensor._shape, dtype=object)
+        if indices.size and ((indices < 0).any() or (indices >= limit).any()):
+            raise Fail(f"coo_indices lie outside of the shape {tensor._shape.tolist()}")
+        return tensor
 
     @classmethod
     def sparse_csr_from_numpy(
-        cls, dense_shape, values, inner_indices, outer_indices, ort_device=None
+        cls, dense_shape, values, inner_indices, outer_indices, ort_device: OrtDevice
     ) -> SparseTensor:
-        """`inner_indices`: the column of each value; `outer_indices`: where each row's values begin, and the end."""
-        inner, outer = _indices_of(inner_indices, "inner_indices"), _indices_of(outer_indices, "outer_indices")
-        made = cls(OrtSparseFormat.ORT_SPARSE_CSRC, dense_shape, values, _CsrView(inner, outer))
-        if len(made._dense_shape) != 2:
-            raise InvalidArgument("a tensor in CSR format has two dimensions")
-        rows, columns = made._dense_shape
-        count = len(made._values)
-        if inner.shape != (count,) or ((inner < 0) | (inner >= columns)).any():
-            raise InvalidArgument("inner_indices are the column of each value")
-        if outer.shape != (rows + 1,) or outer[0] != 0 or outer[-1] != count or (np.diff(outer) < 0).any():
-            raise InvalidArgument("outer_indices begin with 0, do not fall, and end with the number of values")
-        return made
-
-    def format(self) -> OrtSparseFormat:
-        return self._format
-
-    def dense_shape(self) -> np.ndarray:
-        return self._dense_shape
+        """`inner_indices`: the column of each value; `outer_indices`: where each row begins, and the end."""
+        inner = _indices(inner_indices, "inner_indices", (1,))
+        outer = _indices(outer_indices, "outer_indices", (1,))
+        tensor = cls(dense_shape, values, _CsrcView(inner, outer), OrtSparseFormat.ORT_SPARSE_CSRC)
+        if len(tensor._shape) != 2:
+            raise Fail("a sparse tensor of rows has two dimensions")
+        if len(inner) != len(values):
+            raise Fail(f"inner_indices must be as many as the values, {len(values)}, got {len(inner)}")
+        rows, columns = tensor._shape.tolist()
+        if len(outer) != rows + 1 and (len(outer) or len(values)):
+            raise Fail(f"outer_indices must be one more than the rows, {rows + 1}, got {len(outer)}")
+        if len(inner) and (inner.min() < 0 or inner.max() >= columns):
+            raise Fail(f"inner_indices lie outside of the shape {[rows, columns]}")
+        if len(outer) and (outer[0] != 0 or outer[-1] != len(values) or (np.diff(outer) < 0).any()):
+            raise Fail("outer_indices must ascend from 0 to the number of values")
+        return tensor
 
     def values(self) -> np.ndarray:
         return self._values
 
-    def as_coo_view(self) -> _CooView:
-        if self._format != OrtSparseFormat.ORT_SPARSE_COO:
-            raise InvalidArgument("the tensor is not in COO format")
+    def _as(self, kind, name):
+        if not isinstance(self._view, kind):
+            raise Fail(f"This sparse tensor does not contain {name} indices, it is {self._format.name}")
         return self._view
 
-    def as_csrc_view(self) -> _CsrView:
-        if self._format != OrtSparseFormat.ORT_SPARSE_CSRC:
-            raise InvalidArgument("the tensor is not in CSR format")
-        return self._view
+    def as_coo_view(self) -> _CooView:
+        return self._as(_CooView, "COO")
+
+    def as_csrc_view(self) -> _CsrcView:
+        return self._as(_CsrcView, "CSR(C)")
+
+    def as_blocksparse_view(self):
+        return self._as((), "BlockSparse")
+
+    def to_cuda(self, ort_device):
+        raise Fail("there is no memory of the device 'cuda'")
+
+    def format(self) -> OrtSparseFormat:
+        return self._format
+
+    def dense_shape(self) -> list[int]:
+        return self._shape.tolist()
 
     def data_type(self) -> str:
-        return f"sparse_{_type_name(self._values.dtype)}"
+        return f"sparse_tensor({type_name(self._element_type)})"
 
     def device_name(self) -> str:
         return "cpu"
+
+
+def _indices(value, name: str, ranks) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu" and array.size:
+        raise Fail(f"{name} are integers, got an array of {array.dtype}")
+    if array.ndim not in ranks:
+        raise Fail(f"{name} have {' or '.join(map(str, ranks))} dimensions, got {array.ndim}")
+    return array.astype(np.int64, copy=False)

@@ -270,6 +270,8 @@ def test_absurd_counts_of_threads(threads):
             sdx.InferenceSession(SHORT, options({threads}))
         except sdx.InvalidArgument as failure:
             assert "intra_op_num_threads must be from 0 to 4096, got {threads}" == str(failure)
+        except TypeError as failure:
+            assert {threads} >= 2**31 and "takes an int of 32 bits, got {threads}" in str(failure)
         else:
             raise AssertionError
         check(sdx.InferenceSession(SHORT, options(4096)))

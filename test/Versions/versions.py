@@ -251,7 +251,6 @@ def run(case):
 
     options = sardonyx.SessionOptions()
     options.cache = False
-    options.optimization_level = 0
     try:
         got = sardonyx.InferenceSession(case.model.SerializeToString(), options).run(None, case.feeds)
     except Exception as problem:

@@ -10,10 +10,12 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "sardonyx/Importer/GivenInitializer.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,13 +25,6 @@ class MLIRContext;
 } // namespace mlir
 
 namespace sardonyx {
-
-/// A tensor in the caller's memory, as ONNX's raw_data has it.
-struct InitializerData {
-  int32_t type = 0; // as in onnx.TensorProto.DataType
-  std::vector<int64_t> shape;
-  const void *data = nullptr;
-};
 
 struct ImportOptions {
   /// Folder that external data must lie in; empty: the model file's folder.
@@ -42,13 +37,11 @@ struct ImportOptions {
   /// stands for an open dimension. They win over declarations of values that
   /// depend on them.
   std::map<std::string, std::vector<int64_t>> inputShapes;
-  /// Sizes for dimensions of graph inputs that the file leaves open, by what
-  /// they denote ("DATA_BATCH").
+  /// Sizes of the open dimensions of graph inputs that have such a denotation.
   std::map<std::string, int64_t> denotedDims;
-  /// Values of initializers of the graph, by name, in place of the file's,
-  /// whose type and shape they have. A file that they had in a file beside need
-  /// not be there.
-  std::map<std::string, InitializerData> initializers;
+  /// Tensors in the place of the graph's initializers of these names; names of
+  /// none are passed over, unless they have to be of external ones.
+  std::shared_ptr<const GivenInitializers> initializers;
   /// Functions that the model may call besides its own, as parseOnnxFunctions
   /// gives them. The model's own count first, then the first of a name.
   std::vector<std::string> functions;

@@ -58,8 +58,11 @@ struct Profile {
 
 /// The profile in Chrome's trace event format, which Perfetto and
 /// chrome://tracing show: an array of complete events, of the category
-/// "Session" for runs and "Node" for steps. Times count from the first run.
-SARDONYX_API std::string toTrace(const Profile &profile);
+/// "Session" for runs and "Node" for steps. Times count from
+/// `start`, in nanoseconds of the steady clock, or from the first run where
+/// that is earlier.
+SARDONYX_API std::string toTrace(const Profile &profile,
+                                 int64_t start = INT64_MAX);
 
 } // namespace sardonyx
 

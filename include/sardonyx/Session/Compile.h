@@ -34,11 +34,11 @@ SARDONYX_API Expected<std::string>
 compileToText(const ModelSource &model, const std::string &phase,
               const SessionOptions &options = {});
 
-/// Writes the model after the phase `onnx` as an ONNX file: shapes inferred,
-/// normalisations folded into weights, chains of operators made larger ones.
-SARDONYX_API MaybeError writeOptimized(const ModelSource &model,
-                                       const std::string &path,
-                                       const SessionOptions &options = {});
+/// Writes the model after the phase "onnx", simplified and in the newest
+/// operators, as an ONNX file. Weights of more than 2 GiB go to a file beside.
+SARDONYX_API MaybeError saveOptimized(const ModelSource &model,
+                                      const std::string &path,
+                                      const SessionOptions &options = {});
 
 /// What `sardonyx inspect` shows.
 struct ModelReport {

@@ -17,6 +17,7 @@
 #ifndef SARDONYX_SESSION_SESSION_H
 #define SARDONYX_SESSION_SESSION_H
 
+#include "sardonyx/Importer/GivenInitializer.h"
 #include "sardonyx/Model/Error.h"
 #include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Profile.h"
@@ -59,19 +60,16 @@ struct SessionOptions {
   /// Sizes for named dimensions that the model leaves open. The code is then
   /// made for these sizes and takes no others.
   std::map<std::string, int64_t> dims;
-  /// The same for dimensions by what the model says they denote
-  /// ("DATA_BATCH"), where it leaves them open.
-  std::map<std::string, int64_t> denotedDims;
   /// Shapes of inputs, by name, in place of what the model declares; -1 leaves
   /// a dimension open.
   std::map<std::string, std::vector<int64_t>> inputShapes;
   /// Values of inputs of integers or booleans, by name, all elements in order.
   /// The code is then made for these values and takes no others.
   std::map<std::string, std::vector<int64_t>> inputValues;
-  /// Values of initializers, by name, in place of the model's, whose types and
-  /// shapes they have: numbers of at least a byte. The memory stays as it is
-  /// for as long as the session.
-  std::map<std::string, TensorRef> initializers;
+  /// Sizes for the open dimensions of inputs that have these denotations.
+  std::map<std::string, int64_t> denotedDims;
+  /// Tensors in the place of the model's initializers of these names.
+  std::shared_ptr<const GivenInitializers> initializers;
   /// Operators that the model may use besides ONNX's own.
   std::shared_ptr<const CustomOps> customOps;
   /// Compute 3x3 convolutions of many channels by Winograd's algorithm where it

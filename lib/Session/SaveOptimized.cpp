@@ -1,0 +1,63 @@
+//===- SaveOptimized.cpp - The simplified model as an ONNX file -----------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CompileStoppably.h"
+#include "Compiler.h"
+#include "KnownValues.h"
+#include "Options.h"
+#include "Signature.h"
+#include "sardonyx/Exporter/Exporter.h"
+#include "sardonyx/Pipelines/Pipelines.h"
+
+using namespace sardonyx;
+using namespace mlir;
+
+static MaybeError save(const ModelSource &model, const std::string &path,
+                       const SessionOptions &options,
+                       const std::atomic<bool> *stop) {
+  Compilation compilation(options, stop);
+  OwningOpRef<ModuleOp> module = compilation.import(model);
+  if (!module)
+    return compilation.error("the importer failed");
+  Artifact signature;
+  if (MaybeError error = readSignature(*module, signature))
+    return error;
+  if (MaybeError error = fixDims(*module, options.dims, signature))
+    return error;
+  if (MaybeError error =
+          fixValues(*module, options.inputValues, signature.inputs))
+    return error;
+  if (failed(runPhases(*module, Phase::Import, Phase::Onnx,
+                       compilation.pipeline())))
+    return compilation.error("the compiler failed before phase 'onnx'");
+  if (compilation.stopped())
+    return Error(ErrorKind::Failed, "saving the model was ended");
+  if (failed(exportOnnxFile(*module, path))) {
+    std::string text = "the model could not be written to '" + path + "'";
+    for (const std::string &sentence : compilation.errors())
+      text += ": " + sentence;
+    return Error(ErrorKind::Failed, text);
+  }
+  return std::nullopt;
+}
+
+MaybeError sardonyx::saveOptimized(const ModelSource &model,
+                                   const std::string &path,
+                                   const SessionOptions &options) {
+  if (MaybeError error = checkOptions(options))
+    return error;
+  LoadScope loading;
+  if (loading.error())
+    return loading.error();
+  MaybeError result;
+  auto work = [&](const std::atomic<bool> *stop) {
+    result = save(model, path, options, stop);
+  };
+  if (MaybeError error = runStoppably(options, work))
+    return error;
+  return result;
+}
