@@ -435,5 +435,5 @@ def test_saved_nodes_have_names_of_their_own(tmp_path):
     names = [node.name for node in saved.graph.node]
     assert "BatchNormalization" not in {node.op_type for node in saved.graph.node}
     assert len(names) == len(set(names)) > 3
-    y = onnxruntime.InferenceSession(saved.SerializeToString()).run(None, {"x": x})[0]
+    y = ort.InferenceSession(saved.SerializeToString()).run(None, {"x": x})[0]
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
