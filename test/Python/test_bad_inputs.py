@@ -302,3 +302,23 @@ def test_mutations(model, load, graph):
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("op, gates", [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+def test_initial_state_of_another_batch(load, op, gates):
+    """Refused when the model says it, and by the run where only that knows."""
+    text = """<ir_version: 10, opset_import: ["" : 15]>
+    m (float[2, %s, 1] x, float[1, %d, 1] w, float[1, %d, 5] r, float[1, 1, 5] h) => (float[s, d, b, k] y) {
+        y = %s <hidden_size = 5> (x, w, r, "", "", h)
+    }"""
+    feeds = {n: np.ones(s, f32) for n, s in (("w", (1, 5 * gates, 1)), ("r", (1, 5 * gates, 5)), ("h", (1, 1, 5)))}
+
+    def source(batch):
+        return onnx.parser.parse_model(text % (batch, 5 * gates, 5 * gates, op)).SerializeToString()
+
+    with pytest.raises(sdx.NotImplemented, match="sizes of the operands do not fit"):
+        load(source("3"))
+    session = load(source("N"))
+    assert session.run(None, {**feeds, "x": np.ones((2, 1, 1), f32)})[0].shape == (2, 1, 1, 5)
+    with pytest.raises(sdx.Fail, match="wrong batch size: 1 and 3"):
+        session.run(None, {**feeds, "x": np.ones((2, 3, 1), f32)})

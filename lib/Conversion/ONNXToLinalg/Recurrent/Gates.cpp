@@ -179,9 +179,13 @@ RecurrentBuilder::create(TensorBuilder &b, const RecurrentOperands &operands,
   r.batch = b.dim(ops.input, 1);
 
   // Every slice below stays within these sizes.
-  auto fits = [&](Value value, int64_t dim, OpFoldResult size) {
-    return !value ||
-           b.sameSize(b.dim(value, dim), size, "an operand has the wrong size");
+  auto fits = [&](Value value, int64_t dim, OpFoldResult size,
+                  const char *message = "an operand has the wrong size") {
+    return !value || b.sameSize(b.dim(value, dim), size, message);
+  };
+  auto fitsBatch = [&](Value state) {
+    return fits(state, ops.batchFirst ? 0 : 1, r.batch,
+                "an initial state has the wrong batch size");
   };
   OpFoldResult directions = b.size(r.directions);
   OpFoldResult rows = b.size(ops.gates * r.hidden);
@@ -196,6 +200,7 @@ RecurrentBuilder::create(TensorBuilder &b, const RecurrentOperands &operands,
       !fits(ops.initialHidden, 2, b.size(r.hidden)) ||
       !fits(ops.initialCell, stateDim, directions) ||
       !fits(ops.initialCell, 2, b.size(r.hidden)) ||
+      !fitsBatch(ops.initialHidden) || !fitsBatch(ops.initialCell) ||
       !fits(ops.peepholes, 0, directions) ||
       !fits(ops.peepholes, 1, b.size(3 * r.hidden))) {
     why = "sizes of the operands do not fit";
@@ -264,9 +269,6 @@ Value RecurrentBuilder::getInitialState(Value initial, int64_t direction) {
   initial = b.convertElements(initial, type);
   int64_t dim = ops.batchFirst ? 1 : 0;
   Value state = b.subTensor(initial, dim, b.size(direction));
-  // A size that only the run knows has to be the input's.
-  (void)b.sameSize(b.dim(state, 0), batch,
-                   "an initial state has the wrong batch size");
   Sizes sizes{batch, b.size(hidden)};
   return b.cast(state, getTensorType(sizes, type));
 }
