@@ -29,11 +29,10 @@ SECONDS = 120
 # With SARDONYX_CHECK_BOUNDS=1, code looks at every index before it accesses memory.
 CHECK_BOUNDS = os.environ.get("SARDONYX_CHECK_BOUNDS", "0") not in ("", "0")
 PASSING = frozenset(Path(__file__).with_name("passing.txt").read_text().split())
-# Compared with another program's random numbers, with an expected output that does
-# not match the case's own, or with numpy's rounding errors in single precision where
-# a sum is zero (1.9e-7, at a tolerance of 1e-7): no engine can pass them.
+# Compared with another program's random numbers, or with an expected output that does
+# not match the case's own: no engine can pass them.
 UNPASSABLE = frozenset(
-    ["test_loop16_seq_none", "test_dft_inverse", "test_dft_inverse_opset19"]
+    ["test_loop16_seq_none"]
     + [f"test_bernoulli{kind}{body}" for kind in ("", "_double", "_seed") for body in ("", "_expanded")]
 )
 

@@ -66,19 +66,43 @@ def test_random(inverse, onesided, form):
         check(transform(x, given, length, inverse, onesided, form), want, x)
 
 
-@pytest.mark.parametrize("length", [1, 2, 7, 8, 30, 97, 134, 360, 1001, 1009, 1024])
-def test_lengths(length):
-    x = np.random.default_rng(length).standard_normal((2, length, 2))
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 13, 17, 30, 64, 68, 97, 134, 143, 360, 1001, 1009, 1024, 1156])
+@pytest.mark.parametrize("form", ["static", "open"])
+def test_lengths(length, form):
     inverse = length % 2
-    check(transform(x, inverse=inverse), expected(x, 1, length, inverse, 0), x)
+    dtype = np.float64 if form == "static" else np.float32
+    x = np.random.default_rng(length).standard_normal((2, length, 2)).astype(dtype)
+    check(transform(x, inverse=inverse, form=form), expected(x, 1, length, inverse, 0), x)
 
 
-def test_near_zero_bins():
+@pytest.mark.parametrize("form", ["static", "open"])
+def test_near_zero_bins(form):
     """What cancels is zero to far below single precision."""
     x = np.arange(100, dtype=np.float32).reshape(1, 10, 10, 1)
-    for form in ("static", "open"):
-        got, want = transform(x, 1, form=form), expected(x, 1, 10, 0, 0)
-        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-10)
+    got, want = transform(x, 1, form=form), expected(x, 1, 10, 0, 0)
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", ["static", "open"])
+def test_single_precision(form):
+    """An inverse transform of single precision rounds as numpy's does, but for the division by the length."""
+    for length in (8, 10, 12, 30, 60):
+        x = np.arange(10 * length, dtype=np.float32).reshape(1, length, 10, 1)
+        got, want = transform(x, 1, inverse=1, form=form), np.fft.ifft(x[..., 0].astype(np.complex64), axis=1)
+        np.testing.assert_allclose(got[..., 0] + 1j * got[..., 1], want, rtol=1.2e-7)
+
+
+@pytest.mark.parametrize("length, lines, columns", [(64, 1, 1), (400, 3, 1), (512, 2, 5), (1000, 5, 1), (1155, 1, 2), (1024, 2, 40),
+                                                    (2197, 1, 1), (20000, 1, 1), (65536, 1, 1), (22, 70, 1), (60, 1, 17)])
+def test_many_stages(length, lines, columns):
+    """Lines that are matrices inside, and lines side by side; one-sided spectra of them."""
+    rng = np.random.default_rng([length, lines, columns])
+    x = rng.standard_normal((lines, length, columns, 2)).astype(np.float32)
+    check(transform(x, 1, inverse=1), expected(x, 1, length, 1, 0), x)
+    real = x[..., :1]
+    check(transform(real, 1, onesided=1), expected(real, 1, length, 0, 1), real)
+    half = x[:, : length // 2 + 1].astype(np.float64)
+    check(transform(half, 1, length, inverse=1, onesided=1), expected(half, 1, length, 1, 1), half)
 
 
 @pytest.mark.parametrize("axis, length, what", [(2, None, "axis"), (-1, None, "axis"), (-4, None, "axis"), (3, None, "axis"),

@@ -1,8 +1,7 @@
 //===- Fourier.cpp - DFT and STFT -----------------------------------------===//
 //
-// Both bring their signals into [P, N, T], with N the dimension to transform,
-// and compute in f64, with the real and imaginary parts as tensors of their
-// own.
+// Both bring their signals into lines, with the real and imaginary parts as
+// tensors of their own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,18 +21,20 @@ namespace sardonyx {
 namespace {
 
 /// [P, bins, T, parts] of the first bins of a result, each times `scale`.
-Value interleave(TensorBuilder &b, Complex x, OpFoldResult bins, int64_t parts,
-                 Value scale, Type type) {
-  Sizes sizes = {b.dim(x.re, 0), bins, b.dim(x.re, 2), b.size(parts)};
+Value interleave(TensorBuilder &b, const Lines &x, OpFoldResult bins,
+                 int64_t parts, Value scale, Type type) {
+  Sizes lines = b.dims(x.parts.re);
+  Sizes sizes = {lines[1], bins, lines[3], b.size(parts)};
   return createIndexed(
       b, b.getLoc(), sizes, type,
       [&](OpBuilder &builder, Location loc, ValueRange i) -> Value {
         TensorBuilder s(loc, builder);
-        Value value = s.extract(x.re, i.drop_back());
+        Values place = x.place(s, i[1], i[0], i[2]);
+        Value value = s.extract(x.parts.re, place);
         if (parts == 2) {
           Value isReal = s.compare(arith::CmpIPredicate::eq, i.back(),
                                    s.index(int64_t(0)));
-          value = s.select(isReal, value, s.extract(x.im, i.drop_back()));
+          value = s.select(isReal, value, s.extract(x.parts.im, place));
         }
         if (scale)
           value = arith::DivFOp::create(s, value, scale);
@@ -65,18 +66,18 @@ FailureOr<OpFoldResult> getCount(TensorBuilder &b, Value given, int64_t low,
 struct Signal {
   Value tensor;
 
-  /// The number at a place: zero past the end, the imaginary part of real
-  /// numbers is zero.
-  Complex read(TensorBuilder &b, Value row, Value i, Value column) const {
-    Type f64 = b.getF64Type();
-    Value zero = b.index(int64_t(0)), none = b.scalar(f64, 0);
+  /// The number at a place, in a float type: zero past the end, the imaginary
+  /// part of real numbers is zero.
+  Complex read(TensorBuilder &b, Value row, Value i, Value column,
+               Type type) const {
+    Value zero = b.index(int64_t(0)), none = b.scalar(type, 0);
     Value extent = b.index(b.dim(tensor, 1));
     Value parts = b.index(b.dim(tensor, 3));
     Value isIn = b.compare(arith::CmpIPredicate::slt, i, extent);
     Values numbers = when(b, isIn, {none, none}, [&](TensorBuilder &s) {
       Value last = s.sub(parts, s.index(1));
-      Value re = s.convert(s.extract(tensor, {row, i, column, zero}), f64);
-      Value im = s.convert(s.extract(tensor, {row, i, column, last}), f64);
+      Value re = s.convert(s.extract(tensor, {row, i, column, zero}), type);
+      Value im = s.convert(s.extract(tensor, {row, i, column, last}), type);
       Value isReal = s.compare(arith::CmpIPredicate::eq, last, zero);
       return Values{re, s.select(isReal, none, im)};
     });
@@ -86,27 +87,24 @@ struct Signal {
 
 /// The `length` numbers to transform. Those past the middle of a one-sided
 /// spectrum are the conjugates of those before it.
-Complex load(TensorBuilder &b, Signal signal, OpFoldResult length,
-             bool isHalf) {
-  Type f64 = b.getF64Type();
-  Sizes sizes = {b.dim(signal.tensor, 0), length, b.dim(signal.tensor, 2)};
+Lines load(TensorBuilder &b, Signal signal, OpFoldResult length, bool inverse,
+           bool isHalf) {
+  OpFoldResult columns = b.dim(signal.tensor, 2);
+  TransformForm form =
+      TransformForm::of(length, columns, elementTypeOf(signal.tensor), inverse);
   Value count = b.index(length);
-  auto body = [&](TensorBuilder &s, ValueRange) {
-    Value row = linalg::IndexOp::create(s, 0),
-          i = linalg::IndexOp::create(s, 1),
-          column = linalg::IndexOp::create(s, 2);
-    if (!isHalf) {
-      Complex value = signal.read(s, row, i, column);
-      return Values{value.re, value.im};
-    }
+  auto body = [&](TensorBuilder &s, Value i, Value row, Value column) {
+    if (!isHalf)
+      return signal.read(s, row, i, column, form.type);
     Value mirror = s.sub(count, i);
     Value isLow = s.compare(arith::CmpIPredicate::sle, i, mirror);
-    Complex value = signal.read(s, row, s.select(isLow, i, mirror), column);
+    Value place = s.select(isLow, i, mirror);
+    Complex value = signal.read(s, row, place, column, form.type);
     Value conjugate = arith::NegFOp::create(s, value.im);
-    return Values{value.re, s.select(isLow, value.im, conjugate)};
+    return Complex{value.re, s.select(isLow, value.im, conjugate)};
   };
-  Values parts = b.elementwise(sizes, {}, {}, {f64, f64}, body);
-  return {parts[0], parts[1]};
+  return makeLines(b, b.dim(signal.tensor, 0), length, columns, form.width,
+                   form.type, body);
 }
 
 OpFoldResult halfOf(TensorBuilder &b, OpFoldResult length) {
@@ -210,10 +208,11 @@ LogicalResult lowerDFT(Lowering<onnx::DFTOp> &b) {
   Type type = elementTypeOf(input);
   checkSizes(b, b.getLoc(), {around->outer, length, around->inner, b.size(4)},
              b.getF64Type());
-  Complex x = load(b, signal, length, inverse && onesided);
-  Complex y = transform(b, x, bins, inverse);
+  Lines x = load(b, signal, length, inverse, inverse && onesided);
+  Lines y = transform(b, x, inverse);
   int64_t parts = inverse && onesided ? 1 : 2;
-  Value scale = inverse ? b.convert(b.index(length), b.getF64Type()) : Value();
+  Value scale =
+      inverse ? b.convert(b.index(length), elementTypeOf(y.parts.re)) : Value();
   Value result = interleave(b, y, bins, parts, scale, type);
   Sizes made = around->replace(b, sizes, bins);
   made.back() = b.size(parts);
@@ -224,29 +223,25 @@ LogicalResult lowerDFT(Lowering<onnx::DFTOp> &b) {
 // STFT
 //===----------------------------------------------------------------------===//
 
-/// The frames of [batch, length, 1, parts] under a window: [batch * frames, N,
-/// 1].
-Complex loadFrames(TensorBuilder &b, Signal signal, Value window,
-                   OpFoldResult frames, OpFoldResult step,
-                   OpFoldResult length) {
-  Type f64 = b.getF64Type();
-  OpFoldResult rows = b.times(b.dim(signal.tensor, 0), frames);
+/// The frames of [batch, length, 1, parts] under a window, batch * frames
+/// lines.
+Lines loadFrames(TensorBuilder &b, Signal signal, Value window,
+                 OpFoldResult frames, OpFoldResult step, OpFoldResult length) {
+  TransformForm form = TransformForm::of(
+      length, b.size(1), elementTypeOf(signal.tensor), /*inverse=*/false);
   Value count = b.index(frames), stride = b.index(step);
-  auto body = [&](TensorBuilder &s, ValueRange) {
-    Value row = linalg::IndexOp::create(s, 0),
-          i = linalg::IndexOp::create(s, 1);
+  auto body = [&](TensorBuilder &s, Value i, Value row, Value zero) -> Complex {
     Value batch = arith::DivUIOp::create(s, row, count);
     Value frame = arith::RemUIOp::create(s, row, count);
     Value position = s.add(s.mul(frame, stride), i);
-    Complex value = signal.read(s, batch, position, s.index(int64_t(0)));
+    Complex value = signal.read(s, batch, position, zero, form.type);
     if (!window)
-      return Values{value.re, value.im};
-    Value weight = s.convert(s.extract(window, i), f64);
-    return Values{s.mul(value.re, weight), s.mul(value.im, weight)};
+      return value;
+    Value weight = s.convert(s.extract(window, i), form.type);
+    return {s.mul(value.re, weight), s.mul(value.im, weight)};
   };
-  Values parts =
-      b.elementwise({rows, length, b.size(1)}, {}, {}, {f64, f64}, body);
-  return {parts[0], parts[1]};
+  OpFoldResult rows = b.times(b.dim(signal.tensor, 0), frames);
+  return makeLines(b, rows, length, b.size(1), form.width, form.type, body);
 }
 
 LogicalResult lowerSTFT(Lowering<onnx::STFTOp> &b) {
@@ -285,9 +280,9 @@ LogicalResult lowerSTFT(Lowering<onnx::STFTOp> &b) {
   checkSizes(b, b.getLoc(), {sizes[0], frames, *length, b.size(4)},
              b.getF64Type());
   Signal signal = {b.reshape(input, {sizes[0], sizes[1], b.size(1), sizes[2]})};
-  Complex x = loadFrames(b, signal, window, frames, *step, *length);
+  Lines x = loadFrames(b, signal, window, frames, *step, *length);
   OpFoldResult bins = b.op.getOnesided() ? halfOf(b, *length) : *length;
-  Complex y = transform(b, x, bins, /*inverse=*/false);
+  Lines y = transform(b, x, /*inverse=*/false);
   Value result = interleave(b, y, bins, 2, {}, elementTypeOf(input));
   return b.replace(b.reshape(result, {sizes[0], frames, bins, b.size(2)}));
 }
