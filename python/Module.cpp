@@ -142,8 +142,6 @@ NB_MODULE(_sardonyx, m) {
   m.def(
       "load",
       [](const std::string &path, SessionOptions options) {
-        if (!options.interrupted)
-          options.interrupted = interruptedByPython;
         return unwrap(withoutGil([&] { return Session::load(path, options); }));
       },
       "path"_a, "options"_a);
@@ -152,8 +150,6 @@ NB_MODULE(_sardonyx, m) {
       [](nb::bytes bytes, SessionOptions options) {
         const void *data = bytes.data();
         size_t size = bytes.size();
-        if (!options.interrupted)
-          options.interrupted = interruptedByPython;
         return unwrap(withoutGil(
             [&] { return Session::loadBytes(data, size, options); }));
       },
@@ -165,7 +161,6 @@ NB_MODULE(_sardonyx, m) {
          const std::string &name, const std::string &weights, bool isStatic) {
         ModelSource source = sourceOf(path, bytes);
         BuildOptions options;
-        session.interrupted = interruptedByPython;
         options.session = std::move(session);
         options.cpus = std::move(cpus);
         options.name = name;
@@ -207,8 +202,6 @@ NB_MODULE(_sardonyx, m) {
       [](const std::string &path, nb::bytes bytes, const std::string &output,
          SessionOptions options) {
         ModelSource source = sourceOf(path, bytes);
-        if (!options.interrupted)
-          options.interrupted = interruptedByPython;
         if (MaybeError error = withoutGil(
                 [&] { return saveOptimized(source, output, options); }))
           throw Raised(*error);

@@ -1,5 +1,4 @@
-//===- Artifact.h - A model that was built ahead of time ------------- C
-//-*-===//
+//===- Artifact.h - A model that was built ahead of time ------------ C -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Values.h - What goes in and comes out, in C ------------------- C
-//-*-===//
+//===- Values.h - What goes in and comes out, in C ------------------ C -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

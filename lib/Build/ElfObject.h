@@ -1,5 +1,4 @@
-//===- ElfObject.h - Data as an object to link ----------------- -*- C++
-//-*-===//
+//===- ElfObject.h - Data as an object to link ------------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

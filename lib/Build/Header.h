@@ -1,5 +1,4 @@
-//===- Header.h - Interfaces of models in C and C++ ------------ -*- C++
-//-*-===//
+//===- Header.h - Interfaces of models in C and C++ -------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

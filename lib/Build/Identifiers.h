@@ -1,5 +1,4 @@
-//===- Identifiers.h - Names in C ------------------------------ -*- C++
-//-*-===//
+//===- Identifiers.h - Names in C -------------------------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

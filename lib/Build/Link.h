@@ -1,5 +1,4 @@
-//===- Link.h - Objects as a file to use ----------------------- -*- C++
-//-*-===//
+//===- Link.h - Objects as a file to use ------------------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Platform.h - Machines that models are built for --------- -*- C++
-//-*-===//
+//===- Platform.h - Machines that models are built for ----------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- WriteFile.h - Files, or why they cannot be written ------ -*- C++
-//-*-===//
+//===- WriteFile.h - Files, or why they cannot be written -------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -7,16 +7,11 @@
 
 #include "sardonyx/InitAll.h"
 
-#include "dialects/ONNX/ONNX.h"
-#include "dialects/SDX/SDX.h"
-#include "sardonyx/Bridge/Bridge.h"
 #include "sardonyx/Bridge/Passes.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
-#include "sardonyx/Conversion/ONNXToLinalg.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
-#include "sardonyx/Target/Target.h"
 #include "sardonyx/Transforms/Passes.h"
 
 #include "mlir/InitAllDialects.h"
@@ -26,12 +21,7 @@
 void sardonyx::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  registry.insert<onnx::ONNXDialect, sdx::SDXDialect>();
-  registerOnnxBridge(registry);
-  registerONNXToLinalgInterface(registry);
-  registerSDXBufferization(registry);
-  registerDispatchBufferization(registry);
-  registerTargetTranslations(registry);
+  registerCompilerDialects(registry);
 }
 
 void sardonyx::registerAllPasses() {

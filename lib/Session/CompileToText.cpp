@@ -6,9 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
-#include "KnownValues.h"
 #include "Options.h"
-#include "Signature.h"
 #include "mlir/IR/OperationSupport.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Target/Target.h"
@@ -37,17 +35,12 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   if (MaybeError error = checkOptions(options))
     return *error;
   Compilation compilation(options);
-  OwningOpRef<ModuleOp> module = compilation.import(model);
-  if (!module)
-    return compilation.error("the importer failed");
   Artifact signature;
-  if (MaybeError error = readSignature(*module, signature))
-    return *error;
-  if (MaybeError error = fixDims(*module, options.dims, signature))
-    return *error;
-  if (MaybeError error =
-          fixValues(*module, options.inputValues, signature.inputs))
-    return *error;
+  Expected<OwningOpRef<ModuleOp>> imported =
+      compilation.importFixed(model, signature);
+  if (!imported)
+    return imported.error();
+  OwningOpRef<ModuleOp> module = std::move(*imported);
   if (*last != Phase::Import &&
       failed(runPhases(*module, Phase::Import, *last, compilation.pipeline(),
                        [&](StringRef done, double seconds) {

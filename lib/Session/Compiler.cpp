@@ -36,7 +36,6 @@ static const DialectRegistry &sharedRegistry() {
   static const DialectRegistry *registry = [] {
     auto *result = new DialectRegistry;
     registerCompilerDialects(*result);
-    registerImporterDialects(*result);
     return result;
   }();
   return *registry;
@@ -119,6 +118,21 @@ OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
   return module;
 }
 
+Expected<OwningOpRef<ModuleOp>>
+Compilation::importFixed(const ModelSource &model, Artifact &signature) {
+  OwningOpRef<ModuleOp> module = import(model);
+  if (!module)
+    return error("the importer failed");
+  if (MaybeError error = readSignature(*module, signature))
+    return *error;
+  if (MaybeError error = fixDims(*module, options.dims, signature))
+    return *error;
+  if (MaybeError error =
+          fixValues(*module, options.inputValues, signature.inputs))
+    return *error;
+  return module;
+}
+
 TargetOptions Compilation::target() const {
   TargetOptions target;
   target.triple = options.triple;
@@ -184,17 +198,12 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
                        std::vector<Timing> &timings, bool mayDefer,
                        const std::atomic<bool> *stop, AheadOfTime *ahead) {
   Compilation compilation(options, stop);
-  OwningOpRef<ModuleOp> module = compilation.import(model);
-  if (!module)
-    return compilation.error("the importer failed");
   Artifact artifact;
-  if (MaybeError error = readSignature(*module, artifact))
-    return *error;
-  if (MaybeError error = fixDims(*module, options.dims, artifact))
-    return *error;
-  if (MaybeError error =
-          fixValues(*module, options.inputValues, artifact.inputs))
-    return *error;
+  Expected<OwningOpRef<ModuleOp>> imported =
+      compilation.importFixed(model, artifact);
+  if (!imported)
+    return imported.error();
+  OwningOpRef<ModuleOp> module = std::move(*imported);
 
   if (ahead)
     for (const ValueInfo &input : artifact.inputs)

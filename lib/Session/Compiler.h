@@ -39,6 +39,10 @@ public:
 
   /// Imports the model. Null after an error.
   mlir::OwningOpRef<mlir::ModuleOp> import(const ModelSource &model);
+  /// Imports the model, reads its signature, and fixes the sizes and values
+  /// that the options name.
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+  importFixed(const ModelSource &model, Artifact &signature);
 
   /// What went wrong so far; `otherwise` tells what failed without a word.
   Error error(const std::string &otherwise) const {

@@ -7,9 +7,7 @@
 
 #include "CompileStoppably.h"
 #include "Compiler.h"
-#include "KnownValues.h"
 #include "Options.h"
-#include "Signature.h"
 #include "sardonyx/Exporter/Exporter.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 
@@ -20,17 +18,12 @@ static MaybeError save(const ModelSource &model, const std::string &path,
                        const SessionOptions &options,
                        const std::atomic<bool> *stop) {
   Compilation compilation(options, stop);
-  OwningOpRef<ModuleOp> module = compilation.import(model);
-  if (!module)
-    return compilation.error("the importer failed");
   Artifact signature;
-  if (MaybeError error = readSignature(*module, signature))
-    return error;
-  if (MaybeError error = fixDims(*module, options.dims, signature))
-    return error;
-  if (MaybeError error =
-          fixValues(*module, options.inputValues, signature.inputs))
-    return error;
+  Expected<OwningOpRef<ModuleOp>> imported =
+      compilation.importFixed(model, signature);
+  if (!imported)
+    return imported.error();
+  OwningOpRef<ModuleOp> module = std::move(*imported);
   if (failed(runPhases(*module, Phase::Import, Phase::Onnx,
                        compilation.pipeline())))
     return compilation.error("the compiler failed before phase 'onnx'");

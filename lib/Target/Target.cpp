@@ -180,11 +180,12 @@ TargetInfo getTargetInfo(const TargetOptions &options) {
     llvm::consumeError(machine.takeError()); // compiling will tell it
     return info;
   }
-  if (!(*machine)->getTargetTriple().isX86())
-    return info; // NEON has 32
+  if (!(*machine)->getTargetTriple().isX86()) {
+    info.vectorRegisters = 32; // NEON
+    return info;
+  }
   const llvm::MCSubtargetInfo &subtarget = *(*machine)->getMCSubtargetInfo();
   info.vectorBits = vectorBits(**machine);
-  info.vectorRegisters = info.vectorBits >= 512 ? 32 : 16;
   info.byteProduct = byteProduct(subtarget, info.vectorBits).str();
   info.bf16Product = bf16Product(subtarget, info.vectorBits).str();
   if (info.bf16Product == "tiles")

@@ -1,5 +1,4 @@
-//===- Build.h - Models as files that need nothing ------------- -*- C++
-//-*-===//
+//===- Build.h - Models as files that need nothing --------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

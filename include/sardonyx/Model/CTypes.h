@@ -1,5 +1,4 @@
-//===- CTypes.h - What the C interface's handles are ----------- -*- C++
-//-*-===//
+//===- CTypes.h - What the C interface's handles are ------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Runner.h - What can be run like a session --------------- -*- C++
-//-*-===//
+//===- Runner.h - What can be run like a session ----------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

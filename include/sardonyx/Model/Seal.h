@@ -1,5 +1,4 @@
-//===- Seal.h - Whether a file is whole ------------------------ -*- C++
-//-*-===//
+//===- Seal.h - Whether a file is whole -------------------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

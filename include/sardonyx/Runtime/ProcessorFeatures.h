@@ -1,5 +1,4 @@
-//===- ProcessorFeatures.h - What this processor can do -------- -*- C++
-//-*-===//
+//===- ProcessorFeatures.h - What this processor can do ---------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

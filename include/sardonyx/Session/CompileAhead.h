@@ -1,5 +1,4 @@
-//===- CompileAhead.h - Models as code and weights ------------- -*- C++
-//-*-===//
+//===- CompileAhead.h - Models as code and weights --------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -17,7 +17,8 @@ struct TargetInfo {
   /// Width of the vector registers in bits: 512 (all of AVX-512), 256 or 128.
   unsigned vectorBits = 512;
   /// How many vector registers there are: what tiles of accumulators may fill.
-  unsigned vectorRegisters = 32;
+  /// 0 where their width tells, as on x86.
+  unsigned vectorRegisters = 0;
   /// Size of a core's L2 cache in KiB.
   unsigned l2KiB = 1024;
   /// How f32 are multiplied: by "parts" (tdpbf16ps on sums of three bf16) where

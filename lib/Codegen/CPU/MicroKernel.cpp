@@ -15,7 +15,7 @@ using namespace sardonyx::cpu;
 
 TileShape TileShape::get(unsigned vectorBits, unsigned registers,
                          int64_t packed) {
-  if (!registers)
+  if (!registers) // x86
     registers = vectorBits >= 512 ? 32 : 16;
   int64_t lanes = std::max<int64_t>(1, vectorBits / 32);
   // A tile never straddles two packed panels.
