@@ -28,6 +28,9 @@ typedef struct {
   size_t size;          /* of this struct */
   uint64_t threads;     /* that a run may use; 0: what it was built for */
   int64_t memory_limit; /* in bytes, for runs and results; 0: the machine's */
+  /** Not NULL: what the constants in memory must have, by XXH3. A model looks
+      when it is opened if they are few, else when it first runs. */
+  const uint64_t *weights_hash;
 } sdx_open_options;
 
 /** What can end a run before it is done; NULL stands for zeros. */

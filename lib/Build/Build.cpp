@@ -19,7 +19,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
-#include "llvm/Object/ObjectFile.h"
+#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -139,12 +139,16 @@ static void addCodes(DataBuilder &data, const std::vector<AheadCode> &codes,
   }
 }
 
+/// The linker takes this off names that begin with it.
+static constexpr char kWeightsSection[] = ".lrodata";
+
 static void addWeights(DataBuilder &data, const WeightPool &weights,
                        uint16_t machine) {
   // Far from the code, which only follows a pointer to them: there may be more
   // than 2 GB.
   uint64_t flags = SHF_ALLOC | (machine == EM_X86_64 ? SHF_X86_64_LARGE : 0);
-  size_t section = data.object.addSection(".lrodata.weights", flags, 4096);
+  size_t section = data.object.addSection(
+      std::string(kWeightsSection) + ".weights", flags, 4096);
   static const char zeros[64] = {};
   for (const WeightPool::Block &block : weights.blocks()) {
     data.object.appendBorrowed(section, {zeros, block.padding});
@@ -357,14 +361,37 @@ MaybeError Builder::writeData(const std::string &file) {
   return data.object.write(file);
 }
 
+/// Where a shared library holds its weights, if it does.
+static Expected<uint64_t> findWeights(std::string_view file, uint64_t bytes) {
+  auto read = llvm::object::ObjectFile::createObjectFile(
+      llvm::MemoryBufferRef(llvm::StringRef(file.data(), file.size()), ""));
+  if (!read)
+    return internalError(llvm::toString(read.takeError()));
+  for (const llvm::object::SectionRef &section : (*read)->sections()) {
+    auto name = section.getName();
+    if (!name)
+      llvm::consumeError(name.takeError());
+    else if (name->starts_with(kWeightsSection) && section.getSize() == bytes)
+      return llvm::object::ELFSectionRef(section).getOffset();
+  }
+  return internalError("the linked model has no section of its weights");
+}
+
 /// Appends the seal, behind what the system loads.
-static MaybeError sealFile(const std::string &name) {
+static MaybeError sealFile(const std::string &name, uint64_t weightBytes) {
   std::string seal;
   {
     auto file = FileMap::open(name);
     if (!file)
       return file.error();
-    seal = sealOf((*file)->bytes());
+    uint64_t offset = 0;
+    if (weightBytes) {
+      auto found = findWeights((*file)->bytes(), weightBytes);
+      if (!found)
+        return found.error();
+      offset = *found;
+    }
+    seal = sealOf((*file)->bytes(), offset, weightBytes);
   }
   return writeFile(
       name, [&](llvm::raw_fd_ostream &file) { file << seal; }, fs::OF_Append);
@@ -372,7 +399,8 @@ static MaybeError sealFile(const std::string &name) {
 
 MaybeError Builder::finish() {
   if (form == ArtifactForm::SharedLibrary)
-    if (MaybeError error = sealFile(output))
+    if (MaybeError error =
+            sealFile(output, options.weightsFile.empty() ? weights.size() : 0))
       return error;
   report.files.insert(report.files.begin(), output);
   (void)fs::file_size(output, report.fileBytes);

@@ -311,7 +311,7 @@ int sdx_program(int argc, char **argv) {
   if (!parse(argc, argv, arguments))
     return usage(stderr);
   const sdx_functions &functions = *sardonyx_artifact.functions;
-  sdx_open_options open = {sizeof(open), arguments.threads, 0};
+  sdx_open_options open = {sizeof(open), arguments.threads, 0, nullptr};
   sdx_error *error = nullptr;
   sdx_session *model = functions.open(&sardonyx_artifact, &open, &error);
   if (!model)

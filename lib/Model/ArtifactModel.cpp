@@ -18,8 +18,11 @@
 #include "sardonyx/Model/Seal.h"
 #include "sardonyx/Runtime/ProcessorFeatures.h"
 #include "sardonyx/Runtime/ThreadPool.h"
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <dlfcn.h>
+#include <optional>
 
 using namespace sardonyx;
 
@@ -28,10 +31,37 @@ namespace {
 /// More threads than any machine has use for.
 constexpr uint64_t kMostThreads = 4096;
 
+/// Constants, in memory or in a file that is mapped. They are as large as a
+/// model: they get their pages, and are read to see whether they are damaged,
+/// when a run first needs them. Runs at the same time may do so both.
+class Weights {
+public:
+  /// Finds those of an artifact, which must have a hash if they are a file or
+  /// one is given.
+  MaybeError open(const sdx_artifact &artifact, unsigned threads,
+                  const uint64_t *hash);
+  const char *data() const { return bytes.data(); }
+  /// Before the first use of the data; the next times at no cost.
+  MaybeError prepare();
+
+private:
+  /// So few that they are read at once.
+  static constexpr size_t kFewBytes = size_t(4) << 20;
+
+  std::shared_ptr<FileMap> file;
+  std::string_view bytes;
+  std::optional<uint64_t> expected;
+  std::string whatIsDamaged;
+  unsigned threads = 1;
+  std::atomic<bool> isReady = false;
+};
+
 class ArtifactModel : public Runner {
 public:
-  static Expected<std::shared_ptr<Runner>>
-  open(const sdx_artifact &artifact, uint64_t threads, int64_t memoryLimit);
+  static Expected<std::shared_ptr<Runner>> open(const sdx_artifact &artifact,
+                                                uint64_t threads,
+                                                int64_t memoryLimit,
+                                                const uint64_t *weightsHash);
 
   const std::vector<ValueInfo> &inputs() const override {
     return description.inputs;
@@ -51,10 +81,11 @@ public:
   const sdx_artifact_code *code = nullptr;
 
 private:
-  MaybeError bind(const sdx_artifact &artifact, unsigned threads);
+  MaybeError bind(const sdx_artifact &artifact, unsigned threads,
+                  const uint64_t *weightsHash);
 
   Artifact description;
-  std::shared_ptr<FileMap> weightsFile;
+  Weights weights;
   std::shared_ptr<runtime::MemoryBudget> budget;
   std::unique_ptr<Model> model;
 };
@@ -88,26 +119,47 @@ static std::string folderOf(const sdx_artifact &artifact) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-/// Maps the file of weights beside the artifact.
-static Expected<std::shared_ptr<FileMap>>
-mapWeights(const sdx_artifact &artifact) {
-  std::string path = artifact.weights_file;
-  if (path[0] != '/')
-    path = folderOf(artifact) + path;
-  auto file = FileMap::open(path);
-  if (!file)
-    return file.error();
-  if ((*file)->bytes().size() != artifact.weights_bytes ||
-      hashOfMuch((*file)->bytes()) != artifact.weights_hash)
-    return Error(ErrorKind::InvalidModel,
-                 "'" + path + "' does not hold the weights of the model '" +
-                     artifact.name + "', or it is damaged");
-  return file;
+MaybeError Weights::open(const sdx_artifact &artifact, unsigned threads,
+                         const uint64_t *hash) {
+  this->threads = threads;
+  if (artifact.weights_file) {
+    std::string path = artifact.weights_file;
+    if (path[0] != '/')
+      path = folderOf(artifact) + path;
+    auto opened = FileMap::open(path);
+    if (!opened)
+      return opened.error();
+    file = *opened;
+    bytes = file->bytes();
+    expected = artifact.weights_hash;
+    whatIsDamaged = "'" + path + "' does not hold the weights of the model '" +
+                    artifact.name + "', or it is damaged";
+    if (bytes.size() != artifact.weights_bytes)
+      return Error(ErrorKind::InvalidModel, whatIsDamaged);
+  } else {
+    bytes = {static_cast<const char *>(artifact.weights),
+             artifact.weights_bytes};
+    if (hash)
+      expected = *hash;
+    whatIsDamaged = std::string("the weights of the model '") + artifact.name +
+                    "' are damaged";
+  }
+  return bytes.size() <= kFewBytes ? prepare() : std::nullopt;
+}
+
+MaybeError Weights::prepare() {
+  if (isReady.load(std::memory_order_acquire))
+    return std::nullopt;
+  fetchPages(bytes.data(), bytes.size(), threads);
+  if (expected && hashOfMuch(bytes, threads) != *expected)
+    return Error(ErrorKind::InvalidModel, whatIsDamaged);
+  isReady.store(true, std::memory_order_release);
+  return std::nullopt;
 }
 
 Expected<std::shared_ptr<Runner>>
 ArtifactModel::open(const sdx_artifact &artifact, uint64_t threads,
-                    int64_t memoryLimit) {
+                    int64_t memoryLimit, const uint64_t *weightsHash) {
   if (threads > kMostThreads || memoryLimit < 0)
     return Error(ErrorKind::InvalidArgument,
                  "a model takes at most " + std::to_string(kMostThreads) +
@@ -133,23 +185,16 @@ ArtifactModel::open(const sdx_artifact &artifact, uint64_t threads,
   result->model = std::make_unique<Model>(
       result->description.inputs, result->description.outputs,
       static_cast<unsigned>(threads), result->budget);
-  if (MaybeError error = result->bind(artifact, static_cast<unsigned>(threads)))
+  if (MaybeError error =
+          result->bind(artifact, static_cast<unsigned>(threads), weightsHash))
     return *error;
   return std::shared_ptr<Runner>(std::move(result));
 }
 
-MaybeError ArtifactModel::bind(const sdx_artifact &artifact, unsigned threads) {
-  const char *weights = static_cast<const char *>(artifact.weights);
-  if (artifact.weights_file) {
-    auto file = mapWeights(artifact);
-    if (!file)
-      return file.error();
-    weightsFile = *file;
-    weights = weightsFile->bytes().data();
-    weightsFile->fetchPages(threads);
-  } else {
-    fetchPages(artifact.weights, artifact.weights_bytes, threads);
-  }
+MaybeError ArtifactModel::bind(const sdx_artifact &artifact, unsigned threads,
+                               const uint64_t *weightsHash) {
+  if (MaybeError error = weights.open(artifact, threads, weightsHash))
+    return error;
   if (description.weightsBytes > artifact.weights_bytes)
     return Error(ErrorKind::InvalidModel,
                  std::string("the weights of the model '") + artifact.name +
@@ -164,7 +209,7 @@ MaybeError ArtifactModel::bind(const sdx_artifact &artifact, unsigned threads) {
       bound.input = arg.index;
       bound.shape.resize(description.inputs[arg.index].dims.size());
     } else {
-      bound.data = arg.length ? weights + arg.offset : emptyTensor;
+      bound.data = arg.length ? weights.data() + arg.offset : emptyTensor;
       bound.shape = arg.shape;
     }
     made.arguments.push_back(std::move(bound));
@@ -178,6 +223,8 @@ ArtifactModel::run(const std::vector<TensorRef> &inputs,
                    const std::vector<OutputRef> &memory,
                    const RunOptions &options) {
   if (MaybeError error = model->check(inputs, memory, options))
+    return *error;
+  if (MaybeError error = weights.prepare())
     return *error;
   bool otherRank = false;
   auto results = model->run(inputs, memory, options, otherRank);
@@ -196,8 +243,11 @@ ArtifactModel::run(const std::vector<TensorRef> &inputs,
 static sdx_session *openModel(const sdx_artifact *artifact,
                               const sdx_open_options *options,
                               sdx_error **error) {
-  auto model = ArtifactModel::open(*artifact, options ? options->threads : 0,
-                                   options ? options->memory_limit : 0);
+  sdx_open_options known = {};
+  if (options)
+    memcpy(&known, options, std::min(options->size, sizeof(known)));
+  auto model = ArtifactModel::open(*artifact, known.threads, known.memory_limit,
+                                   known.weights_hash);
   if (model)
     return new sdx_session(*model);
   report(model.error(), error);

@@ -15,7 +15,6 @@
 #include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Model/Seal.h"
-#include "sardonyx/Runtime/ThreadPool.h"
 #include <cstring>
 #include <deque>
 #include <dlfcn.h>
@@ -166,8 +165,9 @@ bool sardonyx::isSharedLibrary(const std::string &path) {
                      std::string_view(ELFMAG, SELFMAG);
 }
 
-/// Whether the system can load a file without harm.
-static MaybeError checkFile(const std::string &path) {
+/// Whether the system can load a file without harm, and the hash of its
+/// weights.
+static Expected<std::optional<uint64_t>> checkFile(const std::string &path) {
   auto file = FileMap::open(path);
   if (!file)
     return file.error();
@@ -179,22 +179,23 @@ static MaybeError checkFile(const std::string &path) {
   if (bytes.size() < sizeof(header) ||
       memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
     return refuse("is no shared library");
-  (*file)->fetchPages(runtime::ThreadPool::global().defaultThreads());
-  if (MaybeError error = checkSeal(bytes, path))
-    return error;
+  Expected<std::optional<uint64_t>> weightsHash = checkSeal(bytes, path);
+  if (!weightsHash)
+    return weightsHash.error();
   memcpy(&header, bytes.data(), sizeof(header));
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_DYN)
     return refuse("is no shared library");
   if (header.e_machine != kMachine)
     return refuse("was built for another kind of processor");
-  return std::nullopt;
+  return weightsHash;
 }
 
 Expected<std::shared_ptr<Runner>>
 sardonyx::loadArtifact(const std::string &path,
                        const ArtifactOptions &options) {
-  if (MaybeError error = checkFile(path))
-    return *error;
+  Expected<std::optional<uint64_t>> weightsHash = checkFile(path);
+  if (!weightsHash)
+    return weightsHash.error();
   auto refuse = [&](const std::string &why) {
     return Error(ErrorKind::InvalidModel, "'" + path + "' " + why);
   };
@@ -216,7 +217,8 @@ sardonyx::loadArtifact(const std::string &path,
       artifact->functions->size < sizeof(sdx_functions))
     return refuse("was made by another version of Sardonyx");
   const sdx_functions &functions = *artifact->functions;
-  sdx_open_options open = {sizeof(open), options.threads, options.memoryLimit};
+  sdx_open_options open = {sizeof(open), options.threads, options.memoryLimit,
+                           *weightsHash ? &**weightsHash : nullptr};
   sdx_error *error = nullptr;
   sdx_session *model = functions.open(artifact, &open, &error);
   if (!model)

@@ -31,7 +31,8 @@ inline constexpr char kArtifactSymbol[] = "sardonyx_artifact";
 SARDONYX_API bool isSharedLibrary(const std::string &path);
 
 /// Loads a shared library that `sardonyx build` has made, whose code then runs
-/// in this process. It is read once to see that nothing is damaged.
+/// in this process. All but its weights is read once to see that nothing is
+/// damaged; so are few weights, and many by the first run, which then fails.
 SARDONYX_API Expected<std::shared_ptr<Runner>>
 loadArtifact(const std::string &path, const ArtifactOptions &options = {});
 
