@@ -101,6 +101,41 @@ void PackedMatmulOp::build(OpBuilder &b, OperationState &state, Value lhs,
   state.addTypes(resultTypes(init));
 }
 
+void PackedMatmulOp::build(OpBuilder &b, OperationState &state, Value lhs,
+                           Value rhs, Value scales, int64_t block, Value init) {
+  state.addOperands({lhs, rhs, scales, init});
+  state.getOrAddProperties<Properties>().setBlock(b.getI64IntegerAttr(block));
+  state.addTypes(resultTypes(init));
+}
+
+/// What is wrong with a right-hand side of scaled integers.
+static LogicalResult verifyScales(PackedMatmulOp op) {
+  ArrayRef<int64_t> lhs = op.getLhs().getType().getShape();
+  ArrayRef<int64_t> rhs = op.getRhs().getType().getShape();
+  ArrayRef<int64_t> scales = op.getScales().getType().getShape();
+  if (!op.getBlock() || *op.getBlock() < 1)
+    return op.emitOpError("has scales but no positive block");
+  if (rhs.size() != 3 || scales.size() != 4)
+    return op.emitOpError("rhs must be [No,K,Nt/P] and scales "
+                          "[No,ceil(K/block),1 or 2,Nt]");
+  if (ShapedType::isDynamicShape(rhs) || ShapedType::isDynamicShape(scales) ||
+      ShapedType::isDynamic(lhs.back()))
+    return op.emitOpError("has scales and open sizes of weights");
+  int64_t perByte = rhs.back() ? scales.back() / rhs.back() : 0;
+  if ((perByte != 1 && perByte != 2 && perByte != 4) ||
+      perByte * rhs.back() != scales.back())
+    return op.emitOpError("a panel of ")
+           << scales.back() << " columns cannot have " << rhs.back()
+           << " bytes";
+  int64_t blocks = llvm::divideCeil(lhs.back(), *op.getBlock());
+  if (scales[0] != rhs[0] || scales[1] != blocks ||
+      (scales[2] != 1 && scales[2] != 2))
+    return op.emitOpError("scales must be ")
+           << rhs[0] << "x" << blocks << "x1x" << scales.back() << " or "
+           << rhs[0] << "x" << blocks << "x2x" << scales.back();
+  return success();
+}
+
 LogicalResult PackedMatmulOp::verify() {
   if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
     return failure();
@@ -124,9 +159,14 @@ LogicalResult PackedMatmulOp::verify() {
   Builder b(getContext());
   Type f32 = b.getF32Type(), bf16 = b.getBF16Type(), i8 = b.getI8Type();
   if (!isOf(f32, f32, f32) && !isOf(bf16, bf16, f32) &&
-      !isOf(i8, i8, b.getI32Type()))
+      !isOf(i8, i8, b.getI32Type()) && !(getScales() && isOf(f32, i8, f32)))
     return emitOpError("operands must be of f32, or lhs and rhs of i8 and init "
-                       "of i32, or lhs and rhs of bf16 and init of f32");
+                       "of i32, or lhs and rhs of bf16 and init of f32, or rhs "
+                       "of i8 with scales and the others of f32");
+  if (getScales() && failed(verifyScales(*this)))
+    return failure();
+  if (!getScales() && getBlock())
+    return emitOpError("has a block but no scales");
   int64_t panels = rhs[rhs.size() - 3];
   if (ShapedType::isDynamic(rhs.back()) || rhs.back() <= 0)
     return emitOpError("the last dimension of rhs, the panel width, must be "

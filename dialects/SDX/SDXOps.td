@@ -57,6 +57,10 @@ def SDX_F32Shaped : TypeConstraint<
     Or<[RankedTensorOf<[F32]>.predicate, MemRefOf<[F32]>.predicate]>,
     "tensor or memref of f32", "::mlir::ShapedType">;
 
+/// The same where an operand may be left out.
+def SDX_OptionalF32Shaped
+    : Type<SDX_F32Shaped.predicate, SDX_F32Shaped.summary, "::mlir::ShapedType">;
+
 def SDX_ProductShaped : TypeConstraint<
     Or<[RankedTensorOf<[F32, BF16, I8, I32]>.predicate,
         MemRefOf<[F32, BF16, I8, I32]>.predicate]>,
@@ -83,6 +87,16 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
     them: `rhs` is [No,ceil(K/G),Nt*G], and its element [p, q, G * c + j] is that
     of k = G * q + j and column p * Nt + c, zero for k past K.
 
+    With `scales` the right-hand side is of unsigned integers u of 2, 4 or 8
+    bits, whose blocks of `block` values of k share a scale and an offset:
+    `scales[p, k floordiv block, 0, c] * u + scales[p, k floordiv block, 1, c]`,
+    where `scales` is [No,ceil(K/block),2,Nt] and K is static; or it is
+    [No,ceil(K/block),1,Nt], and the offsets are those that make the middle of
+    the integers, 2^(bits-1), zero. Of the P = 8 /
+    bits integers in a byte of `rhs` [No,K,Nt/P], number j, from the lowest bits
+    on, is that of the column Nt/P * j later. Columns past N have the scale and
+    the offset zero.
+
     ```mlir
     %r = sdx.packed_matmul
         ins(%a, %b : tensor<?x768xf32>, tensor<24x768x32xf32>)
@@ -90,27 +104,44 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
     %s = sdx.packed_matmul
         ins(%u, %v : tensor<?x768xi8>, tensor<24x192x128xi8>)
         outs(%zeros : tensor<?x768xi32>) -> tensor<?x768xi32>
+    %t = sdx.packed_matmul
+        ins(%a, %w, %x : tensor<?x768xf32>, tensor<24x768x16xi8>,
+            tensor<24x24x2x32xf32>)
+        outs(%zero : tensor<?x768xf32>) {block = 32 : i64} -> tensor<?x768xf32>
     ```
   }];
   let arguments = (ins SDX_ProductShaped:$lhs, SDX_ProductShaped:$rhs,
-                       SDX_ProductShaped:$init);
+                       Optional<SDX_OptionalF32Shaped>:$scales, SDX_ProductShaped:$init,
+                       OptionalAttr<I64Attr>:$block);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    `ins` `(` $lhs `,` $rhs `:` type($lhs) `,` type($rhs) `)`
+    `ins` `(` $lhs `,` $rhs (`,` $scales^)? `:` type($lhs) `,` type($rhs)
+    (`,` type($scales)^)? `)`
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
+                                 "::mlir::Value":$init)>,
+                  OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
+                                 "::mlir::Value":$scales, "int64_t":$block,
                                  "::mlir::Value":$init)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     /// Values of k that lie together in the right-hand side.
     int64_t getDepthGroup() {
-      ::mlir::Type type = getRhs().getType().getElementType();
+      ::mlir::Type type = getLhs().getType().getElementType();
       return type.isF32() ? 1 : type.isBF16() ? 2 : 4;
     }
     /// Columns in a panel of the right-hand side.
     int64_t getPanelWidth() {
+      if (getScales())
+        return getScales().getType().getShape().back();
       return getRhs().getType().getShape().back() / getDepthGroup();
+    }
+    /// Whether the offsets are given with the scales.
+    bool hasOffsets() { return getScales().getType().getDimSize(2) == 2; }
+    /// Integers in a byte of a right-hand side that has scales.
+    int64_t getNumbersPerByte() {
+      return getPanelWidth() / getRhs().getType().getShape().back();
     }
     bool isBatched() { return getLhs().getType().getRank() == 3; }
     bool isRhsBatched() { return getRhs().getType().getRank() == 4; }

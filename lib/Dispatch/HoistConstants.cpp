@@ -70,6 +70,8 @@ static bool growsTooMuch(Operation *op) {
   for (OpOperand &operand : op->getOpOperands())
     if (!inputs || inputs.isDpsInput(&operand))
       read += staticElements(operand.get());
+  for (Value value : capturedValues(op))
+    read += staticElements(value);
   return made > kLargeElements &&
          made > kMaxGrowth * std::max<int64_t>(read, 1);
 }

@@ -230,7 +230,11 @@ std::string sardonyx::describeForm(func::FuncOp kernel) {
     if (auto conv = dyn_cast<sdx::ConvOp>(op))
       text = describeConv(conv);
     else if (auto product = dyn_cast<sdx::PackedMatmulOp>(op))
-      text = product.getDepthGroup() == 1   ? "product"
+      text = product.getScales()
+                 ? "product of " +
+                       std::to_string(8 / product.getNumbersPerByte()) +
+                       "-bit weights"
+             : product.getDepthGroup() == 1 ? "product"
              : product.getDepthGroup() == 2 ? "product of bf16"
                                             : "product of bytes";
     else

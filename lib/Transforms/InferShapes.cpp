@@ -343,6 +343,14 @@ Type Inference::inferMore(Operation *op, unsigned index) {
     if (Type element = getElementType(op->getResult(index)))
       return RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic},
                                    element);
+  if (auto product = dyn_cast<onnx::MSMatMulNBitsOp>(op))
+    if (auto rows = dyn_cast<RankedTensorType>(product.getA().getType());
+        rows && rows.getRank() > 0) {
+      SmallVector<int64_t> shape(rows.getShape());
+      int64_t columns = product.getN();
+      shape.back() = columns > 0 ? columns : ShapedType::kDynamic;
+      return rows.clone(shape);
+    }
   if (isa<onnx::GroupNormalizationOp>(op)) // The schema infers nothing.
     return op->getOperand(0).getType();
   if (op->hasTrait<onnx::Reduces>())

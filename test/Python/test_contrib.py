@@ -446,14 +446,10 @@ def unpacked(data, bits):
     return np.stack(parts, -1).reshape(*data.shape[:-1], data.shape[-1] * per).astype(float)
 
 
-@DTYPES
-@pytest.mark.parametrize(
-    "bits, k, zeros", [(2, 40, "packed"), (4, 32, None), (4, 40, "packed"), (4, 32, "floats"), (8, 40, "packed")]
-)
-def test_matmul_nbits(dtype, bits, k, zeros):
-    n, block = 5, 16
+def nbits(bits, rows, k, n, block, zeros, dtype=np.float32):
+    """Feeds of a MatMulNBits, what it gives, and its attributes."""
     blocks = -(-k // block)
-    a, data = floats(2, 3, k, dtype=dtype), bytes_(n, blocks, block * bits // 8)
+    a, data = floats(*rows, k, dtype=dtype), bytes_(n, blocks, block * bits // 8)
     scales, bias = floats(n, blocks, dtype=dtype) / dtype(2**bits), floats(n, dtype=dtype)
     zero, given = np.full((n, blocks), 2.0 ** (bits - 1)), None
     if zeros == "packed":
@@ -465,8 +461,41 @@ def test_matmul_nbits(dtype, bits, k, zeros):
     weights = ((unpacked(data, bits) - zero[..., None]) * scales.astype(float)[..., None]).reshape(n, -1)[:, :k]
     wanted = {"Y": a.astype(float) @ weights.T + bias}
     feeds = {"A": a, "B": data, "scales": scales, "zeros": given, "order": None, "bias": bias}
-    constants = ("B", "scales", "zeros", "bias")
-    check("MatMulNBits", feeds, wanted, constants, K=k, N=n, bits=bits, block_size=block)
+    return feeds, wanted, dict(K=k, N=n, bits=bits, block_size=block)
+
+
+@DTYPES
+@pytest.mark.parametrize(
+    "bits, k, zeros", [(2, 40, "packed"), (4, 32, None), (4, 40, "packed"), (4, 32, "floats"), (8, 40, "packed")]
+)
+def test_matmul_nbits(dtype, bits, k, zeros):
+    feeds, wanted, attributes = nbits(bits, (2, 3), k, 5, 16, zeros, dtype)
+    check("MatMulNBits", feeds, wanted, ("B", "scales", "zeros", "bias"), **attributes)
+
+
+@pytest.mark.parametrize("cpu", ["", "haswell", "x86-64"])
+def test_matmul_nbits_shapes(cpu):
+    """Few rows and many, columns that fill no panel, a last block that is not full; weights that are inputs of runs."""
+    cases = [(4, (), 100, 70, 32, "packed"), (4, (1,), 64, 129, 16, None), (2, (3,), 72, 33, 24, "floats"), (8, (5,), 7, 64, 3, None)]
+    cases += [(4, (41,), 130, 100, 128, "packed"), (2, (2, 20), 64, 31, 64, None), (8, (1,), 33, 200, 16, "packed"), (4, (0, 3), 32, 8, 32, None)]
+    options = sdx.SessionOptions()
+    options.cpu = cpu
+    for *case, zeros in cases:
+        feeds, wanted, attributes = nbits(*case, zeros)
+        for constants in (("B", "scales", "zeros", "bias"), ()):
+            given = {k: v for k, v in feeds.items() if v is not None and k not in constants}
+            for is_open in (False, True):
+                proto = model("MatMulNBits", feeds, ["Y"], constants, is_open, **attributes)
+                (y,) = sdx.InferenceSession(proto.SerializeToString(), options).run(None, given)
+                np.testing.assert_allclose(y, wanted["Y"], rtol=2e-5, atol=2e-5 * max(1, np.abs(wanted["Y"]).max(initial=0)))
+
+
+def test_matmul_nbits_refusals():
+    feeds, _, attributes = nbits(4, (2,), 32, 5, 16, "packed")
+    constants = ("B", "scales", "zeros")
+    for key, value, why in [("bits", 3, "3 bits"), ("K", 33, "K says"), ("N", 6, "other sizes"), ("block_size", 32, "other sizes"), ("N", 0, "cannot be")]:
+        refused(why, "MatMulNBits", feeds, ["Y"], (sdx.NotImplemented, sdx.Fail), constants=constants, **{**attributes, key: value})
+    refused("g_idx", "MatMulNBits", {**feeds, "order": np.zeros(32, np.int32)}, ["Y"], constants=constants, **attributes)
 
 
 def test_gather_block_quantized():

@@ -20,7 +20,8 @@ using namespace sardonyx::cpu;
 
 LogicalResult MatmulEmitter::verify() {
   if (!KernelBody::hasBuffer(op.getLhs()) ||
-      !KernelBody::hasBuffer(op.getRhs()))
+      !KernelBody::hasBuffer(op.getRhs()) ||
+      (op.getScales() && !KernelBody::hasBuffer(op.getScales())))
     return op.emitOpError("has an operand that is computed in its own kernel");
   if (depthGroup > 1 &&
       ShapedType::isDynamic(op.getLhs().getType().getShape().back()))
@@ -61,6 +62,13 @@ void MatmulEmitter::planTiles() {
   constexpr int64_t kRows = 6, kPanels = 2;
   int64_t panelBytes = IndexMath::known(k).value_or(0) * op.getPanelWidth() *
                        int64_t(sizeof(float)); // any group is as large
+  // Scales and offsets take the registers of more rows or columns; those that
+  // one row leaves over take the other half of a panel.
+  if (op.getScales()) {
+    if (rows && *rows == 1 && vectorBits == 256)
+      shape.width = op.getPanelWidth();
+    return;
+  }
   if (vectorBits >= 512 && isPanelWide && !usesTiles && !usesParts &&
       multipliesAtOnce() && plannedRows > kFewRows &&
       IndexMath::known(panelCount).value_or(kPanels) >= kPanels &&
@@ -98,7 +106,7 @@ void MatmulEmitter::planChunks() {
       std::min({std::max(std::min(wanted, cached), least), tiles, kMostTiles});
   // Few rows are done with a panel when the next is there.
   constexpr int64_t kEnoughPanels = 8; // for all threads
-  if (flatRhs && plannedRows <= kFewRows && groups >= kEnoughPanels)
+  if (comesFromMemory && plannedRows <= kFewRows && groups >= kEnoughPanels)
     chunkTiles = tiles;
   if (usesTiles)
     chunkTiles = llvm::alignTo(chunkTiles, kBlockRows / shape.rows);
@@ -140,10 +148,13 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   panelCount = math.ceilDiv(n, packed);
 
   // What another kernel has just made is in the cache, weights are not.
-  if (!op.isRhsBatched() && Prefetch::pays(rhs))
+  comesFromMemory = !op.isRhsBatched() && Prefetch::pays(rhs);
+  if (op.getScales())
+    scales = body.getBuffer(op.getScales());
+  else if (comesFromMemory)
     flatRhs = emitCollapse(b, rhs, 0);
   std::optional<int64_t> rows = IndexMath::known(m);
-  if (rows || !flatRhs)
+  if (rows || !comesFromMemory)
     return emitLoops(b, rows.value_or(kLikelyRows));
   // Weights come from memory: for a row, for few and for many in other ways.
   Value open = m;
@@ -179,7 +190,7 @@ void MatmulEmitter::emitLoops(ImplicitLocOpBuilder &b, int64_t rows) {
     Value isThere = math.less(math.constant(least - 1), size);
     isLarge = isLarge ? arith::AndIOp::create(b, isLarge, isThere) : isThere;
   };
-  if (!flatRhs)
+  if (!comesFromMemory)
     require(m, kBlockRows);
   require(k, 1);
   if (!isLarge)
@@ -355,7 +366,7 @@ void MatmulEmitter::emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
     emitIf(b, atMost(4), [&] { tile(4); }, [&] { tile(shape.rows); });
   };
   // A version of its own has a single row of all.
-  if (flatRhs)
+  if (comesFromMemory)
     return several();
   emitIf(b, atMost(1), [&] { emitTiles(b, chunk, row, 1, nullptr); }, several);
 }
@@ -415,6 +426,8 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                             ArrayRef<Value> rows, Value columnInPanel,
                             SmallVector<Value> accs,
                             ArrayRef<Prefetch> prefetches, int64_t firstGroup) {
+  if (op.getScales())
+    return emitScaledProducts(b, chunk, rows, columnInPanel, std::move(accs));
   IndexMath math(b);
   int64_t panels = chunk.panels;
   auto right = [&](Value depth, int64_t p) {

@@ -132,6 +132,17 @@ private:
                llvm::ArrayRef<mlir::Value> rows, mlir::Value columnInPanel,
                llvm::SmallVector<mlir::Value> accs,
                llvm::ArrayRef<Prefetch> prefetches, int64_t firstGroup);
+  llvm::SmallVector<mlir::Value>
+  emitScaledProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                     llvm::ArrayRef<mlir::Value> rows,
+                     mlir::Value columnInPanel,
+                     llvm::SmallVector<mlir::Value> accs);
+  llvm::SmallVector<mlir::Value>
+  emitDepthBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                 llvm::ArrayRef<mlir::Value> rows, mlir::Value columnInPanel,
+                 mlir::ValueRange accs, mlir::Value block, int64_t size);
+  mlir::Value emitNumbers(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
+                          mlir::Value depth, mlir::Value columnInPanel);
   mlir::Value emitLhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                       mlir::Value row, mlir::Value depth, int64_t count);
   mlir::Value emitRhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
@@ -148,7 +159,7 @@ private:
   FloatProduct floatProduct;
   ByteProduct byteProduct;
   Bf16Product bf16Product;
-  mlir::Value lhs, rhs, m, n, panelCount;
+  mlir::Value lhs, rhs, scales, m, n, panelCount;
   /// Groups of values of k in the right-hand side, the last maybe not full.
   mlir::Value k;
   /// Rows that the loops are planned for.
@@ -166,6 +177,8 @@ private:
   int64_t partRows = 0, partDepth = 0, partPanels = 0;
   /// Whether the rows of a chunk meet all panels before other rows do.
   bool rowsFirst = false;
+  /// Whether the right-hand side comes from memory in each run.
+  bool comesFromMemory = false;
   /// The right-hand side as one dimension; null where nothing is prefetched.
   mlir::Value flatRhs;
   int64_t l2Bytes;

@@ -21,7 +21,8 @@ void MatmulEmitter::planParts() {
     return IndexMath::known(size).value_or(least) >= least;
   };
   usesParts = floatProduct == FloatProduct::Parts && depthGroup == 1 &&
-              vectorBits >= 512 && op.getPanelWidth() == kBlockColumns &&
+              !op.getScales() && vectorBits >= 512 &&
+              op.getPanelWidth() == kBlockColumns &&
               plannedRows >= kBlockRows && atLeast(n, kFewestColumns) &&
               atLeast(k, kStepDepth);
   if (!usesParts)

@@ -117,6 +117,7 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateNormalizationPatterns(converter, patterns);
   populateQuantizationPatterns(converter, patterns);
   populateMatMulPatterns(converter, patterns);
+  populateMatMulNBitsPatterns(converter, patterns);
   populateIntegerMatMulPatterns(converter, patterns);
   populateEinsumPatterns(converter, patterns);
   populateDetPatterns(converter, patterns);

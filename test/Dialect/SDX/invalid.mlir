@@ -140,3 +140,35 @@ func.func @runtime(%m: memref<i64>) {
   sdx.runtime_call "system" (%m : memref<i64>) outs(%m : memref<i64>)
   return
 }
+
+// -----
+
+func.func @scales_without_block(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{has scales but no positive block}}
+  %0 = sdx.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x16xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @number_of_scales(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x1x2x32xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{scales must be 2x2x1x32 or 2x2x2x32}}
+  %0 = sdx.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x16xi8>, tensor<2x1x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @bytes_of_panel(%a: tensor<8x48xf32>, %b: tensor<2x48x12xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{a panel of 32 columns cannot have 12 bytes}}
+  %0 = sdx.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x12xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @no_scales(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{or rhs of i8 with scales and the others of f32}}
+  %0 = sdx.packed_matmul ins(%a, %b : tensor<8x48xf32>, tensor<2x48x16xi8>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  return
+}

@@ -14,6 +14,14 @@ func.func @products(%a: tensor<?x768xf32>, %b: tensor<2x768x32xf32>, %c: tensor<
   return %0, %1 : tensor<?x40xf32>, tensor<4x?x40xf32>
 }
 
+// CHECK-LABEL: @scaled_product
+// CHECK: sdx.packed_matmul ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>) outs(%{{.*}} : tensor<?x40xf32>) {block = 32 : i64} -> tensor<?x40xf32>
+func.func @scaled_product(%a: tensor<?x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x2x1x32xf32>, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
+  %0 = sdx.packed_matmul ins(%a, %b, %s : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>)
+      outs(%c : tensor<?x40xf32>) {block = 32 : i64} -> tensor<?x40xf32>
+  return %0 : tensor<?x40xf32>
+}
+
 // CHECK-LABEL: @packs
 // CHECK: sdx.pack_rhs ins
 // CHECK: sdx.pack_rhs transposed ins

@@ -1,0 +1,129 @@
+//===- ScaledProduct.cpp - Products with weights of a few bits ------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where weights come from memory, what counts is their bytes: they stay packed,
+// and are numbers only in registers. A step over k loads the integers of a
+// panel, spreads and scales them, and multiplies; scales and offsets stay in
+// registers for a block.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulEmitter.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+/// Vectors of the same length, one after the other; their number is a power of
+/// two.
+static Value concatenate(ImplicitLocOpBuilder &b, SmallVector<Value> parts) {
+  while (parts.size() > 1) {
+    SmallVector<Value> pairs;
+    int64_t length = cast<VectorType>(parts[0].getType()).getNumElements();
+    auto lanes = llvm::to_vector(llvm::seq<int64_t>(0, 2 * length));
+    for (size_t i = 0; i < parts.size(); i += 2)
+      pairs.push_back(
+          vector::ShuffleOp::create(b, parts[i], parts[i + 1], lanes));
+    parts = std::move(pairs);
+  }
+  return parts[0];
+}
+
+/// The integers of a tile's columns at one value of k, as f32.
+Value MatmulEmitter::emitNumbers(ImplicitLocOpBuilder &b, Value panel,
+                                 Value depth, Value columnInPanel) {
+  IndexMath math(b);
+  int64_t perByte = op.getNumbersPerByte(), bits = 8 / perByte;
+  // Columns of which a byte holds the first, and those after them.
+  int64_t partWidth = op.getPanelWidth() / perByte;
+  int64_t width = std::min(shape.width, partWidth);
+  Value part = math.div(columnInPanel, partWidth);
+  Value first = math.sub(columnInPanel, math.mul(part, partWidth));
+  auto type = VectorType::get({width}, b.getI32Type());
+  Value bytes = emitLoad(b, rhs, {panel, depth, first}, width);
+  Value words = arith::ExtUIOp::create(b, type, bytes);
+  SmallVector<Value> parts;
+  for (int64_t j = 0; j < std::max<int64_t>(1, shape.width / width); ++j) {
+    Value number = words;
+    if (perByte > 1) {
+      Value shift = math.mul(math.add(part, j), bits);
+      Value amount = arith::IndexCastOp::create(b, b.getI32Type(), shift);
+      number = arith::ShRUIOp::create(
+          b, number, vector::BroadcastOp::create(b, type, amount));
+      number =
+          arith::AndIOp::create(b, number, emitSplat(b, type, (1 << bits) - 1));
+    }
+    parts.push_back(arith::SIToFPOp::create(
+        b, VectorType::get({width}, b.getF32Type()), number));
+  }
+  return concatenate(b, std::move(parts));
+}
+
+/// The accumulators of a tile after `size` values of k that share scales.
+SmallVector<Value>
+MatmulEmitter::emitDepthBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                              ArrayRef<Value> rows, Value columnInPanel,
+                              ValueRange accs, Value block, int64_t size) {
+  IndexMath math(b);
+  SmallVector<Value> scale, offset;
+  for (int64_t p = 0; p < chunk.panels; ++p) {
+    Value panel = math.add(chunk.panel, p);
+    auto load = [&](int64_t which) {
+      return emitLoad(b, scales,
+                      {panel, block, math.constant(which), columnInPanel},
+                      shape.width);
+    };
+    scale.push_back(load(0));
+    if (op.hasOffsets()) {
+      offset.push_back(load(1));
+      continue;
+    }
+    auto type = cast<VectorType>(scale.back().getType());
+    Value middle = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(
+               type, b.getF32FloatAttr(
+                         -std::ldexp(1.0f, 8 / op.getNumbersPerByte() - 1))));
+    offset.push_back(arith::MulFOp::create(b, scale.back(), middle));
+  }
+  Value first = math.mul(block, *op.getBlock());
+  auto right = [&](Value depth, int64_t p) -> Value {
+    Value numbers = emitNumbers(b, math.add(chunk.panel, p),
+                                math.add(first, depth), columnInPanel);
+    return vector::FMAOp::create(b, numbers, scale[p], offset[p]);
+  };
+  auto left = [&](Value depth, int64_t r) {
+    return emitLhs(b, chunk, rows[r], math.add(first, depth), 1);
+  };
+  return emitContractionLoop(b, math.constant(size), rows.size(), chunk.panels,
+                             accs, left, right);
+}
+
+SmallVector<Value> MatmulEmitter::emitScaledProducts(ImplicitLocOpBuilder &b,
+                                                     const Chunk &chunk,
+                                                     ArrayRef<Value> rows,
+                                                     Value columnInPanel,
+                                                     SmallVector<Value> accs) {
+  IndexMath math(b);
+  int64_t depth = op.getLhs().getType().getShape().back();
+  int64_t size = *op.getBlock(), blocks = depth / size, rest = depth % size;
+  if (blocks > 0) {
+    auto loop = scf::ForOp::create(b, math.constant(0), math.constant(blocks),
+                                   math.constant(1), accs);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(b, emitDepthBlock(b, chunk, rows, columnInPanel,
+                                           loop.getRegionIterArgs(),
+                                           loop.getInductionVar(), size));
+    accs = SmallVector<Value>(loop.getResults());
+  }
+  if (rest > 0)
+    accs = emitDepthBlock(b, chunk, rows, columnInPanel, accs,
+                          math.constant(blocks), rest);
+  return accs;
+}
