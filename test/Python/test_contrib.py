@@ -490,6 +490,54 @@ def test_matmul_nbits_shapes(cpu):
                 np.testing.assert_allclose(y, wanted["Y"], rtol=2e-5, atol=2e-5 * max(1, np.abs(wanted["Y"]).max(initial=0)))
 
 
+@pytest.mark.parametrize("kind", ["uint4", "int4", "uint2", "int2"])
+def test_dequantized_weights(kind):
+    """Products with dequantised weights of a few bits are MatMulNBits, however they are scaled and laid out."""
+    bits, signed = int(kind[-1]), kind[0] == "i"
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
+    onnx_type = getattr(onnx.TensorProto, kind.upper())
+    k, n = 48, 21
+    # (has zero points, block or 0 for one scale a column or None for one in all, how the product takes its weights)
+    cases = [(True, 16, "matmul"), (False, 0, "matmul"), (True, None, "transpose"), (True, 16, "transposed gemm"), (False, 24, "gemm"), (True, 0, "transposed gemm")]
+    for has_zero, block, form in cases:
+        is_transposed = "transpose" in form
+        along = 1 if is_transposed else 0
+        q = RNG.integers(low, high, (k, n))
+        groups = (k // block if block else 1, n if block is not None else 1)
+        scale, zero = floats(*groups).astype(np.float32), RNG.integers(low, high, groups)
+        spread = lambda v: np.repeat(np.broadcast_to(v, (groups[0], n)), k // groups[0], 0)  # noqa: E731
+        weights = (q - (spread(zero) if has_zero else 0)) * spread(scale)
+        place = lambda v: v if block and not is_transposed else v.T if block else v.reshape(-1) if block == 0 else v.reshape(())  # noqa: E731
+        tensors = [
+            helper.make_tensor("q", onnx_type, q.T.shape if is_transposed else q.shape, (q.T if is_transposed else q).flatten().tolist()),
+            numpy_helper.from_array(np.ascontiguousarray(place(scale)), "s"),
+        ]
+        if has_zero:
+            tensors.append(helper.make_tensor("z", onnx_type, place(zero).shape, place(zero).flatten().tolist()))
+        bias, x = floats(n).astype(np.float32), floats(3, k).astype(np.float32)
+        axis = along if block else 1 - along
+        nodes = [helper.make_node("DequantizeLinear", ["q", "s"] + ["z"] * has_zero, ["w"], axis=axis, block_size=block or 0)]
+        if form == "transpose":
+            nodes.append(helper.make_node("Transpose", ["w"], ["t"], perm=[1, 0]))
+        if "gemm" in form:
+            tensors.append(numpy_helper.from_array(bias, "c"))
+            nodes.append(helper.make_node("Gemm", ["x", "w", "c"], ["y"], transB=int(is_transposed)))
+        else:
+            nodes.append(helper.make_node("MatMul", ["x", "t" if is_transposed else "w"], ["y"]))
+        graph = helper.make_graph(
+            nodes,
+            "g",
+            [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["m", k])],
+            [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+            tensors,
+        )
+        proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13).SerializeToString()
+        assert "MatMulNBits" in sdx.compile(proto, to="onnx"), (has_zero, block, form)
+        (y,) = sdx.InferenceSession(proto).run(None, {"x": x})
+        want = x @ weights + (bias if "gemm" in form else 0)
+        np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-4)
+
+
 def test_matmul_nbits_refusals():
     feeds, _, attributes = nbits(4, (2,), 32, 5, 16, "packed")
     constants = ("B", "scales", "zeros")

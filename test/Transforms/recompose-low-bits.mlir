@@ -1,0 +1,49 @@
+// RUN: onnx-opt %s -split-input-file -onnx-recompose | FileCheck %s
+
+// Weights of 4 bits with blocks along k are MatMulNBits': packed, one column after the other, and unsigned.
+
+// CHECK-LABEL: func @blocks
+// CHECK-NOT: onnx.DequantizeLinear
+// CHECK-DAG: %[[Q:.*]] = onnx.Constant() {value = dense<{{.*}}> : tensor<4x2xi4>}
+// CHECK-DAG: %[[S:.*]] = onnx.Constant() {value = dense<{{.*}}> : tensor<2x2xf32>}
+// CHECK: %[[COLUMNS:.*]] = onnx.Transpose(%[[Q]])
+// CHECK: onnx.Cast(%[[COLUMNS]]) {to = 6}
+// CHECK: onnx.Add
+// CHECK: onnx.Mul
+// CHECK: %[[SUM:.*]] = onnx.ReduceSum
+// CHECK: %[[BYTES:.*]] = onnx.Cast(%[[SUM]]) {to = 2} : (tensor<2x2x1xi32>) -> tensor<2x2x1xui8>
+// CHECK: %[[SCALES:.*]] = onnx.Transpose(%[[S]])
+// CHECK: onnx.ms.MatMulNBits(%arg0, %[[BYTES]], %[[SCALES]]) {K = 4, N = 2, block_size = 2}
+func.func @blocks(%x: tensor<?x4xf32>) -> tensor<?x2xf32> {
+  %q = onnx.Constant() {value = dense<[[1, -2], [3, -4], [5, -6], [7, -8]]> : tensor<4x2xi4>} : () -> tensor<4x2xi4>
+  %s = onnx.Constant() {value = dense<[[0.5, 0.25], [1.5, 2.5]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+  %w = onnx.DequantizeLinear(%q, %s) {axis = 0, block_size = 2} : (tensor<4x2xi4>, tensor<2x2xf32>) -> tensor<4x2xf32>
+  %y = onnx.MatMul(%x, %w) : (tensor<?x4xf32>, tensor<4x2xf32>) -> tensor<?x2xf32>
+  return %y : tensor<?x2xf32>
+}
+
+// -----
+
+// Blocks along n, or a scale for each k, are nobody's.
+
+// CHECK-LABEL: func @along_n
+// CHECK: onnx.MatMul(
+func.func @along_n(%x: tensor<?x4xf32>) -> tensor<?x2xf32> {
+  %q = onnx.Constant() {value = dense<1> : tensor<4x2xi4>} : () -> tensor<4x2xi4>
+  %s = onnx.Constant() {value = dense<0.5> : tensor<4x1xf32>} : () -> tensor<4x1xf32>
+  %w = onnx.DequantizeLinear(%q, %s) {axis = 1, block_size = 2} : (tensor<4x2xi4>, tensor<4x1xf32>) -> tensor<4x2xf32>
+  %y = onnx.MatMul(%x, %w) : (tensor<?x4xf32>, tensor<4x2xf32>) -> tensor<?x2xf32>
+  return %y : tensor<?x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @for_each_k
+// CHECK: onnx.MatMul(
+func.func @for_each_k(%x: tensor<?x4xf32>) -> tensor<?x2xf32> {
+  %q = onnx.Constant() {value = dense<1> : tensor<4x2xi4>} : () -> tensor<4x2xi4>
+  %s = onnx.Constant() {value = dense<[0.5, 1.5, 2.5, 3.5]> : tensor<4xf32>} : () -> tensor<4xf32>
+  %w = onnx.DequantizeLinear(%q, %s) {axis = 0} : (tensor<4x2xi4>, tensor<4xf32>) -> tensor<4x2xf32>
+  %y = onnx.MatMul(%x, %w) : (tensor<?x4xf32>, tensor<4x2xf32>) -> tensor<?x2xf32>
+  return %y : tensor<?x2xf32>
+}
