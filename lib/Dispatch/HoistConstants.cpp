@@ -9,6 +9,7 @@
 #include "Utils.h"
 #include "sardonyx/Dispatch/Passes.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -27,6 +28,9 @@ static constexpr int64_t kInlineElements = 16;
 /// made of (and large at all) is repeated rather than kept.
 static constexpr int64_t kMaxGrowth = 8;
 static constexpr int64_t kLargeElements = 1 << 20;
+/// Sines and the like take longer than what is kept of them takes to read: up
+/// to so many are kept whatever they are made of.
+static constexpr int64_t kMostFunctions = 1 << 24;
 
 static bool isLargeConstant(Operation *op) {
   auto constant = dyn_cast<arith::ConstantOp>(op);
@@ -62,10 +66,23 @@ static int64_t staticElements(Value value) {
   return type.hasStaticShape() ? type.getNumElements() : 0;
 }
 
+static bool computesFunctions(Operation *op) {
+  return op
+      ->walk([](Operation *inner) {
+        return isa<math::CosOp, math::ExpOp, math::LogOp, math::PowFOp,
+                   math::SinOp>(inner)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 static bool growsTooMuch(Operation *op) {
   int64_t made = 0, read = 0;
   for (Value result : op->getResults())
     made += staticElements(result);
+  if (made <= kMostFunctions && computesFunctions(op))
+    return false;
   auto inputs = dyn_cast<DestinationStyleOpInterface>(op);
   for (OpOperand &operand : op->getOpOperands())
     if (!inputs || inputs.isDpsInput(&operand))

@@ -71,3 +71,58 @@ module {
     return
   }
 }
+
+// -----
+
+// Large results of sines are kept, and so is what is as large as the constant that a body reads; what grows from little
+// is made again.
+
+// CHECK-LABEL: func.func @init
+// CHECK-SAME: %[[W:[^:]*]]: tensor<2000000xf32>
+// CHECK-SAME: -> (tensor<2000000xf32>, tensor<2000000xf32>)
+// CHECK: math.sin
+// CHECK: tensor.extract %[[W]]
+// CHECK-LABEL: func.func @main
+// CHECK: linalg.index
+// CHECK-NEXT: arith.index_cast
+// CHECK-NEXT: arith.sitofp
+// CHECK-NEXT: linalg.yield
+#line = affine_map<(i) -> (i)>
+func.func @main_graph(%x: tensor<2000000xf32>) -> tensor<2000000xf32> {
+  %w = arith.constant dense_resource<w> : tensor<2000000xf32>
+  %e = tensor.empty() : tensor<2000000xf32>
+  %sines = linalg.generic {indexing_maps = [#line], iterator_types = ["parallel"]} outs(%e : tensor<2000000xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %n = arith.index_cast %i : index to i32
+    %f = arith.sitofp %n : i32 to f32
+    %s = math.sin %f : f32
+    linalg.yield %s : f32
+  } -> tensor<2000000xf32>
+  %reversed = linalg.generic {indexing_maps = [#line], iterator_types = ["parallel"]} outs(%e : tensor<2000000xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %last = arith.constant 1999999 : index
+    %at = arith.subi %last, %i : index
+    %v = tensor.extract %w[%at] : tensor<2000000xf32>
+    linalg.yield %v : f32
+  } -> tensor<2000000xf32>
+  %numbers = linalg.generic {indexing_maps = [#line], iterator_types = ["parallel"]} outs(%e : tensor<2000000xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %n = arith.index_cast %i : index to i32
+    %f = arith.sitofp %n : i32 to f32
+    linalg.yield %f : f32
+  } -> tensor<2000000xf32>
+  %sum = linalg.generic {indexing_maps = [#line, #line, #line, #line, #line], iterator_types = ["parallel"]}
+      ins(%x, %sines, %reversed, %numbers : tensor<2000000xf32>, tensor<2000000xf32>, tensor<2000000xf32>, tensor<2000000xf32>)
+      outs(%e : tensor<2000000xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32, %o: f32):
+    %p = arith.addf %a, %b : f32
+    %q = arith.addf %c, %d : f32
+    %r = arith.addf %p, %q : f32
+    linalg.yield %r : f32
+  } -> tensor<2000000xf32>
+  return %sum : tensor<2000000xf32>
+}
+{-# dialect_resources: { builtin: { w: "0x0400000000000000" } } #-}
