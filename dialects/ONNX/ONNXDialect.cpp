@@ -2,6 +2,7 @@
 
 #include "dialects/ONNX/ONNX.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -13,12 +14,29 @@ using namespace sardonyx::onnx;
 #define GET_TYPEDEF_CLASSES
 #include "dialects/ONNX/ONNXTypes.cpp.inc"
 
+namespace {
+/// Operators may stand in any function.
+struct OnnxInliner : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Operation *, bool) const final {
+    return true;
+  }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
 void ONNXDialect::initialize() {
   registerONNXDialectOperations(this);
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "dialects/ONNX/ONNXTypes.cpp.inc"
       >();
+  addInterfaces<OnnxInliner>();
 }
 
 Operation *ONNXDialect::materializeConstant(OpBuilder &builder, Attribute value,

@@ -4,6 +4,8 @@
 #define SARDONYX_ONNX_OPS
 
 include "dialects/ONNX/ONNXBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/CallInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 
 // The generated ones.
@@ -42,6 +44,48 @@ def ONNX_CustomOp : ONNX_Op<"Custom"> {
     $graphs
   }];
   let hasVerifier = 1;
+}
+
+def ONNX_CallOp : ONNX_Op<"Call",
+    [CallOpInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A node that calls a function of the model";
+  let description = [{
+    The callee is a private function of the module: the model's function as it is
+    for these types, attributes and left out inputs, so that nothing in it is open
+    that the call decides. The importer makes such a function once for all calls
+    that agree. What the call leaves out is no operand, and results that it does
+    not name are none; `node_attributes` are those that the model gives the node.
+
+    Types of operands may be more precise than those of the callee's arguments.
+    `onnx-inline-functions` puts the body in the place of the call.
+
+    ```mlir
+    %1 = onnx.Call @"local.Scale"(%0) {node_attributes = {by = 0.5 : f32}}
+      : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee,
+    Variadic<AnyType>:$inputs,
+    OptionalAttr<DictionaryAttr>:$node_attributes,
+    OptionalAttr<DictArrayAttr>:$arg_attrs,
+    OptionalAttr<DictArrayAttr>:$res_attrs);
+  let results = (outs Variadic<AnyType>:$outputs);
+  let assemblyFormat = [{
+    $callee `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::CallInterfaceCallable getCallableForCallee() {
+      return getCalleeAttr();
+    }
+    void setCalleeFromCallable(::mlir::CallInterfaceCallable callee) {
+      setCalleeAttr(::llvm::cast<::mlir::FlatSymbolRefAttr>(
+          ::llvm::cast<::mlir::SymbolRefAttr>(callee)));
+    }
+    ::mlir::Operation::operand_range getArgOperands() { return getInputs(); }
+    ::mlir::MutableOperandRange getArgOperandsMutable() {
+      return getInputsMutable();
+    }
+  }];
 }
 
 #endif // SARDONYX_ONNX_OPS

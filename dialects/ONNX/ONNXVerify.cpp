@@ -2,6 +2,9 @@
 
 #include "dialects/ONNX/ONNX.h"
 
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 using namespace mlir;
 
 namespace sardonyx::onnx {
@@ -213,6 +216,49 @@ LogicalResult CustomOp::verify() {
     return emitOpError("has ")
            << getGraphs().size() << " graphs, but names " << names << ".";
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+/// Sizes and ranks may be known on one side only: inference refines them.
+static bool mayBeSame(Type a, Type b) {
+  if (a == b || isa<UnknownType>(a) || isa<UnknownType>(b))
+    return true;
+  if (auto first = dyn_cast<SeqType>(a))
+    if (auto second = dyn_cast<SeqType>(b))
+      return mayBeSame(first.getElementType(), second.getElementType());
+  if (auto first = dyn_cast<OptType>(a))
+    if (auto second = dyn_cast<OptType>(b))
+      return mayBeSame(first.getElementType(), second.getElementType());
+  return isa<TensorType>(a) && isa<TensorType>(b) &&
+         getElementTypeOrSelf(a) == getElementTypeOrSelf(b) &&
+         succeeded(verifyCompatibleShape(a, b));
+}
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto callee = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(
+      *this, getCalleeAttr());
+  if (!callee || callee.isExternal())
+    return emitOpError("calls '")
+           << getCallee() << "', which is no function with a body.";
+  auto check = [&](TypeRange here, TypeRange there,
+                   StringRef what) -> LogicalResult {
+    if (here.size() != there.size())
+      return emitOpError("has ")
+             << here.size() << " " << what << "s, but '" << getCallee()
+             << "' has " << there.size() << ".";
+    for (auto [i, types] : llvm::enumerate(llvm::zip_equal(here, there)))
+      if (auto [a, b] = types; !mayBeSame(a, b))
+        return emitOpError("has ")
+               << a << " as " << what << " " << i << ", but '" << getCallee()
+               << "' has " << b << ".";
+    return success();
+  };
+  if (failed(check(getInputs().getTypes(), callee.getArgumentTypes(), "input")))
+    return failure();
+  return check(getResultTypes(), callee.getResultTypes(), "output");
 }
 
 } // namespace sardonyx::onnx

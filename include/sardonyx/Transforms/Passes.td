@@ -5,6 +5,33 @@
 
 include "mlir/Pass/PassBase.td"
 
+def OnnxInlineFunctions : Pass<"onnx-inline-functions", "::mlir::ModuleOp"> {
+  let summary = "Put the bodies of the model's functions where they are called";
+  let description = [{
+    Every `onnx.Call` is replaced by its callee's body until none is left, and the
+    functions that are called by nobody any more are erased. A node of the body
+    is called after the call: node `n` in call `f` becomes `f/0/n`, where the
+    number is that of the call in the order of the program. What the body
+    returns has the names that the call gave its results.
+
+    A function that calls itself, directly or through others, is an error, and so
+    are more than `max-ops` operations: functions that each call the next one
+    twice would double them at each step.
+
+    ```mlir
+    %0 = onnx.Call @"local.Twice"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    // becomes
+    %0 = onnx.Add(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect",
+                           "::mlir::func::FuncDialect"];
+  let options = [
+    Option<"maxOps", "max-ops", "uint64_t", /*default=*/"1000000",
+           "Bound on the operations that inlining makes">
+  ];
+}
+
 def OnnxInferShapes : Pass<"onnx-infer-shapes", "::mlir::ModuleOp"> {
   let summary = "Make the types of all values as precise as can be known";
   let description = [{
