@@ -221,6 +221,7 @@ NB_MODULE(_sardonyx, m) {
         dict["metadata"] = describe(report.metadata);
         dict["opsets"] = report.opsets;
         dict["ops"] = report.ops;
+        dict["functions"] = report.functions;
         dict["flops"] = report.flops;
         dict["weight_bytes"] = report.weightBytes;
         dict["unsupported"] = report.unsupported;

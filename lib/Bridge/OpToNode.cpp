@@ -198,7 +198,46 @@ void OpToNode::customNode(Operation *op, NodeProto &node) const {
   }
 }
 
+/// The function is an instance, in which the call's attributes are bound.
+void OpToNode::callNode(onnx::CallOp call, NodeProto &node) const {
+  if (!calleeOf)
+    fail("a call of function '" + call.getCallee() + "' was not inlined");
+  auto [domain, name] = calleeOf(call);
+  node.set_domain(domain);
+  node.set_op_type(name);
+  if (std::string name = nodeName(call); !name.empty())
+    node.set_name(name);
+  describeNode(call, node);
+  for (Value input : call.getInputs())
+    node.add_input(nameOf(input));
+  for (Value output : call.getOutputs())
+    node.add_output(nameOf(output));
+}
+
+void OpToNode::function(Block &block, ArrayRef<std::string> results,
+                        ::onnx::FunctionProto &function) const {
+  for (BlockArgument argument : block.getArguments())
+    function.add_input(nameOf(argument));
+  OpToNode inner = *this;
+  inner.constantsAsInitializers = false;
+  for (Operation &op : block.without_terminator())
+    inner.node(&op, *function.add_node());
+  Operation *terminator = block.getTerminator();
+  for (auto [value, name] :
+       llvm::zip_equal(terminator->getOperands(), results)) {
+    function.add_output(name);
+    if (nameOf(value) == name)
+      continue;
+    // An input, or a value that is returned twice.
+    ::onnx::GraphProto nodes;
+    identity(value, name, nodes);
+    *function.add_node() = nodes.node(0);
+  }
+}
+
 void OpToNode::node(Operation *op, NodeProto &node) const {
+  if (auto call = dyn_cast<onnx::CallOp>(op))
+    return callNode(call, node);
   auto [domain, type] = operatorOf(op);
   if (!domain.empty())
     node.set_domain(domain);

@@ -29,6 +29,9 @@ struct OpToNode {
                      llvm::ArrayRef<mlir::Type> inputs,
                      llvm::ArrayRef<mlir::Type> outputs)>
       note;
+  /// The domain and name of the function that a call is of; needed where there
+  /// are calls.
+  std::function<std::pair<std::string, std::string>(onnx::CallOp)> calleeOf;
   /// Constants become initializers of their graph instead of nodes.
   bool constantsAsInitializers = false;
 
@@ -39,6 +42,10 @@ struct OpToNode {
   /// `identityOutputs` and `freshName` such nodes are added.
   void graph(mlir::Block &block, ::onnx::GraphProto &graph,
              bool identityOutputs = true) const;
+  /// The body of a function of the model, whose arguments are its inputs. Its
+  /// constants are nodes, as it has no initializers.
+  void function(mlir::Block &block, llvm::ArrayRef<std::string> results,
+                ::onnx::FunctionProto &function) const;
   void declare(mlir::Value value, ::onnx::ValueInfoProto &info) const;
   /// A node that gives `value` another name.
   void identity(mlir::Value value, const std::string &name,
@@ -48,6 +55,7 @@ private:
   void attribute(mlir::Operation *op, llvm::StringRef name,
                  mlir::Attribute value, ::onnx::AttributeProto &proto) const;
   void customNode(mlir::Operation *op, ::onnx::NodeProto &node) const;
+  void callNode(onnx::CallOp call, ::onnx::NodeProto &node) const;
 };
 
 /// The domain and operator of an op, also of onnx.Custom.

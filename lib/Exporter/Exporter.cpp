@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
@@ -38,41 +39,6 @@ constexpr uint64_t kMaxInline = uint64_t(2000) << 20;
 /// mapped.
 constexpr uint64_t kExternalAlignment = 4096;
 
-/// IR version that came with each opset of the main domain since 9.
-int64_t irVersionOf(int64_t opset) {
-  static constexpr int64_t versions[] = {4, 5, 6,  7,  7,  7,  8,  8,  8,  8,
-                                         9, 9, 10, 10, 11, 12, 13, 13, 13, 14};
-  if (opset < 9)
-    return 4;
-  return versions[std::min<size_t>(opset - 9, std::size(versions) - 1)];
-}
-
-/// IR version that introduced a data type.
-int64_t irVersionOfType(int dataType) {
-  switch (dataType) {
-  case TensorProto::FLOAT8E4M3FN:
-  case TensorProto::FLOAT8E4M3FNUZ:
-  case TensorProto::FLOAT8E5M2:
-  case TensorProto::FLOAT8E5M2FNUZ:
-    return 9;
-  case TensorProto::INT4:
-  case TensorProto::UINT4:
-    return 10;
-  case TensorProto::FLOAT4E2M1:
-    return 11;
-  case TensorProto::FLOAT8E8M0:
-    return 12;
-  case TensorProto::INT2:
-  case TensorProto::UINT2:
-    return 13;
-  case TensorProto::FLOAT6E2M3:
-  case TensorProto::FLOAT6E3M2:
-    return 14;
-  default:
-    return 8;
-  }
-}
-
 uint64_t dataSize(ElementsAttr value) {
   unsigned bits =
       importer::bitWidth(importer::dataTypeOf(value.getElementType()));
@@ -95,9 +61,10 @@ class ModelExport {
 public:
   ModelExport(ModuleOp module, StringRef path, const ExportOptions &options)
       : module(module), path(path), options(options), func(findMain(module)),
-        names(func) {
-    toNode.nameOf = [this](Value value) { return names.of(value); };
-    toNode.freshName = [this] { return names.fresh(); };
+        mainNames(func), names(&mainNames) {
+    toNode.nameOf = [this](Value value) { return names->of(value); };
+    toNode.freshName = [this] { return names->fresh(); };
+    toNode.calleeOf = [this](onnx::CallOp call) { return calleeOf(call); };
     toNode.note = [this](const ::onnx::NodeProto &node, ArrayRef<Type> inputs,
                          ArrayRef<Type> outputs) {
       int64_t &version = versions[node.domain()];
@@ -113,14 +80,14 @@ public:
   void run(::onnx::ModelProto &proto) {
     contrib::registerSchemas();
     external = options.externalData && !path.empty();
-    if (!external && totalData() > kMaxInline) {
-      if (path.empty())
-        fail("the model's tensors exceed 2 GiB; they can only be written "
-             "beside a file");
-      external = true;
-    }
+    tooLarge = totalData() > kMaxInline;
+    if (tooLarge && path.empty())
+      fail("the model's tensors exceed 2 GiB; they can only be written "
+           "beside a file");
+    external |= tooLarge;
     writeHeader(proto);
     writeGraph(*proto.mutable_graph());
+    writeFunctions(proto);
     writeVersions(proto);
     if (data)
       data->close();
@@ -140,7 +107,7 @@ private:
 
   uint64_t totalData() {
     uint64_t total = 0;
-    func.walk([&](Operation *op) {
+    module.walk([&](Operation *op) {
       if (auto value = dyn_cast_or_null<ElementsAttr>(op->getAttr("value")))
         total += dataSize(value);
     });
@@ -189,7 +156,7 @@ private:
         irVersion = std::max(irVersion, irVersionOfType(importer::dataTypeOf(
                                             tensor.getElementType())));
     };
-    func.walk([&](Operation *op) {
+    module.walk([&](Operation *op) {
       for (Type type : op->getResultTypes())
         addType(type);
       if (auto custom = dyn_cast<onnx::CustomOp>(op)) {
@@ -199,11 +166,17 @@ private:
     });
     for (Type type : func.getArgumentTypes())
       addType(type);
-    for (const auto &[domain, version] : versions) {
-      auto *import = proto.add_opset_import();
-      import->set_domain(domain);
-      import->set_version(version);
-    }
+    // Functions import what the model does: their operators have one form.
+    auto import = [&](auto &proto) {
+      for (const auto &[domain, version] : versions) {
+        auto *import = proto.add_opset_import();
+        import->set_domain(domain);
+        import->set_version(version);
+      }
+    };
+    import(proto);
+    for (::onnx::FunctionProto &function : *proto.mutable_functions())
+      import(function);
     proto.set_ir_version(std::max(irVersion, irVersionOf(versions[""])));
   }
 
@@ -222,7 +195,7 @@ private:
     for (int i = 0; i < graph.output_size(); ++i) {
       auto &output = *graph.mutable_output(i);
       nameDims(func.getResultAttrDict(i), output);
-      const std::string &name = names.result(i);
+      const std::string &name = mainNames.result(i);
       if (output.name() == name)
         continue;
       // An input, a constant, or a value that is returned twice.
@@ -230,14 +203,11 @@ private:
       output.set_name(name);
     }
     declareValues(block, graph);
-    llvm::StringSet<> taken;
-    collectNodeNames(graph, taken);
-    llvm::StringSet<> seen;
-    nameNodesApart(graph, taken, seen);
+    nameNodesApart(graph);
   }
 
-  static void collectNodeNames(const ::onnx::GraphProto &graph,
-                               llvm::StringSet<> &names) {
+  template <typename Graph>
+  static void collectNodeNames(const Graph &graph, llvm::StringSet<> &names) {
     for (const ::onnx::NodeProto &node : graph.node()) {
       names.insert(node.name());
       for (const ::onnx::AttributeProto &attribute : node.attribute())
@@ -247,8 +217,8 @@ private:
   }
 
   /// What one node was taken apart into has its name; readers want each once.
-  static void nameNodesApart(::onnx::GraphProto &graph,
-                             llvm::StringSet<> &taken,
+  template <typename Graph>
+  static void nameNodesApart(Graph &graph, llvm::StringSet<> &taken,
                              llvm::StringSet<> &seen) {
     for (::onnx::NodeProto &node : *graph.mutable_node()) {
       if (std::string name = node.name();
@@ -262,6 +232,12 @@ private:
         if (attribute.has_g())
           nameNodesApart(*attribute.mutable_g(), taken, seen);
     }
+  }
+
+  template <typename Graph> static void nameNodesApart(Graph &graph) {
+    llvm::StringSet<> taken, seen;
+    collectNodeNames(graph, taken);
+    nameNodesApart(graph, taken, seen);
   }
 
   static void nameDims(DictionaryAttr attributes,
@@ -285,7 +261,7 @@ private:
       auto dims = op.getAttrOfType<ArrayAttr>("sdx.dims");
       for (OpResult result : op.getResults()) {
         unsigned i = result.getResultNumber();
-        if (outputs.contains(names.of(result)))
+        if (outputs.contains(names->of(result)))
           continue;
         ::onnx::ValueInfoProto info;
         toNode.declare(result, info);
@@ -300,6 +276,57 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
+  // Functions
+  //===--------------------------------------------------------------------===//
+
+  /// The functions that are called from the graph; each is met here first by a
+  /// call, and is written after its caller.
+  std::pair<std::string, std::string> calleeOf(onnx::CallOp call) {
+    auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
+    if (!callee || !llvm::hasSingleElement(callee.getBody()))
+      fail("function '" + call.getCallee() + "' is not a single block");
+    auto [it, isNew] = functions.try_emplace(callee);
+    auto &[domain, name] = it->second;
+    if (!isNew)
+      return it->second;
+    auto given = callee->getAttrOfType<StringAttr>("onnx.domain");
+    domain = given ? given.getValue() : "sardonyx";
+    // What sets instances apart is in the symbol.
+    StringRef symbol = callee.getName();
+    if (given && !given.empty() && symbol.consume_front(given.getValue()))
+      symbol.consume_front(".");
+    name = symbol;
+    versions.try_emplace(domain, versionOf(domain));
+    return it->second;
+  }
+
+  /// Of a domain that no schema tells of.
+  int64_t versionOf(StringRef domain) {
+    auto known = module->getAttrOfType<DictionaryAttr>("onnx.opset");
+    auto version = known ? known.getAs<IntegerAttr>(domain) : IntegerAttr();
+    return version ? version.getInt() : 1;
+  }
+
+  void writeFunctions(::onnx::ModelProto &proto) {
+    // Writing one may meet more.
+    for (size_t i = 0; i < functions.size(); ++i) {
+      auto [op, id] = *(functions.begin() + i);
+      auto func = cast<func::FuncOp>(op);
+      Names own(func);
+      names = &own;
+      ::onnx::FunctionProto &function = *proto.add_functions();
+      function.set_domain(id.first);
+      function.set_name(id.second);
+      SmallVector<std::string> results;
+      for (unsigned i = 0; i < func.getNumResults(); ++i)
+        results.push_back(own.result(i));
+      toNode.function(func.getBody().front(), results, function);
+      nameNodesApart(function);
+      names = &mainNames;
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
   // Tensors
   //===--------------------------------------------------------------------===//
 
@@ -307,7 +334,9 @@ private:
 
   void writeTensor(ElementsAttr value, TensorProto &tensor) {
     uint64_t size = dataSize(value);
-    if (!external || size < options.externalThreshold ||
+    // Not every reader looks for files in attributes of functions' nodes.
+    bool isInFunction = names != &mainNames && !tooLarge;
+    if (!external || isInFunction || size < options.externalThreshold ||
         isa<DenseStringElementsAttr>(value))
       return bridge::writeWholeTensor(value, tensor);
     bridge::describeTensor(value, tensor);
@@ -349,10 +378,14 @@ private:
   StringRef path;
   const ExportOptions &options;
   func::FuncOp func;
-  Names names;
+  Names mainNames;
+  Names *names;
+  SymbolTable symbols{module};
+  /// Domains and names of the functions that are called.
+  llvm::MapVector<Operation *, std::pair<std::string, std::string>> functions;
   bridge::OpToNode toNode;
   std::map<std::string, int64_t> versions;
-  bool external = false;
+  bool external = false, tooLarge = false;
   std::unique_ptr<llvm::raw_fd_ostream> data;
 };
 

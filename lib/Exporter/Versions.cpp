@@ -14,6 +14,40 @@ namespace sardonyx::exporter {
 
 using ::onnx::OpSchema;
 using ::onnx::OpSchemaRegistry;
+using ::onnx::TensorProto;
+
+int64_t irVersionOf(int64_t opset) {
+  static constexpr int64_t versions[] = {4, 5, 6,  7,  7,  7,  8,  8,  8,  8,
+                                         9, 9, 10, 10, 11, 12, 13, 13, 13, 14};
+  if (opset < 9)
+    return 4;
+  return versions[std::min<size_t>(opset - 9, std::size(versions) - 1)];
+}
+
+int64_t irVersionOfType(int dataType) {
+  switch (dataType) {
+  case TensorProto::FLOAT8E4M3FN:
+  case TensorProto::FLOAT8E4M3FNUZ:
+  case TensorProto::FLOAT8E5M2:
+  case TensorProto::FLOAT8E5M2FNUZ:
+    return 9;
+  case TensorProto::INT4:
+  case TensorProto::UINT4:
+    return 10;
+  case TensorProto::FLOAT4E2M1:
+    return 11;
+  case TensorProto::FLOAT8E8M0:
+    return 12;
+  case TensorProto::INT2:
+  case TensorProto::UINT2:
+    return 13;
+  case TensorProto::FLOAT6E2M3:
+  case TensorProto::FLOAT6E3M2:
+    return 14;
+  default:
+    return 8;
+  }
+}
 
 /// Versions below this gain nothing: everybody reads it.
 constexpr int64_t kFloor = 17;

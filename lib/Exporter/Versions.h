@@ -17,6 +17,11 @@ int64_t oldestVersion(const ::onnx::NodeProto &node,
                       llvm::ArrayRef<mlir::Type> inputs,
                       llvm::ArrayRef<mlir::Type> outputs);
 
+/// IR version that came with each opset of the main domain since 9.
+int64_t irVersionOf(int64_t opset);
+/// IR version that introduced a data type.
+int64_t irVersionOfType(int dataType);
+
 } // namespace sardonyx::exporter
 
 #endif // SARDONYX_LIB_EXPORTER_VERSIONS_H

@@ -1,9 +1,15 @@
-//===- Functions.cpp - Inlining model-local functions ---------------------===//
+//===- Functions.cpp - Instances of model-local functions -----------------===//
 //
 // A call is replaced by the function's body, with attribute references bound to
 // the call's attributes, until no call is left. Functions may not recurse, and
 // the number of nodes made is bounded: a chain of functions that call the next
 // one twice doubles it at each link.
+//
+// ONNX's functions have no types, and take ranks, attributes, left out inputs
+// and even versions of operators from each call. In the place of the call all
+// of these are known to whatever upgrades nodes and infers types, which may
+// also look at constants that the call passes. Marks around the body tell the
+// GraphBuilder to make a function of it again (Calls.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,8 +56,9 @@ struct Binding {
 
 class Inliner {
 public:
-  Inliner(const ::onnx::ModelProto &model, uint64_t maxNodes, bool allowCapture)
-      : maxNodes(maxNodes), allowCapture(allowCapture) {
+  Inliner(const ::onnx::ModelProto &model, uint64_t maxNodes, bool allowCapture,
+          std::vector<FunctionCall> *calls)
+      : maxNodes(maxNodes), allowCapture(allowCapture), calls(calls) {
     for (const FunctionProto &function : model.functions()) {
       std::string id =
           identifier(function.domain(), function.name(), function.overload());
@@ -103,6 +110,8 @@ private:
                        Twine(call.output_size()));
     Binding binding = bind(call, function);
     std::vector<NodeProto> identities = bindOutputs(call, function, binding);
+    if (calls)
+      *result->Add() = beginCall(call, function, binding);
     for (const NodeProto &node : function.node()) {
       NodeProto copy = node;
       rewrite(copy, binding, call);
@@ -114,6 +123,43 @@ private:
     }
     for (NodeProto &node : identities)
       result->Add(std::move(node));
+    if (calls) {
+      NodeProto &mark = *result->Add();
+      mark.set_domain(kCallDomain);
+      mark.set_op_type("end");
+    }
+  }
+
+  /// What the call may be shown with.
+  static bool isPlain(const AttributeProto &attribute) {
+    switch (attribute.type()) {
+    case AttributeProto::FLOAT:
+    case AttributeProto::INT:
+    case AttributeProto::STRING:
+    case AttributeProto::FLOATS:
+    case AttributeProto::INTS:
+    case AttributeProto::STRINGS:
+      return true;
+    default:
+      return false;
+    }
+  }
+
+  NodeProto beginCall(const NodeProto &node, const FunctionProto &function,
+                      const Binding &binding) {
+    NodeProto mark;
+    mark.set_domain(kCallDomain);
+    mark.set_op_type(std::to_string(calls->size()));
+    FunctionCall &call = calls->emplace_back();
+    call.node = node;
+    auto *attributes = call.node.mutable_attribute();
+    for (int i = attributes->size() - 1; i >= 0; --i)
+      if (!isPlain(attributes->Get(i)))
+        attributes->DeleteSubrange(i, 1);
+    call.inputs.assign(function.input().begin(), function.input().end());
+    call.outputs.assign(function.output().begin(), function.output().end());
+    call.prefix = binding.prefix;
+    return mark;
   }
 
   Binding bind(const NodeProto &call, const FunctionProto &function) {
@@ -270,15 +316,16 @@ private:
   SmallPtrSet<const FunctionProto *, 8> active;
   uint64_t counter = 0, spent = 0, maxNodes;
   bool allowCapture;
+  std::vector<FunctionCall> *calls;
 };
 
 } // namespace
 
 void inlineFunctions(::onnx::ModelProto &model, uint64_t maxNodes,
-                     bool allowCapture) {
+                     bool allowCapture, std::vector<FunctionCall> *calls) {
   if (model.functions_size() == 0)
     return;
-  Inliner inliner(model, maxNodes, allowCapture);
+  Inliner inliner(model, maxNodes, allowCapture, calls);
   inliner.graph(*model.mutable_graph());
   for (auto &entry : inliner.newVersions) {
     auto *import = model.add_opset_import();
@@ -286,6 +333,39 @@ void inlineFunctions(::onnx::ModelProto &model, uint64_t maxNodes,
     import->set_version(entry.getValue());
   }
   model.clear_functions();
+  if (calls && !calls->empty()) {
+    auto *import = model.add_opset_import();
+    import->set_domain(kCallDomain);
+    import->set_version(1);
+  }
+}
+
+std::optional<size_t> callBegin(const NodeProto &node) {
+  size_t number = 0;
+  if (node.domain() != kCallDomain ||
+      StringRef(node.op_type()).getAsInteger(10, number))
+    return std::nullopt;
+  return number;
+}
+
+bool isCallEnd(const NodeProto &node) {
+  return node.domain() == kCallDomain && !callBegin(node);
+}
+
+static void dropMarks(GraphProto &graph) {
+  google::protobuf::RepeatedPtrField<NodeProto> nodes;
+  nodes.Swap(graph.mutable_node());
+  for (NodeProto &node : nodes) {
+    forEachSubgraph(node, dropMarks);
+    if (node.domain() != kCallDomain)
+      graph.mutable_node()->Add(std::move(node));
+  }
+}
+
+void dropCalls(Model &model) {
+  if (!model.calls.empty())
+    dropMarks(*model.proto.mutable_graph());
+  model.calls.clear();
 }
 
 } // namespace sardonyx::importer

@@ -434,6 +434,15 @@ void Expansion::differentiate() {
 // All Gradient nodes
 //===----------------------------------------------------------------------===//
 
+bool usesGradient(const GraphProto &graph) {
+  return any_of(graph.node(), [](const NodeProto &node) {
+    bool inside = isGradient(node);
+    forEachSubgraph(
+        node, [&](const GraphProto &inner) { inside |= usesGradient(inner); });
+    return inside;
+  });
+}
+
 /// A Gradient node whose function holds no other; -1 when there is none.
 static int findInnermost(const GraphProto &graph) {
   Producers producers(graph);

@@ -18,6 +18,9 @@
 
 namespace sardonyx::importer {
 
+/// Whether the graph, or a graph in it, has a Gradient node.
+bool usesGradient(const ::onnx::GraphProto &graph);
+
 /// Replaces all Gradient nodes of the model, whose nodes are in their latest
 /// form. `maxNodes` bounds how many nodes that makes.
 void expandGradients(::onnx::ModelProto &model, uint64_t maxNodes);

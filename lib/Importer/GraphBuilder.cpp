@@ -21,6 +21,7 @@ using ::onnx::TypeProto;
 //===----------------------------------------------------------------------===//
 
 Location GraphBuilder::location(StringRef name) {
+  name = shown(name);
   if (name.empty() || !keepNames)
     return fileLoc;
   return NameLoc::get(builder.getStringAttr(name), fileLoc);
@@ -32,12 +33,26 @@ void GraphBuilder::define(StringRef name, Value value) {
     fail("value '" + name + "' is defined twice in the same graph");
 }
 
-Value GraphBuilder::lookup(const std::string &name, const NodeProto *user) {
-  for (const Scope &scope : llvm::reverse(scopes)) {
-    auto it = scope.values.find(name);
-    if (it != scope.values.end())
-      return it->second;
+Value GraphBuilder::find(StringRef name) {
+  for (size_t i = scopes.size(); i-- > 0;) {
+    auto it = scopes[i].values.find(name);
+    if (it == scopes[i].values.end())
+      continue;
+    Value value = it->second;
+    // Graphs that a call gives as attributes see the values of the caller:
+    // those become inputs of the functions in between.
+    for (size_t j = i + 1; j < scopes.size(); ++j)
+      if (Function *function = scopes[j].function)
+        scopes[j].values[name] = value =
+            function->addArgument(value, "", value.getLoc());
+    return value;
   }
+  return {};
+}
+
+Value GraphBuilder::lookup(const std::string &name, const NodeProto *user) {
+  if (Value value = find(name))
+    return value;
   bool later = llvm::any_of(
       scopes, [&](const Scope &scope) { return scope.pending.contains(name); });
   if (user)
@@ -85,8 +100,16 @@ void GraphBuilder::addGraph(const GraphProto &graph) {
       if (!name.empty() && !scope.pending.insert(name).second)
         failAt(node, "value '" + name + "' is defined twice in the same graph");
   addInitializers(graph);
-  for (const NodeProto &node : graph.node())
-    addNode(node);
+  for (int i = 0; i < graph.node_size();)
+    i = addNext(graph, i);
+}
+
+int GraphBuilder::addNext(const GraphProto &graph, int index) {
+  const NodeProto &node = graph.node(index);
+  if (callBegin(node))
+    return addCall(graph, index);
+  addNode(node);
+  return index + 1;
 }
 
 void GraphBuilder::addInitializers(const GraphProto &graph) {
@@ -94,8 +117,7 @@ void GraphBuilder::addInitializers(const GraphProto &graph) {
     if (name.empty())
       fail("an initializer of graph '" + graph.name() + "' has no name");
     Operation *op = createConstant(location(name), value);
-    if (keepNames)
-      op->setDiscardableAttr("onnx.names", builder.getStrArrayAttr({name}));
+    nameResults(op, StringRef(name));
     define(name, op->getResult(0));
   };
   for (const auto &tensor : graph.initializer())
@@ -336,9 +358,9 @@ void GraphBuilder::finishNode(const NodeProto &node, Operation *op) {
     anyDims |= row && ranked && !ranked.hasStaticShape();
     dims.push_back(row ? row : builder.getArrayAttr({}));
   }
-  if (keepNames)
-    op->setDiscardableAttr("onnx.names", builder.getStrArrayAttr(names));
-  if (anyDims)
+  nameResults(op, names);
+  // Names of sizes are the caller's.
+  if (anyDims && !function())
     op->setDiscardableAttr("sdx.dims", builder.getArrayAttr(dims));
   if (!keepMetadata)
     return;

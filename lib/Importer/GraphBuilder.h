@@ -6,6 +6,7 @@
 #include "dialects/ONNX/ONNX.h"
 #include "lib/Importer/Tensors.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -31,6 +32,11 @@ public:
   void setVersion(llvm::StringRef domain, int64_t version) {
     versions[domain] = version;
   }
+  /// What marks in graphs refer to; their bodies become functions of `module`.
+  void setCalls(llvm::ArrayRef<FunctionCall> calls, mlir::ModuleOp module) {
+    this->calls = calls;
+    this->module = module;
+  }
   /// Makes `value` known by `name` in the innermost graph.
   void define(llvm::StringRef name, mlir::Value value);
   /// Adds the graph's constants and nodes. Its inputs are defined already.
@@ -41,13 +47,43 @@ public:
   mlir::Location location(llvm::StringRef name);
 
 private:
+  /// A function whose body is being built.
+  struct Function {
+    const FunctionCall &call;
+    mlir::func::FuncOp func;
+    /// By the names that the caller gives the outputs, those of the function.
+    llvm::StringMap<llvm::StringRef> formals;
+    /// What the call has to pass, in the order of the arguments, which have
+    /// names where they are inputs of the function.
+    llvm::SmallVector<mlir::Value> operands;
+    llvm::SmallVector<llvm::StringRef> names;
+
+    mlir::Value addArgument(mlir::Value operand, llvm::StringRef name,
+                            mlir::Location loc);
+  };
   struct Scope {
+    /// Set where the scope is the outermost of a function.
+    Function *function = nullptr;
     llvm::StringMap<mlir::Value> values;
     llvm::StringMap<const ::onnx::TypeProto *> types;
     /// Names that nodes of the graph will define.
     llvm::StringSet<> pending;
   };
 
+  /// Adds what begins with the graph's node at `index`; the index after it.
+  int addNext(const ::onnx::GraphProto &graph, int index);
+  int addCall(const ::onnx::GraphProto &graph, int index);
+  void addArguments(Function &function, llvm::ArrayRef<mlir::Value> operands);
+  void addReturn(Function &function);
+  mlir::func::FuncOp share(mlir::func::FuncOp func, const std::string &name);
+  void createCall(const Function &function, mlir::func::FuncOp callee);
+  /// The innermost function that is being built, if any.
+  const Function *function() const;
+  /// How a value or node is called in the IR: in functions without what sets
+  /// the names of one instance apart from another's; empty where nothing is
+  /// left.
+  llvm::StringRef shown(llvm::StringRef name) const;
+  void nameResults(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> names);
   void addInitializers(const ::onnx::GraphProto &graph);
   void addNode(const ::onnx::NodeProto &node);
   void addSchemaNode(const ::onnx::NodeProto &node,
@@ -58,6 +94,7 @@ private:
   mlir::Operation *createConstant(mlir::Location loc, TensorValue value);
   void addRegion(mlir::Region &region, const ::onnx::GraphProto &graph);
 
+  mlir::Value find(llvm::StringRef name);
   mlir::Value lookup(const std::string &name, const ::onnx::NodeProto *user);
   llvm::SmallVector<mlir::Value> inputs(const ::onnx::NodeProto &node);
   const ::onnx::TypeProto *typeOf(llvm::StringRef name) const;
@@ -77,6 +114,12 @@ private:
   bool keepNames;
   llvm::StringMap<int64_t> versions;
   llvm::SmallVector<Scope, 4> scopes;
+  llvm::ArrayRef<FunctionCall> calls;
+  mlir::ModuleOp module;
+  /// Functions that were made, by a hash of what is in them.
+  llvm::DenseMap<size_t, llvm::SmallVector<mlir::func::FuncOp, 1>> instances;
+  llvm::StringSet<> symbols;
+  llvm::StringMap<unsigned> suffixes;
 };
 
 } // namespace sardonyx::importer

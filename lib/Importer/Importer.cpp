@@ -38,7 +38,11 @@ public:
       setInitializers(model.proto, *options.initializers);
     setDenotedDims(model.proto, options.denotedDims);
     setInputShapes(model.proto, options.inputShapes);
-    inlineFunctions(model.proto, options.maxExpandedNodes);
+    inlineFunctions(model.proto, options.maxExpandedNodes,
+                    /*allowCapture=*/false, &model.calls);
+    // Gradient names values across functions, and moves nodes about.
+    if (usesGradient(model.proto.graph()))
+      dropCalls(model);
     if (upgradeNeedsTypes(model.proto))
       inferTypes(model.proto);
     upgradeModel(model.proto);
@@ -143,6 +147,7 @@ private:
 
     TensorReader tensors(&context, model, options.denseLimit);
     GraphBuilder nodes(builder, tensors, loc, options.keepNodeMetadata);
+    nodes.setCalls(model.calls, module);
     for (const auto &import : model.proto.opset_import())
       nodes.setVersion(import.domain(), import.version());
     for (auto [input, argument] :

@@ -132,6 +132,8 @@ static void refuseMarks(const ::onnx::GraphProto &graph);
 static void refuseMarks(const ::onnx::NodeProto &node) {
   if (StringRef(node.op_type()).contains('@'))
     failAt(node, "an operator's name cannot contain '@'");
+  if (node.domain() == kCallDomain)
+    failAt(node, "the domain '" + Twine(kCallDomain) + "' is reserved");
   forEachSubgraph(node, [](const ::onnx::GraphProto &g) { refuseMarks(g); });
 }
 

@@ -11,10 +11,23 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace sardonyx::importer {
+
+/// A call of one of the model's functions. The body that it stands for lies in
+/// the graph, with all bound that the call decides, between two marks.
+struct FunctionCall {
+  /// The call as it would stand in its caller, with its attributes that are
+  /// numbers and text.
+  ::onnx::NodeProto node;
+  /// The function's own names of its inputs and outputs.
+  std::vector<std::string> inputs, outputs;
+  /// What the names of the body's values and nodes begin with.
+  std::string prefix;
+};
 
 /// A parsed model whose large raw_data fields stayed in their file.
 struct Model {
@@ -28,7 +41,17 @@ struct Model {
   std::string dataDir;
   /// For locations and messages.
   std::string name;
+  /// What the marks in the graph refer to by their number.
+  std::vector<FunctionCall> calls;
 };
+
+/// The domain of the nodes that mark where a call's body begins and ends.
+inline constexpr const char *kCallDomain = "sardonyx.call";
+/// The number of the call that begins with this node.
+std::optional<size_t> callBegin(const ::onnx::NodeProto &node);
+bool isCallEnd(const ::onnx::NodeProto &node);
+/// Lets the bodies be part of the graph.
+void dropCalls(Model &model);
 
 /// Whether bytes are a model's text, or a function's; checks how deep it nests.
 bool isText(llvm::StringRef bytes);
@@ -68,8 +91,10 @@ void addFunctions(::onnx::ModelProto &model,
 /// Replaces calls of the model's own functions by their bodies. Operators of
 /// bodies that import another version than the model does are marked "Op@7".
 /// With `allowCapture`, names that a body does not define are the caller's.
+/// With `calls`, each body lies between marks.
 void inlineFunctions(::onnx::ModelProto &model, uint64_t maxNodes,
-                     bool allowCapture = false);
+                     bool allowCapture = false,
+                     std::vector<FunctionCall> *calls = nullptr);
 
 /// The body that ONNX has for the node's operator, whose attributes it may
 /// refer to: those at their defaults are added to the node. False when there is

@@ -9,6 +9,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
 
 #include <cstring>
 
@@ -237,6 +238,24 @@ ElementsAttr TensorReader::attribute(ShapedType type, const Bytes &bytes,
                                      StringRef name) {
   if (isSmall(type, bytes.data.size(), denseLimit))
     return denseAttribute(type, bytes.data);
+  if (!share)
+    return resource(type, bytes, name);
+  bool inFile = !bytes.path.empty();
+  uint64_t key = inFile ? reinterpret_cast<uintptr_t>(bytes.data.data())
+                        : llvm::xxh3_64bits(bytes.data);
+  ElementsAttr &known = shared[{key, type}];
+  if (known) {
+    auto handle = cast<DenseResourceElementsAttr>(known).getRawHandle();
+    ArrayRef<char> data = handle.getBlob()->getData();
+    if (inFile ? data.data() == bytes.data.data()
+               : StringRef(data.data(), data.size()) == bytes.data)
+      return known;
+  }
+  return known = resource(type, bytes, name);
+}
+
+ElementsAttr TensorReader::resource(ShapedType type, const Bytes &bytes,
+                                    StringRef name) {
   // Whatever alignment the address happens to have is what may be relied on.
   uintptr_t address = reinterpret_cast<uintptr_t>(bytes.data.data());
   size_t alignment = std::min<size_t>(64, address & (~address + 1));

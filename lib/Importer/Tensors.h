@@ -6,9 +6,12 @@
 #include "lib/Importer/Model.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <onnx/onnx_pb.h>
+
+#include <utility>
 
 namespace sardonyx::importer {
 
@@ -33,6 +36,10 @@ public:
   mlir::ElementsAttr readSparse(const ::onnx::SparseTensorProto &tensor,
                                 llvm::StringRef name);
 
+  /// Whether equal tensors are to be one attribute: a constant of a function is
+  /// the same one in all of its instances. Returns what was set before.
+  bool setSharing(bool sharing) { return std::exchange(share, sharing); }
+
   /// The files of external data that were read, in the order of their names.
   std::vector<std::string> filesRead() const;
 
@@ -54,11 +61,17 @@ private:
                              llvm::StringRef name, mlir::ShapedType type);
   mlir::ElementsAttr attribute(mlir::ShapedType type, const Bytes &bytes,
                                llvm::StringRef name);
+  mlir::ElementsAttr resource(mlir::ShapedType type, const Bytes &bytes,
+                              llvm::StringRef name);
 
   mlir::MLIRContext *context;
   const Model &model;
   uint64_t denseLimit;
   llvm::StringMap<std::shared_ptr<MappedFile>> files;
+  /// Resources that may be asked for again, by their place in a file or by a
+  /// hash of their bytes.
+  llvm::DenseMap<std::pair<uint64_t, mlir::Type>, mlir::ElementsAttr> shared;
+  bool share = false;
 };
 
 /// The bytes of a constant as ONNX stores them in raw_data.

@@ -33,7 +33,9 @@ namespace {
 
 /// The graph as the model's author drew it, in fewer and larger operators.
 void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
-  // Types first: everything after wants ranks.
+  // Shapes hang on the values that calls pass, so bodies come before types.
+  pm.addPass(createOnnxInlineFunctions());
+  // Types next: everything after wants ranks.
   pm.addPass(createOnnxFoldSequences());
   pm.addPass(createOnnxInferShapes());
   pm.addPass(createOnnxFoldShapes());
@@ -149,7 +151,7 @@ void buildNothing(OpPassManager &, const PipelineOptions &) {}
 
 constexpr PhaseInfo phases[] = {
     {Phase::Import, "import", "the onnx dialect, as imported", buildNothing},
-    {Phase::Onnx, "onnx", "shapes inferred, functions expanded, simplified",
+    {Phase::Onnx, "onnx", "functions inlined, shapes inferred, simplified",
      buildOnnxPhase},
     {Phase::Linalg, "linalg", "loop nests on tensors", buildLinalgPhase},
     {Phase::Dispatch, "dispatch", "kernels and the host program on tensors",
@@ -203,9 +205,10 @@ LogicalResult runPhases(ModuleOp module, Phase from, Phase to,
   return success();
 }
 
-LogicalResult runToKernels(ModuleOp module, const PipelineOptions &options,
-                           PhaseObserver observer) {
-  return runPhases(module, Phase::Import, Phase::Kernels, options, observer);
+LogicalResult inlineFunctions(ModuleOp module) {
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+  pm.addPass(createOnnxInlineFunctions());
+  return pm.run(module);
 }
 
 LogicalResult runCodegen(ModuleOp module, const PipelineOptions &options,

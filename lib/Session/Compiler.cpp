@@ -14,6 +14,8 @@
 #include "dialects/SDX/SDX.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
 #include "sardonyx/Importer/Importer.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Runtime/ThreadPool.h"
@@ -94,6 +96,21 @@ void Compilation::record(llvm::StringRef step, double seconds) {
 static double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
       .count();
+}
+
+namespace {
+struct NameInlined : PassInstrumentation {
+  explicit NameInlined(DiagnosticLog &log) : log(log) {}
+  void runAfterPass(Pass *pass, Operation *op) override {
+    if (pass->getArgument() == "onnx-inline-functions")
+      log.nameOperators(cast<ModuleOp>(op));
+  }
+  DiagnosticLog &log;
+};
+} // namespace
+
+void Compilation::watch(PassManager &passes) {
+  passes.addInstrumentation(std::make_unique<NameInlined>(log));
 }
 
 OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
@@ -240,7 +257,12 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
     signature.metadata = std::move(artifact.metadata);
     return signature;
   };
-  bool lowered = succeeded(runToKernels(*module, pipeline, observer));
+  auto configure = [&](PassManager &passes) {
+    compilation.watch(passes);
+    return success();
+  };
+  bool lowered = succeeded(runPhases(*module, Phase::Import, Phase::Kernels,
+                                     pipeline, observer, configure));
   if (!lowered || compilation.stopped())
     return fail(compilation.error("the compiler failed after phase '" +
                                   lastPhase + "'"));

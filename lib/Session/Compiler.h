@@ -54,6 +54,9 @@ public:
   /// Whether the module is not what the passes should have made it.
   bool stopped() const { return stop && stop->load(); }
 
+  /// Has the passes tell what operators come out of the model's functions.
+  void watch(mlir::PassManager &passes);
+
   TargetOptions target() const;
   PipelineOptions pipeline() const;
 

@@ -195,7 +195,7 @@ void DiagnosticLog::nameOperators(ModuleOp module) {
   module.walk([&](Operation *op) {
     auto name = dyn_cast<NameLoc>(op->getLoc());
     if (!name || !isa<onnx::ONNXDialect>(op->getDialect()) ||
-        isa<onnx::ConstantOp>(op))
+        isa<onnx::ConstantOp, onnx::CallOp>(op))
       return;
     auto custom = dyn_cast<onnx::CustomOp>(op);
     operators.try_emplace(name.getName().getValue(),

@@ -11,6 +11,7 @@
 #include "dialects/ONNX/ONNX.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Pass/PassManager.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 
 #include <algorithm>
@@ -77,6 +78,19 @@ static double flopsOf(Operation *op) {
   return computes ? results : 0;
 }
 
+/// A function counts as one, whatever instances of it there are.
+static void countCalls(ModuleOp module, ModelReport &report) {
+  SymbolTable symbols(module);
+  module.walk([&](onnx::CallOp call) {
+    Operation *callee = symbols.lookup(call.getCallee());
+    auto domain = callee->getAttrOfType<StringAttr>("onnx.domain");
+    auto name = callee->getAttrOfType<StringAttr>("onnx.function");
+    if (domain && name)
+      ++report.functions[domain.empty() ? name.str()
+                                        : domain.str() + "." + name.str()];
+  });
+}
+
 static void countOps(ModuleOp module, ModelReport &report) {
   module.walk([&](Operation *op) {
     if (op->getName().getDialectNamespace() != "onnx")
@@ -128,11 +142,19 @@ sardonyx::inspectModel(const ModelSource &model,
       if (auto version = dyn_cast<IntegerAttr>(entry.getValue()))
         report.opsets.emplace_back(entry.getName().str(),
                                    version.getValue().getSExtValue());
+  countCalls(*module, report);
+  if (failed(inlineFunctions(*module)))
+    return compilation.error("the functions of the model cannot be inlined");
   countOps(*module, report);
   if (MaybeError error = fixDims(*module, dims, artifact))
     return *error;
   PipelineOptions pipeline = compilation.pipeline();
-  if (succeeded(runPhases(*module, Phase::Import, Phase::Onnx, pipeline))) {
+  auto configure = [&](PassManager &passes) {
+    compilation.watch(passes);
+    return success();
+  };
+  if (succeeded(runPhases(*module, Phase::Import, Phase::Onnx, pipeline,
+                          nullptr, configure))) {
     module->walk([&](Operation *op) {
       if (op->getName().getDialectNamespace() == "onnx")
         report.flops += flopsOf(op);

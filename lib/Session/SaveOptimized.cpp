@@ -8,6 +8,7 @@
 #include "CompileStoppably.h"
 #include "Compiler.h"
 #include "Options.h"
+#include "mlir/Pass/PassManager.h"
 #include "sardonyx/Exporter/Exporter.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 
@@ -24,8 +25,12 @@ static MaybeError save(const ModelSource &model, const std::string &path,
   if (!imported)
     return imported.error();
   OwningOpRef<ModuleOp> module = std::move(*imported);
+  auto configure = [&](PassManager &passes) {
+    compilation.watch(passes);
+    return success();
+  };
   if (failed(runPhases(*module, Phase::Import, Phase::Onnx,
-                       compilation.pipeline())))
+                       compilation.pipeline(), nullptr, configure)))
     return compilation.error("the compiler failed before phase 'onnx'");
   if (compilation.stopped())
     return Error(ErrorKind::Failed, "saving the model was ended");

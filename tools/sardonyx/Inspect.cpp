@@ -50,6 +50,10 @@ int inspect(const InspectCommand &command) {
   printf("operators\n");
   for (const auto &[name, count] : ops)
     printf("  %-24s %6lld\n", name.c_str(), static_cast<long long>(count));
+  if (!report.functions.empty())
+    printf("functions\n");
+  for (const auto &[name, count] : report.functions)
+    printf("  %-24s %6lld\n", name.c_str(), static_cast<long long>(count));
   printf("weights     %s in %.3f million elements\n",
          describeBytes(report.weightBytes).c_str(),
          report.weightElements * 1e-6);

@@ -84,11 +84,9 @@ mlir::LogicalResult runPhases(
     llvm::function_ref<mlir::LogicalResult(mlir::PassManager &)> configure =
         nullptr);
 
-/// From the imported module to Phase::Kernels, where the host functions'
-/// argument attributes tell the signature and the constants of the model.
-mlir::LogicalResult runToKernels(mlir::ModuleOp module,
-                                 const PipelineOptions &options,
-                                 PhaseObserver observer = nullptr);
+/// What Phase::Onnx begins with: bodies of the model's functions come where
+/// they are called.
+mlir::LogicalResult inlineFunctions(mlir::ModuleOp module);
 /// From Phase::Kernels to Phase::Llvm.
 mlir::LogicalResult runCodegen(mlir::ModuleOp module,
                                const PipelineOptions &options,

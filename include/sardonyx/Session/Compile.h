@@ -47,6 +47,9 @@ struct ModelReport {
   std::vector<ValueInfo> inputs, outputs;
   /// Operators with their domain and how often they occur.
   std::map<std::string, int64_t> ops;
+  /// The model's own functions with their domain, and how many nodes of the
+  /// graph and of functions call them; `ops` has what is in them at each call.
+  std::map<std::string, int64_t> functions;
   /// Of one run; open dimensions count as `openDim`.
   double flops = 0;
   int64_t weightBytes = 0;

@@ -42,3 +42,6 @@ def show_graph(graph, indent=""):
 
 
 show_graph(model.graph)
+for function in model.functions:
+    print(f"function {function.domain}.{function.name}({', '.join(function.input)}) -> ({', '.join(function.output)})")
+    show_graph(function, "  ")
