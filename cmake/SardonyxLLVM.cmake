@@ -19,7 +19,8 @@ find_package(ZLIB REQUIRED)
 file(GLOB llvm_archives ${LLVM_LIBRARY_DIRS}/libMLIR*.a ${LLVM_LIBRARY_DIRS}/libLLVM*.a)
 add_library(SardonyxLLVMArchives INTERFACE)
 target_link_libraries(SardonyxLLVMArchives INTERFACE
-  ${LLVM_LIBRARY_DIRS}/liblldELF.a ${LLVM_LIBRARY_DIRS}/liblldCommon.a
+  ${LLVM_LIBRARY_DIRS}/liblldELF.a ${LLVM_LIBRARY_DIRS}/liblldWasm.a
+  ${LLVM_LIBRARY_DIRS}/liblldCommon.a
   -Wl,--start-group ${llvm_archives} -Wl,--end-group
   ZLIB::ZLIB zstd ${CMAKE_DL_LIBS} pthread)
 # Nobody can name what is inside, and what nobody uses is left out.
@@ -28,7 +29,7 @@ target_link_options(SardonyxLLVMArchives INTERFACE
 add_library(SardonyxLLVMShared INTERFACE)
 target_link_libraries(SardonyxLLVMShared INTERFACE MLIR LLVM)
 add_library(SardonyxLLDShared INTERFACE)
-target_link_libraries(SardonyxLLDShared INTERFACE lldELF lldCommon)
+target_link_libraries(SardonyxLLDShared INTERFACE lldELF lldWasm lldCommon)
 
 set(is_static $<BOOL:$<TARGET_PROPERTY:SARDONYX_STATIC_LLVM>>)
 add_library(SardonyxLLVM INTERFACE)

@@ -10,6 +10,8 @@
 #include "Header.h"
 #include "Identifiers.h"
 #include "Link.h"
+#include "WebData.h"
+#include "WebModule.h"
 #include "WriteFile.h"
 #include "sardonyx-c/Artifact.h"
 #include "sardonyx/Model/FileMap.h"
@@ -39,10 +41,11 @@ static Error failure(const std::string &text) {
 
 ArtifactForm sardonyx::formOf(const std::string &output) {
   llvm::StringRef extension = path::extension(output);
-  return extension == ".so"  ? ArtifactForm::SharedLibrary
-         : extension == ".o" ? ArtifactForm::Object
-         : extension == ".a" ? ArtifactForm::Archive
-                             : ArtifactForm::Program;
+  return extension == ".so"     ? ArtifactForm::SharedLibrary
+         : extension == ".o"    ? ArtifactForm::Object
+         : extension == ".a"    ? ArtifactForm::Archive
+         : extension == ".wasm" ? ArtifactForm::WebModule
+                                : ArtifactForm::Program;
 }
 
 //===----------------------------------------------------------------------===//
@@ -250,7 +253,7 @@ public:
   Builder(const ModelSource &model, std::string output,
           const BuildOptions &options)
       : model(model), output(std::move(output)), options(options),
-        form(formOf(this->output)) {}
+        session(options.session), form(formOf(this->output)) {}
 
   Expected<BuildReport> run();
 
@@ -258,6 +261,7 @@ private:
   MaybeError check();
   MaybeError compile();
   MaybeError writeData(const std::string &file);
+  MaybeError writeBeside(const char *extension, const std::string &text);
   MaybeError finish();
   void time(const char *step) {
     auto now = std::chrono::steady_clock::now();
@@ -269,6 +273,7 @@ private:
   const ModelSource &model;
   std::string output;
   const BuildOptions &options;
+  SessionOptions session;
   ArtifactForm form;
   const Platform *platform = nullptr;
   std::string name;
@@ -294,19 +299,37 @@ MaybeError Builder::check() {
                   "that its library does not have");
   if (options.isStatic && form != ArtifactForm::Program)
     return refuse("only a program can be static, and '" + output + "' is none");
-  auto found = platformOf(options.session.triple);
+  const bool isWeb = form == ArtifactForm::WebModule;
+  if (isWeb && session.triple.empty())
+    session.triple = kWebTriple;
+  auto found = platformOf(session.triple);
   if (!found)
     return found.error();
   platform = *found;
+  if (isWeb != platform->isWeb())
+    return refuse("a file for " + std::string(platform->name) +
+                  (isWeb ? " cannot be called .wasm, as '"
+                         : " must be called .wasm, and not as '") +
+                  output + "'");
+  if (!isWeb)
+    return std::nullopt;
+  if (!options.weightsFile.empty())
+    return Error(ErrorKind::Unsupported,
+                 "weights in a file beside are not supported in WebAssembly, "
+                 "which has no files");
+  if (options.cpus.size() > 1)
+    return Error(ErrorKind::Unsupported,
+                 "code for several processors is not supported in "
+                 "WebAssembly, whose engines cannot be asked for theirs");
+  session.intraOpThreads = 1;
   return std::nullopt;
 }
 
 MaybeError Builder::compile() {
   std::vector<std::string> cpus = options.cpus;
   if (cpus.empty())
-    cpus.push_back(options.session.cpu);
+    cpus.push_back(session.cpu);
   for (size_t i = 0; i < cpus.size(); ++i) {
-    SessionOptions session = options.session;
     session.cpu = cpus[i];
     prefixes.push_back(name + (cpus.size() > 1 ? std::to_string(i) : "") + "_");
     auto code =
@@ -324,11 +347,19 @@ MaybeError Builder::compile() {
 }
 
 MaybeError Builder::writeData(const std::string &file) {
+  if (platform->isWeb()) {
+    Artifact description = codes[0].description;
+    description.weightsBytes = weights.size();
+    return writeWebData({name, prefixes[0] + "sdx_main",
+                         pack(description, "ahead of time"), codes[0].processor,
+                         codes[0].features, weights},
+                        file);
+  }
   const uint16_t machine = platform->elfMachine;
   DataBuilder data(machine);
   sdx_artifact artifact = {};
   memcpy(artifact.magic, SDX_ARTIFACT_MAGIC, sizeof(artifact.magic));
-  artifact.threads = options.session.intraOpThreads;
+  artifact.threads = session.intraOpThreads;
   artifact.weights_bytes = weights.size();
   artifact.code_count = codes.size();
   if (!options.weightsFile.empty()) {
@@ -397,6 +428,16 @@ static MaybeError sealFile(const std::string &name, uint64_t weightBytes) {
       name, [&](llvm::raw_fd_ostream &file) { file << seal; }, fs::OF_Append);
 }
 
+/// Writes what belongs to the output, and has its name otherwise.
+MaybeError Builder::writeBeside(const char *extension,
+                                const std::string &text) {
+  llvm::SmallString<256> file(output);
+  path::replace_extension(file, extension);
+  report.files.push_back(file.str().str());
+  return writeFile(report.files.back(),
+                   [&](llvm::raw_fd_ostream &stream) { stream << text; });
+}
+
 MaybeError Builder::finish() {
   if (form == ArtifactForm::SharedLibrary)
     if (MaybeError error =
@@ -404,20 +445,19 @@ MaybeError Builder::finish() {
       return error;
   report.files.insert(report.files.begin(), output);
   (void)fs::file_size(output, report.fileBytes);
+  const Artifact &description = codes.front().description;
   if (form == ArtifactForm::Program)
     return std::nullopt;
-  llvm::SmallString<256> header(output);
-  for (auto [extension, text] :
-       {std::pair(".h", headerOf(name, codes.front().description)),
-        std::pair(".hpp", cppHeaderOf(name, codes.front().description))}) {
-    path::replace_extension(header, extension);
-    if (MaybeError error = writeFile(
-            header.str().str(),
-            [&, &text = text](llvm::raw_fd_ostream &file) { file << text; }))
+  if (form == ArtifactForm::WebModule) {
+    const std::string file = path::filename(output).str();
+    if (MaybeError error =
+            writeBeside(".mjs", webModuleOf(name, file, description)))
       return error;
-    report.files.push_back(header.str().str());
+    return writeBeside(".d.mts", webTypesOf(name, description));
   }
-  return std::nullopt;
+  if (MaybeError error = writeBeside(".h", headerOf(name, description)))
+    return error;
+  return writeBeside(".hpp", cppHeaderOf(name, description));
 }
 
 Expected<BuildReport> Builder::run() {
@@ -438,12 +478,13 @@ Expected<BuildReport> Builder::run() {
   job.platform = platform;
   job.form = form;
   job.isStatic = options.isStatic;
-  job.hasOneThread = options.session.intraOpThreads == 1;
+  job.hasOneThread = session.intraOpThreads == 1;
   job.archive = *archive;
   job.output = output;
   job.temporary = temporary.str().str();
-  job.exported = {name};
-  if (form == ArtifactForm::SharedLibrary)
+  if (form != ArtifactForm::WebModule)
+    job.exported.push_back(name);
+  if (form == ArtifactForm::SharedLibrary || form == ArtifactForm::WebModule)
     job.exported.push_back(kArtifactSymbol);
   job.objects.push_back(job.temporary + "/data.o");
   if (MaybeError error = writeData(job.objects[0]))

@@ -24,6 +24,7 @@
 #include <mutex>
 
 LLD_HAS_DRIVER(elf)
+LLD_HAS_DRIVER(wasm)
 
 using namespace sardonyx;
 
@@ -76,21 +77,24 @@ static std::string firstError(llvm::StringRef said) {
   return lines.empty() ? "no reason given" : lines[0].trim().str();
 }
 
-/// Runs the linker, of which a process has one.
-static MaybeError runLinker(const std::vector<std::string> &arguments) {
+/// Runs the linker, of which a process has one, under the name of one of its
+/// kinds.
+static MaybeError runLinker(const std::vector<std::string> &arguments,
+                            const char *kind = "ld.lld") {
   static std::mutex mutex;
   static bool isBroken = false;
   std::lock_guard<std::mutex> lock(mutex);
   if (isBroken)
     return failure("the linker has failed before in this process and cannot "
                    "be used again");
-  std::vector<const char *> words{"ld.lld"};
+  std::vector<const char *> words{kind};
   for (const std::string &argument : arguments)
     words.push_back(argument.c_str());
   std::string said;
   llvm::raw_string_ostream stream(said);
-  lld::Result result =
-      lld::lldMain(words, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  lld::Result result = lld::lldMain(
+      words, stream, stream,
+      {{lld::Gnu, &lld::elf::link}, {lld::Wasm, &lld::wasm::link}});
   isBroken = !result.canRunAgain;
   if (result.retCode != 0)
     return failure("linking failed: " + firstError(said));
@@ -251,7 +255,33 @@ static MaybeError linkObject(const LinkJob &job) {
   return std::nullopt;
 }
 
+/// What a page loads has memory of its own, which grows up to four gigabytes.
+/// The stack lies before all data, so that whoever leaves it is stopped.
+static MaybeError linkWeb(const LinkJob &job) {
+  std::vector<std::string> arguments{"-o",
+                                     job.output,
+                                     "--no-entry",
+                                     "--gc-sections",
+                                     "--strip-all",
+                                     "--fatal-warnings",
+                                     "--stack-first",
+                                     "-z",
+                                     "stack-size=4194304",
+                                     "--max-memory=4294967296",
+                                     "--export-table",
+                                     "--export=__wasm_call_ctors",
+                                     "--export=malloc",
+                                     "--export=free"};
+  for (const std::string &name : job.exported)
+    arguments.push_back("--export=" + name);
+  llvm::append_range(arguments, job.objects);
+  arguments.push_back(job.archive);
+  return runLinker(arguments, "wasm-ld");
+}
+
 MaybeError sardonyx::link(const LinkJob &job) {
+  if (job.form == ArtifactForm::WebModule)
+    return linkWeb(job);
   return job.form == ArtifactForm::SharedLibrary ||
                  job.form == ArtifactForm::Program
              ? linkLoadable(job)

@@ -17,6 +17,7 @@ static constexpr Platform kPlatforms[] = {
      true},
     {"aarch64-linux-gnu", llvm::ELF::EM_AARCH64, "/lib/ld-linux-aarch64.so.1",
      false},
+    {kWebTriple, llvm::ELF::EM_NONE, "", false},
 };
 
 static llvm::Triple thisTriple() {
@@ -34,7 +35,7 @@ Expected<const Platform *> sardonyx::platformOf(const std::string &triple) {
   std::string known;
   for (const Platform &platform : kPlatforms) {
     if (wanted.getArch() == llvm::Triple(platform.name).getArch() &&
-        wanted.isOSLinux())
+        (wanted.isOSLinux() || platform.isWeb()))
       return &platform;
     known += (known.empty() ? "" : ", ") + std::string(platform.name);
   }

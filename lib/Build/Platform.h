@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_BUILD_PLATFORM_H
 
 #include "sardonyx/Model/Error.h"
+#include "llvm/BinaryFormat/ELF.h"
 #include <cstdint>
 #include <string>
 
@@ -18,6 +19,7 @@ namespace sardonyx {
 struct Platform {
   /// Debian's name, which is also the folder of the runtime.
   const char *name;
+  /// 0: WebAssembly, which has objects of its own.
   uint16_t elfMachine;
   /// What loads dynamic programs.
   const char *loader;
@@ -26,7 +28,11 @@ struct Platform {
 
   /// Whether it is the machine that this is.
   bool isThis() const;
+  bool isWeb() const { return elfMachine == llvm::ELF::EM_NONE; }
 };
+
+/// The triple of WebAssembly.
+inline constexpr char kWebTriple[] = "wasm32-wasi";
 
 /// The platform of a triple, this machine's for an empty one.
 Expected<const Platform *> platformOf(const std::string &triple);

@@ -21,7 +21,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#if __has_include(<dlfcn.h>)
 #include <dlfcn.h>
+#endif
 #include <optional>
 
 using namespace sardonyx;
@@ -112,11 +114,14 @@ choose(const sdx_artifact &artifact) {
 
 /// The folder of the file that holds `artifact`, with a slash, or nothing.
 static std::string folderOf(const sdx_artifact &artifact) {
+#if __has_include(<dlfcn.h>)
   Dl_info info;
-  if (!dladdr(&artifact, &info) || !info.dli_fname)
-    return "";
-  std::string path = info.dli_fname;
-  return path.substr(0, path.rfind('/') + 1);
+  if (dladdr(&artifact, &info) && info.dli_fname) {
+    std::string path = info.dli_fname;
+    return path.substr(0, path.rfind('/') + 1);
+  }
+#endif
+  return "";
 }
 
 MaybeError Weights::open(const sdx_artifact &artifact, unsigned threads,
@@ -138,7 +143,7 @@ MaybeError Weights::open(const sdx_artifact &artifact, unsigned threads,
       return Error(ErrorKind::InvalidModel, whatIsDamaged);
   } else {
     bytes = {static_cast<const char *>(artifact.weights),
-             artifact.weights_bytes};
+             static_cast<size_t>(artifact.weights_bytes)};
     if (hash)
       expected = *hash;
     whatIsDamaged = std::string("the weights of the model '") + artifact.name +
@@ -171,7 +176,7 @@ ArtifactModel::open(const sdx_artifact &artifact, uint64_t threads,
   result->code = *chosen;
   auto description =
       unpack({static_cast<const char *>(result->code->description),
-              result->code->description_bytes},
+              static_cast<size_t>(result->code->description_bytes)},
              "ahead of time");
   if (!description)
     return description.error();

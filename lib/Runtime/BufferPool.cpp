@@ -8,8 +8,10 @@
 #include "sardonyx/Runtime/BufferPool.h"
 #include <atomic>
 #include <cstdlib>
+#ifdef __linux__
 #include <malloc.h>
 #include <sys/mman.h>
+#endif
 
 using namespace sardonyx::runtime;
 
@@ -31,7 +33,11 @@ uint64_t sardonyx::runtime::countAllocations() { return allocations; }
 
 void *sardonyx::runtime::allocateAligned(size_t bytes) {
   ++allocations;
-  bool large = bytes >= 2 * kHugePage;
+#ifdef MADV_HUGEPAGE
+  const bool large = bytes >= 2 * kHugePage;
+#else
+  constexpr bool large = false;
+#endif
   size_t alignment = large ? kHugePage : kAlignment;
   if (bytes > SIZE_MAX / 2)
     return nullptr;

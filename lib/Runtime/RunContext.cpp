@@ -112,7 +112,7 @@ bool RunContext::run(sdx_entry_point entry, void **args,
 }
 
 void RunContext::setFailure(std::string message, int64_t kind) {
-  std::lock_guard<std::mutex> lock(failureMutex);
+  std::lock_guard<Mutex> lock(failureMutex);
   if (failed())
     return; // the first failure is the one to report
   failureMessage = std::move(message);
@@ -147,8 +147,13 @@ void RunContext::leaveIfFailed() {
 /// Nanoseconds; a clock that is some milliseconds coarse and costs next to
 /// nothing to read.
 static int64_t coarseClock() {
+#ifdef CLOCK_MONOTONIC_COARSE
+  constexpr clockid_t kClock = CLOCK_MONOTONIC_COARSE;
+#else
+  const clockid_t kClock = CLOCK_MONOTONIC;
+#endif
   timespec now;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  clock_gettime(kClock, &now);
   return int64_t(now.tv_sec) * 1000000000 + now.tv_nsec;
 }
 

@@ -37,14 +37,18 @@ void sardonyx::runtime::enter(const int64_t *words,
     fprintf(stderr, "sardonyx: a model was called outside of a run\n");
     abort();
   }
+#ifdef __cpp_exceptions
   try {
+#endif
     RuntimeCall call(*run, words);
     compute(call);
     if (run->strings().isFull())
       call.fail("out of memory: the strings of the run take more than the "
                 "memory limit");
+#ifdef __cpp_exceptions
   } catch (const std::exception &) { // bad_alloc, length_error
     run->fail("out of memory for strings, lists or images");
   }
+#endif
   run->leaveIfFailed();
 }

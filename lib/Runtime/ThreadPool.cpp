@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Runtime/ThreadPool.h"
+#include "ChunkRunner.h"
 #include "CpuTopology.h"
 #include "sardonyx/Runtime/RunContext.h"
 #include <algorithm>
@@ -57,8 +58,6 @@ struct alignas(64) Worker {
   int cpu = 0;
 };
 
-thread_local bool inLoop = false;
-
 Share *const kWorking = reinterpret_cast<Share *>(alignof(Share));
 
 void relax() {
@@ -68,42 +67,6 @@ void relax() {
   asm volatile("yield");
 #endif
 }
-
-/// Units of a loop's grain that are run without a look at the clock. A unit is
-/// planned to take some microseconds, but its cost can be far off.
-constexpr int64_t kFirstUnits = 8;
-
-/// No chunk has to be larger.
-constexpr int64_t kMostUnits = int64_t(1) << 58;
-
-/// Runs chunks of a loop, so large that they take about a millisecond once
-/// their speed is known: a run can be ended between any two. Nothing in it has
-/// a destructor: a failure in a chunk leaves it by longjmp.
-struct ChunkRunner {
-  RunContext *context;
-  ThreadPool::Body body;
-  void *env;
-  int64_t units = kFirstUnits;
-  int64_t last = 0;
-
-  /// How many units to take of `left`.
-  int64_t unitsOf(int64_t left) const { return std::min(left, units); }
-
-  void run(int64_t begin, int64_t end) {
-    if (!context)
-      return body(begin, end, env);
-    if (context->failed())
-      return;
-    int64_t start = last ? last : sdx_rt_clock();
-    body(begin, end, env);
-    last = sdx_rt_clock();
-    if (last - start < 500 * 1000)
-      units = std::min(units * 2, kMostUnits);
-    else if (last - start > 2000 * 1000)
-      units = std::max<int64_t>(1, units / 2);
-    context->pollAt(last);
-  }
-};
 
 /// Works on the loop's iterations until all are taken: its own share first,
 /// each time up to half of what is left, then those of the others.
@@ -183,7 +146,7 @@ void workerMain(Worker *worker) {
     CPU_FREE(set);
   }
   pthread_setname_np(pthread_self(), "sardonyx");
-  inLoop = true; // all it ever runs are bodies of loops
+  ThreadPool::setInsideLoop(true); // all it ever runs are bodies of loops
   for (;;) {
     Share *share = await(*worker);
     // The caller may have taken it back in the meantime.
@@ -338,37 +301,13 @@ unsigned ThreadPool::defaultThreads() const {
   return threads;
 }
 
-bool ThreadPool::insideLoop() { return inLoop; }
-void ThreadPool::setInsideLoop(bool inside) { inLoop = inside; }
-
-void ThreadPool::runInline(int64_t n, int64_t grain, Body body, void *env,
-                           RunContext *context) {
-  if (n <= 0)
-    return;
-  bool nested = inLoop;
-  inLoop = true;
-  grain = std::max<int64_t>(1, grain);
-  int64_t units = (n - 1) / grain + 1;
-  if (!context || units <= kFirstUnits) {
-    body(0, n, env);
-  } else {
-    ChunkRunner runner{context, body, env};
-    for (int64_t begin = 0; begin < units && !context->failed();) {
-      int64_t end = begin + runner.unitsOf(units - begin);
-      runner.run(begin * grain, end == units ? n : end * grain);
-      begin = end;
-    }
-  }
-  inLoop = nested;
-}
-
 void ThreadPool::parallelFor(int64_t n, int64_t grain, Body body, void *env,
                              unsigned threads, RunContext *context) {
   if (n <= 0)
     return;
   grain = std::max<int64_t>(1, grain);
   int64_t units = (n - 1) / grain + 1;
-  bool nested = inLoop;
+  const bool nested = insideLoop();
   unsigned wanted = static_cast<unsigned>(
       std::min<int64_t>({units, static_cast<int64_t>(threads),
                          static_cast<int64_t>(impl->workerCount), kMaxShares}));
@@ -384,7 +323,7 @@ void ThreadPool::parallelFor(int64_t n, int64_t grain, Body body, void *env,
   }
   if (helpers == 0)
     return runInline(n, grain, body, env, context);
-  inLoop = true;
+  setInsideLoop(true);
 
   alignas(64) unsigned char memory[sizeof(Share) * kMaxShares];
   Share *shares = reinterpret_cast<Share *>(memory);
@@ -412,5 +351,5 @@ void ThreadPool::parallelFor(int64_t n, int64_t grain, Body body, void *env,
   for (unsigned i = 0; i < helpers; ++i)
     Impl::join(impl->workers[ids[i]], &shares[i + 1]);
   impl->giveBack(ids, helpers);
-  inLoop = nested;
+  setInsideLoop(nested);
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Target/Target.h"
+#include "ExpandShortFloats.h"
 #include "Partition.h"
 #include "ScalarizeSingleLanes.h"
 #include "SplitLongBlocks.h"
@@ -61,6 +62,7 @@ static void initializeOtherTargets() {
   LLVMInitialize##NAME##AsmParser();
     SARDONYX_INITIALIZE(X86)
     SARDONYX_INITIALIZE(AArch64)
+    SARDONYX_INITIALIZE(WebAssembly)
 #undef SARDONYX_INITIALIZE
   });
 }
@@ -74,9 +76,12 @@ static bool isForeign(const llvm::Triple &triple) {
 TargetOptions resolveTarget(TargetOptions options) {
   if (options.triple.empty())
     options.triple = llvm::sys::getProcessTriple();
+  llvm::Triple triple(options.triple);
+  if (triple.isWasm() && !StringRef(options.features).contains("simd128"))
+    options.features += options.features.empty() ? "+simd128" : ",+simd128";
   if (!options.cpu.empty())
     return options;
-  if (isForeign(llvm::Triple(options.triple))) {
+  if (isForeign(triple)) {
     options.cpu = "generic";
     return options;
   }
@@ -116,7 +121,8 @@ makeTargetMachine(const TargetOptions &options) {
       llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
       llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Aggressive};
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, options.cpu, options.features, codegen, llvm::Reloc::PIC_,
+      triple, options.cpu, options.features, codegen,
+      triple.isWasm() ? llvm::Reloc::Static : llvm::Reloc::PIC_,
       llvm::CodeModel::Small, kLevels[std::min(options.optLevel, 3u)]));
   if (!machine)
     return llvm::createStringError("no code generator for processor '" +
@@ -181,7 +187,8 @@ TargetInfo getTargetInfo(const TargetOptions &options) {
     return info;
   }
   if (!(*machine)->getTargetTriple().isX86()) {
-    info.vectorRegisters = 32; // NEON
+    if ((*machine)->getTargetTriple().isAArch64())
+      info.vectorRegisters = 32; // NEON
     return info;
   }
   const llvm::MCSubtargetInfo &subtarget = *(*machine)->getMCSubtargetInfo();
@@ -269,6 +276,30 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   passes.run(module, modules);
 }
 
+/// What the machine makes of `module`, without a change to it.
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+emit(llvm::Module &module, llvm::TargetMachine &machine,
+     llvm::CodeGenFileType type) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager codegen;
+  if (machine.addPassesToEmitFile(codegen, stream, nullptr, type))
+    return llvm::createStringError("the target can't emit this kind of file");
+  codegen.run(module);
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(
+      std::move(bytes), /*RequiresNullTerminator=*/false);
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+compileData(llvm::Module &module, const TargetOptions &given) {
+  auto machine = makeTargetMachine(resolveTarget(given));
+  if (!machine)
+    return machine.takeError();
+  module.setTargetTriple((*machine)->getTargetTriple());
+  module.setDataLayout((*machine)->createDataLayout());
+  return emit(module, **machine, llvm::CodeGenFileType::ObjectFile);
+}
+
 /// Translates and compiles `module`, whose ops nothing else may touch.
 static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 compileOne(ModuleOp module, const TargetOptions &options,
@@ -287,6 +318,8 @@ compileOne(ModuleOp module, const TargetOptions &options,
   optimize(*translated, **machine, options);
   if (isStopped(options))
     return llvm::createStringError("compiling was stopped");
+  if ((*machine)->getTargetTriple().isWasm())
+    expandShortFloats(*translated);
   for (llvm::Function &function : *translated) {
     splitMaskedLoads(function, vectorBits(**machine));
     scalarizeSingleLanes(function);
@@ -294,14 +327,7 @@ compileOne(ModuleOp module, const TargetOptions &options,
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
     if (function->hasAttr(kHostAttr) && !function.isExternal())
       splitLongBlocks(*translated->getFunction(function.getName()));
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager codegen;
-  if ((*machine)->addPassesToEmitFile(codegen, stream, nullptr, type))
-    return llvm::createStringError("the target can't emit this kind of file");
-  codegen.run(*translated);
-  return std::make_unique<llvm::SmallVectorMemoryBuffer>(
-      std::move(bytes), /*RequiresNullTerminator=*/false);
+  return emit(*translated, **machine, type);
 }
 
 llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>

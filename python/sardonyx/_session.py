@@ -117,7 +117,7 @@ def build(
 ) -> list[str]:
     """Makes a file of a model that runs it without Sardonyx, and gives the names of all files written.
 
-    `output` ends in .so, .o or .a, or is a program. `dims` fixes named dimensions; others stay open. `cpus`: the
+    `output` ends in .so, .o, .a or .wasm, or is a program. `dims` fixes named dimensions; others stay open. `cpus`: the
     processors to make code for, the best first (["x86-64-v4", "x86-64-v3"]; default this machine's). `target`:
     the machine ("aarch64-linux-gnu"; default this one). `name`: what the
     model is called in C. `weights`: a file for the weights beside. `static`: a program that needs no C library.

@@ -152,15 +152,17 @@ int sardonyx::runDriver(int argc, const char *const *argv) {
       "build", "Make a file of a model that runs without Sardonyx");
   addCommon(buildApp, buildCommand.common);
   buildApp
-      ->add_option("--output,-o", buildCommand.output,
-                   "model.so, model.o, model.a, or a program by any other name")
+      ->add_option(
+          "--output,-o", buildCommand.output,
+          "model.so, model.o, model.a, model.wasm, or a program by any "
+          "other name")
       ->required();
   buildApp->add_option("--cpu", buildCommand.cpus,
                        "Processors to make code for, in LLVM's spelling, the "
                        "best first: x86-64-v4,x86-64-v3 (default: this one)");
   buildApp->add_option("--target", buildCommand.common.session.triple,
                        "The machine to build for: aarch64-linux-gnu (default: "
-                       "this one)");
+                       "this one, or what the file's name says)");
   buildApp->add_option("--dim,-d", buildCommand.dims,
                        "NAME=SIZE: fix a named dimension; others stay open");
   buildApp->add_option("--name", buildCommand.name,
@@ -183,8 +185,8 @@ int sardonyx::runDriver(int argc, const char *const *argv) {
   compileApp->add_option("--to", compileCommand.phase,
                          "One of " + phases + " (default linalg)");
   compileApp->add_option("--target", compileCommand.common.session.triple,
-                         "The machine to compile for: aarch64-linux-gnu "
-                         "(default: this one)");
+                         "The machine to compile for: aarch64-linux-gnu, "
+                         "wasm32-wasi (default: this one)");
   compileApp->add_option("--output,-o", compileCommand.output,
                          "File to write (default: standard output)");
 

@@ -25,7 +25,14 @@
 
 namespace sardonyx {
 
-enum class ArtifactForm { SharedLibrary, Object, Archive, Program };
+enum class ArtifactForm {
+  SharedLibrary,
+  Object,
+  Archive,
+  Program,
+  /// WebAssembly, with a module of JavaScript that loads it.
+  WebModule
+};
 
 struct BuildOptions {
   /// How the model is compiled. `cpu` is not looked at; `intraOpThreads` is how
@@ -51,11 +58,12 @@ struct BuildReport {
   uint64_t fileBytes = 0, weightBytes = 0;
 };
 
-/// The form that a file's name asks for: .so, .o, .a, or else a program.
+/// The form that a file's name asks for: .so, .o, .a, .wasm, or else a program.
 SARDONYX_API ArtifactForm formOf(const std::string &output);
 
 /// Builds a model. Beside a library or object goes a header for C and one for
-/// C++.
+/// C++, beside WebAssembly a module of JavaScript (.mjs) and its types for
+/// TypeScript (.d.mts).
 SARDONYX_API Expected<BuildReport> build(const ModelSource &model,
                                          const std::string &output,
                                          const BuildOptions &options = {});

@@ -8,7 +8,7 @@
 #ifndef SARDONYX_RUNTIME_FORKSAFEMUTEX_H
 #define SARDONYX_RUNTIME_FORKSAFEMUTEX_H
 
-#include <mutex>
+#include "sardonyx/Runtime/Mutex.h"
 
 namespace sardonyx {
 namespace runtime {
@@ -31,7 +31,7 @@ public:
 private:
   friend struct ForkSafeMutexes;
 
-  std::mutex mutex;
+  Mutex mutex;
   ForkSafeMutex *next = nullptr, *previous = nullptr;
 };
 

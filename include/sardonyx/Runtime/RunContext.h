@@ -11,13 +11,13 @@
 #include "sardonyx-c/RuntimeABI.h"
 #include "sardonyx/Runtime/BufferPool.h"
 #include "sardonyx/Runtime/ListTable.h"
+#include "sardonyx/Runtime/Mutex.h"
 #include "sardonyx/Runtime/StringTable.h"
 #include <atomic>
 #include <csetjmp>
 #include <ctime>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -200,7 +200,7 @@ private:
   int64_t deadline = 0, nextQuestion = 0; // nanoseconds
 
   std::atomic<bool> hasFailed{false};
-  std::mutex failureMutex;
+  Mutex failureMutex;
   std::string failureMessage;
   int64_t kindOfFailure = SDX_RT_FAILED;
 };

@@ -20,6 +20,10 @@
 #include <string>
 #include <vector>
 
+namespace llvm {
+class Module;
+} // namespace llvm
+
 namespace sardonyx {
 
 /// The processor to compile for and how.
@@ -71,6 +75,11 @@ void registerTargetTranslations(mlir::DialectRegistry &registry);
 /// kernels are spread over the others, and all are compiled in parallel.
 llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>
 compileToObjects(mlir::ModuleOp module, const TargetOptions &options);
+
+/// An object of globals that are data, for the machine of `options`, whose
+/// layout and triple the module gets.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+compileData(llvm::Module &module, const TargetOptions &options);
 
 /// The assembly of `module` for a person to read.
 llvm::Expected<std::string> compileToAssembly(mlir::ModuleOp module,

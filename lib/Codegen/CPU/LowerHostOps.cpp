@@ -119,18 +119,19 @@ private:
                      MemRefType type) {
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
     Type i64 = b.getI64Type();
-    auto load = [&](Type type, Value base, int64_t i) -> Value {
+    auto load = [&](Type type, Value base, Type slots, int64_t i) -> Value {
       Value slot =
-          LLVM::GEPOp::create(b, loc, pointer, i64, base,
+          LLVM::GEPOp::create(b, loc, pointer, slots, base,
                               ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
       return LLVM::LoadOp::create(b, loc, type, slot);
     };
-    Value record = load(pointer, records, index);
-    Value data = load(pointer, record, 0);
+    // A record is of words, whatever the size of a pointer.
+    Value record = load(pointer, records, pointer, index);
+    Value data = load(pointer, record, i64, 0);
     SmallVector<Value> sizes;
     for (auto [i, dim] : llvm::enumerate(type.getShape()))
       sizes.push_back(ShapedType::isDynamic(dim)
-                          ? load(i64, record, i + 1)
+                          ? load(i64, record, i64, i + 1)
                           : LLVM::ConstantOp::create(b, loc, i64, dim));
     return makeBuffer(b, loc, type, data, sizes);
   }

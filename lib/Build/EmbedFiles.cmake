@@ -1,8 +1,8 @@
-# Writes the text of HEADERS to OUTPUT as a literal of C++, without their
+# Writes the text of FILES to OUTPUT as a literal of C++, headers without their
 # includes of each other.
 set(text "")
-foreach(header ${HEADERS})
-  file(READ ${header} content)
+foreach(file ${FILES})
+  file(READ ${file} content)
   string(REGEX REPLACE "#include \"sardonyx-c/[A-Za-z]+.h\"\n" "" content "${content}")
   string(APPEND text "${content}\n")
 endforeach()
