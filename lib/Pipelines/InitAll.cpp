@@ -9,6 +9,7 @@
 
 #include "sardonyx/Bridge/Passes.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
+#include "sardonyx/Codegen/Host/Passes.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
@@ -31,5 +32,6 @@ void sardonyx::registerAllPasses() {
   registerSardonyxConversionPasses();
   registerSardonyxDispatchPasses();
   registerSardonyxCodegenCPUPasses();
+  registerSardonyxCodegenHostPasses();
   registerPipelines();
 }

@@ -15,7 +15,7 @@ class OpPassManager;
 namespace sardonyx {
 
 /// From loops, vectors and memrefs (after `sdx-cpu-parallel-to-runtime`) to the
-/// llvm dialect; `sdx-finalize-llvm` completes the module.
+/// llvm dialect; `sdx-host-finalize` completes the module.
 void buildLLVMLoweringPipeline(mlir::OpPassManager &pm);
 
 } // namespace sardonyx

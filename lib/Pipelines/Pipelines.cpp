@@ -15,6 +15,7 @@
 
 #include "sardonyx/Bridge/Passes.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
+#include "sardonyx/Codegen/Host/Passes.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
 #include "sardonyx/Transforms/Passes.h"

@@ -70,7 +70,7 @@ std::string describeTarget(const TargetOptions &options);
 /// context of the modules given to `compileToObjects` is made.
 void registerTargetTranslations(mlir::DialectRegistry &registry);
 
-/// Compiles a module of the llvm dialect (after `sdx-finalize-llvm`) to ELF
+/// Compiles a module of the llvm dialect (after `sdx-host-finalize`) to ELF
 /// objects that are to be linked together: the host program is one, the
 /// kernels are spread over the others, and all are compiled in parallel.
 llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_CODEGEN_CPU_NODENAME_H
-#define SARDONYX_LIB_CODEGEN_CPU_NODENAME_H
+#ifndef SARDONYX_LIB_CODEGEN_NODENAME_H
+#define SARDONYX_LIB_CODEGEN_NODENAME_H
 
 #include "mlir/IR/Location.h"
 #include <string>
@@ -29,4 +29,4 @@ inline std::string describeNode(mlir::Location location) {
 
 } // namespace sardonyx
 
-#endif // SARDONYX_LIB_CODEGEN_CPU_NODENAME_H
+#endif // SARDONYX_LIB_CODEGEN_NODENAME_H

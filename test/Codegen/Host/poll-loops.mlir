@@ -1,4 +1,4 @@
-// RUN: onnx-opt %s --allow-unregistered-dialect --sdx-cpu-poll-loops | FileCheck %s
+// RUN: onnx-opt %s --allow-unregistered-dialect --sdx-host-poll-loops | FileCheck %s
 
 // An ONNX Loop counts its trips and tells its name; so does one inside another,
 // from the beginning each time.

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NodeName.h"
 #include "TextConstant.h"
-#include "sardonyx/Codegen/CPU/Passes.h"
+#include "lib/Codegen/NodeName.h"
+#include "sardonyx/Codegen/Host/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/SymbolTable.h"
@@ -15,7 +15,7 @@
 
 namespace sardonyx {
 #define GEN_PASS_DEF_FINALIZELLVMPASS
-#include "sardonyx/Codegen/CPU/Passes.h.inc"
+#include "sardonyx/Codegen/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;
@@ -197,7 +197,7 @@ private:
     if (func.getNumArguments() != 1 ||
         !isa<LLVM::LLVMPointerType>(func.getArgument(0).getType()))
       return func.emitOpError("must take the pointer that "
-                              "sdx-cpu-lower-host-ops makes of its arguments");
+                              "sdx-host-lower-ops makes of its arguments");
     symbols.remove(func);
     func.setSymName(("sdx_" + name).str());
     symbols.insert(func);

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NodeName.h"
 #include "TextConstant.h"
 #include "dialects/SDX/SDX.h"
-#include "sardonyx/Codegen/CPU/Passes.h"
+#include "lib/Codegen/NodeName.h"
+#include "sardonyx/Codegen/Host/Passes.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -22,7 +22,7 @@
 
 namespace sardonyx {
 #define GEN_PASS_DEF_LOWERHOSTOPSPASS
-#include "sardonyx/Codegen/CPU/Passes.h.inc"
+#include "sardonyx/Codegen/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_CODEGEN_CPU_TEXTCONSTANT_H
-#define SARDONYX_LIB_CODEGEN_CPU_TEXTCONSTANT_H
+#ifndef SARDONYX_LIB_CODEGEN_HOST_TEXTCONSTANT_H
+#define SARDONYX_LIB_CODEGEN_HOST_TEXTCONSTANT_H
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -29,4 +29,4 @@ inline mlir::LLVM::GlobalOp createText(mlir::ModuleOp module,
 
 } // namespace sardonyx
 
-#endif // SARDONYX_LIB_CODEGEN_CPU_TEXTCONSTANT_H
+#endif // SARDONYX_LIB_CODEGEN_HOST_TEXTCONSTANT_H

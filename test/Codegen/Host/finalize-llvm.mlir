@@ -1,4 +1,4 @@
-// RUN: onnx-opt %s -split-input-file -verify-diagnostics -sdx-finalize-llvm | FileCheck %s
+// RUN: onnx-opt %s -split-input-file -verify-diagnostics -sdx-host-finalize | FileCheck %s
 
 // CHECK-LABEL: llvm.func internal @k_par0(
 llvm.func @k_par0(%begin: i64, %end: i64, %a: !llvm.ptr, %unused: i64, %n: i64) {
@@ -31,7 +31,7 @@ llvm.func @main(%0: !llvm.ptr) {
 
 // -----
 
-// expected-error @below {{must take the pointer that sdx-cpu-lower-host-ops makes of its arguments}}
+// expected-error @below {{must take the pointer that sdx-host-lower-ops makes of its arguments}}
 llvm.func @main(%0: i64) {
   llvm.return
 }

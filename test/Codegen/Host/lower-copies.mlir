@@ -1,4 +1,4 @@
-// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-copies -canonicalize | FileCheck %s
+// RUN: onnx-opt %s -split-input-file -sdx-host-lower-copies -canonicalize | FileCheck %s
 
 // CHECK: llvm.func @sdx_rt_copy(i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr)
 // CHECK-LABEL: func.func @strided(

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NodeName.h"
 #include "TextConstant.h"
-#include "sardonyx/Codegen/CPU/Passes.h"
+#include "lib/Codegen/NodeName.h"
+#include "sardonyx/Codegen/Host/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,7 +18,7 @@
 
 namespace sardonyx {
 #define GEN_PASS_DEF_POLLLOOPSPASS
-#include "sardonyx/Codegen/CPU/Passes.h.inc"
+#include "sardonyx/Codegen/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;
