@@ -19,7 +19,7 @@ MAY = {
     "Codegen": set(),
     "Pipelines": {"Bridge", "Codegen", "Conversion", "Dispatch", "Target", "Transforms", "Importer"},
     "Session": {"Bridge", "Conversion", "Exporter", "Importer", "Model", "Pipelines", "Runtime", "Target"},
-    "Build": {"Model", "Runtime", "Session"},
+    "Build": {"Model", "Runtime", "Session", "Target"},
     "Library": set(),
 }
 WITHOUT_LLVM = {"Runtime", "Model"}
