@@ -1,5 +1,6 @@
 """The examples as a reader would run them, on small models, against numbers computed otherwise."""
 
+import collections
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,16 @@ def test_classify_image_by_a_network(tmp_path):
     Image.fromarray(rng.integers(0, 255, (300, 400, 3), np.uint8)).save(tmp_path / "noise.jpg")
     lines = run("classify_image.py", tmp_path / "noise.jpg", LIGHT / "light_squeezenet.onnx", "--top", 3)
     assert len(lines) == 3 and all(0 <= float(line.split()[0]) <= 1 for line in lines)
+
+
+def test_plugin():
+    model = LIGHT / "light_squeezenet.onnx"
+    command = [ROOT / "examples" / "plugin" / "count_ops", model]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    counts = dict(reversed(line.split(" x ")) for line in done.stdout.splitlines())
+    expected = collections.Counter(node.op_type for node in onnx.load(model).graph.node)
+    assert int(counts["onnx.Conv"]) == expected["Conv"] and int(counts["onnx.Concat"]) == expected["Concat"], counts
 
 
 def test_embed_text(tmp_path):
