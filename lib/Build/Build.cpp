@@ -142,6 +142,9 @@ static void addCodes(DataBuilder &data, const std::vector<AheadCode> &codes,
   }
 }
 
+/// Engines agree on a gigabyte for all of a file.
+static constexpr uint64_t kMostWebWeights = uint64_t(1000) << 20;
+
 /// The linker takes this off names that begin with it.
 static constexpr char kWeightsSection[] = ".lrodata";
 
@@ -342,6 +345,11 @@ MaybeError Builder::compile() {
     codes.push_back(std::move(*code));
   }
   report.weightBytes = weights.size();
+  if (platform->isWeb() && weights.size() > kMostWebWeights)
+    return Error(ErrorKind::Unsupported,
+                 "the model has " + std::to_string(weights.size()) +
+                     " bytes of weights, and engines of WebAssembly take files "
+                     "of less than a gigabyte");
   last = std::chrono::steady_clock::now();
   return std::nullopt;
 }
