@@ -38,6 +38,14 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
   if (!isDuration(options.compileTimeout))
     return refuse("the time limit of compiling must not be negative, got " +
                   std::to_string(options.compileTimeout) + " s");
+  if (options.cpu.empty() && options.triple.empty())
+    return std::nullopt;
+  TargetOptions target;
+  target.triple = options.triple;
+  target.cpu = options.cpu;
+  auto features = requiredFeatures(target);
+  if (!features)
+    return refuse(llvm::toString(features.takeError()));
   return std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 #include "KnownValues.h"
 #include "Options.h"
 #include "SessionImpl.h"
+#include "sardonyx/Runtime/ProcessorFeatures.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include "sardonyx/Target/Target.h"
 
@@ -94,6 +95,25 @@ static std::string folderOf(const std::string &path) {
   return folder;
 }
 
+/// What keeps this machine from running the code of a session, if anything.
+static MaybeError checkProcessor(const SessionOptions &options) {
+  if (options.cpu.empty())
+    return std::nullopt;
+  TargetOptions target;
+  target.cpu = options.cpu;
+  target.features = options.features;
+  auto required = requiredFeatures(target);
+  if (!required)
+    return Error(ErrorKind::InvalidArgument,
+                 llvm::toString(required.takeError()));
+  std::string missing = runtime::missingFeatures(*required);
+  if (missing.empty())
+    return std::nullopt;
+  return Error(ErrorKind::InvalidArgument,
+               "code for the processor '" + options.cpu +
+                   "' cannot run on this one, which lacks " + missing);
+}
+
 Expected<std::shared_ptr<Session>>
 Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
                     const SessionOptions &options, const Impl *whole) {
@@ -103,6 +123,8 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
     return Error(ErrorKind::InvalidArgument,
                  "a session runs on this machine; for '" + options.triple +
                      "' a model can be built ahead of time");
+  if (MaybeError error = checkProcessor(options))
+    return *error;
   LoadScope loading;
   if (loading.error())
     return *loading.error();

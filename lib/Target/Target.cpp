@@ -112,6 +112,12 @@ makeTargetMachine(const TargetOptions &options) {
   if (!target)
     return llvm::createStringError("no code generator for '" + triple.str() +
                                    "': " + error);
+  // Asked of no processor, which says nothing of one that it does not know.
+  std::unique_ptr<llvm::MCSubtargetInfo> known(
+      target->createMCSubtargetInfo(triple, "", ""));
+  if (!known || !known->isCPUStringValid(options.cpu))
+    return llvm::createStringError("processor '" + options.cpu +
+                                   "' is not known for '" + triple.str() + "'");
   llvm::TargetOptions codegen;
   // What is asked for as a multiply-add (vector.fma, which arrives as
   // llvm.fmuladd) becomes one instruction; nothing else is contracted.
@@ -127,9 +133,6 @@ makeTargetMachine(const TargetOptions &options) {
   if (!machine)
     return llvm::createStringError("no code generator for processor '" +
                                    options.cpu + "'");
-  if (!machine->getMCSubtargetInfo()->isCPUStringValid(options.cpu))
-    return llvm::createStringError("processor '" + options.cpu +
-                                   "' is not known for '" + triple.str() + "'");
   return machine;
 }
 

@@ -1,6 +1,8 @@
 """SessionOptions and RunOptions: what they take and what it does, as onnxruntime has it."""
 
 import json
+import platform
+import re
 import subprocess
 import sys
 import threading
@@ -437,3 +439,18 @@ def test_saved_nodes_have_names_of_their_own(tmp_path):
     assert len(names) == len(set(names)) > 3
     y = ort.InferenceSession(saved.SerializeToString()).run(None, {"x": x})[0]
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("cpu", ["nonsense", "x86-64", "znver5", "sapphirerapids", "diamondrapids", "neoverse-n1"])
+def test_processor(model, cpu):
+    """Code for another processor runs where this one can run it, and is refused by name where not."""
+    options = sdx.SessionOptions()
+    options.cpu = cpu
+    try:
+        session = sdx.InferenceSession(model(SCALE), options)
+    except Exception as error:
+        assert re.search("is not known for|cannot run on this one, which lacks", str(error))
+        assert cpu != "x86-64" or platform.machine() != "x86_64"
+        return
+    assert cpu not in ("nonsense", "neoverse-n1" if platform.machine() == "x86_64" else "x86-64")
+    np.testing.assert_array_equal(session.run(None, {"x": X})[0], X * [1, 2, 3])
