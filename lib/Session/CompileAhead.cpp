@@ -185,10 +185,9 @@ Expected<AheadCode> sardonyx::compileAhead(const ModelSource &model,
   target.triple = options.triple;
   target.cpu = options.cpu;
   target.features = options.features;
-  auto features = requiredFeatures(target);
+  auto features = featuresOf(options);
   if (!features)
-    return Error(ErrorKind::InvalidArgument,
-                 llvm::toString(features.takeError()));
+    return features.error();
   AheadCode code;
   code.processor = resolveTarget(target).cpu;
   code.features = *features;

@@ -18,6 +18,17 @@ static Error refuse(const std::string &text) {
   return Error(ErrorKind::InvalidArgument, text);
 }
 
+Expected<std::string> sardonyx::featuresOf(const SessionOptions &options) {
+  TargetOptions target;
+  target.triple = options.triple;
+  target.cpu = options.cpu;
+  target.features = options.features;
+  auto features = requiredFeatures(target);
+  if (!features)
+    return refuse(llvm::toString(features.takeError()));
+  return *features;
+}
+
 MaybeError sardonyx::checkOptions(const SessionOptions &options) {
   if (options.intraOpThreads > kMaxThreads)
     return refuse("the number of threads must be at most " +
@@ -40,13 +51,8 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
                   std::to_string(options.compileTimeout) + " s");
   if (options.cpu.empty() && options.triple.empty())
     return std::nullopt;
-  TargetOptions target;
-  target.triple = options.triple;
-  target.cpu = options.cpu;
-  auto features = requiredFeatures(target);
-  if (!features)
-    return refuse(llvm::toString(features.takeError()));
-  return std::nullopt;
+  auto features = featuresOf(options);
+  return features ? std::nullopt : MaybeError(features.error());
 }
 
 bool sardonyx::splitsFloats(const SessionOptions &options) {

@@ -15,6 +15,10 @@ namespace sardonyx {
 /// What is wrong with the options, if anything.
 MaybeError checkOptions(const SessionOptions &options);
 
+/// The features that a processor must have for the code of these options, as
+/// requiredFeatures() gives them.
+Expected<std::string> featuresOf(const SessionOptions &options);
+
 /// All that the compiled model depends on, as text for the cache's keys.
 std::string fingerprint(const SessionOptions &options);
 

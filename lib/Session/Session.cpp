@@ -99,13 +99,9 @@ static std::string folderOf(const std::string &path) {
 static MaybeError checkProcessor(const SessionOptions &options) {
   if (options.cpu.empty())
     return std::nullopt;
-  TargetOptions target;
-  target.cpu = options.cpu;
-  target.features = options.features;
-  auto required = requiredFeatures(target);
+  auto required = featuresOf(options);
   if (!required)
-    return Error(ErrorKind::InvalidArgument,
-                 llvm::toString(required.takeError()));
+    return required.error();
   std::string missing = runtime::missingFeatures(*required);
   if (missing.empty())
     return std::nullopt;

@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper, parser
+from onnx import parser
 from onnx.backend.test.runner import _normalize_tensor
 from PIL import Image
 
@@ -28,6 +28,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
 import web  # noqa: E402
+from models import network  # noqa: E402
 
 PASSING = (HERE.parent / "Conformance" / "passing.txt").read_text().split()
 # Their libraries are no part of a built file, which test_refused looks at.
@@ -59,24 +60,6 @@ def script(folder, text):
     done = subprocess.run(["node", folder / "script.mjs"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
-
-
-def network():
-    """Weights that are folded and packed: a convolution, a batch norm, a product."""
-    rng = np.random.default_rng(0)
-    model = parser.parse_model(HEADER + """ m (float[n, 8, 12, 12] x) => (float[n, 10] y)
-        <float[32, 8, 3, 3] w, float[32] s, float[32] b, float[32] m1, float[32] v, float[32, 10] p> {
-        c = Conv <pads = [1, 1, 1, 1]> (x, w)
-        d = BatchNormalization (c, s, b, m1, v)
-        r = Relu (d)
-        g = GlobalAveragePool (r)
-        f = Flatten (g)
-        y = MatMul (f, p)
-    }""")
-    for value, shape in {"w": (32, 8, 3, 3), "s": 32, "b": 32, "m1": 32, "v": 32, "p": (32, 10)}.items():
-        array = rng.uniform(0.5, 1.5, shape).astype(np.float32)
-        model.graph.initializer.append(numpy_helper.from_array(array, value))
-    return model
 
 
 def test_network(tmp_path):
