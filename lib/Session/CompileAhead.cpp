@@ -181,15 +181,11 @@ Expected<AheadCode> sardonyx::compileAhead(const ModelSource &model,
   LoadScope loading;
   if (loading.error())
     return *loading.error();
-  TargetOptions target;
-  target.triple = options.triple;
-  target.cpu = options.cpu;
-  target.features = options.features;
   auto features = featuresOf(options);
   if (!features)
     return features.error();
   AheadCode code;
-  code.processor = resolveTarget(target).cpu;
+  code.processor = resolveTarget(targetOf(options)).cpu;
   code.features = *features;
   AheadOfTime ahead;
   ahead.prefix = prefix;

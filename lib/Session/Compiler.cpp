@@ -151,12 +151,7 @@ Compilation::importFixed(const ModelSource &model, Artifact &signature) {
 }
 
 TargetOptions Compilation::target() const {
-  TargetOptions target;
-  target.triple = options.triple;
-  target.cpu = options.cpu;
-  target.features = options.features;
-  target.optLevel = options.optLevel;
-  target.threads = options.intraOpThreads;
+  TargetOptions target = targetOf(options);
   target.stop = stop;
   return resolveTarget(target);
 }

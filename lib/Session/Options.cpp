@@ -18,12 +18,18 @@ static Error refuse(const std::string &text) {
   return Error(ErrorKind::InvalidArgument, text);
 }
 
-Expected<std::string> sardonyx::featuresOf(const SessionOptions &options) {
+TargetOptions sardonyx::targetOf(const SessionOptions &options) {
   TargetOptions target;
   target.triple = options.triple;
   target.cpu = options.cpu;
   target.features = options.features;
-  auto features = requiredFeatures(target);
+  target.optLevel = options.optLevel;
+  target.threads = options.intraOpThreads;
+  return target;
+}
+
+Expected<std::string> sardonyx::featuresOf(const SessionOptions &options) {
+  auto features = requiredFeatures(targetOf(options));
   if (!features)
     return refuse(llvm::toString(features.takeError()));
   return *features;
@@ -95,12 +101,8 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   auto add = [&](const std::string &value) {
     text += std::to_string(value.size()) + ':' + value + '\n';
   };
-  TargetOptions target;
-  target.triple = triple;
-  target.cpu = cpu;
-  target.features = features;
-  target.optLevel = optLevel;
-  add(describeTarget(resolveTarget(target)));
+  (void)cpu, (void)features, (void)triple;
+  add(describeTarget(resolveTarget(targetOf(options))));
   add(std::to_string(optLevel));
   add(externalDataDir);
   add(std::to_string(winograd));

@@ -9,11 +9,15 @@
 #define SARDONYX_LIB_SESSION_OPTIONS_H
 
 #include "sardonyx/Session/Session.h"
+#include "sardonyx/Target/Target.h"
 
 namespace sardonyx {
 
 /// What is wrong with the options, if anything.
 MaybeError checkOptions(const SessionOptions &options);
+
+/// What a session compiles for, as its options say it.
+TargetOptions targetOf(const SessionOptions &options);
 
 /// The features that a processor must have for the code of these options, as
 /// requiredFeatures() gives them.

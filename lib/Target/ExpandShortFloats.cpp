@@ -230,7 +230,7 @@ private:
   }
 
   void expand(Instruction &instruction);
-  bool expandIntrinsic(IntrinsicInst &call);
+  void expandIntrinsic(IntrinsicInst &call);
   void expandCall(CallInst &call);
 
   Function &function;
@@ -245,19 +245,19 @@ private:
 } // namespace
 
 /// Moves of memory, as such of integers.
-static Intrinsic::ID movesMemory(Intrinsic::ID id) {
+static bool movesMemory(Intrinsic::ID id) {
   switch (id) {
   case Intrinsic::masked_load:
   case Intrinsic::masked_store:
   case Intrinsic::masked_gather:
   case Intrinsic::masked_scatter:
-    return id;
+    return true;
   default:
-    return Intrinsic::not_intrinsic;
+    return false;
   }
 }
 
-bool Expander::expandIntrinsic(IntrinsicInst &call) {
+void Expander::expandIntrinsic(IntrinsicInst &call) {
   Type *type = call.getType();
   SmallVector<Value *> operands;
   if (movesMemory(call.getIntrinsicID())) {
@@ -276,25 +276,22 @@ bool Expander::expandIntrinsic(IntrinsicInst &call) {
     CallInst *moved =
         b.CreateIntrinsic(call.getIntrinsicID(), overloads, operands);
     moved->setAttributes(call.getAttributes());
-    replace(call, moved);
-    return true;
+    return replace(call, moved);
   }
   // Functions of numbers, all of one type.
   if (!isShort(type) || any_of(call.args(), [&](Value *operand) {
         return operand->getType() != type;
       }))
-    return false;
+    return;
   if (call.getIntrinsicID() == Intrinsic::fabs) {
     Value *value = bitsOf(call.getArgOperand(0));
-    define(call, b.CreateAnd(value, number(value, 0x7fff)));
-    return true;
+    return define(call, b.CreateAnd(value, number(value, 0x7fff)));
   }
   for (Value *operand : call.args())
     operands.push_back(widen(operand));
   Value *wide = b.CreateIntrinsic(
       call.getIntrinsicID(), {withElements(type, b.getFloatTy())}, operands);
   define(call, narrow(wide, type));
-  return true;
 }
 
 void Expander::expand(Instruction &instruction) {
@@ -372,7 +369,7 @@ void Expander::expand(Instruction &instruction) {
                                        widen(operand(1))),
                          type));
   if (auto *call = dyn_cast<IntrinsicInst>(&instruction))
-    (void)expandIntrinsic(*call);
+    expandIntrinsic(*call);
   else if (auto *call = dyn_cast<CallInst>(&instruction))
     expandCall(*call);
   else if (auto *leave = dyn_cast<ReturnInst>(&instruction))

@@ -132,7 +132,7 @@ export class Model {
 
   /** Runs the model: an object with a value for each input, by name, gives one with the outputs. */
   run(inputs, options = {}) {
-    if (!this.#session) throw new ModelError(`the model '${this.name}' is closed`);
+    const session = this.#opened();
     const unknown = Object.keys(inputs).find((name) => !this.inputs.some((info) => info.name === name));
     if (unknown !== undefined) throw new ModelError(`there is no input '${unknown}'`);
     return this.#scope((scope) => {
@@ -147,7 +147,7 @@ export class Model {
       this.#view().setFloat64(limits + 8, options.timeout ?? 0, true);
       this.#view().setBigInt64(limits + 16, BigInt(options.maxTripCount ?? 0), true);
       const results = this.#checked(scope, (error) =>
-        this.#functions.run(this.#session, values, this.inputs.length, 0, limits, error),
+        this.#functions.run(session, values, this.inputs.length, 0, limits, error),
       );
       try {
         const place = scope.allocate(VALUE_BYTES);
@@ -164,8 +164,9 @@ export class Model {
 
   /** What the model's file says of itself under a name: "producer_name", "description", … */
   metadata(name) {
+    const session = this.#opened();
     return this.#scope((scope) => {
-      const text = this.#functions.metadata(this.#session, scope.text(name));
+      const text = this.#functions.metadata(session, scope.text(name));
       return text ? this.#text(text) : undefined;
     });
   }
@@ -181,6 +182,11 @@ export class Model {
     this.#session = 0;
   }
 
+  #opened() {
+    if (!this.#session) throw new ModelError(`the model '${this.name}' is closed`);
+    return this.#session;
+  }
+
   // Memory grows, and leaves older views behind.
   #view() {
     return new DataView(this.#exports.memory.buffer);
@@ -191,7 +197,7 @@ export class Model {
   }
 
   #text(at) {
-    const bytes = this.#bytes(at);
+    const bytes = this.#bytes(at >>> 0);
     return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
   }
 
@@ -199,17 +205,21 @@ export class Model {
   #scope(use) {
     if (this.#broken) throw new ModelError(this.#broken);
     const taken = [];
-    const allocate = (bytes) => {
-      const at = this.#exports.malloc(Math.max(1, bytes));
+    const take = (bytes) => {
+      const at = this.#exports.malloc(Math.max(1, bytes)) >>> 0; // engines give it a sign
       if (!at) throw new ModelError(`out of memory: ${bytes} bytes are needed`);
       taken.push(at);
-      this.#bytes(at, bytes).fill(0);
       return at;
     };
     const scope = {
-      allocate,
+      /** Zeros. */
+      allocate: (bytes) => {
+        const at = take(bytes);
+        this.#bytes(at, bytes).fill(0);
+        return at;
+      },
       copy: (bytes) => {
-        const at = allocate(bytes.length);
+        const at = take(bytes.length);
         this.#bytes(at, bytes.length).set(bytes);
         return at;
       },
