@@ -121,9 +121,13 @@ static LogicalResult verifyScales(PackedMatmulOp op) {
   if (ShapedType::isDynamicShape(rhs) || ShapedType::isDynamicShape(scales) ||
       ShapedType::isDynamic(lhs.back()))
     return op.emitOpError("has scales and open sizes of weights");
+  bool isOfThreeBytes = op.isOfThreeBytes();
+  if (isOfThreeBytes && (scales[1] != 1 || scales[2] != 1))
+    return op.emitOpError(
+        "scales of numbers in three bytes must be [No,1,1,Nt]");
   int64_t perByte = rhs.back() ? scales.back() / rhs.back() : 0;
-  if ((perByte != 1 && perByte != 2 && perByte != 4) ||
-      perByte * rhs.back() != scales.back())
+  if (!isOfThreeBytes && ((perByte != 1 && perByte != 2 && perByte != 4) ||
+                          perByte * rhs.back() != scales.back()))
     return op.emitOpError("a panel of ")
            << scales.back() << " columns cannot have " << rhs.back()
            << " bytes";
@@ -218,9 +222,20 @@ void PackRhsOp::build(OpBuilder &b, OperationState &state, Value source,
   state.addTypes(resultTypes(init));
 }
 
+void PackRhsOp::build(OpBuilder &b, OperationState &state, Value source,
+                      Value scales, Value init, bool transposed) {
+  state.addOperands({source, scales, init});
+  if (transposed)
+    state.getOrAddProperties<Properties>().setTransposed(b.getUnitAttr());
+  state.addTypes(resultTypes(init));
+}
+
 LogicalResult PackRhsOp::verify() {
   if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
     return failure();
+  Type element = getInit().getType().getElementType();
+  if (getScales() ? !element.isInteger(8) : !element.isF32())
+    return emitOpError("init must be of i8 with scales, else of f32");
   ArrayRef<int64_t> source = getSource().getType().getShape();
   ArrayRef<int64_t> init = getInit().getType().getShape();
   if (source.size() != 2 && source.size() != 3)
@@ -231,10 +246,16 @@ LogicalResult PackRhsOp::verify() {
     return emitOpError("init must have rank ")
            << source.size() + 1 << ", one more than source, got "
            << init.size();
-  int64_t width = init.back();
+  int64_t width = getPanelWidth();
   if (ShapedType::isDynamic(width) || width <= 0)
     return emitOpError("the last dimension of init, the panel width, must be "
                        "static and positive");
+  if (getScales()) {
+    ArrayRef<int64_t> scales = getScales().getType().getShape();
+    if (init.size() != 3 || scales.size() != 4 || scales[0] != init[0] ||
+        scales[1] != 1 || scales[2] != 1 || init.back() != width * 3)
+      return emitOpError("with scales [No,1,1,Nt] init must be [No,K,Nt*3]");
+  }
   int64_t n = source[getColumnDim()];
   int64_t k = source[getTransposed() ? source.size() - 1 : source.size() - 2];
   if (!mayEqual(k, init[init.size() - 2]))

@@ -97,6 +97,9 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
     on, is that of the column Nt/P * j later. Columns past N have the scale and
     the offset zero.
 
+    Integers of 24 bits are signed: `rhs` is then [No,K,Nt*3], as `sdx.pack_rhs`
+    makes it, and there is one block and no offset.
+
     ```mlir
     %r = sdx.packed_matmul
         ins(%a, %b : tensor<?x768xf32>, tensor<24x768x32xf32>)
@@ -143,6 +146,11 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
     int64_t getNumbersPerByte() {
       return getPanelWidth() / getRhs().getType().getShape().back();
     }
+    /// Whether the right-hand side is of numbers in three bytes.
+    bool isOfThreeBytes() {
+      return getScales() && getRhs().getType().getShape().back() ==
+                                3 * getScales().getType().getShape().back();
+    }
     bool isBatched() { return getLhs().getType().getRank() == 3; }
     bool isRhsBatched() { return getRhs().getType().getRank() == 4; }
   }];
@@ -155,25 +163,40 @@ def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs"> {
     [B,No,K,Nt], No = ceil(N / Nt). Columns past N are zero. `init` is
     overwritten.
 
+    With `scales` [No,1,1,Nt], each a power of two, `init` is [No,K,Nt*3] of i8:
+    a number is kept in three bytes, from the lowest on, as the integer nearest
+    to number / scale, which must not be larger than 2^23 in magnitude.
+
     ```mlir
     %p = sdx.pack_rhs ins(%b : tensor<768x3072xf32>)
         outs(%e : tensor<96x768x32xf32>) -> tensor<96x768x32xf32>
+    %q = sdx.pack_rhs
+        ins(%b, %s : tensor<768x3072xf32>, tensor<96x1x1x32xf32>)
+        outs(%f : tensor<96x768x96xi8>) -> tensor<96x768x96xi8>
     ```
   }];
-  let arguments = (ins SDX_F32Shaped:$source, SDX_F32Shaped:$init,
-                       UnitAttr:$transposed);
+  let arguments = (ins SDX_F32Shaped:$source,
+                       Optional<SDX_OptionalF32Shaped>:$scales,
+                       SDX_ProductShaped:$init, UnitAttr:$transposed);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    (`transposed` $transposed^)? `ins` `(` $source `:` type($source) `)`
+    (`transposed` $transposed^)? `ins` `(` $source (`,` $scales^)? `:`
+    type($source) (`,` type($scales)^)? `)`
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$source,
+                                 "::mlir::Value":$init,
+                                 "bool":$transposed)>,
+                  OpBuilder<(ins "::mlir::Value":$source,
+                                 "::mlir::Value":$scales,
                                  "::mlir::Value":$init,
                                  "bool":$transposed)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     /// Columns in a panel.
-    int64_t getPanelWidth() { return getInit().getType().getShape().back(); }
+    int64_t getPanelWidth() {
+      return (getScales() ? getScales() : getInit()).getType().getShape().back();
+    }
     /// The position of N among the source's dimensions.
     int64_t getColumnDim() {
       return getSource().getType().getRank() - (getTransposed() ? 2 : 1);

@@ -230,7 +230,8 @@ std::string sardonyx::describeForm(func::FuncOp kernel) {
     if (auto conv = dyn_cast<sdx::ConvOp>(op))
       text = describeConv(conv);
     else if (auto product = dyn_cast<sdx::PackedMatmulOp>(op))
-      text = product.getScales()
+      text = product.isOfThreeBytes() ? "product of 24-bit weights"
+             : product.getScales()
                  ? "product of " +
                        std::to_string(8 / product.getNumbersPerByte()) +
                        "-bit weights"

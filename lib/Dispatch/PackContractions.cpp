@@ -308,10 +308,40 @@ static Value packRhs(OpBuilder &b, Location loc, Value matrix,
   return sdx::PackRhsOp::create(b, loc, matrix, empty, transposed).getResult();
 }
 
+/// Up to so many rows a product takes as long as its weights take to come.
+static constexpr int64_t kFewRows = 8;
+
+/// `lhs` times `matrix` [K,N], or [N,K] if `transposed`, whose numbers are kept
+/// in three bytes; null where they cannot be, or have more use in four.
+static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
+                           Value matrix, bool transposed, Value init,
+                           int64_t fewestBytes) {
+  auto left = cast<RankedTensorType>(lhs.getType());
+  if (left.getRank() != 2 || !left.hasStaticShape() ||
+      left.getDimSize(0) > kFewRows)
+    return nullptr;
+  DenseElementsAttr chosen =
+      chooseShortScales(matrix, transposed, sdx::kPanelWidth, fewestBytes);
+  if (!chosen)
+    return nullptr;
+  int64_t panels = chosen.getType().getDimSize(0), depth = left.getDimSize(1);
+  Value scales = arith::ConstantOp::create(rewriter, loc, chosen);
+  Value empty = tensor::EmptyOp::create(rewriter, loc,
+                                        {panels, depth, sdx::kPanelWidth * 3},
+                                        rewriter.getI8Type());
+  Value packed =
+      sdx::PackRhsOp::create(rewriter, loc, matrix, scales, empty, transposed)
+          .getResult();
+  return sdx::PackedMatmulOp::create(rewriter, loc, lhs, packed, scales, depth,
+                                     init)
+      .getResult();
+}
+
 namespace {
 
 struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
-  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  PackContraction(MLIRContext *context, int64_t shortWeights)
+      : OpInterfaceRewritePattern(context), shortWeights(shortWeights) {}
 
   LogicalResult matchAndRewrite(linalg::LinalgOp op,
                                 PatternRewriter &rewriter) const override {
@@ -363,8 +393,16 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
       rhsOrder.append({roles.n, roles.k});
     else
       rhsOrder.append({roles.k, roles.n});
-    Value right = packRhs(
-        rewriter, loc, transposeTo(rewriter, loc, *rhs, rhsOrder), transposed);
+    Value matrix = transposeTo(rewriter, loc, *rhs, rhsOrder);
+    auto multiply = [&](Value init) -> Value {
+      if (shortWeights)
+        if (Value result = multiplyShort(rewriter, loc, left, matrix,
+                                         transposed, init, shortWeights))
+          return result;
+      Value right = packRhs(rewriter, loc, matrix, transposed);
+      return sdx::PackedMatmulOp::create(rewriter, loc, left, right, init)
+          .getResult();
+    };
 
     Value init = op.getDpsInits()[0];
     auto type = cast<RankedTensorType>(init.getType());
@@ -373,8 +411,7 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
       SmallVector<ReassociationIndices> all = {{0, 1}};
       left = expandToRow(rewriter, loc, left);
       Value zero = zerosLike(rewriter, loc, expandToRow(rewriter, loc, init));
-      Value row = sdx::PackedMatmulOp::create(rewriter, loc, left, right, zero)
-                      .getResult();
+      Value row = multiply(zero);
       Value result =
           tensor::CollapseShapeOp::create(rewriter, loc, type, row, all);
       result = scale(rewriter, loc, result, scalings);
@@ -385,9 +422,7 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
     }
     bool zero = isZeroFilled(init) && init.getDefiningOp<linalg::FillOp>();
     Value start = zero ? init : zerosLike(rewriter, loc, init);
-    Value result =
-        sdx::PackedMatmulOp::create(rewriter, loc, left, right, start)
-            .getResult();
+    Value result = multiply(start);
     result = scale(rewriter, loc, result, scalings);
     if (!isZeroFilled(init))
       result = add(rewriter, loc, result, init);
@@ -405,6 +440,9 @@ private:
     return tensor::ExpandShapeOp::create(b, loc, row, vector, all,
                                          {b.getIndexAttr(1), size});
   }
+
+  /// Weights of at least so many bytes are kept in three bytes; 0: none are.
+  int64_t shortWeights;
 };
 
 /// A convolution onto something else than zeros: the init is added afterwards,
@@ -440,7 +478,8 @@ struct PackContractionsPass
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateGenericToTransposePatterns(patterns);
-    patterns.add<PackContraction, ZeroConvInit>(&getContext());
+    patterns.add<PackContraction>(&getContext(), shortWeights);
+    patterns.add<ZeroConvInit>(&getContext());
     populatePackNarrowProductsPatterns(patterns, packBf16);
     // Afterwards: a transpose of fewer dimensions is no longer one of matrices.
     RewritePatternSet transposes(&getContext());

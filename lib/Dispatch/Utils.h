@@ -80,6 +80,14 @@ void populateGenericToTransposePatterns(mlir::RewritePatternSet &patterns);
 /// in a run.
 bool isWeight(mlir::Value tensor);
 
+/// Scales [No,1,1,Nt] by which the columns of `matrix` [K,N], or [N,K] if
+/// `transposed`, may be kept in three bytes a number (see sdx.pack_rhs): null
+/// where it is no constant, has fewer than `fewestBytes`, or would lose more
+/// than the sum of a product does.
+mlir::DenseElementsAttr chooseShortScales(mlir::Value matrix, bool transposed,
+                                          int64_t panelWidth,
+                                          int64_t fewestBytes);
+
 /// Patterns that pack products of 8-bit integers and, with `packBf16`, those of
 /// bf16 with weights; what other products of bf16 there are become f32's.
 void populatePackNarrowProductsPatterns(mlir::RewritePatternSet &patterns,

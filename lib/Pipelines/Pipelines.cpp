@@ -74,6 +74,11 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSDXSimplifyTransposes());
   SDXPackContractionsOptions packing;
   packing.packBf16 = options.target.bf16Product != "generic";
+  // Fewer bytes may stay in the L2 cache, where they count less than
+  // instructions.
+  constexpr int64_t kFewestShortBytes = 1 << 20;
+  if (options.shortWeights && options.target.shufflesBytes)
+    packing.shortWeights = kFewestShortBytes;
   pm.addPass(createSDXPackContractions(packing));
   // Constants leave before fusion, so that what runs once isn't fused into what
   // runs always.

@@ -166,6 +166,7 @@ PipelineOptions Compilation::pipeline() const {
   if (!splitsFloats(options))
     result.target.floatProduct = "fused";
   result.winograd = options.winograd;
+  result.shortWeights = options.shortWeights;
   result.checkBounds = options.checkBounds;
   result.profile = options.profile;
   return result;

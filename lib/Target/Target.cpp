@@ -200,6 +200,7 @@ TargetInfo getTargetInfo(const TargetOptions &options) {
   info.bf16Product = bf16Product(subtarget, info.vectorBits).str();
   if (info.bf16Product == "tiles")
     info.floatProduct = "parts";
+  info.shufflesBytes = subtarget.checkFeatures("+ssse3");
   return info;
 }
 

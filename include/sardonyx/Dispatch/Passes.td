@@ -113,7 +113,10 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
                            "::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect"];
   let options = [Option<"packBf16", "pack-bf16", "bool", "false",
-                        "Pack products of bf16 as such">];
+                        "Pack products of bf16 as such">,
+                 Option<"shortWeights", "short-weights", "int64_t", "0",
+                        "Pack weights of few rows and at least so many bytes "
+                        "in three bytes a number (0: none)">];
 }
 
 def SDXHoistConstants : Pass<"sdx-hoist-constants", "::mlir::ModuleOp"> {

@@ -49,6 +49,8 @@ struct PipelineOptions {
   TargetInfo target;
   /// Whether convolutions may go by Winograd's algorithm.
   bool winograd = true;
+  /// Whether weights of products of few rows may be kept in three bytes.
+  bool shortWeights = true;
   /// Whether code checks each index before it accesses memory.
   bool checkBounds = false;
   /// Whether the host program records its steps.

@@ -76,6 +76,11 @@ struct SessionOptions {
   /// is faster. Its rounding errors are within four times those of a direct
   /// sum in f32 (root mean square over a result; see docs/Performance.md).
   bool winograd = true;
+  /// Keep constants of at least a megabyte that products of up to eight rows
+  /// multiply by in three bytes a number, where rounding takes less than 2^-20
+  /// of most numbers of each column (typically 2^-22): such products take as
+  /// long as memory takes to give their weights (see docs/Performance.md).
+  bool shortWeights = true;
   /// Compute large products of f32 by tile registers for bf16, each number as
   /// the sum of three, where the processor has AMX. Rounding errors are no
   /// larger than those of multiply-adds. Not set: where one thread computes,

@@ -31,6 +31,9 @@ struct TargetInfo {
   /// How bf16 are: by "tiles" (tdpbf16ps, and vdpbf16ps), "pairs" (vdpbf16ps)
   /// or "generic" code.
   std::string bf16Product = "generic";
+  /// Whether an instruction puts the bytes of a register in any order, which
+  /// numbers of three bytes need (x86: SSSE3).
+  bool shufflesBytes = true;
 
   /// The same without tile registers.
   TargetInfo withoutTiles() const {

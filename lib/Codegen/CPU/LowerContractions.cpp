@@ -46,10 +46,15 @@ bool MatmulEmitter::multipliesAtOnce() {
 void MatmulEmitter::planTiles() {
   shape = TileShape::get(vectorBits, vectorRegisters, op.getPanelWidth());
   panelsPerTile = 1;
+  // A row of a panel is read as a whole where its numbers straddle registers.
+  if (op.isOfThreeBytes())
+    shape = {
+        std::max<int64_t>(1, shape.rows * shape.width / op.getPanelWidth()),
+        op.getPanelWidth()};
   bool isPanelWide = shape.width == op.getPanelWidth();
   std::optional<int64_t> rows = IndexMath::known(m);
   if (rows && *rows <= 4 && *rows > 0 && isPanelWide)
-    panelsPerTile = std::min<int64_t>(4, shape.rows / *rows);
+    panelsPerTile = std::clamp<int64_t>(shape.rows / *rows, 1, 4);
   bool hasTiles = isOfBytes() ? byteProduct == ByteProduct::Tiles
                               : bf16Product == Bf16Product::Tiles;
   usesTiles = depthGroup > 1 && hasTiles && isPanelWide &&

@@ -14,6 +14,7 @@
 #include "sardonyx/Codegen/CPU/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace sardonyx {
@@ -45,6 +46,8 @@ private:
   void emitColumns(ImplicitLocOpBuilder &b, Value source, ValueRange lead,
                    Value column, Value k, Value n, Value dest, ValueRange panel,
                    int64_t width);
+  void emitShort(ImplicitLocOpBuilder &b, Value numbers, Value scales,
+                 Value panel, Value k, Value dest, int64_t width);
   void emitRowsToColumns(ImplicitLocOpBuilder &b, Value source, ValueRange lead,
                          Value row, Value rowEnd, Value k, Value dest,
                          ValueRange panel, int64_t width, bool allRows);
@@ -138,6 +141,44 @@ void PackEmitter::emitRowsToColumns(ImplicitLocOpBuilder &b, Value source,
   }
 }
 
+/// Numbers [k, width] of a panel in three bytes each.
+void PackEmitter::emitShort(ImplicitLocOpBuilder &b, Value numbers,
+                            Value scales, Value panel, Value k, Value dest,
+                            int64_t width) {
+  IndexMath math(b);
+  Value zero = math.constant(0);
+  auto floats = VectorType::get({lanes}, b.getF32Type());
+  auto words = VectorType::get({lanes}, b.getI32Type());
+  auto bytes = VectorType::get({4 * lanes}, b.getI8Type());
+  auto splat = [&](float value) -> Value {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(floats, b.getF32FloatAttr(value)));
+  };
+  SmallVector<int64_t> lowBytes; // three of each word's
+  for (int64_t byte = 0; byte < 4 * lanes; ++byte)
+    if (byte % 4 != 3)
+      lowBytes.push_back(byte);
+  SmallVector<Value> inverse;
+  for (int64_t column = 0; column < width; column += lanes)
+    inverse.push_back(arith::DivFOp::create(
+        b, splat(1),
+        emitLoad(b, scales, {panel, zero, zero, math.constant(column)},
+                 lanes)));
+  emitFor(b, zero, k, 1, [&](Value i) {
+    for (int64_t column = 0; column < width; column += lanes) {
+      Value scaled = arith::MulFOp::create(
+          b, emitLoad(b, numbers, {i, math.constant(column)}, lanes),
+          inverse[column / lanes]);
+      Value nearest = arith::MinimumFOp::create(
+          b, math::RoundEvenOp::create(b, scaled), splat((1 << 23) - 1));
+      Value integers = vector::BitCastOp::create(
+          b, bytes, arith::FPToSIOp::create(b, words, nearest));
+      emitStore(b, vector::ShuffleOp::create(b, integers, integers, lowBytes),
+                dest, {panel, i, math.constant(3 * column)});
+    }
+  });
+}
+
 void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op) {
   IndexMath math(b);
   Value source = body.getBuffer(op.getSource());
@@ -154,11 +195,23 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op) {
   emitParallel(b, sizes, [&](ValueRange panel) {
     ValueRange lead = panel.take_front(batched ? 1 : 0);
     Value column = math.mul(panel.back(), width);
+    Value to = dest;
+    ValueRange toPanel = panel;
+    if (op.getScales()) {
+      to = emitBuffer(
+          b, MemRefType::get({*IndexMath::known(k), width}, b.getF32Type()));
+      toPanel = {};
+    }
     if (op.getTransposed())
-      emitRowsToColumns(b, source, lead, column, n, k, dest, panel, width,
+      emitRowsToColumns(b, source, lead, column, n, k, to, toPanel, width,
                         isMultiple(n, width));
     else
-      emitColumns(b, source, lead, column, k, n, dest, panel, width);
+      emitColumns(b, source, lead, column, k, n, to, toPanel, width);
+    if (!op.getScales())
+      return;
+    emitShort(b, to, body.getBuffer(op.getScales()), panel.back(), k, dest,
+              width);
+    memref::DeallocOp::create(b, to);
   });
 }
 
@@ -201,7 +254,8 @@ struct LowerPackingPass
       return;
     if (body.getOutputs().size() != 1 ||
         body.getOutputs().front().tensor != root->getResult(0) ||
-        !KernelBody::hasBuffer(root->getOperand(0))) {
+        !llvm::all_of(cast<DestinationStyleOpInterface>(root).getDpsInputs(),
+                      KernelBody::hasBuffer)) {
       root->emitOpError("must be the only operation of its kernel");
       return signalPassFailure();
     }

@@ -141,8 +141,16 @@ private:
   emitDepthBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                  llvm::ArrayRef<mlir::Value> rows, mlir::Value columnInPanel,
                  mlir::ValueRange accs, mlir::Value block, int64_t size);
+  Prefetch prefetchShortNumbers(mlir::ImplicitLocOpBuilder &b,
+                                const Chunk &chunk, int64_t p, int64_t depth);
+  llvm::SmallVector<mlir::Value>
+  emitShortProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                    llvm::ArrayRef<mlir::Value> rows,
+                    llvm::ArrayRef<mlir::Value> accs);
   mlir::Value emitNumbers(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
                           mlir::Value depth, mlir::Value columnInPanel);
+  mlir::Value emitShortNumbers(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
+                               mlir::Value depth);
   mlir::Value emitLhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                       mlir::Value row, mlir::Value depth, int64_t count);
   mlir::Value emitRhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,

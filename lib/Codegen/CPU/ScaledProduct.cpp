@@ -65,6 +65,34 @@ Value MatmulEmitter::emitNumbers(ImplicitLocOpBuilder &b, Value panel,
   return concatenate(b, std::move(parts));
 }
 
+/// 256 times the integers of 24 bits of a panel at one value of k, as f32.
+Value MatmulEmitter::emitShortNumbers(ImplicitLocOpBuilder &b, Value panel,
+                                      Value depth) {
+  IndexMath math(b);
+  int64_t columns = op.getPanelWidth();
+  int64_t lanes = std::clamp<int64_t>(vectorBits / 32, 4, columns);
+  auto words = VectorType::get({lanes}, b.getI32Type());
+  auto floats = VectorType::get({lanes}, b.getF32Type());
+  int64_t size = 4 * lanes, rowSize = 3 * columns;
+  Value zeros = emitSplat(b, VectorType::get({size}, b.getI8Type()), 0);
+  SmallVector<Value> parts;
+  for (int64_t column = 0; column < columns; column += lanes) {
+    // A register is longer than what it needs, which the last one has at its
+    // end.
+    int64_t from = std::min(3 * column, rowSize - size);
+    Value bytes = emitLoad(b, rhs, {panel, depth, math.constant(from)}, size);
+    SmallVector<int64_t> places;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t first = 3 * (column + lane) - from;
+      places.append({size, first, first + 1, first + 2});
+    }
+    Value integers = vector::BitCastOp::create(
+        b, words, vector::ShuffleOp::create(b, bytes, zeros, places));
+    parts.push_back(arith::SIToFPOp::create(b, floats, integers));
+  }
+  return concatenate(b, std::move(parts));
+}
+
 /// The accumulators of a tile after `size` values of k that share scales.
 SmallVector<Value>
 MatmulEmitter::emitDepthBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
@@ -104,11 +132,77 @@ MatmulEmitter::emitDepthBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
                              accs, left, right);
 }
 
+/// What a loop over the rows of panel `p` of a chunk fetches.
+Prefetch MatmulEmitter::prefetchShortNumbers(ImplicitLocOpBuilder &b,
+                                             const Chunk &chunk, int64_t p,
+                                             int64_t depth) {
+  // As far ahead as four such streams need to keep memory busy.
+  constexpr int64_t kRowsAhead = 16;
+  IndexMath math(b);
+  int64_t row = op.getRhs().getType().getShape().back();
+  Prefetch result;
+  result.memory = emitCollapse(b, rhs, 0);
+  result.start =
+      math.add(math.mul(math.add(chunk.panel, p), math.constant(depth * row)),
+               math.constant(kRowsAhead * row));
+  // Two rows of 96 bytes are three lines.
+  bool isEven = depth % 2 == 0;
+  result.period = isEven ? 2 : 1;
+  result.count = isEven ? 3 : 2;
+  result.stride = row * result.period / result.count;
+  return result;
+}
+
+/// The accumulators of a tile after its products with numbers in three bytes.
+SmallVector<Value> MatmulEmitter::emitShortProducts(ImplicitLocOpBuilder &b,
+                                                    const Chunk &chunk,
+                                                    ArrayRef<Value> rows,
+                                                    ArrayRef<Value> accs) {
+  IndexMath math(b);
+  int64_t depth = op.getLhs().getType().getShape().back();
+  // 256 times integers of 24 bits times what is that much smaller stay in
+  // range.
+  constexpr int64_t kBits = 31;
+  auto constant = [&](Type type, float value) -> Value {
+    return arith::ConstantOp::create(
+        b, type.isF32() ? TypedAttr(b.getF32FloatAttr(value))
+                        : DenseElementsAttr::get(cast<VectorType>(type),
+                                                 b.getF32FloatAttr(value)));
+  };
+  auto type = cast<VectorType>(accs.front().getType());
+  SmallVector<Value> scale;
+  SmallVector<Prefetch> prefetches;
+  for (int64_t p = 0; p < chunk.panels; ++p) {
+    Value zero = math.constant(0);
+    Value factor = emitLoad(
+        b, scales, {math.add(chunk.panel, p), zero, zero, zero}, shape.width);
+    scale.push_back(arith::MulFOp::create(
+        b, factor, constant(type, std::ldexp(1.0f, kBits - 8))));
+    prefetches.push_back(prefetchShortNumbers(b, chunk, p, depth));
+  }
+  auto right = [&](Value k, int64_t p) {
+    return emitShortNumbers(b, math.add(chunk.panel, p), k);
+  };
+  Value small = constant(b.getF32Type(), std::ldexp(1.0f, -kBits));
+  auto left = [&](Value k, int64_t r) -> Value {
+    return arith::MulFOp::create(b, emitLhs(b, chunk, rows[r], k, 1), small);
+  };
+  SmallVector<Value> zeros(accs.size(), constant(type, 0));
+  SmallVector<Value> sums =
+      emitContractionLoop(b, math.constant(depth), rows.size(), chunk.panels,
+                          zeros, left, right, prefetches);
+  for (auto [i, sum] : llvm::enumerate(sums))
+    sum = vector::FMAOp::create(b, sum, scale[i % chunk.panels], accs[i]);
+  return sums;
+}
+
 SmallVector<Value> MatmulEmitter::emitScaledProducts(ImplicitLocOpBuilder &b,
                                                      const Chunk &chunk,
                                                      ArrayRef<Value> rows,
                                                      Value columnInPanel,
                                                      SmallVector<Value> accs) {
+  if (op.isOfThreeBytes())
+    return emitShortProducts(b, chunk, rows, accs);
   IndexMath math(b);
   int64_t depth = op.getLhs().getType().getShape().back();
   int64_t size = *op.getBlock(), blocks = depth / size, rest = depth % size;

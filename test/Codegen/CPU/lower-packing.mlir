@@ -87,3 +87,23 @@ func.func private @winograd_weights_of_two(%w: memref<32x16x3x3xf32>, %out: memr
       : (tensor<1x4x256x8xf32>, memref<1x4x256x8xf32>) -> ()
   return
 }
+
+// -----
+
+// Three bytes a number: a panel is brought together in f32, then scaled, rounded
+// and cut to the low bytes of each integer.
+// CHECK-LABEL: func.func private @short
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<10x32xf32>
+// CHECK: math.roundeven
+// CHECK: arith.fptosi %{{.*}} : vector<16xf32> to vector<16xi32>
+// CHECK: vector.shuffle %{{.*}} [0, 1, 2, 4, 5, 6, 8, 9, 10,
+// CHECK: vector.store %{{.*}} : memref<2x10x96xi8>, vector<48xi8>
+func.func private @short(%a: memref<10x64xf32>, %s: memref<2x1x1x32xf32>, %out: memref<2x10x96xi8>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<10x64xf32> to tensor<10x64xf32>
+  %ts = bufferization.to_tensor %s restrict : memref<2x1x1x32xf32> to tensor<2x1x1x32xf32>
+  %e = tensor.empty() : tensor<2x10x96xi8>
+  %p = sdx.pack_rhs ins(%ta, %ts : tensor<10x64xf32>, tensor<2x1x1x32xf32>) outs(%e : tensor<2x10x96xi8>) -> tensor<2x10x96xi8>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<2x10x96xi8>, memref<2x10x96xi8>) -> ()
+  return
+}

@@ -108,3 +108,30 @@ func.func private @bf16(%a: memref<32x35xbf16>, %b: memref<1x18x64xbf16>, %out: 
       : (tensor<32x32xf32>, memref<32x32xf32>) -> ()
   return
 }
+
+// -----
+
+// Numbers in three bytes: a row of a panel is six lines of 16 bytes, of which
+// each register takes its own, the last from the end of what there is.
+// CHECK-LABEL: func.func private @three_bytes
+// GENERIC: scf.for %[[K:.*]] = %c0 to %c10 step
+// GENERIC: %[[BYTES:.*]] = vector.load %arg1[%{{.*}}, %[[K]], %c0] : memref<2x10x96xi8>, vector<64xi8>
+// GENERIC: vector.shuffle %[[BYTES]], %{{.*}} [64, 0, 1, 2, 64, 3, 4, 5, 64, 6, 7, 8,
+// GENERIC: arith.sitofp %{{.*}} : vector<16xi32> to vector<16xf32>
+// GENERIC: vector.load %arg1[%{{.*}}, %[[K]], %c32] : memref<2x10x96xi8>, vector<64xi8>
+// GENERIC: vector.fma
+// GENERIC: scf.yield
+func.func private @three_bytes(%a: memref<1x10xf32>, %b: memref<2x10x96xi8>, %s: memref<2x1x1x32xf32>,
+    %out: memref<1x64xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<1x10xf32> to tensor<1x10xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<2x10x96xi8> to tensor<2x10x96xi8>
+  %ts = bufferization.to_tensor %s restrict : memref<2x1x1x32xf32> to tensor<2x1x1x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64xf32>) -> tensor<1x64xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb, %ts : tensor<1x10xf32>, tensor<2x10x96xi8>, tensor<2x1x1x32xf32>)
+      outs(%f : tensor<1x64xf32>) {block = 10 : i64} -> tensor<1x64xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x64xf32>, memref<1x64xf32>) -> ()
+  return
+}

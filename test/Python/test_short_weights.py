@@ -1,0 +1,64 @@
+"""Weights in three bytes: products of few rows against sums in double precision."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import sardonyx
+
+
+def run(w, x, transposed=False, short=True, cpu=None):
+    node = helper.make_node("Gemm", ["x", "w"], ["y"], transB=int(transposed))
+    columns = w.shape[0 if transposed else 1]
+    graph = helper.make_graph(
+        [node], "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [x.shape[0], columns])],
+        [numpy_helper.from_array(w, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    options = sardonyx.SessionOptions()
+    options.short_weights = short
+    options.cache = False
+    if cpu:
+        options.cpu = cpu
+    session = sardonyx.InferenceSession(model.SerializeToString(), options)
+    return session.run(None, {"x": x})[0]
+
+
+def error(y, w, x, transposed=False):
+    exact = x.astype(np.float64) @ (w.T if transposed else w).astype(np.float64)
+    return np.linalg.norm(y - exact) / np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("cpu", [None, "haswell", "x86-64-v2"])
+@pytest.mark.parametrize("rows,depth,columns", [(1, 512, 512), (3, 515, 517), (8, 300, 900)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_against_doubles(cpu, rows, depth, columns, transposed):
+    rng = np.random.default_rng(rows)
+    w = rng.standard_normal((columns, depth) if transposed else (depth, columns)).astype(np.float32)
+    x = rng.standard_normal((rows, depth)).astype(np.float32)
+    y = run(w, x, transposed, cpu=cpu)
+    assert error(y, w, x, transposed) < 2e-6
+    # Three bytes they are: the results are others than those of four.
+    assert not np.array_equal(y, run(w, x, transposed, short=False, cpu=cpu))
+
+
+def test_few_bits_are_exact():
+    rng = np.random.default_rng(1)
+    w = rng.integers(-128, 128, (512, 512)).astype(np.float32)
+    x = rng.integers(-8, 8, (1, 512)).astype(np.float32)
+    np.testing.assert_array_equal(run(w, x), x @ w)
+
+
+@pytest.mark.parametrize("value", [1e6, np.inf, np.nan, 1e-42])
+def test_columns_that_would_lose(value):
+    rng = np.random.default_rng(2)
+    w = rng.standard_normal((512, 512)).astype(np.float32)
+    w[:, 7] *= 1e-6 if value == 1e6 else 1
+    w[3, 7] = value
+    if value == 1e-42:
+        w[:, 7] = value
+    x = rng.standard_normal((1, 512)).astype(np.float32)
+    x[0, 3] = 0 if value == 1e6 else 1
+    np.testing.assert_array_equal(run(w, x), run(w, x, short=False))
