@@ -216,15 +216,15 @@ PackedMatmulOp::reifyResultShapes(OpBuilder &b,
 
 void PackRhsOp::build(OpBuilder &b, OperationState &state, Value source,
                       Value init, bool transposed) {
-  state.addOperands({source, init});
-  if (transposed)
-    state.getOrAddProperties<Properties>().setTransposed(b.getUnitAttr());
-  state.addTypes(resultTypes(init));
+  build(b, state, source, /*scales=*/Value(), init, transposed);
 }
 
 void PackRhsOp::build(OpBuilder &b, OperationState &state, Value source,
                       Value scales, Value init, bool transposed) {
-  state.addOperands({source, scales, init});
+  state.addOperands(source);
+  if (scales)
+    state.addOperands(scales);
+  state.addOperands(init);
   if (transposed)
     state.getOrAddProperties<Properties>().setTransposed(b.getUnitAttr());
   state.addTypes(resultTypes(init));

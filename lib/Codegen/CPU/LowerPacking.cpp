@@ -150,10 +150,7 @@ void PackEmitter::emitShort(ImplicitLocOpBuilder &b, Value numbers,
   auto floats = VectorType::get({lanes}, b.getF32Type());
   auto words = VectorType::get({lanes}, b.getI32Type());
   auto bytes = VectorType::get({4 * lanes}, b.getI8Type());
-  auto splat = [&](float value) -> Value {
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(floats, b.getF32FloatAttr(value)));
-  };
+  auto splat = [&](float value) { return emitFloatSplat(b, floats, value); };
   SmallVector<int64_t> lowBytes; // three of each word's
   for (int64_t byte = 0; byte < 4 * lanes; ++byte)
     if (byte % 4 != 3)

@@ -140,6 +140,14 @@ Value sardonyx::cpu::emitSplat(ImplicitLocOpBuilder &b, Type type,
   return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
 }
 
+Value sardonyx::cpu::emitFloatSplat(ImplicitLocOpBuilder &b, Type type,
+                                    float value) {
+  FloatAttr number = b.getF32FloatAttr(value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, number));
+  return arith::ConstantOp::create(b, number);
+}
+
 Value sardonyx::cpu::emitPadding(ImplicitLocOpBuilder &b, VectorType type) {
   Type element = type.getElementType();
   TypedAttr off = element.isIntOrIndex()

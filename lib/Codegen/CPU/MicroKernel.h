@@ -103,6 +103,10 @@ void emitContractionStep(
 mlir::Value emitSplat(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
                       int64_t value);
 
+/// The same of an f32.
+mlir::Value emitFloatSplat(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
+                           float value);
+
 /// What lanes hold that are not read: zero, or one for integers, which some
 /// body may divide by.
 mlir::Value emitPadding(mlir::ImplicitLocOpBuilder &b, mlir::VectorType type);

@@ -113,10 +113,8 @@ MatmulEmitter::emitDepthBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
       continue;
     }
     auto type = cast<VectorType>(scale.back().getType());
-    Value middle = arith::ConstantOp::create(
-        b, DenseElementsAttr::get(
-               type, b.getF32FloatAttr(
-                         -std::ldexp(1.0f, 8 / op.getNumbersPerByte() - 1))));
+    Value middle = emitFloatSplat(
+        b, type, -std::ldexp(1.0f, 8 / op.getNumbersPerByte() - 1));
     offset.push_back(arith::MulFOp::create(b, scale.back(), middle));
   }
   Value first = math.mul(block, *op.getBlock());
@@ -163,12 +161,6 @@ SmallVector<Value> MatmulEmitter::emitShortProducts(ImplicitLocOpBuilder &b,
   // 256 times integers of 24 bits times what is that much smaller stay in
   // range.
   constexpr int64_t kBits = 31;
-  auto constant = [&](Type type, float value) -> Value {
-    return arith::ConstantOp::create(
-        b, type.isF32() ? TypedAttr(b.getF32FloatAttr(value))
-                        : DenseElementsAttr::get(cast<VectorType>(type),
-                                                 b.getF32FloatAttr(value)));
-  };
   auto type = cast<VectorType>(accs.front().getType());
   SmallVector<Value> scale;
   SmallVector<Prefetch> prefetches;
@@ -177,17 +169,17 @@ SmallVector<Value> MatmulEmitter::emitShortProducts(ImplicitLocOpBuilder &b,
     Value factor = emitLoad(
         b, scales, {math.add(chunk.panel, p), zero, zero, zero}, shape.width);
     scale.push_back(arith::MulFOp::create(
-        b, factor, constant(type, std::ldexp(1.0f, kBits - 8))));
+        b, factor, emitFloatSplat(b, type, std::ldexp(1.0f, kBits - 8))));
     prefetches.push_back(prefetchShortNumbers(b, chunk, p, depth));
   }
   auto right = [&](Value k, int64_t p) {
     return emitShortNumbers(b, math.add(chunk.panel, p), k);
   };
-  Value small = constant(b.getF32Type(), std::ldexp(1.0f, -kBits));
+  Value small = emitFloatSplat(b, b.getF32Type(), std::ldexp(1.0f, -kBits));
   auto left = [&](Value k, int64_t r) -> Value {
     return arith::MulFOp::create(b, emitLhs(b, chunk, rows[r], k, 1), small);
   };
-  SmallVector<Value> zeros(accs.size(), constant(type, 0));
+  SmallVector<Value> zeros(accs.size(), emitFloatSplat(b, type, 0));
   SmallVector<Value> sums =
       emitContractionLoop(b, math.constant(depth), rows.size(), chunk.panels,
                           zeros, left, right, prefetches);
