@@ -109,6 +109,7 @@ NB_MODULE(_sardonyx, m) {
              self.customOps = std::make_shared<CustomOps>(ops);
            })
       .def_rw("winograd", &SessionOptions::winograd)
+      .def_rw("strassen", &SessionOptions::strassen)
       .def_rw("short_weights", &SessionOptions::shortWeights)
       .def_rw("split_floats", &SessionOptions::splitFloats)
       .def_rw("check_bounds", &SessionOptions::checkBounds)

@@ -140,6 +140,23 @@ static LogicalResult verifyScales(PackedMatmulOp op) {
   return success();
 }
 
+/// What is wrong with a product that may go by Strassen's algorithm.
+static LogicalResult verifyStrassen(PackedMatmulOp op) {
+  ArrayRef<int64_t> rhs = op.getRhs().getType().getShape();
+  int64_t depth = *op.getStrassen();
+  if (op.getScales() || !op.getRhs().getType().getElementType().isF32() ||
+      op.isBatched() || ShapedType::isDynamicShape(rhs))
+    return op.emitOpError(
+        "only a product of f32 without batches, by weights of "
+        "known sizes, can go by Strassen's algorithm");
+  // Vectors of values of k come from one half.
+  constexpr int64_t kLeast = 32;
+  if (depth <= 0 || depth % kLeast || rhs[1] % depth || rhs[0] < 2)
+    return op.emitOpError("strassen must be a multiple of ")
+           << kLeast << " that divides K, and there must be two panels";
+  return success();
+}
+
 LogicalResult PackedMatmulOp::verify() {
   if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
     return failure();
@@ -168,6 +185,8 @@ LogicalResult PackedMatmulOp::verify() {
                        "of i32, or lhs and rhs of bf16 and init of f32, or rhs "
                        "of i8 with scales and the others of f32");
   if (getScales() && failed(verifyScales(*this)))
+    return failure();
+  if (getStrassen() && failed(verifyStrassen(*this)))
     return failure();
   if (!getScales() && getBlock())
     return emitOpError("has a block but no scales");

@@ -100,6 +100,11 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
     Integers of 24 bits are signed: `rhs` is then [No,K,Nt*3], as `sdx.pack_rhs`
     makes it, and there is one block and no offset.
 
+    `strassen` = d says that the right-hand side, of f32, may go by Strassen's
+    algorithm: K is a multiple of d, and in each range of d values of k those of
+    its halves that lie d/2 apart have about the same size, as have the columns
+    that lie (No floordiv 2) * Nt apart. Rows are not known.
+
     ```mlir
     %r = sdx.packed_matmul
         ins(%a, %b : tensor<?x768xf32>, tensor<24x768x32xf32>)
@@ -115,7 +120,8 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
   }];
   let arguments = (ins SDX_ProductShaped:$lhs, SDX_ProductShaped:$rhs,
                        Optional<SDX_OptionalF32Shaped>:$scales, SDX_ProductShaped:$init,
-                       OptionalAttr<I64Attr>:$block);
+                       OptionalAttr<I64Attr>:$block,
+                       OptionalAttr<I64Attr>:$strassen);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     `ins` `(` $lhs `,` $rhs (`,` $scales^)? `:` type($lhs) `,` type($rhs)
@@ -363,6 +369,20 @@ def SDX_FailureKind : I64EnumAttr<"FailureKind", "what a failure means", [
     I64EnumAttrCase<"Unsupported", 2, "unsupported">,
     I64EnumAttrCase<"OtherRank", 3, "other_rank">]> {
   let cppNamespace = "::sardonyx::sdx";
+}
+
+def SDX_ThreadCountOp : SDX_Op<"thread_count", [Pure]> {
+  let summary = "How many threads the run may use";
+  let description = [{
+    At least one. For loops whose iterations have a beginning of their own, so
+    that there should be no more of them than there are threads.
+
+    ```mlir
+    %n = sdx.thread_count : index
+    ```
+  }];
+  let results = (outs Index:$count);
+  let assemblyFormat = "attr-dict `:` type($count)";
 }
 
 def SDX_CheckOp : SDX_Op<"check", [MemoryEffects<[MemWrite]>]> {

@@ -30,6 +30,9 @@ typedef void (*sdx_rt_loop_body)(int64_t begin, int64_t end, void *env);
 void sdx_rt_parallel_for(int64_t n, int64_t grain, sdx_rt_loop_body body,
                          void *env);
 
+/// How many threads the current run may use, at least one.
+int64_t sdx_rt_threads(void);
+
 /// `bytes` of memory aligned to 64, from the current run's pool. Fails the run
 /// when there is none. What is not freed is reclaimed when the run ends.
 void *sdx_rt_alloc(int64_t bytes);

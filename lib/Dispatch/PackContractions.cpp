@@ -337,11 +337,23 @@ static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
       .getResult();
 }
 
+/// The ranges of k in which `lhs` times `matrix` may go by Strassen's
+/// algorithm; 0: none.
+static int64_t findStrassenDepth(Value lhs, Value matrix, bool transposed) {
+  constexpr int64_t kFewestRows = 64;
+  auto left = cast<RankedTensorType>(lhs.getType());
+  if (left.getRank() != 2 ||
+      (!left.isDynamicDim(0) && left.getDimSize(0) < kFewestRows))
+    return 0;
+  return chooseStrassenDepth(matrix, transposed, sdx::kPanelWidth);
+}
+
 namespace {
 
 struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
-  PackContraction(MLIRContext *context, int64_t shortWeights)
-      : OpInterfaceRewritePattern(context), shortWeights(shortWeights) {}
+  PackContraction(MLIRContext *context, int64_t shortWeights, bool useStrassen)
+      : OpInterfaceRewritePattern(context), shortWeights(shortWeights),
+        useStrassen(useStrassen) {}
 
   LogicalResult matchAndRewrite(linalg::LinalgOp op,
                                 PatternRewriter &rewriter) const override {
@@ -400,8 +412,12 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
                                          transposed, init, shortWeights))
           return result;
       Value right = packRhs(rewriter, loc, matrix, transposed);
-      return sdx::PackedMatmulOp::create(rewriter, loc, left, right, init)
-          .getResult();
+      auto product =
+          sdx::PackedMatmulOp::create(rewriter, loc, left, right, init);
+      if (int64_t depth =
+              useStrassen ? findStrassenDepth(left, matrix, transposed) : 0)
+        product.setStrassen(depth);
+      return product.getResult();
     };
 
     Value init = op.getDpsInits()[0];
@@ -443,6 +459,7 @@ private:
 
   /// Weights of at least so many bytes are kept in three bytes; 0: none are.
   int64_t shortWeights;
+  bool useStrassen;
 };
 
 /// A convolution onto something else than zeros: the init is added afterwards,
@@ -478,7 +495,7 @@ struct PackContractionsPass
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateGenericToTransposePatterns(patterns);
-    patterns.add<PackContraction>(&getContext(), shortWeights);
+    patterns.add<PackContraction>(&getContext(), shortWeights, strassen);
     patterns.add<ZeroConvInit>(&getContext());
     populatePackNarrowProductsPatterns(patterns, packBf16);
     // Afterwards: a transpose of fewer dimensions is no longer one of matrices.

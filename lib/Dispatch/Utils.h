@@ -88,6 +88,13 @@ mlir::DenseElementsAttr chooseShortScales(mlir::Value matrix, bool transposed,
                                           int64_t panelWidth,
                                           int64_t fewestBytes);
 
+/// The ranges of k in which products by `matrix` [K,N], or [N,K] if
+/// `transposed`, may go by Strassen's algorithm (see sdx.packed_matmul): 0
+/// where it is no constant, is small, or has numbers of very different size
+/// that meet.
+int64_t chooseStrassenDepth(mlir::Value matrix, bool transposed,
+                            int64_t panelWidth);
+
 /// Patterns that pack products of 8-bit integers and, with `packBf16`, those of
 /// bf16 with weights; what other products of bf16 there are become f32's.
 void populatePackNarrowProductsPatterns(mlir::RewritePatternSet &patterns,

@@ -79,6 +79,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   constexpr int64_t kFewestShortBytes = 1 << 20;
   if (options.shortWeights && options.target.shufflesBytes)
     packing.shortWeights = kFewestShortBytes;
+  packing.strassen = options.strassen;
   pm.addPass(createSDXPackContractions(packing));
   // Constants leave before fusion, so that what runs once isn't fused into what
   // runs always.

@@ -30,6 +30,11 @@ void sdx_rt_parallel_for(int64_t n, int64_t grain, sdx_rt_loop_body body,
   run->leaveIfFailed();
 }
 
+int64_t sdx_rt_threads() {
+  RunContext *run = RunContext::current();
+  return run ? run->threads() : 1;
+}
+
 void sdx_rt_poll(int64_t trip, const char *loop) {
   RunContext *run = RunContext::current();
   if (!run)

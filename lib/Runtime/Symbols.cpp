@@ -42,6 +42,7 @@ double __powidf2(double, int);
 
 static const Symbol table[] = {
     ADDRESS(sdx_rt_parallel_for),
+    ADDRESS(sdx_rt_threads),
     ADDRESS(sdx_rt_alloc),
     ADDRESS(sdx_rt_alloc_for),
     ADDRESS(sdx_rt_free),

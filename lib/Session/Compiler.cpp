@@ -167,6 +167,7 @@ PipelineOptions Compilation::pipeline() const {
     result.target.floatProduct = "fused";
   result.winograd = options.winograd;
   result.shortWeights = options.shortWeights;
+  result.strassen = options.strassen;
   result.checkBounds = options.checkBounds;
   result.profile = options.profile;
   return result;

@@ -89,9 +89,9 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, optLevel,
                externalDataDir, dims, inputShapes, inputValues, denotedDims,
-               initializers, customOps, winograd, shortWeights, splitFloats,
-               checkBounds, profile, perfMap, memoryLimit, compileTimeout,
-               interrupted] = options;
+               initializers, customOps, winograd, strassen, shortWeights,
+               splitFloats, checkBounds, profile, perfMap, memoryLimit,
+               compileTimeout, interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
   (void)cache, (void)cacheDir, (void)perfMap, (void)memoryLimit,
       (void)compileTimeout, (void)interrupted;
@@ -106,6 +106,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(std::to_string(optLevel));
   add(externalDataDir);
   add(std::to_string(winograd));
+  add(std::to_string(strassen));
   add(std::to_string(shortWeights));
   // Without tile registers all numbers of threads share what is compiled.
   (void)intraOpThreads, (void)splitFloats;

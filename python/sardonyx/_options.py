@@ -67,7 +67,8 @@ class SessionOptions(Options):
     weights on disk, default true),
     `cache_dir`, `cpu` and `cpu_features` (LLVM's names; default this machine), `external_data_dir`,
     `winograd` (let 3x3 convolutions go by Winograd's algorithm, default true: faster, with rounding
-    errors within four times those of a direct sum), `short_weights` (keep large weights that few rows are
+    errors within four times those of a direct sum), `strassen` (let large products with weights go by
+    Strassen's algorithm, default true: faster, with rounding errors about twice those of a sum in f32), `short_weights` (keep large weights that few rows are
     multiplied by in three bytes a number where the error is no larger than that of a sum in f32, default
     true: such products take as long as their weights take to read), `split_floats` (let large products of f32 go
     through the tile registers of AMX, each number as the sum of three of bf16, with rounding errors
@@ -102,7 +103,7 @@ class SessionOptions(Options):
     use_per_session_threads = Attribute(True, flag)
 
     _own = frozenset({
-        "cache", "cache_dir", "cpu", "cpu_features", "external_data_dir", "winograd", "short_weights", "split_floats", "check_bounds",
+        "cache", "cache_dir", "cpu", "cpu_features", "external_data_dir", "winograd", "strassen", "short_weights", "split_floats", "check_bounds",
         "perf_map", "memory_limit", "compile_timeout", "custom_ops",
     })  # fmt: skip
 
@@ -114,6 +115,7 @@ class SessionOptions(Options):
         self.cpu_features = ""
         self.external_data_dir = ""
         self.winograd = True
+        self.strassen = True
         self.short_weights = True
         self.split_floats: bool | None = None
         self.check_bounds = False
@@ -214,6 +216,7 @@ class SessionOptions(Options):
         options.input_shapes = self._input_shapes
         options.set_custom_ops(together(self.custom_ops))
         options.winograd = bool(self.winograd)
+        options.strassen = bool(self.strassen)
         options.short_weights = bool(self.short_weights)
         options.split_floats = None if self.split_floats is None else bool(self.split_floats)
         options.check_bounds = bool(self.check_bounds)

@@ -114,6 +114,17 @@ TEST(RunContext, AFailureInALoopEndsTheRunAfterTheLoop) {
   }
 }
 
+TEST(RunContext, KernelsSeeHowManyThreadsThereAre) {
+  EXPECT_EQ(sdx_rt_threads(), 1); // outside of any run
+  for (unsigned threads : {1u, 3u}) {
+    RunContext run(threads);
+    static int64_t seen;
+    seen = 0;
+    EXPECT_TRUE(run.run([](void **) { seen = sdx_rt_threads(); }, nullptr));
+    EXPECT_EQ(seen, threads);
+  }
+}
+
 TEST(RunContext, WorkersSeeTheRun) {
   RunContext run(8);
   static std::atomic<RunContext *> expected;

@@ -31,6 +31,9 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
                   "Threads to use (default: one for each core)");
   app->add_flag("!--no-winograd", common.session.winograd,
                 "Compute all convolutions by direct sums");
+  app->add_flag("!--no-strassen", common.session.strassen,
+                "Compute all products with eight multiplications of halves, "
+                "not seven");
   app->add_flag(
       "!--no-short-weights", common.session.shortWeights,
       "Keep all weights of f32 in four bytes, also those that few rows are "

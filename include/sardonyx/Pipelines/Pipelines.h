@@ -51,6 +51,8 @@ struct PipelineOptions {
   bool winograd = true;
   /// Whether weights of products of few rows may be kept in three bytes.
   bool shortWeights = true;
+  /// Whether products may go by Strassen's algorithm.
+  bool strassen = true;
   /// Whether code checks each index before it accesses memory.
   bool checkBounds = false;
   /// Whether the host program records its steps.

@@ -76,6 +76,10 @@ struct SessionOptions {
   /// is faster. Its rounding errors are within four times those of a direct
   /// sum in f32 (root mean square over a result; see docs/Performance.md).
   bool winograd = true;
+  /// Compute large products of f32 with weights by Strassen's algorithm, once,
+  /// where weights, and the rows of a run, are of about the same size. Rounding
+  /// errors are about twice those of a sum in f32 (see docs/Performance.md).
+  bool strassen = true;
   /// Keep constants of at least a megabyte that products of up to eight rows
   /// multiply by in three bytes a number, where rounding takes less than 2^-20
   /// of most numbers of each column (typically 2^-22): such products take as

@@ -185,6 +185,9 @@ void MatmulEmitter::emitLoops(ImplicitLocOpBuilder &b, int64_t rows) {
   plannedRows = std::max<int64_t>(rows, 1);
   planParts();
   planTiles();
+  planStrassen();
+  if (usesStrassen)
+    return emitStrassenLoops(b);
   if (!usesParts)
     return emitChunks(b);
   // The rows may yet be too few, and nothing may be there to add up.
@@ -516,7 +519,8 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
       accs.push_back(inits[p][r]);
   if (start.row)
     for (auto [r, acc] : llvm::enumerate(accs)) {
-      SmallVector<Value> at{math.add(start.row, r), math.constant(0)};
+      Value column = start.column ? start.column : math.constant(0);
+      SmallVector<Value> at{math.add(start.row, r), column};
       Value sum = emitLoad(b, chunk.sums, at, shape.width);
       acc = isOfBytes() ? Value(arith::AddIOp::create(b, acc, sum))
                         : Value(arith::AddFOp::create(b, acc, sum));
@@ -529,6 +533,8 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
       (isFull || plannedRows <= kFewRows))
     next.push_back(prefetchNextPanel(b, chunk, row, columnInPanel));
   for (const Tile &tile : tiles) {
+    if (start.isWhole)
+      break;
     SmallVector<Prefetch> ahead;
     if (std::optional<int64_t> depth = IndexMath::known(k); depth && isFull)
       ahead = evaluator.prefetchNextOutputs(b, tile, rows, l2Bytes / 2, *depth);
@@ -536,7 +542,7 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
       evaluator.prefetchOutputs(b, tile, rows, l2Bytes / 2);
     llvm::append_range(next, ahead);
   }
-  if (!start.row || !usesParts) // else the sums are whole
+  if (!start.isWhole)
     accs = emitProducts(b, chunk, rowIndices, columnInPanel, std::move(accs),
                         next, start.group);
 

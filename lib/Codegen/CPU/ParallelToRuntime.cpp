@@ -7,6 +7,8 @@
 
 #include "sardonyx/Codegen/CPU/Passes.h"
 
+#include "dialects/SDX/SDX.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -211,9 +213,27 @@ struct ParallelToRuntimePass
       // Not before: what a parallel loop takes is each thread's own.
       hoistAllocas(func);
     }
+    lowerThreadCounts();
   }
 
 private:
+  void lowerThreadCounts() {
+    constexpr StringLiteral kName = "sdx_rt_threads";
+    func::FuncOp function;
+    getOperation().walk([&](sardonyx::sdx::ThreadCountOp op) {
+      OpBuilder b(op);
+      if (!function) {
+        OpBuilder top(getOperation().getBodyRegion());
+        function = func::FuncOp::create(
+            top, op.getLoc(), kName, b.getFunctionType({}, {b.getIndexType()}));
+        function.setPrivate();
+      }
+      op.replaceAllUsesWith(
+          func::CallOp::create(b, op.getLoc(), function).getResult(0));
+      op.erase();
+    });
+  }
+
   LogicalResult outline(func::FuncOp func, scf::ParallelOp op, size_t number) {
     Location loc = op.getLoc();
     if (op.getNumReductions() != 0)

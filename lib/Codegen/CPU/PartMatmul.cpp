@@ -309,6 +309,7 @@ void MatmulEmitter::emitPartResults(ImplicitLocOpBuilder &b, const Chunk &chunk,
             Value row = math.add(block.row, r);
             Start whole;
             whole.row = math.add(block.sum, r);
+            whole.isWhole = true;
             emitIf(
                 b, isBad,
                 [&] { emitTile(b, chunk, row, shape.rows, column, nullptr); },

@@ -57,3 +57,14 @@ func.func private @buffers(%a: memref<?xf32>) attributes {sdx.kernel} {
   }
   return
 }
+
+// How many threads there are is known when the kernel runs.
+// CHECK-LABEL: func.func private @threads
+// CHECK: %[[N:.*]] = call @sdx_rt_threads() : () -> index
+// CHECK: memref.store %[[N]]
+func.func private @threads(%a: memref<1xindex>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %n = sdx.thread_count : index
+  memref.store %n, %a[%c0] : memref<1xindex>
+  return
+}

@@ -172,3 +172,27 @@ func.func @no_scales(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %c: tensor<8x
   %0 = sdx.packed_matmul ins(%a, %b : tensor<8x48xf32>, tensor<2x48x16xi8>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
   return
 }
+
+// -----
+
+func.func @strassen_of_batches(%a: tensor<4x8x64xf32>, %b: tensor<4x2x64x32xf32>, %c: tensor<4x8x40xf32>) {
+  // expected-error@+1 {{only a product of f32 without batches, by weights of known sizes, can go by Strassen's algorithm}}
+  %0 = sdx.packed_matmul ins(%a, %b : tensor<4x8x64xf32>, tensor<4x2x64x32xf32>) outs(%c : tensor<4x8x40xf32>) {strassen = 64 : i64} -> tensor<4x8x40xf32>
+  return
+}
+
+// -----
+
+func.func @strassen_depth(%a: tensor<8x64xf32>, %b: tensor<2x64x32xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{strassen must be a multiple of 32 that divides K, and there must be two panels}}
+  %0 = sdx.packed_matmul ins(%a, %b : tensor<8x64xf32>, tensor<2x64x32xf32>) outs(%c : tensor<8x40xf32>) {strassen = 16 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @strassen_panels(%a: tensor<8x64xf32>, %b: tensor<1x64x32xf32>, %c: tensor<8x20xf32>) {
+  // expected-error@+1 {{there must be two panels}}
+  %0 = sdx.packed_matmul ins(%a, %b : tensor<8x64xf32>, tensor<1x64x32xf32>) outs(%c : tensor<8x20xf32>) {strassen = 64 : i64} -> tensor<8x20xf32>
+  return
+}

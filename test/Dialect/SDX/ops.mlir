@@ -22,6 +22,15 @@ func.func @scaled_product(%a: tensor<?x48xf32>, %b: tensor<2x48x16xi8>, %s: tens
   return %0 : tensor<?x40xf32>
 }
 
+// CHECK-LABEL: @strassen
+// CHECK: sdx.packed_matmul {{.*}} {strassen = 64 : i64}
+// CHECK: sdx.thread_count : index
+func.func @strassen(%a: tensor<?x128xf32>, %b: tensor<2x128x32xf32>, %c: tensor<?x40xf32>) -> (tensor<?x40xf32>, index) {
+  %0 = sdx.packed_matmul ins(%a, %b : tensor<?x128xf32>, tensor<2x128x32xf32>) outs(%c : tensor<?x40xf32>) {strassen = 64 : i64} -> tensor<?x40xf32>
+  %n = sdx.thread_count : index
+  return %0, %n : tensor<?x40xf32>, index
+}
+
 // CHECK-LABEL: @packs
 // CHECK: sdx.pack_rhs ins
 // CHECK: sdx.pack_rhs transposed ins

@@ -316,7 +316,8 @@ def ParallelToRuntimePass
     of the linearised iterations, and the loop a call that
     `sdx-host-finalize` gives to `sdx_rt_parallel_for`. The grain, the least
     number of iterations worth a thread, follows from a static estimate of the
-    body's work. Inner parallel loops become sequential.
+    body's work. Inner parallel loops become sequential. `sdx.thread_count`
+    becomes a call of `sdx_rt_threads`.
 
     ```mlir
     scf.parallel (%i) = (%c0) to (%n) step (%c1) { ... }

@@ -1,0 +1,71 @@
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions -canonicalize -cse | FileCheck %s
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=vector-bits=128 | FileCheck %s --check-prefix=SSE
+
+// Where threads can share it, seven products of halves: the first two of the
+// weights themselves, then three and two with sums.
+// CHECK-LABEL: func.func private @strassen
+// CHECK-SAME: (%[[A:.*]]: memref<240x512xf32>, %[[B:.*]]: memref<16x512x32xf32>, %[[OUT:.*]]: memref<240x512xf32>)
+// CHECK: %[[THREADS:.*]] = sdx.thread_count : index
+// CHECK: arith.muli %{{.*}}, %[[THREADS]]
+// CHECK: %[[PAYS:[0-9]+]] = arith.cmpi slt, %{{.*}}, %c133120
+// CHECK-NEXT: scf.if %[[PAYS]]
+// CHECK: %[[SUMS:.*]] = memref.alloc({{.*}} : memref<?x5x120x256xf32>
+// CHECK: %[[DIRECT:.*]] = memref.alloc({{.*}} : memref<?x1x20xi1>
+// CHECK: %[[COLUMNS:.*]] = memref.alloc({{.*}} : memref<?x2x4x2x256x32xf32>
+// CHECK: scf.parallel
+// One row of sums of columns, its four weights fetched ahead.
+// CHECK: memref.subview %[[A]][%{{.*}}, 0] [6, 256] [1, 1]
+// CHECK: memref.subview %[[B]][%{{.*}}, 0, 0] [2, 256, 32] [1, 1, 1]
+// CHECK: scf.for {{.*}} to %c256 step %c16
+// CHECK-COUNT-8: memref.prefetch %[[B]]
+// CHECK-COUNT-4: vector.load %[[B]]{{.*}} vector<16xf32>
+// CHECK-COUNT-4: arith.subf {{.*}} vector<16xf32>
+// CHECK-COUNT-4: vector.store {{.*}} vector<16xf32>
+// CHECK: scf.for {{.*}} step %c4
+// CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
+// CHECK: memref.subview %[[B]][%{{.*}}, 256, 0] [2, 256, 32] [1, 1, 1]
+// CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
+// The sums of rows, and whether they are of the same size.
+// CHECK: arith.maxui
+// CHECK: vector.reduction <maxui>
+// CHECK: memref.store %{{.*}}, %{{.*}} : memref<1x20xi1,
+// CHECK-COUNT-240: vector.fma {{.*}} : vector<32xf32>
+// CHECK-NOT: mask
+// Too many threads for so few columns take all of it directly.
+// CHECK: } else {
+// CHECK: scf.parallel
+// CHECK: vector.fma
+// SSE-LABEL: func.func private @strassen
+// SSE-NOT: sdx.thread_count
+func.func private @strassen(%a: memref<240x512xf32>, %b: memref<16x512x32xf32>,
+    %out: memref<240x512xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<240x512xf32> to tensor<240x512xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<16x512x32xf32> to tensor<16x512x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<240x512xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<240x512xf32>) -> tensor<240x512xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<240x512xf32>, tensor<16x512x32xf32>)
+      outs(%f : tensor<240x512xf32>) {strassen = 512 : i64} -> tensor<240x512xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<240x512xf32>, memref<240x512xf32>) -> ()
+  return
+}
+
+// -----
+
+// Few rows are not worth the sums.
+// CHECK-LABEL: func.func private @few_rows
+// CHECK-NOT: sdx.thread_count
+func.func private @few_rows(%a: memref<90x512xf32>, %b: memref<16x512x32xf32>,
+    %out: memref<90x512xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<90x512xf32> to tensor<90x512xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<16x512x32xf32> to tensor<16x512x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<90x512xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<90x512xf32>) -> tensor<90x512xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<90x512xf32>, tensor<16x512x32xf32>)
+      outs(%f : tensor<90x512xf32>) {strassen = 512 : i64} -> tensor<90x512xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<90x512xf32>, memref<90x512xf32>) -> ()
+  return
+}
