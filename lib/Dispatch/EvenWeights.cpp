@@ -80,7 +80,7 @@ int64_t sardonyx::chooseStrassenDepth(Value matrix, bool transposed,
   std::optional<ConstantColumns> columns = findColumns(matrix, transposed);
   if (!columns)
     return 0;
-  constexpr int64_t kFewestColumns = 256;
+  constexpr int64_t kFewestColumns = 320;
   int64_t depth = columns->length ? chooseDepth(columns->length) : 0;
   if (!depth || columns->count < kFewestColumns)
     return 0;

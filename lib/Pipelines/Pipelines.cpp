@@ -79,7 +79,9 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   constexpr int64_t kFewestShortBytes = 1 << 20;
   if (options.shortWeights && options.target.shufflesBytes)
     packing.shortWeights = kFewestShortBytes;
-  packing.strassen = options.strassen;
+  constexpr unsigned kFewestVectorBits = 256;
+  packing.strassen =
+      options.strassen && options.target.vectorBits >= kFewestVectorBits;
   pm.addPass(createSDXPackContractions(packing));
   // Constants leave before fusion, so that what runs once isn't fused into what
   // runs always.

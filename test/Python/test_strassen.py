@@ -53,11 +53,12 @@ def normal(rng, *shape):
 
 
 SHAPES = [
-    (240, 256, 256),  # the smallest weights
+    (300, 256, 512),
     (128, 768, 1024),
     (131, 512, 1056),  # an odd number of rows, and of panels
-    (260, 1536, 320),  # two ranges of k, an odd number of pairs of panels
-    (530, 288, 256),  # two blocks of rows
+    (500, 1536, 416),  # two ranges of k
+    (600, 512, 704),  # an odd number of pairs of panels, two blocks of rows
+    (1101, 288, 512),  # three blocks, of which the last is smaller
 ]
 
 

@@ -63,17 +63,8 @@ struct StrassenPlan {
   int64_t period = 1;
 
   int64_t half() const { return depth / 2; }
-};
-
-/// The rows that Strassen's algorithm computes at a time: `count` from `first`
-/// on, the upper `half` of them in so many tiles, which have `padded` rows.
-struct StrassenRows {
-  mlir::Value first, count, half, tiles, padded;
-  /// The tiles that one thread multiplies, the last of which may not be full.
-  mlir::Value firstTile, endTile, endOfFull;
-  /// [sum, row of the upper half, value of k of a half], and by range of k and
-  /// tile, whether its rows must be multiplied directly.
-  mlir::Value sums, bad;
+  /// Periods in a product over half of a range.
+  int64_t periods() const { return half() / period; }
 };
 
 /// How threads share a product by Strassen's algorithm: the rows are cut into
@@ -84,64 +75,8 @@ struct StrassenSplit {
   mlir::Value pays;
 };
 
-/// What one thread keeps of Strassen's algorithm.
-struct StrassenScratch {
-  /// Sums of columns for two steps: [slot, sum, panel, value of k, column].
-  mlir::Value columns;
-  /// States of each tile: [which, panel, row, column].
-  mlir::Value kept;
-  /// [(panel, quarter, row), column].
-  mlir::Value results;
-};
-
-/// A group of panels, from `panel` on, and a range of k, from `depth` on.
-struct StrassenStep {
-  mlir::Value panel, depth;
-  /// Where its sums of columns lie.
-  mlir::Value slot;
-  /// Whether other ranges of k are added.
-  bool isAdded = false;
-};
-
-/// Sums of columns of a step, which are made beside products: of `count` rows
-/// so many as `share`, in units of 2^-16, says before each period of them, from
-/// the period number `origin` on.
-struct StrassenSums {
-  StrassenStep of;
-  mlir::Value count, share, origin;
-};
-
-/// Whether a step is the first of its thread, in the first group of panels, or
-/// the last range of k of its group.
-struct StrassenOrder {
-  mlir::Value isFirst, isFirstGroup, isLast;
-};
-
-/// Rows of a tile in the upper half; the lower half has as many. Limited ones
-/// may be past the end of either, and then repeat its last.
-struct StrassenTile {
-  mlir::Value row;
-  int64_t rows;
-  bool isLimited;
-};
-
-/// The rows of the upper half that fill no tile: at most `rows`, from a tile
-/// on. They are multiplied directly.
-struct StrassenRest {
-  int64_t rows = 0;
-  /// Whether other tiles may be past the end of the rows, and whether this may.
-  bool areTilesLimited = false, isLimited = false;
-  mlir::Value firstTile;
-};
-
-/// A tile, the columns of its panels from `column` on, and which period of
-/// products is the first of one of its products.
-struct StrassenProducts {
-  const StrassenTile &tile;
-  mlir::Value column;
-  const StrassenSums &sums;
-  llvm::function_ref<mlir::Value(int64_t product)> firstPeriod;
-};
+struct StrassenRows;
+struct StrassenScratch;
 
 /// Emits the loops of one kernel around a packed matrix product.
 class MatmulEmitter {
@@ -161,6 +96,8 @@ public:
   void emit(mlir::ImplicitLocOpBuilder &b);
 
 private:
+  friend class StrassenEmitter;
+
   /// The part of a batch that one iteration of the parallel loop computes.
   struct Chunk {
     mlir::Value batch; // null without a batch
@@ -211,63 +148,22 @@ private:
                 mlir::Value row, int64_t rows, mlir::Value column,
                 mlir::Value rowLimit, Start start = {});
   void emitPanelGroup(mlir::ImplicitLocOpBuilder &b, Chunk chunk);
-  /// Periods in a product over half of a range of k.
-  int64_t countPeriods() const { return strassen.half() / strassen.period; }
-  void emitStrassenLoops(mlir::ImplicitLocOpBuilder &b);
-  StrassenSplit emitStrassenSplit(mlir::ImplicitLocOpBuilder &b,
-                                  mlir::Value rows);
-  void emitStrassenRows(mlir::ImplicitLocOpBuilder &b,
-                        const StrassenSplit &split, mlir::Value firstRow,
-                        mlir::Value endRow);
-  void emitRowSums(mlir::ImplicitLocOpBuilder &b, const StrassenRows &rows,
-                   const StrassenStep &step, mlir::Value tile);
-  void emitColumnSums(mlir::ImplicitLocOpBuilder &b,
-                      const StrassenScratch &scratch, const StrassenStep &step,
-                      mlir::Value row);
-  void emitStrassenGroups(mlir::ImplicitLocOpBuilder &b,
-                          const StrassenRows &rows,
-                          const StrassenScratch &scratch, mlir::Value first,
-                          mlir::Value end);
-  void emitStrassenStep(mlir::ImplicitLocOpBuilder &b, const StrassenRows &rows,
-                        const StrassenScratch &scratch,
-                        const StrassenStep &step, const StrassenSums &early,
-                        const StrassenSums &later, const StrassenOrder &order);
-  llvm::SmallVector<mlir::Value> emitStrassenProduct(
-      mlir::ImplicitLocOpBuilder &b, mlir::ValueRange accs, int64_t rows,
-      llvm::function_ref<mlir::Value(mlir::Value, int64_t)> left,
-      llvm::function_ref<mlir::Value(mlir::Value, int64_t)> right,
-      llvm::function_ref<void(mlir::Value)> meanwhile);
-  void emitStrassenDirect(mlir::ImplicitLocOpBuilder &b,
-                          const StrassenRows &rows,
-                          const StrassenScratch &scratch,
-                          const StrassenStep &step, const StrassenTile &tile);
-  void emitStrassenResults(mlir::ImplicitLocOpBuilder &b,
-                           const StrassenRows &rows,
-                           const StrassenScratch &scratch,
-                           const StrassenStep &step, const StrassenTile &tile);
-  void fetchStrassenResults(mlir::ImplicitLocOpBuilder &b,
-                            const StrassenRows &rows, const StrassenStep &step,
-                            const StrassenTile &tile, int64_t quarter);
-  StrassenRest getStrassenRest(mlir::ImplicitLocOpBuilder &b,
-                               const StrassenRows &rows);
-  void
-  emitParts(mlir::ImplicitLocOpBuilder &b, const StrassenRows &rows,
-            const StrassenTile &tile,
-            llvm::function_ref<void(mlir::Value quarter, mlir::Value p,
-                                    mlir::Value isBottom, mlir::Value isRight)>
-                body);
-  mlir::Value getStrassenRow(mlir::ImplicitLocOpBuilder &b,
-                             const StrassenRows &rows, const StrassenTile &tile,
-                             int64_t r, bool isBottom);
-  mlir::Value getResultRow(mlir::ImplicitLocOpBuilder &b,
-                           const StrassenRows &rows, mlir::Value panel,
-                           mlir::Value quarter, mlir::Value row);
   void emitOpenRows(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   bool isOfBytes() { return depthGroup == 4; }
   bool multipliesAtOnce();
   void planTiles();
   void planParts();
   void planStrassen();
+  void emitStrassenLoops(mlir::ImplicitLocOpBuilder &b);
+  StrassenSplit emitStrassenSplit(mlir::ImplicitLocOpBuilder &b,
+                                  mlir::Value rows);
+  void emitStrassenRows(mlir::ImplicitLocOpBuilder &b,
+                        const StrassenSplit &split, mlir::Value firstRow,
+                        mlir::Value endRow);
+  void emitStrassenGroups(mlir::ImplicitLocOpBuilder &b,
+                          const StrassenRows &rows,
+                          const StrassenScratch &scratch, mlir::Value first,
+                          mlir::Value end);
   /// Whether no step of a product by parts has fewer values of k than others.
   bool hasFullSteps() {
     return IndexMath::known(k).value_or(1) % kStepDepth == 0;

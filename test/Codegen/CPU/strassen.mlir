@@ -7,7 +7,7 @@
 // CHECK-SAME: (%[[A:.*]]: memref<240x512xf32>, %[[B:.*]]: memref<16x512x32xf32>, %[[OUT:.*]]: memref<240x512xf32>)
 // CHECK: %[[THREADS:.*]] = sdx.thread_count : index
 // CHECK: arith.muli %{{.*}}, %[[THREADS]]
-// CHECK: %[[PAYS:[0-9]+]] = arith.cmpi slt, %{{.*}}, %c133120
+// CHECK: %[[PAYS:[0-9]+]] = arith.cmpi slt, %{{.*}}, %c634880
 // CHECK-NEXT: scf.if %[[PAYS]]
 // CHECK: %[[SUMS:.*]] = memref.alloc({{.*}} : memref<?x5x120x256xf32>
 // CHECK: %[[DIRECT:.*]] = memref.alloc({{.*}} : memref<?x1x20xi1>
