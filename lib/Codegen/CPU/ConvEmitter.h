@@ -21,6 +21,9 @@ struct Winograd;
 /// the lanes of vectors: those whose weights come in blocks of a panel's width.
 inline constexpr int64_t kMaxChannelLanePositions = 64;
 
+/// Positions, or values of k, that share a vector in a short tail.
+inline constexpr int64_t kShortTailWidth = 4;
+
 /// Emits the loops of one kernel around a convolution.
 class ConvEmitter {
 public:
@@ -50,6 +53,9 @@ private:
     /// whole ones: nothing is fetched for others.
     bool isTail = false;
     mlir::Value scratch;
+    /// The positions after the last whole panel, packed, and whether this is
+    /// that panel (ShortTail.cpp); null: they have a panel of their own.
+    mlir::Value shortTail, isLastPanel;
 
     int64_t getColumns() const { return masks.size(); }
     int64_t getPositions() const { return getColumns() * width; }
@@ -102,6 +108,11 @@ private:
   /// Positions of a whole panel.
   int64_t panelWidth() { return columns * lanes; }
   void emitPanels(mlir::ImplicitLocOpBuilder &b);
+  int64_t countPanels();
+  int64_t countShortTail();
+  void emitShortTailPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
+  void emitShortTail(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                     mlir::Value tile, int64_t rows);
   int64_t planColumns();
   int64_t tilesPerChunk();
   mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b, int64_t width);

@@ -33,6 +33,12 @@ int64_t ConvEmitter::planColumns() {
   return lanes < 16 || (isMuch && isShort) ? 2 : 3;
 }
 
+/// Panels of an output of known size, without a tail that goes with the last.
+int64_t ConvEmitter::countPanels() {
+  int64_t positions = *IndexMath::known(outPositions) - countShortTail();
+  return llvm::divideCeil(positions, panelWidth());
+}
+
 /// Tiles of output channels that a chunk computes: all of them, so that a
 /// panel is packed once, unless panels are too few to occupy the threads.
 int64_t ConvEmitter::tilesPerChunk() {
@@ -45,8 +51,7 @@ int64_t ConvEmitter::tilesPerChunk() {
   if (!positions)
     return std::max<int64_t>(1, tiles);
   int64_t images = IndexMath::known(evaluator.getSize(0)).value_or(1);
-  int64_t chunks = std::max<int64_t>(
-      1, images * group * llvm::divideCeil(*positions, panelWidth()));
+  int64_t chunks = std::max<int64_t>(1, images * group * countPanels());
   int64_t split = llvm::divideCeil(kEnoughChunks, chunks);
   return std::clamp<int64_t>(llvm::divideCeil(tiles, split),
                              std::min(tiles, kFewestChannels / shape.rows),
@@ -78,9 +83,12 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
   columns = planColumns();
   int64_t tiles = tilesPerChunk();
   Value allTiles = math.ceilDiv(groupFilters, shape.rows);
+  std::optional<int64_t> positions = IndexMath::known(outPositions);
+  int64_t shortTail = countShortTail();
+  Value panels = positions ? math.constant(countPanels())
+                           : math.ceilDiv(outPositions, panelWidth());
   SmallVector<Value> sizes = {evaluator.getSize(0), math.constant(group),
-                              math.ceilDiv(outPositions, panelWidth()),
-                              math.ceilDiv(allTiles, tiles)};
+                              panels, math.ceilDiv(allTiles, tiles)};
   emitParallel(b, sizes, [&](ValueRange ivs) {
     Chunk chunk;
     chunk.image = ivs[0];
@@ -92,9 +100,13 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
     Packing packing = planPacking();
     if (packing != Packing::Never)
       chunk.scratch = emitScratch(b, panelWidth());
+    if (shortTail) {
+      chunk.shortTail = emitScratch(b, kShortTailWidth);
+      chunk.isLastPanel = math.less(math.sub(panels, math.constant(2)), ivs[2]);
+      emitIf(b, chunk.isLastPanel, [&] { emitShortTailPack(b, chunk); });
+    }
     // A last panel of fewer columns has tiles of its own.
-    std::optional<int64_t> positions = IndexMath::known(outPositions);
-    int64_t tail = positions ? *positions % panelWidth() : 0;
+    int64_t tail = positions ? *positions % panelWidth() - shortTail : 0;
     int64_t tailColumns = llvm::divideCeil(tail, lanes);
     auto panel = [&](int64_t columns, bool masked, Packing how) {
       chunk.packing = how;
@@ -125,8 +137,9 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
             panel(tailColumns, masked, packs ? Packing::Before : packing);
           });
     }
-    if (chunk.scratch)
-      memref::DeallocOp::create(b, chunk.scratch);
+    for (Value buffer : {chunk.scratch, chunk.shortTail})
+      if (buffer)
+        memref::DeallocOp::create(b, buffer);
   });
 }
 
@@ -434,4 +447,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
       column.push_back(accs[r * columns + c]);
     evaluator.emitStores(b, tile, column);
   }
+  if (chunk.shortTail)
+    emitIf(b, chunk.isLastPanel,
+           [&] { emitShortTail(b, chunk, tileIndex, rows); });
 }

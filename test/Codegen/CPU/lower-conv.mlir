@@ -284,6 +284,47 @@ func.func private @pointwise(%x: memref<1x512x28x28xf32>, %w: memref<1x32x512x8x
 
 // -----
 
+// 14x14 positions are four panels of three vectors and four positions, which go
+// with each tile of the last panel: four values of k in a vector, and weights
+// of eight filters to go with them shuffled from two.
+// CHECK-LABEL: func.func private @short_tail
+// CHECK-SAME: (%[[X:.*]]: memref<1x64x14x14xf32>, %[[W:.*]]: memref<1x4x64x8xf32>, %[[OUT:.*]]: memref<1x32x14x14xf32>)
+// CHECK-DAG: %[[WEIGHTS:.*]] = memref.collapse_shape %[[W]] {{.*}} into memref<2048xf32>
+// CHECK: scf.parallel (%[[PANEL:.*]]) = (%c0) to (%c4)
+// CHECK: %[[TAIL:.*]] = memref.alloc() {alignment = 64 : i64} : memref<64x4xf32>
+// CHECK: %[[LAST:.*]] = arith.cmpi sgt, %[[PANEL]], %c2
+// CHECK: scf.if %[[LAST]]
+// CHECK: vector.load {{.*}} vector<4xf32>
+// CHECK: vector.store %{{.*}}, %[[TAIL]]
+// CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c64
+// CHECK: scf.if %[[LAST]]
+// CHECK: memref.collapse_shape %[[TAIL]]
+// CHECK: %{{.*}}:8 = scf.for %{{.*}} = %c0 to %c64 step %c4
+// CHECK-COUNT-2: vector.load %[[WEIGHTS]]{{.*}} vector<16xf32>
+// CHECK: vector.shuffle {{.*}} [0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24]
+// CHECK: vector.fma
+// CHECK: vector.extract_strided_slice {{.*}} to vector<8xf32>
+// CHECK: vector.extract_strided_slice {{.*}} to vector<4xf32>
+// CHECK: vector.store %{{.*}} vector<4xf32>
+func.func private @short_tail(%x: memref<1x64x14x14xf32>, %w: memref<1x4x64x8xf32>,
+    %out: memref<1x32x14x14xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x64x14x14xf32> to tensor<1x64x14x14xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x4x64x8xf32> to tensor<1x4x64x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x32x14x14xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x14x14xf32>) -> tensor<1x32x14x14xf32>
+  %m = sdx.conv ins(%tx, %tw : tensor<1x64x14x14xf32>, tensor<1x4x64x8xf32>)
+      outs(%f : tensor<1x32x14x14xf32>)
+      {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>,
+       dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>,
+       pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x32x14x14xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x32x14x14xf32>, memref<1x32x14x14xf32>) -> ()
+  return
+}
+
+// -----
+
 // All rows of a small plane are one block, which leaves out the taps in the
 // padding, and seven columns do with half a register.
 // CHECK-LABEL: func.func private @depthwise_small
