@@ -30,7 +30,7 @@ inline constexpr int64_t kColumnSums = 4, kRowSums = 5, kCopyOfRows = 4;
 inline constexpr int64_t kStrassenShareUnit = 1 << 16;
 
 /// The rows that Strassen's algorithm computes at a time: `count` from `first`
-/// on, the upper `half` of them in so many tiles, which have `padded` rows.
+/// on, the upper `half` of them in so many tiles. There is memory for `padded`.
 struct StrassenRows {
   mlir::Value first, count, half, tiles, padded;
   /// The tiles that one thread multiplies, the last of which may not be full.

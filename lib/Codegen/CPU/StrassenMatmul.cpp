@@ -76,10 +76,12 @@ void MatmulEmitter::planStrassen() {
   strassen.period = std::gcd(strassen.half(), kLongestPeriod);
 }
 
-/// All rows, some hundred at a time, so that what is kept of them stays small;
-/// or directly where they are few, or where threads cannot share them evenly.
+/// Rows at a time, so that what is kept of them stays small.
+static constexpr int64_t kMostRows = 512;
+
+/// All rows, some hundred at a time; or directly where they are few, or where
+/// threads cannot share them evenly.
 void MatmulEmitter::emitStrassenLoops(ImplicitLocOpBuilder &b) {
-  constexpr int64_t kMostRows = 512;
   IndexMath math(b);
   Value blocks = math.max(math.ceilDiv(m, kMostRows), math.constant(1));
   Value size = emitShare(b, m, blocks);
@@ -168,7 +170,11 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
   rows.count = math.sub(endRow, firstRow);
   rows.half = math.ceilDiv(rows.count, 2);
   rows.tiles = math.ceilDiv(rows.half, shape.rows);
-  rows.padded = math.mul(rows.tiles, shape.rows);
+  // Memory for open numbers of rows is that of the most: of one size, so that
+  // all runs use the same.
+  rows.padded = IndexMath::known(rows.tiles)
+                    ? math.mul(rows.tiles, shape.rows)
+                    : math.constant(llvm::alignTo(kMostRows / 2, shape.rows));
   Value groups = math.constant(strassen.pairs / panelsPerTile);
   Value tilesOfPart = emitShare(b, rows.tiles, split.rowParts);
   Value groupsOfPart = emitShare(b, groups, split.panelParts);
@@ -193,8 +199,8 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
   OpFoldResult panels = size(panelsPerTile), width = size(op.getPanelWidth());
   Type f32 = b.getF32Type();
   allocate({size(kRowSums), padded, size(*IndexMath::known(k) / 2)}, f32);
-  allocate({size(*IndexMath::known(k) / strassen.depth),
-            getAsOpFoldResult(rows.tiles)},
+  int64_t tiles = *IndexMath::known(rows.padded) / shape.rows;
+  allocate({size(*IndexMath::known(k) / strassen.depth), size(tiles)},
            b.getI1Type());
   allocate({size(2), size(kColumnSums), panels, size(strassen.half()), width},
            f32);
@@ -298,9 +304,16 @@ void MatmulEmitter::emitStrassenGroups(ImplicitLocOpBuilder &b,
     if (ranges > 1) {
       auto type = VectorType::get({op.getPanelWidth()}, b.getF32Type());
       Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
-      emitFor(
-          b, zero, math.mul(rows.padded, panelsPerTile * kStrassenQuarters), 1,
-          [&](Value row) { emitStore(b, none, scratch.results, {row, zero}); });
+      Value top = math.mul(rows.firstTile, shape.rows);
+      Value bottom = math.mul(rows.endTile, shape.rows);
+      emitFor(b, zero, math.constant(panelsPerTile * kStrassenQuarters), 1,
+              [&](Value part) {
+                Value begin = math.mul(part, rows.padded);
+                emitFor(b, math.add(begin, top), math.add(begin, bottom), 1,
+                        [&](Value row) {
+                          emitStore(b, none, scratch.results, {row, zero});
+                        });
+              });
     }
     auto range = [&](Value number) {
       Value done = math.add(math.mul(math.sub(group, first), ranges), number);
