@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_DISPATCH_CONSTANTCOLUMNS_H
 
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/bit.h"
 
 #include <cstring>
 #include <optional>
@@ -43,6 +44,11 @@ struct ConstantColumns {
         visit(c, i, at(c, i));
   }
 };
+
+/// The bits of a number's magnitude, which have the order of magnitudes.
+inline uint32_t getMagnitude(float x) {
+  return llvm::bit_cast<uint32_t>(x) & 0x7FFFFFFFu;
+}
 
 /// The columns of `matrix` [K,N], or [N,K] if `transposed`, where it is a
 /// constant that can be read here, or a view or transpose of one.

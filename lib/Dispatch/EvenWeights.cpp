@@ -16,8 +16,6 @@
 #include "ConstantColumns.h"
 #include "Utils.h"
 
-#include "llvm/ADT/bit.h"
-
 using namespace mlir;
 using namespace sardonyx;
 
@@ -61,9 +59,7 @@ static bool areDense(const ConstantColumns &columns,
   for (int64_t i = 0; i < columns.length; i += kSampled, ++sampled) {
     int64_t inRow = 0;
     for (int64_t c = 0; c < columns.count; ++c) {
-      uint32_t exponent =
-          (llvm::bit_cast<uint32_t>(columns.at(c, i)) & 0x7FFFFFFFu) >>
-          kMantissaBits;
+      uint32_t exponent = getMagnitude(columns.at(c, i)) >> kMantissaBits;
       inColumn[c] += exponent + kNegligible < ofColumn[c] >> kMantissaBits;
       inRow += exponent + kNegligible < ofRow[i] >> kMantissaBits;
     }
@@ -86,7 +82,7 @@ int64_t sardonyx::chooseStrassenDepth(Value matrix, bool transposed,
     return 0;
   SmallVector<uint32_t> ofColumn(columns->count, 0), ofRow(columns->length, 0);
   columns->forEach([&](int64_t c, int64_t i, float x) {
-    uint32_t bits = llvm::bit_cast<uint32_t>(x) & 0x7FFFFFFFu;
+    uint32_t bits = getMagnitude(x);
     ofColumn[c] = std::max(ofColumn[c], bits);
     ofRow[i] = std::max(ofRow[i], bits);
   });

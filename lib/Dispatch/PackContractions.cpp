@@ -340,10 +340,9 @@ static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
 /// The ranges of k in which `lhs` times `matrix` may go by Strassen's
 /// algorithm; 0: none.
 static int64_t findStrassenDepth(Value lhs, Value matrix, bool transposed) {
-  constexpr int64_t kFewestRows = 96;
   auto left = cast<RankedTensorType>(lhs.getType());
   if (left.getRank() != 2 ||
-      (!left.isDynamicDim(0) && left.getDimSize(0) < kFewestRows))
+      (!left.isDynamicDim(0) && left.getDimSize(0) < sdx::kFewestStrassenRows))
     return 0;
   return chooseStrassenDepth(matrix, transposed, sdx::kPanelWidth);
 }

@@ -26,11 +26,9 @@ static constexpr float kLargestError = 1.0f / (1 << 20);
 /// NaN, or only very small numbers.
 static std::optional<SmallVector<float>>
 findScales(const ConstantColumns &columns) {
-  // Magnitudes have the order of their bits.
   SmallVector<uint32_t> largest(columns.count, 0);
   columns.forEach([&](int64_t c, int64_t, float x) {
-    largest[c] =
-        std::max(largest[c], llvm::bit_cast<uint32_t>(x) & 0x7FFFFFFFu);
+    largest[c] = std::max(largest[c], getMagnitude(x));
   });
   constexpr uint32_t kMantissaBits = 23, kInfinity = 255, kLeastExponent = 50;
   SmallVector<float> scales;

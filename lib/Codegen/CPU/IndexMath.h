@@ -50,6 +50,9 @@ public:
   mlir::Value ceilDiv(mlir::Value x, int64_t y) {
     return y == 1 ? x : div(add(x, y - 1), y);
   }
+  mlir::Value ceilDiv(mlir::Value x, mlir::Value y) {
+    return div(sub(add(x, y), constant(1)), y);
+  }
   /// The largest multiple of `y` that is not above `x`.
   mlir::Value roundDown(mlir::Value x, int64_t y) {
     return y == 1 ? x : mul(div(x, y), y);

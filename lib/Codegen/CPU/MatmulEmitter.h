@@ -48,9 +48,6 @@ struct PartBlock {
   mlir::Value number, sum;
 };
 
-/// Of fewer rows sums of weights cost more than the product that they save.
-inline constexpr int64_t kFewestStrassenRows = 96;
-
 /// How a product goes by Strassen's algorithm (StrassenMatmul.cpp).
 struct StrassenPlan {
   /// Values of k whose halves are added to each other.
@@ -148,7 +145,6 @@ private:
                 mlir::Value row, int64_t rows, mlir::Value column,
                 mlir::Value rowLimit, Start start = {});
   void emitPanelGroup(mlir::ImplicitLocOpBuilder &b, Chunk chunk);
-  void emitOpenRows(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   bool isOfBytes() { return depthGroup == 4; }
   bool multipliesAtOnce();
   void planTiles();

@@ -148,6 +148,20 @@ Value sardonyx::cpu::emitFloatSplat(ImplicitLocOpBuilder &b, Type type,
   return arith::ConstantOp::create(b, number);
 }
 
+Value sardonyx::cpu::emitLarger(ImplicitLocOpBuilder &b, Value largest,
+                                Value value) {
+  Value bits = arith::BitcastOp::create(b, largest.getType(), value);
+  Value magnitude = arith::AndIOp::create(
+      b, bits, emitSplat(b, largest.getType(), 0x7fffffff));
+  return arith::MaxUIOp::create(b, largest, magnitude);
+}
+
+void sardonyx::cpu::emitFetch(ImplicitLocOpBuilder &b, Value memref,
+                              ValueRange indices) {
+  memref::PrefetchOp::create(b, memref, indices, /*isWrite=*/false,
+                             /*localityHint=*/3, /*isDataCache=*/true);
+}
+
 Value sardonyx::cpu::emitPadding(ImplicitLocOpBuilder &b, VectorType type) {
   Type element = type.getElementType();
   TypedAttr off = element.isIntOrIndex()

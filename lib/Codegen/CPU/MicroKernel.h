@@ -107,6 +107,15 @@ mlir::Value emitSplat(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
 mlir::Value emitFloatSplat(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
                            float value);
 
+/// The larger magnitudes of `largest`, as bits, which order them with
+/// infinities and NaN on top, and of `value`, of f32.
+mlir::Value emitLarger(mlir::ImplicitLocOpBuilder &b, mlir::Value largest,
+                       mlir::Value value);
+
+/// Asks for the line of `memref` at `indices`, which may be past its end.
+void emitFetch(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+               mlir::ValueRange indices);
+
 /// What lanes hold that are not read: zero, or one for integers, which some
 /// body may divide by.
 mlir::Value emitPadding(mlir::ImplicitLocOpBuilder &b, mlir::VectorType type);

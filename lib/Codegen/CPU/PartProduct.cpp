@@ -92,15 +92,6 @@ static Value emitNoMagnitudes(ImplicitLocOpBuilder &b) {
   return emitSplat(b, getBitsType(b), 0);
 }
 
-/// The larger magnitudes of `largest`, as bits, which order them with
-/// infinities and NaN on top, and of `value`.
-static Value emitLarger(ImplicitLocOpBuilder &b, Value largest, Value value) {
-  Value bits = arith::BitcastOp::create(b, largest.getType(), value);
-  Value magnitude = arith::AndIOp::create(
-      b, bits, emitSplat(b, largest.getType(), 0x7fffffff));
-  return arith::MaxUIOp::create(b, largest, magnitude);
-}
-
 /// Whether the largest magnitude of some numbers, or of those in each lane,
 /// forbids to multiply them by parts. Products of two numbers that are allowed
 /// are at least 2^-100, so that what a part is too small for is less than 2^-26

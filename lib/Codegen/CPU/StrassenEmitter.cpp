@@ -293,10 +293,7 @@ void StrassenEmitter::multiply(const StrassenProducts &at, Accumulators &accs,
 void StrassenEmitter::fetchLowerRows(const StrassenTile &tile, Value depth) {
   Value row = math.add(math.add(rows.first, rows.half), tile.row);
   for (int64_t r = 0; r < tile.rows; ++r)
-    memref::PrefetchOp::create(b, matmul.lhs,
-                               ValueRange{math.add(row, r), depth},
-                               /*isWrite=*/false, /*localityHint=*/3,
-                               /*isDataCache=*/true);
+    emitFetch(b, matmul.lhs, {math.add(row, r), depth});
 }
 
 //===----------------------------------------------------------------------===//
@@ -414,10 +411,8 @@ void StrassenEmitter::emitDirect(const StrassenTile &tile) {
           constexpr int64_t kAhead = 24;
           Value depth = math.add(step.depth, k);
           for (int64_t i = 0; i < width; i += Prefetch::kLine)
-            memref::PrefetchOp::create(
-                b, matmul.rhs,
-                ValueRange{panel, math.add(depth, kAhead), math.add(column, i)},
-                /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+            emitFetch(b, matmul.rhs,
+                      {panel, math.add(depth, kAhead), math.add(column, i)});
           return emitLoad(b, matmul.rhs, {panel, depth, column}, width);
         });
     for (auto [acc, result] : llvm::zip_equal(accs, results))

@@ -32,7 +32,8 @@ inline constexpr int64_t kStrassenShareUnit = 1 << 16;
 /// The rows that Strassen's algorithm computes at a time: `count` from `first`
 /// on, the upper `half` of them in so many tiles. There is memory for `padded`.
 struct StrassenRows {
-  mlir::Value first, count, half, tiles, padded;
+  mlir::Value first, count, half, tiles;
+  int64_t padded = 0;
   /// The tiles that one thread multiplies, the last of which may not be full.
   mlir::Value firstTile, endTile, endOfFull;
   /// [sum, row of the upper half, value of k of a half], and by range of k and

@@ -50,16 +50,10 @@ static Value emitSlice(ImplicitLocOpBuilder &b, Value buffer, Value index) {
   return memref::SubViewOp::create(b, slice, buffer, offsets, sizes, strides);
 }
 
-/// What each of so many parts has at most.
-static Value emitShare(ImplicitLocOpBuilder &b, Value all, Value parts) {
-  IndexMath math(b);
-  return math.div(math.sub(math.add(all, parts), math.constant(1)), parts);
-}
-
 /// Whether `plannedRows` go by Strassen's algorithm.
 void MatmulEmitter::planStrassen() {
   usesStrassen = op.getStrassen() && !usesParts && vectorBits >= 256 &&
-                 plannedRows >= kFewestStrassenRows;
+                 plannedRows >= sdx::kFewestStrassenRows;
   if (!usesStrassen)
     return;
   strassen = {};
@@ -84,12 +78,12 @@ static constexpr int64_t kMostRows = 512;
 void MatmulEmitter::emitStrassenLoops(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   Value blocks = math.max(math.ceilDiv(m, kMostRows), math.constant(1));
-  Value size = emitShare(b, m, blocks);
+  Value size = math.ceilDiv(m, blocks);
   StrassenSplit split = emitStrassenSplit(b, size);
   Value pays = split.pays;
   if (!IndexMath::known(m))
     pays = arith::AndIOp::create(
-        b, pays, math.less(math.constant(kFewestStrassenRows - 1), m));
+        b, pays, math.less(math.constant(sdx::kFewestStrassenRows - 1), m));
   auto emitBlock = [&](Value number) {
     Value first = math.mul(number, size);
     emitStrassenRows(b, split, first, math.min(math.add(first, size), m));
@@ -133,7 +127,7 @@ StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
         math.min(math.max(math.div(threads, rowParts), one), groups);
     Value tilesOfPart = math.ceilDiv(tiles, rowParts);
     Value group = math.add(math.mul(tilesOfPart, kTile + kResults), columnSums);
-    Value cost = math.add(math.mul(emitShare(b, groups, panelParts), group),
+    Value cost = math.add(math.mul(math.ceilDiv(groups, panelParts), group),
                           math.mul(tilesOfPart, rowSums));
     if (!least) {
       least = cost;
@@ -172,46 +166,32 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
   rows.tiles = math.ceilDiv(rows.half, shape.rows);
   // Memory for open numbers of rows is that of the most: of one size, so that
   // all runs use the same.
-  rows.padded = IndexMath::known(rows.tiles)
-                    ? math.mul(rows.tiles, shape.rows)
-                    : math.constant(llvm::alignTo(kMostRows / 2, shape.rows));
+  rows.padded = llvm::alignTo(
+      IndexMath::known(rows.half).value_or(kMostRows / 2), shape.rows);
   Value groups = math.constant(strassen.pairs / panelsPerTile);
-  Value tilesOfPart = emitShare(b, rows.tiles, split.rowParts);
-  Value groupsOfPart = emitShare(b, groups, split.panelParts);
+  Value tilesOfPart = math.ceilDiv(rows.tiles, split.rowParts);
+  Value groupsOfPart = math.ceilDiv(groups, split.panelParts);
 
   // Each part has memory of its own, the same in each run, so that it is in the
   // cache of the thread that has the part each time. That also holds sums of
   // rows, which are made sooner than they come from another core.
   Value parts = math.mul(split.panelParts, split.rowParts);
   SmallVector<Value> buffers;
-  auto allocate = [&](ArrayRef<OpFoldResult> sizes, Type type) {
-    SmallVector<OpFoldResult> all{getAsOpFoldResult(parts)};
+  auto allocate = [&](ArrayRef<int64_t> sizes, Type type) {
+    SmallVector<int64_t> all{ShapedType::kDynamic};
     llvm::append_range(all, sizes);
-    SmallVector<int64_t> shape;
-    SmallVector<Value> open;
-    dispatchIndexOpFoldResults(all, open, shape);
-    buffers.push_back(emitBuffer(b, MemRefType::get(shape, type), open));
+    buffers.push_back(emitBuffer(b, MemRefType::get(all, type), parts));
   };
-  auto size = [&](int64_t value) -> OpFoldResult {
-    return b.getIndexAttr(value);
-  };
-  OpFoldResult padded = getAsOpFoldResult(rows.padded);
-  OpFoldResult panels = size(panelsPerTile), width = size(op.getPanelWidth());
+  int64_t depth = *IndexMath::known(k), width = op.getPanelWidth();
   Type f32 = b.getF32Type();
-  allocate({size(kRowSums), padded, size(*IndexMath::known(k) / 2)}, f32);
-  int64_t tiles = *IndexMath::known(rows.padded) / shape.rows;
-  allocate({size(*IndexMath::known(k) / strassen.depth), size(tiles)},
-           b.getI1Type());
-  allocate({size(2), size(kColumnSums), panels, size(strassen.half()), width},
-           f32);
+  allocate({kRowSums, rows.padded, depth / 2}, f32);
+  allocate({depth / strassen.depth, rows.padded / shape.rows}, b.getI1Type());
+  allocate({2, kColumnSums, panelsPerTile, strassen.half(), width}, f32);
   // With other ranges to add, also the first sum waits until it is known that
   // the rows may go by way of sums.
-  int64_t kept = strassen.depth == *IndexMath::known(k) ? 2 : 3;
-  allocate({size(kept), panels, padded, width}, f32);
-  allocate({getAsOpFoldResult(
-                math.mul(rows.padded, panelsPerTile * kStrassenQuarters)),
-            width},
-           f32);
+  int64_t kept = strassen.depth == depth ? 2 : 3;
+  allocate({kept, panelsPerTile, rows.padded, width}, f32);
+  allocate({rows.padded * panelsPerTile * kStrassenQuarters, width}, f32);
   emitParallel(b, {split.panelParts, split.rowParts}, [&](ValueRange ivs) {
     Value number = math.add(math.mul(ivs[0], split.rowParts), ivs[1]);
     SmallVector<Value> own;
@@ -243,16 +223,11 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
       chunk.panel = math.constant(panel);
       chunk.firstRow = math.add(firstRow, math.mul(ivs[0], share));
       chunk.endRow = math.min(math.add(chunk.firstRow, share), endRow);
-      emitOpenRows(b, chunk);
+      emitFor(b, chunk.firstRow, chunk.endRow, shape.rows, [&](Value row) {
+        emitTiles(b, chunk, row, shape.rows, chunk.endRow);
+      });
     });
   }
-}
-
-/// The rows of a chunk, which may be any number.
-void MatmulEmitter::emitOpenRows(ImplicitLocOpBuilder &b, const Chunk &chunk) {
-  emitFor(b, chunk.firstRow, chunk.endRow, shape.rows, [&](Value row) {
-    emitTiles(b, chunk, row, shape.rows, chunk.endRow);
-  });
 }
 
 StrassenRest sardonyx::cpu::getStrassenRest(ImplicitLocOpBuilder &b,
@@ -296,8 +271,8 @@ void MatmulEmitter::emitStrassenGroups(ImplicitLocOpBuilder &b,
   };
   // The rows before each of so many periods.
   auto spread = [&](Value periods) {
-    return emitShare(b, math.mul(columnRows, kStrassenShareUnit),
-                     math.max(periods, one));
+    return math.ceilDiv(math.mul(columnRows, kStrassenShareUnit),
+                        math.max(periods, one));
   };
   emitFor(b, first, end, 1, [&](Value group) {
     Value panel = math.mul(group, panelsPerTile);

@@ -27,13 +27,7 @@ void StrassenEmitter::emitRowSums(Value tile) {
   int64_t lanes = std::min<int64_t>(matmul.vectorBits / 32, plan.half());
   auto bits = VectorType::get({lanes}, b.getI32Type());
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(bits));
-  Value magnitude = emitSplat(b, bits, 0x7FFFFFFF);
   auto i32 = [&](int64_t value) { return emitSplat(b, b.getI32Type(), value); };
-  auto larger = [&](Value most, Value numbers) -> Value {
-    Value size = arith::AndIOp::create(
-        b, vector::BitCastOp::create(b, bits, numbers), magnitude);
-    return arith::MaxUIOp::create(b, most, size);
-  };
   Value first = math.mul(tile, tileRows);
   Value good = arith::ConstantOp::create(b, b.getBoolAttr(false));
   auto loop = scf::ForOp::create(b, zero, math.constant(tileRows),
@@ -67,8 +61,10 @@ void StrassenEmitter::emitRowSums(Value tile) {
       SmallVector<Value> sums{s1, s2, s3, s4, a22};
       for (auto [number, sum] : llvm::enumerate(sums))
         emitStore(b, sum, rows.sums, {math.constant(number), row, to});
-      Value above = larger(larger(inner.getRegionIterArg(0), a11), a12);
-      Value below = larger(larger(inner.getRegionIterArg(1), a21), a22);
+      Value above =
+          emitLarger(b, emitLarger(b, inner.getRegionIterArg(0), a11), a12);
+      Value below =
+          emitLarger(b, emitLarger(b, inner.getRegionIterArg(1), a21), a22);
       scf::YieldOp::create(b, ValueRange{above, below});
     }
     auto exponent = [&](Value most) -> Value {
@@ -120,10 +116,8 @@ void StrassenEmitter::emitColumnSums(const StrassenStep &of, Value row) {
          {std::pair(left, at), std::pair(right, at), std::pair(left, later),
           std::pair(right, later)})
       for (int64_t i = 0; i < packed; i += Prefetch::kLine)
-        memref::PrefetchOp::create(
-            b, matmul.rhs,
-            ValueRange{panel, math.add(depth, kRowsAhead), math.constant(i)},
-            /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+        emitFetch(b, matmul.rhs,
+                  {panel, math.add(depth, kRowsAhead), math.constant(i)});
   // Few registers are left beside a tile.
   int64_t lanes = std::min<int64_t>(matmul.vectorBits / 32, packed);
   for (int64_t i = 0; i < packed; i += lanes) {
