@@ -7,6 +7,7 @@
 
 #include "sardonyx/Target/Target.h"
 #include "ExpandShortFloats.h"
+#include "FetchIntoL1.h"
 #include "Partition.h"
 #include "ScalarizeSingleLanes.h"
 #include "SplitLongBlocks.h"
@@ -179,6 +180,13 @@ static unsigned l2KiB(StringRef cpu) {
       .Default(256);
 }
 
+/// Whether lines come faster to the first cache than to the second: on a Zen 5
+/// weights of a product of one row came from L3 at 122 GB/s by prefetcht0, at
+/// 99 by prefetcht1 and at 125 without either.
+static bool fetchesFasterIntoL1(StringRef cpu) {
+  return cpu.starts_with("znver");
+}
+
 TargetInfo getTargetInfo(const TargetOptions &options) {
   TargetOptions resolved = resolveTarget(options);
   TargetInfo info;
@@ -327,6 +335,8 @@ compileOne(ModuleOp module, const TargetOptions &options,
   for (llvm::Function &function : *translated) {
     splitMaskedLoads(function, vectorBits(**machine));
     scalarizeSingleLanes(function);
+    if (fetchesFasterIntoL1((*machine)->getTargetCPU()))
+      fetchIntoL1(function);
   }
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
     if (function->hasAttr(kHostAttr) && !function.isExternal())

@@ -1,0 +1,32 @@
+//===- FetchIntoL1.cpp - Prefetches into the first cache ------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FetchIntoL1.h"
+
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+using namespace llvm;
+
+namespace sardonyx {
+
+void fetchIntoL1(Function &function) {
+  // llvm.prefetch(address, write, locality, data): a locality of 3 is the first
+  // cache, 2 the second.
+  constexpr unsigned kLocality = 2, kIsData = 3;
+  for (Instruction &instruction : instructions(function)) {
+    auto *fetch = dyn_cast<IntrinsicInst>(&instruction);
+    if (!fetch || fetch->getIntrinsicID() != Intrinsic::prefetch ||
+        !cast<ConstantInt>(fetch->getArgOperand(kIsData))->isOne())
+      continue;
+    auto *locality = cast<ConstantInt>(fetch->getArgOperand(kLocality));
+    if (locality->getZExtValue() == 2)
+      fetch->setArgOperand(kLocality, ConstantInt::get(locality->getType(), 3));
+  }
+}
+
+} // namespace sardonyx
