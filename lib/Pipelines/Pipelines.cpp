@@ -69,6 +69,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   // must be known before they are hoisted.
   ChooseConvFormPassOptions forms;
   forms.winograd = options.winograd;
+  forms.vectorBits = options.target.vectorBits;
   pm.nest<func::FuncOp>().addPass(createChooseConvFormPass(forms));
   pm.addPass(createSDXDecomposeTensorOps());
   pm.addPass(createSDXSimplifyTransposes());

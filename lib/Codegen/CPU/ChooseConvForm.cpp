@@ -48,8 +48,27 @@ const Winograd *chooseAlgorithm(int64_t channels, int64_t height,
   return nullptr;
 }
 
+/// Filters in a block of Winograd's weights, of which there were `before`. A
+/// tile of products one register wide loads a weight for each multiply-add, and
+/// waits for these loads; filters in its lanes and tiles in its rows need half
+/// as many.
+int64_t chooseBlockRows(const Winograd &algorithm, int64_t filters,
+                        int64_t height, int64_t width, unsigned vectorBits,
+                        int64_t before) {
+  int64_t lanes = vectorBits / 32;
+  // Threads share the blocks.
+  constexpr int64_t kFewestBlocks = 4;
+  bool isOneRegister =
+      lanes >= 16 && countWinogradGroups(algorithm, lanes, height, width) == 1;
+  return isOneRegister && filters % sdx::kPanelWidth == 0 &&
+                 filters >= kFewestBlocks * sdx::kPanelWidth
+             ? sdx::kPanelWidth
+             : before;
+}
+
 struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
-  using OpRewritePattern::OpRewritePattern;
+  UseWinograd(MLIRContext *context, unsigned vectorBits, PatternBenefit benefit)
+      : OpRewritePattern(context, benefit), vectorBits(vectorBits) {}
 
   LogicalResult matchAndRewrite(sdx::ConvOp op,
                                 PatternRewriter &rewriter) const override {
@@ -81,6 +100,9 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
     Location loc = op.getLoc();
     SmallVector<int64_t> packed(pack.getInit().getType().getShape());
     packed[2] = filters[1] * algorithm->taps();
+    packed[3] = chooseBlockRows(*algorithm, filters[0], out[2], out[3],
+                                vectorBits, packed[3]);
+    packed[1] = llvm::divideCeil(filters[0], packed[3]);
     Value empty =
         tensor::EmptyOp::create(rewriter, loc, packed, rewriter.getF32Type());
     auto transformed = sdx::PackConvWeightsOp::create(
@@ -92,6 +114,9 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
     });
     return success();
   }
+
+private:
+  unsigned vectorBits;
 };
 
 /// Few positions and many channels: weights in blocks as wide as a vector.
@@ -139,7 +164,7 @@ struct ChooseConvFormPass
     RewritePatternSet patterns(&getContext());
     patterns.add<UseChannelLanes>(&getContext());
     if (winograd)
-      patterns.add<UseWinograd>(&getContext(), /*benefit=*/2);
+      patterns.add<UseWinograd>(&getContext(), vectorBits, /*benefit=*/2);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

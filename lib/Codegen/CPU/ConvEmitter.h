@@ -177,6 +177,15 @@ private:
   void emitWinogradInput(mlir::ImplicitLocOpBuilder &b,
                          const WinogradPanel &panel, mlir::Value from,
                          mlir::Value to);
+  /// Whether the weights of Winograd's products are in blocks of a panel's
+  /// width, for the lanes of vectors.
+  bool hasFilterLanes() { return op.getBlockRows() == sdx::kPanelWidth; }
+  void emitWinogradTiles(mlir::ImplicitLocOpBuilder &b,
+                         const WinogradPanel &panel, mlir::Value block,
+                         mlir::Value products);
+  void emitWinogradLaneTiles(mlir::ImplicitLocOpBuilder &b,
+                             const WinogradPanel &panel, mlir::Value block,
+                             mlir::Value products);
   void emitWinogradProducts(mlir::ImplicitLocOpBuilder &b,
                             const WinogradPanel &panel, mlir::Value block);
   void emitWinogradOutput(mlir::ImplicitLocOpBuilder &b,

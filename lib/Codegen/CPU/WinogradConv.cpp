@@ -18,6 +18,8 @@
 #include "ConvEmitter.h"
 #include "IndexMath.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
@@ -274,8 +276,10 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   // Tiles of one register in a row have more rows instead.
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
   int64_t tileRows = shape.rows;
-  if (width == lanes && lanes >= 16 && filters &&
-      llvm::divideCeil(*filters, tileRows) % 2 == 0)
+  if (hasFilterLanes())
+    tileRows = op.getBlockRows();
+  else if (width == lanes && lanes >= 16 && filters &&
+           llvm::divideCeil(*filters, tileRows) % 2 == 0)
     tileRows *= 2;
   Value blocks = math.ceilDiv(groupFilters, tileRows);
 
@@ -387,16 +391,13 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
   });
 }
 
-/// The products of one block of filters with one panel, and the outputs
-/// that follow from them.
-void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
-                                       const WinogradPanel &panel,
-                                       Value block) {
+/// The products of one block of filters with one panel, [tap, filter, tile].
+void ConvEmitter::emitWinogradTiles(ImplicitLocOpBuilder &b,
+                                    const WinogradPanel &panel, Value block,
+                                    Value products) {
   IndexMath math(b);
   int64_t width = panel.width;
   int64_t rows = panel.tileRows;
-  Value products = emitBuffer(
-      b, MemRefType::get({winograd->taps(), rows, width}, b.getF32Type()));
   // Where the weights of a row lie.
   int64_t blockRows = op.getBlockRows();
   int64_t rowsOfBlock = std::min(rows, blockRows);
@@ -441,6 +442,84 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
     for (auto [r, acc] : llvm::enumerate(accs))
       emitStore(b, acc, products, {p, math.constant(r), math.constant(0)});
   });
+}
+
+/// The same where filters are in the lanes: the rows of a tile of accumulators
+/// are tiles of the picture, and are transposed.
+void ConvEmitter::emitWinogradLaneTiles(ImplicitLocOpBuilder &b,
+                                        const WinogradPanel &panel, Value block,
+                                        Value products) {
+  IndexMath math(b);
+  int64_t blockRows = op.getBlockRows(), width = panel.width;
+  int64_t rows = std::gcd(shape.rows, width);
+  int64_t parts = blockRows / shape.width, loops = parts * width / rows;
+  auto type = VectorType::get({shape.width}, b.getF32Type());
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value taps = math.constant(winograd->taps());
+  Value sums =
+      emitBuffer(b, MemRefType::get({width, blockRows}, b.getF32Type()));
+  emitFor(b, math.constant(0), taps, 1, [&](Value p) {
+    Value firstK = math.mul(p, groupChannels);
+    for (int64_t loop = 0; loop < loops; ++loop) {
+      int64_t part = loop % parts * shape.width, first = loop / parts * rows;
+      Prefetch next;
+      if (std::optional<int64_t> channels = IndexMath::known(groupChannels)) {
+        Value following = math.add(math.add(math.mul(block, taps), p), 1);
+        int64_t size = *channels * blockRows;
+        next = prefetchWeights(b, math.mul(following, size), size,
+                               math.constant(loop), loops, *channels);
+      }
+      SmallVector<Value> accs(rows, zero);
+      accs = emitContractionLoop(
+          b, groupChannels, rows, 1, accs,
+          [&](Value k, int64_t r) -> Value {
+            return memref::LoadOp::create(b, panel.inputs,
+                                          ValueRange{panel.slot[0],
+                                                     panel.slot[1], p, k,
+                                                     math.constant(first + r)});
+          },
+          [&](Value k, int64_t) -> Value {
+            return emitLoad(b, weights,
+                            {math.constant(0), block, math.add(firstK, k),
+                             math.constant(part)},
+                            shape.width);
+          },
+          next);
+      for (auto [r, acc] : llvm::enumerate(accs))
+        emitStore(b, acc, sums,
+                  {math.constant(first + r), math.constant(part)});
+    }
+    int64_t square = std::gcd(width, blockRows);
+    for (int64_t tile = 0; tile < width; tile += square)
+      for (int64_t filter = 0; filter < blockRows; filter += square) {
+        SmallVector<Value> tiles;
+        for (int64_t r = 0; r < square; ++r)
+          tiles.push_back(emitLoad(
+              b, sums, {math.constant(tile + r), math.constant(filter)},
+              square));
+        for (auto [c, column] : llvm::enumerate(emitTranspose(b, tiles)))
+          emitStore(b, column, products,
+                    {p, math.constant(filter + c), math.constant(tile)});
+      }
+  });
+  memref::DeallocOp::create(b, sums);
+}
+
+/// The products of one block of filters with one panel, and the outputs
+/// that follow from them.
+void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
+                                       const WinogradPanel &panel,
+                                       Value block) {
+  IndexMath math(b);
+  int64_t width = panel.width;
+  int64_t rows = panel.tileRows;
+  Value firstRow = math.mul(block, rows);
+  Value products = emitBuffer(
+      b, MemRefType::get({winograd->taps(), rows, width}, b.getF32Type()));
+  if (hasFilterLanes())
+    emitWinogradLaneTiles(b, panel, block, products);
+  else
+    emitWinogradTiles(b, panel, block, products);
 
   Value count = math.min(math.constant(rows), math.sub(groupFilters, firstRow));
   int64_t groups = width / lanes;

@@ -2,6 +2,8 @@
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form))" | onnx-opt | FileCheck %s
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{winograd=false}))" | FileCheck %s --check-prefix=DIRECT
 
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{vector-bits=256}))" | FileCheck %s --check-prefix=NARROW
+
 // DIRECT-NOT: winograd
 // DIRECT: -> tensor<1x2x576x32xf32>
 // DIRECT-NOT: winograd
@@ -31,6 +33,20 @@ func.func @small(%x: tensor<1x64x7x7xf32>, %w: tensor<64x64x3x3xf32>, %init: ten
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x7x7xf32>
   return %y : tensor<1x64x7x7xf32>
+}
+
+// As many tiles as a register of 512 bits has lanes, and many filters: these go into the lanes of the products.
+// CHECK-LABEL: func.func @filter_lanes
+// CHECK: sdx.pack_conv_weights {{.*}} winograd = 4 : i64} -> tensor<1x4x2304x32xf32>
+// NARROW-LABEL: func.func @filter_lanes
+// NARROW: sdx.pack_conv_weights {{.*}} winograd = 4 : i64} -> tensor<1x16x2304x8xf32>
+func.func @filter_lanes(%x: tensor<1x64x14x14xf32>, %w: tensor<128x64x3x3xf32>, %init: tensor<1x128x14x14xf32>) -> tensor<1x128x14x14xf32> {
+  %e = tensor.empty() : tensor<1x16x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<128x64x3x3xf32>) outs(%e : tensor<1x16x576x8xf32>) {group = 1 : i64} -> tensor<1x16x576x8xf32>
+  %y = sdx.conv ins(%x, %p : tensor<1x64x14x14xf32>, tensor<1x16x576x8xf32>) outs(%init : tensor<1x128x14x14xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x128x14x14xf32>
+  return %y : tensor<1x128x14x14xf32>
 }
 
 // Few positions: channels go into the lanes.

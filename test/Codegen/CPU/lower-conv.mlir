@@ -115,6 +115,37 @@ func.func private @winograd(%x: memref<1x32x14x14xf32>, %w: memref<1x4x1152x8xf3
 
 // -----
 
+// With filters in the lanes the tiles of the picture are the rows of the accumulators, and are transposed.
+// CHECK-LABEL: func.func private @winograd_filter_lanes
+// CHECK: %[[INPUTS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x1x36x33x16xf32>
+// CHECK: scf.parallel
+// CHECK: %[[PRODUCTS:.*]] = memref.alloc() {{.*}} : memref<36x32x16xf32>
+// CHECK: %[[SUMS:.*]] = memref.alloc() {{.*}} : memref<16x32xf32>
+// CHECK: vector.load %{{.*}} : memref<1x1x1152x32xf32>, vector<32xf32>
+// CHECK: memref.load %[[INPUTS]]
+// CHECK: vector.fma
+// CHECK: vector.store {{.*}}, %[[SUMS]]
+// CHECK: vector.shuffle
+// CHECK: vector.store {{.*}}, %[[PRODUCTS]]
+func.func private @winograd_filter_lanes(%x: memref<1x32x14x14xf32>, %w: memref<1x1x1152x32xf32>,
+    %out: memref<1x32x14x14xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x32x14x14xf32> to tensor<1x32x14x14xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x1x1152x32xf32> to tensor<1x1x1152x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x32x14x14xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x14x14xf32>) -> tensor<1x32x14x14xf32>
+  %m = sdx.conv ins(%tx, %tw : tensor<1x32x14x14xf32>, tensor<1x1x1152x32xf32>)
+      outs(%f : tensor<1x32x14x14xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
+       dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, group = 1 : i64, winograd = 4 : i64} -> tensor<1x32x14x14xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x32x14x14xf32>, memref<1x32x14x14xf32>) -> ()
+  return
+}
+
+// -----
+
 // A picture of 7x7 is 16 tiles of 2x2.
 // CHECK-LABEL: func.func private @winograd_of_two
 // CHECK: %[[INPUTS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x1x16x33x16xf32>

@@ -108,7 +108,9 @@ def ChooseConvFormPass
       of its weights get the attribute `winograd`. F(4x4, 3x3) takes a quarter
       of the multiplications, 36 values of K a channel, and its rounding errors
       are about twice those of the direct form; F(2x2, 3x3), for pictures too
-      small for that, takes 4 of 9, and 16 values.
+      small for that, takes 4 of 9, and 16 values. Weights of pictures with no
+      more tiles than a register of 512 bits has lanes, and of enough filters,
+      come in blocks of a vector of filters.
     - A convolution with so few output positions that they would leave vectors
       half empty gets weights in blocks of a vector of channels.
 
@@ -123,7 +125,9 @@ def ChooseConvFormPass
   }];
   let options = [
     Option<"winograd", "winograd", "bool", "true",
-           "Use Winograd's algorithm where it is faster">
+           "Use Winograd's algorithm where it is faster">,
+    Option<"vectorBits", "vector-bits", "unsigned", "512",
+           "Width of vector registers">
   ];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
