@@ -210,6 +210,18 @@ def test_convolution(name, open_batch):
     np.testing.assert_allclose(y, want, rtol=1e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("columns", [1, 5, 16, 64, 77, 128, 200])
+def test_softmax_of_rows_that_are_not_finite(columns):
+    x = np.random.default_rng(0).standard_normal((6, columns)).astype(np.float32)
+    x[1, columns // 2] = np.nan
+    x[2, 0], x[3, -1] = np.inf, -np.inf
+    x[4], x[5] = -np.inf, np.nan
+    (y,) = run([helper.make_node("Softmax", ["x"], ["y"])], {"x": x}, ["y"], {"x": x.shape})
+    with np.errstate(invalid="ignore"):
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(y, e / e.sum(axis=1, keepdims=True), rtol=1e-5, atol=1e-7)
+
+
 def test_tanh_of_large_numbers_is_one():
     x = np.concatenate([np.linspace(9.02, 200, 77), [3e38, np.inf]]).astype(np.float32)
     x = np.concatenate([x, -x, [0.5, np.nan]]).astype(np.float32)

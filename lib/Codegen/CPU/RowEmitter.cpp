@@ -197,6 +197,16 @@ static bool hasFiniteReciprocal(RowGroup &group, const RowAccess &access) {
   });
 }
 
+/// Whether result `r` of a reduction starts with a constant that is not NaN:
+/// whatever maxnumf and minnumf make of it and its inputs is a number.
+static bool startsWithNumber(const RowStage &stage, unsigned r) {
+  const RowAccess &init = stage.args[stage.numInputs + r];
+  FloatAttr constant;
+  return init.kind == RowAccess::Scalar &&
+         matchPattern(init.value, m_Constant(&constant)) &&
+         !constant.getValue().isNaN();
+}
+
 /// The body of `stage` at `point`; `accs` are the accumulators of a reduction.
 SmallVector<Copies> Emitter::compute(unsigned index, const Point &point,
                                      Scope &scope, ArrayRef<Copies> accs) {
@@ -226,6 +236,10 @@ SmallVector<Copies> Emitter::compute(unsigned index, const Point &point,
     args[i] = {arith::DivFOp::create(b, loc, one, divisor)};
     reciprocal.set(i);
   }
+  llvm::SmallBitVector numbers(args.size());
+  if (stage.isReduction && !accs.empty())
+    for (unsigned r = 0; r < stage.resultTypes.size(); ++r)
+      numbers[stage.numInputs + r] = startsWithNumber(stage, r);
   SmallVector<Copies> results(stage.resultTypes.size());
   for (unsigned copy = 0; copy < point.copies; ++copy) {
     SmallVector<Value> values;
@@ -254,7 +268,7 @@ SmallVector<Copies> Emitter::compute(unsigned index, const Point &point,
     };
     SmallVector<Value> yielded =
         emitVectorBody(b, loc, *stage.body, shape(point), values, position,
-                       reciprocal, special);
+                       reciprocal, numbers, special);
     for (auto [result, value] : llvm::zip(results, yielded))
       result.push_back(value);
   }
@@ -418,9 +432,10 @@ SmallVector<Value> Emitter::emitRowLoops(const Point &point, Scope &scope,
                       });
 }
 
-/// The value that leaves `kind` unchanged.
-static TypedAttr getNeutral(OpBuilder &b, vector::CombiningKind kind,
-                            Type type) {
+/// The value that leaves `kind` unchanged, one that is not NaN if all others
+/// are (`isNumber`).
+static TypedAttr getNeutral(OpBuilder &b, vector::CombiningKind kind, Type type,
+                            bool isNumber) {
   using vector::CombiningKind;
   if (auto floatType = dyn_cast<FloatType>(type)) {
     const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
@@ -433,7 +448,10 @@ static TypedAttr getNeutral(OpBuilder &b, vector::CombiningKind kind,
       return b.getFloatAttr(type, APFloat::getInf(semantics, false));
     case CombiningKind::MAXNUMF:
     case CombiningKind::MINNUMF:
-      return b.getFloatAttr(type, APFloat::getNaN(semantics));
+      return b.getFloatAttr(
+          type, isNumber
+                    ? APFloat::getInf(semantics, kind == CombiningKind::MAXNUMF)
+                    : APFloat::getNaN(semantics));
     default:
       return b.getFloatAttr(type, APFloat::getZero(semantics, true));
     }
@@ -454,15 +472,25 @@ static TypedAttr getNeutral(OpBuilder &b, vector::CombiningKind kind,
   }
 }
 
+/// `kind` of two results of a reduction, of which neither is NaN if `isNumber`.
+static Value combine(OpBuilder &b, Location loc, vector::CombiningKind kind,
+                     bool isNumber, Value x, Value y) {
+  using vector::CombiningKind;
+  if (isNumber &&
+      (kind == CombiningKind::MAXNUMF || kind == CombiningKind::MINNUMF))
+    return emitNumber(b, loc, kind == CombiningKind::MAXNUMF, x, y);
+  return vector::makeArithReduction(b, loc, kind, x, y);
+}
+
 /// The lanes of `vector` as one value, half with half: LLVM takes the largest
 /// lane one after the other.
 static Value reduceLanes(OpBuilder &b, Location loc, vector::CombiningKind kind,
-                         Value vector) {
+                         bool isNumber, Value vector) {
   int64_t lanes = cast<VectorType>(vector.getType()).getNumElements();
   for (; lanes % 2 == 0; lanes /= 2) {
     Value low = extractLanes(b, loc, vector, 0, lanes / 2);
     Value high = extractLanes(b, loc, vector, lanes / 2, lanes / 2);
-    vector = vector::makeArithReduction(b, loc, kind, low, high);
+    vector = combine(b, loc, kind, isNumber, low, high);
   }
   if (lanes == 1)
     return vector::ExtractOp::create(b, loc, vector, 0);
@@ -486,14 +514,14 @@ void Emitter::finishReductions(const Point &point, Scope &scope,
         continue;
       }
       vector::CombiningKind kind = plan.kinds[s][r];
+      bool isNumber = startsWithNumber(stage, r);
       for (unsigned half = width / 2; half > 0; half /= 2)
         for (unsigned i = 0; i < half; ++i)
-          values[i] = vector::makeArithReduction(b, loc, kind, values[i],
-                                                 values[i + half]);
-      Value total = reduceLanes(b, loc, kind, values[0]);
+          values[i] =
+              combine(b, loc, kind, isNumber, values[i], values[i + half]);
+      Value total = reduceLanes(b, loc, kind, isNumber, values[0]);
       Value init = pick(getArg(s, stage.numInputs + r, point, scope), 0);
-      results.push_back(
-          {vector::makeArithReduction(b, loc, kind, init, total)});
+      results.push_back({combine(b, loc, kind, isNumber, init, total)});
     }
     scope.results[s] = std::move(results);
     storeResults(s, point, scope);
@@ -516,8 +544,9 @@ void Emitter::emitPass(const Point &outer, Scope &scope, int level,
         Value neutral = arith::ConstantOp::create(
             b, loc,
             DenseElementsAttr::get(
-                type, Attribute(getNeutral(b, plan.kinds[s][r],
-                                           stage.resultTypes[r]))));
+                type,
+                Attribute(getNeutral(b, plan.kinds[s][r], stage.resultTypes[r],
+                                     startsWithNumber(stage, r)))));
         accs.append(plan.unroll, neutral);
         continue;
       }

@@ -93,10 +93,33 @@ Value broadcastTo(OpBuilder &b, Location loc, Value value,
       b, loc, VectorType::get(shape, value.getType()), value);
 }
 
+Value emitNumber(OpBuilder &b, Location loc, bool larger, Value number,
+                 Value value) {
+  // NaN compares false, and the number stays.
+  Value isBetter = arith::CmpFOp::create(
+      b, loc, larger ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT,
+      value, number);
+  return arith::SelectOp::create(b, loc, isBetter, value, number);
+}
+
+/// Which operand of `op`, maxnumf or minnumf, is an argument of `body` in
+/// `numbers`; null if there is none.
+static OpOperand *findNumber(Operation &op, Block &body,
+                             const llvm::SmallBitVector &numbers) {
+  if (numbers.empty() || !isa<arith::MaxNumFOp, arith::MinNumFOp>(op))
+    return nullptr;
+  for (OpOperand &operand : op.getOpOperands())
+    if (auto arg = dyn_cast<BlockArgument>(operand.get());
+        arg && arg.getOwner() == &body && numbers[arg.getArgNumber()])
+      return &operand;
+  return nullptr;
+}
+
 SmallVector<Value> emitVectorBody(OpBuilder &b, Location loc, Block &body,
                                   ArrayRef<int64_t> shape, ValueRange args,
                                   llvm::function_ref<Value(int64_t)> index,
                                   const llvm::SmallBitVector &reciprocal,
+                                  const llvm::SmallBitVector &numbers,
                                   SpecialOp special) {
   IRMapping map;
   map.map(body.getArguments(), args);
@@ -144,6 +167,17 @@ SmallVector<Value> emitVectorBody(OpBuilder &b, Location loc, Block &body,
                                      .getResult());
         continue;
       }
+    if (OpOperand *number = findNumber(op, body, numbers)) {
+      auto onLanes = [&](Value v) {
+        Value mapped = map.lookupOrDefault(v);
+        return onVectors ? broadcastTo(b, loc, mapped, shape) : mapped;
+      };
+      map.map(
+          op.getResult(0),
+          emitNumber(b, loc, isa<arith::MaxNumFOp>(op), onLanes(number->get()),
+                     onLanes(op.getOperand(1 - number->getOperandNumber()))));
+      continue;
+    }
     if (!onVectors) {
       b.clone(op, map);
       continue;

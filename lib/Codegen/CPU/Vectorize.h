@@ -42,14 +42,21 @@ using SpecialOp = llvm::function_ref<mlir::Value(mlir::Operation *,
 /// only. An empty `shape` clones the body on scalars. `index` gives the value
 /// of `linalg.index`, a scalar or a vector of index; it may be null when the
 /// body has none. An argument in `reciprocal` is given as 1 / value; it must be
-/// used as a divisor only (see `isDivisorOnly`). A product that a body adds
-/// onto an accumulator becomes one multiply-add with it.
+/// used as a divisor only (see `isDivisorOnly`). An argument in `numbers` is
+/// never NaN, which makes the larger or smaller of it and another value
+/// (maxnumf and minnumf) one comparison. A product that a body adds onto an
+/// accumulator becomes one multiply-add with it.
 llvm::SmallVector<mlir::Value>
 emitVectorBody(mlir::OpBuilder &b, mlir::Location loc, mlir::Block &body,
                llvm::ArrayRef<int64_t> shape, mlir::ValueRange args,
                llvm::function_ref<mlir::Value(int64_t)> index = nullptr,
                const llvm::SmallBitVector &reciprocal = {},
+               const llvm::SmallBitVector &numbers = {},
                SpecialOp special = nullptr);
+
+/// maxnumf (`larger`) or minnumf of `number`, which is not NaN, and `value`.
+mlir::Value emitNumber(mlir::OpBuilder &b, mlir::Location loc, bool larger,
+                       mlir::Value number, mlir::Value value);
 
 /// Lanes [first, first + count) of `vector`.
 mlir::Value extractLanes(mlir::OpBuilder &b, mlir::Location loc,

@@ -338,3 +338,49 @@ func.func private @divided_by_sum(%a: memref<8x64xf32>, %out: memref<8x64xf32>) 
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8x64xf32>, memref<8x64xf32>) -> ()
   return
 }
+
+// -----
+
+// The largest of a row and of a number is one comparison each; of a value that
+// may be NaN it isn't.
+
+// CHECK-LABEL: func.func private @largest
+// CHECK-NOT:     arith.maxnumf
+// CHECK:         arith.cmpf ogt, {{.*}} : vector<16xf32>
+// CHECK-NEXT:    arith.select
+// CHECK-NOT:     arith.maxnumf
+// CHECK-LABEL: func.func private @largest_from_nan
+// CHECK:         arith.maxnumf {{.*}} : vector<16xf32>
+func.func private @largest(%a: memref<8x64xf32>, %out: memref<8xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<8x64xf32> to tensor<8x64xf32>
+  %lowest = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%lowest : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %m = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%t : tensor<8x64xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %y = arith.maxnumf %acc, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<8xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}
+
+func.func private @largest_from_nan(%a: memref<8x64xf32>, %out: memref<8xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<8x64xf32> to tensor<8x64xf32>
+  %nan = arith.constant 0x7FC00000 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%nan : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %m = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%t : tensor<8x64xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %y = arith.maxnumf %acc, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<8xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}
