@@ -82,6 +82,7 @@ void sardonyx::registerSDXBufferization(DialectRegistry &registry) {
     sdx::PackedMatmulOp::attachInterface<DpsModel<sdx::PackedMatmulOp, true>>(
         *context);
     sdx::ConvOp::attachInterface<DpsModel<sdx::ConvOp, true>>(*context);
+    sdx::MaxPoolOp::attachInterface<DpsModel<sdx::MaxPoolOp, true>>(*context);
     sdx::PackRhsOp::attachInterface<DpsModel<sdx::PackRhsOp, false>>(*context);
     sdx::PackConvWeightsOp::attachInterface<
         DpsModel<sdx::PackConvWeightsOp, false>>(*context);

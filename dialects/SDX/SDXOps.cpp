@@ -331,27 +331,27 @@ static FailureOr<int64_t> countTaps(Operation *op, ArrayRef<int64_t> kernel,
   return (*winograd + 2) * (*winograd + 2);
 }
 
-static LogicalResult verifyWindow(ConvOp op) {
-  size_t spatial = op.getNumSpatialDims();
-  struct {
-    StringRef name;
-    ArrayRef<int64_t> values;
-    int64_t least;
-  } attrs[] = {{"kernel_shape", op.getKernelShape(), 1},
-               {"strides", op.getStrides(), 1},
-               {"dilations", op.getDilations(), 1},
-               {"pads_begin", op.getPadsBegin(), 0},
-               {"pads_end", op.getPadsEnd(), 0}};
-  for (auto &attr : attrs) {
+namespace {
+/// An attribute with an element for each spatial dimension.
+struct WindowAttribute {
+  StringRef name;
+  ArrayRef<int64_t> values;
+  int64_t least;
+};
+} // namespace
+
+static LogicalResult verifyWindow(Operation *op, size_t spatial,
+                                  ArrayRef<WindowAttribute> attributes) {
+  for (const WindowAttribute &attr : attributes) {
     if (attr.values.size() != spatial)
-      return op.emitOpError("'")
+      return op->emitOpError("'")
              << attr.name << "' must have " << spatial
              << " elements, one for each spatial dimension, got "
              << attr.values.size();
     for (int64_t value : attr.values)
       if (value < attr.least)
-        return op.emitOpError("'") << attr.name << "' must be at least "
-                                   << attr.least << ", got " << value;
+        return op->emitOpError("'") << attr.name << "' must be at least "
+                                    << attr.least << ", got " << value;
   }
   return success();
 }
@@ -375,7 +375,12 @@ LogicalResult ConvOp::verify() {
   if (ShapedType::isDynamic(weights[3]) || weights[3] <= 0)
     return emitOpError("the last dimension of weights, the block of output "
                        "channels, must be static and positive");
-  if (failed(verifyWindow(*this)))
+  if (failed(verifyWindow(*this, getNumSpatialDims(),
+                          {{"kernel_shape", getKernelShape(), 1},
+                           {"strides", getStrides(), 1},
+                           {"dilations", getDilations(), 1},
+                           {"pads_begin", getPadsBegin(), 0},
+                           {"pads_end", getPadsEnd(), 0}})))
     return failure();
   int64_t group = getGroup();
   if (group < 1)
@@ -429,6 +434,59 @@ void ConvOp::getEffects(Effects &effects) {
 
 LogicalResult ConvOp::reifyResultShapes(OpBuilder &b,
                                         ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}
+
+//===----------------------------------------------------------------------===//
+// MaxPoolOp
+//===----------------------------------------------------------------------===//
+
+void MaxPoolOp::build(OpBuilder &b, OperationState &state, Value input,
+                      Value init, ArrayRef<int64_t> kernelShape,
+                      ArrayRef<int64_t> strides, ArrayRef<int64_t> padsBegin) {
+  build(b, state, resultTypes(init), input, init,
+        b.getDenseI64ArrayAttr(kernelShape), b.getDenseI64ArrayAttr(strides),
+        b.getDenseI64ArrayAttr(padsBegin));
+}
+
+LogicalResult MaxPoolOp::verify() {
+  if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
+    return failure();
+  ArrayRef<int64_t> input = getInput().getType().getShape();
+  ArrayRef<int64_t> init = getInit().getType().getShape();
+  if (input.size() != 4 || init.size() != 4)
+    return emitOpError("input and init must be [N,C,H,W], got ranks ")
+           << input.size() << " and " << init.size();
+  if (failed(verifyWindow(*this, getNumSpatialDims(),
+                          {{"kernel_shape", getKernelShape(), 1},
+                           {"strides", getStrides(), 1},
+                           {"pads_begin", getPadsBegin(), 0}})))
+    return failure();
+  for (int64_t i = 0; i < 2; ++i)
+    if (!mayEqual(input[i], init[i]))
+      return emitOpError("input and init must have the same first two "
+                         "dimensions, got ")
+             << input[i] << " and " << init[i];
+  for (int64_t i = 0; i < getNumSpatialDims(); ++i) {
+    int64_t in = input[i + 2], out = init[i + 2];
+    if (ShapedType::isDynamic(in) || ShapedType::isDynamic(out))
+      return emitOpError("spatial dimension ") << i << " must be known";
+    int64_t first = -getPadsBegin()[i];
+    int64_t last = first + (out - 1) * getStrides()[i];
+    if (out > 0 && (first + getKernelShape()[i] <= 0 || last >= in))
+      return emitOpError("has windows that see nothing in spatial dimension ")
+             << i;
+  }
+  return success();
+}
+
+void MaxPoolOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/true, effects);
+}
+
+LogicalResult
+MaxPoolOp::reifyResultShapes(OpBuilder &b,
+                             ReifiedRankedShapedTypeDims &shapes) {
   return reifyFromInits(*this, b, shapes);
 }
 

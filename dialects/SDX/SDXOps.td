@@ -302,6 +302,41 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
 // The host program
 //===----------------------------------------------------------------------===//
 
+def SDX_MaxPoolOp : SDX_DpsOp<"max_pool"> {
+  let summary = "Largest elements of windows";
+  let description = [{
+    Element (n, c, o...) of the result is the largest of `init` there and of
+    input (n, c, o * stride + k - pad ...), for all k below the kernel's size
+    that lie in the input. NaN if one of them is. Input and `init` are
+    [N,C,H,W], H and W are known, and each window sees some of the input.
+
+    ```mlir
+    %y = sdx.max_pool ins(%x : tensor<?x64x112x112xf32>)
+        outs(%lowest : tensor<?x64x56x56xf32>)
+        {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>,
+         pads_begin = array<i64: 1, 1>} -> tensor<?x64x56x56xf32>
+    ```
+  }];
+  let arguments = (ins SDX_F32Shaped:$input, SDX_F32Shaped:$init,
+                       DenseI64ArrayAttr:$kernel_shape,
+                       DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$pads_begin);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    `ins` `(` $input `:` type($input) `)`
+    `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$input,
+                                 "::mlir::Value":$init,
+                                 "::llvm::ArrayRef<int64_t>":$kernelShape,
+                                 "::llvm::ArrayRef<int64_t>":$strides,
+                                 "::llvm::ArrayRef<int64_t>":$padsBegin)>];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }
+  }];
+}
+
 def SDX_CallOp : SDX_DpsOp<"call", [
     AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

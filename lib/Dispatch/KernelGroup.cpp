@@ -60,7 +60,7 @@ static bool isRowReduction(linalg::GenericOp op) {
 }
 
 static Role roleOf(Operation *op) {
-  if (isa<sdx::PackedMatmulOp, sdx::ConvOp>(op))
+  if (isa<sdx::PackedMatmulOp, sdx::ConvOp, sdx::MaxPoolOp>(op))
     return Role::Root;
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!generic)

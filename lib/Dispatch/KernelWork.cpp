@@ -143,6 +143,12 @@ static void countFlops(Operation *op, SmallVectorImpl<WorkTerm> &flops) {
       term.multiply(
           input.isDynamicDim(1) ? 0 : input.getDimSize(1) / conv.getGroup());
     term.addTo(flops);
+  } else if (auto pool = dyn_cast<sdx::MaxPoolOp>(op)) {
+    TermBuilder term(1);
+    term.multiplyAllDims(pool.getInit());
+    for (int64_t size : pool.getKernelShape())
+      term.multiply(size);
+    term.addTo(flops);
   }
 }
 
@@ -204,17 +210,24 @@ KernelWork sardonyx::countWork(func::FuncOp kernel) {
   return work;
 }
 
+static std::string times(ArrayRef<int64_t> sizes) {
+  return llvm::join(
+      llvm::map_range(sizes, [](int64_t size) { return std::to_string(size); }),
+      "x");
+}
+
+static bool isOne(int64_t number) { return number == 1; }
+
+template <typename OpT>
+static std::string describeWindow(StringRef kind, OpT op) {
+  std::string text = (kind + " " + times(op.getKernelShape())).str();
+  if (!llvm::all_of(op.getStrides(), isOne))
+    text += " stride " + times(op.getStrides());
+  return text;
+}
+
 static std::string describeConv(sdx::ConvOp conv) {
-  auto times = [](ArrayRef<int64_t> sizes) {
-    return llvm::join(
-        llvm::map_range(sizes,
-                        [](int64_t size) { return std::to_string(size); }),
-        "x");
-  };
-  auto isOne = [](int64_t number) { return number == 1; };
-  std::string text = "conv " + times(conv.getKernelShape());
-  if (!llvm::all_of(conv.getStrides(), isOne))
-    text += " stride " + times(conv.getStrides());
+  std::string text = describeWindow("conv", conv);
   if (!llvm::all_of(conv.getDilations(), isOne))
     text += " dilation " + times(conv.getDilations());
   if (conv.getGroup() != 1)
@@ -229,6 +242,8 @@ std::string sardonyx::describeForm(func::FuncOp kernel) {
   kernel.walk([&](Operation *op) {
     if (auto conv = dyn_cast<sdx::ConvOp>(op))
       text = describeConv(conv);
+    else if (auto pool = dyn_cast<sdx::MaxPoolOp>(op))
+      text = describeWindow("max pool", pool);
     else if (auto product = dyn_cast<sdx::PackedMatmulOp>(op))
       text = product.isOfThreeBytes() ? "product of 24-bit weights"
              : product.getScales()

@@ -303,7 +303,9 @@ private:
 static StringRef describe(ArrayRef<Operation *> ops, GroupKind kind) {
   switch (kind) {
   case GroupKind::Product:
-    return isa<sdx::ConvOp>(ops.front()) ? "conv" : "matmul";
+    return isa<sdx::ConvOp>(ops.front())      ? "conv"
+           : isa<sdx::MaxPoolOp>(ops.front()) ? "max_pool"
+                                              : "matmul";
   case GroupKind::Rows:
     return "rows";
   case GroupKind::Elementwise:

@@ -19,7 +19,7 @@ bool sardonyx::isHostFunction(func::FuncOp func) {
 bool sardonyx::isComputeOp(Operation *op) {
   if (op->getNumResults() == 0 || isa<linalg::FillOp>(op))
     return false;
-  if (isa<sdx::PackedMatmulOp, sdx::ConvOp, sdx::PackRhsOp,
+  if (isa<sdx::PackedMatmulOp, sdx::ConvOp, sdx::MaxPoolOp, sdx::PackRhsOp,
           sdx::PackConvWeightsOp, scf::ForallOp>(op))
     return true;
   return isa<linalg::LinalgDialect>(op->getDialect()) &&

@@ -13,7 +13,7 @@ using namespace sardonyx;
 
 static bool isDense(Operation *op) {
   return isa<linalg::LinalgDialect>(op->getDialect()) ||
-         isa<sdx::PackedMatmulOp, sdx::ConvOp, sdx::PackRhsOp,
+         isa<sdx::PackedMatmulOp, sdx::ConvOp, sdx::MaxPoolOp, sdx::PackRhsOp,
              sdx::PackConvWeightsOp>(op);
 }
 

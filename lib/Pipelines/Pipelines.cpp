@@ -122,6 +122,9 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   conv.vectorRegisters = options.target.vectorRegisters;
   conv.l2KiB = options.target.l2KiB;
   kernels.addPass(createLowerConvPass(conv));
+  LowerPoolPassOptions pool;
+  pool.vectorBits = options.target.vectorBits;
+  kernels.addPass(createLowerPoolPass(pool));
   LowerPackingPassOptions packing;
   packing.vectorBits = options.target.vectorBits;
   kernels.addPass(createLowerPackingPass(packing));

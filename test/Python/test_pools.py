@@ -33,16 +33,20 @@ def pool(kind, x, kernel, strides, pads, dilations, p=2):
     return y
 
 
-def check(kind, shape, kernel, strides=None, pads=None, dilations=None, open_sizes=False, **options):
+def check(
+    kind, shape, kernel, strides=None, pads=None, dilations=None, open_sizes=False, nans=0, relu=False, **options
+):
     rank = len(kernel)
     strides, pads, dilations = strides or [1] * rank, pads or [0] * 2 * rank, dilations or [1] * rank
-    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    random = np.random.default_rng(0)
+    x = random.standard_normal(shape).astype(np.float32)
+    x[random.random(shape) < nans] = np.nan
     names = [f"d{i}" for i in range(len(shape))] if open_sizes else shape
     node = helper.make_node(
-        kind, ["x"], ["y"], kernel_shape=kernel, strides=strides, pads=pads, dilations=dilations
+        kind, ["x"], ["p" if relu else "y"], kernel_shape=kernel, strides=strides, pads=pads, dilations=dilations
     )
     graph = helper.make_graph(
-        [node],
+        [node] + relu * [helper.make_node("Relu", ["p"], ["y"])],
         "g",
         [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, names)],
         [onnx.ValueInfoProto(name="y")],
@@ -54,6 +58,7 @@ def check(kind, shape, kernel, strides=None, pads=None, dilations=None, open_siz
         setattr(settings, name, value)
     (y,) = sdx.InferenceSession(model.SerializeToString(), settings).run(None, {"x": x})
     want = pool(kind, x, kernel, strides, pads, dilations)
+    want = np.maximum(want, 0) if relu else want
     assert y.shape == want.shape
     np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-5)
 
@@ -103,3 +108,24 @@ def test_other_vector_widths(cpu):
     for kind in KINDS:
         check(kind, [1, 2, 8, 8], [7, 7], [7, 7], cpu=cpu)
         check(kind, [2, 3, 17, 19], [3, 2], [2, 2], [1, 0, 1, 1], cpu=cpu)
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize(
+    "size, kernel, strides, pads",
+    [
+        ([111, 111], [3, 3], [2, 2], [0, 0, 0, 0]),
+        ([75, 75], [3, 3], [2, 2], [1, 1, 1, 1]),
+        ([8, 200], [1, 5], [1, 2], [0, 4, 0, 4]),
+        ([13, 13], [5, 5], [1, 1], [2, 2, 2, 2]),
+        ([40, 7], [16, 2], [3, 3], [15, 1, 0, 0]),
+        ([5, 31], [2, 16], [1, 5], [0, 3, 1, 8]),
+        ([2, 1], [2, 1], [1, 1], [1, 0, 1, 0]),
+    ],
+)
+@pytest.mark.parametrize("planes", [[1, 2], [2, 9]])
+def test_maximum_over_plane(size, kernel, strides, pads, planes, relu):
+    """Windows at the edges, NaN, what follows in the kernel, and planes too few for threads."""
+    check("MaxPool", planes + size, kernel, strides, pads, nans=0.002, relu=relu)
+    if relu:
+        check("MaxPool", planes + size, kernel, strides, pads, cpu="x86-64")

@@ -2,12 +2,33 @@
 
 // CHECK-LABEL: func @max
 // CHECK-DAG: %[[LOW:.*]] = arith.constant 0xFF800000 : f32
-// CHECK: tensor.pad %arg0 low[0, 0, 1, 1] high[0, 0, 0, 0]
-// CHECK: linalg.generic
-// CHECK: arith.maximumf
+// CHECK-NOT: tensor.pad
+// CHECK: %[[INIT:.*]] = linalg.fill ins(%[[LOW]] : f32)
+// CHECK: sdx.max_pool ins(%arg0 : tensor<1x2x8x8xf32>) outs(%[[INIT]] : tensor<1x2x4x4xf32>)
+// CHECK-SAME: kernel_shape = array<i64: 3, 3>, pads_begin = array<i64: 1, 1>, strides = array<i64: 2, 2>
 func.func @max(%x: tensor<1x2x8x8xf32>) -> tensor<1x2x4x4xf32> {
   %0 = onnx.MaxPool(%x) {kernel_shape = array<i64: 3, 3>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>} : (tensor<1x2x8x8xf32>) -> tensor<1x2x4x4xf32>
   return %0 : tensor<1x2x4x4xf32>
+}
+
+// -----
+
+// With dilations, and where sizes are open, a border is padded.
+// CHECK-LABEL: func @max_dilated
+// CHECK: tensor.pad %arg0 low[0, 0, 1, 1] high[0, 0, 1, 1]
+// CHECK: linalg.generic
+// CHECK: arith.maximumf
+// CHECK-LABEL: func @max_open
+// CHECK: tensor.pad
+// CHECK: arith.maximumf
+func.func @max_dilated(%x: tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xf32> {
+  %0 = onnx.MaxPool(%x) {kernel_shape = array<i64: 2, 2>, dilations = array<i64: 2, 2>, pads = array<i64: 1, 1, 1, 1>} : (tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xf32>
+  return %0 : tensor<1x2x8x8xf32>
+}
+
+func.func @max_open(%x: tensor<1x2x?x8xf32>) -> tensor<1x2x?x4xf32> {
+  %0 = onnx.MaxPool(%x) {kernel_shape = array<i64: 3, 3>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>} : (tensor<1x2x?x8xf32>) -> tensor<1x2x?x4xf32>
+  return %0 : tensor<1x2x?x4xf32>
 }
 
 // -----

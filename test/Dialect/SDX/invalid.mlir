@@ -196,3 +196,39 @@ func.func @strassen_panels(%a: tensor<8x64xf32>, %b: tensor<1x64x32xf32>, %c: te
   %0 = sdx.packed_matmul ins(%a, %b : tensor<8x64xf32>, tensor<1x64x32xf32>) outs(%c : tensor<8x20xf32>) {strassen = 64 : i64} -> tensor<8x20xf32>
   return
 }
+
+// -----
+
+func.func @pool_of_nothing(%x: tensor<1x3x8x8xf32>, %e: tensor<1x3x5x4xf32>) {
+  // expected-error@+1 {{has windows that see nothing in spatial dimension 0}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x3x5x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, 1>} -> tensor<1x3x5x4xf32>
+  return
+}
+
+// -----
+
+func.func @pool_of_open_size(%x: tensor<1x3x8x?xf32>, %e: tensor<1x3x4x?xf32>) {
+  // expected-error@+1 {{spatial dimension 1 must be known}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x?xf32>) outs(%e : tensor<1x3x4x?xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x4x?xf32>
+  return
+}
+
+// -----
+
+func.func @pool_strides(%x: tensor<1x3x8x8xf32>, %e: tensor<1x3x4x4xf32>) {
+  // expected-error@+1 {{'strides' must have 2 elements, one for each spatial dimension, got 1}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x3x4x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @pool_channels(%x: tensor<1x3x8x8xf32>, %e: tensor<1x4x4x4xf32>) {
+  // expected-error@+1 {{must have the same first two dimensions, got 3 and 4}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x4x4x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x4x4x4xf32>
+  return
+}

@@ -44,6 +44,14 @@ func.func @packs(%b: tensor<768x40xf32>, %bt: tensor<40x768xf32>, %e: tensor<2x7
   return %0, %1, %2 : tensor<2x768x32xf32>, tensor<2x768x32xf32>, tensor<2x1x27x8xf32>
 }
 
+// CHECK-LABEL: @max_pool
+// CHECK: sdx.max_pool ins(%{{.*}} : tensor<?x64x112x112xf32>) outs(%{{.*}} : tensor<?x64x56x56xf32>)
+func.func @max_pool(%x: tensor<?x64x112x112xf32>, %e: tensor<?x64x56x56xf32>) -> tensor<?x64x56x56xf32> {
+  %0 = sdx.max_pool ins(%x : tensor<?x64x112x112xf32>) outs(%e : tensor<?x64x56x56xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<?x64x56x56xf32>
+  return %0 : tensor<?x64x56x56xf32>
+}
+
 // CHECK-LABEL: @conv
 // CHECK: sdx.conv ins(%{{.*}}, %{{.*}} : tensor<?x3x224x224xf32>, tensor<1x8x147x8xf32>)
 func.func @conv(%x: tensor<?x3x224x224xf32>, %w: tensor<1x8x147x8xf32>, %e: tensor<?x64x112x112xf32>) -> tensor<?x64x112x112xf32> {

@@ -96,6 +96,35 @@ def LowerConvPass : Pass<"sdx-cpu-lower-conv", "::mlir::func::FuncOp"> {
   ];
 }
 
+def LowerPoolPass : Pass<"sdx-cpu-lower-pool", "::mlir::func::FuncOp"> {
+  let summary = "Lower maximum pooling kernels to vectors";
+  let description = [{
+    A kernel around one `sdx.max_pool` becomes a parallel loop over planes. For
+    each row of the result the largest elements of the window's rows go into a
+    line of scratch, of which each vector of results takes what its windows'
+    columns see. The scratch is as long as the windows reach, and lowest where
+    they see nothing; rows outside of the input are those at its edge, which the
+    window sees anyway. Nothing is copied into a padded tensor.
+
+    ```mlir
+    %y = sdx.max_pool ins(%x) outs(%lowest) {kernel_shape = array<i64: 3, 3> ...}
+    // becomes
+    scf.parallel (%n, %c, %rows) = ... {
+      %line = memref.alloc() : memref<192xf32>
+      // for each row: the largest of three rows, then of three columns
+    }
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "512",
+           "Width of a vector register in bits">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
 def ChooseConvFormPass
     : Pass<"sdx-cpu-choose-conv-form", "::mlir::func::FuncOp"> {
   let summary = "Choose how each convolution is computed";

@@ -4,6 +4,7 @@
 #include "Support/Lowering.h"
 #include "Window/Window.h"
 #include "dialects/ONNX/ONNX.h"
+#include "dialects/SDX/SDX.h"
 
 using namespace mlir;
 
@@ -61,6 +62,38 @@ std::pair<Value, Value> createPosition(TensorBuilder &s, const Window &window,
   return {s.add(s.mul(plane, area), offset), inside};
 }
 
+/// Whether `sdx.max_pool` does it: all sizes are known, pads are not negative,
+/// there are no dilations, and each window is small and sees some of the input.
+bool isPlainPool(const Window &window, Type element) {
+  constexpr int64_t kLongestSide = 16;
+  if (window.rank() != 2 || !element.isF32())
+    return false;
+  for (int64_t dim = 0; dim < window.rank(); ++dim) {
+    std::optional<int64_t> in = getStaticSize(window.inputs[dim]);
+    std::optional<int64_t> out = getStaticSize(window.outputs[dim]);
+    std::optional<int64_t> begin = getStaticSize(window.padsBegin[dim]);
+    std::optional<int64_t> end = getStaticSize(window.padsEnd[dim]);
+    if (!in || !out || !begin || !end || *begin < 0 || *end < 0 ||
+        window.dilations[dim] != 1 || window.kernel[dim] > kLongestSide ||
+        *begin >= window.kernel[dim] || *out < 1 ||
+        (*out - 1) * window.strides[dim] - *begin >= *in)
+      return false;
+  }
+  return true;
+}
+
+Value createPlainPool(TensorBuilder &b, Value input, const Window &window,
+                      Value lowest) {
+  Sizes sizes{b.dim(input, 0), b.dim(input, 1)};
+  sizes.append(window.outputs);
+  SmallVector<int64_t> begin;
+  for (OpFoldResult pad : window.padsBegin)
+    begin.push_back(*getStaticSize(pad));
+  return sdx::MaxPoolOp::create(b, input, b.filled(sizes, lowest),
+                                window.kernel, window.strides, begin)
+      ->getResult(0);
+}
+
 LogicalResult lowerMaxPool(Lowering<onnx::MaxPoolOp> &b) {
   Value input = b.in.getX();
   Type onnxElement = getOnnxElementType(b.op.getX());
@@ -74,8 +107,13 @@ LogicalResult lowerMaxPool(Lowering<onnx::MaxPoolOp> &b) {
   if (failed(window))
     return b.refuse("attributes do not fit the input");
   Value lowest = b.lowest(element, isUnsigned);
-  Value padded = padForWindow(b, input, *window, lowest);
   bool wantsIndices = isResultUsed(b.op, 1);
+  if (!wantsIndices && isPlainPool(*window, element)) {
+    SmallVector<Value> results = {createPlainPool(b, input, *window, lowest)};
+    results.resize(b.op->getNumResults());
+    return b.replace(results);
+  }
+  Value padded = padForWindow(b, input, *window, lowest);
   PoolLoops loops = getPoolLoops(b, input, *window, wantsIndices ? 2 : 1);
   Value kernel = b.empty(loops.kernel, element);
   Value best = b.filled(loops.sizes, lowest);
