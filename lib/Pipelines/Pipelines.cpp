@@ -33,7 +33,7 @@ namespace sardonyx {
 namespace {
 
 /// The graph as the model's author drew it, in fewer and larger operators.
-void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
+void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &options) {
   // Shapes hang on the values that calls pass, so bodies come before types.
   pm.addPass(createOnnxInlineFunctions());
   // Types next: everything after wants ranks.
@@ -54,6 +54,11 @@ void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createOnnxFoldShapes());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  if (options.splitChannels) {
+    OnnxSplitChannelsOptions channels;
+    channels.cacheKiB = options.target.l2KiB;
+    pm.addPass(createOnnxSplitChannels(channels));
+  }
 }
 
 void buildLinalgPhase(OpPassManager &pm, const PipelineOptions &) {

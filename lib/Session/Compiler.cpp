@@ -168,6 +168,7 @@ PipelineOptions Compilation::pipeline() const {
   result.winograd = options.winograd;
   result.shortWeights = options.shortWeights;
   result.strassen = options.strassen;
+  result.splitChannels = splitsChannels(options);
   result.checkBounds = options.checkBounds;
   result.profile = options.profile;
   return result;

@@ -65,6 +65,10 @@ bool sardonyx::splitsFloats(const SessionOptions &options) {
   return options.splitFloats.value_or(options.intraOpThreads == 1);
 }
 
+bool sardonyx::splitsChannels(const SessionOptions &options) {
+  return options.intraOpThreads == 1;
+}
+
 static std::string hashOf(const GivenInitializers &initializers) {
   llvm::BLAKE3 hash;
   auto add = [&](llvm::StringRef text) {
@@ -108,8 +112,9 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(std::to_string(winograd));
   add(std::to_string(strassen));
   add(std::to_string(shortWeights));
-  // Without tile registers all numbers of threads share what is compiled.
+  // All numbers of threads but one share what is compiled.
   (void)intraOpThreads, (void)splitFloats;
+  add(std::to_string(splitsChannels(options)));
   add(std::to_string(splitsFloats(options) && requestTileRegisters()));
   add(std::to_string(checkBounds));
   add(std::to_string(profile));

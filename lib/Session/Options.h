@@ -29,6 +29,9 @@ std::string fingerprint(const SessionOptions &options);
 /// Whether products of f32 may go by parts (see SessionOptions::splitFloats).
 bool splitsFloats(const SessionOptions &options);
 
+/// Whether convolutions may go in parts of their channels: for one thread.
+bool splitsChannels(const SessionOptions &options);
+
 } // namespace sardonyx
 
 #endif // SARDONYX_LIB_SESSION_OPTIONS_H

@@ -53,6 +53,9 @@ struct PipelineOptions {
   bool shortWeights = true;
   /// Whether products may go by Strassen's algorithm.
   bool strassen = true;
+  /// Whether large convolutions may go in parts of their channels, through the
+  /// operators after them (for one thread).
+  bool splitChannels = false;
   /// Whether code checks each index before it accesses memory.
   bool checkBounds = false;
   /// Whether the host program records its steps.
