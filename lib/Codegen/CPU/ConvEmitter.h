@@ -84,6 +84,9 @@ private:
     mlir::Value start;
     /// For each load of a row, the lanes inside of the input.
     llvm::SmallVector<mlir::Value> masks;
+    /// Of three taps of stride 2, where in a row the last lane's third lies (or
+    /// the last element), and all lanes if it is inside; null: not so.
+    mlir::Value last, lastInside;
   };
 
   int64_t kernel(int64_t d) { return op.getKernelShape()[d]; }

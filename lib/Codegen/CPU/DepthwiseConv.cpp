@@ -59,11 +59,24 @@ void ConvEmitter::emitDepthwiseColumn(ImplicitLocOpBuilder &b, Column &column) {
   column.start = math.sub(math.mul(column.tile.position, stride(last)),
                           math.constant(pad(last)));
 
-  // With stride 2, one load of twice the length serves two taps.
+  // With stride 2, one load of twice the length serves two taps. A third tap
+  // sees one element more: the first, moved by a lane (with AVX-512 an
+  // instruction; another load is two, and most of them are in two lines).
   column.masks.clear();
+  column.last = column.lastInside = nullptr;
   bool pairs = stride(last) == 2 && dilation(last) == 1;
   int64_t width = pairs ? 2 * lanes : lanes;
-  for (int64_t k = 0; k < kernel(last); k += pairs ? 2 : 1) {
+  int64_t loaded = kernel(last);
+  bool hasElements = IndexMath::known(inSizes[last]).value_or(0) > 0;
+  if (pairs && kernel(last) == 3 && lanes >= 16 && hasElements) {
+    loaded = 2;
+    Value at = math.add(column.start, width);
+    column.last = math.min(at, math.sub(inSizes[last], math.constant(1)));
+    column.lastInside =
+        vector::BroadcastOp::create(b, VectorType::get({lanes}, b.getI1Type()),
+                                    math.less(at, inSizes[last]));
+  }
+  for (int64_t k = 0; k < loaded; k += pairs ? 2 : 1) {
     Value first = math.add(column.start, k * dilation(last));
     Value mask =
         emitInside(b, first, width, inSizes[last], pairs ? 1 : stride(last));
@@ -234,7 +247,7 @@ SmallVector<Value> ConvEmitter::emitRowLoads(ImplicitLocOpBuilder &b,
     return result;
   };
   if (stride(d) == 2 && dilation(d) == 1) {
-    for (int64_t k = 0; k < kernel(d); k += 2) {
+    for (int64_t k = 0; k < (column.last ? 2 : kernel(d)); k += 2) {
       Value both = emitLoad(b, input, at(k), 2 * lanes, column.masks[k / 2]);
       SmallVector<int64_t> even, odd;
       for (int64_t i = 0; i < lanes; ++i) {
@@ -244,6 +257,16 @@ SmallVector<Value> ConvEmitter::emitRowLoads(ImplicitLocOpBuilder &b,
       loads.push_back(vector::ShuffleOp::create(b, both, both, even));
       if (k + 1 < kernel(d))
         loads.push_back(vector::ShuffleOp::create(b, both, both, odd));
+    }
+    if (column.last) {
+      SmallVector<Value> place(indices);
+      place.push_back(column.last);
+      Value next = vector::BroadcastOp::create(
+          b, type, memref::LoadOp::create(b, input, place));
+      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+      next = arith::SelectOp::create(b, column.lastInside, next, zero);
+      auto moved = llvm::to_vector(llvm::seq<int64_t>(1, lanes + 1));
+      loads.push_back(vector::ShuffleOp::create(b, loads[0], next, moved));
     }
     return loads;
   }

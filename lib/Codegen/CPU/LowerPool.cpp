@@ -179,6 +179,16 @@ SmallVector<Value> PoolEmitter::emitColumns(ImplicitLocOpBuilder &b,
       result.push_back(emitLoad(b, line, {at}, width));
       continue;
     }
+    // The third column is the first, moved by a lane.
+    if (stride(1) == 2 && k == 2 && kernel(1) == 3 && width >= 16) {
+      Value next = memref::LoadOp::create(
+          b, line, ValueRange{math.add(first, 2 * width)});
+      auto moved = llvm::to_vector(llvm::seq<int64_t>(1, width + 1));
+      result.push_back(vector::ShuffleOp::create(
+          b, result.front(), vector::BroadcastOp::create(b, type, next),
+          moved));
+      continue;
+    }
     if (stride(1) == 2) {
       Value both = emitLoad(b, line, {at}, 2 * width);
       for (int64_t i = 0; i < 2 && k + i < kernel(1); ++i) {

@@ -83,6 +83,37 @@ func.func private @depthwise(%x: memref<1x32x112x112xf32>, %w: memref<32x1x9x8xf
 
 // -----
 
+// Of three taps of stride 2 the third is the first, moved by a lane; what comes
+// in is one element, or zero behind the row's last.
+// CHECK-LABEL: func.func private @depthwise_strided
+// CHECK-SAME: (%[[X:.*]]: memref<1x32x112x112xf32>,
+// CHECK: scf.parallel
+// CHECK: %[[INSIDE:.*]] = vector.broadcast {{.*}} : i1 to vector<16xi1>
+// CHECK: %[[BOTH:.*]] = vector.maskedload %[[X]]{{.*}} into vector<32xf32>
+// CHECK: %[[EVEN:.*]] = vector.shuffle %[[BOTH]], %[[BOTH]] [0, 2, 4
+// CHECK: %[[NEXT:.*]] = memref.load %[[X]]
+// CHECK: %[[ALL:.*]] = vector.broadcast %[[NEXT]]
+// CHECK: %[[SOME:.*]] = arith.select %[[INSIDE]], %[[ALL]]
+// CHECK: vector.shuffle %[[EVEN]], %[[SOME]] [1, 2, 3
+func.func private @depthwise_strided(%x: memref<1x32x112x112xf32>, %w: memref<32x1x9x8xf32>,
+    %out: memref<1x32x56x56xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x32x112x112xf32> to tensor<1x32x112x112xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<32x1x9x8xf32> to tensor<32x1x9x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x32x56x56xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x56x56xf32>) -> tensor<1x32x56x56xf32>
+  %m = sdx.conv ins(%tx, %tw : tensor<1x32x112x112xf32>, tensor<32x1x9x8xf32>)
+      outs(%f : tensor<1x32x56x56xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>,
+       dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, group = 32 : i64} -> tensor<1x32x56x56xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x32x56x56xf32>, memref<1x32x56x56xf32>) -> ()
+  return
+}
+
+// -----
+
 // Winograd's algorithm: transformed inputs, 36 products, transformed outputs.
 // Few tiles: one parallel loop for the first, one for the rest.
 // CHECK-LABEL: func.func private @winograd
