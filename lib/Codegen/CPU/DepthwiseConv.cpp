@@ -68,7 +68,9 @@ void ConvEmitter::emitDepthwiseColumn(ImplicitLocOpBuilder &b, Column &column) {
   int64_t width = pairs ? 2 * lanes : lanes;
   int64_t loaded = kernel(last);
   bool hasElements = IndexMath::known(inSizes[last]).value_or(0) > 0;
-  if (pairs && kernel(last) == 3 && lanes >= 16 && hasElements) {
+  bool isBehindPadding = pad(last) <= width;
+  if (pairs && kernel(last) == 3 && lanes >= 16 && hasElements &&
+      isBehindPadding) {
     loaded = 2;
     Value at = math.add(column.start, width);
     column.last = math.min(at, math.sub(inSizes[last], math.constant(1)));
