@@ -39,14 +39,28 @@ bool isElementwise(Operation *op) {
   });
 }
 
+/// Whether `conv` makes a picture of some channels, for each of which its
+/// weights and its bias have one entry, as they have in any valid model.
+bool hasEntryForChannel(onnx::ConvOp conv) {
+  RankedTensorType out = getKnownType(conv->getResult(0));
+  if (!out || out.getRank() != 4 || out.getDimSize(1) == 0)
+    return false;
+  return llvm::all_of(conv->getOperands().drop_front(), [&](Value operand) {
+    if (!isa<RankedTensorType>(operand.getType()))
+      return isa<NoneType>(operand.getType());
+    RankedTensorType type = getKnownType(operand);
+    return type && type.getRank() > 0 &&
+           type.getDimSize(0) == out.getDimSize(1);
+  });
+}
+
 /// Whether each channel of the result is made of the same channel of the input.
 bool isByChannel(Operation *op) {
   if (auto conv = dyn_cast<onnx::ConvOp>(op)) {
     RankedTensorType in = getKnownType(conv.getX());
-    RankedTensorType out = getKnownType(conv->getResult(0));
-    return in && out && in.getRank() == 4 && conv.getGroup() > 1 &&
-           in.getDimSize(1) == conv.getGroup() &&
-           out.getDimSize(1) == conv.getGroup() && getKnownType(conv.getW());
+    return in && in.getRank() == 4 && conv.getGroup() > 1 &&
+           in.getDimSize(1) == conv.getGroup() && hasEntryForChannel(conv) &&
+           getKnownType(conv.getW()).getDimSize(0) == conv.getGroup();
   }
   return isa<onnx::MaxPoolOp, onnx::AveragePoolOp>(op) &&
          getKnownType(op->getOperand(0)) && getKnownType(op->getResult(0)) &&
@@ -58,9 +72,10 @@ bool isByChannel(Operation *op) {
 /// share: each time, its inputs are packed anew.
 bool isCheapInParts(onnx::ConvOp conv) {
   constexpr int64_t kFewInputs = 32;
+  if (conv.getGroup() != 1 || !hasEntryForChannel(conv))
+    return false;
   RankedTensorType weights = getKnownType(conv.getW());
-  if (!weights || weights.getRank() != 4 || conv.getGroup() != 1 ||
-      !getKnownType(conv->getResult(0)))
+  if (weights.getRank() != 4)
     return false;
   int64_t inputs = weights.getNumElements() / weights.getDimSize(0);
   auto isOne = [](int64_t size) { return size == 1; };
@@ -157,9 +172,9 @@ void split(OpBuilder &b, const Chain &chain, int64_t parts) {
     }
     results.push_back(mapping.lookup(last->getResult(0)));
   }
-  auto whole = onnx::ConcatOp::create(
-      b, last->getLoc(), last->getResult(0).getType(), results,
-      b.getIntegerAttr(b.getIntegerType(64, /*isSigned=*/true), 1));
+  auto whole =
+      onnx::ConcatOp::create(b, last->getLoc(), last->getResult(0).getType(),
+                             results, /*axis=*/int64_t(1));
   last->getResult(0).replaceAllUsesWith(whole->getResult(0));
   for (Operation *op : llvm::reverse(chain))
     op->erase();

@@ -62,3 +62,16 @@ func.func @others(%x: tensor<1x16x112x112xf32>, %w: tensor<96x16x1x1xf32>, %v: t
   %3 = onnx.Conv(%2, %u) {group = 96 : si64} : (tensor<64x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<64x96x110x110xf32>
   return %1, %3 : tensor<1x192x110x110xf32>, tensor<64x96x110x110xf32>
 }
+
+// Without filters, and with a bias of open or of another size.
+// CHECK-LABEL: func.func @odd
+// CHECK-NOT: onnx.Split
+func.func @odd(%x: tensor<1x3x114x114xf32>, %none: tensor<0x3x3x3xf32>, %w: tensor<64x3x3x3xf32>, %b: tensor<?xf32>, %c: tensor<12xf32>) -> (tensor<1x0x110x110xf32>, tensor<1x64x110x110xf32>, tensor<1x64x110x110xf32>) {
+  %0 = onnx.Conv(%x, %none) : (tensor<1x3x114x114xf32>, tensor<0x3x3x3xf32>) -> tensor<1x0x112x112xf32>
+  %1 = onnx.MaxPool(%0) {kernel_shape = array<i64: 3, 3>} : (tensor<1x0x112x112xf32>) -> tensor<1x0x110x110xf32>
+  %2 = onnx.Conv(%x, %w, %b) : (tensor<1x3x114x114xf32>, tensor<64x3x3x3xf32>, tensor<?xf32>) -> tensor<1x64x112x112xf32>
+  %3 = onnx.MaxPool(%2) {kernel_shape = array<i64: 3, 3>} : (tensor<1x64x112x112xf32>) -> tensor<1x64x110x110xf32>
+  %4 = onnx.Conv(%x, %w, %c) : (tensor<1x3x114x114xf32>, tensor<64x3x3x3xf32>, tensor<12xf32>) -> tensor<1x64x112x112xf32>
+  %5 = onnx.MaxPool(%4) {kernel_shape = array<i64: 3, 3>} : (tensor<1x64x112x112xf32>) -> tensor<1x64x110x110xf32>
+  return %1, %3, %5 : tensor<1x0x110x110xf32>, tensor<1x64x110x110xf32>, tensor<1x64x110x110xf32>
+}
