@@ -469,11 +469,12 @@ LogicalResult MaxPoolOp::verify() {
              << input[i] << " and " << init[i];
   for (int64_t i = 0; i < getNumSpatialDims(); ++i) {
     int64_t in = input[i + 2], out = init[i + 2];
-    if (ShapedType::isDynamic(in) || ShapedType::isDynamic(out))
-      return emitOpError("spatial dimension ") << i << " must be known";
+    if (ShapedType::isDynamic(in) || ShapedType::isDynamic(out) || out == 0)
+      return emitOpError("spatial dimension ")
+             << i << " must be known, and there must be windows";
     int64_t first = -getPadsBegin()[i];
     int64_t last = first + (out - 1) * getStrides()[i];
-    if (out > 0 && (first + getKernelShape()[i] <= 0 || last >= in))
+    if (first + getKernelShape()[i] <= 0 || last >= in)
       return emitOpError("has windows that see nothing in spatial dimension ")
              << i;
   }

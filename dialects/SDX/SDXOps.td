@@ -298,10 +298,6 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
   }];
 }
 
-//===----------------------------------------------------------------------===//
-// The host program
-//===----------------------------------------------------------------------===//
-
 def SDX_MaxPoolOp : SDX_DpsOp<"max_pool"> {
   let summary = "Largest elements of windows";
   let description = [{
@@ -336,6 +332,10 @@ def SDX_MaxPoolOp : SDX_DpsOp<"max_pool"> {
     int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }
   }];
 }
+
+//===----------------------------------------------------------------------===//
+// The host program
+//===----------------------------------------------------------------------===//
 
 def SDX_CallOp : SDX_DpsOp<"call", [
     AttrSizedOperandSegments,

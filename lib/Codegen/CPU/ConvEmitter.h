@@ -241,10 +241,6 @@ private:
   mlir::Value outPositions, groupChannels, groupFilters, depth;
 };
 
-/// The lanes 0, step, 2 * step, ... of a vector of i32.
-mlir::Value emitLanes(mlir::ImplicitLocOpBuilder &b, int64_t width,
-                      int64_t step);
-
 /// `index` in all lanes of a vector of i32.
 mlir::Value emitSplat32(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
                         int64_t width);

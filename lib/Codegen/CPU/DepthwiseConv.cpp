@@ -251,14 +251,8 @@ SmallVector<Value> ConvEmitter::emitRowLoads(ImplicitLocOpBuilder &b,
   if (stride(d) == 2 && dilation(d) == 1) {
     for (int64_t k = 0; k < (column.last ? 2 : kernel(d)); k += 2) {
       Value both = emitLoad(b, input, at(k), 2 * lanes, column.masks[k / 2]);
-      SmallVector<int64_t> even, odd;
-      for (int64_t i = 0; i < lanes; ++i) {
-        even.push_back(2 * i);
-        odd.push_back(2 * i + 1);
-      }
-      loads.push_back(vector::ShuffleOp::create(b, both, both, even));
-      if (k + 1 < kernel(d))
-        loads.push_back(vector::ShuffleOp::create(b, both, both, odd));
+      for (int64_t i = 0; i < 2 && k + i < kernel(d); ++i)
+        loads.push_back(emitPick(b, both, both, i, 2, lanes));
     }
     if (column.last) {
       SmallVector<Value> place(indices);
@@ -267,8 +261,7 @@ SmallVector<Value> ConvEmitter::emitRowLoads(ImplicitLocOpBuilder &b,
           b, type, memref::LoadOp::create(b, input, place));
       Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
       next = arith::SelectOp::create(b, column.lastInside, next, zero);
-      auto moved = llvm::to_vector(llvm::seq<int64_t>(1, lanes + 1));
-      loads.push_back(vector::ShuffleOp::create(b, loads[0], next, moved));
+      loads.push_back(emitPick(b, loads[0], next, 1, 1, lanes));
     }
     return loads;
   }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulEmitter.h"
+#include "RootKernel.h"
 
 #include "sardonyx/Codegen/CPU/Passes.h"
 
@@ -562,15 +563,12 @@ struct LowerContractionsPass
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+    FailureOr<sdx::PackedMatmulOp> root =
+        findRoot<sdx::PackedMatmulOp>(func, "contraction");
+    if (failed(root))
+      return signalPassFailure();
+    if (!*root)
       return;
-    auto roots = llvm::to_vector(func.getOps<sdx::PackedMatmulOp>());
-    if (roots.empty())
-      return;
-    sdx::PackedMatmulOp root = roots.front();
-    if (!root.hasPureTensorSemantics())
-      return;
-    KernelBody body(func);
     std::optional<ByteProduct> bytes = parseByteProduct(byteProduct);
     if (!bytes) {
       func.emitError("no way to multiply bytes is called '")
@@ -589,18 +587,11 @@ struct LowerContractionsPass
           << floatProduct << "'";
       return signalPassFailure();
     }
-    MatmulEmitter emitter(root, body, vectorBits, vectorRegisters, l2KiB * 1024,
-                          *floats, *bytes, *halves);
-    if (roots.size() > 1) {
-      roots[1].emitOpError("is the second contraction of its kernel");
-      return signalPassFailure();
-    }
-    if (failed(emitter.verify()) || failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(root.getLoc(),
-                           func.getBody().front().getTerminator());
-    emitter.emit(b);
-    body.eraseTensors();
+    KernelBody body(func);
+    MatmulEmitter emitter(*root, body, vectorBits, vectorRegisters,
+                          l2KiB * 1024, *floats, *bytes, *halves);
+    if (failed(emitKernel(func, *root, body, emitter)))
+      signalPassFailure();
   }
 };
 

@@ -8,6 +8,7 @@
 #include "ConvEmitter.h"
 #include "IndexMath.h"
 #include "MicroKernel.h"
+#include "RootKernel.h"
 #include "WinogradConv.h"
 
 #include "sardonyx/Codegen/CPU/Passes.h"
@@ -61,14 +62,6 @@ bool ConvEmitter::isShift() {
       return false;
   }
   return true;
-}
-
-Value sardonyx::cpu::emitLanes(ImplicitLocOpBuilder &b, int64_t width,
-                               int64_t step) {
-  SmallVector<int32_t> values;
-  for (int64_t i = 0; i < width; ++i)
-    values.push_back(i * step);
-  return arith::ConstantOp::create(b, b.getI32VectorAttr(values));
 }
 
 Value sardonyx::cpu::emitSplat32(ImplicitLocOpBuilder &b, Value index,
@@ -157,26 +150,15 @@ struct LowerConvPass : sardonyx::impl::LowerConvPassBase<LowerConvPass> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
-      return;
-    auto roots = llvm::to_vector(func.getOps<sdx::ConvOp>());
-    if (roots.empty())
-      return;
-    sdx::ConvOp root = roots.front();
-    if (!root.hasPureTensorSemantics())
-      return;
-    if (roots.size() > 1) {
-      roots[1].emitOpError("is the second contraction of its kernel");
+    FailureOr<sdx::ConvOp> root = findRoot<sdx::ConvOp>(func, "contraction");
+    if (failed(root))
       return signalPassFailure();
-    }
+    if (!*root)
+      return;
     KernelBody body(func);
-    ConvEmitter emitter(root, body, vectorBits, vectorRegisters, l2KiB * 1024);
-    if (failed(emitter.verify()) || failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(root.getLoc(),
-                           func.getBody().front().getTerminator());
-    emitter.emit(b);
-    body.eraseTensors();
+    ConvEmitter emitter(*root, body, vectorBits, vectorRegisters, l2KiB * 1024);
+    if (failed(emitKernel(func, *root, body, emitter)))
+      signalPassFailure();
   }
 };
 

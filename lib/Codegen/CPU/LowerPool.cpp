@@ -16,6 +16,8 @@
 #include "Epilogue.h"
 #include "IndexMath.h"
 #include "MicroKernel.h"
+#include "RootKernel.h"
+#include "Vectorize.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 
 #include "dialects/SDX/SDX.h"
@@ -35,19 +37,19 @@ using namespace sardonyx::cpu;
 
 namespace {
 
-/// The larger of two vectors; NaN if one of them is. What x86 calls a maximum
-/// is its second operand where they don't compare: of both orders one is NaN
-/// then, and otherwise both are the same (or zeros). Their bits together take
-/// an instruction less than a comparison with NaN and a choice.
+/// The larger of two vectors; NaN if one of them is. The better of each order
+/// is an instruction on x86, and its second value where they don't compare: one
+/// of the two is NaN then, and otherwise both are the same (or zeros). Their
+/// bits together take an instruction less than a comparison with NaN and a
+/// choice.
 Value emitMaximum(ImplicitLocOpBuilder &b, Value x, Value y) {
-  auto larger = [&](Value x, Value y) -> Value {
-    Value isLarger = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, y);
-    Value value = arith::SelectOp::create(b, isLarger, x, y);
-    auto type = cast<VectorType>(x.getType());
-    return arith::BitcastOp::create(b, type.clone(b.getI32Type()), value);
+  auto bits = cast<VectorType>(x.getType()).clone(b.getI32Type());
+  auto largerBits = [&](Value x, Value y) -> Value {
+    Value larger = emitBetter(b, b.getLoc(), /*larger=*/true, x, y);
+    return arith::BitcastOp::create(b, bits, larger);
   };
-  Value bits = arith::OrIOp::create(b, larger(x, y), larger(y, x));
-  return arith::BitcastOp::create(b, x.getType(), bits);
+  Value both = arith::OrIOp::create(b, largerBits(x, y), largerBits(y, x));
+  return arith::BitcastOp::create(b, x.getType(), both);
 }
 
 class PoolEmitter {
@@ -183,32 +185,22 @@ SmallVector<Value> PoolEmitter::emitColumns(ImplicitLocOpBuilder &b,
     if (stride(1) == 2 && k == 2 && kernel(1) == 3 && width >= 16) {
       Value next = memref::LoadOp::create(
           b, line, ValueRange{math.add(first, 2 * width)});
-      auto moved = llvm::to_vector(llvm::seq<int64_t>(1, width + 1));
-      result.push_back(vector::ShuffleOp::create(
-          b, result.front(), vector::BroadcastOp::create(b, type, next),
-          moved));
+      next = vector::BroadcastOp::create(b, type, next);
+      result.push_back(emitPick(b, result.front(), next, 1, 1, width));
       continue;
     }
     if (stride(1) == 2) {
       Value both = emitLoad(b, line, {at}, 2 * width);
-      for (int64_t i = 0; i < 2 && k + i < kernel(1); ++i) {
-        SmallVector<int64_t> lanesOfOne;
-        for (int64_t lane = 0; lane < width; ++lane)
-          lanesOfOne.push_back(2 * lane + i);
-        result.push_back(vector::ShuffleOp::create(b, both, both, lanesOfOne));
-      }
+      for (int64_t i = 0; i < 2 && k + i < kernel(1); ++i)
+        result.push_back(emitPick(b, both, both, i, 2, width));
       ++k; // the second of a pair
       continue;
     }
-    SmallVector<int32_t> offsets;
-    for (int64_t lane = 0; lane < width; ++lane)
-      offsets.push_back(lane * stride(1));
     Value all = arith::ConstantOp::create(
         b,
         DenseElementsAttr::get(VectorType::get({width}, b.getI1Type()), true));
     result.push_back(vector::GatherOp::create(
-        b, type, line, ValueRange{at},
-        arith::ConstantOp::create(b, b.getI32VectorAttr(offsets)), all,
+        b, type, line, ValueRange{at}, emitLanes(b, width, stride(1)), all,
         arith::ConstantOp::create(b, b.getZeroAttr(type))));
   }
   return result;
@@ -244,24 +236,15 @@ struct LowerPoolPass : sardonyx::impl::LowerPoolPassBase<LowerPoolPass> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
-      return;
-    auto roots = llvm::to_vector(func.getOps<sdx::MaxPoolOp>());
-    if (roots.empty() || !roots.front().hasPureTensorSemantics())
-      return;
-    sdx::MaxPoolOp root = roots.front();
-    if (roots.size() > 1) {
-      roots[1].emitOpError("is the second pooling of its kernel");
+    FailureOr<sdx::MaxPoolOp> root = findRoot<sdx::MaxPoolOp>(func, "pooling");
+    if (failed(root))
       return signalPassFailure();
-    }
+    if (!*root)
+      return;
     KernelBody body(func);
-    PoolEmitter emitter(root, body, vectorBits);
-    if (failed(emitter.verify()) || failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(root.getLoc(),
-                           func.getBody().front().getTerminator());
-    emitter.emit(b);
-    body.eraseTensors();
+    PoolEmitter emitter(*root, body, vectorBits);
+    if (failed(emitKernel(func, *root, body, emitter)))
+      signalPassFailure();
   }
 };
 

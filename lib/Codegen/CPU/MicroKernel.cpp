@@ -214,6 +214,22 @@ Value sardonyx::cpu::emitCollapse(ImplicitLocOpBuilder &b, Value memref,
   return memref::CollapseShapeOp::create(b, memref, groups);
 }
 
+Value sardonyx::cpu::emitLanes(ImplicitLocOpBuilder &b, int64_t width,
+                               int64_t step) {
+  SmallVector<int32_t> values;
+  for (int64_t i = 0; i < width; ++i)
+    values.push_back(i * step);
+  return arith::ConstantOp::create(b, b.getI32VectorAttr(values));
+}
+
+Value sardonyx::cpu::emitPick(ImplicitLocOpBuilder &b, Value x, Value y,
+                              int64_t first, int64_t step, int64_t count) {
+  SmallVector<int64_t> lanes;
+  for (int64_t i = 0; i < count; ++i)
+    lanes.push_back(first + i * step);
+  return vector::ShuffleOp::create(b, x, y, lanes);
+}
+
 SmallVector<Value> sardonyx::cpu::emitTranspose(ImplicitLocOpBuilder &b,
                                                 ArrayRef<Value> rows) {
   // Blocks of half the size are swapped first, then blocks within them.

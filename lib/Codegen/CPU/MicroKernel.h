@@ -136,6 +136,14 @@ void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
 mlir::Value emitTailMask(mlir::ImplicitLocOpBuilder &b, mlir::Value count,
                          int64_t width);
 
+/// The lanes 0, step, 2 * step, ... of a vector of i32.
+mlir::Value emitLanes(mlir::ImplicitLocOpBuilder &b, int64_t width,
+                      int64_t step);
+
+/// Lanes first, first + step, ... of two vectors after one another.
+mlir::Value emitPick(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
+                     mlir::Value y, int64_t first, int64_t step, int64_t count);
+
 /// Transposes a square of vectors in registers: result[i][j] = rows[j][i].
 /// `rows.size()` is a power of two and the length of each vector.
 llvm::SmallVector<mlir::Value> emitTranspose(mlir::ImplicitLocOpBuilder &b,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowEmitter.h"
+#include "Combiner.h"
 #include "RowMemory.h"
 #include "Vectorize.h"
 #include "dialects/SDX/SDX.h"
@@ -195,16 +196,6 @@ static bool hasFiniteReciprocal(RowGroup &group, const RowAccess &access) {
                findDefinition(group, stage, difference.getRhs())) &&
            group.stages[stage].isReduction;
   });
-}
-
-/// Whether result `r` of a reduction starts with a constant that is not NaN:
-/// whatever maxnumf and minnumf make of it and its inputs is a number.
-static bool startsWithNumber(const RowStage &stage, unsigned r) {
-  const RowAccess &init = stage.args[stage.numInputs + r];
-  FloatAttr constant;
-  return init.kind == RowAccess::Scalar &&
-         matchPattern(init.value, m_Constant(&constant)) &&
-         !constant.getValue().isNaN();
 }
 
 /// The body of `stage` at `point`; `accs` are the accumulators of a reduction.
@@ -432,71 +423,6 @@ SmallVector<Value> Emitter::emitRowLoops(const Point &point, Scope &scope,
                       });
 }
 
-/// The value that leaves `kind` unchanged, one that is not NaN if all others
-/// are (`isNumber`).
-static TypedAttr getNeutral(OpBuilder &b, vector::CombiningKind kind, Type type,
-                            bool isNumber) {
-  using vector::CombiningKind;
-  if (auto floatType = dyn_cast<FloatType>(type)) {
-    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
-    switch (kind) {
-    case CombiningKind::MUL:
-      return b.getFloatAttr(type, 1.0);
-    case CombiningKind::MAXIMUMF:
-      return b.getFloatAttr(type, APFloat::getInf(semantics, true));
-    case CombiningKind::MINIMUMF:
-      return b.getFloatAttr(type, APFloat::getInf(semantics, false));
-    case CombiningKind::MAXNUMF:
-    case CombiningKind::MINNUMF:
-      return b.getFloatAttr(
-          type, isNumber
-                    ? APFloat::getInf(semantics, kind == CombiningKind::MAXNUMF)
-                    : APFloat::getNaN(semantics));
-    default:
-      return b.getFloatAttr(type, APFloat::getZero(semantics, true));
-    }
-  }
-  unsigned bits = type.getIntOrFloatBitWidth();
-  switch (kind) {
-  case CombiningKind::MUL:
-    return b.getIntegerAttr(type, APInt(bits, 1));
-  case CombiningKind::AND:
-  case CombiningKind::MINUI:
-    return b.getIntegerAttr(type, APInt::getAllOnes(bits));
-  case CombiningKind::MAXSI:
-    return b.getIntegerAttr(type, APInt::getSignedMinValue(bits));
-  case CombiningKind::MINSI:
-    return b.getIntegerAttr(type, APInt::getSignedMaxValue(bits));
-  default:
-    return b.getIntegerAttr(type, APInt::getZero(bits));
-  }
-}
-
-/// `kind` of two results of a reduction, of which neither is NaN if `isNumber`.
-static Value combine(OpBuilder &b, Location loc, vector::CombiningKind kind,
-                     bool isNumber, Value x, Value y) {
-  using vector::CombiningKind;
-  if (isNumber &&
-      (kind == CombiningKind::MAXNUMF || kind == CombiningKind::MINNUMF))
-    return emitNumber(b, loc, kind == CombiningKind::MAXNUMF, x, y);
-  return vector::makeArithReduction(b, loc, kind, x, y);
-}
-
-/// The lanes of `vector` as one value, half with half: LLVM takes the largest
-/// lane one after the other.
-static Value reduceLanes(OpBuilder &b, Location loc, vector::CombiningKind kind,
-                         bool isNumber, Value vector) {
-  int64_t lanes = cast<VectorType>(vector.getType()).getNumElements();
-  for (; lanes % 2 == 0; lanes /= 2) {
-    Value low = extractLanes(b, loc, vector, 0, lanes / 2);
-    Value high = extractLanes(b, loc, vector, lanes / 2, lanes / 2);
-    vector = combine(b, loc, kind, isNumber, low, high);
-  }
-  if (lanes == 1)
-    return vector::ExtractOp::create(b, loc, vector, 0);
-  return vector::ReductionOp::create(b, loc, kind, vector);
-}
-
 /// Turns accumulators into the reductions' results.
 void Emitter::finishReductions(const Point &point, Scope &scope,
                                ArrayRef<unsigned> stages, ValueRange accs) {
@@ -513,15 +439,13 @@ void Emitter::finishReductions(const Point &point, Scope &scope,
         results.push_back(values);
         continue;
       }
-      vector::CombiningKind kind = plan.kinds[s][r];
-      bool isNumber = startsWithNumber(stage, r);
+      Combiner combiner{plan.kinds[s][r], startsWithNumber(stage, r)};
       for (unsigned half = width / 2; half > 0; half /= 2)
         for (unsigned i = 0; i < half; ++i)
-          values[i] =
-              combine(b, loc, kind, isNumber, values[i], values[i + half]);
-      Value total = reduceLanes(b, loc, kind, isNumber, values[0]);
+          values[i] = combiner.combine(b, loc, values[i], values[i + half]);
+      Value total = combiner.reduceLanes(b, loc, values[0]);
       Value init = pick(getArg(s, stage.numInputs + r, point, scope), 0);
-      results.push_back({combine(b, loc, kind, isNumber, init, total)});
+      results.push_back({combiner.combine(b, loc, init, total)});
     }
     scope.results[s] = std::move(results);
     storeResults(s, point, scope);
@@ -541,12 +465,10 @@ void Emitter::emitPass(const Point &outer, Scope &scope, int level,
     for (unsigned r = 0; r < stage.resultTypes.size(); ++r) {
       if (plan.laneReduced) {
         auto type = VectorType::get(plan.lanes, stage.resultTypes[r]);
+        Combiner combiner{plan.kinds[s][r], startsWithNumber(stage, r)};
+        Attribute one = combiner.getNeutral(b, stage.resultTypes[r]);
         Value neutral = arith::ConstantOp::create(
-            b, loc,
-            DenseElementsAttr::get(
-                type,
-                Attribute(getNeutral(b, plan.kinds[s][r], stage.resultTypes[r],
-                                     startsWithNumber(stage, r)))));
+            b, loc, DenseElementsAttr::get(type, one));
         accs.append(plan.unroll, neutral);
         continue;
       }

@@ -106,10 +106,7 @@ void ConvEmitter::emitPhases(ImplicitLocOpBuilder &b) {
         Value from = math.add(math.mul(source, inSizes[1]), first);
         both = emitLoad(b, flatInput, {at[0], at[1], from}, 2 * width, mask);
       }
-      SmallVector<int64_t> picked;
-      for (int64_t lane = 0; lane < width; ++lane)
-        picked.push_back(2 * lane + isOdd);
-      emitStore(b, vector::ShuffleOp::create(b, both, both, picked), phases,
+      emitStore(b, emitPick(b, both, both, isOdd, 2, width), phases,
                 {at[0], at[1], math.constant(plane + i), to},
                 emitTailMask(b, math.constant(count), width));
       if (isOdd)

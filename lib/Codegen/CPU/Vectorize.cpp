@@ -93,13 +93,12 @@ Value broadcastTo(OpBuilder &b, Location loc, Value value,
       b, loc, VectorType::get(shape, value.getType()), value);
 }
 
-Value emitNumber(OpBuilder &b, Location loc, bool larger, Value number,
-                 Value value) {
-  // NaN compares false, and the number stays.
+Value emitBetter(OpBuilder &b, Location loc, bool larger, Value value,
+                 Value other) {
   Value isBetter = arith::CmpFOp::create(
       b, loc, larger ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT,
-      value, number);
-  return arith::SelectOp::create(b, loc, isBetter, value, number);
+      value, other);
+  return arith::SelectOp::create(b, loc, isBetter, value, other);
 }
 
 /// Which operand of `op`, maxnumf or minnumf, is an argument of `body` in
@@ -172,10 +171,10 @@ SmallVector<Value> emitVectorBody(OpBuilder &b, Location loc, Block &body,
         Value mapped = map.lookupOrDefault(v);
         return onVectors ? broadcastTo(b, loc, mapped, shape) : mapped;
       };
-      map.map(
-          op.getResult(0),
-          emitNumber(b, loc, isa<arith::MaxNumFOp>(op), onLanes(number->get()),
-                     onLanes(op.getOperand(1 - number->getOperandNumber()))));
+      map.map(op.getResult(0),
+              emitBetter(b, loc, isa<arith::MaxNumFOp>(op),
+                         onLanes(op.getOperand(1 - number->getOperandNumber())),
+                         onLanes(number->get())));
       continue;
     }
     if (!onVectors) {

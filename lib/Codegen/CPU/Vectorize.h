@@ -54,9 +54,11 @@ emitVectorBody(mlir::OpBuilder &b, mlir::Location loc, mlir::Block &body,
                const llvm::SmallBitVector &numbers = {},
                SpecialOp special = nullptr);
 
-/// maxnumf (`larger`) or minnumf of `number`, which is not NaN, and `value`.
-mlir::Value emitNumber(mlir::OpBuilder &b, mlir::Location loc, bool larger,
-                       mlir::Value number, mlir::Value value);
+/// `value` where it is larger than `other` (or smaller, if not `larger`), and
+/// `other` where it isn't, or where they don't compare: maxnumf or minnumf
+/// where `other` is not NaN, and an instruction on x86.
+mlir::Value emitBetter(mlir::OpBuilder &b, mlir::Location loc, bool larger,
+                       mlir::Value value, mlir::Value other);
 
 /// Lanes [first, first + count) of `vector`.
 mlir::Value extractLanes(mlir::OpBuilder &b, mlir::Location loc,

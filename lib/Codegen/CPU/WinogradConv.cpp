@@ -223,15 +223,6 @@ ConvEmitter::emitWinogradGroup(ImplicitLocOpBuilder &b, Value number) {
   return group;
 }
 
-/// Lanes first, first + step, ... of two vectors after one another.
-static Value emitPick(ImplicitLocOpBuilder &b, Value x, Value y, int64_t first,
-                      int64_t step, int64_t count) {
-  SmallVector<int64_t> lanes;
-  for (int64_t i = 0; i < count; ++i)
-    lanes.push_back(first + i * step);
-  return vector::ShuffleOp::create(b, x, y, lanes);
-}
-
 /// x0, y0, x1, y1, ...
 static Value emitInterleave(ImplicitLocOpBuilder &b, Value x, Value y) {
   int64_t size = cast<VectorType>(x.getType()).getNumElements();

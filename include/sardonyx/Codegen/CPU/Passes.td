@@ -156,7 +156,7 @@ def ChooseConvFormPass
     Option<"winograd", "winograd", "bool", "true",
            "Use Winograd's algorithm where it is faster">,
     Option<"vectorBits", "vector-bits", "unsigned", "512",
-           "Width of vector registers">
+           "Width of a vector register in bits">
   ];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
