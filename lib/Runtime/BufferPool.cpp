@@ -6,19 +6,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Runtime/BufferPool.h"
-#include <atomic>
-#include <cstdlib>
-#ifdef __linux__
-#include <malloc.h>
-#include <sys/mman.h>
-#endif
+#include "sardonyx/Runtime/AlignedMemory.h"
 
 using namespace sardonyx::runtime;
 
 static constexpr size_t kAlignment = 64;
 /// The class of blocks that are not kept.
 static constexpr unsigned kUnclassed = ~0u;
-static constexpr size_t kHugePage = size_t(2) << 20;
+/// A block may be used for what is of so many classes less than its own, so
+/// that runs of other sizes use what those before them left.
+static constexpr unsigned kClassesThatDo = 4;
 
 struct alignas(kAlignment) BufferPool::Header {
   Header *next, *previous;
@@ -26,37 +23,6 @@ struct alignas(kAlignment) BufferPool::Header {
   uint64_t lastUsed;
   unsigned sizeClass;
 };
-
-static std::atomic<uint64_t> allocations{0};
-
-uint64_t sardonyx::runtime::countAllocations() { return allocations; }
-
-void *sardonyx::runtime::allocateAligned(size_t bytes) {
-  ++allocations;
-#ifdef MADV_HUGEPAGE
-  const bool large = bytes >= 2 * kHugePage;
-#else
-  constexpr bool large = false;
-#endif
-  size_t alignment = large ? kHugePage : kAlignment;
-  if (bytes > SIZE_MAX / 2)
-    return nullptr;
-  size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void *memory = aligned_alloc(alignment, rounded ? rounded : alignment);
-#ifdef MADV_HUGEPAGE
-  if (memory && large)
-    (void)madvise(memory, rounded, MADV_HUGEPAGE);
-#endif
-  return memory;
-}
-
-void sardonyx::runtime::freeAligned(void *memory) { free(memory); }
-
-void sardonyx::runtime::returnFreeMemory() {
-#ifdef __GLIBC__
-  (void)malloc_trim(0);
-#endif
-}
 
 /// Four classes to each doubling, from 256 bytes on: at most a fifth is wasted.
 static unsigned sizeClassOf(uint64_t bytes, uint64_t &classBytes) {
@@ -80,7 +46,7 @@ void BufferPool::freeBlock(Header *block) {
   if (budget)
     budget->give(block->bytes);
   held -= block->bytes;
-  freeAligned(block);
+  freeAligned(block, block->bytes);
 }
 
 void BufferPool::freeBlocks(Header *list) {
@@ -134,12 +100,14 @@ void *BufferPool::allocate(int64_t bytes) {
       sizeClassOf(static_cast<uint64_t>(bytes) + sizeof(Header), classBytes);
   {
     std::lock_guard<ForkSafeMutex> lock(mutex);
-    if (freeLists.size() <= sizeClass)
-      freeLists.resize(sizeClass + 1);
-    if (Header *block = freeLists[sizeClass]) {
-      freeLists[sizeClass] = block->next;
-      return hand(block);
-    }
+    if (freeLists.size() < sizeClass + kClassesThatDo)
+      freeLists.resize(sizeClass + kClassesThatDo);
+    for (unsigned other = 0; other < kClassesThatDo; ++other)
+      if (Header *&list = freeLists[sizeClass + other]) {
+        Header *block = list;
+        list = block->next;
+        return hand(block);
+      }
   }
   // Without the lock: the system takes its time.
   Header *block = makeBlock(bytes, classBytes, sizeClass);

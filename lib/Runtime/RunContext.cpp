@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Runtime/RunContext.h"
+#include "sardonyx/Runtime/AlignedMemory.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include <algorithm>
 #include <cstdio>
@@ -289,7 +290,7 @@ void RunContext::clearHandles() {
 void RunContext::release(void *memory) { pool.release(memory); }
 
 void RunContext::freeArena() {
-  freeAligned(arenaMemory);
+  freeAligned(arenaMemory, arenaBytes);
   if (budget)
     budget->give(arenaBytes);
   arenaMemory = nullptr;

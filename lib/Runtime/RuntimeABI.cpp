@@ -47,8 +47,12 @@ void *sdx_rt_alloc(int64_t bytes) { return sdx_rt_alloc_for(bytes, nullptr); }
 
 void *sdx_rt_alloc_for(int64_t bytes, const char *node) {
   RunContext *run = RunContext::current();
-  if (!run)
-    return sardonyx::runtime::allocateAligned(bytes < 0 ? 0 : bytes);
+  if (!run) {
+    // malloc's, since it is freed without its size.
+    constexpr size_t kAlignment = 64;
+    size_t size = bytes < 0 ? 0 : bytes;
+    return aligned_alloc(kAlignment, (size / kAlignment + 1) * kAlignment);
+  }
   void *memory = run->allocate(bytes, node);
   if (!memory)
     run->leaveIfFailed();
@@ -59,7 +63,7 @@ void sdx_rt_free(void *memory) {
   if (RunContext *run = RunContext::current())
     run->release(memory);
   else
-    sardonyx::runtime::freeAligned(memory);
+    free(memory);
 }
 
 void *sdx_rt_arena(int64_t bytes) {

@@ -10,6 +10,7 @@
 #include "KnownValues.h"
 #include "Options.h"
 #include "SessionImpl.h"
+#include "sardonyx/Runtime/AlignedMemory.h"
 #include "sardonyx/Runtime/ProcessorFeatures.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include "sardonyx/Target/Target.h"

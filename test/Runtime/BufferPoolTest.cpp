@@ -40,6 +40,23 @@ TEST(BufferPool, ReusesWhatWasReleased) {
   EXPECT_EQ(pool.blocksOut(), 1);
 }
 
+TEST(BufferPool, UsesALittleLargerBlocks) {
+  BufferPool pool;
+  void *large = pool.allocate(5000);
+  pool.release(large);
+  EXPECT_EQ(pool.allocate(3000), large);
+  pool.release(large);
+  EXPECT_NE(pool.allocate(1000), large);
+  // Its own block comes first.
+  void *small = pool.allocate(3000);
+  void *other = pool.allocate(3000);
+  EXPECT_EQ(small, large);
+  pool.release(small);
+  pool.release(other);
+  EXPECT_EQ(pool.allocate(3000), other);
+  EXPECT_EQ(pool.allocate(5000), large);
+}
+
 TEST(BufferPool, TrimsWhatIsNoLongerUsed) {
   BufferPool pool;
   pool.release(pool.allocate(1 << 20));

@@ -1,6 +1,6 @@
 // What runs allocate once the session has memory from those before.
 
-#include "sardonyx/Runtime/BufferPool.h"
+#include "sardonyx/Runtime/AlignedMemory.h"
 #include "sardonyx/Session/Session.h"
 #include <atomic>
 #include <cstdlib>

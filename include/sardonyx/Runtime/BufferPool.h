@@ -67,15 +67,6 @@ private:
   uint64_t clock = 0;
 };
 
-/// Memory aligned to 64 bytes straight from the system, with huge pages where
-/// it is large; null when there is none.
-void *allocateAligned(size_t bytes);
-/// How often this process has called it.
-uint64_t countAllocations();
-void freeAligned(void *memory);
-/// Gives the system what was freed, which malloc keeps for later.
-void returnFreeMemory();
-
 } // namespace runtime
 } // namespace sardonyx
 
