@@ -196,6 +196,24 @@ private:
                           const WinogradGroup &group, mlir::Value image,
                           mlir::Value filter);
 
+  struct Lines;
+  /// Some filters, and a row of the output, whose first tap reads line number
+  /// `line` of a channel.
+  struct LineTile {
+    mlir::Value image, number, outputRow, line;
+    int64_t filters;
+  };
+  bool readsLines();
+  Lines planLines();
+  void emitLines(mlir::ImplicitLocOpBuilder &b);
+  void emitLine(mlir::ImplicitLocOpBuilder &b, const Lines &lines,
+                mlir::ValueRange channel, mlir::Value source, mlir::Value line);
+  void emitLineTiles(mlir::ImplicitLocOpBuilder &b, const Lines &lines,
+                     const LineTile &at);
+  void emitLineTile(mlir::ImplicitLocOpBuilder &b, const Lines &lines,
+                    const LineTile &at, mlir::Value vector, int64_t count,
+                    bool isCut);
+
   void emitDepthwise(mlir::ImplicitLocOpBuilder &b);
   void emitDepthwiseColumn(mlir::ImplicitLocOpBuilder &b, Column &column);
   void emitDepthwiseRows(mlir::ImplicitLocOpBuilder &b, const Column &column,

@@ -109,6 +109,8 @@ void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
     return emitWinograd(b);
   if (channels && *channels == 1 && filters && *filters <= 2)
     return emitDepthwise(b);
+  if (readsLines())
+    return emitLines(b);
   if (canSplitPhases())
     emitPhases(b);
   allInputs = emitCollapse(b, phases ? phases : input, 0);

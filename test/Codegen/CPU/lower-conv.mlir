@@ -409,3 +409,42 @@ func.func private @depthwise_small(%x: memref<1x8x7x7xf32>, %w: memref<8x1x25x8x
       : (tensor<1x8x7x7xf32>, memref<1x8x7x7xf32>) -> ()
   return
 }
+
+// -----
+
+// Few channels: lines of the padded input, 9 of each channel for 4 rows of the
+// output, with even columns before odd ones, from which each tap reads.
+// 56 columns are two vectors twice.
+// CHECK-LABEL: func.func private @lines
+// CHECK-SAME: (%[[X:.*]]: memref<1x3x112x112xf32>, %[[W:.*]]: memref<1x1x27x8xf32>, %[[OUT:.*]]: memref<1x8x56x56xf32>)
+// CHECK: scf.parallel ({{.*}}) = (%c0) to (%c14)
+// CHECK: %[[LINES:.*]] = memref.alloc() {alignment = 64 : i64} : memref<27x160xf32>
+// CHECK: scf.if
+// CHECK: vector.maskedload {{.*}} : memref<1x3x12544xf32>
+// CHECK: vector.store {{.*}}, %[[LINES]]
+// CHECK: vector.load {{.*}} : memref<1x3x12544xf32>, vector<32xf32>
+// CHECK: vector.store {{.*}}, %[[LINES]]
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK: %{{.*}}:16 = scf.for %{{.*}} = %c0 to %c9 step %c1
+// CHECK-COUNT-6: vector.load %[[LINES]]
+// CHECK: vector.store {{.*}} : memref<1x8x3136xf32>
+// CHECK: %{{.*}}:16 = scf.for
+// CHECK: vector.maskedstore {{.*}} : memref<1x8x3136xf32>
+// CHECK: memref.dealloc %[[LINES]]
+func.func private @lines(%x: memref<1x3x112x112xf32>, %w: memref<1x1x27x8xf32>,
+    %out: memref<1x8x56x56xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x3x112x112xf32> to tensor<1x3x112x112xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x1x27x8xf32> to tensor<1x1x27x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x8x56x56xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32>
+  %m = sdx.conv ins(%tx, %tw : tensor<1x3x112x112xf32>, tensor<1x1x27x8xf32>)
+      outs(%f : tensor<1x8x56x56xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>,
+       dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x8x56x56xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x8x56x56xf32>, memref<1x8x56x56xf32>) -> ()
+  return
+}
