@@ -99,12 +99,13 @@ void ConvEmitter::emitLine(ImplicitLocOpBuilder &b, const Lines &lines,
       std::min<int64_t>(vectors, llvm::divideCeil(pad(1), step));
   int64_t endWhole = std::clamp((size + pad(1)) / step, firstWhole, vectors);
   auto copyAll = [&] {
-    for (int64_t v = 0; v < firstWhole; ++v)
-      copy(math.constant(v), /*isWhole=*/false);
-    emitFor(b, math.constant(firstWhole), math.constant(endWhole), 1,
-            [&](Value v) { copy(v, /*isWhole=*/true); });
-    for (int64_t v = endWhole; v < vectors; ++v)
-      copy(math.constant(v), /*isWhole=*/false);
+    auto run = [&](int64_t from, int64_t end, bool isWhole) {
+      emitFor(b, math.constant(from), math.constant(end), 1,
+              [&](Value v) { copy(v, isWhole); });
+    };
+    run(0, firstWhole, /*isWhole=*/false);
+    run(firstWhole, endWhole, /*isWhole=*/true);
+    run(endWhole, vectors, /*isWhole=*/false);
   };
   auto clear = [&] {
     auto type = VectorType::get({step}, b.getF32Type());
