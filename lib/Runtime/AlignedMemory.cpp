@@ -31,8 +31,6 @@
 
 using namespace sardonyx::runtime;
 
-static constexpr size_t kAlignment = 64;
-
 static std::atomic<uint64_t> allocations{0};
 
 uint64_t sardonyx::runtime::countAllocations() { return allocations; }
@@ -81,14 +79,20 @@ static void *allocatePages(size_t) { return nullptr; }
 static void freePages(void *, size_t) {}
 #endif
 
-void *sardonyx::runtime::allocateAligned(size_t bytes) {
+void *sardonyx::runtime::allocateFreeable(size_t bytes) {
   ++allocations;
   if (bytes > SIZE_MAX / 2)
     return nullptr;
-  if (hasOwnPages(bytes))
-    return allocatePages(bytes);
-  return aligned_alloc(kAlignment,
-                       bytes ? alignTo(bytes, kAlignment) : kAlignment);
+  return aligned_alloc(kMemoryAlignment, bytes
+                                             ? alignTo(bytes, kMemoryAlignment)
+                                             : kMemoryAlignment);
+}
+
+void *sardonyx::runtime::allocateAligned(size_t bytes) {
+  if (!hasOwnPages(bytes) || bytes > SIZE_MAX / 2)
+    return allocateFreeable(bytes);
+  ++allocations;
+  return allocatePages(bytes);
 }
 
 void sardonyx::runtime::freeAligned(void *memory, size_t bytes) {

@@ -10,14 +10,13 @@
 
 using namespace sardonyx::runtime;
 
-static constexpr size_t kAlignment = 64;
 /// The class of blocks that are not kept.
 static constexpr unsigned kUnclassed = ~0u;
 /// A block may be used for what is of so many classes less than its own, so
 /// that runs of other sizes use what those before them left.
 static constexpr unsigned kClassesThatDo = 4;
 
-struct alignas(kAlignment) BufferPool::Header {
+struct alignas(kMemoryAlignment) BufferPool::Header {
   Header *next, *previous;
   int64_t bytes; // of the block, this header included
   uint64_t lastUsed;

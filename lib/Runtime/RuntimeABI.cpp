@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx-c/RuntimeABI.h"
+#include "sardonyx/Runtime/AlignedMemory.h"
 #include "sardonyx/Runtime/RunContext.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include <chrono>
@@ -47,12 +48,8 @@ void *sdx_rt_alloc(int64_t bytes) { return sdx_rt_alloc_for(bytes, nullptr); }
 
 void *sdx_rt_alloc_for(int64_t bytes, const char *node) {
   RunContext *run = RunContext::current();
-  if (!run) {
-    // malloc's, since it is freed without its size.
-    constexpr size_t kAlignment = 64;
-    size_t size = bytes < 0 ? 0 : bytes;
-    return aligned_alloc(kAlignment, (size / kAlignment + 1) * kAlignment);
-  }
+  if (!run)
+    return sardonyx::runtime::allocateFreeable(bytes < 0 ? 0 : bytes);
   void *memory = run->allocate(bytes, node);
   if (!memory)
     run->leaveIfFailed();

@@ -14,13 +14,17 @@
 namespace sardonyx {
 namespace runtime {
 
-/// Memory aligned to 64 bytes, with huge pages where it is large; null when
-/// there is none.
+inline constexpr size_t kMemoryAlignment = 64;
+
+/// Memory aligned to `kMemoryAlignment`, with huge pages where it is large;
+/// null when there is none.
 void *allocateAligned(size_t bytes);
 /// Gives back what allocateAligned() gave for so many bytes. What is large is
 /// the system's at once.
 void freeAligned(void *memory, size_t bytes);
-/// How often this process has called allocateAligned().
+/// The same, but always malloc's: free() takes it back, without its size.
+void *allocateFreeable(size_t bytes);
+/// How often this process has called these two.
 uint64_t countAllocations();
 /// Gives the system what was freed, which malloc keeps for later.
 void returnFreeMemory();

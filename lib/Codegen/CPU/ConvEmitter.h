@@ -21,6 +21,9 @@ struct Winograd;
 /// the lanes of vectors: those whose weights come in blocks of a panel's width.
 inline constexpr int64_t kMaxChannelLanePositions = 64;
 
+/// Chunks that keep the threads of most machines busy.
+inline constexpr int64_t kEnoughChunks = 16;
+
 /// Positions, or values of k, that share a vector in a short tail.
 inline constexpr int64_t kShortTailWidth = 4;
 
@@ -98,6 +101,7 @@ private:
   /// Activations of more bytes are worth fetching ahead: weights and other
   /// tensors have pushed much of them out of the L2 cache.
   int64_t farBytes() { return l2Bytes / 8; }
+  bool hasKnownSizes();
   bool isShift();
   bool canSplitPhases();
   bool hasTapPhases();
@@ -138,6 +142,18 @@ private:
                  mlir::Value first, const Tap *tap);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                 mlir::Value tile, int64_t rows, bool limited, const Tap *tap);
+
+  /// The block of the weights with tile number `tile` of the filters, and where
+  /// in it the tile begins.
+  std::pair<mlir::Value, mlir::Value> findTile(mlir::ImplicitLocOpBuilder &b,
+                                               mlir::Value tile);
+  /// The accumulators [row * tiles + tile] of `rows` of tiles side by side
+  /// before the loop over k, and what becomes of them after it.
+  llvm::SmallVector<mlir::Value> emitInits(mlir::ImplicitLocOpBuilder &b,
+                                           llvm::ArrayRef<Tile> tiles,
+                                           int64_t rows);
+  void emitStores(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<Tile> tiles,
+                  mlir::ValueRange accs, int64_t rows);
 
   Prefetch prefetchWeights(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
                            int64_t elements, mlir::Value loop, int64_t loops,

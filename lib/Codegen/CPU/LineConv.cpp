@@ -35,9 +35,9 @@ struct ConvEmitter::Lines {
 };
 
 ConvEmitter::Lines ConvEmitter::planLines() {
-  // With what else a tile reads, half of the L1 cache of most processors, and
-  // rows enough that two output rows seldom read the same one twice.
-  constexpr int64_t kMostBytes = 28 * 1024, kEnoughChunks = 16;
+  // What an L1 cache of 32 KB holds beside the weights of a tile. Of three
+  // channels of 224 columns that is 9 rows, for 4 of the output.
+  constexpr int64_t kMostBytes = 28 * 1024;
   int64_t height = *IndexMath::known(outSize(0));
   Lines lines;
   lines.channels = *IndexMath::known(groupChannels);
@@ -60,14 +60,9 @@ bool ConvEmitter::readsLines() {
   constexpr int64_t kMostChannels = 4, kWidestKernel = 8, kFewestLanes = 4;
   if (spatial != 2 || group != 1 || lanes < kFewestLanes || countTaps() == 1 ||
       stride(1) > 2 || dilation(0) != 1 || dilation(1) != 1 ||
-      kernel(1) > kWidestKernel || hasChannelLanes())
+      kernel(1) > kWidestKernel || hasChannelLanes() || !hasKnownSizes() ||
+      IndexMath::known(groupFilters).value_or(0) <= 0)
     return false;
-  for (Value size : {inSizes[0], inSizes[1], outSize(0), outSize(1),
-                     groupChannels, groupFilters}) {
-    std::optional<int64_t> known = IndexMath::known(size);
-    if (!known || *known <= 0)
-      return false;
-  }
   return *IndexMath::known(groupChannels) <= kMostChannels &&
          *IndexMath::known(outSize(1)) >= 2 * lanes &&
          planLines().outputRows > 0;
@@ -197,14 +192,11 @@ void ConvEmitter::emitLineTile(ImplicitLocOpBuilder &b, const Lines &lines,
                                const LineTile &at, Value vector, int64_t count,
                                bool isCut) {
   IndexMath math(b);
-  int64_t tilesPerBlock = op.getBlockRows() / shape.rows;
-  Value block = math.div(at.number, tilesPerBlock);
-  Value rowInBlock =
-      math.mul(math.sub(at.number, math.mul(block, tilesPerBlock)), shape.rows);
+  Value block, rowInBlock;
+  std::tie(block, rowInBlock) = findTile(b, at.number);
   Value column = math.mul(vector, lanes);
   Value position = math.add(math.mul(at.outputRow, outSize(1)), column);
   SmallVector<Tile> tiles(count);
-  SmallVector<Value> accs(at.filters * count);
   for (auto [c, tile] : llvm::enumerate(tiles)) {
     tile.index = {at.image, math.mul(at.number, shape.rows)};
     tile.position = math.add(position, c * lanes);
@@ -212,9 +204,6 @@ void ConvEmitter::emitLineTile(ImplicitLocOpBuilder &b, const Lines &lines,
     if (isCut && static_cast<int64_t>(c) + 1 == count)
       tile.mask = emitTailMask(
           b, math.sub(outSize(1), math.add(column, c * lanes)), lanes);
-    auto init = evaluator.emitInit(b, op.getInit(), tile, at.filters);
-    for (auto [f, acc] : llvm::enumerate(init))
-      accs[f * count + c] = acc;
   }
 
   // Lines of the cache that the next tile of these filters writes.
@@ -222,9 +211,9 @@ void ConvEmitter::emitLineTile(ImplicitLocOpBuilder &b, const Lines &lines,
   next.position = math.add(position, count * lanes);
   next.width = count * lanes;
   next.mask = nullptr;
-  auto loop = scf::ForOp::create(b, math.constant(0),
-                                 math.constant(lines.channels * kernel(0)),
-                                 math.constant(1), accs);
+  auto loop = scf::ForOp::create(
+      b, math.constant(0), math.constant(lines.channels * kernel(0)),
+      math.constant(1), emitInits(b, tiles, at.filters));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -255,10 +244,5 @@ void ConvEmitter::emitLineTile(ImplicitLocOpBuilder &b, const Lines &lines,
     }
     scf::YieldOp::create(b, sums);
   }
-  for (auto [c, tile] : llvm::enumerate(tiles)) {
-    SmallVector<Value> sums;
-    for (int64_t f = 0; f < at.filters; ++f)
-      sums.push_back(loop.getResult(f * count + c));
-    evaluator.emitStores(b, tile, sums);
-  }
+  emitStores(b, tiles, loop.getResults(), at.filters);
 }

@@ -48,6 +48,18 @@ LogicalResult ConvEmitter::verify() {
   return evaluator.verify(op.getInit());
 }
 
+/// Whether there are inputs and outputs, and but for images one knows how many.
+bool ConvEmitter::hasKnownSizes() {
+  SmallVector<Value> sizes(inSizes);
+  for (int64_t d = 0; d < spatial; ++d)
+    sizes.push_back(outSize(d));
+  sizes.push_back(groupChannels);
+  return llvm::all_of(sizes, [](Value size) {
+    std::optional<int64_t> known = IndexMath::known(size);
+    return known && *known > 0;
+  });
+}
+
 /// Whether an output position and the input that one tap reads for it are
 /// always the same distance apart in memory, edges aside.
 bool ConvEmitter::isShift() {

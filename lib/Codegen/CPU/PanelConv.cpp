@@ -42,7 +42,7 @@ int64_t ConvEmitter::countPanels() {
 /// Tiles of output channels that a chunk computes: all of them, so that a
 /// panel is packed once, unless panels are too few to occupy the threads.
 int64_t ConvEmitter::tilesPerChunk() {
-  constexpr int64_t kEnoughChunks = 16, kFewestChannels = 128;
+  constexpr int64_t kFewestChannels = 128;
   std::optional<int64_t> positions = IndexMath::known(outPositions);
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
   if (!filters)
@@ -374,6 +374,36 @@ Prefetch ConvEmitter::prefetchInputs(ImplicitLocOpBuilder &b,
                          math.sub(tile, chunk.firstTile));
 }
 
+std::pair<Value, Value> ConvEmitter::findTile(ImplicitLocOpBuilder &b,
+                                              Value tile) {
+  IndexMath math(b);
+  int64_t tilesPerBlock = op.getBlockRows() / shape.rows;
+  Value block = math.div(tile, tilesPerBlock);
+  return {block,
+          math.mul(math.sub(tile, math.mul(block, tilesPerBlock)), shape.rows)};
+}
+
+SmallVector<Value> ConvEmitter::emitInits(ImplicitLocOpBuilder &b,
+                                          ArrayRef<Tile> tiles, int64_t rows) {
+  SmallVector<Value> accs(rows * tiles.size());
+  for (auto [c, tile] : llvm::enumerate(tiles)) {
+    auto init = evaluator.emitInit(b, op.getInit(), tile, rows);
+    for (auto [r, acc] : llvm::enumerate(init))
+      accs[r * tiles.size() + c] = acc;
+  }
+  return accs;
+}
+
+void ConvEmitter::emitStores(ImplicitLocOpBuilder &b, ArrayRef<Tile> tiles,
+                             ValueRange accs, int64_t rows) {
+  for (auto [c, tile] : llvm::enumerate(tiles)) {
+    SmallVector<Value> column;
+    for (int64_t r = 0; r < rows; ++r)
+      column.push_back(accs[r * tiles.size() + c]);
+    evaluator.emitStores(b, tile, column);
+  }
+}
+
 /// A tile of the filters, times the panel. With a `tap` the inputs are read
 /// from where they lie, and packed.
 void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
@@ -381,9 +411,8 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                            const Tap *tap) {
   IndexMath math(b);
   int64_t tilesPerBlock = op.getBlockRows() / shape.rows;
-  Value block = math.div(tileIndex, tilesPerBlock);
-  Value rowInBlock =
-      math.mul(math.sub(tileIndex, math.mul(block, tilesPerBlock)), shape.rows);
+  Value block, rowInBlock;
+  std::tie(block, rowInBlock) = findTile(b, tileIndex);
   Value firstFilter = math.mul(chunk.group, groupFilters);
   auto getTile = [&](int64_t firstColumn, int64_t width, Value mask) {
     Tile tile;
@@ -417,13 +446,9 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
 
   int64_t columns = chunk.getColumns();
   SmallVector<Tile> tiles;
-  SmallVector<Value> accs(rows * columns);
-  for (auto [c, mask] : llvm::enumerate(chunk.masks)) {
+  for (auto [c, mask] : llvm::enumerate(chunk.masks))
     tiles.push_back(getTile(c, chunk.width, mask));
-    auto init = evaluator.emitInit(b, op.getInit(), tiles.back(), rows);
-    for (auto [r, acc] : llvm::enumerate(init))
-      accs[r * columns + c] = acc;
-  }
+  SmallVector<Value> accs = emitInits(b, tiles, rows);
   accs = emitContractionLoop(
       b, depth, rows, columns, accs,
       [&](Value k, int64_t r) -> Value {
@@ -441,12 +466,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
         return inputs;
       },
       next);
-  for (auto [c, tile] : llvm::enumerate(tiles)) {
-    SmallVector<Value> column;
-    for (int64_t r = 0; r < rows; ++r)
-      column.push_back(accs[r * columns + c]);
-    evaluator.emitStores(b, tile, column);
-  }
+  emitStores(b, tiles, accs, rows);
   if (chunk.shortTail)
     emitIf(b, chunk.isLastPanel,
            [&] { emitShortTail(b, chunk, tileIndex, rows); });

@@ -31,15 +31,9 @@ using namespace sardonyx::cpu;
 bool ConvEmitter::canSplitPhases() {
   if (spatial != 2 || stride(1) != 2 || stride(0) > 2 || hasChannelLanes())
     return false;
-  bool isKnown = llvm::all_of(
-      ValueRange{inSizes[0], inSizes[1], outSize(0), outSize(1), groupChannels},
-      [](Value size) {
-        std::optional<int64_t> known = IndexMath::known(size);
-        return known && *known > 0;
-      });
   // Planes of many taps would be many times the input.
   constexpr int64_t kMostTapPhases = 7;
-  return isKnown && (!hasTapPhases() || kernel(1) <= kMostTapPhases);
+  return hasKnownSizes() && (!hasTapPhases() || kernel(1) <= kMostTapPhases);
 }
 
 /// Whether each column of the kernel has planes of its own.

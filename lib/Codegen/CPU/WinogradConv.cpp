@@ -251,7 +251,7 @@ static Value emitConcat(ImplicitLocOpBuilder &b, SmallVector<Value> vectors) {
 
 void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  constexpr int64_t kEnoughChunks = 16, kCacheBytes = 768 * 1024;
+  constexpr int64_t kCacheBytes = 768 * 1024;
   int64_t rows = winogradGroupRows();
   int64_t outputs = winograd->outputs;
   Value groups = math.mul(math.ceilDiv(outSize(0), outputs * rows),
