@@ -108,6 +108,18 @@ void PackedMatmulOp::build(OpBuilder &b, OperationState &state, Value lhs,
   state.addTypes(resultTypes(init));
 }
 
+/// What is wrong with panels of numbers three of which are in an element.
+static LogicalResult verifyTriples(Operation *op, ArrayRef<int64_t> packed,
+                                   ArrayRef<int64_t> scales) {
+  constexpr int64_t kLeastWidth = 8;
+  if (packed.back() != scales.back() || packed.back() < kLeastWidth ||
+      !llvm::isPowerOf2_64(packed.back()))
+    return op->emitOpError("panels of numbers of 21 bits must have as many "
+                           "columns as scales, a power of two from ")
+           << kLeastWidth << " on, but have " << packed.back();
+  return success();
+}
+
 /// What is wrong with a right-hand side of scaled integers.
 static LogicalResult verifyScales(PackedMatmulOp op) {
   ArrayRef<int64_t> lhs = op.getLhs().getType().getShape();
@@ -121,13 +133,15 @@ static LogicalResult verifyScales(PackedMatmulOp op) {
   if (ShapedType::isDynamicShape(rhs) || ShapedType::isDynamicShape(scales) ||
       ShapedType::isDynamic(lhs.back()))
     return op.emitOpError("has scales and open sizes of weights");
-  bool isOfThreeBytes = op.isOfThreeBytes();
-  if (isOfThreeBytes && (scales[1] != 1 || scales[2] != 1))
+  bool isShort = op.isShort();
+  if (isShort && (scales[1] != 1 || scales[2] != 1))
     return op.emitOpError(
-        "scales of numbers in three bytes must be [No,1,1,Nt]");
+        "scales of numbers of 21 or 24 bits must be [No,1,1,Nt]");
+  if (op.isOfTriples() && failed(verifyTriples(op, rhs, scales)))
+    return failure();
   int64_t perByte = rhs.back() ? scales.back() / rhs.back() : 0;
-  if (!isOfThreeBytes && ((perByte != 1 && perByte != 2 && perByte != 4) ||
-                          perByte * rhs.back() != scales.back()))
+  if (!isShort && ((perByte != 1 && perByte != 2 && perByte != 4) ||
+                   perByte * rhs.back() != scales.back()))
     return op.emitOpError("a panel of ")
            << scales.back() << " columns cannot have " << rhs.back()
            << " bytes";
@@ -180,10 +194,11 @@ LogicalResult PackedMatmulOp::verify() {
   Builder b(getContext());
   Type f32 = b.getF32Type(), bf16 = b.getBF16Type(), i8 = b.getI8Type();
   if (!isOf(f32, f32, f32) && !isOf(bf16, bf16, f32) &&
-      !isOf(i8, i8, b.getI32Type()) && !(getScales() && isOf(f32, i8, f32)))
+      !isOf(i8, i8, b.getI32Type()) &&
+      !(getScales() && (isOf(f32, i8, f32) || isOf(f32, b.getI64Type(), f32))))
     return emitOpError("operands must be of f32, or lhs and rhs of i8 and init "
                        "of i32, or lhs and rhs of bf16 and init of f32, or rhs "
-                       "of i8 with scales and the others of f32");
+                       "of i8 or i64 with scales and the others of f32");
   if (getScales() && failed(verifyScales(*this)))
     return failure();
   if (getStrassen() && failed(verifyStrassen(*this)))
@@ -200,11 +215,11 @@ LogicalResult PackedMatmulOp::verify() {
   int64_t width = getPanelWidth();
   int64_t k = lhs.back();
   if (!ShapedType::isDynamic(k))
-    k = (k + getDepthGroup() - 1) / getDepthGroup();
+    k = getPackedDepth(k);
   if (!mayEqual(k, rhs[rhs.size() - 2]))
     return emitOpError("lhs has K = ")
            << lhs.back() << " but rhs " << rhs[rhs.size() - 2]
-           << (getDepthGroup() > 1 ? " groups" : "");
+           << (getDepthGroup() > 1 || isOfTriples() ? " groups" : "");
   if (!mayEqual(lhs[lhs.size() - 2], init[init.size() - 2]))
     return emitOpError("lhs has M = ")
            << lhs[lhs.size() - 2] << " but init " << init[init.size() - 2];
@@ -253,8 +268,8 @@ LogicalResult PackRhsOp::verify() {
   if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
     return failure();
   Type element = getInit().getType().getElementType();
-  if (getScales() ? !element.isInteger(8) : !element.isF32())
-    return emitOpError("init must be of i8 with scales, else of f32");
+  if (getScales() ? !element.isInteger(8) && !makesTriples() : !element.isF32())
+    return emitOpError("init must be of i8 or i64 with scales, else of f32");
   ArrayRef<int64_t> source = getSource().getType().getShape();
   ArrayRef<int64_t> init = getInit().getType().getShape();
   if (source.size() != 2 && source.size() != 3)
@@ -272,14 +287,22 @@ LogicalResult PackRhsOp::verify() {
   if (getScales()) {
     ArrayRef<int64_t> scales = getScales().getType().getShape();
     if (init.size() != 3 || scales.size() != 4 || scales[0] != init[0] ||
-        scales[1] != 1 || scales[2] != 1 || init.back() != width * 3)
-      return emitOpError("with scales [No,1,1,Nt] init must be [No,K,Nt*3]");
+        scales[1] != 1 || scales[2] != 1 ||
+        (!makesTriples() && init.back() != width * 3))
+      return emitOpError(
+          "with scales [No,1,1,Nt] init must be [No,K,Nt*3] of i8 "
+          "or [No,ceil(K/3),Nt] of i64");
+    if (makesTriples() && failed(verifyTriples(*this, init, scales)))
+      return failure();
   }
   int64_t n = source[getColumnDim()];
   int64_t k = source[getTransposed() ? source.size() - 1 : source.size() - 2];
+  if (makesTriples() && !ShapedType::isDynamic(k))
+    k = llvm::divideCeil(k, 3);
   if (!mayEqual(k, init[init.size() - 2]))
     return emitOpError("source has K = ")
-           << k << " but init " << init[init.size() - 2];
+           << k << " but init " << init[init.size() - 2]
+           << (makesTriples() ? " groups" : "");
   int64_t panels = init[init.size() - 3];
   int64_t expected = ShapedType::isDynamic(n) ? n : (n + width - 1) / width;
   if (!mayEqual(expected, panels))

@@ -62,9 +62,9 @@ def SDX_OptionalF32Shaped
     : Type<SDX_F32Shaped.predicate, SDX_F32Shaped.summary, "::mlir::ShapedType">;
 
 def SDX_ProductShaped : TypeConstraint<
-    Or<[RankedTensorOf<[F32, BF16, I8, I32]>.predicate,
-        MemRefOf<[F32, BF16, I8, I32]>.predicate]>,
-    "tensor or memref of f32, bf16, i8 or i32", "::mlir::ShapedType">;
+    Or<[RankedTensorOf<[F32, BF16, I8, I32, I64]>.predicate,
+        MemRefOf<[F32, BF16, I8, I32, I64]>.predicate]>,
+    "tensor or memref of f32, bf16, i8, i32 or i64", "::mlir::ShapedType">;
 
 //===----------------------------------------------------------------------===//
 // Dense operations
@@ -97,8 +97,9 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
     on, is that of the column Nt/P * j later. Columns past N have the scale and
     the offset zero.
 
-    Integers of 24 bits are signed: `rhs` is then [No,K,Nt*3], as `sdx.pack_rhs`
-    makes it, and there is one block and no offset.
+    Integers of 24 and 21 bits are signed: `rhs` is then [No,K,Nt*3] of i8, or
+    [No,ceil(K/3),Nt] of i64, as `sdx.pack_rhs` makes it, and there is one block
+    and no offset.
 
     `strassen` = d says that the right-hand side, of f32, may go by Strassen's
     algorithm: K is a multiple of d, and in each range of d values of k those of
@@ -157,6 +158,17 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
       return getScales() && getRhs().getType().getShape().back() ==
                                 3 * getScales().getType().getShape().back();
     }
+    /// Whether three of its numbers are in eight bytes.
+    bool isOfTriples() {
+      return getRhs().getType().getElementType().isInteger(64);
+    }
+    /// Whether it is of either: f32 that were made shorter.
+    bool isShort() { return isOfThreeBytes() || isOfTriples(); }
+    /// The extent of the right-hand side along values of k, of which lhs has
+    /// `depth`.
+    int64_t getPackedDepth(int64_t depth) {
+      return llvm::divideCeil(depth, isOfTriples() ? 3 : getDepthGroup());
+    }
     bool isBatched() { return getLhs().getType().getRank() == 3; }
     bool isRhsBatched() { return getRhs().getType().getRank() == 4; }
   }];
@@ -169,9 +181,21 @@ def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs"> {
     [B,No,K,Nt], No = ceil(N / Nt). Columns past N are zero. `init` is
     overwritten.
 
-    With `scales` [No,1,1,Nt], each a power of two, `init` is [No,K,Nt*3] of i8:
-    a number is kept in three bytes, from the lowest on, as the integer nearest
-    to number / scale, which must not be larger than 2^23 in magnitude.
+    With `scales` [No,1,1,Nt] numbers become the integers nearest to number /
+    scale. Where `init` is [No,K,Nt*3] of i8 they have 24 bits, in three bytes,
+    from the lowest on. Where it is [No,ceil(K/3),Nt] of i64 they have 21, and an
+    element holds three: u in its bits 0 to 20, w in 22 to 42, v in 43 to 63; bit
+    21 is zero. With Nt = 4 Q, element [p, q, Q * a + i] has of panel p
+
+    - u and v: k = 3 q + a floordiv 2 of the columns (a mod 2) 2 Q + 2 i and the
+      next,
+    - w: k = 3 q + 2 of the column (a floordiv 2) 2 Q + 2 i + a mod 2,
+
+    so that shifts of whole registers bring each number to the top of a lane.
+    What is below it there, the upper bits of another number, belongs to it: v is
+    nearest to number / scale - upper(w), and w to number / scale - upper(u),
+    where upper(x) is x modulo 2^21 with the lower 10 and 11 bits cut off, over
+    2^21 and 2^22. So a zero becomes one only nearly.
 
     ```mlir
     %p = sdx.pack_rhs ins(%b : tensor<768x3072xf32>)
@@ -179,6 +203,9 @@ def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs"> {
     %q = sdx.pack_rhs
         ins(%b, %s : tensor<768x3072xf32>, tensor<96x1x1x32xf32>)
         outs(%f : tensor<96x768x96xi8>) -> tensor<96x768x96xi8>
+    %r = sdx.pack_rhs
+        ins(%b, %s : tensor<768x3072xf32>, tensor<96x1x1x32xf32>)
+        outs(%g : tensor<96x256x32xi64>) -> tensor<96x256x32xi64>
     ```
   }];
   let arguments = (ins SDX_F32Shaped:$source,
@@ -199,6 +226,10 @@ def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs"> {
                                  "bool":$transposed)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    /// Whether three of its numbers become eight bytes.
+    bool makesTriples() {
+      return getInit().getType().getElementType().isInteger(64);
+    }
     /// Columns in a panel.
     int64_t getPanelWidth() {
       return (getScales() ? getScales() : getInit()).getType().getShape().back();

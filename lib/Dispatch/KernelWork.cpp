@@ -246,6 +246,7 @@ std::string sardonyx::describeForm(func::FuncOp kernel) {
       text = describeWindow("max pool", pool);
     else if (auto product = dyn_cast<sdx::PackedMatmulOp>(op))
       text = product.isOfThreeBytes() ? "product of 24-bit weights"
+             : product.isOfTriples()  ? "product of 21-bit weights"
              : product.getScales()
                  ? "product of " +
                        std::to_string(8 / product.getNumbersPerByte()) +

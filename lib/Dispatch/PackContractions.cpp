@@ -312,23 +312,30 @@ static Value packRhs(OpBuilder &b, Location loc, Value matrix,
 static constexpr int64_t kFewRows = 8;
 
 /// `lhs` times `matrix` [K,N], or [N,K] if `transposed`, whose numbers are kept
-/// in three bytes; null where they cannot be, or have more use in four.
+/// in fewer than four bytes; null where they cannot be, or have more use as
+/// they are.
 static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
                            Value matrix, bool transposed, Value init,
-                           int64_t fewestBytes) {
+                           const ShortWeightLimits &limits) {
   auto left = cast<RankedTensorType>(lhs.getType());
   if (left.getRank() != 2 || !left.hasStaticShape() ||
       left.getDimSize(0) > kFewRows)
     return nullptr;
-  DenseElementsAttr chosen =
-      chooseShortScales(matrix, transposed, sdx::kPanelWidth, fewestBytes);
+  std::optional<ShortWeights> chosen =
+      chooseShortWeights(matrix, transposed, sdx::kPanelWidth, limits);
   if (!chosen)
     return nullptr;
-  int64_t panels = chosen.getType().getDimSize(0), depth = left.getDimSize(1);
-  Value scales = arith::ConstantOp::create(rewriter, loc, chosen);
-  Value empty = tensor::EmptyOp::create(rewriter, loc,
-                                        {panels, depth, sdx::kPanelWidth * 3},
-                                        rewriter.getI8Type());
+  int64_t depth = left.getDimSize(1);
+  Value scales = arith::ConstantOp::create(rewriter, loc, chosen->scales);
+  SmallVector<int64_t> sizes = {chosen->scales.getType().getDimSize(0), depth,
+                                sdx::kPanelWidth * 3};
+  Type element = rewriter.getI8Type();
+  if (chosen->areTriples) {
+    sizes[1] = llvm::divideCeil(depth, 3);
+    sizes[2] = sdx::kPanelWidth;
+    element = rewriter.getI64Type();
+  }
+  Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, element);
   Value packed =
       sdx::PackRhsOp::create(rewriter, loc, matrix, scales, empty, transposed)
           .getResult();
@@ -350,7 +357,8 @@ static int64_t findStrassenDepth(Value lhs, Value matrix, bool transposed) {
 namespace {
 
 struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
-  PackContraction(MLIRContext *context, int64_t shortWeights, bool useStrassen)
+  PackContraction(MLIRContext *context, ShortWeightLimits shortWeights,
+                  bool useStrassen)
       : OpInterfaceRewritePattern(context), shortWeights(shortWeights),
         useStrassen(useStrassen) {}
 
@@ -406,7 +414,7 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
       rhsOrder.append({roles.k, roles.n});
     Value matrix = transposeTo(rewriter, loc, *rhs, rhsOrder);
     auto multiply = [&](Value init) -> Value {
-      if (shortWeights)
+      if (shortWeights.fewestBytes)
         if (Value result = multiplyShort(rewriter, loc, left, matrix,
                                          transposed, init, shortWeights))
           return result;
@@ -456,8 +464,7 @@ private:
                                          {b.getIndexAttr(1), size});
   }
 
-  /// Weights of at least so many bytes are kept in three bytes; 0: none are.
-  int64_t shortWeights;
+  ShortWeightLimits shortWeights;
   bool useStrassen;
 };
 
@@ -494,7 +501,8 @@ struct PackContractionsPass
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateGenericToTransposePatterns(patterns);
-    patterns.add<PackContraction>(&getContext(), shortWeights, strassen);
+    patterns.add<PackContraction>(
+        &getContext(), ShortWeightLimits{shortWeights, triples}, strassen);
     patterns.add<ZeroConvInit>(&getContext());
     populatePackNarrowProductsPatterns(patterns, packBf16);
     // Afterwards: a transpose of fewer dimensions is no longer one of matrices.

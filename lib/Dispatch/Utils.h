@@ -80,13 +80,27 @@ void populateGenericToTransposePatterns(mlir::RewritePatternSet &patterns);
 /// in a run.
 bool isWeight(mlir::Value tensor);
 
-/// Scales [No,1,1,Nt] by which the columns of `matrix` [K,N], or [N,K] if
-/// `transposed`, may be kept in three bytes a number (see sdx.pack_rhs): null
-/// where it is no constant, has fewer than `fewestBytes`, or would lose more
-/// than the sum of a product does.
-mlir::DenseElementsAttr chooseShortScales(mlir::Value matrix, bool transposed,
-                                          int64_t panelWidth,
-                                          int64_t fewestBytes);
+/// How weights are kept in fewer bits (see sdx.pack_rhs): scales [No,1,1,Nt] of
+/// columns, and whether three numbers share eight bytes, or each has three.
+struct ShortWeights {
+  mlir::DenseElementsAttr scales;
+  bool areTriples;
+};
+
+/// Which weights are kept so: those of at least so many bytes (0: none), and
+/// whether as triples where that is exact enough.
+struct ShortWeightLimits {
+  int64_t fewestBytes = 0;
+  bool useTriples = false;
+};
+
+/// How `matrix` [K,N], or [N,K] if `transposed`, may be kept in fewer bits:
+/// nothing where it is no constant, is small, or would lose more than the sum
+/// of a product does.
+std::optional<ShortWeights> chooseShortWeights(mlir::Value matrix,
+                                               bool transposed,
+                                               int64_t panelWidth,
+                                               const ShortWeightLimits &limits);
 
 /// The ranges of k in which products by `matrix` [K,N], or [N,K] if
 /// `transposed`, may go by Strassen's algorithm (see sdx.packed_matmul): 0

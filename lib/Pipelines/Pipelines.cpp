@@ -85,9 +85,11 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   constexpr int64_t kFewestShortBytes = 1 << 20;
   if (options.shortWeights && options.target.shufflesBytes)
     packing.shortWeights = kFewestShortBytes;
-  constexpr unsigned kFewestVectorBits = 256;
-  packing.strassen =
-      options.strassen && options.target.vectorBits >= kFewestVectorBits;
+  // Narrower vectors compute longer than memory takes, and have too few
+  // registers.
+  bool hasWideVectors = options.target.vectorBits >= 256;
+  packing.triples = hasWideVectors;
+  packing.strassen = options.strassen && hasWideVectors;
   pm.addPass(createSDXPackContractions(packing));
   // Constants leave before fusion, so that what runs once isn't fused into what
   // runs always.

@@ -1,4 +1,5 @@
-// RUN: onnx-opt %s --sdx-pack-contractions=short-weights=32 --split-input-file | FileCheck %s
+// RUN: onnx-opt %s --sdx-pack-contractions="short-weights=32 triples" --split-input-file | FileCheck %s
+// RUN: onnx-opt %s --sdx-pack-contractions=short-weights=32 --split-input-file | FileCheck %s --check-prefix=BYTES
 // RUN: onnx-opt %s --sdx-pack-contractions --split-input-file | FileCheck %s --check-prefix=OFF
 
 // Numbers whose largest is 3 of a column are multiples of 2^-21 at least.
@@ -61,4 +62,38 @@ func.func @no_constant(%a: tensor<1x3xf32>, %w: tensor<3x4xf32>, %c: tensor<1x4x
   %f = linalg.fill ins(%zero : f32) outs(%c : tensor<1x4xf32>) -> tensor<1x4xf32>
   %r = linalg.matmul ins(%a, %w : tensor<1x3xf32>, tensor<3x4xf32>) outs(%f : tensor<1x4xf32>) -> tensor<1x4xf32>
   return %r : tensor<1x4xf32>
+}
+
+// -----
+
+// Numbers of any bits, none of them zero, lie three to eight bytes, and the
+// largest of a column is 2^20 - 1 of its scales.
+// CHECK-LABEL: @triples
+// CHECK-DAG: %[[S:.*]] = arith.constant dense<{{\[\[\[\[}}9.53675254E-8, 3.81470102E-7, 1.000000e+00,
+// CHECK: %[[P:.*]] = sdx.pack_rhs ins(%{{.*}}, %[[S]] : tensor<4x2xf32>, tensor<1x1x1x32xf32>) outs(%{{.*}} : tensor<1x2x32xi64>)
+// CHECK: sdx.packed_matmul ins(%arg0, %[[P]], %[[S]] : tensor<1x4xf32>, tensor<1x2x32xi64>, tensor<1x1x1x32xf32>)
+// BYTES-LABEL: @triples
+// BYTES: sdx.pack_rhs {{.*}} outs(%{{.*}} : tensor<1x4x96xi8>)
+func.func @triples(%a: tensor<1x4xf32>, %c: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  %w = arith.constant dense<[[0.1, 0.4], [-0.07, 0.3], [0.03, -0.2], [0.09, 0.1]]> : tensor<4x2xf32>
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<1x2xf32>) -> tensor<1x2xf32>
+  %r = linalg.matmul ins(%a, %w : tensor<1x4xf32>, tensor<4x2xf32>) outs(%f : tensor<1x2xf32>) -> tensor<1x2xf32>
+  return %r : tensor<1x2xf32>
+}
+
+// -----
+
+// A zero, and a column of which two numbers are too small for 21 bits.
+// CHECK-LABEL: @no_triples
+// CHECK: sdx.pack_rhs {{.*}} outs(%{{.*}} : tensor<1x4x96xi8>)
+// CHECK: sdx.pack_rhs {{.*}} outs(%{{.*}} : tensor<1x4x96xi8>)
+func.func @no_triples(%a: tensor<1x4xf32>, %c: tensor<1x2xf32>) -> (tensor<1x2xf32>, tensor<1x2xf32>) {
+  %zeros = arith.constant dense<[[0.1, 0.4], [-0.07, 0.3], [0.03, 0.0], [0.09, 0.1]]> : tensor<4x2xf32>
+  %uneven = arith.constant dense<[[0.1, 0.4], [-0.007, 0.3], [0.003, -0.2], [0.009, 0.1]]> : tensor<4x2xf32>
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<1x2xf32>) -> tensor<1x2xf32>
+  %r = linalg.matmul ins(%a, %zeros : tensor<1x4xf32>, tensor<4x2xf32>) outs(%f : tensor<1x2xf32>) -> tensor<1x2xf32>
+  %s = linalg.matmul ins(%a, %uneven : tensor<1x4xf32>, tensor<4x2xf32>) outs(%f : tensor<1x2xf32>) -> tensor<1x2xf32>
+  return %r, %s : tensor<1x2xf32>, tensor<1x2xf32>
 }

@@ -1,4 +1,4 @@
-"""Weights in three bytes: products of few rows against sums in double precision."""
+"""Weights of 21 or 24 bits: products of few rows against sums in double precision."""
 
 import numpy as np
 import onnx
@@ -40,8 +40,45 @@ def test_against_doubles(cpu, rows, depth, columns, transposed):
     x = rng.standard_normal((rows, depth)).astype(np.float32)
     y = run(w, x, transposed, cpu=cpu)
     assert error(y, w, x, transposed) < 2e-6
-    # Three bytes they are: the results are others than those of four.
+    # Short they are: the results are others than those of four bytes.
     assert not np.array_equal(y, run(w, x, transposed, short=False, cpu=cpu))
+
+
+def test_the_limits():
+    """The largest integer of 21 bits, of either sign, next to each other number in a triple."""
+    rng = np.random.default_rng(3)
+    signs = rng.choice([-1, 1], (513, 544))
+    w = (signs * rng.choice([1, 0.7, 0.3], (513, 544))).astype(np.float32)
+    for i in range(0, 513, 7):
+        x = np.zeros((1, 513), np.float32)
+        x[0, i] = 1
+        y = run(w, x)[0]
+        assert np.abs(y - w[i]).max() < 0.6 / (2**20 - 1)
+        assert not np.array_equal(y, w[i])
+
+
+@pytest.mark.parametrize("cpu", [None, "haswell"])
+def test_zeros_stay(cpu):
+    """What a result does not depend on adds nothing to it: columns with zeros keep 24 bits."""
+    rng = np.random.default_rng(4)
+    w = rng.standard_normal((512, 512)).astype(np.float32)
+    w[:256, 5] = 0
+    x = np.ones((1, 512), np.float32)
+    x[:, :256] = np.inf
+    assert np.isnan(run(w, x, cpu=cpu)[0, 5])
+    x[:, :256] = 1e30
+    assert abs(run(w, x, cpu=cpu)[0, 5] - w[:, 5].sum()) < 1e-4
+
+
+@pytest.mark.parametrize("outlier,bound", [(1, 2e-6), (300, 2e-6)])
+def test_uneven_columns(outlier, bound):
+    """Errors stay small though inputs leave the largest number out."""
+    rng = np.random.default_rng(5)
+    w = rng.standard_normal((600, 512)).astype(np.float32)
+    w[17] *= outlier
+    x = rng.standard_normal((2, 600)).astype(np.float32)
+    x[:, 17] = 0
+    assert error(run(w, x), w, x) < bound
 
 
 def test_few_bits_are_exact():

@@ -116,7 +116,9 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
                         "Pack products of bf16 as such">,
                  Option<"shortWeights", "short-weights", "int64_t", "0",
                         "Pack weights of few rows and at least so many bytes "
-                        "in three bytes a number (0: none)">,
+                        "in 24 bits a number (0: none)">,
+                 Option<"triples", "triples", "bool", "false",
+                        "Pack them in 21 bits where that is exact enough">,
                  Option<"strassen", "strassen", "bool", "false",
                         "Let products by even weights go by Strassen's "
                         "algorithm">];

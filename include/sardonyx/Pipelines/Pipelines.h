@@ -49,7 +49,7 @@ struct PipelineOptions {
   TargetInfo target;
   /// Whether convolutions may go by Winograd's algorithm.
   bool winograd = true;
-  /// Whether weights of products of few rows may be kept in three bytes.
+  /// Whether weights of products of few rows may be kept in 21 or 24 bits.
   bool shortWeights = true;
   /// Whether products may go by Strassen's algorithm.
   bool strassen = true;

@@ -48,14 +48,16 @@ void MatmulEmitter::planTiles() {
   shape = TileShape::get(vectorBits, vectorRegisters, op.getPanelWidth());
   panelsPerTile = 1;
   // A row of a panel is read as a whole where its numbers straddle registers.
-  if (op.isOfThreeBytes())
+  if (op.isShort())
     shape = {
         std::max<int64_t>(1, shape.rows * shape.width / op.getPanelWidth()),
         op.getPanelWidth()};
   bool isPanelWide = shape.width == op.getPanelWidth();
   std::optional<int64_t> rows = IndexMath::known(m);
+  // Two panels of triples are as many streams as memory is read best by.
+  int64_t mostPanels = op.isOfTriples() ? 2 : 4;
   if (rows && *rows <= 4 && *rows > 0 && isPanelWide)
-    panelsPerTile = std::clamp<int64_t>(shape.rows / *rows, 1, 4);
+    panelsPerTile = std::clamp<int64_t>(shape.rows / *rows, 1, mostPanels);
   bool hasTiles = isOfBytes() ? byteProduct == ByteProduct::Tiles
                               : bf16Product == Bf16Product::Tiles;
   usesTiles = depthGroup > 1 && hasTiles && isPanelWide &&

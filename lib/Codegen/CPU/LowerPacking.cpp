@@ -8,6 +8,7 @@
 #include "Epilogue.h"
 #include "IndexMath.h"
 #include "MicroKernel.h"
+#include "ShortNumbers.h"
 #include "WinogradConv.h"
 
 #include "dialects/SDX/SDX.h"
@@ -46,8 +47,6 @@ private:
   void emitColumns(ImplicitLocOpBuilder &b, Value source, ValueRange lead,
                    Value column, Value k, Value n, Value dest, ValueRange panel,
                    int64_t width);
-  void emitShort(ImplicitLocOpBuilder &b, Value numbers, Value scales,
-                 Value panel, Value k, Value dest, int64_t width);
   void emitRowsToColumns(ImplicitLocOpBuilder &b, Value source, ValueRange lead,
                          Value row, Value rowEnd, Value k, Value dest,
                          ValueRange panel, int64_t width, bool allRows);
@@ -141,41 +140,6 @@ void PackEmitter::emitRowsToColumns(ImplicitLocOpBuilder &b, Value source,
   }
 }
 
-/// Numbers [k, width] of a panel in three bytes each.
-void PackEmitter::emitShort(ImplicitLocOpBuilder &b, Value numbers,
-                            Value scales, Value panel, Value k, Value dest,
-                            int64_t width) {
-  IndexMath math(b);
-  Value zero = math.constant(0);
-  auto floats = VectorType::get({lanes}, b.getF32Type());
-  auto words = VectorType::get({lanes}, b.getI32Type());
-  auto bytes = VectorType::get({4 * lanes}, b.getI8Type());
-  auto splat = [&](float value) { return emitFloatSplat(b, floats, value); };
-  SmallVector<int64_t> lowBytes; // three of each word's
-  for (int64_t byte = 0; byte < 4 * lanes; ++byte)
-    if (byte % 4 != 3)
-      lowBytes.push_back(byte);
-  SmallVector<Value> inverse;
-  for (int64_t column = 0; column < width; column += lanes)
-    inverse.push_back(arith::DivFOp::create(
-        b, splat(1),
-        emitLoad(b, scales, {panel, zero, zero, math.constant(column)},
-                 lanes)));
-  emitFor(b, zero, k, 1, [&](Value i) {
-    for (int64_t column = 0; column < width; column += lanes) {
-      Value scaled = arith::MulFOp::create(
-          b, emitLoad(b, numbers, {i, math.constant(column)}, lanes),
-          inverse[column / lanes]);
-      Value nearest = arith::MinimumFOp::create(
-          b, math::RoundEvenOp::create(b, scaled), splat((1 << 23) - 1));
-      Value integers = vector::BitCastOp::create(
-          b, bytes, arith::FPToSIOp::create(b, words, nearest));
-      emitStore(b, vector::ShuffleOp::create(b, integers, integers, lowBytes),
-                dest, {panel, i, math.constant(3 * column)});
-    }
-  });
-}
-
 void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op) {
   IndexMath math(b);
   Value source = body.getBuffer(op.getSource());
@@ -184,7 +148,7 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op) {
   int64_t width = op.getPanelWidth();
   bool batched = rank == 3;
   Value n = math.dim(source, op.getColumnDim());
-  Value k = math.dim(dest, rank - 1);
+  Value k = math.dim(source, rank - (op.getTransposed() ? 1 : 2));
   SmallVector<Value> sizes;
   if (batched)
     sizes.push_back(math.dim(dest, 0));
@@ -195,8 +159,10 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op) {
     Value to = dest;
     ValueRange toPanel = panel;
     if (op.getScales()) {
-      to = emitBuffer(
-          b, MemRefType::get({*IndexMath::known(k), width}, b.getF32Type()));
+      int64_t rows = *IndexMath::known(k);
+      if (op.makesTriples())
+        rows = llvm::alignTo(rows, kTriple);
+      to = emitBuffer(b, MemRefType::get({rows, width}, b.getF32Type()));
       toPanel = {};
     }
     if (op.getTransposed())
@@ -206,8 +172,12 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op) {
       emitColumns(b, source, lead, column, k, n, to, toPanel, width);
     if (!op.getScales())
       return;
-    emitShort(b, to, body.getBuffer(op.getScales()), panel.back(), k, dest,
-              width);
+    ShortPanel packed{dest, panel.back(), width, lanes};
+    Value scales = body.getBuffer(op.getScales());
+    if (op.makesTriples())
+      packTriples(b, to, scales, k, packed);
+    else
+      packThreeBytes(b, to, scales, k, packed);
     memref::DeallocOp::create(b, to);
   });
 }

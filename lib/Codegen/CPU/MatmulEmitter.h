@@ -13,6 +13,7 @@
 #include "MicroKernel.h"
 #include "NarrowProduct.h"
 #include "PartProduct.h"
+#include "ShortNumbers.h"
 
 #include "dialects/SDX/SDX.h"
 
@@ -185,16 +186,20 @@ private:
   emitDepthBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                  llvm::ArrayRef<mlir::Value> rows, mlir::Value columnInPanel,
                  mlir::ValueRange accs, mlir::Value block, int64_t size);
-  Prefetch prefetchShortNumbers(mlir::ImplicitLocOpBuilder &b,
-                                const Chunk &chunk, int64_t p, int64_t depth);
+  Prefetch prefetchThreeBytes(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                              int64_t p, int64_t depth);
+  ShortPanel getShortPanel(mlir::Value number);
+  using LeftNumber = std::function<mlir::Value(mlir::Value k, int64_t row)>;
+  llvm::SmallVector<mlir::Value>
+  emitTripleProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                     const LeftNumber &left, int64_t rows,
+                     llvm::SmallVector<mlir::Value> accs);
   llvm::SmallVector<mlir::Value>
   emitShortProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                     llvm::ArrayRef<mlir::Value> rows,
                     llvm::ArrayRef<mlir::Value> accs);
   mlir::Value emitNumbers(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
                           mlir::Value depth, mlir::Value columnInPanel);
-  mlir::Value emitShortNumbers(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
-                               mlir::Value depth);
   mlir::Value emitLhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                       mlir::Value row, mlir::Value depth, int64_t count);
   mlir::Value emitRhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,

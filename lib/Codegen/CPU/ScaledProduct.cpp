@@ -13,27 +13,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulEmitter.h"
+#include "ShortNumbers.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
-
-/// Vectors of the same length, one after the other; their number is a power of
-/// two.
-static Value concatenate(ImplicitLocOpBuilder &b, SmallVector<Value> parts) {
-  while (parts.size() > 1) {
-    SmallVector<Value> pairs;
-    int64_t length = cast<VectorType>(parts[0].getType()).getNumElements();
-    auto lanes = llvm::to_vector(llvm::seq<int64_t>(0, 2 * length));
-    for (size_t i = 0; i < parts.size(); i += 2)
-      pairs.push_back(
-          vector::ShuffleOp::create(b, parts[i], parts[i + 1], lanes));
-    parts = std::move(pairs);
-  }
-  return parts[0];
-}
 
 /// The integers of a tile's columns at one value of k, as f32.
 Value MatmulEmitter::emitNumbers(ImplicitLocOpBuilder &b, Value panel,
@@ -62,35 +48,7 @@ Value MatmulEmitter::emitNumbers(ImplicitLocOpBuilder &b, Value panel,
     parts.push_back(arith::SIToFPOp::create(
         b, VectorType::get({width}, b.getF32Type()), number));
   }
-  return concatenate(b, std::move(parts));
-}
-
-/// 256 times the integers of 24 bits of a panel at one value of k, as f32.
-Value MatmulEmitter::emitShortNumbers(ImplicitLocOpBuilder &b, Value panel,
-                                      Value depth) {
-  IndexMath math(b);
-  int64_t columns = op.getPanelWidth();
-  int64_t lanes = std::clamp<int64_t>(vectorBits / 32, 4, columns);
-  auto words = VectorType::get({lanes}, b.getI32Type());
-  auto floats = VectorType::get({lanes}, b.getF32Type());
-  int64_t size = 4 * lanes, rowSize = 3 * columns;
-  Value zeros = emitSplat(b, VectorType::get({size}, b.getI8Type()), 0);
-  SmallVector<Value> parts;
-  for (int64_t column = 0; column < columns; column += lanes) {
-    // A register is longer than what it needs, which the last one has at its
-    // end.
-    int64_t from = std::min(3 * column, rowSize - size);
-    Value bytes = emitLoad(b, rhs, {panel, depth, math.constant(from)}, size);
-    SmallVector<int64_t> places;
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      int64_t first = 3 * (column + lane) - from;
-      places.append({size, first, first + 1, first + 2});
-    }
-    Value integers = vector::BitCastOp::create(
-        b, words, vector::ShuffleOp::create(b, bytes, zeros, places));
-    parts.push_back(arith::SIToFPOp::create(b, floats, integers));
-  }
-  return concatenate(b, std::move(parts));
+  return emitConcatenation(b, std::move(parts));
 }
 
 /// The accumulators of a tile after `size` values of k that share scales.
@@ -131,9 +89,9 @@ MatmulEmitter::emitDepthBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
 }
 
 /// What a loop over the rows of panel `p` of a chunk fetches.
-Prefetch MatmulEmitter::prefetchShortNumbers(ImplicitLocOpBuilder &b,
-                                             const Chunk &chunk, int64_t p,
-                                             int64_t depth) {
+Prefetch MatmulEmitter::prefetchThreeBytes(ImplicitLocOpBuilder &b,
+                                           const Chunk &chunk, int64_t p,
+                                           int64_t depth) {
   // As far ahead as four such streams need to keep memory busy.
   constexpr int64_t kRowsAhead = 16;
   IndexMath math(b);
@@ -151,38 +109,98 @@ Prefetch MatmulEmitter::prefetchShortNumbers(ImplicitLocOpBuilder &b,
   return result;
 }
 
-/// The accumulators of a tile after its products with numbers in three bytes.
+/// The products of a tile's rows with triples, on top of `accs`.
+SmallVector<Value> MatmulEmitter::emitTripleProducts(ImplicitLocOpBuilder &b,
+                                                     const Chunk &chunk,
+                                                     const LeftNumber &left,
+                                                     int64_t rows,
+                                                     SmallVector<Value> accs) {
+  IndexMath math(b);
+  int64_t depth = op.getLhs().getType().getShape().back();
+  // One panel after the other, which takes the fewest registers.
+  auto emitStep = [&](Value triple, int64_t count,
+                      MutableArrayRef<Value> sums) {
+    Value first = math.mul(triple, kTriple);
+    for (int64_t p = 0; p < chunk.panels; ++p) {
+      SmallVector<Value> numbers =
+          emitTriples(b, getShortPanel(math.add(chunk.panel, p)), triple);
+      for (int64_t i = 0; i < count; ++i)
+        for (int64_t r = 0; r < rows; ++r) {
+          Value &sum = sums[r * chunk.panels + p];
+          Value number = vector::BroadcastOp::create(
+              b, sum.getType(), left(math.add(first, i), r));
+          sum = vector::FMAOp::create(b, number, numbers[i], sum);
+        }
+    }
+  };
+  // As far ahead as such streams need to keep memory busy.
+  constexpr int64_t kTriplesAhead = 10;
+  constexpr int64_t kLine = Prefetch::kLineBytes / sizeof(int64_t);
+  auto loop =
+      scf::ForOp::create(b, math.constant(0), math.constant(depth / kTriple),
+                         math.constant(1), accs);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value triple = loop.getInductionVar();
+    for (int64_t p = 0; p < chunk.panels; ++p)
+      for (int64_t line = 0; line < op.getPanelWidth(); line += kLine)
+        emitFetch(b, rhs,
+                  {math.add(chunk.panel, p), math.add(triple, kTriplesAhead),
+                   math.constant(line)});
+    SmallVector<Value> sums(loop.getRegionIterArgs());
+    emitStep(triple, kTriple, sums);
+    scf::YieldOp::create(b, sums);
+  }
+  SmallVector<Value> sums(loop.getResults());
+  if (depth % kTriple)
+    emitStep(math.constant(depth / kTriple), depth % kTriple, sums);
+  return sums;
+}
+
+ShortPanel MatmulEmitter::getShortPanel(Value number) {
+  int64_t width = op.getPanelWidth();
+  int64_t most = op.isOfTriples() ? width / 2 : width;
+  return {rhs, number, width, std::clamp<int64_t>(vectorBits / 32, 4, most)};
+}
+
+/// The accumulators of a tile after its products with numbers of 21 or 24 bits.
 SmallVector<Value> MatmulEmitter::emitShortProducts(ImplicitLocOpBuilder &b,
                                                     const Chunk &chunk,
                                                     ArrayRef<Value> rows,
                                                     ArrayRef<Value> accs) {
   IndexMath math(b);
   int64_t depth = op.getLhs().getType().getShape().back();
-  // 256 times integers of 24 bits times what is that much smaller stay in
-  // range.
-  constexpr int64_t kBits = 31;
+  // Integers of 32 bits times what is that much smaller stay in range.
+  constexpr int kBits = 31;
+  int shift = op.isOfTriples() ? kTripleShift : kThreeByteShift;
   auto type = cast<VectorType>(accs.front().getType());
   SmallVector<Value> scale;
-  SmallVector<Prefetch> prefetches;
   for (int64_t p = 0; p < chunk.panels; ++p) {
     Value zero = math.constant(0);
     Value factor = emitLoad(
         b, scales, {math.add(chunk.panel, p), zero, zero, zero}, shape.width);
     scale.push_back(arith::MulFOp::create(
-        b, factor, emitFloatSplat(b, type, std::ldexp(1.0f, kBits - 8))));
-    prefetches.push_back(prefetchShortNumbers(b, chunk, p, depth));
+        b, factor, emitFloatSplat(b, type, std::ldexp(1.0f, kBits - shift))));
   }
-  auto right = [&](Value k, int64_t p) {
-    return emitShortNumbers(b, math.add(chunk.panel, p), k);
-  };
   Value small = emitFloatSplat(b, b.getF32Type(), std::ldexp(1.0f, -kBits));
   auto left = [&](Value k, int64_t r) -> Value {
     return arith::MulFOp::create(b, emitLhs(b, chunk, rows[r], k, 1), small);
   };
-  SmallVector<Value> zeros(accs.size(), emitFloatSplat(b, type, 0));
-  SmallVector<Value> sums =
-      emitContractionLoop(b, math.constant(depth), rows.size(), chunk.panels,
-                          zeros, left, right, prefetches);
+  SmallVector<Value> sums(accs.size(), emitFloatSplat(b, type, 0));
+  if (op.isOfTriples()) {
+    sums = emitTripleProducts(b, chunk, left, rows.size(), std::move(sums));
+  } else {
+    SmallVector<Prefetch> prefetches;
+    for (int64_t p = 0; p < chunk.panels; ++p)
+      prefetches.push_back(prefetchThreeBytes(b, chunk, p, depth));
+    auto right = [&](Value k, int64_t p) {
+      return emitThreeByteNumbers(b, getShortPanel(math.add(chunk.panel, p)),
+                                  k);
+    };
+    sums = emitContractionLoop(b, math.constant(depth), rows.size(),
+                               chunk.panels, sums, left, right, prefetches);
+  }
   for (auto [i, sum] : llvm::enumerate(sums))
     sum = vector::FMAOp::create(b, sum, scale[i % chunk.panels], accs[i]);
   return sums;
@@ -193,7 +211,7 @@ SmallVector<Value> MatmulEmitter::emitScaledProducts(ImplicitLocOpBuilder &b,
                                                      ArrayRef<Value> rows,
                                                      Value columnInPanel,
                                                      SmallVector<Value> accs) {
-  if (op.isOfThreeBytes())
+  if (op.isShort())
     return emitShortProducts(b, chunk, rows, accs);
   IndexMath math(b);
   int64_t depth = op.getLhs().getType().getShape().back();

@@ -107,3 +107,28 @@ func.func private @short(%a: memref<10x64xf32>, %s: memref<2x1x1x32xf32>, %out: 
       : (tensor<2x10x96xi8>, memref<2x10x96xi8>) -> ()
   return
 }
+
+// -----
+
+// Three numbers in eight bytes, [4 * 3, 32] with zeros past the end: each less
+// what lies below it, rounded, and put to its place.
+// CHECK-LABEL: func.func private @triples
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<12x32xf32>
+// CHECK: vector.shuffle %{{.*}} [0, 2, 4, 6, 8, 10, 12, 14]
+// CHECK: math.roundeven
+// CHECK: arith.andi
+// CHECK: arith.subf
+// CHECK: math.roundeven
+// CHECK: arith.subf
+// CHECK: math.roundeven
+// CHECK: arith.extui %{{.*}} : vector<8xi32> to vector<8xi64>
+// CHECK: vector.store %{{.*}} : memref<2x4x32xi64>, vector<8xi64>
+func.func private @triples(%a: memref<10x64xf32>, %s: memref<2x1x1x32xf32>, %out: memref<2x4x32xi64>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<10x64xf32> to tensor<10x64xf32>
+  %ts = bufferization.to_tensor %s restrict : memref<2x1x1x32xf32> to tensor<2x1x1x32xf32>
+  %e = tensor.empty() : tensor<2x4x32xi64>
+  %p = sdx.pack_rhs ins(%ta, %ts : tensor<10x64xf32>, tensor<2x1x1x32xf32>) outs(%e : tensor<2x4x32xi64>) -> tensor<2x4x32xi64>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<2x4x32xi64>, memref<2x4x32xi64>) -> ()
+  return
+}

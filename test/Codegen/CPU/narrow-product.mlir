@@ -135,3 +135,34 @@ func.func private @three_bytes(%a: memref<1x10xf32>, %b: memref<2x10x96xi8>, %s:
       : (tensor<1x64xf32>, memref<1x64xf32>) -> ()
   return
 }
+
+// -----
+
+// Three numbers in eight bytes: shifts bring two of each to the top of a lane,
+// and the third ones of two registers together. A tenth value of k is the rest.
+// CHECK-LABEL: func.func private @triples
+// GENERIC: scf.for %[[I:.*]] = %c0 to %c3 step
+// GENERIC: memref.prefetch %arg1
+// GENERIC: %[[LEFT:.*]] = vector.load %arg1[%{{.*}}, %[[I]], %c0] : memref<2x4x32xi64>, vector<8xi64>
+// GENERIC: %[[RIGHT:.*]] = vector.load %arg1[%{{.*}}, %[[I]], %c8] : memref<2x4x32xi64>, vector<8xi64>
+// GENERIC: arith.shrui %[[LEFT]]
+// GENERIC: arith.shli %[[RIGHT]]
+// GENERIC: vector.shuffle %{{.*}} [0, 17, 2, 19, 4, 21,
+// GENERIC: arith.sitofp %{{.*}} : vector<16xi32> to vector<16xf32>
+// GENERIC: vector.fma
+// GENERIC: scf.yield
+// GENERIC: vector.load %arg1[%{{.*}}, %c3, %c0] : memref<2x4x32xi64>, vector<8xi64>
+func.func private @triples(%a: memref<1x10xf32>, %b: memref<2x4x32xi64>, %s: memref<2x1x1x32xf32>,
+    %out: memref<1x64xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<1x10xf32> to tensor<1x10xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<2x4x32xi64> to tensor<2x4x32xi64>
+  %ts = bufferization.to_tensor %s restrict : memref<2x1x1x32xf32> to tensor<2x1x1x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64xf32>) -> tensor<1x64xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb, %ts : tensor<1x10xf32>, tensor<2x4x32xi64>, tensor<2x1x1x32xf32>)
+      outs(%f : tensor<1x64xf32>) {block = 10 : i64} -> tensor<1x64xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x64xf32>, memref<1x64xf32>) -> ()
+  return
+}

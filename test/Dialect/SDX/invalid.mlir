@@ -167,8 +167,32 @@ func.func @bytes_of_panel(%a: tensor<8x48xf32>, %b: tensor<2x48x12xi8>, %s: tens
 
 // -----
 
+func.func @triples_of_too_few_groups(%a: tensor<8x48xf32>, %b: tensor<2x15x32xi64>, %s: tensor<2x1x1x32xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{lhs has K = 48 but rhs 15 groups}}
+  sdx.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x15x32xi64>, tensor<2x1x1x32xf32>) outs(%c : tensor<8x40xf32>) {block = 48 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @triples_of_odd_panels(%a: tensor<8x48xf32>, %b: tensor<2x16x24xi64>, %s: tensor<2x1x1x24xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{panels of numbers of 21 bits must have as many columns as scales, a power of two from 8 on, but have 24}}
+  sdx.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x16x24xi64>, tensor<2x1x1x24xf32>) outs(%c : tensor<8x40xf32>) {block = 48 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @pack_triples_of_too_few_groups(%b: tensor<10x40xf32>, %s: tensor<2x1x1x32xf32>, %e: tensor<2x3x32xi64>) {
+  // expected-error@+1 {{source has K = 4 but init 3}}
+  sdx.pack_rhs ins(%b, %s : tensor<10x40xf32>, tensor<2x1x1x32xf32>) outs(%e : tensor<2x3x32xi64>) -> tensor<2x3x32xi64>
+  return
+}
+
+// -----
+
 func.func @no_scales(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{or rhs of i8 with scales and the others of f32}}
+  // expected-error@+1 {{or rhs of i8 or i64 with scales and the others of f32}}
   %0 = sdx.packed_matmul ins(%a, %b : tensor<8x48xf32>, tensor<2x48x16xi8>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
   return
 }
