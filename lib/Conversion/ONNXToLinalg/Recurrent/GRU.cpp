@@ -33,7 +33,10 @@ RecurrentOperands getOperands(Lowering<OpT> &b, int64_t gates) {
 enum Gate { UpdateGate, ResetGate, HiddenGate };
 
 struct Direction {
-  Value projections[3], weights[3];
+  Value projections[3];
+  /// The weights of the gates that look at the state as such, and where the
+  /// hidden gate does not, its own.
+  Value weights, hiddenWeights;
   /// The state's bias of the hidden gate when it is multiplied with the reset
   /// gate; null when the projection has it already.
   Value hiddenBias;
@@ -44,12 +47,13 @@ struct Direction {
 SmallVector<Value> createStep(TensorBuilder &s, RecurrentBuilder &r,
                               const Direction &direction, Value time,
                               Value state) {
+  // One product for these gates, which threads meet at once for.
+  Value products = createMatMul2D(s, state, direction.weights);
   auto project = [&](Gate gate) {
     return s.subTensor(direction.projections[gate], 0, time);
   };
   auto gate = [&](Gate which, bool timesState) {
-    SmallVector<Value> inputs{
-        createMatMul2D(s, state, direction.weights[which]), project(which)};
+    SmallVector<Value> inputs{r.getGate(s, products, which), project(which)};
     if (timesState)
       inputs.push_back(state);
     return r
@@ -65,8 +69,8 @@ SmallVector<Value> createStep(TensorBuilder &s, RecurrentBuilder &r,
   // Without linear_before_reset this is already reset * state.
   bool linear = direction.linearBeforeReset;
   Value reset = gate(ResetGate, !linear);
-  Value product =
-      createMatMul2D(s, linear ? state : reset, direction.weights[HiddenGate]);
+  Value product = linear ? r.getGate(s, products, HiddenGate)
+                         : createMatMul2D(s, reset, direction.hiddenWeights);
   SmallVector<Value> inputs{product, project(HiddenGate), update, state};
   if (linear)
     inputs.push_back(reset);
@@ -106,10 +110,13 @@ LogicalResult lowerGRU(Lowering<onnx::GRUOp> &b) {
     for (int64_t gate = 0; gate < 3; ++gate) {
       bool apart = gate == HiddenGate && direction.linearBeforeReset;
       direction.projections[gate] = r->getProjection(d, gate, !apart);
-      direction.weights[gate] = r->getStateWeights(d, gate);
       if (apart)
         direction.hiddenBias = r->getStateBias(d, gate);
     }
+    int64_t ofState = direction.linearBeforeReset ? 3 : 2;
+    direction.weights = r->getStateWeights(d, 0, ofState);
+    if (!direction.linearBeforeReset)
+      direction.hiddenWeights = r->getStateWeights(d, HiddenGate);
     direction.f = (*activations)[2 * d];
     direction.g = (*activations)[2 * d + 1];
     r->run(d, r->getInitialState(b.in.getInitialH(), d),

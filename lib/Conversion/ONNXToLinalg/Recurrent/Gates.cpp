@@ -214,22 +214,34 @@ RecurrentBuilder::create(TensorBuilder &b, const RecurrentOperands &operands,
 }
 
 Value RecurrentBuilder::getGateVector(Value tensor, int64_t direction,
-                                      int64_t gate) {
+                                      int64_t gate, int64_t count) {
   return b.slice(tensor, {b.size(direction), b.size(gate * hidden)},
-                 {b.size(1), b.size(hidden)}, {0});
+                 {b.size(1), b.size(count * hidden)}, {0});
 }
 
-/// A gate's rows of [directions, gates * hidden, depth], transposed.
+/// `count` rows from `first` on of [directions, gates * hidden, depth],
+/// transposed.
 static Value getGateMatrix(TensorBuilder &b, Value weights, int64_t direction,
-                           int64_t gate, int64_t hidden) {
-  Value rows =
-      b.slice(weights, {b.size(direction), b.size(gate * hidden), b.size(0)},
-              {b.size(1), b.size(hidden), b.dim(weights, 2)}, {0});
+                           int64_t first, int64_t count) {
+  Value rows = b.slice(weights, {b.size(direction), b.size(first), b.size(0)},
+                       {b.size(1), b.size(count), b.dim(weights, 2)}, {0});
   return b.transpose(rows, {1, 0});
 }
 
-Value RecurrentBuilder::getStateWeights(int64_t direction, int64_t gate) {
-  return getGateMatrix(b, ops.stateWeights, direction, gate, hidden);
+Value RecurrentBuilder::getStateWeights(int64_t direction, int64_t gate,
+                                        int64_t count) {
+  return getGateMatrix(b, ops.stateWeights, direction, gate * hidden,
+                       count * hidden);
+}
+
+Value RecurrentBuilder::getGate(TensorBuilder &s, Value gates, int64_t gate,
+                                Value at) {
+  Sizes offsets{s.size(0), s.size(gate * hidden)}, sizes{batch, s.size(hidden)};
+  if (!at)
+    return s.slice(gates, offsets, sizes);
+  offsets.insert(offsets.begin(), at);
+  sizes.insert(sizes.begin(), s.size(1));
+  return s.slice(gates, offsets, sizes, {0});
 }
 
 Value RecurrentBuilder::getStateBias(int64_t direction, int64_t gate) {
@@ -238,17 +250,19 @@ Value RecurrentBuilder::getStateBias(int64_t direction, int64_t gate) {
 }
 
 Value RecurrentBuilder::getProjection(int64_t direction, int64_t gate,
-                                      bool withStateBias) {
-  Value projection = createMatMul2D(
-      b, flatInput,
-      getGateMatrix(b, ops.inputWeights, direction, gate, hidden));
+                                      bool withStateBias, int64_t count) {
+  Value projection =
+      createMatMul2D(b, flatInput,
+                     getGateMatrix(b, ops.inputWeights, direction,
+                                   gate * hidden, count * hidden));
   if (ops.bias) {
-    Value bias = getGateVector(ops.bias, direction, gate);
+    Value bias = getGateVector(ops.bias, direction, gate, count);
     if (withStateBias)
-      bias = b.map({bias, getStateBias(direction, gate)}, type,
-                   [](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                     return {s.add(args[0], args[1])};
-                   });
+      bias = b.map(
+          {bias, getGateVector(ops.bias, direction, ops.gates + gate, count)},
+          type, [](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+            return {s.add(args[0], args[1])};
+          });
     projection = b.elementwise(b.dims(projection), {projection, bias},
                                {b.identityMap(2), b.dimsMap(2, {1})}, {type},
                                [](TensorBuilder &s,
@@ -260,7 +274,7 @@ Value RecurrentBuilder::getProjection(int64_t direction, int64_t gate,
   SmallVector<ReassociationIndices> groups;
   appendGroup(groups, 0, 2);
   appendGroup(groups, 2, 1);
-  return b.expand(projection, groups, {time, batch, b.size(hidden)});
+  return b.expand(projection, groups, {time, batch, b.size(count * hidden)});
 }
 
 Value RecurrentBuilder::getInitialState(Value initial, int64_t direction) {

@@ -71,15 +71,22 @@ public:
          llvm::StringRef &why);
 
   int64_t getDirections() const { return directions; }
-  /// Input of all time steps times a gate's weights, with the gate's biases:
-  /// [time, batch, hidden].
-  Value getProjection(int64_t direction, int64_t gate, bool withStateBias);
-  /// A gate's weights of the state, transposed: [hidden, hidden].
-  Value getStateWeights(int64_t direction, int64_t gate);
+  /// Input of all time steps times the weights of `count` gates, with the
+  /// gates' biases: [time, batch, count * hidden].
+  Value getProjection(int64_t direction, int64_t gate, bool withStateBias,
+                      int64_t count = 1);
+  /// The weights of the state of `count` gates, transposed:
+  /// [hidden, count * hidden].
+  Value getStateWeights(int64_t direction, int64_t gate, int64_t count = 1);
+  /// A gate's part of what gates have beside each other at a time:
+  /// [batch, gates * hidden] or [time, batch, gates * hidden].
+  Value getGate(TensorBuilder &b, Value gates, int64_t gate, Value time = {});
   /// A gate's bias of the state: [hidden]; null when there is none.
   Value getStateBias(int64_t direction, int64_t gate);
-  /// A gate's slice of [directions, gates * hidden]: [hidden].
-  Value getGateVector(Value tensor, int64_t direction, int64_t gate);
+  /// The slice of `count` gates of [directions, gates * hidden]:
+  /// [count * hidden].
+  Value getGateVector(Value tensor, int64_t direction, int64_t gate,
+                      int64_t count = 1);
   /// The state to begin with, zeros if `initial` is null.
   Value getInitialState(Value initial, int64_t direction);
 

@@ -14,87 +14,52 @@ namespace {
 /// Gates in the order of the weights.
 enum Gate { InputGate, OutputGate, ForgetGate, CellGate };
 
-/// What one direction needs in its loop.
+/// What one direction needs in its loop: projections and weights of all gates.
 struct Direction {
-  Value projections[4], weights[4], peepholes[3];
+  Value projections, weights, peepholes[3];
   Activation f, g, h;
 };
 
-/// A gate's argument without peephole: the state's product and the projection.
-struct GateTerms {
-  Value product, projection;
-};
-
-GateTerms createTerms(TensorBuilder &s, const Direction &direction, Gate gate,
-                      Value time, Value hiddenState) {
-  return {createMatMul2D(s, hiddenState, direction.weights[gate]),
-          s.subTensor(direction.projections[gate], 0, time)};
-}
-
-/// A gate that looks at the state of the cell only through its peephole.
-Value createGate(TensorBuilder &s, RecurrentBuilder &r,
-                 const Direction &direction, Gate gate, Value time,
-                 Value hiddenState, Value cellState) {
-  GateTerms terms = createTerms(s, direction, gate, time, hiddenState);
-  Value peephole = direction.peepholes[gate];
-  SmallVector<Value> states{terms.product, terms.projection}, vectors;
-  if (peephole) {
-    states.push_back(cellState);
-    vectors.push_back(peephole);
-  }
-  return r
-      .cellwise(s, states, vectors, 1,
-                [&](TensorBuilder &body, ValueRange x) -> SmallVector<Value> {
-                  Value sum = body.add(x[0], x[1]);
-                  if (peephole)
-                    sum = body.add(sum, body.mul(x[2], x[3]));
-                  return {direction.f.apply(body, r.clip(body, sum))};
-                })
-      .front();
-}
-
+/// One product for all gates, which threads meet at once for, and one
+/// computation for all of the cell.
 SmallVector<Value> createStep(TensorBuilder &s, RecurrentBuilder &r,
                               const Direction &direction, bool coupled,
                               Value time, ValueRange states) {
-  Value hiddenState = states[0], cellState = states[1];
-  Value input =
-      createGate(s, r, direction, InputGate, time, hiddenState, cellState);
-  SmallVector<Value> inputs{cellState, input};
-  if (!coupled)
-    inputs.push_back(
-        createGate(s, r, direction, ForgetGate, time, hiddenState, cellState));
-  GateTerms cell = createTerms(s, direction, CellGate, time, hiddenState);
-  inputs.insert(inputs.begin(), {cell.product, cell.projection});
-  Value nextCell =
-      r.cellwise(s, inputs, {}, 1,
-                 [&](TensorBuilder &body, ValueRange x) -> SmallVector<Value> {
-                   Value candidate = direction.g.apply(
-                       body, r.clip(body, body.add(x[0], x[1])));
-                   Value forget =
-                       coupled ? body.sub(body.scalar(x[3].getType(), 1), x[3])
-                               : x[4];
-                   return {body.add(body.mul(forget, x[2]),
-                                    body.mul(x[3], candidate))};
-                 })
-          .front();
-
-  // The output gate sees the new cell state.
-  GateTerms terms = createTerms(s, direction, OutputGate, time, hiddenState);
-  Value peephole = direction.peepholes[OutputGate];
-  SmallVector<Value> vectors;
-  if (peephole)
-    vectors.push_back(peephole);
-  Value nextHidden =
-      r.cellwise(s, {terms.product, terms.projection, nextCell}, vectors, 1,
-                 [&](TensorBuilder &body, ValueRange x) -> SmallVector<Value> {
-                   Value sum = body.add(x[0], x[1]);
-                   if (peephole)
-                     sum = body.add(sum, body.mul(x[2], x[3]));
-                   Value gate = direction.f.apply(body, r.clip(body, sum));
-                   return {body.mul(gate, direction.h.apply(body, x[2]))};
-                 })
-          .front();
-  return {nextHidden, nextCell};
+  Value product = createMatMul2D(s, states[0], direction.weights);
+  SmallVector<Value> inputs{states[1]}, vectors;
+  for (Gate gate : {InputGate, OutputGate, ForgetGate, CellGate}) {
+    inputs.push_back(r.getGate(s, product, gate));
+    inputs.push_back(r.getGate(s, direction.projections, gate, time));
+  }
+  bool hasPeepholes = direction.peepholes[0] != nullptr;
+  if (hasPeepholes)
+    vectors.append(std::begin(direction.peepholes),
+                   std::end(direction.peepholes));
+  return r.cellwise(
+      s, inputs, vectors, 2,
+      [&](TensorBuilder &body, ValueRange x) -> SmallVector<Value> {
+        auto sum = [&](Gate gate) {
+          return body.add(x[1 + 2 * gate], x[2 + 2 * gate]);
+        };
+        auto apply = [&](Gate gate, Value cell) {
+          Value argument = sum(gate);
+          if (hasPeepholes)
+            argument =
+                body.add(argument, body.mul(cell, x[inputs.size() + gate]));
+          return direction.f.apply(body, r.clip(body, argument));
+        };
+        Value cell = x[0], input = apply(InputGate, cell);
+        Value forget = coupled
+                           ? body.sub(body.scalar(input.getType(), 1), input)
+                           : apply(ForgetGate, cell);
+        Value candidate = direction.g.apply(body, r.clip(body, sum(CellGate)));
+        Value next =
+            body.add(body.mul(forget, cell), body.mul(input, candidate));
+        // The output gate sees the new cell state.
+        Value hidden =
+            body.mul(apply(OutputGate, next), direction.h.apply(body, next));
+        return {hidden, next};
+      });
 }
 
 LogicalResult lowerLSTM(Lowering<onnx::LSTMOp> &b) {
@@ -130,13 +95,10 @@ LogicalResult lowerLSTM(Lowering<onnx::LSTMOp> &b) {
     peepholes = b.convertElements(peepholes, getAccumulatorType(element));
   for (int64_t d = 0; d < r->getDirections(); ++d) {
     Direction direction;
-    for (int64_t gate = 0; gate < 4; ++gate) {
-      direction.projections[gate] = r->getProjection(d, gate, true);
-      direction.weights[gate] = r->getStateWeights(d, gate);
-      if (gate < 3)
-        direction.peepholes[gate] =
-            peepholes ? r->getGateVector(peepholes, d, gate) : Value();
-    }
+    direction.projections = r->getProjection(d, 0, true, operands.gates);
+    direction.weights = r->getStateWeights(d, 0, operands.gates);
+    for (int64_t gate = 0; peepholes && gate < 3; ++gate)
+      direction.peepholes[gate] = r->getGateVector(peepholes, d, gate);
     direction.f = (*activations)[3 * d];
     direction.g = (*activations)[3 * d + 1];
     direction.h = (*activations)[3 * d + 2];
