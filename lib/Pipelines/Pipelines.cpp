@@ -70,6 +70,7 @@ void buildLinalgPhase(OpPassManager &pm, const PipelineOptions &) {
 /// Cut into kernels.
 void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSDXFoldEmpty());
+  pm.addPass(createSDXShareRepeated());
   // Which form a convolution takes decides how its weights are packed, which
   // must be known before they are hoisted.
   ChooseConvFormPassOptions forms;

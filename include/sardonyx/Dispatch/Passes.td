@@ -43,6 +43,33 @@ def SDXFoldEmpty : Pass<"sdx-fold-empty", "::mlir::ModuleOp"> {
                            "::mlir::affine::AffineDialect"];
 }
 
+def SDXShareRepeated : Pass<"sdx-share-repeated", "::mlir::ModuleOp"> {
+  let summary = "Multiply all rows that meet one matrix at once";
+  let description = [{
+    Where consecutive batches of a product have the same right-hand side,
+    because a matrix was repeated for them (the keys and values of grouped
+    queries), their rows become those of one batch, and nothing is repeated.
+
+    ```mlir
+    %k = linalg.broadcast ins(%b : tensor<4x64x257xf32>)
+        outs(%e : tensor<4x3x64x257xf32>) dimensions = [1]
+    %c = tensor.collapse_shape %k [[0, 1], [2], [3]] ...
+    %r = linalg.batch_matmul
+        ins(%a, %c : tensor<12x5x64xf32>, tensor<12x64x257xf32>)
+        outs(%zero : tensor<12x5x257xf32>) -> tensor<12x5x257xf32>
+    // becomes
+    %s = linalg.batch_matmul
+        ins(%d, %b : tensor<4x15x64xf32>, tensor<4x64x257xf32>)
+        outs(%zeros : tensor<4x15x257xf32>) -> tensor<4x15x257xf32>
+    ```
+    with reshapes around it.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::affine::AffineDialect"];
+}
+
 def SDXDecomposeTensorOps : Pass<"sdx-decompose-tensor-ops", "::mlir::ModuleOp"> {
   let summary = "Rewrite tensor.pad, concat, generate and splat";
   let description = [{
