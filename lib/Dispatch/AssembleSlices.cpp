@@ -140,6 +140,24 @@ static bufferization::MaterializeInDestinationOp resultOf(const Chain &chain) {
   return {};
 }
 
+/// Whether `buffer` is there before `first`, of the same block. The buffer of a
+/// result of known sizes, and its views, may be asked for that early.
+static bool isThereBefore(Value buffer, Operation *first) {
+  Operation *made = buffer.getDefiningOp();
+  if (!made || made->getBlock() != first->getBlock())
+    return false;
+  if (made->isBeforeInBlock(first))
+    return true;
+  if (!isa<sdx::OutputBufferOp, memref::ExpandShapeOp, memref::CollapseShapeOp>(
+          made) ||
+      !llvm::all_of(made->getOperands(), [&](Value operand) {
+        return isThereBefore(operand, first);
+      }))
+    return false;
+  made->moveBefore(first);
+  return true;
+}
+
 /// A copy of what is there already disappears in the end.
 static void copyTo(OpBuilder &b, Location loc, Value source, Value buffer) {
   bufferization::MaterializeInDestinationOp::create(
@@ -175,9 +193,7 @@ static void assemble(Chain &chain) {
   bool isResult = false;
   if (auto write = resultOf(chain)) {
     Operation *first = chain.fill ? chain.fill : chain.inserts.front();
-    Operation *made = write.getDest().getDefiningOp();
-    if (made && made->getBlock() == chain.block() &&
-        made->isBeforeInBlock(first)) {
+    if (isThereBefore(write.getDest(), first)) {
       buffer = write.getDest();
       write.erase();
       isResult = true;

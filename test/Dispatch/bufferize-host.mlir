@@ -100,6 +100,30 @@ func.func @main(%x: tensor<1x4xf32> {sdx.input = 0 : i64}, %y: tensor<1x4xf32> {
 
 // -----
 
+func.func private @k1(memref<1x8xf32>, memref<1x8xf32>) attributes {sdx.kernel}
+
+// A concatenation that is a result is put together in its buffer, also where
+// kernels read it.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[ALL:.*]] = sdx.output_buffer 1() : memref<1x8xf32>
+// CHECK: %[[A:.*]] = memref.subview %[[ALL]][0, 0]
+// CHECK: memref.copy %arg0, %[[A]]
+// CHECK: %[[B:.*]] = memref.subview %[[ALL]][0, 4]
+// CHECK: memref.copy %arg1, %[[B]]
+// CHECK: sdx.call @k1(%[[ALL]] :
+// CHECK-NOT: memref.copy
+// CHECK: return
+func.func @main(%x: tensor<1x4xf32> {sdx.input = 0 : i64}, %y: tensor<1x4xf32> {sdx.input = 1 : i64}) -> (tensor<1x8xf32>, tensor<1x8xf32>) {
+  %all = tensor.empty() : tensor<1x8xf32>
+  %0 = tensor.insert_slice %x into %all[0, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<1x8xf32>
+  %1 = tensor.insert_slice %y into %0[0, 4] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<1x8xf32>
+  %er = tensor.empty() : tensor<1x8xf32>
+  %r = sdx.call @k1(%1 : tensor<1x8xf32>) outs(%er : tensor<1x8xf32>) -> tensor<1x8xf32>
+  return %r, %1 : tensor<1x8xf32>, tensor<1x8xf32>
+}
+
+// -----
+
 // Nothing is copied before the sizes are known to fit.
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: memref.copy
