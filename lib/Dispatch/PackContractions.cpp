@@ -311,6 +311,30 @@ static Value packRhs(OpBuilder &b, Location loc, Value matrix,
 /// Up to so many rows a product takes as long as its weights take to come.
 static constexpr int64_t kFewRows = 8;
 
+/// `matrix` [(B,) K, N] as one panel of all its columns, which costs nothing;
+/// null where it has many, or has to be packed for more than few rows of `lhs`.
+static Value viewAsPanel(OpBuilder &b, Location loc, Value lhs, Value matrix) {
+  constexpr int64_t kMostColumns = 8 * sdx::kPanelWidth;
+  auto left = cast<RankedTensorType>(lhs.getType());
+  auto type = cast<RankedTensorType>(matrix.getType());
+  int64_t rank = type.getRank(), columns = type.getShape().back();
+  int64_t rows = left.getDimSize(left.getRank() - 2);
+  if (ShapedType::isDynamic(rows) || rows > kFewRows ||
+      ShapedType::isDynamic(columns) || columns > kMostColumns ||
+      columns == 0 || columns % sdx::kPanelWidth)
+    return nullptr;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
+  SmallVector<int64_t> shape(type.getShape());
+  sizes.insert(sizes.end() - 2, b.getIndexAttr(1));
+  shape.insert(shape.end() - 2, 1);
+  SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
+  if (rank == 3)
+    groups = {{0}, {1, 2}, {3}};
+  return tensor::ExpandShapeOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), matrix,
+      groups, sizes);
+}
+
 /// `lhs` times `matrix` [K,N], or [N,K] if `transposed`, whose numbers are kept
 /// in fewer than four bytes; null where they cannot be, or have more use as
 /// they are.
@@ -418,7 +442,11 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
         if (Value result = multiplyShort(rewriter, loc, left, matrix,
                                          transposed, init, shortWeights))
           return result;
-      Value right = packRhs(rewriter, loc, matrix, transposed);
+      Value right;
+      if (!transposed && !isWeight(matrix))
+        right = viewAsPanel(rewriter, loc, left, matrix);
+      if (!right)
+        right = packRhs(rewriter, loc, matrix, transposed);
       auto product =
           sdx::PackedMatmulOp::create(rewriter, loc, left, right, init);
       if (int64_t depth =

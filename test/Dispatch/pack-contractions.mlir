@@ -62,6 +62,19 @@ func.func @batched(%a: tensor<?x?x?xf32>, %b: tensor<?x?x?xf32>, %c: tensor<?x?x
 
 // -----
 
+// Few rows by few columns, which are one panel as they lie.
+// CHECK-LABEL: @values
+// CHECK: %[[P:.*]] = tensor.expand_shape %arg1 {{\[\[}}0], [1, 2], [3]] output_shape [4, 1, %{{.*}}, 64] : tensor<4x?x64xf32> into tensor<4x1x?x64xf32>
+// CHECK: sdx.packed_matmul ins(%arg0, %[[P]] : tensor<4x8x?xf32>, tensor<4x1x?x64xf32>)
+func.func @values(%a: tensor<4x8x?xf32>, %b: tensor<4x?x64xf32>, %c: tensor<4x8x64xf32>) -> tensor<4x8x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  %r = linalg.batch_matmul ins(%a, %b : tensor<4x8x?xf32>, tensor<4x?x64xf32>) outs(%f : tensor<4x8x64xf32>) -> tensor<4x8x64xf32>
+  return %r : tensor<4x8x64xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @vector_times_matrix
 // CHECK: tensor.expand_shape %arg0 {{.*}} into tensor<1x16xf32>
 // CHECK: sdx.packed_matmul {{.*}} -> tensor<1x40xf32>
