@@ -58,13 +58,6 @@ void StrassenEmitter::emit(const StrassenSums &early,
       [&](const StrassenProducts &at) { emitThird(at); },
       [&](const StrassenTile &tile) { emitDirect(tile); },
       [&](const StrassenTile &tile) { emitLast(tile); });
-  if (rest.rows > 0)
-    emitIf(b, math.less(rest.firstTile, rows.endTile), [&] {
-      StrassenTile tile{math.mul(rest.firstTile, tileRows), rest.rows,
-                        rest.isLimited};
-      emitDirect(tile);
-      emitLast(tile);
-    });
   emitSums(later, periodsOf(kStrassenProducts));
 }
 
@@ -74,8 +67,8 @@ Value StrassenEmitter::periodsOf(int64_t products) {
   return math.mul(tiles, products * plan.pieces * plan.periods());
 }
 
-/// Calls `products` for the pieces of full tiles, or `otherwise` for those
-/// whose rows must not be added, unless `isAlways`.
+/// Calls `products` for the pieces of tiles, or `otherwise` for those whose
+/// rows must not be added, unless `isAlways`. Sums are made beside full tiles.
 void StrassenEmitter::emitPhase(
     const StrassenPhase &phase,
     function_ref<void(const StrassenProducts &)> products,
@@ -85,21 +78,20 @@ void StrassenEmitter::emitPhase(
   // Rows as such are what LLVM makes good addresses of.
   Value top = math.mul(rows.firstTile, tileRows);
   Value end = math.mul(rows.endOfFull, tileRows);
-  emitFor(b, top, end, tileRows, [&](Value row) {
-    StrassenTile tile{row, tileRows, rest.areTilesLimited};
-    Value index = math.div(row, tileRows);
-    Value first = math.add(periodsOf(phase.before),
-                           math.mul(math.sub(index, rows.firstTile), periods));
+  auto emitTile = [&](const StrassenTile &tile, Value index, Value first) {
     auto bySums = [&] {
       emitFor(b, zero, math.constant(plan.pieces), 1, [&](Value piece) {
-        Value ofPiece =
-            math.add(first, math.mul(piece, phase.count * plan.periods()));
+        Value ofPiece;
+        if (first)
+          ofPiece =
+              math.add(first, math.mul(piece, phase.count * plan.periods()));
         Value column = plan.pieces == 1 ? zero : math.mul(piece, width);
         products({tile, phase, column, ofPiece});
       });
     };
     auto directly = [&] {
-      emitSums(phase.sums, first, math.add(first, periods));
+      if (first)
+        emitSums(phase.sums, first, math.add(first, periods));
       otherwise(tile);
     };
     Value isGood = arith::XOrIOp::create(
@@ -112,11 +104,21 @@ void StrassenEmitter::emitPhase(
       isGood = arith::SelectOp::create(b, isAlways, isAlways, isGood);
     emitIf(b, isGood, bySums, directly);
     afterwards(tile);
+  };
+  emitFor(b, top, end, tileRows, [&](Value row) {
+    Value index = math.div(row, tileRows);
+    Value first = math.add(periodsOf(phase.before),
+                           math.mul(math.sub(index, rows.firstTile), periods));
+    emitTile({row, tileRows, rest.areTilesLimited}, index, first);
   });
+  if (rest.rows > 0)
+    emitIf(b, math.less(rest.firstTile, rows.endTile), [&] {
+      Value row = math.mul(rest.firstTile, tileRows);
+      emitTile({row, rest.rows, rest.isLimited}, rest.firstTile, nullptr);
+    });
 }
 
 void StrassenEmitter::emitFirst(const StrassenProducts &at) {
-  fetchResults(at.tile, TopLeft);
   auto fetch = [&](bool isLater) {
     return [&, isLater](Value period) {
       emitIf(b, order.isFirstGroup, [&] {
@@ -138,7 +140,6 @@ void StrassenEmitter::emitFirst(const StrassenProducts &at) {
 }
 
 void StrassenEmitter::emitSecond(const StrassenProducts &at) {
-  fetchResults(at.tile, BottomLeft);
   if (step.isAdded) {
     Accumulators first = getKept(at, kWaiting);
     addResult(at, first, TopLeft);
@@ -155,8 +156,6 @@ void StrassenEmitter::emitSecond(const StrassenProducts &at) {
 }
 
 void StrassenEmitter::emitThird(const StrassenProducts &at) {
-  fetchResults(at.tile, TopRight);
-  fetchResults(at.tile, BottomRight);
   Accumulators accs = makeZeros(at.tile);
   multiply(at, accs, 0, getRowSums(at.tile, 0), getColumnSums(at, 0));
   Accumulators last = accs;
@@ -165,7 +164,8 @@ void StrassenEmitter::emitThird(const StrassenProducts &at) {
   store(at, last, BottomRight);
   addKept(at, accs, kStateOfSecond);
   addResult(at, accs, TopRight);
-  multiply(at, accs, 1, getRowSums(at.tile, 3), getColumns(at, true, true));
+  multiply(at, accs, 1, getRowSums(at.tile, 3), getColumns(at, true, true),
+           [&](Value period) { fetchResults(at, period); });
   store(at, accs, TopRight);
 }
 
@@ -261,15 +261,19 @@ void StrassenEmitter::multiply(const StrassenProducts &at, Accumulators &accs,
                                int64_t number, const Operand &left,
                                const Operand &right,
                                function_ref<void(Value)> beside) {
-  Value firstPeriod = math.add(at.firstPeriod, number * plan.periods());
+  Value firstPeriod;
+  if (at.firstPeriod)
+    firstPeriod = math.add(at.firstPeriod, number * plan.periods());
   auto loop = scf::ForOp::create(b, zero, math.constant(plan.half()),
                                  math.constant(plan.period), accs);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value first = loop.getInductionVar();
   Value inProduct = math.div(first, plan.period);
-  Value period = math.add(firstPeriod, inProduct);
-  emitSums(at.phase.sums, period, math.add(period, 1));
+  if (firstPeriod) {
+    Value period = math.add(firstPeriod, inProduct);
+    emitSums(at.phase.sums, period, math.add(period, 1));
+  }
   if (beside)
     beside(inProduct);
   auto inner = scf::ForOp::create(b, first, math.add(first, plan.period),
@@ -370,17 +374,32 @@ Value StrassenEmitter::getResultRow(Value panel, Value quarter, Value row) {
   return math.add(math.mul(number, rows.padded), row);
 }
 
-/// Asks for the memory of a tile's results.
-void StrassenEmitter::fetchResults(const StrassenTile &tile,
-                                   StrassenQuarter quarter) {
-  bool isRight = quarter == TopRight || quarter == BottomRight;
-  bool isBottom = quarter == BottomLeft || quarter == BottomRight;
-  for (int64_t p = 0; p < panels; ++p) {
-    Value panel = math.add(step.panel, p + (isRight ? plan.pairs : int64_t(0)));
-    Tile results = matmul.getTile(b, {}, getRow(tile, 0, isBottom),
-                                  math.mul(panel, matmul.op.getPanelWidth()));
-    matmul.evaluator.prefetchOutputs(b, results, tile.rows, /*cacheBytes=*/0);
-  }
+/// Asks for the memory of a tile's results beside the last product before they
+/// are stored, some rows in each period of it: what came sooner would have left
+/// the cache again, and more at once would wait.
+void StrassenEmitter::fetchResults(const StrassenProducts &at, Value period) {
+  const StrassenTile &tile = at.tile;
+  int64_t every = std::max<int64_t>(1, plan.periods() / tile.rows);
+  int64_t count = llvm::divideCeil(tile.rows, plan.periods());
+  Value first = math.mul(math.div(period, every), count);
+  Value isDue = b.createOrFold<arith::AndIOp>(
+      math.less(math.rem(period, math.constant(every)), math.constant(1)),
+      math.less(first, math.constant(tile.rows)));
+  emitIf(b, b.createOrFold<arith::AndIOp>(order.isLast, isDue), [&] {
+    for (int64_t r = 0; r < count; ++r)
+      for (int64_t quarter = 0; quarter < kStrassenQuarters; ++quarter)
+        for (int64_t p = 0; p < panels; ++p) {
+          StrassenTile one{math.add(math.add(tile.row, first), r), 1,
+                           tile.isLimited};
+          bool isRight = quarter >= TopRight;
+          Value panel =
+              math.add(step.panel, p + (isRight ? plan.pairs : int64_t(0)));
+          Tile results = matmul.getTile(
+              b, {}, getRow(one, 0, /*isBottom=*/quarter % TopRight != 0),
+              math.add(math.mul(panel, matmul.op.getPanelWidth()), at.column));
+          matmul.evaluator.prefetchOutputs(b, results, 1, /*cacheBytes=*/0);
+        }
+  });
 }
 
 /// The products of rows that cannot go by way of sums, and of those below them.

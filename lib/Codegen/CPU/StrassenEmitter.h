@@ -83,7 +83,7 @@ struct StrassenTile {
 };
 
 /// The rows of the upper half that fill no tile: at most `rows`, from a tile
-/// on. They are multiplied directly.
+/// on. They have a lower one.
 struct StrassenRest {
   int64_t rows = 0;
   /// Whether other tiles may be past the end of the rows, and whether this may.
@@ -92,14 +92,15 @@ struct StrassenRest {
 };
 
 /// A phase of a step: products of all tiles, `count` of each, after so many of
-/// each `before`.
+/// each `before`, and the sums beside them.
 struct StrassenPhase {
   int64_t before, count;
   const StrassenSums &sums;
 };
 
 /// A tile, the columns of its panels from `column` on, and the period in which
-/// the first of its products in a phase begins.
+/// the first of its products in a phase begins: null where no sums are made
+/// beside them.
 struct StrassenProducts {
   const StrassenTile &tile;
   const StrassenPhase &phase;
@@ -172,7 +173,7 @@ private:
              StrassenQuarter quarter);
   mlir::Value getResultRow(mlir::Value panel, mlir::Value quarter,
                            mlir::Value row);
-  void fetchResults(const StrassenTile &tile, StrassenQuarter quarter);
+  void fetchResults(const StrassenProducts &at, mlir::Value period);
   void emitDirect(const StrassenTile &tile);
   void emitResults(const StrassenTile &tile);
 

@@ -238,11 +238,7 @@ StrassenRest sardonyx::cpu::getStrassenRest(ImplicitLocOpBuilder &b,
   if (std::optional<int64_t> count = IndexMath::known(rows.count)) {
     bool isOdd = *count % 2 != 0;
     rest.rows = *IndexMath::known(rows.half) % tileRows;
-    // Direct products take 8/7 of the time.
-    if (rest.rows * (kStrassenProducts + 1) > tileRows * kStrassenProducts)
-      rest = {0, /*areTilesLimited=*/true, false, {}};
-    else
-      rest.areTilesLimited = rest.rows == 0 && isOdd;
+    rest.areTilesLimited = rest.rows == 0 && isOdd;
     rest.isLimited = isOdd;
   } else {
     rest.rows = tileRows * 2 / 3;

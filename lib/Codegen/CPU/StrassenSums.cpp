@@ -103,8 +103,9 @@ void StrassenEmitter::emitSums(const StrassenSums &sums, Value from,
 
 /// Row `row` of the sums of columns of a step: one value of k of a panel.
 void StrassenEmitter::emitColumnSums(const StrassenStep &of, Value row) {
-  // As far ahead as memory needs to bring four streams.
-  constexpr int64_t kRowsAhead = 8;
+  // As far ahead as memory needs to bring four streams, and not so far that
+  // products beside have pushed them out of the L1 cache.
+  constexpr int64_t kRowsAhead = 4;
   Value p = panels == 1 ? zero : math.div(row, plan.half());
   Value k = panels == 1 ? row : math.sub(row, math.mul(p, plan.half()));
   Value left = math.add(of.panel, p);
