@@ -291,9 +291,10 @@ static Value add(OpBuilder &b, Location loc, Value lhs, Value rhs) {
       .getResult(0);
 }
 
-/// `matrix` [(B,) K, N], or [(B,) N, K] if `transposed`, in panels of columns.
-static Value packRhs(OpBuilder &b, Location loc, Value matrix,
-                     bool transposed) {
+/// `matrix` [(B,) K, N], or [(B,) N, K] if `transposed`, in panels of `width`
+/// columns.
+static Value packRhs(OpBuilder &b, Location loc, Value matrix, bool transposed,
+                     int64_t width = sdx::kPanelWidth) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
   OpFoldResult n = sizes[sizes.size() - (transposed ? 2 : 1)];
   OpFoldResult k = sizes[sizes.size() - (transposed ? 1 : 2)];
@@ -301,9 +302,9 @@ static Value packRhs(OpBuilder &b, Location loc, Value matrix,
   if (sizes.size() == 3)
     packed.push_back(sizes[0]);
   AffineExpr d0 = b.getAffineDimExpr(0);
-  packed.push_back(affine::makeComposedFoldedAffineApply(
-      b, loc, d0.ceilDiv(sdx::kPanelWidth), {n}));
-  packed.append({k, b.getIndexAttr(sdx::kPanelWidth)});
+  packed.push_back(
+      affine::makeComposedFoldedAffineApply(b, loc, d0.ceilDiv(width), {n}));
+  packed.append({k, b.getIndexAttr(width)});
   Value empty = tensor::EmptyOp::create(b, loc, packed, b.getF32Type());
   return sdx::PackRhsOp::create(b, loc, matrix, empty, transposed).getResult();
 }
@@ -333,6 +334,39 @@ static Value viewAsPanel(OpBuilder &b, Location loc, Value lhs, Value matrix) {
   return tensor::ExpandShapeOp::create(
       b, loc, RankedTensorType::get(shape, type.getElementType()), matrix,
       groups, sizes);
+}
+
+/// `lhs` [(B,) M, K] times the transpose of `matrix` [(B,) N, K] as the
+/// transpose of `matrix` times that of `lhs`, which is the smaller one to pack;
+/// null where `lhs` has more than few rows, or `matrix` has few.
+static Value multiplySwapped(OpBuilder &b, Location loc, Value lhs,
+                             Value matrix) {
+  constexpr int64_t kFewestColumns = 2 * sdx::kPanelWidth;
+  auto left = cast<RankedTensorType>(lhs.getType());
+  auto right = cast<RankedTensorType>(matrix.getType());
+  int64_t rank = left.getRank(), rows = left.getDimSize(rank - 2);
+  int64_t columns = right.getDimSize(right.getRank() - 2);
+  if (right.getRank() != rank || ShapedType::isDynamic(rows) || rows < 1 ||
+      rows > kFewRows ||
+      (!ShapedType::isDynamic(columns) && columns < kFewestColumns))
+    return nullptr;
+  constexpr int64_t kNarrowest = 4;
+  int64_t width = std::max<int64_t>(kNarrowest, llvm::PowerOf2Ceil(rows));
+  Value packed = packRhs(b, loc, lhs, /*transposed=*/true, width);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
+  sizes.back() = b.getIndexAttr(rows);
+  auto element = left.getElementType();
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+  Value empty = tensor::EmptyOp::create(b, loc, sizes, element);
+  Value init = linalg::FillOp::create(b, loc, zero, empty).getResult(0);
+  Value product =
+      sdx::PackedMatmulOp::create(b, loc, matrix, packed, init).getResult();
+  std::swap(sizes[rank - 1], sizes[rank - 2]);
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  std::swap(order[rank - 1], order[rank - 2]);
+  Value result = tensor::EmptyOp::create(b, loc, sizes, element);
+  return linalg::TransposeOp::create(b, loc, product, result, order)
+      ->getResult(0);
 }
 
 /// `lhs` times `matrix` [K,N], or [N,K] if `transposed`, whose numbers are kept
@@ -443,8 +477,13 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
                                          transposed, init, shortWeights))
           return result;
       Value right;
-      if (!transposed && !isWeight(matrix))
-        right = viewAsPanel(rewriter, loc, left, matrix);
+      if (!isWeight(matrix)) {
+        if (transposed)
+          if (Value result = multiplySwapped(rewriter, loc, left, matrix))
+            return result;
+        if (!transposed)
+          right = viewAsPanel(rewriter, loc, left, matrix);
+      }
       if (!right)
         right = packRhs(rewriter, loc, matrix, transposed);
       auto product =

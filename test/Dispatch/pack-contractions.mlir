@@ -62,6 +62,28 @@ func.func @batched(%a: tensor<?x?x?xf32>, %b: tensor<?x?x?xf32>, %c: tensor<?x?x
 
 // -----
 
+// Of few rows times many transposed, the few rows are packed.
+// CHECK-LABEL: @few_queries
+// CHECK: %[[P:.*]] = sdx.pack_rhs transposed ins(%arg0 : tensor<4x3x64xf32>) outs(%{{.*}} : tensor<4x1x64x4xf32>)
+// CHECK: %[[R:.*]] = sdx.packed_matmul ins(%arg1, %[[P]] : tensor<4x?x64xf32>, tensor<4x1x64x4xf32>) outs(%{{.*}} : tensor<4x?x3xf32>)
+// CHECK: linalg.transpose ins(%[[R]] : tensor<4x?x3xf32>) outs(%{{.*}} : tensor<4x3x?xf32>) permutation = [0, 2, 1]
+func.func @few_queries(%q: tensor<4x3x64xf32>, %k: tensor<4x?x64xf32>, %c: tensor<4x3x?xf32>) -> tensor<4x3x?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<4x3x?xf32>) -> tensor<4x3x?xf32>
+  %r = linalg.generic {
+      indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>, affine_map<(b, m, n, k) -> (b, m, n)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<4x3x64xf32>, tensor<4x?x64xf32>) outs(%f : tensor<4x3x?xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<4x3x?xf32>
+  return %r : tensor<4x3x?xf32>
+}
+
+// -----
+
 // Few rows by few columns, which are one panel as they lie.
 // CHECK-LABEL: @values
 // CHECK: %[[P:.*]] = tensor.expand_shape %arg1 {{\[\[}}0], [1, 2], [3]] output_shape [4, 1, %{{.*}}, 64] : tensor<4x?x64xf32> into tensor<4x1x?x64xf32>
