@@ -19,6 +19,13 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace sardonyx::sdx {
+
+/// Values of k whose numbers of 21 bits share eight bytes.
+inline constexpr int64_t kTriple = 3;
+
+} // namespace sardonyx::sdx
+
 #include "dialects/SDX/SDXDialect.h.inc"
 #include "dialects/SDX/SDXEnums.h.inc"
 

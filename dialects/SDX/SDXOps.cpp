@@ -298,7 +298,7 @@ LogicalResult PackRhsOp::verify() {
   int64_t n = source[getColumnDim()];
   int64_t k = source[getTransposed() ? source.size() - 1 : source.size() - 2];
   if (makesTriples() && !ShapedType::isDynamic(k))
-    k = llvm::divideCeil(k, 3);
+    k = llvm::divideCeil(k, kTriple);
   if (!mayEqual(k, init[init.size() - 2]))
     return emitOpError("source has K = ")
            << k << " but init " << init[init.size() - 2]

@@ -167,7 +167,7 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
     /// The extent of the right-hand side along values of k, of which lhs has
     /// `depth`.
     int64_t getPackedDepth(int64_t depth) {
-      return llvm::divideCeil(depth, isOfTriples() ? 3 : getDepthGroup());
+      return llvm::divideCeil(depth, isOfTriples() ? kTriple : getDepthGroup());
     }
     bool isBatched() { return getLhs().getType().getRank() == 3; }
     bool isRhsBatched() { return getRhs().getType().getRank() == 4; }

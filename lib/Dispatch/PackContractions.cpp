@@ -250,26 +250,19 @@ static Value transposeTo(PatternRewriter &rewriter, Location loc,
   for (int64_t loop : loops)
     permutation.push_back(llvm::find(operand.loops, loop) -
                           operand.loops.begin());
-  SmallVector<OpFoldResult> sizes =
-      tensor::getMixedSizes(rewriter, loc, operand.value);
-  SmallVector<OpFoldResult> permuted;
-  for (int64_t from : permutation)
-    permuted.push_back(sizes[from]);
-  Value empty = tensor::EmptyOp::create(rewriter, loc, permuted,
-                                        getElementTypeOrSelf(operand.value));
-  return linalg::TransposeOp::create(rewriter, loc, operand.value, empty,
-                                     permutation)
-      ->getResult(0);
+  return createTranspose(rewriter, loc, operand.value, permutation);
 }
 
-/// Zeros of the type and sizes of `like`.
-static Value zerosLike(OpBuilder &b, Location loc, Value like) {
-  auto type = cast<RankedTensorType>(like.getType());
-  Value empty =
-      tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType(),
-                              tensor::createDynamicDimValues(b, loc, like));
+/// Zeros of f32.
+static Value zeros(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes) {
+  Value empty = tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0f));
   return linalg::FillOp::create(b, loc, zero, empty).getResult(0);
+}
+
+/// Zeros of the sizes of `like`, of f32.
+static Value zerosLike(OpBuilder &b, Location loc, Value like) {
+  return zeros(b, loc, tensor::getMixedSizes(b, loc, like));
 }
 
 /// `lhs + rhs`, of the same type.
@@ -355,18 +348,12 @@ static Value multiplySwapped(OpBuilder &b, Location loc, Value lhs,
   Value packed = packRhs(b, loc, lhs, /*transposed=*/true, width);
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
   sizes.back() = b.getIndexAttr(rows);
-  auto element = left.getElementType();
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
-  Value empty = tensor::EmptyOp::create(b, loc, sizes, element);
-  Value init = linalg::FillOp::create(b, loc, zero, empty).getResult(0);
   Value product =
-      sdx::PackedMatmulOp::create(b, loc, matrix, packed, init).getResult();
-  std::swap(sizes[rank - 1], sizes[rank - 2]);
+      sdx::PackedMatmulOp::create(b, loc, matrix, packed, zeros(b, loc, sizes))
+          .getResult();
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   std::swap(order[rank - 1], order[rank - 2]);
-  Value result = tensor::EmptyOp::create(b, loc, sizes, element);
-  return linalg::TransposeOp::create(b, loc, product, result, order)
-      ->getResult(0);
+  return createTranspose(b, loc, product, order);
 }
 
 /// `lhs` times `matrix` [K,N], or [N,K] if `transposed`, whose numbers are kept
@@ -389,7 +376,7 @@ static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
                                 sdx::kPanelWidth * 3};
   Type element = rewriter.getI8Type();
   if (chosen->areTriples) {
-    sizes[1] = llvm::divideCeil(depth, 3);
+    sizes[1] = llvm::divideCeil(depth, sdx::kTriple);
     sizes[2] = sdx::kPanelWidth;
     element = rewriter.getI64Type();
   }

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Utils.h"
 #include "sardonyx/Dispatch/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -22,6 +23,7 @@ namespace sardonyx {
 } // namespace sardonyx
 
 using namespace mlir;
+using namespace sardonyx;
 
 namespace {
 
@@ -37,26 +39,14 @@ struct Repeated {
 /// The result's dimension that `op` repeats its input along, if that is all it
 /// does.
 static std::optional<int64_t> findRepeatedDim(linalg::LinalgOp op) {
-  if (!op.hasPureTensorSemantics() || op.getNumDpsInputs() != 1 ||
-      op.getNumDpsInits() != 1 || op.getNumParallelLoops() != op.getNumLoops())
+  std::optional<SmallVector<int64_t>> dims;
+  if (auto broadcast = dyn_cast<linalg::BroadcastOp>(*op))
+    dims = llvm::to_vector(broadcast.getDimensions());
+  else if (auto generic = dyn_cast<linalg::GenericOp>(*op))
+    dims = linalg::isaBroadcastOpInterface(generic);
+  if (!dims || dims->size() != 1)
     return std::nullopt;
-  Block *body = op.getBlock();
-  if (!llvm::hasSingleElement(*body) ||
-      body->getTerminator()->getOperand(0) != body->getArgument(0))
-    return std::nullopt;
-  AffineMap in = op.getIndexingMapsArray()[0];
-  if (!op.getIndexingMapsArray()[1].isIdentity() ||
-      in.getNumResults() + 1 != in.getNumDims() || !in.isProjectedPermutation())
-    return std::nullopt;
-  // In order, with one left out.
-  int64_t repeated = 0, rank = in.getNumDims();
-  while (repeated < rank - 1 &&
-         int64_t(in.getDimPosition(repeated)) == repeated)
-    ++repeated;
-  for (int64_t i = repeated; i < rank - 1; ++i)
-    if (int64_t(in.getDimPosition(i)) != i + 1)
-      return std::nullopt;
-  return repeated;
+  return dims->front();
 }
 
 /// What a batch of matrices repeats, along the last of the dimensions that its
@@ -90,17 +80,23 @@ static Value collapseBatches(OpBuilder &b, Location loc, Value tensor) {
       ArrayRef<ReassociationIndices>{batches, {rank - 2}, {rank - 1}});
 }
 
+/// [G, R, M, N] for a `type` of [G * R, M, N].
+static RankedTensorType splitBatches(RankedTensorType type, OpFoldResult groups,
+                                     int64_t times) {
+  int64_t count = getConstantIntValue(groups).value_or(ShapedType::kDynamic);
+  return RankedTensorType::get(
+      {count, times, type.getDimSize(1), type.getDimSize(2)},
+      type.getElementType());
+}
+
 /// [G * R, M, N] as [G, R * M, N].
 static Value joinRows(OpBuilder &b, Location loc, Value tensor,
                       OpFoldResult groups, int64_t times) {
-  auto type = cast<RankedTensorType>(tensor.getType());
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
-  int64_t count = getConstantIntValue(groups).value_or(ShapedType::kDynamic);
-  auto split = RankedTensorType::get(
-      {count, times, type.getDimSize(1), type.getDimSize(2)},
-      type.getElementType());
   Value parts = tensor::ExpandShapeOp::create(
-      b, loc, split, tensor, ArrayRef<ReassociationIndices>{{0, 1}, {2}, {3}},
+      b, loc,
+      splitBatches(cast<RankedTensorType>(tensor.getType()), groups, times),
+      tensor, ArrayRef<ReassociationIndices>{{0, 1}, {2}, {3}},
       {groups, b.getIndexAttr(times), sizes[1], sizes[2]});
   return tensor::CollapseShapeOp::create(
       b, loc, parts, ArrayRef<ReassociationIndices>{{0}, {1, 2}, {3}});
@@ -137,15 +133,8 @@ struct ShareRepeated : OpRewritePattern<linalg::BatchMatmulOp> {
     Location loc = op.getLoc();
     Value shared = collapseBatches(b, loc, repeated->distinct);
     OpFoldResult groups = tensor::getMixedSize(b, loc, shared, 0);
-    if (transpose) {
-      SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, shared);
-      std::swap(sizes[1], sizes[2]);
-      Value empty = tensor::EmptyOp::create(
-          b, loc, sizes, getElementTypeOrSelf(shared.getType()));
-      shared = linalg::TransposeOp::create(b, loc, shared, empty,
-                                           ArrayRef<int64_t>{0, 2, 1})
-                   ->getResult(0);
-    }
+    if (transpose)
+      shared = createTranspose(b, loc, shared, transpose.getPermutation());
     auto join = [&](Value tensor) {
       return joinRows(b, loc, tensor, groups, repeated->times);
     };
@@ -157,12 +146,8 @@ struct ShareRepeated : OpRewritePattern<linalg::BatchMatmulOp> {
                         b, loc, ValueRange{join(op.getInputs()[0]), shared},
                         ValueRange{join(init)})
                         .getResult(0);
-    int64_t count = getConstantIntValue(groups).value_or(ShapedType::kDynamic);
-    auto split = RankedTensorType::get(
-        {count, repeated->times, type.getDimSize(1), type.getDimSize(2)},
-        type.getElementType());
     Value parts = tensor::ExpandShapeOp::create(
-        b, loc, split, product,
+        b, loc, splitBatches(type, groups, repeated->times), product,
         ArrayRef<ReassociationIndices>{{0}, {1, 2}, {3}},
         {groups, b.getIndexAttr(repeated->times), sizes[1], sizes[2]});
     b.replaceOpWithNewOp<tensor::CollapseShapeOp>(

@@ -57,6 +57,17 @@ bool sardonyx::isZeroFilled(Value tensor) {
   return false;
 }
 
+Value sardonyx::createTranspose(OpBuilder &b, Location loc, Value tensor,
+                                ArrayRef<int64_t> permutation) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
+  SmallVector<OpFoldResult> permuted = llvm::map_to_vector(
+      permutation, [&](int64_t from) { return sizes[from]; });
+  Value empty =
+      tensor::EmptyOp::create(b, loc, permuted, getElementTypeOrSelf(tensor));
+  return linalg::TransposeOp::create(b, loc, tensor, empty, permutation)
+      ->getResult(0);
+}
+
 bool sardonyx::isOrderedProjection(AffineMap map) {
   int64_t last = -1;
   for (AffineExpr expr : map.getResults()) {

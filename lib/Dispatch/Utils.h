@@ -28,6 +28,11 @@ mlir::Value getDestination(mlir::OpResult result);
 /// True for a value that is zero of floating-point or integer type everywhere.
 bool isZeroFilled(mlir::Value tensor);
 
+/// `tensor` with its dimensions in the order of `permutation`.
+mlir::Value createTranspose(mlir::OpBuilder &b, mlir::Location loc,
+                            mlir::Value tensor,
+                            llvm::ArrayRef<int64_t> permutation);
+
 /// True if the results of `map` are distinct dimensions in increasing order,
 /// or the constant 0.
 bool isOrderedProjection(mlir::AffineMap map);

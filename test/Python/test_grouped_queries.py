@@ -7,17 +7,16 @@ from graphs import load, run
 OPEN = ("b", "t", "p")
 
 
-def attention(sizes, times, transposed_first, batches="[0, {heads}, -1, 64]"):
+def attention(sizes, times, transposed_first):
     b, t, p = sizes
     total = p + t if isinstance(p, int) else "s"
-    shape = batches.format(heads=2 * times)
     keys = ("kt = Transpose <perm = [0, 1, 3, 2]> (k) ku = Unsqueeze (kt, two) ke = Expand (ku, times) "
-            f"kr = Reshape <allowzero = 0> (ke, wide)" if transposed_first else
+            "kr = Reshape (ke, wide)" if transposed_first else
             "ku = Unsqueeze (k, two) ke = Expand (ku, times) kh = Reshape (ke, heads) kr = Transpose <perm = [0, 1, 3, 2]> (kh)")
     return load(f"""(float[{b}, {2 * times}, {t}, 64] q, float[{b}, 2, {p}, 64] pk, float[{b}, 2, {p}, 64] pv,
         float[{b}, 2, {t}, 64] nk, float[{b}, 2, {t}, 64] nv)
         => (float[{b}, {2 * times}, {t}, 64] y, float[{b}, 2, {total}, 64] k, float[{b}, 2, {total}, 64] v)
-        <int64[1] two = {{2}}, int64[5] times = {{1, 1, {times}, 1, 1}}, int64[4] heads = {{{shape.strip('[]')}}},
+        <int64[1] two = {{2}}, int64[5] times = {{1, 1, {times}, 1, 1}}, int64[4] heads = {{0, {2 * times}, -1, 64}},
          int64[4] wide = {{0, {2 * times}, 64, -1}}> {{
         k = Concat <axis = 2> (pk, nk) v = Concat <axis = 2> (pv, nv)
         {keys}

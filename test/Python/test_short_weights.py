@@ -70,15 +70,15 @@ def test_zeros_stay(cpu):
     assert abs(run(w, x, cpu=cpu)[0, 5] - w[:, 5].sum()) < 1e-4
 
 
-@pytest.mark.parametrize("outlier,bound", [(1, 2e-6), (300, 2e-6)])
-def test_uneven_columns(outlier, bound):
+@pytest.mark.parametrize("outlier", [1, 300])
+def test_uneven_columns(outlier):
     """Errors stay small though inputs leave the largest number out."""
     rng = np.random.default_rng(5)
     w = rng.standard_normal((600, 512)).astype(np.float32)
     w[17] *= outlier
     x = rng.standard_normal((2, 600)).astype(np.float32)
     x[:, 17] = 0
-    assert error(run(w, x), w, x) < bound
+    assert error(run(w, x), w, x) < 2e-6
 
 
 def test_few_bits_are_exact():

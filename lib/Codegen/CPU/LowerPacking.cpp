@@ -161,7 +161,7 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op) {
     if (op.getScales()) {
       int64_t rows = *IndexMath::known(k);
       if (op.makesTriples())
-        rows = llvm::alignTo(rows, kTriple);
+        rows = llvm::alignTo(rows, sdx::kTriple);
       to = emitBuffer(b, MemRefType::get({rows, width}, b.getF32Type()));
       toPanel = {};
     }

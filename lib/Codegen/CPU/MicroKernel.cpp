@@ -230,6 +230,18 @@ Value sardonyx::cpu::emitPick(ImplicitLocOpBuilder &b, Value x, Value y,
   return vector::ShuffleOp::create(b, x, y, lanes);
 }
 
+Value sardonyx::cpu::emitConcatenation(ImplicitLocOpBuilder &b,
+                                       SmallVector<Value> parts) {
+  while (parts.size() > 1) {
+    int64_t length = cast<VectorType>(parts[0].getType()).getNumElements();
+    SmallVector<Value> pairs;
+    for (size_t i = 0; i < parts.size(); i += 2)
+      pairs.push_back(emitPick(b, parts[i], parts[i + 1], 0, 1, 2 * length));
+    parts = std::move(pairs);
+  }
+  return parts[0];
+}
+
 SmallVector<Value> sardonyx::cpu::emitTranspose(ImplicitLocOpBuilder &b,
                                                 ArrayRef<Value> rows) {
   // Blocks of half the size are swapped first, then blocks within them.

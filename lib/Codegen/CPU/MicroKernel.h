@@ -144,6 +144,11 @@ mlir::Value emitLanes(mlir::ImplicitLocOpBuilder &b, int64_t width,
 mlir::Value emitPick(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
                      mlir::Value y, int64_t first, int64_t step, int64_t count);
 
+/// Vectors of the same length, one after the other; their number is a power of
+/// two.
+mlir::Value emitConcatenation(mlir::ImplicitLocOpBuilder &b,
+                              llvm::SmallVector<mlir::Value> parts);
+
 /// Transposes a square of vectors in registers: result[i][j] = rows[j][i].
 /// `rows.size()` is a power of two and the length of each vector.
 llvm::SmallVector<mlir::Value> emitTranspose(mlir::ImplicitLocOpBuilder &b,

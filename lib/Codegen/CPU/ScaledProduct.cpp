@@ -120,7 +120,7 @@ SmallVector<Value> MatmulEmitter::emitTripleProducts(ImplicitLocOpBuilder &b,
   // One panel after the other, which takes the fewest registers.
   auto emitStep = [&](Value triple, int64_t count,
                       MutableArrayRef<Value> sums) {
-    Value first = math.mul(triple, kTriple);
+    Value first = math.mul(triple, sdx::kTriple);
     for (int64_t p = 0; p < chunk.panels; ++p) {
       SmallVector<Value> numbers =
           emitTriples(b, getShortPanel(math.add(chunk.panel, p)), triple);
@@ -136,9 +136,9 @@ SmallVector<Value> MatmulEmitter::emitTripleProducts(ImplicitLocOpBuilder &b,
   // As far ahead as such streams need to keep memory busy.
   constexpr int64_t kTriplesAhead = 10;
   constexpr int64_t kLine = Prefetch::kLineBytes / sizeof(int64_t);
-  auto loop =
-      scf::ForOp::create(b, math.constant(0), math.constant(depth / kTriple),
-                         math.constant(1), accs);
+  auto loop = scf::ForOp::create(b, math.constant(0),
+                                 math.constant(depth / sdx::kTriple),
+                                 math.constant(1), accs);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -149,12 +149,12 @@ SmallVector<Value> MatmulEmitter::emitTripleProducts(ImplicitLocOpBuilder &b,
                   {math.add(chunk.panel, p), math.add(triple, kTriplesAhead),
                    math.constant(line)});
     SmallVector<Value> sums(loop.getRegionIterArgs());
-    emitStep(triple, kTriple, sums);
+    emitStep(triple, sdx::kTriple, sums);
     scf::YieldOp::create(b, sums);
   }
   SmallVector<Value> sums(loop.getResults());
-  if (depth % kTriple)
-    emitStep(math.constant(depth / kTriple), depth % kTriple, sums);
+  if (depth % sdx::kTriple)
+    emitStep(math.constant(depth / sdx::kTriple), depth % sdx::kTriple, sums);
   return sums;
 }
 

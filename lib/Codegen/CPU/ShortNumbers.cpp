@@ -17,28 +17,17 @@
 #include "IndexMath.h"
 #include "MicroKernel.h"
 
+#include "dialects/SDX/SDX.h"
+
 #include <cmath>
 
 using namespace mlir;
+using namespace sardonyx;
 using namespace sardonyx::cpu;
 
 /// Where the three numbers of a triple begin: the two that are neighbours in
 /// registers of lanes half as long, and the one between them.
 static constexpr int64_t kNumberBits = 21, kMiddleAt = 22, kUpperAt = 43;
-
-Value sardonyx::cpu::emitConcatenation(ImplicitLocOpBuilder &b,
-                                       SmallVector<Value> parts) {
-  while (parts.size() > 1) {
-    SmallVector<Value> pairs;
-    int64_t length = cast<VectorType>(parts[0].getType()).getNumElements();
-    auto lanes = llvm::to_vector(llvm::seq<int64_t>(0, 2 * length));
-    for (size_t i = 0; i < parts.size(); i += 2)
-      pairs.push_back(
-          vector::ShuffleOp::create(b, parts[i], parts[i + 1], lanes));
-    parts = std::move(pairs);
-  }
-  return parts[0];
-}
 
 /// The reciprocals of the scales of `lanes` columns from `column` on.
 static Value emitInverse(ImplicitLocOpBuilder &b, Value scales, Value panel,
@@ -130,10 +119,10 @@ void sardonyx::cpu::packTriples(ImplicitLocOpBuilder &b, Value numbers,
   auto longs = VectorType::get({quarter}, b.getI64Type());
   auto floats = VectorType::get({quarter}, b.getF32Type());
   // Values of k past the end.
-  Value triples = math.ceilDiv(k, kTriple);
+  Value triples = math.ceilDiv(k, sdx::kTriple);
   Value none =
       emitFloatSplat(b, VectorType::get({to.width}, b.getF32Type()), 0);
-  emitFor(b, k, math.mul(triples, kTriple), 1,
+  emitFor(b, k, math.mul(triples, sdx::kTriple), 1,
           [&](Value i) { emitStore(b, none, numbers, {i, math.constant(0)}); });
   // Every other column of a half of the panel: even ones and odd ones.
   auto pick = [&](Value vector, int64_t first) {
@@ -143,9 +132,9 @@ void sardonyx::cpu::packTriples(ImplicitLocOpBuilder &b, Value numbers,
   for (int64_t h : {0, 1})
     inverse[h] = emitInverse(b, scales, to.number, h * half, half);
   emitFor(b, math.constant(0), triples, 1, [&](Value triple) {
-    Value first = math.mul(triple, kTriple);
-    Value rows[kTriple][2];
-    for (int64_t row = 0; row < kTriple; ++row)
+    Value first = math.mul(triple, sdx::kTriple);
+    Value rows[sdx::kTriple][2];
+    for (int64_t row = 0; row < sdx::kTriple; ++row)
       for (int64_t h : {0, 1})
         rows[row][h] = arith::MulFOp::create(
             b,
@@ -212,7 +201,7 @@ SmallVector<Value> sardonyx::cpu::emitTriples(ImplicitLocOpBuilder &b,
                     {panel.number, triple, math.constant(a * quarter + i)},
                     longsInRegister);
   };
-  SmallVector<Value> parts[kTriple];
+  SmallVector<Value> parts[sdx::kTriple];
   for (int64_t h : {0, 1})
     for (int64_t i = 0; i < quarter; i += longsInRegister) {
       // The columns of row h, and of the last row the columns of half h.
@@ -231,7 +220,7 @@ SmallVector<Value> sardonyx::cpu::emitTriples(ImplicitLocOpBuilder &b,
   // Rows 0 and 1 came as register i of the left and of the right half.
   int64_t count = half / lanes;
   SmallVector<Value> result;
-  for (int64_t row = 0; row < kTriple; ++row) {
+  for (int64_t row = 0; row < sdx::kTriple; ++row) {
     SmallVector<Value> inOrder(parts[row]);
     if (row < 2)
       for (int64_t i = 0; i < count; ++i)

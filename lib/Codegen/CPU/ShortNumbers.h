@@ -18,8 +18,6 @@
 
 namespace sardonyx::cpu {
 
-/// Numbers in a triple, of three values of k.
-inline constexpr int64_t kTriple = 3;
 /// Numbers of 24 and of 21 bits are read as 2^8 and 2^11 times themselves.
 inline constexpr int kThreeByteShift = 8, kTripleShift = 11;
 
@@ -35,8 +33,7 @@ struct ShortPanel {
 void packThreeBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value numbers,
                     mlir::Value scales, mlir::Value k, const ShortPanel &to);
 
-/// The same as triples; there is memory for [kTriple * ceil(k / kTriple),
-/// width] numbers.
+/// The same as triples; there is memory for [3 * ceil(k / 3), width] numbers.
 void packTriples(mlir::ImplicitLocOpBuilder &b, mlir::Value numbers,
                  mlir::Value scales, mlir::Value k, const ShortPanel &to);
 
@@ -48,11 +45,6 @@ mlir::Value emitThreeByteNumbers(mlir::ImplicitLocOpBuilder &b,
 llvm::SmallVector<mlir::Value> emitTriples(mlir::ImplicitLocOpBuilder &b,
                                            const ShortPanel &panel,
                                            mlir::Value triple);
-
-/// Vectors of the same length, one after the other; their number is a power of
-/// two.
-mlir::Value emitConcatenation(mlir::ImplicitLocOpBuilder &b,
-                              llvm::SmallVector<mlir::Value> parts);
 
 } // namespace sardonyx::cpu
 

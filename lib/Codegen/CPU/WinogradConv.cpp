@@ -232,19 +232,6 @@ static Value emitInterleave(ImplicitLocOpBuilder &b, Value x, Value y) {
   return vector::ShuffleOp::create(b, x, y, lanes);
 }
 
-/// The vectors after one another; a power of two of them.
-static Value emitConcat(ImplicitLocOpBuilder &b, SmallVector<Value> vectors) {
-  while (vectors.size() > 1) {
-    SmallVector<Value> next;
-    for (size_t i = 0; i + 1 < vectors.size(); i += 2) {
-      int64_t size = cast<VectorType>(vectors[i].getType()).getNumElements();
-      next.push_back(emitPick(b, vectors[i], vectors[i + 1], 0, 1, 2 * size));
-    }
-    vectors = next;
-  }
-  return vectors.front();
-}
-
 //===----------------------------------------------------------------------===//
 // Convolution
 //===----------------------------------------------------------------------===//
@@ -366,7 +353,8 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
                                      {panel.image, channel, tops[i], next}, run,
                                      masks[2 * i + 1]));
         }
-        Value first = emitConcat(b, here), second = emitConcat(b, further);
+        Value first = emitConcatenation(b, here),
+              second = emitConcatenation(b, further);
         for (int64_t c = 0; c < reach; ++c) {
           Value from = c < side ? first : second;
           tile[r * reach + c] = emitPick(b, from, from, c % side, side, lanes);
