@@ -24,9 +24,9 @@ extern "C" {
 typedef void (*sdx_rt_loop_body)(int64_t begin, int64_t end, void *env);
 
 /// Calls `body` on disjoint chunks that cover [0, n), on up to as many threads
-/// as the current run may use, and returns when all are done. Chunks begin at
-/// multiples of `grain` and hold at least `grain` iterations (but the last).
-/// Inside a body it runs inline.
+/// as the current run may use, and returns when all are done. Threads begin
+/// with as many iterations each; chunks hold at least half of `grain` (but the
+/// last). Inside a body it runs inline.
 void sdx_rt_parallel_for(int64_t n, int64_t grain, sdx_rt_loop_body body,
                          void *env);
 

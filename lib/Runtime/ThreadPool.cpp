@@ -33,7 +33,7 @@ constexpr int kRoundsBeforeYield = 4000;
 
 struct Loop;
 
-/// One thread's part of a loop, in units of the loop's grain.
+/// One thread's part of a loop's iterations.
 struct alignas(64) Share {
   std::atomic<int64_t> next;
   int64_t end;
@@ -45,7 +45,7 @@ struct Loop {
   ThreadPool::Body body;
   void *env;
   RunContext *context;
-  int64_t n, grain;
+  int64_t grain;
   unsigned count;
   Share *shares;
 };
@@ -69,21 +69,23 @@ void relax() {
 }
 
 /// Works on the loop's iterations until all are taken: its own share first,
-/// each time up to half of what is left, then those of the others.
+/// each time half of what is left, or all of less than twice the loop's grain,
+/// then those of the others.
 void work(Loop &loop, unsigned self) {
   ChunkRunner runner{loop.context, loop.body, loop.env};
   for (unsigned k = 0; k < loop.count; ++k) {
     Share &share = loop.shares[(self + k) % loop.count];
     int64_t begin = share.next.load(std::memory_order_relaxed);
     while (begin < share.end) {
-      int64_t take = std::max<int64_t>(1, (share.end - begin) / 2);
-      if (loop.context)
-        take = runner.unitsOf(take);
+      int64_t left = share.end - begin;
+      int64_t take = left - loop.grain < loop.grain ? left : left / 2;
+      int64_t units = take / loop.grain, most = runner.unitsOf(units);
+      if (loop.context && most < units)
+        take = most * loop.grain;
       if (!share.next.compare_exchange_weak(begin, begin + take,
                                             std::memory_order_relaxed))
         continue;
-      runner.run(begin * loop.grain,
-                 std::min(loop.n, (begin + take) * loop.grain));
+      runner.run(begin, begin + take);
       begin = share.next.load(std::memory_order_relaxed);
     }
   }
@@ -328,11 +330,15 @@ void ThreadPool::parallelFor(int64_t n, int64_t grain, Body body, void *env,
   alignas(64) unsigned char memory[sizeof(Share) * kMaxShares];
   Share *shares = reinterpret_cast<Share *>(memory);
   unsigned count = helpers + 1;
-  Loop loop{body, env, context, n, grain, count, shares};
+  Loop loop{body, env, context, grain, count, shares};
+  // The same iterations of loops over the same data go to the same threads.
+  auto firstOf = [&](int64_t i) {
+    return n / count * i + n % count * i / count;
+  };
   for (unsigned i = 0; i < count; ++i) {
     Share *share = new (&shares[i]) Share;
-    share->next.store(units * i / count, std::memory_order_relaxed);
-    share->end = units * (i + 1) / count;
+    share->next.store(firstOf(i), std::memory_order_relaxed);
+    share->end = firstOf(i + 1);
     share->loop = &loop;
     share->index = i;
   }

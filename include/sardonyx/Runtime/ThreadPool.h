@@ -38,10 +38,10 @@ public:
   /// mask, and no more than the container's share of processor time.
   unsigned defaultThreads() const;
 
-  /// Runs `body` over [0, n) on at most `threads` threads, in chunks that begin
-  /// at multiples of `grain`. Workers see `context` as their current run, which
-  /// is polled between chunks; chunks are as many as that takes to end a run
-  /// within milliseconds.
+  /// Runs `body` over [0, n) on at most `threads` threads, all with as many
+  /// iterations at first, in chunks of at least half of `grain` (but the last).
+  /// Workers see `context` as their current run, which is polled between
+  /// chunks; chunks are as many as that takes to end a run within milliseconds.
   void parallelFor(int64_t n, int64_t grain, Body body, void *env,
                    unsigned threads, RunContext *context);
 

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -56,21 +57,34 @@ Value getTripCount(OpBuilder &b, Location loc, Value lb, Value ub, Value step) {
   return arith::DivUIOp::create(b, loc, padded, step);
 }
 
-/// Cycles that `op` itself takes, roughly: one for each 64 bytes that it makes,
-/// more for divisions and for math functions.
-int64_t estimateOp(Operation &op) {
-  if (op.hasTrait<OpTrait::ConstantLike>() ||
-      op.hasTrait<OpTrait::IsTerminator>())
-    return 0;
-  int64_t units = 1;
-  for (Type type : op.getResultTypes())
+/// Registers of 64 bytes that the longest vector of `types` fills, at least
+/// one.
+int64_t countRegisters(TypeRange types) {
+  int64_t count = 1;
+  for (Type type : types)
     if (auto vector = dyn_cast<VectorType>(type)) {
       unsigned bits = vector.getElementType().isIndex()
                           ? 64
                           : vector.getElementTypeBitWidth();
-      units = std::max<int64_t>(
-          units, llvm::divideCeil(vector.getNumElements() * bits, 512));
+      count = std::max<int64_t>(
+          count, llvm::divideCeil(vector.getNumElements() * bits, 512));
     }
+  return count;
+}
+
+/// Cycles that `op` itself takes, roughly: one for each 64 bytes that it makes,
+/// more for memory, divisions and math functions.
+int64_t estimateOp(Operation &op) {
+  if (op.hasTrait<OpTrait::ConstantLike>() ||
+      op.hasTrait<OpTrait::IsTerminator>())
+    return 0;
+  int64_t units = countRegisters(op.getResultTypes());
+  // What other kernels left is in the L2 cache at best.
+  constexpr int64_t kAccess = 4;
+  if (isa<vector::LoadOp, vector::MaskedLoadOp>(op))
+    return kAccess * units;
+  if (isa<vector::StoreOp, vector::MaskedStoreOp>(op))
+    return kAccess * countRegisters(op.getOperandTypes());
   if (isa<math::MathDialect>(op.getDialect()))
     return 16 * units;
   if (isa<LLVM::ExpOp, LLVM::Exp2Op, LLVM::LogOp, LLVM::Log2Op, LLVM::Log10Op,
