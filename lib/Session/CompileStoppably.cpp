@@ -134,6 +134,12 @@ const std::atomic<bool> &LoadScope::processEnds() {
   return Jobs::all().exiting;
 }
 
+bool LoadScope::isOnly() {
+  Jobs &jobs = Jobs::all();
+  std::lock_guard<std::mutex> lock(jobs.mutex);
+  return jobs.loads <= 1;
+}
+
 static void *runJob(void *argument) {
   Job &job = *static_cast<Job *>(argument);
   job.work(&job.stop);

@@ -31,6 +31,8 @@ public:
   const MaybeError &error() const { return problem; }
   /// Becomes true when the process ends, and loading should, too.
   static const std::atomic<bool> &processEnds();
+  /// Whether no more than one thread of the process loads a model.
+  static bool isOnly();
 
 private:
   MaybeError problem;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
+#include "CompilerPages.h"
 #include "KnownValues.h"
 #include "OpenSizes.h"
 #include "Options.h"
@@ -240,6 +241,10 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
   auto observer = [&](StringRef phase, double seconds) {
     lastPhase = phase.str();
     compilation.record(phase, seconds);
+    // Most of what a long phase has read the next one needs not.
+    constexpr double kLong = 0.2;
+    if (seconds > kLong)
+      forgetCompilerPages();
   };
   // A compilation that was stopped has made no sense of the model.
   auto fail = [&](Error error) -> Expected<Artifact> {

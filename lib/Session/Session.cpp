@@ -7,6 +7,7 @@
 
 #include "sardonyx/Session/Session.h"
 #include "CompileStoppably.h"
+#include "CompilerPages.h"
 #include "KnownValues.h"
 #include "Options.h"
 #include "SessionImpl.h"
@@ -15,6 +16,7 @@
 #include "sardonyx/Runtime/ThreadPool.h"
 #include "sardonyx/Target/Target.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 
@@ -125,6 +127,10 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
   LoadScope loading;
   if (loading.error())
     return *loading.error();
+  // What loading the libraries has read: relocations and initializers.
+  static std::atomic<bool> forgotten{false};
+  if (!forgotten.exchange(true))
+    forgetCompilerPages();
   auto impl = std::make_shared<Impl>(options, whole ? whole->budget : nullptr);
   if (!source.bytes && options.externalDataDir.empty())
     impl->options.externalDataDir = folderOf(source.path);
@@ -221,6 +227,7 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
   for (std::string &object : artifact.objects)
     report.codeBytes += object.size();
   artifact.objects = {};
+  forgetCompilerPages(); // before weights need as much
   report.timings.push_back({"link", watch.seconds()});
 
   if (MaybeError error = mapFiles(std::move(modelFile)))

@@ -37,6 +37,10 @@ def repeat(session):
     while True:
         check(session)
 
+def wait_for(child):
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status == 0, status  # of a signal, minus its number
+
 def start(target, *arguments, count=4):
     for _ in range(count):
         threading.Thread(target=target, args=arguments, daemon=True).start()
@@ -148,7 +152,7 @@ def test_fork_while_threads_run():
                 check(other)
                 del other
                 os._exit(0)
-            assert os.waitpid(child, 0)[1] == 0, i
+            wait_for(child)
         check(session)
         """
     )
@@ -178,7 +182,7 @@ def test_fork_while_threads_load():
                 except sdx.Fail as failure:
                     assert "forked" in str(failure)
                 os._exit(0)
-            assert os.waitpid(child, 0)[1] == 0, i
+            wait_for(child)
             time.sleep(0.01)
         """
     )

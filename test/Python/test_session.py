@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import threading
 
 import ml_dtypes
@@ -436,3 +437,27 @@ def test_many_sessions_do_not_pile_up(model):
             sdx.InferenceSession(data, options).run(None, feeds(100))
         peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     assert peaks[2] - peaks[1] < 4096  # kB
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_compiler_leaves_memory_once_a_model_is_loaded(model):
+    """Pages that nothing has written to, of what only a compiler needs."""
+
+    def compiler_pages():
+        total, counts = 0, False
+        with open("/proc/self/smaps") as file:
+            for line in file:
+                first, *rest = line.split()
+                if "-" in first and len(rest) >= 4:
+                    path = rest[4] if len(rest) > 4 else ""
+                    counts = ("libLLVM" in path or "libMLIR" in path) and "w" not in rest[0]
+                elif first == "Rss:" and counts:
+                    total += int(rest[0])
+        return total
+
+    options = sdx.SessionOptions()
+    options.cache = False
+    for _ in range(2):
+        session = sdx.InferenceSession(model(ADD).SerializeToString(), options)
+        assert compiler_pages() < 16 * 1024  # kB, of some 75 MB
+        session.run(None, feeds(100))
