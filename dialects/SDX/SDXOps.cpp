@@ -108,15 +108,13 @@ void PackedMatmulOp::build(OpBuilder &b, OperationState &state, Value lhs,
   state.addTypes(resultTypes(init));
 }
 
-/// What is wrong with panels of numbers three of which are in an element.
-static LogicalResult verifyTriples(Operation *op, ArrayRef<int64_t> packed,
-                                   ArrayRef<int64_t> scales) {
+/// What is wrong with panels of `width` numbers of 21 or 24 bits.
+static LogicalResult verifyShortPanels(Operation *op, int64_t width) {
   constexpr int64_t kLeastWidth = 8;
-  if (packed.back() != scales.back() || packed.back() < kLeastWidth ||
-      !llvm::isPowerOf2_64(packed.back()))
-    return op->emitOpError("panels of numbers of 21 bits must have as many "
-                           "columns as scales, a power of two from ")
-           << kLeastWidth << " on, but have " << packed.back();
+  if (width < kLeastWidth || !llvm::isPowerOf2_64(width))
+    return op->emitOpError("panels of numbers of 21 or 24 bits must have a "
+                           "power of two of columns, from ")
+           << kLeastWidth << " on, but have " << width;
   return success();
 }
 
@@ -137,7 +135,10 @@ static LogicalResult verifyScales(PackedMatmulOp op) {
   if (isShort && (scales[1] != 1 || scales[2] != 1))
     return op.emitOpError(
         "scales of numbers of 21 or 24 bits must be [No,1,1,Nt]");
-  if (op.isOfTriples() && failed(verifyTriples(op, rhs, scales)))
+  if (op.isOfTriples() && rhs.back() != scales.back())
+    return op.emitOpError("has panels of ")
+           << rhs.back() << " columns but scales for " << scales.back();
+  if (isShort && failed(verifyShortPanels(op, scales.back())))
     return failure();
   int64_t perByte = rhs.back() ? scales.back() / rhs.back() : 0;
   if (!isShort && ((perByte != 1 && perByte != 2 && perByte != 4) ||
@@ -288,11 +289,11 @@ LogicalResult PackRhsOp::verify() {
     ArrayRef<int64_t> scales = getScales().getType().getShape();
     if (init.size() != 3 || scales.size() != 4 || scales[0] != init[0] ||
         scales[1] != 1 || scales[2] != 1 ||
-        (!makesTriples() && init.back() != width * 3))
+        init.back() != (makesTriples() ? width : width * 3))
       return emitOpError(
           "with scales [No,1,1,Nt] init must be [No,K,Nt*3] of i8 "
           "or [No,ceil(K/3),Nt] of i64");
-    if (makesTriples() && failed(verifyTriples(*this, init, scales)))
+    if (failed(verifyShortPanels(*this, width)))
       return failure();
   }
   int64_t n = source[getColumnDim()];
@@ -332,7 +333,7 @@ void ConvOp::build(OpBuilder &b, OperationState &state, Value input,
                    ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations,
                    ArrayRef<int64_t> padsBegin, ArrayRef<int64_t> padsEnd,
                    int64_t group, bool exact) {
-  build(b, state, resultTypes(init), input, weights, init,
+  build(b, state, resultTypes(init), input, weights, /*scales=*/Value(), init,
         b.getDenseI64ArrayAttr(kernelShape), b.getDenseI64ArrayAttr(strides),
         b.getDenseI64ArrayAttr(dilations), b.getDenseI64ArrayAttr(padsBegin),
         b.getDenseI64ArrayAttr(padsEnd), b.getI64IntegerAttr(group),
@@ -352,6 +353,31 @@ static FailureOr<int64_t> countTaps(Operation *op, ArrayRef<int64_t> kernel,
   if (group != 1 || kernel != ArrayRef<int64_t>({3, 3}))
     return op->emitOpError("'winograd' is for kernels of 3x3 and one group");
   return (*winograd + 2) * (*winograd + 2);
+}
+
+/// What is wrong with packed weights of a convolution and their scales, if they
+/// have some. A filter has become `taps` values.
+static LogicalResult verifyShortWeights(Operation *op, ShapedType weights,
+                                        Value scales,
+                                        std::optional<int64_t> winograd,
+                                        int64_t taps) {
+  if (weights.getElementType().isF32()) {
+    if (scales)
+      return op->emitOpError("has scales but weights of f32");
+    return success();
+  }
+  if (!scales || !winograd)
+    return op->emitOpError("weights of i8 must have scales and 'winograd'");
+  if (!weights.hasStaticShape())
+    return op->emitOpError("has scales and open sizes of weights");
+  int64_t panels = weights.getDimSize(1) * taps, bytes = weights.getDimSize(3);
+  if (bytes % 3 || weights.getDimSize(2) % taps ||
+      cast<ShapedType>(scales.getType()).getShape() !=
+          ArrayRef<int64_t>({panels, 1, 1, bytes / 3}))
+    return op->emitOpError("scales must be ")
+           << panels << "x1x1x" << bytes / 3 << " where weights have "
+           << weights.getDimSize(1) << " blocks of " << bytes << " bytes";
+  return verifyShortPanels(op, bytes / 3);
 }
 
 namespace {
@@ -425,15 +451,18 @@ LogicalResult ConvOp::verify() {
   if (getWinograd() && !(llvm::all_of(getStrides(), isOne) &&
                          llvm::all_of(getDilations(), isOne)))
     return emitOpError("'winograd' is for neither strides nor dilations");
+  if (failed(verifyShortWeights(*this, getWeights().getType(), getScales(),
+                                getWinograd(), *taps)))
+    return failure();
   if (!ShapedType::isDynamic(input[1]) &&
       !mayEqual(input[1] / group * *taps, weights[2]))
     return emitOpError("weights have K = ")
            << weights[2] << "; " << input[1] / group * *taps << " expected";
   if (!ShapedType::isDynamic(init[1]) &&
-      !mayFit(init[1] / group, weights[1], weights[3]))
+      !mayFit(init[1] / group, weights[1], getBlockRows()))
     return emitOpError("init has ")
            << init[1] / group << " channels a group but weights only "
-           << weights[1] << " blocks of " << weights[3];
+           << weights[1] << " blocks of " << getBlockRows();
   if (!mayEqual(input[0], init[0]))
     return emitOpError("input has ")
            << input[0] << " images but init " << init[0];
@@ -520,8 +549,8 @@ MaxPoolOp::reifyResultShapes(OpBuilder &b,
 
 void PackConvWeightsOp::build(OpBuilder &b, OperationState &state, Value source,
                               Value init, int64_t group) {
-  build(b, state, resultTypes(init), source, init, b.getI64IntegerAttr(group),
-        /*winograd=*/IntegerAttr());
+  build(b, state, resultTypes(init), source, /*scales=*/Value(), init,
+        b.getI64IntegerAttr(group), /*winograd=*/IntegerAttr());
 }
 
 LogicalResult PackConvWeightsOp::verify() {
@@ -544,26 +573,27 @@ LogicalResult PackConvWeightsOp::verify() {
   if (!mayEqual(init[0], group))
     return emitOpError("init has ")
            << init[0] << " groups but 'group' is " << group;
+  FailureOr<int64_t> taps = ShapedType::kDynamic;
+  if (getWinograd() || !ShapedType::isDynamicShape(source.drop_front(2)))
+    taps = countTaps(*this, source.drop_front(2), group, getWinograd());
+  if (failed(taps) ||
+      failed(verifyShortWeights(*this, getInit().getType(), getScales(),
+                                getWinograd(), *taps)))
+    return failure();
   if (!ShapedType::isDynamic(source[0])) {
     if (source[0] % group)
       return emitOpError("source has ")
              << source[0] << " output channels, which 'group' = " << group
              << " does not divide";
-    int64_t blocks = (source[0] / group + init[3] - 1) / init[3];
+    int64_t blocks = llvm::divideCeil(source[0] / group, getBlockRows());
     if (!mayEqual(blocks, init[1]))
       return emitOpError("init has ")
              << init[1] << " blocks; " << blocks << " expected";
   }
-  if (getWinograd() || !ShapedType::isDynamicShape(source.drop_front(2))) {
-    FailureOr<int64_t> taps =
-        countTaps(*this, source.drop_front(2), group, getWinograd());
-    if (failed(taps))
-      return failure();
-    if (!ShapedType::isDynamic(source[1]) &&
-        !mayEqual(source[1] * *taps, init[2]))
-      return emitOpError("init has K = ")
-             << init[2] << "; " << source[1] * *taps << " expected";
-  }
+  if (!ShapedType::isDynamic(*taps) && !ShapedType::isDynamic(source[1]) &&
+      !mayEqual(source[1] * *taps, init[2]))
+    return emitOpError("init has K = ")
+           << init[2] << "; " << source[1] * *taps << " expected";
   return success();
 }
 

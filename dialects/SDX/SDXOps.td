@@ -66,6 +66,10 @@ def SDX_ProductShaped : TypeConstraint<
         MemRefOf<[F32, BF16, I8, I32, I64]>.predicate]>,
     "tensor or memref of f32, bf16, i8, i32 or i64", "::mlir::ShapedType">;
 
+def SDX_ConvWeights : TypeConstraint<
+    Or<[RankedTensorOf<[F32, I8]>.predicate, MemRefOf<[F32, I8]>.predicate]>,
+    "tensor or memref of f32 or i8", "::mlir::ShapedType">;
+
 //===----------------------------------------------------------------------===//
 // Dense operations
 //===----------------------------------------------------------------------===//
@@ -256,7 +260,8 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
     `winograd` = m asks for Winograd's algorithm F(m x m, 3 x 3), m = 2 or 4, on
     weights that were transformed for it: K counts (m + 2)^2 values a channel,
     channels innermost. Kernels are 3x3 then, without strides, dilations and
-    groups.
+    groups. With `scales` weights are integers of 24 bits times these (see
+    `sdx.pack_conv_weights`).
 
     ```mlir
     %y = sdx.conv ins(%x, %w : tensor<?x64x56x56xf32>, tensor<1x8x576x8xf32>)
@@ -267,7 +272,8 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
         -> tensor<?x64x56x56xf32>
     ```
   }];
-  let arguments = (ins SDX_F32Shaped:$input, SDX_F32Shaped:$weights,
+  let arguments = (ins SDX_F32Shaped:$input, SDX_ConvWeights:$weights,
+                       Optional<SDX_OptionalF32Shaped>:$scales,
                        SDX_F32Shaped:$init,
                        DenseI64ArrayAttr:$kernel_shape,
                        DenseI64ArrayAttr:$strides,
@@ -277,7 +283,8 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
                        UnitAttr:$exact, OptionalAttr<I64Attr>:$winograd);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    `ins` `(` $input `,` $weights `:` type($input) `,` type($weights) `)`
+    `ins` `(` $input `,` $weights (`,` $scales^)? `:` type($input) `,`
+    type($weights) (`,` type($scales)^)? `)`
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$input,
@@ -294,7 +301,9 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }
     /// Output channels in a block of the packed weights.
-    int64_t getBlockRows() { return getWeights().getType().getShape().back(); }
+    int64_t getBlockRows() {
+      return (getScales() ? getScales() : getWeights()).getType().getShape().back();
+    }
   }];
 }
 
@@ -308,24 +317,33 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
     With `winograd` = m the filters are transformed for F(m x m, 3 x 3), see
     `sdx.conv`.
 
+    With `scales` [Ob*(m + 2)^2,1,1,Rt], for each block one for each value of
+    each filter, values become the integers nearest to value / scale. `init` is
+    [1,Ob,K,Rt*3] of i8 then: 24 bits, in three bytes, from the lowest on.
+
     ```mlir
     %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>)
         outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64}
         -> tensor<1x8x576x8xf32>
     ```
   }];
-  let arguments = (ins SDX_F32Shaped:$source, SDX_F32Shaped:$init,
-                       I64Attr:$group, OptionalAttr<I64Attr>:$winograd);
+  let arguments = (ins SDX_F32Shaped:$source,
+                       Optional<SDX_OptionalF32Shaped>:$scales,
+                       SDX_ConvWeights:$init, I64Attr:$group,
+                       OptionalAttr<I64Attr>:$winograd);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    `ins` `(` $source `:` type($source) `)`
+    `ins` `(` $source (`,` $scales^)? `:` type($source)
+    (`,` type($scales)^)? `)`
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$source,
                                  "::mlir::Value":$init, "int64_t":$group)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
-    int64_t getBlockRows() { return getInit().getType().getShape().back(); }
+    int64_t getBlockRows() {
+      return (getScales() ? getScales() : getInit()).getType().getShape().back();
+    }
   }];
 }
 

@@ -17,18 +17,7 @@
 using namespace mlir;
 using namespace sardonyx;
 
-namespace {
-
-/// A constant tensor of f32 where it lies, a file maybe, in which numbers have
-/// any address; strides count elements.
-struct ConstantView {
-  const char *data = nullptr;
-  SmallVector<int64_t> shape, strides;
-};
-
-} // namespace
-
-static std::optional<ConstantView> viewConstant(arith::ConstantOp constant) {
+static std::optional<ConstantView> viewConstantOp(arith::ConstantOp constant) {
   auto type = dyn_cast<RankedTensorType>(constant.getType());
   if (!type || !type.getElementType().isF32() || !type.hasStaticShape())
     return std::nullopt;
@@ -48,8 +37,6 @@ static std::optional<ConstantView> viewConstant(arith::ConstantOp constant) {
   return ConstantView{bytes.data(), SmallVector<int64_t>(type.getShape()),
                       computeStrides(type.getShape())};
 }
-
-static std::optional<ConstantView> viewConstant(Value tensor);
 
 static std::optional<ConstantView> viewSlice(tensor::ExtractSliceOp slice) {
   std::optional<ConstantView> view = viewConstant(slice.getSource());
@@ -111,11 +98,10 @@ static std::optional<ConstantView> viewExpanded(tensor::ExpandShapeOp expand) {
   return result;
 }
 
-/// Where a tensor lies that is a constant or a view or transpose of one.
-static std::optional<ConstantView> viewConstant(Value tensor) {
+std::optional<ConstantView> sardonyx::viewConstant(Value tensor) {
   Operation *op = tensor.getDefiningOp();
   if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op))
-    return viewConstant(constant);
+    return viewConstantOp(constant);
   if (auto slice = dyn_cast_or_null<tensor::ExtractSliceOp>(op))
     return viewSlice(slice);
   if (auto collapse = dyn_cast_or_null<tensor::CollapseShapeOp>(op))

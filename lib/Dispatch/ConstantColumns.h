@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_DISPATCH_CONSTANTCOLUMNS_H
 
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/bit.h"
 
 #include <cstring>
@@ -16,18 +17,32 @@
 
 namespace sardonyx {
 
+/// Element number `i` of f32 at any address.
+inline float loadFloat(const char *data, int64_t i) {
+  float number;
+  std::memcpy(&number, data + i * int64_t(sizeof(float)), sizeof(float));
+  return number;
+}
+
+/// A constant tensor of f32 where it lies, a file maybe, in which numbers have
+/// any address; strides count elements.
+struct ConstantView {
+  const char *data = nullptr;
+  llvm::SmallVector<int64_t> shape, strides;
+};
+
+/// Where a tensor lies that is a constant that can be read here, or a view or
+/// transpose of one.
+std::optional<ConstantView> viewConstant(mlir::Value tensor);
+
 /// Columns of f32 that lie `step` elements apart, and their elements `stride`.
-/// Numbers have any address: a file's, maybe.
 struct ConstantColumns {
+  /// Any address: a file's, maybe.
   const char *data;
   int64_t count, length, step, stride;
 
   float at(int64_t column, int64_t i) const {
-    float number;
-    std::memcpy(&number,
-                data + (i * stride + column * step) * int64_t(sizeof(float)),
-                sizeof(float));
-    return number;
+    return loadFloat(data, i * stride + column * step);
   }
 
   /// Calls `visit` with the column, the place in it and the value of each

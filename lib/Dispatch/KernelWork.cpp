@@ -234,6 +234,8 @@ static std::string describeConv(sdx::ConvOp conv) {
     text += " groups " + std::to_string(conv.getGroup());
   if (std::optional<int64_t> side = conv.getWinograd())
     text += ", winograd " + times({*side, *side});
+  if (conv.getScales())
+    text += ", 24-bit weights";
   return text;
 }
 

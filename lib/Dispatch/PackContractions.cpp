@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ConstantColumns.h"
 #include "Utils.h"
 #include "sardonyx/Dispatch/Passes.h"
 
@@ -366,8 +367,11 @@ static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
   if (left.getRank() != 2 || !left.hasStaticShape() ||
       left.getDimSize(0) > kFewRows)
     return nullptr;
-  std::optional<ShortWeights> chosen =
-      chooseShortWeights(matrix, transposed, sdx::kPanelWidth, limits);
+  std::optional<ConstantColumns> columns = findColumns(matrix, transposed);
+  if (!columns)
+    return nullptr;
+  std::optional<ShortWeights> chosen = chooseShortWeights(
+      *columns, sdx::kPanelWidth, rewriter.getContext(), limits);
   if (!chosen)
     return nullptr;
   int64_t depth = left.getDimSize(1);
@@ -555,8 +559,9 @@ struct PackContractionsPass
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateGenericToTransposePatterns(patterns);
-    patterns.add<PackContraction>(
-        &getContext(), ShortWeightLimits{shortWeights, triples}, strassen);
+    ShortWeightLimits limits{shortWeights, triples};
+    patterns.add<PackContraction>(&getContext(), limits, strassen);
+    populateShortenConvWeightsPatterns(patterns, limits);
     patterns.add<ZeroConvInit>(&getContext());
     populatePackNarrowProductsPatterns(patterns, packBf16);
     // Afterwards: a transpose of fewer dimensions is no longer one of matrices.

@@ -141,12 +141,9 @@ static bool isExactEnough(const Form &form, const Survey &survey) {
 }
 
 std::optional<ShortWeights>
-sardonyx::chooseShortWeights(Value matrix, bool transposed, int64_t panelWidth,
+sardonyx::chooseShortWeights(const ConstantColumns &columns, int64_t panelWidth,
+                             MLIRContext *context,
                              const ShortWeightLimits &limits) {
-  std::optional<ConstantColumns> found = findColumns(matrix, transposed);
-  if (!found)
-    return std::nullopt;
-  const ConstantColumns &columns = *found;
   if (columns.count * columns.length * int64_t(sizeof(float)) <
       limits.fewestBytes)
     return std::nullopt;
@@ -167,7 +164,7 @@ sardonyx::chooseShortWeights(Value matrix, bool transposed, int64_t panelWidth,
   int64_t panels = llvm::divideCeil(columns.count, panelWidth);
   scales.resize(panels * panelWidth, 1.0f);
   auto type = RankedTensorType::get({panels, 1, 1, panelWidth},
-                                    Float32Type::get(matrix.getContext()));
+                                    Float32Type::get(context));
   return ShortWeights{DenseElementsAttr::get(type, ArrayRef<float>(scales)),
                       areTriples};
 }

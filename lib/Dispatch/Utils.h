@@ -99,13 +99,18 @@ struct ShortWeightLimits {
   bool useTriples = false;
 };
 
-/// How `matrix` [K,N], or [N,K] if `transposed`, may be kept in fewer bits:
-/// nothing where it is no constant, is small, or would lose more than the sum
-/// of a product does.
-std::optional<ShortWeights> chooseShortWeights(mlir::Value matrix,
-                                               bool transposed,
+struct ConstantColumns;
+
+/// How the columns of a matrix may be kept in fewer bits: nothing where they
+/// are small, or would lose more than the sum of a product does.
+std::optional<ShortWeights> chooseShortWeights(const ConstantColumns &columns,
                                                int64_t panelWidth,
+                                               mlir::MLIRContext *context,
                                                const ShortWeightLimits &limits);
+
+/// A pattern that keeps weights of Winograd's algorithm in 24 bits.
+void populateShortenConvWeightsPatterns(mlir::RewritePatternSet &patterns,
+                                        const ShortWeightLimits &limits);
 
 /// The ranges of k in which products by `matrix` [K,N], or [N,K] if
 /// `transposed`, may go by Strassen's algorithm (see sdx.packed_matmul): 0

@@ -69,8 +69,8 @@ class SessionOptions(Options):
     `winograd` (let 3x3 convolutions go by Winograd's algorithm, default true: faster, with rounding
     errors within four times those of a direct sum), `strassen` (let large products with weights go by
     Strassen's algorithm, default true: faster, with rounding errors about twice those of a sum in f32), `short_weights` (keep large weights that few rows are
-    multiplied by in 21 or 24 bits a number where the error is about that of a sum in f32, 1e-6, default
-    true: such products take as long as their weights take to read), `split_floats` (let large products of f32 go
+    multiplied by in 21 or 24 bits a number, and those of Winograd's algorithm for small pictures in 24, where the error
+    is about that of a sum in f32, 1e-6, default true: such products take as long as their weights take to read), `split_floats` (let large products of f32 go
     through the tile registers of AMX, each number as the sum of three of bf16, with rounding errors
     no larger than those of multiply-adds; default `None`: where one thread computes), `check_bounds` (code looks at every index before
     it reads or writes there and fails the run where one lies outside: slow, for finding faults),

@@ -6,15 +6,15 @@ import pytest
 from onnx import helper, numpy_helper
 
 import sardonyx
+from references import convolve
 
 
-def run(w, x, transposed=False, short=True, cpu=None):
-    node = helper.make_node("Gemm", ["x", "w"], ["y"], transB=int(transposed))
-    columns = w.shape[0 if transposed else 1]
+def compute(node, w, x, shape, short=True, cpu=None):
+    """What `node` makes of x and the constant w."""
     graph = helper.make_graph(
         [node], "g",
         [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, x.shape)],
-        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [x.shape[0], columns])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, shape)],
         [numpy_helper.from_array(w, "w")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     options = sardonyx.SessionOptions()
@@ -24,6 +24,11 @@ def run(w, x, transposed=False, short=True, cpu=None):
         options.cpu = cpu
     session = sardonyx.InferenceSession(model.SerializeToString(), options)
     return session.run(None, {"x": x})[0]
+
+
+def run(w, x, transposed=False, short=True, cpu=None):
+    node = helper.make_node("Gemm", ["x", "w"], ["y"], transB=int(transposed))
+    return compute(node, w, x, [x.shape[0], w.shape[0 if transposed else 1]], short, cpu)
 
 
 def error(y, w, x, transposed=False):
@@ -99,3 +104,49 @@ def test_columns_that_would_lose(value):
     x = rng.standard_normal((1, 512)).astype(np.float32)
     x[0, 3] = 0 if value == 1e6 else 1
     np.testing.assert_array_equal(run(w, x), run(w, x, short=False))
+
+
+def run_conv(w, x, short=True):
+    """A convolution of 3x3 that is as large as its input [C,H,W]."""
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
+    return compute(node, w, x[None], [1, w.shape[0], *x.shape[1:]], short)[0]
+
+
+def conv_error(y, w, x):
+    exact = convolve(x, w)
+    return np.linalg.norm(y - exact) / np.linalg.norm(exact)
+
+
+WIDE = {"avx512f", "avx512dq", "avx512bw", "avx512vl"}
+
+
+def has_wide_vectors():
+    with open("/proc/cpuinfo") as file:
+        return WIDE <= set(file.read().split())
+
+
+# 4 MB and more of the values that filters become.
+@pytest.mark.parametrize("channels,filters,size", [(129, 256, 14), (130, 288, 13), (257, 256, 7), (258, 288, 8)])
+def test_winograd_against_doubles(channels, filters, size):
+    rng = np.random.default_rng(channels)
+    w = rng.standard_normal((filters, channels, 3, 3)).astype(np.float32)
+    x = rng.standard_normal((channels, size, size)).astype(np.float32)
+    y, full = run_conv(w, x), run_conv(w, x, short=False)
+    limit = 1.5 * conv_error(full, w, x)
+    assert conv_error(y, w, x) < limit < 3e-6
+    if has_wide_vectors():
+        assert not np.array_equal(y, full)
+    # Products with integers stay in the range of f32.
+    huge = run_conv(w, x * np.float32(1e30))
+    assert conv_error(huge.astype(np.float64) * 1e-30, w, x) < limit
+
+
+@pytest.mark.parametrize("change", ["outlier", "infinity"])
+def test_winograd_weights_that_would_lose(change):
+    rng = np.random.default_rng(7)
+    w = rng.standard_normal((256, 128, 3, 3)).astype(np.float32)
+    x = rng.standard_normal((128, 14, 14)).astype(np.float32)
+    w[5] *= 1e-6 if change == "outlier" else 1
+    w[5, 3] = 1e6 if change == "outlier" else np.inf
+    x[3] = 0 if change == "outlier" else x[3]
+    np.testing.assert_array_equal(run_conv(w, x), run_conv(w, x, short=False))

@@ -122,6 +122,10 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
     fours of k; those of bf16 onto f32 by twos of k, where the right-hand side
     is a weight and the target wants it, and are else made of f32.
 
+    Where memory decides how long a product takes, weights may be kept in fewer
+    bits: those of few rows, and four times as many bytes of an `sdx.conv` that
+    goes by Winograd's algorithm and has filters in the lanes of vectors.
+
     ```mlir
     %r = linalg.matmul ins(%a, %b : tensor<?x768xf32>, tensor<768x40xf32>)
         outs(%zero : tensor<?x40xf32>) -> tensor<?x40xf32>
@@ -142,10 +146,11 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
   let options = [Option<"packBf16", "pack-bf16", "bool", "false",
                         "Pack products of bf16 as such">,
                  Option<"shortWeights", "short-weights", "int64_t", "0",
-                        "Pack weights of few rows and at least so many bytes "
-                        "in 24 bits a number (0: none)">,
+                        "Pack weights of few rows and at least so many bytes, "
+                        "and Winograd's, in 24 bits a number (0: none)">,
                  Option<"triples", "triples", "bool", "false",
-                        "Pack them in 21 bits where that is exact enough">,
+                        "Pack those of few rows in 21 bits where that is exact "
+                        "enough">,
                  Option<"strassen", "strassen", "bool", "false",
                         "Let products by even weights go by Strassen's "
                         "algorithm">];

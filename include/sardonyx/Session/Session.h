@@ -83,8 +83,10 @@ struct SessionOptions {
   /// Keep constants of at least a megabyte that products of up to eight rows
   /// multiply by in fewer bits: in 21 where rounding takes less than 2.5e-6 of
   /// most numbers of each column (typically 5e-7 to 1e-6), else in 24 where it
-  /// takes less than 2^-20 (typically 2^-22). Such products take as long as
-  /// memory takes to give their weights (see docs/Performance.md).
+  /// takes less than 2^-20 (typically 2^-22); and four megabytes and more of
+  /// what Winograd's algorithm makes of filters for small pictures, in 24. Such
+  /// products take as long as memory takes to give their weights (see
+  /// docs/Performance.md).
   bool shortWeights = true;
   /// Compute large products of f32 by tile registers for bf16, each number as
   /// the sum of three, where the processor has AMX. Rounding errors are no

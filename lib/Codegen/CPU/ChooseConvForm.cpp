@@ -22,6 +22,7 @@ namespace sardonyx {
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
+using sdx::Winograd;
 
 namespace {
 
@@ -37,7 +38,7 @@ const Winograd *chooseAlgorithm(int64_t channels, int64_t height,
   };
   // The transforms cost as much for few channels as for many: with 4 those of
   // F(4x4) take what the products save. F(2x2) saves less.
-  const Winograd &four = getWinograd(4), &two = getWinograd(2);
+  const Winograd &four = sdx::getWinograd(4), &two = sdx::getWinograd(2);
   constexpr int64_t kFewestOfFour = 8, kFewestOfTwo = 32;
   int64_t direct = height * width * 9;
   if (channels >= kFewestOfFour &&

@@ -12,10 +12,9 @@
 #include "MicroKernel.h"
 
 #include "dialects/SDX/SDX.h"
+#include "dialects/SDX/Winograd.h"
 
 namespace sardonyx::cpu {
-
-struct Winograd;
 
 /// Convolutions of at most this many output positions may have channels in
 /// the lanes of vectors: those whose weights come in blocks of a panel's width.
@@ -205,6 +204,10 @@ private:
   void emitWinogradLaneTiles(mlir::ImplicitLocOpBuilder &b,
                              const WinogradPanel &panel, mlir::Value block,
                              mlir::Value products);
+  struct WinogradLanes;
+  llvm::SmallVector<mlir::Value>
+  emitWinogradLaneSums(mlir::ImplicitLocOpBuilder &b,
+                       const WinogradPanel &panel, const WinogradLanes &at);
   void emitWinogradProducts(mlir::ImplicitLocOpBuilder &b,
                             const WinogradPanel &panel, mlir::Value block);
   void emitWinogradOutput(mlir::ImplicitLocOpBuilder &b,
@@ -261,7 +264,7 @@ private:
   int64_t columns;
   int64_t spatial, group;
   /// Null: the sums are direct.
-  const Winograd *winograd;
+  const sdx::Winograd *winograd;
 
   mlir::Value input, weights;
   /// The input with its spatial dimensions collapsed.

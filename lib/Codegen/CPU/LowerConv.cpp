@@ -35,14 +35,19 @@ ConvEmitter::ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits,
       lanes(std::max<int64_t>(1, vectorBits / 32)),
       columns(vectorBits >= 512 ? 3 : 2), spatial(op.getNumSpatialDims()),
       group(op.getGroup()),
-      winograd(op.getWinograd() ? &getWinograd(*op.getWinograd()) : nullptr) {
+      winograd(op.getWinograd() ? &sdx::getWinograd(*op.getWinograd())
+                                : nullptr) {
   shape.rows = std::gcd(shape.rows, op.getBlockRows());
 }
 
 LogicalResult ConvEmitter::verify() {
   if (!KernelBody::hasBuffer(op.getInput()) ||
-      !KernelBody::hasBuffer(op.getWeights()))
+      !KernelBody::hasBuffer(op.getWeights()) ||
+      (op.getScales() && !KernelBody::hasBuffer(op.getScales())))
     return op.emitOpError("has an operand that is computed in its own kernel");
+  if (op.getScales() && !hasFilterLanes())
+    return op.emitOpError("has weights of 24 bits, which must be in blocks of ")
+           << sdx::kPanelWidth << " filters";
   if (group <= 0)
     return op.emitOpError("has no groups");
   return evaluator.verify(op.getInit());
@@ -151,10 +156,10 @@ Prefetch ConvEmitter::prefetchWeights(ImplicitLocOpBuilder &b, Value from,
                                       int64_t loops, int64_t steps) {
   if (!Prefetch::pays(weights))
     return {};
-  return Prefetch::share(b,
-                         {flatWeights, from, Prefetch::kLine,
-                          elements / Prefetch::kLine, loops, steps},
-                         loop);
+  int64_t line = Prefetch::kLineBytes * 8 /
+                 cast<MemRefType>(weights.getType()).getElementTypeBitWidth();
+  return Prefetch::share(
+      b, {flatWeights, from, line, elements / line, loops, steps}, loop);
 }
 
 namespace {

@@ -172,12 +172,12 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op) {
       emitColumns(b, source, lead, column, k, n, to, toPanel, width);
     if (!op.getScales())
       return;
-    ShortPanel packed{dest, panel.back(), width, lanes};
+    ShortPanel packed = ShortPanel::get(dest, panel.back(), width, lanes);
     Value scales = body.getBuffer(op.getScales());
     if (op.makesTriples())
       packTriples(b, to, scales, k, packed);
     else
-      packThreeBytes(b, to, scales, k, packed);
+      packThreeBytes(b, to, math.constant(0), scales, k, packed);
     memref::DeallocOp::create(b, to);
   });
 }
@@ -237,9 +237,12 @@ struct LowerPackingPass
                            func.getBody().front().getTerminator());
     PackEmitter emitter(body, vectorBits);
     if (convWeights && convWeights.getWinograd())
-      emitWinogradWeights(b, getWinograd(*convWeights.getWinograd()),
+      emitWinogradWeights(b, sdx::getWinograd(*convWeights.getWinograd()),
                           body.getBuffer(convWeights.getSource()),
-                          body.getOutputs().front().memref);
+                          convWeights.getScales()
+                              ? body.getBuffer(convWeights.getScales())
+                              : Value(),
+                          body.getOutputs().front().memref, vectorBits / 32);
     else if (convWeights)
       emitter.emitConvWeights(b, convWeights);
     else

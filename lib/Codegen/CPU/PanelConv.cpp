@@ -87,14 +87,16 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
   int64_t shortTail = countShortTail();
   Value panels = positions ? math.constant(countPanels())
                            : math.ceilDiv(outPositions, panelWidth());
+  // Channels outermost: a chunk's weights stay in the L2 cache for all panels,
+  // and each thread reads its part of them only.
   SmallVector<Value> sizes = {evaluator.getSize(0), math.constant(group),
-                              panels, math.ceilDiv(allTiles, tiles)};
+                              math.ceilDiv(allTiles, tiles), panels};
   emitParallel(b, sizes, [&](ValueRange ivs) {
     Chunk chunk;
     chunk.image = ivs[0];
     chunk.group = ivs[1];
-    chunk.position = math.mul(ivs[2], panelWidth());
-    chunk.firstTile = math.mul(ivs[3], tiles);
+    chunk.firstTile = math.mul(ivs[2], tiles);
+    chunk.position = math.mul(ivs[3], panelWidth());
     chunk.endTile = math.min(math.add(chunk.firstTile, tiles), allTiles);
     chunk.width = lanes;
     Packing packing = planPacking();
@@ -102,7 +104,7 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
       chunk.scratch = emitScratch(b, panelWidth());
     if (shortTail) {
       chunk.shortTail = emitScratch(b, kShortTailWidth);
-      chunk.isLastPanel = math.less(math.sub(panels, math.constant(2)), ivs[2]);
+      chunk.isLastPanel = math.less(math.sub(panels, math.constant(2)), ivs[3]);
       emitIf(b, chunk.isLastPanel, [&] { emitShortTailPack(b, chunk); });
     }
     // A last panel of fewer columns has tiles of its own.

@@ -159,9 +159,7 @@ SmallVector<Value> MatmulEmitter::emitTripleProducts(ImplicitLocOpBuilder &b,
 }
 
 ShortPanel MatmulEmitter::getShortPanel(Value number) {
-  int64_t width = op.getPanelWidth();
-  int64_t most = op.isOfTriples() ? width / 2 : width;
-  return {rhs, number, width, std::clamp<int64_t>(vectorBits / 32, 4, most)};
+  return ShortPanel::get(rhs, number, op.getPanelWidth(), vectorBits / 32);
 }
 
 /// The accumulators of a tile after its products with numbers of 21 or 24 bits.
@@ -171,19 +169,14 @@ SmallVector<Value> MatmulEmitter::emitShortProducts(ImplicitLocOpBuilder &b,
                                                     ArrayRef<Value> accs) {
   IndexMath math(b);
   int64_t depth = op.getLhs().getType().getShape().back();
-  // Integers of 32 bits times what is that much smaller stay in range.
-  constexpr int kBits = 31;
   int shift = op.isOfTriples() ? kTripleShift : kThreeByteShift;
   auto type = cast<VectorType>(accs.front().getType());
   SmallVector<Value> scale;
-  for (int64_t p = 0; p < chunk.panels; ++p) {
-    Value zero = math.constant(0);
-    Value factor = emitLoad(
-        b, scales, {math.add(chunk.panel, p), zero, zero, zero}, shape.width);
-    scale.push_back(arith::MulFOp::create(
-        b, factor, emitFloatSplat(b, type, std::ldexp(1.0f, kBits - shift))));
-  }
-  Value small = emitFloatSplat(b, b.getF32Type(), std::ldexp(1.0f, -kBits));
+  for (int64_t p = 0; p < chunk.panels; ++p)
+    scale.push_back(emitShortScales(b, scales, math.add(chunk.panel, p),
+                                    /*column=*/0, shape.width, shift));
+  Value small =
+      emitFloatSplat(b, b.getF32Type(), std::ldexp(1.0f, -kRangeShift));
   auto left = [&](Value k, int64_t r) -> Value {
     return arith::MulFOp::create(b, emitLhs(b, chunk, rows[r], k, 1), small);
   };

@@ -29,13 +29,27 @@ using namespace sardonyx::cpu;
 /// registers of lanes half as long, and the one between them.
 static constexpr int64_t kNumberBits = 21, kMiddleAt = 22, kUpperAt = 43;
 
+static Value loadScales(ImplicitLocOpBuilder &b, Value scales, Value panel,
+                        int64_t column, int64_t width) {
+  IndexMath math(b);
+  Value zero = math.constant(0);
+  return emitLoad(b, scales, {panel, zero, zero, math.constant(column)}, width);
+}
+
 /// The reciprocals of the scales of `lanes` columns from `column` on.
 static Value emitInverse(ImplicitLocOpBuilder &b, Value scales, Value panel,
                          int64_t column, int64_t lanes) {
-  Value zero = IndexMath(b).constant(0);
-  Value scale = emitLoad(
-      b, scales, {panel, zero, zero, IndexMath(b).constant(column)}, lanes);
+  Value scale = loadScales(b, scales, panel, column, lanes);
   return arith::DivFOp::create(b, emitFloatSplat(b, scale.getType(), 1), scale);
+}
+
+Value sardonyx::cpu::emitShortScales(ImplicitLocOpBuilder &b, Value scales,
+                                     Value panel, int64_t column, int64_t width,
+                                     int shift) {
+  Value scale = loadScales(b, scales, panel, column, width);
+  float factor = std::ldexp(1.0f, kRangeShift - shift);
+  return arith::MulFOp::create(b, scale,
+                               emitFloatSplat(b, scale.getType(), factor));
 }
 
 /// The integers of `bits` bits nearest to `numbers`, that are not larger.
@@ -54,7 +68,7 @@ static Value emitNearest(ImplicitLocOpBuilder &b, Value numbers, int64_t bits) {
 //===----------------------------------------------------------------------===//
 
 void sardonyx::cpu::packThreeBytes(ImplicitLocOpBuilder &b, Value numbers,
-                                   Value scales, Value k,
+                                   Value firstRow, Value scales, Value k,
                                    const ShortPanel &to) {
   IndexMath math(b);
   constexpr int64_t kBits = 24;
@@ -68,9 +82,10 @@ void sardonyx::cpu::packThreeBytes(ImplicitLocOpBuilder &b, Value numbers,
   for (int64_t column = 0; column < to.width; column += lanes)
     inverse.push_back(emitInverse(b, scales, to.number, column, lanes));
   emitFor(b, math.constant(0), k, 1, [&](Value i) {
+    Value row = math.add(firstRow, i);
     for (int64_t column = 0; column < to.width; column += lanes) {
       Value scaled = arith::MulFOp::create(
-          b, emitLoad(b, numbers, {i, math.constant(column)}, lanes),
+          b, emitLoad(b, numbers, {row, math.constant(column)}, lanes),
           inverse[column / lanes]);
       Value integers =
           vector::BitCastOp::create(b, bytes, emitNearest(b, scaled, kBits));
@@ -95,11 +110,19 @@ Value sardonyx::cpu::emitThreeByteNumbers(ImplicitLocOpBuilder &b,
     int64_t from = std::min(3 * column, rowSize - size);
     Value bytes =
         emitLoad(b, panel.memory, {panel.number, k, math.constant(from)}, size);
-    SmallVector<int64_t> places;
+    // Four numbers are three words: with these in the four words of a lane of
+    // 128 bits, bytes stay in their lane, as AVX-512 without VBMI wants it.
+    SmallVector<int64_t> wordPlaces, places;
+    for (int64_t word = 0; word < lanes; ++word)
+      wordPlaces.push_back((3 * column - from) / 4 + word / 4 * 3 +
+                           std::min<int64_t>(word % 4, 2));
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      int64_t first = 3 * (column + lane) - from;
+      int64_t first = lane / 4 * 16 + lane % 4 * 3;
       places.append({size, first, first + 1, first + 2});
     }
+    Value inLanes = vector::BitCastOp::create(b, words, bytes);
+    inLanes = vector::ShuffleOp::create(b, inLanes, inLanes, wordPlaces);
+    bytes = vector::BitCastOp::create(b, zeros.getType(), inLanes);
     Value integers = vector::BitCastOp::create(
         b, words, vector::ShuffleOp::create(b, bytes, zeros, places));
     parts.push_back(arith::SIToFPOp::create(b, floats, integers));

@@ -17,60 +17,14 @@
 #include "WinogradConv.h"
 #include "ConvEmitter.h"
 #include "IndexMath.h"
+#include "ShortNumbers.h"
 
-#include <numeric>
+#include <cmath>
 
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
-
-// F(4 x 4) multiplies polynomials by their values at 0, +-A, +-B and infinity
-// (Toom and Cook). Any two numbers do; these two make the rounding
-// errors less than half of those of the customary 1 and 2, and every entry of
-// the first and the last matrix is exact in f32. (Alam et al., "Winograd
-// Convolution for Deep Neural Networks: Efficient Point Selection", 2022, on
-// such a choice.)
-static constexpr double A = 5. / 8, A2 = A * A, A3 = A * A2;
-static constexpr double B = 3. / 2, B2 = B * B, B3 = B * B2;
-static constexpr double AB2 = A * B2, A2B = A2 * B, A2B2 = A2 * B2;
-static constexpr double S = A2 + B2;
-static constexpr double FA = 2 * A2 * (A2 - B2), FB = 2 * B2 * (B2 - A2);
-
-static constexpr double kInputOf4[] = {A2B2, 0,    -S,  0,  1, 0, //
-                                       0,    -AB2, -B2, A,  1, 0, //
-                                       0,    AB2,  -B2, -A, 1, 0, //
-                                       0,    -A2B, -A2, B,  1, 0, //
-                                       0,    A2B,  -A2, -B, 1, 0, //
-                                       0,    A2B2, 0,   -S, 0, 1};
-static constexpr double kFilterOf4[] = {1 / A2B2, 0,       0,       //
-                                        1 / FA,   A / FA,  A2 / FA, //
-                                        1 / FA,   -A / FA, A2 / FA, //
-                                        1 / FB,   B / FB,  B2 / FB, //
-                                        1 / FB,   -B / FB, B2 / FB, //
-                                        0,        0,       1};
-static constexpr double kOutputOf4[] = {1, 1,  1,   1,  1,   0, //
-                                        0, A,  -A,  B,  -B,  0, //
-                                        0, A2, A2,  B2, B2,  0, //
-                                        0, A3, -A3, B3, -B3, 1};
-
-// F(2 x 2), by the values at 0, +-1 and infinity.
-static constexpr double kInputOf2[] = {1, 0,  -1, 0, //
-                                       0, 1,  1,  0, //
-                                       0, -1, 1,  0, //
-                                       0, -1, 0,  1};
-static constexpr double kFilterOf2[] = {1,   0,    0,   //
-                                        0.5, 0.5,  0.5, //
-                                        0.5, -0.5, 0.5, //
-                                        0,   0,    1};
-static constexpr double kOutputOf2[] = {1, 1, 1,  0, //
-                                        0, 1, -1, 1};
-
-const Winograd &sardonyx::cpu::getWinograd(int64_t outputs) {
-  static const Winograd of2 = {2, kInputOf2, kFilterOf2, kOutputOf2};
-  static const Winograd of4 = {4, kInputOf4, kFilterOf4, kOutputOf4};
-  assert((outputs == 2 || outputs == 4) && "the verifier lets no other pass");
-  return outputs == 2 ? of2 : of4;
-}
+using sdx::Winograd;
 
 /// The sum of coefficients[i] * values[i].
 static Value emitCombination(ImplicitLocOpBuilder &b,
@@ -130,38 +84,77 @@ static SmallVector<Value> emitTransform(ImplicitLocOpBuilder &b,
 // Weights
 //===----------------------------------------------------------------------===//
 
-void sardonyx::cpu::emitWinogradWeights(ImplicitLocOpBuilder &b,
-                                        const Winograd &algorithm, Value source,
-                                        Value dest) {
+/// What the `width` filters from number `first` on become, at
+/// memory[block..., value * channels + channel, :].
+static void emitFilters(ImplicitLocOpBuilder &b, const Winograd &algorithm,
+                        Value source, Value first, int64_t width, Value memory,
+                        ValueRange block) {
   IndexMath math(b);
   Value filters = math.dim(source, 0), channels = math.dim(source, 1);
   Value flat = emitCollapse(b, source, 0);
-  int64_t width = cast<MemRefType>(dest.getType()).getShape().back();
   auto type = VectorType::get({width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   Value filterSize = math.mul(channels, 9);
   Value offsets = arith::MulIOp::create(b, emitLanes(b, width, 1),
                                         emitSplat32(b, filterSize, width));
+  Value mask =
+      vector::CreateMaskOp::create(b, VectorType::get({width}, b.getI1Type()),
+                                   ValueRange{math.sub(filters, first)});
+  Value start = math.mul(first, filterSize);
+  emitFor(b, math.constant(0), channels, 1, [&](Value channel) {
+    Value at = math.add(start, math.mul(channel, 9));
+    SmallVector<Value> taps;
+    for (int64_t tap = 0; tap < 9; ++tap)
+      taps.push_back(vector::GatherOp::create(
+          b, type, flat, ValueRange{math.add(at, tap)}, offsets, mask, zero));
+    for (auto [p, value] : llvm::enumerate(
+             emitTransform(b, algorithm.filter, algorithm.inputs(), taps))) {
+      SmallVector<Value> to(block);
+      to.append({math.add(math.mul(channels, p), channel), math.constant(0)});
+      emitStore(b, value, memory, to);
+    }
+  });
+}
+
+void sardonyx::cpu::emitWinogradWeights(ImplicitLocOpBuilder &b,
+                                        const Winograd &algorithm, Value source,
+                                        Value scales, Value dest,
+                                        int64_t lanes) {
+  IndexMath math(b);
+  Value channels = math.dim(source, 1), zero = math.constant(0);
+  int64_t width =
+      cast<MemRefType>((scales ? scales : dest).getType()).getShape().back();
+  int64_t taps = algorithm.taps();
+  Value panels = scales ? emitWinogradPanels(b, dest, taps) : Value();
   emitParallel(b, {math.dim(dest, 1)}, [&](ValueRange block) {
     Value first = math.mul(block[0], width);
-    Value mask =
-        vector::CreateMaskOp::create(b, VectorType::get({width}, b.getI1Type()),
-                                     ValueRange{math.sub(filters, first)});
-    Value start = math.mul(first, filterSize);
-    emitFor(b, math.constant(0), channels, 1, [&](Value channel) {
-      Value at = math.add(start, math.mul(channel, 9));
-      SmallVector<Value> taps;
-      for (int64_t tap = 0; tap < 9; ++tap)
-        taps.push_back(vector::GatherOp::create(
-            b, type, flat, ValueRange{math.add(at, tap)}, offsets, mask, zero));
-      for (auto [p, value] : llvm::enumerate(
-               emitTransform(b, algorithm.filter, algorithm.inputs(), taps))) {
-        Value k = math.add(math.mul(channels, p), channel);
-        emitStore(b, value, dest,
-                  {math.constant(0), block[0], k, math.constant(0)});
-      }
+    if (!scales)
+      return emitFilters(b, algorithm, source, first, width, dest,
+                         {zero, block[0]});
+    int64_t depth = cast<MemRefType>(dest.getType()).getDimSize(2);
+    Value numbers =
+        emitBuffer(b, MemRefType::get({depth, width}, b.getF32Type()));
+    emitFilters(b, algorithm, source, first, width, numbers, {});
+    emitFor(b, zero, math.constant(taps), 1, [&](Value p) {
+      Value panel = math.add(math.mul(block[0], taps), p);
+      packThreeBytes(b, numbers, math.mul(p, channels), scales, channels,
+                     ShortPanel::get(panels, panel, width, lanes));
     });
+    memref::DeallocOp::create(b, numbers);
   });
+}
+
+Value sardonyx::cpu::emitWinogradPanels(ImplicitLocOpBuilder &b, Value weights,
+                                        int64_t taps) {
+  auto type = cast<MemRefType>(weights.getType());
+  ArrayRef<int64_t> shape = type.getShape();
+  auto split = MemRefType::get({shape[1], taps, shape[2] / taps, shape[3]},
+                               type.getElementType());
+  SmallVector<ReassociationIndices> outer = {{0, 1}, {2}, {3}},
+                                    inner = {{0}, {1, 2}, {3}};
+  Value blocks = memref::CollapseShapeOp::create(b, weights, outer);
+  Value values = memref::ExpandShapeOp::create(b, split, blocks, inner);
+  return memref::CollapseShapeOp::create(b, values, outer);
 }
 
 //===----------------------------------------------------------------------===//
@@ -362,10 +355,17 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
       }
       Value lane = math.mul(index, lanes);
       for (auto [p, value] :
-           llvm::enumerate(emitTransform(b, winograd->input, reach, tile)))
+           llvm::enumerate(emitTransform(b, winograd->input, reach, tile))) {
+        Value small = value;
+        if (op.getScales())
+          small = arith::MulFOp::create(
+              b, value,
+              emitFloatSplat(b, value.getType(),
+                             std::ldexp(1.0f, -kRangeShift)));
         emitStore(
-            b, value, panel.inputs,
+            b, small, panel.inputs,
             {panel.slot[0], panel.slot[1], math.constant(p), channel, lane});
+      }
     });
   });
 }
@@ -421,67 +421,6 @@ void ConvEmitter::emitWinogradTiles(ImplicitLocOpBuilder &b,
     for (auto [r, acc] : llvm::enumerate(accs))
       emitStore(b, acc, products, {p, math.constant(r), math.constant(0)});
   });
-}
-
-/// The same where filters are in the lanes: the rows of a tile of accumulators
-/// are tiles of the picture, and are transposed.
-void ConvEmitter::emitWinogradLaneTiles(ImplicitLocOpBuilder &b,
-                                        const WinogradPanel &panel, Value block,
-                                        Value products) {
-  IndexMath math(b);
-  int64_t blockRows = op.getBlockRows(), width = panel.width;
-  int64_t rows = std::gcd(shape.rows, width);
-  int64_t parts = blockRows / shape.width, loops = parts * width / rows;
-  auto type = VectorType::get({shape.width}, b.getF32Type());
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  Value taps = math.constant(winograd->taps());
-  Value sums =
-      emitBuffer(b, MemRefType::get({width, blockRows}, b.getF32Type()));
-  emitFor(b, math.constant(0), taps, 1, [&](Value p) {
-    Value firstK = math.mul(p, groupChannels);
-    for (int64_t loop = 0; loop < loops; ++loop) {
-      int64_t part = loop % parts * shape.width, first = loop / parts * rows;
-      Prefetch next;
-      if (std::optional<int64_t> channels = IndexMath::known(groupChannels)) {
-        Value following = math.add(math.add(math.mul(block, taps), p), 1);
-        int64_t size = *channels * blockRows;
-        next = prefetchWeights(b, math.mul(following, size), size,
-                               math.constant(loop), loops, *channels);
-      }
-      SmallVector<Value> accs(rows, zero);
-      accs = emitContractionLoop(
-          b, groupChannels, rows, 1, accs,
-          [&](Value k, int64_t r) -> Value {
-            return memref::LoadOp::create(b, panel.inputs,
-                                          ValueRange{panel.slot[0],
-                                                     panel.slot[1], p, k,
-                                                     math.constant(first + r)});
-          },
-          [&](Value k, int64_t) -> Value {
-            return emitLoad(b, weights,
-                            {math.constant(0), block, math.add(firstK, k),
-                             math.constant(part)},
-                            shape.width);
-          },
-          next);
-      for (auto [r, acc] : llvm::enumerate(accs))
-        emitStore(b, acc, sums,
-                  {math.constant(first + r), math.constant(part)});
-    }
-    int64_t square = std::gcd(width, blockRows);
-    for (int64_t tile = 0; tile < width; tile += square)
-      for (int64_t filter = 0; filter < blockRows; filter += square) {
-        SmallVector<Value> tiles;
-        for (int64_t r = 0; r < square; ++r)
-          tiles.push_back(emitLoad(
-              b, sums, {math.constant(tile + r), math.constant(filter)},
-              square));
-        for (auto [c, column] : llvm::enumerate(emitTranspose(b, tiles)))
-          emitStore(b, column, products,
-                    {p, math.constant(filter + c), math.constant(tile)});
-      }
-  });
-  memref::DeallocOp::create(b, sums);
 }
 
 /// The products of one block of filters with one panel, and the outputs

@@ -8,35 +8,25 @@
 #ifndef SARDONYX_LIB_CODEGEN_CPU_WINOGRADCONV_H
 #define SARDONYX_LIB_CODEGEN_CPU_WINOGRADCONV_H
 
+#include "dialects/SDX/Winograd.h"
+
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "llvm/ADT/ArrayRef.h"
 
 namespace sardonyx::cpu {
 
-/// The algorithm F(m x m, 3 x 3) in one dimension: the matrices, row by row,
-/// for tiles of m outputs.
-struct Winograd {
-  int64_t outputs;
-  llvm::ArrayRef<double> input;  ///< inputs() x inputs()
-  llvm::ArrayRef<double> filter; ///< inputs() x 3
-  llvm::ArrayRef<double> output; ///< outputs x inputs()
-
-  int64_t inputs() const { return outputs + 2; }
-  /// Values that a filter of 3x3 becomes.
-  int64_t taps() const { return inputs() * inputs(); }
-};
-
-/// The one for tiles of 2 or 4 outputs.
-const Winograd &getWinograd(int64_t outputs);
-
 /// Vectors of `lanes` tiles that cover an output of `height` x `width`.
-int64_t countWinogradGroups(const Winograd &algorithm, int64_t lanes,
+int64_t countWinogradGroups(const sdx::Winograd &algorithm, int64_t lanes,
                             int64_t height, int64_t width);
 
-/// Emits the transform of filters [OC,C,3,3] to [1,Ob,taps*C,Rt].
+/// Emits the transform of filters [OC,C,3,3] to [1,Ob,taps*C,Rt], or with
+/// `scales` to three bytes each, by registers of `lanes` f32.
 void emitWinogradWeights(mlir::ImplicitLocOpBuilder &b,
-                         const Winograd &algorithm, mlir::Value source,
-                         mlir::Value dest);
+                         const sdx::Winograd &algorithm, mlir::Value source,
+                         mlir::Value scales, mlir::Value dest, int64_t lanes);
+
+/// Weights [1,Ob,taps*C,X] as a panel for each block and value, [Ob*taps,C,X].
+mlir::Value emitWinogradPanels(mlir::ImplicitLocOpBuilder &b,
+                               mlir::Value weights, int64_t taps);
 
 } // namespace sardonyx::cpu
 

@@ -177,6 +177,41 @@ func.func private @winograd_filter_lanes(%x: memref<1x32x14x14xf32>, %w: memref<
 
 // -----
 
+// Weights of 24 bits: every tile of accumulators unpacks them and scales its sums; inputs are small meanwhile.
+// CHECK-LABEL: func.func private @winograd_bytes
+// CHECK: %[[SMALL:.*]] = arith.constant dense<4.65661287E-10> : vector<16xf32>
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x1x36x33x16xf32>
+// CHECK: arith.mulf %{{.*}}, %[[SMALL]] : vector<16xf32>
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c32{{.*}} -> ({{(vector<32xf32>, ){7}vector<32xf32>}})
+// CHECK: vector.load %{{.*}} : memref<36x32x96xi8>, vector<64xi8>
+// CHECK: vector.shuffle {{.*}} [0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11] : vector<16xi32>
+// CHECK: vector.shuffle {{.*}} [64, 0, 1, 2, 64, 3, 4, 5,
+// CHECK: arith.sitofp %{{.*}} : vector<16xi32> to vector<16xf32>
+// CHECK: vector.load %{{.*}} : memref<36x32x96xi8>, vector<64xi8>
+// CHECK: vector.shuffle {{.*}} [4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12, 12, 13, 14, 15, 15] : vector<16xi32>
+// CHECK: vector.fma
+// CHECK: vector.load %{{.*}} : memref<36x1x1x32xf32>, vector<32xf32>
+// CHECK: arith.mulf %{{.*}} : vector<32xf32>
+func.func private @winograd_bytes(%x: memref<1x32x14x14xf32>, %w: memref<1x1x1152x96xi8>, %s: memref<36x1x1x32xf32>,
+    %out: memref<1x32x14x14xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x32x14x14xf32> to tensor<1x32x14x14xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x1x1152x96xi8> to tensor<1x1x1152x96xi8>
+  %ts = bufferization.to_tensor %s restrict : memref<36x1x1x32xf32> to tensor<36x1x1x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x32x14x14xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x14x14xf32>) -> tensor<1x32x14x14xf32>
+  %m = sdx.conv ins(%tx, %tw, %ts : tensor<1x32x14x14xf32>, tensor<1x1x1152x96xi8>, tensor<36x1x1x32xf32>)
+      outs(%f : tensor<1x32x14x14xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
+       dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, group = 1 : i64, winograd = 4 : i64} -> tensor<1x32x14x14xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x32x14x14xf32>, memref<1x32x14x14xf32>) -> ()
+  return
+}
+
+// -----
+
 // A picture of 7x7 is 16 tiles of 2x2.
 // CHECK-LABEL: func.func private @winograd_of_two
 // CHECK: %[[INPUTS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x1x16x33x16xf32>

@@ -90,6 +90,25 @@ func.func private @winograd_weights_of_two(%w: memref<32x16x3x3xf32>, %out: memr
 
 // -----
 
+// ... which become three bytes each, a panel for each block of filters and value.
+// CHECK-LABEL: func.func private @winograd_bytes
+// CHECK: %[[NUMBERS:.*]] = memref.alloc() {{.*}} : memref<256x32xf32>
+// CHECK-COUNT-16: vector.store %{{.*}}, %[[NUMBERS]]{{.*}} vector<32xf32>
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c16
+// CHECK: vector.load %{{.*}} : memref<32x1x1x32xf32>
+// CHECK: vector.store %{{.*}} : memref<32x16x96xi8>, vector<48xi8>
+func.func private @winograd_bytes(%w: memref<64x16x3x3xf32>, %s: memref<32x1x1x32xf32>, %out: memref<1x2x256x96xi8>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %w restrict : memref<64x16x3x3xf32> to tensor<64x16x3x3xf32>
+  %ts = bufferization.to_tensor %s restrict : memref<32x1x1x32xf32> to tensor<32x1x1x32xf32>
+  %e = tensor.empty() : tensor<1x2x256x96xi8>
+  %p = sdx.pack_conv_weights ins(%t, %ts : tensor<64x16x3x3xf32>, tensor<32x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x2x256x96xi8>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<1x2x256x96xi8>, memref<1x2x256x96xi8>) -> ()
+  return
+}
+
+// -----
+
 // Three bytes a number: a panel is brought together in f32, then scaled, rounded
 // and cut to the low bytes of each integer.
 // CHECK-LABEL: func.func private @short

@@ -112,11 +112,14 @@ func.func private @bf16(%a: memref<32x35xbf16>, %b: memref<1x18x64xbf16>, %out: 
 // -----
 
 // Numbers in three bytes: a row of a panel is six lines of 16 bytes, of which
-// each register takes its own, the last from the end of what there is.
+// each register takes its own, the last from the end of what there is. Four
+// numbers go to each lane of 128 bits, where they are spread.
 // CHECK-LABEL: func.func private @three_bytes
 // GENERIC: scf.for %[[K:.*]] = %c0 to %c10 step
 // GENERIC: %[[BYTES:.*]] = vector.load %arg1[%{{.*}}, %[[K]], %c0] : memref<2x10x96xi8>, vector<64xi8>
-// GENERIC: vector.shuffle %[[BYTES]], %{{.*}} [64, 0, 1, 2, 64, 3, 4, 5, 64, 6, 7, 8,
+// GENERIC: %[[WORDS:.*]] = vector.bitcast %[[BYTES]] : vector<64xi8> to vector<16xi32>
+// GENERIC: vector.shuffle %[[WORDS]], %[[WORDS]] [0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11]
+// GENERIC: vector.shuffle %{{.*}} [64, 0, 1, 2, 64, 3, 4, 5, 64, 6, 7, 8, 64, 9, 10, 11, 64, 16, 17, 18,
 // GENERIC: arith.sitofp %{{.*}} : vector<16xi32> to vector<16xf32>
 // GENERIC: vector.load %arg1[%{{.*}}, %[[K]], %c32] : memref<2x10x96xi8>, vector<64xi8>
 // GENERIC: vector.fma

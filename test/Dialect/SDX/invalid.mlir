@@ -84,6 +84,56 @@ func.func @winograd_1x1(%w: tensor<32x16x1x1xf32>, %e: tensor<1x4x576x8xf32>) {
 
 // -----
 
+func.func @scales_of_f32(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x256x32xf32>) {
+  // expected-error@+1 {{has scales but weights of f32}}
+  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x256x32xf32>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x1x256x32xf32>
+  return
+}
+
+// -----
+
+func.func @bytes_without_scales(%w: tensor<32x16x?x?xf32>, %e: tensor<1x1x256x96xi8>) {
+  // expected-error@+1 {{weights of i8 must have scales and 'winograd'}}
+  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x?x?xf32>) outs(%e : tensor<1x1x256x96xi8>) {group = 1 : i64} -> tensor<1x1x256x96xi8>
+  return
+}
+
+// -----
+
+func.func @bytes_of_open_channels(%w: tensor<32x?x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x?x96xi8>) {
+  // expected-error@+1 {{has scales and open sizes of weights}}
+  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x?x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x?x96xi8>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x1x?x96xi8>
+  return
+}
+
+// -----
+
+func.func @bytes_with_few_scales(%w: tensor<64x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x2x256x96xi8>) {
+  // expected-error@+1 {{scales must be 32x1x1x32 where weights have 2 blocks of 96 bytes}}
+  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<64x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x2x256x96xi8>
+  return
+}
+
+// -----
+
+func.func @bytes_of_odd_blocks(%x: tensor<1x16x7x7xf32>, %w: tensor<1x2x256x72xi8>, %s: tensor<32x1x1x24xf32>, %e: tensor<1x48x7x7xf32>) {
+  // expected-error@+1 {{panels of numbers of 21 or 24 bits must have a power of two of columns, from 8 on, but have 24}}
+  %0 = sdx.conv ins(%x, %w, %s : tensor<1x16x7x7xf32>, tensor<1x2x256x72xi8>, tensor<32x1x1x24xf32>) outs(%e : tensor<1x48x7x7xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x48x7x7xf32>
+  return
+}
+
+// -----
+
+func.func @bytes_of_too_few_blocks(%w: tensor<96x16x3x3xf32>, %s: tensor<32x1x1x32xf32>, %e: tensor<1x2x256x96xi8>) {
+  // expected-error@+1 {{init has 2 blocks; 3 expected}}
+  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<96x16x3x3xf32>, tensor<32x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x2x256x96xi8>
+  return
+}
+
+// -----
+
 func.func @winograd_strided(%x: tensor<1x3x9x9xf32>, %w: tensor<1x1x48x8xf32>, %e: tensor<1x8x4x4xf32>) {
   // expected-error@+1 {{'winograd' is for neither strides nor dilations}}
   %0 = sdx.conv ins(%x, %w : tensor<1x3x9x9xf32>, tensor<1x1x48x8xf32>) outs(%e : tensor<1x8x4x4xf32>)
@@ -176,7 +226,7 @@ func.func @triples_of_too_few_groups(%a: tensor<8x48xf32>, %b: tensor<2x15x32xi6
 // -----
 
 func.func @triples_of_odd_panels(%a: tensor<8x48xf32>, %b: tensor<2x16x24xi64>, %s: tensor<2x1x1x24xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{panels of numbers of 21 bits must have as many columns as scales, a power of two from 8 on, but have 24}}
+  // expected-error@+1 {{panels of numbers of 21 or 24 bits must have a power of two of columns, from 8 on, but have 24}}
   sdx.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x16x24xi64>, tensor<2x1x1x24xf32>) outs(%c : tensor<8x40xf32>) {block = 48 : i64} -> tensor<8x40xf32>
   return
 }
