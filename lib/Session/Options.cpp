@@ -62,7 +62,9 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
 }
 
 bool sardonyx::splitsFloats(const SessionOptions &options) {
-  return options.splitFloats.value_or(options.intraOpThreads == 1);
+  return options.splitFloats.value_or(
+      options.intraOpThreads == 1 ||
+      keepsTileRate(resolveTarget(targetOf(options)).cpu));
 }
 
 bool sardonyx::splitsChannels(const SessionOptions &options) {

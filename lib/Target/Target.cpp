@@ -74,6 +74,20 @@ static bool isForeign(const llvm::Triple &triple) {
          llvm::Triple(llvm::sys::getProcessTriple()).getArch();
 }
 
+std::string nameProcessor(StringRef guess,
+                          const llvm::StringMap<bool> &features) {
+  if (guess.starts_with("znver") || !features.lookup("avx512fp16"))
+    return guess.str();
+  return llvm::StringSwitch<std::string>(guess)
+      .Cases({"sapphirerapids", "emeraldrapids", "graniterapids",
+              "graniterapids-d", "diamondrapids"},
+             guess.str())
+      .Default(features.lookup("prefetchi") ? "graniterapids"
+                                            : "sapphirerapids");
+}
+
+bool keepsTileRate(StringRef cpu) { return cpu.starts_with("graniterapids"); }
+
 TargetOptions resolveTarget(TargetOptions options) {
   if (options.triple.empty())
     options.triple = llvm::sys::getProcessTriple();
@@ -86,11 +100,12 @@ TargetOptions resolveTarget(TargetOptions options) {
     options.cpu = "generic";
     return options;
   }
-  options.cpu = llvm::sys::getHostCPUName().str();
+  const llvm::StringMap<bool> here = llvm::sys::getHostCPUFeatures();
+  options.cpu = nameProcessor(llvm::sys::getHostCPUName(), here);
   if (options.features.empty()) {
     // Sorted: the map's order must not leak into cache keys.
     std::vector<std::string> features;
-    for (const auto &feature : llvm::sys::getHostCPUFeatures()) {
+    for (const auto &feature : here) {
       bool usable = feature.second && (!feature.first().starts_with("amx-") ||
                                        requestTileRegisters());
       features.push_back((usable ? "+" : "-") + feature.first().str());

@@ -72,7 +72,7 @@ class SessionOptions(Options):
     multiplied by in 21 or 24 bits a number, and those of Winograd's algorithm for small pictures in 24, where the error
     is about that of a sum in f32, 1e-6, default true: such products take as long as their weights take to read), `split_floats` (let large products of f32 go
     through the tile registers of AMX, each number as the sum of three of bf16, with rounding errors
-    no larger than those of multiply-adds; default `None`: where one thread computes), `check_bounds` (code looks at every index before
+    no larger than those of multiply-adds; default `None`: where one thread computes, or all on a Granite Rapids), `check_bounds` (code looks at every index before
     it reads or writes there and fails the run where one lies outside: slow, for finding faults),
     `perf_map` (tell `perf` the kernels' names), `custom_ops` (operators beyond ONNX's own, see `CustomOps`), `memory_limit` (bytes that packed weights, runs and
     results may take; default what the machine has) and `compile_timeout`

@@ -42,6 +42,22 @@ llvm.func @sdx_main(%args: !llvm.ptr) attributes {sdx.host} {
 }
 )";
 
+/// A hypervisor that gives the model number of a Rocket Lake hides neither
+/// AVX512-FP16 nor PREFETCHIT.
+TEST(NameProcessor, LooksBehindModelNumbers) {
+  using sardonyx::nameProcessor;
+  llvm::StringMap<bool> features;
+  EXPECT_EQ(nameProcessor("rocketlake", features), "rocketlake");
+  features["prefetchi"] = false;
+  features["avx512fp16"] = true;
+  EXPECT_EQ(nameProcessor("rocketlake", features), "sapphirerapids");
+  EXPECT_EQ(nameProcessor("emeraldrapids", features), "emeraldrapids");
+  EXPECT_EQ(nameProcessor("znver5", features), "znver5");
+  features["prefetchi"] = true;
+  EXPECT_EQ(nameProcessor("rocketlake", features), "graniterapids");
+  EXPECT_EQ(nameProcessor("graniterapids-d", features), "graniterapids-d");
+}
+
 class TargetTest : public ::testing::Test {
 protected:
   TargetTest() {

@@ -42,7 +42,8 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
       "--split-floats,!--no-split-floats",
       [&common](int64_t count) { common.session.splitFloats = count > 0; },
       "Compute large products of f32 as sums of bf16 in the tile registers of "
-      "AMX (default: where one thread computes)");
+      "AMX (default: where one thread computes, or all on a Granite "
+      "Rapids)");
   app->add_option("--fix", common.fixed,
                   "NAME=SIZE: compile for this size of a named dimension");
   app->add_option("--external-data", common.session.externalDataDir,

@@ -90,9 +90,9 @@ struct SessionOptions {
   bool shortWeights = true;
   /// Compute large products of f32 by tile registers for bf16, each number as
   /// the sum of three, where the processor has AMX. Rounding errors are no
-  /// larger than those of multiply-adds. Not set: where one thread computes,
-  /// for a core that slows its tile registers down would hold up the others
-  /// (see docs/Performance.md).
+  /// larger than those of multiply-adds. Not set: where one thread computes, or
+  /// cores keep the rate of their tile registers; one that slows them down
+  /// would hold up the others (see docs/Performance.md).
   std::optional<bool> splitFloats;
   /// Look at every index before code reads or writes memory there, and fail the
   /// run where one lies outside: for finding faults, several times slower.

@@ -12,6 +12,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -42,6 +43,18 @@ struct TargetOptions {
   /// Where it becomes true, compiling fails soon after.
   const std::atomic<bool> *stop = nullptr;
 };
+
+/// LLVM's `guess` of a processor's name, or the name of the one that must be
+/// behind it: hypervisors give model numbers of older ones, but hide no
+/// `features`. AVX512-FP16 came with Sapphire Rapids, PREFETCHIT with Granite
+/// Rapids. With the name go the sizes of its caches.
+std::string nameProcessor(llvm::StringRef guess,
+                          const llvm::StringMap<bool> &features);
+
+/// Whether tile registers multiply at one rate, whatever a core did before: on
+/// a Sapphire Rapids it was at times a third, for minutes, on a Granite Rapids
+/// always the whole one (docs/Performance.md).
+bool keepsTileRate(llvm::StringRef cpu);
 
 /// `options` with the names of this machine's processor filled in.
 TargetOptions resolveTarget(TargetOptions options);
