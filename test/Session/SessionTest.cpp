@@ -192,12 +192,16 @@ TEST_F(SessionTest, GivesBackWhatRunsNoLongerNeed) {
     return true;
   });
   EXPECT_GT(session->bytesHeld(), little);
+  const int64_t much = session->bytesHeld();
   for (int i = 0; i < 100; ++i)
     runOnce(1);
-  EXPECT_EQ(session->bytesHeld(), little);
+  // Blocks of the larger sizes that do as well may have taken the place of
+  // those of the right size.
+  EXPECT_LE(session->bytesHeld(), little + little / 2);
+  EXPECT_LT(session->bytesHeld(), much / 4);
   runOnce(900);
   session->releaseMemory();
-  EXPECT_LE(session->bytesHeld(), little);
+  EXPECT_LE(session->bytesHeld(), little + little / 2);
   RunOptions once;
   once.releaseMemory = true;
   int64_t before = session->bytesHeld();
