@@ -38,7 +38,7 @@ public:
 private:
   /// How the inputs of a panel are brought together: before its tiles, by the
   /// first of these, which reads them from where they lie while it multiplies,
-  /// or not at all.
+  /// tap after tap, or not at all.
   enum class Packing { Before, InFirstTile, Never };
 
   /// What one iteration of the parallel loop computes: some channels of one
@@ -126,11 +126,16 @@ private:
                 mlir::Value firstChannel, mlir::Value endChannel);
   int64_t countTaps();
   bool masksPadding(int64_t d);
-  void emitTaps(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                llvm::function_ref<void(const Tap &)> visit);
-  void emitTapLoop(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                   llvm::ArrayRef<Coordinates> base, const Tap &tap, int64_t d,
-                   llvm::function_ref<void(const Tap &)> visit);
+  using TapVisitor = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      const Tap &tap, mlir::ValueRange values)>;
+  llvm::SmallVector<mlir::Value> emitTaps(mlir::ImplicitLocOpBuilder &b,
+                                          const Chunk &chunk,
+                                          mlir::ValueRange init,
+                                          TapVisitor visit);
+  llvm::SmallVector<mlir::Value>
+  emitTapLoop(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+              llvm::ArrayRef<Coordinates> base, const Tap &tap, int64_t d,
+              mlir::ValueRange init, TapVisitor visit);
   mlir::Value emitInputs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                          const Tap &tap, mlir::Value channel, int64_t c);
   Coordinates emitCoordinates(mlir::ImplicitLocOpBuilder &b,
@@ -140,7 +145,8 @@ private:
   void emitTiles(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                  mlir::Value first, const Tap *tap);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                mlir::Value tile, int64_t rows, bool limited, const Tap *tap);
+                mlir::Value tile, int64_t rows, bool limited, const Tap *tap,
+                bool isFirst = false);
 
   /// The block of the weights with tile number `tile` of the filters, and where
   /// in it the tile begins.
@@ -159,7 +165,8 @@ private:
                            int64_t steps);
 
   Prefetch prefetchInputs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                          mlir::Value tile, int64_t steps);
+                          mlir::Value tile, mlir::Value loop, int64_t loops,
+                          int64_t steps);
 
   mlir::Value emitOntoInit(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
                            mlir::Value value);

@@ -60,17 +60,21 @@ int64_t ConvEmitter::tilesPerChunk() {
 
 /// How the inputs of panels come to the tiles.
 ConvEmitter::Packing ConvEmitter::planPacking() {
-  if (countTaps() != 1)
+  const bool hasManyTaps = countTaps() != 1;
+  // Gathers, and masks where registers are few, are better done once for all.
+  if (hasManyTaps && (!isShift() || lanes < 16))
     return Packing::Before;
   // Few rows of a small picture are in few pages: packing them gains nothing.
   constexpr int64_t kSmallPicture = 256, kFewValues = 128;
   std::optional<int64_t> positions = IndexMath::known(outPositions);
-  if (isShift() && positions && *positions <= kSmallPicture &&
+  if (!hasManyTaps && isShift() && positions && *positions <= kSmallPicture &&
       IndexMath::known(depth).value_or(kFewValues + 1) <= kFewValues)
     return Packing::Never;
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
   if (!filters)
     return Packing::Before;
+  if (hasManyTaps && *filters == shape.rows)
+    return Packing::Never; // its only tile is the first
   // Each chunk must begin with a whole tile.
   int64_t tiles = llvm::divideCeil(*filters, shape.rows);
   int64_t lastChunk = (tiles - 1) / tilesPerChunk() * tilesPerChunk();
@@ -162,13 +166,14 @@ void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk,
                            Value firstChannel, Value endChannel) {
   IndexMath math(b);
   int64_t taps = countTaps();
-  emitTaps(b, chunk, [&](const Tap &tap) {
+  emitTaps(b, chunk, {}, [&](const Tap &tap, ValueRange) {
     emitFor(b, firstChannel, endChannel, 1, [&](Value channel) {
       for (int64_t c = 0; c < chunk.getColumns(); ++c)
         emitStore(b, emitInputs(b, chunk, tap, channel, c), chunk.scratch,
                   {math.add(math.mul(channel, taps), tap.number),
                    math.constant(c * chunk.width)});
     });
+    return SmallVector<Value>();
   });
 }
 
@@ -184,9 +189,12 @@ int64_t ConvEmitter::countTaps() {
   return taps;
 }
 
-/// Calls `visit` in the loops over the kernel, or once for a single tap.
-void ConvEmitter::emitTaps(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                           function_ref<void(const Tap &)> visit) {
+/// Calls `visit` in the loops over the kernel, or once for a single tap. It
+/// takes the values of one iteration, at first `init`, to those of the next;
+/// returns the last.
+SmallVector<Value> ConvEmitter::emitTaps(ImplicitLocOpBuilder &b,
+                                         const Chunk &chunk, ValueRange init,
+                                         TapVisitor visit) {
   IndexMath math(b);
   int64_t width = chunk.width;
   bool shift = isShift();
@@ -207,7 +215,7 @@ void ConvEmitter::emitTaps(ImplicitLocOpBuilder &b, const Chunk &chunk,
           b, DenseElementsAttr::get(VectorType::get({width}, b.getI1Type()),
                                     true));
   }
-  emitTapLoop(b, chunk, base, first, 0, visit);
+  return emitTapLoop(b, chunk, base, first, 0, init, visit);
 }
 
 /// The coordinates of the inputs that the first tap reads for the `width`
@@ -240,15 +248,16 @@ ConvEmitter::Coordinates ConvEmitter::emitCoordinates(ImplicitLocOpBuilder &b,
 }
 
 /// The loop over dimension `d` of the kernel, and those within it.
-void ConvEmitter::emitTapLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                              ArrayRef<Coordinates> base, const Tap &tap,
-                              int64_t d,
-                              function_ref<void(const Tap &)> visit) {
+SmallVector<Value> ConvEmitter::emitTapLoop(ImplicitLocOpBuilder &b,
+                                            const Chunk &chunk,
+                                            ArrayRef<Coordinates> base,
+                                            const Tap &tap, int64_t d,
+                                            ValueRange init, TapVisitor visit) {
   IndexMath math(b);
   if (d == spatial)
-    return visit(tap);
+    return visit(tap, init);
   int64_t width = chunk.width;
-  auto step = [&](Value k) {
+  auto step = [&](Value k, ValueRange values) {
     Tap next = tap;
     Value distance = math.mul(k, dilation(d));
     Value jump;
@@ -286,11 +295,18 @@ void ConvEmitter::emitTapLoop(ImplicitLocOpBuilder &b, const Chunk &chunk,
         offset = coordinate;
     }
     next.number = math.add(math.mul(tap.number, kernel(d)), k);
-    emitTapLoop(b, chunk, base, next, d + 1, visit);
+    return emitTapLoop(b, chunk, base, next, d + 1, values, visit);
   };
   if (kernel(d) == 1)
-    return step(math.constant(0));
-  emitFor(b, math.constant(0), math.constant(kernel(d)), 1, step);
+    return step(math.constant(0), init);
+  auto loop = scf::ForOp::create(b, math.constant(0), math.constant(kernel(d)),
+                                 math.constant(1), init);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  auto values = step(loop.getInductionVar(), loop.getRegionIterArgs());
+  if (!values.empty())
+    scf::YieldOp::create(b, values);
+  return loop.getResults();
 }
 
 /// What one tap of a channel of the group reads for column `c` of a panel.
@@ -315,18 +331,21 @@ Value ConvEmitter::emitInputs(ImplicitLocOpBuilder &b, const Chunk &chunk,
 }
 
 void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
-  if (chunk.packing == Packing::Never)
-    return emitTaps(b, chunk, [&](const Tap &tap) {
+  if (chunk.packing == Packing::Never && countTaps() == 1) {
+    emitTaps(b, chunk, {}, [&](const Tap &tap, ValueRange) {
       emitTiles(b, chunk, chunk.firstTile, &tap);
+      return SmallVector<Value>();
     });
+    return;
+  }
   Value next = chunk.firstTile;
-  if (chunk.packing == Packing::InFirstTile) {
-    emitTaps(b, chunk, [&](const Tap &tap) {
-      emitTile(b, chunk, next, shape.rows, /*limited=*/false, &tap);
-    });
+  if (chunk.packing != Packing::Before) {
+    emitTile(b, chunk, next, shape.rows, /*limited=*/false, nullptr,
+             /*isFirst=*/true);
     next = IndexMath(b).add(next, 1);
   }
-  emitTiles(b, chunk, next, nullptr);
+  if (chunk.packing != Packing::Never)
+    emitTiles(b, chunk, next, nullptr);
 }
 
 /// The tiles of a chunk from number `first` on.
@@ -350,11 +369,11 @@ void ConvEmitter::emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk,
     });
 }
 
-/// What tile number `tile`, a loop over `steps` values of k, fetches of the
-/// inputs of the next panel: some channels.
+/// What loop number `loop` of tile number `tile`, one of `loops` over `steps`
+/// values of k, fetches of the inputs of the next panel: some channels.
 Prefetch ConvEmitter::prefetchInputs(ImplicitLocOpBuilder &b,
-                                     const Chunk &chunk, Value tile,
-                                     int64_t steps) {
+                                     const Chunk &chunk, Value tile, Value loop,
+                                     int64_t loops, int64_t steps) {
   IndexMath math(b);
   auto type = cast<MemRefType>(allInputs.getType());
   std::optional<int64_t> channels = IndexMath::known(groupChannels);
@@ -371,9 +390,9 @@ Prefetch ConvEmitter::prefetchInputs(ImplicitLocOpBuilder &b,
   Value from = math.add(math.mul(image, rows * stride),
                         math.add(chunk.position, chunk.getPositions()));
   int64_t lines = llvm::divideCeil(chunk.getPositions(), Prefetch::kLine);
-  return Prefetch::share(b,
-                         {allInputs, from, stride, rows, tiles, steps, lines},
-                         math.sub(tile, chunk.firstTile));
+  return Prefetch::share(
+      b, {allInputs, from, stride, rows, tiles * loops, steps, lines},
+      math.add(math.mul(math.sub(tile, chunk.firstTile), loops), loop));
 }
 
 std::pair<Value, Value> ConvEmitter::findTile(ImplicitLocOpBuilder &b,
@@ -406,11 +425,12 @@ void ConvEmitter::emitStores(ImplicitLocOpBuilder &b, ArrayRef<Tile> tiles,
   }
 }
 
-/// A tile of the filters, times the panel. With a `tap` the inputs are read
-/// from where they lie, and packed.
+/// A tile of the filters, times the panel. With a `tap`, the only one, the
+/// inputs are read from where they lie; the first tile reads them so, too, and
+/// packs them for the others, if there are any.
 void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                            Value tileIndex, int64_t rows, bool limited,
-                           const Tap *tap) {
+                           const Tap *tap, bool isFirst) {
   IndexMath math(b);
   int64_t tilesPerBlock = op.getBlockRows() / shape.rows;
   Value block, rowInBlock;
@@ -429,20 +449,30 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   };
   Tile panel = getTile(0, chunk.getPositions(), nullptr);
 
-  SmallVector<Prefetch> next, ahead;
-  if (std::optional<int64_t> known = IndexMath::known(depth);
-      known && rows == shape.rows && !chunk.isTail) {
-    int64_t blockSize = *known * op.getBlockRows();
+  // A tile is one loop over k, or as many as the kernel has taps, over `steps`
+  // values each. What loop number `loop` fetches:
+  const bool fetches =
+      IndexMath::known(depth) && rows == shape.rows && !chunk.isTail;
+  const int64_t taps = isFirst ? countTaps() : 1;
+  const int64_t steps = IndexMath::known(depth).value_or(0) / taps;
+  auto prefetch = [&](Value loop) {
+    SmallVector<Prefetch> next;
+    if (!fetches)
+      return next;
+    int64_t blockSize = *IndexMath::known(depth) * op.getBlockRows();
     Value blocks = math.add(math.mul(chunk.group, math.dim(weights, 1)), block);
+    Value tileInBlock = math.div(rowInBlock, shape.rows);
     next.push_back(prefetchWeights(b, math.mul(math.add(blocks, 1), blockSize),
-                                   blockSize, math.div(rowInBlock, shape.rows),
-                                   tilesPerBlock, *known));
-    next.push_back(prefetchInputs(b, chunk, tileIndex, *known));
-    ahead = evaluator.prefetchNextOutputs(b, panel, rows, farBytes(), *known);
-    llvm::append_range(next, ahead);
-  }
+                                   blockSize,
+                                   math.add(math.mul(tileInBlock, taps), loop),
+                                   tilesPerBlock * taps, steps));
+    next.push_back(prefetchInputs(b, chunk, tileIndex, loop, taps, steps));
+    return next;
+  };
+  SmallVector<Prefetch> ahead;
+  if (fetches)
+    ahead = evaluator.prefetchNextOutputs(b, panel, rows, farBytes(), steps);
   // Nobody has asked for what the first tile writes.
-  bool isFirst = tap && chunk.packing == Packing::InFirstTile;
   if (ahead.empty() || isFirst)
     evaluator.prefetchOutputs(b, panel, rows, l2Bytes / 2);
 
@@ -451,23 +481,41 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   for (auto [c, mask] : llvm::enumerate(chunk.masks))
     tiles.push_back(getTile(c, chunk.width, mask));
   SmallVector<Value> accs = emitInits(b, tiles, rows);
-  accs = emitContractionLoop(
-      b, depth, rows, columns, accs,
-      [&](Value k, int64_t r) -> Value {
-        return memref::LoadOp::create(
-            b, weights,
-            ValueRange{chunk.group, block, k, math.add(rowInBlock, r)});
-      },
-      [&](Value k, int64_t c) -> Value {
-        SmallVector<Value> packed = {k, math.constant(c * chunk.width)};
-        if (!tap)
-          return emitLoad(b, chunk.scratch, packed, chunk.width);
-        Value inputs = emitInputs(b, chunk, *tap, k, c);
-        if (chunk.packing == Packing::InFirstTile)
-          emitStore(b, inputs, chunk.scratch, packed);
-        return inputs;
-      },
-      next);
+  // The sums over `size` values, number i of which is k(i).
+  auto emitSums = [&](Value size, function_ref<Value(Value)> k, const Tap *tap,
+                      ValueRange init, ArrayRef<Prefetch> prefetches) {
+    return emitContractionLoop(
+        b, size, rows, columns, init,
+        [&](Value i, int64_t r) -> Value {
+          return memref::LoadOp::create(
+              b, weights,
+              ValueRange{chunk.group, block, k(i), math.add(rowInBlock, r)});
+        },
+        [&](Value i, int64_t c) -> Value {
+          SmallVector<Value> packed = {k(i), math.constant(c * chunk.width)};
+          if (!tap)
+            return emitLoad(b, chunk.scratch, packed, chunk.width);
+          Value inputs = emitInputs(b, chunk, *tap, i, c);
+          if (isFirst && chunk.packing == Packing::InFirstTile)
+            emitStore(b, inputs, chunk.scratch, packed);
+          return inputs;
+        },
+        prefetches);
+  };
+  if (isFirst) {
+    accs = emitTaps(b, chunk, accs, [&](const Tap &tap, ValueRange init) {
+      auto k = [&](Value channel) {
+        return math.add(math.mul(channel, taps), tap.number);
+      };
+      auto next = prefetch(tap.number);
+      llvm::append_range(next, ahead);
+      return emitSums(groupChannels, k, &tap, init, next);
+    });
+  } else {
+    auto next = prefetch(math.constant(0));
+    llvm::append_range(next, ahead);
+    accs = emitSums(depth, [](Value k) { return k; }, tap, accs, next);
+  }
   emitStores(b, tiles, accs, rows);
   if (chunk.shortTail)
     emitIf(b, chunk.isLastPanel,

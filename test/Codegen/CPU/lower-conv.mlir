@@ -341,6 +341,40 @@ func.func private @tap_phases(%x: memref<1x3x74x56xf32>, %w: memref<1x1x27x8xf32
 
 // -----
 
+// Several taps: the first tile of filters carries its sums through the loops
+// over them, reads the inputs where they lie and packs them for the others.
+// CHECK-LABEL: func.func private @first_tile
+// CHECK: scf.parallel
+// CHECK: %[[PANEL:.*]] = memref.alloc() {{.*}} : memref<576x48xf32>
+// CHECK-NOT: vector.store
+// CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 iter_args
+// CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 iter_args
+// CHECK: scf.for %{{.*}} = %c0 to %c64 step %{{.*}} iter_args
+// CHECK: %[[INPUT:.*]] = vector.maskedload
+// CHECK: vector.store %[[INPUT]], %[[PANEL]]
+// CHECK: vector.fma
+// CHECK: scf.for
+// CHECK: scf.for %{{.*}} = %c0 to %c576 step %{{.*}} iter_args
+// CHECK: vector.load %[[PANEL]]
+// CHECK: vector.fma
+// CHECK: return
+func.func private @first_tile(%x: memref<1x64x28x28xf32>, %w: memref<1x2x576x8xf32>,
+    %out: memref<1x16x28x28xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x64x28x28xf32> to tensor<1x64x28x28xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x2x576x8xf32> to tensor<1x2x576x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x16x28x28xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x16x28x28xf32>) -> tensor<1x16x28x28xf32>
+  %y = sdx.conv ins(%tx, %tw : tensor<1x64x28x28xf32>, tensor<1x2x576x8xf32>) outs(%f : tensor<1x16x28x28xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 2, 2>,
+       pads_begin = array<i64: 2, 2>, pads_end = array<i64: 2, 2>, group = 1 : i64} -> tensor<1x16x28x28xf32>
+  bufferization.materialize_in_destination %y in restrict writable %out
+      : (tensor<1x16x28x28xf32>, memref<1x16x28x28xf32>) -> ()
+  return
+}
+
+// -----
+
 // A single tap: the first tile of filters reads the inputs where they lie and
 // packs them while it multiplies. All tiles fetch some inputs of the next panel
 // and the lines that the tile after them writes, for each row of 48 positions
