@@ -30,6 +30,7 @@ def product(w, rows, transposed=False, bias=None, relu=False):
 def load(model, strassen=True, threads=1, cpu=None, check_bounds=False):
     options = sardonyx.SessionOptions()
     options.strassen = strassen
+    options.split_floats = False  # these products would go by parts where there is AMX
     options.cache = False
     options.intra_op_num_threads = threads
     options.check_bounds = check_bounds
