@@ -143,10 +143,9 @@ private:
   Packing planPacking();
   void emitChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   void emitTiles(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                 mlir::Value first, const Tap *tap);
+                 mlir::Value first);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                mlir::Value tile, int64_t rows, bool limited, const Tap *tap,
-                bool isFirst = false);
+                mlir::Value tile, int64_t rows, bool limited, bool readsInputs);
 
   /// The block of the weights with tile number `tile` of the filters, and where
   /// in it the tile begins.

@@ -74,7 +74,7 @@ ConvEmitter::Packing ConvEmitter::planPacking() {
   if (!filters)
     return Packing::Before;
   if (hasManyTaps && *filters == shape.rows)
-    return Packing::Never; // its only tile is the first
+    return Packing::Never; // there is one tile to read them
   // Each chunk must begin with a whole tile.
   int64_t tiles = llvm::divideCeil(*filters, shape.rows);
   int64_t lastChunk = (tiles - 1) / tilesPerChunk() * tilesPerChunk();
@@ -331,41 +331,36 @@ Value ConvEmitter::emitInputs(ImplicitLocOpBuilder &b, const Chunk &chunk,
 }
 
 void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
-  if (chunk.packing == Packing::Never && countTaps() == 1) {
-    emitTaps(b, chunk, {}, [&](const Tap &tap, ValueRange) {
-      emitTiles(b, chunk, chunk.firstTile, &tap);
-      return SmallVector<Value>();
-    });
-    return;
-  }
   Value next = chunk.firstTile;
-  if (chunk.packing != Packing::Before) {
-    emitTile(b, chunk, next, shape.rows, /*limited=*/false, nullptr,
-             /*isFirst=*/true);
+  if (chunk.packing == Packing::InFirstTile) {
+    emitTile(b, chunk, next, shape.rows, /*limited=*/false,
+             /*readsInputs=*/true);
     next = IndexMath(b).add(next, 1);
   }
-  if (chunk.packing != Packing::Never)
-    emitTiles(b, chunk, next, nullptr);
+  emitTiles(b, chunk, next);
 }
 
 /// The tiles of a chunk from number `first` on.
 void ConvEmitter::emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                            Value first, const Tap *tap) {
+                            Value first) {
   IndexMath math(b);
+  const bool readsInputs = chunk.packing == Packing::Never;
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
   if (!filters)
     return emitFor(b, first, chunk.endTile, 1, [&](Value tile) {
-      emitTile(b, chunk, tile, shape.rows, /*limited=*/true, tap);
+      emitTile(b, chunk, tile, shape.rows, /*limited=*/true, readsInputs);
     });
   int64_t full = *filters / shape.rows, tail = *filters % shape.rows;
   if (full > 0)
     emitFor(b, first, math.min(chunk.endTile, math.constant(full)), 1,
             [&](Value tile) {
-              emitTile(b, chunk, tile, shape.rows, /*limited=*/false, tap);
+              emitTile(b, chunk, tile, shape.rows, /*limited=*/false,
+                       readsInputs);
             });
   if (tail > 0)
     emitIf(b, math.less(math.constant(full), chunk.endTile), [&] {
-      emitTile(b, chunk, math.constant(full), tail, /*limited=*/false, tap);
+      emitTile(b, chunk, math.constant(full), tail, /*limited=*/false,
+               readsInputs);
     });
 }
 
@@ -425,13 +420,13 @@ void ConvEmitter::emitStores(ImplicitLocOpBuilder &b, ArrayRef<Tile> tiles,
   }
 }
 
-/// A tile of the filters, times the panel. With a `tap`, the only one, the
-/// inputs are read from where they lie; the first tile reads them so, too, and
-/// packs them for the others, if there are any.
+/// A tile of the filters, times the panel: what was packed, or inputs that it
+/// reads from where they lie and, if it is the first of several, packs.
 void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                            Value tileIndex, int64_t rows, bool limited,
-                           const Tap *tap, bool isFirst) {
+                           bool readsInputs) {
   IndexMath math(b);
+  const bool packs = chunk.packing == Packing::InFirstTile && readsInputs;
   int64_t tilesPerBlock = op.getBlockRows() / shape.rows;
   Value block, rowInBlock;
   std::tie(block, rowInBlock) = findTile(b, tileIndex);
@@ -453,7 +448,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   // values each. What loop number `loop` fetches:
   const bool fetches =
       IndexMath::known(depth) && rows == shape.rows && !chunk.isTail;
-  const int64_t taps = isFirst ? countTaps() : 1;
+  const int64_t taps = readsInputs ? countTaps() : 1;
   const int64_t steps = IndexMath::known(depth).value_or(0) / taps;
   auto prefetch = [&](Value loop) {
     SmallVector<Prefetch> next;
@@ -473,7 +468,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   if (fetches)
     ahead = evaluator.prefetchNextOutputs(b, panel, rows, farBytes(), steps);
   // Nobody has asked for what the first tile writes.
-  if (ahead.empty() || isFirst)
+  if (ahead.empty() || packs)
     evaluator.prefetchOutputs(b, panel, rows, l2Bytes / 2);
 
   int64_t columns = chunk.getColumns();
@@ -496,13 +491,13 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
           if (!tap)
             return emitLoad(b, chunk.scratch, packed, chunk.width);
           Value inputs = emitInputs(b, chunk, *tap, i, c);
-          if (isFirst && chunk.packing == Packing::InFirstTile)
+          if (packs)
             emitStore(b, inputs, chunk.scratch, packed);
           return inputs;
         },
         prefetches);
   };
-  if (isFirst) {
+  if (readsInputs) {
     accs = emitTaps(b, chunk, accs, [&](const Tap &tap, ValueRange init) {
       auto k = [&](Value channel) {
         return math.add(math.mul(channel, taps), tap.number);
@@ -514,7 +509,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   } else {
     auto next = prefetch(math.constant(0));
     llvm::append_range(next, ahead);
-    accs = emitSums(depth, [](Value k) { return k; }, tap, accs, next);
+    accs = emitSums(depth, [](Value k) { return k; }, nullptr, accs, next);
   }
   emitStores(b, tiles, accs, rows);
   if (chunk.shortTail)
