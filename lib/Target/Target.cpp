@@ -31,6 +31,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
 
 #include <mutex>
 
@@ -78,12 +79,12 @@ std::string nameProcessor(StringRef guess,
                           const llvm::StringMap<bool> &features) {
   if (guess.starts_with("znver") || !features.lookup("avx512fp16"))
     return guess.str();
-  return llvm::StringSwitch<std::string>(guess)
-      .Cases({"sapphirerapids", "emeraldrapids", "graniterapids",
-              "graniterapids-d", "diamondrapids"},
-             guess.str())
-      .Default(features.lookup("prefetchi") ? "graniterapids"
-                                            : "sapphirerapids");
+  llvm::SmallVector<StringRef> known;
+  if (llvm::X86::parseArchX86(guess) != llvm::X86::CK_None)
+    llvm::X86::getFeaturesForCPU(guess, known);
+  if (llvm::is_contained(known, "avx512fp16"))
+    return guess.str();
+  return features.lookup("prefetchi") ? "graniterapids" : "sapphirerapids";
 }
 
 bool keepsTileRate(StringRef cpu) { return cpu.starts_with("graniterapids"); }
