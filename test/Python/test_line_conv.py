@@ -1,20 +1,8 @@
 """Convolutions of few channels, which are read from lines, against sums in double precision."""
 
 import numpy as np
-import onnx
 import pytest
-from onnx import helper, numpy_helper
-
-import sardonyx
-
-
-def convolve(x, w, bias, strides, pads):
-    """In f64."""
-    top, left, bottom, right = pads
-    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, w.shape[2:], axis=(2, 3))
-    windows = windows[:, :, :: strides[0], :: strides[1]]
-    return np.einsum("nchwij,ocij->nohw", windows, w.astype(np.float64), optimize=True) + bias[:, None, None]
+from references import check_convolution
 
 
 @pytest.mark.parametrize("images, channels, height, width, filters, kernel, strides, pads", [
@@ -35,21 +23,4 @@ def test_against_doubles(images, channels, height, width, filters, kernel, strid
     rng = np.random.default_rng(width)
     x = rng.standard_normal((images, channels, height, width)).astype(np.float32)
     w = rng.standard_normal((filters, channels, *kernel)).astype(np.float32)
-    bias = rng.standard_normal(filters).astype(np.float32)
-    graph = helper.make_graph(
-        [helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=pads, strides=strides),
-         helper.make_node("Relu", ["c"], ["y"])],
-        "lines",
-        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, x.shape)],
-        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(w, "w"), numpy_helper.from_array(bias, "b")],
-    )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    expected = np.maximum(convolve(x, w, bias, strides, pads), 0)
-    options = sardonyx.SessionOptions()
-    options.cpu = cpu
-    for threads in (1, 2):
-        options.intra_op_num_threads = threads
-        (y,) = sardonyx.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
-        assert y.shape == expected.shape
-        assert np.linalg.norm(y - expected) <= 5e-7 * np.linalg.norm(expected)
+    check_convolution(x, w, cpu, 5e-7, strides=strides, pads=pads)
