@@ -23,6 +23,9 @@ namespace sardonyx::sdx {
 
 /// Values of k whose numbers of 21 bits share eight bytes.
 inline constexpr int64_t kTriple = 3;
+/// Filters, and values of K, in a block of convolution weights that are sums of
+/// bf16, and the bf16 of a number.
+inline constexpr int64_t kPartBlock = 32, kWeightParts = 2;
 
 } // namespace sardonyx::sdx
 

@@ -355,15 +355,32 @@ static FailureOr<int64_t> countTaps(Operation *op, ArrayRef<int64_t> kernel,
   return (*winograd + 2) * (*winograd + 2);
 }
 
+/// How long a filter of `channels` channels is in packed weights where each has
+/// become `taps` values.
+static int64_t countPacked(ShapedType weights, int64_t channels, int64_t taps) {
+  return taps * (weights.getElementType().isBF16()
+                     ? llvm::divideCeil(channels, kPartBlock)
+                     : channels);
+}
+
 /// What is wrong with packed weights of a convolution and their scales, if they
 /// have some. A filter has become `taps` values.
 static LogicalResult verifyShortWeights(Operation *op, ShapedType weights,
                                         Value scales,
                                         std::optional<int64_t> winograd,
                                         int64_t taps) {
-  if (weights.getElementType().isF32()) {
+  if (!weights.getElementType().isInteger()) {
     if (scales)
-      return op->emitOpError("has scales but weights of f32");
+      return op->emitOpError("has scales but weights of ")
+             << weights.getElementType();
+    constexpr int64_t kStep = kWeightParts * kPartBlock * kPartBlock;
+    if (!weights.getElementType().isBF16())
+      return success();
+    if (winograd)
+      return op->emitOpError("weights of bf16 are not for 'winograd'");
+    if (weights.getDimSize(3) != kStep)
+      return op->emitOpError("weights of bf16 must have ")
+             << kStep << " in a step, got " << weights.getDimSize(3);
     return success();
   }
   if (!scales || !winograd)
@@ -455,9 +472,12 @@ LogicalResult ConvOp::verify() {
                                 getWinograd(), *taps)))
     return failure();
   if (!ShapedType::isDynamic(input[1]) &&
-      !mayEqual(input[1] / group * *taps, weights[2]))
+      !mayEqual(countPacked(getWeights().getType(), input[1] / group, *taps),
+                weights[2]))
     return emitOpError("weights have K = ")
-           << weights[2] << "; " << input[1] / group * *taps << " expected";
+           << weights[2] << "; "
+           << countPacked(getWeights().getType(), input[1] / group, *taps)
+           << " expected";
   if (!ShapedType::isDynamic(init[1]) &&
       !mayFit(init[1] / group, weights[1], getBlockRows()))
     return emitOpError("init has ")
@@ -591,9 +611,10 @@ LogicalResult PackConvWeightsOp::verify() {
              << init[1] << " blocks; " << blocks << " expected";
   }
   if (!ShapedType::isDynamic(*taps) && !ShapedType::isDynamic(source[1]) &&
-      !mayEqual(source[1] * *taps, init[2]))
+      !mayEqual(countPacked(getInit().getType(), source[1], *taps), init[2]))
     return emitOpError("init has K = ")
-           << init[2] << "; " << source[1] * *taps << " expected";
+           << init[2] << "; "
+           << countPacked(getInit().getType(), source[1], *taps) << " expected";
   return success();
 }
 

@@ -67,8 +67,9 @@ def SDX_ProductShaped : TypeConstraint<
     "tensor or memref of f32, bf16, i8, i32 or i64", "::mlir::ShapedType">;
 
 def SDX_ConvWeights : TypeConstraint<
-    Or<[RankedTensorOf<[F32, I8]>.predicate, MemRefOf<[F32, I8]>.predicate]>,
-    "tensor or memref of f32 or i8", "::mlir::ShapedType">;
+    Or<[RankedTensorOf<[F32, BF16, I8]>.predicate,
+        MemRefOf<[F32, BF16, I8]>.predicate]>,
+    "tensor or memref of f32, bf16 or i8", "::mlir::ShapedType">;
 
 //===----------------------------------------------------------------------===//
 // Dense operations
@@ -263,6 +264,9 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
     groups. With `scales` weights are integers of 24 bits times these (see
     `sdx.pack_conv_weights`).
 
+    Weights of bf16 are [G,Ob,S,2*32*32]: numbers are sums of two (see
+    `sdx.pack_conv_weights`).
+
     ```mlir
     %y = sdx.conv ins(%x, %w : tensor<?x64x56x56xf32>, tensor<1x8x576x8xf32>)
         outs(%zero : tensor<?x64x56x56xf32>)
@@ -302,7 +306,13 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
     int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }
     /// Output channels in a block of the packed weights.
     int64_t getBlockRows() {
+      if (hasSplitWeights())
+        return kPartBlock;
       return (getScales() ? getScales() : getWeights()).getType().getShape().back();
+    }
+    /// Whether weights are sums of bf16.
+    bool hasSplitWeights() {
+      return getWeights().getType().getElementType().isBF16();
     }
   }];
 }
@@ -320,6 +330,12 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
     With `scales` [Ob*(m + 2)^2,1,1,Rt], for each block one for each value of
     each filter, values become the integers nearest to value / scale. `init` is
     [1,Ob,K,Rt*3] of i8 then: 24 bits, in three bytes, from the lowest on.
+
+    Where `init` is of bf16, it is [G,Ob,S,2*32*32]: a block has 32 filters, and
+    step s of a filter the 32 channels from s / t * 32 on, zeros past the last,
+    of value s % t of the kernel, which has t. First come all that is
+    next to the numbers of a block and step, [filter, channel], then what is
+    next to the rest.
 
     ```mlir
     %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>)
@@ -342,8 +358,12 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     int64_t getBlockRows() {
+      if (splits())
+        return kPartBlock;
       return (getScales() ? getScales() : getInit()).getType().getShape().back();
     }
+    /// Whether weights become sums of bf16.
+    bool splits() { return getInit().getType().getElementType().isBF16(); }
   }];
 }
 

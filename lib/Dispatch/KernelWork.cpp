@@ -236,6 +236,8 @@ static std::string describeConv(sdx::ConvOp conv) {
     text += ", winograd " + times({*side, *side});
   if (conv.getScales())
     text += ", 24-bit weights";
+  if (conv.hasSplitWeights())
+    text += ", parts of bf16";
   return text;
 }
 

@@ -562,6 +562,8 @@ struct PackContractionsPass
     ShortWeightLimits limits{shortWeights, triples};
     patterns.add<PackContraction>(&getContext(), limits, strassen);
     populateShortenConvWeightsPatterns(patterns, limits);
+    if (splitConvs)
+      populateSplitConvWeightsPatterns(patterns);
     patterns.add<ZeroConvInit>(&getContext());
     populatePackNarrowProductsPatterns(patterns, packBf16);
     // Afterwards: a transpose of fewer dimensions is no longer one of matrices.

@@ -112,6 +112,10 @@ std::optional<ShortWeights> chooseShortWeights(const ConstantColumns &columns,
 void populateShortenConvWeightsPatterns(mlir::RewritePatternSet &patterns,
                                         const ShortWeightLimits &limits);
 
+/// A pattern that splits filters into sums of two bf16 where tile registers are
+/// faster by them than multiply-adds.
+void populateSplitConvWeightsPatterns(mlir::RewritePatternSet &patterns);
+
 /// The ranges of k in which products by `matrix` [K,N], or [N,K] if
 /// `transposed`, may go by Strassen's algorithm (see sdx.packed_matmul): 0
 /// where it is no constant, is small, or has numbers of very different size

@@ -90,6 +90,8 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   // registers.
   bool hasWideVectors = options.target.vectorBits >= 256;
   packing.triples = hasWideVectors;
+  packing.splitConvs =
+      options.shortWeights && options.target.floatProduct == "parts";
   packing.strassen = options.strassen && hasWideVectors;
   pm.addPass(createSDXPackContractions(packing));
   // Constants leave before fusion, so that what runs once isn't fused into what

@@ -151,6 +151,9 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
                  Option<"triples", "triples", "bool", "false",
                         "Pack those of few rows in 21 bits where that is exact "
                         "enough">,
+                 Option<"splitConvs", "split-convs", "bool", "false",
+                        "Split the filters of convolutions into sums of two bf16 "
+                        "where tile registers are faster by them">,
                  Option<"strassen", "strassen", "bool", "false",
                         "Let products by even weights go by Strassen's "
                         "algorithm">];

@@ -50,6 +50,15 @@ LogicalResult ConvEmitter::verify() {
            << sdx::kPanelWidth << " filters";
   if (group <= 0)
     return op.emitOpError("has no groups");
+  if (op.hasSplitWeights()) {
+    auto isStatic = [](ShapedType type) {
+      return !ShapedType::isDynamicShape(type.getShape().drop_front());
+    };
+    if (lanes != kTileRows || !op.getWeights().getType().hasStaticShape() ||
+        !isStatic(op.getInput().getType()) || !isStatic(op.getInit().getType()))
+      return op.emitOpError("has weights of bf16, which are for vectors of ")
+             << kTileRows << " numbers and for sizes that are known";
+  }
   return evaluator.verify(op.getInit());
 }
 
@@ -119,19 +128,22 @@ void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
   }
   groupChannels = math.div(math.dim(input, 1), group);
   groupFilters = math.div(evaluator.getSize(1), group);
-  depth = math.dim(weights, 2);
+  depth = op.hasSplitWeights() ? math.mul(groupChannels, countTaps())
+                               : math.dim(weights, 2);
   std::optional<int64_t> channels = IndexMath::known(groupChannels);
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
   if (winograd)
     return emitWinograd(b);
   if (channels && *channels == 1 && filters && *filters <= 2)
     return emitDepthwise(b);
-  if (readsLines())
+  if (!op.hasSplitWeights() && readsLines())
     return emitLines(b);
   if (canSplitPhases())
     emitPhases(b);
   allInputs = emitCollapse(b, phases ? phases : input, 0);
-  if (hasChannelLanes())
+  if (op.hasSplitWeights())
+    emitParts(b);
+  else if (hasChannelLanes())
     emitChannelLanes(b);
   else
     emitPanels(b);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ConvEmitter.h"
 #include "Epilogue.h"
 #include "IndexMath.h"
 #include "MicroKernel.h"
@@ -42,6 +43,7 @@ public:
 
   void emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op);
   void emitConvWeights(ImplicitLocOpBuilder &b, sdx::PackConvWeightsOp op);
+  void emitConvParts(ImplicitLocOpBuilder &b, sdx::PackConvWeightsOp op);
 
 private:
   void emitColumns(ImplicitLocOpBuilder &b, Value source, ValueRange lead,
@@ -200,6 +202,74 @@ void PackEmitter::emitConvWeights(ImplicitLocOpBuilder &b,
                });
 }
 
+/// The bf16 nearest to finite numbers, as f32.
+static Value emitNearestPart(ImplicitLocOpBuilder &b, Value numbers) {
+  auto bitsType = cast<VectorType>(numbers.getType()).clone(b.getI32Type());
+  auto splat = [&](int64_t value) { return emitSplat(b, bitsType, value); };
+  Value bits = arith::BitcastOp::create(b, bitsType, numbers);
+  Value last = arith::AndIOp::create(
+      b, arith::ShRUIOp::create(b, bits, splat(16)), splat(1));
+  Value up = arith::AddIOp::create(b, last, splat(0x7fff));
+  Value rounded = arith::AndIOp::create(b, arith::AddIOp::create(b, bits, up),
+                                        splat(0xffff0000));
+  return arith::BitcastOp::create(b, numbers.getType(), rounded);
+}
+
+void PackEmitter::emitConvParts(ImplicitLocOpBuilder &b,
+                                sdx::PackConvWeightsOp op) {
+  constexpr int64_t kBlock = sdx::kPartBlock;
+  IndexMath math(b);
+  Value source = emitCollapse(b, body.getBuffer(op.getSource()), 2);
+  Value dest = body.getOutputs().front().memref;
+  Value filters = math.div(math.dim(source, 0), op.getGroup());
+  Value channels = math.dim(source, 1), taps = math.dim(source, 2);
+  auto type = VectorType::get({kBlock}, b.getF32Type());
+  auto halfType = type.clone(b.getI16Type());
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  // Channels lie as far apart as a filter has taps.
+  Value places = arith::MulIOp::create(b, emitLanes(b, kBlock, 1),
+                                       emitSplat32(b, taps, kBlock));
+  emitParallel(
+      b, {math.constant(op.getGroup()), math.dim(dest, 1), math.dim(dest, 2)},
+      [&](ValueRange ivs) {
+        Value step = math.div(ivs[2], taps);
+        Value tap = math.sub(ivs[2], math.mul(step, taps));
+        Value channel = math.mul(step, kBlock);
+        Value inStep = emitTailMask(b, math.sub(channels, channel), kBlock);
+        Value first = math.mul(ivs[1], kBlock);
+        emitFor(b, math.constant(0), math.constant(kBlock), 1, [&](Value row) {
+          Value inGroup = math.add(first, row);
+          Value isInside = math.less(inGroup, filters);
+          Value filter = b.createOrFold<arith::SelectOp>(isInside, inGroup,
+                                                         math.constant(0));
+          Value mask = vector::BroadcastOp::create(b, type.clone(b.getI1Type()),
+                                                   isInside);
+          if (inStep)
+            mask = arith::AndIOp::create(b, mask, inStep);
+          Value rest = vector::GatherOp::create(
+              b, type, source,
+              ValueRange{math.add(math.mul(ivs[0], filters), filter), channel,
+                         tap},
+              places, mask, none);
+          for (int64_t part = 0; part < sdx::kWeightParts; ++part) {
+            Value nearest = emitNearestPart(b, rest);
+            Value bits = arith::BitcastOp::create(b, type.clone(b.getI32Type()),
+                                                  nearest);
+            Value halves = arith::TruncIOp::create(
+                b, halfType,
+                arith::ShRUIOp::create(b, bits,
+                                       emitSplat(b, bits.getType(), 16)));
+            Value at = math.mul(math.add(row, part * kBlock), kBlock);
+            emitStore(b,
+                      arith::BitcastOp::create(b, type.clone(b.getBF16Type()),
+                                               halves),
+                      dest, {ivs[0], ivs[1], ivs[2], at});
+            rest = arith::SubFOp::create(b, rest, nearest);
+          }
+        });
+      });
+}
+
 namespace {
 
 struct LowerPackingPass
@@ -243,6 +313,8 @@ struct LowerPackingPass
                               ? body.getBuffer(convWeights.getScales())
                               : Value(),
                           body.getOutputs().front().memref, vectorBits / 32);
+    else if (convWeights && convWeights.splits())
+      emitter.emitConvParts(b, convWeights);
     else if (convWeights)
       emitter.emitConvWeights(b, convWeights);
     else

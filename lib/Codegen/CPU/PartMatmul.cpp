@@ -163,9 +163,9 @@ void MatmulEmitter::emitPartPanels(ImplicitLocOpBuilder &b, Chunk chunk,
     return local.emplace_back(emitBuffer(b, type));
   };
   ColumnParts columns;
-  columns.parts =
-      allocate(getColumnPartsType(b.getContext(), partDepth / kStepDepth));
-  columns.magnitudes = allocate(getMagnitudesType(b.getContext()));
+  columns.parts = allocate(
+      getColumnPartsType(b.getContext(), /*slots=*/2, partDepth / kStepDepth));
+  columns.magnitudes = allocate(getMagnitudesType(b.getContext(), /*slots=*/2));
   columns.slot = zero;
   bool isSummed = bool(buffers.sums);
   chunk.sums = isSummed ? emitRowsOfPanels(b, buffers.sums)

@@ -21,7 +21,7 @@ using namespace sardonyx::cpu;
 
 /// Lanes that are split at a time: a row of f32 in a tile register.
 static constexpr int64_t kLanes = kTileRows;
-static constexpr int64_t kHalves = kBlockColumns / kLanes;
+static constexpr int64_t kHalves = kColumnTiles;
 
 std::optional<FloatProduct> sardonyx::cpu::parseFloatProduct(StringRef name) {
   return llvm::StringSwitch<std::optional<FloatProduct>>(name)
@@ -37,13 +37,16 @@ MemRefType sardonyx::cpu::getRowPartsType(MLIRContext *context, int64_t blocks,
 }
 
 MemRefType sardonyx::cpu::getColumnPartsType(MLIRContext *context,
-                                             int64_t steps) {
-  return MemRefType::get({2, steps, kParts, kHalves, kStepPairs, 2 * kLanes},
-                         BFloat16Type::get(context));
+                                             int64_t slots, int64_t steps) {
+  return MemRefType::get(
+      {slots, steps, kParts, kHalves, kStepPairs, 2 * kLanes},
+      BFloat16Type::get(context));
 }
 
-MemRefType sardonyx::cpu::getMagnitudesType(MLIRContext *context) {
-  return MemRefType::get({2, kHalves, kLanes}, IntegerType::get(context, 32));
+MemRefType sardonyx::cpu::getMagnitudesType(MLIRContext *context,
+                                            int64_t slots) {
+  return MemRefType::get({slots, kHalves, kLanes},
+                         IntegerType::get(context, 32));
 }
 
 static Value emitCompare(ImplicitLocOpBuilder &b,
@@ -75,17 +78,31 @@ static std::array<Value, kParts> emitSplit(ImplicitLocOpBuilder &b,
   return parts;
 }
 
-/// The upper halves of the lanes of two vectors: one after the other, or by
-/// turns.
-static Value emitJoin(ImplicitLocOpBuilder &b, Value first, Value second,
-                      bool byTurns) {
+/// The upper halves of the lanes of two vectors, one after the other.
+static Value emitJoin(ImplicitLocOpBuilder &b, Value first, Value second) {
   auto halves = VectorType::get({2 * kLanes}, b.getBF16Type());
   SmallVector<int64_t> order;
   for (int64_t i = 0; i < 2 * kLanes; ++i)
-    order.push_back(byTurns ? 1 + i / 2 * 2 + i % 2 * 2 * kLanes : 1 + 2 * i);
+    order.push_back(1 + 2 * i);
   return vector::ShuffleOp::create(
       b, vector::BitCastOp::create(b, halves, first),
       vector::BitCastOp::create(b, halves, second), order);
+}
+
+/// The upper halves of the lanes of two vectors, by turns.
+static Value emitInterleave(ImplicitLocOpBuilder &b, Value first,
+                            Value second) {
+  Type bitsType = getBitsType(b);
+  auto bits = [&](Value value) {
+    return arith::BitcastOp::create(b, bitsType, value);
+  };
+  Value lower =
+      arith::ShRUIOp::create(b, bits(first), emitSplat(b, bitsType, 16));
+  Value upper = arith::AndIOp::create(b, bits(second),
+                                      emitSplat(b, bitsType, 0xffff0000));
+  return vector::BitCastOp::create(
+      b, VectorType::get({2 * kLanes}, b.getBF16Type()),
+      arith::OrIOp::create(b, lower, upper));
 }
 
 static Value emitNoMagnitudes(ImplicitLocOpBuilder &b) {
@@ -143,7 +160,7 @@ Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
     Value largest = emitLarger(b, seen, second);
     auto low = emitSplit(b, first), high = emitSplit(b, second);
     for (int64_t p = 0; p < kParts; ++p)
-      emitStore(b, emitJoin(b, low[p], high[p], /*byTurns=*/false), parts,
+      emitStore(b, emitJoin(b, low[p], high[p]), parts,
                 {block, step, math.constant(p), inBlock, zero});
     scf::YieldOp::create(b, largest);
   }
@@ -158,7 +175,7 @@ Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
 void sardonyx::cpu::emitClearMagnitudes(ImplicitLocOpBuilder &b,
                                         const ColumnParts &to) {
   IndexMath math(b);
-  for (int64_t half = 0; half < kHalves; ++half)
+  for (int64_t half = 0; half < to.halves; ++half)
     emitStore(b, emitNoMagnitudes(b), to.magnitudes,
               {to.slot, math.constant(half), math.constant(0)});
 }
@@ -170,7 +187,7 @@ void sardonyx::cpu::emitColumnParts(ImplicitLocOpBuilder &b, Value firstPair,
   IndexMath math(b);
   Value zero = math.constant(0);
   SmallVector<Value> largest;
-  for (int64_t half = 0; half < kHalves; ++half)
+  for (int64_t half = 0; half < to.halves; ++half)
     largest.push_back(
         vector::LoadOp::create(b, getBitsType(b), to.magnitudes,
                                ValueRange{to.slot, math.constant(half), zero}));
@@ -183,19 +200,19 @@ void sardonyx::cpu::emitColumnParts(ImplicitLocOpBuilder &b, Value firstPair,
     Value step = math.div(pairs.getInductionVar(), kStepPairs);
     Value pair = math.rem(pairs.getInductionVar(), math.constant(kStepPairs));
     SmallVector<Value> next;
-    for (int64_t half = 0; half < kHalves; ++half) {
+    for (int64_t half = 0; half < to.halves; ++half) {
       Value first = load(k, half), second = load(math.add(k, 1), half);
       auto even = emitSplit(b, first), odd = emitSplit(b, second);
       for (int64_t p = 0; p < kParts; ++p)
         emitStore(
-            b, emitJoin(b, even[p], odd[p], /*byTurns=*/true), to.parts,
+            b, emitInterleave(b, even[p], odd[p]), to.parts,
             {to.slot, step, math.constant(p), math.constant(half), pair, zero});
       Value seen = emitLarger(b, pairs.getRegionIterArg(half), first);
       next.push_back(emitLarger(b, seen, second));
     }
     scf::YieldOp::create(b, next);
   }
-  for (int64_t half = 0; half < kHalves; ++half)
+  for (int64_t half = 0; half < to.halves; ++half)
     emitStore(b, pairs.getResult(half), to.magnitudes,
               {to.slot, math.constant(half), zero});
 }
@@ -204,7 +221,7 @@ Value sardonyx::cpu::emitAreColumnsBad(ImplicitLocOpBuilder &b,
                                        const ColumnParts &columns) {
   IndexMath math(b);
   Value bad;
-  for (int64_t half = 0; half < kHalves; ++half) {
+  for (int64_t half = 0; half < columns.halves; ++half) {
     Value lanes = emitIsBad(
         b, vector::LoadOp::create(b, getBitsType(b), columns.magnitudes,
                                   ValueRange{columns.slot, math.constant(half),

@@ -42,12 +42,13 @@ std::optional<FloatProduct> parseFloatProduct(llvm::StringRef name);
 /// `steps` steps: [block, step, part, row, value of k].
 mlir::MemRefType getRowPartsType(mlir::MLIRContext *context, int64_t blocks,
                                  int64_t steps);
-/// The parts of `kBlockColumns` columns of a right-hand side, of two panels:
+/// The parts of `kBlockColumns` columns of a right-hand side, of some panels:
 /// [slot, step, part, half of the columns, pair of values of k, column and
 /// which of the pair].
-mlir::MemRefType getColumnPartsType(mlir::MLIRContext *context, int64_t steps);
+mlir::MemRefType getColumnPartsType(mlir::MLIRContext *context, int64_t slots,
+                                    int64_t steps);
 /// The largest magnitudes of these columns, as bits: [slot, half, column].
-mlir::MemRefType getMagnitudesType(mlir::MLIRContext *context);
+mlir::MemRefType getMagnitudesType(mlir::MLIRContext *context, int64_t slots);
 
 /// Some values of k: from `first` to `end`, that is (index) `steps` steps, the
 /// last maybe not full.
@@ -68,9 +69,10 @@ mlir::Value emitRowParts(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
 /// Pairs of values of k in a step.
 inline constexpr int64_t kStepPairs = kStepDepth / 2;
 
-/// Where the parts of a panel of columns go.
+/// Where the parts of a panel of columns go, and how many halves it has.
 struct ColumnParts {
   mlir::Value parts, magnitudes, slot;
+  int64_t halves = kColumnTiles;
 };
 
 /// Begins with a panel: nothing large has been seen.

@@ -40,16 +40,14 @@ TileOperand sardonyx::cpu::getTileOperand(ImplicitLocOpBuilder &b, Value memref,
           asI64(b, math.mul(row, bytes))};
 }
 
-/// Tile registers beside each other.
-static constexpr int64_t kColumnTiles = 2;
-
 namespace {
 
-/// Sums in memory: `rowTiles` tiles one below the other, `kColumnTiles` beside
+/// Sums in memory: `rowTiles` tiles one below the other, `columnTiles` beside
 /// each other.
 struct TileGrid {
   int64_t rowTiles;
   TileOperand memory;
+  int64_t columnTiles = kColumnTiles;
 };
 
 /// Emits the intrinsics on whole tile registers.
@@ -98,7 +96,7 @@ public:
   }
   SmallVector<Value> zeroGrid(const TileGrid &grid) {
     SmallVector<Value> zeros;
-    for (int64_t i = 0; i < grid.rowTiles * kColumnTiles; ++i)
+    for (int64_t i = 0; i < grid.rowTiles * grid.columnTiles; ++i)
       zeros.push_back(zero());
     return zeros;
   }
@@ -114,7 +112,7 @@ private:
     Value below = times(grid.memory.stride, kTileRows);
     Value address = grid.memory.address;
     for (int64_t r = 0; r < grid.rowTiles; ++r) {
-      for (int64_t c = 0; c < kColumnTiles; ++c)
+      for (int64_t c = 0; c < grid.columnTiles; ++c)
         visit(plus(address, c * kTileBytes));
       address = plus(address, below);
     }
@@ -185,13 +183,19 @@ void sardonyx::cpu::emitPartProduct(
     RowParts lhs, PanelParts rhs, TileOperand dest,
     function_ref<void(Value, int64_t)> meanwhile) {
   // Which parts are multiplied: from one to the next only one side changes.
-  constexpr std::pair<int64_t, int64_t> kProducts[] = {{2, 0}, {1, 0}, {0, 0},
-                                                       {0, 2}, {0, 1}, {1, 1}};
+  using Product = std::pair<int64_t, int64_t>;
+  constexpr Product kOfThree[] = {{2, 0}, {1, 0}, {0, 0},
+                                  {0, 2}, {0, 1}, {1, 1}};
+  constexpr Product kOfTwo[] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {0, 0}};
+  int64_t parts = cast<MemRefType>(lhs.memref.getType()).getDimSize(2);
+  ArrayRef<Product> products(kOfThree);
+  if (parts == 2)
+    products = kOfTwo;
   IndexMath math(b);
   TileEmitter tiles(b, b.getBF16Type());
   Value zero = math.constant(0);
-  TileOperand left =
-      getTileOperand(b, lhs.memref, {lhs.block, zero, zero, zero, zero});
+  TileOperand left = getTileOperand(
+      b, lhs.memref, {lhs.block, lhs.step ? lhs.step : zero, zero, zero, zero});
   TileOperand right =
       getTileOperand(b, rhs.memref, {rhs.slot, zero, zero, zero, zero, zero});
   auto loadTiles = [&](Value address, int64_t part, int64_t count,
@@ -203,7 +207,7 @@ void sardonyx::cpu::emitPartProduct(
           stride));
     return loaded;
   };
-  TileGrid grid{rowTiles, dest};
+  TileGrid grid{rowTiles, dest, rhs.tiles};
   auto loop = scf::ForOp::create(b, zero, steps, math.constant(1),
                                  startsFromZero ? tiles.zeroGrid(grid)
                                                 : tiles.loadGrid(grid));
@@ -211,23 +215,24 @@ void sardonyx::cpu::emitPartProduct(
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value step = loop.getInductionVar();
-    constexpr int64_t kStepBytes = kParts * 2 * kTileRows * kTileBytes;
-    Value distance = tiles.times(asI64(b, step), kStepBytes);
-    Value leftStep = tiles.plus(left.address, distance);
-    Value rightStep = tiles.plus(right.address, distance);
+    constexpr int64_t kPartBytes = 2 * kTileRows * kTileBytes;
+    auto advance = [&](Value address, int64_t parts) {
+      Value distance = tiles.times(asI64(b, step), parts * kPartBytes);
+      return tiles.plus(address, distance);
+    };
+    Value leftStep = advance(left.address, parts);
+    Value rightStep = advance(right.address, kParts);
     SmallVector<Value> sums(loop.getRegionIterArgs()), rows, columns;
     int64_t ofRows = -1, ofColumns = -1;
-    for (auto [number, product] : llvm::enumerate(kProducts)) {
+    for (auto [number, product] : llvm::enumerate(products)) {
       auto [l, r] = product;
       meanwhile(step, number);
       if (ofRows != l)
         rows = loadTiles(leftStep, ofRows = l, rowTiles, left.stride);
       if (ofColumns != r)
-        columns =
-            loadTiles(rightStep, ofColumns = r, kColumnTiles, right.stride);
+        columns = loadTiles(rightStep, ofColumns = r, rhs.tiles, right.stride);
       for (auto [i, sum] : llvm::enumerate(sums))
-        sum = tiles.multiply(rows[i / kColumnTiles], columns[i % kColumnTiles],
-                             sum);
+        sum = tiles.multiply(rows[i / rhs.tiles], columns[i % rhs.tiles], sum);
     }
     scf::YieldOp::create(b, sums);
   }

@@ -50,19 +50,24 @@ inline constexpr int64_t kStepDepth = kTileBytes / 2;
 inline constexpr int64_t kBlockRows = 2 * kTileRows;
 inline constexpr int64_t kBlockColumns = 2 * kTileRows;
 
-/// Parts of a block of rows.
+/// The columns of a panel as tile registers.
+inline constexpr int64_t kColumnTiles = 2;
+
+/// Parts of a block of rows: [block, step, part, row, value of k], three or two
+/// of each number, from `step` on (null: the first).
 struct RowParts {
-  mlir::Value memref, block;
+  mlir::Value memref, block, step;
 };
-/// Parts of a panel of columns.
+/// Parts of a panel of columns, and how many tile registers have columns.
 struct PanelParts {
   mlir::Value memref, slot;
+  int64_t tiles = kColumnTiles;
 };
 
 /// Emits dest[i, j] += sum_k lhs[i, k] * rhs[k, j], or without what there was,
 /// on f32, for `rowTiles` * 16 rows, from the parts of rows `lhs` and of
-/// columns `rhs`. Before each of the six products of a step (numbered from 0)
-/// `meanwhile` is called to emit what else there is to do.
+/// columns `rhs`. Before each of the products of a step, six or five (numbered
+/// from 0), `meanwhile` is called to emit what else there is to do.
 void emitPartProduct(
     mlir::ImplicitLocOpBuilder &b, int64_t rowTiles, mlir::Value steps,
     bool startsFromZero, RowParts lhs, PanelParts rhs, TileOperand dest,

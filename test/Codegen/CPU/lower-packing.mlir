@@ -57,6 +57,29 @@ func.func private @conv_weights(%w: memref<12x3x3x3xf32>, %out: memref<2x1x27x8x
 
 // -----
 
+// Filters as sums of two bf16: 32 channels of one tap of a filter, the bf16 nearest to them, and that nearest to the rest.
+// CHECK-LABEL: func.func private @filter_parts
+// CHECK-SAME: (%{{.*}}: memref<40x48x3x3xf32>, %[[OUT:.*]]: memref<1x2x18x2048xbf16>)
+// CHECK: scf.parallel (%[[BLOCK:.*]], %[[STEP:.*]]) = {{.*}} to (%c2, %c18)
+// CHECK: %[[ROW:.*]] = arith.muli %[[BLOCK]], %c32
+// CHECK: scf.for %[[R:.*]] = %c0 to %c32
+// CHECK: arith.addi %[[ROW]], %[[R]]
+// CHECK: vector.gather {{.*}} : memref<40x48x9xf32>, vector<32xi32>, vector<32xi1>, vector<32xf32> into vector<32xf32>
+// CHECK: vector.store %{{.*}}, %[[OUT]]{{.*}} vector<32xbf16>
+// CHECK: arith.subf
+// CHECK: vector.store %{{.*}}, %[[OUT]]{{.*}} vector<32xbf16>
+// CHECK-NOT: vector.store
+func.func private @filter_parts(%w: memref<40x48x3x3xf32>, %out: memref<1x2x18x2048xbf16>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %w restrict : memref<40x48x3x3xf32> to tensor<40x48x3x3xf32>
+  %e = tensor.empty() : tensor<1x2x18x2048xbf16>
+  %p = sdx.pack_conv_weights ins(%t : tensor<40x48x3x3xf32>) outs(%e : tensor<1x2x18x2048xbf16>) {group = 1 : i64} -> tensor<1x2x18x2048xbf16>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<1x2x18x2048xbf16>, memref<1x2x18x2048xbf16>) -> ()
+  return
+}
+
+// -----
+
 // Filters for Winograd's algorithm: 9 taps become 36 values.
 // CHECK-LABEL: func.func private @winograd_weights
 // CHECK: scf.parallel

@@ -85,8 +85,40 @@ func.func @winograd_1x1(%w: tensor<32x16x1x1xf32>, %e: tensor<1x4x576x8xf32>) {
 // -----
 
 func.func @scales_of_f32(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x256x32xf32>) {
-  // expected-error@+1 {{has scales but weights of f32}}
+  // expected-error@+1 {{has scales but weights of 'f32'}}
   %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x256x32xf32>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x1x256x32xf32>
+  return
+}
+
+// -----
+
+func.func @parts_of_scales(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x9x2048xbf16>) {
+  // expected-error@+1 {{has scales but weights of 'bf16'}}
+  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x9x2048xbf16>) {group = 1 : i64} -> tensor<1x1x9x2048xbf16>
+  return
+}
+
+// -----
+
+func.func @winograd_by_parts(%w: tensor<32x16x3x3xf32>, %e: tensor<1x1x16x2048xbf16>) {
+  // expected-error@+1 {{weights of bf16 are not for 'winograd'}}
+  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x3x3xf32>) outs(%e : tensor<1x1x16x2048xbf16>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x1x16x2048xbf16>
+  return
+}
+
+// -----
+
+func.func @step_of_parts(%w: tensor<32x16x3x3xf32>, %e: tensor<1x1x9x1024xbf16>) {
+  // expected-error@+1 {{weights of bf16 must have 2048 in a step, got 1024}}
+  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x3x3xf32>) outs(%e : tensor<1x1x9x1024xbf16>) {group = 1 : i64} -> tensor<1x1x9x1024xbf16>
+  return
+}
+
+// -----
+
+func.func @steps_of_parts(%w: tensor<32x40x3x3xf32>, %e: tensor<1x1x9x2048xbf16>) {
+  // expected-error@+1 {{init has K = 9; 18 expected}}
+  %0 = sdx.pack_conv_weights ins(%w : tensor<32x40x3x3xf32>) outs(%e : tensor<1x1x9x2048xbf16>) {group = 1 : i64} -> tensor<1x1x9x2048xbf16>
   return
 }
 

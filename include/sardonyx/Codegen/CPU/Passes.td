@@ -70,7 +70,8 @@ def LowerConvPass : Pass<"sdx-cpu-lower-conv", "::mlir::func::FuncOp"> {
     `sdx-cpu-lower-contractions`. Of stride 2 and few filters, even and
     odd rows and columns of the input are put into planes of their own first, so
     that nothing is gathered. Few output positions lie in the rows of tiles and
-    channels in their lanes. A depthwise convolution reads its input in
+    channels in their lanes. Filters that are sums of bf16 are multiplied by
+    tile registers. A depthwise convolution reads its input in
     place, vectorised along the innermost dimension.
 
     ```mlir
@@ -91,6 +92,7 @@ def LowerConvPass : Pass<"sdx-cpu-lower-conv", "::mlir::func::FuncOp"> {
            "Size of a core's L2 cache in KiB">
   ];
   let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect",
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
