@@ -70,9 +70,10 @@ class SessionOptions(Options):
     errors within four times those of a direct sum), `strassen` (let large products with weights go by
     Strassen's algorithm, default true: faster, with rounding errors about twice those of a sum in f32), `short_weights` (keep large weights that few rows are
     multiplied by in 21 or 24 bits a number, and those of Winograd's algorithm for small pictures in 24, where the error
-    is about that of a sum in f32, 1e-6, default true: such products take as long as their weights take to read), `split_floats` (let large products of f32 go
+    is about that of a sum in f32, 1e-6, default true: such products take as long as their weights take to read; also lets convolutions be split floats),
+    `split_floats` (let large products of f32 go
     through the tile registers of AMX, each number as the sum of three of bf16, with rounding errors
-    no larger than those of multiply-adds; default `None`: where one thread computes, or all on a Granite Rapids), `check_bounds` (code looks at every index before
+    no larger than those of multiply-adds, and convolutions, whose weights are sums of two, with an error of some 2e-6 a layer; default `None`: where one thread computes, or all on a Granite Rapids), `check_bounds` (code looks at every index before
     it reads or writes there and fails the run where one lies outside: slow, for finding faults),
     `perf_map` (tell `perf` the kernels' names), `custom_ops` (operators beyond ONNX's own, see `CustomOps`), `memory_limit` (bytes that packed weights, runs and
     results may take; default what the machine has) and `compile_timeout`

@@ -86,13 +86,15 @@ struct SessionOptions {
   /// takes less than 2^-20 (typically 2^-22); and four megabytes and more of
   /// what Winograd's algorithm makes of filters for small pictures, in 24. Such
   /// products take as long as memory takes to give their weights (see
-  /// docs/Performance.md).
+  /// docs/Performance.md). Also lets the filters of convolutions be sums of two
+  /// bf16, within 2^-17 of each, where `splitFloats` applies.
   bool shortWeights = true;
   /// Compute large products of f32 by tile registers for bf16, each number as
   /// the sum of three, where the processor has AMX. Rounding errors are no
-  /// larger than those of multiply-adds. Not set: where one thread computes, or
-  /// cores keep the rate of their tile registers; one that slows them down
-  /// would hold up the others (see docs/Performance.md).
+  /// larger than those of multiply-adds. So go convolutions, if `shortWeights`,
+  /// with weights as sums of two: an error of some 2e-6 a layer. Not set: where
+  /// one thread computes, or cores keep the rate of their tile registers; one
+  /// that slows them down would hold up the others (see docs/Performance.md).
   std::optional<bool> splitFloats;
   /// Look at every index before code reads or writes memory there, and fail the
   /// run where one lies outside: for finding faults, several times slower.
