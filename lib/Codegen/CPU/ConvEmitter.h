@@ -282,6 +282,8 @@ private:
                          mlir::Value from, mlir::Value to);
   void emitDepthwiseRow(mlir::ImplicitLocOpBuilder &b, const Column &column,
                         mlir::ValueRange outer);
+  void fetchNextChannel(mlir::ImplicitLocOpBuilder &b, const Column &column,
+                        mlir::Value row);
   void emitDepthwiseBlock(mlir::ImplicitLocOpBuilder &b, const Column &column,
                           mlir::Value row, int64_t rows);
   mlir::Value emitDepthwiseTaps(mlir::ImplicitLocOpBuilder &b,

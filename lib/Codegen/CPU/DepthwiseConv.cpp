@@ -191,6 +191,26 @@ Value ConvEmitter::emitDepthwiseTaps(ImplicitLocOpBuilder &b,
   return loop.getResult(0);
 }
 
+/// Asks for what a column reads of row `row` of the next channel, where another
+/// core may have written it, or memory has it: a line or two of each row, which
+/// processors do not foresee.
+void ConvEmitter::fetchNextChannel(ImplicitLocOpBuilder &b,
+                                   const Column &column, Value row) {
+  auto type = cast<MemRefType>(input.getType());
+  if (!type.hasStaticShape() ||
+      type.getNumElements() * int64_t(sizeof(float)) <= farBytes())
+    return;
+  IndexMath math(b);
+  Value next = math.add(column.weight[0], 1);
+  Value first = math.mul(column.tile.position, stride(1));
+  for (int64_t at = 0; at < column.tile.width * stride(1);
+       at += Prefetch::kLine)
+    memref::PrefetchOp::create(
+        b, input,
+        ValueRange{column.tile.index[0], next, row, math.add(first, at)},
+        /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+}
+
 /// `rows` rows of a plane from `row` on. All taps are inside unless `row` is
 /// known. A row of the input is read once for all that use it.
 void ConvEmitter::emitDepthwiseBlock(ImplicitLocOpBuilder &b,
@@ -222,10 +242,14 @@ void ConvEmitter::emitDepthwiseBlock(ImplicitLocOpBuilder &b,
       if (distance < 0 || distance % dilation(0) != 0 ||
           distance / dilation(0) >= kernel(0))
         continue;
-      if (loads.empty())
+      if (loads.empty()) {
         loads = emitRowLoads(
             b, column,
             {column.tile.index[0], column.weight[0], math.add(first, h)});
+        // The first rows of a block were others' before.
+        if (h >= height - rows * stride(0))
+          fetchNextChannel(b, column, math.add(first, h));
+      }
       int64_t tap = distance / dilation(0) * kernel(1);
       for (auto [k, load] : llvm::enumerate(loads))
         accs[r] = vector::FMAOp::create(b, taps[tap + k], load, accs[r]);

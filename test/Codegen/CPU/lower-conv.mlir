@@ -56,13 +56,16 @@ func.func private @same(%x: memref<?x64x?x?xf32>, %w: memref<1x8x576x8xf32>,
 
 // -----
 
-// A depthwise convolution reads its input in place.
+// A depthwise convolution reads its input in place, and asks for the same rows
+// of the next channel.
 // CHECK-LABEL: func.func private @depthwise
 // CHECK-SAME: (%[[X:.*]]: memref<1x32x112x112xf32>,
 // CHECK-NOT: memref.alloc
 // CHECK: scf.parallel
 // CHECK: vector.{{(masked)?}}load {{.*}}memref<1x32x112x112xf32>
 // CHECK: vector.fma
+// CHECK: scf.for %[[ROW:.*]] = %c1 to %c109 step %c4
+// CHECK-COUNT-4: memref.prefetch %[[X]][%c0, %{{.*}}], read, locality<2>, data
 // CHECK-NOT: memref.alloc
 func.func private @depthwise(%x: memref<1x32x112x112xf32>, %w: memref<32x1x9x8xf32>,
     %out: memref<1x32x112x112xf32>) attributes {sdx.kernel} {
