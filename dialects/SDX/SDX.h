@@ -26,6 +26,9 @@ inline constexpr int64_t kTriple = 3;
 /// Filters, and values of K, in a block of convolution weights that are sums of
 /// bf16, and the bf16 of a number.
 inline constexpr int64_t kPartBlock = 32, kWeightParts = 2;
+/// The bits of 2^-50. Of rows and columns of nothing but numbers below it parts
+/// would be lost: tile registers take subnormal ones as zero.
+inline constexpr int64_t kSmallestSplit = int64_t(127 - 50) << 23;
 
 } // namespace sardonyx::sdx
 

@@ -369,15 +369,16 @@ static LogicalResult verifyShortWeights(Operation *op, ShapedType weights,
                                         Value scales,
                                         std::optional<int64_t> winograd,
                                         int64_t taps) {
-  if (!weights.getElementType().isInteger()) {
+  if (weights.getElementType().isF32()) {
     if (scales)
-      return op->emitOpError("has scales but weights of ")
-             << weights.getElementType();
+      return op->emitOpError("has scales but weights of f32");
+    return success();
+  }
+  if (weights.getElementType().isBF16()) {
     constexpr int64_t kStep = kWeightParts * kPartBlock * kPartBlock;
-    if (!weights.getElementType().isBF16())
-      return success();
-    if (winograd)
-      return op->emitOpError("weights of bf16 are not for 'winograd'");
+    if (scales || winograd)
+      return op->emitOpError("weights of bf16 are for neither scales nor "
+                             "'winograd'");
     if (weights.getDimSize(3) != kStep)
       return op->emitOpError("weights of bf16 must have ")
              << kStep << " in a step, got " << weights.getDimSize(3);

@@ -50,7 +50,6 @@ static bool payParts(int64_t filters, int64_t channels, int64_t taps,
 /// Whether tile registers multiply by all weights: what they take as zero, or
 /// what has no parts, counts in none.
 static bool areSplittable(const ConstantView &filters) {
-  constexpr uint32_t kSmallest = uint32_t(127 - 50) << 23;
   constexpr uint32_t kLargest = uint32_t(127 + 126) << 23;
   ArrayRef<int64_t> shape = filters.shape, strides = filters.strides;
   int64_t values = ShapedType::getNumElements(shape.drop_front());
@@ -68,7 +67,7 @@ static bool areSplittable(const ConstantView &filters) {
         index[d] = 0;
       }
     }
-    if (largest != 0 && (largest < kSmallest || largest > kLargest))
+    if (largest != 0 && (largest < sdx::kSmallestSplit || largest > kLargest))
       return false;
   }
   return true;

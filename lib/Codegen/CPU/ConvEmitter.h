@@ -10,7 +10,6 @@
 
 #include "Epilogue.h"
 #include "MicroKernel.h"
-#include "PartProduct.h"
 
 #include "dialects/SDX/SDX.h"
 #include "dialects/SDX/Winograd.h"
@@ -222,40 +221,9 @@ private:
                           const WinogradGroup &group, mlir::Value image,
                           mlir::Value filter);
 
-  // Convolutions by parts of bf16 (PartConv.cpp).
-  struct PartPlan;
-  struct PartChunk;
-  struct PartRange;
-  struct PartPanel;
-  struct PartRows;
-  /// Numbers from `first` on, before `end`.
-  struct Span {
-    mlir::Value first, end;
-  };
-  PartPlan planParts();
+  /// The loops of a convolution by parts of bf16 (PartConv.cpp).
+  class PartLoops;
   void emitParts(mlir::ImplicitLocOpBuilder &b);
-  void emitPartChunk(mlir::ImplicitLocOpBuilder &b, PartChunk &part);
-  void emitPartRange(mlir::ImplicitLocOpBuilder &b, const PartChunk &part,
-                     const PartRange &range);
-  void emitPartPanels(mlir::ImplicitLocOpBuilder &b, const PartChunk &part,
-                      llvm::function_ref<void(const PartPanel &panel)> body);
-  void emitPartInputs(mlir::ImplicitLocOpBuilder &b, const Chunk &panel,
-                      const PartRange &range, const ColumnParts &to);
-  void emitPartBlock(mlir::ImplicitLocOpBuilder &b, const PartChunk &part,
-                     const PartRange &range, const PartPanel &panel,
-                     mlir::Value block, int64_t rows);
-  llvm::SmallVector<Tile> getPartTiles(mlir::ImplicitLocOpBuilder &b,
-                                       const Chunk &panel, mlir::Value filter);
-  void fetchPartResults(mlir::ImplicitLocOpBuilder &b,
-                        llvm::ArrayRef<Tile> tiles, int64_t rows,
-                        mlir::Value step, int64_t steps, int64_t product);
-  void fetchPartWeights(mlir::ImplicitLocOpBuilder &b, const PartPlan &plan,
-                        mlir::Value block, mlir::Value firstStep,
-                        mlir::Value turn, int64_t product);
-  void emitPartRows(mlir::ImplicitLocOpBuilder &b, const PartChunk &part,
-                    const PartRows &at, int64_t rows);
-  void emitFusedRow(mlir::ImplicitLocOpBuilder &b, const PartChunk &part,
-                    const PartPanel &panel, const PartRows &at);
 
   struct Lines;
   /// Some filters, and a row of the output, whose first tap reads line number
@@ -321,18 +289,6 @@ private:
   llvm::SmallVector<mlir::Value> inSizes;
   mlir::Value outPositions, groupChannels, groupFilters, depth;
 };
-
-/// `index` in all lanes of a vector of i32.
-mlir::Value emitSplat32(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
-                        int64_t width);
-
-/// The lanes i < width with 0 <= start + step * i < size.
-mlir::Value emitInside(mlir::ImplicitLocOpBuilder &b, mlir::Value start,
-                       int64_t width, mlir::Value size, int64_t step = 1);
-
-/// `mask` if 0 <= index < size, no lane otherwise.
-mlir::Value emitRowMask(mlir::ImplicitLocOpBuilder &b, mlir::Value mask,
-                        mlir::Value index, mlir::Value size);
 
 } // namespace sardonyx::cpu
 

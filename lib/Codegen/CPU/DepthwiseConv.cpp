@@ -205,10 +205,8 @@ void ConvEmitter::fetchNextChannel(ImplicitLocOpBuilder &b,
   Value first = math.mul(column.tile.position, stride(1));
   for (int64_t at = 0; at < column.tile.width * stride(1);
        at += Prefetch::kLine)
-    memref::PrefetchOp::create(
-        b, input,
-        ValueRange{column.tile.index[0], next, row, math.add(first, at)},
-        /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+    emitFetch(b, input, {column.tile.index[0], next, row, math.add(first, at)},
+              /*locality=*/2);
 }
 
 /// `rows` rows of a plane from `row` on. All taps are inside unless `row` is

@@ -478,6 +478,21 @@ void TileEvaluator::prefetchOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
   }
 }
 
+void TileEvaluator::prefetchShare(ImplicitLocOpBuilder &b, ArrayRef<Tile> tiles,
+                                  int64_t rows, Value number, int64_t shares,
+                                  int64_t cacheBytes) {
+  IndexMath math(b);
+  int64_t share = llvm::divideCeil(rows, shares);
+  Value first = math.mul(number, share);
+  for (int64_t r = 0; r < share; ++r) {
+    Value row = math.min(math.add(first, r), math.constant(rows - 1));
+    for (Tile tile : tiles) {
+      tile.index[rowDim] = math.add(tile.index[rowDim], row);
+      prefetchOutputs(b, tile, /*rows=*/1, cacheBytes);
+    }
+  }
+}
+
 SmallVector<Prefetch>
 TileEvaluator::prefetchNextOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
                                    int64_t rows, int64_t cacheBytes,

@@ -108,6 +108,12 @@ public:
   void prefetchOutputs(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
                        int64_t rows, int64_t cacheBytes);
 
+  /// The same of a share of the first `rows` rows of tiles side by side: number
+  /// `number` of `shares`.
+  void prefetchShare(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<Tile> tiles,
+                     int64_t rows, mlir::Value number, int64_t shares,
+                     int64_t cacheBytes);
+
   /// The same of the tile whose rows come next, as a part of this tile's loop
   /// over `depth` values of k.
   llvm::SmallVector<Prefetch>

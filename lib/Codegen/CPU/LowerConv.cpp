@@ -9,6 +9,7 @@
 #include "IndexMath.h"
 #include "MicroKernel.h"
 #include "RootKernel.h"
+#include "TileProduct.h"
 #include "WinogradConv.h"
 
 #include "sardonyx/Codegen/CPU/Passes.h"
@@ -90,30 +91,6 @@ bool ConvEmitter::isShift() {
   return true;
 }
 
-Value sardonyx::cpu::emitSplat32(ImplicitLocOpBuilder &b, Value index,
-                                 int64_t width) {
-  Value narrow = b.createOrFold<arith::IndexCastOp>(b.getI32Type(), index);
-  return vector::BroadcastOp::create(
-      b, VectorType::get({width}, b.getI32Type()), narrow);
-}
-
-Value sardonyx::cpu::emitInside(ImplicitLocOpBuilder &b, Value start,
-                                int64_t width, Value size, int64_t step) {
-  return arith::CmpIOp::create(
-      b, arith::CmpIPredicate::ult,
-      arith::AddIOp::create(b, emitSplat32(b, start, width),
-                            emitLanes(b, width, step)),
-      emitSplat32(b, size, width));
-}
-
-Value sardonyx::cpu::emitRowMask(ImplicitLocOpBuilder &b, Value mask,
-                                 Value index, Value size) {
-  Value inside =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index, size);
-  return arith::AndIOp::create(
-      b, mask, vector::BroadcastOp::create(b, mask.getType(), inside));
-}
-
 void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   input = body.getBuffer(op.getInput());
@@ -134,14 +111,15 @@ void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
   if (winograd)
     return emitWinograd(b);
-  if (channels && *channels == 1 && filters && *filters <= 2)
+  const bool isDirect = !op.hasSplitWeights();
+  if (isDirect && channels && *channels == 1 && filters && *filters <= 2)
     return emitDepthwise(b);
-  if (!op.hasSplitWeights() && readsLines())
+  if (isDirect && readsLines())
     return emitLines(b);
   if (canSplitPhases())
     emitPhases(b);
   allInputs = emitCollapse(b, phases ? phases : input, 0);
-  if (op.hasSplitWeights())
+  if (!isDirect)
     emitParts(b);
   else if (hasChannelLanes())
     emitChannelLanes(b);

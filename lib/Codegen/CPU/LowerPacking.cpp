@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConvEmitter.h"
 #include "Epilogue.h"
 #include "IndexMath.h"
 #include "MicroKernel.h"
@@ -202,19 +201,6 @@ void PackEmitter::emitConvWeights(ImplicitLocOpBuilder &b,
                });
 }
 
-/// The bf16 nearest to finite numbers, as f32.
-static Value emitNearestPart(ImplicitLocOpBuilder &b, Value numbers) {
-  auto bitsType = cast<VectorType>(numbers.getType()).clone(b.getI32Type());
-  auto splat = [&](int64_t value) { return emitSplat(b, bitsType, value); };
-  Value bits = arith::BitcastOp::create(b, bitsType, numbers);
-  Value last = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, bits, splat(16)), splat(1));
-  Value up = arith::AddIOp::create(b, last, splat(0x7fff));
-  Value rounded = arith::AndIOp::create(b, arith::AddIOp::create(b, bits, up),
-                                        splat(0xffff0000));
-  return arith::BitcastOp::create(b, numbers.getType(), rounded);
-}
-
 void PackEmitter::emitConvParts(ImplicitLocOpBuilder &b,
                                 sdx::PackConvWeightsOp op) {
   constexpr int64_t kBlock = sdx::kPartBlock;
@@ -224,7 +210,6 @@ void PackEmitter::emitConvParts(ImplicitLocOpBuilder &b,
   Value filters = math.div(math.dim(source, 0), op.getGroup());
   Value channels = math.dim(source, 1), taps = math.dim(source, 2);
   auto type = VectorType::get({kBlock}, b.getF32Type());
-  auto halfType = type.clone(b.getI16Type());
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
   // Channels lie as far apart as a filter has taps.
   Value places = arith::MulIOp::create(b, emitLanes(b, kBlock, 1),
@@ -252,19 +237,12 @@ void PackEmitter::emitConvParts(ImplicitLocOpBuilder &b,
                          tap},
               places, mask, none);
           for (int64_t part = 0; part < sdx::kWeightParts; ++part) {
-            Value nearest = emitNearestPart(b, rest);
-            Value bits = arith::BitcastOp::create(b, type.clone(b.getI32Type()),
-                                                  nearest);
-            Value halves = arith::TruncIOp::create(
-                b, halfType,
-                arith::ShRUIOp::create(b, bits,
-                                       emitSplat(b, bits.getType(), 16)));
+            Value nearest =
+                arith::TruncFOp::create(b, type.clone(b.getBF16Type()), rest);
             Value at = math.mul(math.add(row, part * kBlock), kBlock);
-            emitStore(b,
-                      arith::BitcastOp::create(b, type.clone(b.getBF16Type()),
-                                               halves),
-                      dest, {ivs[0], ivs[1], ivs[2], at});
-            rest = arith::SubFOp::create(b, rest, nearest);
+            emitStore(b, nearest, dest, {ivs[0], ivs[1], ivs[2], at});
+            rest = arith::SubFOp::create(
+                b, rest, arith::ExtFOp::create(b, type, nearest));
           }
         });
       });

@@ -123,8 +123,6 @@ private:
                      const ColumnParts &next);
   void emitPartResults(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                        const PartBlock &block, mlir::Value isBad);
-  void fetchResults(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
-                    int64_t rows, mlir::Value step, int64_t steps);
   DepthRange getDepthRange(mlir::ImplicitLocOpBuilder &b, mlir::Value range);
   void emitAfterLastRange(mlir::ImplicitLocOpBuilder &b, mlir::Value range,
                           llvm::function_ref<void()> body);

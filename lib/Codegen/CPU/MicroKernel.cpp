@@ -156,10 +156,34 @@ Value sardonyx::cpu::emitLarger(ImplicitLocOpBuilder &b, Value largest,
   return arith::MaxUIOp::create(b, largest, magnitude);
 }
 
+Value sardonyx::cpu::emitSplat32(ImplicitLocOpBuilder &b, Value index,
+                                 int64_t width) {
+  Value narrow = b.createOrFold<arith::IndexCastOp>(b.getI32Type(), index);
+  return vector::BroadcastOp::create(
+      b, VectorType::get({width}, b.getI32Type()), narrow);
+}
+
+Value sardonyx::cpu::emitInside(ImplicitLocOpBuilder &b, Value start,
+                                int64_t width, Value size, int64_t step) {
+  return arith::CmpIOp::create(
+      b, arith::CmpIPredicate::ult,
+      arith::AddIOp::create(b, emitSplat32(b, start, width),
+                            emitLanes(b, width, step)),
+      emitSplat32(b, size, width));
+}
+
+Value sardonyx::cpu::emitRowMask(ImplicitLocOpBuilder &b, Value mask,
+                                 Value index, Value size) {
+  Value inside =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index, size);
+  return arith::AndIOp::create(
+      b, mask, vector::BroadcastOp::create(b, mask.getType(), inside));
+}
+
 void sardonyx::cpu::emitFetch(ImplicitLocOpBuilder &b, Value memref,
-                              ValueRange indices) {
-  memref::PrefetchOp::create(b, memref, indices, /*isWrite=*/false,
-                             /*localityHint=*/3, /*isDataCache=*/true);
+                              ValueRange indices, int64_t locality) {
+  memref::PrefetchOp::create(b, memref, indices, /*isWrite=*/false, locality,
+                             /*isDataCache=*/true);
 }
 
 Value sardonyx::cpu::emitPadding(ImplicitLocOpBuilder &b, VectorType type) {

@@ -112,9 +112,22 @@ mlir::Value emitFloatSplat(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
 mlir::Value emitLarger(mlir::ImplicitLocOpBuilder &b, mlir::Value largest,
                        mlir::Value value);
 
-/// Asks for the line of `memref` at `indices`, which may be past its end.
+/// Asks for the line of `memref` at `indices`, which may be past its end; into
+/// the L1 cache, or, with locality 2, into L2.
 void emitFetch(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
-               mlir::ValueRange indices);
+               mlir::ValueRange indices, int64_t locality = 3);
+
+/// `index` in all lanes of a vector of i32.
+mlir::Value emitSplat32(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
+                        int64_t width);
+
+/// The lanes i < width with 0 <= start + step * i < size.
+mlir::Value emitInside(mlir::ImplicitLocOpBuilder &b, mlir::Value start,
+                       int64_t width, mlir::Value size, int64_t step = 1);
+
+/// `mask` if 0 <= index < size, no lane otherwise.
+mlir::Value emitRowMask(mlir::ImplicitLocOpBuilder &b, mlir::Value mask,
+                        mlir::Value index, mlir::Value size);
 
 /// What lanes hold that are not read: zero, or one for integers, which some
 /// body may divide by.

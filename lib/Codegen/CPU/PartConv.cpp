@@ -13,6 +13,7 @@
 
 #include "ConvEmitter.h"
 #include "IndexMath.h"
+#include "PartProduct.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -23,23 +24,97 @@ static_assert(sdx::kPartBlock == kBlockRows && sdx::kPartBlock == kStepDepth);
 /// Products of a step.
 static constexpr int64_t kProducts = 5;
 
-/// How a convolution by parts goes: each chunk splits the inputs of some panels
-/// of `kBlockColumns` positions, and multiplies them by some blocks of filters.
-struct ConvEmitter::PartPlan {
-  int64_t panels, mostPanels;
-  int64_t blocks;
-  /// Channels are taken in so many ranges, of so many steps of `kStepDepth`, so
-  /// that the inputs' parts of one stay in the L2 cache.
-  int64_t ranges, rangeSteps;
-  /// Whether threads share the filters first, and then the positions.
-  bool sharesFilters;
+/// Emits the loops of a convolution by parts.
+class ConvEmitter::PartLoops {
+public:
+  explicit PartLoops(ConvEmitter &conv) : conv(conv) {}
+  void emit(ImplicitLocOpBuilder &b);
+
+private:
+  /// Numbers from `first` on, before `end`.
+  struct Span {
+    Value first, end;
+  };
+
+  /// How a convolution by parts goes: each chunk splits the inputs of some
+  /// panels of `kBlockColumns` positions, and multiplies them by some blocks of
+  /// filters.
+  struct PartPlan {
+    int64_t panels, mostPanels;
+    int64_t blocks;
+    /// Channels are taken in so many ranges, of so many steps of `kStepDepth`,
+    /// so that the inputs' parts of one stay in the L2 cache.
+    int64_t ranges, rangeSteps;
+    /// Whether threads share the filters first, and then the positions.
+    bool sharesFilters;
+  };
+
+  /// What a chunk computes, and its memory.
+  struct PartChunk {
+    PartPlan plan;
+    Chunk chunk;
+    /// All filters' parts as blocks: [block, step, part, filter, channel].
+    Value filters;
+    Span blocks, panels;
+    /// Parts of its inputs, and for which panels they would be wrong.
+    Value parts, magnitudes, areBad;
+    /// [row, position]: of the products of one block and panel, or where there
+    /// are several ranges of channels, of all.
+    Value sums;
+
+    bool hasRanges() const { return plan.ranges > 1; }
+  };
+
+  /// Some channels, in steps.
+  struct PartRange {
+    Value firstStep, endStep;
+    bool isFirst, isLast;
+  };
+
+  /// A panel of a chunk, number `slot` of it.
+  struct PartPanel {
+    Chunk chunk;
+    Value slot;
+  };
+
+  /// Some rows of the sums of a block of filters and a panel.
+  struct PartRows {
+    /// The block, of all groups, the first of its rows, and in `sums`, that of
+    /// the rows.
+    Value block, row, sum;
+    SmallVector<Tile> tiles;
+  };
+
+  PartPlan planParts();
+  void emitPartChunk(ImplicitLocOpBuilder &b, PartChunk &part);
+  void emitPartRange(ImplicitLocOpBuilder &b, const PartChunk &part,
+                     const PartRange &range);
+  void emitPartPanels(ImplicitLocOpBuilder &b, const PartChunk &part,
+                      function_ref<void(const PartPanel &panel)> body);
+  void emitPartInputs(ImplicitLocOpBuilder &b, const Chunk &panel,
+                      const PartRange &range, const ColumnParts &to);
+  void emitPartBlock(ImplicitLocOpBuilder &b, const PartChunk &part,
+                     const PartRange &range, const PartPanel &panel,
+                     Value block, int64_t rows);
+  SmallVector<Tile> getPartTiles(ImplicitLocOpBuilder &b, const Chunk &panel,
+                                 Value filter);
+  void fetchPartWeights(ImplicitLocOpBuilder &b, const PartPlan &plan,
+                        Value block, Value firstStep, Value turn,
+                        int64_t product);
+  void emitPartRows(ImplicitLocOpBuilder &b, const PartChunk &part,
+                    const PartRows &at, int64_t rows);
+  void emitFusedRow(ImplicitLocOpBuilder &b, const PartChunk &part,
+                    const PartPanel &panel, const PartRows &at);
+
+  ConvEmitter &conv;
 };
 
-ConvEmitter::PartPlan ConvEmitter::planParts() {
-  auto weightsType = cast<MemRefType>(weights.getType());
+ConvEmitter::PartLoops::PartPlan ConvEmitter::PartLoops::planParts() {
+  auto weightsType = cast<MemRefType>(conv.weights.getType());
   const int64_t steps = weightsType.getDimSize(2);
-  const int64_t positions = *IndexMath::known(outPositions);
-  const int64_t images = IndexMath::known(evaluator.getSize(0)).value_or(1);
+  const int64_t positions = *IndexMath::known(conv.outPositions);
+  const int64_t images =
+      IndexMath::known(conv.evaluator.getSize(0)).value_or(1);
   PartPlan plan;
   plan.panels = llvm::divideCeil(positions, kBlockColumns);
   plan.blocks = weightsType.getDimSize(1);
@@ -47,66 +122,44 @@ ConvEmitter::PartPlan ConvEmitter::planParts() {
   // once, though each thread has to split all inputs then. Where there are many
   // that costs little, and results stay with who computes other channels.
   constexpr int64_t kManyBlocks = 8;
-  int64_t weightBytes = weightsType.getNumElements() / group * 2;
-  int64_t inputBytes = images * positions * *IndexMath::known(depth) * 4;
+  int64_t weightBytes = weightsType.getNumElements() / conv.group * 2;
+  int64_t inputBytes = images * positions * *IndexMath::known(conv.depth) * 4;
   plan.sharesFilters =
       plan.blocks >= kManyBlocks ||
-      (weightBytes > l2Bytes / 8 && 2 * weightBytes > inputBytes);
+      (weightBytes > conv.l2Bytes / 8 && 2 * weightBytes > inputBytes);
   // Filters pass through the L2 cache once for each chunk.
   constexpr int64_t kMostPanels = 8;
   const int64_t stepBytes =
-      countTaps() * kStepDepth * kBlockColumns * kParts * 2;
-  int64_t most = std::clamp<int64_t>(l2Bytes / 2 / stepBytes, 1, kMostPanels);
+      conv.countTaps() * kStepDepth * kBlockColumns * kParts * 2;
+  int64_t most =
+      std::clamp<int64_t>(conv.l2Bytes / 2 / stepBytes, 1, kMostPanels);
   if (!plan.sharesFilters)
-    most = std::clamp<int64_t>(images * group * plan.panels / kEnoughChunks, 1,
-                               most);
+    most = std::clamp<int64_t>(
+        images * conv.group * plan.panels / kEnoughChunks, 1, most);
   plan.mostPanels =
       llvm::divideCeil(plan.panels, llvm::divideCeil(plan.panels, most));
-  int64_t channelSteps = steps / countTaps();
+  int64_t channelSteps = steps / conv.countTaps();
   int64_t ranges = std::min<int64_t>(
-      llvm::divideCeil(plan.mostPanels * channelSteps * stepBytes, l2Bytes / 2),
+      llvm::divideCeil(plan.mostPanels * channelSteps * stepBytes,
+                       conv.l2Bytes / 2),
       channelSteps);
   plan.rangeSteps = llvm::divideCeil(channelSteps, ranges);
   plan.ranges = llvm::divideCeil(channelSteps, plan.rangeSteps);
   return plan;
 }
 
-/// What a chunk computes, and its memory.
-struct ConvEmitter::PartChunk {
-  PartPlan plan;
-  Chunk chunk;
-  /// All filters' parts as blocks: [block, step, part, filter, channel].
-  Value filters;
-  Span blocks, panels;
-  /// Parts of its inputs, and for which panels they would be wrong.
-  Value parts, magnitudes, areBad;
-  /// [row, position]: of the products of one block and panel, or where there
-  /// are several ranges of channels, of all.
-  Value sums;
-
-  bool hasRanges() const { return plan.ranges > 1; }
-};
-
-/// Some channels, in steps.
-struct ConvEmitter::PartRange {
-  Value firstStep, endStep;
-  bool isFirst, isLast;
-};
-
-/// A panel of a chunk, number `slot` of it.
-struct ConvEmitter::PartPanel {
-  Chunk chunk;
-  Value slot;
-};
-
 void ConvEmitter::emitParts(ImplicitLocOpBuilder &b) {
+  PartLoops(*this).emit(b);
+}
+
+void ConvEmitter::PartLoops::emit(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   PartPlan plan = planParts();
-  auto weightsType = cast<MemRefType>(weights.getType());
+  auto weightsType = cast<MemRefType>(conv.weights.getType());
   SmallVector<ReassociationIndices> groups = {{0, 1}, {2}, {3}};
-  Value inSteps = memref::CollapseShapeOp::create(b, weights, groups);
+  Value inSteps = memref::CollapseShapeOp::create(b, conv.weights, groups);
   SmallVector<ReassociationIndices> blocked = {{0}, {1}, {2, 3, 4}};
-  int64_t blockShape[] = {group * plan.blocks, weightsType.getDimSize(2),
+  int64_t blockShape[] = {conv.group * plan.blocks, weightsType.getDimSize(2),
                           sdx::kWeightParts, kBlockRows, kStepDepth};
   Value filters =
       memref::ExpandShapeOp::create(b, ArrayRef(blockShape), inSteps, blocked);
@@ -118,14 +171,16 @@ void ConvEmitter::emitParts(ImplicitLocOpBuilder &b) {
     blocksOfChunk = math.ceilDiv(blocks, math.min(threads, blocks));
     shares = math.ceilDiv(blocks, blocksOfChunk);
   }
-  Value others = math.mul(math.mul(evaluator.getSize(0), group), shares);
+  Value others =
+      math.mul(math.mul(conv.evaluator.getSize(0), conv.group), shares);
   Value chunks = math.min(
       panels,
       math.max(math.constant(llvm::divideCeil(plan.panels, plan.mostPanels)),
                math.ceilDiv(threads, math.max(others, math.constant(1)))));
   Value panelsOfChunk = math.ceilDiv(panels, chunks);
-  SmallVector<Value> sizes = {evaluator.getSize(0), math.constant(group),
-                              shares, math.ceilDiv(panels, panelsOfChunk)};
+  SmallVector<Value> sizes = {conv.evaluator.getSize(0),
+                              math.constant(conv.group), shares,
+                              math.ceilDiv(panels, panelsOfChunk)};
   emitParallel(b, sizes, [&](ValueRange ivs) {
     auto span = [&](Value number, Value size, Value all) {
       Value first = math.mul(number, size);
@@ -135,7 +190,7 @@ void ConvEmitter::emitParts(ImplicitLocOpBuilder &b) {
     part.plan = plan;
     part.chunk.image = ivs[0];
     part.chunk.group = ivs[1];
-    part.chunk.width = lanes;
+    part.chunk.width = conv.lanes;
     part.filters = filters;
     part.blocks = span(ivs[2], blocksOfChunk, blocks);
     part.panels = span(ivs[3], panelsOfChunk, panels);
@@ -143,11 +198,13 @@ void ConvEmitter::emitParts(ImplicitLocOpBuilder &b) {
   });
 }
 
-void ConvEmitter::emitPartChunk(ImplicitLocOpBuilder &b, PartChunk &part) {
+void ConvEmitter::PartLoops::emitPartChunk(ImplicitLocOpBuilder &b,
+                                           PartChunk &part) {
   IndexMath math(b);
   const PartPlan &plan = part.plan;
-  part.parts = emitBuffer(b, getColumnPartsType(b.getContext(), plan.mostPanels,
-                                                plan.rangeSteps * countTaps()));
+  part.parts =
+      emitBuffer(b, getColumnPartsType(b.getContext(), plan.mostPanels,
+                                       plan.rangeSteps * conv.countTaps()));
   part.magnitudes =
       emitBuffer(b, getMagnitudesType(b.getContext(), plan.mostPanels));
   part.areBad =
@@ -161,7 +218,7 @@ void ConvEmitter::emitPartChunk(ImplicitLocOpBuilder &b, PartChunk &part) {
   }
   part.sums = emitBuffer(
       b, MemRefType::get({rows, kBlockColumns}, b.getF32Type()), open);
-  Value channelSteps = math.ceilDiv(groupChannels, kStepDepth);
+  Value channelSteps = math.ceilDiv(conv.groupChannels, kStepDepth);
   auto emitRange = [&](Value number, bool isFirst, bool isLast) {
     Value first = math.mul(number, plan.rangeSteps);
     Value end = math.min(math.add(first, plan.rangeSteps), channelSteps);
@@ -181,8 +238,9 @@ void ConvEmitter::emitPartChunk(ImplicitLocOpBuilder &b, PartChunk &part) {
 
 /// Splits the inputs of a range of channels, and adds their products to the
 /// sums; after the last what follows them.
-void ConvEmitter::emitPartRange(ImplicitLocOpBuilder &b, const PartChunk &part,
-                                const PartRange &range) {
+void ConvEmitter::PartLoops::emitPartRange(ImplicitLocOpBuilder &b,
+                                           const PartChunk &part,
+                                           const PartRange &range) {
   IndexMath math(b);
   emitPartPanels(b, part, [&](const PartPanel &panel) {
     ColumnParts to = {part.parts, part.magnitudes, panel.slot,
@@ -199,7 +257,7 @@ void ConvEmitter::emitPartRange(ImplicitLocOpBuilder &b, const PartChunk &part,
       emitPartBlock(b, part, range, panel, block, rows);
     });
   };
-  int64_t filters = *IndexMath::known(groupFilters);
+  int64_t filters = *IndexMath::known(conv.groupFilters);
   Value whole = math.constant(filters / kBlockRows);
   emitFor(b, part.blocks.first, math.min(part.blocks.end, whole), 1,
           [&](Value block) { emitBlock(block, kBlockRows); });
@@ -208,22 +266,17 @@ void ConvEmitter::emitPartRange(ImplicitLocOpBuilder &b, const PartChunk &part,
            [&] { emitBlock(whole, rest); });
 }
 
-/// Some rows of the sums of a block of filters and a panel.
-struct ConvEmitter::PartRows {
-  /// The block, of all groups, the first of its rows, and in `sums`, that of
-  /// the rows.
-  Value block, row, sum;
-  SmallVector<Tile> tiles;
-};
-
 /// The products of `rows` filters of a block and a panel.
-void ConvEmitter::emitPartBlock(ImplicitLocOpBuilder &b, const PartChunk &part,
-                                const PartRange &range, const PartPanel &panel,
-                                Value block, int64_t rows) {
+void ConvEmitter::PartLoops::emitPartBlock(ImplicitLocOpBuilder &b,
+                                           const PartChunk &part,
+                                           const PartRange &range,
+                                           const PartPanel &panel, Value block,
+                                           int64_t rows) {
   IndexMath math(b);
   Value zero = math.constant(0);
-  Value steps = math.mul(math.sub(range.endStep, range.firstStep), countTaps());
-  Value firstStep = math.mul(range.firstStep, countTaps());
+  Value steps =
+      math.mul(math.sub(range.endStep, range.firstStep), conv.countTaps());
+  Value firstStep = math.mul(range.firstStep, conv.countTaps());
   Value ofAll = math.add(math.mul(panel.chunk.group, part.plan.blocks), block);
   Value firstSum = zero;
   if (part.hasRanges()) {
@@ -236,7 +289,9 @@ void ConvEmitter::emitPartBlock(ImplicitLocOpBuilder &b, const PartChunk &part,
       getPartTiles(b, panel.chunk, math.mul(block, kBlockRows));
   auto fetch = [&](Value step, int64_t product) {
     if (!part.hasRanges())
-      fetchPartResults(b, tiles, rows, step, *IndexMath::known(steps), product);
+      conv.evaluator.prefetchShare(
+          b, tiles, rows, math.add(math.mul(step, kProducts), product),
+          *IndexMath::known(steps) * kProducts, conv.farBytes());
     Value turn = math.add(math.mul(step, part.plan.mostPanels), panel.slot);
     fetchPartWeights(b, part.plan, math.add(ofAll, 1), firstStep, turn,
                      product);
@@ -261,9 +316,10 @@ void ConvEmitter::emitPartBlock(ImplicitLocOpBuilder &b, const PartChunk &part,
             [&](Value row) { emitFusedRow(b, part, panel, find(row)); });
   };
   auto emitSums = [&] {
-    int64_t whole = llvm::alignDown(rows, shape.rows);
-    emitFor(b, zero, math.constant(whole), shape.rows,
-            [&](Value row) { emitPartRows(b, part, find(row), shape.rows); });
+    int64_t whole = llvm::alignDown(rows, conv.shape.rows);
+    emitFor(b, zero, math.constant(whole), conv.shape.rows, [&](Value row) {
+      emitPartRows(b, part, find(row), conv.shape.rows);
+    });
     if (rows > whole)
       emitPartRows(b, part, find(math.constant(whole)), rows - whole);
   };
@@ -272,16 +328,17 @@ void ConvEmitter::emitPartBlock(ImplicitLocOpBuilder &b, const PartChunk &part,
 
 /// The tiles of the result that the filters from `filter` on (of the group)
 /// have in a panel.
-SmallVector<Tile> ConvEmitter::getPartTiles(ImplicitLocOpBuilder &b,
-                                            const Chunk &panel, Value filter) {
+SmallVector<Tile> ConvEmitter::PartLoops::getPartTiles(ImplicitLocOpBuilder &b,
+                                                       const Chunk &panel,
+                                                       Value filter) {
   IndexMath math(b);
   SmallVector<Tile> tiles;
   for (auto [c, mask] : llvm::enumerate(panel.masks)) {
     Tile tile;
     tile.index = {panel.image,
-                  math.add(math.mul(panel.group, groupFilters), filter)};
-    tile.position = math.add(panel.position, c * lanes);
-    tile.width = lanes;
+                  math.add(math.mul(panel.group, conv.groupFilters), filter)};
+    tile.position = math.add(panel.position, c * conv.lanes);
+    tile.width = conv.lanes;
     tile.mask = mask;
     tiles.push_back(tile);
   }
@@ -291,51 +348,30 @@ SmallVector<Tile> ConvEmitter::getPartTiles(ImplicitLocOpBuilder &b,
 /// Asks, before a product of a step, for a share of the weights that block
 /// number `block` has from step `firstStep` on: number `turn` of the shares of
 /// steps and panels.
-void ConvEmitter::fetchPartWeights(ImplicitLocOpBuilder &b,
-                                   const PartPlan &plan, Value block,
-                                   Value firstStep, Value turn,
-                                   int64_t product) {
-  if (!Prefetch::pays(weights))
+void ConvEmitter::PartLoops::fetchPartWeights(ImplicitLocOpBuilder &b,
+                                              const PartPlan &plan, Value block,
+                                              Value firstStep, Value turn,
+                                              int64_t product) {
+  if (!Prefetch::pays(conv.weights))
     return;
   constexpr int64_t kStep = sdx::kWeightParts * kBlockRows * kStepDepth;
   constexpr int64_t kLine = Prefetch::kLineBytes / 2;
   IndexMath math(b);
   int64_t share = llvm::divideCeil(kStep / kLine, kProducts * plan.mostPanels);
-  Value step = math.add(math.mul(block, math.dim(weights, 2)), firstStep);
+  Value step = math.add(math.mul(block, math.dim(conv.weights, 2)), firstStep);
   Value line = math.mul(math.add(math.mul(turn, kProducts), product), share);
   Value at = math.add(math.mul(step, kStep), math.mul(line, kLine));
   for (int64_t i = 0; i < share; ++i)
-    memref::PrefetchOp::create(b, flatWeights,
-                               ValueRange{math.add(at, i * kLine)},
-                               /*isWrite=*/false, /*localityHint=*/2,
-                               /*isDataCache=*/true);
-}
-
-/// Asks, before a product of one of `steps`, for a share of the lines that
-/// `rows` of the results are written to, and of those that are added.
-void ConvEmitter::fetchPartResults(ImplicitLocOpBuilder &b,
-                                   ArrayRef<Tile> tiles, int64_t rows,
-                                   Value step, int64_t steps, int64_t product) {
-  IndexMath math(b);
-  int64_t share = llvm::divideCeil(rows, steps * kProducts);
-  Value first = math.mul(math.add(math.mul(step, kProducts), product), share);
-  for (int64_t r = 0; r < share; ++r) {
-    Value row = math.min(math.add(first, r), math.constant(rows - 1));
-    for (const Tile &tile : tiles) {
-      Tile one = tile;
-      one.index.back() = math.add(one.index.back(), row);
-      evaluator.prefetchOutputs(b, one, /*rows=*/1, farBytes());
-    }
-  }
+    emitFetch(b, conv.flatWeights, math.add(at, i * kLine), /*locality=*/2);
 }
 
 /// The panels of a chunk: whole ones, and the last of all, which may have fewer
 /// columns.
-void ConvEmitter::emitPartPanels(
+void ConvEmitter::PartLoops::emitPartPanels(
     ImplicitLocOpBuilder &b, const PartChunk &part,
     function_ref<void(const PartPanel &panel)> body) {
   IndexMath math(b);
-  int64_t positions = *IndexMath::known(outPositions);
+  int64_t positions = *IndexMath::known(conv.outPositions);
   Value whole = math.constant(positions / kBlockColumns);
   auto emitPanel = [&](Value number, int64_t columns, Value lastMask) {
     PartPanel panel{part.chunk, math.sub(number, part.panels.first)};
@@ -348,23 +384,24 @@ void ConvEmitter::emitPartPanels(
           [&](Value number) { emitPanel(number, kColumnTiles, nullptr); });
   if (int64_t rest = positions % kBlockColumns)
     emitIf(b, math.less(whole, part.panels.end), [&] {
-      int64_t columns = llvm::divideCeil(rest, lanes);
-      Value inLast = math.constant(rest - (columns - 1) * lanes);
-      emitPanel(whole, columns, emitTailMask(b, inLast, lanes));
+      int64_t columns = llvm::divideCeil(rest, conv.lanes);
+      Value inLast = math.constant(rest - (columns - 1) * conv.lanes);
+      emitPanel(whole, columns, emitTailMask(b, inLast, conv.lanes));
     });
 }
 
 /// Splits a range of the channels of a panel, tap after tap.
-void ConvEmitter::emitPartInputs(ImplicitLocOpBuilder &b, const Chunk &panel,
-                                 const PartRange &range,
-                                 const ColumnParts &to) {
+void ConvEmitter::PartLoops::emitPartInputs(ImplicitLocOpBuilder &b,
+                                            const Chunk &panel,
+                                            const PartRange &range,
+                                            const ColumnParts &to) {
   IndexMath math(b);
-  const int64_t taps = countTaps();
-  const int64_t channels = *IndexMath::known(groupChannels);
+  const int64_t taps = conv.countTaps();
+  const int64_t channels = *IndexMath::known(conv.groupChannels);
   const int64_t tail = channels % kStepDepth;
   Value whole = math.constant(channels / kStepDepth);
   emitClearMagnitudes(b, to);
-  emitTaps(b, panel, {}, [&](const Tap &tap, ValueRange) {
+  conv.emitTaps(b, panel, {}, [&](const Tap &tap, ValueRange) {
     auto emitStep = [&](Value step, int64_t depth) {
       Value inRange = math.sub(step, range.firstStep);
       Value from =
@@ -375,7 +412,7 @@ void ConvEmitter::emitPartInputs(ImplicitLocOpBuilder &b, const Chunk &panel,
           [&](Value k, int64_t half) {
             Value inStep = math.sub(k, math.mul(from, 2));
             Value channel = math.add(math.mul(step, kStepDepth), inStep);
-            return emitInputs(b, panel, tap, channel, half);
+            return conv.emitInputs(b, panel, tap, channel, half);
           },
           to);
       if (depth < kStepDepth)
@@ -383,7 +420,8 @@ void ConvEmitter::emitPartInputs(ImplicitLocOpBuilder &b, const Chunk &panel,
             b, end, math.add(from, kStepPairs),
             [&](Value, int64_t) -> Value {
               return arith::ConstantOp::create(
-                  b, b.getZeroAttr(VectorType::get({lanes}, b.getF32Type())));
+                  b,
+                  b.getZeroAttr(VectorType::get({conv.lanes}, b.getF32Type())));
             },
             to);
     };
@@ -397,8 +435,9 @@ void ConvEmitter::emitPartInputs(ImplicitLocOpBuilder &b, const Chunk &panel,
 }
 
 /// What becomes of `rows` of the sums.
-void ConvEmitter::emitPartRows(ImplicitLocOpBuilder &b, const PartChunk &part,
-                               const PartRows &at, int64_t rows) {
+void ConvEmitter::PartLoops::emitPartRows(ImplicitLocOpBuilder &b,
+                                          const PartChunk &part,
+                                          const PartRows &at, int64_t rows) {
   IndexMath math(b);
   SmallVector<Value> accs;
   for (int64_t r = 0; r < rows; ++r)
@@ -407,20 +446,23 @@ void ConvEmitter::emitPartRows(ImplicitLocOpBuilder &b, const PartChunk &part,
       one.index.back() = math.add(tile.index.back(), r);
       Value sum = emitLoad(
           b, part.sums,
-          {math.add(at.sum, r), math.constant(int64_t(c) * lanes)}, lanes);
-      accs.push_back(emitOntoInit(b, one, sum));
+          {math.add(at.sum, r), math.constant(int64_t(c) * conv.lanes)},
+          conv.lanes);
+      accs.push_back(conv.emitOntoInit(b, one, sum));
     }
-  emitStores(b, at.tiles, accs, rows);
+  conv.emitStores(b, at.tiles, accs, rows);
 }
 
 /// A row by multiply-adds, from inputs that parts would make wrong.
-void ConvEmitter::emitFusedRow(ImplicitLocOpBuilder &b, const PartChunk &part,
-                               const PartPanel &panel, const PartRows &at) {
+void ConvEmitter::PartLoops::emitFusedRow(ImplicitLocOpBuilder &b,
+                                          const PartChunk &part,
+                                          const PartPanel &panel,
+                                          const PartRows &at) {
   IndexMath math(b);
   constexpr int64_t kRows = 1;
   auto loadWeight = [&](const Tap &tap, Value channel) {
-    Value step = math.add(math.mul(math.div(channel, kStepDepth), countTaps()),
-                          tap.number);
+    Value step = math.add(
+        math.mul(math.div(channel, kStepDepth), conv.countTaps()), tap.number);
     Value inStep = math.rem(channel, math.constant(kStepDepth));
     Value sum;
     for (int64_t p = 0; p < sdx::kWeightParts; ++p) {
@@ -432,15 +474,15 @@ void ConvEmitter::emitFusedRow(ImplicitLocOpBuilder &b, const PartChunk &part,
     }
     return sum;
   };
-  auto sums = emitTaps(
-      b, panel.chunk, emitInits(b, at.tiles, kRows),
+  auto sums = conv.emitTaps(
+      b, panel.chunk, conv.emitInits(b, at.tiles, kRows),
       [&](const Tap &tap, ValueRange init) {
         return emitContractionLoop(
-            b, groupChannels, kRows, panel.chunk.getColumns(), init,
+            b, conv.groupChannels, kRows, panel.chunk.getColumns(), init,
             [&](Value channel, int64_t) { return loadWeight(tap, channel); },
             [&](Value channel, int64_t c) {
-              return emitInputs(b, panel.chunk, tap, channel, c);
+              return conv.emitInputs(b, panel.chunk, tap, channel, c);
             });
       });
-  emitStores(b, at.tiles, sums, kRows);
+  conv.emitStores(b, at.tiles, sums, kRows);
 }

@@ -270,7 +270,8 @@ void MatmulEmitter::emitPartBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
   std::optional<int64_t> steps = IndexMath::known(depth.steps);
   auto meanwhile = [&](Value step, int64_t product) {
     if (product == 0 && steps && !buffers.sums)
-      fetchResults(b, tile, block.rowTiles * kTileRows, step, *steps);
+      evaluator.prefetchShare(b, tile, block.rowTiles * kTileRows, step, *steps,
+                              l2Bytes / 8);
     if (product != 1)
       return;
     Value first = math.mul(math.add(firstStep, step), share);
@@ -281,21 +282,6 @@ void MatmulEmitter::emitPartBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
                   /*startsFromZero=*/!buffers.sums,
                   {buffers.rows, block.number}, {columns.parts, columns.slot},
                   getTileOperand(b, chunk.sums, {block.sum, zero}), meanwhile);
-}
-
-/// Asks, in one of `steps`, for a share of the lines that the rows of `tile`
-/// are written to.
-void MatmulEmitter::fetchResults(ImplicitLocOpBuilder &b, const Tile &tile,
-                                 int64_t rows, Value step, int64_t steps) {
-  IndexMath math(b);
-  int64_t share = llvm::divideCeil(rows, steps);
-  for (int64_t r = 0; r < share; ++r) {
-    Value row =
-        math.min(math.add(math.mul(step, share), r), math.constant(rows - 1));
-    Tile one = tile;
-    one.index.back() = math.add(one.index.back(), row);
-    evaluator.prefetchOutputs(b, one, /*rows=*/1, l2Bytes / 8);
-  }
 }
 
 /// What follows the products of a block of rows; where parts would make them

@@ -9,6 +9,8 @@
 #include "IndexMath.h"
 #include "MicroKernel.h"
 
+#include "dialects/SDX/SDX.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -17,6 +19,7 @@
 #include <array>
 
 using namespace mlir;
+using namespace sardonyx;
 using namespace sardonyx::cpu;
 
 /// Lanes that are split at a time: a row of f32 in a tile register.
@@ -114,13 +117,14 @@ static Value emitNoMagnitudes(ImplicitLocOpBuilder &b) {
 /// are at least 2^-100, so that what a part is too small for is less than 2^-26
 /// of them.
 static Value emitIsBad(ImplicitLocOpBuilder &b, Value largest) {
-  constexpr int64_t kInfinity = 0x7f800000, kSmallest = int64_t(127 - 50) << 23;
+  constexpr int64_t kInfinity = 0x7f800000;
   // Zeros become the largest, and are allowed.
   Value below =
       arith::SubIOp::create(b, largest, emitSplat(b, largest.getType(), 1));
   return arith::OrIOp::create(
       b, emitCompare(b, arith::CmpIPredicate::uge, largest, kInfinity),
-      emitCompare(b, arith::CmpIPredicate::ult, below, kSmallest - 1));
+      emitCompare(b, arith::CmpIPredicate::ult, below,
+                  sdx::kSmallestSplit - 1));
 }
 
 Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,

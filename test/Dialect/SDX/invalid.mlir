@@ -85,7 +85,7 @@ func.func @winograd_1x1(%w: tensor<32x16x1x1xf32>, %e: tensor<1x4x576x8xf32>) {
 // -----
 
 func.func @scales_of_f32(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x256x32xf32>) {
-  // expected-error@+1 {{has scales but weights of 'f32'}}
+  // expected-error@+1 {{has scales but weights of f32}}
   %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x256x32xf32>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x1x256x32xf32>
   return
 }
@@ -93,7 +93,7 @@ func.func @scales_of_f32(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %
 // -----
 
 func.func @parts_of_scales(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x9x2048xbf16>) {
-  // expected-error@+1 {{has scales but weights of 'bf16'}}
+  // expected-error@+1 {{weights of bf16 are for neither scales nor 'winograd'}}
   %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x9x2048xbf16>) {group = 1 : i64} -> tensor<1x1x9x2048xbf16>
   return
 }
@@ -101,7 +101,7 @@ func.func @parts_of_scales(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>,
 // -----
 
 func.func @winograd_by_parts(%w: tensor<32x16x3x3xf32>, %e: tensor<1x1x16x2048xbf16>) {
-  // expected-error@+1 {{weights of bf16 are not for 'winograd'}}
+  // expected-error@+1 {{weights of bf16 are for neither scales nor 'winograd'}}
   %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x3x3xf32>) outs(%e : tensor<1x1x16x2048xbf16>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x1x16x2048xbf16>
   return
 }
