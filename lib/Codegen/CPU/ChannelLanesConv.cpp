@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-/// Positions in a vector once a block of channels is done.
+/// Positions, in multiples of which a block of channels is transposed.
 static constexpr int64_t kSquare = 16;
 
 bool ConvEmitter::hasChannelLanes() {
@@ -118,13 +118,12 @@ void ConvEmitter::emitChannelLaneBlocks(ImplicitLocOpBuilder &b,
   memref::DeallocOp::create(b, sums);
 }
 
-/// Values of k whose weights, of `blocks` blocks, stay in the L1 cache while
-/// all positions use them: the largest divisor of the depth that is not too
+/// Values of k whose weights, of two blocks, stay in the L1 cache while all
+/// positions use them: the largest divisor of the depth that is not too
 /// large, or all of them.
-static int64_t chooseDepthBlock(int64_t depth, int64_t blocks) {
-  constexpr int64_t kSmallest = 64, kMultiple = 8;
-  int64_t largest = blocks > 1 ? 128 : 384;
-  for (int64_t block = largest; block >= kSmallest; block -= kMultiple)
+static int64_t chooseDepthBlock(int64_t depth) {
+  constexpr int64_t kSmallest = 64, kLargest = 128, kMultiple = 8;
+  for (int64_t block = kLargest; block >= kSmallest; block -= kMultiple)
     if (depth % block == 0)
       return block;
   return depth;
@@ -138,7 +137,10 @@ void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
   int64_t positions = *IndexMath::known(outPositions);
   // Eight registers of sums are the fewest that hide an FMA's latency.
   int64_t registers = blocks * shape.width / lanes;
-  int64_t height = chooseRows(positions, blocks > 1 ? 6 : shape.rows,
+  // Of six rows and as many columns as there are registers for.
+  constexpr int64_t kMostRows = 6;
+  bool hasRoom = blocks > 1 || lanes == 8;
+  int64_t height = chooseRows(positions, hasRoom ? kMostRows : shape.rows,
                               std::max<int64_t>(1, 8 / registers));
   int64_t tail = positions % height;
   int64_t tiles = positions / height;
@@ -146,7 +148,7 @@ void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
   auto type = VectorType::get({shape.width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   bool isKnown = !ShapedType::isDynamic(allDepth);
-  int64_t depthBlock = isKnown ? chooseDepthBlock(allDepth, blocks) : 0;
+  int64_t depthBlock = isKnown ? chooseDepthBlock(allDepth) : 0;
   bool isCut = isKnown && depthBlock < allDepth;
 
   // What is multiplied next: the next values of k, or the next blocks' first.
@@ -226,18 +228,20 @@ void ConvEmitter::emitChannelLaneOutputs(ImplicitLocOpBuilder &b,
                                          Value outputs) {
   IndexMath math(b);
   int64_t blockWidth = op.getBlockRows();
+  // As many rows as registers.
+  const int64_t square = lanes < 16 ? kSquare / 2 : kSquare;
   emitFor(
-      b, math.constant(0), math.constant(chunk.width), kSquare,
+      b, math.constant(0), math.constant(chunk.width), square,
       [&](Value position) {
         emitFor(
-            b, math.constant(0), math.constant(blockWidth), kSquare,
+            b, math.constant(0), math.constant(blockWidth), square,
             [&](Value channel) {
               SmallVector<Value> rows;
-              for (int64_t r = 0; r < kSquare; ++r)
+              for (int64_t r = 0; r < square; ++r)
                 rows.push_back(emitLoad(
                     b, sums,
                     {math.constant(number), math.add(position, r), channel},
-                    kSquare));
+                    square));
               for (auto [c, column] : llvm::enumerate(emitTranspose(b, rows)))
                 emitStore(b, column, outputs, {math.add(channel, c), position});
             });

@@ -84,7 +84,10 @@ private:
     llvm::SmallVector<mlir::Value, 3> weight;
     /// Where the first tap of the first lane lies in a row of the input.
     mlir::Value start;
-    /// For each load of a row, the lanes inside of the input.
+    /// Whether all its lanes are inside of the output, and read inside of the
+    /// input.
+    bool isInner = false;
+    /// For each load of a row, the lanes inside of the input; null: all.
     llvm::SmallVector<mlir::Value> masks;
     /// Of three taps of stride 2, where in a row the last lane's third lies (or
     /// the last element), and all lanes if it is inside; null: not so.
@@ -192,6 +195,7 @@ private:
   };
   struct WinogradGroup;
   int64_t winogradGroupRows();
+  int64_t planWinogradRows(int64_t width);
   void emitWinograd(mlir::ImplicitLocOpBuilder &b);
   WinogradGroup emitWinogradGroup(mlir::ImplicitLocOpBuilder &b,
                                   mlir::Value number);
@@ -244,6 +248,12 @@ private:
                     bool isCut);
 
   void emitDepthwise(mlir::ImplicitLocOpBuilder &b);
+  /// Whether one load of twice the length serves two taps of a row.
+  bool readsPairs() {
+    return stride(spatial - 1) == 2 && dilation(spatial - 1) == 1;
+  }
+  bool isInnerColumn(int64_t position, int64_t width);
+  void emitDepthwiseColumns(mlir::ImplicitLocOpBuilder &b, Column &column);
   void emitDepthwiseColumn(mlir::ImplicitLocOpBuilder &b, Column &column);
   void emitDepthwiseRows(mlir::ImplicitLocOpBuilder &b, const Column &column,
                          llvm::SmallVectorImpl<mlir::Value> &outer,

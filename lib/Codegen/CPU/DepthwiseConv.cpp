@@ -37,13 +37,63 @@ void ConvEmitter::emitDepthwise(ImplicitLocOpBuilder &b) {
     Value block = math.div(filter, op.getBlockRows());
     column.weight = {groupIndex, block,
                      math.sub(filter, math.mul(block, op.getBlockRows()))};
-    // Columns outside and rows inside, so that the masks of the edges are
-    // made once.
-    emitFor(b, math.constant(0), outSize(spatial - 1), width, [&](Value at) {
+    emitDepthwiseColumns(b, column);
+  });
+}
+
+/// Whether the column at `position` has results, and reads inputs, in all its
+/// lanes; false where that is not known.
+bool ConvEmitter::isInnerColumn(int64_t position, int64_t width) {
+  int64_t d = spatial - 1;
+  std::optional<int64_t> columns = IndexMath::known(outSize(d));
+  std::optional<int64_t> inputs = IndexMath::known(inSizes[d]);
+  bool pairs = readsPairs();
+  if (!columns || !inputs || (stride(d) != 1 && !pairs))
+    return false;
+  int64_t first = position * stride(d) - pad(d);
+  int64_t lastTap = pairs ? (kernel(d) - 1) / 2 * 2 : kernel(d) - 1;
+  int64_t end = first + lastTap * dilation(d) + (pairs ? 2 : 1) * width;
+  return position + width <= *columns && first >= 0 && end <= *inputs;
+}
+
+/// All columns of a plane: outside of the rows, so that the masks of the edges
+/// are made once. Where masks are not in registers of their own, the columns at
+/// the edges of a plane of known sizes have constant ones, and others none.
+void ConvEmitter::emitDepthwiseColumns(ImplicitLocOpBuilder &b,
+                                       Column &column) {
+  IndexMath math(b);
+  constexpr int64_t kMostEdges = 4;
+  int64_t width = column.tile.width;
+  auto emitColumns = [&](Value from, Value to) {
+    emitFor(b, from, to, width, [&](Value at) {
       column.tile.position = at;
       emitDepthwiseColumn(b, column);
     });
-  });
+  };
+  Value all = outSize(spatial - 1);
+  SmallVector<int64_t> inner, edges;
+  if (lanes < 16)
+    for (int64_t at = 0, end = IndexMath::known(all).value_or(0); at < end;
+         at += width)
+      (isInnerColumn(at, width) ? inner : edges).push_back(at);
+  if (edges.size() > kMostEdges || edges.size() + inner.size() == 0)
+    return emitColumns(math.constant(0), all);
+  auto emitEdge = [&](int64_t at) {
+    column.tile.position = math.constant(at);
+    emitDepthwiseColumn(b, column);
+  };
+  int64_t from = inner.empty() ? 0 : inner.front();
+  for (int64_t at : edges)
+    if (at < from)
+      emitEdge(at);
+  if (!inner.empty()) {
+    column.isInner = true;
+    emitColumns(math.constant(from), math.constant(inner.back() + width));
+    column.isInner = false;
+  }
+  for (int64_t at : edges)
+    if (at >= from)
+      emitEdge(at);
 }
 
 /// All rows of a column.
@@ -53,7 +103,7 @@ void ConvEmitter::emitDepthwiseColumn(ImplicitLocOpBuilder &b, Column &column) {
   int64_t last = spatial - 1, lanes = column.tile.width;
   column.tile.mask = nullptr;
   std::optional<int64_t> columns = IndexMath::known(outSize(last));
-  if (!columns || *columns % lanes != 0)
+  if (!column.isInner && (!columns || *columns % lanes != 0))
     column.tile.mask =
         emitTailMask(b, math.sub(outSize(last), column.tile.position), lanes);
   column.start = math.sub(math.mul(column.tile.position, stride(last)),
@@ -64,7 +114,7 @@ void ConvEmitter::emitDepthwiseColumn(ImplicitLocOpBuilder &b, Column &column) {
   // instruction; another load is two, and most of them are in two lines).
   column.masks.clear();
   column.last = column.lastInside = nullptr;
-  bool pairs = stride(last) == 2 && dilation(last) == 1;
+  bool pairs = readsPairs();
   int64_t width = pairs ? 2 * lanes : lanes;
   int64_t loaded = kernel(last);
   bool hasElements = IndexMath::known(inSizes[last]).value_or(0) > 0;
@@ -79,6 +129,10 @@ void ConvEmitter::emitDepthwiseColumn(ImplicitLocOpBuilder &b, Column &column) {
                                     math.less(at, inSizes[last]));
   }
   for (int64_t k = 0; k < loaded; k += pairs ? 2 : 1) {
+    if (column.isInner) {
+      column.masks.push_back(nullptr);
+      continue;
+    }
     Value first = math.add(column.start, k * dilation(last));
     Value mask =
         emitInside(b, first, width, inSizes[last], pairs ? 1 : stride(last));
@@ -94,7 +148,7 @@ void ConvEmitter::emitDepthwiseColumn(ImplicitLocOpBuilder &b, Column &column) {
 
   // Rows whose taps all lie inside of the input go in blocks.
   int64_t reach = (kernel(0) - 1) * dilation(0);
-  int64_t block = lanes >= 16 ? 4 : 2;
+  int64_t block = lanes >= 8 ? 4 : 2;
   Value rows = outSize(0);
   Value from =
       math.min(math.constant(llvm::divideCeil(pad(0), stride(0))), rows);
@@ -270,7 +324,7 @@ SmallVector<Value> ConvEmitter::emitRowLoads(ImplicitLocOpBuilder &b,
     result.push_back(math.add(column.start, k * dilation(d)));
     return result;
   };
-  if (stride(d) == 2 && dilation(d) == 1) {
+  if (readsPairs()) {
     for (int64_t k = 0; k < (column.last ? 2 : kernel(d)); k += 2) {
       Value both = emitLoad(b, input, at(k), 2 * lanes, column.masks[k / 2]);
       for (int64_t i = 0; i < 2 && k + i < kernel(d); ++i)

@@ -214,10 +214,16 @@ void sardonyx::cpu::emitStore(ImplicitLocOpBuilder &b, Value vector,
 
 Value sardonyx::cpu::emitTailMask(ImplicitLocOpBuilder &b, Value count,
                                   int64_t width) {
-  if (auto known = IndexMath::known(count); known && *known >= width)
+  auto type = VectorType::get({width}, b.getI1Type());
+  std::optional<int64_t> known = IndexMath::known(count);
+  if (!known)
+    return vector::CreateMaskOp::create(b, type, ValueRange{count});
+  if (*known >= width)
     return nullptr;
-  return vector::CreateMaskOp::create(
-      b, VectorType::get({width}, b.getI1Type()), ValueRange{count});
+  // A constant stays one where a parallel loop uses it.
+  SmallVector<bool> lanes(width);
+  std::fill_n(lanes.begin(), std::max<int64_t>(*known, 0), true);
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, lanes));
 }
 
 Value sardonyx::cpu::emitBuffer(ImplicitLocOpBuilder &b, MemRefType type,

@@ -20,17 +20,20 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-/// Vectors side by side in a tile. Beside eight rows 32 registers have room for
-/// three, which need fewer instructions for each multiply-add than two (35 for
-/// 24, 26 for 16). Where memory has to take the results of short loops, two are
-/// faster.
+/// Vectors side by side in a tile. Three need fewer instructions for each
+/// multiply-add than two: beside eight rows of 32 registers 35 for 24, two 26
+/// for 16; beside four of 16 registers 19 for 12 and 14 for 8, which are also
+/// too few sums to keep two multipliers busy. Where memory has to take the
+/// results of short loops, two of 512 bits are faster.
 int64_t ConvEmitter::planColumns() {
+  if (lanes < 8)
+    return 2;
   constexpr int64_t kFewValues = 64;
   auto results = cast<ShapedType>(op.getInit().getType());
   bool isMuch = results.hasStaticShape() &&
                 results.getNumElements() * int64_t(sizeof(float)) > l2Bytes / 2;
   bool isShort = IndexMath::known(depth).value_or(kFewValues + 1) <= kFewValues;
-  return lanes < 16 || (isMuch && isShort) ? 2 : 3;
+  return lanes >= 16 && isMuch && isShort ? 2 : 3;
 }
 
 /// Panels of an output of known size, without a tail that goes with the last.
@@ -138,6 +141,7 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
           b, math.less(chunk.position, math.constant(*positions - tail)),
           [&] { panel(columns, /*masked=*/false, packing); },
           [&] {
+            chunk.position = math.constant(*positions - tail);
             chunk.isTail = isRare;
             bool packs = isRare && packing != Packing::Never;
             panel(tailColumns, masked, packs ? Packing::Before : packing);

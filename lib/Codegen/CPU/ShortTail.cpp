@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Pictures of 10x10, 14x14, 18x18, ... positions are some whole vectors of 16
-// and four positions, which would take as long as 16. Here a vector has these
-// four for each of four values of k. The weights that go with it are shuffled
-// from two registers, that is four values of k of eight filters; a filter's
-// four sums for a position are added in the end. All this follows the tile of
-// the last whole panel that uses the same weights, while they are in the L1
+// Pictures of 10x10, 14x14, 18x18, ... positions are some whole panels and four
+// positions, which would take as long as a register of them. Here a vector of
+// 512 bits has these four for each of four values of k, one of 256 bits for
+// each of two. The weights that go with it are shuffled from two registers; a
+// filter's sums for a position are added in the end. All this follows the tile
+// of the last whole panel that uses the same weights, while they are in the L1
 // cache.
 //
 //===----------------------------------------------------------------------===//
@@ -29,8 +29,13 @@ int64_t ConvEmitter::countShortTail() {
   std::optional<int64_t> positions = IndexMath::known(outPositions);
   std::optional<int64_t> steps = IndexMath::known(depth);
   if (!positions || *positions < panelWidth() || !steps || *steps % kShort ||
-      !IndexMath::known(groupFilters) || lanes != kShort * kShort ||
-      shape.rows != 2 * kShort || op.getBlockRows() != shape.rows)
+      !IndexMath::known(groupFilters))
+    return 0;
+  // What the shuffles are for.
+  bool isWide = lanes == 4 * kShort && shape.rows == 2 * kShort &&
+                op.getBlockRows() == shape.rows;
+  bool isNarrow = lanes == 2 * kShort && shape.rows == kShort;
+  if (!isWide && !isNarrow)
     return 0;
   int64_t tail = *positions % panelWidth();
   return tail <= kShort ? tail : 0;
@@ -53,31 +58,39 @@ void ConvEmitter::emitShortTailPack(ImplicitLocOpBuilder &b,
 void ConvEmitter::emitShortTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                 Value tileIndex, int64_t rows) {
   IndexMath math(b);
-  int64_t filters = op.getBlockRows();
-  auto type = VectorType::get({lanes}, b.getF32Type());
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  const int64_t filters = op.getBlockRows();
+  // Values of k in a vector, and vectors to four of them.
+  const int64_t values = lanes / kShort, vectors = kShort / values;
+  Value zero = emitFloatSplat(b, VectorType::get({lanes}, b.getF32Type()), 0);
   Value inputs = emitCollapse(b, chunk.shortTail, 0);
-  Value block =
-      math.add(math.mul(chunk.group, math.dim(weights, 1)), tileIndex);
-  Value first = math.mul(block, math.mul(depth, filters));
-  SmallVector<Value> accs(rows, zero);
+  Value block, rowInBlock;
+  std::tie(block, rowInBlock) = findTile(b, tileIndex);
+  block = math.add(math.mul(chunk.group, math.dim(weights, 1)), block);
+  Value first = math.add(math.mul(block, math.mul(depth, filters)), rowInBlock);
+  SmallVector<Value> accs(rows * vectors, zero);
   auto loop = scf::ForOp::create(b, math.constant(0), depth,
                                  math.constant(kShort), accs);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value k = loop.getInductionVar();
-    Value x = emitLoad(b, inputs, {math.mul(k, kShort)}, lanes);
-    Value at = math.add(first, math.mul(k, filters));
-    Value low = emitLoad(b, flatWeights, {at}, lanes);
-    Value high = emitLoad(b, flatWeights, {math.add(at, lanes)}, lanes);
-    SmallVector<Value> sums;
-    for (int64_t r = 0; r < rows; ++r) {
-      SmallVector<int64_t> lanesOfFilter;
-      for (int64_t lane = 0; lane < lanes; ++lane)
-        lanesOfFilter.push_back(lane / kShort * filters + r);
-      Value w = vector::ShuffleOp::create(b, low, high, lanesOfFilter);
-      sums.push_back(emitFusedMultiplyAdd(b, w, x, loop.getRegionIterArg(r)));
+    SmallVector<Value> sums(loop.getRegionIterArgs());
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value k = math.add(loop.getInductionVar(), v * values);
+      Value x = emitLoad(b, inputs, {math.mul(k, kShort)}, lanes);
+      // Two registers of the tile's filters for consecutive values of k.
+      Value at = math.add(first, math.mul(k, filters));
+      int64_t half = values * shape.rows / 2;
+      Value low = emitLoad(b, flatWeights, {at}, half);
+      Value high =
+          emitLoad(b, flatWeights, {math.add(at, values / 2 * filters)}, half);
+      for (int64_t r = 0; r < rows; ++r) {
+        SmallVector<int64_t> lanesOfFilter;
+        for (int64_t lane = 0; lane < lanes; ++lane)
+          lanesOfFilter.push_back(lane / kShort * shape.rows + r);
+        Value w = vector::ShuffleOp::create(b, low, high, lanesOfFilter);
+        Value &sum = sums[r * vectors + v];
+        sum = emitFusedMultiplyAdd(b, w, x, sum);
+      }
     }
     scf::YieldOp::create(b, sums);
   }
@@ -89,14 +102,16 @@ void ConvEmitter::emitShortTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
   tile.width = kShort;
   tile.mask = emitTailMask(b, math.constant(count), kShort);
   SmallVector<Value> results = evaluator.emitInit(b, op.getInit(), tile, rows);
-  for (auto [result, sums] : llvm::zip_equal(results, loop.getResults())) {
+  for (auto [r, result] : llvm::enumerate(results)) {
+    Value sum = loop.getResult(r * vectors);
+    for (int64_t v = 1; v < vectors; ++v)
+      sum = arith::AddFOp::create(b, sum, loop.getResult(r * vectors + v));
     // Pairs first, so that the additions wait less for each other.
     auto part = [&](Value vector, int64_t from, int64_t size) -> Value {
       return vector::ExtractStridedSliceOp::create(
           b, vector, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{size},
           ArrayRef<int64_t>{1});
     };
-    Value sum = sums;
     for (int64_t size = lanes / 2; size >= kShort; size /= 2)
       sum = arith::AddFOp::create(b, part(sum, 0, size), part(sum, size, size));
     result = arith::AddFOp::create(b, result, sum);

@@ -229,6 +229,27 @@ static Value emitInterleave(ImplicitLocOpBuilder &b, Value x, Value y) {
 // Convolution
 //===----------------------------------------------------------------------===//
 
+/// Filters of a tile of products whose rows have `width` tiles of the picture:
+/// as many as there are registers for their sums, unless too many are none.
+int64_t ConvEmitter::planWinogradRows(int64_t width) {
+  if (hasFilterLanes())
+    return op.getBlockRows();
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  if (!filters)
+    return shape.rows;
+  int64_t rows = shape.rows, mostWaste = 0;
+  if (lanes >= 16 && width == lanes) {
+    rows *= 2;
+  } else if (lanes == 8) {
+    constexpr int64_t kSums = 12, kShareOfWaste = 8;
+    rows = kSums * lanes / width;
+    mostWaste = *filters / kShareOfWaste;
+  }
+  int64_t waste =
+      llvm::alignTo(*filters, rows) - llvm::alignTo(*filters, shape.rows);
+  return waste <= mostWaste ? rows : shape.rows;
+}
+
 void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   constexpr int64_t kCacheBytes = 768 * 1024;
@@ -244,14 +265,7 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
     width = lanes;
   Value images = evaluator.getSize(0);
   Value panels = math.ceilDiv(groups, width / lanes);
-  // Tiles of one register in a row have more rows instead.
-  std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  int64_t tileRows = shape.rows;
-  if (hasFilterLanes())
-    tileRows = op.getBlockRows();
-  else if (width == lanes && lanes >= 16 && filters &&
-           llvm::divideCeil(*filters, tileRows) % 2 == 0)
-    tileRows *= 2;
+  int64_t tileRows = planWinogradRows(width);
   Value blocks = math.ceilDiv(groupFilters, tileRows);
 
   // With many panels each is transformed where it is used. With few, all
@@ -381,11 +395,19 @@ void ConvEmitter::emitWinogradTiles(ImplicitLocOpBuilder &b,
   int64_t blockRows = op.getBlockRows();
   int64_t rowsOfBlock = std::min(rows, blockRows);
   Value firstRow = math.mul(block, rows);
+  // The last tile may have rows that no block has.
+  Value lastRow =
+      math.sub(math.mul(math.dim(weights, 1), blockRows), math.constant(1));
+  const bool mayPass = blockRows % rows != 0 && rows % blockRows != 0;
+  auto packedRow = [&](int64_t r) {
+    Value row = math.add(firstRow, r);
+    return mayPass ? math.min(row, lastRow) : row;
+  };
   auto packedBlock = [&](int64_t r) {
-    return math.div(math.add(firstRow, r), blockRows);
+    return math.div(packedRow(r), blockRows);
   };
   auto rowInBlock = [&](int64_t r) {
-    return math.sub(math.add(firstRow, r), math.mul(packedBlock(r), blockRows));
+    return math.sub(packedRow(r), math.mul(packedBlock(r), blockRows));
   };
   auto type = VectorType::get({width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
@@ -395,13 +417,16 @@ void ConvEmitter::emitWinogradTiles(ImplicitLocOpBuilder &b,
     SmallVector<Prefetch> next;
     if (std::optional<int64_t> channels = IndexMath::known(groupChannels))
       // The weights of one product are followed by those of the next.
-      for (int64_t r = 0; r < rows; r += rowsOfBlock) {
+      for (int64_t r = 0; r < (mayPass ? 1 : rows); r += rowsOfBlock) {
         int64_t size = *channels * blockRows;
         Value following =
             math.add(math.add(math.mul(packedBlock(r), taps), p), 1);
-        next.push_back(prefetchWeights(b, math.mul(following, size), size,
-                                       math.div(rowInBlock(r), rowsOfBlock),
-                                       blockRows / rowsOfBlock, *channels));
+        // Of tiles across blocks each fetches that of its first row.
+        int64_t loops = mayPass ? 1 : blockRows / rowsOfBlock;
+        Value loop =
+            mayPass ? math.constant(0) : math.div(rowInBlock(r), rowsOfBlock);
+        next.push_back(prefetchWeights(b, math.mul(following, size), size, loop,
+                                       loops, *channels));
       }
     SmallVector<Value> accs(rows, zero);
     accs = emitContractionLoop(

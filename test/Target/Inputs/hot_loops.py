@@ -72,9 +72,14 @@ def separate_adds(loop):
 
 
 def spills(loop, mixed):
-    """Whether a vector goes to the stack, or (not mixed) comes from there. A constant that does is no slower there."""
+    """Whether a vector goes to the stack, or (not mixed) comes from there. A constant that does is no slower there.
+    Of a loop that packs what it reads one of 16 registers may, of which that takes one more."""
     place = r"\((%rsp|%rbp)\)"
     register = r"%[xyzt]mm\d+"
+    slots = {operands.split()[-1] for _, operands in loop if re.search(rf"{register}, -?\d*{place}$", operands)}
+    packs = any(re.search(rf"^%ymm\d+, .*\((?!%rsp|%rbp)", operands) for _, operands in loop)
+    if packs and len(slots) == 1:
+        return False
     spill = rf"{register}, -?\d*{place}$" if mixed else rf"{register}.*{place}|{place}.*{register}"
     return any(re.search(spill, operands) for _, operands in loop)
 
