@@ -407,9 +407,9 @@ namespace {
 
 struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
   PackContraction(MLIRContext *context, ShortWeightLimits shortWeights,
-                  bool useStrassen)
+                  int64_t longLoopWeights, bool useStrassen)
       : OpInterfaceRewritePattern(context), shortWeights(shortWeights),
-        useStrassen(useStrassen) {}
+        longLoopWeights(longLoopWeights), useStrassen(useStrassen) {}
 
   LogicalResult matchAndRewrite(linalg::LinalgOp op,
                                 PatternRewriter &rewriter) const override {
@@ -463,7 +463,7 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
       rhsOrder.append({roles.k, roles.n});
     Value matrix = transposeTo(rewriter, loc, *rhs, rhsOrder);
     auto multiply = [&](Value init) -> Value {
-      if (shortWeights.fewestBytes)
+      if (shortWeights.fewestBytes && !staysInLastCache(op, matrix))
         if (Value result = multiplyShort(rewriter, loc, left, matrix,
                                          transposed, init, shortWeights))
           return result;
@@ -522,7 +522,17 @@ private:
                                          {b.getIndexAttr(1), size});
   }
 
+  /// Whether a loop multiplies by a constant matrix so small that it is in the
+  /// last cache from the second time on.
+  bool staysInLastCache(Operation *op, Value matrix) const {
+    auto type = cast<RankedTensorType>(matrix.getType());
+    return longLoopWeights && op->getParentOfType<LoopLikeOpInterface>() &&
+           type.hasStaticShape() &&
+           type.getNumElements() * int64_t(sizeof(float)) <= longLoopWeights;
+  }
+
   ShortWeightLimits shortWeights;
+  int64_t longLoopWeights;
   bool useStrassen;
 };
 
@@ -560,7 +570,8 @@ struct PackContractionsPass
     RewritePatternSet patterns(&getContext());
     populateGenericToTransposePatterns(patterns);
     ShortWeightLimits limits{shortWeights, triples};
-    patterns.add<PackContraction>(&getContext(), limits, strassen);
+    patterns.add<PackContraction>(&getContext(), limits, longLoopWeights,
+                                  strassen);
     populateShortenConvWeightsPatterns(patterns, limits);
     if (splitConvs)
       populateSplitConvWeightsPatterns(patterns);

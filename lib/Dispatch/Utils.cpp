@@ -140,8 +140,11 @@ bool sardonyx::isWeight(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
     if (isa<arith::ConstantOp>(op))
       return true;
-    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp,
-             linalg::TransposeOp>(op))
+    // One direction of a recurrent layer's weights is a slice of them.
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
+    bool isFixedSlice = slice && slice->getNumOperands() == 1;
+    if (!isFixedSlice && !isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+                              tensor::CastOp, linalg::TransposeOp>(op))
       return false;
     tensor = op->getOperand(0);
   }

@@ -86,6 +86,10 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   constexpr int64_t kFewestShortBytes = 1 << 20;
   if (options.shortWeights && options.target.shufflesBytes)
     packing.shortWeights = kFewestShortBytes;
+  // What a step of a loop reads is there for the next.
+  constexpr int64_t kMostCachedBytes = 8 << 20;
+  if (options.target.readsL3Fast && options.target.vectorBits < 512)
+    packing.longLoopWeights = kMostCachedBytes;
   // Narrower vectors compute longer than memory takes, and have too few
   // registers.
   bool hasWideVectors = options.target.vectorBits >= 256;

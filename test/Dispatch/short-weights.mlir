@@ -1,6 +1,7 @@
 // RUN: onnx-opt %s --sdx-pack-contractions="short-weights=32 triples" --split-input-file | FileCheck %s
 // RUN: onnx-opt %s --sdx-pack-contractions=short-weights=32 --split-input-file | FileCheck %s --check-prefix=BYTES
 // RUN: onnx-opt %s --sdx-pack-contractions --split-input-file | FileCheck %s --check-prefix=OFF
+// RUN: onnx-opt %s --sdx-pack-contractions="short-weights=32 long-loop-weights=64" --split-input-file | FileCheck %s --check-prefix=LOOP
 
 // Numbers whose largest is 3 of a column are multiples of 2^-21 at least.
 // CHECK-LABEL: @few_rows
@@ -96,4 +97,32 @@ func.func @no_triples(%a: tensor<1x4xf32>, %c: tensor<1x2xf32>) -> (tensor<1x2xf
   %r = linalg.matmul ins(%a, %zeros : tensor<1x4xf32>, tensor<4x2xf32>) outs(%f : tensor<1x2xf32>) -> tensor<1x2xf32>
   %s = linalg.matmul ins(%a, %uneven : tensor<1x4xf32>, tensor<4x2xf32>) outs(%f : tensor<1x2xf32>) -> tensor<1x2xf32>
   return %r, %s : tensor<1x2xf32>, tensor<1x2xf32>
+}
+
+// -----
+
+// What a loop multiplies by again and again may be in a cache.
+// CHECK-LABEL: @in_loop
+// CHECK: sdx.pack_rhs transposed ins({{.*}}, {{.*}} : tensor<4x2xf32>, tensor<1x1x1x32xf32>)
+// LOOP-LABEL: @in_loop
+// LOOP: sdx.pack_rhs transposed ins({{.*}} : tensor<4x2xf32>) outs({{.*}} : tensor<1x2x32xf32>)
+// LOOP: sdx.pack_rhs ins({{.*}} : tensor<2x4xf32>, tensor<1x1x1x32xf32>)
+func.func @in_loop(%a: tensor<1x2xf32>, %c: tensor<1x4xf32>, %n: index) -> (tensor<1x4xf32>, tensor<1x4xf32>) {
+  // One direction of two.
+  %w = arith.constant dense<[[[1.0, -2.5], [0.75, 1.0], [1.5, 3.0], [0.5, -1.0]], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]]> : tensor<2x4x2xf32>
+  %d = tensor.extract_slice %w[0, 0, 0] [1, 4, 2] [1, 1, 1] : tensor<2x4x2xf32> to tensor<4x2xf32>
+  %v = arith.constant dense<[[1.0, -2.5, 0.75, 1.0], [1.5, 3.0, 0.5, -1.0]]> : tensor<2x4xf32>
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %l = scf.for %i = %c0 to %n step %c1 iter_args(%x = %c) -> tensor<1x4xf32> {
+    %f = linalg.fill ins(%zero : f32) outs(%x : tensor<1x4xf32>) -> tensor<1x4xf32>
+    %e = tensor.empty() : tensor<2x4xf32>
+    %t = linalg.transpose ins(%d : tensor<4x2xf32>) outs(%e : tensor<2x4xf32>) permutation = [1, 0]
+    %r = linalg.matmul ins(%a, %t : tensor<1x2xf32>, tensor<2x4xf32>) outs(%f : tensor<1x4xf32>) -> tensor<1x4xf32>
+    scf.yield %r : tensor<1x4xf32>
+  }
+  %g = linalg.fill ins(%zero : f32) outs(%c : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %s = linalg.matmul ins(%a, %v : tensor<1x2xf32>, tensor<2x4xf32>) outs(%g : tensor<1x4xf32>) -> tensor<1x4xf32>
+  return %l, %s : tensor<1x4xf32>, tensor<1x4xf32>
 }

@@ -148,6 +148,9 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
                  Option<"shortWeights", "short-weights", "int64_t", "0",
                         "Pack weights of few rows and at least so many bytes, "
                         "and Winograd's, in 24 bits a number (0: none)">,
+                 Option<"longLoopWeights", "long-loop-weights", "int64_t", "0",
+                        "Of these, weights of at most so many bytes that a loop multiplies by stay in four bytes a number: "
+                        "they are in the last cache">,
                  Option<"triples", "triples", "bool", "false",
                         "Pack those of few rows in 21 bits where that is exact "
                         "enough">,

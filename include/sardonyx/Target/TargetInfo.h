@@ -34,6 +34,9 @@ struct TargetInfo {
   /// Whether an instruction puts the bytes of a register in any order, which
   /// numbers of three bytes need (x86: SSSE3).
   bool shufflesBytes = true;
+  /// Whether a core reads its L3 cache so fast that numbers there come sooner
+  /// in four bytes than vectors of 256 bits unpack three.
+  bool readsL3Fast = false;
 
   /// The same without tile registers.
   TargetInfo withoutTiles() const {

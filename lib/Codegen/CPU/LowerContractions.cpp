@@ -43,6 +43,21 @@ bool MatmulEmitter::multipliesAtOnce() {
                      : bf16Product != Bf16Product::Generic;
 }
 
+/// Of narrow vectors few rows take more, so that their sums keep the
+/// multipliers busy and panels are read as they lie.
+void MatmulEmitter::widenFewRows() {
+  constexpr int64_t kMostRows = 2;
+  std::optional<int64_t> rows = IndexMath::known(m);
+  if (vectorBits >= 512 || depthGroup != 1 || op.getScales() || !rows ||
+      *rows <= 0 || *rows > kMostRows)
+    return;
+  int64_t registers = vectorRegisters ? vectorRegisters : 16;
+  int64_t sums = registers * 3 / 4, columns = sums / *rows * vectorBits / 32;
+  while (2 * shape.width <= std::min(columns, op.getPanelWidth()))
+    shape.width *= 2;
+  shape.rows = std::max<int64_t>(1, columns / shape.width) * *rows;
+}
+
 /// The tile for `plannedRows`.
 void MatmulEmitter::planTiles() {
   shape = TileShape::get(vectorBits, vectorRegisters, op.getPanelWidth());
@@ -52,8 +67,9 @@ void MatmulEmitter::planTiles() {
     shape = {
         std::max<int64_t>(1, shape.rows * shape.width / op.getPanelWidth()),
         op.getPanelWidth()};
-  bool isPanelWide = shape.width == op.getPanelWidth();
   std::optional<int64_t> rows = IndexMath::known(m);
+  widenFewRows();
+  bool isPanelWide = shape.width == op.getPanelWidth();
   // Two panels of triples are as many streams as memory is read best by.
   int64_t mostPanels = op.isOfTriples() ? 2 : 4;
   if (rows && *rows <= 4 && *rows > 0 && isPanelWide)

@@ -146,6 +146,7 @@ private:
   void emitPanelGroup(mlir::ImplicitLocOpBuilder &b, Chunk chunk);
   bool isOfBytes() { return depthGroup == 4; }
   bool multipliesAtOnce();
+  void widenFewRows();
   void planTiles();
   void planParts();
   void planStrassen();
