@@ -190,12 +190,13 @@ private:
     int64_t width;
     mlir::Value inputs;
     mlir::Value slot[2];
-    /// Filters that a tile of products has.
-    int64_t tileRows;
+    /// Filters that a tile of products has, and those that go through a tap
+    /// before the next.
+    int64_t tileRows, groupRows;
   };
   struct WinogradGroup;
   int64_t winogradGroupRows();
-  int64_t planWinogradRows(int64_t width);
+  void planWinogradRows(WinogradPanel &panel);
   void emitWinograd(mlir::ImplicitLocOpBuilder &b);
   WinogradGroup emitWinogradGroup(mlir::ImplicitLocOpBuilder &b,
                                   mlir::Value number);
@@ -209,8 +210,12 @@ private:
   /// width, for the lanes of vectors.
   bool hasFilterLanes() { return op.getBlockRows() == sdx::kPanelWidth; }
   void emitWinogradTiles(mlir::ImplicitLocOpBuilder &b,
-                         const WinogradPanel &panel, mlir::Value block,
+                         const WinogradPanel &panel, mlir::Value group,
                          mlir::Value products);
+  void emitWinogradTile(mlir::ImplicitLocOpBuilder &b,
+                        const WinogradPanel &panel, mlir::Value p,
+                        mlir::Value firstOfGroup, mlir::Value inGroup,
+                        mlir::Value products);
   void emitWinogradLaneTiles(mlir::ImplicitLocOpBuilder &b,
                              const WinogradPanel &panel, mlir::Value block,
                              mlir::Value products);

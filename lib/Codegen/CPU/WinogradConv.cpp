@@ -20,6 +20,7 @@
 #include "ShortNumbers.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace sardonyx;
@@ -229,25 +230,31 @@ static Value emitInterleave(ImplicitLocOpBuilder &b, Value x, Value y) {
 // Convolution
 //===----------------------------------------------------------------------===//
 
-/// Filters of a tile of products whose rows have `width` tiles of the picture:
-/// as many as there are registers for their sums, unless too many are none.
-int64_t ConvEmitter::planWinogradRows(int64_t width) {
-  if (hasFilterLanes())
-    return op.getBlockRows();
+/// Filters of a tile of products whose rows have `width` tiles of the picture,
+/// and those that go through a tap before the next: as many as there are
+/// registers for their sums, unless too many are none.
+void ConvEmitter::planWinogradRows(WinogradPanel &panel) {
+  panel.tileRows = hasFilterLanes() ? op.getBlockRows() : shape.rows;
+  panel.groupRows = panel.tileRows;
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (!filters)
-    return shape.rows;
+  if (hasFilterLanes() || !filters)
+    return;
   int64_t rows = shape.rows, mostWaste = 0;
-  if (lanes >= 16 && width == lanes) {
+  if (lanes >= 16 && panel.width == lanes) {
     rows *= 2;
   } else if (lanes == 8) {
     constexpr int64_t kSums = 12, kShareOfWaste = 8;
-    rows = kSums * lanes / width;
+    rows = kSums * lanes / panel.width;
     mostWaste = *filters / kShareOfWaste;
   }
   int64_t waste =
       llvm::alignTo(*filters, rows) - llvm::alignTo(*filters, shape.rows);
-  return waste <= mostWaste ? rows : shape.rows;
+  if (waste > mostWaste)
+    return;
+  panel.tileRows = panel.groupRows = rows;
+  // Inputs of a tap that are in a small first cache are used by whole blocks.
+  if (lanes == 8)
+    panel.groupRows = std::lcm(rows, op.getBlockRows());
 }
 
 void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
@@ -265,8 +272,10 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
     width = lanes;
   Value images = evaluator.getSize(0);
   Value panels = math.ceilDiv(groups, width / lanes);
-  int64_t tileRows = planWinogradRows(width);
-  Value blocks = math.ceilDiv(groupFilters, tileRows);
+  WinogradPanel panel;
+  panel.width = width;
+  planWinogradRows(panel);
+  Value blocks = math.ceilDiv(groupFilters, panel.groupRows);
 
   // With many panels each is transformed where it is used. With few, all
   // threads transform first, then all multiply.
@@ -275,8 +284,9 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   Value zero = math.constant(0);
   if (chunks >= kEnoughChunks)
     return emitParallel(b, {images, panels}, [&](ValueRange ivs) {
-      WinogradPanel panel = {ivs[0],  ivs[1],       width,
-                             Value(), {zero, zero}, tileRows};
+      panel.image = ivs[0];
+      panel.number = ivs[1];
+      panel.slot[0] = panel.slot[1] = zero;
       panel.inputs =
           emitWinogradBuffer(b, math.constant(1), math.constant(1), width);
       emitWinogradInput(b, panel, zero, groupChannels);
@@ -288,7 +298,11 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   constexpr int64_t kChannels = 8;
   Value inputs = emitWinogradBuffer(b, images, panels, width);
   auto slot = [&](ValueRange ivs) -> WinogradPanel {
-    return {ivs[0], ivs[1], width, inputs, {ivs[0], ivs[1]}, tileRows};
+    WinogradPanel result = panel;
+    result.image = result.slot[0] = ivs[0];
+    result.number = result.slot[1] = ivs[1];
+    result.inputs = inputs;
+    return result;
   };
   emitParallel(b, {images, panels, math.ceilDiv(groupChannels, kChannels)},
                [&](ValueRange ivs) {
@@ -384,17 +398,39 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
   });
 }
 
-/// The products of one block of filters with one panel, [tap, filter, tile].
+/// The products of one group of filters with one panel, [tap, filter, tile].
 void ConvEmitter::emitWinogradTiles(ImplicitLocOpBuilder &b,
-                                    const WinogradPanel &panel, Value block,
+                                    const WinogradPanel &panel, Value group,
                                     Value products) {
+  IndexMath math(b);
+  Value first = math.mul(group, panel.groupRows);
+  Value tiles = math.ceilDiv(math.sub(groupFilters, first), panel.tileRows);
+  tiles = math.min(tiles, math.constant(panel.groupRows / panel.tileRows));
+  emitFor(b, math.constant(0), math.constant(winograd->taps()), 1,
+          [&](Value p) {
+            auto emitTile = [&](Value tile) {
+              emitWinogradTile(b, panel, p, first,
+                               math.mul(tile, panel.tileRows), products);
+            };
+            if (panel.groupRows == panel.tileRows)
+              return emitTile(math.constant(0));
+            emitFor(b, math.constant(0), tiles, 1, emitTile);
+          });
+}
+
+/// A tile of the products of tap `p`, those of filter `inGroup` of a group that
+/// begins with filter `firstOfGroup`, and of the next ones.
+void ConvEmitter::emitWinogradTile(ImplicitLocOpBuilder &b,
+                                   const WinogradPanel &panel, Value p,
+                                   Value firstOfGroup, Value inGroup,
+                                   Value products) {
   IndexMath math(b);
   int64_t width = panel.width;
   int64_t rows = panel.tileRows;
   // Where the weights of a row lie.
   int64_t blockRows = op.getBlockRows();
   int64_t rowsOfBlock = std::min(rows, blockRows);
-  Value firstRow = math.mul(block, rows);
+  Value firstRow = math.add(firstOfGroup, inGroup);
   // The last tile may have rows that no block has.
   Value lastRow =
       math.sub(math.mul(math.dim(weights, 1), blockRows), math.constant(1));
@@ -412,50 +448,48 @@ void ConvEmitter::emitWinogradTiles(ImplicitLocOpBuilder &b,
   auto type = VectorType::get({width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   Value taps = math.constant(winograd->taps());
-  emitFor(b, math.constant(0), taps, 1, [&](Value p) {
-    Value firstK = math.mul(p, groupChannels);
-    SmallVector<Prefetch> next;
-    if (std::optional<int64_t> channels = IndexMath::known(groupChannels))
-      // The weights of one product are followed by those of the next.
-      for (int64_t r = 0; r < (mayPass ? 1 : rows); r += rowsOfBlock) {
-        int64_t size = *channels * blockRows;
-        Value following =
-            math.add(math.add(math.mul(packedBlock(r), taps), p), 1);
-        // Of tiles across blocks each fetches that of its first row.
-        int64_t loops = mayPass ? 1 : blockRows / rowsOfBlock;
-        Value loop =
-            mayPass ? math.constant(0) : math.div(rowInBlock(r), rowsOfBlock);
-        next.push_back(prefetchWeights(b, math.mul(following, size), size, loop,
-                                       loops, *channels));
-      }
-    SmallVector<Value> accs(rows, zero);
-    accs = emitContractionLoop(
-        b, groupChannels, rows, 1, accs,
-        [&](Value k, int64_t r) -> Value {
-          return memref::LoadOp::create(
-              b, weights,
-              ValueRange{math.constant(0), packedBlock(r), math.add(firstK, k),
-                         rowInBlock(r)});
-        },
-        [&](Value k, int64_t) -> Value {
-          return emitLoad(
-              b, panel.inputs,
-              {panel.slot[0], panel.slot[1], p, k, math.constant(0)}, width);
-        },
-        next);
-    for (auto [r, acc] : llvm::enumerate(accs))
-      emitStore(b, acc, products, {p, math.constant(r), math.constant(0)});
-  });
+  Value firstK = math.mul(p, groupChannels);
+  SmallVector<Prefetch> next;
+  if (std::optional<int64_t> channels = IndexMath::known(groupChannels))
+    // The weights of one product are followed by those of the next.
+    for (int64_t r = 0; r < (mayPass ? 1 : rows); r += rowsOfBlock) {
+      int64_t size = *channels * blockRows;
+      Value following =
+          math.add(math.add(math.mul(packedBlock(r), taps), p), 1);
+      // Of tiles across blocks each fetches that of its first row.
+      int64_t loops = mayPass ? 1 : blockRows / rowsOfBlock;
+      Value loop =
+          mayPass ? math.constant(0) : math.div(rowInBlock(r), rowsOfBlock);
+      next.push_back(prefetchWeights(b, math.mul(following, size), size, loop,
+                                     loops, *channels));
+    }
+  SmallVector<Value> accs(rows, zero);
+  accs = emitContractionLoop(
+      b, groupChannels, rows, 1, accs,
+      [&](Value k, int64_t r) -> Value {
+        return memref::LoadOp::create(
+            b, weights,
+            ValueRange{math.constant(0), packedBlock(r), math.add(firstK, k),
+                       rowInBlock(r)});
+      },
+      [&](Value k, int64_t) -> Value {
+        return emitLoad(b, panel.inputs,
+                        {panel.slot[0], panel.slot[1], p, k, math.constant(0)},
+                        width);
+      },
+      next);
+  for (auto [r, acc] : llvm::enumerate(accs))
+    emitStore(b, acc, products, {p, math.add(inGroup, r), math.constant(0)});
 }
 
-/// The products of one block of filters with one panel, and the outputs
+/// The products of one group of filters with one panel, and the outputs
 /// that follow from them.
 void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
                                        const WinogradPanel &panel,
                                        Value block) {
   IndexMath math(b);
   int64_t width = panel.width;
-  int64_t rows = panel.tileRows;
+  int64_t rows = panel.groupRows;
   Value firstRow = math.mul(block, rows);
   Value products = emitBuffer(
       b, MemRefType::get({winograd->taps(), rows, width}, b.getF32Type()));
