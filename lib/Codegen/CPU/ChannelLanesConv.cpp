@@ -41,11 +41,20 @@ static int64_t chooseRows(int64_t positions, int64_t most, int64_t fewest) {
   return best;
 }
 
+/// Registers of sums that hide the latency of multiply-adds.
+static constexpr int64_t kEnoughSums = 8;
+
 /// Two blocks at once have tiles of four registers in a row, which need fewer
-/// instructions for each multiply-add than those of two.
+/// instructions for each multiply-add than those of two. A single position
+/// takes as many as it needs to keep the multipliers busy.
 int64_t ConvEmitter::laneBlocksAtOnce() {
   int64_t filters = IndexMath::known(groupFilters).value_or(0);
-  return lanes >= 16 && filters > op.getBlockRows() ? 2 : 1;
+  if (filters <= op.getBlockRows())
+    return 1;
+  int64_t registers = op.getBlockRows() / lanes;
+  int64_t positions = std::max<int64_t>(*IndexMath::known(outPositions), 1);
+  int64_t needed = kEnoughSums / (positions * registers);
+  return std::max<int64_t>(needed, lanes >= 16 ? 2 : 1);
 }
 
 /// Threads share the channels. All inputs are packed first, and once; of many
@@ -113,7 +122,7 @@ void ConvEmitter::emitChannelLaneBlocks(ImplicitLocOpBuilder &b,
   emitFor(b, first, last, most, [&](Value block) { emitBlocks(block, most); });
   int64_t filters = IndexMath::known(groupFilters).value_or(0);
   if (llvm::divideCeil(filters, blockWidth) % most)
-    emitIf(b, math.less(last, end), [&] { emitBlocks(last, 1); });
+    emitFor(b, last, end, 1, [&](Value block) { emitBlocks(block, 1); });
   memref::DeallocOp::create(b, outputs);
   memref::DeallocOp::create(b, sums);
 }
@@ -135,17 +144,21 @@ void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
                                       int64_t blocks, Value sums) {
   IndexMath math(b);
   int64_t positions = *IndexMath::known(outPositions);
-  // Eight registers of sums are the fewest that hide an FMA's latency.
-  int64_t registers = blocks * shape.width / lanes;
+  // Of few positions a block is not cut into parts.
+  int64_t width = shape.width;
+  while (width < op.getBlockRows() &&
+         positions * blocks * width < kEnoughSums * lanes)
+    width *= 2;
+  int64_t registers = blocks * width / lanes;
   // Of six rows and as many columns as there are registers for.
   constexpr int64_t kMostRows = 6;
   bool hasRoom = blocks > 1 || lanes == 8;
   int64_t height = chooseRows(positions, hasRoom ? kMostRows : shape.rows,
-                              std::max<int64_t>(1, 8 / registers));
+                              std::max<int64_t>(1, kEnoughSums / registers));
   int64_t tail = positions % height;
   int64_t tiles = positions / height;
   int64_t allDepth = cast<MemRefType>(weights.getType()).getDimSize(2);
-  auto type = VectorType::get({shape.width}, b.getF32Type());
+  auto type = VectorType::get({width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   bool isKnown = !ShapedType::isDynamic(allDepth);
   int64_t depthBlock = isKnown ? chooseDepthBlock(allDepth) : 0;
@@ -167,13 +180,14 @@ void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
   };
   // One tile of sums for some values of k, `begin` the first of them.
   auto emitTile = [&](Value begin, Value position, int64_t rows, int64_t part) {
+    // A single position reads as many streams as there are blocks, which
+    // processors foresee.
     SmallVector<Prefetch> next;
-    int64_t parts = op.getBlockRows() / shape.width;
-    if (isKnown && rows == height)
+    int64_t parts = op.getBlockRows() / width;
+    if (isKnown && rows == height && positions > 1)
       for (int64_t i = 0; i < blocks; ++i)
         next.push_back(prefetchNext(
-            begin,
-            math.add(math.div(position, height), part / shape.width * tiles),
+            begin, math.add(math.div(position, height), part / width * tiles),
             tiles * parts, i));
     SmallVector<Value> accs(rows * blocks, zero);
     auto place = [&](int64_t acc) -> SmallVector<Value> {
@@ -182,7 +196,7 @@ void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
     };
     if (isCut)
       for (auto [i, acc] : llvm::enumerate(accs))
-        acc = emitLoad(b, sums, place(i), shape.width);
+        acc = emitLoad(b, sums, place(i), width);
     accs = emitContractionLoop(
         b, isCut ? math.constant(depthBlock) : depth, rows, blocks, accs,
         [&](Value k, int64_t r) -> Value {
@@ -194,14 +208,14 @@ void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
           return emitLoad(b, weights,
                           {chunk.group, math.add(block, i), math.add(begin, k),
                            math.constant(part)},
-                          shape.width);
+                          width);
         },
         next);
     for (auto [i, acc] : llvm::enumerate(accs))
       emitStore(b, acc, sums, place(i));
   };
   auto emitTiles = [&](Value begin) {
-    for (int64_t part = 0; part < op.getBlockRows(); part += shape.width) {
+    for (int64_t part = 0; part < op.getBlockRows(); part += width) {
       if (tiles > 0)
         emitFor(
             b, math.constant(0), math.constant(positions - tail), height,
@@ -214,7 +228,7 @@ void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
     return emitTiles(math.constant(0));
   for (int64_t i = 0; i < blocks; ++i)
     emitFor(b, math.constant(0), math.constant(positions), 1, [&](Value row) {
-      for (int64_t part = 0; part < op.getBlockRows(); part += shape.width)
+      for (int64_t part = 0; part < op.getBlockRows(); part += width)
         emitStore(b, zero, sums, {math.constant(i), row, math.constant(part)});
     });
   emitFor(b, math.constant(0), math.constant(allDepth), depthBlock, emitTiles);
