@@ -115,7 +115,7 @@ void splitMaskedStores(Function &function, unsigned registerBits, bool isSlow) {
     SmallVector<bool> lanes = findLanes(store->getArgOperand(2));
     if (!lanes.empty())
       storeLanes(*store, lanes, most);
-    else if (isSlow && all % std::min(most, all) == 0 && bits >= 32)
+    else if (isSlow && bits >= 32 && all > 1 && all % std::min(most, all) == 0)
       guard(*store, std::min(most, all));
     else
       continue;

@@ -257,7 +257,7 @@ private:
   bool readsPairs() {
     return stride(spatial - 1) == 2 && dilation(spatial - 1) == 1;
   }
-  bool isInnerColumn(int64_t position, int64_t width);
+  std::pair<int64_t, int64_t> findInnerColumns(int64_t width);
   void emitDepthwiseColumns(mlir::ImplicitLocOpBuilder &b, Column &column);
   void emitDepthwiseColumn(mlir::ImplicitLocOpBuilder &b, Column &column);
   void emitDepthwiseRows(mlir::ImplicitLocOpBuilder &b, const Column &column,

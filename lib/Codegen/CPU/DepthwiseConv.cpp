@@ -41,19 +41,25 @@ void ConvEmitter::emitDepthwise(ImplicitLocOpBuilder &b) {
   });
 }
 
-/// Whether the column at `position` has results, and reads inputs, in all its
-/// lanes; false where that is not known.
-bool ConvEmitter::isInnerColumn(int64_t position, int64_t width) {
+/// The columns, in steps of `width`, that have results and read inputs in all
+/// their lanes: from the first to the end of the last; none where sizes are
+/// open.
+std::pair<int64_t, int64_t> ConvEmitter::findInnerColumns(int64_t width) {
   int64_t d = spatial - 1;
   std::optional<int64_t> columns = IndexMath::known(outSize(d));
   std::optional<int64_t> inputs = IndexMath::known(inSizes[d]);
   bool pairs = readsPairs();
   if (!columns || !inputs || (stride(d) != 1 && !pairs))
-    return false;
-  int64_t first = position * stride(d) - pad(d);
+    return {0, 0};
   int64_t lastTap = pairs ? (kernel(d) - 1) / 2 * 2 : kernel(d) - 1;
-  int64_t end = first + lastTap * dilation(d) + (pairs ? 2 : 1) * width;
-  return position + width <= *columns && first >= 0 && end <= *inputs;
+  int64_t reach = lastTap * dilation(d) + (pairs ? 2 : 1) * width;
+  int64_t from = llvm::alignTo(llvm::divideCeil(pad(d), stride(d)), width);
+  int64_t room = *inputs + pad(d) - reach;
+  if (room < 0 || *columns < width)
+    return {0, 0};
+  int64_t last = std::min(room / stride(d), *columns - width) / width * width;
+  return from <= last ? std::pair(from, last + width)
+                      : std::pair<int64_t, int64_t>(0, 0);
 }
 
 /// All columns of a plane: outside of the rows, so that the masks of the edges
@@ -64,36 +70,32 @@ void ConvEmitter::emitDepthwiseColumns(ImplicitLocOpBuilder &b,
   IndexMath math(b);
   constexpr int64_t kMostEdges = 4;
   int64_t width = column.tile.width;
-  auto emitColumns = [&](Value from, Value to) {
-    emitFor(b, from, to, width, [&](Value at) {
+  auto emitColumns = [&](int64_t from, Value to) {
+    emitFor(b, math.constant(from), to, width, [&](Value at) {
       column.tile.position = at;
       emitDepthwiseColumn(b, column);
     });
   };
   Value all = outSize(spatial - 1);
-  SmallVector<int64_t> inner, edges;
-  if (lanes < 16)
-    for (int64_t at = 0, end = IndexMath::known(all).value_or(0); at < end;
-         at += width)
-      (isInnerColumn(at, width) ? inner : edges).push_back(at);
-  if (edges.size() > kMostEdges || edges.size() + inner.size() == 0)
-    return emitColumns(math.constant(0), all);
-  auto emitEdge = [&](int64_t at) {
-    column.tile.position = math.constant(at);
-    emitDepthwiseColumn(b, column);
+  std::optional<int64_t> known = IndexMath::known(all);
+  int64_t from, end;
+  std::tie(from, end) = findInnerColumns(width);
+  if (lanes >= 16 || !known ||
+      llvm::divideCeil(*known - (end - from), width) > kMostEdges)
+    return emitColumns(0, all);
+  auto emitEdges = [&](int64_t from, int64_t end) {
+    for (int64_t at = from; at < end; at += width) {
+      column.tile.position = math.constant(at);
+      emitDepthwiseColumn(b, column);
+    }
   };
-  int64_t from = inner.empty() ? 0 : inner.front();
-  for (int64_t at : edges)
-    if (at < from)
-      emitEdge(at);
-  if (!inner.empty()) {
+  emitEdges(0, from);
+  if (from < end) {
     column.isInner = true;
-    emitColumns(math.constant(from), math.constant(inner.back() + width));
+    emitColumns(from, math.constant(end));
     column.isInner = false;
   }
-  for (int64_t at : edges)
-    if (at >= from)
-      emitEdge(at);
+  emitEdges(end, *known);
 }
 
 /// All rows of a column.

@@ -53,7 +53,8 @@ void MatmulEmitter::widenFewRows() {
     return;
   int64_t registers = vectorRegisters ? vectorRegisters : 16;
   int64_t sums = registers * 3 / 4, columns = sums / *rows * vectorBits / 32;
-  while (2 * shape.width <= std::min(columns, op.getPanelWidth()))
+  while (2 * shape.width <= columns &&
+         op.getPanelWidth() % (2 * shape.width) == 0)
     shape.width *= 2;
   shape.rows = std::max<int64_t>(1, columns / shape.width) * *rows;
 }
