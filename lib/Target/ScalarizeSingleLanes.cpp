@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScalarizeSingleLanes.h"
+#include "MaskedLanes.h"
 
-#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -35,22 +35,12 @@ static std::optional<unsigned> singleLane(Value *mask) {
   return lane;
 }
 
-/// The address of a lane, and what its alignment is then.
-static std::pair<Value *, Align> placeOf(IRBuilder<> &b, Value *first,
-                                         Align align, Type *element,
-                                         unsigned lane) {
-  uint64_t offset =
-      lane * b.GetInsertBlock()->getDataLayout().getTypeStoreSize(element);
-  return {b.CreatePtrAdd(first, b.getInt64(offset)),
-          commonAlignment(align, offset)};
-}
-
 static void scalarizeLoad(IntrinsicInst &load, unsigned lane) {
   IRBuilder<> b(&load);
   Type *element = load.getType()->getScalarType();
   auto [from, align] =
-      placeOf(b, load.getArgOperand(0), load.getParamAlign(0).valueOrOne(),
-              element, lane);
+      placeOfLane(b, load.getArgOperand(0), load.getParamAlign(0).valueOrOne(),
+                  element, lane);
   Value *value = b.CreateAlignedLoad(element, from, align);
   load.replaceAllUsesWith(
       b.CreateInsertElement(load.getArgOperand(2), value, lane));
@@ -60,8 +50,8 @@ static void scalarizeStore(IntrinsicInst &store, unsigned lane) {
   IRBuilder<> b(&store);
   Value *value = b.CreateExtractElement(store.getArgOperand(0), lane);
   auto [to, align] =
-      placeOf(b, store.getArgOperand(1), store.getParamAlign(1).valueOrOne(),
-              value->getType(), lane);
+      placeOfLane(b, store.getArgOperand(1),
+                  store.getParamAlign(1).valueOrOne(), value->getType(), lane);
   b.CreateAlignedStore(value, to, align);
 }
 

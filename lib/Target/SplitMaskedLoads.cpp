@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "SplitMaskedLoads.h"
+#include "MaskedLanes.h"
 
 #include "llvm/Analysis/VectorUtils.h"
-#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/PatternMatch.h"
@@ -17,13 +17,6 @@
 using namespace llvm;
 
 namespace sardonyx {
-
-/// Lanes [first, first + count) of `vector`.
-static Value *slice(IRBuilder<> &b, Value *vector, unsigned first,
-                    unsigned count) {
-  return b.CreateShuffleVector(
-      vector, createSequentialMask(first, count, /*NumUndefs=*/0));
-}
 
 /// Whether a mask is a conjunction that a constant makes false in all lanes
 /// [first, first + count).
@@ -34,7 +27,7 @@ static bool isNever(IRBuilder<> &b, Value *mask, unsigned first,
   if (!match(mask, m_c_And(m_Value(), m_Constant(constant))) &&
       !match(mask, m_Constant(constant)))
     return false;
-  auto *part = dyn_cast<Constant>(slice(b, constant, first, count));
+  auto *part = dyn_cast<Constant>(sliceLanes(b, constant, first, count));
   return part && part->isNullValue();
 }
 
@@ -42,17 +35,17 @@ static void split(IntrinsicInst &load, unsigned lanes) {
   IRBuilder<> b(&load);
   auto *type = cast<FixedVectorType>(load.getType());
   auto *part = FixedVectorType::get(type->getElementType(), lanes);
-  uint64_t bytes = load.getDataLayout().getTypeStoreSize(part);
   Value *from = load.getArgOperand(0), *mask = load.getArgOperand(1);
   Align align = load.getParamAlign(0).valueOrOne();
   SmallVector<Value *> parts;
   for (unsigned first = 0; first < type->getNumElements(); first += lanes) {
-    Value *loaded = slice(b, load.getArgOperand(2), first, lanes);
-    uint64_t offset = first / lanes * bytes;
-    if (!isNever(b, mask, first, lanes))
-      loaded = b.CreateMaskedLoad(
-          part, b.CreatePtrAdd(from, b.getInt64(offset)),
-          commonAlignment(align, offset), slice(b, mask, first, lanes), loaded);
+    Value *loaded = sliceLanes(b, load.getArgOperand(2), first, lanes);
+    if (!isNever(b, mask, first, lanes)) {
+      auto [at, alignment] =
+          placeOfLane(b, from, align, type->getElementType(), first);
+      loaded = b.CreateMaskedLoad(part, at, alignment,
+                                  sliceLanes(b, mask, first, lanes), loaded);
+    }
     parts.push_back(loaded);
   }
   load.replaceAllUsesWith(concatenateVectors(b, parts));

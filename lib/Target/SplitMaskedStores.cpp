@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "SplitMaskedStores.h"
+#include "MaskedLanes.h"
 
-#include "llvm/Analysis/VectorUtils.h"
-#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
@@ -33,22 +32,12 @@ static SmallVector<bool> findLanes(Value *mask) {
   return lanes;
 }
 
-/// Lanes [first, first + count) of `vector`, one as such.
-static Value *slice(IRBuilder<> &b, Value *vector, unsigned first,
-                    unsigned count) {
-  if (count == 1)
-    return b.CreateExtractElement(vector, first);
-  return b.CreateShuffleVector(
-      vector, createSequentialMask(first, count, /*NumUndefs=*/0));
-}
-
-/// Where `store` would have lane `first`, and what its alignment is.
+/// Where `store` would have lane `lane`, and what its alignment is.
 static std::pair<Value *, Align> placeOf(IRBuilder<> &b, IntrinsicInst &store,
-                                         unsigned first) {
-  Type *element = store.getArgOperand(0)->getType()->getScalarType();
-  uint64_t offset = first * store.getDataLayout().getTypeStoreSize(element);
-  return {b.CreatePtrAdd(store.getArgOperand(1), b.getInt64(offset)),
-          commonAlignment(store.getParamAlign(1).valueOrOne(), offset)};
+                                         unsigned lane) {
+  return placeOfLane(b, store.getArgOperand(1),
+                     store.getParamAlign(1).valueOrOne(),
+                     store.getArgOperand(0)->getType()->getScalarType(), lane);
 }
 
 /// Stores `lanes`, in registers of at most `most` lanes.
@@ -66,8 +55,8 @@ static void storeLanes(IntrinsicInst &store, ArrayRef<bool> lanes,
     if (lanes[first]) {
       IRBuilder<> b(&store);
       auto [to, align] = placeOf(b, store, first);
-      b.CreateAlignedStore(slice(b, store.getArgOperand(0), first, count), to,
-                           align);
+      b.CreateAlignedStore(sliceLanes(b, store.getArgOperand(0), first, count),
+                           to, align);
     }
     first += count;
   }
@@ -79,8 +68,8 @@ static void guard(IntrinsicInst &store, unsigned lanes) {
   unsigned all = cast<FixedVectorType>(vector->getType())->getNumElements();
   for (unsigned first = 0; first < all; first += lanes) {
     IRBuilder<> b(&store);
-    Value *part = slice(b, vector, first, lanes);
-    Value *ofPart = slice(b, mask, first, lanes);
+    Value *part = sliceLanes(b, vector, first, lanes);
+    Value *ofPart = sliceLanes(b, mask, first, lanes);
     auto [to, align] = placeOf(b, store, first);
     Type *bitsType = b.getIntNTy(lanes);
     Value *bits = b.CreateBitCast(ofPart, bitsType);

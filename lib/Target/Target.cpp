@@ -76,9 +76,12 @@ static bool isForeign(const llvm::Triple &triple) {
          llvm::Triple(llvm::sys::getProcessTriple()).getArch();
 }
 
+/// Whether LLVM's name is that of one of AMD's Zens.
+static bool isZen(StringRef cpu) { return cpu.starts_with("znver"); }
+
 std::string nameProcessor(StringRef guess,
                           const llvm::StringMap<bool> &features) {
-  if (guess.starts_with("znver") || !features.lookup("avx512fp16"))
+  if (isZen(guess) || !features.lookup("avx512fp16"))
     return guess.str();
   llvm::SmallVector<StringRef> known;
   if (llvm::X86::parseArchX86(guess) != llvm::X86::CK_None)
@@ -200,20 +203,16 @@ static unsigned l2KiB(StringRef cpu) {
 /// Whether lines come faster to the first cache than to the second: on a Zen 5
 /// weights of a product of one row came from L3 at 122 GB/s by prefetcht0, at
 /// 99 by prefetcht1 and at 125 without either.
-static bool fetchesFasterIntoL1(StringRef cpu) {
-  return cpu.starts_with("znver");
-}
+static bool fetchesFasterIntoL1(StringRef cpu) { return isZen(cpu); }
 
 /// On a Zen 4 without AVX-512 a row times 4 MB of weights in the L3 cache goes
 /// at 70 GB/s in four bytes (35 GFLOP/s) and, computing, at 31 GFLOP/s in
 /// three.
-static bool readsL3Fast(StringRef cpu) { return cpu.starts_with("znver"); }
+static bool readsL3Fast(StringRef cpu) { return isZen(cpu); }
 
 /// Whether a vmaskmovps to memory takes long: 18 cycles on a Zen 4 without
 /// AVX-512, one on Intel's processors.
-static bool hasSlowMaskedStores(StringRef cpu) {
-  return cpu.starts_with("znver");
-}
+static bool hasSlowMaskedStores(StringRef cpu) { return isZen(cpu); }
 
 TargetInfo getTargetInfo(const TargetOptions &options) {
   TargetOptions resolved = resolveTarget(options);

@@ -76,24 +76,6 @@ private:
   /// Vectors of indices, one for each spatial dimension.
   using Coordinates = llvm::SmallVector<mlir::Value, 3>;
 
-  /// Output columns of one channel that a depthwise convolution computes at
-  /// once, and what all their rows share.
-  struct Column {
-    Tile tile; // position: the first column
-    /// Group, block and row within it of the channel's weights.
-    llvm::SmallVector<mlir::Value, 3> weight;
-    /// Where the first tap of the first lane lies in a row of the input.
-    mlir::Value start;
-    /// Whether all its lanes are inside of the output, and read inside of the
-    /// input.
-    bool isInner = false;
-    /// For each load of a row, the lanes inside of the input; null: all.
-    llvm::SmallVector<mlir::Value> masks;
-    /// Of three taps of stride 2, where in a row the last lane's third lies (or
-    /// the last element), and all lanes if it is inside; null: not so.
-    mlir::Value last, lastInside;
-  };
-
   int64_t kernel(int64_t d) { return op.getKernelShape()[d]; }
   int64_t stride(int64_t d) { return op.getStrides()[d]; }
   int64_t dilation(int64_t d) { return op.getDilations()[d]; }
@@ -252,32 +234,9 @@ private:
                     const LineTile &at, mlir::Value vector, int64_t count,
                     bool isCut);
 
+  /// The loops of a convolution of single channels (DepthwiseConv.cpp).
+  class DepthwiseLoops;
   void emitDepthwise(mlir::ImplicitLocOpBuilder &b);
-  /// Whether one load of twice the length serves two taps of a row.
-  bool readsPairs() {
-    return stride(spatial - 1) == 2 && dilation(spatial - 1) == 1;
-  }
-  std::pair<int64_t, int64_t> findInnerColumns(int64_t width);
-  void emitDepthwiseColumns(mlir::ImplicitLocOpBuilder &b, Column &column);
-  void emitDepthwiseColumn(mlir::ImplicitLocOpBuilder &b, Column &column);
-  void emitDepthwiseRows(mlir::ImplicitLocOpBuilder &b, const Column &column,
-                         llvm::SmallVectorImpl<mlir::Value> &outer,
-                         mlir::Value from, mlir::Value to);
-  void emitDepthwiseRow(mlir::ImplicitLocOpBuilder &b, const Column &column,
-                        mlir::ValueRange outer);
-  void fetchNextChannel(mlir::ImplicitLocOpBuilder &b, const Column &column,
-                        mlir::Value row);
-  void emitDepthwiseBlock(mlir::ImplicitLocOpBuilder &b, const Column &column,
-                          mlir::Value row, int64_t rows);
-  mlir::Value emitDepthwiseTaps(mlir::ImplicitLocOpBuilder &b,
-                                const Column &column, mlir::ValueRange outer,
-                                mlir::ValueRange indices, mlir::Value tap,
-                                mlir::Value acc, int64_t d);
-  llvm::SmallVector<mlir::Value> emitRowLoads(mlir::ImplicitLocOpBuilder &b,
-                                              const Column &column,
-                                              mlir::ValueRange indices);
-  mlir::Value emitWeight(mlir::ImplicitLocOpBuilder &b, const Column &column,
-                         mlir::Value tap);
 
   sdx::ConvOp op;
   KernelBody &body;

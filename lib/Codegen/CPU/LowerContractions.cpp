@@ -51,7 +51,7 @@ void MatmulEmitter::widenFewRows() {
   if (vectorBits >= 512 || depthGroup != 1 || op.getScales() || !rows ||
       *rows <= 0 || *rows > kMostRows)
     return;
-  int64_t registers = vectorRegisters ? vectorRegisters : 16;
+  int64_t registers = TileShape::countRegisters(vectorBits, vectorRegisters);
   int64_t sums = registers * 3 / 4, columns = sums / *rows * vectorBits / 32;
   while (2 * shape.width <= columns &&
          op.getPanelWidth() % (2 * shape.width) == 0)

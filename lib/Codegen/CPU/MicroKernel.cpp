@@ -13,10 +13,13 @@
 using namespace mlir;
 using namespace sardonyx::cpu;
 
+unsigned TileShape::countRegisters(unsigned vectorBits, unsigned registers) {
+  return registers ? registers : vectorBits >= 512 ? 32 : 16;
+}
+
 TileShape TileShape::get(unsigned vectorBits, unsigned registers,
                          int64_t packed) {
-  if (!registers) // x86
-    registers = vectorBits >= 512 ? 32 : 16;
+  registers = countRegisters(vectorBits, registers);
   int64_t lanes = std::max<int64_t>(1, vectorBits / 32);
   // A tile never straddles two packed panels.
   int64_t width = std::gcd(2 * lanes, packed);

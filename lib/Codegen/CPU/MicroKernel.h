@@ -24,6 +24,8 @@ struct TileShape {
   /// enough to hide the latency of an FMA with few rows), and as high as the
   /// register file allows.
   static TileShape get(unsigned vectorBits, unsigned registers, int64_t packed);
+  /// `registers`, or those that x86 has of that width.
+  static unsigned countRegisters(unsigned vectorBits, unsigned registers);
 };
 
 /// What a contraction's loop over k fetches beside its work, into the L2 cache:
