@@ -5,14 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A step of the algorithm that StrassenMatmul.cpp describes. Its three phases,
-// each over all tiles of rows, so that the columns of a phase stay in the L2
-// cache:
+// A step of the algorithm that StrassenMatmul.cpp describes. Its phases, each
+// over all tiles of rows:
 //
-//   u = a11 b11            keep u     c11 = u + a12 b21
-//   v = u + s2 t2          keep v     w = v + s3 t3     keep w
-//                                     c21 = w + a22 t4
-//   x = s1 t1              c22 = w + x                  c12 = v + x + s4 b22
+//   u = a11 b11            keep u      c11 = u + a12 b21
+//   x = s1 t1              keep x
+//   y = s3 t3              keep y
+//   v = u + s2 t2          w = v + y   c22 = w + x     keep w and v + x
+//   c21 = w + a22 t4
+//   c12 = v + x + s4 b22
+//
+// The columns of a phase stay in the cache, and so do its rows from step to
+// step as long as all of them, and the columns of a step, fit into L2. Weights
+// come there beside the products of the phase before the one that wants them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,156 +27,200 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-/// Which states of a tile are kept. With ranges of k to add, also the sum of
-/// the first phase waits: only after it is known whether the rows may go by way
-/// of sums.
-enum { kStateOfSecond, kStateOfThird, kWaiting };
+/// Which states of a tile are kept; `v + x` is in the place of x, and w in that
+/// of y. With ranges of k to add, also the sum of the first phase waits: only
+/// after it is known whether the rows may go by way of sums.
+enum { kStateU, kStateX, kStateY, kWaiting };
 
 StrassenEmitter::StrassenEmitter(MatmulEmitter &matmul, ImplicitLocOpBuilder &b,
                                  const StrassenRows &rows,
                                  const StrassenScratch &scratch,
-                                 const StrassenStep &step,
-                                 const StrassenOrder &order)
+                                 const StrassenStep &step)
     : matmul(matmul), b(b), math(b), rows(rows), scratch(scratch), step(step),
-      order(order), plan(matmul.strassen), tileRows(matmul.shape.rows),
+      plan(matmul.strassen), tileRows(matmul.shape.rows),
       width(matmul.shape.width), panels(matmul.panelsPerTile),
       rest(getStrassenRest(b, rows, tileRows)), zero(math.constant(0)) {}
 
-void StrassenEmitter::emit(const StrassenSums &early,
-                           const StrassenSums &later) {
-  auto none = [](const StrassenTile &) {};
-  emitPhase(
-      {0, kFirstOfSecond, early},
-      [&](const StrassenProducts &at) { emitFirst(at); }, none,
-      [&](const StrassenTile &tile) {
-        // Rows have just been fetched.
-        emitIf(b, order.isFirstGroup,
-               [&] { emitRowSums(math.div(tile.row, tileRows)); });
-      },
-      order.isFirstGroup);
-  emitIf(b, order.isFirst, [&] { emitSums(early, periodsOf(kFirstOfSecond)); });
-  emitPhase(
-      {kFirstOfSecond, kFirstOfThird - kFirstOfSecond, later},
-      [&](const StrassenProducts &at) { emitSecond(at); }, none, none);
-  emitPhase(
-      {kFirstOfThird, kStrassenProducts - kFirstOfThird, later},
-      [&](const StrassenProducts &at) { emitThird(at); },
-      [&](const StrassenTile &tile) { emitDirect(tile); },
-      [&](const StrassenTile &tile) { emitLast(tile); });
-  emitSums(later, periodsOf(kStrassenProducts));
+void StrassenEmitter::emit() {
+  emitFirst();
+  emitSumPhases();
+  emitLast();
 }
 
-/// The periods in so many products of all full tiles.
-Value StrassenEmitter::periodsOf(int64_t products) {
-  Value tiles = math.sub(rows.endOfFull, rows.firstTile);
-  return math.mul(tiles, products * plan.pieces * plan.periods());
-}
-
-/// Calls `products` for the pieces of tiles, or `otherwise` for those whose
-/// rows must not be added, unless `isAlways`. Sums are made beside full tiles.
-void StrassenEmitter::emitPhase(
-    const StrassenPhase &phase,
-    function_ref<void(const StrassenProducts &)> products,
-    function_ref<void(const StrassenTile &)> otherwise,
-    function_ref<void(const StrassenTile &)> afterwards, Value isAlways) {
-  int64_t periods = phase.count * plan.pieces * plan.periods();
+/// Calls `body` for the tiles from `first` on.
+void StrassenEmitter::forEachTile(
+    Value first, function_ref<void(const StrassenTile &)> body) {
   // Rows as such are what LLVM makes good addresses of.
-  Value top = math.mul(rows.firstTile, tileRows);
-  Value end = math.mul(rows.endOfFull, tileRows);
-  auto emitTile = [&](const StrassenTile &tile, Value index, Value first) {
-    auto bySums = [&] {
-      emitFor(b, zero, math.constant(plan.pieces), 1, [&](Value piece) {
-        Value ofPiece;
-        if (first)
-          ofPiece =
-              math.add(first, math.mul(piece, phase.count * plan.periods()));
-        Value column = plan.pieces == 1 ? zero : math.mul(piece, width);
-        products({tile, phase, column, ofPiece});
-      });
-    };
-    auto directly = [&] {
-      if (first)
-        emitSums(phase.sums, first, math.add(first, periods));
-      otherwise(tile);
-    };
-    Value isGood = arith::XOrIOp::create(
-        b,
-        memref::LoadOp::create(
-            b, rows.bad, ValueRange{math.div(step.depth, plan.depth), index}),
-        arith::ConstantOp::create(b, b.getBoolAttr(true)));
-    // It is not known yet then.
-    if (isAlways)
-      isGood = arith::SelectOp::create(b, isAlways, isAlways, isGood);
-    emitIf(b, isGood, bySums, directly);
-    afterwards(tile);
-  };
-  emitFor(b, top, end, tileRows, [&](Value row) {
-    Value index = math.div(row, tileRows);
-    Value first = math.add(periodsOf(phase.before),
-                           math.mul(math.sub(index, rows.firstTile), periods));
-    emitTile({row, tileRows, rest.areTilesLimited}, index, first);
-  });
+  emitFor(b, math.mul(first, tileRows), math.mul(rows.endOfFull, tileRows),
+          tileRows, [&](Value row) {
+            body({row, tileRows, rest.areTilesLimited,
+                  math.sub(math.div(row, tileRows), rows.firstTile)});
+          });
   if (rest.rows > 0)
     emitIf(b, math.less(rest.firstTile, rows.endTile), [&] {
       Value row = math.mul(rest.firstTile, tileRows);
-      emitTile({row, rest.rows, rest.isLimited}, rest.firstTile, nullptr);
+      body({row, rest.rows, rest.isLimited, nullptr});
     });
 }
 
-void StrassenEmitter::emitFirst(const StrassenProducts &at) {
-  auto fetch = [&](bool isLater) {
-    return [&, isLater](Value period) {
-      emitIf(b, order.isFirstGroup, [&] {
-        fetchLowerRows(at.tile, math.add(getDepth(isLater),
-                                         math.mul(period, plan.period)));
+void StrassenEmitter::forEachPiece(
+    function_ref<void(Value piece, Value column)> body) {
+  if (plan.pieces == 1)
+    return body(zero, zero);
+  emitFor(b, zero, math.constant(plan.pieces), 1,
+          [&](Value piece) { body(piece, math.mul(piece, width)); });
+}
+
+/// Whether the rows of a tile go by way of sums, once these are made.
+Value StrassenEmitter::isGood(const StrassenTile &tile) {
+  Value bad =
+      memref::LoadOp::create(b, rows.bad,
+                             ValueRange{math.div(step.depth, plan.depth),
+                                        math.div(tile.row, tileRows)});
+  return arith::XOrIOp::create(
+      b, bad, arith::ConstantOp::create(b, b.getBoolAttr(true)));
+}
+
+Value StrassenEmitter::countFullTiles() {
+  return math.sub(rows.endOfFull, rows.firstTile);
+}
+
+/// The two products that no sums of columns go into. Rows of the first group
+/// have just been fetched, so that sums of them are made then.
+void StrassenEmitter::emitFirst() {
+  constexpr int64_t kProducts = 2;
+  StrassenFetch fetch = getFetch(math.add(step.panel, plan.pairs), step.depth,
+                                 nullptr, kProducts);
+  auto emitProducts = [&](const StrassenProducts &at) {
+    Accumulators accs = makeZeros(at.tile);
+    for (int64_t number = 0; number < kProducts; ++number) {
+      bool isLater = number > 0;
+      Value loop = at.loop ? math.add(at.loop, number) : Value();
+      multiply(at, accs, getUpperRows(at.tile, isLater),
+               getColumns(at, /*isRight=*/false, isLater), [&](Value period) {
+                 fetchWeights(fetch, loop, period);
+                 emitIf(b, step.isFirstGroup, [&] {
+                   fetchLowerRows(at.tile,
+                                  math.add(getDepth(isLater),
+                                           math.mul(period, plan.period)));
+                 });
+               });
+      forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
+        if (!isLater)
+          keep(at, acc, kStateU, r, p);
+        else if (step.isAdded)
+          keep(at, acc, kWaiting, r, p);
+        else
+          store(at, acc, TopLeft, r, p);
       });
+    }
+  };
+  forEachTile(rows.firstTile, [&](const StrassenTile &tile) {
+    // It is not known in the first group.
+    Value isNeeded = arith::SelectOp::create(b, step.isFirstGroup,
+                                             step.isFirstGroup, isGood(tile));
+    emitIf(b, isNeeded, [&] {
+      forEachPiece([&](Value piece, Value column) {
+        Value loop;
+        if (tile.number)
+          loop = math.mul(math.add(math.mul(tile.number, plan.pieces), piece),
+                          kProducts);
+        emitProducts({tile, piece, column, loop});
+      });
+    });
+    emitIf(b, step.isFirstGroup,
+           [&] { emitRowSums(math.div(tile.row, tileRows)); });
+  });
+}
+
+/// The four products of sums with sums.
+void StrassenEmitter::emitSumPhases() {
+  auto zeros = [&](const StrassenProducts &at) { return makeZeros(at.tile); };
+  auto kept = [&](int64_t which) {
+    return [&, which](const StrassenProducts &at) {
+      Accumulators accs = makeZeros(at.tile);
+      forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
+        acc = getKept(at, which, r, p);
+      });
+      return accs;
     };
   };
-  Accumulators accs = makeZeros(at.tile);
-  multiply(at, accs, 0, getUpperRows(at.tile, false),
-           getColumns(at, false, false), fetch(false));
-  keep(at, accs, kStateOfSecond);
-  multiply(at, accs, 1, getUpperRows(at.tile, true),
-           getColumns(at, false, true), fetch(true));
-  if (step.isAdded)
-    keep(at, accs, kWaiting);
-  else
-    store(at, accs, TopLeft);
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddFOp::create(b, x, y);
+  };
+  StrassenFetch fetch =
+      getFetch(math.add(step.panel, plan.pairs), getDepth(true), nullptr);
+  emitSumPhase(ColumnSum::T1, 0, &fetch, zeros,
+               [&](const StrassenProducts &at, Accumulators &accs) {
+                 forEach(at.tile, accs, [&](Value &x, int64_t r, int64_t p) {
+                   keep(at, x, kStateX, r, p);
+                   if (!step.isAdded)
+                     return;
+                   Value c11 = getKept(at, kWaiting, r, p);
+                   store(at, addResult(at, c11, TopLeft, r, p), TopLeft, r, p);
+                 });
+               });
+  emitSumPhase(ColumnSum::T3, 2, nullptr, zeros,
+               [&](const StrassenProducts &at, Accumulators &accs) {
+                 forEach(at.tile, accs, [&](Value &y, int64_t r, int64_t p) {
+                   keep(at, y, kStateY, r, p);
+                 });
+               });
+  emitSumPhase(ColumnSum::T2, 1, nullptr, kept(kStateU),
+               [&](const StrassenProducts &at, Accumulators &accs) {
+                 forEach(at.tile, accs, [&](Value &v, int64_t r, int64_t p) {
+                   Value x = getKept(at, kStateX, r, p);
+                   Value w = add(v, getKept(at, kStateY, r, p));
+                   keep(at, w, kStateY, r, p);
+                   keep(at, add(v, x), kStateX, r, p);
+                   store(at, addResult(at, add(w, x), BottomRight, r, p),
+                         BottomRight, r, p);
+                 });
+               });
+  fetch = getFetch(step.nextPanel, step.nextDepth, step.hasNext);
+  emitSumPhase(ColumnSum::T4, kCopyOfRows, &fetch, kept(kStateY),
+               [&](const StrassenProducts &at, Accumulators &accs) {
+                 forEach(at.tile, accs, [&](Value &c21, int64_t r, int64_t p) {
+                   store(at, addResult(at, c21, BottomLeft, r, p), BottomLeft,
+                         r, p);
+                 });
+               });
 }
 
-void StrassenEmitter::emitSecond(const StrassenProducts &at) {
-  if (step.isAdded) {
-    Accumulators first = getKept(at, kWaiting);
-    addResult(at, first, TopLeft);
-    store(at, first, TopLeft);
-  }
-  Accumulators accs = getKept(at, kStateOfSecond);
-  multiply(at, accs, 0, getRowSums(at.tile, 1), getColumnSums(at, 1));
-  keep(at, accs, kStateOfSecond);
-  multiply(at, accs, 1, getRowSums(at.tile, 2), getColumnSums(at, 2));
-  keep(at, accs, kStateOfThird);
-  addResult(at, accs, BottomLeft);
-  multiply(at, accs, 2, getRowSums(at.tile, kCopyOfRows), getColumnSums(at, 3));
-  store(at, accs, BottomLeft);
-}
-
-void StrassenEmitter::emitThird(const StrassenProducts &at) {
-  Accumulators accs = makeZeros(at.tile);
-  multiply(at, accs, 0, getRowSums(at.tile, 0), getColumnSums(at, 0));
-  Accumulators last = accs;
-  addKept(at, last, kStateOfThird);
-  addResult(at, last, BottomRight);
-  store(at, last, BottomRight);
-  addKept(at, accs, kStateOfSecond);
-  addResult(at, accs, TopRight);
-  multiply(at, accs, 1, getRowSums(at.tile, 3), getColumns(at, true, true),
-           [&](Value period) { fetchResults(at, period); });
-  store(at, accs, TopRight);
-}
-
-/// What follows the products of a tile where no range of k is left.
-void StrassenEmitter::emitLast(const StrassenTile &tile) {
-  emitIf(b, order.isLast, [&] { emitResults(tile); });
+/// The last product, and what follows all of a tile's where no range of k is
+/// left.
+void StrassenEmitter::emitLast() {
+  StrassenFetch fetch = getFetch(
+      step.nextPanel, math.add(step.nextDepth, plan.half()), step.hasNext);
+  auto emitProduct = [&](const StrassenProducts &at) {
+    Accumulators accs = makeZeros(at.tile);
+    forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
+      acc = addResult(at, getKept(at, kStateX, r, p), TopRight, r, p);
+    });
+    multiply(at, accs, getRowSums(at.tile, 3),
+             getColumns(at, /*isRight=*/true, /*isLater=*/true),
+             [&](Value period) {
+               fetchWeights(fetch, at.loop, period);
+               fetchResults(at, period);
+             });
+    forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
+      store(at, acc, TopRight, r, p);
+    });
+  };
+  forEachTile(rows.firstTile, [&](const StrassenTile &tile) {
+    emitIf(
+        b, isGood(tile),
+        [&] {
+          forEachPiece([&](Value piece, Value column) {
+            Value loop;
+            if (tile.number)
+              loop = math.add(math.mul(tile.number, plan.pieces), piece);
+            emitProduct({tile, piece, column, loop});
+          });
+        },
+        [&] { emitDirect(tile); });
+    emitIf(b, step.isLast, [&] { emitResults(tile); });
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -245,37 +294,25 @@ StrassenEmitter::Operand StrassenEmitter::getColumns(const StrassenProducts &at,
 }
 
 StrassenEmitter::Operand
-StrassenEmitter::getColumnSums(const StrassenProducts &at, int64_t number) {
-  Value view =
-      emitView(b, scratch.columns,
-               {step.slot, math.constant(number), zero, zero, at.column},
-               {1, 1, panels, plan.half(), width});
+StrassenEmitter::getColumnSums(const StrassenProducts &at) {
+  Value view = emitView(b, scratch.columns, {at.piece, zero, zero, zero},
+                        {1, panels, plan.half(), width});
   return [this, view](Value k, int64_t p) -> Value {
-    return emitLoad(b, view, {zero, zero, math.constant(p), k, zero}, width);
+    return emitLoad(b, view, {zero, math.constant(p), k, zero}, width);
   };
 }
 
-/// Adds one of a tile's products in a phase to its accumulators, with something
-/// `beside` before each period.
+/// Adds one of a tile's products to its accumulators, with something `beside`
+/// before each period.
 void StrassenEmitter::multiply(const StrassenProducts &at, Accumulators &accs,
-                               int64_t number, const Operand &left,
-                               const Operand &right,
+                               const Operand &left, const Operand &right,
                                function_ref<void(Value)> beside) {
-  Value firstPeriod;
-  if (at.firstPeriod)
-    firstPeriod = math.add(at.firstPeriod, number * plan.periods());
   auto loop = scf::ForOp::create(b, zero, math.constant(plan.half()),
                                  math.constant(plan.period), accs);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value first = loop.getInductionVar();
-  Value inProduct = math.div(first, plan.period);
-  if (firstPeriod) {
-    Value period = math.add(firstPeriod, inProduct);
-    emitSums(at.phase.sums, period, math.add(period, 1));
-  }
-  if (beside)
-    beside(inProduct);
+  beside(math.div(first, plan.period));
   auto inner = scf::ForOp::create(b, first, math.add(first, plan.period),
                                   math.constant(Prefetch::kMostSteps),
                                   loop.getRegionIterArgs());
@@ -290,6 +327,47 @@ void StrassenEmitter::multiply(const StrassenProducts &at, Accumulators &accs,
   }
   scf::YieldOp::create(b, inner.getResults());
   accs.assign(loop.getResults().begin(), loop.getResults().end());
+}
+
+//===----------------------------------------------------------------------===//
+// What is fetched
+//===----------------------------------------------------------------------===//
+
+/// The quarter of a group's weights from `panel` and `depth` on, all of it or,
+/// if it is not due, nothing, beside so many products of each piece of a tile.
+StrassenFetch StrassenEmitter::getFetch(Value panel, Value depth, Value isDue,
+                                        int64_t products) {
+  int64_t lines = panels * plan.half();
+  Value count = math.constant(lines);
+  if (isDue)
+    count = b.createOrFold<arith::SelectOp>(isDue, count, zero);
+  Value periods =
+      math.mul(countFullTiles(), products * plan.pieces * plan.periods());
+  Value share = math.ceilDiv(math.constant(lines * kStrassenShareUnit),
+                             math.max(periods, math.constant(1)));
+  return {panel, depth, count, share};
+}
+
+/// Asks for what is due in a period of a loop.
+void StrassenEmitter::fetchWeights(const StrassenFetch &fetch, Value loop,
+                                   Value period) {
+  if (!loop || !matmul.comesFromMemory)
+    return;
+  auto row = [&](Value number) {
+    return math.min(math.div(math.mul(number, fetch.share), kStrassenShareUnit),
+                    fetch.count);
+  };
+  Value number = math.add(math.mul(loop, plan.periods()), period);
+  emitFor(b, row(number), row(math.add(number, 1)), 1, [&](Value row) {
+    Value p = panels == 1 ? zero : math.div(row, plan.half());
+    Value k = panels == 1 ? row : math.sub(row, math.mul(p, plan.half()));
+    int64_t packed = matmul.op.getPanelWidth();
+    for (int64_t i = 0; i < packed; i += Prefetch::kLine)
+      emitFetch(b, matmul.rhs,
+                {math.add(fetch.panel, p), math.add(fetch.depth, k),
+                 math.constant(i)},
+                /*locality=*/2);
+  });
 }
 
 /// Asks for a line of each row below a tile's from `depth` on: what another
@@ -312,60 +390,45 @@ StrassenEmitter::makeZeros(const StrassenTile &tile) {
 }
 
 void StrassenEmitter::forEach(
-    const StrassenProducts &at, Accumulators &accs,
+    const StrassenTile &tile, Accumulators &accs,
     function_ref<void(Value &acc, int64_t r, int64_t p)> body) {
-  for (int64_t r = 0; r < at.tile.rows; ++r)
+  for (int64_t r = 0; r < tile.rows; ++r)
     for (int64_t p = 0; p < panels; ++p)
       body(accs[r * panels + p], r, p);
 }
 
-void StrassenEmitter::keep(const StrassenProducts &at, Accumulators &accs,
-                           int64_t which) {
-  forEach(at, accs, [&](Value &acc, int64_t r, int64_t p) {
-    emitStore(b, acc, scratch.kept,
-              {math.constant(which), math.constant(p), math.add(at.tile.row, r),
-               at.column});
-  });
+void StrassenEmitter::keep(const StrassenProducts &at, Value acc, int64_t which,
+                           int64_t r, int64_t p) {
+  emitStore(b, acc, scratch.kept,
+            {math.constant(which), math.constant(p), math.add(at.tile.row, r),
+             at.column});
 }
 
-StrassenEmitter::Accumulators
-StrassenEmitter::getKept(const StrassenProducts &at, int64_t which) {
-  Accumulators accs(at.tile.rows * panels);
-  forEach(at, accs, [&](Value &acc, int64_t r, int64_t p) {
-    acc = emitLoad(b, scratch.kept,
-                   {math.constant(which), math.constant(p),
-                    math.add(at.tile.row, r), at.column},
-                   width);
-  });
-  return accs;
-}
-
-void StrassenEmitter::addKept(const StrassenProducts &at, Accumulators &accs,
-                              int64_t which) {
-  for (auto [acc, kept] : llvm::zip_equal(accs, getKept(at, which)))
-    acc = arith::AddFOp::create(b, acc, kept);
+Value StrassenEmitter::getKept(const StrassenProducts &at, int64_t which,
+                               int64_t r, int64_t p) {
+  return emitLoad(b, scratch.kept,
+                  {math.constant(which), math.constant(p),
+                   math.add(at.tile.row, r), at.column},
+                  width);
 }
 
 /// Adds what the ranges of k before have given.
-void StrassenEmitter::addResult(const StrassenProducts &at, Accumulators &accs,
-                                StrassenQuarter quarter) {
+Value StrassenEmitter::addResult(const StrassenProducts &at, Value acc,
+                                 StrassenQuarter quarter, int64_t r,
+                                 int64_t p) {
   if (!step.isAdded)
-    return;
-  forEach(at, accs, [&](Value &acc, int64_t r, int64_t p) {
-    Value row = getResultRow(math.constant(p), math.constant(quarter),
-                             math.add(at.tile.row, r));
-    acc = arith::AddFOp::create(
-        b, acc, emitLoad(b, scratch.results, {row, at.column}, width));
-  });
+    return acc;
+  Value row = getResultRow(math.constant(p), math.constant(quarter),
+                           math.add(at.tile.row, r));
+  return arith::AddFOp::create(
+      b, acc, emitLoad(b, scratch.results, {row, at.column}, width));
 }
 
-void StrassenEmitter::store(const StrassenProducts &at, Accumulators &accs,
-                            StrassenQuarter quarter) {
-  forEach(at, accs, [&](Value &acc, int64_t r, int64_t p) {
-    Value row = getResultRow(math.constant(p), math.constant(quarter),
-                             math.add(at.tile.row, r));
-    emitStore(b, acc, scratch.results, {row, at.column});
-  });
+void StrassenEmitter::store(const StrassenProducts &at, Value acc,
+                            StrassenQuarter quarter, int64_t r, int64_t p) {
+  Value row = getResultRow(math.constant(p), math.constant(quarter),
+                           math.add(at.tile.row, r));
+  emitStore(b, acc, scratch.results, {row, at.column});
 }
 
 /// Where a row of a panel's quarter lies among the results.
@@ -385,7 +448,7 @@ void StrassenEmitter::fetchResults(const StrassenProducts &at, Value period) {
   Value isDue = b.createOrFold<arith::AndIOp>(
       math.less(math.rem(period, math.constant(every)), math.constant(1)),
       math.less(first, math.constant(tile.rows)));
-  emitIf(b, b.createOrFold<arith::AndIOp>(order.isLast, isDue), [&] {
+  emitIf(b, b.createOrFold<arith::AndIOp>(step.isLast, isDue), [&] {
     for (int64_t r = 0; r < count; ++r)
       for (int64_t quarter = 0; quarter < kStrassenQuarters; ++quarter)
         for (int64_t p = 0; p < panels; ++p) {

@@ -21,13 +21,18 @@ enum StrassenQuarter {
   kStrassenQuarters
 };
 
-/// Products in a step, and those before its second and its third phase.
+/// Products in a step.
 inline constexpr int64_t kStrassenProducts = 7;
-inline constexpr int64_t kFirstOfSecond = 2, kFirstOfThird = 5;
-/// Sums of columns, t1 to t4, and those of rows, s1 to s4, with a copy of a22.
-inline constexpr int64_t kColumnSums = 4, kRowSums = 5, kCopyOfRows = 4;
-/// What StrassenSums::share counts in.
+/// Sums of rows, s1 to s4, with a copy of a22.
+inline constexpr int64_t kRowSums = 5, kCopyOfRows = 4;
+/// What StrassenFetch::share counts in.
 inline constexpr int64_t kStrassenShareUnit = 1 << 16;
+/// States of a tile that are kept.
+inline constexpr int64_t kStrassenStates = 3;
+
+/// Sums of columns, in the order in which they are made, in the place of each
+/// other.
+enum class ColumnSum { T1, T3, T2, T4 };
 
 /// The rows that Strassen's algorithm computes at a time: `count` from `first`
 /// on, the upper `half` of them in so many tiles. There is memory for `padded`.
@@ -43,7 +48,7 @@ struct StrassenRows {
 
 /// What one thread keeps of Strassen's algorithm.
 struct StrassenScratch {
-  /// Sums of columns for two steps: [slot, sum, panel, value of k, column].
+  /// A sum of columns: [piece, panel, value of k, column of the piece].
   mlir::Value columns;
   /// States of each tile: [which, panel, row, column].
   mlir::Value kept;
@@ -54,24 +59,14 @@ struct StrassenScratch {
 /// A group of panels, from `panel` on, and a range of k, from `depth` on.
 struct StrassenStep {
   mlir::Value panel, depth;
-  /// Where its sums of columns lie.
-  mlir::Value slot;
+  /// The same of the step after this, whose weights are fetched beside this
+  /// one's products where `hasNext`.
+  mlir::Value nextPanel, nextDepth, hasNext;
   /// Whether other ranges of k are added.
   bool isAdded = false;
-};
-
-/// Sums of columns of a step, which are made beside products: of `count` rows
-/// so many as `share`, in units of 2^-16, says before each period of them, from
-/// the period number `origin` on.
-struct StrassenSums {
-  StrassenStep of;
-  mlir::Value count, share, origin;
-};
-
-/// Whether a step is the first of its thread, in the first group of panels, or
-/// the last range of k of its group.
-struct StrassenOrder {
-  mlir::Value isFirst, isFirstGroup, isLast;
+  /// Whether it is one of the first group of its thread, or the last range of k
+  /// of its group.
+  mlir::Value isFirstGroup, isLast;
 };
 
 /// Rows of a tile in the upper half; the lower half has as many. Limited ones
@@ -80,6 +75,8 @@ struct StrassenTile {
   mlir::Value row;
   int64_t rows;
   bool isLimited;
+  /// Which of the thread's full tiles it is; null: it is none of them.
+  mlir::Value number;
 };
 
 /// The rows of the upper half that fill no tile: at most `rows`, from a tile
@@ -91,20 +88,21 @@ struct StrassenRest {
   mlir::Value firstTile;
 };
 
-/// A phase of a step: products of all tiles, `count` of each, after so many of
-/// each `before`, and the sums beside them.
-struct StrassenPhase {
-  int64_t before, count;
-  const StrassenSums &sums;
+/// A quarter of a group's weights, from `panel` and `depth` on, whose first
+/// `count` rows are fetched beside the products of a phase, before each period
+/// so many as `share` says, in units of 2^-16.
+struct StrassenFetch {
+  mlir::Value panel, depth, count, share;
 };
 
-/// A tile, the columns of its panels from `column` on, and the period in which
-/// the first of its products in a phase begins: null where no sums are made
-/// beside them.
+/// The products of a tile in a phase, with a piece of its panels, that begins
+/// with `column`.
 struct StrassenProducts {
   const StrassenTile &tile;
-  const StrassenPhase &phase;
-  mlir::Value column, firstPeriod;
+  mlir::Value piece, column;
+  /// How many loops of the phase come before; null where nothing is fetched
+  /// beside these.
+  mlir::Value loop;
 };
 
 /// The rows of the upper half that fill no tile of `tileRows`.
@@ -112,17 +110,13 @@ StrassenRest getStrassenRest(mlir::ImplicitLocOpBuilder &b,
                              const StrassenRows &rows, int64_t tileRows);
 
 /// Emits a step: the products of a thread's rows with a group of panels over a
-/// range of k. Seven products of halves are in three phases, in each of which a
-/// register tile goes through several without leaving its registers.
+/// range of k. Seven products of halves are in phases, each over all tiles.
 class StrassenEmitter {
 public:
   StrassenEmitter(MatmulEmitter &matmul, mlir::ImplicitLocOpBuilder &b,
                   const StrassenRows &rows, const StrassenScratch &scratch,
-                  const StrassenStep &step, const StrassenOrder &order);
-
-  /// With sums of columns beside the products of the first phase, `early`, and
-  /// of the others, `later`.
-  void emit(const StrassenSums &early, const StrassenSums &later);
+                  const StrassenStep &step);
+  void emit();
 
 private:
   /// The number of a left-hand or a right-hand side at a value of k, in a row
@@ -130,22 +124,23 @@ private:
   using Operand = std::function<mlir::Value(mlir::Value k, int64_t index)>;
   using Accumulators = llvm::SmallVector<mlir::Value>;
 
-  void emitPhase(const StrassenPhase &phase,
-                 llvm::function_ref<void(const StrassenProducts &)> products,
-                 llvm::function_ref<void(const StrassenTile &)> otherwise,
-                 llvm::function_ref<void(const StrassenTile &)> afterwards,
-                 mlir::Value isAlways = {});
-  void emitFirst(const StrassenProducts &at);
-  void emitSecond(const StrassenProducts &at);
-  void emitThird(const StrassenProducts &at);
-  void emitLast(const StrassenTile &tile);
-  mlir::Value periodsOf(int64_t products);
+  void emitFirst();
+  void emitSumPhases();
+  void emitLast();
+  void forEachTile(mlir::Value first,
+                   llvm::function_ref<void(const StrassenTile &)> body);
+  void forEachPiece(
+      llvm::function_ref<void(mlir::Value piece, mlir::Value column)> body);
+  mlir::Value isGood(const StrassenTile &tile);
+  mlir::Value countFullTiles();
 
   // StrassenSums.cpp
   void emitRowSums(mlir::Value tile);
-  void emitColumnSums(const StrassenStep &of, mlir::Value row);
-  void emitSums(const StrassenSums &sums, mlir::Value from,
-                mlir::Value end = {});
+  void emitSumPhase(
+      ColumnSum sum, int64_t rowSum, const StrassenFetch *fetch,
+      llvm::function_ref<Accumulators(const StrassenProducts &)> begin,
+      llvm::function_ref<void(const StrassenProducts &, Accumulators &)> end);
+  Operand makeColumnSums(const StrassenProducts &at, ColumnSum sum);
 
   // Operands.
   mlir::Value getDepth(bool isLater);
@@ -153,24 +148,31 @@ private:
   Operand getUpperRows(const StrassenTile &tile, bool isLater);
   Operand getRowSums(const StrassenTile &tile, int64_t number);
   Operand getColumns(const StrassenProducts &at, bool isRight, bool isLater);
-  Operand getColumnSums(const StrassenProducts &at, int64_t number);
-  void multiply(const StrassenProducts &at, Accumulators &accs, int64_t number,
+  Operand getColumnSums(const StrassenProducts &at);
+  void multiply(const StrassenProducts &at, Accumulators &accs,
                 const Operand &left, const Operand &right,
-                llvm::function_ref<void(mlir::Value period)> beside = {});
+                llvm::function_ref<void(mlir::Value period)> beside);
+
+  // What is fetched.
+  StrassenFetch getFetch(mlir::Value panel, mlir::Value depth,
+                         mlir::Value isDue, int64_t products = 1);
+  void fetchWeights(const StrassenFetch &fetch, mlir::Value loop,
+                    mlir::Value period);
   void fetchLowerRows(const StrassenTile &tile, mlir::Value depth);
 
   // States and results of a tile.
   Accumulators makeZeros(const StrassenTile &tile);
   void forEach(
-      const StrassenProducts &at, Accumulators &accs,
+      const StrassenTile &tile, Accumulators &accs,
       llvm::function_ref<void(mlir::Value &acc, int64_t r, int64_t p)> body);
-  void keep(const StrassenProducts &at, Accumulators &accs, int64_t which);
-  Accumulators getKept(const StrassenProducts &at, int64_t which);
-  void addKept(const StrassenProducts &at, Accumulators &accs, int64_t which);
-  void addResult(const StrassenProducts &at, Accumulators &accs,
-                 StrassenQuarter quarter);
-  void store(const StrassenProducts &at, Accumulators &accs,
-             StrassenQuarter quarter);
+  void keep(const StrassenProducts &at, mlir::Value acc, int64_t which,
+            int64_t r, int64_t p);
+  mlir::Value getKept(const StrassenProducts &at, int64_t which, int64_t r,
+                      int64_t p);
+  mlir::Value addResult(const StrassenProducts &at, mlir::Value acc,
+                        StrassenQuarter quarter, int64_t r, int64_t p);
+  void store(const StrassenProducts &at, mlir::Value acc,
+             StrassenQuarter quarter, int64_t r, int64_t p);
   mlir::Value getResultRow(mlir::Value panel, mlir::Value quarter,
                            mlir::Value row);
   void fetchResults(const StrassenProducts &at, mlir::Value period);
@@ -183,7 +185,6 @@ private:
   const StrassenRows &rows;
   const StrassenScratch &scratch;
   const StrassenStep &step;
-  StrassenOrder order;
   /// What `matmul` has planned.
   const StrassenPlan &plan;
   int64_t tileRows, width, panels;

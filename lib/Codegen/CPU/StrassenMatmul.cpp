@@ -186,10 +186,10 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
   Type f32 = b.getF32Type();
   allocate({kRowSums, rows.padded, depth / 2}, f32);
   allocate({depth / strassen.depth, rows.padded / shape.rows}, b.getI1Type());
-  allocate({2, kColumnSums, panelsPerTile, strassen.half(), width}, f32);
+  allocate({strassen.pieces, panelsPerTile, strassen.half(), shape.width}, f32);
   // With other ranges to add, also the first sum waits until it is known that
   // the rows may go by way of sums.
-  int64_t kept = strassen.depth == depth ? 2 : 3;
+  int64_t kept = kStrassenStates + (strassen.depth == depth ? 0 : 1);
   allocate({kept, panelsPerTile, rows.padded, width}, f32);
   allocate({rows.padded * panelsPerTile * kStrassenQuarters, width}, f32);
   emitParallel(b, {split.panelParts, split.rowParts}, [&](ValueRange ivs) {
@@ -208,7 +208,8 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
         part.firstTile);
     Value first = math.mul(ivs[0], groupsOfPart);
     Value end = math.min(math.add(first, groupsOfPart), groups);
-    emitStrassenGroups(b, part, scratch, first, end);
+    emitIf(b, math.less(part.firstTile, part.endTile),
+           [&] { emitStrassenGroups(b, part, scratch, first, end); });
   });
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, buffer);
@@ -258,17 +259,8 @@ void MatmulEmitter::emitStrassenGroups(ImplicitLocOpBuilder &b,
   IndexMath math(b);
   Value zero = math.constant(0), one = math.constant(1);
   int64_t ranges = *IndexMath::known(k) / strassen.depth;
-  Value columnRows = math.constant(panelsPerTile * strassen.half());
-  Value products = math.mul(math.sub(rows.endOfFull, rows.firstTile),
-                            strassen.pieces * strassen.periods());
-  auto periods = [&](int64_t ofTile) { return math.mul(products, ofTile); };
   auto select = [&](Value condition, Value then, Value otherwise) {
     return b.createOrFold<arith::SelectOp>(condition, then, otherwise);
-  };
-  // The rows before each of so many periods.
-  auto spread = [&](Value periods) {
-    return math.ceilDiv(math.mul(columnRows, kStrassenShareUnit),
-                        math.max(periods, one));
   };
   emitFor(b, first, end, 1, [&](Value group) {
     Value panel = math.mul(group, panelsPerTile);
@@ -287,42 +279,23 @@ void MatmulEmitter::emitStrassenGroups(ImplicitLocOpBuilder &b,
               });
     }
     auto range = [&](Value number) {
-      Value done = math.add(math.mul(math.sub(group, first), ranges), number);
-      Value isFirst = math.less(done, one);
-      Value isFirstGroup = math.less(group, math.add(first, 1));
       StrassenStep step;
       step.panel = panel;
       step.depth = math.mul(number, strassen.depth);
-      step.slot = math.rem(done, math.constant(2));
       step.isAdded = ranges > 1;
-      Value isLast = ranges == 1
-                         ? arith::ConstantOp::create(b, b.getBoolAttr(true))
-                         : math.less(math.constant(ranges - 2), number);
-      // The sums of the next step are made beside this; of the first also its
-      // own, which only its first phase does without.
-      StrassenSums later;
-      later.of.panel = select(isLast, math.add(panel, panelsPerTile), panel);
-      later.of.depth =
-          select(isLast, zero, math.add(step.depth, strassen.depth));
-      later.of.slot = math.sub(one, step.slot);
+      step.isFirstGroup = math.less(group, math.add(first, 1));
+      step.isLast = ranges == 1
+                        ? arith::ConstantOp::create(b, b.getBoolAttr(true))
+                        : math.less(math.constant(ranges - 2), number);
+      step.nextPanel =
+          select(step.isLast, math.add(panel, panelsPerTile), panel);
+      step.nextDepth =
+          select(step.isLast, zero, math.add(step.depth, strassen.depth));
       Value isEnd = math.less(math.sub(end, one), math.add(group, one));
-      isEnd = b.createOrFold<arith::AndIOp>(isEnd, isLast);
-      later.count = select(isEnd, zero, columnRows);
-      later.origin = select(isFirst, periods(kFirstOfSecond), zero);
-      later.share =
-          spread(select(isFirst, periods(kStrassenProducts - kFirstOfSecond),
-                        periods(kStrassenProducts)));
-      StrassenSums early;
-      early.of.panel = select(isFirst, step.panel, later.of.panel);
-      early.of.depth = select(isFirst, step.depth, later.of.depth);
-      early.of.slot = select(isFirst, step.slot, later.of.slot);
-      early.count = select(isFirst, columnRows, later.count);
-      early.origin = zero;
-      early.share =
-          select(isFirst, spread(periods(kFirstOfSecond)), later.share);
-      StrassenEmitter(*this, b, rows, scratch, step,
-                      {isFirst, isFirstGroup, isLast})
-          .emit(early, later);
+      step.hasNext = arith::XOrIOp::create(
+          b, b.createOrFold<arith::AndIOp>(isEnd, step.isLast),
+          arith::ConstantOp::create(b, b.getBoolAttr(true)));
+      StrassenEmitter(*this, b, rows, scratch, step).emit();
     };
     if (ranges == 1)
       return range(zero);

@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Sums of rows serve all panels of a thread. Those of columns serve one group
-// of panels over one range of k; so that they cost as little as possible, and
-// wait for no memory, a row of them is made from time to time beside the
-// products of the step before.
+// of panels over one range of k: the first tile makes them as it multiplies by
+// them, so that they cost a load and a store beside its multiply-adds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,50 +88,73 @@ void StrassenEmitter::emitRowSums(Value tile) {
                           {math.div(step.depth, plan.depth), tile});
 }
 
-/// The sums beside the periods from `from` to `end`, or to the last.
-void StrassenEmitter::emitSums(const StrassenSums &sums, Value from,
-                               Value end) {
-  auto row = [&](Value period) {
-    Value periods = math.sub(period, sums.origin);
-    return math.div(math.mul(periods, sums.share), kStrassenShareUnit);
+/// A phase: products of the tiles' sums of rows number `rowSum` with a sum of
+/// columns, from the accumulators that `begin` gives on.
+void StrassenEmitter::emitSumPhase(
+    ColumnSum sum, int64_t rowSum, const StrassenFetch *fetch,
+    function_ref<Accumulators(const StrassenProducts &)> begin,
+    function_ref<void(const StrassenProducts &, Accumulators &)> end) {
+  auto emitProduct = [&](const StrassenProducts &at, const Operand &columns) {
+    Accumulators accs = begin(at);
+    multiply(at, accs, getRowSums(at.tile, rowSum), columns, [&](Value period) {
+      if (fetch)
+        fetchWeights(*fetch, at.loop, period);
+    });
+    end(at, accs);
   };
-  Value last = end ? math.min(row(end), sums.count) : sums.count;
-  emitFor(b, row(from), last, 1,
-          [&](Value row) { emitColumnSums(sums.of, row); });
+  forEachPiece([&](Value piece, Value column) {
+    Value before = math.mul(piece, countFullTiles());
+    StrassenTile first{math.mul(rows.firstTile, tileRows), tileRows,
+                       rest.areTilesLimited, zero};
+    StrassenProducts ofFirst{first, piece, column, before};
+    Value isFull = math.less(rows.firstTile, rows.endOfFull);
+    emitIf(
+        b, b.createOrFold<arith::AndIOp>(isFull, isGood(first)),
+        [&] { emitProduct(ofFirst, makeColumnSums(ofFirst, sum)); },
+        [&] {
+          Operand make = makeColumnSums(ofFirst, sum);
+          emitFor(b, zero, math.constant(plan.half()), 1, [&](Value k) {
+            for (int64_t p = 0; p < panels; ++p)
+              make(k, p);
+          });
+        });
+    Value second = math.add(
+        rows.firstTile,
+        b.createOrFold<arith::SelectOp>(isFull, math.constant(1), zero));
+    forEachTile(second, [&](const StrassenTile &tile) {
+      Value loop;
+      if (tile.number)
+        loop = math.add(before, tile.number);
+      StrassenProducts at{tile, piece, column, loop};
+      emitIf(b, isGood(tile), [&] { emitProduct(at, getColumnSums(at)); });
+    });
+  });
 }
 
-/// Row `row` of the sums of columns of a step: one value of k of a panel.
-void StrassenEmitter::emitColumnSums(const StrassenStep &of, Value row) {
-  // As far ahead as memory needs to bring four streams, and not so far that
-  // products beside have pushed them out of the L1 cache.
-  constexpr int64_t kRowsAhead = 4;
-  Value p = panels == 1 ? zero : math.div(row, plan.half());
-  Value k = panels == 1 ? row : math.sub(row, math.mul(p, plan.half()));
-  Value left = math.add(of.panel, p);
-  Value right = math.add(left, plan.pairs);
-  Value at = math.add(of.depth, k), later = math.add(at, plan.half());
-  int64_t packed = matmul.op.getPanelWidth();
-  if (matmul.comesFromMemory)
-    for (auto [panel, depth] :
-         {std::pair(left, at), std::pair(right, at), std::pair(left, later),
-          std::pair(right, later)})
-      for (int64_t i = 0; i < packed; i += Prefetch::kLine)
-        emitFetch(b, matmul.rhs,
-                  {panel, math.add(depth, kRowsAhead), math.constant(i)});
-  // Few registers are left beside a tile.
-  int64_t lanes = std::min<int64_t>(matmul.vectorBits / 32, packed);
-  for (int64_t i = 0; i < packed; i += lanes) {
-    Value column = math.constant(i);
-    Value b11 = emitLoad(b, matmul.rhs, {left, at, column}, lanes);
-    Value b12 = emitLoad(b, matmul.rhs, {right, at, column}, lanes);
-    Value b21 = emitLoad(b, matmul.rhs, {left, later, column}, lanes);
-    Value b22 = emitLoad(b, matmul.rhs, {right, later, column}, lanes);
-    Value t1 = arith::SubFOp::create(b, b12, b11);
-    Value t2 = arith::SubFOp::create(b, b22, t1);
-    Value t3 = arith::SubFOp::create(b, b22, b12);
-    Value t4 = arith::SubFOp::create(b, b21, t2);
-    for (auto [number, sum] : llvm::enumerate(ArrayRef<Value>{t1, t2, t3, t4}))
-      emitStore(b, sum, scratch.columns,
-                {of.slot, math.constant(number), p, k, column});
-  }
+/// A sum of columns, which is made where it is asked for, and kept.
+StrassenEmitter::Operand
+StrassenEmitter::makeColumnSums(const StrassenProducts &at, ColumnSum sum) {
+  Operand made = getColumnSums(at);
+  Operand b11 = getColumns(at, /*isRight=*/false, /*isLater=*/false);
+  Operand b12 = getColumns(at, /*isRight=*/true, /*isLater=*/false);
+  Operand b21 = getColumns(at, /*isRight=*/false, /*isLater=*/true);
+  Operand b22 = getColumns(at, /*isRight=*/true, /*isLater=*/true);
+  return [=](Value k, int64_t p) -> Value {
+    auto get = [&]() -> Value {
+      switch (sum) {
+      case ColumnSum::T1:
+        return arith::SubFOp::create(b, b12(k, p), b11(k, p));
+      case ColumnSum::T3:
+        return arith::SubFOp::create(b, b22(k, p), b12(k, p));
+      case ColumnSum::T2: // t3 + b11
+        return arith::AddFOp::create(b, made(k, p), b11(k, p));
+      case ColumnSum::T4: // b21 - t2
+        return arith::SubFOp::create(b, b21(k, p), made(k, p));
+      }
+      llvm_unreachable("an unknown sum of columns");
+    };
+    Value value = get();
+    emitStore(b, value, scratch.columns, {at.piece, math.constant(p), k, zero});
+    return value;
+  };
 }

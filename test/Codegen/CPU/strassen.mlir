@@ -1,8 +1,8 @@
 // RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions -canonicalize -cse | FileCheck %s
 // RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=vector-bits=128 | FileCheck %s --check-prefix=SSE
 
-// Where threads can share it, seven products of halves: the first two of the
-// weights themselves, then three and two with sums.
+// Where threads can share it, seven products of halves: the first two and the
+// last of the weights themselves, the others with sums.
 // CHECK-LABEL: func.func private @strassen
 // CHECK-SAME: (%[[A:.*]]: memref<240x512xf32>, %[[B:.*]]: memref<16x512x32xf32>, %[[OUT:.*]]: memref<240x512xf32>)
 // CHECK: %[[THREADS:.*]] = sdx.thread_count : index
@@ -11,16 +11,14 @@
 // CHECK-NEXT: scf.if %[[PAYS]]
 // CHECK: %[[SUMS:.*]] = memref.alloc({{.*}} : memref<?x5x120x256xf32>
 // CHECK: %[[DIRECT:.*]] = memref.alloc({{.*}} : memref<?x1x20xi1>
-// CHECK: %[[COLUMNS:.*]] = memref.alloc({{.*}} : memref<?x2x4x2x256x32xf32>
+// CHECK: %[[COLUMNS:.*]] = memref.alloc({{.*}} : memref<?x1x2x256x32xf32>
 // CHECK: scf.parallel
-// One row of sums of columns, its four weights fetched ahead.
+// CHECK: %[[SUM:.*]] = memref.subview %[[COLUMNS]]
 // CHECK: memref.subview %[[A]][%{{.*}}, 0] [6, 256] [1, 1]
 // CHECK: memref.subview %[[B]][%{{.*}}, 0, 0] [2, 256, 32] [1, 1, 1]
+// Weights that the next phase wants go to the L2 cache.
 // CHECK: scf.for {{.*}} to %c256 step %c16
-// CHECK-COUNT-8: memref.prefetch %[[B]]
-// CHECK-COUNT-4: vector.load %[[B]]{{.*}} vector<16xf32>
-// CHECK-COUNT-4: arith.subf {{.*}} vector<16xf32>
-// CHECK-COUNT-4: vector.store {{.*}} vector<16xf32>
+// CHECK-COUNT-2: memref.prefetch %[[B]]{{.*}} locality<2>
 // CHECK: scf.for {{.*}} step %c4
 // CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
 // CHECK: memref.subview %[[B]][%{{.*}}, 256, 0] [2, 256, 32] [1, 1, 1]
@@ -29,7 +27,25 @@
 // CHECK: arith.maxui
 // CHECK: vector.reduction <maxui>
 // CHECK: memref.store %{{.*}}, %{{.*}} : memref<1x20xi1,
-// CHECK-COUNT-240: vector.fma {{.*}} : vector<32xf32>
+// The first tile makes the sum of columns that its product takes,
+// CHECK: scf.for {{.*}} step %c4
+// CHECK-COUNT-2: vector.load %{{.*}} : memref<2x256x32xf32
+// CHECK: %[[T1:.*]] = arith.subf {{.*}} : vector<32xf32>
+// CHECK-NEXT: vector.store %[[T1]], %[[SUM]]
+// CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
+// or, if it does not go by way of sums, no tile does.
+// CHECK: } else {
+// CHECK: scf.for {{.*}} to %c256 step %c1
+// CHECK: arith.subf {{.*}} : vector<32xf32>
+// CHECK-NEXT: vector.store {{.*}} %[[SUM]]
+// The others load it.
+// CHECK: scf.for {{.*}} step %c4
+// CHECK-NEXT: vector.load %[[SUM]]
+// CHECK-NEXT: vector.load %[[SUM]]
+// CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
+// CHECK-COUNT-288: vector.fma {{.*}} : vector<32xf32>
+// The last product.
+// CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
 // CHECK-NOT: mask
 // Too many threads for so few columns take all of it directly.
 // CHECK: } else {
