@@ -75,6 +75,7 @@ struct StrassenSplit {
 
 struct StrassenRows;
 struct StrassenScratch;
+struct StrassenGroup;
 
 /// Emits the loops of one kernel around a packed matrix product.
 class MatmulEmitter {
@@ -156,10 +157,10 @@ private:
   void emitStrassenRows(mlir::ImplicitLocOpBuilder &b,
                         const StrassenSplit &split, mlir::Value firstRow,
                         mlir::Value endRow);
-  void emitStrassenGroups(mlir::ImplicitLocOpBuilder &b,
-                          const StrassenRows &rows,
-                          const StrassenScratch &scratch, mlir::Value first,
-                          mlir::Value end);
+  void emitStrassenGroup(mlir::ImplicitLocOpBuilder &b,
+                         const StrassenRows &rows,
+                         const StrassenScratch &scratch,
+                         const StrassenGroup &group, mlir::Value depth);
   /// Whether no step of a product by parts has fewer values of k than others.
   bool hasFullSteps() {
     return IndexMath::known(k).value_or(1) % kStepDepth == 0;

@@ -73,10 +73,7 @@ void StrassenEmitter::forEachPiece(
 
 /// Whether the rows of a tile go by way of sums, once these are made.
 Value StrassenEmitter::isGood(const StrassenTile &tile) {
-  Value bad =
-      memref::LoadOp::create(b, rows.bad,
-                             ValueRange{math.div(step.depth, plan.depth),
-                                        math.div(tile.row, tileRows)});
+  Value bad = memref::LoadOp::create(b, rows.bad, math.div(tile.row, tileRows));
   return arith::XOrIOp::create(
       b, bad, arith::ConstantOp::create(b, b.getBoolAttr(true)));
 }
@@ -272,10 +269,8 @@ StrassenEmitter::Operand StrassenEmitter::getUpperRows(const StrassenTile &tile,
 
 StrassenEmitter::Operand StrassenEmitter::getRowSums(const StrassenTile &tile,
                                                      int64_t number) {
-  // A range of sums is half as long.
-  Value view = emitView(
-      b, rows.sums, {math.constant(number), tile.row, math.div(step.depth, 2)},
-      {1, tile.rows, plan.half()});
+  Value view = emitView(b, rows.sums, {math.constant(number), tile.row, zero},
+                        {1, tile.rows, plan.half()});
   return [this, view](Value k, int64_t r) -> Value {
     return memref::LoadOp::create(b, view,
                                   ValueRange{zero, math.constant(r), k});

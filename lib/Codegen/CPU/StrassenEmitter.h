@@ -41,8 +41,8 @@ struct StrassenRows {
   int64_t padded = 0;
   /// The tiles that one thread multiplies, the last of which may not be full.
   mlir::Value firstTile, endTile, endOfFull;
-  /// [sum, row of the upper half, value of k of a half], and by range of k and
-  /// tile, whether its rows must be multiplied directly.
+  /// Of a range of k: [sum, row of the upper half, value of k of a half], and
+  /// by tile, whether its rows must be multiplied directly.
   mlir::Value sums, bad;
 };
 
@@ -56,6 +56,11 @@ struct StrassenScratch {
   mlir::Value results;
 };
 
+/// Group `number` of those from `first` to `end`, which one thread has.
+struct StrassenGroup {
+  mlir::Value number, first, end;
+};
+
 /// A group of panels, from `panel` on, and a range of k, from `depth` on.
 struct StrassenStep {
   mlir::Value panel, depth;
@@ -64,8 +69,7 @@ struct StrassenStep {
   mlir::Value nextPanel, nextDepth, hasNext;
   /// Whether other ranges of k are added.
   bool isAdded = false;
-  /// Whether it is one of the first group of its thread, or the last range of k
-  /// of its group.
+  /// Whether its group is the first of its thread, and its range of k the last.
   mlir::Value isFirstGroup, isLast;
 };
 

@@ -177,39 +177,56 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
   // rows, which are made sooner than they come from another core.
   Value parts = math.mul(split.panelParts, split.rowParts);
   SmallVector<Value> buffers;
-  auto allocate = [&](ArrayRef<int64_t> sizes, Type type) {
+  auto allocate = [&](Value count, ArrayRef<int64_t> sizes, Type type) {
     SmallVector<int64_t> all{ShapedType::kDynamic};
     llvm::append_range(all, sizes);
-    buffers.push_back(emitBuffer(b, MemRefType::get(all, type), parts));
+    buffers.push_back(emitBuffer(b, MemRefType::get(all, type), count));
+    return buffers.back();
   };
-  int64_t depth = *IndexMath::known(k), width = op.getPanelWidth();
+  int64_t width = op.getPanelWidth();
+  bool hasRanges = strassen.depth < *IndexMath::known(k);
   Type f32 = b.getF32Type();
-  allocate({kRowSums, rows.padded, depth / 2}, f32);
-  allocate({depth / strassen.depth, rows.padded / shape.rows}, b.getI1Type());
-  allocate({strassen.pieces, panelsPerTile, strassen.half(), shape.width}, f32);
+  Value sums = allocate(parts, {kRowSums, rows.padded, strassen.half()}, f32);
+  Value bad = allocate(parts, {rows.padded / shape.rows}, b.getI1Type());
+  Value columns = allocate(
+      parts, {strassen.pieces, panelsPerTile, strassen.half(), shape.width},
+      f32);
   // With other ranges to add, also the first sum waits until it is known that
-  // the rows may go by way of sums.
-  int64_t kept = kStrassenStates + (strassen.depth == depth ? 0 : 1);
-  allocate({kept, panelsPerTile, rows.padded, width}, f32);
-  allocate({rows.padded * panelsPerTile * kStrassenQuarters, width}, f32);
+  // the rows may go by way of sums, and all groups' results wait for the last.
+  Value kept = allocate(
+      parts, {kStrassenStates + hasRanges, panelsPerTile, rows.padded, width},
+      f32);
+  Value results =
+      allocate(hasRanges ? groups : parts,
+               {rows.padded * panelsPerTile * kStrassenQuarters, width}, f32);
+
   emitParallel(b, {split.panelParts, split.rowParts}, [&](ValueRange ivs) {
     Value number = math.add(math.mul(ivs[0], split.rowParts), ivs[1]);
-    SmallVector<Value> own;
-    for (Value buffer : buffers)
-      own.push_back(emitSlice(b, buffer, number));
     StrassenRows part = rows;
-    part.sums = own[0];
-    part.bad = own[1];
-    StrassenScratch scratch{own[2], own[3], own[4]};
+    part.sums = emitSlice(b, sums, number);
+    part.bad = emitSlice(b, bad, number);
     part.firstTile = math.min(math.mul(ivs[1], tilesOfPart), rows.tiles);
     part.endTile = math.min(math.add(part.firstTile, tilesOfPart), rows.tiles);
     part.endOfFull = math.max(
         math.min(part.endTile, getStrassenRest(b, rows, shape.rows).firstTile),
         part.firstTile);
+    StrassenScratch scratch;
+    scratch.columns = emitSlice(b, columns, number);
+    scratch.kept = emitSlice(b, kept, number);
     Value first = math.mul(ivs[0], groupsOfPart);
     Value end = math.min(math.add(first, groupsOfPart), groups);
-    emitIf(b, math.less(part.firstTile, part.endTile),
-           [&] { emitStrassenGroups(b, part, scratch, first, end); });
+    auto emitGroups = [&](Value depth) {
+      emitFor(b, first, end, 1, [&](Value group) {
+        scratch.results = emitSlice(b, results, hasRanges ? group : number);
+        emitStrassenGroup(b, part, scratch, {group, first, end}, depth);
+      });
+    };
+    emitIf(b, math.less(part.firstTile, part.endTile), [&] {
+      if (!hasRanges)
+        return emitGroups(math.constant(0));
+      // Rows and their sums of a range stay in the cache from group to group.
+      emitFor(b, math.constant(0), k, strassen.depth, emitGroups);
+    });
   });
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, buffer);
@@ -250,23 +267,35 @@ StrassenRest sardonyx::cpu::getStrassenRest(ImplicitLocOpBuilder &b,
   return rest;
 }
 
-/// Groups of panels from `first` to `end`, each with the panels that lie half
-/// of the columns later, one range of k after the other.
-void MatmulEmitter::emitStrassenGroups(ImplicitLocOpBuilder &b,
-                                       const StrassenRows &rows,
-                                       const StrassenScratch &scratch,
-                                       Value first, Value end) {
+/// A step: a group of panels with those that lie half of the columns later, in
+/// the range of k from `depth` on.
+void MatmulEmitter::emitStrassenGroup(ImplicitLocOpBuilder &b,
+                                      const StrassenRows &rows,
+                                      const StrassenScratch &scratch,
+                                      const StrassenGroup &group, Value depth) {
   IndexMath math(b);
-  Value zero = math.constant(0), one = math.constant(1);
-  int64_t ranges = *IndexMath::known(k) / strassen.depth;
   auto select = [&](Value condition, Value then, Value otherwise) {
     return b.createOrFold<arith::SelectOp>(condition, then, otherwise);
   };
-  emitFor(b, first, end, 1, [&](Value group) {
-    Value panel = math.mul(group, panelsPerTile);
-    if (ranges > 1) {
+  Value lastDepth = math.sub(k, math.constant(strassen.depth));
+  StrassenStep step;
+  step.panel = math.mul(group.number, panelsPerTile);
+  step.depth = depth;
+  step.isAdded = IndexMath::known(lastDepth) != 0;
+  step.isFirstGroup = math.less(group.number, math.add(group.first, 1));
+  step.isLast = math.less(math.sub(lastDepth, math.constant(1)), depth);
+  Value isLastGroup = math.less(math.sub(group.end, math.constant(1)),
+                                math.add(group.number, 1));
+  step.nextPanel =
+      math.mul(select(isLastGroup, group.first, math.add(group.number, 1)),
+               panelsPerTile);
+  step.nextDepth = select(isLastGroup, math.add(depth, strassen.depth), depth);
+  step.hasNext = math.less(step.nextDepth, k);
+  if (step.isAdded)
+    emitIf(b, math.less(depth, math.constant(1)), [&] {
       auto type = VectorType::get({op.getPanelWidth()}, b.getF32Type());
       Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
+      Value zero = math.constant(0);
       Value top = math.mul(rows.firstTile, shape.rows);
       Value bottom = math.mul(rows.endTile, shape.rows);
       emitFor(b, zero, math.constant(panelsPerTile * kStrassenQuarters), 1,
@@ -277,28 +306,6 @@ void MatmulEmitter::emitStrassenGroups(ImplicitLocOpBuilder &b,
                           emitStore(b, none, scratch.results, {row, zero});
                         });
               });
-    }
-    auto range = [&](Value number) {
-      StrassenStep step;
-      step.panel = panel;
-      step.depth = math.mul(number, strassen.depth);
-      step.isAdded = ranges > 1;
-      step.isFirstGroup = math.less(group, math.add(first, 1));
-      step.isLast = ranges == 1
-                        ? arith::ConstantOp::create(b, b.getBoolAttr(true))
-                        : math.less(math.constant(ranges - 2), number);
-      step.nextPanel =
-          select(step.isLast, math.add(panel, panelsPerTile), panel);
-      step.nextDepth =
-          select(step.isLast, zero, math.add(step.depth, strassen.depth));
-      Value isEnd = math.less(math.sub(end, one), math.add(group, one));
-      step.hasNext = arith::XOrIOp::create(
-          b, b.createOrFold<arith::AndIOp>(isEnd, step.isLast),
-          arith::ConstantOp::create(b, b.getBoolAttr(true)));
-      StrassenEmitter(*this, b, rows, scratch, step).emit();
-    };
-    if (ranges == 1)
-      return range(zero);
-    emitFor(b, zero, math.constant(ranges), 1, range);
-  });
+    });
+  StrassenEmitter(*this, b, rows, scratch, step).emit();
 }

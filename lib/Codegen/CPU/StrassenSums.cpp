@@ -55,11 +55,9 @@ void StrassenEmitter::emitRowSums(Value tile) {
       Value s2 = arith::SubFOp::create(b, s1, a11);
       Value s3 = arith::SubFOp::create(b, a11, a21);
       Value s4 = arith::SubFOp::create(b, a12, s2);
-      // A range of sums is half as long.
-      Value to = math.add(math.div(step.depth, 2), inHalf);
       SmallVector<Value> sums{s1, s2, s3, s4, a22};
       for (auto [number, sum] : llvm::enumerate(sums))
-        emitStore(b, sum, rows.sums, {math.constant(number), row, to});
+        emitStore(b, sum, rows.sums, {math.constant(number), row, inHalf});
       Value above =
           emitLarger(b, emitLarger(b, inner.getRegionIterArg(0), a11), a12);
       Value below =
@@ -84,8 +82,7 @@ void StrassenEmitter::emitRowSums(Value tile) {
     scf::YieldOp::create(
         b, ValueRange{arith::OrIOp::create(b, loop.getRegionIterArg(0), bad)});
   }
-  memref::StoreOp::create(b, loop.getResult(0), rows.bad,
-                          {math.div(step.depth, plan.depth), tile});
+  memref::StoreOp::create(b, loop.getResult(0), rows.bad, tile);
 }
 
 /// A phase: products of the tiles' sums of rows number `rowSum` with a sum of

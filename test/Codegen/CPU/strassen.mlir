@@ -10,7 +10,7 @@
 // CHECK: %[[PAYS:[0-9]+]] = arith.cmpi slt, %{{.*}}, %c634880
 // CHECK-NEXT: scf.if %[[PAYS]]
 // CHECK: %[[SUMS:.*]] = memref.alloc({{.*}} : memref<?x5x120x256xf32>
-// CHECK: %[[DIRECT:.*]] = memref.alloc({{.*}} : memref<?x1x20xi1>
+// CHECK: %[[DIRECT:.*]] = memref.alloc({{.*}} : memref<?x20xi1>
 // CHECK: %[[COLUMNS:.*]] = memref.alloc({{.*}} : memref<?x1x2x256x32xf32>
 // CHECK: scf.parallel
 // CHECK: %[[SUM:.*]] = memref.subview %[[COLUMNS]]
@@ -26,7 +26,7 @@
 // The sums of rows, and whether they are of the same size.
 // CHECK: arith.maxui
 // CHECK: vector.reduction <maxui>
-// CHECK: memref.store %{{.*}}, %{{.*}} : memref<1x20xi1,
+// CHECK: memref.store %{{.*}} : memref<20xi1,
 // The first tile makes the sum of columns that its product takes,
 // CHECK: scf.for {{.*}} step %c4
 // CHECK-COUNT-2: vector.load %{{.*}} : memref<2x256x32xf32
