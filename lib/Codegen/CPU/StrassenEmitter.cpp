@@ -8,16 +8,17 @@
 // A step of the algorithm that StrassenMatmul.cpp describes. Its phases, each
 // over all tiles of rows:
 //
-//   u = a11 b11            keep u      c11 = u + a12 b21
+//   u = a11 b11            keep u
+//   c11 = u + a12 b21
 //   x = s1 t1              keep x
 //   y = s3 t3              keep y
 //   v = u + s2 t2          w = v + y   c22 = w + x     keep w and v + x
 //   c21 = w + a22 t4
 //   c12 = v + x + s4 b22
 //
-// The columns of a phase stay in the cache, and so do its rows from step to
-// step as long as all of them, and the columns of a step, fit into L2. Weights
-// come there beside the products of the phase before the one that wants them.
+// The columns of a phase stay in the L1 cache as far as they fit, and rows and
+// their sums in L2 from step to step. Weights come there beside the products of
+// the phase before the one that wants them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,9 +29,8 @@ using namespace sardonyx;
 using namespace sardonyx::cpu;
 
 /// Which states of a tile are kept; `v + x` is in the place of x, and w in that
-/// of y. With ranges of k to add, also the sum of the first phase waits: only
-/// after it is known whether the rows may go by way of sums.
-enum { kStateU, kStateX, kStateY, kWaiting };
+/// of y.
+enum { kStateU, kStateX, kStateY };
 
 StrassenEmitter::StrassenEmitter(MatmulEmitter &matmul, ImplicitLocOpBuilder &b,
                                  const StrassenRows &rows,
@@ -42,9 +42,76 @@ StrassenEmitter::StrassenEmitter(MatmulEmitter &matmul, ImplicitLocOpBuilder &b,
       rest(getStrassenRest(b, rows, tileRows)), zero(math.constant(0)) {}
 
 void StrassenEmitter::emit() {
-  emitFirst();
-  emitSumPhases();
-  emitLast();
+  emitIf(b, step.isFirstGroup, [&] {
+    forEachTile(rows.firstTile, [&](const StrassenTile &tile) {
+      emitRowSums(math.div(tile.row, tileRows));
+    });
+  });
+
+  auto upperRows = [&](bool isLater) {
+    return [&, isLater](const StrassenTile &tile) {
+      return getUpperRows(tile, isLater);
+    };
+  };
+  auto rowSums = [&](int64_t number) {
+    return [&, number](const StrassenTile &tile) {
+      return getRowSums(tile, number);
+    };
+  };
+  auto zeros = [&](const StrassenProducts &at) { return makeZeros(at.tile); };
+  auto kept = [&](int64_t which) {
+    return [&, which](const StrassenProducts &at) {
+      Accumulators accs = makeZeros(at.tile);
+      forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
+        acc = getKept(at, which, r, p);
+      });
+      return accs;
+    };
+  };
+  auto keepAs = [&](int64_t which) {
+    return [&, which](const StrassenProducts &at, Accumulators &accs) {
+      forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
+        keep(at, acc, which, r, p);
+      });
+    };
+  };
+  auto storeTo = [&](StrassenQuarter quarter) {
+    return [&, quarter](const StrassenProducts &at, Accumulators &accs) {
+      forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
+        store(at, addResult(at, acc, quarter, r, p), quarter, r, p);
+      });
+    };
+  };
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddFOp::create(b, x, y);
+  };
+  auto keepSums = [&](const StrassenProducts &at, Accumulators &accs) {
+    forEach(at.tile, accs, [&](Value &v, int64_t r, int64_t p) {
+      Value x = getKept(at, kStateX, r, p);
+      Value w = add(v, getKept(at, kStateY, r, p));
+      keep(at, w, kStateY, r, p);
+      keep(at, add(v, x), kStateX, r, p);
+      store(at, addResult(at, add(w, x), BottomRight, r, p), BottomRight, r, p);
+    });
+  };
+  Value right = math.add(step.panel, plan.pairs);
+  Value later = math.add(step.depth, plan.half());
+  emitPhase({ColumnSum::B11, upperRows(false), zeros, keepAs(kStateU),
+             getFetch(step.panel, later)});
+  emitPhase({ColumnSum::B21, upperRows(true), kept(kStateU), storeTo(TopLeft),
+             getFetch(right, step.depth)});
+  emitPhase({ColumnSum::T1, rowSums(0), zeros, keepAs(kStateX),
+             getFetch(right, later)});
+  emitPhase({ColumnSum::T3, rowSums(2), zeros, keepAs(kStateY), {}});
+  emitPhase({ColumnSum::T2, rowSums(1), kept(kStateU), keepSums, {}});
+  emitPhase({ColumnSum::T4,
+             rowSums(kCopyOfRows),
+             kept(kStateY),
+             storeTo(BottomLeft),
+             {}});
+  emitPhase({ColumnSum::B22, rowSums(3), kept(kStateX), storeTo(TopRight),
+             getFetch(step.nextPanel, step.nextDepth, step.hasNext),
+             /*isLast=*/true});
 }
 
 /// Calls `body` for the tiles from `first` on.
@@ -63,15 +130,7 @@ void StrassenEmitter::forEachTile(
     });
 }
 
-void StrassenEmitter::forEachPiece(
-    function_ref<void(Value piece, Value column)> body) {
-  if (plan.pieces == 1)
-    return body(zero, zero);
-  emitFor(b, zero, math.constant(plan.pieces), 1,
-          [&](Value piece) { body(piece, math.mul(piece, width)); });
-}
-
-/// Whether the rows of a tile go by way of sums, once these are made.
+/// Whether the rows of a tile go by way of sums.
 Value StrassenEmitter::isGood(const StrassenTile &tile) {
   Value bad = memref::LoadOp::create(b, rows.bad, math.div(tile.row, tileRows));
   return arith::XOrIOp::create(
@@ -82,142 +141,74 @@ Value StrassenEmitter::countFullTiles() {
   return math.sub(rows.endOfFull, rows.firstTile);
 }
 
-/// The two products that no sums of columns go into. Rows of the first group
-/// have just been fetched, so that sums of them are made then.
-void StrassenEmitter::emitFirst() {
-  constexpr int64_t kProducts = 2;
-  StrassenFetch fetch = getFetch(math.add(step.panel, plan.pairs), step.depth,
-                                 nullptr, kProducts);
-  auto emitProducts = [&](const StrassenProducts &at) {
-    Accumulators accs = makeZeros(at.tile);
-    for (int64_t number = 0; number < kProducts; ++number) {
-      bool isLater = number > 0;
-      Value loop = at.loop ? math.add(at.loop, number) : Value();
-      multiply(at, accs, getUpperRows(at.tile, isLater),
-               getColumns(at, /*isRight=*/false, isLater), [&](Value period) {
-                 fetchWeights(fetch, loop, period);
-                 emitIf(b, step.isFirstGroup, [&] {
-                   fetchLowerRows(at.tile,
-                                  math.add(getDepth(isLater),
-                                           math.mul(period, plan.period)));
-                 });
-               });
-      forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
-        if (!isLater)
-          keep(at, acc, kStateU, r, p);
-        else if (step.isAdded)
-          keep(at, acc, kWaiting, r, p);
-        else
-          store(at, acc, TopLeft, r, p);
+void StrassenEmitter::emitPhase(const StrassenPhase &phase) {
+  auto piece = [&](Value number) {
+    Value column = math.mul(number, width);
+    Value isLastPiece = math.less(math.constant(plan.pieces - 2), number);
+    Value before = math.mul(number, countFullTiles());
+    auto emitProduct = [&](const StrassenProducts &at, const Operand &columns) {
+      Accumulators accs = phase.begin(at);
+      multiply(at, accs, phase.rows(at.tile), columns, [&](Value period) {
+        fetchWeights(phase.fetch, at.loop, period);
+        if (phase.isLast)
+          fetchResults(at, period);
       });
-    }
-  };
-  forEachTile(rows.firstTile, [&](const StrassenTile &tile) {
-    // It is not known in the first group.
-    Value isNeeded = arith::SelectOp::create(b, step.isFirstGroup,
-                                             step.isFirstGroup, isGood(tile));
-    emitIf(b, isNeeded, [&] {
-      forEachPiece([&](Value piece, Value column) {
-        Value loop;
-        if (tile.number)
-          loop = math.mul(math.add(math.mul(tile.number, plan.pieces), piece),
-                          kProducts);
-        emitProducts({tile, piece, column, loop});
-      });
-    });
-    emitIf(b, step.isFirstGroup,
-           [&] { emitRowSums(math.div(tile.row, tileRows)); });
-  });
-}
-
-/// The four products of sums with sums.
-void StrassenEmitter::emitSumPhases() {
-  auto zeros = [&](const StrassenProducts &at) { return makeZeros(at.tile); };
-  auto kept = [&](int64_t which) {
-    return [&, which](const StrassenProducts &at) {
-      Accumulators accs = makeZeros(at.tile);
-      forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
-        acc = getKept(at, which, r, p);
-      });
-      return accs;
+      phase.end(at, accs);
     };
-  };
-  auto add = [&](Value x, Value y) -> Value {
-    return arith::AddFOp::create(b, x, y);
-  };
-  StrassenFetch fetch =
-      getFetch(math.add(step.panel, plan.pairs), getDepth(true), nullptr);
-  emitSumPhase(ColumnSum::T1, 0, &fetch, zeros,
-               [&](const StrassenProducts &at, Accumulators &accs) {
-                 forEach(at.tile, accs, [&](Value &x, int64_t r, int64_t p) {
-                   keep(at, x, kStateX, r, p);
-                   if (!step.isAdded)
-                     return;
-                   Value c11 = getKept(at, kWaiting, r, p);
-                   store(at, addResult(at, c11, TopLeft, r, p), TopLeft, r, p);
-                 });
-               });
-  emitSumPhase(ColumnSum::T3, 2, nullptr, zeros,
-               [&](const StrassenProducts &at, Accumulators &accs) {
-                 forEach(at.tile, accs, [&](Value &y, int64_t r, int64_t p) {
-                   keep(at, y, kStateY, r, p);
-                 });
-               });
-  emitSumPhase(ColumnSum::T2, 1, nullptr, kept(kStateU),
-               [&](const StrassenProducts &at, Accumulators &accs) {
-                 forEach(at.tile, accs, [&](Value &v, int64_t r, int64_t p) {
-                   Value x = getKept(at, kStateX, r, p);
-                   Value w = add(v, getKept(at, kStateY, r, p));
-                   keep(at, w, kStateY, r, p);
-                   keep(at, add(v, x), kStateX, r, p);
-                   store(at, addResult(at, add(w, x), BottomRight, r, p),
-                         BottomRight, r, p);
-                 });
-               });
-  fetch = getFetch(step.nextPanel, step.nextDepth, step.hasNext);
-  emitSumPhase(ColumnSum::T4, kCopyOfRows, &fetch, kept(kStateY),
-               [&](const StrassenProducts &at, Accumulators &accs) {
-                 forEach(at.tile, accs, [&](Value &c21, int64_t r, int64_t p) {
-                   store(at, addResult(at, c21, BottomLeft, r, p), BottomLeft,
-                         r, p);
-                 });
-               });
-}
+    // What follows the last product of a tile.
+    auto finish = [&](const StrassenTile &tile) {
+      if (!phase.isLast)
+        return;
+      emitIf(b, b.createOrFold<arith::AndIOp>(isLastPiece, step.isLast),
+             [&] { emitResults(tile); });
+    };
+    auto otherwise = [&](const StrassenTile &tile) {
+      if (phase.isLast)
+        emitIf(b, isLastPiece, [&] { emitDirect(tile); });
+    };
 
-/// The last product, and what follows all of a tile's where no range of k is
-/// left.
-void StrassenEmitter::emitLast() {
-  StrassenFetch fetch = getFetch(
-      step.nextPanel, math.add(step.nextDepth, plan.half()), step.hasNext);
-  auto emitProduct = [&](const StrassenProducts &at) {
-    Accumulators accs = makeZeros(at.tile);
-    forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
-      acc = addResult(at, getKept(at, kStateX, r, p), TopRight, r, p);
-    });
-    multiply(at, accs, getRowSums(at.tile, 3),
-             getColumns(at, /*isRight=*/true, /*isLater=*/true),
-             [&](Value period) {
-               fetchWeights(fetch, at.loop, period);
-               fetchResults(at, period);
-             });
-    forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
-      store(at, acc, TopRight, r, p);
+    StrassenTile first{math.mul(rows.firstTile, tileRows), tileRows,
+                       rest.areTilesLimited, zero};
+    StrassenProducts ofFirst{first, number, column, before};
+    Value second = rows.firstTile;
+    const bool isMade = makesColumns(phase.columns);
+    if (isMade) {
+      Value isFull = math.less(rows.firstTile, rows.endOfFull);
+      Value isUsed = b.createOrFold<arith::AndIOp>(isFull, isGood(first));
+      Operand make = makeColumns(ofFirst, phase.columns);
+      emitIf(
+          b, isUsed, [&] { emitProduct(ofFirst, make); },
+          [&] {
+            emitFor(b, zero, math.constant(plan.half()), 1, [&](Value k) {
+              for (int64_t p = 0; p < panels; ++p)
+                make(k, p);
+            });
+            if (phase.isLast)
+              emitIf(b, isFull, [&] { otherwise(first); });
+          });
+      if (phase.isLast)
+        emitIf(b, isFull, [&] { finish(first); });
+      second = math.add(second, b.createOrFold<arith::SelectOp>(
+                                    isFull, math.constant(1), zero));
+    }
+    forEachTile(second, [&](const StrassenTile &tile) {
+      Value loop;
+      if (tile.number)
+        loop = math.add(before, tile.number);
+      StrassenProducts at{tile, number, column, loop};
+      emitIf(
+          b, isGood(tile),
+          [&] {
+            emitProduct(at, isMade ? getColumns(at)
+                                   : makeColumns(at, phase.columns));
+          },
+          [&] { otherwise(tile); });
+      finish(tile);
     });
   };
-  forEachTile(rows.firstTile, [&](const StrassenTile &tile) {
-    emitIf(
-        b, isGood(tile),
-        [&] {
-          forEachPiece([&](Value piece, Value column) {
-            Value loop;
-            if (tile.number)
-              loop = math.add(math.mul(tile.number, plan.pieces), piece);
-            emitProduct({tile, piece, column, loop});
-          });
-        },
-        [&] { emitDirect(tile); });
-    emitIf(b, step.isLast, [&] { emitResults(tile); });
-  });
+  if (plan.pieces == 1)
+    return piece(zero);
+  emitFor(b, zero, math.constant(plan.pieces), 1, piece);
 }
 
 //===----------------------------------------------------------------------===//
@@ -277,7 +268,7 @@ StrassenEmitter::Operand StrassenEmitter::getRowSums(const StrassenTile &tile,
   };
 }
 
-StrassenEmitter::Operand StrassenEmitter::getColumns(const StrassenProducts &at,
+StrassenEmitter::Operand StrassenEmitter::getWeights(const StrassenProducts &at,
                                                      bool isRight,
                                                      bool isLater) {
   Value panel = math.add(step.panel, isRight ? plan.pairs : 0);
@@ -288,8 +279,9 @@ StrassenEmitter::Operand StrassenEmitter::getColumns(const StrassenProducts &at,
   };
 }
 
+/// The columns of a phase, once they are made.
 StrassenEmitter::Operand
-StrassenEmitter::getColumnSums(const StrassenProducts &at) {
+StrassenEmitter::getColumns(const StrassenProducts &at) {
   Value view = emitView(b, scratch.columns, {at.piece, zero, zero, zero},
                         {1, panels, plan.half(), width});
   return [this, view](Value k, int64_t p) -> Value {
@@ -328,16 +320,14 @@ void StrassenEmitter::multiply(const StrassenProducts &at, Accumulators &accs,
 // What is fetched
 //===----------------------------------------------------------------------===//
 
-/// The quarter of a group's weights from `panel` and `depth` on, all of it or,
-/// if it is not due, nothing, beside so many products of each piece of a tile.
-StrassenFetch StrassenEmitter::getFetch(Value panel, Value depth, Value isDue,
-                                        int64_t products) {
+/// The quarter of a group's weights from `panel` and `depth` on: all of it or,
+/// if it is not due, nothing.
+StrassenFetch StrassenEmitter::getFetch(Value panel, Value depth, Value isDue) {
   int64_t lines = panels * plan.half();
   Value count = math.constant(lines);
   if (isDue)
     count = b.createOrFold<arith::SelectOp>(isDue, count, zero);
-  Value periods =
-      math.mul(countFullTiles(), products * plan.pieces * plan.periods());
+  Value periods = math.mul(countFullTiles(), plan.pieces * plan.periods());
   Value share = math.ceilDiv(math.constant(lines * kStrassenShareUnit),
                              math.max(periods, math.constant(1)));
   return {panel, depth, count, share};
@@ -346,7 +336,7 @@ StrassenFetch StrassenEmitter::getFetch(Value panel, Value depth, Value isDue,
 /// Asks for what is due in a period of a loop.
 void StrassenEmitter::fetchWeights(const StrassenFetch &fetch, Value loop,
                                    Value period) {
-  if (!loop || !matmul.comesFromMemory)
+  if (!fetch.panel || !loop || !matmul.comesFromMemory)
     return;
   auto row = [&](Value number) {
     return math.min(math.div(math.mul(number, fetch.share), kStrassenShareUnit),
@@ -363,14 +353,6 @@ void StrassenEmitter::fetchWeights(const StrassenFetch &fetch, Value loop,
                  math.constant(i)},
                 /*locality=*/2);
   });
-}
-
-/// Asks for a line of each row below a tile's from `depth` on: what another
-/// thread has made takes its time.
-void StrassenEmitter::fetchLowerRows(const StrassenTile &tile, Value depth) {
-  Value row = math.add(math.add(rows.first, rows.half), tile.row);
-  for (int64_t r = 0; r < tile.rows; ++r)
-    emitFetch(b, matmul.lhs, {math.add(row, r), depth});
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,9 +30,9 @@ inline constexpr int64_t kStrassenShareUnit = 1 << 16;
 /// States of a tile that are kept.
 inline constexpr int64_t kStrassenStates = 3;
 
-/// Sums of columns, in the order in which they are made, in the place of each
-/// other.
-enum class ColumnSum { T1, T3, T2, T4 };
+/// What a phase multiplies by, quarters of a group's weights and sums of them,
+/// in the order in which they are made, in the place of each other.
+enum class ColumnSum { B11, B21, T1, T3, T2, T4, B22 };
 
 /// The rows that Strassen's algorithm computes at a time: `count` from `first`
 /// on, the upper `half` of them in so many tiles. There is memory for `padded`.
@@ -48,7 +48,7 @@ struct StrassenRows {
 
 /// What one thread keeps of Strassen's algorithm.
 struct StrassenScratch {
-  /// A sum of columns: [piece, panel, value of k, column of the piece].
+  /// The columns of a phase: [piece, panel, value of k, column of the piece].
   mlir::Value columns;
   /// States of each tile: [which, panel, row, column].
   mlir::Value kept;
@@ -128,41 +128,46 @@ private:
   using Operand = std::function<mlir::Value(mlir::Value k, int64_t index)>;
   using Accumulators = llvm::SmallVector<mlir::Value>;
 
-  void emitFirst();
-  void emitSumPhases();
-  void emitLast();
+  /// One of the products of all tiles, with the piece of their panels that is
+  /// in registers outermost.
+  struct StrassenPhase {
+    ColumnSum columns;
+    std::function<Operand(const StrassenTile &)> rows;
+    /// The accumulators of a tile before it, and what becomes of them.
+    std::function<Accumulators(const StrassenProducts &)> begin;
+    std::function<void(const StrassenProducts &, Accumulators &)> end;
+    /// Null: nothing is fetched.
+    StrassenFetch fetch;
+    /// Whether no product of a tile is left then.
+    bool isLast = false;
+  };
+  void emitPhase(const StrassenPhase &phase);
   void forEachTile(mlir::Value first,
                    llvm::function_ref<void(const StrassenTile &)> body);
-  void forEachPiece(
-      llvm::function_ref<void(mlir::Value piece, mlir::Value column)> body);
   mlir::Value isGood(const StrassenTile &tile);
   mlir::Value countFullTiles();
 
   // StrassenSums.cpp
   void emitRowSums(mlir::Value tile);
-  void emitSumPhase(
-      ColumnSum sum, int64_t rowSum, const StrassenFetch *fetch,
-      llvm::function_ref<Accumulators(const StrassenProducts &)> begin,
-      llvm::function_ref<void(const StrassenProducts &, Accumulators &)> end);
-  Operand makeColumnSums(const StrassenProducts &at, ColumnSum sum);
+  bool makesColumns(ColumnSum sum);
+  Operand makeColumns(const StrassenProducts &at, ColumnSum sum);
 
   // Operands.
   mlir::Value getDepth(bool isLater);
   mlir::Value getRow(const StrassenTile &tile, int64_t r, bool isBottom);
   Operand getUpperRows(const StrassenTile &tile, bool isLater);
   Operand getRowSums(const StrassenTile &tile, int64_t number);
-  Operand getColumns(const StrassenProducts &at, bool isRight, bool isLater);
-  Operand getColumnSums(const StrassenProducts &at);
+  Operand getWeights(const StrassenProducts &at, bool isRight, bool isLater);
+  Operand getColumns(const StrassenProducts &at);
   void multiply(const StrassenProducts &at, Accumulators &accs,
                 const Operand &left, const Operand &right,
                 llvm::function_ref<void(mlir::Value period)> beside);
 
   // What is fetched.
   StrassenFetch getFetch(mlir::Value panel, mlir::Value depth,
-                         mlir::Value isDue, int64_t products = 1);
+                         mlir::Value isDue = {});
   void fetchWeights(const StrassenFetch &fetch, mlir::Value loop,
                     mlir::Value period);
-  void fetchLowerRows(const StrassenTile &tile, mlir::Value depth);
 
   // States and results of a tile.
   Accumulators makeZeros(const StrassenTile &tile);

@@ -191,11 +191,8 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
   Value columns = allocate(
       parts, {strassen.pieces, panelsPerTile, strassen.half(), shape.width},
       f32);
-  // With other ranges to add, also the first sum waits until it is known that
-  // the rows may go by way of sums, and all groups' results wait for the last.
   Value kept = allocate(
-      parts, {kStrassenStates + hasRanges, panelsPerTile, rows.padded, width},
-      f32);
+      parts, {kStrassenStates, panelsPerTile, rows.padded, width}, f32);
   Value results =
       allocate(hasRanges ? groups : parts,
                {rows.padded * panelsPerTile * kStrassenQuarters, width}, f32);

@@ -85,73 +85,46 @@ void StrassenEmitter::emitRowSums(Value tile) {
   memref::StoreOp::create(b, loop.getResult(0), rows.bad, tile);
 }
 
-/// A phase: products of the tiles' sums of rows number `rowSum` with a sum of
-/// columns, from the accumulators that `begin` gives on.
-void StrassenEmitter::emitSumPhase(
-    ColumnSum sum, int64_t rowSum, const StrassenFetch *fetch,
-    function_ref<Accumulators(const StrassenProducts &)> begin,
-    function_ref<void(const StrassenProducts &, Accumulators &)> end) {
-  auto emitProduct = [&](const StrassenProducts &at, const Operand &columns) {
-    Accumulators accs = begin(at);
-    multiply(at, accs, getRowSums(at.tile, rowSum), columns, [&](Value period) {
-      if (fetch)
-        fetchWeights(*fetch, at.loop, period);
-    });
-    end(at, accs);
-  };
-  forEachPiece([&](Value piece, Value column) {
-    Value before = math.mul(piece, countFullTiles());
-    StrassenTile first{math.mul(rows.firstTile, tileRows), tileRows,
-                       rest.areTilesLimited, zero};
-    StrassenProducts ofFirst{first, piece, column, before};
-    Value isFull = math.less(rows.firstTile, rows.endOfFull);
-    emitIf(
-        b, b.createOrFold<arith::AndIOp>(isFull, isGood(first)),
-        [&] { emitProduct(ofFirst, makeColumnSums(ofFirst, sum)); },
-        [&] {
-          Operand make = makeColumnSums(ofFirst, sum);
-          emitFor(b, zero, math.constant(plan.half()), 1, [&](Value k) {
-            for (int64_t p = 0; p < panels; ++p)
-              make(k, p);
-          });
-        });
-    Value second = math.add(
-        rows.firstTile,
-        b.createOrFold<arith::SelectOp>(isFull, math.constant(1), zero));
-    forEachTile(second, [&](const StrassenTile &tile) {
-      Value loop;
-      if (tile.number)
-        loop = math.add(before, tile.number);
-      StrassenProducts at{tile, piece, column, loop};
-      emitIf(b, isGood(tile), [&] { emitProduct(at, getColumnSums(at)); });
-    });
-  });
+/// Whether the first tile makes the columns of a phase: weights as such lie
+/// together already where a panel has no other piece between them.
+bool StrassenEmitter::makesColumns(ColumnSum sum) {
+  bool isSum =
+      sum != ColumnSum::B11 && sum != ColumnSum::B21 && sum != ColumnSum::B22;
+  return isSum || plan.pieces > 1;
 }
 
-/// A sum of columns, which is made where it is asked for, and kept.
+/// The columns of a phase, which are made where they are asked for, and kept.
 StrassenEmitter::Operand
-StrassenEmitter::makeColumnSums(const StrassenProducts &at, ColumnSum sum) {
-  Operand made = getColumnSums(at);
-  Operand b11 = getColumns(at, /*isRight=*/false, /*isLater=*/false);
-  Operand b12 = getColumns(at, /*isRight=*/true, /*isLater=*/false);
-  Operand b21 = getColumns(at, /*isRight=*/false, /*isLater=*/true);
-  Operand b22 = getColumns(at, /*isRight=*/true, /*isLater=*/true);
+StrassenEmitter::makeColumns(const StrassenProducts &at, ColumnSum sum) {
+  Operand made = getColumns(at);
+  Operand b11 = getWeights(at, /*isRight=*/false, /*isLater=*/false);
+  Operand b12 = getWeights(at, /*isRight=*/true, /*isLater=*/false);
+  Operand b21 = getWeights(at, /*isRight=*/false, /*isLater=*/true);
+  Operand b22 = getWeights(at, /*isRight=*/true, /*isLater=*/true);
+  auto get = [=](Value k, int64_t p) -> Value {
+    switch (sum) {
+    case ColumnSum::B11:
+      return b11(k, p);
+    case ColumnSum::B21:
+      return b21(k, p);
+    case ColumnSum::B22:
+      return b22(k, p);
+    case ColumnSum::T1:
+      return arith::SubFOp::create(b, b12(k, p), b11(k, p));
+    case ColumnSum::T3:
+      return arith::SubFOp::create(b, b22(k, p), b12(k, p));
+    case ColumnSum::T2: // t3 + b11
+      return arith::AddFOp::create(b, made(k, p), b11(k, p));
+    case ColumnSum::T4: // b21 - t2
+      return arith::SubFOp::create(b, b21(k, p), made(k, p));
+    }
+    llvm_unreachable("an unknown sum of columns");
+  };
+  Value piece = at.piece;
   return [=](Value k, int64_t p) -> Value {
-    auto get = [&]() -> Value {
-      switch (sum) {
-      case ColumnSum::T1:
-        return arith::SubFOp::create(b, b12(k, p), b11(k, p));
-      case ColumnSum::T3:
-        return arith::SubFOp::create(b, b22(k, p), b12(k, p));
-      case ColumnSum::T2: // t3 + b11
-        return arith::AddFOp::create(b, made(k, p), b11(k, p));
-      case ColumnSum::T4: // b21 - t2
-        return arith::SubFOp::create(b, b21(k, p), made(k, p));
-      }
-      llvm_unreachable("an unknown sum of columns");
-    };
-    Value value = get();
-    emitStore(b, value, scratch.columns, {at.piece, math.constant(p), k, zero});
+    Value value = get(k, p);
+    if (makesColumns(sum))
+      emitStore(b, value, scratch.columns, {piece, math.constant(p), k, zero});
     return value;
   };
 }

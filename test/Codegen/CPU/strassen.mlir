@@ -14,19 +14,20 @@
 // CHECK: %[[COLUMNS:.*]] = memref.alloc({{.*}} : memref<?x1x2x256x32xf32>
 // CHECK: scf.parallel
 // CHECK: %[[SUM:.*]] = memref.subview %[[COLUMNS]]
-// CHECK: memref.subview %[[A]][%{{.*}}, 0] [6, 256] [1, 1]
+// The sums of rows, and whether they are of the same size.
+// CHECK: arith.maxui
+// CHECK: vector.reduction <maxui>
+// CHECK: memref.store %{{.*}} : memref<20xi1,
 // CHECK: memref.subview %[[B]][%{{.*}}, 0, 0] [2, 256, 32] [1, 1, 1]
+// CHECK: memref.subview %[[A]][%{{.*}}, 0] [6, 256] [1, 1]
 // Weights that the next phase wants go to the L2 cache.
 // CHECK: scf.for {{.*}} to %c256 step %c16
 // CHECK-COUNT-2: memref.prefetch %[[B]]{{.*}} locality<2>
 // CHECK: scf.for {{.*}} step %c4
 // CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
 // CHECK: memref.subview %[[B]][%{{.*}}, 256, 0] [2, 256, 32] [1, 1, 1]
+// CHECK: memref.subview %[[A]][%{{.*}}, 256] [6, 256] [1, 1]
 // CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
-// The sums of rows, and whether they are of the same size.
-// CHECK: arith.maxui
-// CHECK: vector.reduction <maxui>
-// CHECK: memref.store %{{.*}} : memref<20xi1,
 // The first tile makes the sum of columns that its product takes,
 // CHECK: scf.for {{.*}} step %c4
 // CHECK-COUNT-2: vector.load %{{.*}} : memref<2x256x32xf32
