@@ -110,7 +110,7 @@ StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
   // results; sums of columns, as long as the products of three rows; those of
   // rows, as long as the products with ten columns (measured).
   constexpr int64_t kTile = 32, kResults = 1;
-  constexpr int64_t kRowsOfSums = 3, kColumnsOfSums = 10;
+  constexpr int64_t kRowsOfSums = 1, kColumnsOfSums = 10;
   constexpr int64_t kMostRowParts = 4;
   IndexMath math(b);
   Value tiles = math.ceilDiv(math.ceilDiv(rows, 2), shape.rows);
