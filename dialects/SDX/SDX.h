@@ -45,7 +45,7 @@ namespace sdx {
 inline constexpr int64_t kPanelWidth = 32;
 /// Of fewer rows sums of weights cost more than the product that Strassen's
 /// algorithm saves.
-inline constexpr int64_t kFewestStrassenRows = 96;
+inline constexpr int64_t kFewestStrassenRows = 48;
 /// Output channels in a block of packed convolution weights.
 inline constexpr int64_t kConvBlockRows = 8;
 

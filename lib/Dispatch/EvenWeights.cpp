@@ -43,7 +43,7 @@ static bool areEven(ArrayRef<uint32_t> largest, int64_t i, int64_t j) {
 /// Values of k in a range: all, or an even part so small that the sums of a
 /// range stay in the L2 cache. 0: there is none.
 static int64_t chooseDepth(int64_t k) {
-  constexpr int64_t kUnit = 32, kLeast = 256, kMost = 1024;
+  constexpr int64_t kUnit = 32, kLeast = 128, kMost = 1024;
   for (int64_t ranges = llvm::divideCeil(k, kMost); k / ranges >= kLeast;
        ++ranges)
     if (k % (ranges * kUnit) == 0)
@@ -76,7 +76,7 @@ int64_t sardonyx::chooseStrassenDepth(Value matrix, bool transposed,
   std::optional<ConstantColumns> columns = findColumns(matrix, transposed);
   if (!columns)
     return 0;
-  constexpr int64_t kFewestColumns = 320;
+  constexpr int64_t kFewestColumns = 128;
   int64_t depth = columns->length ? chooseDepth(columns->length) : 0;
   if (!depth || columns->count < kFewestColumns)
     return 0;

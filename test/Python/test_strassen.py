@@ -56,6 +56,7 @@ def normal(rng, *shape):
 SHAPES = [
     (300, 256, 512),
     (128, 768, 1024),
+    (55, 768, 768),
     (131, 512, 1056),  # an odd number of rows, and of panels
     (500, 1536, 416),  # two ranges of k
     (600, 512, 704),  # an odd number of pairs of panels, two blocks of rows
@@ -88,11 +89,11 @@ def test_it_is_used_for_many_rows_only():
     rng = np.random.default_rng(0)
     w = normal(rng, 512, 512)
     fast, direct = load(product(w, "m")), load(product(w, "m"), strassen=False)
-    for rows in (1, 5, 95, 200, 1100):
+    for rows in (1, 5, 47, 200, 1100):
         x = normal(rng, rows, 512)
         y, z = fast.run(None, {"x": x})[0], direct.run(None, {"x": x})[0]
         assert error(y, x.astype(np.float64) @ w) < BOUND
-        assert np.array_equal(y, z) == (rows < 96)
+        assert np.array_equal(y, z) == (rows < 48)
 
 
 def test_threads_share_it_with_the_same_results():

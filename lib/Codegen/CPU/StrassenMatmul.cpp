@@ -50,10 +50,17 @@ static Value emitSlice(ImplicitLocOpBuilder &b, Value buffer, Value index) {
   return memref::SubViewOp::create(b, slice, buffer, offsets, sizes, strides);
 }
 
+/// Fewer rows go directly: a tile that is not full, and sums of columns, would
+/// be too much of their time.
+static int64_t getFewestRows(const TileShape &shape) {
+  constexpr int64_t kFewestTiles = 8;
+  return std::max(sdx::kFewestStrassenRows, kFewestTiles * shape.rows);
+}
+
 /// Whether `plannedRows` go by Strassen's algorithm.
 void MatmulEmitter::planStrassen() {
   usesStrassen = op.getStrassen() && !usesParts && vectorBits >= 256 &&
-                 plannedRows >= sdx::kFewestStrassenRows;
+                 plannedRows >= getFewestRows(shape);
   if (!usesStrassen)
     return;
   strassen = {};
@@ -83,7 +90,7 @@ void MatmulEmitter::emitStrassenLoops(ImplicitLocOpBuilder &b) {
   Value pays = split.pays;
   if (!IndexMath::known(m))
     pays = arith::AndIOp::create(
-        b, pays, math.less(math.constant(sdx::kFewestStrassenRows - 1), m));
+        b, pays, math.less(math.constant(getFewestRows(shape) - 1), m));
   auto emitBlock = [&](Value number) {
     Value first = math.mul(number, size);
     emitStrassenRows(b, split, first, math.min(math.add(first, size), m));

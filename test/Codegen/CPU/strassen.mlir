@@ -73,16 +73,16 @@ func.func private @strassen(%a: memref<240x512xf32>, %b: memref<16x512x32xf32>,
 // Few rows are not worth the sums.
 // CHECK-LABEL: func.func private @few_rows
 // CHECK-NOT: sdx.thread_count
-func.func private @few_rows(%a: memref<90x512xf32>, %b: memref<16x512x32xf32>,
-    %out: memref<90x512xf32>) attributes {sdx.kernel} {
-  %ta = bufferization.to_tensor %a restrict : memref<90x512xf32> to tensor<90x512xf32>
+func.func private @few_rows(%a: memref<47x512xf32>, %b: memref<16x512x32xf32>,
+    %out: memref<47x512xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<47x512xf32> to tensor<47x512xf32>
   %tb = bufferization.to_tensor %b restrict : memref<16x512x32xf32> to tensor<16x512x32xf32>
   %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<90x512xf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<90x512xf32>) -> tensor<90x512xf32>
-  %m = sdx.packed_matmul ins(%ta, %tb : tensor<90x512xf32>, tensor<16x512x32xf32>)
-      outs(%f : tensor<90x512xf32>) {strassen = 512 : i64} -> tensor<90x512xf32>
+  %e = tensor.empty() : tensor<47x512xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<47x512xf32>) -> tensor<47x512xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<47x512xf32>, tensor<16x512x32xf32>)
+      outs(%f : tensor<47x512xf32>) {strassen = 512 : i64} -> tensor<47x512xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
-      : (tensor<90x512xf32>, memref<90x512xf32>) -> ()
+      : (tensor<47x512xf32>, memref<47x512xf32>) -> ()
   return
 }
