@@ -14,7 +14,7 @@ using namespace llvm;
 
 namespace sardonyx {
 
-void fetchIntoL1(Function &function) {
+void chooseCacheOfFetches(Function &function, bool isL1Faster) {
   // llvm.prefetch(address, write, locality, data): a locality of 3 is the first
   // cache, 2 the second.
   constexpr unsigned kLocality = 2, kIsData = 3;
@@ -24,8 +24,12 @@ void fetchIntoL1(Function &function) {
         !cast<ConstantInt>(fetch->getArgOperand(kIsData))->isOne())
       continue;
     auto *locality = cast<ConstantInt>(fetch->getArgOperand(kLocality));
-    if (locality->getZExtValue() == 2)
-      fetch->setArgOperand(kLocality, ConstantInt::get(locality->getType(), 3));
+    uint64_t to = locality->getZExtValue();
+    if (to == 1)
+      to = 2;
+    else if (to == 2 && isL1Faster)
+      to = 3;
+    fetch->setArgOperand(kLocality, ConstantInt::get(locality->getType(), to));
   }
 }
 

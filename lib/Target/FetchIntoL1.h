@@ -14,9 +14,10 @@ class Function;
 
 namespace sardonyx {
 
-/// Makes prefetches of data into the second cache those into the first, for
-/// processors that bring a line faster that way.
-void fetchIntoL1(llvm::Function &function);
+/// Where prefetches of data go: with locality 2 into the second cache or, on
+/// processors that bring a line faster that way, the first; with locality 1
+/// into the second cache, always.
+void chooseCacheOfFetches(llvm::Function &function, bool isL1Faster);
 
 } // namespace sardonyx
 

@@ -366,8 +366,8 @@ compileOne(ModuleOp module, const TargetOptions &options,
       splitMaskedStores(function, vectorBits(**machine),
                         hasSlowMaskedStores((*machine)->getTargetCPU()));
     scalarizeSingleLanes(function);
-    if (fetchesFasterIntoL1((*machine)->getTargetCPU()))
-      fetchIntoL1(function);
+    chooseCacheOfFetches(function,
+                         fetchesFasterIntoL1((*machine)->getTargetCPU()));
   }
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
     if (function->hasAttr(kHostAttr) && !function.isExternal())

@@ -155,11 +155,15 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
       math.mul(math.add(chunk.panel, chunk.panels), *depth * packed);
   Value first = math.mul(math.add(nextPanel, columnInPanel), depthGroup);
   Value tile = math.div(math.sub(row, chunk.firstRow), shape.rows);
-  return Prefetch::share(b,
-                         {flatRhs, first, packed * depthGroup / linesOfRow,
-                          *depth * linesOfRow * chunk.panels, chunkTiles,
-                          *depth},
-                         tile);
+  Prefetch next =
+      Prefetch::share(b,
+                      {flatRhs, first, packed * depthGroup / linesOfRow,
+                       *depth * linesOfRow * chunk.panels, chunkTiles, *depth},
+                      tile);
+  // Memory has to give as much as it can then, which L1 has no room for.
+  constexpr int64_t kFewest = 3;
+  next.isForL2 = plannedRows >= kFewest && plannedRows <= kFewRows;
+  return next;
 }
 
 void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {

@@ -99,12 +99,17 @@ static void emitPrefetch(ImplicitLocOpBuilder &b, const Prefetch &prefetch,
   IndexMath math(b);
   Value place = math.mul(math.div(k, prefetch.period), prefetch.count);
   Value line = math.add(prefetch.start, math.mul(place, prefetch.stride));
+  // What these mean is up to the processor (FetchIntoL1.h).
+  constexpr int64_t kL1 = 3, kL2 = 2, kL2Always = 1;
+  int64_t locality = prefetch.isWrite   ? kL1
+                     : prefetch.isForL2 ? kL2Always
+                                        : kL2;
   for (int64_t i = 0; i < prefetch.count; ++i)
     for (int64_t j = 0; j < prefetch.run; ++j)
       memref::PrefetchOp::create(
           b, prefetch.memory,
           ValueRange{math.add(line, i * prefetch.stride + j * Prefetch::kLine)},
-          prefetch.isWrite, /*localityHint=*/prefetch.isWrite ? 3 : 2,
+          prefetch.isWrite, locality,
           /*isDataCache=*/true);
 }
 
