@@ -57,7 +57,7 @@ struct StrassenPlan {
   int64_t pairs = 0;
   /// Tiles side by side in a panel.
   int64_t pieces = 1;
-  /// Values of k after which a row of sums of columns is made.
+  /// Values of k after which something is fetched.
   int64_t period = 1;
 
   int64_t half() const { return depth / 2; }

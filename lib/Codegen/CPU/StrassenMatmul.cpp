@@ -72,7 +72,7 @@ void MatmulEmitter::planStrassen() {
     shape = TileShape::get(vectorBits, vectorRegisters, op.getPanelWidth());
   }
   strassen.pieces = op.getPanelWidth() / shape.width;
-  // Short enough that what is made between two periods waits for no memory.
+  // Short enough that few lines are asked for at a time.
   constexpr int64_t kLongestPeriod = 16;
   strassen.period = std::gcd(strassen.half(), kLongestPeriod);
 }
@@ -114,7 +114,7 @@ void MatmulEmitter::emitStrassenLoops(ImplicitLocOpBuilder &b) {
 StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
                                                Value rows) {
   // In units of which the products of a tile with a group take so many: its
-  // results; sums of columns, as long as the products of three rows; those of
+  // results; sums of columns, as long as the products of one row; those of
   // rows, as long as the products with ten columns (measured).
   constexpr int64_t kTile = 32, kResults = 1;
   constexpr int64_t kRowsOfSums = 1, kColumnsOfSums = 10;
