@@ -28,10 +28,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-/// Which states of a tile are kept; `v + x` is in the place of x, and w in that
-/// of y.
-enum { kStateU, kStateX, kStateY };
-
 StrassenEmitter::StrassenEmitter(MatmulEmitter &matmul, ImplicitLocOpBuilder &b,
                                  const StrassenRows &rows,
                                  const StrassenScratch &scratch,
@@ -95,7 +91,7 @@ void StrassenEmitter::emit() {
     });
   };
   Value right = math.add(step.panel, plan.pairs);
-  Value later = math.add(step.depth, plan.half());
+  Value later = getDepth(/*isLater=*/true);
   emitPhase({ColumnSum::B11, upperRows(false), zeros, keepAs(kStateU),
              getFetch(step.panel, later)});
   emitPhase({ColumnSum::B21, upperRows(true), kept(kStateU), storeTo(TopLeft),

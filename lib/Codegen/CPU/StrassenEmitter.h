@@ -27,8 +27,9 @@ inline constexpr int64_t kStrassenProducts = 7;
 inline constexpr int64_t kRowSums = 5, kCopyOfRows = 4;
 /// What StrassenFetch::share counts in.
 inline constexpr int64_t kStrassenShareUnit = 1 << 16;
-/// States of a tile that are kept.
-inline constexpr int64_t kStrassenStates = 3;
+/// Which states of a tile are kept (StrassenEmitter.cpp): v + x is in the place
+/// of x, and w in that of y.
+enum StrassenState { kStateU, kStateX, kStateY, kStrassenStates };
 
 /// What a phase multiplies by, quarters of a group's weights and sums of them,
 /// in the order in which they are made, in the place of each other.
