@@ -508,11 +508,18 @@ void StrassenEmitter::emitResults(const StrassenTile &tile) {
         Start whole;
         whole.row = getResultRow(p, quarter, tile.row);
         whole.isWhole = true;
-        emitFor(b, zero, math.constant(packed), width, [&](Value column) {
-          whole.column = column;
-          matmul.emitTile(b, chunk, row, tile.rows,
-                          math.add(math.mul(chunk.panel, packed), column),
-                          limit, whole);
-        });
+        auto columns = [&] {
+          emitFor(b, zero, math.constant(packed), width, [&](Value column) {
+            whole.column = column;
+            matmul.emitTile(b, chunk, row, tile.rows,
+                            math.add(math.mul(chunk.panel, packed), column),
+                            limit, whole);
+          });
+        };
+        // Of an odd number of rows the lower half may have none of a tile's,
+        // which `emitTile` takes its first for granted of.
+        if (!limit)
+          return columns();
+        emitIf(b, math.less(row, limit), columns);
       });
 }
