@@ -34,6 +34,9 @@ LogicalResult MatmulEmitter::verify() {
 static constexpr int64_t kLikelyRows = 128;
 /// Up to so many rows use a weight as fast as memory can give it.
 static constexpr int64_t kFewRows = 32;
+/// Rows of a tile of which the last ones do best in others (emitRestOfRows),
+/// and those of the lowest that keeps the multipliers busy.
+static constexpr int64_t kUnevenRows = 6, kLowRows = 4;
 
 /// Whether one instruction multiplies and adds.
 bool MatmulEmitter::multipliesAtOnce() {
@@ -84,7 +87,7 @@ void MatmulEmitter::planTiles() {
   // multiply-add that 32 registers allow (34 for 24; 26 for 16 with eight rows
   // of two), which counts where two threads share a core. These panels and the
   // next ones have to stay in the L2 cache.
-  constexpr int64_t kRows = 6, kPanels = 2;
+  constexpr int64_t kRows = kUnevenRows, kPanels = 2;
   int64_t panelBytes = IndexMath::known(k).value_or(0) * op.getPanelWidth() *
                        int64_t(sizeof(float)); // any group is as large
   // Scales and offsets take the registers of more rows or columns; those that
@@ -100,7 +103,7 @@ void MatmulEmitter::planTiles() {
       2 * kPanels * panelBytes <= l2Bytes / 2) {
     shape.rows = kRows;
     panelsPerTile = kPanels;
-  } else if (vectorBits == 256 && depthGroup == 1 && plannedRows > kFewRows) {
+  } else if (vectorBits == 256 && depthGroup == 1 && plannedRows > shape.rows) {
     // Sixteen registers have room for six rows of two, with one to spare.
     shape.rows = kRows;
   }
@@ -368,7 +371,19 @@ void MatmulEmitter::emitRestOfRows(ImplicitLocOpBuilder &b, const Chunk &chunk,
   if (rows && (usesTiles || usesParts))
     rows = *rows % kTileRows;
   Value count = math.sub(chunk.endRow, first);
-  Value full = math.add(first, math.roundDown(count, shape.rows));
+  Value full = math.roundDown(count, shape.rows);
+  // One or two rows more than tiles of six take as long as four: with a tile
+  // less there are seven or eight, which fill two of these.
+  if (shape.rows == kUnevenRows) {
+    Value rest = math.sub(count, full);
+    Value isShort = b.createOrFold<arith::AndIOp>(
+        math.less(math.constant(0), rest),
+        math.less(rest, math.constant(kLowRows - 1)));
+    Value without = math.max(full, math.constant(shape.rows));
+    full = b.createOrFold<arith::SelectOp>(
+        isShort, math.sub(without, math.constant(shape.rows)), full);
+  }
+  full = math.add(first, full);
   if (!rows || *rows >= shape.rows)
     emitFor(b, first, full, shape.rows,
             [&](Value row) { emitTiles(b, chunk, row, shape.rows, nullptr); });
@@ -378,14 +393,27 @@ void MatmulEmitter::emitRestOfRows(ImplicitLocOpBuilder &b, const Chunk &chunk,
          [&] { emitRowTail(b, chunk, full); });
 }
 
-/// The rows that do not fill a tile. A known number gets a tile of its own
+/// The rows that do not fill a tile. A known number gets tiles of its own
 /// height; otherwise there is one for a single row (which is common: one
 /// token, one image) and tiles whose missing rows repeat the last.
 void MatmulEmitter::emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                 Value row) {
   IndexMath math(b);
-  if (std::optional<int64_t> rows = IndexMath::known(m))
-    return emitTiles(b, chunk, row, *rows % shape.rows, nullptr);
+  if (std::optional<int64_t> rows = IndexMath::known(m)) {
+    int64_t rest = *rows % shape.rows;
+    auto oneTile = [&] { emitTiles(b, chunk, row, rest, nullptr); };
+    if (shape.rows != kUnevenRows || *rows < shape.rows || rest >= kLowRows - 1)
+      return oneTile();
+    // A chunk that has no whole tile has nothing to add to its rest.
+    return emitIf(
+        b, math.less(math.add(row, shape.rows), chunk.endRow),
+        [&] {
+          emitTiles(b, chunk, row, kLowRows, nullptr);
+          emitTiles(b, chunk, math.add(row, kLowRows),
+                    rest + shape.rows - kLowRows, nullptr);
+        },
+        oneTile);
+  }
   auto atMost = [&](int64_t count) {
     return math.less(chunk.endRow, math.add(row, count + 1));
   };
@@ -393,9 +421,21 @@ void MatmulEmitter::emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
     auto tile = [&](int64_t rows) {
       emitTiles(b, chunk, row, rows, chunk.endRow);
     };
-    if (shape.rows <= 4)
+    if (shape.rows <= kLowRows)
       return tile(shape.rows);
-    emitIf(b, atMost(4), [&] { tile(4); }, [&] { tile(shape.rows); });
+    if (shape.rows != kUnevenRows)
+      return emitIf(
+          b, atMost(kLowRows), [&] { tile(kLowRows); },
+          [&] { tile(shape.rows); });
+    Value isFive = b.createOrFold<arith::AndIOp>(
+        math.less(math.add(row, kLowRows), chunk.endRow), atMost(shape.rows));
+    emitIf(
+        b, isFive, [&] { tile(shape.rows); },
+        [&] {
+          emitFor(b, row, chunk.endRow, kLowRows, [&](Value first) {
+            emitTiles(b, chunk, first, kLowRows, chunk.endRow);
+          });
+        });
   };
   // A version of its own has a single row of all.
   if (comesFromMemory)
