@@ -41,7 +41,7 @@ public:
     Value outer;
     for (auto [d, index] : llvm::enumerate(access.indices)) {
       bool isLanes = static_cast<int64_t>(d) == access.laneDim;
-      if (isLanes && access.mask)
+      if (access.mask && static_cast<int64_t>(d) >= access.laneDim)
         continue;
       Value size = math.dim(access.memref, d);
       outer = both(outer, isBelow(index, size));
@@ -50,9 +50,13 @@ public:
     }
     if (!access.mask)
       return outer;
-    Value lanes =
-        ofLanes(access, spread(access, access.indices[access.laneDim]),
-                math.dim(access.memref, access.laneDim));
+    // The dimensions after it have size 1: a first lane outside of one that is
+    // masked off is counted along all of them.
+    Value first = access.indices[access.laneDim];
+    for (Value index : access.indices.drop_front(access.laneDim + 1))
+      first = math.add(first, index);
+    Value lanes = ofLanes(access, spread(access, first),
+                          math.dim(access.memref, access.laneDim));
     if (!outer)
       return lanes;
     Value any =

@@ -44,6 +44,23 @@ func.func @vectors(%m: memref<?xf32>, %i: index, %mask: vector<8xi1>) {
 
 // -----
 
+// The last dimension has one element: lanes lie along the one before it, and a
+// first lane that is masked off may be to the left of both.
+
+// CHECK-LABEL: func.func @column
+// CHECK-SAME:    memref<3x1xf32>, %[[J:.*]]: index, %[[K:.*]]: index, %
+// CHECK:         %[[FIRST:.*]] = arith.addi %[[J]], %[[K]] : index
+// CHECK:         %[[SPREAD:.*]] = vector.broadcast %[[FIRST]]
+// CHECK-NOT:     arith.cmpi ult
+// CHECK:         scf.if
+// CHECK:           vector.maskedload
+func.func @column(%m: memref<3x1xf32>, %j: index, %k: index, %mask: vector<8xi1>, %none: vector<8xf32>) -> vector<8xf32> {
+  %v = vector.maskedload %m[%j, %k], %mask, %none : memref<3x1xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+  return %v : vector<8xf32>
+}
+
+// -----
+
 // A gather may leave its row, but not its memref.
 
 // CHECK-LABEL: func.func @gather
