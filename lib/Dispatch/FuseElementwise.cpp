@@ -165,13 +165,43 @@ struct TakeSizesFromType : OpRewritePattern<tensor::ExpandShapeOp> {
   }
 };
 
+/// A step along a dimension of which one element is taken counts for nothing on
+/// tensors. On buffers it is a stride, by which upstream tells what dimensions
+/// a view has dropped.
+template <typename OpTy> struct DropStepOfOne : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<OpFoldResult> strides = op.getMixedStrides();
+    bool changed = false;
+    for (auto [stride, size] : llvm::zip_equal(strides, op.getMixedSizes())) {
+      if (!isOneInteger(size) || isOneInteger(stride))
+        continue;
+      stride = rewriter.getIndexAttr(1);
+      changed = true;
+    }
+    if (!changed)
+      return rewriter.notifyMatchFailure(op, "no step is idle");
+    SmallVector<Value> open;
+    SmallVector<int64_t> known;
+    dispatchIndexOpFoldResults(strides, open, known);
+    rewriter.modifyOpInPlace(op, [&] {
+      op.setStaticStrides(known);
+      op.getStridesMutable().assign(open);
+    });
+    return success();
+  }
+};
+
 struct FuseElementwisePass
     : sardonyx::impl::SDXFuseElementwiseBase<FuseElementwisePass> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<GeneralizeNamed, DropUnitDimsOfOperand, TakeSizesFromType>(
-        context);
+    patterns.add<GeneralizeNamed, DropUnitDimsOfOperand, TakeSizesFromType,
+                 DropStepOfOne<tensor::ExtractSliceOp>,
+                 DropStepOfOne<tensor::InsertSliceOp>>(context);
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     linalg::populateFoldReshapeOpsByCollapsingPatterns(patterns,
                                                        shouldMoveReshape);
