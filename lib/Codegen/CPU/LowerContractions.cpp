@@ -154,7 +154,10 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
   Value nextPanel =
       math.mul(math.add(chunk.panel, chunk.panels), *depth * packed);
   Value first = math.mul(math.add(nextPanel, columnInPanel), depthGroup);
-  Value tile = math.div(math.sub(row, chunk.firstRow), shape.rows);
+  // Lower tiles in the place of the last whole one are tiles, too.
+  int64_t rounded = shape.rows == kUnevenRows ? kUnevenRows - kLowRows : 0;
+  Value tile =
+      math.div(math.add(math.sub(row, chunk.firstRow), rounded), shape.rows);
   Prefetch next =
       Prefetch::share(b,
                       {flatRhs, first, packed * depthGroup / linesOfRow,
