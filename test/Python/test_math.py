@@ -69,7 +69,7 @@ def specials(dtype):
     tiny, least, most = (float(v) for v in (info.smallest_subnormal, info.tiny, info.max))
     values = [0.0, np.inf, np.nan, tiny, 3 * tiny, 50 * tiny, least * 0.75, least, most / 2, most]
     values += [1, 1 + float(info.eps), 1 - float(info.eps), 0.5, 2, 0.7071, 0.70711, 1.41421, 3e-4, 1e-3]
-    values += [10, 20, 50, 80, 86, 87.3, 87.5, 88.5, 88.73, 88.8, 90, 95, 100, 103, 104, 110, 700, 709, 740, 745, 750]
+    values += [10, 20, 50, 80, 86, 87.3, 87.5, 88.5, 88.73, 88.8, 90, 95, 100, 103, 104, 110, 150, 175.9, 176, 177, 200, 700, 709, 740, 745, 750]
     random = np.random.default_rng(0)
     values += list(np.abs(random.standard_normal(100))) + list(np.exp(random.uniform(-100, 80, 100)))
     with np.errstate(all="ignore"):

@@ -94,7 +94,7 @@ Value emitScale(Lanes v, Value value, Value exponent) {
 /// exp(x) = 2^n * exp(r) with |r| <= ln(2)/2; the polynomial is that of the
 /// Cephes library (expf.c), accurate to about one unit in the last place. Where
 /// no instruction scales by 2^n it is two factors, which overflow and underflow
-/// as the result does.
+/// as the result does; 2^-127, of exponent bits 0, is 0.
 struct ExpandExp : OpRewritePattern<math::ExpOp> {
   ExpandExp(MLIRContext *context, bool hasScale)
       : OpRewritePattern(context, /*benefit=*/2), hasScale(hasScale) {}
@@ -109,9 +109,10 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     Lanes v{b, loc, type};
     Value x = op.getOperand();
     // Beyond, the result is infinity or 0. A NaN is on neither side and passes
-    // through.
+    // through. From -104 on it rounds to 0, which takes processors a hundred
+    // cycles; both factors of exp(-176) are 0, and so is what is masked off.
     Value t = v.atMost(x, 89.0);
-    Value low = v.constant(-104.0);
+    Value low = v.constant(-176.0);
     t = v.select(v.compare(arith::CmpFPredicate::OLT, t, low), low, t);
     // Adding 1.5 * 2^23 rounds to an integer, which the low bits then hold.
     Value magic = v.constant(12582912.0);
