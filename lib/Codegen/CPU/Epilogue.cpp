@@ -445,8 +445,6 @@ TileEvaluator::findFarBuffers(int64_t cacheBytes) {
     outputs.push_back(output.memref);
   ArrayRef<int64_t> shape =
       cast<MemRefType>(collapsed[outputs.front()].getType()).getShape();
-  if (ShapedType::isDynamic(shape.back()))
-    return result;
   // What an open size, of a batch or a sequence, is taken for.
   constexpr int64_t kOpenSize = 256;
   int64_t elements = 1;
@@ -503,7 +501,8 @@ TileEvaluator::prefetchNextOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
     return result;
   for (const FarBuffer &buffer : findFarBuffers(cacheBytes)) {
     auto type = cast<MemRefType>(buffer.collapsed.getType());
-    if (buffer.elementBytes != sizeof(float))
+    if (buffer.elementBytes != sizeof(float) ||
+        ShapedType::isDynamic(type.getShape().back()))
       continue;
     Value row = math.constant(0);
     for (int64_t d = 0; d < vectorDim; ++d)

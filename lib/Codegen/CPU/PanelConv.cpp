@@ -471,8 +471,9 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   SmallVector<Prefetch> ahead;
   if (fetches)
     ahead = evaluator.prefetchNextOutputs(b, panel, rows, farBytes(), steps);
-  // Nobody has asked for what the first tile writes.
-  if (ahead.empty() || packs)
+  // Nobody has asked for what the first tile writes. Of pictures of any size it
+  // gains nothing.
+  if (IndexMath::known(outPositions) && (ahead.empty() || packs))
     evaluator.prefetchOutputs(b, panel, rows, l2Bytes / 2);
 
   int64_t columns = chunk.getColumns();

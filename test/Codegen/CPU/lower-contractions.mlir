@@ -200,6 +200,33 @@ func.func private @large_result(%a: memref<1024x64xf32>, %b: memref<32x64x32xf32
 
 // -----
 
+// Where lines are of an open length a tile asks for its own before it
+// multiplies.
+// CHECK-LABEL: func.func private @large_open_result
+// AVX2-LABEL: func.func private @large_open_result
+// CHECK: scf.for %{{.*}} = %{{.*}} step %c6
+// CHECK-COUNT-12: memref.prefetch %{{.*}}, write, locality<3>, data : memref<1024x?xf32>
+// CHECK-NOT: memref.prefetch
+// CHECK-COUNT-6: vector.fma
+// CHECK-NOT: memref.prefetch
+// CHECK: vector.maskedstore
+func.func private @large_open_result(%a: memref<1024x64xf32>, %b: memref<?x64x32xf32>, %out: memref<1024x?xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<1024x64xf32> to tensor<1024x64xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<?x64x32xf32> to tensor<?x64x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %out, %c1 : memref<1024x?xf32>
+  %e = tensor.empty(%n) : tensor<1024x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1024x?xf32>) -> tensor<1024x?xf32>
+  %r = sdx.packed_matmul ins(%ta, %tb : tensor<1024x64xf32>, tensor<?x64x32xf32>)
+      outs(%f : tensor<1024x?xf32>) -> tensor<1024x?xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out
+      : (tensor<1024x?xf32>, memref<1024x?xf32>) -> ()
+  return
+}
+
+// -----
+
 // Weights that come from memory, for an open number of rows: a row takes four
 // panels at a time, and of few rows each step fetches a line of the next panel.
 // CHECK-LABEL: func.func private @open_rows
