@@ -591,6 +591,7 @@ struct BufferizeHostPass
       }
       if (failed(Outputs(func).write()))
         return signalPassFailure();
+      reshapeReducedSlices(func);
       convertArguments(func);
       yieldInPlace(func);
       hoistInsertions(func);

@@ -69,6 +69,10 @@ bool isViewOfPlannable(mlir::Value value);
 /// on the way is no view of static strides.
 mlir::memref::AllocOp findViewedAllocation(mlir::Value value);
 
+/// Makes a slice and a reshape of each slice within `root` that drops some of
+/// its dimensions of size 1 but not all, so that buffers have them, too.
+void reshapeReducedSlices(mlir::Operation *root);
+
 /// Gives each tensor that is put together of slices its buffer, and makes the
 /// slices there or copies them there.
 void assembleSlices(mlir::func::FuncOp func);

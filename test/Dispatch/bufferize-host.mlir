@@ -361,3 +361,32 @@ func.func @chain(%r0: tensor<?xf32>, %n: index, %f: f32) -> tensor<?xf32> {
   }
   return %r34 : tensor<?xf32>
 }
+
+// -----
+
+// A slice that drops the third dimension and keeps the first, of size 1 as
+// well: a view of open strides could have dropped either.
+// CHECK-LABEL: func.func @reduced
+// CHECK: %[[WHOLE:.*]] = memref.subview %arg0[0, 0, 1, 0] [1, %[[M:.*]], 1, %[[N:.*]]] [1, 2, 1, 1] : memref<1x?x2x?xf32> to memref<1x?x1x?xf32,
+// CHECK: memref.copy %[[WHOLE]], %[[DENSE:.*]] : {{.*}} to memref<1x?x1x?xf32>
+// CHECK: %[[VIEW:.*]] = memref.collapse_shape %[[DENSE]] {{\[\[}}0], [1, 2], [3]]
+// CHECK: memref.copy %[[VIEW]], %{{.*}} to memref<1x?x?xf32>
+func.func @reduced(%x: tensor<1x?x2x?xf32> {sdx.input = 0 : i64}, %m: index, %n: index) -> (tensor<1x?x?xf32> {onnx.name = "y"}) {
+  %0 = tensor.extract_slice %x[0, 0, 1, 0] [1, %m, 1, %n] [1, 2, 1, 1] : tensor<1x?x2x?xf32> to tensor<1x?x?xf32>
+  return %0 : tensor<1x?x?xf32>
+}
+
+// -----
+
+func.func private @k0(memref<1x?x?xf32>, memref<1x?x?xf32>) attributes {sdx.kernel}
+
+// The same where it is put into another.
+// CHECK-LABEL: func.func @inserted
+// CHECK: memref.subview %{{.*}}[0, 0, 1, 0] [1, %{{.*}}, 1, %{{.*}}] [1, 1, 1, 1] : memref<1x?x2x?xf32> to memref<1x?x1x?xf32,
+// CHECK-NOT: to memref<1x?x?xf32
+func.func @inserted(%x: tensor<1x?x?xf32> {sdx.input = 0 : i64}, %w: tensor<1x?x2x?xf32> {sdx.input = 1 : i64}, %m: index, %n: index) -> (tensor<1x?x2x?xf32> {onnx.name = "y"}) {
+  %e = tensor.empty(%m, %n) : tensor<1x?x?xf32>
+  %0 = sdx.call @k0(%x : tensor<1x?x?xf32>) outs(%e : tensor<1x?x?xf32>) -> tensor<1x?x?xf32>
+  %1 = tensor.insert_slice %0 into %w[0, 0, 1, 0] [1, %m, 1, %n] [1, 1, 1, 1] : tensor<1x?x?xf32> into tensor<1x?x2x?xf32>
+  return %1 : tensor<1x?x2x?xf32>
+}

@@ -111,8 +111,7 @@ func.func @size_of_type(%x: tensor<15x4xf32>, %n: index) -> tensor<3x5x4xf32> {
 
 // -----
 
-// Of one element the step is idle, and on a buffer it would hide which
-// dimension a view has dropped.
+// Of one element the step is idle.
 // CHECK-LABEL: func.func @step_of_one
 // CHECK: tensor.extract_slice %{{.*}}[0, 9, 0] [61, 1, 1] [2, 1, 1] : tensor<122x12x1xf32> to tensor<61x1xf32>
 // CHECK: tensor.insert_slice %{{.*}} into %{{.*}}[0, 4, 0] [61, 1, 1] [1, 1, 1]

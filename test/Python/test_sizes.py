@@ -335,3 +335,31 @@ def test_a_result_that_is_declared_with_one_row_has_as_many_as_the_input():
     # A model of known sizes is believed.
     fixed = graphs.load("(float[2, 3] x, int64[1] axis) => (float[1, 3] y) { y = ReduceSum(x, axis) }")
     assert fixed.get_outputs()[0].shape == [1, 3]
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_slices_that_keep_one_dimension_of_size_1_and_drop_another(load, step):
+    """Of a view with open strides it is not plain which one is gone."""
+    session = load(
+        """(float[1, A, B, C] x) => (float[1, P, Q, 2, C] stacked, float[1, P, Q, 2, C] some, float[1, P, Q, C] second) {
+          zero = Constant<value_ints = [0]>()
+          one = Constant<value_ints = [1]>()
+          two = Constant<value_ints = [2]>()
+          third = Constant<value_ints = [3]>()
+          end = Constant<value_ints = [99]>()
+          step = Constant<value_ints = [%d]>()
+          u = Unsqueeze(x, third)
+          v = Neg(u)
+          stacked = Concat<axis = 3>(u, v)
+          some = Slice(stacked, zero, end, two, step)
+          w = Slice(some, one, two, third)
+          second = Squeeze(w, third)
+        }""" % step
+    )
+    for sizes in [(5, 6, 3), (1, 2, 7), (4, 1, 1)]:
+        x = r(1, *sizes)
+        stacked, some, second = run(session, x)
+        expected = np.stack([x, -x], axis=3)
+        np.testing.assert_array_equal(stacked, expected)
+        np.testing.assert_array_equal(some, expected[:, :, ::step])
+        np.testing.assert_array_equal(second, -x[:, :, ::step])
