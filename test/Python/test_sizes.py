@@ -363,3 +363,18 @@ def test_slices_that_keep_one_dimension_of_size_1_and_drop_another(load, step):
         np.testing.assert_array_equal(stacked, expected)
         np.testing.assert_array_equal(some, expected[:, :, ::step])
         np.testing.assert_array_equal(second, -x[:, :, ::step])
+
+
+def test_a_size_that_is_known_of_a_loop_and_not_of_its_type(load):
+    """What Split has cut to size goes through ScatterElements, whose type leaves it open."""
+    session = load(
+        """(float[1, N] x, int64[1, 6] k) => (float[1] y) {
+          sizes = Constant<value_ints = [6, 6]>()
+          a, b = Split<axis = 1>(x, sizes)
+          i = Constant<value_int = 3>()
+          c = ScatterElements<axis = 0>(a, k, b)
+          y = Gather<axis = 1>(c, i)
+        }"""
+    )
+    x = r(1, 12)
+    np.testing.assert_array_equal(run(session, x, np.zeros((1, 6), np.int64))[0], x[:, 9])

@@ -204,6 +204,9 @@ Value reshape(OpBuilder &b, Location loc, Value tensor,
       return tensor::ExpandShapeOp::create(b, loc, target, tensor, *groups);
     }
   Sizes from = getSizes(b, loc, tensor);
+  // A size traced back to a constant may be unknown to the operand's type.
+  source = getTensorType(from, source.getElementType());
+  tensor = castTo(b, loc, tensor, source);
   // Where there are no elements, sizes that both have in common say nothing
   // about the others.
   if (llvm::is_contained(source.getShape(), 0) ||
