@@ -71,13 +71,19 @@ static void reshape(RewriterBase &b, tensor::InsertSliceOp op) {
   ReducedSlice slice(op);
   if (!slice.isUnclear())
     return;
-  b.setInsertionPoint(op);
   SmallVector<Value> open;
   SmallVector<int64_t> shape;
   dispatchIndexOpFoldResults(slice.sizes, open, shape);
+  // Where it can, so that the tensor is put into its place as soon as it is
+  // there, and its memory is free again.
+  if (open.empty())
+    b.setInsertionPointAfterValue(op.getSource());
+  else
+    b.setInsertionPoint(op);
   auto type = RankedTensorType::get(shape, op.getType().getElementType());
   Value whole = tensor::ExpandShapeOp::create(
       b, op.getLoc(), type, op.getSource(), slice.getGroups(), slice.sizes);
+  b.setInsertionPoint(op);
   b.replaceOpWithNewOp<tensor::InsertSliceOp>(op, whole, op.getDest(),
                                               op.getMixedOffsets(), slice.sizes,
                                               op.getMixedStrides());

@@ -390,3 +390,23 @@ func.func @inserted(%x: tensor<1x?x?xf32> {sdx.input = 0 : i64}, %w: tensor<1x?x
   %1 = tensor.insert_slice %0 into %w[0, 0, 1, 0] [1, %m, 1, %n] [1, 1, 1, 1] : tensor<1x?x?xf32> into tensor<1x?x2x?xf32>
   return %1 : tensor<1x?x2x?xf32>
 }
+
+// -----
+
+func.func private @k0(memref<1x4xf32>, memref<1x4xf32>) attributes {sdx.kernel}
+
+// Where sizes are known each is in its place before the next is made.
+// CHECK-LABEL: func.func @inserted_in_turn
+// CHECK: sdx.call @k0
+// CHECK: memref.copy %{{.*}} to memref<1x1x4xf32, strided<[4, 4, 1]>>
+// CHECK: sdx.call @k0
+// CHECK: memref.copy %{{.*}} to memref<1x1x4xf32, strided<[4, 4, 1], offset: 4>>
+func.func @inserted_in_turn(%x: tensor<1x4xf32> {sdx.input = 0 : i64}, %z: tensor<1x4xf32> {sdx.input = 1 : i64}) -> (tensor<2x1x4xf32> {onnx.name = "y"}) {
+  %e = tensor.empty() : tensor<1x4xf32>
+  %0 = sdx.call @k0(%x : tensor<1x4xf32>) outs(%e : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %1 = sdx.call @k0(%z : tensor<1x4xf32>) outs(%e : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %w = tensor.empty() : tensor<2x1x4xf32>
+  %2 = tensor.insert_slice %0 into %w[0, 0, 0] [1, 1, 4] [1, 1, 1] : tensor<1x4xf32> into tensor<2x1x4xf32>
+  %3 = tensor.insert_slice %1 into %2[1, 0, 0] [1, 1, 4] [1, 1, 1] : tensor<1x4xf32> into tensor<2x1x4xf32>
+  return %3 : tensor<2x1x4xf32>
+}
