@@ -30,6 +30,14 @@ Value castTo(OpBuilder &b, Location loc, Value tensor, Type type) {
   return tensor::CastOp::create(b, loc, type, tensor);
 }
 
+/// `tensor` as of `sizes`, its own: one that was traced back to a constant may
+/// be unknown to its type.
+static Value castToSizes(OpBuilder &b, Location loc, Value tensor,
+                         ArrayRef<OpFoldResult> sizes) {
+  return castTo(b, loc, tensor,
+                getTensorType(sizes, typeOf(tensor).getElementType()));
+}
+
 Value stripCast(Value tensor) {
   while (auto cast = tensor.getDefiningOp<tensor::CastOp>()) {
     auto source = dyn_cast<RankedTensorType>(cast.getSource().getType());
@@ -204,9 +212,8 @@ Value reshape(OpBuilder &b, Location loc, Value tensor,
       return tensor::ExpandShapeOp::create(b, loc, target, tensor, *groups);
     }
   Sizes from = getSizes(b, loc, tensor);
-  // A size traced back to a constant may be unknown to the operand's type.
-  source = getTensorType(from, source.getElementType());
-  tensor = castTo(b, loc, tensor, source);
+  tensor = castToSizes(b, loc, tensor, from);
+  source = typeOf(tensor);
   // Where there are no elements, sizes that both have in common say nothing
   // about the others.
   if (llvm::is_contained(source.getShape(), 0) ||
@@ -292,18 +299,12 @@ Value unsqueeze(OpBuilder &b, Location loc, Value tensor,
     return tensor;
   tensor = stripCast(tensor);
   Sizes sizes = getSizes(b, loc, tensor);
+  tensor = castToSizes(b, loc, tensor, sizes);
   for (int64_t axis : axes)
     sizes.insert(sizes.begin() + axis, asSize(b, 1));
   RankedTensorType type = getTensorType(sizes, typeOf(tensor).getElementType());
   if (Value constant = reshapeConstant(b, loc, tensor, type))
     return constant;
-  // A size traced back to a constant may be unknown to the operand's type.
-  SmallVector<int64_t> shape;
-  for (auto [index, size] : llvm::enumerate(type.getShape()))
-    if (!llvm::is_contained(axes, static_cast<int64_t>(index)))
-      shape.push_back(size);
-  tensor = castTo(b, loc, tensor,
-                  RankedTensorType::get(shape, type.getElementType()));
   auto groups = groupUnits(
       type.getRank(), [&](int64_t i) { return llvm::is_contained(axes, i); });
   return tensor::ExpandShapeOp::create(b, loc, type, tensor, groups, sizes);
@@ -338,8 +339,7 @@ Value transpose(OpBuilder &b, Location loc, Value tensor,
     return tensor;
   Sizes sizes = getSizes(b, loc, tensor), permuted;
   // The named op wants both types to be equally static.
-  tensor = castTo(b, loc, tensor,
-                  getTensorType(sizes, typeOf(tensor).getElementType()));
+  tensor = castToSizes(b, loc, tensor, sizes);
   for (int64_t dim : permutation)
     permuted.push_back(sizes[dim]);
   Value empty = createEmpty(b, loc, permuted, typeOf(tensor).getElementType());
