@@ -119,26 +119,22 @@ private:
       return std::nullopt;
     SmallVector<AffineExpr> kept;
     SmallVector<int64_t> shape;
-    SmallVector<ReassociationIndices> groups;
-    ReassociationIndices leading;
+    llvm::SmallBitVector dropped(map.getNumResults());
     for (auto [i, expr] : llvm::enumerate(map.getResults())) {
       auto constant = dyn_cast<AffineConstantExpr>(expr);
       if (constant && constant.getValue() == 0 && type.getDimSize(i) == 1) {
-        (groups.empty() ? leading : groups.back()).push_back(i);
+        dropped.set(i);
         continue;
       }
-      groups.push_back(std::move(leading));
-      leading.clear();
-      groups.back().push_back(i);
       kept.push_back(expr);
       shape.push_back(type.getDimSize(i));
     }
-    if (kept.size() == map.getNumResults())
+    if (dropped.none())
       return std::nullopt;
     map = AffineMap::get(map.getNumDims(), 0, kept, b.getContext());
     return tensor::CollapseShapeOp::create(
         b, loc, RankedTensorType::get(shape, type.getElementType()), value,
-        groups);
+        groupWithDropped(dropped));
   }
 };
 
@@ -165,43 +161,13 @@ struct TakeSizesFromType : OpRewritePattern<tensor::ExpandShapeOp> {
   }
 };
 
-/// A step along a dimension of which one element is taken counts for nothing on
-/// tensors. On buffers it is a stride, by which upstream tells what dimensions
-/// a view has dropped.
-template <typename OpTy> struct DropStepOfOne : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    SmallVector<OpFoldResult> strides = op.getMixedStrides();
-    bool changed = false;
-    for (auto [stride, size] : llvm::zip_equal(strides, op.getMixedSizes())) {
-      if (!isOneInteger(size) || isOneInteger(stride))
-        continue;
-      stride = rewriter.getIndexAttr(1);
-      changed = true;
-    }
-    if (!changed)
-      return rewriter.notifyMatchFailure(op, "no step is idle");
-    SmallVector<Value> open;
-    SmallVector<int64_t> known;
-    dispatchIndexOpFoldResults(strides, open, known);
-    rewriter.modifyOpInPlace(op, [&] {
-      op.setStaticStrides(known);
-      op.getStridesMutable().assign(open);
-    });
-    return success();
-  }
-};
-
 struct FuseElementwisePass
     : sardonyx::impl::SDXFuseElementwiseBase<FuseElementwisePass> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<GeneralizeNamed, DropUnitDimsOfOperand, TakeSizesFromType,
-                 DropStepOfOne<tensor::ExtractSliceOp>,
-                 DropStepOfOne<tensor::InsertSliceOp>>(context);
+    patterns.add<GeneralizeNamed, DropUnitDimsOfOperand, TakeSizesFromType>(
+        context);
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     linalg::populateFoldReshapeOpsByCollapsingPatterns(patterns,
                                                        shouldMoveReshape);

@@ -21,72 +21,47 @@
 
 using namespace mlir;
 
-namespace {
-
-/// A slice and the tensor that has its elements, of whose dimensions it may
-/// have dropped some.
-template <typename SliceOp> struct ReducedSlice {
-  SliceOp op;
-  SmallVector<OpFoldResult> sizes;
-  llvm::SmallBitVector dropped;
-
-  explicit ReducedSlice(SliceOp op)
-      : op(op), sizes(op.getMixedSizes()), dropped(op.getDroppedDims()) {}
-
-  bool isUnclear() const {
-    return dropped.any() && llvm::count_if(sizes, isOneInteger) >
-                                static_cast<int64_t>(dropped.count());
-  }
-
-  /// The dimensions of the whole that each dimension of the tensor stands for.
-  SmallVector<ReassociationIndices> getGroups() const {
-    SmallVector<ReassociationIndices> groups;
-    ReassociationIndices leading;
-    for (int64_t dim = 0, rank = sizes.size(); dim < rank; ++dim) {
-      if (!dropped.test(dim)) {
-        groups.push_back(std::move(leading));
-        leading.clear();
-      }
-      (groups.empty() ? leading : groups.back()).push_back(dim);
-    }
-    return groups;
-  }
-};
-
-} // namespace
+/// The dimensions of the whole that each dimension of the smaller tensor stands
+/// for, of a slice that has dropped some of those of size 1; otherwise none.
+template <typename SliceOp>
+static std::optional<SmallVector<ReassociationIndices>> findGroups(SliceOp op) {
+  llvm::SmallBitVector dropped = op.getDroppedDims();
+  int64_t units = llvm::count_if(op.getMixedSizes(), isOneInteger);
+  if (dropped.none() || units == static_cast<int64_t>(dropped.count()))
+    return std::nullopt;
+  return sardonyx::groupWithDropped(dropped);
+}
 
 static void reshape(RewriterBase &b, tensor::ExtractSliceOp op) {
-  ReducedSlice slice(op);
-  if (!slice.isUnclear())
+  auto groups = findGroups(op);
+  if (!groups)
     return;
   b.setInsertionPoint(op);
   Value whole = tensor::ExtractSliceOp::create(
-      b, op.getLoc(), op.getSource(), op.getMixedOffsets(), slice.sizes,
+      b, op.getLoc(), op.getSource(), op.getMixedOffsets(), op.getMixedSizes(),
       op.getMixedStrides());
   b.replaceOpWithNewOp<tensor::CollapseShapeOp>(op, op.getType(), whole,
-                                                slice.getGroups());
+                                                *groups);
 }
 
 static void reshape(RewriterBase &b, tensor::InsertSliceOp op) {
-  ReducedSlice slice(op);
-  if (!slice.isUnclear())
+  auto groups = findGroups(op);
+  if (!groups)
     return;
-  SmallVector<Value> open;
-  SmallVector<int64_t> shape;
-  dispatchIndexOpFoldResults(slice.sizes, open, shape);
   // Where it can, so that the tensor is put into its place as soon as it is
   // there, and its memory is free again.
-  if (open.empty())
+  if (op.getSizes().empty())
     b.setInsertionPointAfterValue(op.getSource());
   else
     b.setInsertionPoint(op);
-  auto type = RankedTensorType::get(shape, op.getType().getElementType());
+  auto type =
+      RankedTensorType::get(op.getStaticSizes(), op.getType().getElementType());
   Value whole = tensor::ExpandShapeOp::create(
-      b, op.getLoc(), type, op.getSource(), slice.getGroups(), slice.sizes);
+      b, op.getLoc(), type, op.getSource(), *groups, op.getMixedSizes());
   b.setInsertionPoint(op);
-  b.replaceOpWithNewOp<tensor::InsertSliceOp>(op, whole, op.getDest(),
-                                              op.getMixedOffsets(), slice.sizes,
-                                              op.getMixedStrides());
+  b.replaceOpWithNewOp<tensor::InsertSliceOp>(
+      op, whole, op.getDest(), op.getMixedOffsets(), op.getMixedSizes(),
+      op.getMixedStrides());
 }
 
 void sardonyx::reshapeReducedSlices(Operation *root) {

@@ -68,6 +68,20 @@ Value sardonyx::createTranspose(OpBuilder &b, Location loc, Value tensor,
       ->getResult(0);
 }
 
+SmallVector<ReassociationIndices>
+sardonyx::groupWithDropped(const llvm::SmallBitVector &dropped) {
+  SmallVector<ReassociationIndices> groups;
+  ReassociationIndices leading;
+  for (int64_t dim = 0, rank = dropped.size(); dim < rank; ++dim) {
+    if (!dropped.test(dim)) {
+      groups.push_back(std::move(leading));
+      leading.clear();
+    }
+    (groups.empty() ? leading : groups.back()).push_back(dim);
+  }
+  return groups;
+}
+
 bool sardonyx::isOrderedProjection(AffineMap map) {
   int64_t last = -1;
   for (AffineExpr expr : map.getResults()) {

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace sardonyx {
@@ -32,6 +33,11 @@ bool isZeroFilled(mlir::Value tensor);
 mlir::Value createTranspose(mlir::OpBuilder &b, mlir::Location loc,
                             mlir::Value tensor,
                             llvm::ArrayRef<int64_t> permutation);
+
+/// For a reshape that drops dimensions of size 1: each other one with those
+/// that follow it, the first with those before it as well.
+llvm::SmallVector<mlir::ReassociationIndices>
+groupWithDropped(const llvm::SmallBitVector &dropped);
 
 /// True if the results of `map` are distinct dimensions in increasing order,
 /// or the constant 0.

@@ -378,6 +378,20 @@ func.func @reduced(%x: tensor<1x?x2x?xf32> {sdx.input = 0 : i64}, %m: index, %n:
 
 // -----
 
+// A step that a view of known strides would have lost with the dimension.
+// CHECK-LABEL: func.func @step_of_one
+// CHECK: %[[WHOLE:.*]] = memref.subview %arg0[0, 9, 0] [61, 1, 1] [2, 3, 1] : memref<122x12x1xf32> to memref<61x1x1xf32, strided<[24, 3, 1], offset: 9>>
+// CHECK: memref.collapse_shape %[[WHOLE]] {{\[\[}}0, 1], [2]]
+// CHECK: memref.subview %{{.*}}[0, 4, 0] [61, 1, 1] [1, 5, 1] : memref<61x12x1xf32> to memref<61x1x1xf32, strided<[12, 5, 1], offset: 4>>
+// CHECK-NOT: to memref<61x1xf32, strided<[12, 5]
+func.func @step_of_one(%x: tensor<122x12x1xf32> {sdx.input = 0 : i64}, %y: tensor<61x12x1xf32> {sdx.input = 1 : i64}) -> (tensor<61x12x1xf32> {onnx.name = "z"}) {
+  %0 = tensor.extract_slice %x[0, 9, 0] [61, 1, 1] [2, 3, 1] : tensor<122x12x1xf32> to tensor<61x1xf32>
+  %1 = tensor.insert_slice %0 into %y[0, 4, 0] [61, 1, 1] [1, 5, 1] : tensor<61x1xf32> into tensor<61x12x1xf32>
+  return %1 : tensor<61x12x1xf32>
+}
+
+// -----
+
 func.func private @k0(memref<1x?x?xf32>, memref<1x?x?xf32>) attributes {sdx.kernel}
 
 // The same where it is put into another.

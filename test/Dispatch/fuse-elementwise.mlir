@@ -108,15 +108,3 @@ func.func @size_of_type(%x: tensor<15x4xf32>, %n: index) -> tensor<3x5x4xf32> {
   %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [3, %n, 4] : tensor<15x4xf32> into tensor<3x5x4xf32>
   return %0 : tensor<3x5x4xf32>
 }
-
-// -----
-
-// Of one element the step is idle.
-// CHECK-LABEL: func.func @step_of_one
-// CHECK: tensor.extract_slice %{{.*}}[0, 9, 0] [61, 1, 1] [2, 1, 1] : tensor<122x12x1xf32> to tensor<61x1xf32>
-// CHECK: tensor.insert_slice %{{.*}} into %{{.*}}[0, 4, 0] [61, 1, 1] [1, 1, 1]
-func.func @step_of_one(%x: tensor<122x12x1xf32>, %y: tensor<61x12x1xf32>, %s: index) -> tensor<61x12x1xf32> {
-  %0 = tensor.extract_slice %x[0, 9, 0] [61, 1, 1] [2, 3, 1] : tensor<122x12x1xf32> to tensor<61x1xf32>
-  %1 = tensor.insert_slice %0 into %y[0, 4, 0] [61, 1, 1] [1, %s, 1] : tensor<61x1xf32> into tensor<61x12x1xf32>
-  return %1 : tensor<61x12x1xf32>
-}

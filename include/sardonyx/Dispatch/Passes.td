@@ -215,8 +215,7 @@ def SDXFuseElementwise : Pass<"sdx-fuse-elementwise", "::mlir::ModuleOp"> {
     Elementwise producers with one use are fused into their elementwise
     consumers; fills and splat constants become scalars in the body. Reshapes
     between operations move below them where that keeps a chain on one domain
-    (the bias of a [B,S,N] matrix product is added on [B*S,N]). Slices of one
-    element lose their step.
+    (the bias of a [B,S,N] matrix product is added on [B*S,N]).
     Reductions and contractions stay apart: kernels group them later.
 
     ```mlir
