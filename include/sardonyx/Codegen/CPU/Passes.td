@@ -327,9 +327,9 @@ def CheckBoundsPass : Pass<"sdx-cpu-check-bounds", "::mlir::func::FuncOp"> {
 def LowerViewsPass : Pass<"sdx-cpu-lower-views", "::mlir::func::FuncOp"> {
   let summary = "Write expanding views as sizes and strides";
   let description = [{
-    `memref.expand_shape` of a buffer of identity layout becomes a
-    `memref.reinterpret_cast`. Upstream's expansion of strided metadata refuses
-    two open sizes in one group, which the shapes of a model often have.
+    `memref.expand_shape` becomes a `memref.reinterpret_cast`. Upstream's
+    expansion of strided metadata takes no two open sizes in one group, which
+    the shapes of a model often have: it ends the process.
 
     ```mlir
     %v = memref.expand_shape %m [[0, 1]] output_shape [%b, %s]
