@@ -199,6 +199,9 @@ constexpr std::pair<llvm::StringLiteral, unsigned> broadcast[] = {
     {"RMSNormalization", 1},
 };
 
+/// The square of a larger block is no size.
+constexpr int64_t kMostBlock = 1 << 20;
+
 /// Checks the shapes of one node's inputs.
 class ShapeCheck {
 public:
@@ -230,6 +233,8 @@ public:
       groups();
     if (op == "DequantizeLinear" || op == "QuantizeLinear")
       scales();
+    if (op == "DepthToSpace" || op == "SpaceToDepth")
+      blocks();
   }
 
 private:
@@ -369,6 +374,22 @@ private:
       if (i == at && wanted >= 0)
         wanted = wanted / block + (wanted % block != 0);
       fit(size(1, i), wanted, i);
+    }
+  }
+
+  /// Depths are those of whole blocks, and pictures consist of such.
+  void blocks() const {
+    int64_t block = attribute("blocksize", 0);
+    if (block < 1 || block > kMostBlock)
+      refuse("blocksize is " + llvm::Twine(block) + ", which cannot be");
+    bool isDepth = op == "DepthToSpace";
+    for (int dim = isDepth ? 1 : 2, last = isDepth ? 1 : 3; dim <= last;
+         ++dim) {
+      int64_t given = size(0, dim), part = isDepth ? block * block : block;
+      if (given >= 0 && given % part != 0)
+        refuse("dimension " + llvm::Twine(dim) + " of input 0 has the size " +
+               llvm::Twine(given) + ", which is no multiple of " +
+               llvm::Twine(part));
     }
   }
 

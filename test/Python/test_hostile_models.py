@@ -66,6 +66,10 @@ KNOWN = {
     "Scan with open states": ("m (float[A] s, float[N,B] x) => (float[C] t, float[M,D] z) { t, z = Scan <num_scan_inputs = 1, body = b "
                               "(float[2] si, float[2] xi) => (float[2] so, float[2] zi) { so = Add(si, xi) zi = Identity(so) }> (s, x) }",
                               9, None, ""),
+    "no whole blocks": ("m (float[1,1,3,4] x) => (float[A,B,C,D] y) { y = SpaceToDepth <blocksize = 2> (x) }", 13,
+                        sdx.InvalidGraph, "dimension 2 of input 0 has the size 3, which is no multiple of 2"),
+    "depth of no whole blocks": ("m (float[1,6,3,4] x) => (float[A,B,C,D] y) { y = DepthToSpace <blocksize = 2> (x) }", 13,
+                                 sdx.InvalidGraph, "dimension 1 of input 0 has the size 6, which is no multiple of 4"),
     "channels of a convolution": ("m (float[N,3,A,B] x, float[4,2,3,3] w) => (float[N,4,C,D] y) { y = Conv(x, w) }", 17,
                                   sdx.InvalidGraph, "3 channels, and the filters take 2, in 1 group"),
     "channels of a group": ("m (float[N,4,A,B] x, float[4,4,3,3] w) => (float[N,4,C,D] y) { y = Conv <group = 2> (x, w) }", 17,

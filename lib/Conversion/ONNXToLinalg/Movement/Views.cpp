@@ -275,6 +275,15 @@ LogicalResult lowerTranspose(Lowering<onnx::TransposeOp> &b) {
 /// The square of a larger block is no size.
 constexpr int64_t kMostBlock = 1 << 20;
 
+/// A size as so many parts of `part`; null where it is known to be no multiple.
+Size inParts(TensorBuilder &b, Size size, Size part) {
+  Size count = b.floorDiv(size, part);
+  if (!b.sameSize(b.times(count, part), size,
+                  "the input's size is no multiple of the block's"))
+    return {};
+  return count;
+}
+
 /// Both go through [N, b, b, C, H, W] in one order or another (see the
 /// operators' specification).
 LogicalResult lowerDepthToSpace(Lowering<onnx::DepthToSpaceOp> &b) {
@@ -282,7 +291,9 @@ LogicalResult lowerDepthToSpace(Lowering<onnx::DepthToSpaceOp> &b) {
   int64_t block = b.op.getBlocksize();
   if (in.size() != 4 || block < 1 || block > kMostBlock)
     return b.refuse("needs rank 4, a positive block");
-  Size side = b.size(block), depth = b.floorDiv(in[1], b.size(block * block));
+  Size side = b.size(block), depth = inParts(b, in[1], b.size(block * block));
+  if (!depth)
+    return b.refuse("the depth is no multiple of the block's");
   bool crd = b.op.getMode() == "CRD";
   Sizes split = crd ? Sizes{in[0], depth, side, side, in[2], in[3]}
                     : Sizes{in[0], side, side, depth, in[2], in[3]};
@@ -301,7 +312,9 @@ LogicalResult lowerSpaceToDepth(Lowering<onnx::SpaceToDepthOp> &b) {
   auto mode = b.op->getAttrOfType<StringAttr>("mode");
   bool crd = mode && mode.getValue() == "CRD";
   Size side = b.size(block);
-  Size h = b.floorDiv(in[2], side), w = b.floorDiv(in[3], side);
+  Size h = inParts(b, in[2], side), w = inParts(b, in[3], side);
+  if (!h || !w)
+    return b.refuse("the picture does not consist of whole blocks");
   Value v = b.reshape(b.in.getInput(), {in[0], in[1], h, side, w, side});
   SmallVector<int64_t> order = crd ? SmallVector<int64_t>{0, 1, 3, 5, 2, 4}
                                    : SmallVector<int64_t>{0, 3, 5, 1, 2, 4};
