@@ -24,6 +24,16 @@ static bool isEmpty(Value value) {
   return type && llvm::is_contained(type.getShape(), 0);
 }
 
+/// Whether a tensor is known to be empty where its type may leave that open.
+static bool isEmptyBehindCasts(Value value) {
+  while (auto cast = value.getDefiningOp<tensor::CastOp>()) {
+    if (isEmpty(value))
+      return true;
+    value = cast.getSource();
+  }
+  return isEmpty(value);
+}
+
 /// The sizes of `result`'s open dimensions, when they can be told without it.
 static FailureOr<SmallVector<Value>> getOpenSizes(OpBuilder &b,
                                                   OpResult result) {
@@ -75,6 +85,18 @@ static LogicalResult foldPad(RewriterBase &rewriter, tensor::PadOp pad) {
   return success();
 }
 
+/// A part of nothing, however many elements its type allows for.
+static LogicalResult foldSlice(RewriterBase &rewriter,
+                               tensor::ExtractSliceOp slice) {
+  FailureOr<SmallVector<Value>> sizes =
+      getOpenSizes(rewriter, cast<OpResult>(slice.getResult()));
+  if (failed(sizes))
+    return failure();
+  rewriter.replaceOpWithNewOp<tensor::EmptyOp>(slice, slice.getType(),
+                                               ValueRange(*sizes));
+  return success();
+}
+
 /// Gives those who use an empty result an empty tensor in its place.
 static LogicalResult replaceEmptyResults(RewriterBase &rewriter,
                                          Operation *op) {
@@ -110,10 +132,14 @@ static LogicalResult foldEmpty(RewriterBase &rewriter, Operation *op) {
     }
   }
   if (auto insert = dyn_cast<tensor::InsertSliceOp>(op);
-      insert && isEmpty(insert.getSource())) {
+      insert &&
+      (isEmpty(insert.getSource()) || isEmptyBehindCasts(insert.getDest()))) {
     rewriter.replaceOp(op, insert.getDest());
     return success();
   }
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
+      slice && isEmptyBehindCasts(slice.getSource()) && !isEmpty(slice))
+    return foldSlice(rewriter, slice);
   if (auto pad = dyn_cast<tensor::PadOp>(op))
     if (succeeded(foldPad(rewriter, pad)))
       return success();

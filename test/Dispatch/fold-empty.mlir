@@ -69,3 +69,29 @@ func.func @loop(%x: tensor<0xf32>, %s: f32) -> (tensor<0xf32>, f32) {
   }
   return %r#0, %r#1 : tensor<0xf32>, f32
 }
+
+// -----
+
+// A part of nothing is nothing, though the types leave that open.
+// CHECK-LABEL: func.func @slice
+// CHECK-SAME:      %[[N:.*]]: index, %[[M:.*]]: index
+// CHECK:         %[[EMPTY:.*]] = tensor.empty(%[[M]], %[[N]]) : tensor<?x?xf32>
+// CHECK:         return %[[EMPTY]]
+func.func @slice(%n: index, %m: index) -> tensor<?x?xf32> {
+  %e = tensor.empty(%n) : tensor<0x?xf32>
+  %x = tensor.cast %e : tensor<0x?xf32> to tensor<?x?xf32>
+  %r = tensor.extract_slice %x[0, 0] [%m, %n] [1, 1] : tensor<?x?xf32> to tensor<?x?xf32>
+  return %r : tensor<?x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @insert
+// CHECK-NOT:     tensor.insert_slice
+// CHECK:         return
+func.func @insert(%p: tensor<?x2xf32>, %m: index) -> tensor<?x2xf32> {
+  %e = tensor.empty() : tensor<0x2xf32>
+  %x = tensor.cast %e : tensor<0x2xf32> to tensor<?x2xf32>
+  %r = tensor.insert_slice %p into %x[0, 0] [%m, 2] [1, 1] : tensor<?x2xf32> into tensor<?x2xf32>
+  return %r : tensor<?x2xf32>
+}

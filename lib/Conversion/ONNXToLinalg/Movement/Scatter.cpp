@@ -90,9 +90,9 @@ Value writeSlices(OpBuilder &b, Location loc, Value data, Value indices,
   Sizes in = getSizes(b, loc, data), at = getSizes(b, loc, indices);
   Sizes outer(ArrayRef<Size>(at).drop_back());
   auto type = cast<RankedTensorType>(data.getType());
-  auto sliceType = RankedTensorType::get(type.getShape().drop_front(tuple),
-                                         type.getElementType());
+  // Sizes may be known better than the data's type says.
   ArrayRef<Size> rest = ArrayRef<Size>(in).drop_front(tuple);
+  RankedTensorType sliceType = getTensorType(rest, type.getElementType());
   // Slices of a tensor whose leading sizes are 1.
   auto describe = [&](OpBuilder &b, ValueRange leading, Sizes &offsets,
                       Sizes &sizes, Sizes &strides) {
@@ -135,6 +135,9 @@ LogicalResult lowerScatterND(Lowering<onnx::ScatterNDOp> &b) {
   if (given.size() != sizes.size())
     return b.refuse("the updates' rank does not fit");
   checkReaches(b, loc, sizes, given);
+  // There are no slices of what has no elements.
+  if (llvm::any_of(in, [](Size size) { return getStaticSize(size) == 0; }))
+    return b.replace(data);
   SmallVector<Value> extents;
   for (Size size : in)
     extents.push_back(b.index(size));

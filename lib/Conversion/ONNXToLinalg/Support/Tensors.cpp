@@ -347,6 +347,25 @@ Value transpose(OpBuilder &b, Location loc, Value tensor,
       ->getResult(0);
 }
 
+/// Whether a box has no elements: it is there by its sizes, or begins where a
+/// tensor of a known size ends, so that the run fails unless its size is 0.
+static bool isEmptyPart(OpBuilder &b, Location loc, RankedTensorType of,
+                        ArrayRef<OpFoldResult> offsets,
+                        ArrayRef<OpFoldResult> sizes) {
+  if (isEmptyBox(sizes) || llvm::is_contained(of.getShape(), 0))
+    return true;
+  for (auto [offset, size, whole] :
+       llvm::zip_equal(offsets, sizes, of.getShape())) {
+    std::optional<int64_t> begin = getStaticSize(offset);
+    if (!begin || ShapedType::isDynamic(whole) || *begin < whole)
+      continue;
+    checkSameSize(b, loc, size, asSize(b, 0),
+                  "a part lies behind the end of its tensor");
+    return true;
+  }
+  return false;
+}
+
 Value slice(OpBuilder &b, Location loc, Value tensor,
             ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
             ArrayRef<OpFoldResult> strides) {
@@ -356,7 +375,7 @@ Value slice(OpBuilder &b, Location loc, Value tensor,
   // Nothing may be cut out from past the end, which is where Slice and Split
   // put an empty box; what has no elements begins past its end.
   auto type = cast<RankedTensorType>(tensor.getType());
-  if (isEmptyBox(sizes) || llvm::is_contained(type.getShape(), 0))
+  if (isEmptyPart(b, loc, type, offsets, sizes))
     return createEmpty(b, loc, sizes, type.getElementType());
   return tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes, steps);
 }
@@ -366,7 +385,7 @@ Value insertSlice(OpBuilder &b, Location loc, Value part, Value into,
                   ArrayRef<OpFoldResult> sizes) {
   // There is no place past the end, not even for nothing.
   auto type = cast<RankedTensorType>(into.getType());
-  if (isEmptyBox(sizes) || llvm::is_contained(type.getShape(), 0))
+  if (isEmptyPart(b, loc, type, offsets, sizes))
     return into;
   Sizes strides(sizes.size(), asSize(b, 1));
   return tensor::InsertSliceOp::create(b, loc, part, into, offsets, sizes,
