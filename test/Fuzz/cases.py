@@ -2,6 +2,7 @@
 
 # A comment.
 # cpu: haswell
+# check_bounds: True
 # run: x1 = float32[2,3] 1 2 3 4 5 6; x2 = string[2] "a" "b\u0020c"; x3 = sequence(float32) float32[1] 7 | float32[0]
 <ir_version: 10, opset_import: ["" : 22]> fuzz (float[2,3] x1) => (float[v2_0,v2_1] v2) { v2 = Relu (x1) }
 """
@@ -15,7 +16,7 @@ import onnx
 from onnx import numpy_helper, parser, printer
 
 from graphs import Step, Value
-from trial import Trial
+from trial import Settings, Trial
 from values import STRING, Items, Map, Maps, Maybe
 
 ARRAY = re.compile(r"(\w+)\[([\d,]*)\] ?(.*)")
@@ -83,8 +84,7 @@ def to_text(trial, comment):
     except Exception:
         return None
     lines = [f"# {line}" for line in comment.splitlines()]
-    lines += [f"# cpu: {trial.cpu}"] if trial.cpu else []
-    lines += [f"# threads: {trial.threads}"] if trial.threads > 1 else []
+    lines += [f"# {name}: {value}" for name, value in trial.settings._asdict().items() if value != getattr(Settings(), name)]
     for run in trial.runs:
         lines.append("# run: " + "; ".join(f"{name} = {value_text(array)}" for name, array in run.items()))
     return "\n".join(lines) + "\n" + text + "\n"
@@ -120,7 +120,8 @@ class Loaded:
 def from_text(text):
     head = [line[2:] for line in text.splitlines() if line.startswith("#")]
     model = parser.parse_model("\n".join(line for line in text.splitlines() if not line.startswith("#")))
-    settings = dict(line.split(": ", 1) for line in head if re.match(r"(cpu|threads): ", line))
+    given = dict(line.split(": ", 1) for line in head if line.partition(": ")[0] in Settings._fields)
+    settings = Settings(given.get("cpu", ""), int(given.get("threads", 1)), given.get("check_bounds") == "True")
     graph, runs = Loaded(model), []
     for line in head:
         if line.startswith("run:"):
@@ -128,14 +129,14 @@ def from_text(text):
             runs.append({name: value_of(text) for name, _, text in parts})
     for run in runs[:1]:
         graph.values |= {name: Value(name, array, "input") for name, array in run.items()}
-    return Trial(graph, runs, settings.get("cpu", ""), int(settings.get("threads", 1)))
+    return Trial(graph, runs, settings)
 
 
 def from_files(path):
     """A case that differential.py wrote: .onnx and .npz."""
     model, arrays = onnx.load(path), np.load(path.with_suffix(".npz"), allow_pickle=True)
     runs = arrays["runs"].tolist()
-    trial = Trial(Loaded(model), runs, str(arrays["cpu"]), int(arrays["threads"]))
+    trial = Trial(Loaded(model), runs, Settings(*arrays["settings"].tolist()))
     for run in runs[:1]:
         trial.graph.values |= {name: Value(name, array, "input") for name, array in run.items()}
     return trial

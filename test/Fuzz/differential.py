@@ -7,7 +7,7 @@
     differential.py --coverage         which operators that there are no family makes
 
 Model number i of a run is made from seed S + i and nothing else. Fixed and open sizes, vectors of
-512, 256 and 128 bits, and several runs a session with other data and sizes. Faults are crashes,
+512, 256 and 128 bits, with and without checks of bounds, and several runs a session with other data and sizes. --families takes the name of a theme, too. Faults are crashes,
 hangs, wrong answers, answers that change from run to run, refusals of what the references compute,
 errors in words of the compiler, and refusals by a pass that should know the form. Each is made small and
 written to FOLDER (build/fuzz/found), of the same fault three at most. Exit status: 1 if there are faults.
@@ -30,23 +30,20 @@ import cases  # noqa: E402
 import covering  # noqa: E402
 import workers  # noqa: E402
 from minimise import minimise  # noqa: E402
-from operators import all_operators, families  # noqa: E402
+from operators import families  # noqa: E402
 from references import Refused  # noqa: E402
 from report import Counts  # noqa: E402
+from themes import THEMES  # noqa: E402
 from trial import attempt, of_seed  # noqa: E402
 
 SECONDS = 60  # for one model
 SMALLER = 300  # for making one small
 
 
-def chosen(names):
-    return [m for name in names for m in families()[name]] if names else all_operators()
-
-
 def serve(task, stage):
     seed, names, small = task
     try:
-        trial = of_seed(seed, chosen(names))
+        trial = of_seed(seed, names)
     except Refused:
         return {"status": "empty"}
     if small:
@@ -97,12 +94,12 @@ class Report(Counts):
         path = self.out / f"{again['kind'].replace(' ', '-')}-{ops}-{seed}.onnx"
         comment = f"seed {seed}: {again['kind']}: {again['text']}"
         onnx.save(trial.graph.model(), path)
-        np.savez(path.with_suffix(".npz"), runs=np.array(trial.runs, object), cpu=trial.cpu, threads=trial.threads)
+        np.savez(path.with_suffix(".npz"), runs=np.array(trial.runs, object), settings=np.array(trial.settings, object))
         text = cases.to_text(trial, comment)
         path.with_suffix(".onnxtxt").write_text(
             text or f"# {comment}\n# too large for a text\n{cases.shortened(trial.graph)}\n"
         )
-        print(f"{path.stem}: {comment} (cpu '{trial.cpu}')", flush=True)
+        print(f"{path.stem}: {comment} ({trial.settings})", flush=True)
 
     def finish(self):
         seconds = time.monotonic() - self.started
@@ -149,8 +146,10 @@ def main():
     parser.add_argument("--show", type=int)
     parser.add_argument("--coverage", action="store_true")
     args = parser.parse_args()
-    if unknown := set(args.families) - set(families()):
-        parser.error(f"no family is called {', '.join(sorted(unknown))}; there are {', '.join(families())}")
+    if unknown := set(args.families) - set(families()) - set(THEMES if len(args.families) == 1 else ()):
+        parser.error(
+            f"no family is called {', '.join(sorted(unknown))}; there are {', '.join(families())}, or one of the themes {', '.join(THEMES)}"
+        )
     if args.coverage:
         left = covering.missing(jobs=args.jobs)
         print("\n".join(f"{domain or 'ai.onnx'}.{name}" for domain, name in sorted(left)) or "every operator is made")
@@ -158,8 +157,8 @@ def main():
     if args.case:
         return once_more(args.case)
     if args.show is not None:
-        trial = of_seed(args.show, chosen(args.families))
-        print(f"cpu '{trial.cpu}', threads {trial.threads}\n{cases.shortened(trial.graph)}")
+        trial = of_seed(args.show, args.families)
+        print(f"{trial.settings}\n{cases.shortened(trial.graph)}")
         return 0
     if not args.seconds and not args.models:
         args.seconds = 600

@@ -11,10 +11,9 @@ import onnx
 from onnx import helper, numpy_helper
 
 from references import BFLOAT, HALF, Refused, check_types, evaluate, imports, is_float
+from themes import MIXED
 from values import STRING, TEXTS, Items, Map, Maps, Maybe, apply, info_of, is_tensor
 
-SIZES = [1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 100]
-LIMIT = 40_000  # elements of a value
 FLOAT_TYPES = [np.dtype(np.float32)] * 10 + [np.dtype(np.float64)] * 2 + [HALF] * 2 + [BFLOAT]
 INT_TYPES = [np.dtype(t) for t in "int64 int64 int32 int32 int8 uint8 int16 uint16 uint32 uint64".split()]
 BOOL = np.dtype(bool)
@@ -47,11 +46,11 @@ class Step:
 
 
 class Builder:
-    def __init__(self, rng, opset, open_sizes=False):
-        self.rng, self.opset, self.open_sizes = rng, opset, open_sizes
+    def __init__(self, rng, opset, open_sizes=False, theme=MIXED):
+        self.rng, self.opset, self.open_sizes, self.theme = rng, opset, open_sizes, theme
         self.opsets = {"": opset} | {name: self.pick(versions) for name, versions in DOMAINS.items()}
         self.only = None  # all values are of this type, where the operator has it
-        self.sizes = SIZES
+        self.sizes = theme.sizes
         self.strict = False  # nothing on which the references differ, not even by itself
         self.values: dict[str, Value] = {}
         self.steps: list[Step] = []
@@ -76,7 +75,7 @@ class Builder:
 
     def shape(self, rank=None, low=0, high=4):
         shape = [self.size() for _ in range(self.int(low, high) if rank is None else rank)]
-        while np.prod(shape, dtype=np.int64) > LIMIT:
+        while np.prod(shape, dtype=np.int64) > self.theme.limit:
             shape[int(np.argmax(shape))] //= 3
         return tuple(shape)
 
@@ -169,7 +168,7 @@ class Builder:
         return self.hold(np.array(numbers, dtype), const, keep=True)
 
     def value(
-        self, dtype=None, rank=None, low=0, high=4, op=None, index=0, among=None, reuse=0.65, test=None, shape=None
+        self, dtype=None, rank=None, low=0, high=4, op=None, index=0, among=None, reuse=None, test=None, shape=None
     ):
         """One that is there and fits, or a new one."""
         allowed = [np.dtype(dtype)] if dtype is not None else among or (self.allowed(op, index) if op else None)
@@ -186,7 +185,7 @@ class Builder:
             return (v.rank == rank if rank is not None else low <= v.rank <= high) and (test is None or test(v))
 
         there = [v for v in self.values.values() if fits(v)]
-        if there and self.maybe(reuse):
+        if there and self.maybe(self.theme.reuse if reuse is None else reuse):
             return self.pick(there[-4:] if self.maybe(0.6) else there)
         if test is not None:
             for _ in range(30):
@@ -246,7 +245,7 @@ class Builder:
         step.check(feeds)
         check_types(nodes, feeds, outputs, self.opsets)
         answer = evaluate(nodes, feeds, outputs, self.opsets)
-        if any(v.size > LIMIT or v.dtype.kind in "USc" for v in answer.values):
+        if any(v.size > self.theme.limit or v.dtype.kind in "USc" for v in answer.values):
             raise Refused("too large, or no numbers")
         if answer.differ and (self.steps or self.strict):
             raise Refused("the references differ")
@@ -335,7 +334,7 @@ class Graph:
         sizes = {}
         for size in sorted({s for n in self.inputs for s in self.values[n].shape} - frozen - {1}):
             chance = rng.random()
-            sizes[size] = 0 if chance < 0.03 else 1 if chance < 0.1 else builder.pick(SIZES[2:])
+            sizes[size] = 0 if chance < 0.03 else 1 if chance < 0.1 else builder.pick([s for s in builder.sizes if s > 1])
         if rng.random() < 0.1 and 1 not in frozen:
             sizes[1] = 3
         feeds = {}
@@ -348,7 +347,7 @@ class Graph:
                 feeds[name] = apply(lambda array: builder.data(array.dtype, array.shape), value.array)
                 continue
             shape = [sizes.get(s, s) if isinstance(d, str) else s for s, d in zip(value.shape, self.dims[name])]
-            if np.prod(shape, dtype=np.int64) > 4 * LIMIT:
+            if np.prod(shape, dtype=np.int64) > 4 * builder.theme.limit:
                 return self.feeds()
             lone = [i for i, d in enumerate(self.dims[name]) if isinstance(d, str) and d.startswith(name)]
             if lone and rng.random() < 0.1:

@@ -30,10 +30,9 @@ from onnx.backend.test.loader import load_model_tests  # noqa: E402
 import workers  # noqa: E402
 from graphs import Builder  # noqa: E402
 from mutations import Mutator  # noqa: E402
-from operators import all_operators  # noqa: E402
 from references import Refused  # noqa: E402
 from report import Counts  # noqa: E402
-from trial import failure_of, guarded, of_seed  # noqa: E402
+from trial import Settings, failure_of, guarded, of_seed  # noqa: E402
 from values import STRING, Items, Map, Maps, is_tensor, like_of  # noqa: E402
 
 SECONDS = 30
@@ -68,7 +67,7 @@ def damaged(seed, models, wanted=None):
     base, feeds = models[rng.integers(len(models))] if models else None, {}
     if base is None or rng.random() < 0.4:
         try:
-            trial = of_seed(seed, all_operators())
+            trial = of_seed(seed)
             made = trial.graph.model()
             if base is None or names_operator(made, wanted):
                 base, feeds = made, trial.runs[0]
@@ -188,12 +187,10 @@ def attempt(model, seed, stage, known=None):
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     rng = np.random.default_rng(seed)
-    options = sardonyx.SessionOptions()
-    options.cache, options.intra_op_num_threads = False, 1
-    options.cpu = ["", "", "haswell", "x86-64"][rng.integers(4)]
+    settings = Settings.drawn(rng)._replace(threads=1)
     stage("load")
     try:
-        session = sardonyx.InferenceSession(model.SerializeToString(), options)
+        session = sardonyx.InferenceSession(model.SerializeToString(), settings.options())
     except Exception as problem:
         return failure_of(problem) or {"status": "refused"}
     limits = sardonyx.RunOptions()

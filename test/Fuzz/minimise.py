@@ -5,7 +5,7 @@ import copy
 import workers
 from graphs import Value
 from references import Refused
-from trial import Trial, attempt
+from trial import Settings, Trial, attempt
 
 
 def serve(trial, stage):
@@ -58,11 +58,9 @@ def closed(graph):
 
 
 def changed(trial, graph, runs=None, **more):
+    """With this graph, these runs and these settings."""
     runs = trial.runs if runs is None else runs
-    new = Trial(graph, [{n: r[n] for n in graph.inputs} for r in runs], trial.cpu, trial.threads)
-    for key, value in more.items():
-        setattr(new, key, value)
-    return new
+    return Trial(graph, [{n: r[n] for n in graph.inputs} for r in runs], trial.settings._replace(**more))
 
 
 def minimise(trial, seconds=30):
@@ -104,16 +102,15 @@ def minimise(trial, seconds=30):
         graph = without(now.graph, step, each[0])
         if graph is not None:
             runs = [{n: values[n] for n in graph.inputs} for values in each]
-            better(Trial(graph, runs, now.cpu, now.threads))
+            better(Trial(graph, runs, now.settings))
     now = best[0]
     if len(now.runs) == 1:
         graph = copy.copy(now.graph)
         graph.values = dict(graph.values)
         for name, array in now.runs[0].items():
             graph.values[name] = Value(name, array, "input", True)
-        better(Trial(closed(graph), now.runs, now.cpu, now.threads))
-    if best[0].cpu:
-        better(changed(best[0], best[0].graph, cpu=""))
-    if best[0].threads > 1:
-        better(changed(best[0], best[0].graph, threads=1))
+        better(Trial(closed(graph), now.runs, now.settings))
+    for name, value in Settings()._asdict().items():
+        if getattr(best[0].settings, name) != value:
+            better(changed(best[0], best[0].graph, **{name: value}))
     return best[0], best[1]

@@ -4,12 +4,15 @@ import ctypes
 import mmap
 import re
 import resource
+from typing import NamedTuple
 
 import numpy as np
 
 from graphs import Builder, Graph, grow
 from judge import SINGLE, SPREADS, differences, moved
+from operators import all_operators, operators_of
 from references import Refused, alike
+from themes import THEMES, drawn
 from values import apply, held, is_tensor, raw, same
 
 OLD = [7, 8, 9, 10, 11, 12]
@@ -20,6 +23,8 @@ LEAK = re.compile(
     r"internal error|\b(sdx|scf|arith|affine|vector|builtin|llvm|func)\.\w|memref|tensor\.|linalg|tensor<"
     r"|an intermediate result takes"
 )
+# What `check_bounds` says of code that would read or write where nothing of its own is.
+BEYOND = "(bounds check in '"
 # Long sums: the references' own are no better.
 LOOSE = set(
     """Conv ConvTranspose Einsum MatMul Gemm Attention LSTM GRU RNN MeanVarianceNormalization LayerNormalization
@@ -28,30 +33,56 @@ LOOSE = set(
 )
 
 
+class Settings(NamedTuple):
+    """How a model is compiled."""
+
+    cpu: str = ""
+    threads: int = 1
+    check_bounds: bool = False
+
+    def options(self):
+        import sardonyx
+
+        result = sardonyx.SessionOptions()
+        result.cache, result.cpu, result.intra_op_num_threads = False, self.cpu, self.threads
+        result.check_bounds = self.check_bounds
+        return result
+
+    @staticmethod
+    def drawn(rng):
+        cpu = ["", "", "haswell", "x86-64"][rng.integers(4)]
+        return Settings(cpu, int(rng.choice([1, 1, 2])), bool(rng.random() < 0.3))
+
+
 class Trial:
     """What is tried: a graph, the inputs of each run, and how to compile it."""
 
-    def __init__(self, graph, runs, cpu="", threads=1):
-        self.graph, self.runs, self.cpu, self.threads = graph, runs, cpu, threads
+    def __init__(self, graph, runs, settings=Settings()):
+        self.graph, self.runs, self.settings = graph, runs, settings
 
 
-def of_seed(seed, operators):
+def of_seed(seed, names=()):
+    """The trial of a seed, of these families or of one theme; without names of any."""
     rng = np.random.default_rng(seed)
-    nodes = 1 if rng.random() < 0.3 else int(rng.integers(2, 13))
+    theme = drawn(rng)
+    if len(names) == 1 and names[0] in THEMES:
+        theme = THEMES[names[0]]
+        names = theme.families
+    operators = operators_of(names or theme.families) if names or theme.families else all_operators()
+    nodes = 1 if rng.random() < 0.3 and theme.nodes[0] == 1 else int(rng.integers(max(2, theme.nodes[0]), theme.nodes[1] + 1))
     # Makers of the forms that operators once had need the opsets of then.
-    old = rng.random() < 0.06 or all(maker.__module__.endswith("legacy") for maker in operators)
-    builder = Builder(rng, int(rng.choice(OLD if old else OPSETS)), open_sizes=bool(rng.random() < 0.5))
+    old = rng.random() < 0.06 or list(names) == ["legacy"]
+    builder = Builder(rng, int(rng.choice(OLD if old else OPSETS)), bool(rng.random() < 0.5), theme)
     grow(builder, operators, nodes)
     if not builder.steps:
         raise Refused("no node")
     graph = Graph(builder, rng)
     feeds = graph.feeds()
-    chooser = Builder(rng, builder.opset)
+    chooser = Builder(rng, builder.opset, theme=theme)
     runs = [feeds, feeds, graph.other_feeds(chooser)]
     if graph.open_sizes:
         runs += [graph.other_feeds(chooser), feeds]
-    cpu = ["", "", "haswell", "x86-64"][rng.integers(4)]
-    return Trial(graph, runs, cpu, int(rng.choice([1, 1, 2])))
+    return Trial(graph, runs, Settings.drawn(rng))
 
 
 def guarded(array):
@@ -79,6 +110,8 @@ def failure_of(problem):
     text = f"{type(problem).__name__}: {problem}"
     if not type(problem).__module__.startswith("sardonyx"):
         return fault("foreign exception", text)
+    if BEYOND in text:
+        return fault("out of bounds", text)
     if LEAK.search(text):
         return fault("internal words", text)
     return None
@@ -97,8 +130,6 @@ def attempt(trial, stage=lambda text: None):
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     graph = trial.graph
-    options = sardonyx.SessionOptions()
-    options.cache, options.cpu, options.intra_op_num_threads = False, trial.cpu, trial.threads
     expected = []
     for feeds in trial.runs:
         try:
@@ -107,7 +138,7 @@ def attempt(trial, stage=lambda text: None):
             expected.append(None)
     stage("load")
     try:
-        session = sardonyx.InferenceSession(graph.model().SerializeToString(), options)
+        session = sardonyx.InferenceSession(graph.model().SerializeToString(), trial.settings.options())
     except NotImplementedError as refusal:
         return refusal_of(refusal)
     except Exception as problem:

@@ -13,7 +13,11 @@ def families():
 
 
 def all_operators():
-    """Every family counts the same, however many operators it has."""
+    return operators_of(FAMILIES)
+
+
+def operators_of(names):
+    """Every family counts the same, however many operators it has, and as often as it is named."""
     table = families()
-    longest = max(len(makers) for makers in table.values())
-    return [maker for makers in table.values() for maker in makers * max(1, longest // (2 * len(makers)))]
+    longest = max(len(table[name]) for name in names)
+    return [maker for name in names for maker in table[name] * max(1, longest // (2 * len(table[name])))]
