@@ -384,6 +384,22 @@ static bool hasOpenSizes(const ::onnx::InferenceContext &context) {
   return false;
 }
 
+/// Where a GatherND picks one element libonnx adds no dimension, and so no
+/// shape either.
+static void noteSingleElement(::onnx::InferenceContext &context) {
+  ::onnx::TypeProto *output = context.getOutputType(0);
+  if (!output || output->tensor_type().has_shape())
+    return;
+  for (unsigned i : {0u, 1u})
+    if (!context.getInputType(i)->tensor_type().has_shape())
+      return;
+  const auto &data = context.getInputType(0)->tensor_type().shape();
+  const auto &indices = context.getInputType(1)->tensor_type().shape();
+  if (indices.dim_size() == 1 && indices.dim(0).has_dim_value() &&
+      indices.dim(0).dim_value() == data.dim_size())
+    output->mutable_tensor_type()->mutable_shape();
+}
+
 void inferGuarded(const ::onnx::OpSchema &schema,
                   ::onnx::InferenceContext &context) {
   // They assert that it is so.
@@ -418,6 +434,8 @@ void inferGuarded(const ::onnx::OpSchema &schema,
     schema.GetTypeAndShapeInferenceFunction()(context);
     forgetWrongSizes(schema.Name(), context);
     forgetNegativeSizes(context);
+    if (schema.Name() == "GatherND")
+      noteSingleElement(context);
   } catch (const ::onnx::InferenceError &error) {
     // Where a size is open it may be what is asked for.
     if (!hasOpenSizes(context) ||
