@@ -33,11 +33,39 @@ func.func @exp_of_other_lengths(%x: vector<32xf32>, %y: vector<8xf32>, %z: vecto
 // CHECK-LABEL: func.func @erf
 // CHECK-SAME:    (%[[X:.*]]: vector<16xf32>)
 // CHECK-NOT:     arith.divf
-// CHECK-COUNT-16: vector.fma
-// CHECK:         %[[SIZE:.*]] = arith.select
-// CHECK:         llvm.intr.copysign(%[[SIZE]], %[[X]])
+// Four of its parts wait for no other.
+// CHECK:         %[[T2:.*]] = arith.mulf %[[T:[0-9]+]], %[[T]]
+// CHECK:         %[[T4:.*]] = arith.mulf %[[T2]], %[[T2]]
+// CHECK:         %[[A1:.*]] = vector.fma %{{.*}}, %[[T]]
+// CHECK:         %[[A2:.*]] = vector.fma %[[A1]], %[[T]]
+// CHECK:         %[[A3:.*]] = vector.fma %[[A2]], %[[T]]
+// CHECK:         %[[B1:.*]] = vector.fma %{{.*}}, %[[T]]
+// CHECK:         %[[B2:.*]] = vector.fma %[[B1]], %[[T]]
+// CHECK:         %[[B3:.*]] = vector.fma %[[B2]], %[[T]]
+// CHECK:         vector.fma %[[A3]], %[[T4]], %[[B3]]
+// CHECK-COUNT-8: vector.fma
+// CHECK:         %[[PRODUCT:.*]] = arith.mulf %[[X]]
+// CHECK:         arith.cmpf olt, %[[PRODUCT]]
+// CHECK:         arith.cmpf ogt
 func.func @erf(%x: vector<16xf32>) -> vector<16xf32> {
   %y = math.erf %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
+// The factor of Gelu goes into the constants.
+// CHECK-LABEL: func.func @scaled_erf
+// CHECK-SAME:    (%[[X:.*]]: vector<16xf32>)
+// CHECK-NOT:     arith.mulf
+// CHECK:         arith.mulf %[[X]], %[[X]]
+// CHECK-COUNT-2: arith.mulf
+// CHECK:         arith.mulf %[[X]]
+// CHECK-NOT:     arith.mulf
+// CHECK:         return
+func.func @scaled_erf(%x: vector<16xf32>) -> vector<16xf32> {
+  %c = arith.constant 0.707106769 : f32
+  %b = vector.broadcast %c : f32 to vector<16xf32>
+  %s = arith.mulf %x, %b : vector<16xf32>
+  %y = math.erf %s : vector<16xf32>
   return %y : vector<16xf32>
 }
 

@@ -140,7 +140,8 @@ static Value gelu(ScalarBuilder &s, Operation *op, Args args) {
     inner =
         s.createOrFold<math::ErfOp>(s.mul(x, s.constant(0.7071067811865476)));
   }
-  return s.mul(s.mul(s.constant(0.5), x), s.add(s.constant(1), inner));
+  Value half = s.mul(s.constant(0.5), x);
+  return s.mulAdd(half, inner, half);
 }
 
 static Value shrink(ScalarBuilder &s, Operation *op, Args args) {
