@@ -273,13 +273,14 @@ LogicalResult PackRhsOp::verify() {
     return emitOpError("init must be of i8 or i64 with scales, else of f32");
   ArrayRef<int64_t> source = getSource().getType().getShape();
   ArrayRef<int64_t> init = getInit().getType().getShape();
-  if (source.size() != 2 && source.size() != 3)
+  if (source.size() < 2 || source.size() > 4)
     return emitOpError("source must be a matrix or a batch of matrices, got "
                        "rank ")
            << source.size();
-  if (init.size() != source.size() + 1)
+  size_t rank = std::min<size_t>(source.size() + 1, 4);
+  if (init.size() != rank)
     return emitOpError("init must have rank ")
-           << source.size() + 1 << ", one more than source, got "
+           << rank << " for a source of rank " << source.size() << ", got "
            << init.size();
   int64_t width = getPanelWidth();
   if (ShapedType::isDynamic(width) || width <= 0)
@@ -296,8 +297,7 @@ LogicalResult PackRhsOp::verify() {
     if (failed(verifyShortPanels(*this, width)))
       return failure();
   }
-  int64_t n = source[getColumnDim()];
-  int64_t k = source[getTransposed() ? source.size() - 1 : source.size() - 2];
+  int64_t n = source[getColumnDim()], k = source[getDepthDim()];
   if (makesTriples() && !ShapedType::isDynamic(k))
     k = llvm::divideCeil(k, kTriple);
   if (!mayEqual(k, init[init.size() - 2]))
@@ -309,9 +309,17 @@ LogicalResult PackRhsOp::verify() {
   if (!mayEqual(expected, panels))
     return emitOpError("source has N = ") << n << ", which makes " << expected
                                           << " panels, but init has " << panels;
-  if (source.size() == 3 && !mayEqual(source[0], init[0]))
+  if (source.size() == 2)
+    return success();
+  int64_t batches = source[0];
+  if (isInterleaved())
+    batches =
+        ShapedType::isDynamic(source[0]) || ShapedType::isDynamic(source[2])
+            ? ShapedType::kDynamic
+            : source[0] * source[2];
+  if (!mayEqual(batches, init[0]))
     return emitOpError("source has ")
-           << source[0] << " batches but init " << init[0];
+           << batches << " batches but init " << init[0];
   return success();
 }
 

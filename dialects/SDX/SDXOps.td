@@ -186,6 +186,10 @@ def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs"> {
     [B,No,K,Nt], No = ceil(N / Nt). Columns past N are zero. `init` is
     overwritten.
 
+    [C,K,H,N] (with `transposed`: [C,N,H,K]), the heads of an attention beside
+    each other in each row, is a batch of C * H matrices: their rows are not
+    gathered first.
+
     With `scales` [No,1,1,Nt] numbers become the integers nearest to number /
     scale. Where `init` is [No,K,Nt*3] of i8 they have 24 bits, in three bytes,
     from the lowest on. Where it is [No,ceil(K/3),Nt] of i64 they have 21, and an
@@ -208,6 +212,8 @@ def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs"> {
     %q = sdx.pack_rhs
         ins(%b, %s : tensor<768x3072xf32>, tensor<96x1x1x32xf32>)
         outs(%f : tensor<96x768x96xi8>) -> tensor<96x768x96xi8>
+    %h = sdx.pack_rhs transposed ins(%keys : tensor<2x100x12x64xf32>)
+        outs(%i : tensor<24x4x64x32xf32>) -> tensor<24x4x64x32xf32>
     %r = sdx.pack_rhs
         ins(%b, %s : tensor<768x3072xf32>, tensor<96x1x1x32xf32>)
         outs(%g : tensor<96x256x32xi64>) -> tensor<96x256x32xi64>
@@ -239,10 +245,13 @@ def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs"> {
     int64_t getPanelWidth() {
       return (getScales() ? getScales() : getInit()).getType().getShape().back();
     }
-    /// The position of N among the source's dimensions.
-    int64_t getColumnDim() {
-      return getSource().getType().getRank() - (getTransposed() ? 2 : 1);
-    }
+    /// Whether the rows of a batch's matrices lie beside each other.
+    bool isInterleaved() { return getSource().getType().getRank() == 4; }
+    /// The positions of N and K among the source's dimensions.
+    int64_t getColumnDim() { return getTransposed() ? getRowDim() : getLastDim(); }
+    int64_t getDepthDim() { return getTransposed() ? getLastDim() : getRowDim(); }
+    int64_t getLastDim() { return getSource().getType().getRank() - 1; }
+    int64_t getRowDim() { return isInterleaved() ? 1 : getLastDim() - 1; }
   }];
 }
 

@@ -577,11 +577,13 @@ struct PackContractionsPass
       populateSplitConvWeightsPatterns(patterns);
     patterns.add<ZeroConvInit>(&getContext());
     populatePackNarrowProductsPatterns(patterns, packBf16);
+    populatePackInterleavedPatterns(patterns);
     // Afterwards: a transpose of fewer dimensions is no longer one of matrices.
     RewritePatternSet transposes(&getContext());
     populateSimplifyTransposesPatterns(transposes);
     rewriteGreedily(getOperation(), std::move(patterns));
     rewriteGreedily(getOperation(), std::move(transposes));
+    packEarly(getOperation());
   }
 };
 

@@ -138,6 +138,17 @@ int64_t chooseStrassenDepth(mlir::Value matrix, bool transposed,
 void populatePackNarrowProductsPatterns(mlir::RewritePatternSet &patterns,
                                         bool packBf16);
 
+/// Patterns that pack the matrices of a batch from where their rows lie beside
+/// each other.
+void populatePackInterleavedPatterns(mlir::RewritePatternSet &patterns);
+
+/// Whether `value` is read once, however often it is asked for its sizes.
+bool isReadOnce(mlir::Value value);
+
+/// Moves each packing and transpose in `root` to where what it copies has been
+/// computed, if nothing else reads that.
+void packEarly(mlir::Operation *root);
+
 /// Patterns that leave transposes of as few dimensions as possible.
 void populateSimplifyTransposesPatterns(mlir::RewritePatternSet &patterns);
 

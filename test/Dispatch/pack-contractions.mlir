@@ -110,10 +110,11 @@ func.func @vector_times_matrix(%a: tensor<16xf32>, %b: tensor<16x40xf32>, %c: te
 
 // -----
 
-// The keys of an attention: D stays contiguous, the packing transposes.
+// The keys of an attention: they are packed from where each head's rows are,
+// and the packing transposes.
 // CHECK-LABEL: @keys
-// CHECK: linalg.transpose {{.*}} outs(%{{.*}} : tensor<2x12x16x64xf32>) permutation = [0, 2, 1, 3]
-// CHECK: sdx.pack_rhs transposed ins(%{{.*}} : tensor<24x16x64xf32>)
+// CHECK-NOT: linalg.transpose
+// CHECK: sdx.pack_rhs transposed ins(%{{.*}} : tensor<2x16x12x64xf32>) outs(%{{.*}} : tensor<24x1x64x32xf32>)
 func.func @keys(%q: tensor<24x16x64xf32>, %k: tensor<2x16x12x64xf32>, %c: tensor<24x16x16xf32>) -> tensor<24x16x16xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x12x64x16xf32>
@@ -122,6 +123,74 @@ func.func @keys(%q: tensor<24x16x64xf32>, %k: tensor<2x16x12x64xf32>, %c: tensor
   %f = linalg.fill ins(%zero : f32) outs(%c : tensor<24x16x16xf32>) -> tensor<24x16x16xf32>
   %r = linalg.batch_matmul ins(%q, %t3 : tensor<24x16x64xf32>, tensor<24x64x16xf32>) outs(%f : tensor<24x16x16xf32>) -> tensor<24x16x16xf32>
   return %r : tensor<24x16x16xf32>
+}
+
+// -----
+
+// Values of open sizes.
+// CHECK-LABEL: @values
+// CHECK-NOT: linalg.transpose
+// CHECK: sdx.pack_rhs ins(%{{.*}} : tensor<?x?x12x64xf32>) outs(%{{.*}} : tensor<?x2x?x32xf32>)
+func.func @values(%p: tensor<?x?x?xf32>, %v: tensor<?x?x12x64xf32>, %c: tensor<?x?x64xf32>) -> tensor<?x?x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %b = tensor.dim %v, %c0 : tensor<?x?x12x64xf32>
+  %s = tensor.dim %v, %c1 : tensor<?x?x12x64xf32>
+  %e = tensor.empty(%b, %s) : tensor<?x12x?x64xf32>
+  %t = linalg.transpose ins(%v : tensor<?x?x12x64xf32>) outs(%e : tensor<?x12x?x64xf32>) permutation = [0, 2, 1, 3]
+  %t3 = tensor.collapse_shape %t [[0, 1], [2], [3]] : tensor<?x12x?x64xf32> into tensor<?x?x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<?x?x64xf32>) -> tensor<?x?x64xf32>
+  %r = linalg.batch_matmul ins(%p, %t3 : tensor<?x?x?xf32>, tensor<?x?x64xf32>) outs(%f : tensor<?x?x64xf32>) -> tensor<?x?x64xf32>
+  return %r : tensor<?x?x64xf32>
+}
+
+// -----
+
+// A single batch has lost its dimension; and the columns of all heads have been
+// transposed at once.
+// CHECK-LABEL: @one_batch
+// CHECK-NOT: linalg.transpose
+// CHECK: sdx.pack_rhs ins(%{{.*}} : tensor<1x16x12x64xf32>) outs(%{{.*}} : tensor<12x2x16x32xf32>)
+// CHECK-NOT: linalg.transpose
+// CHECK: sdx.pack_rhs transposed ins(%{{.*}} : tensor<1x16x12x64xf32>) outs(%{{.*}} : tensor<12x1x64x32xf32>)
+func.func @one_batch(%p: tensor<12x16x16xf32>, %v: tensor<16x12x64xf32>, %k: tensor<16x768xf32>,
+                     %c: tensor<12x16x64xf32>, %d: tensor<12x16x16xf32>) -> tensor<12x16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<12x16x64xf32>
+  %t = linalg.transpose ins(%v : tensor<16x12x64xf32>) outs(%e : tensor<12x16x64xf32>) permutation = [1, 0, 2]
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<12x16x64xf32>) -> tensor<12x16x64xf32>
+  %q = linalg.batch_matmul ins(%p, %t : tensor<12x16x16xf32>, tensor<12x16x64xf32>) outs(%f : tensor<12x16x64xf32>) -> tensor<12x16x64xf32>
+  %e2 = tensor.empty() : tensor<768x16xf32>
+  %u = linalg.transpose ins(%k : tensor<16x768xf32>) outs(%e2 : tensor<768x16xf32>) permutation = [1, 0]
+  %u3 = tensor.expand_shape %u [[0, 1], [2]] output_shape [12, 64, 16] : tensor<768x16xf32> into tensor<12x64x16xf32>
+  %g = linalg.fill ins(%zero : f32) outs(%d : tensor<12x16x16xf32>) -> tensor<12x16x16xf32>
+  %r = linalg.batch_matmul ins(%q, %u3 : tensor<12x16x64xf32>, tensor<12x64x16xf32>) outs(%g : tensor<12x16x16xf32>) -> tensor<12x16x16xf32>
+  return %r : tensor<12x16x16xf32>
+}
+
+// -----
+
+// Packed as soon as it is there, not after the product before.
+// CHECK-LABEL: @early
+// CHECK: %[[X:.*]] = linalg.generic
+// CHECK: sdx.pack_rhs ins(%[[X]]
+// CHECK: linalg.map
+func.func @early(%a: tensor<12x16x16xf32>, %v: tensor<12x16x64xf32>, %c: tensor<12x16x64xf32>) -> tensor<12x16x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<12x16x64xf32>
+  %x = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i, j, k)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%v : tensor<12x16x64xf32>) outs(%e : tensor<12x16x64xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %n = arith.negf %in : f32
+    linalg.yield %n : f32
+  } -> tensor<12x16x64xf32>
+  %h = tensor.empty() : tensor<12x16x16xf32>
+  %p = linalg.map { math.exp } ins(%a : tensor<12x16x16xf32>) outs(%h : tensor<12x16x16xf32>)
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<12x16x64xf32>) -> tensor<12x16x64xf32>
+  %r = linalg.batch_matmul ins(%p, %x : tensor<12x16x16xf32>, tensor<12x16x64xf32>) outs(%f : tensor<12x16x64xf32>) -> tensor<12x16x64xf32>
+  return %r : tensor<12x16x64xf32>
 }
 
 // -----

@@ -23,6 +23,28 @@ def test_product_with_large_weights(rows, depth, columns, open_rows):
     np.testing.assert_allclose(y, x.astype(np.float64) @ w, rtol=1e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("batch, rows, heads, size", [(1, 128, 12, 64), (2, 17, 3, 20), (3, 33, 1, 7), (1, 1, 4, 32), (2, 9, 5, 1), (0, 9, 2, 8), (2, 0, 2, 8)])
+@pytest.mark.parametrize("open_sizes", [False, True])
+@pytest.mark.parametrize("keys", ["0231", "0213 and 0132"])
+def test_heads_beside_each_other(batch, rows, heads, size, open_sizes, keys, monkeypatch):
+    """Keys and values are packed from rows [heads, size of a head]."""
+    monkeypatch.setattr(OPTIONS, "check_bounds", True)
+    rng = np.random.default_rng(rows)
+    q, k, v = (rng.standard_normal((batch, rows, heads * size)).astype(np.float32) for _ in "qkv")
+    nodes = [helper.make_node("Reshape", [name, "split"], [f"{name}4"]) for name in "qkv"]
+    nodes += [helper.make_node("Transpose", [f"{name}4"], [f"{name}t"], perm=[0, 2, 1, 3]) for name in "qv"]
+    if keys == "0231":
+        nodes.append(helper.make_node("Transpose", ["k4"], ["kt"], perm=[0, 2, 3, 1]))
+    else:
+        nodes += [helper.make_node("Transpose", ["k4"], ["k1"], perm=[0, 2, 1, 3]), helper.make_node("Transpose", ["k1"], ["kt"], perm=[0, 1, 3, 2])]
+    nodes += [helper.make_node("MatMul", ["qt", "kt"], ["s"]), helper.make_node("MatMul", ["s", "vt"], ["y"])]
+    split = constant("split", [batch, rows, heads, size] if 0 in (batch, rows) else [0, 0, heads, size])
+    shapes = {name: ["b", "s", heads * size] if open_sizes else q.shape for name in "qkv"}
+    (y,) = run(nodes, {"q": q, "k": k, "v": v}, ["y"], shapes, initializers=[split])
+    q, k, v = (a.astype(np.float64).reshape(batch, rows, heads, size).transpose(0, 2, 1, 3) for a in (q, k, v))
+    np.testing.assert_allclose(y, q @ k.swapaxes(2, 3) @ v, rtol=1e-4, atol=1e-3)
+
+
 @pytest.mark.parametrize("signed", ["uu", "ui", "iu", "ii"])
 @pytest.mark.parametrize("zeros", ["none", "one", "each"])
 @pytest.mark.parametrize("m, k, n", [(1, 1, 1), (3, 5, 7), (8, 64, 32), (17, 130, 33), (5, 3, 100), (64, 257, 40), (49, 138, 70), (103, 192, 32)])

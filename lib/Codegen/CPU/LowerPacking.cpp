@@ -34,6 +34,21 @@ static bool isMultiple(Value x, int64_t y) {
 
 namespace {
 
+/// A matrix within a source of packing.
+struct Matrix {
+  Value memref;
+  SmallVector<Value> lead;    // the indices before the row's
+  SmallVector<Value> between; // and those between the row's and the column's
+
+  SmallVector<Value> at(Value row, Value column) const {
+    SmallVector<Value> indices(lead);
+    indices.push_back(row);
+    indices.append(between);
+    indices.push_back(column);
+    return indices;
+  }
+};
+
 /// Emits the loops of one packing kernel.
 class PackEmitter {
 public:
@@ -45,10 +60,10 @@ public:
   void emitConvParts(ImplicitLocOpBuilder &b, sdx::PackConvWeightsOp op);
 
 private:
-  void emitColumns(ImplicitLocOpBuilder &b, Value source, ValueRange lead,
-                   Value column, Value k, Value n, Value dest, ValueRange panel,
+  void emitColumns(ImplicitLocOpBuilder &b, const Matrix &source, Value column,
+                   Value k, Value n, Value dest, ValueRange panel,
                    int64_t width);
-  void emitRowsToColumns(ImplicitLocOpBuilder &b, Value source, ValueRange lead,
+  void emitRowsToColumns(ImplicitLocOpBuilder &b, const Matrix &source,
                          Value row, Value rowEnd, Value k, Value dest,
                          ValueRange panel, int64_t width, bool allRows);
 
@@ -58,28 +73,29 @@ private:
 
 } // namespace
 
-/// dest[panel..., i, 0:width] = source[lead..., i, column : column + width]
-void PackEmitter::emitColumns(ImplicitLocOpBuilder &b, Value source,
-                              ValueRange lead, Value column, Value k, Value n,
-                              Value dest, ValueRange panel, int64_t width) {
+/// dest[panel..., i, 0:width] = source[i, column : column + width]
+void PackEmitter::emitColumns(ImplicitLocOpBuilder &b, const Matrix &source,
+                              Value column, Value k, Value n, Value dest,
+                              ValueRange panel, int64_t width) {
   IndexMath math(b);
   Value mask;
   if (!isMultiple(n, width))
     mask = emitTailMask(b, math.sub(n, column), width);
   emitFor(b, math.constant(0), k, 1, [&](Value i) {
-    SmallVector<Value> from(lead), to(panel);
-    from.append({i, column});
+    SmallVector<Value> to(panel);
     to.append({i, math.constant(0)});
-    emitStore(b, emitLoad(b, source, from, width, mask), dest, to);
+    emitStore(b, emitLoad(b, source.memref, source.at(i, column), width, mask),
+              dest, to);
   });
 }
 
-/// dest[panel..., i, j] = source[lead..., row + j, i] for j < width, zero for
-/// rows from `rowEnd` on. `allRows` says that no such row is asked for.
-void PackEmitter::emitRowsToColumns(ImplicitLocOpBuilder &b, Value source,
-                                    ValueRange lead, Value row, Value rowEnd,
-                                    Value k, Value dest, ValueRange panel,
-                                    int64_t width, bool allRows) {
+/// dest[panel..., i, j] = source[row + j, i] for j < width, zero for rows from
+/// `rowEnd` on. `allRows` says that no such row is asked for.
+void PackEmitter::emitRowsToColumns(ImplicitLocOpBuilder &b,
+                                    const Matrix &source, Value row,
+                                    Value rowEnd, Value k, Value dest,
+                                    ValueRange panel, int64_t width,
+                                    bool allRows) {
   IndexMath math(b);
   int64_t square = std::gcd(std::min<int64_t>(lanes, 16), width);
   Value full = math.roundDown(k, square);
@@ -105,11 +121,9 @@ void PackEmitter::emitRowsToColumns(ImplicitLocOpBuilder &b, Value source,
     }
     emitFor(b, math.constant(0), full, square, [&](Value i) {
       SmallVector<Value> loaded;
-      for (int64_t r = 0; r < square; ++r) {
-        SmallVector<Value> from(lead);
-        from.append({rows[r], i});
-        loaded.push_back(emitLoad(b, source, from, square, masks[r]));
-      }
+      for (int64_t r = 0; r < square; ++r)
+        loaded.push_back(emitLoad(b, source.memref, source.at(rows[r], i),
+                                  square, masks[r]));
       for (auto [c, column] : llvm::enumerate(emitTranspose(b, loaded))) {
         SmallVector<Value> to(panel);
         to.append({math.add(i, c), math.constant(part)});
@@ -121,10 +135,9 @@ void PackEmitter::emitRowsToColumns(ImplicitLocOpBuilder &b, Value source,
     emitFor(b, full, k, 1, [&](Value i) {
       Value column = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
       for (int64_t r = 0; r < square; ++r) {
-        SmallVector<Value> from(lead);
-        from.append({rows[r], i});
-        Value one = vector::LoadOp::create(
-            b, VectorType::get({1}, b.getF32Type()), source, from);
+        Value one =
+            vector::LoadOp::create(b, VectorType::get({1}, b.getF32Type()),
+                                   source.memref, source.at(rows[r], i));
         if (masks[r]) {
           Value inside = math.less(math.add(firstRow, r), rowEnd);
           Value zero =
@@ -145,17 +158,22 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op) {
   IndexMath math(b);
   Value source = body.getBuffer(op.getSource());
   Value dest = body.getOutputs().front().memref;
-  int64_t rank = op.getSource().getType().getRank();
   int64_t width = op.getPanelWidth();
-  bool batched = rank == 3;
   Value n = math.dim(source, op.getColumnDim());
-  Value k = math.dim(source, rank - (op.getTransposed() ? 1 : 2));
+  Value k = math.dim(source, op.getDepthDim());
+  int64_t panelDim = op.getInit().getType().getRank() - 3;
   SmallVector<Value> sizes;
-  if (batched)
-    sizes.push_back(math.dim(dest, 0));
-  sizes.push_back(math.dim(dest, rank - 2));
+  for (int64_t dim = 0; dim <= panelDim; ++dim)
+    sizes.push_back(math.dim(dest, dim));
   emitParallel(b, sizes, [&](ValueRange panel) {
-    ValueRange lead = panel.take_front(batched ? 1 : 0);
+    Matrix matrix{source, {}, {}};
+    if (op.isInterleaved()) {
+      Value heads = math.dim(source, 2), outer = math.div(panel[0], heads);
+      matrix.lead.push_back(outer);
+      matrix.between.push_back(math.sub(panel[0], math.mul(outer, heads)));
+    } else if (panelDim > 0) {
+      matrix.lead.push_back(panel[0]);
+    }
     Value column = math.mul(panel.back(), width);
     Value to = dest;
     ValueRange toPanel = panel;
@@ -167,10 +185,10 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, sdx::PackRhsOp op) {
       toPanel = {};
     }
     if (op.getTransposed())
-      emitRowsToColumns(b, source, lead, column, n, k, to, toPanel, width,
+      emitRowsToColumns(b, matrix, column, n, k, to, toPanel, width,
                         isMultiple(n, width));
     else
-      emitColumns(b, source, lead, column, k, n, to, toPanel, width);
+      emitColumns(b, matrix, column, k, n, to, toPanel, width);
     if (!op.getScales())
       return;
     ShortPanel packed = ShortPanel::get(dest, panel.back(), width, lanes);
@@ -195,9 +213,9 @@ void PackEmitter::emitConvWeights(ImplicitLocOpBuilder &b,
                [&](ValueRange panel) {
                  Value first = math.mul(panel[0], filters);
                  Value row = math.add(first, math.mul(panel[1], width));
-                 emitRowsToColumns(b, source, {}, row, math.add(first, filters),
-                                   k, dest, panel, width,
-                                   isMultiple(filters, width));
+                 emitRowsToColumns(b, {source, {}, {}}, row,
+                                   math.add(first, filters), k, dest, panel,
+                                   width, isMultiple(filters, width));
                });
 }
 

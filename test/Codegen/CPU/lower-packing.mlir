@@ -22,6 +22,31 @@ func.func private @rhs(%b: memref<?x40xf32>, %out: memref<2x?x32xf32>) attribute
 
 // -----
 
+// Heads beside each other: [batch, row, head, column].
+// CHECK-LABEL: func.func private @heads
+// CHECK-SAME: (%[[B:.*]]: memref<?x?x12x64xf32>, %[[OUT:.*]]: memref<?x2x?x32xf32>)
+// CHECK: scf.parallel (%[[MATRIX:.*]], %[[PANEL:.*]]) =
+// CHECK: %[[BATCH:.*]] = arith.divui %[[MATRIX]], %c12
+// CHECK: %[[FULL:.*]] = arith.muli %[[BATCH]], %c12
+// CHECK: %[[HEAD:.*]] = arith.subi %[[MATRIX]], %[[FULL]]
+// CHECK: scf.for %[[K:.*]] =
+// CHECK: %[[V:.*]] = vector.load %[[B]][%[[BATCH]], %[[K]], %[[HEAD]], %{{.*}}]
+// CHECK: vector.store %[[V]], %[[OUT]][%[[MATRIX]], %[[PANEL]], %[[K]], %c0]
+func.func private @heads(%b: memref<?x?x12x64xf32>, %out: memref<?x2x?x32xf32>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %t = bufferization.to_tensor %b restrict : memref<?x?x12x64xf32> to tensor<?x?x12x64xf32>
+  %n = memref.dim %out, %c0 : memref<?x2x?x32xf32>
+  %k = memref.dim %out, %c2 : memref<?x2x?x32xf32>
+  %e = tensor.empty(%n, %k) : tensor<?x2x?x32xf32>
+  %p = sdx.pack_rhs ins(%t : tensor<?x?x12x64xf32>) outs(%e : tensor<?x2x?x32xf32>) -> tensor<?x2x?x32xf32>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<?x2x?x32xf32>, memref<?x2x?x32xf32>) -> ()
+  return
+}
+
+// -----
+
 // Rows become columns: squares are transposed in registers.
 // CHECK-LABEL: func.func private @transposed
 // CHECK: scf.parallel

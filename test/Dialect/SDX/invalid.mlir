@@ -32,6 +32,14 @@ func.func @mixed(%a: tensor<8x16xf32>, %b: memref<2x16x32xf32>, %c: tensor<8x40x
 
 // -----
 
+func.func @heads(%b: tensor<2x16x3x40xf32>, %e: tensor<5x2x16x32xf32>) {
+  // expected-error@+1 {{source has 6 batches but init 5}}
+  %0 = sdx.pack_rhs ins(%b : tensor<2x16x3x40xf32>) outs(%e : tensor<5x2x16x32xf32>) -> tensor<5x2x16x32xf32>
+  return
+}
+
+// -----
+
 func.func @panels(%b: tensor<16x40xf32>, %e: tensor<3x16x32xf32>) {
   // expected-error@+1 {{source has N = 40, which makes 2 panels, but init has 3}}
   %0 = sdx.pack_rhs ins(%b : tensor<16x40xf32>) outs(%e : tensor<3x16x32xf32>) -> tensor<3x16x32xf32>
