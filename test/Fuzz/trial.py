@@ -183,13 +183,17 @@ def is_quantised(node):
     return node.domain == "com.microsoft" and (node.op_type.startswith("Q") or node.op_type == "DynamicQuantizeMatMul")
 
 
+def is_slope(node):
+    """Which is compared with central differences."""
+    return node.op_type == "Gradient"
+
+
 def compare(graph, feeds, values, got):
     nodes = [node for step in graph.steps for node in step.nodes]
-    loose = "single" if any(map(is_single, nodes)) else any(node.op_type in LOOSE for node in nodes)
-    if any(is_quantised(node) for node in nodes):
-        loose = "quantised"
-    if any(node.op_type == "Gradient" for node in nodes):
-        loose = "slopes"
+    loose = {"sums"} if any(node.op_type in LOOSE for node in nodes) else set()
+    for name, has in {"single": is_single, "quantised": is_quantised, "slopes": is_slope}.items():
+        if any(map(has, nodes)):
+            loose.add(name)
     spreads = []
 
     def spread(name):

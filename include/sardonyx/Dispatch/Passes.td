@@ -116,7 +116,9 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
     f32 matrix products (named or generic, at most one batch dimension,
     operands in any order of dimensions) become `sdx.packed_matmul` on a
     right-hand side packed by `sdx.pack_rhs`. A transpose that makes the
-    right-hand side is folded into the packing. The products' inits become
+    right-hand side is folded into the packing, one that gathers the rows of an
+    attention's heads as well; what is computed is packed, or transposed, right
+    after it is there. The products' inits become
     zero; another init is added afterwards, as an epilogue. Products of unsigned
     with signed 8-bit integers, written as a `linalg.generic`, are packed by
     fours of k; those of bf16 onto f32 by twos of k, where the right-hand side
