@@ -23,7 +23,7 @@ def concat(g):
 
 def beside(axis):
     """Whether tensors have the same sizes but for this one; onnxruntime leaves out what has no elements."""
-    return lambda *arrays: len({(*a.shape[:axis], *a.shape[axis + 1 :]) for a in arrays}) == 1
+    return lambda *arrays: len({(a.ndim, *a.shape[:axis], *a.shape[axis + 1 :]) for a in arrays}) == 1
 
 
 def split(g):
