@@ -583,7 +583,7 @@ struct PackContractionsPass
     populateSimplifyTransposesPatterns(transposes);
     rewriteGreedily(getOperation(), std::move(patterns));
     rewriteGreedily(getOperation(), std::move(transposes));
-    packEarly(getOperation());
+    copyEarly(getOperation());
   }
 };
 

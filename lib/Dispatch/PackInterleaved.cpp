@@ -32,8 +32,8 @@ struct Interleaved {
 
 } // namespace
 
-/// `value` with one dimension split in two, and before all others one of size 1
-/// where that makes four.
+/// [rows, heads, columns], or [rows, heads * size], as [1, rows, heads,
+/// columns].
 static Value split(OpBuilder &b, Location loc, Value value, int64_t heads,
                    int64_t size) {
   auto type = cast<RankedTensorType>(value.getType());

@@ -147,7 +147,7 @@ bool isReadOnce(mlir::Value value);
 
 /// Moves each packing and transpose in `root` to where what it copies has been
 /// computed, if nothing else reads that.
-void packEarly(mlir::Operation *root);
+void copyEarly(mlir::Operation *root);
 
 /// Patterns that leave transposes of as few dimensions as possible.
 void populateSimplifyTransposesPatterns(mlir::RewritePatternSet &patterns);

@@ -1,4 +1,4 @@
-//===- PackEarly.cpp - Copies of what has just been computed --------------===//
+//===- CopyEarly.cpp - Copies of what has just been computed --------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -42,7 +42,7 @@ static Operation *findMaker(Value value) {
   return nullptr;
 }
 
-void sardonyx::packEarly(Operation *root) {
+void sardonyx::copyEarly(Operation *root) {
   SmallVector<Operation *> copies;
   root->walk([&](Operation *op) {
     if (isa<sdx::PackRhsOp, linalg::TransposeOp>(op))
