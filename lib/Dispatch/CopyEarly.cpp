@@ -23,12 +23,6 @@
 using namespace mlir;
 using namespace sardonyx;
 
-bool sardonyx::isReadOnce(Value value) {
-  return llvm::count_if(value.getUsers(), [](Operation *user) {
-           return !isa<tensor::DimOp>(user);
-         }) == 1;
-}
-
 /// The operation that computes `value`, a view of its result; null where other
 /// operations read it as well.
 static Operation *findMaker(Value value) {

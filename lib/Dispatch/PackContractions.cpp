@@ -285,24 +285,6 @@ static Value add(OpBuilder &b, Location loc, Value lhs, Value rhs) {
       .getResult(0);
 }
 
-/// `matrix` [(B,) K, N], or [(B,) N, K] if `transposed`, in panels of `width`
-/// columns.
-static Value packRhs(OpBuilder &b, Location loc, Value matrix, bool transposed,
-                     int64_t width = sdx::kPanelWidth) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
-  OpFoldResult n = sizes[sizes.size() - (transposed ? 2 : 1)];
-  OpFoldResult k = sizes[sizes.size() - (transposed ? 1 : 2)];
-  SmallVector<OpFoldResult> packed;
-  if (sizes.size() == 3)
-    packed.push_back(sizes[0]);
-  AffineExpr d0 = b.getAffineDimExpr(0);
-  packed.push_back(
-      affine::makeComposedFoldedAffineApply(b, loc, d0.ceilDiv(width), {n}));
-  packed.append({k, b.getIndexAttr(width)});
-  Value empty = tensor::EmptyOp::create(b, loc, packed, b.getF32Type());
-  return sdx::PackRhsOp::create(b, loc, matrix, empty, transposed).getResult();
-}
-
 /// Up to so many rows a product takes as long as its weights take to come.
 static constexpr int64_t kFewRows = 8;
 
@@ -476,7 +458,7 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
           right = viewAsPanel(rewriter, loc, left, matrix);
       }
       if (!right)
-        right = packRhs(rewriter, loc, matrix, transposed);
+        right = packRhs(rewriter, loc, matrix, transposed, sdx::kPanelWidth);
       auto product =
           sdx::PackedMatmulOp::create(rewriter, loc, left, right, init);
       if (int64_t depth =

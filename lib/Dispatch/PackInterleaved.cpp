@@ -15,7 +15,6 @@
 
 #include "dialects/SDX/SDX.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -70,8 +69,6 @@ static FailureOr<Interleaved> findInterleaved(OpBuilder &b, Value source) {
   if (auto op = transposeOf(source)) {
     if (isOrder(op, {1, 0, 2}))
       return Interleaved{split(b, loc, op.getInput(), 0, 0), false};
-    if (isOrder(op, {1, 2, 0}))
-      return Interleaved{split(b, loc, op.getInput(), 0, 0), true};
     return failure();
   }
   if (auto collapse = source.getDefiningOp<tensor::CollapseShapeOp>();
@@ -82,8 +79,6 @@ static FailureOr<Interleaved> findInterleaved(OpBuilder &b, Value source) {
       return failure();
     if (isOrder(op, {0, 2, 1, 3}))
       return Interleaved{op.getInput(), false};
-    if (isOrder(op, {0, 2, 3, 1}))
-      return Interleaved{op.getInput(), true};
     return failure();
   }
   // A transpose of all heads' columns at once.
@@ -104,23 +99,6 @@ static FailureOr<Interleaved> findInterleaved(OpBuilder &b, Value source) {
 
 namespace {
 
-/// An empty tensor for the panels of `source`, of `width` columns.
-Value emptyPanels(OpBuilder &b, Location loc, Value source, bool transposed,
-                  int64_t width) {
-  auto expand = source.getDefiningOp<tensor::ExpandShapeOp>();
-  SmallVector<OpFoldResult> sizes = expand
-                                        ? expand.getMixedOutputShape()
-                                        : tensor::getMixedSizes(b, loc, source);
-  OpFoldResult n = sizes[transposed ? 1 : 3], k = sizes[transposed ? 3 : 1];
-  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  OpFoldResult batch = affine::makeComposedFoldedAffineApply(
-      b, loc, d0 * d1, {sizes[0], sizes[2]});
-  OpFoldResult panels =
-      affine::makeComposedFoldedAffineApply(b, loc, d0.ceilDiv(width), {n});
-  return tensor::EmptyOp::create(
-      b, loc, {batch, panels, k, b.getIndexAttr(width)}, b.getF32Type());
-}
-
 struct PackInterleaved : OpRewritePattern<sdx::PackRhsOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -134,11 +112,8 @@ struct PackInterleaved : OpRewritePattern<sdx::PackRhsOp> {
       return rewriter.notifyMatchFailure(op, "no rows of several heads");
     bool transposed = op.getTransposed() != found->flips;
     Location loc = op.getLoc();
-    Value init = emptyPanels(rewriter, loc, found->value, transposed,
-                             op.getPanelWidth());
     Value packed =
-        sdx::PackRhsOp::create(rewriter, loc, found->value, init, transposed)
-            .getResult();
+        packRhs(rewriter, loc, found->value, transposed, op.getPanelWidth());
     // Sizes may be known better or less well from here.
     if (packed.getType() != op->getResult(0).getType())
       packed = tensor::CastOp::create(rewriter, loc, op->getResult(0).getType(),

@@ -2,6 +2,7 @@
 
 #include "Utils.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -66,6 +67,30 @@ Value sardonyx::createTranspose(OpBuilder &b, Location loc, Value tensor,
       tensor::EmptyOp::create(b, loc, permuted, getElementTypeOrSelf(tensor));
   return linalg::TransposeOp::create(b, loc, tensor, empty, permutation)
       ->getResult(0);
+}
+
+Value sardonyx::packRhs(OpBuilder &b, Location loc, Value matrix,
+                        bool transposed, int64_t width) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
+  size_t rank = sizes.size(), last = rank - 1, row = rank == 4 ? 1 : rank - 2;
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  SmallVector<OpFoldResult> packed;
+  if (rank == 3)
+    packed.push_back(sizes[0]);
+  if (rank == 4)
+    packed.push_back(affine::makeComposedFoldedAffineApply(
+        b, loc, d0 * d1, {sizes[0], sizes[2]}));
+  packed.push_back(affine::makeComposedFoldedAffineApply(
+      b, loc, d0.ceilDiv(width), {sizes[transposed ? row : last]}));
+  packed.append({sizes[transposed ? last : row], b.getIndexAttr(width)});
+  Value empty = tensor::EmptyOp::create(b, loc, packed, b.getF32Type());
+  return sdx::PackRhsOp::create(b, loc, matrix, empty, transposed).getResult();
+}
+
+bool sardonyx::isReadOnce(Value value) {
+  return llvm::count_if(value.getUsers(), [](Operation *user) {
+           return !isa<tensor::DimOp>(user);
+         }) == 1;
 }
 
 SmallVector<ReassociationIndices>

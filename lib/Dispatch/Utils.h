@@ -138,6 +138,12 @@ int64_t chooseStrassenDepth(mlir::Value matrix, bool transposed,
 void populatePackNarrowProductsPatterns(mlir::RewritePatternSet &patterns,
                                         bool packBf16);
 
+/// `matrix` [(B,) K, N], or [(B,) N, K] if `transposed`, in panels of `width`
+/// columns; [C, K, H, N] or [C, N, H, K] is a batch of C * H (see
+/// sdx.pack_rhs).
+mlir::Value packRhs(mlir::OpBuilder &b, mlir::Location loc, mlir::Value matrix,
+                    bool transposed, int64_t width);
+
 /// Patterns that pack the matrices of a batch from where their rows lie beside
 /// each other.
 void populatePackInterleavedPatterns(mlir::RewritePatternSet &patterns);
