@@ -7,8 +7,9 @@
     differential.py --coverage         which operators that there are no family makes
 
 Model number i of a run is made from seed S + i and nothing else. Fixed and open sizes, vectors of
-512, 256 and 128 bits, with and without checks of bounds, and several runs a session with other data and sizes. --families takes the name of a theme, too. Faults are crashes,
-hangs, wrong answers, answers that change from run to run, refusals of what the references compute,
+512, 256 and 128 bits, with and without checks of bounds, and several runs a session with other data and
+sizes. --families takes the name of a theme, too. Faults are crashes, hangs, wrong answers, accesses out
+of bounds, answers that change from run to run, refusals of what the references compute,
 errors in words of the compiler, and refusals by a pass that should know the form. Each is made small and
 written to FOLDER (build/fuzz/found), of the same fault three at most. Exit status: 1 if there are faults.
 """

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphs import Builder, Graph, grow
 from judge import SINGLE, SPREADS, differences, moved
-from operators import all_operators, operators_of
+from operators import FAMILIES, operators_of
 from references import Refused, alike
 from themes import THEMES, drawn
 from values import apply, held, is_tensor, raw, same
@@ -68,7 +68,7 @@ def of_seed(seed, names=()):
     if len(names) == 1 and names[0] in THEMES:
         theme = THEMES[names[0]]
         names = theme.families
-    operators = operators_of(names or theme.families) if names or theme.families else all_operators()
+    operators = operators_of(names or theme.families or FAMILIES)
     nodes = 1 if rng.random() < 0.3 and theme.nodes[0] == 1 else int(rng.integers(max(2, theme.nodes[0]), theme.nodes[1] + 1))
     # Makers of the forms that operators once had need the opsets of then.
     old = rng.random() < 0.06 or list(names) == ["legacy"]

@@ -12,10 +12,6 @@ def families():
     return {name: importlib.import_module(f"operators.{name}").OPERATORS for name in FAMILIES}
 
 
-def all_operators():
-    return operators_of(FAMILIES)
-
-
 def operators_of(names):
     """Every family counts the same, however many operators it has, and as often as it is named."""
     table = families()
