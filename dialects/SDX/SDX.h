@@ -21,6 +21,8 @@
 
 namespace sardonyx::sdx {
 
+struct Winograd; // Winograd.h
+
 /// Values of k whose numbers of 21 bits share eight bytes.
 inline constexpr int64_t kTriple = 3;
 /// Filters, and values of K, in a block of convolution weights that are sums of

@@ -1,6 +1,7 @@
 //===- SDXOps.cpp - Verifiers and interfaces of the sdx ops -----*- C++ -*-===//
 
 #include "dialects/SDX/SDX.h"
+#include "dialects/SDX/Winograd.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -431,6 +432,11 @@ static LogicalResult verifyWindow(Operation *op, size_t spatial,
   return success();
 }
 
+const Winograd *ConvOp::getAlgorithm() {
+  return getWinograd() ? &sdx::getWinograd(*getWinograd(), getStrides().front())
+                       : nullptr;
+}
+
 LogicalResult ConvOp::verify() {
   if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
     return failure();
@@ -473,10 +479,16 @@ LogicalResult ConvOp::verify() {
       countTaps(*this, getKernelShape(), group, getWinograd());
   if (failed(taps))
     return failure();
-  auto isOne = [](int64_t step) { return step == 1; };
-  if (getWinograd() && !(llvm::all_of(getStrides(), isOne) &&
-                         llvm::all_of(getDilations(), isOne)))
-    return emitOpError("'winograd' is for neither strides nor dilations");
+  if (getWinograd()) {
+    int64_t stride = getStrides().front();
+    auto areAll = [](ArrayRef<int64_t> sizes, int64_t size) {
+      return llvm::all_of(sizes, [&](int64_t s) { return s == size; });
+    };
+    if (!areAll(getDilations(), 1))
+      return emitOpError("'winograd' is for no dilations");
+    if (stride > 2 || !areAll(getStrides(), stride))
+      return emitOpError("'winograd' is for strides of 1 or of 2");
+  }
   if (failed(verifyShortWeights(*this, getWeights().getType(), getScales(),
                                 getWinograd(), *taps)))
     return failure();
@@ -579,7 +591,14 @@ MaxPoolOp::reifyResultShapes(OpBuilder &b,
 void PackConvWeightsOp::build(OpBuilder &b, OperationState &state, Value source,
                               Value init, int64_t group) {
   build(b, state, resultTypes(init), source, /*scales=*/Value(), init,
-        b.getI64IntegerAttr(group), /*winograd=*/IntegerAttr());
+        b.getI64IntegerAttr(group), /*winograd=*/IntegerAttr(),
+        /*winograd_stride=*/IntegerAttr());
+}
+
+const Winograd *PackConvWeightsOp::getAlgorithm() {
+  return getWinograd() ? &sdx::getWinograd(*getWinograd(),
+                                           getWinogradStride().value_or(1))
+                       : nullptr;
 }
 
 LogicalResult PackConvWeightsOp::verify() {
@@ -602,6 +621,11 @@ LogicalResult PackConvWeightsOp::verify() {
   if (!mayEqual(init[0], group))
     return emitOpError("init has ")
            << init[0] << " groups but 'group' is " << group;
+  if (std::optional<int64_t> stride = getWinogradStride())
+    if (!getWinograd() || (*stride != 1 && *stride != 2))
+      return emitOpError("'winograd_stride' must be 1 or 2, and is for "
+                         "'winograd'; got ")
+             << *stride;
   FailureOr<int64_t> taps = ShapedType::kDynamic;
   if (getWinograd() || !ShapedType::isDynamicShape(source.drop_front(2)))
     taps = countTaps(*this, source.drop_front(2), group, getWinograd());

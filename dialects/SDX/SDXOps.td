@@ -269,8 +269,8 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
 
     `winograd` = m asks for Winograd's algorithm F(m x m, 3 x 3), m = 2 or 4, on
     weights that were transformed for it: K counts (m + 2)^2 values a channel,
-    channels innermost. Kernels are 3x3 then, without strides, dilations and
-    groups. With `scales` weights are integers of 24 bits times these (see
+    channels innermost. Kernels are 3x3 then, without dilations and groups, and
+    both strides 1 or both 2. With `scales` weights are integers of 24 bits times these (see
     `sdx.pack_conv_weights`).
 
     Weights of bf16 are [G,Ob,S,2*32*32]: numbers are sums of two (see
@@ -311,6 +311,8 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
                                  "int64_t":$group,
                                  CArg<"bool", "false">:$exact)>];
   let extraClassDeclaration = [{
+    /// Winograd's algorithm, if it goes by that; null otherwise.
+    const ::sardonyx::sdx::Winograd *getAlgorithm();
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }
     /// Output channels in a block of the packed weights.
@@ -334,7 +336,7 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
     over (channel, k0, k1, ...). `init` is overwritten.
 
     With `winograd` = m the filters are transformed for F(m x m, 3 x 3), see
-    `sdx.conv`.
+    `sdx.conv`, and for strides of `winograd_stride`, 2 or, as without it, 1.
 
     With `scales` [Ob*(m + 2)^2,1,1,Rt], for each block one for each value of
     each filter, values become the integers nearest to value / scale. `init` is
@@ -355,7 +357,8 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
   let arguments = (ins SDX_F32Shaped:$source,
                        Optional<SDX_OptionalF32Shaped>:$scales,
                        SDX_ConvWeights:$init, I64Attr:$group,
-                       OptionalAttr<I64Attr>:$winograd);
+                       OptionalAttr<I64Attr>:$winograd,
+                       OptionalAttr<I64Attr>:$winograd_stride);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     `ins` `(` $source (`,` $scales^)? `:` type($source)
@@ -365,6 +368,8 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
   let builders = [OpBuilder<(ins "::mlir::Value":$source,
                                  "::mlir::Value":$init, "int64_t":$group)>];
   let extraClassDeclaration = [{
+    /// Winograd's algorithm, if it goes by that; null otherwise.
+    const ::sardonyx::sdx::Winograd *getAlgorithm();
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     int64_t getBlockRows() {
       if (splits())

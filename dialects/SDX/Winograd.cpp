@@ -53,10 +53,60 @@ static constexpr double kFilterOf2[] = {1,   0,    0,   //
 static constexpr double kOutputOf2[] = {1, 1, 1,  0, //
                                         0, 1, -1, 1};
 
-const Winograd &sdx::getWinograd(int64_t outputs) {
-  static const Winograd of2 = {2, kInputOf2, kFilterOf2, kOutputOf2};
-  static const Winograd of4 = {4, kInputOf4, kFilterOf4, kOutputOf4};
-  assert((outputs == 2 || outputs == 4) && "the verifier lets no other pass");
+// With a stride of 2: F(4, 2) of even inputs, by the values at 0, +-C, D and
+// infinity, and odd inputs as they are. Of such numbers these have the least
+// rounding errors, 1.15 times those of a direct sum.
+static constexpr double C = 3. / 4, C2 = C * C, D = 2;
+static constexpr double C2D = C2 * D, CD = C * D;
+static constexpr double FC = 2 * C2 * (C - D), FMinusC = -2 * C2 * (C + D),
+                        FD = D * (D * D - C2);
+
+static constexpr double kInputOf4By2[] = {
+    C2D, 0, -C2, 0, -D,     0, 1,  0, 0, //
+    0,   0, -CD, 0, C - D,  0, 1,  0, 0, //
+    0,   0, CD,  0, -C - D, 0, 1,  0, 0, //
+    0,   0, -C2, 0, 0,      0, 1,  0, 0, //
+    0,   0, C2D, 0, -C2,    0, -D, 0, 1, //
+    0,   1, 0,   0, 0,      0, 0,  0, 0, //
+    0,   0, 0,   1, 0,      0, 0,  0, 0, //
+    0,   0, 0,   0, 0,      1, 0,  0, 0, //
+    0,   0, 0,   0, 0,      0, 0,  1, 0};
+static constexpr double kFilterOf4By2[] = {1 / C2D,     0, 0,            //
+                                           1 / FC,      0, C / FC,       //
+                                           1 / FMinusC, 0, -C / FMinusC, //
+                                           1 / FD,      0, D / FD,       //
+                                           0,           0, 1,            //
+                                           0,           1, 0};
+static constexpr double kOutputOf4By2[] = {
+    1, 1,     1,      1,         0, 1, 0, 0, 0, //
+    0, C,     -C,     D,         0, 0, 1, 0, 0, //
+    0, C2,    C2,     D *D,      0, 0, 0, 1, 0, //
+    0, C *C2, -C *C2, D * D * D, 1, 0, 0, 0, 1};
+
+// F(2, 2), by the values at 0, 1 and infinity, and odd inputs.
+static constexpr double kInputOf2By2[] = {1, 0, -1, 0, 0, //
+                                          0, 0, 1,  0, 0, //
+                                          0, 0, -1, 0, 1, //
+                                          0, 1, 0,  0, 0, //
+                                          0, 0, 0,  1, 0};
+static constexpr double kFilterOf2By2[] = {1, 0, 0, //
+                                           1, 0, 1, //
+                                           0, 0, 1, //
+                                           0, 1, 0};
+static constexpr double kOutputOf2By2[] = {1, 1, 0, 1, 0, //
+                                           0, 1, 1, 0, 1};
+
+const Winograd &sdx::getWinograd(int64_t outputs, int64_t stride) {
+  static const Winograd of2 = {2, 1, kInputOf2, kFilterOf2, kOutputOf2};
+  static const Winograd of4 = {4, 1, kInputOf4, kFilterOf4, kOutputOf4};
+  static const Winograd of2By2 = {2, 2, kInputOf2By2, kFilterOf2By2,
+                                  kOutputOf2By2};
+  static const Winograd of4By2 = {4, 2, kInputOf4By2, kFilterOf4By2,
+                                  kOutputOf4By2};
+  assert((outputs == 2 || outputs == 4) && (stride == 1 || stride == 2) &&
+         "the verifier lets no other pass");
+  if (stride == 2)
+    return outputs == 2 ? of2By2 : of4By2;
   return outputs == 2 ? of2 : of4;
 }
 
@@ -64,7 +114,7 @@ void sdx::transformFilter(const Winograd &algorithm,
                           llvm::ArrayRef<float> filter,
                           llvm::MutableArrayRef<float> values) {
   constexpr int64_t kSide = 3;
-  int64_t side = algorithm.inputs();
+  int64_t side = algorithm.numbers();
   assert(filter.size() == kSide * kSide &&
          int64_t(values.size()) == algorithm.taps() && "a filter of 3x3");
   auto row = [&](int64_t r) {

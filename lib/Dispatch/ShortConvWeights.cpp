@@ -82,7 +82,7 @@ struct ShortenConvWeights : OpRewritePattern<sdx::ConvOp> {
     if (!filters)
       return rewriter.notifyMatchFailure(op, "weights are no constant");
 
-    const sdx::Winograd &algorithm = sdx::getWinograd(*op.getWinograd());
+    const sdx::Winograd &algorithm = *op.getAlgorithm();
     int64_t blocks = packed[1], width = packed[3], taps = algorithm.taps();
     int64_t channels = filters->shape[1], columns = blocks * taps * width;
     std::vector<float> values =
@@ -102,7 +102,8 @@ struct ShortenConvWeights : OpRewritePattern<sdx::ConvOp> {
         tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getI8Type());
     auto shortened = sdx::PackConvWeightsOp::create(
         rewriter, loc, pack.getSource(), empty, pack.getGroup());
-    shortened.setWinograd(*op.getWinograd());
+    shortened.setWinogradAttr(pack.getWinogradAttr());
+    shortened.setWinogradStrideAttr(pack.getWinogradStrideAttr());
     shortened.getScalesMutable().assign(scales);
     rewriter.modifyOpInPlace(op, [&] {
       op.getWeightsMutable().assign(shortened.getResult());

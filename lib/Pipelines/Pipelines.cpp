@@ -76,6 +76,10 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   ChooseConvFormPassOptions forms;
   forms.winograd = options.winograd;
   forms.vectorBits = options.target.vectorBits;
+  // Products of parts of numbers are faster than what this saves.
+  const bool splitConvs =
+      options.shortWeights && options.target.floatProduct == "parts";
+  forms.strided = !splitConvs;
   pm.nest<func::FuncOp>().addPass(createChooseConvFormPass(forms));
   pm.addPass(createSDXDecomposeTensorOps());
   pm.addPass(createSDXSimplifyTransposes());
@@ -94,8 +98,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   // registers.
   bool hasWideVectors = options.target.vectorBits >= 256;
   packing.triples = hasWideVectors;
-  packing.splitConvs =
-      options.shortWeights && options.target.floatProduct == "parts";
+  packing.splitConvs = splitConvs;
   packing.strassen = options.strassen && hasWideVectors;
   pm.addPass(createSDXPackContractions(packing));
   // Constants leave before fusion, so that what runs once isn't fused into what

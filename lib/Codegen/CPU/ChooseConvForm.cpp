@@ -28,13 +28,28 @@ namespace {
 
 /// The algorithm that takes clearly fewer multiplications than a direct sum for
 /// an output of `height` x `width`; null if there is none.
-const Winograd *chooseAlgorithm(int64_t channels, int64_t height,
-                                int64_t width) {
+const Winograd *chooseAlgorithm(int64_t channels, int64_t height, int64_t width,
+                                int64_t stride, unsigned vectorBits) {
+  if (stride == 2) {
+    // Transforms make more values of each input and output, and save less.
+    constexpr int64_t kFewestChannels = 64;
+    int64_t lanes = std::max<int64_t>(1, vectorBits / 32);
+    const Winograd *best = nullptr;
+    int64_t fewest = height * width * 9 * 3 / 4;
+    for (int64_t outputs : {2, 4}) {
+      const Winograd &algorithm = sdx::getWinograd(outputs, stride);
+      int64_t products = countWinogradGroups(algorithm, lanes, height, width) *
+                         lanes * algorithm.products();
+      if (channels >= kFewestChannels && products <= fewest)
+        std::tie(best, fewest) = std::pair(&algorithm, products);
+    }
+    return best;
+  }
   // Multiplications, in vectors of 16 positions or tiles.
   constexpr int64_t kLanes = 16;
   auto products = [&](const Winograd &algorithm) {
     return countWinogradGroups(algorithm, kLanes, height, width) * kLanes *
-           algorithm.taps();
+           algorithm.products();
   };
   // The transforms cost as much for few channels as for many: with 4 those of
   // F(4x4) take what the products save. F(2x2) saves less.
@@ -61,15 +76,19 @@ int64_t chooseBlockRows(const Winograd &algorithm, int64_t filters,
   constexpr int64_t kFewestBlocks = 4;
   bool isOneRegister =
       lanes >= 16 && countWinogradGroups(algorithm, lanes, height, width) == 1;
-  return isOneRegister && filters % sdx::kPanelWidth == 0 &&
-                 filters >= kFewestBlocks * sdx::kPanelWidth
-             ? sdx::kPanelWidth
-             : before;
+  if (isOneRegister && filters % sdx::kPanelWidth == 0 &&
+      filters >= kFewestBlocks * sdx::kPanelWidth)
+    return sdx::kPanelWidth;
+  if (lanes == 8 && wastesFewRows(filters, kWinogradRowsOf8Lanes))
+    return kWinogradRowsOf8Lanes;
+  return before;
 }
 
 struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
-  UseWinograd(MLIRContext *context, unsigned vectorBits, PatternBenefit benefit)
-      : OpRewritePattern(context, benefit), vectorBits(vectorBits) {}
+  UseWinograd(MLIRContext *context, unsigned vectorBits, bool strided,
+              PatternBenefit benefit)
+      : OpRewritePattern(context, benefit), vectorBits(vectorBits),
+        strided(strided) {}
 
   LogicalResult matchAndRewrite(sdx::ConvOp op,
                                 PatternRewriter &rewriter) const override {
@@ -81,9 +100,11 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
       return llvm::all_of(values, [&](int64_t v) { return v == value; });
     };
     if (op.getNumSpatialDims() != 2 || op.getGroup() != 1 ||
-        !all(op.getKernelShape(), 3) || !all(op.getStrides(), 1) ||
-        !all(op.getDilations(), 1))
+        !all(op.getKernelShape(), 3) || !all(op.getDilations(), 1))
       return rewriter.notifyMatchFailure(op, "is not a plain 3x3");
+    int64_t stride = op.getStrides().front();
+    if (!all(op.getStrides(), stride) || stride > (strided ? 2 : 1))
+      return rewriter.notifyMatchFailure(op, "skips positions");
     auto pack = op.getWeights().getDefiningOp<sdx::PackConvWeightsOp>();
     if (!pack)
       return rewriter.notifyMatchFailure(op, "weights are packed elsewhere");
@@ -92,8 +113,8 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
     if (ShapedType::isDynamicShape(filters) ||
         ShapedType::isDynamicShape(out.drop_front(2)))
       return rewriter.notifyMatchFailure(op, "has sizes that are not known");
-    const Winograd *algorithm =
-        chooseAlgorithm(std::min(filters[0], filters[1]), out[2], out[3]);
+    const Winograd *algorithm = chooseAlgorithm(
+        std::min(filters[0], filters[1]), out[2], out[3], stride, vectorBits);
     if (!algorithm)
       return rewriter.notifyMatchFailure(op, "has too few positions or "
                                              "channels");
@@ -109,6 +130,8 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
     auto transformed = sdx::PackConvWeightsOp::create(
         rewriter, pack.getLoc(), pack.getSource(), empty, /*group=*/1);
     transformed.setWinograd(algorithm->outputs);
+    if (stride != 1)
+      transformed.setWinogradStride(stride);
     rewriter.modifyOpInPlace(op, [&] {
       op.setWinograd(algorithm->outputs);
       op.getWeightsMutable().assign(transformed.getResult());
@@ -118,6 +141,7 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
 
 private:
   unsigned vectorBits;
+  bool strided;
 };
 
 /// Few positions and many channels: weights in blocks as wide as a vector.
@@ -165,7 +189,8 @@ struct ChooseConvFormPass
     RewritePatternSet patterns(&getContext());
     patterns.add<UseChannelLanes>(&getContext());
     if (winograd)
-      patterns.add<UseWinograd>(&getContext(), vectorBits, /*benefit=*/2);
+      patterns.add<UseWinograd>(&getContext(), vectorBits, strided,
+                                /*benefit=*/2);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -176,7 +176,11 @@ private:
     /// before the next.
     int64_t tileRows, groupRows;
   };
-  struct WinogradGroup;
+  /// A group of tiles: its first row of tiles and its first column.
+  struct WinogradGroup {
+    int64_t rows, columns;
+    mlir::Value firstRow, firstColumn;
+  };
   int64_t winogradGroupRows();
   void planWinogradRows(WinogradPanel &panel);
   void emitWinograd(mlir::ImplicitLocOpBuilder &b);
@@ -185,17 +189,25 @@ private:
   mlir::Value emitWinogradBuffer(mlir::ImplicitLocOpBuilder &b,
                                  mlir::Value images, mlir::Value panels,
                                  int64_t width);
+  /// Transforms the inputs of a panel, for channels [from, to).
   void emitWinogradInput(mlir::ImplicitLocOpBuilder &b,
                          const WinogradPanel &panel, mlir::Value from,
                          mlir::Value to);
   /// Whether the weights of Winograd's products are in blocks of a panel's
   /// width, for the lanes of vectors.
   bool hasFilterLanes() { return op.getBlockRows() == sdx::kPanelWidth; }
+  /// A product: which of them, and with which tap of the filters.
+  struct WinogradProduct {
+    mlir::Value number, tap;
+  };
+  WinogradProduct findWinogradProduct(mlir::ImplicitLocOpBuilder &b,
+                                      mlir::Value n);
   void emitWinogradTiles(mlir::ImplicitLocOpBuilder &b,
                          const WinogradPanel &panel, mlir::Value group,
                          mlir::Value products);
   void emitWinogradTile(mlir::ImplicitLocOpBuilder &b,
-                        const WinogradPanel &panel, mlir::Value p,
+                        const WinogradPanel &panel,
+                        const WinogradProduct &product,
                         mlir::Value firstOfGroup, mlir::Value inGroup,
                         mlir::Value products);
   void emitWinogradLaneTiles(mlir::ImplicitLocOpBuilder &b,
@@ -207,10 +219,16 @@ private:
                        const WinogradPanel &panel, const WinogradLanes &at);
   void emitWinogradProducts(mlir::ImplicitLocOpBuilder &b,
                             const WinogradPanel &panel, mlir::Value block);
-  void emitWinogradOutput(mlir::ImplicitLocOpBuilder &b,
-                          llvm::ArrayRef<mlir::Value> sums,
-                          const WinogradGroup &group, mlir::Value image,
-                          mlir::Value filter);
+  /// The outputs that follow from the products [tap, filter, tile] of a group
+  /// of filters with a panel.
+  void emitWinogradOutputs(mlir::ImplicitLocOpBuilder &b,
+                           const WinogradPanel &panel, mlir::Value firstFilter,
+                           mlir::Value products);
+  void emitWinogradRows(
+      mlir::ImplicitLocOpBuilder &b, const WinogradGroup &group,
+      mlir::Value image, mlir::Value filter, bool isUnrolled,
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value row)>
+          columns);
 
   /// The loops of a convolution by parts of bf16 (PartConv.cpp).
   class PartLoops;
@@ -243,7 +261,7 @@ private:
   int64_t l2Bytes;
   TileEvaluator evaluator;
   TileShape shape;
-  int64_t lanes;
+  int64_t lanes, registers;
   /// Vectors side by side in a tile of a panel. With eight rows three leave
   /// room in 32 registers, with four in 16, and need fewer instructions for
   /// each multiply-add than two.

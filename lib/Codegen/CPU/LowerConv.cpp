@@ -34,10 +34,9 @@ ConvEmitter::ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits,
       evaluator(body, op->getResult(0), 1, 2),
       shape(TileShape::get(vectorBits, vectorRegisters, sdx::kPanelWidth)),
       lanes(std::max<int64_t>(1, vectorBits / 32)),
+      registers(TileShape::countRegisters(vectorBits, vectorRegisters)),
       columns(vectorBits >= 512 ? 3 : 2), spatial(op.getNumSpatialDims()),
-      group(op.getGroup()),
-      winograd(op.getWinograd() ? &sdx::getWinograd(*op.getWinograd())
-                                : nullptr) {
+      group(op.getGroup()), winograd(op.getAlgorithm()) {
   shape.rows = std::gcd(shape.rows, op.getBlockRows());
 }
 

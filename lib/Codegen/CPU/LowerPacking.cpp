@@ -303,7 +303,7 @@ struct LowerPackingPass
                            func.getBody().front().getTerminator());
     PackEmitter emitter(body, vectorBits);
     if (convWeights && convWeights.getWinograd())
-      emitWinogradWeights(b, sdx::getWinograd(*convWeights.getWinograd()),
+      emitWinogradWeights(b, *convWeights.getAlgorithm(),
                           body.getBuffer(convWeights.getSource()),
                           convWeights.getScales()
                               ? body.getBuffer(convWeights.getScales())

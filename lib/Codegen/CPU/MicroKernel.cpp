@@ -282,23 +282,48 @@ Value sardonyx::cpu::emitConcatenation(ImplicitLocOpBuilder &b,
 
 SmallVector<Value> sardonyx::cpu::emitTranspose(ImplicitLocOpBuilder &b,
                                                 ArrayRef<Value> rows) {
-  // Blocks of half the size are swapped first, then blocks within them.
   int64_t size = rows.size();
+  int64_t lanes = cast<VectorType>(rows[0].getType()).getNumElements();
   SmallVector<Value> current(rows);
-  for (int64_t half = size / 2; half >= 1; half /= 2) {
-    SmallVector<int64_t> low, high;
-    for (int64_t i = 0; i < size; ++i) {
-      bool upper = i & half;
-      low.push_back(upper ? size + i - half : i);
-      high.push_back(upper ? size + i : i + half);
+  // Lanes [i, i + half) of both, for every second such i from `first` on.
+  auto interleave = [&](Value x, Value y, int64_t first, int64_t block,
+                        int64_t half) -> Value {
+    SmallVector<int64_t> order;
+    for (int64_t at = first; at < lanes; at += block)
+      for (int64_t of = 0; of < block / 2; of += half)
+        for (int64_t from : {at + of, lanes + at + of})
+          for (int64_t i = 0; i < half; ++i)
+            order.push_back(from + i);
+    return vector::ShuffleOp::create(b, x, y, order);
+  };
+  // Squares of four in the order of x86's instructions, which interleave halves
+  // of 128 bits: single numbers, then pairs.
+  constexpr int64_t kBlock = 4;
+  int64_t done = 1;
+  if (size >= kBlock) {
+    for (int64_t i = 0; i < size; i += kBlock) {
+      Value *square = &current[i];
+      Value low[2], high[2];
+      for (int64_t j = 0; j < 2; ++j) {
+        low[j] = interleave(square[2 * j], square[2 * j + 1], 0, kBlock, 1);
+        high[j] = interleave(square[2 * j], square[2 * j + 1], 2, kBlock, 1);
+      }
+      square[0] = interleave(low[0], low[1], 0, kBlock, 2);
+      square[1] = interleave(low[0], low[1], 2, kBlock, 2);
+      square[2] = interleave(high[0], high[1], 0, kBlock, 2);
+      square[3] = interleave(high[0], high[1], 2, kBlock, 2);
     }
+    done = kBlock;
+  }
+  // Then blocks of what is square already are swapped.
+  for (int64_t half = done; half < size; half *= 2) {
     SmallVector<Value> next(size);
     for (int64_t i = 0; i < size; ++i) {
       if (i & half)
         continue;
       Value first = current[i], second = current[i + half];
-      next[i] = vector::ShuffleOp::create(b, first, second, low);
-      next[i + half] = vector::ShuffleOp::create(b, first, second, high);
+      next[i] = interleave(first, second, 0, 2 * half, half);
+      next[i + half] = interleave(first, second, half, 2 * half, half);
     }
     current = next;
   }

@@ -167,8 +167,8 @@ mlir::Value emitPick(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
 mlir::Value emitConcatenation(mlir::ImplicitLocOpBuilder &b,
                               llvm::SmallVector<mlir::Value> parts);
 
-/// Transposes a square of vectors in registers: result[i][j] = rows[j][i].
-/// `rows.size()` is a power of two and the length of each vector.
+/// Transposes squares of `rows.size()`, a power of two, in registers, of which
+/// each vector has one or several: result[i][s + j] = rows[j][s + i].
 llvm::SmallVector<mlir::Value> emitTranspose(mlir::ImplicitLocOpBuilder &b,
                                              llvm::ArrayRef<mlir::Value> rows);
 

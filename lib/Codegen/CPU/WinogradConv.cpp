@@ -27,60 +27,6 @@ using namespace sardonyx;
 using namespace sardonyx::cpu;
 using sdx::Winograd;
 
-/// The sum of coefficients[i] * values[i].
-static Value emitCombination(ImplicitLocOpBuilder &b,
-                             ArrayRef<double> coefficients,
-                             ArrayRef<Value> values) {
-  auto type = cast<VectorType>(values.front().getType());
-  auto splat = [&](double x) -> Value {
-    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, float(x)));
-  };
-  // A term that needs no multiplication goes first.
-  const double *one = llvm::find(coefficients, 1.0);
-  size_t first = one != coefficients.end()
-                     ? one - coefficients.begin()
-                     : llvm::find_if(coefficients, [](double c) {
-                         return c != 0;
-                       }) - coefficients.begin();
-  Value sum = values[first];
-  if (coefficients[first] != 1)
-    sum = arith::MulFOp::create(b, sum, splat(coefficients[first]));
-  for (auto [i, c] : llvm::enumerate(coefficients)) {
-    if (i == first || c == 0)
-      continue;
-    if (c == 1)
-      sum = arith::AddFOp::create(b, sum, values[i]);
-    else if (c == -1)
-      sum = arith::SubFOp::create(b, sum, values[i]);
-    else
-      sum = vector::FMAOp::create(b, splat(c), values[i], sum);
-  }
-  return sum;
-}
-
-/// matrix * tile * transpose(matrix) of a square tile in row-major order, for
-/// a matrix of `rows` rows.
-static SmallVector<Value> emitTransform(ImplicitLocOpBuilder &b,
-                                        ArrayRef<double> matrix, int64_t rows,
-                                        ArrayRef<Value> tile) {
-  int64_t columns = matrix.size() / rows;
-  SmallVector<Value> half(rows * columns), result;
-  for (int64_t c = 0; c < columns; ++c) {
-    SmallVector<Value> column;
-    for (int64_t r = 0; r < columns; ++r)
-      column.push_back(tile[r * columns + c]);
-    for (int64_t r = 0; r < rows; ++r)
-      half[r * columns + c] =
-          emitCombination(b, matrix.slice(r * columns, columns), column);
-  }
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < rows; ++c)
-      result.push_back(
-          emitCombination(b, matrix.slice(c * columns, columns),
-                          ArrayRef(half).slice(r * columns, columns)));
-  return result;
-}
-
 //===----------------------------------------------------------------------===//
 // Weights
 //===----------------------------------------------------------------------===//
@@ -108,8 +54,8 @@ static void emitFilters(ImplicitLocOpBuilder &b, const Winograd &algorithm,
     for (int64_t tap = 0; tap < 9; ++tap)
       taps.push_back(vector::GatherOp::create(
           b, type, flat, ValueRange{math.add(at, tap)}, offsets, mask, zero));
-    for (auto [p, value] : llvm::enumerate(
-             emitTransform(b, algorithm.filter, algorithm.inputs(), taps))) {
+    for (auto [p, value] : llvm::enumerate(emitWinogradSquare(
+             b, algorithm.filter, algorithm.numbers(), taps))) {
       SmallVector<Value> to(block);
       to.append({math.add(math.mul(channels, p), channel), math.constant(0)});
       emitStore(b, value, memory, to);
@@ -188,12 +134,6 @@ int64_t sardonyx::cpu::countWinogradGroups(const Winograd &algorithm,
   return groups;
 }
 
-/// A group of tiles: its first row of tiles and its first column.
-struct ConvEmitter::WinogradGroup {
-  int64_t rows, columns;
-  Value firstRow, firstColumn;
-};
-
 int64_t ConvEmitter::winogradGroupRows() {
   std::optional<int64_t> height = IndexMath::known(outSize(0));
   std::optional<int64_t> width = IndexMath::known(outSize(1));
@@ -217,15 +157,6 @@ ConvEmitter::emitWinogradGroup(ImplicitLocOpBuilder &b, Value number) {
   return group;
 }
 
-/// x0, y0, x1, y1, ...
-static Value emitInterleave(ImplicitLocOpBuilder &b, Value x, Value y) {
-  int64_t size = cast<VectorType>(x.getType()).getNumElements();
-  SmallVector<int64_t> lanes;
-  for (int64_t i = 0; i < size; ++i)
-    lanes.append({i, size + i});
-  return vector::ShuffleOp::create(b, x, y, lanes);
-}
-
 //===----------------------------------------------------------------------===//
 // Convolution
 //===----------------------------------------------------------------------===//
@@ -239,22 +170,19 @@ void ConvEmitter::planWinogradRows(WinogradPanel &panel) {
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
   if (hasFilterLanes() || !filters)
     return;
-  int64_t rows = shape.rows, mostWaste = 0;
-  if (lanes >= 16 && panel.width == lanes) {
-    rows *= 2;
-  } else if (lanes == 8) {
-    constexpr int64_t kSums = 12, kShareOfWaste = 8;
-    rows = kSums * lanes / panel.width;
-    mostWaste = *filters / kShareOfWaste;
-  }
-  int64_t waste =
-      llvm::alignTo(*filters, rows) - llvm::alignTo(*filters, shape.rows);
-  if (waste > mostWaste)
+  if (lanes == 8 && op.getBlockRows() == kWinogradRowsOf8Lanes) {
+    // Inputs of a tap that are in a small first cache are used by some tiles.
+    constexpr int64_t kSums = 12, kBlocks = 4;
+    int64_t rows = kSums * lanes / panel.width;
+    panel.tileRows =
+        wastesFewRows(*filters, rows) ? rows : kWinogradRowsOf8Lanes;
+    panel.groupRows = kBlocks * kWinogradRowsOf8Lanes;
     return;
-  panel.tileRows = panel.groupRows = rows;
-  // Inputs of a tap that are in a small first cache are used by whole blocks.
-  if (lanes == 8)
-    panel.groupRows = std::lcm(rows, op.getBlockRows());
+  }
+  int64_t rows = 2 * shape.rows;
+  if (lanes >= 16 && panel.width == lanes &&
+      llvm::alignTo(*filters, rows) == llvm::alignTo(*filters, shape.rows))
+    panel.tileRows = panel.groupRows = rows;
 }
 
 void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
@@ -266,9 +194,11 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
                           math.ceilDiv(outSize(1), outputs * (lanes / rows)));
   int64_t width = std::max(shape.width, lanes);
   int64_t panelBytes = IndexMath::known(groupChannels).value_or(0) *
-                       winograd->taps() * width * 4;
+                       winograd->products() * width * 4;
   std::optional<int64_t> known = IndexMath::known(groups);
-  if ((known && *known <= 1) || panelBytes > kCacheBytes)
+  // One vector loads a weight for each multiply-add: with few lanes that takes
+  // longer (1.4 to 1.8 times as long) than to read inputs from further away.
+  if ((known && *known <= 1) || (lanes >= 16 && panelBytes > kCacheBytes))
     width = lanes;
   Value images = evaluator.getSize(0);
   Value panels = math.ceilDiv(groups, width / lanes);
@@ -316,13 +246,13 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   memref::DeallocOp::create(b, inputs);
 }
 
-/// Memory for transformed inputs: [image, panel, tap, channel, tile].
+/// Memory for transformed inputs: [image, panel, value, channel, tile].
 Value ConvEmitter::emitWinogradBuffer(ImplicitLocOpBuilder &b, Value images,
                                       Value panels, int64_t width) {
   IndexMath math(b);
   SmallVector<int64_t> extents;
   SmallVector<Value> dynamic;
-  for (Value size : {images, panels, math.constant(winograd->taps()),
+  for (Value size : {images, panels, math.constant(winograd->products()),
                      // One more, so that the values of a channel do not
                      // all fall into one set of the cache.
                      math.add(groupChannels, 1), math.constant(width)}) {
@@ -333,72 +263,35 @@ Value ConvEmitter::emitWinogradBuffer(ImplicitLocOpBuilder &b, Value images,
   return emitBuffer(b, MemRefType::get(extents, b.getF32Type()), dynamic);
 }
 
-/// Transforms the inputs of a panel, for channels [from, to).
-void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
-                                    const WinogradPanel &panel, Value from,
-                                    Value to) {
+/// Number `n` of the products, in the order of the taps that they are with.
+ConvEmitter::WinogradProduct
+ConvEmitter::findWinogradProduct(ImplicitLocOpBuilder &b, Value n) {
   IndexMath math(b);
-  int64_t side = winograd->outputs, reach = winograd->inputs();
-  int64_t groups = panel.width / lanes;
-  emitFor(b, math.constant(0), math.constant(groups), 1, [&](Value index) {
-    WinogradGroup group =
-        emitWinogradGroup(b, math.add(math.mul(panel.number, groups), index));
-    int64_t run = side * group.columns;
-    // The last two inputs of each tile are the first two of the next one, so
-    // each row is read at two places: as it is and one tile further.
-    Value left =
-        math.sub(math.mul(group.firstColumn, side), math.constant(pad(1)));
-    Value next = math.add(left, side);
-    Value inLeft = emitInside(b, left, run, inSizes[1]);
-    Value inNext = emitInside(b, next, run, inSizes[1]);
-    SmallVector<Value> tops, masks;
-    for (int64_t segment = 0; segment < group.rows; ++segment)
-      for (int64_t r = 0; r < reach; ++r) {
-        Value at = math.sub(
-            math.add(math.mul(math.add(group.firstRow, segment), side), r),
-            math.constant(pad(0)));
-        tops.push_back(at);
-        masks.push_back(emitRowMask(b, inLeft, at, inSizes[0]));
-        masks.push_back(emitRowMask(b, inNext, at, inSizes[0]));
-      }
-    emitFor(b, from, to, 1, [&](Value channel) {
-      SmallVector<Value> tile(reach * reach);
-      for (int64_t r = 0; r < reach; ++r) {
-        SmallVector<Value> here, further;
-        for (int64_t segment = 0; segment < group.rows; ++segment) {
-          int64_t i = segment * reach + r;
-          here.push_back(emitLoad(b, input,
-                                  {panel.image, channel, tops[i], left}, run,
-                                  masks[2 * i]));
-          further.push_back(emitLoad(b, input,
-                                     {panel.image, channel, tops[i], next}, run,
-                                     masks[2 * i + 1]));
-        }
-        Value first = emitConcatenation(b, here),
-              second = emitConcatenation(b, further);
-        for (int64_t c = 0; c < reach; ++c) {
-          Value from = c < side ? first : second;
-          tile[r * reach + c] = emitPick(b, from, from, c % side, side, lanes);
-        }
-      }
-      Value lane = math.mul(index, lanes);
-      for (auto [p, value] :
-           llvm::enumerate(emitTransform(b, winograd->input, reach, tile))) {
-        Value small = value;
-        if (op.getScales())
-          small = arith::MulFOp::create(
-              b, value,
-              emitFloatSplat(b, value.getType(),
-                             std::ldexp(1.0f, -kRangeShift)));
-        emitStore(
-            b, small, panel.inputs,
-            {panel.slot[0], panel.slot[1], math.constant(p), channel, lane});
-      }
-    });
-  });
+  int64_t values = winograd->values(), numbers = winograd->numbers();
+  if (values == numbers)
+    return {n, n};
+  // All values from the last number on are multiplied by that: rows of them
+  // go column by column.
+  int64_t rows = values - numbers + 1;
+  Value firstLast = math.constant((numbers - 1) * values);
+  Value isLast = math.less(math.sub(firstLast, math.constant(1)), n);
+  Value ofLast = math.sub(n, firstLast);
+  auto choose = [&](Value last, Value other) -> Value {
+    return arith::SelectOp::create(b, isLast, last, other);
+  };
+  Value row = choose(
+      math.add(math.sub(ofLast, math.roundDown(ofLast, rows)), numbers - 1),
+      math.div(n, values));
+  Value column =
+      choose(math.div(ofLast, rows), math.sub(n, math.roundDown(n, values)));
+  Value last = math.constant(numbers - 1);
+  return {
+      math.add(math.mul(row, values), column),
+      math.add(math.mul(math.min(row, last), numbers), math.min(column, last))};
 }
 
-/// The products of one group of filters with one panel, [tap, filter, tile].
+/// The products of one group of filters with one panel,
+/// [product, filter, tile].
 void ConvEmitter::emitWinogradTiles(ImplicitLocOpBuilder &b,
                                     const WinogradPanel &panel, Value group,
                                     Value products) {
@@ -406,10 +299,10 @@ void ConvEmitter::emitWinogradTiles(ImplicitLocOpBuilder &b,
   Value first = math.mul(group, panel.groupRows);
   Value tiles = math.ceilDiv(math.sub(groupFilters, first), panel.tileRows);
   tiles = math.min(tiles, math.constant(panel.groupRows / panel.tileRows));
-  emitFor(b, math.constant(0), math.constant(winograd->taps()), 1,
-          [&](Value p) {
+  emitFor(b, math.constant(0), math.constant(winograd->products()), 1,
+          [&](Value n) {
             auto emitTile = [&](Value tile) {
-              emitWinogradTile(b, panel, p, first,
+              emitWinogradTile(b, panel, findWinogradProduct(b, n), first,
                                math.mul(tile, panel.tileRows), products);
             };
             if (panel.groupRows == panel.tileRows)
@@ -418,50 +311,44 @@ void ConvEmitter::emitWinogradTiles(ImplicitLocOpBuilder &b,
           });
 }
 
-/// A tile of the products of tap `p`, those of filter `inGroup` of a group that
+/// A tile of `product`, those of filter `inGroup` of a group that
 /// begins with filter `firstOfGroup`, and of the next ones.
 void ConvEmitter::emitWinogradTile(ImplicitLocOpBuilder &b,
-                                   const WinogradPanel &panel, Value p,
+                                   const WinogradPanel &panel,
+                                   const WinogradProduct &product,
                                    Value firstOfGroup, Value inGroup,
                                    Value products) {
   IndexMath math(b);
   int64_t width = panel.width;
   int64_t rows = panel.tileRows;
-  // Where the weights of a row lie.
+  // A tile is a part of a block of weights, or some blocks, the last of which
+  // may be past the end.
   int64_t blockRows = op.getBlockRows();
   int64_t rowsOfBlock = std::min(rows, blockRows);
   Value firstRow = math.add(firstOfGroup, inGroup);
-  // The last tile may have rows that no block has.
-  Value lastRow =
-      math.sub(math.mul(math.dim(weights, 1), blockRows), math.constant(1));
-  const bool mayPass = blockRows % rows != 0 && rows % blockRows != 0;
-  auto packedRow = [&](int64_t r) {
-    Value row = math.add(firstRow, r);
-    return mayPass ? math.min(row, lastRow) : row;
-  };
+  Value firstBlock = math.div(firstRow, blockRows);
+  Value firstInBlock = math.sub(firstRow, math.mul(firstBlock, blockRows));
+  Value lastBlock = math.sub(math.dim(weights, 1), math.constant(1));
   auto packedBlock = [&](int64_t r) {
-    return math.div(packedRow(r), blockRows);
-  };
-  auto rowInBlock = [&](int64_t r) {
-    return math.sub(packedRow(r), math.mul(packedBlock(r), blockRows));
+    int64_t further = r / rowsOfBlock;
+    return further ? math.min(math.add(firstBlock, further), lastBlock)
+                   : firstBlock;
   };
   auto type = VectorType::get({width}, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   Value taps = math.constant(winograd->taps());
-  Value firstK = math.mul(p, groupChannels);
+  Value p = product.number, tap = product.tap;
+  Value firstK = math.mul(tap, groupChannels);
   SmallVector<Prefetch> next;
   if (std::optional<int64_t> channels = IndexMath::known(groupChannels))
     // The weights of one product are followed by those of the next.
-    for (int64_t r = 0; r < (mayPass ? 1 : rows); r += rowsOfBlock) {
+    for (int64_t r = 0; r < rows; r += rowsOfBlock) {
       int64_t size = *channels * blockRows;
       Value following =
-          math.add(math.add(math.mul(packedBlock(r), taps), p), 1);
-      // Of tiles across blocks each fetches that of its first row.
-      int64_t loops = mayPass ? 1 : blockRows / rowsOfBlock;
-      Value loop =
-          mayPass ? math.constant(0) : math.div(rowInBlock(r), rowsOfBlock);
-      next.push_back(prefetchWeights(b, math.mul(following, size), size, loop,
-                                     loops, *channels));
+          math.add(math.add(math.mul(packedBlock(r), taps), tap), 1);
+      next.push_back(prefetchWeights(b, math.mul(following, size), size,
+                                     math.div(firstInBlock, rowsOfBlock),
+                                     blockRows / rowsOfBlock, *channels));
     }
   SmallVector<Value> accs(rows, zero);
   accs = emitContractionLoop(
@@ -470,7 +357,7 @@ void ConvEmitter::emitWinogradTile(ImplicitLocOpBuilder &b,
         return memref::LoadOp::create(
             b, weights,
             ValueRange{math.constant(0), packedBlock(r), math.add(firstK, k),
-                       rowInBlock(r)});
+                       math.add(firstInBlock, r % rowsOfBlock)});
       },
       [&](Value k, int64_t) -> Value {
         return emitLoad(b, panel.inputs,
@@ -492,56 +379,12 @@ void ConvEmitter::emitWinogradProducts(ImplicitLocOpBuilder &b,
   int64_t rows = panel.groupRows;
   Value firstRow = math.mul(block, rows);
   Value products = emitBuffer(
-      b, MemRefType::get({winograd->taps(), rows, width}, b.getF32Type()));
+      b, MemRefType::get({winograd->products(), rows, width}, b.getF32Type()));
   if (hasFilterLanes())
     emitWinogradLaneTiles(b, panel, block, products);
   else
     emitWinogradTiles(b, panel, block, products);
 
-  Value count = math.min(math.constant(rows), math.sub(groupFilters, firstRow));
-  int64_t groups = width / lanes;
-  emitFor(b, math.constant(0), math.constant(groups), 1, [&](Value index) {
-    WinogradGroup group =
-        emitWinogradGroup(b, math.add(math.mul(panel.number, groups), index));
-    emitFor(b, math.constant(0), count, 1, [&](Value row) {
-      SmallVector<Value> sums;
-      for (int64_t p = 0; p < winograd->taps(); ++p)
-        sums.push_back(emitLoad(b, products,
-                                {math.constant(p), row, math.mul(index, lanes)},
-                                lanes));
-      emitWinogradOutput(b, sums, group, panel.image, math.add(firstRow, row));
-    });
-  });
+  emitWinogradOutputs(b, panel, firstRow, products);
   memref::DeallocOp::create(b, products);
-}
-
-/// The outputs of a group of tiles in one channel.
-void ConvEmitter::emitWinogradOutput(ImplicitLocOpBuilder &b,
-                                     ArrayRef<Value> sums,
-                                     const WinogradGroup &group, Value image,
-                                     Value filter) {
-  IndexMath math(b);
-  int64_t side = winograd->outputs;
-  SmallVector<Value> outputs = emitTransform(b, winograd->output, side, sums);
-  Tile tile;
-  tile.index = {image, filter};
-  tile.width = side * group.columns;
-  Value left = math.mul(group.firstColumn, side);
-  Value inLeft = emitInside(b, left, tile.width, outSize(1));
-  for (int64_t r = 0; r < side; ++r) {
-    const Value *y = &outputs[r * side];
-    Value all = side == 2 ? emitInterleave(b, y[0], y[1])
-                          : emitInterleave(b, emitInterleave(b, y[0], y[2]),
-                                           emitInterleave(b, y[1], y[3]));
-    for (int64_t segment = 0; segment < group.rows; ++segment) {
-      Value value = all;
-      if (group.rows > 1)
-        value = emitPick(b, all, all, segment * tile.width, 1, tile.width);
-      Value top =
-          math.add(math.mul(math.add(group.firstRow, segment), side), r);
-      tile.position = math.add(math.mul(top, outSize(1)), left);
-      tile.mask = emitRowMask(b, inLeft, top, outSize(0));
-      evaluator.emitStores(b, tile, emitOntoInit(b, tile, value));
-    }
-  }
 }

@@ -11,12 +11,28 @@
 #include "dialects/SDX/Winograd.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace sardonyx::cpu {
 
 /// Vectors of `lanes` tiles that cover an output of `height` x `width`.
 int64_t countWinogradGroups(const sdx::Winograd &algorithm, int64_t lanes,
                             int64_t height, int64_t width);
+
+/// Filters of a block of weights that become the rows of tiles on vectors of
+/// 256 bits: 16 registers have room for the sums of six by two vectors.
+inline constexpr int64_t kWinogradRowsOf8Lanes = 6;
+
+/// Whether `rows` filters at a time leave few of these rows without a filter.
+inline bool wastesFewRows(int64_t filters, int64_t rows) {
+  return 8 * (llvm::alignTo(filters, rows) - filters) <= filters;
+}
+
+/// matrix * tile * transpose(matrix) of a square tile in row-major order, for a
+/// matrix of `rows` rows.
+llvm::SmallVector<mlir::Value>
+emitWinogradSquare(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<double> matrix,
+                   int64_t rows, llvm::ArrayRef<mlir::Value> tile);
 
 /// Emits the transform of filters [OC,C,3,3] to [1,Ob,taps*C,Rt], or with
 /// `scales` to three bytes each, by registers of `lanes` f32.

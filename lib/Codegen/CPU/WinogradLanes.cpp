@@ -27,7 +27,8 @@ using namespace sardonyx::cpu;
 /// Some tiles and filters of the product of one block of filters and one of the
 /// values that they have become.
 struct ConvEmitter::WinogradLanes {
-  Value block, tap;
+  Value block;
+  WinogradProduct product;
   int64_t firstTile, tiles, firstFilter, filters;
   /// Which one of that product's loops it is, and of how many.
   int64_t loop, loops;
@@ -38,7 +39,8 @@ SmallVector<Value> ConvEmitter::emitWinogradLaneSums(ImplicitLocOpBuilder &b,
                                                      const WinogradPanel &panel,
                                                      const WinogradLanes &at) {
   IndexMath math(b);
-  Value product = math.add(math.mul(at.block, winograd->taps()), at.tap);
+  Value number = at.product.number, tap = at.product.tap;
+  Value product = math.add(math.mul(at.block, winograd->taps()), tap);
   Prefetch next;
   if (std::optional<int64_t> channels = IndexMath::known(groupChannels)) {
     int64_t size = *channels * op.getWeights().getType().getShape().back();
@@ -48,13 +50,13 @@ SmallVector<Value> ConvEmitter::emitWinogradLaneSums(ImplicitLocOpBuilder &b,
   auto left = [&](Value k, int64_t r) -> Value {
     return memref::LoadOp::create(b, panel.inputs,
                                   ValueRange{panel.slot[0], panel.slot[1],
-                                             at.tap, k,
+                                             number, k,
                                              math.constant(at.firstTile + r)});
   };
   Value panels;
   if (op.getScales())
     panels = emitWinogradPanels(b, weights, winograd->taps());
-  Value firstK = math.mul(at.tap, groupChannels);
+  Value firstK = math.mul(tap, groupChannels);
   auto right = [&](Value k, int64_t) -> Value {
     if (panels)
       return emitThreeByteNumbers(
@@ -92,10 +94,13 @@ void ConvEmitter::emitWinogradLaneTiles(ImplicitLocOpBuilder &b,
   Value sums =
       emitBuffer(b, MemRefType::get({width, blockRows}, b.getF32Type()));
   emitFor(
-      b, math.constant(0), math.constant(winograd->taps()), 1, [&](Value p) {
+      b, math.constant(0), math.constant(winograd->products()), 1,
+      [&](Value n) {
+        WinogradProduct product = findWinogradProduct(b, n);
         for (int64_t loop = 0; loop < loops; ++loop) {
           int64_t tile = loop / parts * rows, filter = loop % parts * filters;
-          WinogradLanes at{block, p, tile, rows, filter, filters, loop, loops};
+          WinogradLanes at{block,  product, tile, rows,
+                           filter, filters, loop, loops};
           for (auto [r, vector] :
                llvm::enumerate(emitWinogradLaneSums(b, panel, at)))
             emitStore(b, vector, sums,
@@ -111,7 +116,8 @@ void ConvEmitter::emitWinogradLaneTiles(ImplicitLocOpBuilder &b,
                   square));
             for (auto [c, column] : llvm::enumerate(emitTranspose(b, tiles)))
               emitStore(b, column, products,
-                        {p, math.constant(filter + c), math.constant(tile)});
+                        {product.number, math.constant(filter + c),
+                         math.constant(tile)});
           }
       });
   memref::DeallocOp::create(b, sums);

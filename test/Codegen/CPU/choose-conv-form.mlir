@@ -4,6 +4,8 @@
 
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{vector-bits=256}))" | FileCheck %s --check-prefix=NARROW
 
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{strided=false}))" | FileCheck %s --check-prefix=UNIT
+
 // DIRECT-NOT: winograd
 // DIRECT: -> tensor<1x2x576x32xf32>
 // DIRECT-NOT: winograd
@@ -39,7 +41,7 @@ func.func @small(%x: tensor<1x64x7x7xf32>, %w: tensor<64x64x3x3xf32>, %init: ten
 // CHECK-LABEL: func.func @filter_lanes
 // CHECK: sdx.pack_conv_weights {{.*}} winograd = 4 : i64} -> tensor<1x4x2304x32xf32>
 // NARROW-LABEL: func.func @filter_lanes
-// NARROW: sdx.pack_conv_weights {{.*}} winograd = 4 : i64} -> tensor<1x16x2304x8xf32>
+// NARROW: sdx.pack_conv_weights {{.*}} winograd = 4 : i64} -> tensor<1x22x2304x6xf32>
 func.func @filter_lanes(%x: tensor<1x64x14x14xf32>, %w: tensor<128x64x3x3xf32>, %init: tensor<1x128x14x14xf32>) -> tensor<1x128x14x14xf32> {
   %e = tensor.empty() : tensor<1x16x576x8xf32>
   %p = sdx.pack_conv_weights ins(%w : tensor<128x64x3x3xf32>) outs(%e : tensor<1x16x576x8xf32>) {group = 1 : i64} -> tensor<1x16x576x8xf32>
@@ -86,8 +88,14 @@ func.func @four(%x: tensor<1x4x56x56xf32>, %w: tensor<8x4x3x3xf32>, %init: tenso
   return %0 : tensor<1x8x56x56xf32>
 }
 
+// Of stride 2: 81 products of tiles of 4x4, by 36 values of each filter.
 // CHECK-LABEL: func.func @strided
-// CHECK-NOT: winograd
+// CHECK: sdx.pack_conv_weights {{.*}} {group = 1 : i64, winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x8x2304x8xf32>
+// CHECK: sdx.conv {{.*}}strides = array<i64: 2, 2>, winograd = 4
+// NARROW-LABEL: func.func @strided
+// NARROW: sdx.pack_conv_weights {{.*}} winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x11x2304x6xf32>
+// UNIT-LABEL: func.func @strided
+// UNIT-NOT: winograd
 func.func @strided(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x28x28xf32>) -> tensor<1x64x28x28xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
   %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
@@ -95,6 +103,32 @@ func.func @strided(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init:
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x28x28xf32>
   return %y : tensor<1x64x28x28xf32>
+}
+
+// Tiles of 2x2 where they leave fewer lanes empty.
+// NARROW-LABEL: func.func @strided_of_two
+// NARROW: sdx.conv {{.*}}strides = array<i64: 2, 2>, winograd = 2
+func.func @strided_of_two(%x: tensor<1x64x48x48xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x24x24xf32>) -> tensor<1x64x24x24xf32> {
+  %e = tensor.empty() : tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %y = sdx.conv ins(%x, %p : tensor<1x64x48x48xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x24x24xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x24x24xf32>
+  return %y : tensor<1x64x24x24xf32>
+}
+
+// Too many empty lanes for any.
+// CHECK-LABEL: func.func @strided_to_seven
+// CHECK-NOT: winograd
+// NARROW-LABEL: func.func @strided_to_seven
+// NARROW-NOT: winograd
+func.func @strided_to_seven(%x: tensor<1x64x14x14xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x7x7xf32>) -> tensor<1x64x7x7xf32> {
+  %e = tensor.empty() : tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %y = sdx.conv ins(%x, %p : tensor<1x64x14x14xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x7x7xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x7x7xf32>
+  return %y : tensor<1x64x7x7xf32>
 }
 
 // Whole numbers, whose sums must not be rounded.

@@ -120,10 +120,18 @@ func.func private @depthwise_strided(%x: memref<1x32x112x112xf32>, %w: memref<32
 // Winograd's algorithm: transformed inputs, 36 products, transformed outputs.
 // Few tiles: one parallel loop for the first, one for the rest.
 // CHECK-LABEL: func.func private @winograd
+// Both transforms have a loop for columns, and then one for rows, in the inputs'
+// case over the six values of each that the first has made.
 // CHECK: %[[INPUTS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x1x36x33x16xf32>
 // CHECK: scf.parallel
-// CHECK: vector.maskedload
-// CHECK-COUNT-36: vector.store {{.*}}, %[[INPUTS]]
+// CHECK: %[[LINES:.*]] = memref.alloc() {{.*}} : memref<6x4x32xf32>
+// CHECK: scf.for %{{.*}} = %c0 to %c32 step %c16
+// CHECK-COUNT-6: vector.maskedload
+// CHECK: vector.store {{.*}}, %[[LINES]]
+// CHECK: scf.for %{{.*}} = %c0 to %c6
+// CHECK: vector.load %[[LINES]]
+// CHECK: vector.shuffle
+// CHECK-COUNT-6: vector.store {{.*}}, %[[INPUTS]]
 // CHECK: scf.parallel
 // CHECK: scf.for %{{.*}} = %c0 to %c36
 // CHECK: vector.load %[[INPUTS]]
@@ -219,7 +227,7 @@ func.func private @winograd_bytes(%x: memref<1x32x14x14xf32>, %w: memref<1x1x115
 // CHECK-LABEL: func.func private @winograd_of_two
 // CHECK: %[[INPUTS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x1x16x33x16xf32>
 // CHECK: scf.parallel
-// CHECK-COUNT-16: vector.store {{.*}}, %[[INPUTS]]
+// CHECK-COUNT-4: vector.store {{.*}}, %[[INPUTS]]
 // CHECK: scf.parallel
 // CHECK: scf.for %{{.*}} = %c0 to %c16
 // CHECK: vector.load %[[INPUTS]]
@@ -240,6 +248,41 @@ func.func private @winograd_of_two(%x: memref<1x32x7x7xf32>, %w: memref<1x4x512x
        pads_end = array<i64: 1, 1>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x32x7x7xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x32x7x7xf32>, memref<1x32x7x7xf32>) -> ()
+  return
+}
+
+// -----
+
+// Of stride 2: a tile of 9x9 inputs becomes 81 values, of which those with the
+// same of a filter's 36 are multiplied after one another.
+// CHECK-LABEL: func.func private @winograd_of_stride_two
+// CHECK: %[[INPUTS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x1x81x33x16xf32>
+// CHECK: scf.parallel
+// CHECK-COUNT-9: vector.maskedload
+// CHECK: scf.for %{{.*}} = %c0 to %c9
+// CHECK-COUNT-9: vector.store {{.*}}, %[[INPUTS]]
+// CHECK: scf.parallel
+// CHECK: scf.for %[[N:.*]] = %c0 to %c81
+// CHECK: arith.cmpi sgt, %[[N]], %c44
+// CHECK: arith.divui %{{.*}}, %c4
+// CHECK: arith.minsi %{{.*}}, %c5
+// CHECK: vector.load %[[INPUTS]]
+// CHECK: vector.fma
+// CHECK: memref.dealloc %[[INPUTS]]
+func.func private @winograd_of_stride_two(%x: memref<1x32x28x28xf32>, %w: memref<1x4x1152x8xf32>,
+    %out: memref<1x32x14x14xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x32x28x28xf32> to tensor<1x32x28x28xf32>
+  %tw = bufferization.to_tensor %w restrict : memref<1x4x1152x8xf32> to tensor<1x4x1152x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x32x14x14xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x14x14xf32>) -> tensor<1x32x14x14xf32>
+  %m = sdx.conv ins(%tx, %tw : tensor<1x32x28x28xf32>, tensor<1x4x1152x8xf32>)
+      outs(%f : tensor<1x32x14x14xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>,
+       dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, group = 1 : i64, winograd = 4 : i64} -> tensor<1x32x14x14xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x32x14x14xf32>, memref<1x32x14x14xf32>) -> ()
   return
 }
 

@@ -138,6 +138,25 @@ func.func private @winograd_weights_of_two(%w: memref<32x16x3x3xf32>, %out: memr
 
 // -----
 
+// ... or 36 for tiles of 4x4 and strides of 2, the last of them as it is.
+// CHECK-LABEL: func.func private @winograd_weights_of_stride_two
+// CHECK-COUNT-4: vector.gather
+// CHECK: %[[MIDDLE:.*]] = vector.gather
+// CHECK-COUNT-4: vector.gather
+// CHECK-COUNT-35: vector.store {{.*}} vector<8xf32>
+// CHECK: vector.store %[[MIDDLE]]
+// CHECK-NOT: vector.store
+func.func private @winograd_weights_of_stride_two(%w: memref<32x16x3x3xf32>, %out: memref<1x4x576x8xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %w restrict : memref<32x16x3x3xf32> to tensor<32x16x3x3xf32>
+  %e = tensor.empty() : tensor<1x4x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {group = 1 : i64, winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x4x576x8xf32>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<1x4x576x8xf32>, memref<1x4x576x8xf32>) -> ()
+  return
+}
+
+// -----
+
 // ... which become three bytes each, a panel for each block of filters and value.
 // CHECK-LABEL: func.func private @winograd_bytes
 // CHECK: %[[NUMBERS:.*]] = memref.alloc() {{.*}} : memref<256x32xf32>

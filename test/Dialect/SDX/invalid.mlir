@@ -174,11 +174,47 @@ func.func @bytes_of_too_few_blocks(%w: tensor<96x16x3x3xf32>, %s: tensor<32x1x1x
 
 // -----
 
-func.func @winograd_strided(%x: tensor<1x3x9x9xf32>, %w: tensor<1x1x48x8xf32>, %e: tensor<1x8x4x4xf32>) {
-  // expected-error@+1 {{'winograd' is for neither strides nor dilations}}
-  %0 = sdx.conv ins(%x, %w : tensor<1x3x9x9xf32>, tensor<1x1x48x8xf32>) outs(%e : tensor<1x8x4x4xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x8x4x4xf32>
+func.func @winograd_strided(%x: tensor<1x3x9x9xf32>, %w: tensor<1x1x48x8xf32>, %e: tensor<1x8x3x3xf32>) {
+  // expected-error@+1 {{'winograd' is for strides of 1 or of 2}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x3x9x9xf32>, tensor<1x1x48x8xf32>) outs(%e : tensor<1x8x3x3xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 3, 3>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x8x3x3xf32>
+  return
+}
+
+// -----
+
+func.func @winograd_strides(%x: tensor<1x3x9x9xf32>, %w: tensor<1x1x48x8xf32>, %e: tensor<1x8x7x4xf32>) {
+  // expected-error@+1 {{'winograd' is for strides of 1 or of 2}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x3x9x9xf32>, tensor<1x1x48x8xf32>) outs(%e : tensor<1x8x7x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x8x7x4xf32>
+  return
+}
+
+// -----
+
+func.func @winograd_dilated(%x: tensor<1x3x9x9xf32>, %w: tensor<1x1x48x8xf32>, %e: tensor<1x8x5x5xf32>) {
+  // expected-error@+1 {{'winograd' is for no dilations}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x3x9x9xf32>, tensor<1x1x48x8xf32>) outs(%e : tensor<1x8x5x5xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 2, 2>,
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x8x5x5xf32>
+  return
+}
+
+// -----
+
+func.func @winograd_stride_alone(%w: tensor<12x3x3x3xf32>, %e: tensor<1x2x27x8xf32>) {
+  // expected-error@+1 {{'winograd_stride' must be 1 or 2, and is for 'winograd'; got 2}}
+  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x27x8xf32>) {group = 1 : i64, winograd_stride = 2 : i64} -> tensor<1x2x27x8xf32>
+  return
+}
+
+// -----
+
+func.func @winograd_stride_of_three(%w: tensor<12x3x3x3xf32>, %e: tensor<1x2x48x8xf32>) {
+  // expected-error@+1 {{'winograd_stride' must be 1 or 2, and is for 'winograd'; got 3}}
+  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x48x8xf32>) {group = 1 : i64, winograd = 2 : i64, winograd_stride = 3 : i64} -> tensor<1x2x48x8xf32>
   return
 }
 

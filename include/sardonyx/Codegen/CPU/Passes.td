@@ -134,12 +134,13 @@ def ChooseConvFormPass
     Runs on the host program, before constants are hoisted, and changes how the
     weights of a convolution are packed:
 
-    - A convolution of 3x3 without strides, dilations or groups, with enough
-      channels and positions, goes by Winograd's algorithm: it and the packing
-      of its weights get the attribute `winograd`. F(4x4, 3x3) takes a quarter
+    - A convolution of 3x3 without dilations or groups, with enough channels and
+      positions, goes by Winograd's algorithm: it and the packing of its weights
+      get the attribute `winograd`. F(4x4, 3x3) takes a quarter
       of the multiplications, 36 values of K a channel, and its rounding errors
       are about twice those of the direct form; F(2x2, 3x3), for pictures too
-      small for that, takes 4 of 9, and 16 values. Weights of pictures with no
+      small for that, takes 4 of 9, and 16 values. With strides of 2 (and
+      `strided`) they take 9 of 16 and 25 of 36 of the multiplications. Weights of pictures with no
       more tiles than a register of 512 bits has lanes, and of enough filters,
       come in blocks of a vector of filters.
     - A convolution with so few output positions that they would leave vectors
@@ -157,6 +158,8 @@ def ChooseConvFormPass
   let options = [
     Option<"winograd", "winograd", "bool", "true",
            "Use Winograd's algorithm where it is faster">,
+    Option<"strided", "strided", "bool", "true",
+           "Use it for strides of 2, too">,
     Option<"vectorBits", "vector-bits", "unsigned", "512",
            "Width of a vector register in bits">
   ];
