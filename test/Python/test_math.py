@@ -104,6 +104,22 @@ def test_functions(kind, cpu):
 
 
 @pytest.mark.parametrize("cpu", CPUS)
+def test_products_with_a_sigmoid(cpu):
+    sizes = np.logspace(-40, 38, 20001)
+    x = np.concatenate([np.linspace(-87, 87, 20001), sizes, -sizes, [0.0, -0.0]]).astype(np.float32)
+    nodes = [helper.make_node("Sigmoid", ["x"], ["s"]), helper.make_node("Mul", ["s", "z"], ["y"])]
+    for z in (x, np.full_like(x, 3)):
+        (y,) = run(nodes, {"x": x, "z": z}, cpu)
+        with np.errstate(over="ignore"):
+            want = z / (1 + np.exp(-x.astype(np.float64)))
+        # A sigmoid is 0 where exp(-x) is infinite.
+        near = np.abs(y - want) <= 4e-7 * np.abs(want) + 1e-44
+        assert (near | (x < -87) & (np.abs(y) <= np.abs(want))).all(), cpu
+    (y,) = run(nodes, {"x": np.float32([np.inf, -np.inf, np.nan]), "z": np.float32([2, 2, 2])}, cpu)
+    np.testing.assert_array_equal(y, np.float32([2, 0, np.nan]))
+
+
+@pytest.mark.parametrize("cpu", CPUS)
 def test_erf_in_units_of_the_last_place(cpu):
     x = np.concatenate([np.linspace(0, 5, 100001), np.logspace(-40, 1, 10000)]).astype(np.float32)
     x = np.concatenate([x, -x])

@@ -115,10 +115,45 @@ Value emitScale(Lanes v, Value value, Value exponent) {
                               scale);
 }
 
-/// exp(x) = 2^n * exp(r) with |r| <= ln(2)/2; the polynomial is that of the
-/// Cephes library (expf.c), accurate to about one unit in the last place. Where
-/// no instruction scales by 2^n it is two factors, which overflow and underflow
-/// as the result does; 2^-127, of exponent bits 0, is 0.
+/// 2^n times a number that is near one.
+struct Scaled {
+  Value number, exponent;
+  /// n in the low bits, zeros in the nine above them.
+  Value bits;
+};
+
+/// exp(sign * t) = 2^n * exp(r) with |r| <= ln(2)/2; the polynomial is that of
+/// the Cephes library (expf.c), accurate to about one unit in the last place.
+Scaled emitExp(Lanes v, Value t, double sign) {
+  OpBuilder &b = v.b;
+  Location loc = v.loc;
+  // Adding 1.5 * 2^23 rounds to an integer, which the low bits then hold.
+  Value magic = v.constant(12582912.0);
+  Value shifted = v.fma(t, v.constant(sign * 1.44269504088896341), magic);
+  Value n = arith::SubFOp::create(b, loc, shifted, magic);
+  Value from = sign > 0 ? t : arith::NegFOp::create(b, loc, t);
+  Value r = v.fma(n, v.constant(-0.693359375), from);
+  r = v.fma(n, v.constant(2.12194440e-4), r);
+  Value square = arith::MulFOp::create(b, loc, r, r);
+  Value p = v.polynomial(r, square, 2,
+                         {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
+                          4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
+  p = v.fma(p, square, arith::AddFOp::create(b, loc, r, v.constant(1.0)));
+  Type ints = v.withElement(b.getI32Type());
+  return {p, n, arith::BitcastOp::create(b, loc, ints, shifted)};
+}
+
+/// 2^exponent for -127 <= exponent <= 128, whose bits these are; 0 and infinity
+/// at the ends.
+Value emitPower(Lanes v, Value exponent) {
+  OpBuilder &b = v.b;
+  Value bits = arith::ShLIOp::create(b, v.loc, exponent, v.integer(23));
+  bits = arith::AddIOp::create(b, v.loc, bits, v.integer(0x3f800000));
+  return arith::BitcastOp::create(b, v.loc, v.type, bits);
+}
+
+/// Where no instruction scales by 2^n it is two factors, which overflow and
+/// underflow as the result does.
 struct ExpandExp : OpRewritePattern<math::ExpOp> {
   ExpandExp(MLIRContext *context, bool hasScale)
       : OpRewritePattern(context, /*benefit=*/2), hasScale(hasScale) {}
@@ -131,44 +166,66 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       return b.notifyMatchFailure(op, "not of f32");
     Location loc = op.getLoc();
     Lanes v{b, loc, type};
-    Value x = op.getOperand();
     // Beyond, the result is infinity or 0. A NaN is on neither side and passes
     // through. From -104 on it rounds to 0, which takes processors a hundred
     // cycles; both factors of exp(-176) are 0, and so is what is masked off.
-    Value t = v.atMost(x, 89.0);
-    Value low = v.constant(-176.0);
-    t = v.select(v.compare(arith::CmpFPredicate::OLT, t, low), low, t);
-    // Adding 1.5 * 2^23 rounds to an integer, which the low bits then hold.
-    Value magic = v.constant(12582912.0);
-    Value shifted = v.fma(t, v.constant(1.44269504088896341), magic);
-    Value n = arith::SubFOp::create(b, loc, shifted, magic);
-    Value r = v.fma(n, v.constant(-0.693359375), t);
-    r = v.fma(n, v.constant(2.12194440e-4), r);
-    Value square = arith::MulFOp::create(b, loc, r, r);
-    Value p = v.polynomial(r, square, 2,
-                           {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
-                            4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
-    p = v.fma(p, square, arith::AddFOp::create(b, loc, r, v.constant(1.0)));
+    Value t = v.atLeast(v.atMost(op.getOperand(), 89.0), -176.0);
+    auto [p, n, bits] = emitExp(v, t, 1);
     if (Value scaled = hasScale ? emitScale(v, p, n) : Value()) {
       b.replaceOp(op, scaled);
       return success();
     }
-    Type ints = v.withElement(b.getI32Type());
-    Value whole = arith::SubIOp::create(
-        b, loc, arith::BitcastOp::create(b, loc, ints, shifted),
-        v.integer(0x4b400000));
+    Value whole = arith::SubIOp::create(b, loc, bits, v.integer(0x4b400000));
     Value half = arith::ShRSIOp::create(b, loc, whole, v.integer(1));
-    auto power = [&](Value exponent) {
-      Value bits = arith::ShLIOp::create(b, loc, exponent, v.integer(23));
-      bits = arith::AddIOp::create(b, loc, bits, v.integer(0x3f800000));
-      return arith::BitcastOp::create(b, loc, type, bits);
-    };
-    p = arith::MulFOp::create(b, loc, p, power(half));
+    p = arith::MulFOp::create(b, loc, p, emitPower(v, half));
     b.replaceOpWithNewOp<arith::MulFOp>(
-        op, p, power(arith::SubIOp::create(b, loc, whole, half)));
+        op, p, emitPower(v, arith::SubIOp::create(b, loc, whole, half)));
     return success();
   }
 };
+
+/// 1 / (1 + exp(-x)) and its products: one factor is enough, since exp(-x) may
+/// be 0 where it is below 2^-126, and infinite where the result is.
+void simplifySigmoid(arith::DivFOp op, bool hasScale) {
+  Type type = op.getType();
+  if (!getElementTypeOrSelf(type).isF32())
+    return;
+  auto one = [](Value value) {
+    if (auto broadcast = value.getDefiningOp<vector::BroadcastOp>())
+      value = broadcast.getSource();
+    return matchPattern(value, m_OneFloat());
+  };
+  auto sum = op.getRhs().getDefiningOp<arith::AddFOp>();
+  if (!one(op.getLhs()) || !sum || !sum->hasOneUse())
+    return;
+  auto exp = (one(sum.getLhs()) ? sum.getRhs() : sum.getLhs())
+                 .getDefiningOp<math::ExpOp>();
+  if (!(one(sum.getLhs()) || one(sum.getRhs())) || !exp || !exp->hasOneUse())
+    return;
+  auto neg = exp.getOperand().getDefiningOp<arith::NegFOp>();
+  if (!neg)
+    return;
+  OpBuilder b(exp);
+  Lanes v{b, op.getLoc(), type};
+  Value x = v.atLeast(v.atMost(neg.getOperand(), 88.0), -89.0);
+  auto [p, n, bits] = emitExp(v, x, -1);
+  Value result = hasScale ? emitScale(v, p, n) : Value();
+  if (!result)
+    result = arith::MulFOp::create(b, v.loc, p, emitPower(v, bits));
+  exp.getResult().replaceAllUsesWith(result);
+  exp.erase();
+
+  // What is multiplied by it, as in x * sigmoid(x), is divided instead.
+  auto mul = op->hasOneUse() ? dyn_cast<arith::MulFOp>(*op->user_begin())
+                             : arith::MulFOp();
+  if (!mul || mul.getLhs() == mul.getRhs())
+    return;
+  b.setInsertionPoint(mul);
+  Value other = mul.getLhs() == op ? mul.getRhs() : mul.getLhs();
+  Value quotient = arith::DivFOp::create(b, mul.getLoc(), other, op.getRhs());
+  mul.getResult().replaceAllUsesWith(quotient);
+  mul.erase();
+}
 
 /// log(x) = e * ln(2) + log(m) with sqrt(1/2) <= m < sqrt(2); the polynomial is
 /// that of the Cephes library (logf.c). Subnormal numbers are scaled up first.
@@ -355,7 +412,13 @@ struct ApproximateMathPass
 
   void runOnOperation() override {
     MLIRContext *context = &getContext();
+    const bool hasScale = vectorBits >= 512;
     getOperation().walk(saturateTanh);
+    // It erases what comes later.
+    SmallVector<arith::DivFOp> quotients;
+    getOperation().walk([&](arith::DivFOp op) { quotients.push_back(op); });
+    for (arith::DivFOp op : quotients)
+      simplifySigmoid(op, hasScale);
     {
       RewritePatternSet patterns(context);
       static constexpr StringLiteral kNames[] = {"math.expm1", "math.log1p",
@@ -367,7 +430,7 @@ struct ApproximateMathPass
       });
       patterns.add<ExpandErf, ExpandLog, ExpandRsqrt, RelaxFma>(context,
                                                                 /*benefit=*/2);
-      patterns.add<ExpandExp>(context, /*hasScale=*/vectorBits >= 512);
+      patterns.add<ExpandExp>(context, hasScale);
       GreedyRewriteConfig config;
       config.enableFolding(false).enableConstantCSE(false);
       if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),

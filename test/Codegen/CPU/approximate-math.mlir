@@ -29,6 +29,43 @@ func.func @exp_of_other_lengths(%x: vector<32xf32>, %y: vector<8xf32>, %z: vecto
   return %0, %1, %2, %3 : vector<32xf32>, vector<8xf32>, vector<5xf32>, f32
 }
 
+// Of a sigmoid, which is 0 where exp(-x) is infinite, exp is scaled once; what it is multiplied by is divided instead.
+// CHECK-LABEL: func.func @sigmoid
+// CHECK:         %[[ONE:.*]] = arith.constant dense<1.0
+// CHECK-COUNT-1: arith.shli {{.*}} : vector<16xi32>
+// CHECK-NOT:     arith.shli
+// CHECK:         %[[SUM:.*]] = arith.addf %[[ONE]], %{{.*}}
+// CHECK:         %[[QUOTIENT:.*]] = arith.divf %arg1, %[[SUM]]
+// CHECK:         return %[[QUOTIENT]]
+// AVX512-LABEL: func.func @sigmoid
+// AVX512-COUNT-1: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+// AVX512-NOT:    llvm.call_intrinsic
+// AVX512:        return
+func.func @sigmoid(%x: vector<16xf32>, %z: vector<16xf32>) -> vector<16xf32> {
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  %n = arith.negf %x : vector<16xf32>
+  %e = math.exp %n : vector<16xf32>
+  %s = arith.addf %one, %e : vector<16xf32>
+  %d = arith.divf %one, %s : vector<16xf32>
+  %y = arith.mulf %d, %z : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
+// The exponential is needed elsewhere, too.
+// CHECK-LABEL: func.func @no_sigmoid
+// CHECK-COUNT-2: arith.shli {{.*}} : vector<16xi32>
+// CHECK:         arith.divf
+// CHECK:         arith.mulf
+func.func @no_sigmoid(%x: vector<16xf32>) -> (vector<16xf32>, vector<16xf32>) {
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  %n = arith.negf %x : vector<16xf32>
+  %e = math.exp %n : vector<16xf32>
+  %s = arith.addf %e, %one : vector<16xf32>
+  %d = arith.divf %one, %s : vector<16xf32>
+  %y = arith.mulf %d, %x : vector<16xf32>
+  return %e, %y : vector<16xf32>, vector<16xf32>
+}
+
 // One polynomial for all numbers: no division, and no coefficient is selected.
 // CHECK-LABEL: func.func @erf
 // CHECK-SAME:    (%[[X:.*]]: vector<16xf32>)
