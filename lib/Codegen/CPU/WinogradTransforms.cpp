@@ -347,7 +347,7 @@ static Value emitTileRows(ImplicitLocOpBuilder &b, ArrayRef<Value> columns,
   int64_t side = columns.size();
   constexpr int64_t kBlock = 4;
   SmallVector<Value> parts;
-  if (side == kBlock && lanes % kBlock == 0) {
+  if (side == kBlock && lanes % kBlock == 0 && lanes < 16) {
     SmallVector<Value> tiles = emitTranspose(b, columns);
     for (int64_t tile = 0; tile < lanes; ++tile) {
       Value blocks = tiles[tile % kBlock];
@@ -382,34 +382,44 @@ void ConvEmitter::emitWinogradRows(
   tile.index = {image, filter};
   tile.width = side * group.columns;
   Value left = math.mul(group.firstColumn, side);
+  // Branches would keep all registers of an unrolled form.
+  Value inside =
+      isUnrolled ? emitInside(b, left, tile.width, outSize(1)) : Value();
   auto emitRow = [&](Value r) {
     Value all = emitTileRows(
         b, emitProduct(b, winograd->output, side, columns(r)), lanes);
     for (int64_t segment = 0; segment < group.rows; ++segment) {
       Value top =
           math.add(math.mul(math.add(group.firstRow, segment), side), r);
-      emitIf(b, math.less(top, outSize(0)), [&] {
+      auto store = [&] {
         Value value = all;
         if (group.rows > 1)
           value = emitPick(b, all, all, segment * tile.width, 1, tile.width);
         tile.position = math.add(math.mul(top, outSize(1)), left);
         evaluator.emitStores(b, tile, emitOntoInit(b, tile, value));
-      });
+      };
+      if (!isUnrolled) {
+        emitIf(b, math.less(top, outSize(0)), store);
+        continue;
+      }
+      tile.mask = emitRowMask(b, inside, top, outSize(0));
+      store();
     }
   };
-  auto emitRows = [&](Value mask) {
-    tile.mask = mask;
-    if (!isUnrolled)
-      return emitFor(b, math.constant(0), math.constant(side), 1, emitRow);
+  if (isUnrolled) {
     for (int64_t r = 0; r < side; ++r)
       emitRow(math.constant(r));
+    return;
+  }
+  auto emitRows = [&](Value mask) {
+    tile.mask = mask;
+    emitFor(b, math.constant(0), math.constant(side), 1, emitRow);
   };
   Value inRow = math.sub(outSize(1), left);
   std::optional<int64_t> width = IndexMath::known(outSize(1));
   if (width && *width % tile.width == 0)
     return emitRows(nullptr);
-  // Twice the code is not worth it where masks cost nothing.
-  if (isUnrolled || (width && *width < tile.width))
+  if (width && *width < tile.width)
     return emitRows(emitTailMask(b, inRow, tile.width));
   emitIf(
       b, math.less(inRow, math.constant(tile.width)),
