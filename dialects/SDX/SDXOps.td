@@ -270,8 +270,8 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
     `winograd` = m asks for Winograd's algorithm F(m x m, 3 x 3), m = 2 or 4, on
     weights that were transformed for it: K counts (m + 2)^2 values a channel,
     channels innermost. Kernels are 3x3 then, without dilations and groups, and
-    both strides 1 or both 2. With `scales` weights are integers of 24 bits times these (see
-    `sdx.pack_conv_weights`).
+    both strides 1 or both 2. With `scales` weights are integers of 24 bits
+    times these (see `sdx.pack_conv_weights`).
 
     Weights of bf16 are [G,Ob,S,2*32*32]: numbers are sums of two (see
     `sdx.pack_conv_weights`).

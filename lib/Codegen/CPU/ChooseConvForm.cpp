@@ -30,10 +30,12 @@ namespace {
 /// an output of `height` x `width`; null if there is none.
 const Winograd *chooseAlgorithm(int64_t channels, int64_t height, int64_t width,
                                 int64_t stride, unsigned vectorBits) {
+  if (height * width == 0 || vectorBits < kFewestWinogradBits)
+    return nullptr;
   if (stride == 2) {
     // Transforms make more values of each input and output, and save less.
     constexpr int64_t kFewestChannels = 64;
-    int64_t lanes = std::max<int64_t>(1, vectorBits / 32);
+    int64_t lanes = vectorBits / 32;
     const Winograd *best = nullptr;
     int64_t fewest = height * width * 9 * 3 / 4;
     for (int64_t outputs : {2, 4}) {

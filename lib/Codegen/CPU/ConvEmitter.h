@@ -219,8 +219,8 @@ private:
                        const WinogradPanel &panel, const WinogradLanes &at);
   void emitWinogradProducts(mlir::ImplicitLocOpBuilder &b,
                             const WinogradPanel &panel, mlir::Value block);
-  /// The outputs that follow from the products [tap, filter, tile] of a group
-  /// of filters with a panel.
+  /// The outputs that follow from the products [number, filter, tile] of a
+  /// group of filters with a panel.
   void emitWinogradOutputs(mlir::ImplicitLocOpBuilder &b,
                            const WinogradPanel &panel, mlir::Value firstFilter,
                            mlir::Value products);

@@ -50,6 +50,10 @@ LogicalResult ConvEmitter::verify() {
            << sdx::kPanelWidth << " filters";
   if (group <= 0)
     return op.emitOpError("has no groups");
+  if (winograd && lanes * 32 < int64_t(kFewestWinogradBits))
+    return op.emitOpError("goes by Winograd's algorithm, which takes vectors "
+                          "of at least ")
+           << kFewestWinogradBits << " bits";
   if (op.hasSplitWeights()) {
     auto isStatic = [](ShapedType type) {
       return !ShapedType::isDynamicShape(type.getShape().drop_front());

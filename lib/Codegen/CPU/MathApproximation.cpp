@@ -118,7 +118,7 @@ Value emitScale(Lanes v, Value value, Value exponent) {
 /// 2^n times a number that is near one.
 struct Scaled {
   Value number, exponent;
-  /// n in the low bits, zeros in the nine above them.
+  /// Integers whose low nine bits are those of n.
   Value bits;
 };
 

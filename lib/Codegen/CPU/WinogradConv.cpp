@@ -117,7 +117,7 @@ static int64_t chooseGroupRows(const Winograd &algorithm, int64_t lanes,
   int64_t tileColumns = llvm::divideCeil(width, algorithm.outputs);
   int64_t best = 1;
   groups = tileRows * llvm::divideCeil(tileColumns, lanes);
-  for (int64_t rows = 2; rows <= std::min<int64_t>(4, lanes); rows *= 2) {
+  for (int64_t rows = 2; rows <= std::min<int64_t>(4, lanes / 2); rows *= 2) {
     int64_t count = llvm::divideCeil(tileRows, rows) *
                     llvm::divideCeil(tileColumns, lanes / rows);
     if (count < groups)
