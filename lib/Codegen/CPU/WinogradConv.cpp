@@ -10,7 +10,8 @@
 // instead of 144, one of 2x2 16 instead of 36. A tile of inputs d and the
 // filter g are transformed to B'dB and GgG'; their products, summed over
 // channels, are 36 (or 16) matrix products; and a tile of outputs is A'mA of
-// the result. Vectors run across tiles.
+// the result. Vectors run across tiles. Strides of 2 have matrices of their own
+// (dialects/SDX/Winograd.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -196,8 +197,9 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   int64_t panelBytes = IndexMath::known(groupChannels).value_or(0) *
                        winograd->products() * width * 4;
   std::optional<int64_t> known = IndexMath::known(groups);
-  // One vector loads a weight for each multiply-add: with few lanes that takes
-  // longer (1.4 to 1.8 times as long) than to read inputs from further away.
+  // Panels of one vector load a weight for each multiply-add, and read all
+  // weights twice as often: with few lanes that takes longer (1.4 to 1.8 times
+  // as long) than to read inputs from further away.
   if ((known && *known <= 1) || (lanes >= 16 && panelBytes > kCacheBytes))
     width = lanes;
   Value images = evaluator.getSize(0);
@@ -311,8 +313,8 @@ void ConvEmitter::emitWinogradTiles(ImplicitLocOpBuilder &b,
           });
 }
 
-/// A tile of `product`, those of filter `inGroup` of a group that
-/// begins with filter `firstOfGroup`, and of the next ones.
+/// A tile of `product`, those of filter `inGroup` of a group that begins with
+/// filter `firstOfGroup`, and of the next ones.
 void ConvEmitter::emitWinogradTile(ImplicitLocOpBuilder &b,
                                    const WinogradPanel &panel,
                                    const WinogradProduct &product,

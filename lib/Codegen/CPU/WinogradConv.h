@@ -26,9 +26,11 @@ inline constexpr unsigned kFewestWinogradBits = 128;
 /// 256 bits: 16 registers have room for the sums of six by two vectors.
 inline constexpr int64_t kWinogradRowsOf8Lanes = 6;
 
-/// Whether `rows` filters at a time leave few of these rows without a filter.
+/// Whether few rows are without a filter where tiles have `rows` of them, next
+/// to tiles of four.
 inline bool wastesFewRows(int64_t filters, int64_t rows) {
-  return 8 * (llvm::alignTo(filters, rows) - filters) <= filters;
+  int64_t least = llvm::alignTo(filters, 4);
+  return 8 * (int64_t(llvm::alignTo(filters, rows)) - least) <= filters;
 }
 
 /// matrix * tile * transpose(matrix) of a square tile in row-major order, for a
