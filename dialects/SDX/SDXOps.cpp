@@ -361,7 +361,7 @@ static FailureOr<int64_t> countTaps(Operation *op, ArrayRef<int64_t> kernel,
     return op->emitOpError("'winograd' must be 2 or 4, got ") << *winograd;
   if (group != 1 || kernel != ArrayRef<int64_t>({3, 3}))
     return op->emitOpError("'winograd' is for kernels of 3x3 and one group");
-  return (*winograd + 2) * (*winograd + 2);
+  return sdx::getWinograd(*winograd).taps();
 }
 
 /// How long a filter of `channels` channels is in packed weights where each has

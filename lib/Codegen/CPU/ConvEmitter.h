@@ -85,6 +85,11 @@ private:
   /// Activations of more bytes are worth fetching ahead: weights and other
   /// tensors have pushed much of them out of the L2 cache.
   int64_t farBytes() { return l2Bytes / 8; }
+  /// Whether a tensor of known size has more.
+  bool isFar(mlir::ShapedType type) {
+    return type.hasStaticShape() &&
+           type.getNumElements() * int64_t(sizeof(float)) > farBytes();
+  }
   bool hasKnownSizes();
   bool isShift();
   bool canSplitPhases();

@@ -316,9 +316,7 @@ Value ConvEmitter::DepthwiseLoops::emitTaps(ImplicitLocOpBuilder &b,
 void ConvEmitter::DepthwiseLoops::fetchNextChannel(ImplicitLocOpBuilder &b,
                                                    const Column &column,
                                                    Value row) {
-  auto type = cast<MemRefType>(conv.input.getType());
-  if (!type.hasStaticShape() ||
-      type.getNumElements() * int64_t(sizeof(float)) <= conv.farBytes())
+  if (!conv.isFar(cast<MemRefType>(conv.input.getType())))
     return;
   IndexMath math(b);
   Value next = math.add(column.weight[0], 1);

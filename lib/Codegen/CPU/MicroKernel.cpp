@@ -285,14 +285,16 @@ SmallVector<Value> sardonyx::cpu::emitTranspose(ImplicitLocOpBuilder &b,
   int64_t size = rows.size();
   int64_t lanes = cast<VectorType>(rows[0].getType()).getNumElements();
   SmallVector<Value> current(rows);
-  // Lanes [i, i + half) of both, for every second such i from `first` on.
-  auto interleave = [&](Value x, Value y, int64_t first, int64_t block,
-                        int64_t half) -> Value {
+  // Of each block of lanes the lower half of x and y, or the upper one, `run`
+  // lanes of x and of y in turn.
+  auto interleave = [&](Value x, Value y, bool isUpper, int64_t block,
+                        int64_t run) -> Value {
     SmallVector<int64_t> order;
-    for (int64_t at = first; at < lanes; at += block)
-      for (int64_t of = 0; of < block / 2; of += half)
-        for (int64_t from : {at + of, lanes + at + of})
-          for (int64_t i = 0; i < half; ++i)
+    int64_t half = block / 2;
+    for (int64_t at = isUpper ? half : 0; at < lanes; at += block)
+      for (int64_t of = at; of < at + half; of += run)
+        for (int64_t from : {of, lanes + of})
+          for (int64_t i = 0; i < run; ++i)
             order.push_back(from + i);
     return vector::ShuffleOp::create(b, x, y, order);
   };
@@ -305,13 +307,14 @@ SmallVector<Value> sardonyx::cpu::emitTranspose(ImplicitLocOpBuilder &b,
       Value *square = &current[i];
       Value low[2], high[2];
       for (int64_t j = 0; j < 2; ++j) {
-        low[j] = interleave(square[2 * j], square[2 * j + 1], 0, kBlock, 1);
-        high[j] = interleave(square[2 * j], square[2 * j + 1], 2, kBlock, 1);
+        Value x = square[2 * j], y = square[2 * j + 1];
+        low[j] = interleave(x, y, /*isUpper=*/false, kBlock, 1);
+        high[j] = interleave(x, y, /*isUpper=*/true, kBlock, 1);
       }
-      square[0] = interleave(low[0], low[1], 0, kBlock, 2);
-      square[1] = interleave(low[0], low[1], 2, kBlock, 2);
-      square[2] = interleave(high[0], high[1], 0, kBlock, 2);
-      square[3] = interleave(high[0], high[1], 2, kBlock, 2);
+      square[0] = interleave(low[0], low[1], /*isUpper=*/false, kBlock, 2);
+      square[1] = interleave(low[0], low[1], /*isUpper=*/true, kBlock, 2);
+      square[2] = interleave(high[0], high[1], /*isUpper=*/false, kBlock, 2);
+      square[3] = interleave(high[0], high[1], /*isUpper=*/true, kBlock, 2);
     }
     done = kBlock;
   }
@@ -322,8 +325,9 @@ SmallVector<Value> sardonyx::cpu::emitTranspose(ImplicitLocOpBuilder &b,
       if (i & half)
         continue;
       Value first = current[i], second = current[i + half];
-      next[i] = interleave(first, second, 0, 2 * half, half);
-      next[i + half] = interleave(first, second, half, 2 * half, half);
+      next[i] = interleave(first, second, /*isUpper=*/false, 2 * half, half);
+      next[i + half] =
+          interleave(first, second, /*isUpper=*/true, 2 * half, half);
     }
     current = next;
   }

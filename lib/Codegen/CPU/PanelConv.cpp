@@ -377,8 +377,7 @@ Prefetch ConvEmitter::prefetchInputs(ImplicitLocOpBuilder &b,
   auto type = cast<MemRefType>(allInputs.getType());
   std::optional<int64_t> channels = IndexMath::known(groupChannels);
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (!isShift() || !channels || !filters || !type.hasStaticShape() ||
-      type.getNumElements() * int64_t(sizeof(float)) <= farBytes())
+  if (!isShift() || !channels || !filters || !isFar(type))
     return {};
   int64_t images = IndexMath::known(evaluator.getSize(0)).value_or(0);
   int64_t rows = *channels * (phases ? countPhases() : 1);

@@ -178,6 +178,59 @@ static Value emitInsideSigns(ImplicitLocOpBuilder &b, Value x, Value size) {
                                arith::SubIOp::create(b, x, size));
 }
 
+namespace {
+
+/// Which lanes of some columns exist in rows of a picture. LLVM keeps masks of
+/// 256 bits that do not change in bytes, which take three instructions to
+/// become a mask again; so there they are numbers, whose signs count, until
+/// they are used. With masks of their own one comparison is best: with the
+/// width, or with zero in rows that are none.
+class InputMasks {
+public:
+  InputMasks(ImplicitLocOpBuilder &b, int64_t lanes, Value height, Value width)
+      : b(b), lanes(lanes), width(emitSplat32(b, width, lanes)),
+        height(emitSplat32(b, height, lanes)),
+        none(emitSplat(b, this->width.getType(), 0)) {}
+
+  /// The next row is that of index `top`.
+  void addRow(Value top) {
+    Value signs = emitInsideSigns(b, emitSplat32(b, top, lanes), height);
+    if (!hasSigns())
+      signs = arith::SelectOp::create(b, isNegative(signs), width, none);
+    rows.push_back(signs);
+  }
+
+  /// Columns are those from `left` on.
+  void setColumns(Value left) {
+    columns = arith::AddIOp::create(b, emitSplat32(b, left, lanes),
+                                    emitLanes(b, lanes, 1));
+    if (hasSigns())
+      columns = emitInsideSigns(b, columns, width);
+  }
+
+  /// The mask of these in row number `row`.
+  Value emit(int64_t row) {
+    if (hasSigns())
+      return isNegative(arith::AndIOp::create(b, columns, rows[row]));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, columns,
+                                 rows[row]);
+  }
+
+private:
+  bool hasSigns() const { return lanes < 16; }
+  Value isNegative(Value x) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, none);
+  }
+
+  ImplicitLocOpBuilder &b;
+  int64_t lanes;
+  Value width, height, none, columns;
+  /// Signs, or the width.
+  SmallVector<Value> rows;
+};
+
+} // namespace
+
 /// `reach` columns of the inputs of a group of tiles, the first in row `first`
 /// of the lines, each a vector with those of all tiles.
 static SmallVector<Value> emitTileColumns(ImplicitLocOpBuilder &b,
@@ -236,6 +289,7 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
   IndexMath math(b);
   int64_t reach = winograd->inputs(), values = winograd->values();
   int64_t groups = panel.width / lanes, rows = winogradGroupRows();
+  InputMasks masks(b, lanes, inSizes[0], inSizes[1]);
   InputLines lines;
   lines.step = winograd->step();
   lines.tiles = lanes / rows;
@@ -243,14 +297,8 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
   lines.memory = emitBuffer(
       b, MemRefType::get({values, groups * rows, columns}, b.getF32Type()));
 
-  // LLVM keeps masks of 256 bits that do not change in bytes, which take three
-  // instructions to become a mask again. So they are numbers until they are
-  // used, whose signs count. With masks of their own one comparison is best.
-  const bool hasSigns = lanes < 16;
-  Value width = emitSplat32(b, inSizes[1], lanes);
-  Value height = emitSplat32(b, inSizes[0], lanes);
-  Value none = emitSplat(b, width.getType(), 0), zero = math.constant(0);
-  SmallVector<Value> lefts, tops, widths;
+  Value zero = math.constant(0);
+  SmallVector<Value> lefts, tops;
   for (int64_t index = 0; index < groups; ++index) {
     WinogradGroup group =
         emitWinogradGroup(b, math.add(math.mul(panel.number, groups), index));
@@ -261,46 +309,26 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
         Value top = math.sub(
             math.add(math.mul(math.add(group.firstRow, row), lines.step), r),
             math.constant(pad(0)));
-        Value signs = emitInsideSigns(b, emitSplat32(b, top, lanes), height);
         tops.push_back(top);
-        widths.push_back(
-            hasSigns ? signs
-                     : arith::SelectOp::create(
-                           b,
-                           arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                                 signs, none),
-                           width, none));
+        masks.addRow(top);
       }
   }
-  auto emitMask = [&](Value at, Value inside, int64_t line) -> Value {
-    if (!hasSigns)
-      return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at,
-                                   widths[line]);
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                 arith::AndIOp::create(b, inside, widths[line]),
-                                 none);
-  };
   // No prefetcher foresees the rows of the channels to come.
-  constexpr int64_t kLine = Prefetch::kLineBytes / sizeof(float),
-                    kChannelsAhead = 2;
-  auto inputs = cast<ShapedType>(op.getInput().getType());
-  const bool isFar =
-      !inputs.hasStaticShape() ||
-      inputs.getNumElements() * int64_t(sizeof(float)) > farBytes();
+  constexpr int64_t kChannelsAhead = 2;
+  auto type = cast<ShapedType>(op.getInput().getType());
+  const bool fetches = !type.hasStaticShape() || isFar(type);
 
   emitFor(b, from, to, 1, [&](Value channel) {
     emitFor(b, zero, math.constant(columns), lanes, [&](Value column) {
       for (int64_t row = 0; row < groups * rows; ++row) {
         Value left = math.add(lefts[row / rows], column);
-        Value at = arith::AddIOp::create(b, emitSplat32(b, left, lanes),
-                                         emitLanes(b, lanes, 1));
-        Value inside = hasSigns ? emitInsideSigns(b, at, width) : Value();
+        masks.setColumns(left);
         SmallVector<Value> inputs;
         for (int64_t r = 0; r < reach; ++r) {
           int64_t line = row * reach + r;
           inputs.push_back(emitLoad(b, input,
                                     {panel.image, channel, tops[line], left},
-                                    lanes, emitMask(at, inside, line)));
+                                    lanes, masks.emit(line)));
         }
         for (auto [p, value] :
              llvm::enumerate(emitProduct(b, winograd->input, values, inputs)))
@@ -308,9 +336,9 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
                     {math.constant(p), math.constant(row), column});
       }
     });
-    if (isFar)
+    if (fetches)
       for (auto [i, top] : llvm::enumerate(tops))
-        for (int64_t column = 0; column < columns; column += kLine)
+        for (int64_t column = 0; column < columns; column += Prefetch::kLine)
           emitFetch(b, input,
                     {panel.image, math.add(channel, kChannelsAhead), top,
                      math.add(lefts[i / (rows * reach)], column)});
