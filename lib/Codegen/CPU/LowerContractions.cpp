@@ -74,8 +74,10 @@ void MatmulEmitter::planTiles() {
   std::optional<int64_t> rows = IndexMath::known(m);
   widenFewRows();
   bool isPanelWide = shape.width == op.getPanelWidth();
+  readsOneStream = rows && *rows == 1 && isPanelWide && vectorBits < 512 &&
+                   depthGroup == 1 && !op.getScales();
   // Two panels of triples are as many streams as memory is read best by.
-  int64_t mostPanels = op.isOfTriples() ? 2 : 4;
+  int64_t mostPanels = readsOneStream ? 1 : op.isOfTriples() ? 2 : 4;
   if (rows && *rows <= 4 && *rows > 0 && isPanelWide)
     panelsPerTile = std::clamp<int64_t>(shape.rows / *rows, 1, mostPanels);
   bool hasTiles = isOfBytes() ? byteProduct == ByteProduct::Tiles
@@ -596,7 +598,7 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   SmallVector<Prefetch> next;
   // Of few rows also those that fill no tile are alone with the memory.
   bool isFull = rows == shape.rows && !rowLimit;
-  if ((panels == 1 || isFull) && !start.row &&
+  if ((panels == 1 || isFull) && !start.row && !readsOneStream &&
       (isFull || plannedRows <= kFewRows))
     next.push_back(prefetchNextPanel(b, chunk, row, columnInPanel));
   for (const Tile &tile : tiles) {

@@ -224,6 +224,9 @@ private:
   /// Panels that a tile spans: several where the rows are too few to keep the
   /// multipliers busy, and where there are registers for more.
   int64_t panelsPerTile = 1;
+  /// Whether a single row reads one panel after the other, as the stream that
+  /// a processor of narrow vectors fetches best by itself.
+  bool readsOneStream = false;
   /// Tiles one below the other in a chunk, at most.
   int64_t chunkTiles = 1;
   /// Whether tile registers take what fills them.

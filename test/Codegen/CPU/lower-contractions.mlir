@@ -82,13 +82,18 @@ func.func private @tails(%a: memref<?x?xf32>, %b: memref<3x?x32xf32>,
 
 // -----
 
-// One row: several panels in a tile, so that memory is kept busy.
+// One row: several panels in a tile, so that memory is kept busy. Processors of
+// narrow vectors fetch one stream best.
 // CHECK-LABEL: func.func private @one_row
 // CHECK: %{{.*}}:4 = scf.for
 // CHECK-COUNT-4: vector.load
 // CHECK: memref.load
 // CHECK-NOT: memref.load
 // CHECK-COUNT-4: vector.fma
+// AVX2-LABEL: func.func private @one_row
+// AVX2-COUNT-1: vector.fma {{.*}} : vector<32xf32>
+// AVX2-NOT: vector.fma
+// AVX2: return
 func.func private @one_row(%a: memref<1x64xf32>, %b: memref<4x64x32xf32>,
     %out: memref<1x128xf32>) attributes {sdx.kernel} {
   %ta = bufferization.to_tensor %a restrict : memref<1x64xf32> to tensor<1x64xf32>
@@ -249,6 +254,12 @@ func.func private @large_open_result(%a: memref<1024x64xf32>, %b: memref<?x64x32
 // CHECK: scf.for {{.*}} = %c0 to %c256 step %c1
 // CHECK: memref.prefetch
 // CHECK-COUNT-12: vector.fma
+// AVX2-LABEL: func.func private @open_rows
+// AVX2: scf.if
+// AVX2-NOT: memref.prefetch
+// AVX2: vector.fma {{.*}} : vector<32xf32>
+// AVX2: } else {
+// AVX2: memref.prefetch
 func.func private @open_rows(%a: memref<?x256xf32>, %b: memref<8x256x32xf32>, %out: memref<?x256xf32>) attributes {sdx.kernel} {
   %ta = bufferization.to_tensor %a restrict : memref<?x256xf32> to tensor<?x256xf32>
   %tb = bufferization.to_tensor %b restrict : memref<8x256x32xf32> to tensor<8x256x32xf32>
