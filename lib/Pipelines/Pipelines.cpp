@@ -21,6 +21,7 @@
 #include "sardonyx/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -225,7 +226,11 @@ LogicalResult runPhases(ModuleOp module, Phase from, Phase to,
     if (configure && failed(configure(pm)))
       return failure();
     info.build(pm, options);
-    if (failed(pm.run(module)))
+    // Mistakes of a model are found before there are loops.
+    bool verifiesEachPass =
+        options.verifiesEachPass || info.phase <= Phase::Kernels;
+    pm.enableVerifier(verifiesEachPass);
+    if (failed(pm.run(module)) || (!verifiesEachPass && failed(verify(module))))
       return failure();
     std::chrono::duration<double> elapsed =
         std::chrono::steady_clock::now() - start;

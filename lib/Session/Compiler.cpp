@@ -172,6 +172,8 @@ PipelineOptions Compilation::pipeline() const {
   result.splitChannels = splitsChannels(options);
   result.checkBounds = options.checkBounds;
   result.profile = options.profile;
+  // What is not this compiler's own is followed more closely.
+  result.verifiesEachPass = options.checkBounds || options.customOps;
   return result;
 }
 
