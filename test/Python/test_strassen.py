@@ -1,5 +1,7 @@
 """Products by Strassen's algorithm against sums in double precision."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import onnx
 import pytest
@@ -103,6 +105,19 @@ def test_threads_share_it_with_the_same_results():
     exact = x.astype(np.float64) @ w
     assert all(error(y, exact) < BOUND for y in results)
     np.testing.assert_array_equal(results[0], results[1])
+
+
+@pytest.mark.parametrize("rows,depth,columns", [(250, 512, 1024), (250, 1536, 1024), (500, 768, 320)])
+def test_who_is_done_takes_from_others(rows, depth, columns):
+    """Runs beside each other have fewer threads than parts: one has those of another."""
+    rng = np.random.default_rng(7)
+    w, x = normal(rng, depth, columns), normal(rng, rows, depth)
+    session = load(product(w, rows), threads=2)
+    alone = session.run(None, {"x": x})[0]
+    assert error(alone, x.astype(np.float64) @ w) < BOUND
+    with ThreadPoolExecutor(4) as pool:
+        for y in pool.map(lambda _: session.run(None, {"x": x})[0], range(40)):
+            np.testing.assert_array_equal(y, alone)
 
 
 def test_what_follows_the_product():

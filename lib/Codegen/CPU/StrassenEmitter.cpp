@@ -38,7 +38,7 @@ StrassenEmitter::StrassenEmitter(MatmulEmitter &matmul, ImplicitLocOpBuilder &b,
       rest(getStrassenRest(b, rows, tileRows)), zero(math.constant(0)) {}
 
 void StrassenEmitter::emit() {
-  emitIf(b, step.isFirstGroup, [&] {
+  emitIf(b, step.needsSums, [&] {
     forEachTile(rows.firstTile, [&](const StrassenTile &tile) {
       emitRowSums(math.div(tile.row, tileRows));
     });

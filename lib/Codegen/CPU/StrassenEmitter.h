@@ -57,9 +57,10 @@ struct StrassenScratch {
   mlir::Value results;
 };
 
-/// Group `number` of those from `first` to `end`, which one thread has.
+/// Group `number` of those from `first` to `end`, a part, and whether the
+/// thread that has it has yet to make the sums of its rows.
 struct StrassenGroup {
-  mlir::Value number, first, end;
+  mlir::Value number, first, end, needsSums;
 };
 
 /// A group of panels, from `panel` on, and a range of k, from `depth` on.
@@ -70,8 +71,8 @@ struct StrassenStep {
   mlir::Value nextPanel, nextDepth, hasNext;
   /// Whether other ranges of k are added.
   bool isAdded = false;
-  /// Whether its group is the first of its thread, and its range of k the last.
-  mlir::Value isFirstGroup, isLast;
+  /// Whether sums of rows are made first, and its range of k is the last.
+  mlir::Value needsSums, isLast;
 };
 
 /// Rows of a tile in the upper half; the lower half has as many. Limited ones

@@ -161,7 +161,50 @@ StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
   return best;
 }
 
-/// Some rows times all panels.
+namespace {
+
+/// A number for each part, all in lines of their own.
+class PartNumbers {
+public:
+  PartNumbers(ImplicitLocOpBuilder &b, Value parts)
+      : b(b),
+        memory(emitBuffer(
+            b, MemRefType::get({ShapedType::kDynamic, kStride}, b.getI64Type()),
+            parts)),
+        zero(IndexMath(b).constant(0)) {}
+
+  Value get(Value part) {
+    return asIndex(memref::LoadOp::create(b, memory, ValueRange{part, zero}));
+  }
+  void set(Value part, Value number) {
+    Value value = arith::IndexCastOp::create(b, b.getI64Type(), number);
+    memref::StoreOp::create(b, value, memory, ValueRange{part, zero});
+  }
+  /// The number, which is one larger afterwards for all threads.
+  Value take(Value part) {
+    Value one = arith::ConstantOp::create(b, b.getI64IntegerAttr(1));
+    return asIndex(memref::AtomicRMWOp::create(b, one.getType(),
+                                               arith::AtomicRMWKind::addi, one,
+                                               memory, ValueRange{part, zero}));
+  }
+  void free() { memref::DeallocOp::create(b, memory); }
+
+private:
+  static constexpr int64_t kStride = 8;
+
+  Value asIndex(Value number) {
+    return arith::IndexCastOp::create(b, b.getIndexType(), number);
+  }
+
+  ImplicitLocOpBuilder &b;
+  Value memory, zero;
+};
+
+} // namespace
+
+/// Some rows times all panels. Each thread has a part, and takes one group of
+/// panels of it after the other; who is done takes from the others, for a
+/// processor that has other work, too, is slower than its neighbours.
 void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
                                      const StrassenSplit &split, Value firstRow,
                                      Value endRow) {
@@ -179,9 +222,9 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
   Value tilesOfPart = math.ceilDiv(rows.tiles, split.rowParts);
   Value groupsOfPart = math.ceilDiv(groups, split.panelParts);
 
-  // Each part has memory of its own, the same in each run, so that it is in the
-  // cache of the thread that has the part each time. That also holds sums of
-  // rows, which are made sooner than they come from another core.
+  // Each thread has memory of its own, the same in each run, so that it is in
+  // its cache. That also holds sums of rows, which are made sooner than they
+  // come from another core.
   Value parts = math.mul(split.panelParts, split.rowParts);
   SmallVector<Value> buffers;
   auto allocate = [&](Value count, ArrayRef<int64_t> sizes, Type type) {
@@ -204,36 +247,64 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
       allocate(hasRanges ? groups : parts,
                {rows.padded * panelsPerTile * kStrassenQuarters, width}, f32);
 
-  emitParallel(b, {split.panelParts, split.rowParts}, [&](ValueRange ivs) {
-    Value number = math.add(math.mul(ivs[0], split.rowParts), ivs[1]);
+  // Groups of each part that are taken, and whose rows a thread has the sums
+  // of: a part's, or none's.
+  PartNumbers taken(b, parts), held(b, parts);
+  Value zero = math.constant(0), none = split.rowParts;
+
+  // What thread `self` does with the next group of part `number`, if one is
+  // left.
+  auto emitNext = [&](Value self, Value number, Value depth) {
+    Value panelPart = math.div(number, split.rowParts);
+    Value rowPart = math.rem(number, split.rowParts);
+    Value first = math.mul(panelPart, groupsOfPart);
+    Value end = math.min(math.add(first, groupsOfPart), groups);
     StrassenRows part = rows;
-    part.sums = emitSlice(b, sums, number);
-    part.bad = emitSlice(b, bad, number);
-    part.firstTile = math.min(math.mul(ivs[1], tilesOfPart), rows.tiles);
+    part.sums = emitSlice(b, sums, self);
+    part.bad = emitSlice(b, bad, self);
+    part.firstTile = math.min(math.mul(rowPart, tilesOfPart), rows.tiles);
     part.endTile = math.min(math.add(part.firstTile, tilesOfPart), rows.tiles);
     part.endOfFull = math.max(
         math.min(part.endTile, getStrassenRest(b, rows, shape.rows).firstTile),
         part.firstTile);
-    StrassenScratch scratch;
-    scratch.columns = emitSlice(b, columns, number);
-    scratch.kept = emitSlice(b, kept, number);
-    Value first = math.mul(ivs[0], groupsOfPart);
-    Value end = math.min(math.add(first, groupsOfPart), groups);
-    auto emitGroups = [&](Value depth) {
-      emitFor(b, first, end, 1, [&](Value group) {
-        scratch.results = emitSlice(b, results, hasRanges ? group : number);
-        emitStrassenGroup(b, part, scratch, {group, first, end}, depth);
-      });
-    };
-    emitIf(b, math.less(part.firstTile, part.endTile), [&] {
-      if (!hasRanges)
-        return emitGroups(math.constant(0));
-      // Rows and their sums of a range stay in the cache from group to group.
-      emitFor(b, math.constant(0), k, strassen.depth, emitGroups);
+    Value left = b.createOrFold<arith::SelectOp>(
+        math.less(part.firstTile, part.endTile), math.sub(end, first), zero);
+    Value next = taken.take(number);
+    emitIf(b, math.less(next, left), [&] {
+      Value needsSums = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                              held.get(self), rowPart);
+      held.set(self, rowPart);
+      Value group = math.add(first, next);
+      StrassenScratch scratch;
+      scratch.columns = emitSlice(b, columns, self);
+      scratch.kept = emitSlice(b, kept, self);
+      scratch.results = emitSlice(b, results, hasRanges ? group : self);
+      emitStrassenGroup(b, part, scratch, {group, first, end, needsSums},
+                        depth);
     });
-  });
+  };
+  auto emitRange = [&](Value depth) {
+    emitFor(b, zero, parts, 1, [&](Value number) {
+      taken.set(number, zero);
+      held.set(number, none);
+    });
+    emitParallel(b, {parts}, [&](ValueRange ivs) {
+      Value self = ivs[0];
+      emitFor(b, zero, parts, 1, [&](Value k) {
+        Value number = math.rem(math.add(self, k), parts);
+        emitFor(b, zero, groupsOfPart, 1,
+                [&](Value) { emitNext(self, number, depth); });
+      });
+    });
+  };
+  if (!hasRanges)
+    emitRange(zero);
+  else // Rows and their sums of a range stay in the cache from group to group.
+    emitFor(b, zero, k, strassen.depth, emitRange);
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, buffer);
+  taken.free();
+  held.free();
 
   // An odd panel has none to go with.
   for (int64_t panel = 2 * strassen.pairs;
@@ -286,7 +357,7 @@ void MatmulEmitter::emitStrassenGroup(ImplicitLocOpBuilder &b,
   step.panel = math.mul(group.number, panelsPerTile);
   step.depth = depth;
   step.isAdded = IndexMath::known(lastDepth) != 0;
-  step.isFirstGroup = math.less(group.number, math.add(group.first, 1));
+  step.needsSums = group.needsSums;
   step.isLast = math.less(math.sub(lastDepth, math.constant(1)), depth);
   Value isLastGroup = math.less(math.sub(group.end, math.constant(1)),
                                 math.add(group.number, 1));

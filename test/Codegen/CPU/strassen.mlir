@@ -12,7 +12,17 @@
 // CHECK: %[[SUMS:.*]] = memref.alloc({{.*}} : memref<?x5x120x256xf32>
 // CHECK: %[[DIRECT:.*]] = memref.alloc({{.*}} : memref<?x20xi1>
 // CHECK: %[[COLUMNS:.*]] = memref.alloc({{.*}} : memref<?x1x2x256x32xf32>
-// CHECK: scf.parallel
+// Each thread has a part, one of whose groups of panels it takes at a time, and
+// then what others have left.
+// CHECK: %[[TAKEN:.*]] = memref.alloc({{.*}} : memref<?x8xi64>
+// CHECK: %[[HELD:.*]] = memref.alloc({{.*}} : memref<?x8xi64>
+// CHECK: scf.parallel (%[[SELF:.*]]) =
+// CHECK: scf.for
+// CHECK: %[[PART:.*]] = arith.remui
+// CHECK: scf.for
+// CHECK: %[[NEXT:.*]] = memref.atomic_rmw addi %{{.*}}, %[[TAKEN]][%[[PART]], %c0]
+// CHECK: scf.if
+// CHECK: memref.load %[[HELD]][%[[SELF]], %c0]
 // CHECK: %[[SUM:.*]] = memref.subview %[[COLUMNS]]
 // The sums of rows, and whether they are of the same size.
 // CHECK: arith.maxui
