@@ -172,12 +172,19 @@ void ConvEmitter::planWinogradRows(WinogradPanel &panel) {
   if (hasFilterLanes() || !filters)
     return;
   if (lanes == 8 && op.getBlockRows() == kWinogradRowsOf8Lanes) {
-    // Inputs of a tap that are in a small first cache are used by some tiles.
-    constexpr int64_t kSums = 12, kBlocks = 4;
+    // Inputs of a tap that are in a small first cache are used by some tiles:
+    // fewer where they fill half of it, whose weights are then still there, and
+    // threads have more to share.
+    constexpr int64_t kSums = 12, kBlocks = 4, kManyChannels = 256;
     int64_t rows = kSums * lanes / panel.width;
     panel.tileRows =
         wastesFewRows(*filters, rows) ? rows : kWinogradRowsOf8Lanes;
-    panel.groupRows = kBlocks * kWinogradRowsOf8Lanes;
+    bool hasManyChannels =
+        IndexMath::known(groupChannels).value_or(0) >= kManyChannels;
+    int64_t blocks = hasManyChannels && panel.tileRows == kWinogradRowsOf8Lanes
+                         ? kBlocks - 1
+                         : kBlocks;
+    panel.groupRows = blocks * kWinogradRowsOf8Lanes;
     return;
   }
   int64_t rows = 2 * shape.rows;
