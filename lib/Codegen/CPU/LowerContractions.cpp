@@ -74,7 +74,7 @@ void MatmulEmitter::planTiles() {
   std::optional<int64_t> rows = IndexMath::known(m);
   widenFewRows();
   bool isPanelWide = shape.width == op.getPanelWidth();
-  readsOneStream = rows && *rows == 1 && isPanelWide && vectorBits < 512 &&
+  readsOneStream = rows == 1 && isPanelWide && vectorBits < 512 &&
                    depthGroup == 1 && !op.getScales();
   // Two panels of triples are as many streams as memory is read best by.
   int64_t mostPanels = readsOneStream ? 1 : op.isOfTriples() ? 2 : 4;

@@ -163,15 +163,13 @@ StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
 
 namespace {
 
-/// A number for each part, all in lines of their own.
+/// A number for each part, in memory that gives each a line of its own.
 class PartNumbers {
 public:
-  PartNumbers(ImplicitLocOpBuilder &b, Value parts)
-      : b(b),
-        memory(emitBuffer(
-            b, MemRefType::get({ShapedType::kDynamic, kStride}, b.getI64Type()),
-            parts)),
-        zero(IndexMath(b).constant(0)) {}
+  static constexpr int64_t kStride = 8;
+
+  PartNumbers(ImplicitLocOpBuilder &b, Value memory)
+      : b(b), memory(memory), zero(IndexMath(b).constant(0)) {}
 
   Value get(Value part) {
     return asIndex(memref::LoadOp::create(b, memory, ValueRange{part, zero}));
@@ -187,11 +185,8 @@ public:
                                                arith::AtomicRMWKind::addi, one,
                                                memory, ValueRange{part, zero}));
   }
-  void free() { memref::DeallocOp::create(b, memory); }
 
 private:
-  static constexpr int64_t kStride = 8;
-
   Value asIndex(Value number) {
     return arith::IndexCastOp::create(b, b.getIndexType(), number);
   }
@@ -249,12 +244,14 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
 
   // Groups of each part that are taken, and whose rows a thread has the sums
   // of: a part's, or none's.
-  PartNumbers taken(b, parts), held(b, parts);
+  auto allocateNumbers = [&] {
+    return allocate(parts, {PartNumbers::kStride}, b.getI64Type());
+  };
+  PartNumbers taken(b, allocateNumbers()), held(b, allocateNumbers());
   Value zero = math.constant(0), none = split.rowParts;
 
-  // What thread `self` does with the next group of part `number`, if one is
-  // left.
-  auto emitNext = [&](Value self, Value number, Value depth) {
+  // What thread `self` does with the groups that part `number` has left.
+  auto emitPart = [&](Value self, Value number, Value depth) {
     Value panelPart = math.div(number, split.rowParts);
     Value rowPart = math.rem(number, split.rowParts);
     Value first = math.mul(panelPart, groupsOfPart);
@@ -267,20 +264,22 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
     part.endOfFull = math.max(
         math.min(part.endTile, getStrassenRest(b, rows, shape.rows).firstTile),
         part.firstTile);
-    Value left = b.createOrFold<arith::SelectOp>(
+    Value count = b.createOrFold<arith::SelectOp>(
         math.less(part.firstTile, part.endTile), math.sub(end, first), zero);
-    Value next = taken.take(number);
-    emitIf(b, math.less(next, left), [&] {
-      Value needsSums = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                              held.get(self), rowPart);
-      held.set(self, rowPart);
-      Value group = math.add(first, next);
-      StrassenScratch scratch;
-      scratch.columns = emitSlice(b, columns, self);
-      scratch.kept = emitSlice(b, kept, self);
-      scratch.results = emitSlice(b, results, hasRanges ? group : self);
-      emitStrassenGroup(b, part, scratch, {group, first, end, needsSums},
-                        depth);
+    emitFor(b, zero, count, 1, [&](Value) {
+      Value next = taken.take(number);
+      emitIf(b, math.less(next, count), [&] {
+        Value needsSums = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                                held.get(self), rowPart);
+        held.set(self, rowPart);
+        Value group = math.add(first, next);
+        StrassenScratch scratch;
+        scratch.columns = emitSlice(b, columns, self);
+        scratch.kept = emitSlice(b, kept, self);
+        scratch.results = emitSlice(b, results, hasRanges ? group : self);
+        emitStrassenGroup(b, part, scratch, {group, first, end, needsSums},
+                          depth);
+      });
     });
   };
   auto emitRange = [&](Value depth) {
@@ -291,9 +290,7 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
     emitParallel(b, {parts}, [&](ValueRange ivs) {
       Value self = ivs[0];
       emitFor(b, zero, parts, 1, [&](Value k) {
-        Value number = math.rem(math.add(self, k), parts);
-        emitFor(b, zero, groupsOfPart, 1,
-                [&](Value) { emitNext(self, number, depth); });
+        emitPart(self, math.rem(math.add(self, k), parts), depth);
       });
     });
   };
@@ -303,8 +300,6 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
     emitFor(b, zero, k, strassen.depth, emitRange);
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, buffer);
-  taken.free();
-  held.free();
 
   // An odd panel has none to go with.
   for (int64_t panel = 2 * strassen.pairs;

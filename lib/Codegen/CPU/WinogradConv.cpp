@@ -172,9 +172,8 @@ void ConvEmitter::planWinogradRows(WinogradPanel &panel) {
   if (hasFilterLanes() || !filters)
     return;
   if (lanes == 8 && op.getBlockRows() == kWinogradRowsOf8Lanes) {
-    // Inputs of a tap that are in a small first cache are used by some tiles:
-    // fewer where they fill half of it, whose weights are then still there, and
-    // threads have more to share.
+    // Inputs of a tap that are in a small first cache are used by some tiles,
+    // by fewer where they fill half of it.
     constexpr int64_t kSums = 12, kBlocks = 4, kManyChannels = 256;
     int64_t rows = kSums * lanes / panel.width;
     panel.tileRows =
