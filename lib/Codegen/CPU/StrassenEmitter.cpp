@@ -8,13 +8,17 @@
 // A step of the algorithm that StrassenMatmul.cpp describes. Its phases, each
 // over all tiles of rows:
 //
-//   u = a11 b11            keep u
-//   c11 = u + a12 b21
-//   x = s1 t1              keep x
-//   y = s3 t3              keep y
-//   v = u + s2 t2          w = v + y   c22 = w + x     keep w and v + x
-//   c21 = w + a22 t4
-//   c12 = v + x + s4 b22
+//   0  u = a11 b11           keep u
+//   1  c11 = u + a12 b21
+//   2  x = s1 t1             keep x
+//   3  y = s3 t3             keep y
+//   4  v = u + s2 t2         w = v + y   c22 = w + x     keep w and v + x
+//   5  c21 = w + a22 t4
+//   6  c12 = v + x + s4 b22
+//
+// They are one loop: what they differ in is chosen by their number, so that
+// there is one code for the products of a tile. s3 and t3 have the other sign,
+// which makes a difference of each sum of columns.
 //
 // The columns of a phase stay in the L1 cache as far as they fit, and rows and
 // their sums in L2 from step to step. Weights come there beside the products of
@@ -44,70 +48,54 @@ void StrassenEmitter::emit() {
     });
   });
 
-  auto upperRows = [&](bool isLater) {
-    return [&, isLater](const StrassenTile &tile) {
-      return getUpperRows(tile, isLater);
-    };
+  emitFor(b, zero, math.constant(kStrassenProducts), 1, [&](Value number) {
+    StrassenPhase phase = getPhase(number);
+    if (plan.pieces == 1)
+      return emitPiece(phase, zero);
+    emitFor(b, zero, math.constant(plan.pieces), 1,
+            [&](Value piece) { emitPiece(phase, piece); });
+  });
+}
+
+static Value asIndex(ImplicitLocOpBuilder &b, Value condition) {
+  return b.createOrFold<arith::IndexCastUIOp>(b.getIndexType(), condition);
+}
+
+/// The one of seven small numbers that is a phase's.
+static Value emitChoice(ImplicitLocOpBuilder &b, Value phase,
+                        ArrayRef<int64_t> values) {
+  constexpr int64_t kBits = 8;
+  assert(values.size() == kStrassenProducts);
+  IndexMath math(b);
+  int64_t all = 0;
+  for (auto [number, value] : llvm::enumerate(values))
+    all |= value << (number * kBits);
+  Value shifted = b.createOrFold<arith::ShRUIOp>(math.constant(all),
+                                                 math.mul(phase, kBits));
+  return b.createOrFold<arith::AndIOp>(shifted,
+                                       math.constant((1 << kBits) - 1));
+}
+
+Value StrassenEmitter::ofPhase(const StrassenPhase &phase,
+                               ArrayRef<int64_t> values) {
+  return emitChoice(b, phase.number, values);
+}
+
+StrassenPhase StrassenEmitter::getPhase(Value number) {
+  auto isOneOf = [&](ArrayRef<int64_t> values) {
+    return math.less(zero, emitChoice(b, number, values));
   };
-  auto rowSums = [&](int64_t number) {
-    return [&, number](const StrassenTile &tile) {
-      return getRowSums(tile, number);
-    };
-  };
-  auto zeros = [&](const StrassenProducts &at) { return makeZeros(at.tile); };
-  auto kept = [&](int64_t which) {
-    return [&, which](const StrassenProducts &at) {
-      Accumulators accs = makeZeros(at.tile);
-      forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
-        acc = getKept(at, which, r, p);
-      });
-      return accs;
-    };
-  };
-  auto keepAs = [&](int64_t which) {
-    return [&, which](const StrassenProducts &at, Accumulators &accs) {
-      forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
-        keep(at, acc, which, r, p);
-      });
-    };
-  };
-  auto storeTo = [&](StrassenQuarter quarter) {
-    return [&, quarter](const StrassenProducts &at, Accumulators &accs) {
-      forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
-        store(at, addResult(at, acc, quarter, r, p), quarter, r, p);
-      });
-    };
-  };
-  auto add = [&](Value x, Value y) -> Value {
-    return arith::AddFOp::create(b, x, y);
-  };
-  auto keepSums = [&](const StrassenProducts &at, Accumulators &accs) {
-    forEach(at.tile, accs, [&](Value &v, int64_t r, int64_t p) {
-      Value x = getKept(at, kStateX, r, p);
-      Value w = add(v, getKept(at, kStateY, r, p));
-      keep(at, w, kStateY, r, p);
-      keep(at, add(v, x), kStateX, r, p);
-      store(at, addResult(at, add(w, x), BottomRight, r, p), BottomRight, r, p);
-    });
-  };
-  Value right = math.add(step.panel, plan.pairs);
-  Value later = getDepth(/*isLater=*/true);
-  emitPhase({ColumnSum::B11, upperRows(false), zeros, keepAs(kStateU),
-             getFetch(step.panel, later)});
-  emitPhase({ColumnSum::B21, upperRows(true), kept(kStateU), storeTo(TopLeft),
-             getFetch(right, step.depth)});
-  emitPhase({ColumnSum::T1, rowSums(0), zeros, keepAs(kStateX),
-             getFetch(right, later)});
-  emitPhase({ColumnSum::T3, rowSums(2), zeros, keepAs(kStateY), {}});
-  emitPhase({ColumnSum::T2, rowSums(1), kept(kStateU), keepSums, {}});
-  emitPhase({ColumnSum::T4,
-             rowSums(kCopyOfRows),
-             kept(kStateY),
-             storeTo(BottomLeft),
-             {}});
-  emitPhase({ColumnSum::B22, rowSums(3), kept(kStateX), storeTo(TopRight),
-             getFetch(step.nextPanel, step.nextDepth, step.hasNext),
-             /*isLast=*/true});
+  StrassenPhase phase;
+  phase.number = number;
+  phase.isOfRows = math.less(number, math.constant(kPhasesOfRows));
+  phase.isSum = isOneOf({0, 0, 1, 1, 1, 1, 0});
+  phase.isSumOfMade = isOneOf({0, 0, 0, 0, 1, 1, 0});
+  phase.startsFromState = isOneOf({0, 1, 0, 0, 1, 1, 1});
+  phase.endsInState = isOneOf({1, 0, 1, 1, 0, 0, 0});
+  phase.endsInSums = isOneOf({0, 0, 0, 0, 1, 0, 0});
+  phase.isLast = isOneOf({0, 0, 0, 0, 0, 0, 1});
+  phase.fetch = getFetch(phase);
+  return phase;
 }
 
 /// Calls `body` for the tiles from `first` on.
@@ -126,85 +114,122 @@ void StrassenEmitter::forEachTile(
     });
 }
 
-/// Whether the rows of a tile go by way of sums.
+/// Whether the rows of a tile must be multiplied directly.
+Value StrassenEmitter::isBad(const StrassenTile &tile) {
+  return memref::LoadOp::create(b, rows.bad, math.div(tile.row, tileRows));
+}
+
 Value StrassenEmitter::isGood(const StrassenTile &tile) {
-  Value bad = memref::LoadOp::create(b, rows.bad, math.div(tile.row, tileRows));
   return arith::XOrIOp::create(
-      b, bad, arith::ConstantOp::create(b, b.getBoolAttr(true)));
+      b, isBad(tile), arith::ConstantOp::create(b, b.getBoolAttr(true)));
 }
 
 Value StrassenEmitter::countFullTiles() {
   return math.sub(rows.endOfFull, rows.firstTile);
 }
 
-void StrassenEmitter::emitPhase(const StrassenPhase &phase) {
-  auto piece = [&](Value number) {
-    Value column = math.mul(number, width);
-    Value isLastPiece = math.less(math.constant(plan.pieces - 2), number);
-    Value before = math.mul(number, countFullTiles());
-    auto emitProduct = [&](const StrassenProducts &at, const Operand &columns) {
-      Accumulators accs = phase.begin(at);
-      multiply(at, accs, phase.rows(at.tile), columns, [&](Value period) {
-        fetchWeights(phase.fetch, at.loop, period);
-        if (phase.isLast)
-          fetchResults(at, period);
-      });
-      phase.end(at, accs);
-    };
-    // What follows the last product of a tile.
-    auto finish = [&](const StrassenTile &tile) {
-      if (!phase.isLast)
-        return;
-      emitIf(b, b.createOrFold<arith::AndIOp>(isLastPiece, step.isLast),
-             [&] { emitResults(tile); });
-    };
-    auto otherwise = [&](const StrassenTile &tile) {
-      if (phase.isLast)
-        emitIf(b, isLastPiece, [&] { emitDirect(tile); });
-    };
+/// A phase with a piece of the panels of all tiles.
+void StrassenEmitter::emitPiece(const StrassenPhase &phase, Value piece) {
+  auto both = [&](Value x, Value y) {
+    return b.createOrFold<arith::AndIOp>(x, y);
+  };
+  Value column = math.mul(piece, width);
+  Value before = math.mul(piece, countFullTiles());
+  Value isEnd =
+      both(phase.isLast, math.less(math.constant(plan.pieces - 2), piece));
 
-    StrassenTile first{math.mul(rows.firstTile, tileRows), tileRows,
-                       rest.areTilesLimited, zero};
-    StrassenProducts ofFirst{first, number, column, before};
-    Value second = rows.firstTile;
-    const bool isMade = makesColumns(phase.columns);
-    if (isMade) {
-      Value isFull = math.less(rows.firstTile, rows.endOfFull);
-      Value isUsed = b.createOrFold<arith::AndIOp>(isFull, isGood(first));
-      Operand make = makeColumns(ofFirst, phase.columns);
-      emitIf(
-          b, isUsed, [&] { emitProduct(ofFirst, make); },
-          [&] {
-            emitFor(b, zero, math.constant(plan.half()), 1, [&](Value k) {
-              for (int64_t p = 0; p < panels; ++p)
-                make(k, p);
-            });
-            if (phase.isLast)
-              emitIf(b, isFull, [&] { otherwise(first); });
-          });
-      if (phase.isLast)
-        emitIf(b, isFull, [&] { finish(first); });
-      second = math.add(second, b.createOrFold<arith::SelectOp>(
-                                    isFull, math.constant(1), zero));
+  // The first tile makes columns as it multiplies by them, or nobody
+  // multiplies meanwhile.
+  StrassenTile first{math.mul(rows.firstTile, tileRows), tileRows,
+                     rest.areTilesLimited, zero};
+  Value isMade = makesColumns(phase);
+  Value isUsed = both(math.less(rows.firstTile, rows.endOfFull), isGood(first));
+  Value isMadeBeside = both(isMade, isUsed);
+  emitIf(b, b.createOrFold<arith::XOrIOp>(isMade, isMadeBeside), [&] {
+    makeColumns(phase, {first, piece, column, {}}, {},
+                [&](const Operand &make, bool) -> Accumulators {
+                  emitFor(b, zero, math.constant(plan.half()), 1, [&](Value k) {
+                    for (int64_t p = 0; p < panels; ++p)
+                      make(k, p);
+                  });
+                  return {};
+                });
+  });
+
+  emitIf(b, isEnd, [&] { emitDirectTiles(); });
+  forEachTile(rows.firstTile, [&](const StrassenTile &tile) {
+    Value loop, isMaker;
+    if (tile.number) {
+      loop = math.add(before, tile.number);
+      isMaker = both(isMadeBeside, math.less(tile.number, math.constant(1)));
     }
-    forEachTile(second, [&](const StrassenTile &tile) {
-      Value loop;
-      if (tile.number)
-        loop = math.add(before, tile.number);
-      StrassenProducts at{tile, number, column, loop};
-      emitIf(
-          b, isGood(tile),
-          [&] {
-            emitProduct(at, isMade ? getColumns(at)
-                                   : makeColumns(at, phase.columns));
-          },
-          [&] { otherwise(tile); });
-      finish(tile);
+    emitIf(b, isGood(tile),
+           [&] { emitProducts(phase, {tile, piece, column, loop}, isMaker); });
+    emitIf(b, both(isEnd, step.isLast), [&] { emitResults(tile); });
+  });
+}
+
+/// The products of a tile in a phase. If `isMaker`, the tile makes the columns;
+/// null: it does not.
+void StrassenEmitter::emitProducts(const StrassenPhase &phase,
+                                   const StrassenProducts &at, Value isMaker) {
+  Accumulators accs = begin(phase, at);
+  SmallVector<Type> types(accs.size(), accs.front().getType());
+  auto product = [&](const Operand &left, const Operand &right,
+                     bool mayBeLast) {
+    return multiply(at, accs, left, right, [&](Value period) {
+      fetchWeights(phase.fetch, at.loop, period);
+      if (mayBeLast)
+        emitIf(b, phase.isLast, [&] { fetchResults(at, period); });
     });
   };
-  if (plan.pieces == 1)
-    return piece(zero);
-  emitFor(b, zero, math.constant(plan.pieces), 1, piece);
+  auto byRowSums = [&](const Operand &right, bool mayBeLast) {
+    return product(getRowSums(phase, at.tile), right, mayBeLast);
+  };
+  auto byAnyRows = [&](const Operand &right) {
+    return choose(
+        types, phase.isOfRows,
+        [&] {
+          return product(getUpperRows(phase, at.tile), right,
+                         /*mayBeLast=*/false);
+        },
+        [&] { return byRowSums(right, /*mayBeLast=*/true); });
+  };
+  auto byMadeSums = [&](const Operand &sums) {
+    return byRowSums(sums, /*mayBeLast=*/false);
+  };
+  auto make = [&] {
+    return makeColumns(
+        phase, at, types, [&](const Operand &columns, bool areSums) {
+          return areSums ? byMadeSums(columns) : byAnyRows(columns);
+        });
+  };
+  auto useMade = [&] {
+    if (plan.pieces > 1)
+      return byAnyRows(getColumns(at));
+    return choose(
+        types, phase.isSum, [&] { return byMadeSums(getColumns(at)); },
+        [&] { return byAnyRows(getFirstWeights(phase, at)); });
+  };
+  accs = isMaker ? choose(types, isMaker, make, useMade) : useMade();
+  end(phase, at, accs);
+}
+
+/// What one of two branches gives.
+StrassenEmitter::Accumulators
+StrassenEmitter::choose(TypeRange types, Value condition,
+                        function_ref<Accumulators()> then,
+                        function_ref<Accumulators()> otherwise) {
+  auto branch = scf::IfOp::create(b, types, condition, /*addThenBlock=*/true,
+                                  /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  for (auto [block, body] : {std::pair(branch.thenBlock(), then),
+                             std::pair(branch.elseBlock(), otherwise)}) {
+    b.setInsertionPointToStart(block);
+    Accumulators results = body();
+    scf::YieldOp::create(b, results);
+  }
+  return branch.getResults();
 }
 
 //===----------------------------------------------------------------------===//
@@ -225,10 +250,6 @@ static Value emitView(ImplicitLocOpBuilder &b, Value memref,
                                    attributes(sizes), attributes(strides));
 }
 
-Value StrassenEmitter::getDepth(bool isLater) {
-  return math.add(step.depth, isLater ? plan.half() : 0);
-}
-
 /// Row `r` of a tile in the upper or the lower half, of the left-hand side.
 Value StrassenEmitter::getRow(const StrassenTile &tile, int64_t r,
                               bool isBottom) {
@@ -243,20 +264,24 @@ Value StrassenEmitter::getRow(const StrassenTile &tile, int64_t r,
   return math.add(rows.first, row);
 }
 
-/// Rows of the upper half, or of the lower where it is past the end of that.
-StrassenEmitter::Operand StrassenEmitter::getUpperRows(const StrassenTile &tile,
-                                                       bool isLater) {
-  Value view = emitView(b, matmul.lhs,
-                        {math.add(rows.first, tile.row), getDepth(isLater)},
+/// Rows of the upper half, or of the lower where a tile is past the end of
+/// that.
+StrassenEmitter::Operand
+StrassenEmitter::getUpperRows(const StrassenPhase &phase,
+                              const StrassenTile &tile) {
+  Value isLater = ofPhase(phase, {0, 1, 0, 0, 0, 0, 0});
+  Value depth = math.add(step.depth, math.mul(isLater, plan.half()));
+  Value view = emitView(b, matmul.lhs, {math.add(rows.first, tile.row), depth},
                         {tile.rows, plan.half()});
   return [this, view](Value k, int64_t r) -> Value {
     return memref::LoadOp::create(b, view, ValueRange{math.constant(r), k});
   };
 }
 
-StrassenEmitter::Operand StrassenEmitter::getRowSums(const StrassenTile &tile,
-                                                     int64_t number) {
-  Value view = emitView(b, rows.sums, {math.constant(number), tile.row, zero},
+StrassenEmitter::Operand StrassenEmitter::getRowSums(const StrassenPhase &phase,
+                                                     const StrassenTile &tile) {
+  Value number = math.sub(phase.number, math.constant(kPhasesOfRows));
+  Value view = emitView(b, rows.sums, {number, tile.row, zero},
                         {1, tile.rows, plan.half()});
   return [this, view](Value k, int64_t r) -> Value {
     return memref::LoadOp::create(b, view,
@@ -264,15 +289,26 @@ StrassenEmitter::Operand StrassenEmitter::getRowSums(const StrassenTile &tile,
   };
 }
 
+/// A quarter of a group's weights; the right one and the later one if these
+/// are 1, not 0.
 StrassenEmitter::Operand StrassenEmitter::getWeights(const StrassenProducts &at,
-                                                     bool isRight,
-                                                     bool isLater) {
-  Value panel = math.add(step.panel, isRight ? plan.pairs : 0);
-  Value view = emitView(b, matmul.rhs, {panel, getDepth(isLater), at.column},
+                                                     Value isRight,
+                                                     Value isLater) {
+  Value panel = math.add(step.panel, math.mul(isRight, plan.pairs));
+  Value depth = math.add(step.depth, math.mul(isLater, plan.half()));
+  Value view = emitView(b, matmul.rhs, {panel, depth, at.column},
                         {panels, plan.half(), width});
   return [this, view](Value k, int64_t p) -> Value {
     return emitLoad(b, view, {math.constant(p), k, zero}, width);
   };
+}
+
+/// The weights that a phase multiplies by, or from which it subtracts others.
+StrassenEmitter::Operand
+StrassenEmitter::getFirstWeights(const StrassenPhase &phase,
+                                 const StrassenProducts &at) {
+  return getWeights(at, ofPhase(phase, {0, 0, 1, 1, 0, 0, 1}),
+                    ofPhase(phase, {0, 1, 0, 0, 0, 1, 1}));
 }
 
 /// The columns of a phase, once they are made.
@@ -287,9 +323,10 @@ StrassenEmitter::getColumns(const StrassenProducts &at) {
 
 /// Adds one of a tile's products to its accumulators, with something `beside`
 /// before each period.
-void StrassenEmitter::multiply(const StrassenProducts &at, Accumulators &accs,
-                               const Operand &left, const Operand &right,
-                               function_ref<void(Value)> beside) {
+StrassenEmitter::Accumulators
+StrassenEmitter::multiply(const StrassenProducts &at, const Accumulators &accs,
+                          const Operand &left, const Operand &right,
+                          function_ref<void(Value)> beside) {
   auto loop = scf::ForOp::create(b, zero, math.constant(plan.half()),
                                  math.constant(plan.period), accs);
   OpBuilder::InsertionGuard guard(b);
@@ -309,30 +346,36 @@ void StrassenEmitter::multiply(const StrassenProducts &at, Accumulators &accs,
     scf::YieldOp::create(b, sums);
   }
   scf::YieldOp::create(b, inner.getResults());
-  accs.assign(loop.getResults().begin(), loop.getResults().end());
+  return loop.getResults();
 }
 
 //===----------------------------------------------------------------------===//
 // What is fetched
 //===----------------------------------------------------------------------===//
 
-/// The quarter of a group's weights from `panel` and `depth` on: all of it or,
-/// if it is not due, nothing.
-StrassenFetch StrassenEmitter::getFetch(Value panel, Value depth, Value isDue) {
-  int64_t lines = panels * plan.half();
-  Value count = math.constant(lines);
-  if (isDue)
-    count = b.createOrFold<arith::SelectOp>(isDue, count, zero);
+/// The quarter of the weights that the next phase is the first to read: b21,
+/// b12, b22 and, beside the last, what the next step begins with.
+StrassenFetch StrassenEmitter::getFetch(const StrassenPhase &phase) {
+  auto select = [&](Value then, Value otherwise) {
+    return b.createOrFold<arith::SelectOp>(phase.isLast, then, otherwise);
+  };
+  const int64_t lines = panels * plan.half();
+  Value right = math.mul(ofPhase(phase, {0, 1, 1, 0, 0, 0, 0}), plan.pairs);
+  Value later = math.mul(ofPhase(phase, {1, 0, 1, 0, 0, 0, 0}), plan.half());
+  Value isDue =
+      select(asIndex(b, step.hasNext), ofPhase(phase, {1, 1, 1, 0, 0, 0, 0}));
   Value periods = math.mul(countFullTiles(), plan.pieces * plan.periods());
   Value share = math.ceilDiv(math.constant(lines * kStrassenShareUnit),
                              math.max(periods, math.constant(1)));
-  return {panel, depth, count, share};
+  return {select(step.nextPanel, math.add(step.panel, right)),
+          select(step.nextDepth, math.add(step.depth, later)),
+          math.mul(isDue, lines), share};
 }
 
 /// Asks for what is due in a period of a loop.
 void StrassenEmitter::fetchWeights(const StrassenFetch &fetch, Value loop,
                                    Value period) {
-  if (!fetch.panel || !loop || !matmul.comesFromMemory)
+  if (!loop || !matmul.comesFromMemory)
     return;
   auto row = [&](Value number) {
     return math.min(math.div(math.mul(number, fetch.share), kStrassenShareUnit),
@@ -370,37 +413,76 @@ void StrassenEmitter::forEach(
       body(accs[r * panels + p], r, p);
 }
 
-void StrassenEmitter::keep(const StrassenProducts &at, Value acc, int64_t which,
+/// The accumulators of a tile before its products of a phase.
+StrassenEmitter::Accumulators
+StrassenEmitter::begin(const StrassenPhase &phase, const StrassenProducts &at) {
+  Accumulators zeros = makeZeros(at.tile);
+  SmallVector<Type> types(zeros.size(), zeros.front().getType());
+  auto state = [&] {
+    Value which = ofPhase(phase, {0, kStateU, 0, 0, kStateU, kStateY, kStateX});
+    Accumulators accs = zeros;
+    forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
+      acc = getKept(at, which, r, p);
+    });
+    return accs;
+  };
+  return choose(types, phase.startsFromState, state, [&] { return zeros; });
+}
+
+/// What becomes of them after it: a state of the tile, or a quarter of the
+/// results; in one phase two of each.
+void StrassenEmitter::end(const StrassenPhase &phase,
+                          const StrassenProducts &at, Accumulators &accs) {
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddFOp::create(b, x, y);
+  };
+  auto keepSums = [&] {
+    Value x = math.constant(kStateX), y = math.constant(kStateY);
+    forEach(at.tile, accs, [&](Value &v, int64_t r, int64_t p) {
+      Value keptX = getKept(at, x, r, p);
+      Value w = add(v, getKept(at, y, r, p));
+      keep(at, w, y, r, p);
+      keep(at, add(v, keptX), x, r, p);
+      store(at, add(w, keptX), math.constant(BottomRight), r, p);
+    });
+  };
+  auto storeResults = [&] {
+    Value quarter = ofPhase(phase, {0, TopLeft, 0, 0, 0, BottomLeft, TopRight});
+    forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
+      store(at, acc, quarter, r, p);
+    });
+  };
+  auto keepState = [&] {
+    Value which = ofPhase(phase, {kStateU, 0, kStateX, kStateY, 0, 0, 0});
+    forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
+      keep(at, acc, which, r, p);
+    });
+  };
+  emitIf(b, phase.endsInState, keepState,
+         [&] { emitIf(b, phase.endsInSums, keepSums, storeResults); });
+}
+
+void StrassenEmitter::keep(const StrassenProducts &at, Value acc, Value state,
                            int64_t r, int64_t p) {
   emitStore(b, acc, scratch.kept,
-            {math.constant(which), math.constant(p), math.add(at.tile.row, r),
-             at.column});
+            {state, math.constant(p), math.add(at.tile.row, r), at.column});
 }
 
-Value StrassenEmitter::getKept(const StrassenProducts &at, int64_t which,
+Value StrassenEmitter::getKept(const StrassenProducts &at, Value state,
                                int64_t r, int64_t p) {
-  return emitLoad(b, scratch.kept,
-                  {math.constant(which), math.constant(p),
-                   math.add(at.tile.row, r), at.column},
-                  width);
+  return emitLoad(
+      b, scratch.kept,
+      {state, math.constant(p), math.add(at.tile.row, r), at.column}, width);
 }
 
-/// Adds what the ranges of k before have given.
-Value StrassenEmitter::addResult(const StrassenProducts &at, Value acc,
-                                 StrassenQuarter quarter, int64_t r,
-                                 int64_t p) {
-  if (!step.isAdded)
-    return acc;
-  Value row = getResultRow(math.constant(p), math.constant(quarter),
-                           math.add(at.tile.row, r));
-  return arith::AddFOp::create(
-      b, acc, emitLoad(b, scratch.results, {row, at.column}, width));
-}
-
+/// Adds an accumulator to what the ranges of k before have given of a quarter
+/// of the results.
 void StrassenEmitter::store(const StrassenProducts &at, Value acc,
-                            StrassenQuarter quarter, int64_t r, int64_t p) {
-  Value row = getResultRow(math.constant(p), math.constant(quarter),
-                           math.add(at.tile.row, r));
+                            Value quarter, int64_t r, int64_t p) {
+  Value row = getResultRow(math.constant(p), quarter, math.add(at.tile.row, r));
+  if (step.isAdded)
+    acc = arith::AddFOp::create(
+        b, acc, emitLoad(b, scratch.results, {row, at.column}, width));
   emitStore(b, acc, scratch.results, {row, at.column});
 }
 
@@ -438,7 +520,16 @@ void StrassenEmitter::fetchResults(const StrassenProducts &at, Value period) {
   });
 }
 
-/// The products of rows that cannot go by way of sums, and of those below them.
+/// The products of rows that cannot go by way of sums.
+void StrassenEmitter::emitDirectTiles() {
+  emitFor(b, math.mul(rows.firstTile, tileRows),
+          math.mul(rows.endTile, tileRows), tileRows, [&](Value row) {
+            StrassenTile tile{row, tileRows, /*isLimited=*/true};
+            emitIf(b, isBad(tile), [&] { emitDirect(tile); });
+          });
+}
+
+/// The products of such rows of a tile, and of those below them.
 void StrassenEmitter::emitDirect(const StrassenTile &tile) {
   Value none = makeZeros(tile).front();
   auto product = [&](Value p, Value isRight, Value column) {

@@ -21,19 +21,17 @@ enum StrassenQuarter {
   kStrassenQuarters
 };
 
-/// Products in a step.
+/// Products in a step, each in a phase of its own. The first have rows of the
+/// upper half as such, the others sums of rows (one is a copy of a22), of which
+/// each has its own.
 inline constexpr int64_t kStrassenProducts = 7;
-/// Sums of rows, s1 to s4, with a copy of a22.
-inline constexpr int64_t kRowSums = 5, kCopyOfRows = 4;
+inline constexpr int64_t kPhasesOfRows = 2;
+inline constexpr int64_t kRowSums = kStrassenProducts - kPhasesOfRows;
 /// What StrassenFetch::share counts in.
 inline constexpr int64_t kStrassenShareUnit = 1 << 16;
 /// Which states of a tile are kept (StrassenEmitter.cpp): v + x is in the place
 /// of x, and w in that of y.
 enum StrassenState { kStateU, kStateX, kStateY, kStrassenStates };
-
-/// What a phase multiplies by, quarters of a group's weights and sums of them,
-/// in the order in which they are made, in the place of each other.
-enum class ColumnSum { B11, B21, T1, T3, T2, T4, B22 };
 
 /// The rows that Strassen's algorithm computes at a time: `count` from `first`
 /// on, the upper `half` of them in so many tiles. There is memory for `padded`.
@@ -85,6 +83,29 @@ struct StrassenTile {
   mlir::Value number;
 };
 
+/// A quarter of a group's weights, from `panel` and `depth` on, whose first
+/// `count` rows are fetched beside the products of a phase, before each period
+/// so many as `share` says, in units of 2^-16.
+struct StrassenFetch {
+  mlir::Value panel, depth, count, share;
+};
+
+/// One of the products of all tiles.
+struct StrassenPhase {
+  mlir::Value number;
+  /// Whether it has rows as such.
+  mlir::Value isOfRows;
+  /// Whether its columns are a sum of weights, and whether that is of what the
+  /// phase before has made.
+  mlir::Value isSum, isSumOfMade;
+  /// Whether it begins with a state of a tile that was kept; keeps another, or
+  /// those that make up sums of states.
+  mlir::Value startsFromState, endsInState, endsInSums;
+  /// Whether no product of a tile is left after it.
+  mlir::Value isLast;
+  StrassenFetch fetch;
+};
+
 /// The rows of the upper half that fill no tile: at most `rows`, from a tile
 /// on. They have a lower one.
 struct StrassenRest {
@@ -92,13 +113,6 @@ struct StrassenRest {
   /// Whether other tiles may be past the end of the rows, and whether this may.
   bool areTilesLimited = false, isLimited = false;
   mlir::Value firstTile;
-};
-
-/// A quarter of a group's weights, from `panel` and `depth` on, whose first
-/// `count` rows are fetched beside the products of a phase, before each period
-/// so many as `share` says, in units of 2^-16.
-struct StrassenFetch {
-  mlir::Value panel, depth, count, share;
 };
 
 /// The products of a tile in a phase, with a piece of its panels, that begins
@@ -130,63 +144,66 @@ private:
   using Operand = std::function<mlir::Value(mlir::Value k, int64_t index)>;
   using Accumulators = llvm::SmallVector<mlir::Value>;
 
-  /// One of the products of all tiles, with the piece of their panels that is
-  /// in registers outermost.
-  struct StrassenPhase {
-    ColumnSum columns;
-    std::function<Operand(const StrassenTile &)> rows;
-    /// The accumulators of a tile before it, and what becomes of them.
-    std::function<Accumulators(const StrassenProducts &)> begin;
-    std::function<void(const StrassenProducts &, Accumulators &)> end;
-    /// Null: nothing is fetched.
-    StrassenFetch fetch;
-    /// Whether no product of a tile is left then.
-    bool isLast = false;
-  };
-  void emitPhase(const StrassenPhase &phase);
+  StrassenPhase getPhase(mlir::Value number);
+  mlir::Value ofPhase(const StrassenPhase &phase,
+                      llvm::ArrayRef<int64_t> values);
+  void emitPiece(const StrassenPhase &phase, mlir::Value piece);
+  void emitProducts(const StrassenPhase &phase, const StrassenProducts &at,
+                    mlir::Value isMaker);
   void forEachTile(mlir::Value first,
                    llvm::function_ref<void(const StrassenTile &)> body);
+  mlir::Value isBad(const StrassenTile &tile);
   mlir::Value isGood(const StrassenTile &tile);
   mlir::Value countFullTiles();
 
   // StrassenSums.cpp
   void emitRowSums(mlir::Value tile);
-  bool makesColumns(ColumnSum sum);
-  Operand makeColumns(const StrassenProducts &at, ColumnSum sum);
+  mlir::Value makesColumns(const StrassenPhase &phase);
+  Accumulators makeColumns(
+      const StrassenPhase &phase, const StrassenProducts &at,
+      mlir::TypeRange types,
+      llvm::function_ref<Accumulators(const Operand &columns, bool areSums)>
+          body);
 
   // Operands.
-  mlir::Value getDepth(bool isLater);
   mlir::Value getRow(const StrassenTile &tile, int64_t r, bool isBottom);
-  Operand getUpperRows(const StrassenTile &tile, bool isLater);
-  Operand getRowSums(const StrassenTile &tile, int64_t number);
-  Operand getWeights(const StrassenProducts &at, bool isRight, bool isLater);
+  Operand getUpperRows(const StrassenPhase &phase, const StrassenTile &tile);
+  Operand getRowSums(const StrassenPhase &phase, const StrassenTile &tile);
+  Operand getWeights(const StrassenProducts &at, mlir::Value isRight,
+                     mlir::Value isLater);
+  Operand getFirstWeights(const StrassenPhase &phase,
+                          const StrassenProducts &at);
   Operand getColumns(const StrassenProducts &at);
-  void multiply(const StrassenProducts &at, Accumulators &accs,
-                const Operand &left, const Operand &right,
-                llvm::function_ref<void(mlir::Value period)> beside);
+  Accumulators choose(mlir::TypeRange types, mlir::Value condition,
+                      llvm::function_ref<Accumulators()> then,
+                      llvm::function_ref<Accumulators()> otherwise);
+  Accumulators multiply(const StrassenProducts &at, const Accumulators &accs,
+                        const Operand &left, const Operand &right,
+                        llvm::function_ref<void(mlir::Value period)> beside);
 
   // What is fetched.
-  StrassenFetch getFetch(mlir::Value panel, mlir::Value depth,
-                         mlir::Value isDue = {});
+  StrassenFetch getFetch(const StrassenPhase &phase);
   void fetchWeights(const StrassenFetch &fetch, mlir::Value loop,
                     mlir::Value period);
 
   // States and results of a tile.
   Accumulators makeZeros(const StrassenTile &tile);
+  Accumulators begin(const StrassenPhase &phase, const StrassenProducts &at);
+  void end(const StrassenPhase &phase, const StrassenProducts &at,
+           Accumulators &accs);
   void forEach(
       const StrassenTile &tile, Accumulators &accs,
       llvm::function_ref<void(mlir::Value &acc, int64_t r, int64_t p)> body);
-  void keep(const StrassenProducts &at, mlir::Value acc, int64_t which,
+  void keep(const StrassenProducts &at, mlir::Value acc, mlir::Value state,
             int64_t r, int64_t p);
-  mlir::Value getKept(const StrassenProducts &at, int64_t which, int64_t r,
+  mlir::Value getKept(const StrassenProducts &at, mlir::Value state, int64_t r,
                       int64_t p);
-  mlir::Value addResult(const StrassenProducts &at, mlir::Value acc,
-                        StrassenQuarter quarter, int64_t r, int64_t p);
-  void store(const StrassenProducts &at, mlir::Value acc,
-             StrassenQuarter quarter, int64_t r, int64_t p);
+  void store(const StrassenProducts &at, mlir::Value acc, mlir::Value quarter,
+             int64_t r, int64_t p);
   mlir::Value getResultRow(mlir::Value panel, mlir::Value quarter,
                            mlir::Value row);
   void fetchResults(const StrassenProducts &at, mlir::Value period);
+  void emitDirectTiles();
   void emitDirect(const StrassenTile &tile);
   void emitResults(const StrassenTile &tile);
 

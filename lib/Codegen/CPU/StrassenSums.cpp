@@ -53,9 +53,9 @@ void StrassenEmitter::emitRowSums(Value tile) {
       Value a22 = emitLoad(b, matmul.lhs, {bottom, later}, lanes);
       Value s1 = arith::AddFOp::create(b, a21, a22);
       Value s2 = arith::SubFOp::create(b, s1, a11);
-      Value s3 = arith::SubFOp::create(b, a11, a21);
+      Value s3 = arith::SubFOp::create(b, a21, a11);
       Value s4 = arith::SubFOp::create(b, a12, s2);
-      SmallVector<Value> sums{s1, s2, s3, s4, a22};
+      const Value sums[kRowSums] = {s1, s3, s2, a22, s4};
       for (auto [number, sum] : llvm::enumerate(sums))
         emitStore(b, sum, rows.sums, {math.constant(number), row, inHalf});
       Value above =
@@ -85,46 +85,45 @@ void StrassenEmitter::emitRowSums(Value tile) {
   memref::StoreOp::create(b, loop.getResult(0), rows.bad, tile);
 }
 
-/// Whether the first tile makes the columns of a phase: weights as such lie
-/// together already where a panel has no other piece between them.
-bool StrassenEmitter::makesColumns(ColumnSum sum) {
-  bool isSum =
-      sum != ColumnSum::B11 && sum != ColumnSum::B21 && sum != ColumnSum::B22;
-  return isSum || plan.pieces > 1;
+/// Whether the columns of a phase are made: weights as such lie together
+/// already where a panel has no other piece between them.
+Value StrassenEmitter::makesColumns(const StrassenPhase &phase) {
+  if (plan.pieces == 1)
+    return phase.isSum;
+  return arith::ConstantOp::create(b, b.getBoolAttr(true));
 }
 
-/// The columns of a phase, which are made where they are asked for, and kept.
-StrassenEmitter::Operand
-StrassenEmitter::makeColumns(const StrassenProducts &at, ColumnSum sum) {
-  Operand made = getColumns(at);
-  Operand b11 = getWeights(at, /*isRight=*/false, /*isLater=*/false);
-  Operand b12 = getWeights(at, /*isRight=*/true, /*isLater=*/false);
-  Operand b21 = getWeights(at, /*isRight=*/false, /*isLater=*/true);
-  Operand b22 = getWeights(at, /*isRight=*/true, /*isLater=*/true);
-  auto get = [=](Value k, int64_t p) -> Value {
-    switch (sum) {
-    case ColumnSum::B11:
-      return b11(k, p);
-    case ColumnSum::B21:
-      return b21(k, p);
-    case ColumnSum::B22:
-      return b22(k, p);
-    case ColumnSum::T1:
-      return arith::SubFOp::create(b, b12(k, p), b11(k, p));
-    case ColumnSum::T3:
-      return arith::SubFOp::create(b, b22(k, p), b12(k, p));
-    case ColumnSum::T2: // t3 + b11
-      return arith::AddFOp::create(b, made(k, p), b11(k, p));
-    case ColumnSum::T4: // b21 - t2
-      return arith::SubFOp::create(b, b21(k, p), made(k, p));
-    }
-    llvm_unreachable("an unknown sum of columns");
-  };
-  Value piece = at.piece;
-  return [=](Value k, int64_t p) -> Value {
-    Value value = get(k, p);
-    if (makesColumns(sum))
-      emitStore(b, value, scratch.columns, {piece, math.constant(p), k, zero});
+/// What `body` gives with the columns of a phase, which are made where it asks
+/// for them, and kept: weights, or these less others (t1 = b12 - b11 and
+/// -t3 = b12 - b22), or less what the phase before has made (t2 = b11 + t3,
+/// t4 = b21 - t2).
+StrassenEmitter::Accumulators StrassenEmitter::makeColumns(
+    const StrassenPhase &phase, const StrassenProducts &at, TypeRange types,
+    function_ref<Accumulators(const Operand &columns, bool areSums)> body) {
+  Operand weights = getFirstWeights(phase, at), made = getColumns(at);
+  Value isLast = ofPhase(phase, {0, 0, 0, 1, 0, 0, 0});
+  Operand others = getWeights(at, isLast, isLast);
+  auto keep = [this, piece = at.piece](Value k, int64_t p, Value value) {
+    emitStore(b, value, scratch.columns, {piece, math.constant(p), k, zero});
     return value;
   };
+  auto difference = [&](const Operand &subtracted) {
+    return body(
+        [&](Value k, int64_t p) {
+          return keep(
+              k, p, arith::SubFOp::create(b, weights(k, p), subtracted(k, p)));
+        },
+        /*areSums=*/true);
+  };
+  auto sum = [&] {
+    return choose(
+        types, phase.isSumOfMade, [&] { return difference(made); },
+        [&] { return difference(others); });
+  };
+  if (plan.pieces == 1)
+    return sum();
+  return choose(types, phase.isSum, sum, [&] {
+    return body([&](Value k, int64_t p) { return keep(k, p, weights(k, p)); },
+                /*areSums=*/false);
+  });
 }

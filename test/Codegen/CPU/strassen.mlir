@@ -1,8 +1,9 @@
 // RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions -canonicalize -cse | FileCheck %s
 // RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=vector-bits=128 | FileCheck %s --check-prefix=SSE
 
-// Where threads can share it, seven products of halves: the first two and the
-// last of the weights themselves, the others with sums.
+// Where threads can share it, seven products of halves: one loop of phases, the
+// first two of rows of the upper half as such, the first two and the last of
+// weights as such, the others of sums.
 // CHECK-LABEL: func.func private @strassen
 // CHECK-SAME: (%[[A:.*]]: memref<240x512xf32>, %[[B:.*]]: memref<16x512x32xf32>, %[[OUT:.*]]: memref<240x512xf32>)
 // CHECK: %[[THREADS:.*]] = sdx.thread_count : index
@@ -28,35 +29,67 @@
 // CHECK: arith.maxui
 // CHECK: vector.reduction <maxui>
 // CHECK: memref.store %{{.*}} : memref<20xi1,
-// CHECK: memref.subview %[[B]][%{{.*}}, 0, 0] [2, 256, 32] [1, 1, 1]
-// CHECK: memref.subview %[[A]][%{{.*}}, 0] [6, 256] [1, 1]
-// Weights that the next phase wants go to the L2 cache.
+// CHECK: scf.for %[[PHASE:.*]] = %c0 to %c7 step %c1 {
+// CHECK: %[[IS_OF_ROWS:.*]] = arith.cmpi slt, %[[PHASE]], %c2
+// CHECK: arith.shrui %c281474976710656
+// CHECK-NEXT: %[[LAST:.*]] = arith.andi
+// CHECK-NEXT: %[[IS_LAST:.*]] = arith.cmpi sgt, %[[LAST]], %c0
+// What the next phase begins with goes to the L2 cache; after the last, what
+// the next group of panels does.
+// CHECK: arith.select %[[IS_LAST]]
+// If the first tile does not go by way of sums, the sum of columns is made
+// before,
+// CHECK: memref.subview %[[B]][%{{.*}}, %{{.*}}, 0] [2, 256, 32] [1, 1, 1]
+// CHECK: memref.subview %[[B]][%{{.*}}, %{{.*}}, 0] [2, 256, 32] [1, 1, 1]
+// CHECK: scf.for {{.*}} to %c256 step %c1 {
+// CHECK: vector.load %[[SUM]]
+// CHECK: arith.subf {{.*}} : vector<32xf32>
+// CHECK-NEXT: vector.store {{.*}} %[[SUM]]
+// CHECK: } else {
+// CHECK: scf.for {{.*}} to %c256 step %c1 {
+// CHECK: arith.subf {{.*}} : vector<32xf32>
+// CHECK-NEXT: vector.store {{.*}} %[[SUM]]
+// and tiles that do not are multiplied directly, once.
+// CHECK: scf.if %[[IS_LAST]] {
+// CHECK: scf.for {{.*}} to %c512 step %c1
+// CHECK-COUNT-12: vector.fma {{.*}} : vector<32xf32>
+// CHECK-NOT: vector.fma
+// A tile begins with zeros or with a state that was kept.
+// CHECK: scf.if %{{.*}} -> (vector<32xf32>, {{.*}}) {
+// CHECK-COUNT-12: vector.load
+// CHECK: } else {
+// CHECK-NEXT: scf.yield
+// The first one makes the sum of columns that its product takes: of weights and
+// what the phase before has made,
 // CHECK: scf.for {{.*}} to %c256 step %c16
 // CHECK-COUNT-2: memref.prefetch %[[B]]{{.*}} locality<2>
 // CHECK: scf.for {{.*}} step %c4
+// CHECK: vector.load %[[SUM]]
+// CHECK-NEXT: %[[T:.*]] = arith.subf {{.*}} : vector<32xf32>
+// CHECK-NEXT: vector.store %[[T]], %[[SUM]]
 // CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
-// CHECK: memref.subview %[[B]][%{{.*}}, 256, 0] [2, 256, 32] [1, 1, 1]
-// CHECK: memref.subview %[[A]][%{{.*}}, 256] [6, 256] [1, 1]
-// CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
-// The first tile makes the sum of columns that its product takes,
+// or of weights.
+// CHECK: } else {
 // CHECK: scf.for {{.*}} step %c4
 // CHECK-COUNT-2: vector.load %{{.*}} : memref<2x256x32xf32
-// CHECK: %[[T1:.*]] = arith.subf {{.*}} : vector<32xf32>
-// CHECK-NEXT: vector.store %[[T1]], %[[SUM]]
+// CHECK-NEXT: %[[T:.*]] = arith.subf {{.*}} : vector<32xf32>
+// CHECK-NEXT: vector.store %[[T]], %[[SUM]]
 // CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
-// or, if it does not go by way of sums, no tile does.
-// CHECK: } else {
-// CHECK: scf.for {{.*}} to %c256 step %c1
-// CHECK: arith.subf {{.*}} : vector<32xf32>
-// CHECK-NEXT: vector.store {{.*}} %[[SUM]]
-// The others load it.
+// The others load it,
 // CHECK: scf.for {{.*}} step %c4
 // CHECK-NEXT: vector.load %[[SUM]]
 // CHECK-NEXT: vector.load %[[SUM]]
 // CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
-// CHECK-COUNT-288: vector.fma {{.*}} : vector<32xf32>
-// The last product.
+// or weights as such, and rows as such or sums, the last fetching results.
+// CHECK: memref.subview %[[B]][%{{.*}}, %{{.*}}, 0] [2, 256, 32] [1, 1, 1]
+// CHECK: scf.if %[[IS_OF_ROWS]]
+// CHECK: memref.subview %[[A]][%{{.*}}, %{{.*}}] [6, 256] [1, 1]
 // CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
+// CHECK: } else {
+// CHECK: scf.if %[[IS_LAST]]
+// CHECK: memref.prefetch %[[OUT]]{{.*}} write
+// CHECK-COUNT-48: vector.fma {{.*}} : vector<32xf32>
+// CHECK-NOT: vector.fma
 // CHECK-NOT: mask
 // Too many threads for so few columns take all of it directly.
 // CHECK: } else {
