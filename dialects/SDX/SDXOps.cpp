@@ -589,9 +589,9 @@ MaxPoolOp::reifyResultShapes(OpBuilder &b,
 //===----------------------------------------------------------------------===//
 
 void PackConvWeightsOp::build(OpBuilder &b, OperationState &state, Value source,
-                              Value init, int64_t group) {
+                              Value init) {
   build(b, state, resultTypes(init), source, /*scales=*/Value(), init,
-        b.getI64IntegerAttr(group), /*winograd=*/IntegerAttr(),
+        /*winograd=*/IntegerAttr(),
         /*winograd_stride=*/IntegerAttr());
 }
 
@@ -616,11 +616,8 @@ LogicalResult PackConvWeightsOp::verify() {
     return emitOpError("the last dimension of init, the block of output "
                        "channels, must be static and positive");
   int64_t group = getGroup();
-  if (group < 1)
-    return emitOpError("'group' must be at least 1, got ") << group;
-  if (!mayEqual(init[0], group))
-    return emitOpError("init has ")
-           << init[0] << " groups but 'group' is " << group;
+  if (group == 0)
+    return emitOpError("init has no groups");
   if (std::optional<int64_t> stride = getWinogradStride())
     if (!getWinograd() || (*stride != 1 && *stride != 2))
       return emitOpError("'winograd_stride' must be 1 or 2, and is for "
@@ -633,11 +630,11 @@ LogicalResult PackConvWeightsOp::verify() {
       failed(verifyShortWeights(*this, getInit().getType(), getScales(),
                                 getWinograd(), *taps)))
     return failure();
-  if (!ShapedType::isDynamic(source[0])) {
+  if (!ShapedType::isDynamic(source[0]) && !ShapedType::isDynamic(group)) {
     if (source[0] % group)
       return emitOpError("source has ")
-             << source[0] << " output channels, which 'group' = " << group
-             << " does not divide";
+             << source[0] << " output channels, which the " << group
+             << " groups of init do not divide";
     int64_t blocks = llvm::divideCeil(source[0] / group, getBlockRows());
     if (!mayEqual(blocks, init[1]))
       return emitOpError("init has ")

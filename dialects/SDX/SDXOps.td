@@ -333,7 +333,8 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
   let description = [{
     [OC,C/G,k...] to [G,Ob,K,Rt]: element (g, ob, k, r) is that of output
     channel g * OC/G + ob * Rt + r, and zero past the group's channels. K runs
-    over (channel, k0, k1, ...). `init` is overwritten.
+    over (channel, k0, k1, ...). `init` is overwritten, and says by its shape how
+    many groups there are.
 
     With `winograd` = m the filters are transformed for F(m x m, 3 x 3), see
     `sdx.conv`, and for strides of `winograd_stride`, 2 or, as without it, 1.
@@ -350,13 +351,12 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
 
     ```mlir
     %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>)
-        outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64}
-        -> tensor<1x8x576x8xf32>
+        outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
     ```
   }];
   let arguments = (ins SDX_F32Shaped:$source,
                        Optional<SDX_OptionalF32Shaped>:$scales,
-                       SDX_ConvWeights:$init, I64Attr:$group,
+                       SDX_ConvWeights:$init,
                        OptionalAttr<I64Attr>:$winograd,
                        OptionalAttr<I64Attr>:$winograd_stride);
   let results = (outs Optional<AnyRankedTensor>:$result);
@@ -366,8 +366,10 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$source,
-                                 "::mlir::Value":$init, "int64_t":$group)>];
+                                 "::mlir::Value":$init)>];
   let extraClassDeclaration = [{
+    /// How many groups there are; dynamic where that is not known.
+    int64_t getGroup() { return getInit().getType().getDimSize(0); }
     /// Winograd's algorithm, if it goes by that; null otherwise.
     const ::sardonyx::sdx::Winograd *getAlgorithm();
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }

@@ -100,8 +100,8 @@ struct ShortenConvWeights : OpRewritePattern<sdx::ConvOp> {
     sizes[3] = 3 * width;
     Value empty =
         tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getI8Type());
-    auto shortened = sdx::PackConvWeightsOp::create(
-        rewriter, loc, pack.getSource(), empty, pack.getGroup());
+    auto shortened =
+        sdx::PackConvWeightsOp::create(rewriter, loc, pack.getSource(), empty);
     shortened.setWinogradAttr(pack.getWinogradAttr());
     shortened.setWinogradStrideAttr(pack.getWinogradStrideAttr());
     shortened.getScalesMutable().assign(scales);

@@ -111,8 +111,8 @@ struct SplitConvWeights : OpRewritePattern<sdx::ConvOp> {
     Location loc = pack.getLoc();
     Value empty =
         tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getBF16Type());
-    auto split = sdx::PackConvWeightsOp::create(rewriter, loc, pack.getSource(),
-                                                empty, group);
+    auto split =
+        sdx::PackConvWeightsOp::create(rewriter, loc, pack.getSource(), empty);
     rewriter.modifyOpInPlace(
         op, [&] { op.getWeightsMutable().assign(split.getResult()); });
     return success();

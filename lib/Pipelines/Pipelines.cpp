@@ -115,6 +115,8 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
 void buildKernelsPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSDXBufferizeHost());
   pm.addPass(createSDXPlanMemory());
+  pm.addPass(createSDXOpenPackingSizes());
+  pm.addPass(createSDXDedupKernels());
   SDXVerifyDispatchOptions bufferized;
   bufferized.bufferized = true;
   pm.addPass(createSDXVerifyDispatch(bufferized));

@@ -280,6 +280,28 @@ def SDXDedupKernels : Pass<"sdx-dedup-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
+def SDXOpenPackingSizes : Pass<"sdx-open-packing-sizes", "::mlir::ModuleOp"> {
+  let summary = "Let kernels that pack weights take all sizes";
+  let description = [{
+    Kernels that only `@init` calls, and that pack weights in f32, get buffers of
+    open sizes, so that `sdx-dedup-kernels` leaves one of each kind. The host
+    program is bufferized.
+
+    ```mlir
+    sdx.call @k0_pack_conv_weights(%w : memref<64x16x1x1xf32>)
+        outs(%p : memref<1x8x16x8xf32>)
+    // becomes
+    %a = memref.cast %w : memref<64x16x1x1xf32> to memref<?x?x?x?xf32>
+    %b = memref.cast %p : memref<1x8x16x8xf32> to memref<?x?x?x8xf32>
+    sdx.call @k0_pack_conv_weights(%a : memref<?x?x?x?xf32>)
+        outs(%b : memref<?x?x?x8xf32>)
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SDXBufferizeHost : Pass<"sdx-bufferize-host", "::mlir::ModuleOp"> {
   let summary = "Bufferize the host functions";
   let description = [{

@@ -129,8 +129,8 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
     packed[1] = llvm::divideCeil(filters[0], packed[3]);
     Value empty =
         tensor::EmptyOp::create(rewriter, loc, packed, rewriter.getF32Type());
-    auto transformed = sdx::PackConvWeightsOp::create(
-        rewriter, pack.getLoc(), pack.getSource(), empty, /*group=*/1);
+    auto transformed = sdx::PackConvWeightsOp::create(rewriter, pack.getLoc(),
+                                                      pack.getSource(), empty);
     transformed.setWinograd(algorithm->outputs);
     if (stride != 1)
       transformed.setWinogradStride(stride);
@@ -175,8 +175,8 @@ struct UseChannelLanes : OpRewritePattern<sdx::ConvOp> {
     packed[3] = sdx::kPanelWidth;
     Value empty = tensor::EmptyOp::create(rewriter, op.getLoc(), packed,
                                           rewriter.getF32Type());
-    auto wide = sdx::PackConvWeightsOp::create(
-        rewriter, pack.getLoc(), pack.getSource(), empty, op.getGroup());
+    auto wide = sdx::PackConvWeightsOp::create(rewriter, pack.getLoc(),
+                                               pack.getSource(), empty);
     rewriter.modifyOpInPlace(
         op, [&] { op.getWeightsMutable().assign(wide.getResult()); });
     return success();

@@ -206,17 +206,16 @@ void PackEmitter::emitConvWeights(ImplicitLocOpBuilder &b,
   IndexMath math(b);
   Value source = emitCollapse(b, body.getBuffer(op.getSource()), 1);
   Value dest = body.getOutputs().front().memref;
-  Value filters = math.div(math.dim(source, 0), op.getGroup());
+  Value groups = math.dim(dest, 0);
+  Value filters = math.div(math.dim(source, 0), groups);
   Value k = math.dim(dest, 2);
   int64_t width = op.getBlockRows();
-  emitParallel(b, {math.constant(op.getGroup()), math.dim(dest, 1)},
-               [&](ValueRange panel) {
-                 Value first = math.mul(panel[0], filters);
-                 Value row = math.add(first, math.mul(panel[1], width));
-                 emitRowsToColumns(b, {source, {}, {}}, row,
-                                   math.add(first, filters), k, dest, panel,
-                                   width, isMultiple(filters, width));
-               });
+  emitParallel(b, {groups, math.dim(dest, 1)}, [&](ValueRange panel) {
+    Value first = math.mul(panel[0], filters);
+    Value row = math.add(first, math.mul(panel[1], width));
+    emitRowsToColumns(b, {source, {}, {}}, row, math.add(first, filters), k,
+                      dest, panel, width, isMultiple(filters, width));
+  });
 }
 
 void PackEmitter::emitConvParts(ImplicitLocOpBuilder &b,
@@ -225,7 +224,8 @@ void PackEmitter::emitConvParts(ImplicitLocOpBuilder &b,
   IndexMath math(b);
   Value source = emitCollapse(b, body.getBuffer(op.getSource()), 2);
   Value dest = body.getOutputs().front().memref;
-  Value filters = math.div(math.dim(source, 0), op.getGroup());
+  Value groups = math.dim(dest, 0);
+  Value filters = math.div(math.dim(source, 0), groups);
   Value channels = math.dim(source, 1), taps = math.dim(source, 2);
   auto type = VectorType::get({kBlock}, b.getF32Type());
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
@@ -233,8 +233,7 @@ void PackEmitter::emitConvParts(ImplicitLocOpBuilder &b,
   Value places = arith::MulIOp::create(b, emitLanes(b, kBlock, 1),
                                        emitSplat32(b, taps, kBlock));
   emitParallel(
-      b, {math.constant(op.getGroup()), math.dim(dest, 1), math.dim(dest, 2)},
-      [&](ValueRange ivs) {
+      b, {groups, math.dim(dest, 1), math.dim(dest, 2)}, [&](ValueRange ivs) {
         Value step = math.div(ivs[2], taps);
         Value tap = math.sub(ivs[2], math.mul(step, taps));
         Value channel = math.mul(step, kBlock);
@@ -293,10 +292,6 @@ struct LowerPackingPass
       return signalPassFailure();
     }
     auto convWeights = dyn_cast<sdx::PackConvWeightsOp>(root);
-    if (convWeights && convWeights.getGroup() <= 0) {
-      root->emitOpError("has no groups");
-      return signalPassFailure();
-    }
     if (failed(body.replaceDims()))
       return signalPassFailure();
     ImplicitLocOpBuilder b(root->getLoc(),

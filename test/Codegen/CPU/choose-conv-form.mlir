@@ -12,12 +12,12 @@
 
 // CHECK-LABEL: func.func @taken
 // CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<1x8x2304x8xf32>
-// CHECK: %[[W:.*]] = sdx.pack_conv_weights ins(%arg1 : tensor<64x64x3x3xf32>) outs(%[[EMPTY]] : tensor<1x8x2304x8xf32>) {group = 1 : i64, winograd = 4 : i64}
+// CHECK: %[[W:.*]] = sdx.pack_conv_weights ins(%arg1 : tensor<64x64x3x3xf32>) outs(%[[EMPTY]] : tensor<1x8x2304x8xf32>) {winograd = 4 : i64}
 // CHECK: sdx.conv ins(%arg0, %[[W]] : tensor<?x64x56x56xf32>, tensor<1x8x2304x8xf32>)
 // CHECK-SAME: winograd = 4
 func.func @taken(%x: tensor<?x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<?x64x56x56xf32>) -> tensor<?x64x56x56xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
   %y = sdx.conv ins(%x, %p : tensor<?x64x56x56xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<?x64x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<?x64x56x56xf32>
@@ -26,11 +26,11 @@ func.func @taken(%x: tensor<?x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: t
 
 // Sixteen tiles of 2x2 cover the picture, too many of 4x4 would be empty.
 // CHECK-LABEL: func.func @small
-// CHECK: sdx.pack_conv_weights {{.*}} {group = 1 : i64, winograd = 2 : i64} -> tensor<1x8x1024x8xf32>
+// CHECK: sdx.pack_conv_weights {{.*}} {winograd = 2 : i64} -> tensor<1x8x1024x8xf32>
 // CHECK: sdx.conv {{.*}}winograd = 2
 func.func @small(%x: tensor<1x64x7x7xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x7x7xf32>) -> tensor<1x64x7x7xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
   %y = sdx.conv ins(%x, %p : tensor<1x64x7x7xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x7x7xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x7x7xf32>
@@ -39,12 +39,12 @@ func.func @small(%x: tensor<1x64x7x7xf32>, %w: tensor<64x64x3x3xf32>, %init: ten
 
 // As many tiles as a register of 512 bits has lanes, and many filters: these go into the lanes of the products.
 // CHECK-LABEL: func.func @filter_lanes
-// CHECK: sdx.pack_conv_weights {{.*}} winograd = 4 : i64} -> tensor<1x4x2304x32xf32>
+// CHECK: sdx.pack_conv_weights {{.*}}winograd = 4 : i64} -> tensor<1x4x2304x32xf32>
 // NARROW-LABEL: func.func @filter_lanes
-// NARROW: sdx.pack_conv_weights {{.*}} winograd = 4 : i64} -> tensor<1x22x2304x6xf32>
+// NARROW: sdx.pack_conv_weights {{.*}}winograd = 4 : i64} -> tensor<1x22x2304x6xf32>
 func.func @filter_lanes(%x: tensor<1x64x14x14xf32>, %w: tensor<128x64x3x3xf32>, %init: tensor<1x128x14x14xf32>) -> tensor<1x128x14x14xf32> {
   %e = tensor.empty() : tensor<1x16x576x8xf32>
-  %p = sdx.pack_conv_weights ins(%w : tensor<128x64x3x3xf32>) outs(%e : tensor<1x16x576x8xf32>) {group = 1 : i64} -> tensor<1x16x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<128x64x3x3xf32>) outs(%e : tensor<1x16x576x8xf32>) -> tensor<1x16x576x8xf32>
   %y = sdx.conv ins(%x, %p : tensor<1x64x14x14xf32>, tensor<1x16x576x8xf32>) outs(%init : tensor<1x128x14x14xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x128x14x14xf32>
@@ -58,7 +58,7 @@ func.func @filter_lanes(%x: tensor<1x64x14x14xf32>, %w: tensor<128x64x3x3xf32>, 
 // CHECK-NOT: winograd
 func.func @smaller(%x: tensor<1x64x5x5xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x5x5xf32>) -> tensor<1x64x5x5xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
   %y = sdx.conv ins(%x, %p : tensor<1x64x5x5xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x5x5xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x5x5xf32>
@@ -70,7 +70,7 @@ func.func @smaller(%x: tensor<1x64x5x5xf32>, %w: tensor<64x64x3x3xf32>, %init: t
 // CHECK: sdx.conv {{.*}}winograd = 4
 func.func @eight(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
   %e = tensor.empty() : tensor<1x1x72x8xf32>
-  %p = sdx.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) {group = 1 : i64} -> tensor<1x1x72x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) -> tensor<1x1x72x8xf32>
   %0 = sdx.conv ins(%x, %p : tensor<1x8x56x56xf32>, tensor<1x1x72x8xf32>) outs(%init : tensor<1x8x56x56xf32>)
       {dilations = array<i64: 1, 1>, group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads_begin = array<i64: 1, 1>,
        pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} -> tensor<1x8x56x56xf32>
@@ -81,7 +81,7 @@ func.func @eight(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tens
 // CHECK-NOT: winograd
 func.func @four(%x: tensor<1x4x56x56xf32>, %w: tensor<8x4x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
   %e = tensor.empty() : tensor<1x1x36x8xf32>
-  %p = sdx.pack_conv_weights ins(%w : tensor<8x4x3x3xf32>) outs(%e : tensor<1x1x36x8xf32>) {group = 1 : i64} -> tensor<1x1x36x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<8x4x3x3xf32>) outs(%e : tensor<1x1x36x8xf32>) -> tensor<1x1x36x8xf32>
   %0 = sdx.conv ins(%x, %p : tensor<1x4x56x56xf32>, tensor<1x1x36x8xf32>) outs(%init : tensor<1x8x56x56xf32>)
       {dilations = array<i64: 1, 1>, group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads_begin = array<i64: 1, 1>,
        pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} -> tensor<1x8x56x56xf32>
@@ -90,15 +90,15 @@ func.func @four(%x: tensor<1x4x56x56xf32>, %w: tensor<8x4x3x3xf32>, %init: tenso
 
 // Of stride 2: 81 products of tiles of 4x4, by 36 values of each filter.
 // CHECK-LABEL: func.func @strided
-// CHECK: sdx.pack_conv_weights {{.*}} {group = 1 : i64, winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x8x2304x8xf32>
+// CHECK: sdx.pack_conv_weights {{.*}} {winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x8x2304x8xf32>
 // CHECK: sdx.conv {{.*}}strides = array<i64: 2, 2>, winograd = 4
 // NARROW-LABEL: func.func @strided
-// NARROW: sdx.pack_conv_weights {{.*}} winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x11x2304x6xf32>
+// NARROW: sdx.pack_conv_weights {{.*}}winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x11x2304x6xf32>
 // UNIT-LABEL: func.func @strided
 // UNIT-NOT: winograd
 func.func @strided(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x28x28xf32>) -> tensor<1x64x28x28xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
   %y = sdx.conv ins(%x, %p : tensor<1x64x56x56xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x28x28xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x28x28xf32>
@@ -110,7 +110,7 @@ func.func @strided(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init:
 // NARROW: sdx.conv {{.*}}strides = array<i64: 2, 2>, winograd = 2
 func.func @strided_of_two(%x: tensor<1x64x48x48xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x24x24xf32>) -> tensor<1x64x24x24xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
   %y = sdx.conv ins(%x, %p : tensor<1x64x48x48xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x24x24xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x24x24xf32>
@@ -124,7 +124,7 @@ func.func @strided_of_two(%x: tensor<1x64x48x48xf32>, %w: tensor<64x64x3x3xf32>,
 // NARROW-NOT: winograd
 func.func @strided_to_seven(%x: tensor<1x64x14x14xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x7x7xf32>) -> tensor<1x64x7x7xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {group = 1 : i64} -> tensor<1x8x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
   %y = sdx.conv ins(%x, %p : tensor<1x64x14x14xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x7x7xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x7x7xf32>
@@ -138,7 +138,7 @@ func.func @strided_to_seven(%x: tensor<1x64x14x14xf32>, %w: tensor<64x64x3x3xf32
 // CHECK-NOT: winograd
 func.func @exact(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
   %e = tensor.empty() : tensor<1x1x72x8xf32>
-  %p = sdx.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) {group = 1 : i64} -> tensor<1x1x72x8xf32>
+  %p = sdx.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) -> tensor<1x1x72x8xf32>
   %0 = sdx.conv ins(%x, %p : tensor<1x8x56x56xf32>, tensor<1x1x72x8xf32>) outs(%init : tensor<1x8x56x56xf32>)
       {dilations = array<i64: 1, 1>, exact, group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads_begin = array<i64: 1, 1>,
        pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} -> tensor<1x8x56x56xf32>

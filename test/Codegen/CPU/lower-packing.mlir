@@ -74,7 +74,7 @@ func.func private @transposed(%b: memref<64x128xf32>, %out: memref<2x128x32xf32>
 func.func private @conv_weights(%w: memref<12x3x3x3xf32>, %out: memref<2x1x27x8xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %w restrict : memref<12x3x3x3xf32> to tensor<12x3x3x3xf32>
   %e = tensor.empty() : tensor<2x1x27x8xf32>
-  %p = sdx.pack_conv_weights ins(%t : tensor<12x3x3x3xf32>) outs(%e : tensor<2x1x27x8xf32>) {group = 2 : i64} -> tensor<2x1x27x8xf32>
+  %p = sdx.pack_conv_weights ins(%t : tensor<12x3x3x3xf32>) outs(%e : tensor<2x1x27x8xf32>) -> tensor<2x1x27x8xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<2x1x27x8xf32>, memref<2x1x27x8xf32>) -> ()
   return
@@ -97,7 +97,7 @@ func.func private @conv_weights(%w: memref<12x3x3x3xf32>, %out: memref<2x1x27x8x
 func.func private @filter_parts(%w: memref<40x48x3x3xf32>, %out: memref<1x2x18x2048xbf16>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %w restrict : memref<40x48x3x3xf32> to tensor<40x48x3x3xf32>
   %e = tensor.empty() : tensor<1x2x18x2048xbf16>
-  %p = sdx.pack_conv_weights ins(%t : tensor<40x48x3x3xf32>) outs(%e : tensor<1x2x18x2048xbf16>) {group = 1 : i64} -> tensor<1x2x18x2048xbf16>
+  %p = sdx.pack_conv_weights ins(%t : tensor<40x48x3x3xf32>) outs(%e : tensor<1x2x18x2048xbf16>) -> tensor<1x2x18x2048xbf16>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<1x2x18x2048xbf16>, memref<1x2x18x2048xbf16>) -> ()
   return
@@ -114,7 +114,7 @@ func.func private @filter_parts(%w: memref<40x48x3x3xf32>, %out: memref<1x2x18x2
 func.func private @winograd_weights(%w: memref<32x16x3x3xf32>, %out: memref<1x4x576x8xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %w restrict : memref<32x16x3x3xf32> to tensor<32x16x3x3xf32>
   %e = tensor.empty() : tensor<1x4x576x8xf32>
-  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {group = 1 : i64, winograd = 4 : i64} -> tensor<1x4x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {winograd = 4 : i64} -> tensor<1x4x576x8xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<1x4x576x8xf32>, memref<1x4x576x8xf32>) -> ()
   return
@@ -130,7 +130,7 @@ func.func private @winograd_weights(%w: memref<32x16x3x3xf32>, %out: memref<1x4x
 func.func private @winograd_weights_of_two(%w: memref<32x16x3x3xf32>, %out: memref<1x4x256x8xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %w restrict : memref<32x16x3x3xf32> to tensor<32x16x3x3xf32>
   %e = tensor.empty() : tensor<1x4x256x8xf32>
-  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x256x8xf32>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x4x256x8xf32>
+  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x256x8xf32>) {winograd = 2 : i64} -> tensor<1x4x256x8xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<1x4x256x8xf32>, memref<1x4x256x8xf32>) -> ()
   return
@@ -149,7 +149,7 @@ func.func private @winograd_weights_of_two(%w: memref<32x16x3x3xf32>, %out: memr
 func.func private @winograd_weights_of_stride_two(%w: memref<32x16x3x3xf32>, %out: memref<1x4x576x8xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %w restrict : memref<32x16x3x3xf32> to tensor<32x16x3x3xf32>
   %e = tensor.empty() : tensor<1x4x576x8xf32>
-  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {group = 1 : i64, winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x4x576x8xf32>
+  %p = sdx.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x4x576x8xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<1x4x576x8xf32>, memref<1x4x576x8xf32>) -> ()
   return
@@ -168,7 +168,7 @@ func.func private @winograd_bytes(%w: memref<64x16x3x3xf32>, %s: memref<32x1x1x3
   %t = bufferization.to_tensor %w restrict : memref<64x16x3x3xf32> to tensor<64x16x3x3xf32>
   %ts = bufferization.to_tensor %s restrict : memref<32x1x1x32xf32> to tensor<32x1x1x32xf32>
   %e = tensor.empty() : tensor<1x2x256x96xi8>
-  %p = sdx.pack_conv_weights ins(%t, %ts : tensor<64x16x3x3xf32>, tensor<32x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x2x256x96xi8>
+  %p = sdx.pack_conv_weights ins(%t, %ts : tensor<64x16x3x3xf32>, tensor<32x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {winograd = 2 : i64} -> tensor<1x2x256x96xi8>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<1x2x256x96xi8>, memref<1x2x256x96xi8>) -> ()
   return

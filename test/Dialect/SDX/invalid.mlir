@@ -70,7 +70,7 @@ func.func @spatial(%x: tensor<1x3x8x8xf32>, %w: tensor<1x1x27x8xf32>, %e: tensor
 
 func.func @groups(%w: tensor<12x3x3x3xf32>, %e: tensor<2x2x27x8xf32>) {
   // expected-error@+1 {{init has 2 blocks; 1 expected}}
-  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<2x2x27x8xf32>) {group = 2 : i64} -> tensor<2x2x27x8xf32>
+  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<2x2x27x8xf32>) -> tensor<2x2x27x8xf32>
   return
 }
 
@@ -78,7 +78,7 @@ func.func @groups(%w: tensor<12x3x3x3xf32>, %e: tensor<2x2x27x8xf32>) {
 
 func.func @winograd_side(%w: tensor<12x3x3x3xf32>, %e: tensor<1x2x75x8xf32>) {
   // expected-error@+1 {{'winograd' must be 2 or 4, got 3}}
-  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x75x8xf32>) {group = 1 : i64, winograd = 3 : i64} -> tensor<1x2x75x8xf32>
+  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x75x8xf32>) {winograd = 3 : i64} -> tensor<1x2x75x8xf32>
   return
 }
 
@@ -86,7 +86,7 @@ func.func @winograd_side(%w: tensor<12x3x3x3xf32>, %e: tensor<1x2x75x8xf32>) {
 
 func.func @winograd_1x1(%w: tensor<32x16x1x1xf32>, %e: tensor<1x4x576x8xf32>) {
   // expected-error@+1 {{'winograd' is for kernels of 3x3 and one group}}
-  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x1x1xf32>) outs(%e : tensor<1x4x576x8xf32>) {group = 1 : i64, winograd = 4 : i64} -> tensor<1x4x576x8xf32>
+  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x1x1xf32>) outs(%e : tensor<1x4x576x8xf32>) {winograd = 4 : i64} -> tensor<1x4x576x8xf32>
   return
 }
 
@@ -94,7 +94,7 @@ func.func @winograd_1x1(%w: tensor<32x16x1x1xf32>, %e: tensor<1x4x576x8xf32>) {
 
 func.func @scales_of_f32(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x256x32xf32>) {
   // expected-error@+1 {{has scales but weights of f32}}
-  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x256x32xf32>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x1x256x32xf32>
+  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x256x32xf32>) {winograd = 2 : i64} -> tensor<1x1x256x32xf32>
   return
 }
 
@@ -102,7 +102,7 @@ func.func @scales_of_f32(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %
 
 func.func @parts_of_scales(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x9x2048xbf16>) {
   // expected-error@+1 {{weights of bf16 are for neither scales nor 'winograd'}}
-  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x9x2048xbf16>) {group = 1 : i64} -> tensor<1x1x9x2048xbf16>
+  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x9x2048xbf16>) -> tensor<1x1x9x2048xbf16>
   return
 }
 
@@ -110,7 +110,7 @@ func.func @parts_of_scales(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>,
 
 func.func @winograd_by_parts(%w: tensor<32x16x3x3xf32>, %e: tensor<1x1x16x2048xbf16>) {
   // expected-error@+1 {{weights of bf16 are for neither scales nor 'winograd'}}
-  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x3x3xf32>) outs(%e : tensor<1x1x16x2048xbf16>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x1x16x2048xbf16>
+  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x3x3xf32>) outs(%e : tensor<1x1x16x2048xbf16>) {winograd = 2 : i64} -> tensor<1x1x16x2048xbf16>
   return
 }
 
@@ -118,7 +118,7 @@ func.func @winograd_by_parts(%w: tensor<32x16x3x3xf32>, %e: tensor<1x1x16x2048xb
 
 func.func @step_of_parts(%w: tensor<32x16x3x3xf32>, %e: tensor<1x1x9x1024xbf16>) {
   // expected-error@+1 {{weights of bf16 must have 2048 in a step, got 1024}}
-  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x3x3xf32>) outs(%e : tensor<1x1x9x1024xbf16>) {group = 1 : i64} -> tensor<1x1x9x1024xbf16>
+  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x3x3xf32>) outs(%e : tensor<1x1x9x1024xbf16>) -> tensor<1x1x9x1024xbf16>
   return
 }
 
@@ -126,7 +126,7 @@ func.func @step_of_parts(%w: tensor<32x16x3x3xf32>, %e: tensor<1x1x9x1024xbf16>)
 
 func.func @steps_of_parts(%w: tensor<32x40x3x3xf32>, %e: tensor<1x1x9x2048xbf16>) {
   // expected-error@+1 {{init has K = 9; 18 expected}}
-  %0 = sdx.pack_conv_weights ins(%w : tensor<32x40x3x3xf32>) outs(%e : tensor<1x1x9x2048xbf16>) {group = 1 : i64} -> tensor<1x1x9x2048xbf16>
+  %0 = sdx.pack_conv_weights ins(%w : tensor<32x40x3x3xf32>) outs(%e : tensor<1x1x9x2048xbf16>) -> tensor<1x1x9x2048xbf16>
   return
 }
 
@@ -134,7 +134,7 @@ func.func @steps_of_parts(%w: tensor<32x40x3x3xf32>, %e: tensor<1x1x9x2048xbf16>
 
 func.func @bytes_without_scales(%w: tensor<32x16x?x?xf32>, %e: tensor<1x1x256x96xi8>) {
   // expected-error@+1 {{weights of i8 must have scales and 'winograd'}}
-  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x?x?xf32>) outs(%e : tensor<1x1x256x96xi8>) {group = 1 : i64} -> tensor<1x1x256x96xi8>
+  %0 = sdx.pack_conv_weights ins(%w : tensor<32x16x?x?xf32>) outs(%e : tensor<1x1x256x96xi8>) -> tensor<1x1x256x96xi8>
   return
 }
 
@@ -142,7 +142,7 @@ func.func @bytes_without_scales(%w: tensor<32x16x?x?xf32>, %e: tensor<1x1x256x96
 
 func.func @bytes_of_open_channels(%w: tensor<32x?x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x?x96xi8>) {
   // expected-error@+1 {{has scales and open sizes of weights}}
-  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x?x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x?x96xi8>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x1x?x96xi8>
+  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<32x?x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x?x96xi8>) {winograd = 2 : i64} -> tensor<1x1x?x96xi8>
   return
 }
 
@@ -150,7 +150,7 @@ func.func @bytes_of_open_channels(%w: tensor<32x?x3x3xf32>, %s: tensor<16x1x1x32
 
 func.func @bytes_with_few_scales(%w: tensor<64x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x2x256x96xi8>) {
   // expected-error@+1 {{scales must be 32x1x1x32 where weights have 2 blocks of 96 bytes}}
-  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<64x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x2x256x96xi8>
+  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<64x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {winograd = 2 : i64} -> tensor<1x2x256x96xi8>
   return
 }
 
@@ -168,7 +168,7 @@ func.func @bytes_of_odd_blocks(%x: tensor<1x16x7x7xf32>, %w: tensor<1x2x256x72xi
 
 func.func @bytes_of_too_few_blocks(%w: tensor<96x16x3x3xf32>, %s: tensor<32x1x1x32xf32>, %e: tensor<1x2x256x96xi8>) {
   // expected-error@+1 {{init has 2 blocks; 3 expected}}
-  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<96x16x3x3xf32>, tensor<32x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {group = 1 : i64, winograd = 2 : i64} -> tensor<1x2x256x96xi8>
+  %0 = sdx.pack_conv_weights ins(%w, %s : tensor<96x16x3x3xf32>, tensor<32x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {winograd = 2 : i64} -> tensor<1x2x256x96xi8>
   return
 }
 
@@ -206,7 +206,7 @@ func.func @winograd_dilated(%x: tensor<1x3x9x9xf32>, %w: tensor<1x1x48x8xf32>, %
 
 func.func @winograd_stride_alone(%w: tensor<12x3x3x3xf32>, %e: tensor<1x2x27x8xf32>) {
   // expected-error@+1 {{'winograd_stride' must be 1 or 2, and is for 'winograd'; got 2}}
-  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x27x8xf32>) {group = 1 : i64, winograd_stride = 2 : i64} -> tensor<1x2x27x8xf32>
+  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x27x8xf32>) {winograd_stride = 2 : i64} -> tensor<1x2x27x8xf32>
   return
 }
 
@@ -214,7 +214,7 @@ func.func @winograd_stride_alone(%w: tensor<12x3x3x3xf32>, %e: tensor<1x2x27x8xf
 
 func.func @winograd_stride_of_three(%w: tensor<12x3x3x3xf32>, %e: tensor<1x2x48x8xf32>) {
   // expected-error@+1 {{'winograd_stride' must be 1 or 2, and is for 'winograd'; got 3}}
-  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x48x8xf32>) {group = 1 : i64, winograd = 2 : i64, winograd_stride = 3 : i64} -> tensor<1x2x48x8xf32>
+  %0 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x48x8xf32>) {winograd = 2 : i64, winograd_stride = 3 : i64} -> tensor<1x2x48x8xf32>
   return
 }
 

@@ -34,13 +34,13 @@ func.func @strassen(%a: tensor<?x128xf32>, %b: tensor<2x128x32xf32>, %c: tensor<
 // CHECK-LABEL: @packs
 // CHECK: sdx.pack_rhs ins
 // CHECK: sdx.pack_rhs transposed ins
-// CHECK: sdx.pack_conv_weights {{.*}} {group = 2 : i64}
+// CHECK: sdx.pack_conv_weights {{.*}}
 func.func @packs(%b: tensor<768x40xf32>, %bt: tensor<40x768xf32>, %e: tensor<2x768x32xf32>,
                  %w: tensor<12x3x3x3xf32>, %we: tensor<2x1x27x8xf32>)
     -> (tensor<2x768x32xf32>, tensor<2x768x32xf32>, tensor<2x1x27x8xf32>) {
   %0 = sdx.pack_rhs ins(%b : tensor<768x40xf32>) outs(%e : tensor<2x768x32xf32>) -> tensor<2x768x32xf32>
   %1 = sdx.pack_rhs transposed ins(%bt : tensor<40x768xf32>) outs(%e : tensor<2x768x32xf32>) -> tensor<2x768x32xf32>
-  %2 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%we : tensor<2x1x27x8xf32>) {group = 2 : i64} -> tensor<2x1x27x8xf32>
+  %2 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%we : tensor<2x1x27x8xf32>) -> tensor<2x1x27x8xf32>
   return %0, %1, %2 : tensor<2x768x32xf32>, tensor<2x768x32xf32>, tensor<2x1x27x8xf32>
 }
 

@@ -44,7 +44,7 @@ static Value createPackedConv(TensorBuilder &b, Value input, Value weights,
       b.empty({b.size(group), b.ceilDiv(perGroup, b.size(kBlockRows)), depth,
                b.size(kBlockRows)},
               elementTypeOf(weights));
-  auto packed = sdx::PackConvWeightsOp::create(b, weights, packedInit, group);
+  auto packed = sdx::PackConvWeightsOp::create(b, weights, packedInit);
 
   Sizes sizes{b.dim(input, 0), channels};
   sizes.append(window.outputs);
