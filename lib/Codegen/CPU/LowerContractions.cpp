@@ -166,8 +166,8 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
                        *depth * linesOfRow * chunk.panels, chunkTiles, *depth},
                       tile);
   // Memory has to give as much as it can then, which L1 has no room for.
-  constexpr int64_t kFewest = 3;
-  next.isForL2 = plannedRows >= kFewest && plannedRows <= kFewRows;
+  constexpr int64_t kFewest = 3, kMost = 48;
+  next.isForL2 = plannedRows >= kFewest && plannedRows <= kMost;
   return next;
 }
 

@@ -102,6 +102,9 @@ void MatmulEmitter::emitStrassenLoops(ImplicitLocOpBuilder &b) {
   };
   auto directly = [&] {
     usesStrassen = false;
+    // Of an open number of rows mostly those that are too few for sums.
+    if (!IndexMath::known(m))
+      plannedRows = getFewestRows(shape);
     planTiles();
     emitChunks(b);
   };

@@ -129,3 +129,32 @@ func.func private @few_rows(%a: memref<47x512xf32>, %b: memref<16x512x32xf32>,
       : (tensor<47x512xf32>, memref<47x512xf32>) -> ()
   return
 }
+
+// -----
+
+// Of an open number of rows those that are too few go directly: 48 of them are
+// a chunk, whose tiles fetch the next panel.
+// CHECK-LABEL: func.func private @open_rows
+// CHECK: sdx.thread_count
+// CHECK: %[[ENOUGH:.*]] = arith.cmpi sgt, %{{.*}}, %c47
+// CHECK: %[[PAYS:.*]] = arith.andi %{{.*}}, %[[ENOUGH]]
+// CHECK: scf.if %[[PAYS]] {
+// CHECK: memref.atomic_rmw
+// CHECK: } else {
+// CHECK: scf.parallel
+// CHECK: arith.muli %{{.*}}, %c48
+func.func private @open_rows(%a: memref<?x512xf32>, %b: memref<64x512x32xf32>,
+    %out: memref<?x2048xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<?x512xf32> to tensor<?x512xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<64x512x32xf32> to tensor<64x512x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %rows = memref.dim %out, %c0 : memref<?x2048xf32>
+  %e = tensor.empty(%rows) : tensor<?x2048xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x2048xf32>) -> tensor<?x2048xf32>
+  %m = sdx.packed_matmul ins(%ta, %tb : tensor<?x512xf32>, tensor<64x512x32xf32>)
+      outs(%f : tensor<?x2048xf32>) {strassen = 512 : i64} -> tensor<?x2048xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<?x2048xf32>, memref<?x2048xf32>) -> ()
+  return
+}
