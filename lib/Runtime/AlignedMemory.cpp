@@ -17,6 +17,7 @@
 #ifdef __linux__
 #include <malloc.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 // Sanitizers watch what malloc gives.
@@ -73,10 +74,20 @@ static void *allocatePages(size_t bytes) {
 static void freePages(void *memory, size_t bytes) {
   (void)munmap(memory, sizeOfPages(bytes));
 }
+
+void sardonyx::runtime::forgetContents(const void *memory, size_t bytes) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t from = alignTo(begin, page),
+                  to = (begin + bytes) / page * page;
+  if (from < to)
+    (void)madvise(reinterpret_cast<void *>(from), to - from, MADV_DONTNEED);
+}
 #else
 static bool hasOwnPages(size_t) { return false; }
 static void *allocatePages(size_t) { return nullptr; }
 static void freePages(void *, size_t) {}
+void sardonyx::runtime::forgetContents(const void *, size_t) {}
 #endif
 
 void *sardonyx::runtime::allocateFreeable(size_t bytes) {

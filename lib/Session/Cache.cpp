@@ -218,7 +218,8 @@ static bool writeAll(int file, std::string_view bytes) {
 }
 
 bool Cache::writeFile(const std::string &name,
-                      const std::vector<std::string_view> &pieces) const {
+                      const std::vector<std::string_view> &pieces,
+                      llvm::function_ref<void(std::string_view)> forget) const {
   static std::atomic<unsigned> count{0};
   const std::string temporary = name + "." + std::to_string(getpid()) + "." +
                                 std::to_string(time(nullptr)) + "." +
@@ -232,6 +233,8 @@ bool Cache::writeFile(const std::string &name,
   for (std::string_view piece : pieces) {
     ok = ok && writeAll(file, piece);
     bytes += piece.size();
+    if (ok && forget)
+      forget(piece);
   }
   ok &= close(file) == 0;
   if (!ok ||
@@ -317,9 +320,22 @@ Cache::loadWeights(const std::string &key, const Artifact &artifact,
   return weights;
 }
 
+/// Whether no two of the tensors share memory.
+static bool areApart(const std::vector<PackedTensor> &tensors) {
+  std::vector<std::pair<const char *, uint64_t>> ranges;
+  for (const PackedTensor &tensor : tensors)
+    ranges.emplace_back(static_cast<const char *>(tensor.data), tensor.bytes());
+  llvm::sort(ranges);
+  for (size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i - 1].first + ranges[i - 1].second > ranges[i].first)
+      return false;
+  return true;
+}
+
 std::shared_ptr<const PackedWeights>
 Cache::storeWeights(const std::string &key, const Artifact &artifact,
-                    const std::vector<PackedTensor> &tensors) const {
+                    const std::vector<PackedTensor> &tensors,
+                    llvm::function_ref<void(std::string_view)> forget) const {
   uint64_t bytes = 0;
   for (const PackedTensor &tensor : tensors)
     bytes += tensor.bytes();
@@ -328,7 +344,10 @@ Cache::storeWeights(const std::string &key, const Artifact &artifact,
     return nullptr;
   const std::string owner = weightsOwner(key, artifact);
   std::string memory;
-  if (!writeFile(weightsNameOf(owner), layOutWeights(owner, tensors, memory)))
+  if (!areApart(tensors))
+    forget = {};
+  if (!writeFile(weightsNameOf(owner), layOutWeights(owner, tensors, memory),
+                 forget))
     return nullptr;
   return loadWeights(key, artifact, /*isTrusted=*/true);
 }

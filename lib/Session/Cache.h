@@ -11,6 +11,7 @@
 #include "PackedWeights.h"
 #include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Session/Session.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,10 +52,12 @@ public:
   loadWeights(const std::string &key, const Artifact &artifact,
               bool isTrusted = false) const;
   /// Writes that file and gives what loadWeights() does. Few bytes are not
-  /// worth a file, and very many not the folder's limit: null then.
+  /// worth a file, and very many not the folder's limit: null then. `forget` is
+  /// called for what has been written and is not read again here.
   std::shared_ptr<const PackedWeights>
   storeWeights(const std::string &key, const Artifact &artifact,
-               const std::vector<PackedTensor> &tensors) const;
+               const std::vector<PackedTensor> &tensors,
+               llvm::function_ref<void(std::string_view)> forget = {}) const;
 
   std::string pathOf(const std::string &key) const;
   std::string weightsPathOf(const std::string &key,
@@ -68,7 +71,8 @@ private:
   /// Whether all pieces, one after the other, are now the file `name`: readers
   /// see a whole file or none. Where there is much, the oldest go.
   bool writeFile(const std::string &name,
-                 const std::vector<std::string_view> &pieces) const;
+                 const std::vector<std::string_view> &pieces,
+                 llvm::function_ref<void(std::string_view)> forget = {}) const;
   /// Removes the oldest files when the folder has grown too large, and what
   /// writers left that did not get to the end.
   void trim() const;

@@ -312,14 +312,18 @@ void Session::Impl::forgetPages() const {
     file->forgetPages();
 }
 
+void Session::Impl::releasePacked() {
+  persistentPool->releaseAll();
+  persistentPool->trimAll();
+}
+
 bool Session::Impl::share(std::shared_ptr<const PackedWeights> weights) {
   if (!weights)
     return false;
   const auto bytes = static_cast<int64_t>(weights->file->bytes().size());
   if (!budget->take(bytes))
     return false;
-  persistentPool->releaseAll();
-  persistentPool->trimAll();
+  releasePacked();
   packed = std::move(weights);
   persistent = packed->tensors;
   packed->file->fetchPages(threads);
@@ -334,8 +338,21 @@ MaybeError Session::Impl::packWeights(const Cache &cache,
     return std::nullopt;
   if (MaybeError error = runInit())
     return error;
-  (void)share(cache.storeWeights(key, artifact, persistent));
-  return std::nullopt;
+  // The file takes as much memory as it is written, and a machine that has to
+  // ask its host for each page is slow to give that twice.
+  bool isLost = false;
+  auto stored = cache.storeWeights(
+      key, artifact, persistent, [&](std::string_view written) {
+        isLost = true;
+        runtime::forgetContents(written.data(), written.size());
+      });
+  if (isLost) {
+    persistent.clear();
+    releasePacked();
+  }
+  if (share(std::move(stored)) || !isLost)
+    return std::nullopt;
+  return runInit();
 }
 
 MaybeError Session::Impl::runInit() {

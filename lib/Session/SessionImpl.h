@@ -72,6 +72,7 @@ struct Session::Impl {
   /// Has `weights` instead of memory of its own; null and weights that the
   /// budget does not allow change nothing.
   bool share(std::shared_ptr<const PackedWeights> weights);
+  void releasePacked();
   /// Gives the system the pages of files that constants are read from.
   void forgetPages() const;
   const void *constantData(const Argument &arg) const;

@@ -1,6 +1,8 @@
 """Packed weights lie in the cache: the next load packs nothing, and sessions and processes share them."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +98,40 @@ def test_without_a_sound_file_they_are_packed_again(model, options, damage):
         file.write_bytes({"cut": whole[:-100], "changed": changed, "empty": b""}[damage])
     assert check(sdx.InferenceSession(model, options)).from_cache
     assert file.read_bytes() == whole
+
+
+FULL_DISK = """
+import resource, sys
+import numpy as np, sardonyx as sdx
+model, cache, rows, result, most = sys.argv[1:]
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(most), int(most)))
+options = sdx.SessionOptions()
+options.cache_dir = cache
+y = sdx.InferenceSession(model, options).run(None, {"x": np.load(rows)})[0]
+np.save(result, y)
+"""
+
+
+def test_a_full_disk(tmp_path):
+    # Of the first weights nothing is left in memory when the disk has no room for the second.
+    nodes = [helper.make_node("MatMul", ["x", "v"], ["h"]), helper.make_node("MatMul", ["h", "w"], ["y"])]
+    graph = helper.make_graph(
+        nodes,
+        "products",
+        [helper.make_tensor_value_info("x", 1, [3, 1024])],
+        [helper.make_tensor_value_info("y", 1, None)],
+        [numpy_helper.from_array(WEIGHTS, "v"), numpy_helper.from_array(WEIGHTS.T.copy(), "w")],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(made, tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", ROWS)
+    names = [tmp_path / name for name in ("m.onnx", "cache", "x.npy", "y.npy")]
+    most = WEIGHTS.nbytes  # each becomes two thirds of it
+    subprocess.run([sys.executable, "-c", FULL_DISK, *map(str, names), str(most)], check=True)
+    want = ROWS.astype(np.float64) @ WEIGHTS @ WEIGHTS.T
+    error = np.load(tmp_path / "y.npy") - want
+    assert np.linalg.norm(error) < 1e-5 * np.linalg.norm(want)
+    assert not list((tmp_path / "cache").glob("*.weights*"))
 
 
 def test_external_data_that_changes(model, options):

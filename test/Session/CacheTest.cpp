@@ -1,5 +1,6 @@
 #include "../../lib/Session/Cache.h"
 #include "HandmadeModel.h"
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstring>
@@ -285,6 +286,27 @@ struct StoredWeights : testing::Test {
 };
 
 } // namespace
+
+TEST_F(StoredWeights, TellsWhatMayBeForgotten) {
+  Cache cache(options);
+  cache.store("key", artifact);
+  std::vector<const void *> written;
+  auto forget = [&](std::string_view piece) {
+    written.push_back(piece.data());
+  };
+  auto isWritten = [&](const void *data) {
+    return std::find(written.begin(), written.end(), data) != written.end();
+  };
+  ASSERT_TRUE(cache.storeWeights("key", artifact, tensors(), forget));
+  EXPECT_TRUE(isWritten(&number) && isWritten(matrix.data()));
+
+  // What another tensor has, too, is read again.
+  written.clear();
+  std::vector<PackedTensor> overlapping = tensors();
+  overlapping[1] = {&matrix[100], 4, {7}};
+  ASSERT_TRUE(cache.storeWeights("key", artifact, overlapping, forget));
+  EXPECT_TRUE(written.empty());
+}
 
 TEST_F(StoredWeights, AreMappedOnceByAllSessions) {
   EXPECT_FALSE(load());

@@ -28,6 +28,9 @@ void *allocateFreeable(size_t bytes);
 uint64_t countAllocations();
 /// Gives the system what was freed, which malloc keeps for later.
 void returnFreeMemory();
+/// Gives the system the pages that lie in `memory` as a whole, which stays
+/// allocated; what they held is lost.
+void forgetContents(const void *memory, size_t bytes);
 
 } // namespace runtime
 } // namespace sardonyx
