@@ -327,12 +327,13 @@ StrassenEmitter::Accumulators
 StrassenEmitter::multiply(const StrassenProducts &at, const Accumulators &accs,
                           const Operand &left, const Operand &right,
                           function_ref<void(Value)> beside) {
-  auto loop = scf::ForOp::create(b, zero, math.constant(plan.half()),
-                                 math.constant(plan.period), accs);
+  auto loop = scf::ForOp::create(b, zero, math.constant(plan.periods()),
+                                 math.constant(1), accs);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value first = loop.getInductionVar();
-  beside(math.div(first, plan.period));
+  Value period = loop.getInductionVar();
+  Value first = math.mul(period, plan.period);
+  beside(period);
   auto inner = scf::ForOp::create(b, first, math.add(first, plan.period),
                                   math.constant(Prefetch::kMostSteps),
                                   loop.getRegionIterArgs());
@@ -369,7 +370,7 @@ StrassenFetch StrassenEmitter::getFetch(const StrassenPhase &phase) {
                              math.max(periods, math.constant(1)));
   return {select(step.nextPanel, math.add(step.panel, right)),
           select(step.nextDepth, math.add(step.depth, later)),
-          math.mul(isDue, lines), share};
+          math.mul(isDue, share)};
 }
 
 /// Asks for what is due in a period of a loop.
@@ -378,8 +379,7 @@ void StrassenEmitter::fetchWeights(const StrassenFetch &fetch, Value loop,
   if (!loop || !matmul.comesFromMemory)
     return;
   auto row = [&](Value number) {
-    return math.min(math.div(math.mul(number, fetch.share), kStrassenShareUnit),
-                    fetch.count);
+    return math.div(math.mul(number, fetch.share), kStrassenShareUnit);
   };
   Value number = math.add(math.mul(loop, plan.periods()), period);
   emitFor(b, row(number), row(math.add(number, 1)), 1, [&](Value row) {

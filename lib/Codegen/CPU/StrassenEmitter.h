@@ -83,11 +83,11 @@ struct StrassenTile {
   mlir::Value number;
 };
 
-/// A quarter of a group's weights, from `panel` and `depth` on, whose first
-/// `count` rows are fetched beside the products of a phase, before each period
-/// so many as `share` says, in units of 2^-16.
+/// A quarter of a group's weights, from `panel` and `depth` on, whose rows are
+/// fetched beside the products of a phase, before each period so many as
+/// `share` says, in units of 2^-16; 0: nothing is.
 struct StrassenFetch {
-  mlir::Value panel, depth, count, share;
+  mlir::Value panel, depth, share;
 };
 
 /// One of the products of all tiles.

@@ -61,7 +61,7 @@
 // CHECK-NEXT: scf.yield
 // The first one makes the sum of columns that its product takes: of weights and
 // what the phase before has made,
-// CHECK: scf.for {{.*}} to %c256 step %c16
+// CHECK: scf.for {{.*}} to %c16 step %c1 iter_args
 // CHECK-COUNT-2: memref.prefetch %[[B]]{{.*}} locality<2>
 // CHECK: scf.for {{.*}} step %c4
 // CHECK: vector.load %[[SUM]]
