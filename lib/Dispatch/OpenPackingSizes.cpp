@@ -41,6 +41,14 @@ static Operation *findPacking(func::FuncOp kernel) {
   return kernel.getNumArguments() == 2 ? packing : nullptr;
 }
 
+/// Whether a call passes whole buffers only.
+static bool passesBuffers(sdx::CallOp call) {
+  return llvm::all_of(call->getOperandTypes(), [](Type type) {
+    auto buffer = dyn_cast<MemRefType>(type);
+    return buffer && buffer.getLayout().isIdentity();
+  });
+}
+
 /// `type` with all sizes open, but for the first and the last ones that are
 /// known.
 static MemRefType openSizes(Type type, int64_t first, int64_t last) {
@@ -91,18 +99,19 @@ namespace {
 struct OpenPackingSizesPass
     : sardonyx::impl::SDXOpenPackingSizesBase<OpenPackingSizesPass> {
   void runOnOperation() override {
-    // Kernels that run again and again keep their sizes.
+    // Kernels that run again and again keep their sizes, and so do those of a
+    // piece of a buffer, which is no buffer of other sizes.
     DenseMap<StringRef, SmallVector<sdx::CallOp, 1>> calls;
-    llvm::StringSet<> runsAgain;
+    llvm::StringSet<> keepsSizes;
     for (auto func : getOperation().getOps<func::FuncOp>())
       func.walk([&](sdx::CallOp call) {
         calls[call.getCallee()].push_back(call);
-        if (func.getName() != "init")
-          runsAgain.insert(call.getCallee());
+        if (func.getName() != "init" || !passesBuffers(call))
+          keepsSizes.insert(call.getCallee());
       });
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       Operation *packing = findPacking(kernel);
-      if (!packing || runsAgain.contains(kernel.getName()))
+      if (!packing || keepsSizes.contains(kernel.getName()))
         continue;
       openSizesOf(kernel, packing);
       for (sdx::CallOp call : calls.lookup(kernel.getName())) {
