@@ -58,11 +58,6 @@ static MemRefType openSizes(Type type, int64_t first, int64_t last) {
   return MemRefType::get(shape, buffer.getElementType());
 }
 
-static RankedTensorType tensorOf(Type type) {
-  auto buffer = cast<MemRefType>(type);
-  return RankedTensorType::get(buffer.getShape(), buffer.getElementType());
-}
-
 /// Makes the kernel of `packing` anew, for buffers of any size.
 static void openSizesOf(func::FuncOp kernel, Operation *packing) {
   Block &entry = kernel.getBody().front();
@@ -82,10 +77,10 @@ static void openSizesOf(func::FuncOp kernel, Operation *packing) {
       FunctionType::get(kernel.getContext(), entry.getArgumentTypes(), {}));
   OpBuilder b = OpBuilder::atBlockEnd(&entry);
   Value source = bufferization::ToTensorOp::create(
-      b, loc, tensorOf(from.getType()), from, /*restrict=*/true);
-  Value init =
-      tensor::EmptyOp::create(b, loc, memref::getMixedSizes(b, loc, to),
-                              cast<MemRefType>(to.getType()).getElementType());
+      b, loc, memref::getTensorTypeFromMemRefType(from.getType()), from,
+      /*restrict=*/true);
+  Value init = tensor::EmptyOp::create(
+      b, loc, memref::getMixedSizes(b, loc, to), getElementTypeOrSelf(to));
   opened.addOperands({source, init});
   opened.addTypes(init.getType());
   bufferization::MaterializeInDestinationOp::create(

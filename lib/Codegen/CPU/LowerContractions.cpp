@@ -166,7 +166,7 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
                        *depth * linesOfRow * chunk.panels, chunkTiles, *depth},
                       tile);
   // Memory has to give as much as it can then, which L1 has no room for.
-  constexpr int64_t kFewest = 3, kMost = 48;
+  constexpr int64_t kFewest = 3, kMost = sdx::kFewestStrassenRows;
   next.isForL2 = plannedRows >= kFewest && plannedRows <= kMost;
   return next;
 }

@@ -43,7 +43,7 @@ StrassenEmitter::StrassenEmitter(MatmulEmitter &matmul, ImplicitLocOpBuilder &b,
 
 void StrassenEmitter::emit() {
   emitIf(b, step.needsSums, [&] {
-    forEachTile(rows.firstTile, [&](const StrassenTile &tile) {
+    forEachTile([&](const StrassenTile &tile) {
       emitRowSums(math.div(tile.row, tileRows));
     });
   });
@@ -57,33 +57,22 @@ void StrassenEmitter::emit() {
   });
 }
 
-static Value asIndex(ImplicitLocOpBuilder &b, Value condition) {
-  return b.createOrFold<arith::IndexCastUIOp>(b.getIndexType(), condition);
-}
-
 /// The one of seven small numbers that is a phase's.
-static Value emitChoice(ImplicitLocOpBuilder &b, Value phase,
-                        ArrayRef<int64_t> values) {
+Value StrassenEmitter::ofPhase(Value number, ArrayRef<int64_t> values) {
   constexpr int64_t kBits = 8;
   assert(values.size() == kStrassenProducts);
-  IndexMath math(b);
   int64_t all = 0;
-  for (auto [number, value] : llvm::enumerate(values))
-    all |= value << (number * kBits);
+  for (auto [phase, value] : llvm::enumerate(values))
+    all |= value << (phase * kBits);
   Value shifted = b.createOrFold<arith::ShRUIOp>(math.constant(all),
-                                                 math.mul(phase, kBits));
+                                                 math.mul(number, kBits));
   return b.createOrFold<arith::AndIOp>(shifted,
                                        math.constant((1 << kBits) - 1));
 }
 
-Value StrassenEmitter::ofPhase(const StrassenPhase &phase,
-                               ArrayRef<int64_t> values) {
-  return emitChoice(b, phase.number, values);
-}
-
 StrassenPhase StrassenEmitter::getPhase(Value number) {
   auto isOneOf = [&](ArrayRef<int64_t> values) {
-    return math.less(zero, emitChoice(b, number, values));
+    return math.less(zero, ofPhase(number, values));
   };
   StrassenPhase phase;
   phase.number = number;
@@ -98,12 +87,12 @@ StrassenPhase StrassenEmitter::getPhase(Value number) {
   return phase;
 }
 
-/// Calls `body` for the tiles from `first` on.
+/// Calls `body` for the tiles of the thread.
 void StrassenEmitter::forEachTile(
-    Value first, function_ref<void(const StrassenTile &)> body) {
+    function_ref<void(const StrassenTile &)> body) {
   // Rows as such are what LLVM makes good addresses of.
-  emitFor(b, math.mul(first, tileRows), math.mul(rows.endOfFull, tileRows),
-          tileRows, [&](Value row) {
+  emitFor(b, math.mul(rows.firstTile, tileRows),
+          math.mul(rows.endOfFull, tileRows), tileRows, [&](Value row) {
             body({row, tileRows, rest.areTilesLimited,
                   math.sub(math.div(row, tileRows), rows.firstTile)});
           });
@@ -157,7 +146,7 @@ void StrassenEmitter::emitPiece(const StrassenPhase &phase, Value piece) {
   });
 
   emitIf(b, isEnd, [&] { emitDirectTiles(); });
-  forEachTile(rows.firstTile, [&](const StrassenTile &tile) {
+  forEachTile([&](const StrassenTile &tile) {
     Value loop, isMaker;
     if (tile.number) {
       loop = math.add(before, tile.number);
@@ -269,7 +258,7 @@ Value StrassenEmitter::getRow(const StrassenTile &tile, int64_t r,
 StrassenEmitter::Operand
 StrassenEmitter::getUpperRows(const StrassenPhase &phase,
                               const StrassenTile &tile) {
-  Value isLater = ofPhase(phase, {0, 1, 0, 0, 0, 0, 0});
+  Value isLater = ofPhase(phase.number, {0, 1, 0, 0, 0, 0, 0});
   Value depth = math.add(step.depth, math.mul(isLater, plan.half()));
   Value view = emitView(b, matmul.lhs, {math.add(rows.first, tile.row), depth},
                         {tile.rows, plan.half()});
@@ -307,8 +296,8 @@ StrassenEmitter::Operand StrassenEmitter::getWeights(const StrassenProducts &at,
 StrassenEmitter::Operand
 StrassenEmitter::getFirstWeights(const StrassenPhase &phase,
                                  const StrassenProducts &at) {
-  return getWeights(at, ofPhase(phase, {0, 0, 1, 1, 0, 0, 1}),
-                    ofPhase(phase, {0, 1, 0, 0, 0, 1, 1}));
+  return getWeights(at, ofPhase(phase.number, {0, 0, 1, 1, 0, 0, 1}),
+                    ofPhase(phase.number, {0, 1, 0, 0, 0, 1, 1}));
 }
 
 /// The columns of a phase, once they are made.
@@ -361,10 +350,13 @@ StrassenFetch StrassenEmitter::getFetch(const StrassenPhase &phase) {
     return b.createOrFold<arith::SelectOp>(phase.isLast, then, otherwise);
   };
   const int64_t lines = panels * plan.half();
-  Value right = math.mul(ofPhase(phase, {0, 1, 1, 0, 0, 0, 0}), plan.pairs);
-  Value later = math.mul(ofPhase(phase, {1, 0, 1, 0, 0, 0, 0}), plan.half());
-  Value isDue =
-      select(asIndex(b, step.hasNext), ofPhase(phase, {1, 1, 1, 0, 0, 0, 0}));
+  Value right =
+      math.mul(ofPhase(phase.number, {0, 1, 1, 0, 0, 0, 0}), plan.pairs);
+  Value later =
+      math.mul(ofPhase(phase.number, {1, 0, 1, 0, 0, 0, 0}), plan.half());
+  Value isNextDue =
+      b.createOrFold<arith::IndexCastUIOp>(b.getIndexType(), step.hasNext);
+  Value isDue = select(isNextDue, ofPhase(phase.number, {1, 1, 1, 0, 0, 0, 0}));
   Value periods = math.mul(countFullTiles(), plan.pieces * plan.periods());
   Value share = math.ceilDiv(math.constant(lines * kStrassenShareUnit),
                              math.max(periods, math.constant(1)));
@@ -419,7 +411,8 @@ StrassenEmitter::begin(const StrassenPhase &phase, const StrassenProducts &at) {
   Accumulators zeros = makeZeros(at.tile);
   SmallVector<Type> types(zeros.size(), zeros.front().getType());
   auto state = [&] {
-    Value which = ofPhase(phase, {0, kStateU, 0, 0, kStateU, kStateY, kStateX});
+    Value which =
+        ofPhase(phase.number, {0, kStateU, 0, 0, kStateU, kStateY, kStateX});
     Accumulators accs = zeros;
     forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
       acc = getKept(at, which, r, p);
@@ -447,13 +440,15 @@ void StrassenEmitter::end(const StrassenPhase &phase,
     });
   };
   auto storeResults = [&] {
-    Value quarter = ofPhase(phase, {0, TopLeft, 0, 0, 0, BottomLeft, TopRight});
+    Value quarter =
+        ofPhase(phase.number, {0, TopLeft, 0, 0, 0, BottomLeft, TopRight});
     forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
       store(at, acc, quarter, r, p);
     });
   };
   auto keepState = [&] {
-    Value which = ofPhase(phase, {kStateU, 0, kStateX, kStateY, 0, 0, 0});
+    Value which =
+        ofPhase(phase.number, {kStateU, 0, kStateX, kStateY, 0, 0, 0});
     forEach(at.tile, accs, [&](Value &acc, int64_t r, int64_t p) {
       keep(at, acc, which, r, p);
     });

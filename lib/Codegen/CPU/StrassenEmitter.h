@@ -145,13 +145,11 @@ private:
   using Accumulators = llvm::SmallVector<mlir::Value>;
 
   StrassenPhase getPhase(mlir::Value number);
-  mlir::Value ofPhase(const StrassenPhase &phase,
-                      llvm::ArrayRef<int64_t> values);
+  mlir::Value ofPhase(mlir::Value number, llvm::ArrayRef<int64_t> values);
   void emitPiece(const StrassenPhase &phase, mlir::Value piece);
   void emitProducts(const StrassenPhase &phase, const StrassenProducts &at,
                     mlir::Value isMaker);
-  void forEachTile(mlir::Value first,
-                   llvm::function_ref<void(const StrassenTile &)> body);
+  void forEachTile(llvm::function_ref<void(const StrassenTile &)> body);
   mlir::Value isBad(const StrassenTile &tile);
   mlir::Value isGood(const StrassenTile &tile);
   mlir::Value countFullTiles();

@@ -101,7 +101,7 @@ StrassenEmitter::Accumulators StrassenEmitter::makeColumns(
     const StrassenPhase &phase, const StrassenProducts &at, TypeRange types,
     function_ref<Accumulators(const Operand &columns, bool areSums)> body) {
   Operand weights = getFirstWeights(phase, at), made = getColumns(at);
-  Value isLast = ofPhase(phase, {0, 0, 0, 1, 0, 0, 0});
+  Value isLast = ofPhase(phase.number, {0, 0, 0, 1, 0, 0, 0});
   Operand others = getWeights(at, isLast, isLast);
   auto keep = [this, piece = at.piece](Value k, int64_t p, Value value) {
     emitStore(b, value, scratch.columns, {piece, math.constant(p), k, zero});
