@@ -38,6 +38,10 @@ int64_t sdx_rt_threads(void);
 void *sdx_rt_alloc(int64_t bytes);
 /// The same, with a name for the message, "node 'conv1'".
 void *sdx_rt_alloc_for(int64_t bytes, const char *node);
+/// The same for a kernel, or for a thread's part of one, that frees it before
+/// it is over: the calling thread's scratch memory, the same for one kernel
+/// after the other.
+void *sdx_rt_scratch(int64_t bytes);
 void sdx_rt_free(void *memory);
 
 /// The run's planned arena of at least `bytes`, aligned to 64. In steady state

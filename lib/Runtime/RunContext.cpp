@@ -21,6 +21,8 @@ static constexpr unsigned kPollsOfAClock = 8;
 static constexpr int64_t kNever = INT64_MAX;
 
 static thread_local RunContext *currentRun = nullptr;
+/// Which of that run's threads the calling one is.
+static thread_local unsigned currentShare = 0;
 /// Where a failure leaves to; null where it must return.
 static thread_local jmp_buf *leavePoint = nullptr;
 /// Whether the calling thread is the one that runs the host program.
@@ -28,18 +30,23 @@ static thread_local bool runsHost = false;
 
 RunContext *RunContext::current() { return currentRun; }
 
-RunContextScope::RunContextScope(RunContext *context) : previous(currentRun) {
+RunContextScope::RunContextScope(RunContext *context, unsigned share)
+    : previous(currentRun), previousShare(currentShare) {
   currentRun = context;
+  currentShare = share;
 }
 
-RunContextScope::~RunContextScope() { currentRun = previous; }
+RunContextScope::~RunContextScope() {
+  currentRun = previous;
+  currentShare = previousShare;
+}
 
 RunContext::RunContext(unsigned threads, std::shared_ptr<BufferPool> outputPool,
                        std::shared_ptr<MemoryBudget> budget,
                        ReclaimMemory reclaim)
     : threadLimit(std::max(1u, threads)), outputMemory(std::move(outputPool)),
       budget(std::move(budget)), reclaim(std::move(reclaim)),
-      pool(this->budget) {
+      pool(this->budget), scratch(threadLimit) {
   if (!outputMemory)
     outputMemory = std::make_shared<BufferPool>(this->budget);
   if (this->budget)
@@ -108,6 +115,8 @@ bool RunContext::run(sdx_entry_point entry, void **args,
   }
   limits = nullptr;
   pool.releaseAll();
+  for (ScratchMemory &memory : scratch)
+    memory.forget();
   pool.trim();
   return !failed();
 }
@@ -256,6 +265,13 @@ void *RunContext::allocate(int64_t bytes, const char *node) {
   return memory;
 }
 
+void *RunContext::allocateScratch(int64_t bytes) {
+  void *memory = currentShare < scratch.size()
+                     ? scratch[currentShare].take(bytes, pool)
+                     : nullptr;
+  return memory ? memory : allocate(bytes);
+}
+
 std::shared_ptr<void>
 RunContext::allocateShared(int64_t bytes, const char *node, const char *what) {
   void *memory = tryTwice([&] { return outputMemory->allocate(bytes); });
@@ -287,7 +303,10 @@ void RunContext::clearHandles() {
   listTable.clear();
 }
 
-void RunContext::release(void *memory) { pool.release(memory); }
+void RunContext::release(void *memory) {
+  if (currentShare >= scratch.size() || !scratch[currentShare].giveBack(memory))
+    pool.release(memory);
+}
 
 void RunContext::freeArena() {
   freeAligned(arenaMemory, arenaBytes);

@@ -56,6 +56,16 @@ void *sdx_rt_alloc_for(int64_t bytes, const char *node) {
   return memory;
 }
 
+void *sdx_rt_scratch(int64_t bytes) {
+  RunContext *run = RunContext::current();
+  if (!run)
+    return sdx_rt_alloc(bytes);
+  void *memory = run->allocateScratch(bytes);
+  if (!memory)
+    run->leaveIfFailed();
+  return memory;
+}
+
 void sdx_rt_free(void *memory) {
   if (RunContext *run = RunContext::current())
     run->release(memory);

@@ -45,6 +45,7 @@ static const Symbol table[] = {
     ADDRESS(sdx_rt_threads),
     ADDRESS(sdx_rt_alloc),
     ADDRESS(sdx_rt_alloc_for),
+    ADDRESS(sdx_rt_scratch),
     ADDRESS(sdx_rt_free),
     ADDRESS(sdx_rt_arena),
     ADDRESS(sdx_rt_output),

@@ -157,7 +157,7 @@ void workerMain(Worker *worker) {
       continue;
     Loop &loop = *share->loop;
     {
-      RunContextScope scope(loop.context);
+      RunContextScope scope(loop.context, share->index);
       workLeavably(loop, share->index);
     }
     worker->mailbox.store(nullptr, std::memory_order_release);

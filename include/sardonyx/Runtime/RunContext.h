@@ -12,6 +12,7 @@
 #include "sardonyx/Runtime/BufferPool.h"
 #include "sardonyx/Runtime/ListTable.h"
 #include "sardonyx/Runtime/Mutex.h"
+#include "sardonyx/Runtime/ScratchMemory.h"
 #include "sardonyx/Runtime/StringTable.h"
 #include <atomic>
 #include <csetjmp>
@@ -130,6 +131,8 @@ public:
   void parallelFor(int64_t n, int64_t grain, sdx_rt_loop_body body, void *env);
   /// `node`, which may be null, says what for.
   void *allocate(int64_t bytes, const char *node = nullptr);
+  /// The same for a kernel, which frees it on the thread that asks.
+  void *allocateScratch(int64_t bytes);
   void release(void *memory);
   /// The same for what may outlive the run: memory of results.
   std::shared_ptr<void> allocateShared(int64_t bytes, const char *node,
@@ -183,6 +186,8 @@ private:
   std::shared_ptr<MemoryBudget> budget;
   ReclaimMemory reclaim;
   BufferPool pool;
+  /// Of each thread, by its share of a loop.
+  std::vector<ScratchMemory> scratch;
   std::vector<OutputSlot> outputSlots;
   std::vector<StepRecord> recordedSteps;
   StringTable stringTable;
@@ -205,14 +210,17 @@ private:
   int64_t kindOfFailure = SDX_RT_FAILED;
 };
 
-/// Sets the calling thread's current run for a scope.
+/// Sets the calling thread's current run for a scope, and which of the run's
+/// threads it is: its share of a loop, 0 for the one that runs the host
+/// program.
 class RunContextScope {
 public:
-  explicit RunContextScope(RunContext *context);
+  explicit RunContextScope(RunContext *context, unsigned share = 0);
   ~RunContextScope();
 
 private:
   RunContext *previous;
+  unsigned previousShare;
 };
 
 } // namespace runtime

@@ -44,18 +44,19 @@ struct FinalizeLLVMPass
       if (auto func = symbols.lookup<LLVM::LLVMFuncOp>(name))
         if (failed(nameEntryPoint(symbols, func, name)))
           return signalPassFailure();
-    // Allocations come from the run's pool. One walk does all: a module has
-    // some hundred thousand operations.
-    auto toAlloc = rename(symbols, "malloc", "sdx_rt_alloc");
+    // Allocations come from the run's pool, those of kernels from their
+    // thread's scratch memory. One walk does all: a module has some hundred
+    // thousand operations.
+    auto allocate = symbols.lookup<LLVM::LLVMFuncOp>("malloc");
+    if (allocate && !allocate.isExternal())
+      allocate = nullptr;
     auto toFree = rename(symbols, "free", "sdx_rt_free");
     WalkResult left = module.walk([&](Operation *op) {
       if (auto call = dyn_cast<LLVM::CallOp>(op)) {
         std::optional<StringRef> callee = call.getCallee();
-        if (callee && toAlloc && *callee == "malloc") {
-          call.setCalleeAttr(toAlloc);
-          nameAllocation(symbols, call);
-        }
-        if (callee && toFree && *callee == "free")
+        if (callee && allocate && *callee == "malloc")
+          lowerAllocation(symbols, call);
+        else if (callee && toFree && *callee == "free")
           call.setCalleeAttr(toFree);
       } else if (isa<UnrealizedConversionCastOp>(op)) {
         op->emitOpError("is left: a value could not be converted to the llvm "
@@ -65,7 +66,9 @@ struct FinalizeLLVMPass
       return WalkResult::advance();
     });
     if (left.wasInterrupted())
-      signalPassFailure();
+      return signalPassFailure();
+    if (allocate)
+      symbols.erase(allocate);
   }
 
 private:
@@ -87,14 +90,20 @@ private:
 
   /// Tells the runtime what node the host program allocates for, where that is
   /// known.
-  void nameAllocation(SymbolTable &symbols, LLVM::CallOp &call) {
+  void lowerAllocation(SymbolTable &symbols, LLVM::CallOp &call) {
     auto func = call->getParentOfType<LLVM::LLVMFuncOp>();
-    std::string text = sardonyx::describeNode(call.getLoc());
-    if (!func || !func->hasAttr("sdx.host") || text.empty())
-      return;
+    const bool isHost = func && func->hasAttr("sdx.host");
+    std::string text =
+        isHost ? sardonyx::describeNode(call.getLoc()) : std::string();
     Location loc = call.getLoc();
     OpBuilder b(call);
     auto pointer = LLVM::LLVMPointerType::get(&getContext());
+    if (text.empty()) {
+      call.setCalleeAttr(FlatSymbolRefAttr::get(
+          declare(symbols, isHost ? "sdx_rt_alloc" : "sdx_rt_scratch",
+                  LLVM::LLVMFunctionType::get(pointer, b.getI64Type()))));
+      return;
+    }
     LLVM::GlobalOp &global = nodeNames[text];
     if (!global)
       global = sardonyx::createText(

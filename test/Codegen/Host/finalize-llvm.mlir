@@ -15,11 +15,12 @@ llvm.func @k_par0(%begin: i64, %end: i64, %a: !llvm.ptr, %unused: i64, %n: i64) 
 llvm.func @sdx_parallel_for_k_par0(i64, i64, !llvm.ptr, i64, i64) attributes {sym_visibility = "private"}
 // CHECK-LABEL: llvm.func hidden @k(
 llvm.func @k(%n: i64, %a: !llvm.ptr) attributes {sdx.kernel} {
+  // CHECK: llvm.call @sdx_rt_scratch(
   %m = llvm.call @malloc(%n) : (i64) -> !llvm.ptr
   llvm.call @sdx_parallel_for_k_par0(%n, %n, %a, %n, %n) : (i64, i64, !llvm.ptr, i64, i64) -> ()
   llvm.return
 }
-// CHECK:       llvm.func @sdx_rt_alloc(i64) -> !llvm.ptr
+// CHECK-NOT:   @malloc
 llvm.func @malloc(i64) -> !llvm.ptr
 // CHECK-LABEL: llvm.func @sdx_main(%arg0: !llvm.ptr)
 // CHECK-SAME:    sdx.host
@@ -53,7 +54,7 @@ llvm.func @main(%0: !llvm.ptr) {
 }
 // A kernel allocates on many threads, for nobody in particular.
 // CHECK-LABEL: llvm.func hidden @k
-// CHECK:         llvm.call @sdx_rt_alloc(
+// CHECK:         llvm.call @sdx_rt_scratch(
 llvm.func @k(%n: i64) attributes {sdx.kernel} {
   %m = llvm.call @malloc(%n) : (i64) -> !llvm.ptr loc("expand")
   llvm.return
