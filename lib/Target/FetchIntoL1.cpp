@@ -14,7 +14,7 @@ using namespace llvm;
 
 namespace sardonyx {
 
-void chooseCacheOfFetches(Function &function, bool isL1Faster) {
+void chooseCacheOfFetches(Function &function, CacheOfFetches cache) {
   // llvm.prefetch(address, write, locality, data): a locality of 3 is the first
   // cache, 2 the second.
   constexpr unsigned kLocality = 2, kIsData = 3;
@@ -26,8 +26,8 @@ void chooseCacheOfFetches(Function &function, bool isL1Faster) {
     auto *locality = cast<ConstantInt>(fetch->getArgOperand(kLocality));
     uint64_t to = locality->getZExtValue();
     if (to == 1)
-      to = 2;
-    else if (to == 2 && isL1Faster)
+      to = cache.isL1Faster && cache.isL1Roomy ? 3 : 2;
+    else if (to == 2 && cache.isL1Faster)
       to = 3;
     fetch->setArgOperand(kLocality, ConstantInt::get(locality->getType(), to));
   }

@@ -14,10 +14,19 @@ class Function;
 
 namespace sardonyx {
 
+/// What prefetches of data into the second cache are on a processor.
+struct CacheOfFetches {
+  /// Whether it brings a line faster into the first cache.
+  bool isL1Faster = false;
+  /// Whether that one also has room for more lines than it will hold: those
+  /// that are pushed out before they are used are in the second by then.
+  bool isL1Roomy = false;
+};
+
 /// Where prefetches of data go: with locality 2 into the second cache or, on
 /// processors that bring a line faster that way, the first; with locality 1
-/// into the second cache, always.
-void chooseCacheOfFetches(llvm::Function &function, bool isL1Faster);
+/// too, if that one is roomy.
+void chooseCacheOfFetches(llvm::Function &function, CacheOfFetches cache);
 
 } // namespace sardonyx
 
