@@ -23,9 +23,10 @@ target_link_libraries(SardonyxLLVMArchives INTERFACE
   ${LLVM_LIBRARY_DIRS}/liblldCommon.a
   -Wl,--start-group ${llvm_archives} -Wl,--end-group
   ZLIB::ZLIB zstd ${CMAKE_DL_LIBS} pthread)
-# Nobody can name what is inside, and what nobody uses is left out.
+# Nobody can name what is inside, and what nobody uses is left out. Constructors of
+# globals are next to each other: all run when the file is loaded.
 target_link_options(SardonyxLLVMArchives INTERFACE
-  -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+  -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,keep-text-section-prefix)
 add_library(SardonyxLLVMShared INTERFACE)
 target_link_libraries(SardonyxLLVMShared INTERFACE MLIR LLVM)
 add_library(SardonyxLLDShared INTERFACE)

@@ -11,6 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Arrays.h"
+#ifndef SARDONYX_RUNTIME_ONLY
+#include "OpenCompiler.h"
+#endif
 #include "sardonyx/Model/LoadArtifact.h"
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -59,4 +62,7 @@ NB_MODULE(_runtime, m) {
             [&] { return loadArtifact(path, {threads, memoryLimit}); }));
       },
       "path"_a, "threads"_a, "memory_limit"_a);
+#ifndef SARDONYX_RUNTIME_ONLY
+  m.def("open_compiler_libraries", &openCompilerLibraries, "path"_a);
+#endif
 }

@@ -10,10 +10,10 @@
 
 namespace sardonyx {
 
-/// Takes the code and the constants of LLVM's and MLIR's libraries out of this
-/// process's memory, some 75 MB, of which runs need nothing. They stay in the
-/// system's page cache, and come back as they are used. While several threads
-/// load models, it does nothing.
+/// Takes the code and the constants of the libraries that hold LLVM and MLIR
+/// out of this process's memory, some 75 MB, of which runs need nothing. They
+/// stay in the system's page cache, and come back as they are used. While
+/// several threads load models, it does nothing.
 void forgetCompilerPages();
 
 } // namespace sardonyx

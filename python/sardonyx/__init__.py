@@ -9,6 +9,8 @@ The names are onnxruntime's. `sardonyx.compile` gives the compiler's intermediat
 """
 
 import importlib
+import importlib.util
+import sys
 
 from . import errors
 from ._run_options import RunOptions
@@ -29,6 +31,7 @@ from ._running import (
     set_seed,
 )
 from ._runtime import __version__
+from ._runtime import open_compiler_libraries as _open_compiler_libraries
 from ._values import OrtDevice, OrtSparseFormat, OrtValue, SparseTensor, copy_tensors
 from .errors import Fail, InvalidArgument, InvalidGraph, NoSuchFile, NotImplemented
 
@@ -57,10 +60,13 @@ __all__ = [
 
 
 def __getattr__(name):
+    if name not in _COMPILER and name not in _HOME:
+        raise AttributeError(f"module 'sardonyx' has no attribute {name!r}")
+    compiler = importlib.util.find_spec("._sardonyx", __name__)
+    if compiler and compiler.name not in sys.modules:
+        _open_compiler_libraries(compiler.origin)
     if name in _COMPILER:
         return importlib.import_module(f".{name}", __name__)
-    if name not in _HOME:
-        raise AttributeError(f"module 'sardonyx' has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value

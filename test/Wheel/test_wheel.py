@@ -134,6 +134,23 @@ def test_command(compiler, model):
     assert wrong.returncode == 1 and "absent.onnx" in wrong.stderr
 
 
+def test_compiler_leaves_memory_once_a_model_is_loaded(compiler, model):
+    """LLVM's and MLIR's code is in the extension itself, whose pages come back as they are used."""
+    program = """
+session = sardonyx.InferenceSession("model.onnx")
+total = counts = 0
+for line in open("/proc/self/smaps"):
+    first, *rest = line.split()
+    if "-" in first and len(rest) >= 4:
+        counts = "/_sardonyx." in line and "w" not in rest[0]
+    elif first == "Rss:" and counts:
+        total += int(rest[0])
+print(total)
+"""
+    (kilobytes,) = run_program(compiler, "import sardonyx" + program, model)
+    assert int(kilobytes) < 32 * 1024, "of some 80 MB"
+
+
 def test_build_here_and_run_without_a_compiler(compiler, runtime, model):
     tool = compiler.parent / "sardonyx"
     run_hidden([tool, "build", "model.onnx", "-o", "model.so"], model)
