@@ -53,14 +53,14 @@ Needs::Needs(std::string_view file) : file(file) {
     if (!read(header.e_phoff + i * sizeof(parts[i]), parts[i]))
       return;
   auto offsetOf = [&](uint64_t address) -> uint64_t {
-    for (const ElfW(Phdr) & part : parts)
+    for (const ElfW(Phdr) &part : parts)
       if (part.p_type == PT_LOAD && address - part.p_vaddr < part.p_filesz)
         return address - part.p_vaddr + part.p_offset;
     return file.size();
   };
   uint64_t strings = file.size(), path = 0;
   std::vector<uint64_t> needed;
-  for (const ElfW(Phdr) & part : parts) {
+  for (const ElfW(Phdr) &part : parts) {
     ElfW(Dyn) entry;
     if (part.p_type == PT_DYNAMIC)
       for (uint64_t at = part.p_offset; read(at, entry); at += sizeof(entry)) {
@@ -92,7 +92,8 @@ void sardonyx::openCompilerLibraries(const std::string &path) {
       continue;
     void *library = nullptr;
     for (size_t begin = 0; !library && begin < needs.runpath.size();) {
-      size_t end = std::min(needs.runpath.find(':', begin), needs.runpath.size());
+      size_t end =
+          std::min(needs.runpath.find(':', begin), needs.runpath.size());
       if (end > begin)
         library = dlopen(
             (needs.runpath.substr(begin, end - begin) + "/" + name).c_str(),

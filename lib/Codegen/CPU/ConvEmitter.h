@@ -111,6 +111,8 @@ private:
                      mlir::Value tile, int64_t rows);
   int64_t planColumns();
   int64_t tilesPerChunk();
+  mlir::Value emitTilesPerChunk(mlir::ImplicitLocOpBuilder &b,
+                                mlir::Value otherChunks);
   mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b, int64_t width);
   void emitPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                 mlir::Value firstChannel, mlir::Value endChannel);

@@ -61,6 +61,37 @@ int64_t ConvEmitter::tilesPerChunk() {
                              std::max<int64_t>(1, tiles));
 }
 
+/// As many as tilesPerChunk(), or a part of them where more than a quarter of
+/// the threads would wait for the others. `otherChunks`: how many chunks there
+/// are of all tiles.
+Value ConvEmitter::emitTilesPerChunk(ImplicitLocOpBuilder &b,
+                                     Value otherChunks) {
+  IndexMath math(b);
+  // Each packs its panel, or at least reads it.
+  constexpr int64_t kFewestChannels = 32;
+  int64_t most = tilesPerChunk();
+  int64_t least = std::min(most, kFewestChannels / shape.rows);
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  // Each chunk must begin with a whole tile.
+  if (!filters || *filters % shape.rows != 0 || least == most)
+    return math.constant(most);
+  Value threads = sdx::ThreadCountOp::create(b);
+  SmallVector<int64_t> choices;
+  for (int64_t tiles = most; tiles > least; tiles = llvm::divideCeil(tiles, 2))
+    choices.push_back(tiles);
+  Value chosen = math.constant(least);
+  for (int64_t tiles : llvm::reverse(choices)) {
+    Value chunks =
+        math.mul(otherChunks, llvm::divideCeil(*filters / shape.rows, tiles));
+    Value turns = math.mul(math.ceilDiv(chunks, threads), threads);
+    Value isBusy =
+        math.less(math.mul(turns, 3), math.add(math.mul(chunks, 4), 1));
+    chosen =
+        b.createOrFold<arith::SelectOp>(isBusy, math.constant(tiles), chosen);
+  }
+  return chosen;
+}
+
 /// How the inputs of panels come to the tiles.
 ConvEmitter::Packing ConvEmitter::planPacking() {
   const bool hasManyTaps = countTaps() != 1;
@@ -88,15 +119,16 @@ ConvEmitter::Packing ConvEmitter::planPacking() {
 void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   columns = planColumns();
-  int64_t tiles = tilesPerChunk();
   Value allTiles = math.ceilDiv(groupFilters, shape.rows);
   std::optional<int64_t> positions = IndexMath::known(outPositions);
   int64_t shortTail = countShortTail();
   Value panels = positions ? math.constant(countPanels())
                            : math.ceilDiv(outPositions, panelWidth());
+  Value images = evaluator.getSize(0);
+  Value tiles = emitTilesPerChunk(b, math.mul(math.mul(images, group), panels));
   // Channels outermost: a chunk's weights stay in the L2 cache for all panels,
   // and each thread reads its part of them only.
-  SmallVector<Value> sizes = {evaluator.getSize(0), math.constant(group),
+  SmallVector<Value> sizes = {images, math.constant(group),
                               math.ceilDiv(allTiles, tiles), panels};
   emitParallel(b, sizes, [&](ValueRange ivs) {
     Chunk chunk;
