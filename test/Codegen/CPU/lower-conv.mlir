@@ -427,11 +427,17 @@ func.func private @first_tile(%x: memref<1x64x28x28xf32>, %w: memref<1x2x576x8xf
 // A single tap: the first tile of filters reads the inputs where they lie and
 // packs them while it multiplies. All tiles fetch some inputs of the next panel
 // and the lines that the tile after them writes, for each row of 48 positions
-// three. 28x28 positions are 16 panels of three vectors and one of one.
+// three. 28x28 positions are 16 panels of three vectors and one of one. A chunk
+// has all 32 tiles of filters, or where many threads would wait 16, 8 or 4.
 // CHECK-LABEL: func.func private @pointwise
 // CHECK-SAME: (%[[X:.*]]: memref<1x512x28x28xf32>, %[[W:.*]]: memref<1x32x512x8xf32>, %[[OUT:.*]]: memref<1x256x28x28xf32>)
 // CHECK-DAG: %[[INPUTS:.*]] = memref.collapse_shape %[[X]] {{.*}} into memref<401408xf32>
 // CHECK-DAG: %[[CHANNELS:.*]] = memref.collapse_shape %[[X]] {{.*}} into memref<1x512x784xf32>
+// CHECK: %[[THREADS:.*]] = sdx.thread_count
+// CHECK: %[[EIGHT:.*]] = arith.select %{{.*}}, %c8, %c4
+// CHECK: %[[SIXTEEN:.*]] = arith.select %{{.*}}, %c16, %[[EIGHT]]
+// CHECK: arith.addi %[[THREADS]], %c16
+// CHECK: %[[TILES:.*]] = arith.select %{{.*}}, %c32, %[[SIXTEEN]]
 // CHECK: %[[PANEL:.*]] = memref.alloc() {alignment = 64 : i64} : memref<512x48xf32>
 // CHECK: scf.if
 // CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c512 step %c4
