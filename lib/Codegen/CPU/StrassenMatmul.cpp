@@ -117,9 +117,11 @@ void MatmulEmitter::emitStrassenLoops(ImplicitLocOpBuilder &b) {
 StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
                                                Value rows) {
   // In units of which the products of a tile with a group take so many: its
-  // results; sums of columns, as long as the products of one row; those of
-  // rows, as long as the products with ten columns (measured).
-  constexpr int64_t kTile = 32, kResults = 1;
+  // results; where threads share the columns, what of its rows and results is
+  // in the caches of other cores, whose own share are rows; sums of columns, as
+  // long as the products of one row; those of rows, as long as the products
+  // with ten columns (measured).
+  constexpr int64_t kTile = 32, kResults = 1, kOfOthers = 1;
   constexpr int64_t kRowsOfSums = 1, kColumnsOfSums = 10;
   constexpr int64_t kMostRowParts = 4;
   IndexMath math(b);
@@ -136,7 +138,10 @@ StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
     Value panelParts =
         math.min(math.max(math.div(threads, rowParts), one), groups);
     Value tilesOfPart = math.ceilDiv(tiles, rowParts);
-    Value group = math.add(math.mul(tilesOfPart, kTile + kResults), columnSums);
+    Value perTile = b.createOrFold<arith::SelectOp>(
+        math.less(one, panelParts), math.constant(kTile + kResults + kOfOthers),
+        math.constant(kTile + kResults));
+    Value group = math.add(math.mul(tilesOfPart, perTile), columnSums);
     Value cost = math.add(math.mul(math.ceilDiv(groups, panelParts), group),
                           math.mul(tilesOfPart, rowSums));
     if (!least) {
