@@ -46,7 +46,8 @@ RunContext::RunContext(unsigned threads, std::shared_ptr<BufferPool> outputPool,
                        ReclaimMemory reclaim)
     : threadLimit(std::max(1u, threads)), outputMemory(std::move(outputPool)),
       budget(std::move(budget)), reclaim(std::move(reclaim)),
-      pool(this->budget), scratch(threadLimit) {
+      pool(this->budget),
+      scratch(std::min(threadLimit, ThreadPool::kMostThreads)) {
   if (!outputMemory)
     outputMemory = std::make_shared<BufferPool>(this->budget);
   if (this->budget)

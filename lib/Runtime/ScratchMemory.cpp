@@ -11,6 +11,8 @@
 using namespace sardonyx::runtime;
 
 void *ScratchMemory::take(int64_t bytes, BufferPool &pool) {
+  if (bytes < 0)
+    return nullptr; // a size that is no number of bytes
   for (Block &block : blocks) {
     if (block.isOut)
       continue;

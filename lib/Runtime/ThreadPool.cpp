@@ -26,7 +26,6 @@ using namespace sardonyx::runtime;
 namespace {
 
 constexpr unsigned kMaxWorkers = 256;
-constexpr unsigned kMaxShares = 128;
 constexpr auto kSpin = std::chrono::microseconds(50);
 /// Rounds that a caller waits before it gives its time slice away.
 constexpr int kRoundsBeforeYield = 4000;
@@ -310,11 +309,11 @@ void ThreadPool::parallelFor(int64_t n, int64_t grain, Body body, void *env,
   grain = std::max<int64_t>(1, grain);
   int64_t units = (n - 1) / grain + 1;
   const bool nested = insideLoop();
-  unsigned wanted = static_cast<unsigned>(
-      std::min<int64_t>({units, static_cast<int64_t>(threads),
-                         static_cast<int64_t>(impl->workerCount), kMaxShares}));
+  unsigned wanted = static_cast<unsigned>(std::min<int64_t>(
+      {units, static_cast<int64_t>(threads),
+       static_cast<int64_t>(impl->workerCount), ThreadPool::kMostThreads}));
 
-  uint16_t ids[kMaxShares];
+  uint16_t ids[ThreadPool::kMostThreads];
   unsigned helpers = 0;
   if (wanted > 1 && !nested) {
     // One more than needed: the one on the caller's own processor is not used.
@@ -327,7 +326,7 @@ void ThreadPool::parallelFor(int64_t n, int64_t grain, Body body, void *env,
     return runInline(n, grain, body, env, context);
   setInsideLoop(true);
 
-  alignas(64) unsigned char memory[sizeof(Share) * kMaxShares];
+  alignas(64) unsigned char memory[sizeof(Share) * ThreadPool::kMostThreads];
   Share *shares = reinterpret_cast<Share *>(memory);
   unsigned count = helpers + 1;
   Loop loop{body, env, context, grain, count, shares};

@@ -56,6 +56,20 @@ TEST(ScratchMemory, LeavesWhatItHasNotGivenToOthers) {
   EXPECT_TRUE(scratch.giveBack(taken[0]));
 }
 
+TEST(ScratchMemory, GivesNothingForImpossibleSizes) {
+  BufferPool pool;
+  ScratchMemory scratch;
+  EXPECT_EQ(scratch.take(-1, pool), nullptr);
+  EXPECT_TRUE(scratch.giveBack(scratch.take(100, pool)));
+  EXPECT_EQ(scratch.take(-1, pool), nullptr);
+  EXPECT_EQ(scratch.take(INT64_MAX, pool), nullptr);
+  EXPECT_NE(scratch.take(100, pool), nullptr);
+  // Nor for more threads than there can be.
+  RunContext run(UINT32_MAX);
+  EXPECT_FALSE(run.run([](void **) { sdx_rt_scratch(INT64_MIN); }, nullptr));
+  EXPECT_NE(run.failure().find("out of memory"), std::string::npos);
+}
+
 TEST(ScratchMemory, EachThreadOfARunHasItsOwn) {
   RunContext run(2);
   for (int i = 0; i < 2; ++i) {

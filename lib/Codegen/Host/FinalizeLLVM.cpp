@@ -88,8 +88,8 @@ private:
     return FlatSymbolRefAttr::get(&getContext(), to);
   }
 
-  /// Tells the runtime what node the host program allocates for, where that is
-  /// known.
+  /// The runtime gives kernels scratch memory, and the host program what lives
+  /// longer, for a node that it is told where it is known.
   void lowerAllocation(SymbolTable &symbols, LLVM::CallOp &call) {
     auto func = call->getParentOfType<LLVM::LLVMFuncOp>();
     const bool isHost = func && func->hasAttr("sdx.host");
