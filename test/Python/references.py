@@ -31,7 +31,8 @@ def convolve(x, w, strides=None, dilations=None, pads=None, groups=1):
 
 
 def check_convolution(x, w, cpu, tolerance, is_open=False, **attributes):
-    """Compares Relu(Conv(x, w) + bias), by one and by two threads, in the norm of all results."""
+    """Compares Relu(Conv(x, w) + bias) in the norm of all results: by one thread, by two, and by more than there are
+    chunks, which kernels then cut smaller."""
     bias = np.random.default_rng(0).standard_normal(w.shape[0]).astype(np.float32)
     shape = ["images", x.shape[1], *x.shape[2:]] if is_open else x.shape
     names = {"groups": "group"}
@@ -47,7 +48,7 @@ def check_convolution(x, w, cpu, tolerance, is_open=False, **attributes):
     expected = np.maximum(convolve(x, w, **attributes) + bias.reshape(-1, *[1] * (x.ndim - 2)), 0)
     options = sardonyx.SessionOptions()
     options.cpu = cpu
-    for threads in (1, 2):
+    for threads in (1, 2, 16):
         options.intra_op_num_threads = threads
         (y,) = sardonyx.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
         assert y.shape == expected.shape
