@@ -10,7 +10,6 @@ The names are onnxruntime's. `sardonyx.compile` gives the compiler's intermediat
 
 import importlib
 import importlib.util
-import sys
 
 from . import errors
 from ._run_options import RunOptions
@@ -60,13 +59,13 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name not in _COMPILER and name not in _HOME:
-        raise AttributeError(f"module 'sardonyx' has no attribute {name!r}")
-    compiler = importlib.util.find_spec("._sardonyx", __name__)
-    if compiler and compiler.name not in sys.modules:
+    # Also what `from . import _sardonyx` of the other modules asks first.
+    if name == "_sardonyx" and (compiler := importlib.util.find_spec(f".{name}", __name__)):
         _open_compiler_libraries(compiler.origin)
     if name in _COMPILER:
         return importlib.import_module(f".{name}", __name__)
+    if name not in _HOME:
+        raise AttributeError(f"module 'sardonyx' has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value

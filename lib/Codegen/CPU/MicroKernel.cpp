@@ -100,9 +100,9 @@ static void emitPrefetch(ImplicitLocOpBuilder &b, const Prefetch &prefetch,
   Value place = math.mul(math.div(k, prefetch.period), prefetch.count);
   Value line = math.add(prefetch.start, math.mul(place, prefetch.stride));
   // What these mean is up to the processor (FetchIntoL1.h).
-  constexpr int64_t kL1 = 3, kL2 = 2, kL2Always = 1;
+  constexpr int64_t kL1 = 3, kL2 = 2, kL2OfMany = 1;
   int64_t locality = prefetch.isWrite   ? kL1
-                     : prefetch.isForL2 ? kL2Always
+                     : prefetch.isForL2 ? kL2OfMany
                                         : kL2;
   for (int64_t i = 0; i < prefetch.count; ++i)
     for (int64_t j = 0; j < prefetch.run; ++j)

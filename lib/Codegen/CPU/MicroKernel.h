@@ -43,8 +43,8 @@ struct Prefetch {
   int64_t period = 1;
   /// Whether the lines are to be written.
   bool isWrite = false;
-  /// Whether they go into L2 also where a line comes faster into L1: more lines
-  /// than that holds, for several loops.
+  /// Whether they go into L2 also where a line comes faster into L1, unless
+  /// that is roomy: more lines than it holds, for several loops.
   bool isForL2 = false;
   /// Lines for each value of k where one is too few (and the period is 1).
   int64_t count = 1;

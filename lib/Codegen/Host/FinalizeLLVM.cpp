@@ -47,17 +47,16 @@ struct FinalizeLLVMPass
     // Allocations come from the run's pool, those of kernels from their
     // thread's scratch memory. One walk does all: a module has some hundred
     // thousand operations.
-    auto allocate = symbols.lookup<LLVM::LLVMFuncOp>("malloc");
-    if (allocate && !allocate.isExternal())
-      allocate = nullptr;
-    auto toFree = rename(symbols, "free", "sdx_rt_free");
+    LLVM::LLVMFuncOp allocate = findExternal(symbols, "malloc"),
+                     release = findExternal(symbols, "free");
     WalkResult left = module.walk([&](Operation *op) {
       if (auto call = dyn_cast<LLVM::CallOp>(op)) {
         std::optional<StringRef> callee = call.getCallee();
         if (callee && allocate && *callee == "malloc")
           lowerAllocation(symbols, call);
-        else if (callee && toFree && *callee == "free")
-          call.setCalleeAttr(toFree);
+        else if (callee && release && *callee == "free")
+          call.setCalleeAttr(FlatSymbolRefAttr::get(
+              declare(symbols, "sdx_rt_free", release.getFunctionType())));
       } else if (isa<UnrealizedConversionCastOp>(op)) {
         op->emitOpError("is left: a value could not be converted to the llvm "
                         "dialect");
@@ -67,30 +66,21 @@ struct FinalizeLLVMPass
     });
     if (left.wasInterrupted())
       return signalPassFailure();
-    if (allocate)
-      symbols.erase(allocate);
+    for (LLVM::LLVMFuncOp func : {allocate, release})
+      if (func)
+        symbols.erase(func);
   }
 
 private:
-  /// Gives the declaration `from` another name; its uses are left to the
-  /// caller. Null when there is no such declaration.
-  FlatSymbolRefAttr rename(SymbolTable &symbols, StringRef from, StringRef to) {
-    auto func = symbols.lookup<LLVM::LLVMFuncOp>(from);
-    if (!func || !func.isExternal())
-      return nullptr;
-    if (symbols.lookup(to)) {
-      symbols.erase(func);
-    } else {
-      symbols.remove(func);
-      func.setSymName(to);
-      symbols.insert(func);
-    }
-    return FlatSymbolRefAttr::get(&getContext(), to);
+  /// The declaration of a function that is somebody else's, or null.
+  static LLVM::LLVMFuncOp findExternal(SymbolTable &symbols, StringRef name) {
+    auto func = symbols.lookup<LLVM::LLVMFuncOp>(name);
+    return func && func.isExternal() ? func : nullptr;
   }
 
   /// The runtime gives kernels scratch memory, and the host program what lives
   /// longer, for a node that it is told where it is known.
-  void lowerAllocation(SymbolTable &symbols, LLVM::CallOp &call) {
+  void lowerAllocation(SymbolTable &symbols, LLVM::CallOp call) {
     auto func = call->getParentOfType<LLVM::LLVMFuncOp>();
     const bool isHost = func && func->hasAttr("sdx.host");
     std::string text =
@@ -116,7 +106,6 @@ private:
         b, loc, allocate, ValueRange{call.getArgOperands().front(), name});
     call.getResult().replaceAllUsesWith(named.getResult());
     call.erase();
-    call = named;
   }
 
   std::map<std::string, LLVM::GlobalOp> nodeNames;
