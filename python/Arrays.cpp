@@ -42,14 +42,23 @@ void setCause(nb::object raised) {
 
 namespace {
 
-const char *className(ErrorKind kind) {
-  switch (kind) {
+/// Whether the importer found no model at all, which it says in these words.
+bool isNoModel(const Error &error) {
+  for (const char *words : {"not an ONNX model", "text does not parse",
+                            "the model is truncated or damaged"})
+    if (error.message().find(words) != std::string::npos)
+      return true;
+  return false;
+}
+
+const char *className(const Error &error) {
+  switch (error.kind()) {
   case ErrorKind::InvalidArgument:
     return "InvalidArgument";
   case ErrorKind::NoSuchFile:
     return "NoSuchFile";
   case ErrorKind::InvalidModel:
-    return "InvalidGraph";
+    return isNoModel(error) ? "InvalidProtobuf" : "InvalidGraph";
   case ErrorKind::Unsupported:
     return "NotImplemented";
   case ErrorKind::Failed:
@@ -71,7 +80,7 @@ void translateErrors(const nb::module_ &extension) {
       std::rethrow_exception(p);
     } catch (const Raised &raised) {
       nb::object type = nb::module_::import_(errorsModule.c_str())
-                            .attr(className(raised.error.kind()));
+                            .attr(className(raised.error));
       nb::object failure = type(raised.error.message());
       failure.attr("detail") = raised.error.detail();
       if (nb::object cause = takeCause())

@@ -202,13 +202,16 @@ NB_MODULE(_sardonyx, m) {
   m.def(
       "save_optimized",
       [](const std::string &path, nb::bytes bytes, const std::string &output,
-         SessionOptions options) {
+         SessionOptions options, const std::string &weights,
+         uint64_t minBytes) {
         ModelSource source = sourceOf(path, bytes);
-        if (MaybeError error = withoutGil(
-                [&] { return saveOptimized(source, output, options); }))
+        if (MaybeError error = withoutGil([&] {
+              return saveOptimized(source, output, options,
+                                   {weights, minBytes});
+            }))
           throw Raised(*error);
       },
-      "path"_a, "bytes"_a, "output"_a, "options"_a);
+      "path"_a, "bytes"_a, "output"_a, "options"_a, "weights"_a, "min_bytes"_a);
   m.def(
       "inspect",
       [](const std::string &path, nb::bytes bytes,

@@ -4,7 +4,7 @@
     python_api.py [--check] [--names]
 
 The names are those of utils/onnxruntime_api.txt, which --names makes anew of the onnxruntime that is installed. Whether a name is
-there, and whether an attribute says that it has no effect, is looked up in sardonyx; REMARKS tell the rest. --check compares
+there, and whether an attribute says that it is a hint, is looked up in sardonyx; REMARKS tell the rest. --check compares
 the page with what would be written; exit status 1 if they differ.
 """
 
@@ -24,77 +24,81 @@ CLASSES = (
 HEAD = """# onnxruntime's Python API
 
 Made by `utils/python_api.py` for the names of onnxruntime {version}, which `utils/onnxruntime_api.txt` lists. "same": it does what
-onnxruntime's does. "no effect": it is taken as onnxruntime takes it, and a warning says once that it does nothing here. "refused": it
+onnxruntime's does. "hint": it is taken as onnxruntime takes it, and asks for a way to the same results that the compiler chooses by
+itself. "no effect": it is taken, too, and a warning says once that it does nothing here. "refused": it
 raises an exception that says why. "absent": there is no such name. What Sardonyx has beyond these names, their docstrings tell.
 
 """
 ONE_DEVICE = "there is the CPU's memory only"
 PLUGINS = "there are no execution providers beside the CPU's"
 COMPILED = "`sardonyx build` makes files of models: [AheadOfTime](AheadOfTime.md)"
-LORA = "adapters are not supported; `add_initializer` gives a model other weights"
+ONE_CHOICE = "there is one device to choose"
 
 # (what is done, why), where neither a name's presence nor an attribute's own words tell it.
 REMARKS = {
     "InferenceSession.run_async": ("same", "also gives a `concurrent.futures.Future`; `callback` may be left out"),
     "InferenceSession.run_with_ortvaluevector": ("same", "with lists of `OrtValue`"),
-    "InferenceSession.set_providers": ("same", "the CPU's is the only one, whatever is named"),
+    "InferenceSession.set_providers": ("same", "the CPU's is the only one; names that onnxruntime never had are refused"),
     "InferenceSession.get_overridable_initializers": (
         "no effect", "always empty: initializers are constants of the code, and `run` takes none; `add_initializer` gives others",
     ),
     "InferenceSession.disable_fallback": ("same", "there is nothing to fall back from"),
     "InferenceSession.enable_fallback": ("same", "there is nothing to fall back from"),
-    "InferenceSession.get_input_epdevices": ("absent", PLUGINS),
-    "InferenceSession.get_input_memory_infos": ("absent", ONE_DEVICE),
-    "InferenceSession.get_output_memory_infos": ("absent", ONE_DEVICE),
-    "InferenceSession.get_provider_graph_assignment_info": ("absent", PLUGINS),
+    "InferenceSession.get_provider_graph_assignment_info": ("refused", "nodes are compiled together, all for the CPU"),
     "InferenceSession.release_captured_graph": ("same", "nothing: graphs are captured on GPUs only"),
     "InferenceSession.set_ep_dynamic_options": ("no effect", "the CPU's provider has no such options"),
-    "SessionOptions.add_external_initializers_from_files_in_memory": ("absent", "`add_external_initializers` takes tensors"),
+    "SessionOptions.add_external_initializers_from_files_in_memory": ("same", "the compiled model is not kept on disk"),
     "SessionOptions.add_provider": ("same", "`CPUExecutionProvider`; others are refused"),
-    "SessionOptions.add_provider_for_devices": ("absent", PLUGINS),
-    "SessionOptions.clear_ep_context_data_read_func": ("absent", PLUGINS),
-    "SessionOptions.set_ep_context_data_read_func": ("absent", PLUGINS),
-    "SessionOptions.set_provider_selection_policy": ("absent", PLUGINS),
-    "SessionOptions.set_provider_selection_policy_delegate": ("absent", PLUGINS),
-    "SessionOptions.add_session_config_entry": ("no effect", "entries are kept; none is the name of a setting here"),
+    "SessionOptions.add_provider_for_devices": ("same", "of the CPU"),
+    "SessionOptions.clear_ep_context_data_read_func": ("hint", "models with code of other providers are refused"),
+    "SessionOptions.set_ep_context_data_read_func": ("hint", "models with code of other providers are refused"),
+    "SessionOptions.set_provider_selection_policy": ("hint", ONE_CHOICE),
+    "SessionOptions.set_provider_selection_policy_delegate": ("same", ONE_CHOICE),
+    "SessionOptions.add_session_config_entry": (
+        "same", "its docstring tells which have an effect; misspelt keys are refused, and a warning says so once of unknown ones",
+    ),
     "SessionOptions.add_initializer": ("same", "the tensor is copied, and refused where its type is not the initializer's"),
     "SessionOptions.optimized_model_filepath": ("same", "the model after the phase `onnx`, in ONNX's own operators"),
     "SessionOptions.register_custom_ops_library": ("same", "for libraries of Sardonyx's interface: [CustomOps](CustomOps.md)"),
-    "RunOptions.add_active_adapter": ("absent", LORA),
-    "RunOptions.add_run_config_entry": ("same", "`memory.enable_memory_arena_shrinkage`; other entries have no effect"),
+    "RunOptions.add_active_adapter": ("same", "for parameters that are inputs of the model without a default"),
+    "RunOptions.add_run_config_entry": (
+        "same", "`memory.enable_memory_arena_shrinkage`; misspelt keys are refused, and a warning says so once of unknown ones",
+    ),
     "OrtValue.ortvalue_from_numpy": ("same", "on the device `cpu`; others are refused"),
-    "OrtValue.ortvalue_from_shape_and_type": ("same", "on the device `cpu`; others, and `memory_info`, are refused"),
+    "OrtValue.ortvalue_from_shape_and_type": ("same", "on the device `cpu`; others are refused"),
     "OrtValue.numpy": ("same", "also of bfloat16 and smaller types, with ml_dtypes' dtypes"),
     "OrtValue.from_dlpack": ("same", "also of booleans by DLPack's own type, which onnxruntime refuses"),
     "OrtValue.as_sparse_tensor": ("same", ""),
     "OrtValue.update_inplace": ("same", "refuses another element type, whose bits onnxruntime takes"),
     "IOBinding.bind_output": ("same", "on the device `cpu`; others are refused"),
     "IOBinding.bind_input": ("same", "on the device `cpu`; others are refused"),
-    "IOBinding.get_outputs_as_ortvaluevector": ("same", "a list"),
+    "ModelMetadata.graph_description": ("no effect", "always empty: the compiler keeps no text of a graph"),
+    "NodeArg.shape": ("same", "None for a tensor whose rank the model does not give, of which onnxruntime says []"),
     "SparseTensor.sparse_coo_from_numpy": ("same", "no model takes or gives one; indices out of bounds are refused"),
     "SparseTensor.sparse_csr_from_numpy": ("same", "no model takes or gives one; indices out of bounds are refused"),
     "SparseTensor.as_blocksparse_view": ("refused", "no such tensor can be made"),
     "SparseTensor.to_cuda": ("refused", ONE_DEVICE),
-    "OrtDevice.make": ("same", "only `cpu`; others are refused"),
+    "OrtDevice.make": ("same", "nothing can be put on another device than `cpu`"),
+    "OrtMemoryInfo": ("same", "of the CPU; others are refused"),
+    "OrtArenaCfg": ("hint", "memory is planned when the model is compiled"),
+    "OrtEpDevice": ("same", "the CPU"),
+    "OrtSyncStream": ("refused", "the CPU has none"),
+    "create_and_register_allocator": ("hint", "memory is planned when the model is compiled"),
+    "create_and_register_allocator_v2": ("hint", "memory is planned when the model is compiled"),
+    "disable_telemetry_events": ("same", "nothing is told to anybody"),
+    "enable_telemetry_events": ("same", "nothing is told to anybody"),
+    "get_all_providers": ("same", "what onnxruntime can be built with; there is the CPU's"),
+    "get_version_string": ("same", "Sardonyx's version; `onnxruntime.get_version_string` gives that of the API"),
+    "preload_dlls": ("same", "nothing: there is no library of CUDA's to load"),
     "set_seed": ("no effect", "operators without a seed draw numbers that nobody can foretell"),
-    "set_default_logger_verbosity": ("no effect", "there is one level of verbose messages"),
-    **dict.fromkeys(("AdapterFormat", "LoraAdapter"), ("absent", LORA)),
-    **dict.fromkeys(("ModelCompiler", "OrtCompileApiFlags"), ("absent", COMPILED)),
+    "set_default_logger_verbosity": ("hint", "there is one level of verbose messages"),
+    "register_execution_provider_library": ("refused", PLUGINS),
+    "unregister_execution_provider_library": ("refused", PLUGINS),
+    "ModelCompiler": ("refused", COMPILED),
     **dict.fromkeys(
-        ("OrtAllocatorType", "OrtArenaCfg", "OrtMemType", "OrtMemoryInfo", "OrtMemoryInfoDeviceType", "OrtDeviceMemoryType",
-         "OrtDeviceVendorId", "OrtSyncStream", "create_and_register_allocator", "create_and_register_allocator_v2"),
-        ("absent", ONE_DEVICE),
+        ("OrtEpAssignedNode", "OrtEpAssignedSubgraph", "OrtEpContextData", "OrtEpContextDataBuffer"),
+        ("refused", "a class for `isinstance` of which nothing is made"),
     ),
-    **dict.fromkeys(
-        ("OrtEpAssignedNode", "OrtEpAssignedSubgraph", "OrtEpContextData", "OrtEpContextDataBuffer", "OrtEpDevice",
-         "OrtExecutionProviderDevicePolicy", "OrtHardwareDevice", "OrtHardwareDeviceType", "get_ep_devices",
-         "register_execution_provider_library", "unregister_execution_provider_library", "preload_dlls"),
-        ("absent", PLUGINS),
-    ),
-    "OrtExternalInitializerInfo": ("absent", COMPILED),
-    "SessionIOBinding": ("absent", "`IOBinding` is the one class"),
-    "disable_telemetry_events": ("absent", "nothing is told to anybody"),
-    "enable_telemetry_events": ("absent", "nothing is told to anybody"),
 }  # fmt: skip
 # What the module shows of its own making: no part of an API.
 NO_API = {
@@ -126,7 +130,7 @@ def installed_names():
 
 
 def find(name):
-    """(whether sardonyx has it, the thing), of `Class.member` without an instance."""
+    """(whether sardonyx has it, the thing)."""
     import sardonyx
 
     owner, _, member = name.partition(".")
@@ -137,27 +141,15 @@ def find(name):
         return True, value
     if hasattr(value, member):
         return True, inspect.getattr_static(value, member)
-    return member in attributes_of(owner), None
-
-
-def attributes_of(owner):
-    """What only instances have."""
-    import sardonyx
-
-    if owner == "NodeArg":
-        return vars(sardonyx.NodeArg("x", "tensor(float)", 1, [], 0, False, 0))
-    if owner == "ModelMetadata":
-        texts = dict.fromkeys(("producer_name", "graph_name", "domain", "description"), "")
-        return vars(sardonyx.ModelMetadata({**texts, "version": 0, "custom_metadata_map": {}}))
-    return {}
+    return False, None
 
 
 def judge(name):
     """(what is done, why, whether the remarks agree with sardonyx)."""
     there, value = find(name)
     said, why = REMARKS.get(name, ("same" if there else None, ""))
-    if inert := getattr(value, "inert", ""):
-        return "no effect", inert, name not in REMARKS
+    if hint := getattr(value, "hint", ""):
+        return "hint", hint, name not in REMARKS
     owner = name.partition(".")[0]
     if said is None and owner in REMARKS and REMARKS[owner][0] == "absent":
         return *REMARKS[owner], not there

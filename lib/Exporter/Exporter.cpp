@@ -330,7 +330,13 @@ private:
   // Tensors
   //===--------------------------------------------------------------------===//
 
-  std::string dataPath() const { return path.str() + ".data"; }
+  std::string dataPath() const {
+    if (options.externalFile.empty())
+      return path.str() + ".data";
+    SmallString<128> file(llvm::sys::path::parent_path(path));
+    llvm::sys::path::append(file, options.externalFile);
+    return file.str().str();
+  }
 
   void writeTensor(ElementsAttr value, TensorProto &tensor) {
     uint64_t size = dataSize(value);

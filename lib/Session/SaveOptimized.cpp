@@ -17,6 +17,7 @@ using namespace mlir;
 
 static MaybeError save(const ModelSource &model, const std::string &path,
                        const SessionOptions &options,
+                       const WeightsFile &weights,
                        const std::atomic<bool> *stop) {
   Compilation compilation(options, stop);
   Artifact signature;
@@ -34,7 +35,11 @@ static MaybeError save(const ModelSource &model, const std::string &path,
     return compilation.error("the compiler failed before phase 'onnx'");
   if (compilation.stopped())
     return Error(ErrorKind::Failed, "saving the model was ended");
-  if (failed(exportOnnxFile(*module, path))) {
+  ExportOptions exporting;
+  exporting.externalData = !weights.name.empty();
+  exporting.externalThreshold = weights.minBytes;
+  exporting.externalFile = weights.name;
+  if (failed(exportOnnxFile(*module, path, exporting))) {
     std::string text = "the model could not be written to '" + path + "'";
     for (const std::string &sentence : compilation.errors())
       text += ": " + sentence;
@@ -45,15 +50,21 @@ static MaybeError save(const ModelSource &model, const std::string &path,
 
 MaybeError sardonyx::saveOptimized(const ModelSource &model,
                                    const std::string &path,
-                                   const SessionOptions &options) {
+                                   const SessionOptions &options,
+                                   const WeightsFile &weights) {
   if (MaybeError error = checkOptions(options))
     return error;
+  if (weights.name.find('/') != std::string::npos || weights.name == "..")
+    return Error(ErrorKind::InvalidArgument,
+                 "the file for the weights of the optimised model must be a "
+                 "name in the model's folder, got '" +
+                     weights.name + "'");
   LoadScope loading;
   if (loading.error())
     return loading.error();
   MaybeError result;
   auto work = [&](const std::atomic<bool> *stop) {
-    result = save(model, path, options, stop);
+    result = save(model, path, options, weights, stop);
   };
   if (MaybeError error = runStoppably(options, work))
     return error;

@@ -70,7 +70,9 @@ _STRING = 8
 def _as_strings(value, name: str):
     """(8, bytes as a list, shape) for the extension, of str or of UTF-8 in bytes."""
     array = np.asarray(value)
-    if array.dtype.kind not in "UOST" and array.size:
+    # numpy.void: bytes of one length, whose zeros at the end count.
+    is_void = array.dtype.kind == "V" and array.dtype.names is None and array.dtype.itemsize
+    if array.dtype.kind not in "UOST" and array.size and not is_void:
         raise InvalidArgument(f"input '{name}' has the element type string, got an array of {array.dtype}")
     texts = []
     for text in array.ravel().tolist():
@@ -84,7 +86,8 @@ def _as_strings(value, name: str):
 
 def _as_column(values: list, name: str, element_type: int, what: str):
     """A list of keys or values of a map as a tensor for the extension."""
-    kind = {_STRING: (str, bytes), 7: numbers.Integral}.get(element_type, numbers.Real)
+    kinds: dict[int, tuple[type, ...]] = {_STRING: (str, bytes), 7: (numbers.Integral,)}
+    kind = kinds.get(element_type, (numbers.Real,))
     type_name = {_STRING: "string", 7: "int64", 11: "double"}.get(element_type, "float")
     for value in values:
         if not isinstance(value, kind) or isinstance(value, bool):
@@ -176,7 +179,7 @@ def copy_to(target: np.ndarray, result: np.ndarray, name: str) -> np.ndarray:
     return target
 
 
-def check_apart(out: dict) -> None:
+def check_apart(out: Mapping) -> None:
     """Refuses arrays for outputs that share memory. The extension checks those that are
     contiguous, and of the others only whoever looks at each element can tell."""
     arrays = [(name, value) for name, value in out.items() if isinstance(value, np.ndarray)]
@@ -185,7 +188,7 @@ def check_apart(out: dict) -> None:
     for i, (name, value) in enumerate(arrays):
         for other, array in arrays[:i]:
             try:
-                shared = np.shares_memory(value, array, max_work=10**6)
+                shared = np.shares_memory(value, array, max_work=10**6)  # type: ignore[arg-type]  # numpy's stub lacks limits
             except np.exceptions.TooHardError:
                 shared = True
             if shared:

@@ -26,7 +26,7 @@ class Runners:
         self._started = 0
 
     def submit(self, call, *arguments) -> Future:
-        future = Future()
+        future: Future = Future()
         self._calls.put((future, call, arguments))
         if not self._idle.acquire(blocking=False):
             with self._lock:

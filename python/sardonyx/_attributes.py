@@ -1,11 +1,17 @@
-"""Attributes of options, typed as onnxruntime's are; those that do nothing say so once."""
+"""Attributes of options, typed as onnxruntime's are."""
 
 from __future__ import annotations
 
 import operator
 import os
 import warnings
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from ._suggest import close_to
+from .errors import Fail, InvalidArgument
+
+T = TypeVar("T")
 _told: set[str] = set()
 
 
@@ -35,7 +41,11 @@ def text(value) -> str:
     return os.fspath(value)
 
 
-def member_of(kind):
+def anything(value) -> Any:
+    return value
+
+
+def member_of(kind: type[T]) -> Callable[[Any], T]:
     def check(value):
         if not isinstance(value, kind):
             raise TypeError
@@ -45,21 +55,25 @@ def member_of(kind):
     return check
 
 
-class Attribute:
-    """One of onnxruntime's attributes. `inert`: why it does nothing, where it does; `like_default` are values
-    that ask for what is done anyway."""
+class Attribute(Generic[T]):
+    """An attribute with a default, a check and a docstring. `hint`: why it does nothing, where it does; as it asks only
+    for another way to the same results, nothing is said of it when it is set."""
 
-    def __init__(self, default, check, inert: str = "", like_default=()):
-        self.default, self.check, self.inert = default, check, inert
-        self.like_default = (default, *like_default)
+    def __init__(self, default: T, check: Callable[[Any], T], doc: str, hint: str = ""):
+        self.default, self.check, self.hint = default, check, hint
+        self.__doc__ = f"{doc} No effect: {hint}." if hint else doc
 
     def __set_name__(self, owner, name):
         self.owner, self.name = owner.__name__, name
 
+    @overload
+    def __get__(self, instance: None, owner=None) -> Attribute[T]: ...
+    @overload
+    def __get__(self, instance: object, owner=None) -> T: ...
     def __get__(self, instance, owner=None):
         return self if instance is None else instance.__dict__.get(self.name, self.default)
 
-    def __set__(self, instance, value):
+    def __set__(self, instance, value: T) -> None:
         try:
             value = self.check(value)
         except TypeError:
@@ -67,45 +81,46 @@ class Attribute:
                 self.check.__name__, f"a {self.check.__name__}"
             )
             raise TypeError(f"{self.owner}.{self.name} takes {kind}, got {value!r}") from None
-        if self.inert and value not in self.like_default:
-            tell_once(f"{self.owner}.{self.name}", self.inert, 4)
         instance.__dict__[self.name] = value
 
 
 class Options:
     """Has only the attributes that its class tells of, and entries of text."""
 
-    _entry_effects: frozenset[str] = frozenset()
+    # The keys that onnxruntime has; what is none of them, but looks like one, is refused.
+    _known_entries: Iterable[str] = frozenset()
 
     def __init__(self):
         self._entries: dict[str, str] = {}
 
-    def __setattr__(self, name, value):
-        if not name.startswith("_") and not hasattr(type(self), name) and name not in self._own:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        object.__setattr__(self, name, value)
+    if not TYPE_CHECKING:  # which know by themselves
 
-    # Plain attributes, beside those that the class describes.
-    _own: frozenset[str] = frozenset()
+        def __setattr__(self, name, value):
+            if not name.startswith("_") and not hasattr(type(self), name):
+                like = close_to(name, (known for known in dir(type(self)) if not known.startswith("_")))
+                hint = f" (did you mean {like}?)" if like else ""
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+            object.__setattr__(self, name, value)
 
     def _add_entry(self, key, value) -> None:
-        from .errors import Fail
-
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(f"a config entry is two str, got {key!r} and {value!r}")
         if not 0 < len(key.encode()) <= 1024:
             raise Fail("Config key is empty or longer than maximum length 1024")
         if len(value.encode()) > 8192:
             raise Fail("Config value is longer than maximum length: 8192")
-        if key not in self._entry_effects:
+        if key not in self._known_entries:
+            # Custom operators and other releases have keys of their own, which differ from these by more than a letter or two.
+            if like := close_to(key, self._known_entries, 0.93):
+                raise InvalidArgument(f"{type(self).__name__} has no config entry '{key}' (did you mean {like}?)")
             tell_once(f"the config entry '{key}' of {type(self).__name__}", "there is no such setting", 4)
         self._entries[key] = value
 
     def _get_entry(self, key) -> str:
-        from .errors import Fail
-
         if not isinstance(key, str):
             raise TypeError(f"the key of a config entry is a str, got {key!r}")
         if key not in self._entries:
-            raise Fail(f"{type(self).__name__} does not have configuration with key: {key}")
+            like = close_to(key, self._entries)
+            hint = f" (did you mean {like}?)" if like else ""
+            raise Fail(f"{type(self).__name__} does not have configuration with key: {key}{hint}")
         return self._entries[key]

@@ -5,14 +5,19 @@ from __future__ import annotations
 import enum
 import operator
 import os
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+from typing import Optional, Union
 
 from . import _sardonyx
-from ._attributes import Attribute, Options, flag, integer, member_of, tell_once, text
+from ._attributes import Attribute, Options, anything, flag, integer, member_of, tell_once, text
+from ._config_keys import SESSION
 from ._custom import CustomOps, together
 from ._run_options import MOST, positive
-from ._running import PROVIDERS
+from ._devices import OrtEpDevice, OrtExecutionProviderDevicePolicy
+from ._providers import PROVIDERS, check_provider
 from ._values import OrtValue
-from .errors import Fail, InvalidArgument
+from .errors import Fail, InvalidArgument, NotImplemented
 
 
 class GraphOptimizationLevel(enum.IntEnum):
@@ -26,11 +31,15 @@ class GraphOptimizationLevel(enum.IntEnum):
 
 
 class ExecutionMode(enum.IntEnum):
+    """Accepted for compatibility: operators run one after the other, each on all threads."""
+
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
 class ExecutionOrder(enum.IntEnum):
+    """Accepted for compatibility: the order is fixed when the model is compiled."""
+
     DEFAULT = 0
     PRIORITY_BASED = 1
     MEMORY_EFFICIENT = 2
@@ -58,83 +67,133 @@ def _check_threads(threads: int) -> None:
 
 
 class SessionOptions(Options):
-    """How to compile and run a model.
+    """How to compile and run a model: onnxruntime's attributes, and Sardonyx's own."""
 
-    `enable_profiling` has the session record when each step of each run begins and ends, until
-    `InferenceSession.end_profiling`.
-
-    Besides onnxruntime's attributes: `cache` (keep compiled models and their packed
-    weights on disk, default true),
-    `cache_dir`, `cpu` and `cpu_features` (LLVM's names; default this machine), `external_data_dir`,
-    `winograd` (let 3x3 convolutions go by Winograd's algorithm, default true: faster, with rounding
-    errors within four times those of a direct sum), `strassen` (let large products with weights go by
-    Strassen's algorithm, default true: faster, with rounding errors about twice those of a sum in f32), `short_weights` (keep large weights that few rows are
-    multiplied by in 21 or 24 bits a number, and those of Winograd's algorithm for small pictures in 24, where the error
-    is about that of a sum in f32, 1e-6, default true: such products take as long as their weights take to read; also lets convolutions be split floats),
-    `split_floats` (let large products of f32 go
-    through the tile registers of AMX, each number as the sum of three of bf16, with rounding errors
-    no larger than those of multiply-adds, and convolutions, whose weights are sums of two, with an error of some 2e-6 a layer; default `None`: where one thread computes, or all on a Granite Rapids), `check_bounds` (code looks at every index before
-    it reads or writes there and fails the run where one lies outside: slow, for finding faults),
-    `perf_map` (tell `perf` the kernels' names), `custom_ops` (operators beyond ONNX's own, see `CustomOps`), `memory_limit` (bytes that packed weights, runs and
-    results may take; default what the machine has) and `compile_timeout`
-    (seconds; default none). Those of onnxruntime's that have no effect say so once, by a warning.
-    """
-
-    intra_op_num_threads = Attribute(0, integer)
-    inter_op_num_threads = Attribute(0, integer, "operators run one after the other", like_default=(1,))
+    intra_op_num_threads = Attribute(0, integer, "Threads that a run uses; 0: one for each core.")
+    inter_op_num_threads = Attribute(0, integer, "Threads for operators.", hint="operators run one after the other")
     graph_optimization_level = Attribute(
-        GraphOptimizationLevel.ORT_ENABLE_ALL, member_of(GraphOptimizationLevel), "the compiler always does all it can"
+        GraphOptimizationLevel.ORT_ENABLE_ALL,
+        member_of(GraphOptimizationLevel),
+        "How much to optimise.",
+        hint="the compiler always does all it can",
     )
     execution_mode = Attribute(
-        ExecutionMode.ORT_SEQUENTIAL, member_of(ExecutionMode), "operators run one after the other, each on all threads"
+        ExecutionMode.ORT_SEQUENTIAL,
+        member_of(ExecutionMode),
+        "Whether operators run side by side.",
+        hint="operators run one after the other, each on all threads",
     )
     execution_order = Attribute(
-        ExecutionOrder.DEFAULT, member_of(ExecutionOrder), "the order is fixed when the model is compiled"
+        ExecutionOrder.DEFAULT,
+        member_of(ExecutionOrder),
+        "The order in which operators run.",
+        hint="the order is fixed when the model is compiled",
     )
-    log_severity_level = Attribute(-1, integer)
-    log_verbosity_level = Attribute(0, integer, "there is one level of verbose messages")
-    logid = Attribute("", text)
-    enable_cpu_mem_arena = Attribute(True, flag, _PLANNED)
-    enable_mem_pattern = Attribute(True, flag, _PLANNED)
-    enable_mem_reuse = Attribute(True, flag, _PLANNED)
-    enable_profiling = Attribute(False, flag)
-    optimized_model_filepath = Attribute("", text)
-    profile_file_prefix = Attribute("sardonyx_profile_", text)
-    use_deterministic_compute = Attribute(False, flag, "there is one way to compute each operator")
-    use_per_session_threads = Attribute(True, flag)
+    log_severity_level = Attribute(-1, integer, "The least severe messages that the session tells, 0 to 4; -1: the default.")
+    log_verbosity_level = Attribute(0, integer, "How much is told.", hint="there is one level of verbose messages")
+    logid = Attribute("", text, "What messages of the session call it.")
+    enable_cpu_mem_arena = Attribute(True, flag, "Take memory by large pieces.", hint=_PLANNED)
+    enable_mem_pattern = Attribute(True, flag, "Plan memory.", hint=_PLANNED)
+    enable_mem_reuse = Attribute(True, flag, "Use memory again.", hint=_PLANNED)
+    enable_profiling = Attribute(
+        False, flag, "Record when each step of each run begins and ends, until `InferenceSession.end_profiling`."
+    )
+    optimized_model_filepath = Attribute("", text, "Where to write the model after the compiler's phase `onnx`.")
+    profile_file_prefix = Attribute("sardonyx_profile_", text, "What the names of profiles begin with.")
+    use_deterministic_compute = Attribute(
+        False, flag, "Give the same results each time.", hint="there is one way to compute each operator"
+    )
+    use_per_session_threads = Attribute(
+        True, flag, "Whether the session has threads of its own, or those of `set_global_thread_pool_sizes`."
+    )
 
-    _own = frozenset({
-        "cache", "cache_dir", "cpu", "cpu_features", "external_data_dir", "winograd", "strassen", "short_weights", "split_floats", "check_bounds",
-        "perf_map", "memory_limit", "compile_timeout", "custom_ops",
-    })  # fmt: skip
+    cache = Attribute(True, anything, "Keep compiled models and their packed weights on disk.")
+    cache_dir = Attribute[Union[str, os.PathLike]]("", anything, "Where; empty: a folder of the user's.")
+    cpu = Attribute("", anything, "The processor to compile for, by LLVM's name; empty: this machine's.")
+    cpu_features = Attribute("", anything, "Its features, as LLVM spells them; empty: this machine's.")
+    external_data_dir = Attribute[Union[str, os.PathLike]](
+        "", anything, "The folder that external data must lie in; empty: the model file's."
+    )
+    winograd = Attribute(
+        True,
+        anything,
+        "Let 3x3 convolutions go by Winograd's algorithm: faster, with rounding errors within four times those of a "
+        "direct sum.",
+    )
+    strassen = Attribute(
+        True,
+        anything,
+        "Let large products with weights go by Strassen's algorithm: faster, with rounding errors about twice those of "
+        "a sum in f32.",
+    )
+    short_weights = Attribute(
+        True,
+        anything,
+        "Keep large weights that few rows are multiplied by in 21 or 24 bits a number, and those of Winograd's "
+        "algorithm for small pictures in 24, where the error is about that of a sum in f32, 1e-6: such products take "
+        "as long as their weights take to read. Also lets convolutions be split floats.",
+    )
+    split_floats = Attribute[Optional[bool]](
+        None,
+        anything,
+        "Let large products of f32 go through the tile registers of AMX, each number as the sum of three of bf16, with "
+        "rounding errors no larger than those of multiply-adds, and convolutions, whose weights are sums of two, with "
+        "an error of some 2e-6 a layer. None: where one thread computes, or all on a Granite Rapids.",
+    )
+    check_bounds = Attribute(
+        False,
+        anything,
+        "Have code look at every index before it reads or writes there and fail the run where one lies outside: slow, "
+        "for finding faults.",
+    )
+    perf_map = Attribute(False, anything, "Tell `perf` the kernels' names.")
+    memory_limit = Attribute[Optional[int]](
+        None, anything, "Bytes that packed weights, runs and results may take; None: what the machine has."
+    )
+    compile_timeout = Attribute[Optional[float]](None, anything, "Seconds that compiling may take; None: as long as it likes.")
+
+    _known_entries = SESSION
 
     def __init__(self):
         super().__init__()
-        self.cache = True
-        self.cache_dir = ""
-        self.cpu = ""
-        self.cpu_features = ""
-        self.external_data_dir = ""
-        self.winograd = True
-        self.strassen = True
-        self.short_weights = True
-        self.split_floats: bool | None = None
-        self.check_bounds = False
-        self.perf_map = False
-        self.memory_limit: int | None = None
-        self.compile_timeout: float | None = None
-        self.custom_ops = CustomOps()
+        self._custom_ops = CustomOps()
         self._cancel = _sardonyx.CancelFlag()
         self._has_providers = False
+        self._delegate: Callable | None = None
         self._denoted_dims: dict[str, int] = {}
         self._initializers: dict[str, tuple] = {}
+        self._files: dict[str, bytes] = {}
         self._dims: dict[str, int] = {}
         self._input_shapes: dict[str, list[int]] = {}
 
+    @property
+    def custom_ops(self) -> CustomOps:
+        """Operators beyond ONNX's own."""
+        return self._custom_ops
+
+    @custom_ops.setter
+    def custom_ops(self, value: CustomOps) -> None:
+        self._custom_ops = value
+
     def add_session_config_entry(self, key: str, value: str) -> None:
+        """Keeps a text by its key. Of onnxruntime's entries these have an effect:
+
+        - `session.optimized_model_external_initializers_file_name` puts the weights of the model that
+          `optimized_model_filepath` asks for, those of at least
+          `session.optimized_model_external_initializers_min_size_in_bytes` (default 1024), into a file of this name
+          beside it;
+        - `session.model_external_initializers_file_folder_path` is the folder of the external data of a model that is
+          given as bytes;
+        - `session.load_model_format` and `session.save_model_format` other than ONNX are refused when a model is loaded;
+        - `session.record_ep_graph_assignment_info`: see `InferenceSession.get_provider_graph_assignment_info`.
+
+        The others are hints. Raises `InvalidArgument` for a key that is a misspelt one of onnxruntime's, and warns once
+        of any other.
+        """
         self._add_entry(key, value)
 
     def get_session_config_entry(self, key: str) -> str:
+        """The text by a key; raises `Fail` where none was added."""
         return self._get_entry(key)
 
     def set_load_cancellation_flag(self, value: bool) -> None:
@@ -145,15 +204,45 @@ class SessionOptions(Options):
             raise TypeError(f"set_load_cancellation_flag takes a bool, got {value!r}") from None
 
     def add_provider(self, name: str, options: dict[str, str]) -> None:
-        """Accepted for the CPU's, which all models run on."""
+        """Accepted for the CPU's, which all models run on. Raises `InvalidArgument` for others, `Fail` for names of none."""
+        check_provider(name)
         if name not in PROVIDERS:
             raise InvalidArgument(f"there is no provider '{name}'; there is {PROVIDERS[0]}")
         for key in options:
             tell_once(f"the option '{key}' of {name}", "the provider has none")
         self._has_providers = True
 
+    def add_provider_for_devices(self, devices: Sequence[OrtEpDevice], options: dict[str, str]) -> None:
+        """The same for devices that `get_ep_devices` gives."""
+        if not devices or not all(isinstance(device, OrtEpDevice) for device in devices):
+            raise InvalidArgument(f"add_provider_for_devices takes OrtEpDevices, got {devices!r}")
+        self.add_provider(PROVIDERS[0], options)
+
     def has_providers(self) -> bool:
+        """Whether a provider was added, or a policy set to choose one."""
         return self._has_providers
+
+    def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
+        """Accepted for compatibility: there is one device to choose."""
+        OrtExecutionProviderDevicePolicy(policy)
+        self._has_providers = True
+
+    def set_provider_selection_policy_delegate(self, delegate: Callable) -> None:
+        """Has loading call `delegate(devices, model_metadata, runtime_metadata, max_selections)`, which gives a list of
+        the devices to use; an empty one fails the loading."""
+        if not callable(delegate):
+            raise TypeError(f"set_provider_selection_policy_delegate takes a function, got {delegate!r}")
+        self._delegate = delegate
+        self._has_providers = True
+
+    def set_ep_context_data_read_func(self, read_func: Callable, max_data_size: int) -> None:
+        """Accepted for compatibility: models that hold the code of other providers are refused anyway."""
+        if not callable(read_func):
+            raise TypeError(f"set_ep_context_data_read_func takes a function, got {read_func!r}")
+        operator.index(max_data_size)
+
+    def clear_ep_context_data_read_func(self) -> None:
+        """Accepted for compatibility."""
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Compiles for this size of a named dimension; the session takes no other."""
@@ -175,6 +264,29 @@ class SessionOptions(Options):
         for name, value in zip(names, values):
             self._give_initializer(name, value, True)
 
+    def add_external_initializers_from_files_in_memory(
+        self, names: Sequence[str], buffers: Sequence, lengths: Sequence[int]
+    ) -> None:
+        """Whole files of external data by the names that the model calls them by, with as many bytes as `lengths` says
+        of each buffer. They are copied. A model that finds all its files here needs no folder; the compiled model is
+        not kept on disk."""
+        names, buffers, lengths = list(names), list(buffers), [operator.index(length) for length in lengths]
+        if not len(names) == len(buffers) == len(lengths):
+            raise Fail(
+                "Expecting names, buffers and lengths lists to have equal length, got "
+                f"{len(names)}, {len(buffers)} and {len(lengths)}"
+            )
+        for name, buffer, length in zip(names, buffers, lengths):
+            data = memoryview(buffer).cast("B")
+            if not 0 <= length <= len(data):
+                raise InvalidArgument(f"file '{name}' is to have {length} bytes, its buffer has {len(data)}")
+            parts = PurePosixPath(name).parts if isinstance(name, str) else ()
+            if not parts or name.startswith("/") or ".." in parts:
+                raise InvalidArgument(f"a file of external data is named relative to the model, got {name!r}")
+            if name in self._files:
+                raise Fail(f"file '{name}' has already been added")
+            self._files[name] = bytes(data[:length])
+
     def _give_initializer(self, name: str, value: OrtValue, is_external: bool) -> None:
         if not isinstance(name, str):
             raise TypeError(f"the name of an initializer is a str, got {name!r}")
@@ -191,6 +303,26 @@ class SessionOptions(Options):
     def register_custom_ops_library(self, path: str) -> None:
         """The operators of a shared library: `docs/CustomOps.md` tells what it has to export."""
         self.custom_ops.register_library(path)
+
+    def _entry(self, key: str) -> str:
+        """A config entry, or an empty text."""
+        return self._entries.get(f"session.{key}", "")
+
+    def _check_formats(self) -> None:
+        for key in ("load_model_format", "save_model_format"):
+            if self._entry(key) not in ("", "ONNX"):
+                raise NotImplemented(
+                    f"the config entry 'session.{key}' is {self._entry(key)!r}; only ONNX models are supported"
+                )
+
+    def _weights_file(self) -> tuple[str, int]:
+        """(name, bytes from which on a weight goes there) of the optimised model's file of weights."""
+        size = self._entry("optimized_model_external_initializers_min_size_in_bytes") or "1024"
+        if not size.isascii() or not size.isdigit():
+            raise InvalidArgument(
+                f"the config entry 'session.optimized_model_external_initializers_min_size_in_bytes' is {size!r}, no number of bytes"
+            )
+        return self._entry("optimized_model_external_initializers_file_name"), min(int(size), MOST)
 
     def _threads(self) -> int:
         _check_threads(self.intra_op_num_threads)

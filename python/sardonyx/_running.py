@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 
-from . import _runtime
 from . import _log as log
-from ._arrays import as_input, as_memory, as_value, check_apart, copy_to, from_output, memory_at
+from . import _runtime
+from ._arrays import as_input, as_memory, as_value, check_apart, copy_to, from_output
 from ._async import runners, tell
 from ._attributes import integer, tell_once
-from ._values import OrtValue, SparseTensor, check_device
+from ._binding import IOBinding, OrtValueVector
+from ._devices import CPU_DEVICE, CPU_MEMORY, OrtEpDevice, OrtMemoryInfo
+from ._native_session import NativeSession
+from ._providers import ALL_PROVIDERS, PROVIDERS, choose
+from ._run_options import RunOptions
+from ._suggest import unknown
+from ._values import OrtValue, SparseTensor
 from .errors import Fail, InvalidArgument
-
-PROVIDERS = ["CPUExecutionProvider"]
 
 
 class NodeArg:
-    """An input or output: `name`, `type` ("tensor(float)") and `shape`, whose items are sizes,
-    names of dimensions or None; the shape itself is None where the model gives no rank."""
+    """An input or output: its name, type and shape."""
 
     def __init__(self, name, type, element_type, shape, item_type, is_sequence, key_type):
-        self.name, self.type, self.shape = name, type, shape
+        self._name, self._kind, self._shape = name, type, shape
         self._element_type = element_type
         # Of a sequence, an optional or a map: the element type of the tensors inside, else 0.
         self._item_type, self._is_sequence = item_type, is_sequence
@@ -31,6 +36,25 @@ class NodeArg:
         self._key_type = key_type
         # Whether a result is more than the array or the dicts that the extension gives.
         self._is_special = not key_type and (bool(item_type) or element_type == 8 or element_type >= 16)
+        self._is_optional = type.startswith("optional")
+
+    @property
+    def name(self) -> str:
+        """The name by which runs know it."""
+        return self._name
+
+    @property
+    def type(self) -> str:
+        """ONNX's name of its type: "tensor(float)"."""
+        return self._kind
+
+    @property
+    def shape(self) -> list[int | str | None]:
+        """Sizes, names of dimensions, or None for one without a name; empty for sequences and maps. A tensor whose rank
+        the model does not give has the shape None."""
+        if self._shape is None and (self._is_sequence or self._key_type):
+            return []
+        return self._shape
 
     def __repr__(self):
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
@@ -39,89 +63,47 @@ class NodeArg:
 class ModelMetadata:
     """What the model file says about itself."""
 
-    def __init__(self, values):
-        self.producer_name: str = values["producer_name"]
-        self.graph_name: str = values["graph_name"]
-        self.domain: str = values["domain"]
-        self.description: str = values["description"]
-        self.graph_description: str = ""
-        self.version: int = values["version"]
-        self.custom_metadata_map: dict[str, str] = values["custom_metadata_map"]
+    def __init__(self, values: dict[str, Any]):
+        self._values = values
+
+    @property
+    def producer_name(self) -> str:
+        """The program that made it."""
+        return self._values["producer_name"]
+
+    @property
+    def graph_name(self) -> str:
+        """The name of its graph."""
+        return self._values["graph_name"]
+
+    @property
+    def domain(self) -> str:
+        """Its makers' domain."""
+        return self._values["domain"]
+
+    @property
+    def description(self) -> str:
+        """A text about the model."""
+        return self._values["description"]
+
+    @property
+    def graph_description(self) -> str:
+        """A text about the graph: empty."""
+        return ""
+
+    @property
+    def version(self) -> int:
+        """The model's version."""
+        return self._values["version"]
+
+    @property
+    def custom_metadata_map(self) -> dict[str, str]:
+        """Texts by keys of its makers'."""
+        return self._values["custom_metadata_map"]
 
 
-def _memory_on(device: str, name: str, element_type, shape, pointer: int) -> np.ndarray:
-    check_device(device, InvalidArgument)
-    if shape is None or element_type is None:
-        raise InvalidArgument(f"'{name}' is bound to memory without an element type and a shape")
-    return memory_at(pointer, element_type, shape)
-
-
-class IOBinding:
-    """Inputs and outputs that stay bound from run to run. Runs write bound outputs in place."""
-
-    def __init__(self, session: Runnable):
-        self._session = session
-        self._inputs: dict[str, object] = {}
-        self._outputs: dict[str, np.ndarray | None] = {}
-        self._results: list = []
-
-    def _bind_input(self, name, value) -> None:
-        if name not in self._session._input_names:
-            raise InvalidArgument(f"the model has no input '{name}'; it has {sorted(self._session._input_names)}")
-        self._inputs[name] = value
-
-    def _bind_output(self, name, memory) -> None:
-        self._session._indices([name])
-        self._outputs[name] = memory
-
-    def bind_cpu_input(self, name, arr_on_cpu) -> None:
-        self._bind_input(name, arr_on_cpu)
-
-    def bind_input(self, name, device_type, device_id, element_type, shape, buffer_ptr) -> None:
-        self._bind_input(name, _memory_on(device_type, name, element_type, shape, buffer_ptr))
-
-    def bind_ortvalue_input(self, name, ortvalue) -> None:
-        self._bind_input(name, ortvalue)
-
-    def bind_output(
-        self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None
-    ) -> None:
-        """Without `buffer_ptr` each run makes an array for the output."""
-        if buffer_ptr is None:
-            check_device(device_type, InvalidArgument)
-            self._bind_output(name, None)
-        else:
-            self._bind_output(name, _memory_on(device_type, name, element_type, shape, buffer_ptr))
-
-    def bind_ortvalue_output(self, name, ortvalue) -> None:
-        self._bind_output(name, ortvalue.numpy())
-
-    def clear_binding_inputs(self) -> None:
-        self._inputs.clear()
-
-    def clear_binding_outputs(self) -> None:
-        self._outputs.clear()
-
-    def synchronize_inputs(self) -> None:
-        pass
-
-    def synchronize_outputs(self) -> None:
-        pass
-
-    def get_outputs(self) -> list[OrtValue]:
-        return list(self._results)
-
-    def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:
-        return self.get_outputs()
-
-    def copy_outputs_to_cpu(self) -> list[np.ndarray]:
-        return [v._value.copy() if v.is_tensor() else v._value for v in self._results]
-
-    def _run(self, run_options) -> None:
-        out = {name: array for name, array in self._outputs.items() if array is not None}
-        names = list(self._outputs)
-        results = self._session.run(names, self._inputs, run_options, out=out) if names else []
-        self._results = self._session._as_ort_values(names, results)
+# The release of onnxruntime whose names these are.
+API_VERSION = "1.31.1"
 
 
 def _given(value):
@@ -136,7 +118,7 @@ def _given(value):
 class Runnable:
     """What sessions share with models that were built ahead of time."""
 
-    _session: _runtime.Runner
+    _session: Any  # an extension's Runner
     _logger = log.Logger()
 
     def _describe(self):
@@ -145,17 +127,28 @@ class Runnable:
         self._output_index = {value.name: i for i, value in enumerate(self._outputs)}
         self._input_names = {value.name for value in self._inputs}
 
-    def run(self, output_names, input_feed, run_options=None, *, out=None) -> list[np.ndarray]:
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+        *,
+        out: Mapping[str, Any] | None = None,
+    ) -> list[Any]:
         """The outputs named, or all of them, for a dict of inputs by name.
 
         Inputs are arrays of numpy or of any library with DLPack on the CPU; contiguous ones are
-        not copied. `out` may give arrays to write outputs to, by name; they may overlap inputs.
+        not copied. Optional ones may be left out. `out` may give arrays to write outputs to, by name; they may overlap
+        inputs. Results are arrays, lists for sequences, dicts for maps, or None for an optional that holds nothing.
+        Raises `InvalidArgument` for names, types and shapes that the model does not have, `Fail` where the run failed.
         """
+        if run_options is not None and run_options._adapters:
+            input_feed = self._with_adapters(input_feed, run_options)
         if len(input_feed) != len(self._inputs) or not self._input_names.issuperset(input_feed):
             self._check_names(input_feed)
         watch = log.Stopwatch() if (logger := self._logger_of(run_options)).takes(log.INFO) else None
         feeds = [
-            as_value(_given(input_feed[arg.name]), arg.name, arg._item_type, arg._is_sequence, arg._key_type)
+            as_value(_given(input_feed.get(arg.name)), arg.name, arg._item_type, arg._is_sequence, arg._key_type)
             if arg._item_type
             else as_input(_given(input_feed[arg.name]), arg.name, arg._element_type)
             for arg in self._inputs
@@ -170,7 +163,7 @@ class Runnable:
             logger.info("run", f"took {watch}")
         for i, arg in enumerate(self._outputs):
             if results[i] is None and not arg._item_type:
-                results[i] = out[arg.name]
+                results[i] = (out or {})[arg.name]
                 continue
             if arg._is_special:
                 results[i] = from_output(results[i], arg._item_type or arg._element_type)
@@ -180,7 +173,14 @@ class Runnable:
             return results
         return [results[i] for i in self._indices(output_names)]
 
-    def run_async(self, output_names, input_feed, callback=None, user_data=None, run_options=None) -> Future:
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list, Any, str], Any] | None = None,
+        user_data: Any = None,
+        run_options: RunOptions | None = None,
+    ) -> Future:
         """Starts a run and comes back at once: the results are those of the future.
 
         `callback(results, user_data, error)` is called on another thread when the run is done, with the
@@ -194,7 +194,13 @@ class Runnable:
             future.add_done_callback(tell(callback, user_data))
         return future
 
-    def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None) -> list[OrtValue]:
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """The same as `run`, for and with OrtValues."""
         names = output_names or list(self._output_index)
         return self._as_ort_values(names, self.run(names, input_dict_ort_values, run_options))
 
@@ -202,80 +208,128 @@ class Runnable:
         outputs = [self._outputs[i] for i in self._indices(names)]
         return [OrtValue(value, arg._item_type) for value, arg in zip(results, outputs)]
 
-    def run_with_ortvaluevector(self, run_options, feed_names, feeds, fetch_names, fetches, fetch_devices) -> None:
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: list[OrtValue],
+        fetch_devices,
+    ) -> None:
         """The same for lists: `fetches` becomes that of the outputs named."""
         names = list(fetch_names)
         fetches[:] = self.run_with_ort_values(names, dict(zip(feed_names, feeds)), run_options) if names else []
 
     def create_ortvalue_from_shape_and_type(
-        self, shape, element_type, device_type: str, device_id: int = 0, vendor_id=-1
+        self, shape: Sequence[int], element_type, device_type: str, device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
+        """The same as `OrtValue.ortvalue_from_shape_and_type`."""
         return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
 
     def _logger_of(self, run_options) -> log.Logger:
         return self._logger if run_options is None else self._logger.of_run(run_options)
 
+    def _with_adapters(self, input_feed, run_options):
+        """Inputs with the tensors of a run's adapters, which count less than what the caller gives by itself."""
+        together: dict[str, Any] = {}
+        for adapter in run_options._adapters:
+            together.update(adapter._parameters)
+        return {**together, **input_feed}
+
+    @property
+    def _sess(self) -> NativeSession:
+        """What onnxruntime's class keeps under this name."""
+        return NativeSession._of(self)
+
     def io_binding(self) -> IOBinding:
+        """A new IOBinding for this session."""
         return IOBinding(self)
 
-    def run_with_iobinding(self, iobinding: IOBinding, run_options=None) -> None:
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Runs the model on what is bound. Raises `InvalidArgument` for the binding of another session."""
         if iobinding._session is not self:
             raise InvalidArgument("IOBinding must be used with the session that created it.")
-        iobinding._run(run_options)
+        iobinding._iobinding._run(run_options)
 
     def _indices(self, names):
         try:
             return [self._output_index[name] for name in names]
-        except KeyError as unknown:
-            raise InvalidArgument(f"the model has no output {unknown}; it has {list(self._output_index)}") from None
+        except KeyError:
+            (name, *_) = [name for name in names if name not in self._output_index]
+            raise InvalidArgument(unknown("output", name, self._output_index)) from None
+
+    def _check_input(self, name) -> None:
+        if name not in self._input_names:
+            raise InvalidArgument(unknown("input", name, [arg.name for arg in self._inputs]))
 
     def _check_names(self, feed):
-        unknown = [name for name in feed if name not in self._input_names]
-        if unknown:
-            raise InvalidArgument(f"the model has no input {unknown[0]!r}; it has {[a.name for a in self._inputs]}")
-        missing = [arg.name for arg in self._inputs if arg.name not in feed]
+        for name in feed:
+            self._check_input(name)
+        missing = [arg.name for arg in self._inputs if arg.name not in feed and not arg._is_optional]
         if missing:
             raise InvalidArgument(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
 
     def get_inputs(self) -> list[NodeArg]:
+        """The inputs that a run needs, in the model's order."""
         return self._inputs
 
     def get_outputs(self) -> list[NodeArg]:
+        """The outputs, in the model's order."""
         return self._outputs
 
     def get_overridable_initializers(self) -> list[NodeArg]:
+        """Empty: initializers are constants of the code."""
         return []
 
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Where each input lies: in the CPU's memory."""
+        return [CPU_MEMORY for _ in self._inputs]
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Where each output lies: in the CPU's memory."""
+        return [CPU_MEMORY for _ in self._outputs]
+
+    def get_input_epdevices(self) -> list[OrtEpDevice]:
+        """What reads each input: the CPU."""
+        return [CPU_DEVICE for _ in self._inputs]
+
     def get_modelmeta(self) -> ModelMetadata:
+        """What the model file says about itself."""
         return ModelMetadata(self._session.metadata)
 
     def get_providers(self) -> list[str]:
+        """The execution providers by name: the CPU's."""
         return list(PROVIDERS)
 
-    def get_provider_options(self) -> dict[str, dict]:
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Options by the name of a provider: none."""
         return {name: {} for name in PROVIDERS}
 
     def set_providers(self, providers=None, provider_options=None) -> None:
-        pass
+        """Accepted for compatibility: the CPU's is the only one. Raises `Fail` for a name that onnxruntime never had."""
+        choose(providers, provider_options)
 
     def disable_fallback(self) -> None:
-        pass
+        """Accepted for compatibility: there is nothing to fall back from."""
 
     def enable_fallback(self) -> None:
-        pass
+        """Accepted for compatibility: there is nothing to fall back from."""
 
     def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
         """Accepted for compatibility: graphs are captured on GPUs only."""
 
     def get_tuning_results(self) -> list:
+        """Empty: nothing is tuned at run time."""
         return []
 
-    def set_tuning_results(self, results, *, error_on_invalid=False) -> None:
-        """Nothing is tuned at run time, so no results fit."""
+    def set_tuning_results(self, results, *, error_on_invalid: bool = False) -> None:
+        """Nothing is tuned at run time, so no results fit: with `error_on_invalid` raises `Fail`."""
         if results and error_on_invalid:
             raise Fail("Invalid TuningResults (index=0). CPUExecutionProvider does not support TunableOp.")
 
     def set_ep_dynamic_options(self, options: dict[str, str]) -> None:
+        """Options of providers that may change; the CPU's has none, and a warning says so once."""
         if not options:
             raise Fail("set_ep_dynamic_options needs at least one option")
         for key in options:
@@ -311,14 +365,17 @@ def load(path, *, threads: int = 0, memory_limit: int = 0) -> BuiltModel:
 
 
 def get_available_providers() -> list[str]:
+    """The execution providers that are here: the CPU's."""
     return list(PROVIDERS)
 
 
 def get_all_providers() -> list[str]:
-    return list(PROVIDERS)
+    """The execution providers that onnxruntime can be built with; names of others are refused."""
+    return list(ALL_PROVIDERS)
 
 
 def get_device() -> str:
+    """What models run on: "CPU"."""
     return "CPU"
 
 
@@ -331,24 +388,26 @@ def set_default_logger_severity(severity: int) -> None:
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """Accepted for compatibility."""
+    """Accepted for compatibility: there is one level of verbose messages."""
     integer(verbosity)
-    tell_once("set_default_logger_verbosity", "there is one level of verbose messages")
 
 
 def set_seed(seed: int) -> None:
-    """Accepted for compatibility."""
+    """Accepted for compatibility; a warning says once that operators without a seed draw numbers that nobody can foretell."""
     integer(seed)
     tell_once("set_seed", "operators without a seed draw numbers that nobody can foretell")
 
 
 def get_version_string() -> str:
+    """Sardonyx's version."""
     return _runtime.__version__
 
 
 def get_build_info() -> str:
-    return f"Sardonyx {_runtime.__version__}"
+    """What this is, in a line."""
+    return f"Sardonyx {_runtime.__version__}, Build Info: API of onnxruntime {API_VERSION}"
 
 
 def has_collective_ops() -> bool:
+    """Whether there are operators that run on several machines: no."""
     return False

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import atexit
-import itertools
 import os
 import time
 import warnings
 import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from . import _log as log
 from . import _sardonyx
+from ._loading import choose_by, folder_of, with_config_of
 from ._options import SessionOptions
-from ._running import PROVIDERS, Runnable
-from .errors import Fail
+from ._providers import choose
+from ._running import Runnable
+from .errors import Fail, ModelLoadCanceled, NotImplemented
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 # Threads that still load models must not meet a process that is half gone.
 atexit.register(_sardonyx.stop_loading)
@@ -22,14 +28,15 @@ atexit.register(_sardonyx.stop_loading)
 def _write_trace(session: _sardonyx.Session, prefix: str, start: int) -> str:
     """Writes what a session has recorded to a file of its own and gives its name."""
     stem = f"{prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
-    for number in itertools.count():
+    number = 0
+    while True:
         path = f"{stem}_{number}.json" if number else f"{stem}.json"
         try:
             with open(path, "x", encoding="utf-8") as file:
                 file.write(session.take_trace(start))
             return path
         except FileExistsError:
-            continue
+            number += 1
 
 
 def model_source(model) -> tuple[str, bytes]:
@@ -48,26 +55,51 @@ class InferenceSession(Runnable):
 
     `path_or_bytes` is a path, the bytes of a model, or an onnx.ModelProto. `run` may be called by
     any number of threads at a time; Python runs on meanwhile.
+
+    `providers` and `provider_options` are checked: names that onnxruntime never had raise `Fail`, and a warning says
+    so where none of them is the CPU's. `read_config_from_model` or the environment variable
+    ORT_LOAD_CONFIG_FROM_MODEL=1 takes options from the model's metadata, as onnxruntime does.
     """
 
-    def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, **kwargs):
-        names = [p if isinstance(p, str) else p[0] for p in providers or PROVIDERS]
-        if not set(names) & set(PROVIDERS):
-            warnings.warn(f"none of the providers {names} is there; the model runs on the CPU", stacklevel=2)
+    def __init__(
+        self,
+        path_or_bytes: str | os.PathLike | bytes | ModelProto,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[str | tuple[str, dict]] | None = None,
+        provider_options: Sequence[dict] | None = None,
+        *,
+        read_config_from_model: bool | int | None = None,
+        **kwargs,
+    ):
+        choose(providers, provider_options)
+        if sess_options is not None and not isinstance(sess_options, SessionOptions):
+            raise TypeError(f"sess_options are SessionOptions, got {type(sess_options).__name__}")
         self._options = sess_options or SessionOptions()
         path, data = model_source(path_or_bytes)
+        if read_config_from_model is None:
+            read_config_from_model = os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1"
+        if read_config_from_model:
+            self._options = with_config_of(_sardonyx.inspect(path, data, {}, _sardonyx.Options()), self._options)
         self._logger = log.Logger(self._options.log_severity_level, self._options.logid)
+        self._options._check_formats()
         native = self._options._native()
+        if not path:
+            native.external_data_dir = native.external_data_dir or self._options._entry(
+                "model_external_initializers_file_folder_path"
+            )
+        if self._options._files:
+            self._folder = folder_of(self._options._files)
+            native.external_data_dir, native.cache = self._folder.name, False
         self._profiling_start = time.monotonic_ns()
         watch = log.Stopwatch()
-        # Also where the model is in the cache, and loaded at once.
-        if self._options._cancel.is_set():
-            raise Fail("loading the model was interrupted: its options have set_load_cancellation_flag")
-        self._session = _sardonyx.load(path, native) if path else _sardonyx.load_bytes(data, native)
+        self._session = self._load(path, data, native)
+        if self._options._delegate is not None:
+            choose_by(self._options._delegate, self._session.metadata)
         steps = ", ".join(f"{step} {seconds * 1000:.1f} ms" for step, seconds in self.timings.items())
         self._logger.info("load", f"{path or 'a model in memory'} took {watch} ({steps})")
         if self._options.optimized_model_filepath:
-            _sardonyx.save_optimized(path, data, self._options.optimized_model_filepath, native)
+            weights = self._options._weights_file()
+            _sardonyx.save_optimized(path, data, self._options.optimized_model_filepath, native, *weights)
         if self._session.cache_problem and self._logger.takes(log.WARNING):
             warnings.warn(self._session.cache_problem, RuntimeWarning, stacklevel=2)
         self._describe()
@@ -77,7 +109,20 @@ class InferenceSession(Runnable):
             prefix = os.fspath(self._options.profile_file_prefix)
             self._end_profiling = weakref.finalize(self, _write_trace, self._session, prefix, self._profiling_start)
 
+    def _load(self, path: str, data: bytes, native: _sardonyx.Options) -> _sardonyx.Session:
+        cancel = self._options._cancel
+        # Also where the model is in the cache, and loaded at once.
+        if cancel.is_set():
+            raise ModelLoadCanceled("loading the model was interrupted: its options have set_load_cancellation_flag")
+        try:
+            return _sardonyx.load(path, native) if path else _sardonyx.load_bytes(data, native)
+        except Fail as failure:
+            if cancel.is_set():
+                raise ModelLoadCanceled(str(failure)) from None
+            raise
+
     def get_session_options(self) -> SessionOptions:
+        """The options of the session, or those that it made of them and of the model's own."""
         return self._options
 
     def end_profiling(self) -> str:
@@ -87,6 +132,16 @@ class InferenceSession(Runnable):
         empty name: the session was not loaded with `enable_profiling`, or has ended profiling before.
         """
         return (self._end_profiling and self._end_profiling()) or ""
+
+    def get_provider_graph_assignment_info(self) -> list:
+        """Raises `Fail` without the config entry `session.record_ep_graph_assignment_info`, else `NotImplemented`: nodes
+        are compiled together, all for the CPU."""
+        if self._options._entry("record_ep_graph_assignment_info") != "1":
+            raise Fail(
+                "Session configuration entry 'session.record_ep_graph_assignment_info' must be set to \"1\" to retrieve "
+                "EP graph assignment information."
+            )
+        raise NotImplemented("there is no list of the nodes that a provider runs: they are compiled together, for the CPU")
 
     def get_profiling_start_time_ns(self) -> int:
         """What the times of the trace count from, as `time.monotonic_ns` has it."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import enum
 import operator
+from typing import Any
 
 import numpy as np
 
 from . import _runtime
 from ._arrays import _as_strings, _bits, dtype_of, element_type_of
-from .errors import Fail, InvalidArgument
+from ._devices import OrtDevice, OrtMemoryInfo, check_device
+from .errors import Fail
 
 _STRING, _BOOL, _UINT8, _BFLOAT16 = 8, 9, 2, 16
 # ONNX's names of element types, where they differ from numpy's and ml_dtypes'.
@@ -17,43 +19,11 @@ _TYPE_NAMES = {
     1: "float", 8: "string", 11: "double", 17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2",
     20: "float8e5m2fnuz", 23: "float4e2m1", 24: "float8e8m0", 27: "float6e2m3", 28: "float6e3m2",
 }  # fmt: skip
-_OTHER_DEVICES = ("cuda", "cann", "dml", "webgpu", "gpu", "npu")
 
 
 def type_name(element_type: int) -> str:
+    """ONNX's name of an element type by its number: "float"."""
     return _TYPE_NAMES.get(element_type) or dtype_of(element_type).name
-
-
-class OrtDevice:
-    """Where memory lies: always the CPU's."""
-
-    def __init__(self, device_id: int = 0):
-        self._id = device_id
-
-    @staticmethod
-    def make(ort_device_name, device_id, vendor_id=-1) -> OrtDevice:
-        check_device(ort_device_name)
-        return OrtDevice(operator.index(device_id))
-
-    def device_id(self) -> int:
-        return self._id
-
-    def device_type(self) -> int:
-        return 0
-
-    def device_mem_type(self) -> int:
-        return 0
-
-    def device_vendor_id(self) -> int:
-        return 0
-
-
-def check_device(name: str, failure=Fail) -> None:
-    name = name.lower()
-    if name in _OTHER_DEVICES:
-        raise failure(f"there is no memory of the device '{name}'; only 'cpu' is supported")
-    if name != "cpu":
-        raise InvalidArgument(f"Unsupported device type: {name}")
 
 
 def _contiguous(array: np.ndarray) -> np.ndarray:
@@ -64,14 +34,23 @@ def _contiguous(array: np.ndarray) -> np.ndarray:
 
 class OrtValue:
     """A value of a model by the name that onnxruntime gives it: it holds numpy's array, which it does not copy, or
-    what a run gives for other values. bfloat16 and the like are dtypes of ml_dtypes."""
+    what a run gives for other values. bfloat16 and the like are dtypes of ml_dtypes.
 
-    def __init__(self, value, element_type: int = 0):
+    Devices are names ("cpu") or OrtDevices: onnxruntime has two classes, of which `_pybind_state.OrtValue` takes
+    the latter; here they are one.
+    """
+
+    _keeps: object = None  # what has to stay as long as the value
+
+    def __init__(self, value: Any, element_type: int = 0):
         self._value = value
         self._type = element_type
 
     @classmethod
-    def ortvalue_from_numpy(cls, numpy_obj: np.ndarray, /, device_type="cpu", device_id=0, vendor_id=-1) -> OrtValue:
+    def ortvalue_from_numpy(
+        cls, numpy_obj: np.ndarray, /, device_type: str | OrtDevice = "cpu", device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """A tensor in an array's memory; what is not contiguous is copied. Raises `Fail` for strings."""
         check_device(device_type)
         if not isinstance(numpy_obj, np.ndarray) or numpy_obj.dtype.kind in "UOST":
             raise Fail("Creation of OrtValues is currently only supported from non-string numpy arrays")
@@ -89,10 +68,15 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_shape_and_type(
-        cls, shape, element_type, device_type: str = "cpu", device_id: int = 0, vendor_id=-1, memory_info=None
+        cls,
+        shape,
+        element_type,
+        device_type: str | OrtDevice = "cpu",
+        device_id: int = 0,
+        vendor_id: int = -1,
+        memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
-        if memory_info is not None:
-            raise Fail("memory_info is not supported: all memory is the CPU's")
+        """A tensor whose elements are not set. `element_type` is ONNX's number or a dtype."""
         check_device(device_type)
         dtype = _dtype(element_type)
         try:
@@ -100,16 +84,20 @@ class OrtValue:
         except ValueError as problem:
             raise Fail(f"no tensor has the shape {list(shape)}: {problem}") from None
 
+    ortvalue_from_shape_and_onnx_type = ortvalue_from_shape_and_type
+
     @classmethod
     def ort_value_from_sparse_tensor(cls, sparse_tensor: SparseTensor) -> OrtValue:
+        """A value that holds a sparse tensor."""
         return cls(sparse_tensor)
 
     @classmethod
-    def from_dlpack(cls, data, /) -> OrtValue:
-        """The memory of another library's tensor, which is not copied, or of a DLPack capsule."""
+    def from_dlpack(cls, data, /, is_bool_tensor: bool = False) -> OrtValue:
+        """The memory of another library's tensor, which is not copied, or of a DLPack capsule, whose bytes may stand
+        for booleans."""
         if isinstance(data, OrtValue):
             return cls(data._tensor())
-        is_bool = _looks_bool(data)
+        is_bool = is_bool_tensor or _looks_bool(data)
         if not hasattr(data, "__dlpack__") and type(data).__name__ != "PyCapsule":
             raise TypeError("from_dlpack expected a valid DLPack capsule named 'dltensor'")
         try:
@@ -125,6 +113,7 @@ class OrtValue:
         return cls(array)
 
     def __dlpack__(self, *, stream=None):
+        """A DLPack capsule of the tensor's memory. Raises `BufferError` where DLPack has no way to say what it is."""
         array = self._tensor()
         element_type = element_type_of(array.dtype)
         if element_type > _BFLOAT16 or element_type == _STRING:
@@ -133,7 +122,12 @@ class OrtValue:
             raise BufferError("DLPack has no way to say that memory must not be written")
         return _runtime.export_memory(array.ctypes.data, element_type, list(array.shape), array)
 
+    def to_dlpack(self):
+        """The same as `__dlpack__`."""
+        return self.__dlpack__()
+
     def __dlpack_device__(self) -> tuple[int, int]:
+        """(1, 0): the CPU."""
         self._tensor()
         return (1, 0)
 
@@ -153,6 +147,7 @@ class OrtValue:
         np.copyto(target, _contiguous(data).reshape(target.shape))
 
     def as_sparse_tensor(self) -> SparseTensor:
+        """The sparse tensor that it holds; raises `Fail` where it is none."""
         if not self.is_sparse_tensor():
             raise Fail(f"This OrtValue does not contain SparseTensor, but {self.data_type()}")
         return self._value
@@ -163,6 +158,7 @@ class OrtValue:
         return self._value
 
     def numpy(self) -> np.ndarray:
+        """The tensor's memory as an array; raises `Fail` where it is no tensor."""
         return self._tensor()
 
     def __array__(self, dtype=None, copy=None):
@@ -172,17 +168,20 @@ class OrtValue:
         return array if dtype is None else np.asarray(array, dtype=dtype)
 
     def shape(self) -> list[int]:
+        """The sizes of a tensor, or of a sparse one when it is dense."""
         if self.is_sparse_tensor():
             return self._value.dense_shape()
         return list(self._tensor().shape)
 
     def element_type(self) -> int:
+        """ONNX's number of the type of a tensor's elements."""
         if self.is_sparse_tensor():
             return self._value._element_type
         array = self._tensor()
         return _STRING if array.dtype.hasobject else element_type_of(array.dtype)
 
     def data_type(self) -> str:
+        """ONNX's name of the type: "tensor(float)"."""
         value = self._value
         if self.is_sparse_tensor():
             return value.data_type()
@@ -196,25 +195,40 @@ class OrtValue:
         return "optional"
 
     def device_name(self) -> str:
+        """Where the memory lies: cpu."""
         return "cpu"
 
     def data_ptr(self) -> int:
+        """The address of a tensor's first element."""
         return self._tensor().ctypes.data
 
     def tensor_size_in_bytes(self) -> int:
+        """Bytes of a tensor's elements."""
         return self._tensor().nbytes
 
     def is_tensor(self) -> bool:
+        """Whether it holds a tensor."""
         return isinstance(self._value, np.ndarray)
 
     def is_sparse_tensor(self) -> bool:
+        """Whether it holds a sparse tensor."""
         return isinstance(self._value, SparseTensor)
 
     def is_tensor_sequence(self) -> bool:
+        """Whether it holds a list of tensors."""
         return isinstance(self._value, list) and not (self._value and isinstance(self._value[0], dict))
 
     def has_value(self) -> bool:
+        """Whether an optional holds anything; true of other values."""
         return self._value is not None
+
+    # onnxruntime's class of this name holds one of another class.
+    @property
+    def _ortvalue(self) -> OrtValue:
+        return self
+
+    def _get_c_value(self) -> OrtValue:
+        return self
 
     def _as_initializer(self, name: str):
         """(element type, shape, bytes or a list of them) of a copy."""
@@ -256,28 +270,44 @@ def copy_tensors(src, dst, stream=None) -> None:
 
 
 class OrtSparseFormat(enum.IntEnum):
+    """How a sparse tensor tells where its values are: UNDEFINED, COO, CSRC, BLOCK_SPARSE."""
+
     ORT_SPARSE_UNDEFINED = 0
     ORT_SPARSE_COO = 1
     ORT_SPARSE_CSRC = 2
     ORT_SPARSE_BLOCK_SPARSE = 4
 
 
-class _CooView:
+def _fixed(array: np.ndarray) -> np.ndarray:
+    """The same memory as an array that nobody may write to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class SparseCooView:
+    """Where the values of a sparse tensor are: `indices()`."""
+
     def __init__(self, indices):
-        self._indices = indices
+        self._indices = _fixed(indices)
 
     def indices(self) -> np.ndarray:
+        """For each value its place in the flat tensor, or its row and column; int64."""
         return self._indices
 
 
-class _CsrcView:
+class SparseCsrView:
+    """Where the values of a sparse tensor are, row by row: `inner()` and `outer()`."""
+
     def __init__(self, inner, outer):
-        self._inner, self._outer = inner, outer
+        self._inner, self._outer = _fixed(inner), _fixed(outer)
 
     def inner(self) -> np.ndarray:
+        """The column of each value; int64."""
         return self._inner
 
     def outer(self) -> np.ndarray:
+        """Where each row begins, and the end; int64."""
         return self._outer
 
 
@@ -290,7 +320,7 @@ class SparseTensor:
             raise Fail(f"a sparse tensor cannot have the shape {self._shape.tolist()}")
         if not isinstance(values, np.ndarray) or values.ndim != 1:
             raise Fail("the values of a sparse tensor are an array of one dimension")
-        self._values, self._view, self._format = values, view, format
+        self._values, self._view, self._format = _fixed(values), view, format
         is_string = values.dtype.kind in "UOST"
         self._element_type = _STRING if is_string else element_type_of(values.dtype)
         if not self._element_type:
@@ -300,7 +330,7 @@ class SparseTensor:
     def sparse_coo_from_numpy(cls, dense_shape, values, coo_indices, ort_device: OrtDevice) -> SparseTensor:
         """`coo_indices`: for each value its place in the flat tensor, or its row and column."""
         indices = _indices(coo_indices, "coo_indices", (1, 2))
-        tensor = cls(dense_shape, values, _CooView(indices), OrtSparseFormat.ORT_SPARSE_COO)
+        tensor = cls(dense_shape, values, SparseCooView(indices), OrtSparseFormat.ORT_SPARSE_COO)
         if len(indices) != len(values):
             raise Fail(f"Index size: {indices.size} must be equal to or twice the values size: {len(values)}")
         if indices.ndim == 2 and (indices.shape[1] != 2 or len(tensor._shape) != 2):
@@ -317,7 +347,7 @@ class SparseTensor:
         """`inner_indices`: the column of each value; `outer_indices`: where each row begins, and the end."""
         inner = _indices(inner_indices, "inner_indices", (1,))
         outer = _indices(outer_indices, "outer_indices", (1,))
-        tensor = cls(dense_shape, values, _CsrcView(inner, outer), OrtSparseFormat.ORT_SPARSE_CSRC)
+        tensor = cls(dense_shape, values, SparseCsrView(inner, outer), OrtSparseFormat.ORT_SPARSE_CSRC)
         if len(tensor._shape) != 2:
             raise Fail("a sparse tensor of rows has two dimensions")
         if len(inner) != len(values):
@@ -332,6 +362,7 @@ class SparseTensor:
         return tensor
 
     def values(self) -> np.ndarray:
+        """The values; nobody may write to them."""
         return self._values
 
     def _as(self, kind, name):
@@ -339,29 +370,42 @@ class SparseTensor:
             raise Fail(f"This sparse tensor does not contain {name} indices, it is {self._format.name}")
         return self._view
 
-    def as_coo_view(self) -> _CooView:
-        return self._as(_CooView, "COO")
+    def as_coo_view(self) -> SparseCooView:
+        """Where the values are; raises `Fail` where that is told row by row."""
+        return self._as(SparseCooView, "COO")
 
-    def as_csrc_view(self) -> _CsrcView:
-        return self._as(_CsrcView, "CSR(C)")
+    def as_csrc_view(self) -> SparseCsrView:
+        """Where the values are, row by row; raises `Fail` where that is told of each."""
+        return self._as(SparseCsrView, "CSR(C)")
 
     def as_blocksparse_view(self):
+        """Raises `Fail`: no tensor of blocks can be made."""
         return self._as((), "BlockSparse")
 
     def to_cuda(self, ort_device):
+        """Raises `Fail`: there is the CPU's memory only."""
         raise Fail("there is no memory of the device 'cuda'")
 
     def format(self) -> OrtSparseFormat:
+        """How the tensor tells where its values are."""
         return self._format
 
     def dense_shape(self) -> list[int]:
+        """The sizes of the tensor when it is dense."""
         return self._shape.tolist()
 
     def data_type(self) -> str:
+        """ONNX's name of the type: "sparse_tensor(float)"."""
         return f"sparse_tensor({type_name(self._element_type)})"
 
     def device_name(self) -> str:
+        """Where the memory lies: cpu."""
         return "cpu"
+
+    get_coo_data, get_csrc_data, get_blocksparse_data = as_coo_view, as_csrc_view, as_blocksparse_view
+
+    def _get_c_tensor(self) -> SparseTensor:
+        return self
 
 
 def _indices(value, name: str, ranks) -> np.ndarray:

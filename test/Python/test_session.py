@@ -305,7 +305,7 @@ def test_options(model):
     options = sdx.SessionOptions()
     options.intra_op_num_threads = 1
     options.graph_optimization_level = sdx.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.add_session_config_entry("session.whatever", "1")
+    options.add_session_config_entry("session.use_env_allocators", "1")
     session = sdx.InferenceSession(model(ADD), options, providers=[("CPUExecutionProvider", {})])
     assert session.get_session_options() is options
     assert len(session.run(None, feeds(), sdx.RunOptions())) == 2
@@ -319,10 +319,14 @@ def test_options(model):
 def test_errors(model, tmp_path):
     with pytest.raises(FileNotFoundError, match="no/such/file"):
         sdx.InferenceSession("no/such/file.onnx")
-    for data in (b"", b"garbage", bytes(1000)):
+    for data in (b"", b"garbage", bytes(1000), model(ADD).SerializeToString()[:-5]):
         with pytest.raises(sdx.Fail) as failure:
             sdx.InferenceSession(data)
         assert str(failure.value)
+        assert isinstance(failure.value, sdx.InvalidProtobuf) or not data
+    (tmp_path / "garbage.onnx").write_bytes(b"garbage")
+    with pytest.raises(sdx.InvalidProtobuf, match="garbage.onnx"):
+        sdx.InferenceSession(tmp_path / "garbage.onnx")
     unknown = """<ir_version: 10, opset_import: ["": 20, "ai.example": 1]>
         m (float[N] x) => (float[N] y) { y = ai.example.Frobnicate(x) }"""
     with pytest.raises(NotImplementedError, match="Frobnicate of domain 'ai.example'"):

@@ -17,10 +17,11 @@ namespace sardonyx {
 
 struct ExportOptions {
   /// Put tensors of at least `externalThreshold` bytes into a file beside the
-  /// model, `<model>.data`. Happens by itself where the model would exceed
-  /// protobuf's 2 GiB.
+  /// model. Happens by itself where the model would exceed protobuf's 2 GiB.
   bool externalData = false;
   uint64_t externalThreshold = 1024;
+  /// The name of that file in the model's folder; empty: `<model>.data`.
+  std::string externalFile;
 };
 
 /// Writes `@main_graph` of an onnx-level module as a model whose operator sets

@@ -12,6 +12,7 @@
 #include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Session/Session.h"
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,11 +35,19 @@ SARDONYX_API Expected<std::string>
 compileToText(const ModelSource &model, const std::string &phase,
               const SessionOptions &options = {});
 
+/// Where saveOptimized puts weights of at least `minBytes`: in a file of this
+/// name beside the model; without a name only what exceeds 2 GiB goes there.
+struct WeightsFile {
+  std::string name;
+  uint64_t minBytes = 1024;
+};
+
 /// Writes the model after the phase "onnx", simplified and in the newest
-/// operators, as an ONNX file. Weights of more than 2 GiB go to a file beside.
+/// operators, as an ONNX file.
 SARDONYX_API MaybeError saveOptimized(const ModelSource &model,
                                       const std::string &path,
-                                      const SessionOptions &options = {});
+                                      const SessionOptions &options = {},
+                                      const WeightsFile &weights = {});
 
 /// What `sardonyx inspect` shows.
 struct ModelReport {

@@ -8,10 +8,11 @@ The names are those of the package sardonyx, which has them all, and the compile
 """
 
 from . import errors
+from ._binding import IOBinding
+from ._devices import OrtDevice
 from ._run_options import RunOptions
 from ._running import (
     BuiltModel,
-    IOBinding,
     ModelMetadata,
     NodeArg,
     get_all_providers,
@@ -20,7 +21,7 @@ from ._running import (
     load,
 )
 from ._runtime import __version__
-from ._values import OrtDevice, OrtSparseFormat, OrtValue, SparseTensor
+from ._values import OrtSparseFormat, OrtValue, SparseTensor
 from .errors import Fail, InvalidArgument, InvalidGraph, NoSuchFile, NotImplemented
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""onnxruntime's names below its Python API, for programs that import them."""
