@@ -64,6 +64,13 @@ def the_wheel(name):
     return wheel
 
 
+def pip(python, *words):
+    """The status of pip and what it said."""
+    command = [python, "-m", "pip", "--disable-pip-version-check", *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
 @pytest.fixture(scope="module")
 def compiler(tmp_path_factory):
     return environment(tmp_path_factory.mktemp("sardonyx") / "venv", the_wheel("sardonyx"))
@@ -183,6 +190,35 @@ for package in (sardonyx, sardonyx_runtime):
 """ + CHECK.replace("\n", "\n    ")  # fmt: skip
     lines = run_hidden([compiler, "-c", program], model)
     assert lines == ""
+
+
+def test_stubs_are_shipped():
+    with zipfile.ZipFile(the_wheel("sardonyx")) as wheel:
+        names = set(wheel.namelist())
+    assert {f"sardonyx/{name}" for name in ("_runtime.pyi", "_sardonyx.pyi", "py.typed", "capi/_pybind_state.py")} <= names
+
+
+def test_in_the_place_of_onnxruntime(model, tmp_path):
+    """A package that requires onnxruntime and imports it, in an environment that has Sardonyx's package of it."""
+    python = environment(tmp_path / "venv", the_wheel("sardonyx"))
+    assert pip(python, "install", "--no-index", the_wheel("sardonyx_as_onnxruntime"))[0] == 0
+    status, said = pip(python, "check")
+    assert status == 0, said
+    status, said = pip(python, "install", "--no-index", "onnxruntime>=1.17")
+    assert status == 0 and "already satisfied" in said
+    program = """
+import importlib.metadata
+import onnxruntime
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+print(onnxruntime.__version__ == importlib.metadata.version("onnxruntime"), InvalidArgument.__module__)
+session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+"""
+    assert run_program(python, program + CHECK, model) == ["True sardonyx.errors"]
+    status, said = pip(python, "uninstall", "-y", "onnxruntime")
+    assert status and "sardonyx-as-onnxruntime" in said
+    assert pip(python, "uninstall", "-y", "sardonyx-as-onnxruntime")[0] == 0
+    (packages,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    assert not list(packages.glob("*onnxruntime*"))
 
 
 @pytest.mark.parametrize("name, most", [("sardonyx", 90e6), ("sardonyx_runtime", 3e6)])

@@ -1,0 +1,1 @@
+from sardonyx import *
