@@ -14,6 +14,10 @@ import inspect
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import onnxruntime_tests  # noqa: E402
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "PythonAPI.md"
 NAMES = ROOT / "utils" / "onnxruntime_api.txt"
@@ -29,6 +33,10 @@ itself. "no effect": it is taken, too, and a warning says once that it does noth
 raises an exception that says why. "absent": there is no such name. What Sardonyx has beyond these names, their docstrings tell.
 
 """
+TESTS = """`utils/onnxruntime_tests.py CHECKOUT` runs onnxruntime's Python tests of sessions on the CPU with Sardonyx in its place. Of
+release 1.21 these do not pass:
+
+"""
 ONE_DEVICE = "there is the CPU's memory only"
 PLUGINS = "there are no execution providers beside the CPU's"
 COMPILED = "`sardonyx build` makes files of models: [AheadOfTime](AheadOfTime.md)"
@@ -40,7 +48,7 @@ REMARKS = {
     "InferenceSession.run_with_ortvaluevector": ("same", "with lists of `OrtValue`"),
     "InferenceSession.set_providers": ("same", "the CPU's is the only one; names that onnxruntime never had are refused"),
     "InferenceSession.get_overridable_initializers": (
-        "no effect", "always empty: initializers are constants of the code, and `run` takes none; `add_initializer` gives others",
+        "same", "adapters and `SessionOptions.add_initializer` give them other values; `run` by itself takes none",
     ),
     "InferenceSession.disable_fallback": ("same", "there is nothing to fall back from"),
     "InferenceSession.enable_fallback": ("same", "there is nothing to fall back from"),
@@ -60,7 +68,7 @@ REMARKS = {
     "SessionOptions.add_initializer": ("same", "the tensor is copied, and refused where its type is not the initializer's"),
     "SessionOptions.optimized_model_filepath": ("same", "the model after the phase `onnx`, in ONNX's own operators"),
     "SessionOptions.register_custom_ops_library": ("same", "for libraries of Sardonyx's interface: [CustomOps](CustomOps.md)"),
-    "RunOptions.add_active_adapter": ("same", "for parameters that are inputs of the model without a default"),
+    "RunOptions.add_active_adapter": ("same", "the model is compiled for an adapter by its first run"),
     "RunOptions.add_run_config_entry": (
         "same", "`memory.enable_memory_arena_shrinkage`; misspelt keys are refused, and a warning says so once of unknown ones",
     ),
@@ -179,7 +187,16 @@ def page():
             said, why, _ = judge(name)
             text += f"| `{name}` | {said} | {why} |\n"
         text += "\n"
-    return text.rstrip("\n") + "\n"
+    return text + own_tests()
+
+
+def own_tests():
+    """The section on onnxruntime's own tests."""
+    text = "## onnxruntime's own tests\n\n" + TESTS + "| file | test | |\n|---|---|---|\n"
+    for name, why in onnxruntime_tests.FAILING.items():
+        file, _, test = name.partition("::")
+        text += f"| `{file}` | {f'`{test}`' if test else 'all'} | {why} |\n"
+    return text
 
 
 def main():

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import os
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -201,6 +202,14 @@ class AdapterFormat:
     def get_parameters(self) -> dict[str, OrtValue]:
         """The tensors by name."""
         return dict(self._parameters)
+
+
+def parameters_of(adapters: Sequence[LoraAdapter]) -> dict[str, OrtValue]:
+    """The tensors of several adapters by name, of which the last one that has a name counts."""
+    together: dict[str, OrtValue] = {}
+    for adapter in adapters:
+        together.update(adapter._parameters)
+    return together
 
 
 class LoraAdapter:

@@ -85,7 +85,9 @@ class RunOptions(Options):
         return self._get_entry(key)
 
     def add_active_adapter(self, adapter: LoraAdapter) -> None:
-        """Has runs take the adapter's tensors for the inputs of their names. Of several adapters the last one counts."""
+        """Has runs take the adapter's tensors for the inputs of their names, or in the place of initializers that are
+        inputs, too: the model is then compiled for the adapter, once, by its first run. Of several adapters the last
+        one counts."""
         if not isinstance(adapter, LoraAdapter):
             raise TypeError(f"add_active_adapter takes a LoraAdapter, got {type(adapter).__name__}")
         self._adapters.append(adapter)

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _log as log
 from . import _runtime
+from ._adapters import parameters_of
 from ._arrays import as_input, as_memory, as_value, check_apart, copy_to, from_output
 from ._async import runners, tell
 from ._attributes import integer, tell_once
@@ -120,6 +121,7 @@ class Runnable:
 
     _session: Any  # an extension's Runner
     _logger = log.Logger()
+    _adapted: frozenset[str] = frozenset()  # the initializers in whose place an adapter's tensors are
 
     def _describe(self):
         self._inputs = [NodeArg(*value) for value in self._session.inputs]
@@ -143,7 +145,10 @@ class Runnable:
         Raises `InvalidArgument` for names, types and shapes that the model does not have, `Fail` where the run failed.
         """
         if run_options is not None and run_options._adapters:
-            input_feed = self._with_adapters(input_feed, run_options)
+            session = self._adapted_to(run_options._adapters)
+            if session is not self:
+                return session.run(output_names, input_feed, run_options, out=out)
+            input_feed = self._with_adapters(input_feed, run_options._adapters)
         if len(input_feed) != len(self._inputs) or not self._input_names.issuperset(input_feed):
             self._check_names(input_feed)
         watch = log.Stopwatch() if (logger := self._logger_of(run_options)).takes(log.INFO) else None
@@ -187,7 +192,8 @@ class Runnable:
         sentence of what failed or an empty one; what it raises is logged. Inputs have to stay as they
         are until then. `RunOptions.terminate` ends a run; so does the end of the program.
         """
-        self._check_names(input_feed)
+        if run_options is None or not run_options._adapters:
+            self._check_names(input_feed)
         self._indices(output_names or [])
         future = runners.submit(self.run, output_names, dict(input_feed), run_options)
         if callback is not None:
@@ -230,12 +236,14 @@ class Runnable:
     def _logger_of(self, run_options) -> log.Logger:
         return self._logger if run_options is None else self._logger.of_run(run_options)
 
-    def _with_adapters(self, input_feed, run_options):
+    def _with_adapters(self, input_feed, adapters):
         """Inputs with the tensors of a run's adapters, which count less than what the caller gives by itself."""
-        together: dict[str, Any] = {}
-        for adapter in run_options._adapters:
-            together.update(adapter._parameters)
-        return {**together, **input_feed}
+        given = {name: value for name, value in parameters_of(adapters).items() if name not in self._adapted}
+        return {**given, **input_feed}
+
+    def _adapted_to(self, adapters) -> Runnable:
+        """The session that has those tensors of adapters which are not for inputs."""
+        return self
 
     @property
     def _sess(self) -> NativeSession:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import os
+import threading
 import time
 import warnings
 import weakref
@@ -12,17 +14,23 @@ from typing import TYPE_CHECKING
 
 from . import _log as log
 from . import _sardonyx
+from ._adapters import LoraAdapter, parameters_of
 from ._loading import choose_by, folder_of, with_config_of
 from ._options import SessionOptions
+from ._overridable import overridable
 from ._providers import choose
-from ._running import Runnable
-from .errors import Fail, ModelLoadCanceled, NotImplemented
+from ._running import NodeArg, Runnable
+from ._suggest import unknown
+from ._values import type_name
+from .errors import Fail, InvalidArgument, ModelLoadCanceled, NotImplemented
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 # Threads that still load models must not meet a process that is half gone.
 atexit.register(_sardonyx.stop_loading)
+# One thread at a time compiles a model for adapters.
+_compiling = threading.Lock()
 
 
 def _write_trace(session: _sardonyx.Session, prefix: str, start: int) -> str:
@@ -103,6 +111,9 @@ class InferenceSession(Runnable):
         if self._session.cache_problem and self._logger.takes(log.WARNING):
             warnings.warn(self._session.cache_problem, RuntimeWarning, stacklevel=2)
         self._describe()
+        # What an adapter may need to compile the model again: bytes are kept only where one can.
+        self._source: str | bytes = path or (data if overridable(data) else b"")
+        self._variants: dict[tuple[LoraAdapter, ...], InferenceSession] = {}
         self._end_profiling = None
         if native.profile:
             # As onnxruntime does, also when the session goes without having been asked.
@@ -120,6 +131,36 @@ class InferenceSession(Runnable):
             if cancel.is_set():
                 raise ModelLoadCanceled(str(failure)) from None
             raise
+
+    def _adapted_to(self, adapters: Sequence[LoraAdapter]) -> Runnable:
+        given = parameters_of(adapters)
+        names = given.keys() - self._input_names - self._adapted
+        if not names:
+            return self
+        known = [arg.name for arg in self.get_overridable_initializers()]
+        for name in names:
+            if name not in known:
+                raise InvalidArgument(unknown("input", name, [*(arg.name for arg in self._inputs), *known]))
+        key = tuple(adapters)
+        with _compiling:
+            if key not in self._variants:
+                options = copy.copy(self._options)
+                tensors = {name: (*given[name]._as_initializer(name), False) for name in names}
+                options._initializers = {**options._initializers, **tensors}
+                options.optimized_model_filepath, options._delegate = "", None
+                session = InferenceSession(self._source, options)
+                session._adapted = self._adapted | names
+                self._variants[key] = session
+            return self._variants[key]
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """The initializers that are inputs, too, in the model's order: adapters may give them other values
+        (`RunOptions.add_active_adapter`), and so may `SessionOptions.add_initializer`."""
+        return [
+            NodeArg(name, f"tensor({type_name(element_type)})", element_type, shape, 0, False, 0)
+            for name, element_type, shape in overridable(self._source)
+            if name not in self._adapted
+        ]
 
     def get_session_options(self) -> SessionOptions:
         """The options of the session, or those that it made of them and of the model's own."""

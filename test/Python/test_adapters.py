@@ -5,6 +5,7 @@ import struct
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 
 import sardonyx as sdx
@@ -98,6 +99,63 @@ def test_damaged_files(writer, tmp_path):
 
 LORA = """m (float[4, 4] x, float[4, r] a, float[r, 4] b) => (float[4, 4] y) {
     l = MatMul(x, a) d = MatMul(l, b) y = Add(x, d) }"""
+
+
+def test_runs_take_tensors_in_the_place_of_initializers(model, tmp_path):
+    """As onnxruntime does, of inputs that have defaults of rank zero."""
+    proto = model(LORA)
+    for name, shape in (("a", (4, 0)), ("b", (0, 4))):
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros(shape, np.float32), name))
+    onnx.save(proto, tmp_path / "m.onnx")
+    write(ort, tmp_path / "first", {"a": A, "b": B})
+    write(ort, tmp_path / "second", {"a": 2 * A, "b": B, })
+    x = np.ones((4, 4), np.float32)
+    for source in (str(tmp_path / "m.onnx"), proto.SerializeToString()):
+        answers = []
+        for engine in (ort, sdx):
+            session = engine.InferenceSession(source, providers=["CPUExecutionProvider"])
+            found = session.get_overridable_initializers()
+            assert [(arg.name, arg.type, list(arg.shape)) for arg in found] == [
+                ("a", "tensor(float)", [4, "r"]), ("b", "tensor(float)", ["r", 4]),
+            ]  # fmt: skip
+            assert [arg.name for arg in session.get_inputs()] == ["x"]
+            given = []
+            for name in ("", "first", "second", "first"):
+                options = engine.RunOptions()
+                if name:
+                    adapter = engine.LoraAdapter()
+                    adapter.Load(str(tmp_path / name))
+                    options.add_active_adapter(adapter)
+                given.append(session.run(None, {"x": x}, options)[0])
+            answers.append(given)
+        np.testing.assert_array_equal(answers[0], answers[1])
+    np.testing.assert_array_equal(answers[1][1], x + x @ A @ B)
+    (again,) = session.run_async(None, {"x": x}, run_options=options).result()
+    np.testing.assert_array_equal(again, answers[1][1])
+    adapter._parameters = {"c": sdx.OrtValue(A)}
+    other = sdx.RunOptions()
+    other.add_active_adapter(adapter)
+    with pytest.raises(sdx.InvalidArgument, match="no input 'c'; it has x, a, b"):
+        session.run(None, {"x": x}, other)
+
+
+def test_a_model_is_compiled_once_for_adapters(model, tmp_path):
+    proto = model(LORA)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros((4, 0), np.float32), "a"))
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros((0, 4), np.float32), "b"))
+    write(sdx, tmp_path / "first", {"a": A, "b": B})
+    session, adapter = sdx.InferenceSession(proto), sdx.LoraAdapter()
+    adapter.Load(tmp_path / "first")
+    x = np.ones((4, 4), np.float32)
+    for _ in range(3):
+        options = sdx.RunOptions()
+        options.add_active_adapter(adapter)
+        session.run(None, {"x": x}, options)
+    assert len(session._variants) == 1
+    # IR versions before 4 know no defaults of inputs; what has none is not kept.
+    proto.ir_version = 3
+    assert sdx.InferenceSession(proto).get_overridable_initializers() == []
+    assert sdx.InferenceSession(model(LORA))._source == b""
 
 
 def test_runs_take_what_the_caller_leaves_out(model, tmp_path):
