@@ -42,6 +42,18 @@ ModelSource sourceOf(const std::string &path, const nb::bytes &bytes) {
   return source;
 }
 
+/// Keeps a Python object until the last copy is gone, on whatever thread.
+std::shared_ptr<const void> ownerOf(nb::object object) {
+  PyObject *held = object.release().ptr();
+  return std::shared_ptr<const void>(held, [](const void *held) {
+    // Sessions in globals outlive the interpreter.
+    if (!Py_IsInitialized())
+      return;
+    nb::gil_scoped_acquire gil;
+    Py_DECREF(static_cast<PyObject *>(const_cast<void *>(held)));
+  });
+}
+
 /// What ends the loading of models while it is true; any thread may set it.
 struct CancelFlag {
   std::shared_ptr<std::atomic<bool>> value =
@@ -152,8 +164,9 @@ NB_MODULE(_sardonyx, m) {
       [](nb::bytes bytes, SessionOptions options) {
         const void *data = bytes.data();
         size_t size = bytes.size();
+        std::shared_ptr<const void> owner = ownerOf(bytes);
         return unwrap(withoutGil(
-            [&] { return Session::loadBytes(data, size, options); }));
+            [&] { return Session::loadBytes(data, size, options, owner); }));
       },
       "bytes"_a, "options"_a);
   m.def(

@@ -47,6 +47,8 @@ NB_MODULE(_runtime, m) {
            "options"_a.none() = nb::none())
       .def_prop_ro("bytes_held", &Runner::bytesHeld)
       .def("release_memory", &Runner::releaseMemory)
+      .def_prop_ro("has_warnings", &Runner::hasWarnings)
+      .def("take_warnings", &Runner::takeWarnings)
       .def_prop_ro("inputs", [](Runner &r) { return describe(r.inputs()); })
       .def_prop_ro("outputs", [](Runner &r) { return describe(r.outputs()); })
       .def_prop_ro("metadata",

@@ -7,6 +7,7 @@
 
 #include "Header.h"
 #include "Identifiers.h"
+#include "sardonyx/DimNames.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -160,15 +161,16 @@ Parameter Interface::parameter(const ValueInfo &info, bool isInput) {
       continue;
     }
     auto known = llvm::find_if(sizes, [&](const auto &size) {
-      return !dim.symbol.empty() && size.second == dim.symbol;
+      return isNameOfSize(dim.symbol) && size.second == dim.symbol;
     });
     if (known == sizes.end()) {
       if (!isInput) {
         p.isSized = false;
         continue;
       }
-      std::string wanted =
-          dim.symbol.empty() ? p.name + "_" + std::to_string(i) : dim.symbol;
+      std::string wanted = isNameOfSize(dim.symbol)
+                               ? dim.symbol
+                               : p.name + "_" + std::to_string(i);
       sizes.push_back({unique(wanted), dim.symbol});
       known = std::prev(sizes.end());
     }

@@ -1,6 +1,7 @@
 //===- GraphBuilder.cpp - Nodes to ops ------------------------------------===//
 
 #include "lib/Importer/GraphBuilder.h"
+#include "lib/Importer/DeclaredTypes.h"
 #include "lib/Importer/Error.h"
 #include "lib/Importer/Types.h"
 
@@ -68,9 +69,14 @@ Value GraphBuilder::output(const std::string &name) {
 }
 
 const TypeProto *GraphBuilder::typeOf(StringRef name) const {
-  for (const Scope &scope : llvm::reverse(scopes))
+  // The body of a call stands in the graph of its caller; what is outside of
+  // that graph may have values of the same names.
+  for (const Scope &scope : llvm::reverse(scopes)) {
     if (const TypeProto *type = scope.types.lookup(name))
       return type;
+    if (!scope.function)
+      break;
+  }
   return nullptr;
 }
 
@@ -207,9 +213,12 @@ void GraphBuilder::addSchemaNode(const NodeProto &node,
                         : resultType(node, i, &schema, operands));
   SmallVector<NamedAttribute> attributes;
   llvm::StringMap<const GraphProto *> graphs;
+  ArrayRef<int64_t> scanSizes;
   for (const AttributeProto &proto : node.attribute()) {
     if (proto.has_g())
       graphs[proto.name()] = &proto.g();
+    else if (proto.name() == kScanSizes)
+      scanSizes = {proto.ints().data(), size_t(proto.ints_size())};
     else
       attributes.push_back(
           builder.getNamedAttr(proto.name(), attribute(node, proto)));
@@ -223,6 +232,9 @@ void GraphBuilder::addSchemaNode(const NodeProto &node,
   for (auto [info, region] : llvm::zip_equal(schema.regions, op->getRegions()))
     if (const GraphProto *graph = graphs.lookup(info.name))
       addRegion(region, *graph);
+  if (!scanSizes.empty())
+    op->setDiscardableAttr("sdx.scan_sizes",
+                           builder.getDenseI64ArrayAttr(scanSizes));
   finishNode(node, op);
 }
 

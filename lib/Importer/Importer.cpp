@@ -4,6 +4,7 @@
 
 #include "dialects/ONNX/ONNX.h"
 #include "lib/Contrib/Contrib.h"
+#include "lib/Importer/DeclaredTypes.h"
 #include "lib/Importer/Error.h"
 #include "lib/Importer/Gradient.h"
 #include "lib/Importer/GraphBuilder.h"
@@ -43,12 +44,17 @@ public:
     // Gradient names values across functions, and moves nodes about.
     if (usesGradient(model.proto.graph()))
       dropCalls(model);
-    if (upgradeNeedsTypes(model.proto))
-      inferTypes(model.proto);
+    declared.emplace(*model.proto.mutable_graph());
+    // What is inferred once counts when it is inferred again.
+    bool isInferred =
+        upgradeNeedsTypes(model.proto) || usesGradient(model.proto.graph());
+    if (isInferred)
+      inferDeclaredTypes(model.proto);
     upgradeModel(model.proto);
     expandGradients(model.proto, options.maxExpandedNodes);
     if (options.inferTypes)
-      inferTypes(model.proto);
+      isInferred ? inferTypes(model.proto) : inferDeclaredTypes(model.proto);
+    warn();
     if (options.inputShapes.empty())
       checkQueries();
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
@@ -58,6 +64,18 @@ public:
   }
 
 private:
+  /// Tells which declarations are not taken, the first few of them.
+  void warn() const {
+    constexpr size_t kMost = 8;
+    std::vector<std::string> sentences =
+        declared->contradictions(model.proto.graph());
+    for (const std::string &sentence : ArrayRef(sentences).take_front(kMost))
+      emitWarning(loc) << llvm::json::fixUTF8(sentence);
+    if (sentences.size() > kMost)
+      emitWarning(loc) << "the declared shapes of " << sentences.size() - kMost
+                       << " more values are ignored";
+  }
+
   /// Refuses Attention that no query can ever ask: a model that is built so is
   /// broken. Queries whose number a run tells may be none.
   void checkQueries() const {
@@ -173,11 +191,15 @@ private:
                     [&](StringRef name, Attribute value) {
                       func.setArgAttr(i, name, value);
                     });
-    for (int i = 0; i < graph.output_size(); ++i)
-      describeValue(graph.output(i), results[i].getType(),
+    for (int i = 0; i < graph.output_size(); ++i) {
+      Type type = results[i].getType(), shown = declared->shown(i, type);
+      describeValue(graph.output(i), type,
                     [&](StringRef name, Attribute value) {
                       func.setResultAttr(i, name, value);
                     });
+      if (shown != type)
+        func.setResultAttr(i, "sdx.declared", TypeAttr::get(shown));
+    }
   }
 
   Model &model;
@@ -185,6 +207,7 @@ private:
   const ImportOptions &options;
   OpBuilder builder;
   Location loc;
+  std::optional<DeclaredTypes> declared;
   int64_t irVersion = 0;
   DictionaryAttr opsets;
 };

@@ -2,6 +2,7 @@
 
 #include "dialects/ONNX/ONNXSchema.h"
 #include "lib/Contrib/Contrib.h"
+#include "lib/Importer/DeclaredTypes.h"
 #include "lib/Importer/Error.h"
 #include "lib/Importer/GuardedSchemas.h"
 #include "lib/Importer/Model.h"
@@ -524,58 +525,8 @@ static void openUnknownSizes(::onnx::GraphProto &graph) {
     }
 }
 
-/// Where a model declares another shape of a result than its operators make,
-/// the operators are right: some exporters say one column where there are more,
-/// and some (LightGBM's) one row where there are as many as the input has.
-class DeclaredOutputs {
-public:
-  explicit DeclaredOutputs(::onnx::GraphProto &graph) : graph(graph) {
-    for (::onnx::ValueInfoProto &output : *graph.mutable_output()) {
-      declared.push_back(output.type());
-      if (output.type().has_tensor_type())
-        output.mutable_type()->mutable_tensor_type()->clear_shape();
-    }
-    for (const ::onnx::ValueInfoProto &input : graph.input())
-      for (const auto &dim : input.type().tensor_type().shape().dim())
-        hasOpenInput |= !dim.has_dim_value();
-  }
-
-  /// Puts back what inference has not found.
-  void restore() {
-    for (auto [output, type] : llvm::zip(*graph.mutable_output(), declared)) {
-      if (!type.tensor_type().has_shape() || !output.type().has_tensor_type())
-        continue;
-      auto &tensor = *output.mutable_type()->mutable_tensor_type();
-      const auto &shape = type.tensor_type().shape();
-      if (!tensor.has_shape()) {
-        *tensor.mutable_shape() = shape;
-        continue;
-      }
-      if (tensor.shape().dim_size() != shape.dim_size())
-        continue;
-      for (int i = 0; i < shape.dim_size(); ++i)
-        if (!tensor.shape().dim(i).has_dim_value() &&
-            (isBelieved(shape.dim(i)) ||
-             !(shape.dim(i).has_dim_value() ||
-               tensor.shape().dim(i).has_dim_param())))
-          *tensor.mutable_shape()->mutable_dim(i) = shape.dim(i);
-    }
-  }
-
-private:
-  /// Whether a size may be taken from what the model declares.
-  bool isBelieved(const ::onnx::TensorShapeProto::Dimension &dim) const {
-    return dim.has_dim_value() && !(dim.dim_value() == 1 && hasOpenInput);
-  }
-
-  ::onnx::GraphProto &graph;
-  std::vector<::onnx::TypeProto> declared;
-  bool hasOpenInput = false;
-};
-
 void inferTypes(::onnx::ModelProto &model) {
   openUnknownSizes(*model.mutable_graph());
-  DeclaredOutputs outputs(*model.mutable_graph());
   GuardedSchemas schemas;
   ::onnx::ShapeInferenceOptions options(/*check_type_val=*/false,
                                         /*strict_mode_val=*/0,
@@ -587,7 +538,12 @@ void inferTypes(::onnx::ModelProto &model) {
     // What was inferred so far stands in value_info; the importer reports the
     // values that it still lacks a type for.
   }
-  outputs.restore();
+}
+
+void inferDeclaredTypes(::onnx::ModelProto &model) {
+  DeclaredRanks ranks(*model.mutable_graph());
+  inferTypes(model);
+  ranks.restore();
 }
 
 } // namespace sardonyx::importer

@@ -106,6 +106,9 @@ bool makeFunctionBody(::onnx::NodeProto &node,
 /// libonnx's inference over the whole model: writes types into value_info.
 /// What cannot be inferred is left out; errors of single nodes are ignored.
 void inferTypes(::onnx::ModelProto &model);
+/// The same for a model of which nothing has been inferred yet: the shapes that
+/// values have by now are declared, and count where none are inferred.
+void inferDeclaredTypes(::onnx::ModelProto &model);
 
 /// Calls `body(graph)` for each graph in attributes of `node`.
 template <typename Node, typename Body>

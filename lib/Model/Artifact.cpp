@@ -17,7 +17,7 @@ using namespace sardonyx;
 /// First bytes, the same in all versions.
 static constexpr char kMagic[16] = "sardonyx packed";
 /// Goes up with the format of what follows.
-static constexpr uint64_t kVersion = 4;
+static constexpr uint64_t kVersion = 5;
 
 namespace {
 struct Header {
@@ -237,8 +237,8 @@ template <typename Visitor, typename A> void visit(Visitor &&v, A &a) {
   v(a.metadata.producerName), v(a.metadata.producerVersion);
   v(a.metadata.graphName), v(a.metadata.domain), v(a.metadata.description);
   v(a.metadata.modelVersion), v(a.metadata.irVersion), v(a.metadata.custom);
-  v(a.deferred), v(a.assumesRank), v(a.files), v(a.initArgs), v(a.mainArgs),
-      v(a.persistentElementBytes), v(a.profileSites);
+  v(a.deferred), v(a.assumesRank), v(a.warnings), v(a.files), v(a.initArgs),
+      v(a.mainArgs), v(a.persistentElementBytes), v(a.profileSites);
   v(a.strings), v(a.customCalls), v(a.data), v(a.weightsBytes), v(a.objects);
 }
 

@@ -229,6 +229,9 @@ ArtifactModel::run(const std::vector<TensorRef> &inputs,
                    const RunOptions &options) {
   if (MaybeError error = model->check(inputs, memory, options))
     return *error;
+  // There is no other code than that which counts on it.
+  if (auto different = model->findDisagreement(inputs))
+    return Error(ErrorKind::InvalidArgument, different->text);
   if (MaybeError error = weights.prepare())
     return *error;
   bool otherRank = false;

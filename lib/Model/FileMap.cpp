@@ -60,8 +60,10 @@ Expected<std::shared_ptr<FileMap>> FileMap::adopt(int file,
   return map;
 }
 
-std::shared_ptr<FileMap> FileMap::borrow(const void *data, size_t size) {
+std::shared_ptr<FileMap> FileMap::borrow(const void *data, size_t size,
+                                         std::shared_ptr<const void> owner) {
   std::shared_ptr<FileMap> map(new FileMap);
+  map->owner = std::move(owner);
   map->data = static_cast<const char *>(data);
   map->size = size;
   return map;

@@ -7,6 +7,7 @@
 
 #include "sardonyx/Model/Model.h"
 #include "Handles.h"
+#include "sardonyx/DimNames.h"
 #include <algorithm>
 #include <cstring>
 
@@ -88,7 +89,7 @@ void Model::indexSymbols() {
     std::vector<int> numbers;
     for (const Dim &dim : info.dims) {
       int number = -1;
-      if (!dim.isStatic() && !dim.symbol.empty()) {
+      if (!dim.isStatic() && isNameOfSize(dim.symbol)) {
         auto it = std::find(symbols.begin(), symbols.end(), dim.symbol);
         number = static_cast<int>(it - symbols.begin());
         if (it == symbols.end())
@@ -177,12 +178,6 @@ MaybeError Model::checkInputs(const std::vector<TensorRef> &inputs) const {
     return Error(ErrorKind::InvalidArgument,
                  "the model has " + std::to_string(inputInfos.size()) +
                      " inputs, got " + std::to_string(inputs.size()));
-  // Who fixed the size of each symbol: (input, dimension).
-  struct Fixed {
-    int64_t size = -1;
-    size_t input = 0, dim = 0;
-  };
-  std::vector<Fixed> sizes(symbols.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueInfo &info = inputInfos[i];
     const TensorRef &tensor = inputs[i];
@@ -219,31 +214,44 @@ MaybeError Model::checkInputs(const std::vector<TensorRef> &inputs) const {
                                   describeShape(tensor.shape));
     for (size_t d = 0; d < info.dims.size(); ++d) {
       int64_t size = tensor.shape[d];
-      if (info.dims[d].isStatic()) {
-        if (size != info.dims[d].size)
-          return wrongInput(info, "has the shape " + describeShape(info.dims) +
-                                      ": dimension " + std::to_string(d) +
-                                      " must be " +
-                                      std::to_string(info.dims[d].size) +
-                                      ", got " + std::to_string(size));
-        continue;
-      }
+      if (info.dims[d].isStatic() && size != info.dims[d].size)
+        return wrongInput(info, "has the shape " + describeShape(info.dims) +
+                                    ": dimension " + std::to_string(d) +
+                                    " must be " +
+                                    std::to_string(info.dims[d].size) +
+                                    ", got " + std::to_string(size));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Model::Disagreement>
+Model::findDisagreement(const std::vector<TensorRef> &inputs) const {
+  // Who gave each symbol its size: (input, dimension).
+  struct Given {
+    int64_t size = -1;
+    size_t input = 0, dim = 0;
+  };
+  std::vector<Given> sizes(symbols.size());
+  for (size_t i = 0; i < inputs.size() && !symbols.empty(); ++i)
+    for (size_t d = 0; d < symbolOf[i].size(); ++d) {
       int symbol = symbolOf[i][d];
       if (symbol < 0)
         continue;
-      Fixed &fixed = sizes[symbol];
-      if (fixed.size < 0)
-        fixed = {size, i, d};
-      else if (fixed.size != size)
-        return wrongInput(info, "has the shape " + describeShape(info.dims) +
-                                    ": dimension " + std::to_string(d) + " ('" +
-                                    symbols[symbol] + "') is " +
-                                    std::to_string(size) + ", but dimension " +
-                                    std::to_string(fixed.dim) + " of input '" +
-                                    inputInfos[fixed.input].name +
-                                    "' made it " + std::to_string(fixed.size));
+      int64_t size = inputs[i].shape[d];
+      Given &given = sizes[symbol];
+      if (given.size < 0)
+        given = {size, i, d};
+      else if (given.size != size)
+        return Disagreement{
+            symbols[symbol],
+            "dimension '" + symbols[symbol] +
+                "' has different sizes: " + std::to_string(given.size) +
+                " in dimension " + std::to_string(given.dim) + " of input '" +
+                inputInfos[given.input].name + "' and " + std::to_string(size) +
+                " in dimension " + std::to_string(d) + " of input '" +
+                inputInfos[i].name + "'"};
     }
-  }
   return std::nullopt;
 }
 

@@ -81,6 +81,8 @@ Compilation::Compilation(const SessionOptions &options,
   mlirContext->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
       log.add(diagnostic);
+    else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
+      log.addWarning(diagnostic);
     return success();
   });
 }
@@ -137,12 +139,15 @@ OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
 }
 
 Expected<OwningOpRef<ModuleOp>>
-Compilation::importFixed(const ModelSource &model, Artifact &signature) {
+Compilation::importFixed(const ModelSource &model, Artifact &signature,
+                         bool asDeclared) {
   OwningOpRef<ModuleOp> module = import(model);
   if (!module)
     return error("the importer failed");
-  if (MaybeError error = readSignature(*module, signature))
+  if (MaybeError error = readSignature(*module, signature, asDeclared))
     return *error;
+  if (options.distinctDims)
+    forgetDimNames(*module);
   if (MaybeError error = fixDims(*module, options.dims, signature))
     return *error;
   if (MaybeError error =
@@ -218,7 +223,8 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
   Compilation compilation(options, stop);
   Artifact artifact;
   Expected<OwningOpRef<ModuleOp>> imported =
-      compilation.importFixed(model, artifact);
+      // Whoever takes sizes from a header has no run to tell him otherwise.
+      compilation.importFixed(model, artifact, /*asDeclared=*/!ahead);
   if (!imported)
     return imported.error();
   OwningOpRef<ModuleOp> module = std::move(*imported);
@@ -230,6 +236,8 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
                      "the model cannot be built ahead of time: the rank of its "
                      "input '" +
                          input.name + "' is known to runs only");
+
+  artifact.warnings = compilation.warnings();
 
   const std::string modelPath = model.bytes ? std::string() : model.path;
   if (MaybeError error = readSourceFiles(*module, modelPath, artifact))
@@ -260,6 +268,7 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
     signature.inputs = std::move(artifact.inputs);
     signature.outputs = std::move(artifact.outputs);
     signature.metadata = std::move(artifact.metadata);
+    signature.warnings = std::move(artifact.warnings);
     return signature;
   };
   auto configure = [&](PassManager &passes) {

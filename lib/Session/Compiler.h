@@ -40,9 +40,10 @@ public:
   /// Imports the model. Null after an error.
   mlir::OwningOpRef<mlir::ModuleOp> import(const ModelSource &model);
   /// Imports the model, reads its signature, and fixes the sizes and values
-  /// that the options name.
+  /// that the options name. `asDeclared`: see readSignature().
   Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-  importFixed(const ModelSource &model, Artifact &signature);
+  importFixed(const ModelSource &model, Artifact &signature,
+              bool asDeclared = true);
 
   /// What went wrong so far; `otherwise` tells what failed without a word.
   Error error(const std::string &otherwise) const {
@@ -50,6 +51,9 @@ public:
   }
   /// All of it, one sentence each.
   std::vector<std::string> errors() const { return log.sentences(); }
+  /// What the importer says that the model has wrong and need not be refused
+  /// for.
+  const std::vector<std::string> &warnings() const { return log.warnings(); }
 
   /// Whether the module is not what the passes should have made it.
   bool stopped() const { return stop && stop->load(); }

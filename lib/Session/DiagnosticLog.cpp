@@ -262,6 +262,11 @@ void DiagnosticLog::add(Diagnostic &diagnostic) {
       {kind, named || where.empty() ? sentence : where + ": " + sentence, ""});
 }
 
+void DiagnosticLog::addWarning(Diagnostic &diagnostic) {
+  if (stage == Stage::Import)
+    allWarnings.push_back(diagnostic.str());
+}
+
 Error DiagnosticLog::toError(const std::string &otherwise) const {
   if (entries.empty())
     return internalError(otherwise);

@@ -26,6 +26,8 @@ namespace sardonyx {
 class DiagnosticLog {
 public:
   void add(mlir::Diagnostic &diagnostic);
+  /// Keeps what the importer warns of; what later passes do is not the user's.
+  void addWarning(mlir::Diagnostic &diagnostic);
 
   /// Remembers the operator of each node, as later only its name is left.
   void nameOperators(mlir::ModuleOp module);
@@ -38,6 +40,7 @@ public:
   Error toError(const std::string &otherwise) const;
   /// All errors, one sentence each.
   std::vector<std::string> sentences() const;
+  const std::vector<std::string> &warnings() const { return allWarnings; }
 
 private:
   enum class Stage { Import, Graph, Backend };
@@ -49,6 +52,7 @@ private:
 
   Stage stage = Stage::Import;
   std::vector<Entry> entries;
+  std::vector<std::string> allWarnings;
   llvm::StringMap<std::string> operators; // by the node's name
 };
 

@@ -75,11 +75,12 @@ Session::load(const std::string &path, const SessionOptions &options) {
 }
 
 Expected<std::shared_ptr<Session>>
-Session::loadBytes(const void *data, size_t size,
-                   const SessionOptions &options) {
+Session::loadBytes(const void *data, size_t size, const SessionOptions &options,
+                   std::shared_ptr<const void> owner) {
   ModelSource source;
   source.bytes = data ? data : "";
   source.size = data ? size : 0;
+  source.owner = std::move(owner);
   return Impl::load(FileMap::borrow(source.bytes, source.size), source,
                     options);
 }
@@ -183,10 +184,12 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
     }
   }
   const Artifact &artifact = impl->artifact;
+  for (const std::string &text : artifact.warnings)
+    impl->warnings.add(text, text);
   if (!whole && (artifact.deferred ||
-                 (artifact.assumesRank && leavesRanksOpen(artifact.inputs))))
-    impl->variants =
-        std::make_unique<Variants>(*model, source, artifact.inputs);
+                 (artifact.assumesRank && leavesRanksOpen(artifact.inputs)) ||
+                 (!options.distinctDims && shareDimNames(artifact.inputs))))
+    impl->variants = std::make_unique<Variants>(*model, source, artifact);
   if (MaybeError error = impl->prepare(std::move(model), cache, key))
     return *error;
   return std::shared_ptr<Session>(new Session(std::move(impl)));
@@ -403,6 +406,10 @@ const ModelMetadata &Session::metadata() const {
 const LoadReport &Session::report() const { return impl->report; }
 const SessionOptions &Session::options() const { return impl->options; }
 int64_t Session::bytesHeld() const { return impl->budget->bytesHeld(); }
+bool Session::hasWarnings() const { return impl->warnings.any(); }
+std::vector<std::string> Session::takeWarnings() {
+  return impl->warnings.take();
+}
 void Session::releaseMemory() { impl->releaseMemory(); }
 
 Profile Session::takeProfile() {
@@ -457,10 +464,9 @@ Session::Impl::runCode(const std::vector<TensorRef> &inputs,
   return model->run(inputs, memory, runOptions, otherRank, observer);
 }
 
-Expected<std::vector<Tensor>>
-Session::Impl::runVariant(const std::vector<TensorRef> &inputs,
-                          const std::vector<OutputRef> &memory,
-                          const RunOptions &runOptions) {
+Expected<std::vector<Tensor>> Session::Impl::runVariant(
+    const std::vector<TensorRef> &inputs, bool namesDiffer,
+    const std::vector<OutputRef> &memory, const RunOptions &runOptions) {
   // What ends the run ends the compilation, too.
   auto deadline = std::chrono::steady_clock::now() +
                   std::chrono::duration<double>(runOptions.timeout);
@@ -478,13 +484,14 @@ Session::Impl::runVariant(const std::vector<TensorRef> &inputs,
       variant.inputShapes[name] = shape;
     for (const auto &[name, values] : known.values)
       variant.inputValues[name] = values;
+    variant.distinctDims |= known.distinctDims;
     variant.interrupted = ended;
     auto loaded = Impl::load(std::move(model), source, variant, this);
     if (loaded)
       (*loaded)->impl->options.interrupted = nullptr;
     return loaded;
   };
-  auto variant = variants->findOrLoad(inputs, load);
+  auto variant = variants->findOrLoad(inputs, namesDiffer, load);
   // A model that was sound before is not broken: these inputs do not fit it.
   if (!variant && variant.error().kind() == ErrorKind::InvalidModel)
     return Error(ErrorKind::InvalidArgument, variant.error().message());
@@ -503,15 +510,38 @@ Expected<std::vector<Tensor>> Session::run(const std::vector<TensorRef> &inputs,
   if (MaybeError error = checkValues(session->artifact.inputs, inputs,
                                      session->options.inputValues))
     return *error;
+  auto results = session->runAny(inputs, memory, options);
+  if (results)
+    session->warnings.addOutputs(session->artifact.outputs, *results);
+  return results;
+}
+
+Expected<std::vector<Tensor>>
+Session::Impl::runAny(const std::vector<TensorRef> &inputs,
+                      const std::vector<OutputRef> &memory,
+                      const RunOptions &runOptions) {
+  std::optional<Model::Disagreement> different;
+  if (!options.distinctDims)
+    different = model->findDisagreement(inputs);
+  if (different)
+    warnings.add("dimension " + different->name,
+                 different->text + "; they count as different dimensions");
+  const bool namesDiffer = different.has_value();
   bool otherRank = false;
-  if (!session->variants)
-    return session->runCode(inputs, memory, options, otherRank);
-  if (auto variant = session->variants->find(inputs))
-    return variant->run(inputs, memory, options);
-  if (!session->artifact.deferred) {
-    auto result = session->runCode(inputs, memory, options, otherRank);
-    if (!otherRank)
+  if (!variants)
+    return runCode(inputs, memory, runOptions, otherRank);
+  auto variant = variants->find(inputs, namesDiffer);
+  if (!variant && !namesDiffer && !artifact.deferred) {
+    auto result = runCode(inputs, memory, runOptions, otherRank);
+    if (!otherRank || !leavesRanksOpen(artifact.inputs))
       return result;
   }
-  return session->runVariant(inputs, memory, options);
+  auto result = variant ? variant->run(inputs, memory, runOptions)
+                        : runVariant(inputs, namesDiffer, memory, runOptions);
+  // That may be why.
+  if (!result && namesDiffer)
+    return Error(result.error().kind(),
+                 result.error().message() + " (" + different->text + ")",
+                 result.error().detail());
+  return result;
 }

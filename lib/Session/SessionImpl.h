@@ -13,6 +13,7 @@
 #include "Linker.h"
 #include "ProfileLog.h"
 #include "Variants.h"
+#include "Warnings.h"
 #include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Model/Model.h"
@@ -44,9 +45,10 @@ struct Session::Impl {
   std::unique_ptr<Model> model;
 
   ProfileLog profile;
+  Warnings warnings;
 
-  /// Null where no rank hangs on what a run gives, as in most models: it keeps
-  /// a copy of a model that came as bytes.
+  /// Null where no rank hangs on what a run gives and no two dimensions of
+  /// inputs share a name: it keeps a model that came as bytes.
   std::unique_ptr<Variants> variants;
 
   Impl(const SessionOptions &options,
@@ -85,9 +87,17 @@ struct Session::Impl {
                                         const std::vector<OutputRef> &memory,
                                         const RunOptions &options,
                                         bool &otherRank);
+  /// Runs code that is made for these inputs; `namesDiffer`: dimensions of one
+  /// name have different sizes.
   Expected<std::vector<Tensor>> runVariant(const std::vector<TensorRef> &inputs,
+                                           bool namesDiffer,
                                            const std::vector<OutputRef> &memory,
                                            const RunOptions &options);
+  /// Runs this session's own code if it is made for such inputs, else that of a
+  /// variant.
+  Expected<std::vector<Tensor>> runAny(const std::vector<TensorRef> &inputs,
+                                       const std::vector<OutputRef> &memory,
+                                       const RunOptions &options);
 
   /// Gives the system the memory that no run is using.
   void releaseMemory();

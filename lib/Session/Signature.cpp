@@ -172,7 +172,14 @@ static void readMetadata(ModuleOp module, ModelMetadata &metadata) {
         metadata.custom.emplace_back(entry.getName().str(), value.str());
 }
 
-MaybeError sardonyx::readSignature(ModuleOp module, Artifact &artifact) {
+void sardonyx::forgetDimNames(ModuleOp module) {
+  auto func = module.lookupSymbol<func::FuncOp>("main_graph");
+  for (unsigned i = 0; i < func.getNumArguments(); ++i)
+    func.removeArgAttr(i, "onnx.dim_params");
+}
+
+MaybeError sardonyx::readSignature(ModuleOp module, Artifact &artifact,
+                                   bool asDeclared) {
   auto func = module.lookupSymbol<func::FuncOp>("main_graph");
   if (!func)
     return Error(ErrorKind::Failed,
@@ -183,10 +190,13 @@ MaybeError sardonyx::readSignature(ModuleOp module, Artifact &artifact) {
     artifact.inputs.push_back(describeValue(func.getArgumentTypes()[i],
                                             func.getArgAttrDict(i),
                                             "input" + std::to_string(i)));
-  for (unsigned i = 0; i < func.getNumResults(); ++i)
-    artifact.outputs.push_back(describeValue(func.getResultTypes()[i],
-                                             func.getResultAttrDict(i),
-                                             "output" + std::to_string(i)));
+  for (unsigned i = 0; i < func.getNumResults(); ++i) {
+    Type type = func.getResultTypes()[i];
+    auto declared = func.getResultAttrOfType<TypeAttr>(i, "sdx.declared");
+    artifact.outputs.push_back(
+        describeValue(declared && asDeclared ? declared.getValue() : type,
+                      func.getResultAttrDict(i), "output" + std::to_string(i)));
+  }
   readMetadata(module, artifact.metadata);
   return std::nullopt;
 }

@@ -16,8 +16,15 @@
 
 namespace sardonyx {
 
-/// Reads inputs, outputs and metadata from an imported module.
-MaybeError readSignature(mlir::ModuleOp module, Artifact &artifact);
+/// Reads inputs, outputs and metadata from an imported module. `asDeclared`:
+/// sizes of outputs that only a run tells are those that the model declares,
+/// which nobody has checked.
+MaybeError readSignature(mlir::ModuleOp module, Artifact &artifact,
+                         bool asDeclared = true);
+
+/// Takes the names off the dimensions of a module's inputs, so that none counts
+/// as equal to another.
+void forgetDimNames(mlir::ModuleOp module);
 
 /// Lists the files that weights of an imported module come from. Those that get
 /// folded away count too: the compiled model holds for these files only.

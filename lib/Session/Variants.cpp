@@ -7,9 +7,11 @@
 
 #include "Variants.h"
 #include "KnownValues.h"
+#include "sardonyx/DimNames.h"
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 using namespace sardonyx;
 using Lock = std::lock_guard<runtime::ForkSafeMutex>;
@@ -61,18 +63,38 @@ bool sardonyx::leavesShapesOpen(const std::vector<ValueInfo> &inputs) {
   });
 }
 
+bool sardonyx::shareDimNames(const std::vector<ValueInfo> &inputs) {
+  std::set<std::string> names;
+  for (const ValueInfo &info : inputs)
+    for (const Dim &dim : info.dims)
+      if (!dim.isStatic() && isNameOfSize(dim.symbol) &&
+          !names.insert(dim.symbol).second)
+        return true;
+  return false;
+}
+
+Variants::Level Variants::firstLevel(const Artifact &whole) {
+  if (leavesRanksOpen(whole.inputs) && (whole.deferred || whole.assumesRank))
+    return Ranks;
+  return whole.deferred ? Sizes : Nothing;
+}
+
 Variants::Variants(const FileMap &model, const ModelSource &source,
-                   std::vector<ValueInfo> inputs)
-    : inputs(std::move(inputs)), path(source.path), size(model.bytes().size()),
-      modified(model.modified()),
-      needed(leavesRanksOpen(this->inputs) ? Ranks : Sizes) {
+                   const Artifact &whole)
+    : inputs(whole.inputs), path(source.path), size(model.bytes().size()),
+      modified(model.modified()), needed(firstLevel(whole)) {
   if (source.bytes)
-    bytes = FileMap::copy(source.bytes, source.size);
+    bytes = source.owner
+                ? FileMap::borrow(source.bytes, source.size, source.owner)
+                : FileMap::copy(source.bytes, source.size);
 }
 
 Variants::Known Variants::knownOf(const std::vector<TensorRef> &given,
-                                  Level level) const {
+                                  bool namesDiffer, Level level) const {
   Known known;
+  known.distinctDims = namesDiffer;
+  if (level == Nothing)
+    return known;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueInfo &info = inputs[i];
     const std::vector<int64_t> &shape = given[i].shape;
@@ -105,14 +127,16 @@ std::shared_ptr<Session> Variants::lookUp(const Known &known) {
   return entry->session;
 }
 
-std::shared_ptr<Session> Variants::find(const std::vector<TensorRef> &given) {
+std::shared_ptr<Session> Variants::find(const std::vector<TensorRef> &given,
+                                        bool namesDiffer) {
   Lock lock(mutex);
   if (entries.empty())
     return nullptr;
   // Also those that were made before more had to be fixed: the same inputs get
   // the same code.
-  for (int level = Ranks; level <= needed; ++level)
-    if (auto found = lookUp(knownOf(given, static_cast<Level>(level))))
+  for (int level = Nothing; level <= needed; ++level)
+    if (auto found =
+            lookUp(knownOf(given, namesDiffer, static_cast<Level>(level))))
       return found;
   return nullptr;
 }
@@ -140,18 +164,19 @@ Expected<std::shared_ptr<Session>> Variants::loadWith(const Known &known,
 }
 
 Expected<std::shared_ptr<Session>>
-Variants::findOrLoad(const std::vector<TensorRef> &given, const Load &load) {
+Variants::findOrLoad(const std::vector<TensorRef> &given, bool namesDiffer,
+                     const Load &load) {
   Lock one(loading);
-  if (std::shared_ptr<Session> session = find(given))
+  if (std::shared_ptr<Session> session = find(given, namesDiffer))
     return session;
   // `needed` is changed by nobody else who does not hold `loading`.
   Level level = needed;
-  Known known = knownOf(given, level);
+  Known known = knownOf(given, namesDiffer, level);
   auto loaded = loadWith(known, load);
   for (int next = level + 1; next <= Values; ++next) {
     if (loaded || loaded.error().kind() != ErrorKind::Unsupported)
       break;
-    Known more = knownOf(given, static_cast<Level>(next));
+    Known more = knownOf(given, namesDiffer, static_cast<Level>(next));
     if (more == known)
       continue;
     auto again = loadWith(more, load);

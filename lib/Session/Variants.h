@@ -13,11 +13,15 @@
 // of these; and where it needs the values of short lists (from which a shape is
 // made, say, whose sizes of 1 are dropped), once for each set of those.
 //
+// Code also counts on dimensions of one name being equal. Where they are not,
+// it is compiled once more without.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_SESSION_VARIANTS_H
 #define SARDONYX_LIB_SESSION_VARIANTS_H
 
+#include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Runtime/ForkSafeMutex.h"
 #include "sardonyx/Session/Compile.h"
@@ -37,14 +41,19 @@ namespace sardonyx {
 bool leavesRanksOpen(const std::vector<ValueInfo> &inputs);
 /// Whether any of their shapes is not known.
 bool leavesShapesOpen(const std::vector<ValueInfo> &inputs);
+/// Whether two open dimensions of these inputs have the name of one size.
+bool shareDimNames(const std::vector<ValueInfo> &inputs);
 
 class Variants {
 public:
   /// What code is made for: shapes and values of inputs, by their names.
   struct Known {
     std::map<std::string, std::vector<int64_t>> shapes, values;
+    /// Whether dimensions of one name count as different.
+    bool distinctDims = false;
     bool operator==(const Known &other) const {
-      return shapes == other.shapes && values == other.values;
+      return shapes == other.shapes && values == other.values &&
+             distinctDims == other.distinctDims;
     }
   };
   /// Loads the model for what is known of its inputs.
@@ -52,29 +61,35 @@ public:
       std::shared_ptr<FileMap> model, const ModelSource &source,
       const Known &known)>;
 
-  /// Keeps the model: a file as its name, bytes as a copy.
+  /// Keeps the model: a file as its name, bytes by their owner or as a copy.
+  /// `whole`: what it was compiled to first.
   Variants(const FileMap &model, const ModelSource &source,
-           std::vector<ValueInfo> inputs);
+           const Artifact &whole);
 
   /// The session for inputs of these shapes, one for each of the model's; null
-  /// if there is none yet.
-  std::shared_ptr<Session> find(const std::vector<TensorRef> &inputs);
+  /// if there is none yet. `namesDiffer`: dimensions of one name have different
+  /// sizes.
+  std::shared_ptr<Session> find(const std::vector<TensorRef> &inputs,
+                                bool namesDiffer);
   /// The same; makes it if there is none yet. Where the compiler cannot do it
   /// for these ranks and lengths, all sizes are fixed, then values.
   Expected<std::shared_ptr<Session>>
-  findOrLoad(const std::vector<TensorRef> &inputs, const Load &load);
+  findOrLoad(const std::vector<TensorRef> &inputs, bool namesDiffer,
+             const Load &load);
 
   void forEach(const std::function<void(Session &)> &body);
 
 private:
   /// How much of the inputs is fixed; each fixes what those before it fix.
-  enum Level { Ranks, Sizes, Values };
+  enum Level { Nothing, Ranks, Sizes, Values };
   struct Entry {
     Known known;
     std::shared_ptr<Session> session;
   };
 
-  Known knownOf(const std::vector<TensorRef> &inputs, Level level) const;
+  static Level firstLevel(const Artifact &whole);
+  Known knownOf(const std::vector<TensorRef> &inputs, bool namesDiffer,
+                Level level) const;
   std::shared_ptr<Session> lookUp(const Known &known);
   Expected<std::shared_ptr<Session>> loadWith(const Known &known,
                                               const Load &load) const;

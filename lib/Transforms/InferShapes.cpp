@@ -569,10 +569,12 @@ bool Inference::takeBranch(onnx::IfOp op) {
   for (auto [result, value] :
        llvm::zip_equal(op->getResults(), yield.getOperands())) {
     bool contradiction = false;
+    // What the result is declared as must not get lost, unless it is wrong.
     Type type = refine(result.getType(), value.getType(), contradiction);
-    // What the result is declared as must not get lost.
     bool isInside = value.getParentBlock() == &block;
-    if (contradiction || (!isInside && type != value.getType()))
+    if (contradiction)
+      type = value.getType();
+    if (!isInside && type != value.getType())
       return false;
     types.push_back(type);
   }

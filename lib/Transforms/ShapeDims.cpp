@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ShapeValues.h"
+#include "sardonyx/DimNames.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -52,7 +53,7 @@ Element ShapeEvaluator::makeSymbol(Value value, int64_t dim) {
     auto name = names && dim < static_cast<int64_t>(names.size())
                     ? dyn_cast<StringAttr>(names[dim])
                     : StringAttr();
-    if (name && !name.empty()) {
+    if (name && isNameOfSize(name.getValue())) {
       auto [it, added] = named.try_emplace(name, symbols + 1);
       symbols += added;
       return Element::symbol(it->second);

@@ -29,9 +29,15 @@ class Logger:
         return severity >= (_default if self._severity < 0 else self._severity)
 
     def info(self, what: str, text: str) -> None:
-        if self.takes(INFO):
+        self._write(INFO, "I", what, text)
+
+    def warning(self, what: str, text: str) -> None:
+        self._write(WARNING, "W", what, text)
+
+    def _write(self, severity: int, letter: str, what: str, text: str) -> None:
+        if self.takes(severity):
             now = datetime.datetime.now()
-            print(f"{now:%F %H:%M:%S.%f} [I:sardonyx:{self._logid}, {what}] {text}", file=sys.stderr)
+            print(f"{now:%F %H:%M:%S.%f} [{letter}:sardonyx:{self._logid}, {what}] {text}", file=sys.stderr)
 
     def of_run(self, options) -> Logger:
         """The logger of a run with these options."""

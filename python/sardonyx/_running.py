@@ -166,6 +166,9 @@ class Runnable:
         results = self._session.run(feeds, memory, run_options and run_options._native)
         if watch:
             logger.info("run", f"took {watch}")
+        if self._session.has_warnings:
+            for text in self._session.take_warnings():
+                logger.warning("run", text)
         for i, arg in enumerate(self._outputs):
             if results[i] is None and not arg._item_type:
                 results[i] = (out or {})[arg.name]

@@ -105,6 +105,8 @@ class InferenceSession(Runnable):
             choose_by(self._options._delegate, self._session.metadata)
         steps = ", ".join(f"{step} {seconds * 1000:.1f} ms" for step, seconds in self.timings.items())
         self._logger.info("load", f"{path or 'a model in memory'} took {watch} ({steps})")
+        for text in self._session.take_warnings():
+            self._logger.warning("load", text)
         if self._options.optimized_model_filepath:
             weights = self._options._weights_file()
             _sardonyx.save_optimized(path, data, self._options.optimized_model_filepath, native, *weights)

@@ -67,3 +67,42 @@ TEST(Variants, SomeAreForgotten) {
     EXPECT_TRUE(answers(*session, shape)) << shape.size();
   }
 }
+
+TEST(Variants, AreMadeWhereSizesOfOneNameDiffer) {
+  const char model[] = R"(<ir_version: 8, opset_import: ["" : 17]>
+model (float[N, 4] x, float[N, 4] b) => (float[2, 4] y) { y = Add(x, b) }
+)";
+  SessionOptions options;
+  options.cache = false;
+  auto loaded = Session::loadBytes(model, strlen(model), options);
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  Session &session = **loaded;
+  std::vector<float> ones(12, 1);
+  auto sum = [&](int64_t rows, int64_t others) {
+    auto result = session.run({{ElementType::Float, ones.data(), {rows, 4}},
+                               {ElementType::Float, ones.data(), {others, 4}}});
+    return result && (*result)[0].shape == std::vector<int64_t>{3, 4} &&
+           static_cast<float *>((*result)[0].data)[11] == 2;
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(sum(3, 3));
+    EXPECT_TRUE(sum(1, 3));
+    EXPECT_TRUE(sum(3, 1));
+  }
+  EXPECT_TRUE(session.hasWarnings());
+  EXPECT_EQ(session.takeWarnings(),
+            (std::vector<std::string>{
+                "output 'y' is declared with the shape [2, 4], but a run gave "
+                "[3, 4]; the declaration is ignored",
+                "dimension 'N' has different sizes: 1 in dimension 0 of input "
+                "'x' and 3 in dimension 0 of input 'b'; they count as "
+                "different dimensions"}));
+  EXPECT_FALSE(session.hasWarnings());
+  options.distinctDims = true;
+  loaded = Session::loadBytes(model, strlen(model), options);
+  ASSERT_TRUE(loaded);
+  auto result = (*loaded)->run({{ElementType::Float, ones.data(), {1, 4}},
+                                {ElementType::Float, ones.data(), {2, 4}}});
+  EXPECT_TRUE(result);
+  EXPECT_FALSE((*loaded)->hasWarnings());
+}

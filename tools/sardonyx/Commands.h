@@ -106,6 +106,8 @@ void printValue(const std::string &name, const sardonyx::Tensor &value);
 
 /// Compiles the model or takes it from the cache.
 std::shared_ptr<sardonyx::Session> loadSession(const CommonOptions &common);
+/// Writes what a model has wrong, and still runs, to stderr.
+void tellWarnings(sardonyx::Runner &session);
 
 /// The same for a model, or loads what `sardonyx build` has made of one.
 std::shared_ptr<sardonyx::Runner> loadRunner(const CommonOptions &common);

@@ -7,6 +7,7 @@
 
 #include "Commands.h"
 #include "sardonyx/Model/LoadArtifact.h"
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <random>
@@ -20,10 +21,11 @@ std::map<std::string, int64_t> parseDims(const std::vector<std::string> &dims) {
   for (const std::string &dim : dims) {
     size_t equals = dim.find('=');
     char *end = nullptr;
+    errno = 0;
     long long size = equals == std::string::npos
                          ? -1
                          : strtoll(dim.c_str() + equals + 1, &end, 10);
-    if (size < 0 || *end || end == dim.c_str() + equals + 1)
+    if (size < 0 || *end || end == dim.c_str() + equals + 1 || errno)
       throw std::runtime_error("--dim takes NAME=SIZE, got '" + dim + "'");
     sizes[dim.substr(0, equals)] = size;
   }
@@ -54,9 +56,15 @@ static Feed randomTensor(const ValueInfo &info,
                    : it != dims.end() ? it->second
                                       : 1;
     array.shape.push_back(size);
-    count *= size;
   }
-  int64_t bytes = byteSizeOf(array.type);
+  int64_t bytes = byteSizeOf(array.type), all = bytes;
+  for (int64_t size : array.shape)
+    if (__builtin_mul_overflow(all, std::max<int64_t>(size, 1), &all))
+      throw std::runtime_error("input '" + info.name + "' of the shape " +
+                               describeShape(array.shape) +
+                               " is larger than any memory");
+  for (int64_t size : array.shape)
+    count *= size;
   array.bytes.assign(count * bytes, 0);
   std::normal_distribution<float> normal;
   // Small numbers: many integer inputs are indices or masks.
@@ -217,7 +225,13 @@ std::shared_ptr<Session> loadSession(const CommonOptions &common) {
   const std::string &problem = (*session)->report().cacheProblem;
   if (!problem.empty())
     fprintf(stderr, "sardonyx: warning: %s\n", problem.c_str());
+  tellWarnings(**session);
   return *session;
+}
+
+void tellWarnings(Runner &session) {
+  for (const std::string &text : session.takeWarnings())
+    fprintf(stderr, "sardonyx: warning: %s\n", text.c_str());
 }
 
 std::shared_ptr<Runner> loadRunner(const CommonOptions &common) {

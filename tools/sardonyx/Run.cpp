@@ -67,6 +67,7 @@ int run(const RunCommand &command) {
           .count();
   if (!results)
     throw std::runtime_error(results.error().message());
+  tellWarnings(*session);
   if (!command.outputDir.empty())
     (void)mkdir(command.outputDir.c_str(), 0777);
   for (size_t i = 0; i < results->size(); ++i) {

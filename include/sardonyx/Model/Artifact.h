@@ -64,6 +64,8 @@ struct Artifact {
   bool deferred = false;
   /// The code assumes a rank that what a run gives may contradict.
   bool assumesRank = false;
+  /// What the model has wrong that keeps nothing from running, a sentence each.
+  std::vector<std::string> warnings;
   std::vector<SourceFile> files;
   std::vector<Argument> initArgs, mainArgs;
   /// Element size of each result of `sdx_init`.

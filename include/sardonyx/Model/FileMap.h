@@ -23,8 +23,10 @@ public:
   /// The same for an open file, which is closed; `path` is for messages.
   static Expected<std::shared_ptr<FileMap>> adopt(int file,
                                                   const std::string &path);
-  /// Bytes that the caller keeps alive for as long as this object.
-  static std::shared_ptr<FileMap> borrow(const void *data, size_t size);
+  /// Bytes that the caller, or `owner`, keeps alive for as long as this object.
+  static std::shared_ptr<FileMap>
+  borrow(const void *data, size_t size,
+         std::shared_ptr<const void> owner = nullptr);
   /// A copy of the bytes.
   static std::shared_ptr<FileMap> copy(const void *data, size_t size);
   ~FileMap();
@@ -50,6 +52,7 @@ private:
   int64_t changed = 0;
   bool mapped = false;
   std::string name, fileIdentity, own;
+  std::shared_ptr<const void> owner;
 };
 
 /// The same for memory that is mapped of a file: a fault for each page takes

@@ -86,6 +86,17 @@ public:
                    const std::vector<OutputRef> &memory,
                    const RunOptions &options) const;
 
+  /// A name of dimensions for which inputs have different sizes.
+  struct Disagreement {
+    std::string name;
+    /// Which sizes of which inputs: a sentence without its full stop.
+    std::string text;
+  };
+  /// The first of such names, if these inputs, which check() has passed, have
+  /// any. Code may count on there being none.
+  std::optional<Disagreement>
+  findDisagreement(const std::vector<TensorRef> &inputs) const;
+
   /// What a run that succeeds has recorded, between two times of
   /// sdx_rt_clock().
   using Observer =
@@ -126,7 +137,8 @@ private:
   ModelCode code;
   runtime::ReclaimMemory reclaim;
 
-  /// For each dimension of each input, the number of its symbol or -1.
+  /// For each dimension of each input, the number of its symbol, or -1 where it
+  /// has none that is the name of a size.
   std::vector<std::vector<int>> symbolOf;
   std::vector<std::string> symbols;
 

@@ -12,6 +12,7 @@
 #include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Model/Values.h"
+#include <string>
 #include <vector>
 
 namespace sardonyx {
@@ -34,6 +35,11 @@ public:
   run(const std::vector<TensorRef> &inputs,
       const std::vector<OutputRef> &memory = {},
       const RunOptions &options = RunOptions()) = 0;
+
+  /// What the model, or what a run was given, has wrong that kept nothing from
+  /// running: a sentence each, told once. Any thread may ask.
+  virtual bool hasWarnings() const { return false; }
+  virtual std::vector<std::string> takeWarnings() { return {}; }
 
   /// Bytes that weights, runs and results hold of the memory limit.
   virtual int64_t bytesHeld() const = 0;

@@ -67,7 +67,8 @@ struct StringSpan {
   std::string_view text() const { return {data, size}; }
 };
 
-/// A dimension: a size, or a name (equal names mean equal sizes), or neither.
+/// A dimension: a size, or a name (equal ones are meant to be equal sizes if
+/// isNameOfSize() says so), or neither.
 struct Dim {
   int64_t size = -1;
   std::string symbol;

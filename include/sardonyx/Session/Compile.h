@@ -24,6 +24,8 @@ struct ModelSource {
   std::string path;
   const void *bytes = nullptr;
   size_t size = 0;
+  /// Keeps the bytes; null where the caller does, and only for the call.
+  std::shared_ptr<const void> owner;
 };
 
 /// The names of the phases that compileToText takes, in order; "asm" is last.

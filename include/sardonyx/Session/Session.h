@@ -66,6 +66,10 @@ struct SessionOptions {
   /// Values of inputs of integers or booleans, by name, all elements in order.
   /// The code is then made for these values and takes no others.
   std::map<std::string, std::vector<int64_t>> inputValues;
+  /// Take dimensions of inputs that share a name for different ones. Otherwise
+  /// code counts on their being equal, and a session compiles the model once
+  /// more, so, when inputs come where they are not.
+  bool distinctDims = false;
   /// Sizes for the open dimensions of inputs that have these denotations.
   std::map<std::string, int64_t> denotedDims;
   /// Tensors in the place of the model's initializers of these names.
@@ -143,9 +147,12 @@ public:
   /// Compiles the model in a file, or takes it from the cache.
   static Expected<std::shared_ptr<Session>>
   load(const std::string &path, const SessionOptions &options = {});
-  /// The same for a model in memory, which need not outlive the call.
+  /// The same for a model in memory, which need not outlive the call. A session
+  /// that may compile it once more keeps the bytes: by `owner`, which holds
+  /// them, or as a copy.
   static Expected<std::shared_ptr<Session>>
-  loadBytes(const void *data, size_t size, const SessionOptions &options = {});
+  loadBytes(const void *data, size_t size, const SessionOptions &options = {},
+            std::shared_ptr<const void> owner = nullptr);
 
   ~Session() override;
   Session(const Session &) = delete;
@@ -165,6 +172,9 @@ public:
 
   int64_t bytesHeld() const override;
   void releaseMemory() override;
+
+  bool hasWarnings() const override;
+  std::vector<std::string> takeWarnings() override;
 
   /// What the runs so far have recorded, and begins anew; empty unless the
   /// session was loaded for profiling.

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include "sardonyx/DimNames.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -218,7 +219,7 @@ void IndexValues::nameSizes(func::FuncOp func) {
       continue;
     for (auto [dim, attr] : llvm::enumerate(names)) {
       auto name = dyn_cast<StringAttr>(attr);
-      if (!name || name.getValue().empty() || !type.isDynamicDim(dim))
+      if (!name || !isNameOfSize(name.getValue()) || !type.isDynamicDim(dim))
         continue;
       auto [it, isNew] = named.try_emplace(name.getValue(), Polynomial());
       if (isNew)

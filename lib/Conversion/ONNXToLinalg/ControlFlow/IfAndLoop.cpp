@@ -104,7 +104,34 @@ struct LoopTypes {
   /// Whether the room that a scan result takes is not known before the loop, so
   /// that its elements go to a list first.
   SmallVector<bool> isList;
+  /// The sizes of each scan result's elements where there is none; empty, or
+  /// -1, where nobody says.
+  SmallVector<SmallVector<int64_t>> sizesOfNone;
 };
+
+/// What the model declares of scan results: for each the rank, or -1, and then
+/// the sizes.
+SmallVector<SmallVector<int64_t>>
+getSizesOfNone(onnx::LoopOp op, ArrayRef<RankedTensorType> elements) {
+  SmallVector<SmallVector<int64_t>> all(elements.size());
+  auto attribute = op->getAttrOfType<DenseI64ArrayAttr>("sdx.scan_sizes");
+  ArrayRef<int64_t> rest =
+      attribute ? attribute.asArrayRef() : ArrayRef<int64_t>();
+  for (auto [element, sizes] : llvm::zip_equal(elements, all)) {
+    if (rest.empty())
+      break;
+    int64_t rank = rest.front();
+    rest = rest.drop_front();
+    if (rank < 0)
+      continue;
+    if (rank > static_cast<int64_t>(rest.size()))
+      break;
+    if (rank == element.getRank())
+      sizes.assign(rest.begin(), rest.begin() + rank);
+    rest = rest.drop_front(rank);
+  }
+  return all;
+}
 
 FailureOr<LoopTypes> getTypes(onnx::LoopOp op, ValueRange initial,
                               ArrayRef<Type> yielded) {
@@ -125,6 +152,7 @@ FailureOr<LoopTypes> getTypes(onnx::LoopOp op, ValueRange initial,
   }
   for (Type type : yielded.drop_front(1 + initial.size()))
     types.elements.push_back(cast<RankedTensorType>(type));
+  types.sizesOfNone = getSizesOfNone(op, types.elements);
   return types;
 }
 
@@ -173,11 +201,15 @@ Value extendScanResult(TensorBuilder &b, Value before, Value made,
 
 /// The scan result after `count` iterations.
 Value finishScanResult(TensorBuilder &b, Value last, RankedTensorType element,
-                       bool isList, Value count) {
+                       bool isList, ArrayRef<int64_t> sizesOfNone,
+                       Value count) {
   if (isList) {
-    SmallVector<int64_t> shape(element.getShape());
+    SmallVector<int64_t> shape(element.getShape()), otherwise(sizesOfNone);
     shape.insert(shape.begin(), ShapedType::kDynamic);
-    return concatList(b, last, 0, ListConcat::Scan, element.clone(shape));
+    if (!otherwise.empty())
+      otherwise.insert(otherwise.begin(), 0);
+    return concatList(b, last, 0, ListConcat::Scan, element.clone(shape),
+                      otherwise);
   }
   Sizes sizes = getDeclaredSizes(b, element);
   sizes.insert(sizes.begin(), Size(count));
@@ -275,9 +307,9 @@ LogicalResult lowerLoop(Lowering<onnx::LoopOp> &b) {
   int64_t states = types->state.size();
   SmallVector<Value> results(loop->getResults().slice(2, states));
   for (auto [i, element] : llvm::enumerate(types->elements))
-    results.push_back(finishScanResult(b, loop->getResult(2 + states + i),
-                                       element, types->isList[i],
-                                       loop->getResult(0)));
+    results.push_back(finishScanResult(
+        b, loop->getResult(2 + states + i), element, types->isList[i],
+        types->sizesOfNone[i], loop->getResult(0)));
   return b.replace(results);
 }
 

@@ -46,15 +46,19 @@ Value insertIntoList(TensorBuilder &b, Value list, Value tensor,
 }
 
 /// Sizes from a tensor of them; those that `declared` states are checked. A
-/// negative one is not known: it is the declared one, or 0.
+/// negative one is not known: it is the declared one, that of `sizesOfNone`, or
+/// 0.
 static Sizes takeSizes(TensorBuilder &b, Value tensor,
-                       RankedTensorType declared) {
+                       RankedTensorType declared,
+                       ArrayRef<int64_t> sizesOfNone = {}) {
   Sizes sizes;
   for (auto [dim, known] : llvm::enumerate(declared.getShape())) {
     Value size =
         b.convert(b.extract(tensor, b.index(static_cast<int64_t>(dim))),
                   b.getIndexType());
     int64_t otherwise = ShapedType::isDynamic(known) ? 0 : known;
+    if (ShapedType::isDynamic(known) && !sizesOfNone.empty())
+      otherwise = std::max<int64_t>(sizesOfNone[dim], 0);
     Value isKnown =
         b.compare(arith::CmpIPredicate::sge, size, b.index(int64_t(0)));
     size = b.select(isKnown, size, b.index(otherwise));
@@ -68,7 +72,7 @@ static Sizes takeSizes(TensorBuilder &b, Value tensor,
 }
 
 Value concatList(TensorBuilder &b, Value list, int64_t axis, ListConcat kind,
-                 RankedTensorType declared) {
+                 RankedTensorType declared, ArrayRef<int64_t> sizesOfNone) {
   SmallVector<Value> operands = {list, asNumber(b, axis),
                                  asNumber(b, static_cast<int64_t>(kind))};
   Value shape = callRuntime(b, "sdx_rt_list_concat_sizes", operands,
@@ -76,7 +80,7 @@ Value concatList(TensorBuilder &b, Value list, int64_t axis, ListConcat kind,
   Type element = declared.getElementType();
   operands.push_back(bytesOf(b, element));
   return callRuntime(b, "sdx_rt_list_concat", operands,
-                     takeSizes(b, shape, declared), element);
+                     takeSizes(b, shape, declared, sizesOfNone), element);
 }
 
 Value getListItem(TensorBuilder &b, Value list, Value position,

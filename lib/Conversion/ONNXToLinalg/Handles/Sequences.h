@@ -31,9 +31,12 @@ enum class ListConcat {
   Scan = 2,
 };
 
-/// The tensors of a list put together. `declared` is the type of the result.
+/// The tensors of a list put together. `declared` is the type of the result,
+/// whose open sizes are those of `sizesOfNone` where the list holds no tensor:
+/// one for each dimension, -1 for 0, or none at all.
 mlir::Value concatList(TensorBuilder &b, mlir::Value list, int64_t axis,
-                       ListConcat kind, mlir::RankedTensorType declared);
+                       ListConcat kind, mlir::RankedTensorType declared,
+                       llvm::ArrayRef<int64_t> sizesOfNone = {});
 
 } // namespace sardonyx
 

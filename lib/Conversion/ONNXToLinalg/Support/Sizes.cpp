@@ -2,6 +2,7 @@
 
 #include "Support/Checks.h"
 #include "Support/Common.h"
+#include "sardonyx/DimNames.h"
 
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -16,7 +17,7 @@ namespace sardonyx {
 //===----------------------------------------------------------------------===//
 
 /// The first argument dimension of the function that carries the same
-/// dim_params name; the session checks at the door that they are equal.
+/// dim_params name; the session runs the code only where these are equal.
 static std::pair<BlockArgument, int64_t> getNamedSize(BlockArgument arg,
                                                       int64_t dim) {
   Block *block = arg.getOwner();
@@ -30,7 +31,7 @@ static std::pair<BlockArgument, int64_t> getNamedSize(BlockArgument arg,
     if (!names || axis >= static_cast<int64_t>(names.size()))
       return {};
     auto name = dyn_cast<StringAttr>(names[axis]);
-    return name && !name.getValue().empty() ? name : StringAttr();
+    return name && isNameOfSize(name.getValue()) ? name : StringAttr();
   };
   StringAttr name = nameOf(arg.getArgNumber(), dim);
   if (!name)
