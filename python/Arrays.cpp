@@ -13,7 +13,10 @@
 
 #include <cxxabi.h>
 #include <deque>
+#include <new>
+#include <stdexcept>
 #include <sys/syscall.h>
+#include <typeinfo>
 #include <unistd.h>
 
 namespace nb = nanobind;
@@ -72,6 +75,16 @@ const char *className(const Error &error) {
 /// The module of the exceptions.
 static std::string errorsModule;
 
+static void raiseInPython(const Error &error) {
+  nb::object type =
+      nb::module_::import_(errorsModule.c_str()).attr(className(error));
+  nb::object failure = type(error.message());
+  failure.attr("detail") = error.detail();
+  if (nb::object cause = takeCause())
+    PyException_SetCause(failure.ptr(), cause.release().ptr());
+  PyErr_SetObject(type.ptr(), failure.ptr());
+}
+
 void translateErrors(const nb::module_ &extension) {
   std::string name = nb::cast<std::string>(extension.attr("__name__"));
   errorsModule = name.substr(0, name.rfind('.')) + ".errors";
@@ -79,13 +92,15 @@ void translateErrors(const nb::module_ &extension) {
     try {
       std::rethrow_exception(p);
     } catch (const Raised &raised) {
-      nb::object type = nb::module_::import_(errorsModule.c_str())
-                            .attr(className(raised.error));
-      nb::object failure = type(raised.error.message());
-      failure.attr("detail") = raised.error.detail();
-      if (nb::object cause = takeCause())
-        PyException_SetCause(failure.ptr(), cause.release().ptr());
-      PyErr_SetObject(type.ptr(), failure.ptr());
+      raiseInPython(raised.error);
+    } catch (const std::bad_alloc &) {
+      raiseInPython(Error(ErrorKind::Failed, "not enough memory"));
+    } catch (const std::length_error &) {
+      raiseInPython(
+          Error(ErrorKind::Failed, "a size is larger than any memory"));
+    } catch (const std::bad_cast &) {
+      raiseInPython(Error(ErrorKind::InvalidArgument,
+                          "an argument is of another type than is asked for"));
     }
   });
 }
@@ -275,32 +290,40 @@ nb::object toPython(const Tensor &value) {
   return items;
 }
 
+/// What Python calls the type of an object.
+std::string typeName(nb::handle object) {
+  return nb::cast<std::string>(nb::type_name(object.type()));
+}
+
 /// The caller's inputs as a session takes them, and what keeps them alive.
 class Feeds {
 public:
   /// (element type or 0, array) for a tensor, (8, bytes as a list, shape) for
   /// one of strings, (keys, values) for a map, a list of such for a sequence,
-  /// None for nothing.
-  TensorRef read(nb::handle item) {
+  /// None for nothing. `name` is the input's.
+  TensorRef read(nb::handle item, const std::string &name) {
     TensorRef ref;
     if (item.is_none()) {
       ref.kind = ValueKind::Nothing;
     } else if (nb::isinstance<nb::list>(item)) {
       ref.kind = ValueKind::Sequence;
       for (nb::handle inner : nb::cast<nb::list>(item))
-        ref.items.push_back(read(inner));
+        ref.items.push_back(read(inner, name));
     } else {
       nb::tuple parts = nb::cast<nb::tuple>(item);
       if (nb::isinstance<nb::tuple>(parts[0])) {
         ref.kind = ValueKind::Map;
-        ref.items = {read(parts[0]), read(parts[1])};
+        ref.items = {read(parts[0], name), read(parts[1], name)};
         return ref;
       }
       if (nb::len(parts) == 3)
         return readStrings(nb::cast<nb::list>(parts[1]),
                            nb::cast<std::vector<int64_t>>(parts[2]));
-      arrays.push_back(nb::cast<InputArray>(parts[1]));
-      InputArray &array = arrays.back();
+      InputArray &array = arrays.emplace_back();
+      if (!nb::try_cast(parts[1], array))
+        throw Raised(Error(ErrorKind::InvalidArgument,
+                           "input '" + name + "' is a " + typeName(parts[1]) +
+                               " that gives no data in the CPU's memory"));
       ref.type = typeOf(nb::cast<int32_t>(parts[0]), array.dtype());
       ref.data = array.data();
       ref.shape = shapeOf(array);
@@ -343,7 +366,9 @@ nb::list runModel(Runner &session, nb::list inputs, nb::object memory,
   std::vector<TensorRef> refs;
   refs.reserve(nb::len(inputs));
   for (nb::handle item : inputs)
-    refs.push_back(feeds.read(item));
+    refs.push_back(feeds.read(item, refs.size() < session.inputs().size()
+                                        ? session.inputs()[refs.size()].name
+                                        : std::string()));
   std::vector<OutputArray> targets;
   std::vector<OutputRef> outputs;
   if (!memory.is_none())
@@ -353,8 +378,14 @@ nb::list runModel(Runner &session, nb::list inputs, nb::object memory,
         continue;
       nb::tuple pair = nb::cast<nb::tuple>(item);
       // No conversion: a copy would take the result in the array's place.
-      targets.push_back(nb::cast<OutputArray>(pair[1], /*convert=*/false));
-      OutputArray &array = targets.back();
+      OutputArray &array = targets.emplace_back();
+      if (!nb::try_cast(pair[1], array, /*convert=*/false))
+        throw Raised(Error(
+            ErrorKind::InvalidArgument,
+            "output '" + session.outputs().at(outputs.size() - 1).name +
+                "' takes a contiguous array in the CPU's memory that can be "
+                "written to, got a " +
+                typeName(pair[1])));
       outputs.back() = {typeOf(nb::cast<int32_t>(pair[0]), array.dtype()),
                         array.data(), shapeOf(array)};
     }

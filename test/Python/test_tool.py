@@ -90,6 +90,9 @@ def test_inspect(tool, path, model, tmp_path):
 def test_errors(tool, path, tmp_path):
     assert "cannot read" in call(tool, "run", str(tmp_path / "none.onnx"), status=1)
     assert "NAME=SIZE" in call(tool, "run", path, "--dim", "N", status=1)
+    assert "NAME=SIZE" in call(tool, "run", path, "--dim", f"N={10**20}", status=1)
+    assert "larger than any memory" in call(tool, "run", path, "--dim", f"N={2**62}", status=1)
+    assert "not enough memory" in call(tool, "bench", path, "--dim", f"N={2**50}", status=1)
     (tmp_path / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff{'descr'")
     assert "cut off" in call(tool, "run", path, "--input", f"x={tmp_path / 'bad.npy'}", status=1)
     (tmp_path / "bad.npz").write_bytes(b"PK nothing")

@@ -222,6 +222,9 @@ int sardonyx::runDriver(int argc, const char *const *argv) {
   } catch (const std::bad_alloc &) {
     fprintf(stderr, "sardonyx: not enough memory for arrays of these sizes\n");
     return 1;
+  } catch (const std::length_error &) {
+    fprintf(stderr, "sardonyx: an array is larger than any memory\n");
+    return 1;
   } catch (const std::exception &error) {
     fprintf(stderr, "sardonyx: %s\n", error.what());
     return 1;
