@@ -100,7 +100,7 @@ class Loaded:
 
     def __init__(self, model):
         graph = model.graph
-        self.proto, self.static_outputs = model, False
+        self.proto = model
         self.opsets = {entry.domain.replace("ai.onnx", "") if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
         self.consts = [t.name for t in graph.initializer]
         self.values = {t.name: Value(t.name, numpy_helper.to_array(t), "const") for t in graph.initializer}

@@ -20,6 +20,14 @@ BOOL = np.dtype(bool)
 DOMAINS = {"ai.onnx.ml": [1, 2, 3, 4, 5, 5], "ai.onnx.preview.training": [1], "ai.onnx.preview": [1], "com.microsoft": [1]}
 
 
+PLACEHOLDERS = ["?", "*", "None", "unk", "-1", "<unknown>"]
+
+
+def stale(rng, shape):
+    """Sizes that a value of this shape could have had."""
+    return [int(rng.choice([s, s, 1, s + 1, max(s - 1, 0), 2 * s])) for s in shape]
+
+
 class Value:
     """A graph's input, initialiser or result. `keep`: an input that means something (indices,
     a shape) and stays as it is from run to run."""
@@ -295,28 +303,43 @@ class Graph:
         last = [n for n in made if n not in read]
         self.outputs = last + [n for n in made if n in read and rng.random() < 0.15]
         self.open_sizes = builder.open_sizes
-        self.shared_names = rng.random() < 0.5
+        self.names = "apart shared".split()[int(rng.random() < 0.5)]
+        if rng.random() < builder.theme.odd:
+            self.names = "placeholders clashing".split()[int(rng.random() < 0.5)]
         self.open_share = 1.0 if rng.random() < 0.5 else 0.5
         self.dims = {n: [self.dim(rng, n, i, s) for i, s in enumerate(self.values[n].shape)] for n in self.inputs}
         self.static_outputs = not self.open_sizes and rng.random() < 0.5
+        # What the model declares of results, where that is wrong.
+        self.stale = {}
+        if rng.random() < builder.theme.odd:
+            tensors = [n for n in made if is_tensor(self.values[n].array)]
+            self.stale = {n: stale(rng, self.values[n].shape) for n in tensors if rng.random() < 0.7}
 
     def dim(self, rng, name, axis, size):
         if not self.open_sizes or rng.random() > self.open_share:
             return size
-        return f"d{size}" if self.shared_names and size > 1 else f"{name}_{axis}"
+        if self.names == "placeholders":
+            return PLACEHOLDERS[int(rng.integers(len(PLACEHOLDERS)))]
+        if self.names == "clashing":
+            return f"n{int(rng.integers(2))}"
+        return f"d{size}" if self.names == "shared" and size > 1 else f"{name}_{axis}"
 
     def model(self):
         def dims(name):
             array = self.values[name].array
-            return None if not is_tensor(array) else array.shape if self.static_outputs else [f"{name}_{i}" for i in range(array.ndim)]
+            if name in self.stale or not is_tensor(array):
+                return self.stale.get(name)
+            return array.shape if self.static_outputs else [f"{name}_{i}" for i in range(array.ndim)]
 
         nodes = [node for step in self.steps for node in step.nodes]
+        made = {name for step in self.steps for name in step.outputs}
         graph = helper.make_graph(
             nodes,
             "fuzz",
             [info_of(n, self.values[n].array, self.dims[n]) for n in self.inputs],
             [info_of(n, self.values[n].array, dims(n)) for n in self.outputs],
             [numpy_helper.from_array(np.asarray(self.values[n].array), n) for n in self.consts],
+            value_info=[info_of(n, self.values[n].array, s) for n, s in self.stale.items() if n not in self.outputs and n in made],
         )
         return helper.make_model(graph, opset_imports=imports(nodes, self.opsets), ir_version=10)
 
@@ -329,7 +352,7 @@ class Graph:
         frozen = {s for n in self.consts for s in self.values[n].shape}
         frozen |= {s for n in self.inputs if self.values[n].keep for s in self.values[n].shape}
         frozen |= {s for n in self.inputs for s, d in zip(self.values[n].shape, self.dims[n]) if d == s}
-        if not self.shared_names and rng.random() < 0.1:
+        if self.names != "shared" and rng.random() < 0.1:
             frozen = {s for n in self.inputs for s, d in zip(self.values[n].shape, self.dims[n]) if d == s}
         sizes = {}
         for size in sorted({s for n in self.inputs for s in self.values[n].shape} - frozen - {1}):
@@ -376,8 +399,6 @@ class Graph:
             if answer.differ:
                 arrays.disputed |= set(step.outputs)
             arrays.update({n: apply(change, array) for n, array in zip(step.outputs, answer.values)})
-        if self.static_outputs and any(arrays[n].shape != self.values[n].shape for n in self.outputs):
-            raise Refused("not the sizes that the model declares")
         return arrays
 
 
