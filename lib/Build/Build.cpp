@@ -193,7 +193,8 @@ static constexpr Unavailable kUnavailable[] = {
     {"sdx_rt_image_decode", "ImageDecoder", false},
     {"sdx_rt_string_matches", "RegexFullMatch", false},
     {"sdx_rt_string_is_no_stop_word", "StringNormalizer", true},
-    {"sdx_rt_string_to_case", "StringNormalizer", true}};
+    {"sdx_rt_string_to_case", "StringNormalizer", true},
+    {"sdx_rt_tokenize", "Tokenizer", false}};
 
 /// What an object calls that no file can have, if anything.
 static MaybeError checkCalls(const std::string &object,

@@ -46,6 +46,12 @@ Attr::Attr(const char *name, const Ints &values) {
     proto.add_ints(value);
 }
 
+Attr::Attr(const char *name, ::onnx::GraphProto graph) {
+  proto.set_name(name);
+  proto.set_type(AttributeProto::GRAPH);
+  *proto.mutable_g() = std::move(graph);
+}
+
 //===----------------------------------------------------------------------===//
 // The node
 //===----------------------------------------------------------------------===//
@@ -158,6 +164,11 @@ std::vector<float> Body::getFloats(StringRef name) const {
   return {value->floats().begin(), value->floats().end()};
 }
 
+const ::onnx::GraphProto *Body::getGraph(StringRef name) const {
+  const AttributeProto *value = attribute(name);
+  return value ? &value->g() : nullptr;
+}
+
 void Body::pass(Attrs &attrs, ArrayRef<const char *> names) const {
   for (const char *name : names)
     if (const AttributeProto *value = attribute(name)) {
@@ -190,8 +201,13 @@ void Body::refuseUnless(StringRef name, int64_t only) const {
 // New nodes
 //===----------------------------------------------------------------------===//
 
+NodeProto &Body::addNode() {
+  return openGraphs.empty() ? *function.add_node()
+                            : *openGraphs.back().add_node();
+}
+
 NodeProto &Body::node(StringRef type, const Names &inputs) {
-  NodeProto &node = *function.add_node();
+  NodeProto &node = addNode();
   node.set_op_type(type.str());
   for (const Name &input : inputs)
     node.add_input(input);
@@ -216,31 +232,30 @@ Name Body::op(StringRef type, Names inputs, Attrs attrs) {
   return op(1, type, std::move(inputs), std::move(attrs)).front();
 }
 
-/// The tensor of a new Constant.
-static TensorProto &constantTensor(NodeProto &node, int elementType) {
-  AttributeProto *attribute = node.add_attribute();
+Name Body::constant(TensorProto tensor) {
+  NodeProto &made = node("Constant", {});
+  made.add_output("v" + std::to_string(counter++) + "_Constant");
+  AttributeProto *attribute = made.add_attribute();
   attribute->set_name("value");
   attribute->set_type(AttributeProto::TENSOR);
-  attribute->mutable_t()->set_data_type(elementType);
-  return *attribute->mutable_t();
+  *attribute->mutable_t() = std::move(tensor);
+  return made.output(0);
 }
 
 Name Body::ints(ArrayRef<int64_t> values) {
-  Name name = op("Constant", {});
-  TensorProto &tensor =
-      constantTensor(*function.mutable_node()->rbegin(), TensorProto::INT64);
+  TensorProto tensor;
+  tensor.set_data_type(TensorProto::INT64);
   tensor.add_dims(values.size());
   for (int64_t value : values)
     tensor.add_int64_data(value);
-  return name;
+  return constant(std::move(tensor));
 }
 
 Name Body::integer(int64_t value) { return scalar(value, TensorProto::INT64); }
 
 Name Body::scalar(double value, int elementType) {
-  Name name = op("Constant", {});
-  TensorProto &tensor =
-      constantTensor(*function.mutable_node()->rbegin(), elementType);
+  TensorProto tensor;
+  tensor.set_data_type(elementType);
   auto narrow = [&](const fltSemantics &semantics) {
     APFloat number(value);
     bool inexact;
@@ -270,7 +285,7 @@ Name Body::scalar(double value, int elementType) {
   default:
     tensor.add_int32_data(value);
   }
-  return name;
+  return constant(std::move(tensor));
 }
 
 void Body::give(StringRef output, const Name &value) {
@@ -286,6 +301,50 @@ void Body::addText(const char *nodes) {
   }
   for (const auto &[name, attribute] : schema.attributes())
     function.add_attribute(name);
+}
+
+void Body::openGraph() {
+  openGraphs.emplace_back();
+  openGraphs.back().set_name("body");
+}
+
+Name Body::graphInput(int elementType, const Ints &sizes) {
+  auto &input = *openGraphs.back().add_input();
+  input.set_name("v" + std::to_string(counter++) + "_input");
+  auto &type = *input.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(elementType);
+  for (int64_t size : sizes) {
+    auto *dim = type.mutable_shape()->add_dim();
+    if (size >= 0)
+      dim->set_dim_value(size);
+  }
+  type.mutable_shape();
+  return input.name();
+}
+
+::onnx::GraphProto Body::closeGraph(const Names &outputs) {
+  // An output is a value of the graph's own, and there once.
+  Names own;
+  for (const Name &output : outputs)
+    own.push_back(op("Identity", {output}));
+  ::onnx::GraphProto graph = std::move(openGraphs.back());
+  openGraphs.pop_back();
+  for (const Name &output : own)
+    graph.add_output()->set_name(output);
+  return graph;
+}
+
+Names Body::call(const ::onnx::GraphProto &graph, const Names &inputs) {
+  for (int i = 0; i < graph.input_size(); ++i)
+    node("Identity", {inputs[i]}).add_output(graph.input(i).name());
+  for (const TensorProto &tensor : graph.initializer())
+    node("Identity", {constant(tensor)}).add_output(tensor.name());
+  for (const NodeProto &made : graph.node())
+    addNode() = made;
+  Names outputs;
+  for (const auto &output : graph.output())
+    outputs.push_back(output.name());
+  return outputs;
 }
 
 Name Body::slice(const Name &value, const Name &from, const Name &to,

@@ -32,6 +32,7 @@ struct Attr {
   Attr(const char *name, float value);
   Attr(const char *name, const char *value);
   Attr(const char *name, const Ints &values);
+  Attr(const char *name, ::onnx::GraphProto graph);
   ::onnx::AttributeProto proto;
 };
 using Attrs = std::vector<Attr>;
@@ -70,6 +71,8 @@ public:
   std::string getString(llvm::StringRef attribute) const;
   Ints getInts(llvm::StringRef attribute) const;
   std::vector<float> getFloats(llvm::StringRef attribute) const;
+  /// A graph of the node's; null where it is left out.
+  const ::onnx::GraphProto *getGraph(llvm::StringRef attribute) const;
   /// The node's attribute, with its name, for a node of the body; nothing where
   /// it is left out.
   void pass(Attrs &attrs, llvm::ArrayRef<const char *> names) const;
@@ -99,6 +102,16 @@ public:
   void give(llvm::StringRef output, const Name &value);
   /// Nodes in ONNX's text syntax.
   void addText(const char *nodes);
+
+  /// Opens a graph that will be an attribute of a node: nodes go there until it
+  /// is closed. They may use what is outside of it.
+  void openGraph();
+  /// A new input of the open graph, a tensor; sizes of -1 are open.
+  Name graphInput(int elementType, const Ints &sizes);
+  ::onnx::GraphProto closeGraph(const Names &outputs);
+  /// The nodes of a graph of the node's, with `inputs` for its inputs. Returns
+  /// its outputs. To be asked once for each graph.
+  Names call(const ::onnx::GraphProto &graph, const Names &inputs);
 
   // What many bodies need.
   Name add(const Name &a, const Name &b) { return op("Add", {a, b}); }
@@ -138,10 +151,13 @@ private:
   int find(llvm::StringRef input) const;
   const ::onnx::AttributeProto *attribute(llvm::StringRef name) const;
   ::onnx::NodeProto &node(llvm::StringRef type, const Names &inputs);
+  ::onnx::NodeProto &addNode();
+  Name constant(::onnx::TensorProto tensor);
 
   const ::onnx::FunctionBodyBuildContext &context;
   const ::onnx::OpSchema &schema;
   ::onnx::FunctionProto &function;
+  std::vector<::onnx::GraphProto> openGraphs;
   unsigned counter = 0;
 };
 

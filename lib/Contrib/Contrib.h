@@ -1,8 +1,9 @@
 //===- Contrib.h - Operators beyond ONNX's own ------------------*- C++ -*-===//
 //
 // The operators that dialects/ONNX/contrib describes, as schemas in libonnx's
-// registry. Each has a function body, so that importer, type inference and
-// onnx-expand-functions need to know nothing of them.
+// registry. Nearly all have a function body, so that importer, type inference
+// and onnx-expand-functions need to know nothing of them; the others have a
+// lowering.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +21,12 @@ void registerSchemas();
 /// Whether `schema` is one of these.
 bool isContrib(const ::onnx::OpSchema &schema);
 
-/// Infers the results' types through the body. Leaves them unknown where there
-/// is no body for the inputs as they are.
-void inferByBody(const ::onnx::OpSchema &schema,
-                 ::onnx::InferenceContext &context,
-                 const ::onnx::ISchemaRegistry &registry);
+/// Infers the results' types, through the body unless the operator has a
+/// function for it. Leaves them unknown where there is no body for the inputs
+/// as they are.
+void inferTypes(const ::onnx::OpSchema &schema,
+                ::onnx::InferenceContext &context,
+                const ::onnx::ISchemaRegistry &registry);
 
 } // namespace sardonyx::contrib
 

@@ -19,36 +19,30 @@ using ::onnx::AttributeProto;
 using ::onnx::OpSchema;
 using ::onnx::TensorProto;
 
-#define CONTRIB_OPSET(version)
-#define CONTRIB_TEXT(domain, op, text)
-#define CONTRIB_BUILDER(domain, op, builder) void builder(Body &);
+#define CONTRIB_BUILDER(builder) void builder(Body &);
+#define CONTRIB_INFER(infer) void infer(::onnx::InferenceContext &);
 #include "dialects/ONNX/ONNXContrib.inc"
-#undef CONTRIB_OPSET
-#undef CONTRIB_TEXT
-#undef CONTRIB_BUILDER
 
 namespace {
 
+/// An operator is a text or a builder of nodes, or has a lowering and `infer`.
 struct Row {
   llvm::StringLiteral domain, op;
   const char *text;
   void (*builder)(Body &);
+  void (*infer)(::onnx::InferenceContext &);
+
+  bool hasBody() const { return text || builder; }
 };
 
 constexpr Row rows[] = {
-#define CONTRIB_OPSET(version)
-#define CONTRIB_TEXT(domain, op, text) {domain, op, text, nullptr},
-#define CONTRIB_BUILDER(domain, op, builder) {domain, op, nullptr, builder},
+#define CONTRIB_OP(domain, op, text, builder, infer)                           \
+  {domain, op, text, builder, infer},
 #include "dialects/ONNX/ONNXContrib.inc"
-#undef CONTRIB_OPSET
-#undef CONTRIB_TEXT
-#undef CONTRIB_BUILDER
 };
 
 constexpr int kBodyOpset =
 #define CONTRIB_OPSET(version) version
-#define CONTRIB_TEXT(domain, op, text)
-#define CONTRIB_BUILDER(domain, op, builder)
 #include "dialects/ONNX/ONNXContrib.inc"
     ;
 
@@ -98,6 +92,9 @@ void addAttribute(OpSchema &schema, const onnx::AttrInfo &info) {
   case onnx::AttrKind::Floats:
     schema.Attr(name, "", AttributeProto::FLOATS, info.required);
     return;
+  case onnx::AttrKind::Strings:
+    schema.Attr(name, "", AttributeProto::STRINGS, info.required);
+    return;
   default:
     llvm_unreachable("contrib/schema.py makes no others");
   }
@@ -140,6 +137,10 @@ OpSchema makeSchema(const Row &row) {
       schema.TypeConstraint(types.name.str(), typeNames(types), "");
   for (const onnx::AttrInfo &attribute : info.attributes)
     addAttribute(schema, attribute);
+  for (const onnx::RegionInfo &graph : info.regions)
+    schema.Attr(graph.name.str(), "", AttributeProto::GRAPH, graph.required);
+  if (!row.hasBody())
+    return schema;
   // libonnx writes the version that a body is asked for into its import of the
   // operator's own domain.
   schema.SetContextDependentFunctionBodyBuilder(
@@ -182,14 +183,19 @@ void registerSchemas() {
   (void)done;
 }
 
-bool isContrib(const OpSchema &schema) {
-  return llvm::any_of(rows, [&](const Row &row) {
+static const Row *find(const OpSchema &schema) {
+  const Row *it = llvm::find_if(rows, [&](const Row &row) {
     return row.op == schema.Name() && row.domain == schema.domain();
   });
+  return it == std::end(rows) ? nullptr : it;
 }
 
-void inferByBody(const OpSchema &schema, ::onnx::InferenceContext &context,
-                 const ::onnx::ISchemaRegistry &registry) {
+bool isContrib(const OpSchema &schema) { return find(schema); }
+
+void inferTypes(const OpSchema &schema, ::onnx::InferenceContext &context,
+                const ::onnx::ISchemaRegistry &registry) {
+  if (auto *infer = find(schema)->infer)
+    return infer(context);
   try {
     ::onnx::FunctionProto function;
     schema.BuildContextDependentFunction(

@@ -424,7 +424,7 @@ void inferGuarded(const ::onnx::OpSchema &schema,
     if (const auto *equation = context.getAttribute("equation"))
       checkEquation(equation->s());
   if (contrib::isContrib(schema)) {
-    contrib::inferByBody(schema, context, GuardedSchemas());
+    contrib::inferTypes(schema, context, GuardedSchemas());
     return;
   }
   if (infersItself(schema))

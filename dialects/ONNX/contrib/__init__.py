@@ -4,9 +4,31 @@ Each file describes a family: the schema of each op, and what it is in terms of
 ONNX's operators. README.md tells how to add one.
 """
 
-from . import activations, attention, embeddings, normalizations, products, quantized
+from . import (
+    activations,
+    attention,
+    branches,
+    embeddings,
+    matrices,
+    movement,
+    normalizations,
+    products,
+    quantized,
+    tokens,
+)
 
-_FAMILIES = [activations, normalizations, products, embeddings, attention, quantized]
+_FAMILIES = [
+    activations,
+    normalizations,
+    products,
+    embeddings,
+    attention,
+    quantized,
+    movement,
+    matrices,
+    tokens,
+    branches,
+]
 
 
 def all_ops():

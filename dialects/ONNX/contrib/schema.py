@@ -13,7 +13,9 @@ Parameters are `name: type`, with `?` behind the name of one that may be left ou
 and `*` behind one that may be there any number of times. Attributes are
 `name: kind`, with ` = default`, or `?` behind the name of one that may be left
 out. The body is the nodes of a function in ONNX's text syntax, or the name of a
-C++ function in lib/Contrib that builds them.
+C++ function in lib/Contrib that builds them. An operator that ONNX's operators
+cannot tell has a lowering instead, and `infer`, the name of a C++ function in
+lib/Contrib that infers the results' types; one with a builder may have `infer`, too.
 """
 
 import re
@@ -30,6 +32,10 @@ SHORT_FLOATS = ["float", "float16", "bfloat16"]
 HALVES = ["float", "float16"]
 BYTES = ["int8", "uint8"]
 I32 = ["int32"]
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+NUMBERS = FLOATS + INTEGERS
+# What operators that only move elements take.
+ELEMENTS = NUMBERS + ["bool", "string", "complex64", "complex128"]
 
 _OPTION = {
     "": defs.OpSchema.FormalParameterOption.Single,
@@ -42,6 +48,8 @@ _KIND = {
     "string": (defs.OpSchema.AttrType.STRING, str),
     "ints": (defs.OpSchema.AttrType.INTS, None),
     "floats": (defs.OpSchema.AttrType.FLOATS, None),
+    "strings": (defs.OpSchema.AttrType.STRINGS, None),
+    "graph": (defs.OpSchema.AttrType.GRAPH, None),
 }
 
 
@@ -78,11 +86,13 @@ def _attributes(text):
 class Contrib:
     def __init__(
         self, name, doc, *, types, inputs, outputs, attributes="", body=None,
-        builder=None, domain=MS_DOMAIN,
+        builder=None, infer=None, domain=MS_DOMAIN,
     ):  # fmt: skip
-        assert (body is None) != (builder is None)
+        assert (body is None) or (builder is None)
+        assert body or builder or infer
         self.body = body
         self.builder = builder
+        self.infer = infer
         self.schema = defs.OpSchema(
             name,
             domain,

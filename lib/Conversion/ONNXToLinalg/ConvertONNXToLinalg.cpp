@@ -121,6 +121,7 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateIntegerMatMulPatterns(converter, patterns);
   populateEinsumPatterns(converter, patterns);
   populateDetPatterns(converter, patterns);
+  populateInversePatterns(converter, patterns);
   populateRotaryPatterns(converter, patterns);
   populateConvPatterns(converter, patterns);
   populateIntegerConvPatterns(converter, patterns);
@@ -139,6 +140,7 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateNonMaxSuppressionPatterns(converter, patterns);
   populateUniquePatterns(converter, patterns);
   populateFourierPatterns(converter, patterns);
+  populateTimeWarpingPatterns(converter, patterns);
   populateOptimizerPatterns(converter, patterns);
   populateTfIdfPatterns(converter, patterns);
   populateImageDecoderPatterns(converter, patterns);
@@ -151,6 +153,7 @@ void populateONNXToLinalgPatterns(const TypeConverter &converter,
   populateSortingPatterns(converter, patterns);
   populateControlFlowPatterns(converter, patterns);
   populateStringPatterns(converter, patterns);
+  populateTokenPatterns(converter, patterns);
   populateSequencePatterns(converter, patterns);
   populateRandomPatterns(converter, patterns);
   populateMLLookupPatterns(converter, patterns);

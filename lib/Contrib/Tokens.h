@@ -1,0 +1,17 @@
+//===- Tokens.h - The numbers that stand for words --------------*- C++ -*-===//
+
+#ifndef SARDONYX_LIB_CONTRIB_TOKENS_H
+#define SARDONYX_LIB_CONTRIB_TOKENS_H
+
+#include "lib/Contrib/Body.h"
+
+namespace sardonyx::contrib {
+
+/// Which of the words would, behind the ids [rows, any], repeat an n-gram of
+/// `length` that their row has already: booleans of the shape of `scores`,
+/// [rows, words].
+Name findRepeats(Body &b, const Name &ids, const Name &scores, int64_t length);
+
+} // namespace sardonyx::contrib
+
+#endif // SARDONYX_LIB_CONTRIB_TOKENS_H
