@@ -168,6 +168,16 @@ private:
   llvm::MapVector<Value, unsigned> values;
 };
 
+/// Takes constants out of the op's graphs, so that their data need not go
+/// through the nodes of the body.
+void hoistConstants(Operation *op, RewriterBase &rewriter) {
+  SmallVector<Operation *> constants;
+  for (Region &region : op->getRegions())
+    region.walk([&](onnx::ConstantOp inner) { constants.push_back(inner); });
+  for (Operation *constant : constants)
+    rewriter.moveOpBefore(constant, op);
+}
+
 } // namespace
 } // namespace bridge
 
@@ -181,6 +191,7 @@ LogicalResult expandOnnxFunction(Operation *op, RewriterBase &rewriter) {
   if (!hasOnnxFunctionBody(op))
     return rewriter.notifyMatchFailure(op, "ONNX defines no function body");
   OpBuilder::InsertionGuard guard(rewriter);
+  bridge::hoistConstants(op, rewriter);
   rewriter.setInsertionPoint(op);
   Operation *before = op->getPrevNode();
   SmallVector<Value> results;

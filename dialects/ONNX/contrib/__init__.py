@@ -14,6 +14,7 @@ from . import (
     normalizations,
     products,
     quantized,
+    search,
     tokens,
 )
 
@@ -27,6 +28,7 @@ _FAMILIES = [
     movement,
     matrices,
     tokens,
+    search,
     branches,
 ]
 

@@ -10,6 +10,10 @@ REGION_TRAITS = {
     "Loop": ["RecursiveMemoryEffects"],
     "Scan": ["RecursiveMemoryEffects"],
     "SequenceMap": ["RecursiveMemoryEffects"],
+    "ms.BeamSearch": ["RecursiveMemoryEffects"],
+    "ms.GreedySearch": ["RecursiveMemoryEffects"],
+    "ms.Sampling": ["RecursiveMemoryEffects"],
+    "ms.WhisperBeamSearch": ["RecursiveMemoryEffects"],
 }
 
 # Further traits.
