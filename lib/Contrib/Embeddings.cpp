@@ -39,7 +39,9 @@ void buildEmbedLayerNormalization(Body &b) {
          b.op("ReduceSum", {counts, b.ints({1})}, {{"keepdims", 0}}));
 }
 
-void buildRotaryEmbedding(Body &b) {
+/// How many heads the input has where their axis is not one of its own, 0 where
+/// it is.
+static int64_t rotatedHeads(Body &b) {
   b.refuseUnless("is_packed_batching", 0);
   if (b.getFloat("scale", 1) != 1)
     b.refuse("a scale other than 1 is not supported");
@@ -56,6 +58,11 @@ void buildRotaryEmbedding(Body &b) {
       b.refuse("the number of heads is not known");
     heads = hidden / (2 * half);
   }
+  return rank == 3 ? heads : 0;
+}
+
+void buildRotaryEmbedding(Body &b) {
+  int64_t heads = rotatedHeads(b), rank = b.requireRank("input");
   Name ids = b.in("position_ids");
   if (b.requireRank("position_ids") < 2) {
     Name length = b.sizeOf(b.in("input"), rank - 2);
@@ -64,7 +71,51 @@ void buildRotaryEmbedding(Body &b) {
   }
   b.give("output",
          rotate(b, b.in("input"), b.in("cos_cache"), b.in("sin_cache"), ids,
-                rank == 3 ? heads : 0, b.getInt("interleaved"),
+                heads, b.getInt("interleaved"),
+                b.getInt("rotary_embedding_dim")));
+}
+
+void buildMRotaryEmbedding(Body &b) {
+  int64_t heads = rotatedHeads(b);
+  Ints sections = b.getInts("mrope_section");
+  int64_t layout = b.getInt("mrope_layout");
+  if (sections.size() != 3 || (layout != 0 && layout != 1))
+    b.refuse("mrope_section has " + llvm::Twine(sections.size()) +
+             " parts, and mrope_layout is " + llvm::Twine(layout));
+  int64_t angles = 0;
+  for (int64_t section : sections) {
+    constexpr int64_t most = 1 << 20;
+    if (section < 0 || section > most)
+      b.refuse("a part of mrope_section is " + llvm::Twine(section));
+    angles += section;
+  }
+  if (int64_t half = b.size("cos_cache", 1); half >= 0 && half != angles)
+    b.refuse("the parts of mrope_section add up to " + llvm::Twine(angles) +
+             ", and there are " + llvm::Twine(half) + " angles");
+  // The stream of positions that each angle is of.
+  Ints streams(angles);
+  for (int64_t i = 0; i < angles; ++i)
+    if (layout == 0)
+      streams[i] = i < sections[0] ? 0 : i < sections[0] + sections[1] ? 1 : 2;
+    else
+      streams[i] = i % 3 && i < 3 * sections[i % 3] ? i % 3 : 0;
+  Name stream = b.ints(streams);
+  auto table = [&](llvm::StringRef cache) {
+    Name all = b.op("Gather", {b.in(cache), b.in("position_ids")});
+    Names parts = b.op(3, "Split", {all}, {{"axis", 0}, {"num_outputs", 3}});
+    Name result = parts[0];
+    for (int64_t i : {1, 2})
+      result = b.op("Where",
+                    {b.op("Equal", {stream, b.integer(i)}), parts[i], result});
+    return b.reshape(result, {-1, angles});
+  };
+  // Each token has a row of its own in these.
+  Name shape = b.op("Shape", {b.in("position_ids")}, {{"start", 1}});
+  Name count = b.op("ReduceProd", {shape, b.ints({0})});
+  Name ids = b.op("Reshape", {b.iota(count), shape});
+  b.give("output",
+         rotate(b, b.in("input"), table("cos_cache"), table("sin_cache"), ids,
+                heads, b.getInt("interleaved"),
                 b.getInt("rotary_embedding_dim")));
 }
 

@@ -287,6 +287,39 @@ def test_branches():
     refused("rank 1", "HyperConnectionPreMix", {"streams": grouped, "pre_mix": floats(4)})
 
 
+def test_engram():
+    cases = []
+    for dtype, tolerance in [(np.float32, 1e-5), (np.float16, 4e-3)]:
+        names, scales = ["key", "query"], ["key_norm_scale", "query_norm_scale", "conv_norm_scale"]
+        feeds = {name: floats(2, 3, 4, 8, dtype=dtype) for name in names} | {"value": floats(2, 3, 8, dtype=dtype)}
+        feeds |= {name: floats(4, 8, dtype=dtype) for name in scales}
+        cases.append(Case("EngramGate", feeds, ["output", "normed"], tolerance=tolerance, epsilon=1e-3))
+    for dtype in (np.int32, np.int64):
+        ids, past = RNG.integers(0, 99, (2, 7)).astype(dtype), RNG.integers(0, 99, (2, 2)).astype(dtype)
+        factors, offsets = RNG.integers(1, 2**31 - 1, 3).astype(dtype), np.arange(4, dtype=dtype)
+        feeds = {"input_ids": ids, "multipliers": factors, "vocab_sizes": np.array([7, 11, 13, 17], dtype)}
+        rest = {"max_ngram_size": 3, "n_head_per_ngram": 2, "pad_id": 5}
+        for more in ({}, {"past_ids": past, "head_offsets": offsets}):
+            cases.append(Case("NGramHashMapping", feeds | more, ["hashes", "present"], **rest))
+    check(*cases)
+    feeds = {"input_ids": ids, "multipliers": factors, "vocab_sizes": offsets, "a": None, "b": None, "eos": past[0, 0]}
+    refused("input 'eos_token_id'", "NGramHashMapping", feeds, **rest)
+
+
+def test_rotary_embedding_of_three_streams():
+    cases = []
+    tables = {name: floats(20, 6) for name in ("cos", "sin")}
+    places = RNG.integers(0, 20, (3, 2, 5))
+    for x, layout, interleaved in itertools.product([floats(2, 5, 36), floats(2, 3, 5, 12)], [0, 1], [0, 1]):
+        sections = [2, 3, 1] if layout == 0 else [2, 2, 2]
+        feeds = {"input": x, "places": places, **tables}
+        rest = {"mrope_section": sections, "mrope_layout": layout, "interleaved": interleaved}
+        rest |= {"num_heads": 3} if x.ndim == 3 else {}
+        cases.append(Case("MRotaryEmbedding", feeds, tolerance=1e-5, kinds=[False], **rest))
+    check(*cases)
+    refused("add up to 5", "MRotaryEmbedding", feeds, mrope_section=[1, 2, 2])
+
+
 def test_conv_transpose_with_dynamic_pads():
     cases, x, w, b = [], floats(1, 2, 5, 4), floats(2, 3, 3, 2), floats(3)
     for pads in (np.array([0, 0, 0, 0]), np.array([1, 0, 2, 1])):

@@ -9,6 +9,7 @@ from . import (
     attention,
     branches,
     embeddings,
+    engram,
     matrices,
     movement,
     normalizations,
@@ -30,6 +31,7 @@ _FAMILIES = [
     tokens,
     search,
     branches,
+    engram,
 ]
 
 

@@ -38,4 +38,14 @@ OPS = [
         "bits: int = 4",
         builder="buildGatherBlockQuantized",
     ),
+    Contrib(
+        "MRotaryEmbedding",
+        "RotaryEmbedding by three streams of positions, each for a part of the angles.",
+        types={"T": SHORT_FLOATS, "M": ["int64"]},
+        inputs="input: T, position_ids: M, cos_cache: T, sin_cache: T",
+        outputs="output: T",
+        attributes="mrope_section: ints, mrope_layout?: int, scale?: float, interleaved?: int, num_heads?: int, "
+        "rotary_embedding_dim?: int, is_packed_batching?: int",
+        builder="buildMRotaryEmbedding",
+    ),
 ]

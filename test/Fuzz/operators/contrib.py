@@ -147,6 +147,30 @@ def branches(g):
     node(g, "HyperConnectionPostMix", [x, some(g, F32, (*lead, width)), gates, mix], **more)
 
 
+def engram(g):
+    batch, length, streams, width = g.int(1, 2), g.int(1, 4), g.int(1, 3), g.int(1, 8)
+    if g.maybe():
+        key, query = (some(g, F32, (batch, length, streams, width)) for _ in range(2))
+        value, scales = some(g, F32, (batch, length, width)), [some(g, F32, (streams, width)) for _ in range(3)]
+        return node(g, "EngramGate", [key, query, value, *scales], [True, g.maybe()])
+    longest, hashes, dtype = g.int(2, 4), g.int(1, 3), g.pick([np.int32, np.int64])
+    ids, past = g.rng.integers(0, 99, (batch, length)), g.rng.integers(0, 99, (batch, longest - 1))
+    factors, sizes = g.rng.integers(1, 2**30, longest), g.rng.integers(1, 99, (longest - 1) * hashes)
+    inputs = [held(g, v.astype(dtype)) for v in (ids, factors, sizes, past)]
+    node(g, "NGramHashMapping", inputs if g.maybe() else inputs[:3], 2, max_ngram_size=longest, n_head_per_ngram=hashes, pad_id=3)
+
+
+def rotary(g):
+    batch, length, heads, sections = g.int(1, 2), g.int(1, 4), g.int(1, 3), [g.int(1, 3)] * 3
+    half = sum(sections)
+    flat, angles = g.maybe(), g.rng.uniform(-3, 3, (9, half))
+    x = some(g, F32, (batch, length, heads * 2 * half) if flat else (batch, heads, length, 2 * half))
+    cos, sin = (held(g, f(angles).astype(np.float32)) for f in (np.cos, np.sin))
+    places = held(g, g.rng.integers(0, 9, (3, batch, length)))
+    node(g, "MRotaryEmbedding", [x, places, cos, sin], mrope_section=sections, mrope_layout=g.pick([None, 0, 1]), interleaved=g.int(0, 1),
+         num_heads=heads if flat else None)  # fmt: skip
+
+
 def simple(g):
     x = g.value(F32, low=1)
     if g.maybe():
@@ -156,4 +180,4 @@ def simple(g):
 
 
 OPERATORS = [triangle, pad, numbers, gather, expand, unique, unfold, sample, crop, inverse, distances, warp, hashes, tokens, repeats,
-             bifurcation, transposed_conv, branches, branches, simple]  # fmt: skip
+             bifurcation, transposed_conv, branches, branches, engram, engram, rotary, simple]  # fmt: skip
