@@ -500,7 +500,7 @@ void searchEncoded(Body &b, bool isWhisper) {
 void buildBeamSearch(Body &b) {
   if (b.elementType("input_ids") != TensorProto::INT32)
     b.refuse("input 'input_ids' must be int32");
-  b.refuseInput("logits_processor");
+  // Whatever logits_processor says concerns Whisper only.
   switch (b.getInt("model_type")) {
   case 0:
     return searchGpt(b);
@@ -514,8 +514,7 @@ void buildBeamSearch(Body &b) {
 void buildWhisperBeamSearch(Body &b) {
   b.refuseUnless("model_type", 2);
   b.refuseUnless("decoder_output_cross_qk", 0);
-  for (const char *input :
-       {"logits_processor", "cross_qk_layer_head", "extra_decoding_ids"})
+  for (const char *input : {"cross_qk_layer_head", "extra_decoding_ids"})
     b.refuseInput(input);
   for (const char *output : {"cross_qk", "non_speech_probs"})
     b.refuseOutput(output);

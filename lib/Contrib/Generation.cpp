@@ -119,6 +119,12 @@ Name Generation::adjust(Name scores, const Name &sequences, const Name &step) {
   }
   if (!temperature.empty())
     scores = b.op("Div", {scores, temperature});
+  if (b.is("WhisperBeamSearch") && b.has("logits_processor")) {
+    Name isAsked = b.op(
+        "Equal", {number("logits_processor"), b.scalar(1, TensorProto::INT32)});
+    scores =
+        b.op("Where", {isAsked, followTimestamps(*this, scores, ids), scores});
+  }
   return scores;
 }
 

@@ -102,6 +102,10 @@ private:
   Names past;
 };
 
+/// Scores [rows, words] without what Whisper's rules of timestamps forbid
+/// behind texts of int64 [rows, length].
+Name followTimestamps(Generation &g, const Name &scores, const Name &ids);
+
 /// Refuses graphs that are none that `g` can call.
 void requireGpt(Body &b, const ::onnx::GraphProto &graph,
                 llvm::StringRef attribute);

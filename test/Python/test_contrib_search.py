@@ -303,13 +303,18 @@ def test_whisper_beam_search():
     def inputs(batch, length, longest, beams):
         features = rng.standard_normal((batch, 7, length)).astype(np.float32)
         feeds = {"input_ids": features, "max_length": number(longest)} | options(rng, batch, beams)
+        feeds |= {"vocab_mask": np.ones(WORDS, np.int32), "logits_processor": number(0)}
         return feeds | {"temperature": number(rng.choice([1.0, 0.7]), np.float32)}
 
     graphs = encoder_decoder(22, True, ["states"], features=7)
     feeds = inputs(2, 9, 12, 3)
-    both = Both("WhisperBeamSearch", feeds, ["sequences", "sequences_scores"], WHISPER, decoder_start_token_id=2, **graphs)
+    words = {"translate_token_id": 3, "transcribe_token_id": 4, "start_of_lm_token_id": 5, "no_timestamps_token_id": 6}
+    words |= {"beginning_timestamp_token_id": 30, "decoder_start_token_id": 2}
+    both = Both("WhisperBeamSearch", feeds, ["sequences", "sequences_scores"], WHISPER, **words, **graphs)
     for shape in [(2, 9, 12, 3), (1, 4, 9, 2), (3, 5, 16, 4)]:
         both.check(inputs(*shape))
+        # Timestamps follow rules of their own.
+        both.check(inputs(*shape) | {"logits_processor": number(1), "min_length": number(0)})
 
 
 @pytest.mark.parametrize(
@@ -349,8 +354,6 @@ def test_what_is_refused():
     refused("'encoder' is left out", *beam, decoder=gpt(1), model_type=1)
     refused("not those of T5", *beam, model_type=1, **(encoder_decoder(1, True, []) | {"decoder": gpt(1)}))
     refused("'decoder_start_token_id' is -1", *beam, model_type=1, **encoder_decoder(1, True, []))
-    processed = ("BeamSearch", feeds | {"logits_processor": number(1)}, ["sequences"], BEAMS)
-    refused("input 'logits_processor' is not supported", *processed, decoder=gpt(1))
     feeds = {"input_ids": feeds["input_ids"], "max_length": number(9)}
     masked = feeds | {"presence_mask": np.ones((2, WORDS), np.int32)}
     refused("'presence_penalty'", "Sampling", masked, ["sequences"], SAMPLING, decoder=gpt(1), presence_penalty=1.0)
