@@ -233,14 +233,12 @@ def encoder_decoder(seed, starts, extras, features=None):
     return {"encoder": encoder, "decoder": decoder}
 
 
-@pytest.mark.parametrize("ngram", [0, 2])
-def test_greedy_search(ngram):
-    rng = np.random.default_rng(ngram)
-    ids = prompts(rng, 3, 4)
-    feeds = {"input_ids": ids, "max_length": number(14)}
-    plain = Both("GreedySearch", feeds, ["sequences"], GREEDY, decoder=gpt(3), no_repeat_ngram_size=ngram)
-    more = feeds | options(rng, 3) | {"attention_mask": (ids != PAD).astype(np.int32)}
-    full = Both("GreedySearch", more, ["sequences"], GREEDY, decoder=gpt(3), no_repeat_ngram_size=ngram)
+def test_greedy_search():
+    rng = np.random.default_rng(0)
+    feeds = {"input_ids": prompts(rng, 3, 4), "max_length": number(14)}
+    plain = Both("GreedySearch", feeds, ["sequences"], GREEDY, decoder=gpt(3))
+    more = feeds | options(rng, 3) | {"attention_mask": feeds["input_ids"]}
+    full = Both("GreedySearch", more, ["sequences"], GREEDY, decoder=gpt(3), no_repeat_ngram_size=2)
     for batch, length, longest in [(3, 4, 14), (1, 1, 5), (2, 6, 7), (4, 3, 20)]:
         ids = prompts(rng, batch, length)
         feeds = {"input_ids": ids, "max_length": number(longest)}
@@ -248,24 +246,7 @@ def test_greedy_search(ngram):
         full.check(feeds | options(rng, batch) | {"attention_mask": np.ones_like(ids)})
 
 
-def test_greedy_search_with_a_graph_for_the_first_step():
-    rng = np.random.default_rng(5)
-    feeds = {"input_ids": prompts(rng, 2, 3), "max_length": number(12), "min_length": number(5)}
-    feeds["prefix_vocab_mask"] = (rng.random((2, WORDS)) < 0.5).astype(np.int32)
-    graphs = {"decoder": gpt(3), "init_decoder": gpt(8, "init")}
-    both = Both("GreedySearch", feeds, ["sequences"], GREEDY, **graphs)
-    for batch, length in [(2, 3), (3, 1)]:
-        both.check(feeds | {"input_ids": prompts(rng, batch, length)} | {"prefix_vocab_mask": np.ones((batch, WORDS), np.int32)})
-
-
-BEAM_FORMS = [
-    {"early_stopping": 0},
-    {"early_stopping": 1},
-    {"early_stopping": 0, "no_repeat_ngram_size": 3},
-]
-
-
-@pytest.mark.parametrize("form", BEAM_FORMS)
+@pytest.mark.parametrize("form", [{"early_stopping": 0, "no_repeat_ngram_size": 3}, {"early_stopping": 1}])
 def test_beam_search(form):
     rng = np.random.default_rng(11)
     outputs = ["sequences", "sequences_scores", "scores"]
@@ -285,7 +266,7 @@ def test_beam_search_with_a_graph_for_the_first_step():
     both.check(feeds)
 
 
-@pytest.mark.parametrize("starts, extras", [(True, ["states"]), (True, []), (True, ["ids", "states"]), (False, []), (False, ["ids"])])
+@pytest.mark.parametrize("starts, extras", [(True, ["ids", "states"]), (True, []), (False, ["ids"])])
 def test_beam_search_with_an_encoder(starts, extras):
     rng = np.random.default_rng(13)
     outputs = ["sequences", "sequences_scores", "scores"]
@@ -320,7 +301,6 @@ def test_whisper_beam_search():
 @pytest.mark.parametrize(
     "form",
     [
-        {"top_p": 0.6},
         {"top_p": 0.9, "temperature": 1.7, "min_tokens_to_keep": 3},
         {"top_p": 0.5, "custom": 1, "filter_value": -3.0},
     ],
