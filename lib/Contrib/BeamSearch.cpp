@@ -259,9 +259,7 @@ void BeamSearch::giveScores(const Name &scores, const Name &steps) {
 
 /// The search with a decoder of GPT's form.
 void searchGpt(Body &b) {
-  for (const char *name : {"decoder", "init_decoder"})
-    if (const GraphProto *graph = b.getGraph(name))
-      requireGpt(b, *graph, name);
+  requireGpt(b);
   Name prompts = b.in("input_ids");
   BeamSearch search(b, b.sizeOf(prompts, 0));
   Name ids = search.perBeam(prompts);
@@ -345,8 +343,8 @@ EncoderDecoder::EncoderDecoder(BeamSearch &search, Body &b, bool isWhisper)
     ++before;
   if (before < inputs && decoderInput(before).shape().dim_size() == 3)
     ++before;
-  if (presents < 2 || presents % 2 || inputs != before + 2 * presents ||
-      (!isWhisper && before == 1))
+  if (inputs == 0 || !isIds(0) || presents < 2 || presents % 2 ||
+      inputs != before + 2 * presents || (!isWhisper && before == 1))
     b.refuse("its graph 'decoder' has " + llvm::Twine(inputs) + " inputs and " +
              llvm::Twine(presents + 1) + " outputs, which are not those of " +
              (isWhisper ? "Whisper" : "T5") +
@@ -491,6 +489,11 @@ void searchEncoded(Body &b, bool isWhisper) {
     b.refuse("attribute 'encoder' is left out");
   if (b.getGraph("init_decoder"))
     b.refuse("attribute 'init_decoder' is not supported with an encoder");
+  if (int64_t rank = isWhisper ? 3 : 2;
+      b.rank("input_ids").value_or(rank) != rank)
+    b.refuse("input 'input_ids' has rank " +
+             llvm::Twine(b.requireRank("input_ids")) + ", and must have " +
+             llvm::Twine(rank));
   BeamSearch search(b, b.sizeOf(b.in("input_ids"), 0));
   EncoderDecoder(search, b, isWhisper).run();
 }

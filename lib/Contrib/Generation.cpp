@@ -137,7 +137,8 @@ tensorType(const ::onnx::ValueInfoProto &value) {
   return value.type().tensor_type();
 }
 
-void requireGpt(Body &b, const GraphProto &graph, llvm::StringRef attribute) {
+static void requireGpt(Body &b, const GraphProto &graph,
+                       llvm::StringRef attribute) {
   std::string head = "its graph '" + attribute.str() + "' ";
   int layers = graph.output_size() - 1;
   if (layers < 1 || graph.input_size() < 4)
@@ -164,6 +165,23 @@ void requireGpt(Body &b, const GraphProto &graph, llvm::StringRef attribute) {
                        : "a matrix of int32") +
                " as input " + llvm::Twine(i));
   }
+}
+
+void requireGpt(Body &b) {
+  if (b.rank("input_ids").value_or(2) != 2)
+    b.refuse("input 'input_ids' has rank " +
+             llvm::Twine(b.requireRank("input_ids")) +
+             ", and must be a matrix");
+  const GraphProto *decoder = b.getGraph("decoder");
+  requireGpt(b, *decoder, "decoder");
+  const GraphProto *first = b.getGraph("init_decoder");
+  if (!first)
+    return;
+  requireGpt(b, *first, "init_decoder");
+  if (first->output_size() != decoder->output_size())
+    b.refuse("its graphs 'decoder' and 'init_decoder' have " +
+             llvm::Twine(decoder->output_size()) + " and " +
+             llvm::Twine(first->output_size()) + " outputs");
 }
 
 GptCalls::GptCalls(Generation &g, const Name &prompts, const Name &given)

@@ -106,9 +106,9 @@ private:
 /// behind texts of int64 [rows, length].
 Name followTimestamps(Generation &g, const Name &scores, const Name &ids);
 
-/// Refuses graphs that are none that `g` can call.
-void requireGpt(Body &b, const ::onnx::GraphProto &graph,
-                llvm::StringRef attribute);
+/// Refuses decoders, which the attributes `decoder` and `init_decoder` are,
+/// that are not of GPT's form, and prompts that are no matrix.
+void requireGpt(Body &b);
 
 } // namespace sardonyx::contrib
 

@@ -25,9 +25,7 @@ search(Generation &g, const LoopState &more,
        llvm::function_ref<Name(const Name &scores, Names &carried)> choose) {
   Body &b = g.b;
   b.refuseUnless("model_type", 0);
-  for (const char *name : {"decoder", "init_decoder"})
-    if (const GraphProto *graph = b.getGraph(name))
-      requireGpt(b, *graph, name);
+  requireGpt(b);
   Name prompts = b.in("input_ids");
   Name mask = b.in("attention_mask");
   GptCalls calls(g, prompts, mask);

@@ -56,10 +56,7 @@ void buildUnfoldTensor(Body &b) {
   Name last = b.sub(b.sizeOf(b.in("input"), dim), b.ints({size - 1}));
   Name starts =
       b.op("Range", {b.integer(0), b.op("Squeeze", {last}), b.integer(step)});
-  Ints offsets(size);
-  for (int64_t i = 0; i < size; ++i)
-    offsets[i] = i;
-  Name places = b.add(b.unsqueeze(starts, {1}), b.ints(offsets));
+  Name places = b.add(b.unsqueeze(starts, {1}), b.iota(b.ints({size})));
   Name slices = b.op("Gather", {b.in("input"), places}, {{"axis", dim}});
   Ints perm;
   for (int64_t i = 0; i <= rank; ++i)

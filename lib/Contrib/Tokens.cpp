@@ -34,6 +34,11 @@ void inferBifurcationDetector(::onnx::InferenceContext &context) {
 }
 
 Name findRepeats(Body &b, const Name &ids, const Name &scores, int64_t length) {
+  // Each token of an n-gram is compared by nodes of its own.
+  constexpr int64_t most = 64;
+  if (length > most)
+    b.refuse("n-grams of " + llvm::Twine(length) + " tokens are longer than " +
+             llvm::Twine(most));
   // Slices clamp their bounds, so that none is left of a row that is too short.
   constexpr int64_t end = std::numeric_limits<int64_t>::max();
   Name last = b.slice(ids, length - 1, end, 1);
@@ -57,11 +62,9 @@ Name findRepeats(Body &b, const Name &ids, const Name &scores, int64_t length) {
 
 void buildNGramRepeatBlock(Body &b) {
   int64_t length = b.getInt("ngram_size");
-  // Each number of an n-gram is compared by nodes of its own.
-  constexpr int64_t most = 64;
-  if (length < 1 || length > most)
+  if (length < 1)
     b.refuse("attribute 'ngram_size' is " + llvm::Twine(length) +
-             ", and must be from 1 to " + llvm::Twine(most));
+             ", and must be positive");
   if (b.requireRank("input_ids") != 2 || b.requireRank("scores") != 2)
     b.refuse("inputs 'input_ids' and 'scores' must be matrices");
   Name scores = b.in("scores");

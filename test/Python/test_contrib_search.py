@@ -330,6 +330,11 @@ def test_what_is_refused():
     shared = gpt(1)
     shared.input.append(value("past_sequence_length", I32, 1))
     refused("share memory", *beam, decoder=shared)
+    fewer = gpt(9, "init")
+    del fewer.output[-1], fewer.input[-1]
+    refused("have 3 and 2 outputs", *beam, decoder=gpt(1), init_decoder=fewer)
+    refused("n-grams of 99", *beam, decoder=gpt(1), no_repeat_ngram_size=99)
+    refused("has rank 3", "BeamSearch", feeds | {"input_ids": np.ones((1, 2, 3), np.int32)}, *beam[2:], decoder=gpt(1))
     refused("'model_type' is 7", *beam, decoder=gpt(1), model_type=7)
     refused("'encoder' is left out", *beam, decoder=gpt(1), model_type=1)
     refused("not those of T5", *beam, model_type=1, **(encoder_decoder(1, True, []) | {"decoder": gpt(1)}))

@@ -86,6 +86,9 @@ lowerBifurcationDetector(Lowering<onnx::MSBifurcationDetectorOp> &b) {
       return b.refuse("its tokens must be lists");
   Type i64 = b.getI64Type();
   OpFoldResult length = b.dim(current, 0);
+  if (!b.sameSize(b.product(b.dims(match)), b.size(1),
+                  "prev_suffix_match_idx must be one number"))
+    return b.refuse("prev_suffix_match_idx must be one number");
   Value start = b.reshape(match, {b.size(1)});
   Value tokens = current;
   if (predicted) {
