@@ -1,4 +1,4 @@
-"""GreedySearch, Sampling and BeamSearch of com.microsoft against onnxruntime, with decoders of two layers and random weights."""
+"""Searches for texts of com.microsoft against onnxruntime, with decoders of two layers and random weights."""
 
 import numpy as np
 import onnxruntime
@@ -56,7 +56,7 @@ def gpt(seed, name="decoder", words=WORDS):
     logits = n.op("MatMul", n.norm(x), n.op("Transpose", table, perm=[1, 0]))
     n.op("Add", logits, n.constant(np.eye(1, words, EOS, dtype=np.float32) * 4), outputs=["logits"])
     past = [value(f"past_{i}", F32, 2, "b", HEADS, "p", SIZE) for i in range(LAYERS)]
-    ids = [value("input_ids", I32, "b", "s"), value("position_ids", I32, "b", "s"), value("attention_mask", I32, "b", "t")]
+    ids = [value(name, I32, "b", "s") for name in ("input_ids", "position_ids")] + [value("attention_mask", I32, "b", "t")]
     presents = [value(f"present_{i}", F32, 2, "b", HEADS, "t", SIZE) for i in range(LAYERS)]
     return helper.make_graph(n.nodes, name, ids + past, [value("logits", F32, "b", "s", words), *presents], n.weights)
 
@@ -67,10 +67,10 @@ def model(op, feeds, outputs, order, weights=(), **attributes):
         names.pop()
     attributes = {"eos_token_id": EOS, "pad_token_id": PAD, **attributes}
     node = helper.make_node(op, names, outputs, name="search", domain=MS, **attributes)
-    inputs = [
-        value(name, helper.np_dtype_to_tensor_dtype(v.dtype), *(f"{name}{i}" if len(v.shape) > 1 else n for i, n in enumerate(v.shape)))
-        for name, v in feeds.items()
-    ]
+    inputs = []
+    for name, v in feeds.items():
+        shape = [f"{name}{i}" for i in range(v.ndim)] if v.ndim > 1 else v.shape
+        inputs.append(value(name, helper.np_dtype_to_tensor_dtype(v.dtype), *shape))
     kinds = {"sequences": I32}
     results = [helper.make_empty_tensor_value_info(name) for name in outputs]
     for result in results:
@@ -79,9 +79,10 @@ def model(op, feeds, outputs, order, weights=(), **attributes):
     return helper.make_model(graph, opset_imports=OPSETS, ir_version=8).SerializeToString()
 
 
-GREEDY = ["input_ids", "max_length", "min_length", "repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask"]
+GREEDY = "input_ids max_length min_length repetition_penalty vocab_mask prefix_vocab_mask attention_mask".split()
 SAMPLING = [*GREEDY, "presence_mask", "seed"]
-BEAMS = [*GREEDY[:3], "num_beams", "num_return_sequences", "length_penalty", *GREEDY[3:], "decoder_input_ids", "logits_processor"]
+BEAMS = [*GREEDY[:3], "num_beams", "num_return_sequences", "length_penalty", *GREEDY[3:]]
+BEAMS += ["decoder_input_ids", "logits_processor"]
 WHISPER = [*BEAMS, "cross_qk_layer_head", "extra_decoding_ids", "temperature"]
 
 
@@ -154,7 +155,8 @@ class EncoderDecoder(Nodes):
 
     def heads(self, x):
         """[batch, length, HIDDEN] as [batch, HEADS, length, SIZE]."""
-        return self.op("Transpose", self.op("Reshape", x, self.constant(np.array([0, 0, HEADS, SIZE]))), perm=[0, 2, 1, 3])
+        x = self.op("Reshape", x, self.constant(np.array([0, 0, HEADS, SIZE])))
+        return self.op("Transpose", x, perm=[0, 2, 1, 3])
 
     def attend(self, query, key, value, mask=None):
         scores = self.op("MatMul", query, self.op("Transpose", key, perm=[0, 1, 3, 2]))
@@ -199,8 +201,8 @@ def caches(what, where, length):
 
 
 def encoder_decoder(seed, starts, extras, features=None):
-    """The graphs of an encoder, which computes the first step of the decoder where it `starts` the texts, and of a decoder,
-    which takes `extras` that it has no need of. The encoder is Whisper's where there are `features`."""
+    """The graphs of an encoder, which computes the first step of the decoder where it `starts` the texts, and of a
+    decoder, which takes `extras` that it has no need of. The encoder is Whisper's where there are `features`."""
     logits = value("logits", F32, "b", 1, WORDS)
     states = value("encoder_hidden_states", F32, "b", "s", HIDDEN)
     n = EncoderDecoder(seed, "e")
@@ -252,7 +254,8 @@ def test_beam_search(form):
     outputs = ["sequences", "sequences_scores", "scores"]
     feeds = {"input_ids": prompts(rng, 3, 4), "max_length": number(14)} | options(rng, 3, 3)
     both = Both("BeamSearch", feeds, outputs, BEAMS, decoder=gpt(4), **form)
-    for batch, length, longest, beams in [(3, 4, 14, 3), (1, 2, 9, 1), (2, 5, 20, 4), (4, 1, 12, 2), (3, 3, 24, 5), (5, 2, 16, 2)]:
+    shapes = [(3, 4, 14, 3), (1, 2, 9, 1), (2, 5, 20, 4), (4, 1, 12, 2), (3, 3, 24, 5), (5, 2, 16, 2)]
+    for batch, length, longest, beams in shapes:
         feeds = {"input_ids": prompts(rng, batch, length), "max_length": number(longest)}
         both.check(feeds | options(rng, batch, beams))
 
@@ -344,7 +347,8 @@ def test_what_is_refused():
     refused("'presence_penalty'", "Sampling", masked, ["sequences"], SAMPLING, decoder=gpt(1), presence_penalty=1.0)
     refused("'model_type' is 1", "GreedySearch", feeds, ["sequences"], GREEDY, decoder=gpt(1), model_type=1)
     whisper = ("WhisperBeamSearch", feeds | {"input_ids": np.zeros((1, 7, 4), np.float32)})
-    refused("'cross_qk' is not supported", *whisper, ["sequences", "a", "b", "cross_qk"], WHISPER, **encoder_decoder(1, True, [], 7))
+    outputs = ["sequences", "a", "b", "cross_qk"]
+    refused("'cross_qk' is not supported", *whisper, outputs, WHISPER, **encoder_decoder(1, True, [], 7))
 
 
 def test_a_prompt_that_is_too_long():

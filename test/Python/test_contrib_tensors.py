@@ -1,4 +1,4 @@
-"""Operators of domain com.microsoft that move elements, take matrices as a whole or read tokens, against onnxruntime."""
+"""Operators of com.microsoft that move elements, take matrices as a whole or read tokens, against onnxruntime."""
 
 import itertools
 
@@ -44,7 +44,8 @@ def model(cases, is_open=False):
                 continue
             feeds[f"{name}_{i}"] = value
             shape = [f"{name}{i}_{d}" for d in range(value.ndim)] if is_open else value.shape
-            inputs.append(helper.make_tensor_value_info(f"{name}_{i}", helper.np_dtype_to_tensor_dtype(value.dtype), shape))
+            kind = helper.np_dtype_to_tensor_dtype(value.dtype)
+            inputs.append(helper.make_tensor_value_info(f"{name}_{i}", kind, shape))
     graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString(), feeds
@@ -127,7 +128,8 @@ def test_gather_nd():
 
 
 def test_expand_dims():
-    check(*(Case("ExpandDims", {"X": floats(3, 4), "axis": np.int32(axis)}, constants=["axis"]) for axis in range(-3, 3)))
+    x = floats(3, 4)
+    check(*(Case("ExpandDims", {"X": x, "axis": np.int32(axis)}, constants=["axis"]) for axis in range(-3, 3)))
 
 
 def test_unique():
@@ -181,7 +183,8 @@ def test_inverse():
 
 def test_cdist():
     cases = []
-    for (dtype, tolerance), metric in itertools.product([(np.float32, 1e-4), (np.float64, 1e-10)], ["euclidean", "sqeuclidean"]):
+    types = [(np.float32, 1e-4), (np.float64, 1e-10)]
+    for (dtype, tolerance), metric in itertools.product(types, ["euclidean", "sqeuclidean"]):
         a, b = floats(5, 7, dtype=dtype), floats(3, 7, dtype=dtype)
         cases += [Case("CDist", {"A": a, "B": v}, tolerance=tolerance, metric=metric) for v in (b, b[:1])]
     check(*cases)
@@ -241,7 +244,8 @@ def test_tokenizer():
         cases.append(Case("Tokenizer", {"X": TEXTS}, mark=mark, pad_value="#", **split))
         cases.append(Case("Tokenizer", {"X": TEXTS[1]}, mark=mark, pad_value="", **split))
         for shape in [(0,), (2, 0)]:
-            cases.append(Case("Tokenizer", {"X": np.zeros(shape, object)}, kinds=[False], mark=mark, pad_value="#", **split))
+            none = {"X": np.zeros(shape, object)}
+            cases.append(Case("Tokenizer", none, kinds=[False], mark=mark, pad_value="#", **split))
     check(*cases)
 
 

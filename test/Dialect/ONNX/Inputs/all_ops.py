@@ -120,7 +120,8 @@ class Case:
         if name == "FlexAttention" and self.full:
             graph = self.graph(inputs[:1], outputs)
             return f" prob_mod {graph} score_mod {graph}"
-        graphs = (n for n, a in sorted(self.schema.attributes.items()) if a.type == Kind.GRAPH and (self.full or a.required))
+        attributes = sorted(self.schema.attributes.items())
+        graphs = (n for n, a in attributes if a.type == Kind.GRAPH and (self.full or a.required))
         return "".join(f" {graph} {self.graph([], [])}" for graph in graphs)
 
     def text(self, name):
