@@ -108,11 +108,15 @@ struct OnnxFoldShapesPass
       if (!isa<onnx::ONNXOpInterface>(op) || isa<onnx::ConstantOp>(op) ||
           !isPure(op))
         return;
-      for (Value result : op->getResults())
-        if (auto elements = evaluator.evaluate(result))
-          if (auto value = getKnownElements(
-                  cast<RankedTensorType>(result.getType()), *elements))
+      for (Value result : op->getResults()) {
+        auto type = dyn_cast<RankedTensorType>(result.getType());
+        const ShapeTensor *tensor = type && type.hasStaticShape()
+                                        ? evaluator.getTensor(result)
+                                        : nullptr;
+        if (tensor)
+          if (auto value = getKnownElements(type, tensor->elements))
             constants.push_back({result, value});
+      }
       if (auto where = dyn_cast<onnx::WhereOp>(op))
         if (Value branch = getTakenBranch(evaluator, where))
           branches.push_back({where.getOutput(), branch});

@@ -1,8 +1,12 @@
 //===- InferShapes.cpp - Make the types of all values precise -------------===//
 
+#include "FailingBranches.h"
+#include "OpenRanks.h"
 #include "ShapeValues.h"
 #include "sardonyx/Transforms/Passes.h"
 
+#include "dialects/SDX/SDX.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -69,6 +73,11 @@ bool haveDifferentElements(Type a, Type b) {
 Type join(Type a, Type b) {
   if (a == b)
     return a;
+  if (auto x = dyn_cast_or_null<onnx::SeqType>(a))
+    if (auto y = dyn_cast_or_null<onnx::SeqType>(b)) {
+      Type joined = join(x.getElementType(), y.getElementType());
+      return joined ? onnx::SeqType::get(joined) : Type();
+    }
   auto left = dyn_cast<TensorType>(a), right = dyn_cast<TensorType>(b);
   if (!left || !right || left.getElementType() != right.getElementType())
     return {};
@@ -91,15 +100,31 @@ Type getElementType(Value value) {
 
 class Inference {
 public:
-  explicit Inference(unsigned retries = 0) : retries(retries) {}
+  /// While the body of a loop is inferred with types that may not be those of
+  /// all iterations, `isGuess`, nothing but types may change.
+  explicit Inference(unsigned retries = 0, bool isGuess = false)
+      : retries(retries), isGuess(isGuess) {}
   ~Inference() {
-    for (Operation *op : taken)
+    for (Operation *op : dead)
+      op->dropAllReferences();
+    for (Operation *op : dead)
       op->destroy();
   }
-  LogicalResult run(Block &block);
+  LogicalResult run(Block &block) { return run(block, block.begin()); }
 
 private:
+  LogicalResult run(Block &block, Block::iterator begin);
   LogicalResult runOp(Operation *op);
+  void foldKnown(Operation *op);
+  LogicalResult runBranches(onnx::IfOp op);
+  bool runBranch(Block &branch, Block::iterator begin,
+                 std::optional<std::pair<Location, std::string>> &error);
+  LogicalResult
+  settleBranches(onnx::IfOp op,
+                 ArrayRef<std::pair<Location, std::string>> errors);
+  FailureOr<bool> pullIntoBranches(Operation *op);
+  bool isEmptySequence(Value value);
+  Type inferInserted(onnx::SequenceInsertOp op);
   bool takeBranch(onnx::IfOp op);
   LogicalResult runGraphs(Operation *op);
   bool enterLoop(onnx::LoopOp op);
@@ -120,9 +145,13 @@ private:
 
   ShapeEvaluator evaluator;
   unsigned retries; // of the bodies around this one
-  // Ifs whose place a branch has taken: what the evaluator remembers is keyed
-  // by their values.
-  SmallVector<Operation *> taken;
+  const bool isGuess;
+  OpenRanks openRanks;
+  // Operations that were replaced: what the evaluator remembers is keyed by
+  // their values.
+  SmallVector<Operation *> dead;
+  DenseSet<Block *> skipped; // branches that a guess cannot be sure of
+  DenseSet<Value> empty;     // sequences that nothing has been put into yet
 };
 
 /// A tensor whose shape is the value of `shape`.
@@ -306,9 +335,17 @@ Type Inference::inferYielded(Operation *op, unsigned index) {
                                                : Type();
   };
   if (auto conditional = dyn_cast<onnx::IfOp>(op)) {
-    Type a = yielded(conditional.getThenBranch(), index);
-    Type b = yielded(conditional.getElseBranch(), index);
-    return a && b ? join(a, b) : Type();
+    Value x = getYielded(conditional, 0, index);
+    Value y = getYielded(conditional, 1, index);
+    if (!x || !y)
+      return {};
+    if (skipped.contains(&conditional.getElseBranch().front()) ||
+        isEmptySequence(y))
+      return x.getType();
+    if (skipped.contains(&conditional.getThenBranch().front()) ||
+        isEmptySequence(x))
+      return y.getType();
+    return join(x.getType(), y.getType());
   }
   if (auto scan = dyn_cast<onnx::ScanOp>(op))
     return inferScanned(scan, yielded(scan.getBody(), index), index);
@@ -316,8 +353,10 @@ Type Inference::inferYielded(Operation *op, unsigned index) {
     Type type = yielded(loop.getBody(), index + 1);
     if (!type)
       return {};
-    if (index < loop.getVInitial().size()) // no iteration: the initial value
-      return join(type, loop.getVInitial()[index].getType());
+    if (index < loop.getVInitial().size()) { // no iteration: the initial value
+      Value initial = loop.getVInitial()[index];
+      return isEmptySequence(initial) ? type : join(type, initial.getType());
+    }
     auto slice = dyn_cast<RankedTensorType>(type);
     if (!slice)
       return {};
@@ -335,6 +374,8 @@ Type Inference::inferMore(Operation *op, unsigned index) {
     return inferExpand(expand);
   if (auto slice = dyn_cast<onnx::SliceOp>(op))
     return inferSlice(slice);
+  if (auto insert = dyn_cast<onnx::SequenceInsertOp>(op))
+    return inferInserted(insert);
   if (auto split = dyn_cast<onnx::SplitOp>(op))
     return inferSplit(split);
   if (isa<onnx::PadOp, onnx::SqueezeOp, onnx::UnsqueezeOp>(op))
@@ -362,6 +403,27 @@ Type Inference::inferMore(Operation *op, unsigned index) {
     return inferFromShape(filled.getInput(), element);
   }
   return inferYielded(op, index);
+}
+
+/// Whether a sequence is one that nothing has been put into, of which the type
+/// of its tensors says nothing.
+bool Inference::isEmptySequence(Value value) {
+  if (auto identity = value.getDefiningOp<onnx::IdentityOp>())
+    return isEmptySequence(identity.getInput());
+  return value.getDefiningOp<onnx::SequenceEmptyOp>() || empty.contains(value);
+}
+
+/// The first tensor in a sequence says what is in it.
+Type Inference::inferInserted(onnx::SequenceInsertOp op) {
+  Type sequence = op.getInputSequence().getType();
+  Type tensor = op.getTensor().getType();
+  if (!isa<TensorType>(tensor))
+    return {};
+  if (isEmptySequence(op.getInputSequence()))
+    return onnx::SeqType::get(tensor);
+  auto held = dyn_cast<onnx::SeqType>(sequence);
+  Type joined = held ? join(held.getElementType(), tensor) : Type();
+  return joined ? onnx::SeqType::get(joined) : Type();
 }
 
 //===----------------------------------------------------------------------===//
@@ -405,9 +467,13 @@ bool Inference::enterLoop(onnx::LoopOp op) {
   Snapshot before(op);
   bool ignored = false;
   SmallVector<Type> types;
-  for (unsigned i = 0; i < carried; ++i)
-    types.push_back(refine(body.getArgument(i + 2).getType(),
-                           op.getVInitial()[i].getType(), ignored));
+  SmallVector<bool> areEmpty; // sequences so far
+  for (unsigned i = 0; i < carried; ++i) {
+    Value initial = op.getVInitial()[i];
+    types.push_back(
+        refine(body.getArgument(i + 2).getType(), initial.getType(), ignored));
+    areEmpty.push_back(isEmptySequence(initial));
+  }
   // Sizes become unknown, then ranks: it ends soon.
   for (unsigned attempt = 0; attempt < 4 && retries + attempt <= maxRetries;
        ++attempt) {
@@ -416,16 +482,31 @@ bool Inference::enterLoop(onnx::LoopOp op) {
     // What an attempt finds wrong may be the attempt's fault.
     ScopedDiagnosticHandler silent(op.getContext(),
                                    [](Diagnostic &) { return success(); });
-    LogicalResult sound = Inference(retries + attempt).run(body);
+    Inference guess(retries + attempt, /*isGuess=*/true);
+    auto markEmpty = [&](Inference &inference) {
+      for (unsigned i = 0; i < carried; ++i)
+        if (areEmpty[i])
+          inference.empty.insert(body.getArgument(i + 2));
+    };
+    guess.empty = empty;
+    markEmpty(guess);
+    LogicalResult sound = guess.run(body);
     bool stable = true;
     for (unsigned i = 0; i < carried; ++i) {
-      Type joined = join(types[i], yield.getOperand(i + 1).getType());
-      stable &= joined == types[i];
+      Value next = yield.getOperand(i + 1);
+      if (guess.isEmptySequence(next))
+        continue;
+      Type joined =
+          areEmpty[i] ? next.getType() : join(types[i], next.getType());
+      stable &= joined == types[i] && !areEmpty[i];
+      areEmpty[i] = false;
       types[i] = joined;
     }
     // Then the body has the types that it would get once more.
-    if (stable && succeeded(sound))
-      return true;
+    if (stable && succeeded(sound)) {
+      markEmpty(*this);
+      return isGuess || succeeded(run(body));
+    }
     before.restore();
     if (failed(sound) || llvm::is_contained(types, Type()))
       return false;
@@ -458,6 +539,8 @@ void Inference::enterScan(onnx::ScanOp op) {
 
 LogicalResult Inference::runGraphs(Operation *op) {
   llvm::SaveAndRestore<unsigned> scope(retries);
+  if (auto conditional = dyn_cast<onnx::IfOp>(op))
+    return runBranches(conditional);
   if (auto loop = dyn_cast<onnx::LoopOp>(op)) {
     if (enterLoop(loop))
       return success();
@@ -465,11 +548,108 @@ LogicalResult Inference::runGraphs(Operation *op) {
   } else if (auto scan = dyn_cast<onnx::ScanOp>(op)) {
     enterScan(scan);
   }
+  // What is declared of arguments need not hold in all iterations.
+  Inference guess(retries, /*isGuess=*/true);
+  guess.empty = empty;
+  Inference &inner = isGuess ? *this : guess;
   for (Region &region : op->getRegions())
     for (Block &block : region)
-      if (failed(run(block)))
+      if (failed(inner.run(block)))
         return failure();
   return success();
+}
+
+/// Infers the types in a branch from an op on. False if that fails, with what
+/// is wrong first.
+bool Inference::runBranch(
+    Block &branch, Block::iterator begin,
+    std::optional<std::pair<Location, std::string>> &error) {
+  ScopedDiagnosticHandler note(
+      branch.getParentOp()->getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+          return failure();
+        if (!error)
+          error.emplace(diagnostic.getLocation(), diagnostic.str());
+        return success();
+      });
+  return succeeded(run(branch, begin));
+}
+
+/// One of the branches may be wrong, for it need not be taken.
+LogicalResult Inference::runBranches(onnx::IfOp op) {
+  SmallVector<std::pair<Location, std::string>> errors;
+  for (Region &region : op->getRegions()) {
+    if (!region.hasOneBlock())
+      continue;
+    std::optional<std::pair<Location, std::string>> error;
+    Block &branch = region.front();
+    if (isFailing(branch) || runBranch(branch, branch.begin(), error))
+      continue;
+    if (!error)
+      error.emplace(op.getLoc(), "a branch cannot be computed");
+    errors.push_back(*error);
+    if (isGuess)
+      skipped.insert(&branch);
+    else
+      makeFailing(branch, error->first, error->second, dead);
+  }
+  return settleBranches(op, errors);
+}
+
+/// Refuses an If if no branch is sound, and else gives those that are not the
+/// types of the other one.
+LogicalResult
+Inference::settleBranches(onnx::IfOp op,
+                          ArrayRef<std::pair<Location, std::string>> errors) {
+  bool isAnySound = false, isAnyFailing = !errors.empty();
+  for (Region &region : op->getRegions()) {
+    if (!region.hasOneBlock())
+      return success();
+    bool isSound =
+        !isFailing(region.front()) && !skipped.contains(&region.front());
+    isAnySound |= isSound;
+    isAnyFailing |= !isSound;
+  }
+  if (isAnySound &&
+      (isGuess || !isAnyFailing || succeeded(completeFailing(op, dead))))
+    return success();
+  if (!errors.empty())
+    emitError(errors.front().first) << errors.front().second;
+  else
+    op.emitOpError("has no branch that can be computed.");
+  return failure();
+}
+
+/// Puts `op` into the branches of an If that decides on the rank of what it
+/// reads. False if there is none.
+FailureOr<bool> Inference::pullIntoBranches(Operation *op) {
+  if (isGuess)
+    return false;
+  SmallVector<std::pair<Location, std::string>> errors;
+  onnx::IfOp taker = openRanks.pull(
+      op,
+      [&](onnx::IfOp into, unsigned branch, Operation *first) {
+        std::optional<std::pair<Location, std::string>> error;
+        Block &block = into->getRegion(branch).front();
+        if (runBranch(block, first->getIterator(), error))
+          return;
+        if (!error)
+          error.emplace(op->getLoc(), "a branch cannot be computed");
+        errors.push_back(*error);
+        makeFailing(block, error->first, error->second, dead);
+      },
+      dead);
+  if (!taker)
+    return false;
+  if (failed(settleBranches(taker, errors)))
+    return failure();
+  for (OpResult result : taker->getResults())
+    if (Type type = inferYielded(taker, result.getResultNumber()))
+      result.setType(type);
+  // The If itself may read what another one decides.
+  if (failed(pullIntoBranches(taker)))
+    return failure();
+  return true;
 }
 
 /// What the graphs of a control flow operation, which are inferred by now, say
@@ -542,16 +722,36 @@ LogicalResult Inference::runOp(Operation *op) {
                         << ", but follows from the inputs as " << type
                         << "; the latter is taken.";
     result.setType(type);
+    evaluator.refineType(cast<OpResult>(result));
   }
+  if (!isGuess)
+    foldKnown(op);
   return success();
+}
+
+/// Results whose elements are all known become constants, which the schemas'
+/// inference can read.
+void Inference::foldKnown(Operation *op) {
+  if (isa<onnx::ConstantOp>(op) || op->getNumRegions() != 0 || !isPure(op))
+    return;
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  for (OpResult result : op->getResults()) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    const ShapeTensor *tensor =
+        type && !result.use_empty() ? evaluator.getTensor(result) : nullptr;
+    DenseElementsAttr value =
+        tensor ? getKnownElements(type, tensor->elements) : DenseElementsAttr();
+    if (value)
+      result.replaceAllUsesWith(
+          onnx::createConstant(builder, op->getLoc(), value));
+  }
 }
 
 /// Puts the branch of an If that is certain to run in the If's place. The other
 /// one says nothing about types then, and need not even fit.
 bool Inference::takeBranch(onnx::IfOp op) {
-  // What bodies of loops get is a guess while they are inferred.
-  if (op->getParentOfType<onnx::LoopOp>() ||
-      op->getParentOfType<onnx::ScanOp>())
+  if (isGuess)
     return false;
   auto condition = evaluator.evaluate(op.getCond());
   if (!condition || condition->size() != 1 || !condition->front().isKnown())
@@ -584,13 +784,14 @@ bool Inference::takeBranch(onnx::IfOp op) {
   Block::OpListType &target = op->getBlock()->getOperations();
   target.splice(op->getIterator(), block.getOperations(), block.begin(),
                 yield->getIterator());
+  op->dropAllReferences();
   op->remove();
-  taken.push_back(op);
+  dead.push_back(op);
   return true;
 }
 
-LogicalResult Inference::run(Block &block) {
-  for (auto it = block.begin(); it != block.end();) {
+LogicalResult Inference::run(Block &block, Block::iterator begin) {
+  for (auto it = begin; it != block.end();) {
     bool isFirst = it == block.begin();
     auto before = isFirst ? it : std::prev(it);
     auto conditional = dyn_cast<onnx::IfOp>(*it);
@@ -598,9 +799,10 @@ LogicalResult Inference::run(Block &block) {
       it = isFirst ? block.begin() : std::next(before);
       continue;
     }
-    if (failed(runOp(&*it)))
+    Operation *op = &*it++;
+    FailureOr<bool> isGone = pullIntoBranches(op);
+    if (failed(isGone) || (!*isGone && failed(runOp(op))))
       return failure();
-    ++it;
   }
   return success();
 }

@@ -211,12 +211,12 @@ func.func @same_dims(%x: tensor<?x?x8xf32> {onnx.dim_params = ["batch", "length"
 // The parts of a list.
 
 // CHECK-LABEL: func.func @parts
-// CHECK:       %[[LAST:.*]] = onnx.Constant() {value = dense<[5, 6]>
+// CHECK:       %[[LAST:.*]] = onnx.Constant() {value = dense<6>
 // CHECK:       return %[[LAST]]
-func.func @parts() -> tensor<2xi64> {
+func.func @parts() -> tensor<1xi64> {
   %list = onnx.Constant() {value = dense<[4, 5, 6]> : tensor<3xi64>} : () -> tensor<3xi64>
-  %parts:2 = onnx.Split(%list) {num_outputs = 2} : (tensor<3xi64>) -> (tensor<1xi64>, tensor<2xi64>)
-  return %parts#1 : tensor<2xi64>
+  %parts:2 = onnx.Split(%list) {num_outputs = 2} : (tensor<3xi64>) -> (tensor<2xi64>, tensor<1xi64>)
+  return %parts#1 : tensor<1xi64>
 }
 
 // -----
@@ -236,4 +236,24 @@ func.func @left_alone(%n: tensor<i64>) -> (tensor<i64>, tensor<i64>, tensor<i64>
   %b = onnx.Gather(%vector, %nine) : (tensor<2xi64>, tensor<i64>) -> tensor<i64>
   %c = onnx.Add(%max, %nine) : (tensor<i64>, tensor<i64>) -> tensor<i64>
   return %a, %b, %c : tensor<i64>, tensor<i64>, tensor<i64>
+}
+
+// -----
+
+// Tensors of any rank, and of floats where there are few.
+
+// CHECK-LABEL: func.func @of_any_rank
+// CHECK:       dense<{{\[\[}}3, 1], [2, 0]]> : tensor<2x2xi64>
+// CHECK:       dense<2.500000e-01> : tensor<f32>
+func.func @of_any_rank() -> (tensor<2x2xi64>, tensor<f32>) {
+  %square = onnx.Constant() {value = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>} : () -> tensor<2x2xi64>
+  %last = onnx.Constant() {value = dense<-1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %end = onnx.Constant() {value = dense<-9223372036854775807> : tensor<1xi64>} : () -> tensor<1xi64>
+  %0 = onnx.Transpose(%square) : (tensor<2x2xi64>) -> tensor<2x2xi64>
+  %1 = onnx.Slice(%0, %last, %end, %last, %last) : (tensor<2x2xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<2x2xi64>
+  %zero = onnx.Constant() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %2 = onnx.Slice(%1, %last, %end, %zero, %last) : (tensor<2x2xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<2x2xi64>
+  %four = onnx.Constant() {value = dense<4.0> : tensor<f32>} : () -> tensor<f32>
+  %3 = onnx.Reciprocal(%four) : (tensor<f32>) -> tensor<f32>
+  return %2, %3 : tensor<2x2xi64>, tensor<f32>
 }

@@ -44,18 +44,28 @@ def OnnxInferShapes : Pass<"onnx-infer-shapes", "::mlir::ModuleOp"> {
     A declared size that contradicts what follows from the inputs is replaced,
     with a warning; an op whose inputs break its schema's rules is an error.
 
+    What types hang on is settled on the way. Small tensors whose elements are
+    all known become constants (of at most 1024 integers or booleans, or 64
+    floats). An If whose condition is known becomes the branch that is taken.
+    Where the branches of another If yield different ranks, what reads them is
+    put into both branches until they agree. A branch that breaks a rule becomes
+    a check that fails the run, if the other branch is sound.
+
     ```mlir
     %0 = onnx.Concat(%x, %x) {axis = 0} : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<*xf32>
     // becomes
     %0 = onnx.Concat(%x, %x) {axis = 0} : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<4x?xf32>
     ```
   }];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect",
+                           "::sardonyx::sdx::SDXDialect",
+                           "::mlir::arith::ArithDialect"];
 }
 
 def OnnxFoldShapes : Pass<"onnx-fold-shapes", "::mlir::ModuleOp"> {
   let summary = "Evaluate the arithmetic on shapes that exporters leave behind";
   let description = [{
-    Integer and boolean tensors of at most 1024 elements that follow from
+    Tensors of at most 1024 integers or booleans, or 64 floats, that follow from
     constants and static sizes become constants. A Where whose condition is
     known becomes the branch taken; of a size that is unknown it is still known
     that it is not negative. A target shape of Reshape with one unknown entry

@@ -1,0 +1,117 @@
+//===- FailingBranches.cpp - Branches that cannot be computed -------------===//
+
+#include "FailingBranches.h"
+
+#include "dialects/SDX/SDX.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace sardonyx;
+
+bool sardonyx::isFailing(Block &branch) {
+  auto checks = branch.getOps<sdx::CheckOp>();
+  return checks.begin() != checks.end();
+}
+
+static void remove(Operation *op, SmallVectorImpl<Operation *> &dead) {
+  op->dropAllReferences();
+  op->dropAllUses();
+  op->remove();
+  dead.push_back(op);
+}
+
+/// A diagnostic as a run says it: "node 'n' (LSTM): ..." for what is said of
+/// "'onnx.LSTM' op". Braces stand for values in a check's message.
+static std::string describe(Location loc, StringRef message) {
+  std::string name;
+  loc->walk([&](Location part) {
+    auto named = dyn_cast<NameLoc>(part);
+    name = named ? named.getName().str() : "";
+    return named ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  StringRef rest = message, kind;
+  if (rest.consume_front("'onnx.")) {
+    std::tie(kind, rest) = rest.split("' op ");
+    message = rest;
+  }
+  std::string text = message.str();
+  if (!kind.empty())
+    text = (name.empty() ? kind.str() : "node '" + name + "' (" + kind.str() + ")") +
+           ": " + text;
+  llvm::replace(text, '{', '(');
+  llvm::replace(text, '}', ')');
+  return text;
+}
+
+void sardonyx::makeFailing(Block &branch, Location loc, StringRef message,
+                           SmallVectorImpl<Operation *> &dead) {
+  branch.getTerminator()->setOperands({});
+  while (&branch.front() != branch.getTerminator())
+    remove(&branch.front(), dead);
+  OpBuilder builder = OpBuilder::atBlockBegin(&branch);
+  Value no = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
+  sdx::CheckOp::create(builder, loc, no,
+                       builder.getStringAttr(describe(loc, message)),
+                       ValueRange(), sdx::FailureKind::InvalidArgument);
+}
+
+/// Some value of a type: zeros, sizes that are not known being 0, or nothing in
+/// a list.
+static Value createAny(OpBuilder &builder, Location loc, Type type) {
+  if (auto sequence = dyn_cast<onnx::SeqType>(type)) {
+    OperationState state(loc, onnx::SequenceEmptyOp::getOperationName());
+    state.addTypes(sequence);
+    if (auto tensor = dyn_cast<TensorType>(sequence.getElementType()))
+      if (auto number = onnx::getDataType(tensor.getElementType()))
+        state.addAttribute(
+            "dtype", builder.getIntegerAttr(
+                         builder.getIntegerType(64, /*isSigned=*/true),
+                         *number));
+    return builder.create(state)->getResult(0);
+  }
+  auto tensor = dyn_cast<TensorType>(type);
+  Type element = tensor ? tensor.getElementType() : Type();
+  SmallVector<int64_t> shape;
+  if (tensor && tensor.hasRank())
+    for (int64_t size : tensor.getShape())
+      shape.push_back(ShapedType::isDynamic(size) ? 0 : size);
+  if (element && isa<onnx::StringType>(element))
+    return onnx::createConstant(
+        builder, loc,
+        cast<ElementsAttr>(Attribute(DenseStringElementsAttr::get(
+            RankedTensorType::get(shape, element), {StringRef()}))));
+  if (!element || !element.isIntOrFloat())
+    return {};
+  return onnx::createConstant(
+      builder, loc,
+      DenseElementsAttr::get(RankedTensorType::get(shape, element),
+                             builder.getZeroAttr(element)));
+}
+
+LogicalResult sardonyx::completeFailing(onnx::IfOp op,
+                                        SmallVectorImpl<Operation *> &dead) {
+  for (unsigned index : {0, 1}) {
+    Block &branch = op->getRegion(index).front();
+    if (!isFailing(branch))
+      continue;
+    Operation *yield = branch.getTerminator();
+    Operation *other = op->getRegion(1 - index).front().getTerminator();
+    if (llvm::equal(yield->getOperandTypes(), other->getOperandTypes()))
+      continue;
+    for (Value old : llvm::to_vector(yield->getOperands()))
+      if (Operation *maker = old.getDefiningOp();
+          maker && maker->getBlock() == &branch)
+        remove(maker, dead);
+    OpBuilder builder(yield);
+    SmallVector<Value> values;
+    for (Value model : other->getOperands()) {
+      Value any = createAny(builder, op.getLoc(), model.getType());
+      // What has no constants may have been made outside.
+      if (!any && model.getParentBlock() == other->getBlock())
+        return failure();
+      values.push_back(any ? any : model);
+    }
+    yield->setOperands(values);
+  }
+  return success();
+}
