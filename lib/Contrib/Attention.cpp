@@ -61,7 +61,7 @@ static Name rangeMask(Body &b, llvm::StringRef mask, const Name &key) {
 
 /// What the masks add to the scores, `seen` is a condition or missing.
 static Name maskBias(Body &b, Heads &heads, const Name &seen,
-                     const Name &attentionBias) {
+                     const Name &attentionBias, bool isCausal) {
   Name bias;
   if (!seen.empty()) {
     float filter = b.getFloat("mask_filter_value", -10000.0f);
@@ -70,7 +70,7 @@ static Name maskBias(Body &b, Heads &heads, const Name &seen,
   }
   if (!attentionBias.empty())
     bias = b.addIfThere(attentionBias, bias);
-  if (b.getInt("unidirectional")) {
+  if (isCausal) {
     Name otherwise = bias.empty() ? b.scalar(0, heads.elementType) : bias;
     bias = b.op("Where",
                 {causal(b, heads), otherwise, lowest(b, heads.elementType)});
@@ -79,14 +79,17 @@ static Name maskBias(Body &b, Heads &heads, const Name &seen,
 }
 
 //===----------------------------------------------------------------------===//
-// MultiHeadAttention
+// MultiHeadAttention and DecoderMaskedMultiHeadAttention
 //===----------------------------------------------------------------------===//
 
 namespace {
 
 class MultiHead {
 public:
-  explicit MultiHead(Body &b) : b(b), heads(b.getInt("num_heads")) {
+  explicit MultiHead(Body &b)
+      : b(b), heads(b.getInt("num_heads")),
+        isDecoder(b.is("DecoderMaskedMultiHeadAttention")),
+        mask(isDecoder ? "mask_index" : "key_padding_mask") {
     if (heads < 1 || heads > (1 << 20))
       b.refuse("num_heads is " + llvm::Twine(heads));
     h.elementType = b.elementType("query");
@@ -94,22 +97,33 @@ public:
   }
 
   void build() {
-    for (const char *input : {"past_sequence_length", "cache_indirection"})
-      b.refuseInput(input);
-    b.refuseOutput("qk");
     takeOperands();
-    for (auto [past, value] :
-         {std::pair("past_key", &h.key), std::pair("past_value", &h.value)})
-      if (b.has(past))
-        *value = b.concat({b.in(past), *value}, 2);
+    if (b.has("past_key") != b.has("past_value"))
+      b.refuse("past_key comes without past_value, or the other way round");
     if (b.has("past_key"))
-      h.past = b.sizeOf(b.in("past_key"), 2);
-    h.bias = maskBias(b, h, seenKeys(), b.in("attention_bias"));
-    b.give("output", mergeHeads(b, attend(b, h)));
+      takePast();
+    else if (b.has("cache_indirection"))
+      b.refuse("cache_indirection comes without past_key");
+    if (presentKey.empty()) {
+      presentKey = h.key;
+      presentValue = h.value;
+    }
+    Name attentionBias = b.in("attention_bias");
+    if (b.has("cache_indirection")) {
+      takeBeams();
+      if (isDecoder && !attentionBias.empty())
+        attentionBias = beamBias(attentionBias);
+    }
+    bool isCausal = !isDecoder && b.getInt("unidirectional");
+    h.bias = maskBias(b, h, seenKeys(), attentionBias, isCausal);
+    Name scores = biasedScores(b, h);
+    b.give("output", mergeHeads(b, weighValues(b, h, scores)));
+    if (b.wants("qk"))
+      b.give("qk", scores);
     if (b.wants("present_key"))
-      b.give("present_key", h.key);
+      b.give("present_key", presentKey);
     if (b.wants("present_value"))
-      b.give("present_value", h.value);
+      b.give("present_value", presentValue);
   }
 
 private:
@@ -134,10 +148,31 @@ private:
     return b.reshape(b.in(input), {0, 0, heads, size});
   }
 
+  /// Queries, keys and values [B, 1, 3 * hidden] behind one another.
+  void takePackedRow() {
+    int64_t hidden = b.size("query", 2);
+    if (hidden < 1 || hidden % (3 * heads))
+      b.refuse("the width of the packed query is not known or no multiple of "
+               "three times num_heads");
+    h.headSize = hidden / (3 * heads);
+    int64_t width = hidden / 3;
+    Name *into[] = {&h.query, &h.key, &h.value};
+    for (int i = 0; i < 3; ++i) {
+      Name third = b.slice(b.in("query"), i * width, (i + 1) * width, 2);
+      *into[i] = finish(b.reshape(third, {0, 0, heads, h.headSize}),
+                        b.ints({i * width}), b.ints({(i + 1) * width}));
+    }
+  }
+
   void takeOperands() {
     int64_t rank = b.requireRank("query");
-    if (rank != 3 && rank != 5)
+    if (rank != 3 && (rank != 5 || isDecoder))
       b.refuse("the query has rank " + llvm::Twine(rank));
+    if (isDecoder && b.size("query", 1) > 1)
+      b.refuse("the query has " + llvm::Twine(b.size("query", 1)) +
+               " tokens, not one");
+    if (isDecoder && !b.has("key") && !b.has("value"))
+      return takePackedRow();
     Name query = rank == 5 ? part("query", 0) : split("query");
     int64_t hidden = b.size("query", 2);
     if (rank == 5)
@@ -156,7 +191,7 @@ private:
     if (!b.has("key"))
       b.refuse("there is no key");
     int64_t keyRank = b.requireRank("key");
-    if (keyRank == 5) {
+    if (keyRank == 5 && !isDecoder) {
       h.key = finish(part("key", 0), width, twice);
       h.value = finish(part("key", 1), twice, end);
     } else if (keyRank == 4 && b.has("value")) {
@@ -171,25 +206,98 @@ private:
     }
   }
 
+  /// A past is as long as its tensor or, where past_sequence_length is there,
+  /// the beginning of a buffer that has room for what comes.
+  void takePast() {
+    bool isShared = isDecoder ? b.getInt("past_present_share_buffer") != 0
+                              : b.has("past_sequence_length");
+    if (!isShared) {
+      h.past = b.sizeOf(b.in("past_key"), 2);
+      h.key = b.concat({b.in("past_key"), h.key}, 2);
+      h.value = b.concat({b.in("past_value"), h.value}, 2);
+      return;
+    }
+    if (!b.has("past_sequence_length"))
+      b.refuse("past_present_share_buffer is set, and there is no "
+               "past_sequence_length");
+    h.past = b.reshape(b.cast(b.in("past_sequence_length"), TensorProto::INT64),
+                       {1});
+    Name total = b.add(h.past, b.sizeOf(h.query, 2));
+    presentKey = writeCache(b, b.in("past_key"), h.key, h.past);
+    presentValue = writeCache(b, b.in("past_value"), h.value, h.past);
+    h.key = b.slice(presentKey, b.ints({0}), total, 2);
+    h.value = b.slice(presentValue, b.ints({0}), total, 2);
+  }
+
+  /// Number of beams of a batch, as a list of one: batches that follow each
+  /// other belong together.
+  Name beams() {
+    if (!isDecoder)
+      return b.sizeOf(b.in("cache_indirection"), 1);
+    if (!b.has("beam_width"))
+      return b.ints({1});
+    return b.reshape(b.cast(b.in("beam_width"), TensorProto::INT64), {1});
+  }
+
+  /// Takes keys and values of the past from the beams that they come from.
+  void takeBeams() {
+    if (presentKey == h.key)
+      b.refuse("cache_indirection comes without a shared buffer");
+    Name batches = b.sizeOf(h.query, 0), total = b.sizeOf(h.key, 2);
+    Name own = b.unsqueeze(b.iota(batches), {1}), place = b.iota(total);
+    Name first = b.mul(b.op("Div", {own, beams()}), beams());
+    Name rows =
+        b.op("Reshape", {b.cast(b.in("cache_indirection"), TensorProto::INT64),
+                         b.concat({batches, b.ints({-1})}, 0)});
+    Name from = b.add(first, b.slice(rows, b.ints({0}), total, 1));
+    // Several queries, a prompt, look at their own past only.
+    Name isOther =
+        b.op("And", {b.op("Less", {place, h.past}),
+                     b.op("Equal", {b.sizeOf(h.query, 2), b.integer(1)})});
+    from = b.op("Where", {isOther, from, own});
+    Name shape = b.concat({batches, b.ints({heads}), total, b.ints({1})}, 0);
+    Name head = b.iota(b.ints({heads}));
+    Name indices =
+        b.concat({b.op("Expand", {b.unsqueeze(from, {1, 3}), shape}),
+                  b.op("Expand", {b.unsqueeze(head, {0, 2, 3}), shape}),
+                  b.op("Expand", {b.unsqueeze(place, {0, 1, 3}), shape})},
+                 3);
+    h.key = b.op("GatherND", {h.key, indices});
+    h.value = b.op("GatherND", {h.value, indices});
+  }
+
+  /// Of the bias, the row of the batch that a beam belongs to.
+  Name beamBias(const Name &bias) {
+    Name row = b.op("Div", {b.iota(b.sizeOf(h.query, 0)), beams()});
+    Name last = b.sub(b.sizeOf(bias, 0), b.integer(1));
+    return b.op("Gather", {bias, b.op("Min", {row, last})});
+  }
+
   Name seenKeys() {
-    if (!b.has("key_padding_mask"))
+    if (!b.has(mask))
       return "";
-    int64_t rank = b.requireRank("key_padding_mask");
-    if (rank == 1)
-      return lengthMask(b, b.in("key_padding_mask"), h.key);
-    if (rank == 2 || rank == 3)
-      return fullMask(b, "key_padding_mask", rank);
+    int64_t rank = b.requireRank(mask);
+    if (rank == 1 && !isDecoder)
+      return lengthMask(b, b.in(mask), h.key);
+    if (rank == 2 || (rank == 3 && !isDecoder))
+      return fullMask(b, mask, rank);
     b.refuse("the mask has rank " + llvm::Twine(rank));
   }
 
   Body &b;
   int64_t heads;
+  bool isDecoder;
+  llvm::StringRef mask;
   Heads h;
+  /// What goes on as the past of the next run.
+  Name presentKey, presentValue;
 };
 
 } // namespace
 
 void buildMultiHeadAttention(Body &b) { MultiHead(b).build(); }
+
+void buildDecoderMaskedMultiHeadAttention(Body &b) { MultiHead(b).build(); }
 
 //===----------------------------------------------------------------------===//
 // Attention and QAttention
@@ -251,7 +359,7 @@ attendProjected(Body &b, const Widths &widths, int elementType,
     seen = rank == 1 ? rangeMask(b, "mask_index", h.key)
                      : fullMask(b, "mask_index", rank);
   }
-  h.bias = maskBias(b, h, seen, attentionBias);
+  h.bias = maskBias(b, h, seen, attentionBias, b.getInt("unidirectional") != 0);
   b.give("output", mergeHeads(b, attend(b, h)));
   if (b.wants("present"))
     b.give("present",

@@ -38,10 +38,23 @@ Name scores(Body &b, const Heads &heads) {
   return b.mul(b.op("MatMul", {heads.query, keys}), scale);
 }
 
-Name attend(Body &b, const Heads &heads) {
-  Name sum = b.addIfThere(scores(b, heads), heads.bias);
-  Name weights = b.op("Softmax", {sum}, {{"axis", -1}});
+Name biasedScores(Body &b, const Heads &heads) {
+  return b.addIfThere(scores(b, heads), heads.bias);
+}
+
+Name weighValues(Body &b, const Heads &heads, const Name &scores) {
+  Name weights = b.op("Softmax", {scores}, {{"axis", -1}});
   return b.op("MatMul", {weights, heads.value});
+}
+
+Name attend(Body &b, const Heads &heads) {
+  return weighValues(b, heads, biasedScores(b, heads));
+}
+
+Name writeCache(Body &b, const Name &cache, const Name &fresh,
+                const Name &past) {
+  Name each = b.op("Expand", {past, b.sizeOf(cache, 0)});
+  return b.op("TensorScatter", {cache, fresh, each}, {{"axis", 2}});
 }
 
 Name causal(Body &b, const Heads &heads) {

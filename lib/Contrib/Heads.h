@@ -29,7 +29,12 @@ struct Heads {
 
 /// The products of queries and keys, scaled.
 Name scores(Body &b, const Heads &heads);
-/// The whole of it: [B, heads, S, size of the values].
+/// The same plus the bias: [B, heads, S, T].
+Name biasedScores(Body &b, const Heads &heads);
+/// The values under the softmax of such scores: [B, heads, S, size of the
+/// values].
+Name weighValues(Body &b, const Heads &heads, const Name &scores);
+/// The whole of it.
 Name attend(Body &b, const Heads &heads);
 
 /// Condition [S, T] under which a query sees a key: those of the past and as
@@ -38,6 +43,11 @@ Name attend(Body &b, const Heads &heads);
 Name causal(Body &b, const Heads &heads);
 /// The lowest number of an element type.
 Name lowest(Body &b, int elementType);
+
+/// A cache [B, heads, M, size] in which the places from `past` on, a list of
+/// one or of one for each batch, are those of `fresh` [B, heads, S, size].
+Name writeCache(Body &b, const Name &cache, const Name &fresh,
+                const Name &past);
 
 /// [B, S] positions of tokens that begin at `offset` ([B, 1] or [1]).
 Name positions(Body &b, const Name &offset, const Name &length);

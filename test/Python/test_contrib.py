@@ -678,8 +678,6 @@ def test_mixture_of_experts(normalize):
 
 def test_what_a_body_does_not_honour_is_refused_by_name():
     x = floats(1, 2, 8)
-    heads = {"q": x, "k": x, "v": x}
-    refused("output 'qk'", "MultiHeadAttention", heads, ["y", "", "", "qk"], num_heads=2)
     feeds = {"x": x, "ids": np.array([0]), "c": floats(4, 2), "s": floats(4, 2)}
     refused("is_packed_batching", "RotaryEmbedding", feeds, ["y"], num_heads=2, is_packed_batching=1)
     feeds = {"x": floats(2, 2), "w": floats(2, 2)}

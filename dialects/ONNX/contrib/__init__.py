@@ -25,6 +25,7 @@ _FAMILIES = [
     products,
     embeddings,
     attention,
+    linear_attention,
     quantized,
     movement,
     matrices,

@@ -32,6 +32,19 @@ OPS = [
         builder="buildMultiHeadAttention",
     ),
     Contrib(
+        "DecoderMaskedMultiHeadAttention",
+        "MultiHeadAttention of one token, whose keys and values go to a cache, or of the "
+        "keys and values of an encoder.",
+        types={"T": HALVES, "QK": HALVES, "M": I32},
+        inputs="query: T, key?: T, value?: T, mask_index?: M, attention_bias?: T, "
+        "past_key?: T, past_value?: T, past_sequence_length?: M, beam_width?: M, "
+        "cache_indirection?: M, bias?: T",
+        outputs="output: T, present_key?: T, present_value?: T, qk?: QK",
+        attributes="num_heads: int, scale?: float, mask_filter_value?: float, "
+        "past_present_share_buffer?: int, output_qk?: int",
+        builder="buildDecoderMaskedMultiHeadAttention",
+    ),
+    Contrib(
         "GroupQueryAttention",
         "Causal attention in which several heads share their keys and values, with a "
         "cache of these and rotary embeddings.",
@@ -48,6 +61,19 @@ OPS = [
         "kv_cache_bit_width?: int, sliding_window_cache: int = 0, "
         "qk_norm_epsilon: float = 1e-6",
         builder="buildGroupQueryAttention",
+    ),
+    Contrib(
+        "SparseAttention",
+        "GroupQueryAttention to those blocks of keys that a layout names for each block "
+        "of queries, in the form of compressed sparse rows.",
+        types=_T,
+        inputs="query: T, key?: T, value?: T, past_key: T, past_value: T, "
+        "block_row_indices: M, block_col_indices: M, total_sequence_length: M, "
+        "key_total_sequence_lengths: M, cos_cache?: T, sin_cache?: T",
+        outputs="output: T, present_key: T, present_value: T",
+        attributes="num_heads: int, kv_num_heads: int, sparse_block_size: int, "
+        "scale?: float, do_rotary: int = 0, rotary_interleaved: int = 0",
+        builder="buildSparseAttention",
     ),
     Contrib(
         "QAttention",

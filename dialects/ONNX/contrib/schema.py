@@ -24,7 +24,7 @@ from onnx import defs, helper
 
 MS_DOMAIN = "com.microsoft"
 # The version of ONNX's own domain that bodies are written for.
-BODY_OPSET = 24
+BODY_OPSET = 28
 
 F32 = ["float"]
 FLOATS = ["float", "float16", "bfloat16", "double"]
