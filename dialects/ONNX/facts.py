@@ -46,7 +46,7 @@ ELEMENTWISE = Fact(
         Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Clip Div Equal Greater
         GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or PRelu Pow StringConcat
         Sub Sum SwiGLU Where Xor
-        ms.BiasGelu ms.FastGelu
+        ms.BiasGelu ms.FastGelu ms.GatedAdd
         """
     ),
 )
@@ -79,8 +79,8 @@ KEEPS_SHAPE = Fact(
         RotaryEmbedding Scatter ScatterElements ScatterND Softmax SwiGLU TensorScatter
         Trilu
         ml.Imputer ml.Normalizer ml.Scaler
-        ms.DequantizeLinear ms.QLinearLeakyRelu ms.QLinearSigmoid ms.QLinearSoftmax
-        ms.QuantizeLinear
+        ms.CausalConvWithState ms.DequantizeLinear ms.GatedRMSNorm ms.LinearAttentionGate
+        ms.QLinearLeakyRelu ms.QLinearSigmoid ms.QLinearSoftmax ms.QMoE ms.QuantizeLinear
         """
     ),
 )
@@ -94,7 +94,8 @@ KEEPS_BATCH = Fact(
         Attention AveragePool Col2Im Conv ConvInteger ConvTranspose DeformConv
         DepthToSpace GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample
         LinearAttention LpPool MaxPool Multinomial QLinearConv STFT SpaceToDepth
-        ms.QLinearAveragePool ms.QLinearGlobalAveragePool
+        ms.LinearAttention ms.NhwcFusedConv ms.NhwcMaxPool ms.QLinearAveragePool
+        ms.QLinearConv ms.QLinearGlobalAveragePool
         """
     ),
 )

@@ -58,7 +58,8 @@ Attr::Attr(const char *name, ::onnx::GraphProto graph) {
 
 Body::Body(const ::onnx::FunctionBodyBuildContext &context,
            const ::onnx::OpSchema &schema, ::onnx::FunctionProto &function)
-    : context(context), schema(schema), function(function) {
+    : context(context), schema(schema), function(function),
+      nodes(function.mutable_node()) {
   for (const auto &formal : schema.inputs()) {
     if (formal.GetOption() != ::onnx::OpSchema::Variadic) {
       function.add_input(formal.GetName());
@@ -169,6 +170,13 @@ const ::onnx::GraphProto *Body::getGraph(StringRef name) const {
   return value ? &value->g() : nullptr;
 }
 
+std::vector<std::string> Body::getStrings(StringRef name) const {
+  const AttributeProto *value = attribute(name);
+  if (!value)
+    return {};
+  return {value->strings().begin(), value->strings().end()};
+}
+
 void Body::pass(Attrs &attrs, ArrayRef<const char *> names) const {
   for (const char *name : names)
     if (const AttributeProto *value = attribute(name)) {
@@ -201,13 +209,8 @@ void Body::refuseUnless(StringRef name, int64_t only) const {
 // New nodes
 //===----------------------------------------------------------------------===//
 
-NodeProto &Body::addNode() {
-  return openGraphs.empty() ? *function.add_node()
-                            : *openGraphs.back().add_node();
-}
-
 NodeProto &Body::node(StringRef type, const Names &inputs) {
-  NodeProto &node = addNode();
+  NodeProto &node = *nodes->Add();
   node.set_op_type(type.str());
   for (const Name &input : inputs)
     node.add_input(input);
@@ -216,11 +219,15 @@ NodeProto &Body::node(StringRef type, const Names &inputs) {
   return node;
 }
 
+Name Body::newName(StringRef what) {
+  return "v" + std::to_string(counter++) + "_" + what.str();
+}
+
 Names Body::op(unsigned outputs, StringRef type, Names inputs, Attrs attrs) {
   NodeProto &made = node(type, inputs);
   Names names;
   for (unsigned i = 0; i < outputs; ++i) {
-    names.push_back("v" + std::to_string(counter++) + "_" + type.str());
+    names.push_back(newName(type));
     made.add_output(names.back());
   }
   for (const Attr &attr : attrs)
@@ -234,7 +241,7 @@ Name Body::op(StringRef type, Names inputs, Attrs attrs) {
 
 Name Body::constant(TensorProto tensor) {
   NodeProto &made = node("Constant", {});
-  made.add_output("v" + std::to_string(counter++) + "_Constant");
+  made.add_output(newName("Constant"));
   AttributeProto *attribute = made.add_attribute();
   attribute->set_name("value");
   attribute->set_type(AttributeProto::TENSOR);
@@ -248,6 +255,15 @@ Name Body::ints(ArrayRef<int64_t> values) {
   tensor.add_dims(values.size());
   for (int64_t value : values)
     tensor.add_int64_data(value);
+  return constant(std::move(tensor));
+}
+
+Name Body::numbers(ArrayRef<float> values) {
+  TensorProto tensor;
+  tensor.set_data_type(TensorProto::FLOAT);
+  tensor.add_dims(values.size());
+  for (float value : values)
+    tensor.add_float_data(value);
   return constant(std::move(tensor));
 }
 
@@ -295,7 +311,7 @@ void Body::give(StringRef output, const Name &value) {
 void Body::addText(const char *nodes) {
   ::onnx::OnnxParser parser(nodes);
   while (!parser.EndOfInput()) {
-    auto status = parser.Parse(*function.add_node());
+    auto status = parser.Parse(*this->nodes->Add());
     if (!status.IsOK())
       throw std::logic_error(status.ErrorMessage());
   }
@@ -303,35 +319,33 @@ void Body::addText(const char *nodes) {
     function.add_attribute(name);
 }
 
-void Body::openGraph() {
-  openGraphs.emplace_back();
-  openGraphs.back().set_name("body");
-}
-
-Name Body::graphInput(int elementType, const Ints &sizes) {
-  auto &input = *openGraphs.back().add_input();
-  input.set_name("v" + std::to_string(counter++) + "_input");
-  auto &type = *input.mutable_type()->mutable_tensor_type();
-  type.set_elem_type(elementType);
-  for (int64_t size : sizes) {
-    auto *dim = type.mutable_shape()->add_dim();
-    if (size >= 0)
-      dim->set_dim_value(size);
+::onnx::GraphProto Body::graph(ArrayRef<GraphInput> inputs,
+                               function_ref<Names(ArrayRef<Name>)> make) {
+  ::onnx::GraphProto made;
+  made.set_name("body");
+  Names inside;
+  for (const GraphInput &input : inputs) {
+    inside.push_back(newName("input"));
+    auto &info = *made.add_input();
+    info.set_name(inside.back());
+    if (!input.elementType)
+      continue;
+    auto &type = *info.mutable_type()->mutable_tensor_type();
+    type.set_elem_type(input.elementType);
+    auto &shape = *type.mutable_shape();
+    for (int64_t size : input.sizes) {
+      auto *dim = shape.add_dim();
+      if (size >= 0)
+        dim->set_dim_value(size);
+    }
   }
-  type.mutable_shape();
-  return input.name();
-}
-
-::onnx::GraphProto Body::closeGraph(const Names &outputs) {
+  auto *outer = nodes;
+  nodes = made.mutable_node();
   // An output is a value of the graph's own, and there once.
-  Names own;
-  for (const Name &output : outputs)
-    own.push_back(op("Identity", {output}));
-  ::onnx::GraphProto graph = std::move(openGraphs.back());
-  openGraphs.pop_back();
-  for (const Name &output : own)
-    graph.add_output()->set_name(output);
-  return graph;
+  for (const Name &value : make(inside))
+    made.add_output()->set_name(op("Identity", {value}));
+  nodes = outer;
+  return made;
 }
 
 Names Body::call(const ::onnx::GraphProto &graph, const Names &inputs) {
@@ -340,11 +354,41 @@ Names Body::call(const ::onnx::GraphProto &graph, const Names &inputs) {
   for (const TensorProto &tensor : graph.initializer())
     node("Identity", {constant(tensor)}).add_output(tensor.name());
   for (const NodeProto &made : graph.node())
-    addNode() = made;
+    *nodes->Add() = made;
   Names outputs;
   for (const auto &output : graph.output())
     outputs.push_back(output.name());
   return outputs;
+}
+
+Names Body::scan(const Names &states, const Names &sequences, bool backwards,
+                 function_ref<Names(ArrayRef<Name>, ArrayRef<Name>)> step) {
+  std::vector<GraphInput> inputs(states.size() + sequences.size());
+  ::onnx::GraphProto body = graph(inputs, [&](ArrayRef<Name> inside) {
+    return step(inside.take_front(states.size()),
+                inside.drop_front(states.size()));
+  });
+  const size_t made = body.output_size();
+  Names operands = states;
+  operands.insert(operands.end(), sequences.begin(), sequences.end());
+  Attrs attrs = {{"num_scan_inputs", int64_t(sequences.size())}};
+  if (backwards) {
+    attrs.emplace_back("scan_input_directions", Ints(sequences.size(), 1));
+    attrs.emplace_back("scan_output_directions", Ints(made - states.size(), 1));
+  }
+  attrs.emplace_back("body", std::move(body));
+  return op(made, "Scan", operands, std::move(attrs));
+}
+
+Names Body::branch(const Name &condition, function_ref<Names()> then,
+                   function_ref<Names()> otherwise) {
+  ::onnx::GraphProto taken = graph({}, [&](ArrayRef<Name>) { return then(); });
+  ::onnx::GraphProto other =
+      graph({}, [&](ArrayRef<Name>) { return otherwise(); });
+  const unsigned made = taken.output_size();
+  return op(
+      made, "If", {condition},
+      {{"then_branch", std::move(taken)}, {"else_branch", std::move(other)}});
 }
 
 Name Body::slice(const Name &value, const Name &from, const Name &to,

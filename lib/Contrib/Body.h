@@ -10,6 +10,7 @@
 #define SARDONYX_LIB_CONTRIB_BODY_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
 
@@ -36,6 +37,13 @@ struct Attr {
   ::onnx::AttributeProto proto;
 };
 using Attrs = std::vector<Attr>;
+
+/// The type of a graph's input: a tensor, sizes of -1 are open. Where the node
+/// tells it, 0.
+struct GraphInput {
+  int elementType = 0;
+  Ints sizes;
+};
 
 class Body {
 public:
@@ -73,6 +81,7 @@ public:
   std::vector<float> getFloats(llvm::StringRef attribute) const;
   /// A graph of the node's; null where it is left out.
   const ::onnx::GraphProto *getGraph(llvm::StringRef attribute) const;
+  std::vector<std::string> getStrings(llvm::StringRef attribute) const;
   /// The node's attribute, with its name, for a node of the body; nothing where
   /// it is left out.
   void pass(Attrs &attrs, llvm::ArrayRef<const char *> names) const;
@@ -93,6 +102,8 @@ public:
            Attrs attrs = {});
   Name ints(llvm::ArrayRef<int64_t> values);
   Name integer(int64_t value);
+  /// A list of f32.
+  Name numbers(llvm::ArrayRef<float> values);
   /// A scalar of an element type.
   Name scalar(double value, int elementType);
   /// A scalar of the type of an input.
@@ -102,13 +113,26 @@ public:
   void give(llvm::StringRef output, const Name &value);
   /// Nodes in ONNX's text syntax.
   void addText(const char *nodes);
+  /// A Scan over the first axis of `sequences`. `step` gets the states and one
+  /// element of each sequence; what it makes are the next states, and behind
+  /// them an element of each output. Results are the states behind the last
+  /// step, then the outputs, stacked along a new first axis. Backwards, the
+  /// last element comes first, and the outputs' first step is their last
+  /// element.
+  Names scan(const Names &states, const Names &sequences, bool backwards,
+             llvm::function_ref<Names(llvm::ArrayRef<Name> states,
+                                      llvm::ArrayRef<Name> elements)>
+                 step);
+  /// An If, whose branches make equally many values of equal types.
+  Names branch(const Name &condition, llvm::function_ref<Names()> then,
+               llvm::function_ref<Names()> otherwise);
 
-  /// Opens a graph that will be an attribute of a node: nodes go there until it
-  /// is closed. They may use what is outside of it.
-  void openGraph();
-  /// A new input of the open graph, a tensor; sizes of -1 are open.
-  Name graphInput(int elementType, const Ints &sizes);
-  ::onnx::GraphProto closeGraph(const Names &outputs);
+  /// A graph for an attribute of a node. `make` gets the names of its inputs,
+  /// makes its nodes, which may use what is outside of it, and gives its
+  /// outputs.
+  ::onnx::GraphProto
+  graph(llvm::ArrayRef<GraphInput> inputs,
+        llvm::function_ref<Names(llvm::ArrayRef<Name>)> make);
   /// The nodes of a graph of the node's, with `inputs` for its inputs. Returns
   /// its outputs. To be asked once for each graph.
   Names call(const ::onnx::GraphProto &graph, const Names &inputs);
@@ -151,13 +175,14 @@ private:
   int find(llvm::StringRef input) const;
   const ::onnx::AttributeProto *attribute(llvm::StringRef name) const;
   ::onnx::NodeProto &node(llvm::StringRef type, const Names &inputs);
-  ::onnx::NodeProto &addNode();
   Name constant(::onnx::TensorProto tensor);
+  Name newName(llvm::StringRef what);
 
   const ::onnx::FunctionBodyBuildContext &context;
   const ::onnx::OpSchema &schema;
   ::onnx::FunctionProto &function;
-  std::vector<::onnx::GraphProto> openGraphs;
+  /// Where new nodes go: the function, or the graph of a node of it.
+  google::protobuf::RepeatedPtrField<::onnx::NodeProto> *nodes;
   unsigned counter = 0;
 };
 

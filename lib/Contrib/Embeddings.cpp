@@ -7,36 +7,82 @@ using ::onnx::TensorProto;
 
 namespace sardonyx::contrib {
 
-void buildEmbedLayerNormalization(Body &b) {
-  Name ids = b.in("input_ids");
-  Name places =
-      b.has("position_ids") ? b.in("position_ids") : b.iota(b.sizeOf(ids, 1));
-  Name sum = b.add(b.op("Gather", {b.in("word_embedding"), ids}),
-                   b.op("Gather", {b.in("position_embedding"), places}));
-  if (b.has("segment_embedding")) {
-    if (!b.has("segment_ids"))
-      b.refuse("segment_embedding comes without segment_ids");
-    sum = b.add(
-        sum, b.op("Gather", {b.in("segment_embedding"), b.in("segment_ids")}));
-  }
-  b.give("output",
-         b.op("LayerNormalization", {sum, b.in("gamma"), b.in("beta")},
-              {{"axis", -1}, {"epsilon", b.getFloat("epsilon")}}));
-  if (b.wants("embedding_sum"))
-    b.give("embedding_sum", sum);
-  if (!b.wants("mask_index"))
-    return;
-  // The number of tokens that count.
-  if (!b.has("mask")) {
-    b.give("mask_index",
-           b.op("Expand", {b.scalar(0, TensorProto::INT32), b.sizeOf(ids, 0)}));
-    return;
-  }
+/// The places of the tokens where nothing else is said: [S].
+static Name ownPositions(Body &b) {
+  return b.iota(b.sizeOf(b.in("input_ids"), 1));
+}
+
+/// The normalized sum [B, S, width] of rows of the tables of words, positions
+/// and, unless these are left out, segments; behind it the sum.
+static Names normalizeSum(Body &b, const Name &words, const Name &places,
+                          const Name &segments, const Name &gamma,
+                          const Name &beta) {
+  Name sum = b.addIfThere(b.add(words, places), segments);
+  return {b.op("LayerNormalization", {sum, gamma, beta},
+               {{"axis", -1}, {"epsilon", b.getFloat("epsilon")}}),
+          sum};
+}
+
+/// The number of tokens that count, [B]; 0 where there is no mask.
+static Name countTokens(Body &b) {
+  if (!b.has("mask"))
+    return b.op("Expand", {b.scalar(0, TensorProto::INT32),
+                           b.sizeOf(b.in("input_ids"), 0)});
   Name counts =
       b.cast(b.op("Equal", {b.in("mask"), b.scalar(1, TensorProto::INT32)}),
              TensorProto::INT32);
-  b.give("mask_index",
-         b.op("ReduceSum", {counts, b.ints({1})}, {{"keepdims", 0}}));
+  return b.op("ReduceSum", {counts, b.ints({1})}, {{"keepdims", 0}});
+}
+
+void buildEmbedLayerNormalization(Body &b) {
+  auto rows = [&](llvm::StringRef table, const Name &ids) {
+    return b.op("Gather", {b.in(table), ids});
+  };
+  Name segments;
+  if (b.has("segment_embedding")) {
+    if (!b.has("segment_ids"))
+      b.refuse("segment_embedding comes without segment_ids");
+    segments = rows("segment_embedding", b.in("segment_ids"));
+  }
+  Name positions =
+      b.has("position_ids") ? b.in("position_ids") : ownPositions(b);
+  Names results = normalizeSum(b, rows("word_embedding", b.in("input_ids")),
+                               rows("position_embedding", positions), segments,
+                               b.in("gamma"), b.in("beta"));
+  b.give("output", results[0]);
+  if (b.wants("embedding_sum"))
+    b.give("embedding_sum", results[1]);
+  if (b.wants("mask_index"))
+    b.give("mask_index", countTokens(b));
+}
+
+void buildQEmbedLayerNormalization(Body &b) {
+  auto floats = [&](const Name &value, const std::string &name) {
+    return dequantize(b, value, b.in(name + "_scale"),
+                      b.in(name + "_zero_point"));
+  };
+  auto rows = [&](llvm::StringRef table, const Name &ids,
+                  const std::string &name) {
+    return floats(b.op("Gather", {b.in(table), ids}), name);
+  };
+  bool hasSegments = b.has("segment_embedding");
+  for (const char *input : {"segment_ids", "segment_embedding_scale",
+                            "segment_embedding_zero_point"})
+    if (b.has(input) != hasSegments)
+      b.refuse("inputs 'segment_embedding' and '" + llvm::Twine(input) +
+               "' do not come together");
+  Name segments;
+  if (hasSegments)
+    segments =
+        rows("segment_embedding", b.in("segment_ids"), "segment_embedding");
+  Names results = normalizeSum(
+      b, rows("word_embedding_quant", b.in("input_ids"), "word_embedding"),
+      rows("position_embedding_quant", ownPositions(b), "position_embedding"),
+      segments, floats(b.in("gamma_quant"), "gamma"),
+      floats(b.in("beta_quant"), "beta"));
+  b.give("layernorm_out", results[0]);
+  if (b.wants("mask_index_out"))
+    b.give("mask_index_out", countTokens(b));
 }
 
 /// How many heads the input has where their axis is not one of its own, 0 where

@@ -36,15 +36,16 @@ Names runSteps(Body &b, const Name &trips, LoopState state, size_t collected,
     count = b.sub(count, b.integer(1));
     ++firstStep;
   }
-  b.openGraph();
-  Name number = b.graphInput(TensorProto::INT64, {});
-  b.graphInput(TensorProto::BOOL, {});
-  Names values;
+  std::vector<GraphInput> types = {{TensorProto::INT64, {}},
+                                   {TensorProto::BOOL, {}}};
   for (size_t i = 0; i < state.size(); ++i)
-    values.push_back(b.graphInput(state.elementTypes[i], state.sizes[i]));
-  if (firstStep)
-    number = b.add(number, b.integer(firstStep));
-  GraphProto graph = b.closeGraph(step(*b.getGraph("decoder"), number, values));
+    types.push_back({state.elementTypes[i], state.sizes[i]});
+  GraphProto graph = b.graph(types, [&](llvm::ArrayRef<Name> inside) {
+    Name number = inside[0];
+    if (firstStep)
+      number = b.add(number, b.integer(firstStep));
+    return step(*b.getGraph("decoder"), number, inside.drop_front(2).vec());
+  });
   Names inputs = {b.reshape(count, {}), goOn};
   inputs.insert(inputs.end(), state.values.begin(), state.values.end());
   Names results = b.op(state.size() + collected, "Loop", inputs,

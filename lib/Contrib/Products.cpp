@@ -2,6 +2,7 @@
 
 #include "lib/Contrib/Activations.h"
 #include "lib/Contrib/Body.h"
+#include "lib/Contrib/ChannelsLast.h"
 
 #include <numeric>
 
@@ -52,12 +53,19 @@ void buildFusedGemm(Body &b) {
   b.give("Y", activate(b, product, params, b.elementType("A")));
 }
 
+/// FusedConv and NhwcFusedConv. Weights are [outputs, inputs per group, ...] in
+/// either layout.
 void buildFusedConv(Body &b) {
   Attrs attrs;
   b.pass(attrs,
          {"auto_pad", "kernel_shape", "dilations", "strides", "pads", "group"});
-  Name sum = b.addIfThere(
-      b.op("Conv", {b.in("X"), b.in("W"), b.in("B")}, attrs), b.in("Z"));
+  bool isLast = b.is("NhwcFusedConv");
+  int64_t rank = isLast ? spatialRank(b, "X") : 0;
+  Name x = isLast ? toChannelsFirst(b, b.in("X"), rank) : b.in("X");
+  Name y = b.op("Conv", {x, b.in("W"), b.in("B")}, attrs);
+  if (isLast)
+    y = toChannelsLast(b, y, rank);
+  Name sum = b.addIfThere(y, b.in("Z"));
   b.give("Y", activate(b, sum, b.getFloats("activation_params"),
                        b.elementType("X")));
 }

@@ -7,6 +7,10 @@
 
 #include "lib/Contrib/Quantized.h"
 
+#include "lib/Contrib/ChannelsLast.h"
+
+#include "llvm/Support/MathExtras.h"
+
 using ::onnx::TensorProto;
 
 namespace sardonyx::contrib {
@@ -16,8 +20,8 @@ static Name asScalar(Body &b, const Name &value) {
   return value.empty() ? value : b.reshape(value, {});
 }
 
-static Name dequantize(Body &b, const Name &value, const Name &scale,
-                       const Name &zero) {
+Name dequantize(Body &b, const Name &value, const Name &scale,
+                const Name &zero) {
   return b.op("DequantizeLinear",
               {value, asScalar(b, scale), asScalar(b, zero)});
 }
@@ -71,29 +75,36 @@ void buildQLinearConcat(Body &b) {
                        b.in("Y_zero_point"), b.elementType("Y_zero_point")));
 }
 
+void buildQLinearWhere(Body &b) {
+  Name x = dequantize(b, b.in("X"), b.in("x_scale"), b.in("x_zero_point"));
+  Name y = dequantize(b, b.in("Y"), b.in("y_scale"), b.in("y_zero_point"));
+  b.give("Z",
+         quantize(b, b.op("Where", {b.in("condition"), x, y}), b.in("z_scale"),
+                  b.in("z_zero_point"), b.elementType("z_zero_point")));
+}
+
 //===----------------------------------------------------------------------===//
-// Pools and softmax
+// Means, pools and softmax
 //===----------------------------------------------------------------------===//
+
+void buildQLinearReduceMean(Body &b) {
+  Name x =
+      dequantize(b, b.in("data"), b.in("data_scale"), b.in("data_zero_point"));
+  Attrs attrs;
+  b.pass(attrs, {"keepdims"});
+  Name mean = b.op("ReduceMean", {x, b.ints(b.getInts("axes"))}, attrs);
+  b.give("reduced",
+         quantize(b, mean, b.in("reduced_scale"), b.in("reduced_zero_point"),
+                  b.elementType("data")));
+}
 
 static void buildPool(Body &b, const char *op, const Attrs &attrs) {
   Name x = dequantize(b, b.in("X"), b.in("x_scale"), b.in("x_zero_point"));
-  Ints toFirst, toLast;
-  if (b.getInt("channels_last")) {
-    int64_t rank = b.requireRank("X");
-    if (rank < 3)
-      b.refuse("the input has rank " + llvm::Twine(rank));
-    toFirst = {0, rank - 1};
-    toLast = {0};
-    for (int64_t axis = 1; axis < rank - 1; ++axis)
-      toFirst.push_back(axis);
-    for (int64_t axis = 2; axis < rank; ++axis)
-      toLast.push_back(axis);
-    toLast.push_back(1);
-    x = b.transpose(x, toFirst);
-  }
-  Name pooled = b.op(op, {x}, attrs);
-  if (!toLast.empty())
-    pooled = b.transpose(pooled, toLast);
+  bool isLast = b.getInt("channels_last") != 0;
+  int64_t rank = isLast ? spatialRank(b, "X") : 0;
+  Name pooled = b.op(op, {isLast ? toChannelsFirst(b, x, rank) : x}, attrs);
+  if (isLast)
+    pooled = toChannelsLast(b, pooled, rank);
   b.give("Y", quantize(b, pooled, b.in("y_scale"), b.in("y_zero_point"),
                        b.elementType("X")));
 }
@@ -173,6 +184,16 @@ void buildQGemm(Body &b) {
   b.give("Y", result);
 }
 
+/// No product of two int16 leaves int32; sums wrap around.
+void buildMatMulInteger16(Body &b) {
+  for (const char *input : {"A", "B"})
+    if (b.elementType(input) != TensorProto::INT16)
+      b.refuse("input '" + llvm::Twine(input) +
+               "' is of uint16, which is not supported");
+  b.give("Y", b.op("MatMul", {b.cast(b.in("A"), TensorProto::INT32),
+                              b.cast(b.in("B"), TensorProto::INT32)}));
+}
+
 //===----------------------------------------------------------------------===//
 // Weights in blocks
 //===----------------------------------------------------------------------===//
@@ -227,6 +248,71 @@ void buildMatMulNBits(Body &b) {
     weights = b.slice(weights, 0, k, 1);
   Name product = b.op("MatMul", {b.in("A"), b.transpose(weights, {1, 0})});
   b.give("Y", b.addIfThere(product, b.in("bias")));
+}
+
+/// The numbers that 4 bits stand for, as bitsandbytes defines them.
+static constexpr float kFP4[] = {0,
+                                 5.208333333e-03f,
+                                 0.66666667f,
+                                 1,
+                                 0.33333333f,
+                                 0.5f,
+                                 0.16666667f,
+                                 0.25f,
+                                 -0.0f,
+                                 -5.208333333e-03f,
+                                 -0.66666667f,
+                                 -1,
+                                 -0.33333333f,
+                                 -0.5f,
+                                 -0.16666667f,
+                                 -0.25f};
+static constexpr float kNF4[] = {-1,
+                                 -0.6961928009986877f,
+                                 -0.5250730514526367f,
+                                 -0.39491748809814453f,
+                                 -0.28444138169288635f,
+                                 -0.18477343022823334f,
+                                 -0.09105003625154495f,
+                                 0,
+                                 0.07958029955625534f,
+                                 0.16093020141124725f,
+                                 0.24611230194568634f,
+                                 0.33791524171829224f,
+                                 0.44070982933044434f,
+                                 0.5626170039176941f,
+                                 0.7229568362236023f,
+                                 1};
+
+void buildMatMulBnb4(Body &b) {
+  int64_t k = b.getInt("K"), n = b.getInt("N"), block = b.getInt("block_size");
+  constexpr int64_t limit = int64_t(1) << 31;
+  if (k < 1 || n < 1 || k > limit || n > limit || block < 16 || block > limit ||
+      !llvm::isPowerOf2_64(block))
+    b.refuse("its sizes cannot be");
+  int64_t kind = b.getInt("quant_type");
+  if (kind != 0 && kind != 1)
+    b.refuse("quant_type is " + llvm::Twine(kind) +
+             ", which is neither FP4 (0) nor NF4 (1)");
+  int type = b.elementType("A");
+  // All rows are one list, the higher half of a byte first.
+  Name bytes = b.unsqueeze(b.reshape(b.in("B"), {-1}), {1});
+  Name shifts = b.cast(b.ints({4, 0}), TensorProto::UINT8);
+  Name halves =
+      b.op("BitwiseAnd",
+           {b.op("BitShift", {bytes, shifts}, {{"direction", "RIGHT"}}),
+            b.scalar(15, TensorProto::UINT8)});
+  int64_t count = k * n, blocks = (count + block - 1) / block;
+  Name codes = b.slice(b.reshape(halves, {-1}), 0, count, 0);
+  Name table = b.cast(b.numbers(kind == 0 ? kFP4 : kNF4), type);
+  Name values = b.op("Gather", {table, b.cast(codes, TensorProto::INT32)});
+  Name scales = b.op("Expand", {b.reshape(b.in("absmax"), {blocks, 1}),
+                                b.ints({blocks, block})});
+  scales = b.slice(b.reshape(scales, {blocks * block}), 0, count, 0);
+  Name weights = b.reshape(b.mul(values, scales), {n, k});
+  if (b.getInt("transB"))
+    weights = b.transpose(weights, {1, 0});
+  b.give("Y", b.op("MatMul", {b.in("A"), weights}));
 }
 
 } // namespace sardonyx::contrib

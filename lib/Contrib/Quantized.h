@@ -7,6 +7,11 @@
 
 namespace sardonyx::contrib {
 
+/// Floats of a tensor with one scale and one zero point, which may be missing,
+/// each a scalar or a list of one.
+Name dequantize(Body &b, const Name &value, const Name &scale,
+                const Name &zero);
+
 /// The numbers of `bits` bits that lie packed along the last axis of bytes, the
 /// lowest bits first.
 Name unpack(Body &b, const Name &bytes, int64_t bits, int64_t rank);

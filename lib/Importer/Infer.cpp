@@ -414,6 +414,12 @@ void inferGuarded(const ::onnx::OpSchema &schema,
   checkNoneNegative(context);
   checkDataTypes(schema, context);
   checkShapes(schema, context);
+  // Names that follow are those of ONNX's own operators. The nodes of a body
+  // are checked as these are.
+  if (contrib::isContrib(schema)) {
+    contrib::inferByBody(schema, context, GuardedSchemas());
+    return;
+  }
   if (schema.Name() == "Split")
     checkSplit(context);
   if (schema.Name() == "Resize" || schema.Name() == "Upsample")

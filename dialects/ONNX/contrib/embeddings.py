@@ -1,6 +1,6 @@
 """Look-ups of tables, and rotations by position."""
 
-from .schema import HALVES, I32, SHORT_FLOATS, Contrib
+from .schema import BYTES, F32, HALVES, I32, SHORT_FLOATS, Contrib
 
 OPS = [
     Contrib(
@@ -13,6 +13,20 @@ OPS = [
         outputs="output: T, mask_index?: T1, embedding_sum?: T",
         attributes="epsilon: float = 1e-12, mask_index_type?: int",
         builder="buildEmbedLayerNormalization",
+    ),
+    Contrib(
+        "QEmbedLayerNormalization",
+        "EmbedLayerNormalization of quantized tables.",
+        types={"T1": I32, "T2": BYTES, "T": F32},
+        inputs="input_ids: T1, segment_ids?: T1, word_embedding_quant: T2, "
+        "position_embedding_quant: T2, segment_embedding?: T2, gamma_quant: T2, "
+        "beta_quant: T2, mask?: T1, word_embedding_scale: T, position_embedding_scale: T, "
+        "segment_embedding_scale?: T, gamma_scale: T, beta_scale: T, "
+        "word_embedding_zero_point: T2, position_embedding_zero_point: T2, "
+        "segment_embedding_zero_point?: T2, gamma_zero_point: T2, beta_zero_point: T2",
+        outputs="layernorm_out: T, mask_index_out: T1",
+        attributes="epsilon: float = 1e-12",
+        builder="buildQEmbedLayerNormalization",
     ),
     Contrib(
         "RotaryEmbedding",

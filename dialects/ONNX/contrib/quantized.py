@@ -62,6 +62,18 @@ OPS = [
         builder="buildMatMulIntegerToFloat",
     ),
     Contrib(
+        "MatMulInteger16",
+        "MatMul of integers of 16 bits, in 32 bits.",
+        types={
+            "T1": ["int16", "uint16"],
+            "T2": ["int16", "uint16"],
+            "T3": ["int32", "uint32"],
+        },
+        inputs="A: T1, B: T2",
+        outputs="Y: T3",
+        builder="buildMatMulInteger16",
+    ),
+    Contrib(
         "DynamicQuantizeMatMul",
         "MatMulIntegerToFloat of A quantized by its own range.",
         types={"T1": F32, "T2": BYTES},
@@ -87,6 +99,15 @@ OPS = [
     _unary("Sigmoid", "Sigmoid of a quantized tensor."),
     _unary("LeakyRelu", "LeakyRelu of a quantized tensor.", "alpha: float = 0.01"),
     Contrib(
+        "QLinearWhere",
+        "Where of tensors that are quantized each in its way.",
+        types={"B": ["bool"], "T": BYTES, "TF": F32},
+        inputs="condition: B, X: T, x_scale: TF, x_zero_point: T, Y: T, y_scale: TF, "
+        "y_zero_point: T, z_scale: TF, z_zero_point: T",
+        outputs="Z: T",
+        builder="buildQLinearWhere",
+    ),
+    Contrib(
         "QLinearConcat",
         "Concat of tensors that are quantized each in its way: three inputs for each, "
         "a tensor, its scale and its zero point.",
@@ -95,6 +116,37 @@ OPS = [
         outputs="Y: T8",
         attributes="axis: int",
         builder="buildQLinearConcat",
+    ),
+    Contrib(
+        "QLinearReduceMean",
+        "ReduceMean of a quantized tensor.",
+        types=_T,
+        inputs="data: T, data_scale: float, data_zero_point?: T, reduced_scale: float, "
+        "reduced_zero_point?: T",
+        outputs="reduced: T",
+        attributes="axes: ints, keepdims: int",
+        builder="buildQLinearReduceMean",
+    ),
+    Contrib(
+        "QLinearConv",
+        "ONNX's QLinearConv, also of tensors [N, ..., C].",
+        types={"T1": BYTES, "T2": BYTES, "T3": BYTES, "T4": I32},
+        inputs="x: T1, x_scale: float, x_zero_point: T1, w: T2, w_scale: float, "
+        "w_zero_point: T2, y_scale: float, y_zero_point: T3, B?: T4",
+        outputs="y: T3",
+        attributes="auto_pad: string = NOTSET, kernel_shape?: ints, dilations?: ints, "
+        "strides?: ints, pads?: ints, group: int = 1, channels_last: int = 0",
+        builder="buildQLinearConv",
+    ),
+    Contrib(
+        "NhwcMaxPool",
+        "MaxPool of a tensor [N, ..., C].",
+        types=_T,
+        inputs="x: T",
+        outputs="y: T",
+        attributes="auto_pad: string = NOTSET, kernel_shape: ints, dilations?: ints, "
+        "strides?: ints, pads?: ints, ceil_mode: int = 0",
+        builder="buildNhwcMaxPool",
     ),
     Contrib(
         "QLinearAveragePool",

@@ -4,7 +4,7 @@ OPERATORS lists them, common ones more often. `families` gives those of one file
 import importlib
 
 FAMILIES = """elementwise casts reductions windows contractions movement shapes normalisation quantise selection
- control recurrent strings sequences learned trees fused contrib images
+ control recurrent strings sequences learned trees fused contrib networks images
  training signals maps preview gradients legacy""".split()
 
 
