@@ -7,6 +7,7 @@
 
 #include "Link.h"
 #include "lld/Common/Driver.h"
+#include "sardonyx/Target/FatalErrors.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ObjCopy/CommonConfig.h"
@@ -92,12 +93,15 @@ static MaybeError runLinker(const std::vector<std::string> &arguments,
     words.push_back(argument.c_str());
   std::string said;
   llvm::raw_string_ostream stream(said);
-  lld::Result result = lld::lldMain(
-      words, stream, stream,
-      {{lld::Gnu, &lld::elf::link}, {lld::Wasm, &lld::wasm::link}});
+  lld::Result result{1, /*canRunAgain=*/false};
+  std::optional<std::string> fatal = recoverLinkerErrors([&] {
+    result = lld::lldMain(
+        words, stream, stream,
+        {{lld::Gnu, &lld::elf::link}, {lld::Wasm, &lld::wasm::link}});
+  });
   isBroken = !result.canRunAgain;
-  if (result.retCode != 0)
-    return failure("linking failed: " + firstError(said));
+  if (fatal || result.retCode != 0)
+    return failure("linking failed: " + (fatal ? *fatal : firstError(said)));
   return std::nullopt;
 }
 
@@ -246,13 +250,17 @@ static MaybeError linkObject(const LinkJob &job) {
   if (!read)
     return failure("cannot write '" + job.output +
                    "': " + llvm::toString(read.takeError()));
-  if (llvm::Error error = llvm::writeArchive(
-          job.output, {std::move(*read)}, llvm::SymtabWritingMode::NormalSymtab,
-          llvm::object::Archive::K_GNU, /*Deterministic=*/true,
-          /*Thin=*/false))
-    return failure("cannot write '" + job.output +
-                   "': " + llvm::toString(std::move(error)));
-  return std::nullopt;
+  llvm::NewArchiveMember members[] = {std::move(*read)};
+  std::string problem;
+  std::optional<std::string> fatal = recoverFatalErrors([&] {
+    problem = llvm::toString(llvm::writeArchive(
+        job.output, members, llvm::SymtabWritingMode::NormalSymtab,
+        llvm::object::Archive::K_GNU, /*Deterministic=*/true, /*Thin=*/false));
+  });
+  if (!fatal && problem.empty())
+    return std::nullopt;
+  return failure("cannot write '" + job.output +
+                 "': " + (fatal ? *fatal : problem));
 }
 
 /// What a page loads has memory of its own, which grows up to four gigabytes.

@@ -109,7 +109,9 @@ MaybeError sardonyx::writeWebData(const WebData &data,
   target.triple = kWebTriple;
   auto object = compileData(b.module, target);
   if (!object)
-    return internalError(llvm::toString(object.takeError()));
+    return Error(ErrorKind::Unsupported,
+                 "LLVM makes no file for WebAssembly of the model's data: " +
+                     llvm::toString(object.takeError()));
   return writeFile(file, [&](llvm::raw_fd_ostream &stream) {
     stream << (*object)->getBuffer();
   });

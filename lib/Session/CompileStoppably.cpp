@@ -7,6 +7,7 @@
 
 #include "CompileStoppably.h"
 #include "Compiler.h"
+#include "sardonyx/Target/FatalErrors.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -36,6 +37,8 @@ struct Job {
   const StoppableWork &work;
   std::atomic<bool> stop{false};
   bool done = false;
+  /// What LLVM would have ended the process with.
+  std::optional<std::string> fatal;
 };
 
 /// All that the process loads. Never destroyed: threads may outlive the
@@ -142,7 +145,7 @@ bool LoadScope::isOnly() {
 
 static void *runJob(void *argument) {
   Job &job = *static_cast<Job *>(argument);
-  job.work(&job.stop);
+  job.fatal = recoverFatalErrors([&] { job.work(&job.stop); });
   Jobs::all().finish(job);
   return nullptr;
 }
@@ -205,6 +208,9 @@ MaybeError sardonyx::runStoppably(const SessionOptions &options,
   }
   if (!reason.empty())
     return Error(ErrorKind::Failed, reason);
+  if (job.fatal)
+    return Error(ErrorKind::Failed,
+                 "the model could not be compiled: " + *job.fatal);
   return std::nullopt;
 }
 

@@ -43,7 +43,8 @@ using StoppableWork = std::function<void(const std::atomic<bool> *stop)>;
 
 /// Does the compiler's work on a thread of its own with a deep stack, while the
 /// caller waits and looks after the options' `interrupted` and
-/// `compileTimeout`. It also stops when the process ends.
+/// `compileTimeout`. It also stops when the process ends, and fails where LLVM
+/// would end it.
 MaybeError runStoppably(const SessionOptions &options,
                         const StoppableWork &work);
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CompileStoppably.h"
 #include "Compiler.h"
 #include "Options.h"
 #include "mlir/IR/OperationSupport.h"
@@ -22,9 +23,9 @@ std::vector<std::string> sardonyx::phaseNames() {
   return names;
 }
 
-Expected<std::string> sardonyx::compileToText(const ModelSource &model,
-                                              const std::string &phase,
-                                              const SessionOptions &options) {
+static Expected<std::string> compileTo(const ModelSource &model,
+                                       const std::string &phase,
+                                       const SessionOptions &options) {
   bool assembly = phase == "asm";
   std::optional<Phase> last =
       assembly ? std::optional<Phase>(Phase::Llvm) : parsePhase(phase);
@@ -32,8 +33,6 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
     return Error(ErrorKind::InvalidArgument, "there is no phase '" + phase +
                                                  "'; the phases are " +
                                                  listPhaseNames() + ", asm");
-  if (MaybeError error = checkOptions(options))
-    return *error;
   Compilation compilation(options);
   Artifact signature;
   Expected<OwningOpRef<ModuleOp>> imported =
@@ -51,7 +50,8 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   if (assembly) {
     auto text = compileToAssembly(*module, compilation.target());
     if (!text)
-      return internalError(llvm::toString(text.takeError()));
+      return compilation.codegenError(text.takeError(), *module, model,
+                                      compilation.target());
     return std::move(*text);
   }
   std::string text;
@@ -60,4 +60,21 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   flags.elideLargeElementsAttrs(16).elideLargeResourceString(64);
   module->print(stream, flags);
   return text;
+}
+
+Expected<std::string> sardonyx::compileToText(const ModelSource &model,
+                                              const std::string &phase,
+                                              const SessionOptions &options) {
+  if (MaybeError error = checkOptions(options))
+    return *error;
+  LoadScope loading;
+  if (loading.error())
+    return *loading.error();
+  std::optional<Expected<std::string>> text;
+  auto work = [&](const std::atomic<bool> *) {
+    text.emplace(compileTo(model, phase, options));
+  };
+  if (MaybeError error = runStoppably(options, work))
+    return *error;
+  return std::move(*text);
 }

@@ -156,6 +156,46 @@ Compilation::importFixed(const ModelSource &model, Artifact &signature,
   return module;
 }
 
+/// What a person can make of LLVM's words: a line, unless it speaks of its
+/// graphs.
+static std::string firstWords(StringRef reason) {
+  StringRef line = reason.split('\n').first.rtrim(" :");
+  bool isOfGraph = line.contains("elect: ") || line.contains(" = ");
+  return isOfGraph || line.empty() ? "" : " (" + line.str() + ")";
+}
+
+Error Compilation::codegenError(llvm::Error error, ModuleOp module,
+                                const ModelSource &model,
+                                const TargetOptions &target) const {
+  std::optional<Error> refusal;
+  std::string others;
+  llvm::handleAllErrors(
+      std::move(error),
+      [&](const CodegenFailure &failure) {
+        std::string node;
+        if (Operation *function = module.lookupSymbol(failure.function()))
+          function->walk<WalkOrder::PreOrder>([&](Operation *op) {
+            node = log.describeNode(op->getLoc());
+            return node.empty() ? WalkResult::advance()
+                                : WalkResult::interrupt();
+          });
+        std::string name = model.path.empty() ? "" : " '" + model.path + "'";
+        if (!refusal)
+          refusal.emplace(
+              ErrorKind::Unsupported,
+              "the model" + name + " cannot be compiled for the processor '" +
+                  target.cpu + "' of " + target.triple +
+                  ": LLVM makes no code of " + (node.empty() ? "it" : node) +
+                  firstWords(failure.reason()),
+              failure.reason());
+      },
+      [&](const llvm::ErrorInfoBase &info) {
+        others += info.message() + "; ";
+      });
+  return refusal ? *refusal
+                 : internalError("code generation failed: " + others);
+}
+
 TargetOptions Compilation::target() const {
   TargetOptions target = targetOf(options);
   target.stop = stop;
@@ -296,8 +336,8 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
       prefixSymbols(module, prefix);
     auto objects = compileToObjects(module, target);
     if (!objects)
-      return internalError("code generation failed: " +
-                           llvm::toString(objects.takeError()));
+      return compilation.codegenError(objects.takeError(), module, model,
+                                      target);
     for (const auto &object : *objects)
       to.push_back(object->getBuffer().str());
     compilation.record("objects", secondsSince(start));

@@ -55,6 +55,11 @@ public:
   /// for.
   const std::vector<std::string> &warnings() const { return log.warnings(); }
 
+  /// Why LLVM has made no code of `module`, of the llvm dialect, for `target`.
+  Error codegenError(llvm::Error error, mlir::ModuleOp module,
+                     const ModelSource &model,
+                     const TargetOptions &target) const;
+
   /// Whether the module is not what the passes should have made it.
   bool stopped() const { return stop && stop->load(); }
 

@@ -217,6 +217,16 @@ static std::string takeOp(StringRef &text) {
   return name.str();
 }
 
+static std::string describe(StringRef node, StringRef kind) {
+  std::string text = "node '" + node.str() + "'";
+  return kind.empty() ? text : text + " (" + kind.str() + ")";
+}
+
+std::string DiagnosticLog::describeNode(Location location) const {
+  std::string node = nodeOf(location);
+  return node.empty() ? "" : describe(node, operators.lookup(node));
+}
+
 void DiagnosticLog::add(Diagnostic &diagnostic) {
   std::string whole = diagnostic.str();
   for (Diagnostic &note : diagnostic.getNotes())
@@ -241,8 +251,7 @@ void DiagnosticLog::add(Diagnostic &diagnostic) {
     std::string kindOfNode = ofOnnx && op != "onnx.Custom"
                                  ? op.substr(strlen("onnx."))
                                  : operators.lookup(node);
-    where = "node '" + node + "'" +
-            (kindOfNode.empty() ? "" : " (" + kindOfNode + ")");
+    where = describe(node, kindOfNode);
   } else if (ofOnnx) {
     where = op.substr(strlen("onnx."));
   }

@@ -36,6 +36,10 @@ public:
   void enterGraph() { stage = Stage::Graph; }
   void enterBackend() { stage = Stage::Backend; }
 
+  /// "node 'fc' (Gemm)", of which something was made that has this location;
+  /// empty where it tells no node.
+  std::string describeNode(mlir::Location location) const;
+
   /// The worst of the errors; `otherwise` tells what failed if there is none.
   Error toError(const std::string &otherwise) const;
   /// All errors, one sentence each.

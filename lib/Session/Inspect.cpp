@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CompileStoppably.h"
 #include "Compiler.h"
 #include "Options.h"
 #include "Signature.h"
@@ -120,12 +121,9 @@ static void countOps(ModuleOp module, ModelReport &report) {
   });
 }
 
-Expected<ModelReport>
-sardonyx::inspectModel(const ModelSource &model,
-                       const std::map<std::string, int64_t> &dims,
-                       const SessionOptions &options) {
-  if (MaybeError error = checkOptions(options))
-    return *error;
+static Expected<ModelReport> inspect(const ModelSource &model,
+                                     const std::map<std::string, int64_t> &dims,
+                                     const SessionOptions &options) {
   Compilation compilation(options);
   OwningOpRef<ModuleOp> module = compilation.import(model);
   if (!module)
@@ -166,4 +164,22 @@ sardonyx::inspectModel(const ModelSource &model,
     if (seen.insert(message).second)
       report.unsupported.push_back(message);
   return report;
+}
+
+Expected<ModelReport>
+sardonyx::inspectModel(const ModelSource &model,
+                       const std::map<std::string, int64_t> &dims,
+                       const SessionOptions &options) {
+  if (MaybeError error = checkOptions(options))
+    return *error;
+  LoadScope loading;
+  if (loading.error())
+    return *loading.error();
+  std::optional<Expected<ModelReport>> report;
+  auto work = [&](const std::atomic<bool> *) {
+    report.emplace(inspect(model, dims, options));
+  };
+  if (MaybeError error = runStoppably(options, work))
+    return *error;
+  return std::move(*report);
 }

@@ -13,13 +13,17 @@
 #include "SplitLongBlocks.h"
 #include "SplitMaskedLoads.h"
 #include "SplitMaskedStores.h"
+#include "SplitWideCompares.h"
 #include "sardonyx/Runtime/ProcessorFeatures.h"
+#include "sardonyx/Target/FatalErrors.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -217,8 +221,11 @@ static CacheOfFetches cacheOfFetches(StringRef cpu) {
 static bool readsL3Fast(StringRef cpu) { return isZen(cpu); }
 
 /// Whether a vmaskmovps to memory takes long: 18 cycles on a Zen 4 without
-/// AVX-512, one on Intel's processors.
-static bool hasSlowMaskedStores(StringRef cpu) { return isZen(cpu); }
+/// AVX-512, one on Intel's processors. WebAssembly has none, and asks for each
+/// lane.
+static bool hasSlowMaskedStores(const llvm::TargetMachine &machine) {
+  return machine.getTargetTriple().isWasm() || isZen(machine.getTargetCPU());
+}
 
 TargetInfo getTargetInfo(const TargetOptions &options) {
   TargetOptions resolved = resolveTarget(options);
@@ -336,24 +343,87 @@ emit(llvm::Module &module, llvm::TargetMachine &machine,
       std::move(bytes), /*RequiresNullTerminator=*/false);
 }
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-compileData(llvm::Module &module, const TargetOptions &given) {
+namespace {
+/// Keeps what LLVM has against code. By itself it prints that, and ends the
+/// process.
+class KeepErrors : public llvm::DiagnosticHandler {
+public:
+  explicit KeepErrors(std::string &errors) : errors(errors) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (info.getSeverity() != llvm::DS_Error)
+      return true;
+    llvm::raw_string_ostream stream(errors);
+    if (!errors.empty())
+      stream << "\n";
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info.print(printer);
+    return true;
+  }
+
+private:
+  std::string &errors;
+};
+} // namespace
+
+/// An object, or assembly.
+using Emitted = llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>;
+
+/// What `make` makes, or why LLVM cannot go on with it. It sets the handler of
+/// its LLVM context.
+static Emitted
+makeSafely(llvm::function_ref<Emitted(std::unique_ptr<llvm::DiagnosticHandler>)>
+               make) {
+  std::optional<Emitted> result;
+  std::string errors;
+  std::optional<std::string> fatal = recoverFatalErrors(
+      [&] { result.emplace(make(std::make_unique<KeepErrors>(errors))); });
+  if (!fatal && errors.empty())
+    return std::move(*result);
+  if (!fatal)
+    llvm::consumeError(result->takeError());
+  return llvm::make_error<CodegenFailure>(fatal ? *fatal : errors);
+}
+
+Emitted compileData(llvm::Module &module, const TargetOptions &given) {
   auto machine = makeTargetMachine(resolveTarget(given));
   if (!machine)
     return machine.takeError();
   module.setTargetTriple((*machine)->getTargetTriple());
   module.setDataLayout((*machine)->createDataLayout());
-  return emit(module, **machine, llvm::CodeGenFileType::ObjectFile);
+  return makeSafely([&](auto handler) {
+    module.getContext().setDiagnosticHandler(std::move(handler));
+    return emit(module, **machine, llvm::CodeGenFileType::ObjectFile);
+  });
 }
 
+char CodegenFailure::ID = 0;
+
+llvm::StringRef CodegenFailure::function() const {
+  if (!found.empty())
+    return found;
+  for (llvm::StringRef mark : {"In function: ", "in function ", "function '"}) {
+    size_t at = llvm::StringRef(text).find(mark);
+    if (at != llvm::StringRef::npos)
+      return llvm::StringRef(text)
+          .substr(at + mark.size())
+          .take_until([](char c) {
+            return c == '\n' || c == ' ' || c == '\'' || c == ':';
+          });
+  }
+  return "";
+}
+
+void CodegenFailure::log(llvm::raw_ostream &os) const { os << text; }
+
 /// Translates and compiles `module`, whose ops nothing else may touch.
-static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-compileOne(ModuleOp module, const TargetOptions &options,
-           llvm::CodeGenFileType type) {
+static Emitted compileOne(ModuleOp module, const TargetOptions &options,
+                          llvm::CodeGenFileType type,
+                          std::unique_ptr<llvm::DiagnosticHandler> handler) {
   auto machine = makeTargetMachine(options);
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
+  context.setDiagnosticHandler(std::move(handler));
   std::unique_ptr<llvm::Module> translated =
       translateModuleToLLVMIR(module, context, "sardonyx");
   if (!translated)
@@ -364,20 +434,72 @@ compileOne(ModuleOp module, const TargetOptions &options,
   optimize(*translated, **machine, options);
   if (isStopped(options))
     return llvm::createStringError("compiling was stopped");
-  if ((*machine)->getTargetTriple().isWasm())
+  const bool isWeb = (*machine)->getTargetTriple().isWasm();
+  if (isWeb)
     expandShortFloats(*translated);
   for (llvm::Function &function : *translated) {
     splitMaskedLoads(function, vectorBits(**machine));
     if (vectorBits(**machine) < 512)
       splitMaskedStores(function, vectorBits(**machine),
-                        hasSlowMaskedStores((*machine)->getTargetCPU()));
+                        hasSlowMaskedStores(**machine));
     scalarizeSingleLanes(function);
+    if (isWeb)
+      splitWideCompares(function);
     chooseCacheOfFetches(function, cacheOfFetches((*machine)->getTargetCPU()));
   }
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
     if (function->hasAttr(kHostAttr) && !function.isExternal())
       splitLongBlocks(*translated->getFunction(function.getName()));
   return emit(*translated, **machine, type);
+}
+
+static Emitted compileOne(ModuleOp module, const TargetOptions &options,
+                          llvm::CodeGenFileType type) {
+  return makeSafely([&](auto handler) {
+    return compileOne(module, options, type, std::move(handler));
+  });
+}
+
+/// Whether LLVM has code for anything at all with these options.
+static bool canCompile(MLIRContext *context, const TargetOptions &options) {
+  Location loc = UnknownLoc::get(context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  auto b = OpBuilder::atBlockEnd(module->getBody());
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {});
+  auto func = LLVM::LLVMFuncOp::create(b, loc, "nothing", type);
+  b.setInsertionPointToStart(func.addEntryBlock(b));
+  LLVM::ReturnOp::create(b, loc, ValueRange());
+  auto code = compileOne(*module, options, llvm::CodeGenFileType::ObjectFile);
+  if (code)
+    return true;
+  llvm::consumeError(code.takeError());
+  return false;
+}
+
+/// Finds the function that a failure is of, where LLVM does not tell: each of
+/// `definitions` is compiled by itself.
+static llvm::Error findFunction(llvm::Error error, ModuleOp module,
+                                ArrayRef<Operation *> definitions,
+                                const TargetOptions &options) {
+  auto find = [&](const CodegenFailure &failure) -> llvm::Error {
+    std::string name = failure.function().str();
+    if (name.empty() && canCompile(module.getContext(), options))
+      for (Operation *definition : definitions) {
+        OwningOpRef<ModuleOp> part = extractPart(module, definition);
+        // What nobody calls here is compiled all the same.
+        for (auto func : part->getOps<LLVM::LLVMFuncOp>())
+          func.setLinkage(LLVM::Linkage::External);
+        auto code =
+            compileOne(*part, options, llvm::CodeGenFileType::ObjectFile);
+        if (code)
+          continue;
+        llvm::consumeError(code.takeError());
+        name = cast<LLVM::LLVMFuncOp>(definition).getName().str();
+        break;
+      }
+    return llvm::make_error<CodegenFailure>(failure.reason(), name);
+  };
+  return llvm::handleErrors(std::move(error), find);
 }
 
 llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>
@@ -393,6 +515,7 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
   std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects(parts.size());
   std::mutex mutex;
   llvm::Error errors = llvm::Error::success();
+  std::optional<size_t> failed;
   auto compilePart = [&](size_t i) {
     if (isStopped(options))
       return;
@@ -403,7 +526,10 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
       return;
     }
     std::lock_guard<std::mutex> lock(mutex);
-    errors = llvm::joinErrors(std::move(errors), object.takeError());
+    if (failed)
+      return llvm::consumeError(object.takeError());
+    failed = i;
+    errors = object.takeError();
   };
   initializeTargets();
   if (threads == 1 || parts.size() == 1 ||
@@ -416,20 +542,28 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
       pool.async([&compilePart, i] { compilePart(i); });
     pool.wait();
   }
-  if (errors)
-    return std::move(errors);
-  if (isStopped(options))
+  if (isStopped(options)) {
+    llvm::consumeError(std::move(errors));
     return llvm::createStringError("compiling was stopped");
+  }
+  if (failed)
+    return findFunction(std::move(errors), module, parts[*failed], options);
+  llvm::cantFail(std::move(errors));
   return std::move(objects);
 }
 
 llvm::Expected<std::string> compileToAssembly(ModuleOp module,
-                                              const TargetOptions &options) {
+                                              const TargetOptions &given) {
+  TargetOptions options = resolveTarget(given);
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone());
-  auto text = compileOne(*copy, resolveTarget(options),
-                         llvm::CodeGenFileType::AssemblyFile);
-  if (!text)
-    return text.takeError();
+  auto text = compileOne(*copy, options, llvm::CodeGenFileType::AssemblyFile);
+  if (!text) {
+    SmallVector<Operation *> definitions;
+    for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+      if (!function.isExternal())
+        definitions.push_back(function);
+    return findFunction(text.takeError(), module, definitions, options);
+  }
   return (*text)->getBuffer().str();
 }
 

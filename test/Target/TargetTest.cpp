@@ -141,6 +141,57 @@ TEST_F(TargetTest, RefusesAnUnknownProcessor) {
             std::string::npos);
 }
 
+TEST_F(TargetTest, FailsWhereLLVMWouldEndTheProcess) {
+  // An instruction of AVX's.
+  constexpr llvm::StringLiteral kOfAvx = R"(
+llvm.func hidden @k0(%x: vector<8xf32>) -> vector<8xf32> attributes {sdx.kernel} {
+  %y = llvm.call_intrinsic "llvm.x86.avx.rsqrt.ps.256"(%x) : (vector<8xf32>) -> vector<8xf32>
+  llvm.return %y : vector<8xf32>
+}
+llvm.func hidden @k1(%x: vector<8xf32>) -> vector<8xf32> attributes {sdx.kernel} {
+  %y = llvm.call_intrinsic "llvm.x86.avx.rsqrt.ps.256"(%x) : (vector<8xf32>) -> vector<8xf32>
+  %z = llvm.fadd %x, %y : vector<8xf32>
+  llvm.return %z : vector<8xf32>
+}
+)";
+  auto odd = parseSourceString<ModuleOp>(kOfAvx, &context);
+  ASSERT_TRUE(odd);
+  sardonyx::TargetOptions options;
+  options.triple = "x86_64-linux-gnu";
+  for (unsigned threads : {1u, 2u}) {
+    options.threads = threads;
+    options.cpu = "x86-64";
+    auto objects = sardonyx::compileToObjects(*odd, options);
+    ASSERT_FALSE(static_cast<bool>(objects));
+    unsigned failures = 0;
+    llvm::handleAllErrors(objects.takeError(),
+                          [&](const sardonyx::CodegenFailure &failure) {
+                            ++failures;
+                            EXPECT_FALSE(failure.reason().empty());
+                            EXPECT_TRUE(failure.function().starts_with("k"));
+                          });
+    EXPECT_EQ(failures, 1u);
+    auto assembly = sardonyx::compileToAssembly(*odd, options);
+    ASSERT_FALSE(static_cast<bool>(assembly));
+    llvm::consumeError(assembly.takeError());
+    // The process goes on, and so does the code generator.
+    options.cpu = "x86-64-v3";
+    objects = sardonyx::compileToObjects(*odd, options);
+    EXPECT_TRUE(static_cast<bool>(objects));
+  }
+}
+
+TEST(Target, NamesTheFunctionThatHasNoCode) {
+  using sardonyx::CodegenFailure;
+  EXPECT_EQ(
+      CodegenFailure("Cannot select: t1\n  t0\nIn function: k1").function(),
+      "k1");
+  EXPECT_EQ(CodegenFailure("<unknown>:0:0: in function k2 i32 (ptr): what")
+                .function(),
+            "k2");
+  EXPECT_EQ(CodegenFailure("out of memory").function(), "");
+}
+
 TEST(Target, KnowsVectorWidths) {
   sardonyx::TargetOptions options;
   options.cpu = "x86-64-v3";

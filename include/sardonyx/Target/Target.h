@@ -83,9 +83,32 @@ std::string describeTarget(const TargetOptions &options);
 /// context of the modules given to `compileToObjects` is made.
 void registerTargetTranslations(mlir::DialectRegistry &registry);
 
+/// LLVM makes no code of a function for a processor.
+class CodegenFailure : public llvm::ErrorInfo<CodegenFailure> {
+public:
+  static char ID;
+  explicit CodegenFailure(std::string reason, std::string function = "")
+      : text(std::move(reason)), found(std::move(function)) {}
+
+  /// What LLVM says, which may be many lines.
+  const std::string &reason() const { return text; }
+  /// The function that has no code, as was found or as LLVM says; empty where
+  /// none is known, and where the processor has no code for any.
+  llvm::StringRef function() const;
+
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override {
+    return llvm::inconvertibleErrorCode();
+  }
+
+private:
+  std::string text, found;
+};
+
 /// Compiles a module of the llvm dialect (after `sdx-host-finalize`) to ELF
 /// objects that are to be linked together: the host program is one, the
-/// kernels are spread over the others, and all are compiled in parallel.
+/// kernels are spread over the others, and all are compiled in parallel. Fails
+/// by a CodegenFailure where LLVM would end the process.
 llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>
 compileToObjects(mlir::ModuleOp module, const TargetOptions &options);
 
