@@ -10,14 +10,16 @@
 #include "Header.h"
 #include "Identifiers.h"
 #include "Link.h"
+#include "OutputNames.h"
 #include "WebData.h"
 #include "WebModule.h"
-#include "WriteFile.h"
+#include "WriteStream.h"
 #include "sardonyx-c/Artifact.h"
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Model/LoadArtifact.h"
 #include "sardonyx/Model/Seal.h"
 #include "sardonyx/Session/CompileAhead.h"
+#include "sardonyx/Session/NewFiles.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
@@ -37,15 +39,6 @@ namespace path = llvm::sys::path;
 
 static Error failure(const std::string &text) {
   return Error(ErrorKind::Failed, text);
-}
-
-ArtifactForm sardonyx::formOf(const std::string &output) {
-  llvm::StringRef extension = path::extension(output);
-  return extension == ".so"     ? ArtifactForm::SharedLibrary
-         : extension == ".o"    ? ArtifactForm::Object
-         : extension == ".a"    ? ArtifactForm::Archive
-         : extension == ".wasm" ? ArtifactForm::WebModule
-                                : ArtifactForm::Program;
 }
 
 //===----------------------------------------------------------------------===//
@@ -164,15 +157,18 @@ static void addWeights(DataBuilder &data, const WeightPool &weights,
                      /*isPublic=*/false);
 }
 
-/// Writes the weights to a file of their own and gives its hash.
+/// Writes the weights to a file of their own, which errors call `shown`, and
+/// gives its hash.
 static Expected<uint64_t> writeWeights(const WeightPool &weights,
-                                       const std::string &name) {
-  if (MaybeError error = writeFile(name, [&](llvm::raw_fd_ostream &file) {
-        for (const WeightPool::Block &block : weights.blocks()) {
-          file.write_zeros(block.padding);
-          file.write(block.bytes.data(), block.bytes.size());
-        }
-      }))
+                                       const std::string &name,
+                                       const std::string &shown) {
+  auto write = [&](llvm::raw_fd_ostream &file) {
+    for (const WeightPool::Block &block : weights.blocks()) {
+      file.write_zeros(block.padding);
+      file.write(block.bytes.data(), block.bytes.size());
+    }
+  };
+  if (MaybeError error = writeStream(name, shown, write))
     return *error;
   auto written = FileMap::open(name);
   if (!written)
@@ -220,33 +216,6 @@ static MaybeError checkCalls(const std::string &object,
 }
 
 //===----------------------------------------------------------------------===//
-// Names
-//===----------------------------------------------------------------------===//
-
-/// A name for a model from that of a file.
-static std::string nameFrom(llvm::StringRef output) {
-  std::string name = identifierFrom(path::stem(output), "model_");
-  return isReservedGlobal(name) ? name + "_model" : name;
-}
-
-/// How the artifact names its file of weights: without a folder where both lie
-/// in one, as they may be moved.
-static std::string weightsNameIn(const std::string &weights,
-                                 const std::string &output) {
-  llvm::SmallString<256> first(path::parent_path(weights)),
-      second(path::parent_path(output));
-  (void)fs::make_absolute(first);
-  (void)fs::make_absolute(second);
-  path::remove_dots(first, true);
-  path::remove_dots(second, true);
-  if (first == second)
-    return path::filename(weights).str();
-  llvm::SmallString<256> whole(weights);
-  (void)fs::make_absolute(whole);
-  return whole.str().str();
-}
-
-//===----------------------------------------------------------------------===//
 // Building
 //===----------------------------------------------------------------------===//
 
@@ -263,10 +232,15 @@ public:
 
 private:
   MaybeError check();
+  /// The paths of all files that are written.
+  std::vector<std::string> outputs() const;
+  std::string beside(const char *extension) const;
+  MaybeError checkOutputs(const std::vector<std::string> &inputs) const;
   MaybeError compile();
   MaybeError writeData(const std::string &file);
   MaybeError writeBeside(const char *extension, const std::string &text);
-  MaybeError finish();
+  MaybeError linkAll(const LinkJob &job);
+  MaybeError finish(const std::string &written);
   void time(const char *step) {
     auto now = std::chrono::steady_clock::now();
     report.timings.push_back(
@@ -284,6 +258,7 @@ private:
   WeightPool weights;
   std::vector<AheadCode> codes;
   std::vector<std::string> prefixes;
+  NewFiles files;
   BuildReport report;
   std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
 };
@@ -296,14 +271,16 @@ MaybeError Builder::check() {
   };
   if (output.empty())
     return refuse("no file to build is named");
+  if (MaybeError error = checkName(output))
+    return error;
   name = options.name.empty() ? nameFrom(output) : options.name;
   if (!isIdentifier(name) || isReservedGlobal(name))
     return refuse("'" + name +
                   "' is no name for a model: it must be an identifier of C "
                   "that its library does not have");
+  const bool isWeb = form == ArtifactForm::WebModule;
   if (options.isStatic && form != ArtifactForm::Program)
     return refuse("only a program can be static, and '" + output + "' is none");
-  const bool isWeb = form == ArtifactForm::WebModule;
   if (isWeb && session.triple.empty())
     session.triple = kWebTriple;
   auto found = platformOf(session.triple);
@@ -315,6 +292,11 @@ MaybeError Builder::check() {
                   (isWeb ? " cannot be called .wasm, as '"
                          : " must be called .wasm, and not as '") +
                   output + "'");
+  std::vector<std::string> inputs = options.inputs;
+  if (!model.bytes)
+    inputs.push_back(model.path);
+  if (MaybeError error = checkOutputs(inputs))
+    return error;
   if (!isWeb)
     return std::nullopt;
   if (!options.weightsFile.empty())
@@ -329,6 +311,36 @@ MaybeError Builder::check() {
   return std::nullopt;
 }
 
+std::string Builder::beside(const char *extension) const {
+  llvm::SmallString<256> file(output);
+  path::replace_extension(file, extension);
+  return file.str().str();
+}
+
+std::vector<std::string> Builder::outputs() const {
+  std::vector<std::string> all{output};
+  if (!options.weightsFile.empty())
+    all.push_back(options.weightsFile);
+  std::vector<const char *> extensions;
+  if (form == ArtifactForm::WebModule)
+    extensions = {".mjs", ".d.mts"};
+  else if (form != ArtifactForm::Program)
+    extensions = {".h", ".hpp"};
+  for (const char *extension : extensions)
+    all.push_back(beside(extension));
+  return all;
+}
+
+MaybeError Builder::checkOutputs(const std::vector<std::string> &inputs) const {
+  for (const std::string &file : outputs()) {
+    if (MaybeError error = checkOutput(file, inputs))
+      return error;
+    if (MaybeError error = checkFolder(file))
+      return error;
+  }
+  return std::nullopt;
+}
+
 MaybeError Builder::compile() {
   std::vector<std::string> cpus = options.cpus;
   if (cpus.empty())
@@ -340,6 +352,8 @@ MaybeError Builder::compile() {
         compileAhead(model, session, prefixes[i], weights, report.timings);
     if (!code)
       return code.error();
+    if (MaybeError error = checkOutputs(code->files))
+      return error;
     for (const std::string &object : code->objects)
       if (MaybeError error = checkCalls(object, *platform))
         return error;
@@ -372,7 +386,10 @@ MaybeError Builder::writeData(const std::string &file) {
   artifact.weights_bytes = weights.size();
   artifact.code_count = codes.size();
   if (!options.weightsFile.empty()) {
-    auto hash = writeWeights(weights, options.weightsFile);
+    auto written = files.add(options.weightsFile);
+    if (!written)
+      return written.error();
+    auto hash = writeWeights(weights, *written, options.weightsFile);
     if (!hash)
       return hash.error();
     artifact.weights_hash = *hash;
@@ -417,8 +434,10 @@ static Expected<uint64_t> findWeights(std::string_view file, uint64_t bytes) {
   return internalError("the linked model has no section of its weights");
 }
 
-/// Appends the seal, behind what the system loads.
-static MaybeError sealFile(const std::string &name, uint64_t weightBytes) {
+/// Appends the seal, behind what the system loads, to a file that errors call
+/// `shown`.
+static MaybeError sealFile(const std::string &name, const std::string &shown,
+                           uint64_t weightBytes) {
   std::string seal;
   {
     auto file = FileMap::open(name);
@@ -433,40 +452,54 @@ static MaybeError sealFile(const std::string &name, uint64_t weightBytes) {
     }
     seal = sealOf((*file)->bytes(), offset, weightBytes);
   }
-  return writeFile(
-      name, [&](llvm::raw_fd_ostream &file) { file << seal; }, fs::OF_Append);
+  return writeStream(
+      name, shown, [&](llvm::raw_fd_ostream &file) { file << seal; },
+      fs::OF_Append);
 }
 
 /// Writes what belongs to the output, and has its name otherwise.
 MaybeError Builder::writeBeside(const char *extension,
                                 const std::string &text) {
-  llvm::SmallString<256> file(output);
-  path::replace_extension(file, extension);
-  report.files.push_back(file.str().str());
-  return writeFile(report.files.back(),
-                   [&](llvm::raw_fd_ostream &stream) { stream << text; });
+  const std::string file = beside(extension);
+  auto written = files.add(file);
+  if (!written)
+    return written.error();
+  report.files.push_back(file);
+  return writeStream(*written, file,
+                     [&](llvm::raw_fd_ostream &stream) { stream << text; });
 }
 
-MaybeError Builder::finish() {
+/// Links, and has errors name the output as the caller does.
+MaybeError Builder::linkAll(const LinkJob &job) {
+  MaybeError error = link(job);
+  if (!error)
+    return std::nullopt;
+  std::string text = error->message();
+  for (size_t at; (at = text.find(job.output)) != std::string::npos;)
+    text.replace(at, job.output.size(), output);
+  return Error(error->kind(), text, error->detail());
+}
+
+MaybeError Builder::finish(const std::string &written) {
   if (form == ArtifactForm::SharedLibrary)
-    if (MaybeError error =
-            sealFile(output, options.weightsFile.empty() ? weights.size() : 0))
+    if (MaybeError error = sealFile(
+            written, output, options.weightsFile.empty() ? weights.size() : 0))
       return error;
   report.files.insert(report.files.begin(), output);
-  (void)fs::file_size(output, report.fileBytes);
+  (void)fs::file_size(written, report.fileBytes);
   const Artifact &description = codes.front().description;
-  if (form == ArtifactForm::Program)
-    return std::nullopt;
+  MaybeError error;
   if (form == ArtifactForm::WebModule) {
     const std::string file = path::filename(output).str();
-    if (MaybeError error =
-            writeBeside(".mjs", webModuleOf(name, file, description)))
-      return error;
-    return writeBeside(".d.mts", webTypesOf(name, description));
+    error = writeBeside(".mjs", webModuleOf(name, file, description));
+    if (!error)
+      error = writeBeside(".d.mts", webTypesOf(name, description));
+  } else if (form != ArtifactForm::Program) {
+    error = writeBeside(".h", headerOf(name, description));
+    if (!error)
+      error = writeBeside(".hpp", cppHeaderOf(name, description));
   }
-  if (MaybeError error = writeBeside(".h", headerOf(name, description)))
-    return error;
-  return writeBeside(".hpp", cppHeaderOf(name, description));
+  return error ? error : files.commit();
 }
 
 Expected<BuildReport> Builder::run() {
@@ -483,13 +516,16 @@ Expected<BuildReport> Builder::run() {
       llvm::scope_exit([&] { (void)fs::remove_directories(temporary); });
   if (MaybeError error = compile())
     return *error;
+  auto written = files.add(output);
+  if (!written)
+    return written.error();
   LinkJob job;
   job.platform = platform;
   job.form = form;
   job.isStatic = options.isStatic;
   job.hasOneThread = session.intraOpThreads == 1;
   job.archive = *archive;
-  job.output = output;
+  job.output = *written;
   job.temporary = temporary.str().str();
   if (form != ArtifactForm::WebModule)
     job.exported.push_back(name);
@@ -502,16 +538,18 @@ Expected<BuildReport> Builder::run() {
     for (const std::string &object : code.objects) {
       std::string file =
           job.temporary + "/" + std::to_string(job.objects.size()) + ".o";
-      if (MaybeError error = writeFile(
-              file, [&](llvm::raw_fd_ostream &stream) { stream << object; }))
+      if (MaybeError error =
+              writeStream(file, file, [&](llvm::raw_fd_ostream &stream) {
+                stream << object;
+              }))
         return *error;
       job.objects.push_back(file);
     }
   time("write");
-  if (MaybeError error = link(job))
+  if (MaybeError error = linkAll(job))
     return *error;
   time("link");
-  if (MaybeError error = finish())
+  if (MaybeError error = finish(*written))
     return *error;
   return std::move(report);
 }

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElfObject.h"
-#include "WriteFile.h"
+#include "WriteStream.h"
 #include "llvm/BinaryFormat/ELF.h"
 
 using namespace sardonyx;
@@ -180,7 +180,7 @@ MaybeError ElfObject::write(const std::string &path) const {
   elf.e_shstrndx = static_cast<uint16_t>(layout.headers.size() - 1);
   elf.e_shoff = layout.end + paddingTo(layout.end, 8);
 
-  return writeFile(path, [&](llvm::raw_fd_ostream &file) {
+  return writeStream(path, path, [&](llvm::raw_fd_ostream &file) {
     auto padTo = [&](uint64_t offset) {
       file.write_zeros(offset - file.tell());
     };

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Link.h"
+#include "WriteStream.h"
 #include "lld/Common/Driver.h"
 #include "sardonyx/Target/FatalErrors.h"
 #include "llvm/ADT/StringExtras.h"
@@ -19,10 +20,13 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <mutex>
+#include <unistd.h>
 
 LLD_HAS_DRIVER(elf)
 LLD_HAS_DRIVER(wasm)
@@ -105,6 +109,36 @@ static MaybeError runLinker(const std::vector<std::string> &arguments,
   return std::nullopt;
 }
 
+/// What the runtime adds to objects in a file, at most.
+static constexpr uint64_t kRuntimeBytes = 4 << 20;
+
+/// Whether a file of the job's objects has room where `output` is to be. The
+/// linker maps the file that it writes: where there is none, the system would
+/// end the process.
+static MaybeError checkRoom(const LinkJob &job, const std::string &output) {
+  uint64_t bytes = kRuntimeBytes;
+  for (const std::string &object : job.objects) {
+    uint64_t size = 0;
+    if (!llvm::sys::fs::file_size(object, size))
+      bytes += size;
+  }
+  const std::string file = output + ".room";
+  const int descriptor =
+      open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  int reason = descriptor < 0 ? errno : 0;
+  // A file system that cannot keep room does not say whether it has some.
+  if (!reason && fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)) != 0)
+    reason = errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : 0;
+  if (descriptor >= 0) {
+    close(descriptor);
+    unlink(file.c_str());
+  }
+  if (!reason)
+    return std::nullopt;
+  return failure("cannot write '" + output +
+                 "': " + std::generic_category().message(reason));
+}
+
 static MaybeError addSystem(const Platform &platform,
                             std::vector<std::string> &arguments) {
   const std::string loader = llvm::sys::path::filename(platform.loader).str();
@@ -148,14 +182,14 @@ static void addOneThread(std::vector<std::string> &arguments) {
 
 static MaybeError linkLoadable(const LinkJob &job) {
   std::string script = job.temporary + "/exported.map";
-  {
-    std::error_code code;
-    llvm::raw_fd_ostream file(script, code);
+  auto writeScript = [&](llvm::raw_fd_ostream &file) {
     file << "{ global: ";
     for (const std::string &name : job.exported)
       file << name << "; ";
     file << "local: *; };\n";
-  }
+  };
+  if (MaybeError error = writeStream(script, script, writeScript))
+    return error;
   const bool isProgram = job.form == ArtifactForm::Program;
   std::vector<std::string> arguments{
       "-o",          job.output,   "--gc-sections",
@@ -232,6 +266,8 @@ static MaybeError hideSymbols(const std::string &from, const LinkJob &job,
 
 static MaybeError linkObject(const LinkJob &job) {
   const std::string whole = job.temporary + "/whole.o";
+  if (MaybeError error = checkRoom(job, whole))
+    return error;
   std::vector<std::string> arguments{"-r", "-o", whole,
                                      "--force-group-allocation"};
   if (job.hasOneThread)
@@ -288,6 +324,8 @@ static MaybeError linkWeb(const LinkJob &job) {
 }
 
 MaybeError sardonyx::link(const LinkJob &job) {
+  if (MaybeError error = checkRoom(job, job.output))
+    return error;
   if (job.form == ArtifactForm::WebModule)
     return linkWeb(job);
   return job.form == ArtifactForm::SharedLibrary ||

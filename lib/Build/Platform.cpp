@@ -28,18 +28,37 @@ bool Platform::isThis() const {
   return llvm::Triple(name).getArch() == thisTriple().getArch();
 }
 
+/// Whether the files of a platform run where a triple of the same machine says
+/// to: on Linux with glibc, in engines of WebAssembly with a module of
+/// JavaScript.
+static bool runsOn(const Platform &platform, const llvm::Triple &triple) {
+  using llvm::Triple;
+  const auto environment = triple.getEnvironment();
+  if (platform.isWeb())
+    return environment == Triple::UnknownEnvironment &&
+           (triple.getOS() == Triple::UnknownOS || triple.isOSWASI());
+  return triple.isOSLinux() && (environment == Triple::GNU ||
+                                environment == Triple::UnknownEnvironment);
+}
+
 Expected<const Platform *> sardonyx::platformOf(const std::string &triple) {
   llvm::Triple wanted = triple.empty()
                             ? thisTriple()
                             : llvm::Triple(llvm::Triple::normalize(triple));
   std::string known;
+  bool isOtherSystem = false;
   for (const Platform &platform : kPlatforms) {
-    if (wanted.getArch() == llvm::Triple(platform.name).getArch() &&
-        (wanted.isOSLinux() || platform.isWeb()))
+    const llvm::Triple triple(platform.name);
+    const bool isMachine = wanted.getArch() == triple.getArch();
+    if (isMachine && runsOn(platform, wanted))
       return &platform;
+    isOtherSystem |= isMachine && wanted.isOSLinux();
     known += (known.empty() ? "" : ", ") + std::string(platform.name);
   }
-  return Error(ErrorKind::Unsupported, "models cannot be built for '" +
-                                           wanted.str() + "'; there are " +
-                                           known);
+  return Error(ErrorKind::Unsupported,
+               "models cannot be built for '" + wanted.str() + "'" +
+                   (isOtherSystem ? ", whose C library is not glibc (a static "
+                                    "program needs none)"
+                                  : "") +
+                   "; there are " + known);
 }

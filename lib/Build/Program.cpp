@@ -14,6 +14,7 @@
 
 #include "sardonyx-c/Artifact.h"
 #include "sardonyx/Model/Artifact.h"
+#include "sardonyx/Model/Names.h"
 
 #include <algorithm>
 #include <cctype>
@@ -38,6 +39,20 @@ namespace {
 struct Array {
   std::vector<int64_t> shape;
   std::string bytes;
+};
+
+/// Says on the side what was decided without being asked for.
+struct MadeUp {
+  std::vector<std::string> inputs, sizes;
+
+  void tell() const {
+    if (!inputs.empty())
+      fprintf(stderr, "%s: made up of zeros: %s\n", sardonyx_artifact.name,
+              listOf(inputs).c_str());
+    if (!sizes.empty())
+      fprintf(stderr, "%s: sizes chosen to be 1 (see --dim): %s\n",
+              sardonyx_artifact.name, listOf(sizes).c_str());
+  }
 };
 
 struct Arguments {
@@ -162,15 +177,22 @@ static void writeNpy(const std::string &path, const sdx_tensor &tensor) {
   header.append(63 - (header.size() + 10) % 64, ' ');
   header += '\n';
   const auto length = static_cast<uint16_t>(header.size());
-  FILE *file = fopen(path.c_str(), "wb");
+  // Beside its place, so that nobody sees half of it.
+  const std::string written = path + ".part";
+  FILE *file = fopen(written.c_str(), "wb");
   bool ok = file && fwrite("\x93NUMPY\x01\x00", 1, 8, file) == 8 &&
             fwrite(&length, 2, 1, file) == 1 &&
             fwrite(header.data(), 1, length, file) == length &&
             (bytes == 0 || fwrite(tensor.data, bytes, 1, file) == 1);
   if (file)
     ok &= fclose(file) == 0;
-  if (!ok)
-    fail("cannot write '" + path + "': " + strerror(errno));
+  ok = ok && rename(written.c_str(), path.c_str()) == 0;
+  if (ok)
+    return;
+  const int reason = errno;
+  if (file)
+    (void)remove(written.c_str());
+  fail("cannot write '" + path + "': " + strerror(reason));
 }
 
 //===----------------------------------------------------------------------===//
@@ -214,9 +236,10 @@ static bool parse(int argc, char **argv, Arguments &arguments) {
     std::string name = value.substr(0, equals);
     std::string rest =
         equals == std::string::npos ? "" : value.substr(equals + 1);
-    if (option == "--input" && equals != std::string::npos)
-      arguments.inputs[name] = rest;
-    else if (option == "--dim" && equals != std::string::npos)
+    if (option == "--input" && equals != std::string::npos) {
+      if (!arguments.inputs.try_emplace(name, rest).second)
+        fail("input '" + name + "' is given twice");
+    } else if (option == "--dim" && equals != std::string::npos)
       arguments.dims[name] = numberOf(rest, option);
     else if (option == "--output-dir")
       arguments.outputDir = value;
@@ -230,7 +253,8 @@ static bool parse(int argc, char **argv, Arguments &arguments) {
   return true;
 }
 
-static Array inputFor(const ValueInfo &info, const Arguments &arguments) {
+static Array inputFor(const ValueInfo &info, const Arguments &arguments,
+                      MadeUp &madeUp) {
   if (!info.items.empty() || info.elementType == ElementType::String)
     fail("input '" + info.name + "' has the type " + info.type +
          ", which files cannot give; use a library in the place of a program");
@@ -240,15 +264,35 @@ static Array inputFor(const ValueInfo &info, const Arguments &arguments) {
   int64_t bytes = byteSizeOf(info.elementType);
   for (const Dim &dim : info.dims) {
     auto it = arguments.dims.find(dim.symbol);
-    array.shape.push_back(dim.isStatic()               ? dim.size
-                          : it != arguments.dims.end() ? it->second
-                                                       : 1);
+    const bool isGiven = dim.isStatic() || it != arguments.dims.end();
+    array.shape.push_back(dim.isStatic() ? dim.size : isGiven ? it->second : 1);
+    const std::string name =
+        dim.symbol.empty() ? "a dimension of '" + info.name + "'" : dim.symbol;
+    if (!isGiven && std::find(madeUp.sizes.begin(), madeUp.sizes.end(), name) ==
+                        madeUp.sizes.end())
+      madeUp.sizes.push_back(name);
     if (__builtin_mul_overflow(bytes, array.shape.back(), &bytes) ||
         bytes > int64_t(1) << 40)
       fail("input '" + info.name + "' would be too large");
   }
   array.bytes.assign(bytes, '\0');
+  madeUp.inputs.push_back(info.name + " " + nameOf(info.elementType) + " " +
+                          describeShape(array.shape));
   return array;
+}
+
+/// Ends the program where a name is none of the model's.
+static void checkNames(const Arguments &arguments,
+                       const std::vector<ValueInfo> &inputs) {
+  auto check = [](const std::string &kind, const std::string &name,
+                  const std::vector<std::string> &known) {
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      fail(unknownName(kind, name, known));
+  };
+  for (const auto &[name, path] : arguments.inputs)
+    check("input", name, namesOf(inputs));
+  for (const auto &[name, size] : arguments.dims)
+    check("open dimension", name, openDimsOf(inputs));
 }
 
 /// What a value begins with.
@@ -300,6 +344,36 @@ static std::string fileNameOf(std::string name) {
   return (name.empty() || name[0] == '.' ? "_" : "") + name + ".npy";
 }
 
+static bool isSameFile(const std::string &x, const std::string &y) {
+  struct stat first, second;
+  return stat(x.c_str(), &first) == 0 && stat(y.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+/// Writes the tensors of numbers, each to a file of its own.
+static void writeOutputs(const Arguments &arguments,
+                         const std::vector<ValueInfo> &outputs,
+                         const sdx_functions &functions,
+                         const sdx_results *results) {
+  (void)mkdir(arguments.outputDir.c_str(), 0777);
+  std::map<std::string, sdx_value> files;
+  for (size_t i = 0; i < functions.result_count(results); ++i) {
+    sdx_value value = functions.result(results, i);
+    if (value.kind != SDX_TENSOR ||
+        value.tensor.type == static_cast<int32_t>(ElementType::String))
+      continue;
+    const std::string path =
+        arguments.outputDir + "/" + fileNameOf(outputs[i].name);
+    if (!files.try_emplace(path, value).second)
+      fail("two outputs would be written to '" + path + "'");
+    for (const auto &[name, input] : arguments.inputs)
+      if (isSameFile(path, input))
+        fail("'" + path + "' is not written: it is the input '" + name + "'");
+  }
+  for (const auto &[path, value] : files)
+    writeNpy(path, value.tensor);
+}
+
 static double now() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -322,15 +396,12 @@ int sdx_program(int argc, char **argv) {
       unpack({static_cast<const char *>(bytes), size}, "ahead of time");
   if (!description)
     fail(description.error().message());
-  for (const auto &[name, path] : arguments.inputs)
-    if (std::none_of(description->inputs.begin(), description->inputs.end(),
-                     [&, &given = name](const ValueInfo &info) {
-                       return info.name == given;
-                     }))
-      fail("there is no input '" + name + "'");
+  checkNames(arguments, description->inputs);
   std::vector<Array> arrays;
+  MadeUp madeUp;
   for (const ValueInfo &info : description->inputs)
-    arrays.push_back(inputFor(info, arguments));
+    arrays.push_back(inputFor(info, arguments, madeUp));
+  madeUp.tell();
   std::vector<sdx_value> inputs(arrays.size());
   for (size_t i = 0; i < arrays.size(); ++i)
     inputs[i].tensor = {
@@ -349,19 +420,16 @@ int sdx_program(int argc, char **argv) {
     double seconds = now() - start;
     best = i ? std::min(best, seconds) : seconds;
   }
+  for (size_t i = 0; i < functions.result_count(results); ++i)
+    print(description->outputs[i].name, functions.result(results, i));
   if (!arguments.outputDir.empty())
-    (void)mkdir(arguments.outputDir.c_str(), 0777);
-  for (size_t i = 0; i < functions.result_count(results); ++i) {
-    sdx_value value = functions.result(results, i);
-    const std::string &name = description->outputs[i].name;
-    print(name, value);
-    if (!arguments.outputDir.empty() && value.kind == SDX_TENSOR &&
-        value.tensor.type != static_cast<int32_t>(ElementType::String))
-      writeNpy(arguments.outputDir + "/" + fileNameOf(name), value.tensor);
-  }
+    writeOutputs(arguments, description->outputs, functions, results);
   if (arguments.repeat > 1)
     printf("%.3f ms a run, the best of %ld\n", best * 1e3, arguments.repeat);
   functions.free_results(results);
   functions.close(model);
+  if (fflush(stdout) != 0 || ferror(stdout))
+    fail(std::string("cannot write to the standard output: ") +
+         strerror(errno ? errno : EIO));
   return 0;
 }

@@ -12,7 +12,7 @@
 
 #include "WebData.h"
 #include "Platform.h"
-#include "WriteFile.h"
+#include "WriteStream.h"
 #include "sardonyx-c/Artifact.h"
 #include "sardonyx/Model/LoadArtifact.h"
 #include "sardonyx/Target/Target.h"
@@ -112,7 +112,7 @@ MaybeError sardonyx::writeWebData(const WebData &data,
     return Error(ErrorKind::Unsupported,
                  "LLVM makes no file for WebAssembly of the model's data: " +
                      llvm::toString(object.takeError()));
-  return writeFile(file, [&](llvm::raw_fd_ostream &stream) {
+  return writeStream(file, file, [&](llvm::raw_fd_ostream &stream) {
     stream << (*object)->getBuffer();
   });
 }

@@ -10,6 +10,7 @@
 #include "Compiler.h"
 #include "Linker.h"
 #include "Options.h"
+#include "Signature.h"
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Model/Model.h"
 #include "sardonyx/Runtime/ThreadPool.h"
@@ -203,6 +204,7 @@ Expected<AheadCode> sardonyx::compileAhead(const ModelSource &model,
                          : runtime::ThreadPool::global().defaultThreads();
   if (MaybeError error = constants.pack(ahead.initObjects, threads))
     return *error;
+  code.files = pathsOf(compiled->files);
   code.objects = std::move(compiled->objects);
   Artifact &description = code.description;
   description.inputs = std::move(compiled->inputs);

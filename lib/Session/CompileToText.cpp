@@ -8,6 +8,7 @@
 #include "CompileStoppably.h"
 #include "Compiler.h"
 #include "Options.h"
+#include "Signature.h"
 #include "mlir/IR/OperationSupport.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Target/Target.h"
@@ -25,7 +26,8 @@ std::vector<std::string> sardonyx::phaseNames() {
 
 static Expected<std::string> compileTo(const ModelSource &model,
                                        const std::string &phase,
-                                       const SessionOptions &options) {
+                                       const SessionOptions &options,
+                                       std::vector<std::string> *files) {
   bool assembly = phase == "asm";
   std::optional<Phase> last =
       assembly ? std::optional<Phase>(Phase::Llvm) : parsePhase(phase);
@@ -40,6 +42,12 @@ static Expected<std::string> compileTo(const ModelSource &model,
   if (!imported)
     return imported.error();
   OwningOpRef<ModuleOp> module = std::move(*imported);
+  if (files) {
+    if (MaybeError error = readSourceFiles(
+            *module, model.bytes ? std::string() : model.path, signature))
+      return *error;
+    *files = pathsOf(signature.files);
+  }
   if (*last != Phase::Import &&
       failed(runPhases(*module, Phase::Import, *last, compilation.pipeline(),
                        [&](StringRef done, double seconds) {
@@ -64,7 +72,8 @@ static Expected<std::string> compileTo(const ModelSource &model,
 
 Expected<std::string> sardonyx::compileToText(const ModelSource &model,
                                               const std::string &phase,
-                                              const SessionOptions &options) {
+                                              const SessionOptions &options,
+                                              std::vector<std::string> *files) {
   if (MaybeError error = checkOptions(options))
     return *error;
   LoadScope loading;
@@ -72,7 +81,7 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
     return *loading.error();
   std::optional<Expected<std::string>> text;
   auto work = [&](const std::atomic<bool> *) {
-    text.emplace(compileTo(model, phase, options));
+    text.emplace(compileTo(model, phase, options, files));
   };
   if (MaybeError error = runStoppably(options, work))
     return *error;

@@ -13,6 +13,7 @@
 #include "Signature.h"
 #include "Variants.h"
 #include "dialects/SDX/SDX.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -148,7 +149,9 @@ Compilation::importFixed(const ModelSource &model, Artifact &signature,
     return *error;
   if (options.distinctDims)
     forgetDimNames(*module);
-  if (MaybeError error = fixDims(*module, options.dims, signature))
+  if (MaybeError error =
+          fixDims(*module, options.dims, signature,
+                  !options.inputShapes.empty() || !options.denotedDims.empty()))
     return *error;
   if (MaybeError error =
           fixValues(*module, options.inputValues, signature.inputs))
@@ -172,13 +175,10 @@ Error Compilation::codegenError(llvm::Error error, ModuleOp module,
   llvm::handleAllErrors(
       std::move(error),
       [&](const CodegenFailure &failure) {
-        std::string node;
-        if (Operation *function = module.lookupSymbol(failure.function()))
-          function->walk<WalkOrder::PreOrder>([&](Operation *op) {
-            node = log.describeNode(op->getLoc());
-            return node.empty() ? WalkResult::advance()
-                                : WalkResult::interrupt();
-          });
+        auto function =
+            module.lookupSymbol<LLVM::LLVMFuncOp>(failure.function());
+        std::string node =
+            function ? log.describeNode(function.getLoc()) : std::string();
         std::string name = model.path.empty() ? "" : " '" + model.path + "'";
         if (!refusal)
           refusal.emplace(

@@ -144,7 +144,9 @@ static Expected<ModelReport> inspect(const ModelSource &model,
   if (failed(inlineFunctions(*module)))
     return compilation.error("the functions of the model cannot be inlined");
   countOps(*module, report);
-  if (MaybeError error = fixDims(*module, dims, artifact))
+  if (MaybeError error =
+          fixDims(*module, dims, artifact,
+                  !options.inputShapes.empty() || !options.denotedDims.empty()))
     return *error;
   PipelineOptions pipeline = compilation.pipeline();
   auto configure = [&](PassManager &passes) {

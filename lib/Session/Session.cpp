@@ -11,6 +11,7 @@
 #include "KnownValues.h"
 #include "Options.h"
 #include "SessionImpl.h"
+#include "Signature.h"
 #include "sardonyx/Runtime/AlignedMemory.h"
 #include "sardonyx/Runtime/ProcessorFeatures.h"
 #include "sardonyx/Runtime/ThreadPool.h"
@@ -184,6 +185,7 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
     }
   }
   const Artifact &artifact = impl->artifact;
+  impl->report.files = pathsOf(artifact.files);
   for (const std::string &text : artifact.warnings)
     impl->warnings.add(text, text);
   if (!whole && (artifact.deferred ||

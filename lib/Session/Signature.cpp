@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "sardonyx/Model/FileMap.h"
+#include "sardonyx/Model/Names.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -203,15 +204,20 @@ MaybeError sardonyx::readSignature(ModuleOp module, Artifact &artifact,
 
 MaybeError sardonyx::fixDims(ModuleOp module,
                              const std::map<std::string, int64_t> &dims,
-                             Artifact &artifact) {
+                             Artifact &artifact, bool mayBeGone) {
   auto func = module.lookupSymbol<func::FuncOp>("main_graph");
   if (!func || dims.empty())
     return std::nullopt;
-  for (const auto &[name, size] : dims)
+  const std::vector<std::string> open = openDimsOf(artifact.inputs);
+  for (const auto &[name, size] : dims) {
+    if (!mayBeGone && !llvm::is_contained(open, name))
+      return Error(ErrorKind::InvalidArgument,
+                   unknownName("open dimension", name, open));
     if (size < 0)
       return Error(ErrorKind::InvalidArgument, "dimension '" + name +
                                                    "' cannot have the size " +
                                                    std::to_string(size));
+  }
   auto sizeOf = [&](const Dim &dim) {
     auto it = dim.isStatic() ? dims.end() : dims.find(dim.symbol);
     return it == dims.end() ? ShapedType::kDynamic : it->second;
@@ -309,6 +315,15 @@ MaybeError sardonyx::readSourceFiles(ModuleOp module,
     return error ? WalkResult::interrupt() : WalkResult::advance();
   });
   return error;
+}
+
+std::vector<std::string>
+sardonyx::pathsOf(const std::vector<SourceFile> &files) {
+  std::vector<std::string> paths;
+  for (const SourceFile &file : files)
+    if (!file.path.empty())
+      paths.push_back(file.path);
+  return paths;
 }
 
 MaybeError ArgumentReader::readSource(DictionaryAttr source, uint64_t length,

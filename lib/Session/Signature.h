@@ -31,11 +31,16 @@ void forgetDimNames(mlir::ModuleOp module);
 MaybeError readSourceFiles(mlir::ModuleOp module, const std::string &modelPath,
                            Artifact &artifact);
 
+/// The paths of files beside the model's own.
+std::vector<std::string> pathsOf(const std::vector<SourceFile> &files);
+
 /// Gives named dimensions of the inputs the sizes in `dims`, in the module and
-/// in the signature; type inference carries them through the graph.
+/// in the signature; type inference carries them through the graph. A name that
+/// no input has is an error, unless it `mayBeGone`: where an input was given
+/// another shape.
 MaybeError fixDims(mlir::ModuleOp module,
                    const std::map<std::string, int64_t> &dims,
-                   Artifact &artifact);
+                   Artifact &artifact, bool mayBeGone);
 
 /// Reads the arguments of @main and @init, constants included, from a module
 /// after Phase::Kernels. Constants in `modelPath` refer to the model itself.

@@ -202,7 +202,7 @@ def test_program(tmp_path):
     (expected,) = sardonyx.InferenceSession(graph(FIRST)).run(None, {"x": x})
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), expected)
     for arguments, sentence in (
-        (["--input", "z=x.npy"], "there is no input 'z'"),
+        (["--input", "z=x.npy"], "the model has no input 'z'; it has x"),
         (["--input", f"x={HERE / 'test_build.py'}"], "is no .npy file"),
         (["--dim", "n=many"], "takes a number"),
         (["--what", "ever"], "Runs the model 'first'"),
@@ -390,6 +390,12 @@ def test_fixed_dimensions(tmp_path):
     assert model.get_inputs()[0].shape == [3, 4]
     with pytest.raises(sardonyx.InvalidArgument):
         model.run(None, {"x": np.ones((2, 4), np.float32)})
+    with pytest.raises(sardonyx.InvalidArgument, match="no open dimension 'N'; it has n .did you mean n?"):
+        build(FIRST, tmp_path / "other.so", dims={"N": 3})
+    options = sardonyx.SessionOptions()
+    options.add_free_dimension_override_by_name("m", 3)
+    with pytest.raises(sardonyx.InvalidArgument, match="no open dimension 'm'; it has n"):
+        sardonyx.InferenceSession(graph(FIRST), options)
 
 
 def test_damaged(tmp_path):

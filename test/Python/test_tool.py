@@ -52,6 +52,63 @@ def test_run_with_random_inputs(tool, path):
     assert "from the cache" not in call(tool, "run", path, "--verbose", "--no-cache")
 
 
+def test_names_that_do_not_exist(tool, path, tmp_path):
+    """Of inputs, dimensions and arrays, in every command that takes some."""
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), np.float32))
+    np.savez(tmp_path / "spare.npz", x=np.zeros((2, 3), np.float32), i=np.zeros(2, np.int64), ii=np.zeros(1))
+    for command in (["run"], ["bench", "--seconds", "0"], ["profile", "--seconds", "0"]):
+        text = call(tool, *command, path, "--input", f"X={tmp_path / 'x.npy'}", status=1)
+        assert "the model has no input 'X'; it has x, i (did you mean x?)" in text
+        assert "no input 'ii'; it has x, i" in call(tool, *command, path, "--input", str(tmp_path / "spare.npz"), status=1)
+        assert "no open dimension 'n'; it has N (did you mean N?)" in call(tool, *command, path, "--dim", "n=3", status=1)
+        assert "no open dimension 'n'" in call(tool, *command, path, "--fix", "n=3", status=1)
+    for command, option in (("compile", "--fix"), ("inspect", "--fix"), ("inspect", "--dim"), ("build", "--fix"), ("build", "--dim")):
+        output = ["-o", str(tmp_path / "m.so")] if command == "build" else []
+        assert "no open dimension 'batch'; it has N" in call(tool, command, path, option, "batch=3", *output, status=1)
+    call(tool, "build", "-q", path, "-o", str(tmp_path / "m.so"))
+    assert "no input 'X'" in call(tool, "run", str(tmp_path / "m.so"), "--input", f"X={tmp_path / 'x.npy'}", status=1)
+    assert "--fix" in call(tool, "run", str(tmp_path / "m.so"), "--fix", "N=3", status=1)
+    call(tool, "build", "-q", path, "-o", str(tmp_path / "m"))
+    program = str(tmp_path / "m")
+    assert "m: the model has no input 'X'; it has x, i (did you mean x?)" in call(program, "--input", f"X={tmp_path / 'x.npy'}", status=1)
+    assert "no open dimension 'M'" in call(program, "--dim", "M=3", status=1)
+
+
+def test_what_is_given_twice(tool, path, tmp_path):
+    np.savez(tmp_path / "f.npz", x=np.zeros((2, 3), np.float32))
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), np.float32))
+    text = call(tool, "run", path, "-i", str(tmp_path / "f.npz"), "-i", f"x={tmp_path / 'x.npy'}", status=1)
+    assert "input 'x' is given twice" in text
+    assert "--dim gives dimension 'N' two sizes" in call(tool, "run", path, "--dim", "N=1", "--dim", "N=2", status=1)
+    assert "--dim says N=7" in call(tool, "run", path, "--dim", "N=7", "-i", f"x={tmp_path / 'x.npy'}", status=1)
+
+
+def test_what_is_made_up_is_told(tool, path, tmp_path):
+    def told(*arguments):
+        done = subprocess.run([*arguments], capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    np.savez(tmp_path / "both.npz", x=np.zeros((2, 3), np.float32), i=np.zeros(2, np.int64))
+    assert told(tool, "run", path, "-i", str(tmp_path / "both.npz")) == ""
+    made, sizes = "sardonyx: made up at random: ", "sardonyx: sizes chosen to be 1 (see --dim): N\n"
+    assert told(tool, "run", path) == made + "x float [1, 3], i int64 [1]\n" + sizes
+    assert told(tool, "bench", path, "--seconds", "0", "--dim", "N=4") == made + "x float [4, 3], i int64 [4]\n"
+    # Files tell the sizes of names.
+    np.save(tmp_path / "x.npy", np.zeros((5, 3), np.float32))
+    assert told(tool, "run", path, "-i", f"x={tmp_path / 'x.npy'}") == made + "i int64 [5]\n"
+    call(tool, "build", "-q", path, "-o", str(tmp_path / "m"))
+    assert told(str(tmp_path / "m")) == "m: made up of zeros: x float [1, 3], i int64 [1]\n" + sizes.replace("sardonyx", "m")
+
+
+def test_sizes_larger_than_any_memory(tool, path):
+    """No words of the C++ library's."""
+    for size in (2**31, 2**61, 2**63 - 1):
+        text = call(tool, "run", path, "--dim", f"N={size}", status=1)
+        assert "memory" in text and "std::" not in text and "_M_" not in text, text
+    assert "NAME=SIZE" in call(tool, "run", path, "--dim", f"N={2**63}", status=1)
+
+
 def test_bench(tool, path):
     text = call(tool, "bench", path, "--seconds", "0.05", "--dim", "N=100")
     assert "p50" in text and "memory" in text and "input      x float [100, 3]" in text
@@ -129,5 +186,7 @@ def test_values_that_are_no_tensors(tool, tmp_path):
     assert np.load(out / "same.npy").tolist() == [7]
     # Random inputs of every kind; and half a map.
     assert "row: float [1, 3]" in call(tool, "run", path)
+    np.savez(tmp_path / "part.npz", **{"words.1": np.zeros(1)})
+    assert "'words.1' is no part of the input 'words'" in call(tool, "run", path, "--input", str(tmp_path / "part.npz"), status=1)
     np.savez(tmp_path / "half.npz", **{"m.keys": np.array([20])})
     assert "takes files for its keys and its values" in call(tool, "run", path, "--input", str(tmp_path / "half.npz"), status=1)

@@ -14,6 +14,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -140,6 +141,9 @@ static LogicalResult run(int argc, char **argv) {
       openInputFile(inputName, &message);
   if (!input)
     return complain(message);
+  if (bool isSame = false;
+      !llvm::sys::fs::equivalent(inputName, outputName, isSame) && isSame)
+    return complain("'" + outputName + "' is not written: it is the input");
   std::unique_ptr<llvm::ToolOutputFile> output =
       openOutputFile(outputName, &message);
   if (!output)
@@ -149,6 +153,11 @@ static LogicalResult run(int argc, char **argv) {
   if (count)
     llvm::errs() << "work: " << work.operations << " operations, "
                  << work.patterns << " patterns\n";
+  output->os().flush();
+  if (std::error_code code = output->os().error()) {
+    output->os().clear_error();
+    return complain("cannot write '" + outputName + "': " + code.message());
+  }
   output->keep();
   return success();
 }

@@ -10,6 +10,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/ToolUtilities.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -107,6 +108,18 @@ LogicalResult onnxToMlir(const Options &options, raw_ostream &os) {
       os, options.split ? "# -----" : "", "// -----");
 }
 
+/// Gives the output to the system.
+LogicalResult finish(raw_fd_ostream &os, const Options &options) {
+  os.flush();
+  std::error_code code = os.error();
+  os.clear_error();
+  if (!code)
+    return success();
+  errs() << "cannot write '" << options.output << "': " << code.message()
+         << "\n";
+  return failure();
+}
+
 LogicalResult mlirToOnnx(const Options &options) {
   DialectRegistry registry;
   sardonyx::registerImporterDialects(registry);
@@ -126,7 +139,7 @@ LogicalResult mlirToOnnx(const Options &options) {
   if (failed(sardonyx::exportOnnxBytes(*module, bytes)))
     return failure();
   outs() << bytes;
-  return success();
+  return finish(outs(), options);
 }
 
 } // namespace
@@ -138,6 +151,11 @@ int main(int argc, char **argv) {
   registerMLIRContextCLOptions();
   cl::ParseCommandLineOptions(
       argc, argv, "Translates between ONNX files and the onnx dialect\n");
+  if (bool isSame = false;
+      !sys::fs::equivalent(options.input, options.output, isSame) && isSame) {
+    errs() << "'" << options.output << "' is not written: it is the input\n";
+    return 1;
+  }
   if (options.direction == Direction::MlirToOnnx)
     return failed(mlirToOnnx(options));
   std::string error;
@@ -146,7 +164,8 @@ int main(int argc, char **argv) {
     errs() << error << "\n";
     return 1;
   }
-  if (failed(onnxToMlir(options, output->os())))
+  if (failed(onnxToMlir(options, output->os())) ||
+      failed(finish(output->os(), options)))
     return 1;
   output->keep();
   return 0;

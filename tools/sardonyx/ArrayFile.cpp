@@ -165,9 +165,10 @@ std::map<std::string, Array> readNpz(const std::string &path) {
   });
 }
 
-static void writeFile(const std::string &path, const std::string &descr,
-                      const std::vector<int64_t> &shape, const char *data,
-                      size_t bytes) {
+static void writeArray(const std::string &path, const std::string &shown,
+                       const std::string &descr,
+                       const std::vector<int64_t> &shape, const char *data,
+                       size_t bytes) {
   std::string text =
       "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
   for (int64_t size : shape)
@@ -177,6 +178,7 @@ static void writeFile(const std::string &path, const std::string &descr,
   text.append(63 - (10 + text.size()) % 64, ' ');
   text += '\n';
   uint16_t length = static_cast<uint16_t>(text.size());
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
   file.write("\x93NUMPY\x01\x00", 8);
   file.write(reinterpret_cast<const char *>(&length), 2);
@@ -184,11 +186,12 @@ static void writeFile(const std::string &path, const std::string &descr,
   file.write(data, bytes);
   file.close();
   if (!file)
-    throw std::runtime_error("cannot write '" + path + "'");
+    throw std::runtime_error("cannot write '" + shown +
+                             "': " + strerror(errno ? errno : EIO));
 }
 
 /// Strings as their bytes, filled with zeros to the longest.
-static void writeStrings(const std::string &path,
+static void writeStrings(const std::string &path, const std::string &shown,
                          const std::vector<int64_t> &shape,
                          const StringSpan *strings) {
   size_t count = 1, width = 1;
@@ -199,21 +202,23 @@ static void writeStrings(const std::string &path,
   std::string bytes(count * width, '\0');
   for (size_t i = 0; i < count; ++i)
     std::copy_n(strings[i].data, strings[i].size, &bytes[i * width]);
-  writeFile(path, "|S" + std::to_string(width), shape, bytes.data(),
-            bytes.size());
+  writeArray(path, shown, "|S" + std::to_string(width), shape, bytes.data(),
+             bytes.size());
 }
 
-void writeNpy(const std::string &path, ElementType type,
-              const std::vector<int64_t> &shape, const void *data,
-              size_t bytes) {
+void writeNpy(const std::string &path, const std::string &shown,
+              ElementType type, const std::vector<int64_t> &shape,
+              const void *data, size_t bytes) {
   if (type == ElementType::String)
-    return writeStrings(path, shape, static_cast<const StringSpan *>(data));
+    return writeStrings(path, shown, shape,
+                        static_cast<const StringSpan *>(data));
   const char *code = byteSizeOf(type) == 2 ? "u2" : "u1";
   for (const Code &row : kCodes)
     if (row.type == type) {
       code = row.text;
       break;
     }
-  writeFile(path, (byteSizeOf(type) == 1 ? '|' : '<') + std::string(code),
-            shape, static_cast<const char *>(data), bytes);
+  writeArray(path, shown,
+             (byteSizeOf(type) == 1 ? '|' : '<') + std::string(code), shape,
+             static_cast<const char *>(data), bytes);
 }

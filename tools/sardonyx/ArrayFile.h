@@ -31,10 +31,11 @@ Array parseNpy(std::string_view file);
 Array readNpy(const std::string &path);
 /// Reads a .npz file: arrays by name.
 std::map<std::string, Array> readNpz(const std::string &path);
-/// Writes a .npy file; types that numpy lacks as unsigned integers.
-void writeNpy(const std::string &path, sardonyx::ElementType type,
-              const std::vector<int64_t> &shape, const void *data,
-              size_t bytes);
+/// Writes a .npy file, which errors call `shown`; types that numpy lacks as
+/// unsigned integers.
+void writeNpy(const std::string &path, const std::string &shown,
+              sardonyx::ElementType type, const std::vector<int64_t> &shape,
+              const void *data, size_t bytes);
 
 std::string readWholeFile(const std::string &path);
 

@@ -22,7 +22,8 @@ static double secondsSince(Clock::time_point start) {
 /// Operations of one run with inputs of these shapes; 0 if they can't be told.
 static double countFlops(const BenchCommand &command, const Session &session,
                          const std::vector<Feed> &feeds) {
-  std::map<std::string, int64_t> dims;
+  std::map<std::string, int64_t> dims =
+      parseDims("--fix", command.common.fixed);
   for (size_t i = 0; i < feeds.size(); ++i)
     for (size_t d = 0; d < session.inputs()[i].dims.size(); ++d)
       if (d < feeds[i].shape.size())

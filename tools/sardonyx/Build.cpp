@@ -25,13 +25,14 @@ static std::vector<std::string> split(const std::vector<std::string> &lists) {
 }
 
 int build(const BuildCommand &command) {
-  CommonOptions common = command.common;
-  common.fixed.insert(common.fixed.end(), command.dims.begin(),
-                      command.dims.end());
+  const CommonOptions &common = command.common;
   ModelSource source;
   source.path = common.model;
   BuildOptions options;
   options.session = sessionOptions(common);
+  for (const auto &[name, size] : parseDims("--dim", command.dims))
+    options.session.dims[name] = size;
+  options.inputs = customFiles(common);
   options.cpus = split(command.cpus);
   options.name = command.name;
   options.weightsFile = command.weights;

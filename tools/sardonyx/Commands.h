@@ -101,6 +101,10 @@ int inspect(const InspectCommand &command);
 /// The session's options with those of the command line that need parsing.
 sardonyx::SessionOptions sessionOptions(const CommonOptions &common);
 
+/// The files of custom operators, and these with the model.
+std::vector<std::string> customFiles(const CommonOptions &common);
+std::vector<std::string> filesOf(const CommonOptions &common);
+
 /// Prints a value: its type, and what it begins with.
 void printValue(const std::string &name, const sardonyx::Tensor &value);
 
@@ -112,18 +116,22 @@ void tellWarnings(sardonyx::Runner &session);
 /// The same for a model, or loads what `sardonyx build` has made of one.
 std::shared_ptr<sardonyx::Runner> loadRunner(const CommonOptions &common);
 
-/// An array for each input of the session: from files, else random.
+/// An array for each input of the session: from files, else random, which
+/// stderr tells with the sizes that were chosen for it. A name that the session
+/// does not have, of an array or a dimension, is an error.
 std::vector<Feed> makeFeeds(const sardonyx::Runner &session,
                             const FeedOptions &options);
 std::vector<sardonyx::TensorRef> refsOf(const std::vector<Feed> &feeds);
-/// {"batch": 4} of "batch=4".
-std::map<std::string, int64_t> parseDims(const std::vector<std::string> &dims);
+/// {"batch": 4} of "batch=4", which was given to `option`.
+std::map<std::string, int64_t> parseDims(const std::string &option,
+                                         const std::vector<std::string> &dims);
 
 /// "x float [1, 3]" for each input of the session.
 std::vector<std::string> describeFeeds(const sardonyx::Runner &session,
                                        const std::vector<Feed> &feeds);
-/// Throws where it cannot.
-void writeText(const std::string &path, const std::string &text);
+/// Throws where it cannot, and where `path` is one of the files that are read.
+void writeText(const std::string &path, const std::string &text,
+               const std::vector<std::string> &inputs);
 
 /// "1.50 MB", "12.3 ms".
 std::string describeBytes(double bytes);

@@ -8,9 +8,12 @@
 #include "Driver.h"
 #include "Commands.h"
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 using namespace sardonyx;
 
@@ -110,7 +113,20 @@ static void addMeasure(CLI::App *app, MeasureOptions &options) {
   app->add_option("--warmup", options.warmup, "Runs before that (default 3)");
 }
 
-int sardonyx::runDriver(int argc, const char *const *argv) {
+/// Gives the program's output to the system; fails where it does not take it.
+static int finishOutput(int status) {
+  errno = 0;
+  const bool isFlushed = fflush(stdout) == 0;
+  const int reason = errno;
+  if (isFlushed && !ferror(stdout))
+    return status;
+  fprintf(stderr, "sardonyx: cannot write to the standard output: %s\n",
+          strerror(reason ? reason : EIO));
+  clearerr(stdout);
+  return status ? status : 1;
+}
+
+static int runCommand(int argc, const char *const *argv) {
   CLI::App app("Sardonyx compiles ONNX models and runs them.", "sardonyx");
   app.footer("Examples:\n"
              "  sardonyx run resnet50.onnx --input x=image.npy\n"
@@ -123,15 +139,15 @@ int sardonyx::runDriver(int argc, const char *const *argv) {
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::help);
 
-  RunCommand runCommand;
+  RunCommand runOptions;
   CLI::App *runApp = app.add_subcommand("run", "Run a model once");
-  addExecution(runApp, runCommand.common, runCommand.feeds);
-  addPerfMap(runApp, runCommand.common);
-  runApp->add_option("--output-dir,-o", runCommand.outputDir,
+  addExecution(runApp, runOptions.common, runOptions.feeds);
+  addPerfMap(runApp, runOptions.common);
+  runApp->add_option("--output-dir,-o", runOptions.outputDir,
                      "Write each output to FOLDER/NAME.npy");
-  runApp->add_flag("--timings,--verbose,-v", runCommand.timings,
+  runApp->add_flag("--timings,--verbose,-v", runOptions.timings,
                    "Show how long each step took");
-  runApp->add_flag("--quiet,-q", runCommand.quiet, "Do not show the outputs");
+  runApp->add_flag("--quiet,-q", runOptions.quiet, "Do not show the outputs");
 
   BenchCommand benchCommand;
   CLI::App *benchApp = app.add_subcommand("bench", "Time a model");
@@ -169,8 +185,9 @@ int sardonyx::runDriver(int argc, const char *const *argv) {
                        "Processors to make code for, in LLVM's spelling, the "
                        "best first: x86-64-v4,x86-64-v3 (default: this one)");
   buildApp->add_option("--target", buildCommand.common.session.triple,
-                       "The machine to build for: aarch64-linux-gnu (default: "
-                       "this one, or what the file's name says)");
+                       "The machine to build for: x86_64-linux-gnu, "
+                       "aarch64-linux-gnu, wasm32-wasi (default: this one, or "
+                       "what the file's name says)");
   buildApp->add_option("--dim,-d", buildCommand.dims,
                        "NAME=SIZE: fix a named dimension; others stay open");
   buildApp->add_option("--name", buildCommand.name,
@@ -207,26 +224,44 @@ int sardonyx::runDriver(int argc, const char *const *argv) {
                          "NAME=SIZE: size of a named dimension");
 
   CLI11_PARSE(app, argc, argv);
+  if (runApp->parsed())
+    return run(runOptions);
+  if (benchApp->parsed())
+    return bench(benchCommand);
+  if (profileApp->parsed())
+    return profile(profileCommand);
+  if (buildApp->parsed())
+    return build(buildCommand);
+  if (compileApp->parsed())
+    return compile(compileCommand);
+  return inspect(inspectCommand);
+}
+
+/// Sentences of this program's own are std::runtime_errors; what the C++
+/// library throws has none for a person.
+static int runReporting(int argc, const char *const *argv) {
+  std::string sentence;
   try {
-    if (runApp->parsed())
-      return run(runCommand);
-    if (benchApp->parsed())
-      return bench(benchCommand);
-    if (profileApp->parsed())
-      return profile(profileCommand);
-    if (buildApp->parsed())
-      return build(buildCommand);
-    if (compileApp->parsed())
-      return compile(compileCommand);
-    return inspect(inspectCommand);
+    return runCommand(argc, argv);
   } catch (const std::bad_alloc &) {
-    fprintf(stderr, "sardonyx: not enough memory for arrays of these sizes\n");
-    return 1;
+    sentence = "not enough memory for arrays of these sizes";
   } catch (const std::length_error &) {
-    fprintf(stderr, "sardonyx: an array is larger than any memory\n");
-    return 1;
+    sentence = "arrays of these sizes are larger than any memory";
+  } catch (const std::system_error &error) {
+    sentence = "the system refuses: " + error.code().message();
+  } catch (const std::runtime_error &error) {
+    sentence = error.what();
   } catch (const std::exception &error) {
-    fprintf(stderr, "sardonyx: %s\n", error.what());
-    return 1;
+    sentence = Error(ErrorKind::Failed,
+                     "an internal error; with SARDONYX_DEBUG=1 in the "
+                     "environment more is told",
+                     error.what())
+                   .message();
   }
+  fprintf(stderr, "sardonyx: %s\n", sentence.c_str());
+  return 1;
+}
+
+int sardonyx::runDriver(int argc, const char *const *argv) {
+  return finishOutput(runReporting(argc, argv));
 }

@@ -7,16 +7,20 @@
 
 #include "Commands.h"
 #include "sardonyx/Model/LoadArtifact.h"
+#include "sardonyx/Model/Names.h"
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <sys/resource.h>
 
 using namespace sardonyx;
 
-std::map<std::string, int64_t> parseDims(const std::vector<std::string> &dims) {
+std::map<std::string, int64_t> parseDims(const std::string &option,
+                                         const std::vector<std::string> &dims) {
   std::map<std::string, int64_t> sizes;
   for (const std::string &dim : dims) {
     size_t equals = dim.find('=');
@@ -25,12 +29,42 @@ std::map<std::string, int64_t> parseDims(const std::vector<std::string> &dims) {
     long long size = equals == std::string::npos
                          ? -1
                          : strtoll(dim.c_str() + equals + 1, &end, 10);
-    if (size < 0 || *end || end == dim.c_str() + equals + 1 || errno)
-      throw std::runtime_error("--dim takes NAME=SIZE, got '" + dim + "'");
-    sizes[dim.substr(0, equals)] = size;
+    if (size < 0 || errno || *end || end == dim.c_str() + equals + 1)
+      throw std::runtime_error(option + " takes NAME=SIZE, got '" + dim + "'");
+    std::string name = dim.substr(0, equals);
+    auto [it, isNew] = sizes.try_emplace(name, size);
+    if (!isNew && it->second != size)
+      throw std::runtime_error(option + " gives dimension '" + name +
+                               "' two sizes");
   }
   return sizes;
 }
+
+//===----------------------------------------------------------------------===//
+// Random inputs
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Sizes of named dimensions, and what was decided without being asked for.
+struct Sizes {
+  std::map<std::string, int64_t> known;
+  std::vector<std::string> chosen;
+
+  int64_t of(const ValueInfo &info, size_t index) {
+    const Dim &dim = info.dims[index];
+    if (dim.isStatic())
+      return dim.size;
+    if (auto it = known.find(dim.symbol); it != known.end())
+      return it->second;
+    if (dim.symbol.empty())
+      chosen.push_back("dimension " + std::to_string(index) + " of '" +
+                       info.name + "'");
+    else if (known.try_emplace(dim.symbol, 1).second)
+      chosen.push_back(dim.symbol);
+    return 1;
+  }
+};
+} // namespace
 
 /// A float as the bits of a half or bfloat16, cut off.
 static uint16_t shortBits(float value, ElementType type) {
@@ -44,28 +78,23 @@ static uint16_t shortBits(float value, ElementType type) {
   return result;
 }
 
-static Feed randomTensor(const ValueInfo &info,
-                         const std::map<std::string, int64_t> &dims,
+static Feed randomTensor(const ValueInfo &info, Sizes &sizes,
                          std::mt19937 &random) {
   Feed array;
   array.type = info.elementType;
-  int64_t count = 1;
-  for (const Dim &dim : info.dims) {
-    auto it = dims.find(dim.symbol);
-    int64_t size = dim.isStatic()     ? dim.size
-                   : it != dims.end() ? it->second
-                                      : 1;
-    array.shape.push_back(size);
+  const int64_t bytes = byteSizeOf(array.type);
+  int64_t all = bytes;
+  bool isTooLarge = false;
+  for (size_t d = 0; d < info.dims.size(); ++d) {
+    array.shape.push_back(sizes.of(info, d));
+    isTooLarge |= __builtin_mul_overflow(all, array.shape[d], &all);
   }
-  int64_t bytes = byteSizeOf(array.type), all = bytes;
-  for (int64_t size : array.shape)
-    if (__builtin_mul_overflow(all, std::max<int64_t>(size, 1), &all))
-      throw std::runtime_error("input '" + info.name + "' of the shape " +
-                               describeShape(array.shape) +
-                               " is larger than any memory");
-  for (int64_t size : array.shape)
-    count *= size;
-  array.bytes.assign(count * bytes, 0);
+  if (isTooLarge || static_cast<uint64_t>(all) > array.bytes.max_size())
+    throw std::runtime_error("input '" + info.name + "' of the shape " +
+                             describeShape(array.shape) +
+                             " is larger than any memory");
+  const int64_t count = bytes ? all / bytes : 0;
+  array.bytes.assign(all, 0);
   std::normal_distribution<float> normal;
   // Small numbers: many integer inputs are indices or masks.
   std::uniform_int_distribution<int> small(0, 1);
@@ -93,43 +122,63 @@ static Feed randomTensor(const ValueInfo &info,
 }
 
 /// A sequence of one item, a map of one key.
-static Feed randomFeed(const ValueInfo &info,
-                       const std::map<std::string, int64_t> &dims,
+static Feed randomFeed(const ValueInfo &info, Sizes &sizes,
                        std::mt19937 &random) {
   if (info.items.empty())
-    return randomTensor(info, dims, random);
+    return randomTensor(info, sizes, random);
   if (info.isOptional && !info.isSequence)
-    return randomTensor(info.items[0], dims, random);
+    return randomTensor(info.items[0], sizes, random);
   Feed feed;
   feed.kind = info.isMap ? ValueKind::Map : ValueKind::Sequence;
   for (const ValueInfo &item : info.items) {
-    feed.items.push_back(randomFeed(item, dims, random));
+    feed.items.push_back(randomFeed(item, sizes, random));
     if (info.isMap)
       feed.items.back().shape = {1};
   }
   return feed;
 }
 
-/// Puts arrays of files to the inputs that they are named for.
-static std::map<std::string, Array>
-readFiles(const std::vector<std::string> &files) {
+//===----------------------------------------------------------------------===//
+// Inputs from files
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Arrays of files by the names that they were given, and which of them became
+/// part of an input.
+struct Files {
   std::map<std::string, Array> arrays;
+  std::set<std::string> used;
+
+  void add(const std::string &name, Array array) {
+    if (!arrays.try_emplace(name, std::move(array)).second)
+      throw std::runtime_error("input '" + name + "' is given twice");
+  }
+  const Array *find(const std::string &name) {
+    auto it = arrays.find(name);
+    if (it == arrays.end())
+      return nullptr;
+    used.insert(name);
+    return &it->second;
+  }
+};
+} // namespace
+
+static Files readFiles(const std::vector<std::string> &files) {
+  Files all;
   for (const std::string &file : files) {
     size_t equals = file.find('=');
     if (equals != std::string::npos) {
-      arrays[file.substr(0, equals)] = readNpy(file.substr(equals + 1));
+      all.add(file.substr(0, equals), readNpy(file.substr(equals + 1)));
       continue;
     }
     if (file.size() < 4 || file.substr(file.size() - 4) != ".npz")
       throw std::runtime_error(
           "--input takes NAME=FILE.npy or FILE.npz, got '" + file + "'");
     for (auto &[name, array] : readNpz(file))
-      arrays[name] = std::move(array);
+      all.add(name, std::move(array));
   }
-  return arrays;
+  return all;
 }
-
-using Files = std::map<std::string, Array>;
 
 static Feed tensorOf(const Array &file, const ValueInfo &info) {
   Feed feed;
@@ -143,15 +192,14 @@ static Feed tensorOf(const Array &file, const ValueInfo &info) {
 }
 
 /// What files hold for an input called `name`, if they do.
-static std::optional<Feed> feedOfFiles(const Files &files,
-                                       const std::string &name,
+static std::optional<Feed> feedOfFiles(Files &files, const std::string &name,
                                        const ValueInfo &info) {
   bool isOptional = info.isOptional && !info.isSequence;
   if (info.items.empty() || isOptional) {
-    auto it = files.find(name);
-    if (it == files.end())
+    const Array *file = files.find(name);
+    if (!file)
       return std::nullopt;
-    return tensorOf(it->second, isOptional ? info.items[0] : info);
+    return tensorOf(*file, isOptional ? info.items[0] : info);
   }
   Feed feed;
   feed.kind = info.isMap ? ValueKind::Map : ValueKind::Sequence;
@@ -175,15 +223,83 @@ static std::optional<Feed> feedOfFiles(const Files &files,
   return feed;
 }
 
+/// "x float [1, 3]".
+static std::string describeFeed(const ValueInfo &info, const Feed &feed) {
+  return info.name + " " +
+         (feed.kind == ValueKind::Tensor
+              ? nameOf(feed.type) + (" " + describeShape(feed.shape))
+              : info.type);
+}
+
+/// Refuses arrays that are nobody's.
+static void checkUsed(const Files &files,
+                      const std::vector<ValueInfo> &inputs) {
+  for (const auto &[name, array] : files.arrays) {
+    if (files.used.count(name))
+      continue;
+    for (const ValueInfo &input : inputs)
+      if (!input.items.empty() && name.rfind(input.name + ".", 0) == 0)
+        throw std::runtime_error(
+            "'" + name + "' is no part of the input '" + input.name +
+            "': items of a sequence are NAME.0, NAME.1 and so on, a map is "
+            "NAME.keys and NAME.values");
+    throw std::runtime_error(unknownName("input", name, namesOf(inputs)));
+  }
+}
+
+/// Takes the sizes of named dimensions that are not given from those of a file.
+static void learnSizes(const ValueInfo &info, const Feed &feed,
+                       const std::map<std::string, int64_t> &given,
+                       Sizes &sizes) {
+  if (feed.shape.size() != info.dims.size())
+    return; // the run will tell
+  for (size_t d = 0; d < info.dims.size(); ++d) {
+    const std::string &symbol = info.dims[d].symbol;
+    if (info.dims[d].isStatic() || symbol.empty())
+      continue;
+    auto it = given.find(symbol);
+    if (it != given.end() && it->second != feed.shape[d])
+      throw std::runtime_error(
+          "--dim says " + symbol + "=" + std::to_string(it->second) +
+          ", but the array for input '" + info.name + "' has the shape " +
+          describeShape(feed.shape) + " for " + describeShape(info.dims));
+    sizes.known.try_emplace(symbol, feed.shape[d]);
+  }
+}
+
 std::vector<Feed> makeFeeds(const Runner &session, const FeedOptions &options) {
+  const std::vector<ValueInfo> &inputs = session.inputs();
+  const std::map<std::string, int64_t> given = parseDims("--dim", options.dims);
+  const std::vector<std::string> open = openDimsOf(inputs);
+  for (const auto &[name, size] : given)
+    if (std::find(open.begin(), open.end(), name) == open.end())
+      throw std::runtime_error(unknownName("open dimension", name, open));
   Files files = readFiles(options.files);
-  std::map<std::string, int64_t> dims = parseDims(options.dims);
+  Sizes sizes{given, {}};
+  std::vector<std::optional<Feed>> fromFiles;
+  for (const ValueInfo &info : inputs) {
+    fromFiles.push_back(feedOfFiles(files, info.name, info));
+    if (fromFiles.back())
+      learnSizes(info, *fromFiles.back(), given, sizes);
+  }
+  checkUsed(files, inputs);
   std::mt19937 random(options.seed);
   std::vector<Feed> feeds;
-  for (const ValueInfo &info : session.inputs()) {
-    auto given = feedOfFiles(files, info.name, info);
-    feeds.push_back(given ? std::move(*given) : randomFeed(info, dims, random));
+  std::vector<std::string> madeUp;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (fromFiles[i]) {
+      feeds.push_back(std::move(*fromFiles[i]));
+      continue;
+    }
+    feeds.push_back(randomFeed(inputs[i], sizes, random));
+    madeUp.push_back(describeFeed(inputs[i], feeds.back()));
   }
+  if (!madeUp.empty())
+    fprintf(stderr, "sardonyx: made up at random: %s\n",
+            listOf(madeUp).c_str());
+  if (!sizes.chosen.empty())
+    fprintf(stderr, "sardonyx: sizes chosen to be 1 (see --dim): %s\n",
+            listOf(sizes.chosen).c_str());
   return feeds;
 }
 
@@ -210,10 +326,23 @@ static std::shared_ptr<const CustomOps> customOps(const CommonOptions &common) {
   return ops->empty() ? nullptr : ops;
 }
 
+std::vector<std::string> customFiles(const CommonOptions &common) {
+  std::vector<std::string> files;
+  for (const auto *paths : {&common.libraries, &common.functions, &common.mlir})
+    files.insert(files.end(), paths->begin(), paths->end());
+  return files;
+}
+
+std::vector<std::string> filesOf(const CommonOptions &common) {
+  std::vector<std::string> files = customFiles(common);
+  files.push_back(common.model);
+  return files;
+}
+
 SessionOptions sessionOptions(const CommonOptions &common) {
   SessionOptions options = common.session;
   options.cache = !common.noCache;
-  options.dims = parseDims(common.fixed);
+  options.dims = parseDims("--fix", common.fixed);
   options.customOps = customOps(common);
   return options;
 }
@@ -237,6 +366,11 @@ void tellWarnings(Runner &session) {
 std::shared_ptr<Runner> loadRunner(const CommonOptions &common) {
   if (!isSharedLibrary(common.model))
     return loadSession(common);
+  if (!common.fixed.empty() || customFiles(common).size())
+    throw std::runtime_error(
+        "--fix and operators of one's own are for models that are compiled, "
+        "and '" +
+        common.model + "' is built");
   ArtifactOptions options;
   options.threads = common.session.intraOpThreads;
   options.memoryLimit = common.session.memoryLimit;
@@ -278,13 +412,7 @@ double peakMemory() {
 std::vector<std::string> describeFeeds(const Runner &session,
                                        const std::vector<Feed> &feeds) {
   std::vector<std::string> texts;
-  for (size_t i = 0; i < feeds.size(); ++i) {
-    const ValueInfo &info = session.inputs()[i];
-    texts.push_back(
-        info.name + " " +
-        (feeds[i].kind == ValueKind::Tensor
-             ? nameOf(feeds[i].type) + (" " + describeShape(feeds[i].shape))
-             : info.type));
-  }
+  for (size_t i = 0; i < feeds.size(); ++i)
+    texts.push_back(describeFeed(session.inputs()[i], feeds[i]));
   return texts;
 }

@@ -25,8 +25,11 @@ static void printValues(const char *title,
 int inspect(const InspectCommand &command) {
   ModelSource source;
   source.path = command.common.model;
-  auto found = inspectModel(source, parseDims(command.dims),
-                            sessionOptions(command.common));
+  const SessionOptions options = sessionOptions(command.common);
+  std::map<std::string, int64_t> dims = options.dims;
+  for (const auto &[name, size] : parseDims("--dim", command.dims))
+    dims[name] = size;
+  auto found = inspectModel(source, dims, options);
   if (!found)
     throw std::runtime_error(found.error().message());
   const ModelReport &report = *found;
@@ -58,8 +61,7 @@ int inspect(const InspectCommand &command) {
          describeBytes(report.weightBytes).c_str(),
          report.weightElements * 1e-6);
   printf("operations  %.3f GFLOP a run%s\n", report.flops * 1e-9,
-         command.dims.empty() ? " (open dimensions count as 1; see --dim)"
-                              : "");
+         dims.empty() ? " (open dimensions count as 1; see --dim)" : "");
   if (report.unsupported.empty()) {
     printf("supported   all of it\n");
     return 0;

@@ -140,6 +140,9 @@ int profile(const ProfileCommand &command) {
   CommonOptions common = command.common;
   common.session.profile = true;
   std::shared_ptr<Session> session = loadSession(common);
+  std::vector<std::string> inputs = filesOf(common);
+  const std::vector<std::string> &more = session->report().files;
+  inputs.insert(inputs.end(), more.begin(), more.end());
   std::vector<Feed> feeds = makeFeeds(*session, command.feeds);
   std::vector<TensorRef> refs = refsOf(feeds);
   auto once = [&] {
@@ -168,8 +171,8 @@ int profile(const ProfileCommand &command) {
   fillRows(profile, command.by, table);
   print(table, command.top);
   if (!command.trace.empty())
-    writeText(command.trace, toTrace(profile));
+    writeText(command.trace, toTrace(profile), inputs);
   if (!command.html.empty())
-    writeText(command.html, toHtml(table));
+    writeText(command.html, toHtml(table), inputs);
   return 0;
 }

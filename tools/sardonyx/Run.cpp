@@ -7,10 +7,9 @@
 
 #include "Commands.h"
 #include "sardonyx/Model/LoadArtifact.h"
+#include "sardonyx/Session/NewFiles.h"
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
 #include <stdexcept>
 #include <sys/stat.h>
 
@@ -42,19 +41,62 @@ static std::string fileNameOf(std::string name) {
   return (name.empty() || name[0] == '.' ? "_" : "") + name + ".npy";
 }
 
+namespace {
+/// The files of outputs, which take their places together.
+class OutputFolder {
+public:
+  OutputFolder(const std::string &folder, std::vector<std::string> inputs)
+      : folder(folder), inputs(std::move(inputs)) {
+    (void)mkdir(folder.c_str(), 0777);
+  }
+  void write(const std::string &name, const Tensor &value);
+  void commit() { check(files.commit()); }
+
+private:
+  static void check(const MaybeError &error) {
+    if (error)
+      throw std::runtime_error(error->message());
+  }
+  std::string folder;
+  std::vector<std::string> inputs;
+  NewFiles files;
+};
+} // namespace
+
 /// A file for each tensor, named as --input wants them.
-static void writeValue(const std::string &folder, const std::string &name,
-                       const Tensor &value) {
-  if (value.kind == ValueKind::Tensor)
-    return writeNpy(folder + "/" + fileNameOf(name), value.type, value.shape,
-                    value.data, value.bytes());
+void OutputFolder::write(const std::string &name, const Tensor &value) {
+  if (value.kind == ValueKind::Tensor) {
+    const std::string path = folder + "/" + fileNameOf(name);
+    check(checkOutput(path, inputs));
+    auto written = files.add(path);
+    if (!written)
+      throw std::runtime_error(written.error().message());
+    return writeNpy(*written, path, value.type, value.shape, value.data,
+                    value.bytes());
+  }
   static const char *const parts[] = {"keys", "values"};
   for (size_t i = 0; i < value.items.size(); ++i)
-    writeValue(
-        folder,
-        name + "." +
-            (value.kind == ValueKind::Map ? parts[i] : std::to_string(i)),
-        value.items[i]);
+    write(name + "." +
+              (value.kind == ValueKind::Map ? parts[i] : std::to_string(i)),
+          value.items[i]);
+}
+
+static void writeOutputs(const RunCommand &command, const Runner &runner,
+                         const std::vector<Tensor> &results) {
+  std::vector<std::string> inputs = filesOf(command.common);
+  if (!isSharedLibrary(command.common.model)) {
+    const auto &more = static_cast<const Session &>(runner).report().files;
+    inputs.insert(inputs.end(), more.begin(), more.end());
+  }
+  for (const std::string &file : command.feeds.files) {
+    size_t equals = file.find('=');
+    inputs.push_back(equals == std::string::npos ? file
+                                                 : file.substr(equals + 1));
+  }
+  OutputFolder folder(command.outputDir, std::move(inputs));
+  for (size_t i = 0; i < results.size(); ++i)
+    folder.write(runner.outputs()[i].name, results[i]);
+  folder.commit();
 }
 
 int run(const RunCommand &command) {
@@ -68,15 +110,11 @@ int run(const RunCommand &command) {
   if (!results)
     throw std::runtime_error(results.error().message());
   tellWarnings(*session);
+  if (!command.quiet)
+    for (size_t i = 0; i < results->size(); ++i)
+      printValue(session->outputs()[i].name, (*results)[i]);
   if (!command.outputDir.empty())
-    (void)mkdir(command.outputDir.c_str(), 0777);
-  for (size_t i = 0; i < results->size(); ++i) {
-    const std::string &name = session->outputs()[i].name;
-    if (!command.quiet)
-      printValue(name, (*results)[i]);
-    if (!command.outputDir.empty())
-      writeValue(command.outputDir, name, (*results)[i]);
-  }
+    writeOutputs(command, *session, *results);
   if (!command.timings)
     return 0;
   if (isSharedLibrary(command.common.model))
@@ -86,25 +124,33 @@ int run(const RunCommand &command) {
   return 0;
 }
 
-void writeText(const std::string &path, const std::string &text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file)
-    throw std::runtime_error("cannot write '" + path + "'");
+void writeText(const std::string &path, const std::string &text,
+               const std::vector<std::string> &inputs) {
+  MaybeError error = checkOutput(path, inputs);
+  if (!error)
+    error = writeFile(path, text);
+  if (error)
+    throw std::runtime_error(error->message());
 }
 
 int compile(const CompileCommand &command) {
+  const bool isShown = command.output.empty() || command.output == "-";
+  std::vector<std::string> inputs = filesOf(command.common);
+  if (!isShown)
+    if (MaybeError error = checkOutput(command.output, inputs))
+      throw std::runtime_error(error->message());
   ModelSource source;
   source.path = command.common.model;
-  auto text =
-      compileToText(source, command.phase, sessionOptions(command.common));
+  std::vector<std::string> files;
+  auto text = compileToText(source, command.phase,
+                            sessionOptions(command.common), &files);
   if (!text)
     throw std::runtime_error(text.error().message());
-  if (command.output.empty() || command.output == "-") {
-    std::cout << *text;
+  if (isShown) {
+    fwrite(text->data(), 1, text->size(), stdout);
     return 0;
   }
-  writeText(command.output, *text);
+  inputs.insert(inputs.end(), files.begin(), files.end());
+  writeText(command.output, *text, inputs);
   return 0;
 }

@@ -49,6 +49,8 @@ struct BuildOptions {
   std::string weightsFile;
   /// A program that needs no C library, either.
   bool isStatic = false;
+  /// Files that nothing is written over, beside those of the model.
+  std::vector<std::string> inputs;
 };
 
 struct BuildReport {
@@ -58,12 +60,16 @@ struct BuildReport {
   uint64_t fileBytes = 0, weightBytes = 0;
 };
 
-/// The form that a file's name asks for: .so, .o, .a, .wasm, or else a program.
+/// The form that a file's name asks for: .so (or .so.1), .o, .a, .wasm, or else
+/// a program.
 SARDONYX_API ArtifactForm formOf(const std::string &output);
 
 /// Builds a model. Beside a library or object goes a header for C and one for
 /// C++, beside WebAssembly a module of JavaScript (.mjs) and its types for
-/// TypeScript (.d.mts).
+/// TypeScript (.d.mts). All files take their places when they are whole; where
+/// it fails, none does. It fails by a sentence where a file would be one of the
+/// model's own, where its name says that it is of another system or kind
+/// (.dll, .exe, .onnx), and for machines whose C library is not glibc.
 SARDONYX_API Expected<BuildReport> build(const ModelSource &model,
                                          const std::string &output,
                                          const BuildOptions &options = {});

@@ -49,6 +49,8 @@ struct AheadCode {
   /// Inputs, outputs and metadata; the arguments of the code are inputs and
   /// places in the weights.
   Artifact description;
+  /// The files that hold parts of the model beside its own.
+  std::vector<std::string> files;
   /// ELF objects; each name that others see begins with the prefix.
   std::vector<std::string> objects;
 };

@@ -132,6 +132,8 @@ struct LoadReport {
   std::vector<Timing> timings;
   /// Bytes of machine code and of packed weights.
   size_t codeBytes = 0, persistentBytes = 0;
+  /// The files that hold parts of the model beside its own.
+  std::vector<std::string> files;
   /// Why the cache of compiled models is not used, where something is wrong
   /// with its folder.
   std::string cacheProblem;

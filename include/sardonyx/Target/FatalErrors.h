@@ -21,14 +21,12 @@ namespace sardonyx {
 /// holds is lost, and must be nobody else's.
 ///
 /// Threads that `work` starts need a call of their own.
-std::optional<std::string>
-recoverFatalErrors(llvm::function_ref<void()> work);
+std::optional<std::string> recoverFatalErrors(llvm::function_ref<void()> work);
 
 /// The same for LLVM's linker, which ends the process in ways of its own. For
 /// as long as `work` takes, signals of this thread that stand for faults end
 /// `work`, too. One thread at a time.
-std::optional<std::string>
-recoverLinkerErrors(llvm::function_ref<void()> work);
+std::optional<std::string> recoverLinkerErrors(llvm::function_ref<void()> work);
 
 } // namespace sardonyx
 

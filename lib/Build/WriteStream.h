@@ -1,12 +1,12 @@
-//===- WriteFile.h - Files, or why they cannot be written -------*- C++ -*-===//
+//===- WriteStream.h - Files, or why they cannot be written -----*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_BUILD_WRITEFILE_H
-#define SARDONYX_LIB_BUILD_WRITEFILE_H
+#ifndef SARDONYX_LIB_BUILD_WRITESTREAM_H
+#define SARDONYX_LIB_BUILD_WRITESTREAM_H
 
 #include "sardonyx/Model/Error.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -16,11 +16,12 @@
 
 namespace sardonyx {
 
-/// Has `write` write a file, which a stream that fails does not leave unsaid.
+/// Has `write` write a file, which a stream that fails does not leave unsaid;
+/// errors call it `shown`.
 inline MaybeError
-writeFile(const std::string &path,
-          llvm::function_ref<void(llvm::raw_fd_ostream &)> write,
-          llvm::sys::fs::OpenFlags flags = llvm::sys::fs::OF_None) {
+writeStream(const std::string &path, const std::string &shown,
+            llvm::function_ref<void(llvm::raw_fd_ostream &)> write,
+            llvm::sys::fs::OpenFlags flags = llvm::sys::fs::OF_None) {
   std::error_code code;
   llvm::raw_fd_ostream file(path, code, flags);
   if (!code) {
@@ -31,10 +32,10 @@ writeFile(const std::string &path,
   }
   if (code)
     return Error(ErrorKind::Failed,
-                 "cannot write '" + path + "': " + code.message());
+                 "cannot write '" + shown + "': " + code.message());
   return std::nullopt;
 }
 
 } // namespace sardonyx
 
-#endif // SARDONYX_LIB_BUILD_WRITEFILE_H
+#endif // SARDONYX_LIB_BUILD_WRITESTREAM_H
