@@ -2,6 +2,7 @@
 
 #include "lib/Importer/Model.h"
 #include "lib/Importer/Error.h"
+#include "sardonyx/Model/Names.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -218,9 +219,14 @@ void setInputShapes(::onnx::ModelProto &model,
     });
     auto *tensor =
         input == inputs.end() ? nullptr : tensorIn(*input->mutable_type());
-    if (!tensor)
-      fail("a shape was given for '" + name +
-           "', but no input of the graph is a tensor of that name");
+    if (!tensor) {
+      std::vector<std::string> tensors;
+      for (auto &value : inputs)
+        if (tensorIn(*value.mutable_type()))
+          tensors.push_back(value.name());
+      fail("a shape was given for an input that is not there: " +
+           unknownName("input", name, tensors));
+    }
     auto &shape = *tensor->mutable_shape();
     // An open dimension of the same place keeps its name.
     if (shape.dim_size() != static_cast<int>(sizes.size()))

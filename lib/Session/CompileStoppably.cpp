@@ -7,7 +7,7 @@
 
 #include "CompileStoppably.h"
 #include "Compiler.h"
-#include "sardonyx/Target/FatalErrors.h"
+#include "CompilerWork.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -34,11 +34,9 @@ namespace {
 
 struct Job {
   const SessionOptions &options;
-  const StoppableWork &work;
-  std::atomic<bool> stop{false};
+  const StoppableWork &task;
+  std::shared_ptr<CompilerWork> work = std::make_shared<CompilerWork>();
   bool done = false;
-  /// What LLVM would have ended the process with.
-  std::optional<std::string> fatal;
 };
 
 /// All that the process loads. Never destroyed: threads may outlive the
@@ -72,7 +70,7 @@ struct Jobs {
     std::unique_lock<std::mutex> lock(mutex);
     exiting = true;
     for (Job *job : running)
-      job->stop.store(true);
+      job->work->stop.store(true);
     changed.wait_for(lock, kExitPatience, [&] { return loads == 0; });
   }
 
@@ -91,7 +89,7 @@ struct Jobs {
                    "this process was forked while another thread was compiling "
                    "a model; it can run models and load compiled ones, but not "
                    "compile");
-    job.stop.store(exiting);
+    job.work->stop.store(exiting);
     running.insert(&job);
     return std::nullopt;
   }
@@ -145,7 +143,7 @@ bool LoadScope::isOnly() {
 
 static void *runJob(void *argument) {
   Job &job = *static_cast<Job *>(argument);
-  job.fatal = recoverFatalErrors([&] { job.work(&job.stop); });
+  job.work->run([&] { job.task(&job.work->stop); });
   Jobs::all().finish(job);
   return nullptr;
 }
@@ -189,7 +187,7 @@ static std::string waitFor(Job &job) {
       reason = "loading the model was interrupted";
     }
     if (!reason.empty())
-      job.stop.store(true);
+      job.work->stop.store(true);
   }
 }
 
@@ -208,9 +206,9 @@ MaybeError sardonyx::runStoppably(const SessionOptions &options,
   }
   if (!reason.empty())
     return Error(ErrorKind::Failed, reason);
-  if (job.fatal)
+  if (std::optional<std::string> fatal = job.work->fatal())
     return Error(ErrorKind::Failed,
-                 "the model could not be compiled: " + *job.fatal);
+                 "the model could not be compiled: " + *fatal);
   return std::nullopt;
 }
 

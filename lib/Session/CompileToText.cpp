@@ -27,7 +27,8 @@ std::vector<std::string> sardonyx::phaseNames() {
 static Expected<std::string> compileTo(const ModelSource &model,
                                        const std::string &phase,
                                        const SessionOptions &options,
-                                       std::vector<std::string> *files) {
+                                       std::vector<std::string> *files,
+                                       const std::atomic<bool> *stop) {
   bool assembly = phase == "asm";
   std::optional<Phase> last =
       assembly ? std::optional<Phase>(Phase::Llvm) : parsePhase(phase);
@@ -35,7 +36,7 @@ static Expected<std::string> compileTo(const ModelSource &model,
     return Error(ErrorKind::InvalidArgument, "there is no phase '" + phase +
                                                  "'; the phases are " +
                                                  listPhaseNames() + ", asm");
-  Compilation compilation(options);
+  Compilation compilation(options, stop);
   Artifact signature;
   Expected<OwningOpRef<ModuleOp>> imported =
       compilation.importFixed(model, signature);
@@ -55,6 +56,8 @@ static Expected<std::string> compileTo(const ModelSource &model,
                        })))
     return compilation.error("the compiler failed before phase '" + phase +
                              "'");
+  if (compilation.stopped())
+    return Error(ErrorKind::Failed, "compiling the model was stopped");
   if (assembly) {
     auto text = compileToAssembly(*module, compilation.target());
     if (!text)
@@ -80,8 +83,8 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   if (loading.error())
     return *loading.error();
   std::optional<Expected<std::string>> text;
-  auto work = [&](const std::atomic<bool> *) {
-    text.emplace(compileTo(model, phase, options, files));
+  auto work = [&](const std::atomic<bool> *stop) {
+    text.emplace(compileTo(model, phase, options, files, stop));
   };
   if (MaybeError error = runStoppably(options, work))
     return *error;

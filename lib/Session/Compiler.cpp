@@ -7,6 +7,7 @@
 
 #include "Compiler.h"
 #include "CompilerPages.h"
+#include "CompilerWork.h"
 #include "KnownValues.h"
 #include "OpenSizes.h"
 #include "Options.h"
@@ -54,7 +55,7 @@ static llvm::ThreadPoolInterface *sharedThreads() {
     if (threads < 2)
       return nullptr;
     pthread_atfork(nullptr, nullptr, [] { forked = true; });
-    return new llvm::DefaultThreadPool(llvm::hardware_concurrency(threads));
+    return new CompilerThreads(threads);
   }();
   return forked ? nullptr : pool;
 }
@@ -74,8 +75,12 @@ Compilation::Compilation(const SessionOptions &options,
   if (stop)
     mlirContext->registerActionHandler(
         [stop](function_ref<void()> act, const tracing::Action &action) {
-          if (!isa<PassExecutionAction>(action) || !stop->load())
+          const bool isPass = isa<PassExecutionAction>(action);
+          if (!isPass || !stop->load())
             act();
+          // A pass has waited for the threads that did parts of it.
+          if (isPass && stop->load())
+            CompilerWork::leaveIfFatal();
         });
   customInference = CustomInference::attach(*mlirContext, options.customOps);
   mlirContext->printOpOnDiagnostic(false);

@@ -123,8 +123,9 @@ static void countOps(ModuleOp module, ModelReport &report) {
 
 static Expected<ModelReport> inspect(const ModelSource &model,
                                      const std::map<std::string, int64_t> &dims,
-                                     const SessionOptions &options) {
-  Compilation compilation(options);
+                                     const SessionOptions &options,
+                                     const std::atomic<bool> *stop) {
+  Compilation compilation(options, stop);
   OwningOpRef<ModuleOp> module = compilation.import(model);
   if (!module)
     return compilation.error("the importer failed");
@@ -161,6 +162,8 @@ static Expected<ModelReport> inspect(const ModelSource &model,
     });
     (void)runPhases(*module, Phase::Onnx, Phase::Linalg, pipeline);
   }
+  if (compilation.stopped())
+    return Error(ErrorKind::Failed, "looking at the model was stopped");
   std::set<std::string> seen;
   for (const std::string &message : compilation.errors())
     if (seen.insert(message).second)
@@ -178,8 +181,8 @@ sardonyx::inspectModel(const ModelSource &model,
   if (loading.error())
     return *loading.error();
   std::optional<Expected<ModelReport>> report;
-  auto work = [&](const std::atomic<bool> *) {
-    report.emplace(inspect(model, dims, options));
+  auto work = [&](const std::atomic<bool> *stop) {
+    report.emplace(inspect(model, dims, options, stop));
   };
   if (MaybeError error = runStoppably(options, work))
     return *error;

@@ -117,7 +117,7 @@ def test_other_sources(tmp_path):
 
 @pytest.mark.parametrize("inputs, message", [
     ({}, "input 'x' is missing"),
-    ({"x": np.zeros(3, np.float32), "z": np.zeros(3)}, "there is no input 'z'"),
+    ({"x": np.zeros(3, np.float32), "z": np.zeros(3)}, "the model has no input 'z'; it has x, i"),
     ({"x": np.zeros((3, 2), np.float32), "i": np.zeros(1, np.int64)}, "input 'x'"),
     ({"x": np.zeros(3, np.float32), "i": np.array([1, 7])}, "Gather"),
 ])  # fmt: skip

@@ -7,6 +7,7 @@
 
 #include "Profile.h"
 #include "Commands.h"
+#include "sardonyx/Session/NewFiles.h"
 #include "sardonyx/Session/PeakFlops.h"
 #include <algorithm>
 #include <chrono>
@@ -143,6 +144,9 @@ int profile(const ProfileCommand &command) {
   std::vector<std::string> inputs = filesOf(common);
   const std::vector<std::string> &more = session->report().files;
   inputs.insert(inputs.end(), more.begin(), more.end());
+  for (const std::string &output : {command.trace, command.html})
+    if (MaybeError error = checkOutput(output, inputs))
+      throw std::runtime_error(error->message());
   std::vector<Feed> feeds = makeFeeds(*session, command.feeds);
   std::vector<TensorRef> refs = refsOf(feeds);
   auto once = [&] {

@@ -134,7 +134,10 @@ export class Model {
   run(inputs, options = {}) {
     const session = this.#opened();
     const unknown = Object.keys(inputs).find((name) => !this.inputs.some((info) => info.name === name));
-    if (unknown !== undefined) throw new ModelError(`there is no input '${unknown}'`);
+    if (unknown !== undefined) {
+      const known = this.inputs.map((info) => info.name).join(", ") || "none";
+      throw new ModelError(`the model has no input '${unknown}'; it has ${known}`);
+    }
     return this.#scope((scope) => {
       const values = scope.allocate(VALUE_BYTES * this.inputs.length);
       this.inputs.forEach((info, i) => {
