@@ -4,6 +4,7 @@
 
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -12,6 +13,59 @@ namespace sardonyx::onnx {
 //===----------------------------------------------------------------------===//
 // By schema
 //===----------------------------------------------------------------------===//
+
+namespace {
+/// The words that a string attribute, or each of a list, may be.
+struct Words {
+  StringLiteral operation, attribute;
+  SmallVector<StringLiteral, 8> known;
+};
+} // namespace
+
+/// The words of an operation's attributes (words.py).
+static ArrayRef<Words> findWords(StringRef operation) {
+  static const Words table[] = {
+#define WORDS(operation, attribute, ...) {operation, attribute, {__VA_ARGS__}},
+#include "dialects/ONNX/ONNXWords.inc"
+#undef WORDS
+  };
+  // Rows are in the order of operations.
+  static const llvm::StringMap<ArrayRef<Words>> byOperation = [] {
+    llvm::StringMap<ArrayRef<Words>> rows;
+    for (const Words &row : table) {
+      ArrayRef<Words> &known = rows[row.operation];
+      known = known.empty() ? ArrayRef(row)
+                            : ArrayRef(known.data(), known.size() + 1);
+    }
+    return rows;
+  }();
+  return byOperation.lookup(operation);
+}
+
+static LogicalResult verifyWords(Operation *op, const OpSchema &schema) {
+  for (const Words &words : findWords(schema.mnemonic)) {
+    Attribute attribute = op->getAttr(words.attribute);
+    SmallVector<StringAttr> given;
+    if (auto word = dyn_cast_or_null<StringAttr>(attribute))
+      given.push_back(word);
+    else if (auto list = dyn_cast_or_null<ArrayAttr>(attribute))
+      llvm::append_range(given, list.getAsRange<StringAttr>());
+    for (StringAttr word : given) {
+      if (llvm::is_contained(words.known, word.getValue()))
+        continue;
+      InFlightDiagnostic error = op->emitOpError("attribute '");
+      error << words.attribute << "' is '" << word.getValue()
+            << "', and ONNX's " << schema.opType << " knows ";
+      llvm::interleave(
+          llvm::make_filter_range(
+              words.known, [](StringRef known) { return !known.empty(); }),
+          [&](StringRef known) { error << "'" << known << "'"; },
+          [&] { error << ", "; });
+      return error << ".";
+    }
+  }
+  return success();
+}
 
 /// An attribute without a dialect's prefix is the schema's or a mistake.
 static LogicalResult verifyAttributes(Operation *op, const OpSchema &schema) {
@@ -113,7 +167,7 @@ private:
 
 LogicalResult verifySchema(Operation *op) {
   const OpSchema &schema = cast<ONNXOpInterface>(op).getSchema();
-  if (failed(verifyAttributes(op, schema)))
+  if (failed(verifyAttributes(op, schema)) || failed(verifyWords(op, schema)))
     return failure();
   ParamWalker walker(op, schema);
   if (failed(walker.verify(getPositionalInputs(op), schema.inputs, "input")) ||

@@ -342,5 +342,5 @@ def test_no_image(session):
 
 
 def test_refuses_an_unknown_format():
-    with pytest.raises(sdx.errors.NotImplemented, match="there is no pixel_format 'HSV'"):
+    with pytest.raises(sdx.errors.InvalidGraph, match="attribute 'pixel_format' is 'HSV'"):
         load(graph("HSV").replace("uint8[n]", "uint8[5]"))

@@ -143,11 +143,11 @@ def test_cast_map_of_strings(cast_to, want):
 
 
 def test_cast_maps_that_are_refused():
-    with pytest.raises(sdx.NotImplemented, match="there is no map_form 'DENS'"):
+    with pytest.raises(sdx.errors.InvalidGraph, match="attribute 'map_form' is 'DENS'"):
         make(on_map("CastMap", np.int64, np.float32, np.float32, map_form="DENS"))
     with pytest.raises(sdx.NotImplemented, match="'max_map' is no length of a row"):
         make(on_map("CastMap", np.int64, np.float32, np.float32, map_form="SPARSE", max_map=0))
-    with pytest.raises(sdx.NotImplemented, match="'cast_to' is 'TO_DOUBLE'"):
+    with pytest.raises(sdx.errors.InvalidGraph, match="attribute 'cast_to' is 'TO_DOUBLE'"):
         make(on_map("CastMap", np.int64, np.float32, np.float32, cast_to="TO_DOUBLE"))
 
 

@@ -187,7 +187,6 @@ def broken(change):
         (lambda n, b: n["yes"].__setitem__(0, 0), "in a circle"),
         (lambda n, b: n["feature"].__setitem__(0, 4), "more features than the input has"),
         (lambda n, b: n["feature"].__setitem__(0, 2**63 - 1), "unknown mode or feature"),
-        (lambda n, b: n["mode"].__setitem__(0, "BRANCH_MAYBE"), "unknown mode"),
         (lambda n, b: n["id"].__setitem__(1, 0), "two nodes of one number"),
         (lambda n, b: b.append((0, 999, 0, 1.0)), "a node that is not there"),
         (lambda n, b: b.append((*b[0][:2], 5, 1.0)), "a target that is not there"),
@@ -199,10 +198,12 @@ def test_broken_trees_are_refused(change, words):
         load(broken(change))
 
 
-def test_unknown_transforms_are_refused():
+def test_unknown_words_are_refused():
+    with pytest.raises(sdx.errors.InvalidGraph, match="attribute 'nodes_modes' is 'BRANCH_MAYBE'"):
+        load(broken(lambda nodes, ballots: nodes["mode"].__setitem__(0, "BRANCH_MAYBE")))
     proto = broken(lambda nodes, ballots: None)
     proto.graph.node[0].attribute.append(helper.make_attribute("post_transform", "SOFTPLUS"))
-    with pytest.raises(sdx.NotImplemented, match="no post_transform 'SOFTPLUS'"):
+    with pytest.raises(sdx.errors.InvalidGraph, match="attribute 'post_transform' is 'SOFTPLUS'"):
         load(proto)
 
 

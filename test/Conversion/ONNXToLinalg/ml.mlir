@@ -94,7 +94,7 @@ func.func @main_graph(%x: tensor<?x!onnx.string>) -> tensor<?xi64> {
 // -----
 
 func.func @main_graph(%m: !onnx.map<i64, tensor<f32>>) -> tensor<1x?xf32> {
-  // expected-error @+1 {{no lowering for: onnx.ml.CastMap: there is no map_form 'DENS'}}
-  %0 = onnx.ml.CastMap(%m) {map_form = "DENS"} : (!onnx.map<i64, tensor<f32>>) -> tensor<1x?xf32>
+  // expected-error @+1 {{no lowering for: onnx.ml.CastMap: 'cast_to' is 'TO_INT64', which is no type or another than the result's}}
+  %0 = onnx.ml.CastMap(%m) {cast_to = "TO_INT64"} : (!onnx.map<i64, tensor<f32>>) -> tensor<1x?xf32>
   return %0 : tensor<1x?xf32>
 }

@@ -191,3 +191,28 @@ func.func @undefined_element_type(%x: tensor<4x4xf32>) -> tensor<4x4x!onnx.unkno
   %0 = onnx.EyeLike(%x) {dtype = 0} : (tensor<4x4xf32>) -> tensor<4x4x!onnx.unknown>
   return %0 : tensor<4x4x!onnx.unknown>
 }
+
+// -----
+
+func.func @word(%x: tensor<1x4x4x4xf32>) {
+  // expected-error @+1 {{attribute 'mode' is 'bogus', and ONNX's DepthToSpace knows 'DCR', 'CRD'.}}
+  %0 = onnx.DepthToSpace(%x) {blocksize = 2, mode = "bogus"} : (tensor<1x4x4x4xf32>) -> tensor<1x1x8x8xf32>
+  return
+}
+
+// -----
+
+func.func @empty_word(%x: tensor<1x4x4x4xf32>) {
+  %0 = onnx.MaxPool(%x) {auto_pad = "", kernel_shape = array<i64: 2, 2>} : (tensor<1x4x4x4xf32>) -> tensor<1x4x3x3xf32>
+  // expected-error @+1 {{attribute 'auto_pad' is 'SAME', and ONNX's MaxPool knows 'NOTSET', 'SAME_UPPER', 'SAME_LOWER', 'VALID'.}}
+  %1 = onnx.MaxPool(%x) {auto_pad = "SAME", kernel_shape = array<i64: 2, 2>} : (tensor<1x4x4x4xf32>) -> tensor<1x4x3x3xf32>
+  return
+}
+
+// -----
+
+func.func @words(%x: tensor<1x1xf32>) {
+  // expected-error @+1 {{attribute 'nodes_modes' is 'bogus', and ONNX's TreeEnsembleRegressor knows 'BRANCH_LEQ'}}
+  %0 = onnx.ml.TreeEnsembleRegressor(%x) {nodes_modes = ["LEAF", "bogus"]} : (tensor<1x1xf32>) -> tensor<1x1xf32>
+  return
+}

@@ -183,8 +183,6 @@ LogicalResult lowerCast(Lowering<onnx::MLCastMapOp> &b) {
   if (!fits)
     return b.refuse("'cast_to' is '" + target +
                     "', which is no type or another than the result's");
-  if (form != "DENSE" && form != "SPARSE")
-    return b.refuse("there is no map_form '" + form + "'");
   Value map = b.in.getX();
   Value values = castValues(b, valuesOf(b, map, from), from, to);
   if (form == "DENSE")

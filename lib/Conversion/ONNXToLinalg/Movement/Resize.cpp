@@ -560,19 +560,8 @@ LogicalResult lowerResize(Lowering<onnx::ResizeOp> &b) {
                b.op.getExtrapolationValue().convertToFloat(),
                b.op.getAntialias() != 0,
                b.op.getExcludeOutside() != 0};
-  if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic")
-    return b.refuse("unknown mode");
   if (isStringType(getOnnxElementType(b.op.getX())) && r.mode != "nearest")
     return b.refuse("there is nothing between two strings");
-  static constexpr StringRef kCoordinates[] = {
-      "half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
-      "align_corners", "asymmetric",           "tf_crop_and_resize"};
-  if (!llvm::is_contained(kCoordinates, r.coordinates))
-    return b.refuse("unknown coordinate mode");
-  static constexpr StringRef kPolicies[] = {"stretch", "not_larger",
-                                            "not_smaller"};
-  if (!llvm::is_contained(kPolicies, b.op.getKeepAspectRatioPolicy()))
-    return b.refuse("unknown policy");
   FailureOr<SmallVector<Axis>> axes = getResizedAxes(b, r);
   if (failed(axes))
     return b.refuse(

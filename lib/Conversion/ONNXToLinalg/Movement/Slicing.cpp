@@ -547,8 +547,6 @@ LogicalResult lowerPad(Lowering<onnx::PadOp> &b) {
     }
     return b.replace(readPadded(b, loc, data, in, low, sizes, fill, ""));
   }
-  if (!llvm::is_contained({"reflect", "edge", "wrap"}, b.op.getMode()))
-    return b.refuse("unknown mode");
   for (auto [size, padded] : llvm::zip_equal(in, sizes))
     if (failed(checkRepeats(b, loc, size, padded)))
       return b.refuse("there is nothing to repeat");

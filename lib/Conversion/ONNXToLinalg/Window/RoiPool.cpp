@@ -169,9 +169,6 @@ LogicalResult lowerRoiAlign(Lowering<onnx::RoiAlignOp> &b) {
     return b.refuse("needs images, a matrix of regions and a list");
   StringRef mode = b.op.getMode();
   StringRef coordinates = b.op.getCoordinateTransformationMode();
-  if ((mode != "avg" && mode != "max") ||
-      (coordinates != "half_pixel" && coordinates != "output_half_pixel"))
-    return b.refuse("unknown mode");
   Alignment a{coordinates == "half_pixel", mode == "avg",
               b.op.getSamplingRatio(), b.op.getSpatialScale().convertToFloat()};
   int64_t height = b.op.getOutputHeight(), width = b.op.getOutputWidth();

@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parents[4] / "dialects" / "ONNX"))
 
 from contrib import all_ops  # noqa: E402
+from words import WORDS  # noqa: E402
 
 DOMAINS = {
     "": "", "ai.onnx.ml": "ml.", "ai.onnx.preview.training": "training.",
@@ -87,10 +88,17 @@ class Case:
         if self.schema.name == "Constant" and not self.schema.domain:
             return ["value = dense<1.0> : tensor<2xf32>"]
         return [
-            f"{name} = {VALUES[a.type]}"
+            f"{name} = {self.value(name, a)}"
             for name, a in sorted(self.schema.attributes.items())
             if a.type != Kind.GRAPH and (self.full or a.required)
         ]
+
+    def value(self, name, attribute):
+        words = WORDS.get((DOMAINS[self.schema.domain] + self.schema.name, name))
+        if not words:
+            return VALUES[attribute.type]
+        listed = ", ".join(f'"{word}"' for word in words[:2])
+        return f"[{listed}]" if attribute.type == Kind.STRINGS else f'"{words[1]}"'
 
     def graph(self, arguments, yields):
         """A graph that yields unknown values."""
