@@ -36,7 +36,7 @@ func.func @max_open(%x: tensor<1x2x?x8xf32>) -> tensor<1x2x?x4xf32> {
 // CHECK-LABEL: func @max_indices
 // CHECK: linalg.generic
 // CHECK: linalg.index
-// CHECK: arith.cmpf ogt
+// CHECK: arith.cmpf ugt
 // CHECK: -> (tensor<1x1x2x2xf32>, tensor<1x1x2x2xi64>)
 func.func @max_indices(%x: tensor<1x1x4x4xf32>) -> (tensor<1x1x2x2xf32>, tensor<1x1x2x2xi64>) {
   %0, %1 = onnx.MaxPool(%x) {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<1x1x4x4xf32>) -> (tensor<1x1x2x2xf32>, tensor<1x1x2x2xi64>)

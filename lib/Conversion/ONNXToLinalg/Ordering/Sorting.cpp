@@ -167,11 +167,8 @@ Values selectBest(TensorBuilder &b, Value matrix, OpFoldResult best,
   Value extent = b.index(b.dim(matrix, 1));
   auto isBetter = [&](TensorBuilder &s, ValueRange x, ValueRange y) {
     return orderByIndex(s, x, y, [&](ValueRange x, ValueRange y) {
-      Value a = loadScalar(s, s.getLoc(), x.front(), onnxType);
-      Value c = loadScalar(s, s.getLoc(), y.front(), onnxType);
-      if (!largest)
-        std::swap(a, c);
-      return s.greater(a, c, isUnsignedType(onnxType) || isBoolType(onnxType));
+      return largest ? isLess(s, y.front(), x.front(), onnxType)
+                     : isLess(s, x.front(), y.front(), onnxType);
     });
   };
   Values results = {b.empty({rows, best}, elementTypeOf(matrix)),

@@ -47,13 +47,16 @@ Value createArgReduction(OpBuilder &b, Location loc, TypedTensor input,
         else
           better = isMax ? s.lt(old, x) : s.lt(x, old);
         if (s.isFloat()) {
-          // The first NaN wins over everything.
-          Value isNaN =
+          // NaN wins over every number, and of several the one that is asked
+          // for.
+          Value wins =
               s.createOrFold<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x);
-          Value oldIsNumber = s.createOrFold<arith::CmpFOp>(
-              arith::CmpFPredicate::ORD, old, old);
-          Value firstNaN = s.createOrFold<arith::AndIOp>(isNaN, oldIsNumber);
-          better = s.createOrFold<arith::OrIOp>(better, firstNaN);
+          if (!lastOfEqual) {
+            Value oldIsNumber = s.createOrFold<arith::CmpFOp>(
+                arith::CmpFPredicate::ORD, old, old);
+            wins = s.createOrFold<arith::AndIOp>(wins, oldIsNumber);
+          }
+          better = s.createOrFold<arith::OrIOp>(better, wins);
         }
         Value index = arith::IndexCastOp::create(
             n, at, n.getI64Type(), linalg::IndexOp::create(n, at, rank - 1));

@@ -94,6 +94,17 @@ Value createPlainPool(TensorBuilder &b, Value input, const Window &window,
       ->getResult(0);
 }
 
+/// Whether `x` takes the place of the maximum so far. NaN is more than every
+/// number, as it is without indices.
+Value isMore(TensorBuilder &s, Value x, Value most, bool isUnsigned) {
+  if (!isa<FloatType>(x.getType()))
+    return s.greater(x, most, isUnsigned);
+  using Predicate = arith::CmpFPredicate;
+  Value isNumber = arith::CmpFOp::create(s, Predicate::ORD, most, most);
+  Value greater = arith::CmpFOp::create(s, Predicate::UGT, x, most);
+  return arith::AndIOp::create(s, isNumber, greater);
+}
+
 LogicalResult lowerMaxPool(Lowering<onnx::MaxPoolOp> &b) {
   Value input = b.in.getX();
   Type onnxElement = getOnnxElementType(b.op.getX());
@@ -142,7 +153,7 @@ LogicalResult lowerMaxPool(Lowering<onnx::MaxPoolOp> &b) {
             s, inside,
             s.compare(arith::CmpIPredicate::slt, args[3], s.integer(i64, 0)));
         Value better = arith::OrIOp::create(
-            s, s.greater(args[0], args[2], isUnsigned), isFirst);
+            s, isMore(s, args[0], args[2], isUnsigned), isFirst);
         return {s.select(better, args[0], args[2]),
                 s.select(better, s.convert(position, i64), args[3])};
       });
