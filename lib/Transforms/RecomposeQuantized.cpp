@@ -30,6 +30,13 @@ static onnx::DequantizeLinearOp getDequantized(Value value) {
   return op;
 }
 
+/// Whether every sum of `length` products of differences of bytes is an int32:
+/// each difference is at most 255.
+static bool fitsInt32(int64_t length) {
+  constexpr int64_t kMostProduct = 255 * 255;
+  return length <= INT32_MAX / kMostProduct;
+}
+
 /// Whether the scale, and with it the zero point, is one number or, if `axis`
 /// is given, one for each index of that dimension.
 static bool isScaledAlong(onnx::DequantizeLinearOp op,
@@ -64,6 +71,7 @@ struct ByteProduct {
     auto right = cast<RankedTensorType>(product.rhs.getX().getType());
     // Other shapes have no product of bytes that would be faster.
     if (left.getRank() < 2 || right.getRank() != 2 || !right.hasStaticShape() ||
+        !fitsInt32(right.getDimSize(transposed ? 1 : 0)) ||
         !isScaledAlong(product.lhs, std::nullopt) ||
         !isScaledAlong(product.rhs, transposed ? 0 : 1))
       return std::nullopt;

@@ -161,3 +161,21 @@ def test_products_of_what_was_dequantised(op, per_column, signed):
     if op != "MatMul":
         wanted = wanted + bias
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("k", [33025, 33026, 70000])
+@pytest.mark.parametrize(
+    "ta, tb, op", [(np.uint8, np.int8, "MatMul"), (np.int8, np.int8, "Gemm"), (np.uint8, np.uint8, "MatMul")]
+)
+def test_long_sums_of_what_was_dequantised(k, ta, tb, op):
+    """From 33026 products of differences of bytes on a sum need not be an int32."""
+    a, b = np.full((2, k), np.iinfo(ta).max, ta), np.full((k, 3), np.iinfo(tb).max, tb)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["a", "s", "za"], ["ad"]),
+        helper.make_node("DequantizeLinear", ["b", "s", "zb"], ["bd"]),
+        helper.make_node(op, ["ad", "bd"], ["y"]),
+    ]
+    inits = [constant("b", b, tb), constant("s", 1.0, np.float32)]
+    inits += [constant("za", np.iinfo(ta).min, ta), constant("zb", np.iinfo(tb).min, tb)]
+    [got] = run(nodes, {"a": a}, ["y"], {"a": a.shape}, 19, inits)
+    np.testing.assert_allclose(got, np.full((2, 3), k * 255.0 * 255), rtol=1e-4)
