@@ -15,6 +15,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
@@ -250,11 +251,13 @@ OwningOpRef<ModuleOp> importOnnxFile(llvm::StringRef path, MLIRContext &context,
         model.name = path.str();
         model.file = importer::MappedFile::open(path);
         model.bytes = model.file->bytes();
-        model.dataDir = options.externalDataDir;
-        if (model.dataDir.empty())
-          model.dataDir = llvm::sys::path::parent_path(path).str();
-        if (model.dataDir.empty())
-          model.dataDir = ".";
+        std::string own = llvm::sys::path::parent_path(path).str();
+        if (own.empty())
+          own = ".";
+        model.dataDir =
+            options.externalDataDir.empty() ? own : options.externalDataDir;
+        if (llvm::sys::fs::equivalent(model.dataDir, own))
+          model.linkedDataDir = importer::realFolderOf(path);
       });
 }
 

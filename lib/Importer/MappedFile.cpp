@@ -48,8 +48,34 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<char *>(data), size);
 }
 
-std::string resolveExternalData(StringRef dir, StringRef location,
-                                StringRef tensor) {
+std::string realFolderOf(StringRef path) {
+  SmallString<256> real;
+  if (sys::fs::real_path(path, real))
+    return "";
+  return sys::path::parent_path(real).str();
+}
+
+/// Whether a path without links lies in a folder, itself without links.
+static bool isUnder(StringRef path, StringRef folder) {
+  return folder == "/" || (path.consume_front(folder) && path.starts_with("/"));
+}
+
+/// The files behind the links of a snapshot in the cache of the Hugging Face
+/// hub, for a folder in one: `models--owner--name/blobs` for
+/// `models--owner--name/snapshots/revision`. Empty for any other folder.
+static std::string findBlobs(StringRef folder) {
+  for (StringRef at = folder; !at.empty(); at = sys::path::parent_path(at)) {
+    StringRef snapshots = sys::path::parent_path(at);
+    StringRef repository = sys::path::parent_path(snapshots);
+    if (sys::path::filename(snapshots) == "snapshots" &&
+        sys::path::filename(repository).starts_with("models--"))
+      return (repository + "/blobs").str();
+  }
+  return "";
+}
+
+std::string resolveExternalData(StringRef dir, StringRef linkedDir,
+                                StringRef location, StringRef tensor) {
   auto refuse = [&](const Twine &why) {
     fail("external data of tensor '" + tensor + "': location '" + location +
          "' " + why);
@@ -73,10 +99,11 @@ std::string resolveExternalData(StringRef dir, StringRef location,
     refuse("cannot be read: " + ec.message());
   if (std::error_code ec = sys::fs::real_path(path, realPath))
     refuse("cannot be read: " + ec.message());
-  StringRef inside(realPath);
-  bool under = realDir == "/" ||
-               (inside.consume_front(realDir) && inside.starts_with("/"));
-  if (!under)
+  std::string blobs = findBlobs(realDir);
+  bool isAllowed = isUnder(realPath, realDir) ||
+                   (!linkedDir.empty() && isUnder(realPath, linkedDir)) ||
+                   (!blobs.empty() && isUnder(realPath, blobs));
+  if (!isAllowed)
     refuse("is a link that leaves the model's folder");
   return std::string(realPath);
 }

@@ -31,9 +31,17 @@ private:
   size_t size;
 };
 
+/// The folder of the file that `path` is, or is a link to, without links; empty
+/// where there is no such file.
+std::string realFolderOf(llvm::StringRef path);
+
 /// Path of an external data file. `location` comes from the model: it must be
-/// relative, and the file it names must really (links followed) lie in `dir`.
-std::string resolveExternalData(llvm::StringRef dir, llvm::StringRef location,
+/// relative to `dir`, and the file it names must really (links followed) lie in
+/// `dir`, in `linkedDir` (without links itself, or empty) or, where `dir` is in
+/// a snapshot of the Hugging Face hub's cache, in the blobs of the same
+/// repository.
+std::string resolveExternalData(llvm::StringRef dir, llvm::StringRef linkedDir,
+                                llvm::StringRef location,
                                 llvm::StringRef tensor);
 
 } // namespace sardonyx::importer

@@ -39,6 +39,9 @@ struct Model {
   std::vector<ByteRange> cuts;
   /// Where external data may lie; empty: nowhere.
   std::string dataDir;
+  /// The folder of the file that the model's path is a link to, where links to
+  /// external data may lead, too; empty: there is none.
+  std::string linkedDataDir;
   /// For locations and messages.
   std::string name;
   /// What the marks in the graph refer to by their number.

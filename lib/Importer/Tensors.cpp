@@ -146,7 +146,8 @@ TensorReader::Bytes TensorReader::external(const Tensor &tensor, StringRef name,
   const std::string *location = externalEntry(tensor, "location");
   if (!location)
     fail("external data of tensor '" + name + "' has no location");
-  std::string path = resolveExternalData(model.dataDir, *location, name);
+  std::string path =
+      resolveExternalData(model.dataDir, model.linkedDataDir, *location, name);
   std::shared_ptr<MappedFile> &file = files[path];
   if (!file)
     file = MappedFile::open(path);
