@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <onnx/defs/tensor_proto_util.h>
 #include <onnx/shape_inference/implementation.h>
 
 #include <cmath>
@@ -401,6 +402,26 @@ static void noteSingleElement(::onnx::InferenceContext &context) {
     output->mutable_tensor_type()->mutable_shape();
 }
 
+/// Where input 'output_shape' of a MaxUnpool says the sizes libonnx gives no
+/// shape, though it has the rank of the input.
+static void noteUnpooledShape(::onnx::InferenceContext &context) {
+  if (context.getNumInputs() < 3 || !context.hasInput(2))
+    return;
+  const auto &input = context.getInputType(0)->tensor_type();
+  if (!input.has_shape())
+    return;
+  setRank(context, 0, input.shape().dim_size());
+  const ::onnx::TensorProto *sizes = context.getInputData(2);
+  if (!sizes || sizes->data_type() != ::onnx::TensorProto::INT64)
+    return;
+  auto &shape =
+      *context.getOutputType(0)->mutable_tensor_type()->mutable_shape();
+  std::vector<int64_t> values = ::onnx::ParseData<int64_t>(sizes);
+  for (auto [dim, value] : llvm::zip(*shape.mutable_dim(), values))
+    if (value >= 0)
+      dim.set_dim_value(value);
+}
+
 void inferGuarded(const ::onnx::OpSchema &schema,
                   ::onnx::InferenceContext &context) {
   // They assert that it is so.
@@ -443,6 +464,8 @@ void inferGuarded(const ::onnx::OpSchema &schema,
     forgetNegativeSizes(context);
     if (schema.Name() == "GatherND")
       noteSingleElement(context);
+    if (schema.Name() == "MaxUnpool")
+      noteUnpooledShape(context);
   } catch (const ::onnx::InferenceError &error) {
     // Where a size is open it may be what is asked for.
     if (!hasOpenSizes(context) ||

@@ -175,12 +175,31 @@ struct SliceLists {
   Sizes starts, ends, axes, steps;
 };
 
+/// How many axes are named: any of the lists may tell, as all are of one
+/// length.
+FailureOr<int64_t> getAxisCount(Lowering<onnx::SliceOp> &b) {
+  std::optional<int64_t> count;
+  for (Value list :
+       {b.in.getStarts(), b.in.getEnds(), b.in.getAxes(), b.in.getSteps()}) {
+    if (!list)
+      continue;
+    RankedTensorType type = rankedType(list);
+    if (type.getRank() != 1)
+      return b.refuse("starts, ends, axes and steps must be lists");
+    if (!count && !type.isDynamicDim(0))
+      count = type.getDimSize(0);
+  }
+  if (!count)
+    return b.refuse("number of starts is not known");
+  return *count;
+}
+
 /// Reads the lists, and refuses those that do not fit a tensor of `rank`.
 FailureOr<SliceLists> readLists(Lowering<onnx::SliceOp> &b, int64_t rank) {
-  RankedTensorType type = rankedType(b.in.getStarts());
-  if (type.getRank() != 1 || type.isDynamicDim(0))
-    return b.refuse("number of starts is not known");
-  int64_t count = type.getDimSize(0);
+  FailureOr<int64_t> known = getAxisCount(b);
+  if (failed(known))
+    return failure();
+  int64_t count = *known;
   if (count > rank)
     return b.refuse("more starts than dimensions");
   auto read = [&](Value list, StringRef name) {

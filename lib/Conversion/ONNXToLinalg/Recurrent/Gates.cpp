@@ -334,6 +334,23 @@ SmallVector<Value> RecurrentBuilder::keepEnded(TensorBuilder &s, Value at,
       });
 }
 
+SmallVector<Value> RecurrentBuilder::clearEmpty(ValueRange states) {
+  SmallVector<Value> inputs(states);
+  SmallVector<AffineMap> maps(inputs.size(), b.identityMap(2));
+  inputs.push_back(ops.lengths);
+  maps.push_back(b.dimsMap(2, {0}));
+  return b.elementwise(
+      {batch, b.size(hidden)}, inputs, maps,
+      SmallVector<Type>(states.size(), type),
+      [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+        Value some = s.greater(args.back(), s.zero(args.back().getType()));
+        SmallVector<Value> kept;
+        for (Value state : args.drop_back())
+          kept.push_back(s.select(some, state, s.zero(type)));
+        return kept;
+      });
+}
+
 void RecurrentBuilder::run(int64_t direction, ValueRange initialStates,
                            Step step) {
   if (!output)
@@ -363,6 +380,8 @@ void RecurrentBuilder::run(int64_t direction, ValueRange initialStates,
       });
   output = loop.getResults().back();
   finalStates.emplace_back(loop.getResults().drop_back());
+  if (ops.lengths)
+    finalStates.back() = clearEmpty(finalStates.back());
 }
 
 SmallVector<Value> RecurrentBuilder::getResults(ArrayRef<Value> declared,

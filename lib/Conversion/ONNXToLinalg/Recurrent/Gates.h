@@ -99,7 +99,8 @@ public:
   Value clip(TensorBuilder &b, Value x);
 
   /// Steps through time in a direction. Where a sequence has ended, states stay
-  /// as they are and the output is zero.
+  /// as they are and the output is zero. A sequence of no steps has no last
+  /// state: that is zero, as for onnxruntime.
   void run(int64_t direction, mlir::ValueRange initialStates, Step step);
 
   /// After all directions ran: the output and the final states in the op's
@@ -116,6 +117,8 @@ private:
   llvm::SmallVector<Value> keepEnded(TensorBuilder &s, Value time,
                                      mlir::ValueRange before,
                                      mlir::ValueRange after);
+  /// The final states, zero for sequences of no steps.
+  llvm::SmallVector<Value> clearEmpty(mlir::ValueRange states);
 
   TensorBuilder &b;
   RecurrentOperands ops;

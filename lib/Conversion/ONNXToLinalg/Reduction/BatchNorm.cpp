@@ -87,15 +87,18 @@ Value normalize(OpBuilder &b, onnx::BatchNormalizationOp op, TypedTensor x,
                       });
 }
 
-/// y = x * a + b with a and b for each channel: they depend on weights only.
+/// y = x * a + b with a and b for each channel: they depend on weights only. A
+/// list is a batch of one channel.
 LogicalResult lowerBatchNormalization(Lowering<onnx::BatchNormalizationOp> &b) {
   Location loc = b.getLoc();
   TypedTensor x = getTyped(b.op.getX(), b.in.getX());
   TypedTensor mean = getTyped(b.op.getInputMean(), b.in.getInputMean());
   TypedTensor variance = getTyped(b.op.getInputVar(), b.in.getInputVar());
-  int64_t rank = b.rank(x.value);
-  if (rank < 2)
+  Sizes sizes = b.dims(x.value);
+  if (sizes.empty())
     return b.refuse("it has no channel dimension");
+  if (sizes.size() == 1)
+    x.value = unsqueeze(b, loc, x.value, 1);
   Size channels = b.dim(x.value, 1);
   std::pair<Value, StringRef> parameters[] = {
       {b.in.getScale(), "scale"},
@@ -120,6 +123,8 @@ LogicalResult lowerBatchNormalization(Lowering<onnx::BatchNormalizationOp> &b) {
   }
   results[0] = normalize(b, b.op, x, getTyped(b.op.getScale(), b.in.getScale()),
                          getTyped(b.op.getB(), b.in.getB()), mean, variance);
+  if (sizes.size() == 1)
+    results[0] = b.reshape(results[0], sizes);
   return b.replace(results);
 }
 

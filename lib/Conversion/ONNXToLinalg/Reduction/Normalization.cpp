@@ -160,20 +160,33 @@ Value scaleAndShift(OpBuilder &b, Location loc, TypedTensor centred,
 // LayerNormalization, RMSNormalization
 //===----------------------------------------------------------------------===//
 
-/// A scale or bias as a list over the normalised dimensions, which are one.
-static FailureOr<TypedTensor> asRow(OpBuilder &b, Location loc,
-                                    TypedTensor operand,
-                                    ArrayRef<Size> normalised) {
-  if (!operand.value)
-    return TypedTensor();
-  if (rankOf(operand.value) > static_cast<int64_t>(normalised.size()))
-    return failure();
-  Value row = broadcastTo(b, loc, operand.value, normalised);
-  return TypedTensor{collapseRange(b, loc, row, 0, normalised.size()),
-                     operand.onnxElementType};
-}
-
 namespace {
+
+/// A scale or bias, and how it is read beside [outer..., row], the input whose
+/// normalised dimensions are one.
+struct RowOperand {
+  TypedTensor tensor;
+  AffineMap map;
+};
+
+/// The operand as a list over the normalised dimensions, from `axis` on; one
+/// that has dimensions before these, too, is broadcast to the whole input.
+FailureOr<RowOperand> asRow(TensorBuilder &b, TypedTensor operand,
+                            ArrayRef<Size> sizes, int64_t axis) {
+  if (!operand.value)
+    return RowOperand();
+  int64_t rank = rankOf(operand.value), inputRank = sizes.size();
+  if (rank > inputRank)
+    return failure();
+  bool isRow = rank <= inputRank - axis;
+  if (isRow)
+    sizes = sizes.drop_front(axis);
+  Value whole = broadcastTo(b, b.getLoc(), operand.value, sizes);
+  operand.value =
+      collapseRange(b, b.getLoc(), whole, isRow ? 0 : axis, sizes.size());
+  AffineMap row = AffineMap::get(axis + 1, 0, b.getAffineDimExpr(axis));
+  return RowOperand{operand, isRow ? row : b.identityMap(axis + 1)};
+}
 
 LogicalResult lowerLayerNormalization(Lowering<onnx::LayerNormalizationOp> &b) {
   Location loc = b.getLoc();
@@ -186,15 +199,14 @@ LogicalResult lowerLayerNormalization(Lowering<onnx::LayerNormalizationOp> &b) {
   Type statistics = getStatisticsType(x.onnxElementType);
   TypedTensor rows{collapseRange(b, loc, x.value, *axis, rank),
                    x.onnxElementType};
-  ArrayRef<Size> normalised = ArrayRef<Size>(sizes).drop_front(*axis);
   TypedTensor biasOperand;
   if (b.op.getB())
     biasOperand = getTyped(b.op.getB(), b.in.getB());
-  FailureOr<TypedTensor> scale =
-      asRow(b, loc, getTyped(b.op.getScale(), b.in.getScale()), normalised);
-  FailureOr<TypedTensor> bias = asRow(b, loc, biasOperand, normalised);
+  FailureOr<RowOperand> scale =
+      asRow(b, getTyped(b.op.getScale(), b.in.getScale()), sizes, *axis);
+  FailureOr<RowOperand> bias = asRow(b, biasOperand, sizes, *axis);
   if (failed(scale) || failed(bias))
-    return b.refuse("its scale has more dimensions than are normalised");
+    return b.refuse("its scale has more dimensions than its input");
   Value mean = reduceMean(b, loc, rows, *axis, /*ofSquares=*/false);
   Value centred = centre(b, loc, rows, mean, *axis, statistics);
   Value variance = reduceMean(b, loc, {centred, statistics}, *axis,
@@ -203,9 +215,9 @@ LogicalResult lowerLayerNormalization(Lowering<onnx::LayerNormalizationOp> &b) {
                                    toDouble(b.op.getEpsilon()));
   int64_t collapsed = *axis + 1;
   AffineMap outer = mapWithout(b, collapsed, *axis);
-  AffineMap row = AffineMap::get(collapsed, 0, b.getAffineDimExpr(*axis));
-  Value y = scaleAndShift(b, loc, {centred, statistics}, inverse, outer, *scale,
-                          row, *bias, row, x.onnxElementType);
+  Value y = scaleAndShift(b, loc, {centred, statistics}, inverse, outer,
+                          scale->tensor, scale->map, bias->tensor, bias->map,
+                          x.onnxElementType);
   SmallVector<Value> results = {b.reshape(y, sizes)};
   auto addStatistic = [&](Value result, Value value) {
     if (!result)
@@ -236,21 +248,19 @@ LogicalResult lowerRMSNormalization(Lowering<onnx::RMSNormalizationOp> &b) {
   Sizes sizes = b.dims(x.value);
   Type statistics = getStatisticsType(x.onnxElementType);
   Value rows = collapseRange(b, loc, x.value, *axis, rank);
-  FailureOr<TypedTensor> scale =
-      asRow(b, loc, getTyped(b.op.getScale(), b.in.getScale()),
-            ArrayRef<Size>(sizes).drop_front(*axis));
+  FailureOr<RowOperand> scale =
+      asRow(b, getTyped(b.op.getScale(), b.in.getScale()), sizes, *axis);
   if (failed(scale))
-    return b.refuse("its scale has more dimensions than are normalised");
+    return b.refuse("its scale has more dimensions than its input");
   Value square = reduceMean(b, loc, {rows, x.onnxElementType}, *axis,
                             /*ofSquares=*/true);
   Value inverse =
       inverseDeviation(b, loc, square, statistics, toDouble(b.op.getEpsilon()));
   int64_t collapsed = *axis + 1;
-  AffineMap row = AffineMap::get(collapsed, 0, b.getAffineDimExpr(*axis));
   Type xType = x.onnxElementType;
   Value y = createMapped(
-      b, loc, {{rows, xType}, {inverse, statistics}, *scale},
-      {b.identityMap(collapsed), mapWithout(b, collapsed, *axis), row},
+      b, loc, {{rows, xType}, {inverse, statistics}, scale->tensor},
+      {b.identityMap(collapsed), mapWithout(b, collapsed, *axis), scale->map},
       b.dims(rows), resultType,
       [&](OpBuilder &n, Location at, ValueRange args) {
         ScalarBuilder s(n, at, statistics);
@@ -258,8 +268,8 @@ LogicalResult lowerRMSNormalization(Lowering<onnx::RMSNormalizationOp> &b) {
         value = castScalar(n, at, s.mul(value, args[1]), statistics, xType);
         value =
             castScalar(n, at, roundTo(n, at, value, xType), xType, resultType);
-        Value factor =
-            castScalar(n, at, args[2], scale->onnxElementType, resultType);
+        Value factor = castScalar(n, at, args[2], scale->tensor.onnxElementType,
+                                  resultType);
         return s.mul(value, factor);
       });
   return b.replace(b.reshape(y, sizes));

@@ -246,8 +246,12 @@ Lines loadFrames(TensorBuilder &b, Signal signal, Value window,
 
 LogicalResult lowerSTFT(Lowering<onnx::STFTOp> &b) {
   Value input = b.in.getSignal(), window = b.in.getWindow();
+  // Real numbers may go without the dimension of their parts.
+  if (b.rank(input) == 2)
+    input = unsqueeze(b, b.getLoc(), input, 2);
   if (b.rank(input) != 3 || (window && b.rank(window) != 1))
-    return b.refuse("needs a signal of three dimensions and a list as window");
+    return b.refuse("needs a signal of two or three dimensions and a list as "
+                    "window");
   Sizes sizes = b.dims(input);
   if (failed(checkRange(b, b.getLoc(), sizes[2], 1, 2,
                         "numbers have one part or two")))

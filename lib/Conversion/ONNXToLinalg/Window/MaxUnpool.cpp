@@ -73,7 +73,8 @@ Value scatterValues(TensorBuilder &b, Value values, Value indices,
   return loop.getResult(0);
 }
 
-/// `tensor` with zeros behind until it has the sizes of input 'output_shape'.
+/// `tensor`, of `sizes`, with zeros behind until it has the sizes of input
+/// 'output_shape', which are not less.
 FailureOr<Value> padToOutputShape(Lowering<onnx::MaxUnpoolOp> &b, Value tensor,
                                   ArrayRef<OpFoldResult> sizes) {
   Type element = elementTypeOf(tensor);
@@ -87,6 +88,13 @@ FailureOr<Value> padToOutputShape(Lowering<onnx::MaxUnpoolOp> &b, Value tensor,
     if (failed(checkRange(b, b.getLoc(), want, 0, kMostSize,
                           "an element of 'output_shape' is impossible")))
       return b.refuse("output_shape is impossible");
+    std::optional<int64_t> least = getStaticSize(have),
+                           given = getStaticSize(want);
+    if (least && given && *given < *least)
+      return b.refuse("input 'output_shape' is less than the attributes ask "
+                      "for");
+    checkSizeAtMost(b, b.getLoc(), have, want,
+                    "input 'output_shape' is less than the attributes ask for");
     high.push_back(b.atLeast(b.minus(want, have), 0));
   }
   checkSizes(b, b.getLoc(), *wanted, element);

@@ -1,0 +1,122 @@
+"""Forms of operators that few models have, against numpy or onnxruntime."""
+
+import numpy as np
+import pytest
+from numerics import constant
+from onnx import helper
+from operators import run, same_as_onnxruntime
+
+import sardonyx
+
+
+def test_slice_whose_number_of_starts_only_axes_tell():
+    x, index = np.arange(12, dtype=np.float32).reshape(3, 4), np.array([2, 0], np.int32)
+    nodes = [
+        helper.make_node("Slice", ["index", "i", "j"], ["start"]),
+        helper.make_node("Add", ["start", "one"], ["end"]),
+        helper.make_node("Slice", ["x", "start", "end", "axis"], ["y"]),
+    ]
+    inits = [constant("one", [1], np.int32), constant("axis", [0], np.int32)]
+    feeds = {"x": x, "index": index, "i": np.array([0]), "j": np.array([1])}
+    np.testing.assert_array_equal(run(nodes, feeds, opset=11, inits=inits)[0], x[2:3])
+    with pytest.raises(Exception, match="node 'y' .Slice.*length"):
+        run(nodes, feeds | {"j": np.array([2])}, opset=11, inits=inits)
+    # The steps may be the only list of known length, too.
+    nodes[2] = helper.make_node("Slice", ["x", "start", "end", "", "step"], ["y"])
+    inits[1] = constant("step", [1], np.int32)
+    np.testing.assert_array_equal(run(nodes, feeds, opset=11, inits=inits)[0], x[2:3])
+
+
+@pytest.mark.parametrize("opset", [9, 11, 22])
+@pytest.mark.parametrize("given", ["constant", "input"])
+@pytest.mark.parametrize("after", ["", "Relu", "MatMul"])
+def test_max_unpool_to_a_given_shape(opset, given, after):
+    x = np.array([[[[1, 2], [3, 4]]]], np.float32)
+    feeds = {"x": x, "i": np.array([[[[5, 7], [13, 15]]]])}
+    want = np.zeros((1, 1, 5, 5), np.float32)
+    want[0, 0, 1, 1], want[0, 0, 1, 3], want[0, 0, 3, 1], want[0, 0, 3, 3] = 1, 2, 3, 4
+    shape, inits = [1, 1, 5, 5], []
+    if given == "constant":
+        inits.append(constant("o", shape))
+    else:
+        feeds["o"] = np.array(shape)
+    nodes = [helper.make_node("MaxUnpool", ["x", "i", "o"], ["h"], kernel_shape=[2, 2], strides=[2, 2])]
+    nodes.append(helper.make_node(after or "Identity", ["h", "h"] if after == "MatMul" else ["h"], ["y"]))
+    np.testing.assert_array_equal(run(nodes, feeds, opset=opset, inits=inits)[0], want @ want if after == "MatMul" else want)
+
+
+def test_max_unpool_to_a_shape_that_is_too_small():
+    feeds = {"x": np.ones((1, 1, 2, 2), np.float32), "i": np.zeros((1, 1, 2, 2), np.int64)}
+    node = helper.make_node("MaxUnpool", ["x", "i", "o"], ["y"], kernel_shape=[2, 2], strides=[2, 2])
+    with pytest.raises(Exception, match="'output_shape' is less than the attributes ask for"):
+        run([node], feeds, inits=[constant("o", [1, 1, 4, 3])])
+    with pytest.raises(sardonyx.errors.Fail, match="'output_shape' is less than the attributes ask for"):
+        run([node], feeds | {"o": np.array([1, 1, 4, 3])})
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["static", "open"])
+def test_batch_normalization_of_a_list(is_open):
+    x = np.arange(4, dtype=np.float32)
+    inits = [constant(n, [v], np.float32) for n, v in (("s", 2), ("b", 1), ("m", 3), ("v", 4))]
+    node = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"])
+    same_as_onnxruntime([node], {"x": x}, inits=inits, is_open=is_open)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 3), (1, 2, 1), (2, 2, 3), (3,), (1,), (1, 1, 3)])
+@pytest.mark.parametrize("axis", [-1, 1])
+@pytest.mark.parametrize("op", ["LayerNormalization", "RMSNormalization"])
+def test_scales_that_broadcast(shape, axis, op):
+    rng = np.random.default_rng(0)
+    x, scale, bias = (rng.normal(size=s).astype(np.float32) for s in ((2, 2, 3), shape, shape))
+    axes = tuple(range(axis % 3, 3))
+    centred = x.astype(np.float64)
+    if op == "LayerNormalization":
+        centred = centred - centred.mean(axes, keepdims=True)
+    want = centred / np.sqrt((centred**2).mean(axes, keepdims=True) + 1e-5) * scale
+    inputs, feeds = ["x", "s"], {"x": x, "s": scale}
+    if op == "LayerNormalization":
+        inputs, feeds, want = [*inputs, "b"], {**feeds, "b": bias}, want + bias
+    node = helper.make_node(op, inputs, ["y"], axis=axis, epsilon=1e-5)
+    for is_open in (False, True):
+        [got] = run([node], feeds, opset=23, is_open=is_open)
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_scales_that_do_not_fit():
+    x = np.ones((2, 3), np.float32)
+    node = helper.make_node("LayerNormalization", ["x", "s"], ["y"])
+    with pytest.raises(Exception, match="LayerNormalization"):
+        run([node], {"x": x, "s": np.ones((1, 2, 3), np.float32)})
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["static", "open"])
+def test_stft_of_signals_without_parts(is_open):
+    x = np.random.default_rng(0).standard_normal((2, 400)).astype(np.float32)
+    inits = [constant("step", 5), constant("window", np.hanning(20), np.float32), constant("length", 20)]
+    for inputs in (["x", "step", "window", "length"], ["x", "step", "window"], ["x", "step", "", "length"]):
+        node = helper.make_node("STFT", inputs, ["y"], onesided=1)
+        same_as_onnxruntime([node], {"x": x}, inits=inits, is_open=is_open, atol=1e-4)
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["static", "open"])
+def test_attention_of_no_queries(is_open):
+    feeds = {"q": np.ones((2, 3, 0, 4), np.float32), "k": np.ones((2, 3, 5, 4), np.float32)}
+    [got] = run([helper.make_node("Attention", ["q", "k", "k"], ["y"])], feeds, opset=23, is_open=is_open)
+    assert got.shape == (2, 3, 0, 4)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("op, gates", [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+def test_sequences_of_no_steps(op, gates, direction):
+    """The last state of a sequence without steps is zero, whatever it begins with."""
+    rng, directions = np.random.default_rng(0), 1 + (direction == "bidirectional")
+    normal = lambda *shape: rng.normal(size=shape).astype(np.float32)  # noqa: E731
+    feeds = {"x": normal(4, 3, 2), "w": normal(directions, gates * 5, 2), "r": normal(directions, gates * 5, 5)}
+    feeds["h"] = normal(directions, 3, 5)
+    names, outputs = ["x", "w", "r", "", "n", "h"], ["y", "yh"]
+    if op == "LSTM":
+        feeds["c"] = normal(directions, 3, 5)
+        names, outputs = [*names, "c"], [*outputs, "yc"]
+    node = helper.make_node(op, names, outputs, hidden_size=5, direction=direction)
+    for lengths in ([4, 0, 2], [0, 0, 0]):
+        same_as_onnxruntime([node], {**feeds, "n": np.array(lengths, np.int32)}, outputs, 14)
