@@ -402,6 +402,45 @@ static void noteSingleElement(::onnx::InferenceContext &context) {
     output->mutable_tensor_type()->mutable_shape();
 }
 
+/// The scales of a Resize or Upsample of any version, where they decide on the
+/// sizes and are known.
+static std::vector<float> getScales(const ::onnx::InferenceContext &context) {
+  if (const auto *scales = context.getAttribute("scales"))
+    return {scales->floats().begin(), scales->floats().end()};
+  size_t inputs = context.getNumInputs(), index = inputs > 2 ? 2 : 1;
+  if (inputs <= index || (inputs > 3 && context.hasInput(3)))
+    return {};
+  const ::onnx::TensorProto *data = context.getInputData(index);
+  if (!data || data->data_type() != ::onnx::TensorProto::FLOAT)
+    return {};
+  return ::onnx::ParseData<float>(data);
+}
+
+/// ONNX leaves open how a size is multiplied by a scale. libonnx does it in
+/// f64, where 10 * 0.7f is less than 7; everybody else, and who writes scales,
+/// counts in f32, the type of scales, where it is 7.
+static void multiplyInSinglePrecision(::onnx::InferenceContext &context) {
+  std::vector<float> scales = getScales(context);
+  ::onnx::TypeProto *output = context.getOutputType(0);
+  if (scales.empty() || !output || !output->tensor_type().has_shape())
+    return;
+  const auto &input = context.getInputType(0)->tensor_type().shape();
+  auto &shape = *output->mutable_tensor_type()->mutable_shape();
+  int rank = input.dim_size();
+  const auto *axes = context.getAttribute("axes");
+  bool areListed = axes && axes->ints_size();
+  int64_t count = areListed ? axes->ints_size() : rank;
+  if (shape.dim_size() != rank || int64_t(scales.size()) != count)
+    return;
+  for (int i = 0; i < count; ++i) {
+    int64_t dim = areListed ? axes->ints(i) : i;
+    dim = dim < 0 ? dim + rank : dim;
+    if (dim >= 0 && dim < rank && input.dim(dim).has_dim_value())
+      shape.mutable_dim(dim)->set_dim_value(
+          std::floor(float(input.dim(dim).dim_value()) * scales[i]));
+  }
+}
+
 /// Where input 'output_shape' of a MaxUnpool says the sizes libonnx gives no
 /// shape, though it has the rank of the input.
 static void noteUnpooledShape(::onnx::InferenceContext &context) {
@@ -466,6 +505,8 @@ void inferGuarded(const ::onnx::OpSchema &schema,
       noteSingleElement(context);
     if (schema.Name() == "MaxUnpool")
       noteUnpooledShape(context);
+    if (schema.Name() == "Resize" || schema.Name() == "Upsample")
+      multiplyInSinglePrecision(context);
   } catch (const ::onnx::InferenceError &error) {
     // Where a size is open it may be what is asked for.
     if (!hasOpenSizes(context) ||

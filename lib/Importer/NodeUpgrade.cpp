@@ -7,6 +7,8 @@
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/Twine.h"
 
+#include <onnx/defs/tensor_proto_util.h>
+
 using namespace llvm;
 
 namespace sardonyx::importer {
@@ -85,6 +87,10 @@ void setAttribute(NodeProto &node, StringRef name, ArrayRef<int64_t> values) {
     attribute.add_ints(value);
 }
 
+void setAttribute(NodeProto &node, StringRef name, StringRef value) {
+  newAttribute(node, name, AttributeProto::STRING).set_s(value.str());
+}
+
 void NodeUpgrade::set(StringRef name, int64_t value) {
   setAttribute(node, name, value);
 }
@@ -94,7 +100,7 @@ void NodeUpgrade::set(StringRef name, float value) {
 }
 
 void NodeUpgrade::set(StringRef name, StringRef value) {
-  newAttribute(node, name, AttributeProto::STRING).set_s(value.str());
+  setAttribute(node, name, value);
 }
 
 void NodeUpgrade::set(StringRef name, ArrayRef<int64_t> values) {
@@ -163,6 +169,48 @@ int NodeUpgrade::dataType(StringRef name) const {
   return type ? type->tensor_type().elem_type() : 0;
 }
 
+/// The tensor of a Constant node that a row made.
+static const TensorProto *findConstant(ArrayRef<NodeProto> nodes,
+                                       StringRef name) {
+  for (const NodeProto &node : nodes)
+    if (node.op_type() == "Constant" && node.output(0) == name)
+      return &node.attribute(0).t();
+  return nullptr;
+}
+
+const TensorProto *NodeUpgrade::constant(StringRef name) const {
+  if (const TensorProto *tensor = scope.constant(name))
+    return tensor;
+  if (const TensorProto *tensor = findConstant(earlier, name))
+    return tensor;
+  return findConstant(before, name);
+}
+
+/// The elements of `tensor`, if it holds them and they are of `type`.
+template <typename T>
+static std::optional<std::vector<T>> readValues(const TensorProto *tensor,
+                                                TensorProto::DataType type) {
+  if (!tensor || tensor->data_type() != type ||
+      tensor->data_location() == TensorProto::EXTERNAL ||
+      tensor->external_data_size())
+    return std::nullopt;
+  try {
+    return ::onnx::ParseData<T>(tensor);
+  } catch (const std::exception &) {
+    return std::nullopt; // whoever reads the tensor reports it
+  }
+}
+
+std::optional<std::vector<int64_t>>
+NodeUpgrade::intValues(StringRef name) const {
+  return readValues<int64_t>(constant(name), TensorProto::INT64);
+}
+
+std::optional<std::vector<float>>
+NodeUpgrade::floatValues(StringRef name) const {
+  return readValues<float>(constant(name), TensorProto::FLOAT);
+}
+
 void NodeUpgrade::refuse(const Twine &why) const { failAt(node, why); }
 
 //===----------------------------------------------------------------------===//
@@ -226,6 +274,16 @@ std::string NodeUpgrade::ints(ArrayRef<int64_t> values) {
   tensor.add_dims(values.size());
   for (int64_t value : values)
     tensor.add_int64_data(value);
+  return result;
+}
+
+std::string NodeUpgrade::floats(ArrayRef<float> values) {
+  std::string result = fresh("floats");
+  TensorProto &tensor =
+      constantTensor(addBefore("Constant", {}, {result}), TensorProto::FLOAT);
+  tensor.add_dims(values.size());
+  for (float value : values)
+    tensor.add_float_data(value);
   return result;
 }
 

@@ -144,7 +144,7 @@ private:
     dropConsumedInputs(node, version);
     std::vector<NodeProto> before, after;
     while (const UpgradeRow *row = Table::get().next(node, version)) {
-      NodeUpgrade step(node, version, scope, names);
+      NodeUpgrade step(node, version, scope, names, before);
       row->apply(step);
       llvm::append_range(before, step.before);
       // What a later row puts after the node comes before what an earlier did.

@@ -56,9 +56,11 @@ private:
 /// What a row works on: the node, and nodes that it puts before and after.
 class NodeUpgrade {
 public:
+  /// `earlier` are the nodes that rows before this one have put before `node`.
   NodeUpgrade(::onnx::NodeProto &node, int64_t version, const ValueScope &scope,
-              FreshNames &names)
-      : node(node), version(version), scope(scope), names(names) {}
+              FreshNames &names, llvm::ArrayRef<::onnx::NodeProto> earlier)
+      : node(node), version(version), scope(scope), names(names),
+        earlier(earlier) {}
 
   ::onnx::NodeProto &node;
   /// The version that the node was written for.
@@ -95,15 +97,17 @@ public:
   /// Sizes, -1 where unknown.
   std::optional<std::vector<int64_t>> shape(llvm::StringRef name) const;
   int dataType(llvm::StringRef name) const;
-  const ::onnx::TensorProto *constant(llvm::StringRef name) const {
-    return scope.constant(name);
-  }
+  const ::onnx::TensorProto *constant(llvm::StringRef name) const;
+  /// The elements of a constant; nothing where they are not known here.
+  std::optional<std::vector<int64_t>> intValues(llvm::StringRef name) const;
+  std::optional<std::vector<float>> floatValues(llvm::StringRef name) const;
   /// Rank of `name`, which must be known for this row.
   int64_t requireRank(llvm::StringRef name) const;
 
   // New nodes; each returns the name of its (first) output.
   std::string fresh(llvm::StringRef hint);
   std::string ints(llvm::ArrayRef<int64_t> values);
+  std::string floats(llvm::ArrayRef<float> values);
   std::string scalar(int64_t value);
   std::string scalar(float value);
   /// A scalar of the element type of the value `like`.
@@ -124,6 +128,7 @@ private:
   const std::string &nameNode();
   const ValueScope &scope;
   FreshNames &names;
+  llvm::ArrayRef<::onnx::NodeProto> earlier;
 };
 
 /// Attribute helpers for nodes that rows make.

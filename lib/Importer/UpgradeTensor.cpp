@@ -2,6 +2,7 @@
 
 #include "lib/Importer/Upgrade.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
 #include <cmath>
@@ -133,12 +134,8 @@ void upsampleHeightWidth(NodeUpgrade &u) {
 
 void upsampleScales(NodeUpgrade &u) {
   auto scales = u.take("scales");
-  std::string name = u.fresh("scales");
-  auto *value = u.addBefore("Constant", {}, {name}).add_attribute();
-  value->set_name("value_floats");
-  value->set_type(::onnx::AttributeProto::FLOATS);
-  *value->mutable_floats() = scales->floats();
-  u.setInput(1, name);
+  u.setInput(1, u.floats(std::vector<float>(scales->floats().begin(),
+                                            scales->floats().end())));
 }
 
 /// From version 10 on Upsample is Resize-10.
@@ -148,13 +145,56 @@ void upsampleRename(NodeUpgrade &u) {
   u.node.set_op_type("Resize");
 }
 
-/// Resize-10 knew one way to map coordinates.
+/// The two halves of scales: those that make an axis smaller, and those that
+/// make one larger; 1 stands for the others. An empty name is a half that does
+/// nothing.
+std::pair<std::string, std::string> splitScales(NodeUpgrade &u,
+                                                const std::string &scales) {
+  std::optional<std::vector<float>> known = u.floatValues(scales);
+  if (!known) {
+    std::string one = u.scalar(1.0f);
+    return {u.op("Min", {scales, one}), u.op("Max", {scales, one})};
+  }
+  bool shrinks = any_of(*known, [](float scale) { return scale < 1; });
+  bool grows = any_of(*known, [](float scale) { return scale > 1; });
+  if (!shrinks || !grows)
+    return {shrinks ? scales : "", shrinks ? "" : scales};
+  std::vector<float> smaller(*known), larger(*known);
+  for (float &scale : smaller)
+    scale = std::min(scale, 1.0f);
+  for (float &scale : larger)
+    scale = std::max(scale, 1.0f);
+  return {u.floats(smaller), u.floats(larger)};
+}
+
+/// Resize-10 knew one way to map coordinates, and its nearest pixel is the next
+/// one up where an axis gets smaller, and the next one down where it gets
+/// larger.
 void resizeInputs(NodeUpgrade &u) {
   const std::string scales = u.node.input_size() > 1 ? u.node.input(1) : "";
   u.setInput(2, scales);
   u.setInput(1, "");
   u.set("coordinate_transformation_mode", StringRef("asymmetric"));
   u.set("nearest_mode", StringRef("floor"));
+  const auto *mode = u.find("mode");
+  if (scales.empty() || (mode && mode->s() != "nearest"))
+    return;
+  auto [smaller, larger] = splitScales(u, scales);
+  if (larger.empty()) {
+    u.set("nearest_mode", StringRef("ceil"));
+    return;
+  }
+  u.setInput(2, larger);
+  if (smaller.empty())
+    return;
+  // Axes do not know each other, so they may be resized one after the other.
+  std::string shrunk = u.fresh("Resize");
+  auto &first = u.addBefore("Resize", {u.node.input(0), "", smaller}, {shrunk});
+  setAttribute(first, "mode", StringRef("nearest"));
+  setAttribute(first, "coordinate_transformation_mode",
+               StringRef("asymmetric"));
+  setAttribute(first, "nearest_mode", StringRef("ceil"));
+  u.node.set_input(0, shrunk);
 }
 
 /// Models go on to use Upsample after it was deprecated.
@@ -192,6 +232,12 @@ void resizeEmptyInputs(NodeUpgrade &u) {
   }
 }
 
+/// Exporters go on to write what left ONNX with version 13.
+void resizeLatest(NodeUpgrade &u) {
+  resizeTensorflow(u);
+  resizeEmptyInputs(u);
+}
+
 void dftAxis(NodeUpgrade &u) { u.setInput(2, u.scalar(u.takeInt("axis", 1))); }
 
 void gridSampleModes(NodeUpgrade &u) {
@@ -224,7 +270,7 @@ constexpr UpgradeRow kRows[] = {
     {"", "Upsample", INT64_MAX, upsampleDeprecated},
     {"", "Resize", 11, resizeInputs},
     {"", "Resize", 13, resizeTensorflow},
-    {"", "Resize", INT64_MAX, resizeEmptyInputs, true},
+    {"", "Resize", INT64_MAX, resizeLatest, true},
     {"", "DFT", 20, dftAxis},
     {"", "GridSample", 20, gridSampleModes},
 };

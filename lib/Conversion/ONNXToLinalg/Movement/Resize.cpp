@@ -106,8 +106,8 @@ FailureOr<SmallVector<Number>> getNumbers(TensorBuilder &b, Value original,
   return result;
 }
 
-/// floor(size * scale), the product being one of f32 as in ONNX's own shape
-/// inference: 10 * 0.7 is 7.
+/// floor(size * scale), the product being one of f32 as where types are
+/// inferred: 10 * 0.7 is 7.
 OpFoldResult scaleSize(TensorBuilder &b, OpFoldResult size,
                        const Number &scale) {
   Number number = toNumber(b, size);
