@@ -34,7 +34,9 @@ Made by `utils/supported_ops.py`. A version of an operator is there when its cas
 the operator's newest version loads with it. Types are those of the type parameter of its schema that allows most; types that the
 schema does not allow, and values that are no tensors, are not listed. "function": computed by the definition that ONNX gives in simpler operators, or may be.
 
-Beside these there are com.microsoft's (`dialects/ONNX/contrib`), and those that you bring along ([CustomOps](CustomOps.md)).
+Beside these there are com.microsoft's (`dialects/ONNX/contrib`), those that you bring along ([CustomOps](CustomOps.md)), and what ONNX
+called experimental until its version 10: Affine, Crop, DynamicSlice, GivenTensorFill, ImageScaler, ParametricSoftplus, Scale, ScaledTanh.
+LayerNormalization, MeanVarianceNormalization and ThresholdedRelu are taken in models of any version, as onnxruntime's tools write them.
 
 | operator | versions | element types | not these | |
 |---|---|---|---|---|

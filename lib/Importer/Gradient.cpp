@@ -262,7 +262,7 @@ void Expansion::copyRegion() {
   append(copies);
   if (auto it = inPlaceOf.find(y); it != inPlaceOf.end())
     y = it->second;
-  sortNodes(graph);
+  sortNodes(*graph.mutable_node());
   inferTypes(model);
 }
 
@@ -427,7 +427,7 @@ void Expansion::differentiate() {
       declare(gradient.output(i), types.find(variables[i]));
   }
   append(maker.made);
-  sortNodes(graph);
+  sortNodes(*graph.mutable_node());
 }
 
 //===----------------------------------------------------------------------===//

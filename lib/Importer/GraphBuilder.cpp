@@ -59,7 +59,7 @@ Value GraphBuilder::lookup(const std::string &name, const NodeProto *user) {
   if (user)
     failAt(*user, "input '" + name + "' " +
                       (later ? "is used before the node that makes it: the "
-                               "graph has a cycle or is not sorted"
+                               "graph has a cycle"
                              : "is defined nowhere"));
   fail("graph output '" + name + "' is defined nowhere");
 }

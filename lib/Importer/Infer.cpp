@@ -6,6 +6,7 @@
 #include "lib/Importer/Error.h"
 #include "lib/Importer/GuardedSchemas.h"
 #include "lib/Importer/Model.h"
+#include "lib/Importer/Upgrade.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -550,11 +551,11 @@ const ::onnx::OpSchema *
 GuardedSchemas::GetSchema(const std::string &key, int version,
                           const std::string &domain) const {
   size_t mark = key.rfind('@');
-  const ::onnx::OpSchema *schema =
-      mark == std::string::npos
-          ? ::onnx::OpSchemaRegistry::Schema(key, version, domain)
-          : ::onnx::OpSchemaRegistry::Schema(
-                key.substr(0, mark), std::atoi(key.c_str() + mark + 1), domain);
+  std::string op = key.substr(0, mark);
+  if (mark != std::string::npos)
+    version = std::atoi(key.c_str() + mark + 1);
+  const ::onnx::OpSchema *schema = ::onnx::OpSchemaRegistry::Schema(
+      op, static_cast<int>(readVersion(domain, op, version)), domain);
   if (!schema || !(schema->has_type_and_shape_inference_function() ||
                    contrib::isContrib(*schema) || infersItself(*schema)))
     return schema;

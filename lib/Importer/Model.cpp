@@ -2,6 +2,7 @@
 
 #include "lib/Importer/Model.h"
 #include "lib/Importer/Error.h"
+#include "lib/Importer/NodeOrder.h"
 #include "sardonyx/Model/Names.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -97,6 +98,8 @@ static void dropElementShapes(::onnx::TypeProto &type, bool inSequence) {
 static void normalizeNode(::onnx::NodeProto &node);
 
 static void normalizeGraph(::onnx::GraphProto &graph) {
+  keepLastConstants(graph);
+  sortNodes(*graph.mutable_node());
   // Before IR 4 every initializer also had to be an input. Later that meant a
   // default which a caller may override; here it is a constant either way.
   StringSet<> constants;
@@ -176,6 +179,8 @@ template <typename T> static void normalizeImports(T &proto, bool main) {
 void normalizeFunction(::onnx::FunctionProto &function) {
   canonicalDomain(*function.mutable_domain());
   normalizeImports(function, /*main=*/false);
+  addImpliedImports(function);
+  sortNodes(*function.mutable_node());
   for (auto &node : *function.mutable_node())
     normalizeNode(node);
 }
@@ -188,6 +193,7 @@ int64_t normalizeModel(::onnx::ModelProto &model) {
     fail("IR version " + Twine(version) + " is not supported; " +
          Twine(kMaxIRVersion) + " is the newest that is");
   normalizeImports(model, /*main=*/true);
+  addImpliedImports(model);
   normalizeGraph(*model.mutable_graph());
   refuseMarks(model.graph());
   for (const auto &function : model.functions())

@@ -71,6 +71,16 @@ int64_t normalizeModel(::onnx::ModelProto &model);
 /// The same for a function on its own.
 void normalizeFunction(::onnx::FunctionProto &function);
 
+/// Imports the newest version of the domains that everybody knows and the nodes
+/// use without an import, as onnxruntime does: com.microsoft and ONNX's other
+/// domains than its main one.
+void addImpliedImports(::onnx::ModelProto &model);
+void addImpliedImports(::onnx::FunctionProto &function);
+
+/// Of initializers and Constant nodes of one name the last one counts, as it
+/// does for onnxruntime; the others are taken away.
+void keepLastConstants(::onnx::GraphProto &graph);
+
 /// Declares these shapes for the graph inputs of these names; -1 leaves a
 /// dimension open. Throws for a name that no tensor among the inputs has.
 void setInputShapes(::onnx::ModelProto &model,

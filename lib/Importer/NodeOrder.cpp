@@ -3,6 +3,10 @@
 #include "lib/Importer/NodeOrder.h"
 #include "lib/Importer/Model.h"
 
+#include "llvm/ADT/StringSet.h"
+
+#include <numeric>
+
 using namespace llvm;
 
 namespace sardonyx::importer {
@@ -10,13 +14,34 @@ namespace sardonyx::importer {
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 
+/// The names that a graph makes itself.
+static StringSet<> collectDefinitions(const GraphProto &graph) {
+  StringSet<> names;
+  for (const auto &input : graph.input())
+    names.insert(input.name());
+  for (const auto &tensor : graph.initializer())
+    names.insert(tensor.name());
+  for (const auto &tensor : graph.sparse_initializer())
+    names.insert(tensor.values().name());
+  for (const NodeProto &node : graph.node())
+    for (const std::string &output : node.output())
+      names.insert(output);
+  return names;
+}
+
 void collectReads(const NodeProto &node, std::vector<std::string> &names) {
   names.insert(names.end(), node.input().begin(), node.input().end());
   forEachSubgraph(node, [&](const GraphProto &graph) {
+    std::vector<std::string> inside;
     for (const NodeProto &inner : graph.node())
-      collectReads(inner, names);
+      collectReads(inner, inside);
     for (const auto &output : graph.output())
-      names.push_back(output.name());
+      inside.push_back(output.name());
+    // A name may be one of the graph's own and of a node around it, too.
+    StringSet<> own = collectDefinitions(graph);
+    for (std::string &name : inside)
+      if (!own.contains(name))
+        names.push_back(std::move(name));
   });
 }
 
@@ -66,15 +91,20 @@ std::vector<int> Producers::reach(ArrayRef<int> roots,
   return order;
 }
 
-void sortNodes(GraphProto &graph) {
-  Producers producers(graph);
+void sortNodes(google::protobuf::RepeatedPtrField<NodeProto> &nodes) {
+  GraphProto graph;
+  graph.mutable_node()->Swap(&nodes);
   std::vector<int> all(graph.node_size());
-  for (int i = 0; i < graph.node_size(); ++i)
-    all[i] = i;
-  google::protobuf::RepeatedPtrField<NodeProto> sorted;
-  for (int i : producers.reach(all, [](StringRef) { return false; }))
-    sorted.Add(std::move(*graph.mutable_node(i)));
-  graph.mutable_node()->Swap(&sorted);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<int> order =
+      Producers(graph).reach(all, [](StringRef) { return false; });
+  if (order == all) {
+    nodes.Swap(graph.mutable_node());
+    return;
+  }
+  nodes.Reserve(graph.node_size());
+  for (int i : order)
+    nodes.Add(std::move(*graph.mutable_node(i)));
 }
 
 } // namespace sardonyx::importer

@@ -15,7 +15,8 @@
 
 namespace sardonyx::importer {
 
-/// The names that a node reads, in graphs of its own too.
+/// The names that a node reads, in graphs of its own too, but for what these
+/// make themselves.
 void collectReads(const ::onnx::NodeProto &node,
                   std::vector<std::string> &names);
 
@@ -37,8 +38,9 @@ private:
   llvm::StringMap<int> makers;
 };
 
-/// Puts nodes behind those that they need.
-void sortNodes(::onnx::GraphProto &graph);
+/// Puts nodes behind those that they need, and leaves those that are there
+/// where they are. Nodes of a cycle end up in some order.
+void sortNodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto> &nodes);
 
 } // namespace sardonyx::importer
 

@@ -5,6 +5,7 @@
 #include "lib/Importer/Model.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
 
 #include <onnx/defs/schema.h>
@@ -30,7 +31,7 @@ public:
   Table() {
     for (ArrayRef<UpgradeRow> rows :
          {elementwiseUpgrades(), tensorUpgrades(), reductionUpgrades(),
-          nnUpgrades(), controlFlowUpgrades()})
+          nnUpgrades(), controlFlowUpgrades(), experimentalUpgrades()})
       for (const UpgradeRow &row : rows)
         byOp[key(row.domain, row.op)].push_back(&row);
     for (auto &entry : byOp)
@@ -137,7 +138,9 @@ private:
                google::protobuf::RepeatedPtrField<NodeProto> &result) {
     int64_t version = takeVersion(node, versions);
     nameRequiredOutputs(node);
-    if (!check(node, version)) {
+    // What ONNX has no schema for is checked when rows have made another node.
+    bool isExperimental = hasRowsOnly(node, version);
+    if (!isExperimental && !check(node, version)) {
       result.Add(std::move(node));
       return;
     }
@@ -154,11 +157,27 @@ private:
         break;
       version = row->version;
     }
+    if (isExperimental)
+      check(node, latestVersion(node));
     for (NodeProto &made : before)
       result.Add(std::move(made));
     result.Add(std::move(node));
     for (NodeProto &made : after)
       result.Add(std::move(made));
+  }
+
+  static int64_t latestVersion(const NodeProto &node) {
+    const OpSchema *schema =
+        OpSchemaRegistry::Schema(node.op_type(), node.domain());
+    return schema ? schema->SinceVersion() : 0;
+  }
+
+  /// Whether the operator is one that ONNX does not have, or only later, and
+  /// that is read nevertheless.
+  static bool hasRowsOnly(const NodeProto &node, int64_t version) {
+    if (readVersion(node.domain(), node.op_type(), version) != version)
+      return true;
+    return !latestVersion(node) && Table::get().next(node, version);
   }
 
   /// False for an operator that is none of ONNX's.
@@ -263,6 +282,17 @@ FreshNames::FreshNames(const GraphProto &graph) {
   // Models that we exported have such names already.
   for (unsigned i = 1; anyNameStartsWith(graph, prefix); ++i)
     prefix = "sdx" + std::to_string(i) + ".";
+}
+
+int64_t readVersion(StringRef domain, StringRef op, int64_t version) {
+  if (!domain.empty())
+    return version;
+  int64_t first = StringSwitch<int64_t>(op)
+                      .Case("LayerNormalization", 17)
+                      .Case("MeanVarianceNormalization", 9)
+                      .Case("ThresholdedRelu", 10)
+                      .Default(1);
+  return std::max(version, first);
 }
 
 int64_t lastFormChange(StringRef domain, StringRef op) {

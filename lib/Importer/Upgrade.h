@@ -135,6 +135,12 @@ private:
 void setAttribute(::onnx::NodeProto &node, llvm::StringRef name, int64_t value);
 void setAttribute(::onnx::NodeProto &node, llvm::StringRef name,
                   llvm::ArrayRef<int64_t> values);
+void setAttribute(::onnx::NodeProto &node, llvm::StringRef name,
+                  llvm::StringRef value);
+
+/// Takes away axes that the constant input 1 names again: onnxruntime squeezes
+/// and reduces them once.
+void dropRepeatedAxes(NodeUpgrade &u);
 
 struct UpgradeRow {
   llvm::StringLiteral domain;
@@ -152,6 +158,14 @@ llvm::ArrayRef<UpgradeRow> tensorUpgrades();
 llvm::ArrayRef<UpgradeRow> reductionUpgrades();
 llvm::ArrayRef<UpgradeRow> nnUpgrades();
 llvm::ArrayRef<UpgradeRow> controlFlowUpgrades();
+llvm::ArrayRef<UpgradeRow> experimentalUpgrades();
+
+/// The version that a node of an operator is read as in a model that imports
+/// `version`. Some operators of ONNX were written into models before it had
+/// them, by onnxruntime's tools or as experimental ones: those are read in
+/// their first form.
+int64_t readVersion(llvm::StringRef domain, llvm::StringRef op,
+                    int64_t version);
 
 /// Version of the operator's last row; 0 if its form never changed.
 int64_t lastFormChange(llvm::StringRef domain, llvm::StringRef op);

@@ -2,6 +2,7 @@
 
 #include "lib/Importer/Upgrade.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
 #include <cmath>
@@ -119,6 +120,32 @@ void groupNormChannels(NodeUpgrade &u) {
 }
 
 //===----------------------------------------------------------------------===//
+// MeanVarianceNormalization
+//===----------------------------------------------------------------------===//
+
+/// Before version 9 it was experimental, with flags for the axes and for the
+/// division, and meant for [N,C,H,W].
+void meanVarianceAxes(NodeUpgrade &u) {
+  const std::string x = u.node.input(0);
+  bool acrossChannels = u.takeInt("across_channels", 0);
+  bool divides = u.takeInt("normalize_variance", 1);
+  std::optional<std::vector<int64_t>> axes = u.takeInts("axes");
+  if (!axes) {
+    axes = acrossChannels ? std::vector<int64_t>{0, 1, 2, 3}
+                          : std::vector<int64_t>{0, 2, 3};
+    if (std::optional<int64_t> rank = u.rank(x))
+      erase_if(*axes, [&](int64_t axis) { return axis >= *rank; });
+  }
+  if (divides) {
+    u.set("axes", ArrayRef<int64_t>(*axes));
+    return;
+  }
+  std::string mean = u.op("ReduceMean", {x, u.ints(*axes)});
+  u.node.set_op_type("Sub");
+  u.setInput(1, mean);
+}
+
+//===----------------------------------------------------------------------===//
 // Dropout
 //===----------------------------------------------------------------------===//
 
@@ -210,6 +237,7 @@ constexpr UpgradeRow kRows[] = {
     {"", "BatchNormalization", 9, batchNormSpatial, true},
     {"", "BatchNormalization", 14, batchNormTraining},
     {"", "GroupNormalization", 21, groupNormChannels, true},
+    {"", "MeanVarianceNormalization", 9, meanVarianceAxes, true},
     {"", "Dropout", 12, dropoutInputs},
     {"", "LpPool", 2, integerNorm},
     {"", "GlobalLpPool", 2, integerNorm},

@@ -8,6 +8,24 @@ using namespace llvm;
 using Tensor = ::onnx::TensorProto;
 
 namespace sardonyx::importer {
+
+void dropRepeatedAxes(NodeUpgrade &u) {
+  if (!u.hasInput(1))
+    return;
+  std::optional<std::vector<int64_t>> axes = u.intValues(u.node.input(1));
+  if (!axes)
+    return;
+  int64_t rank = u.rank(u.node.input(0)).value_or(0);
+  std::vector<int64_t> once;
+  for (int64_t axis : *axes) {
+    axis = axis < 0 ? axis + rank : axis;
+    if (!is_contained(once, axis))
+      once.push_back(axis);
+  }
+  if (once.size() != axes->size())
+    u.setInput(1, u.ints(once));
+}
+
 namespace {
 
 void axesInput(NodeUpgrade &u) {
@@ -73,6 +91,16 @@ constexpr UpgradeRow kRows[] = {
     {"", "ReduceSumSquare", 18, axesInput},
     {"", "ReduceLogSum", 28, floatsOnly, true},
     {"", "ReduceLogSumExp", 28, floatsOnly, true},
+    {"", "ReduceL1", INT64_MAX, dropRepeatedAxes},
+    {"", "ReduceL2", INT64_MAX, dropRepeatedAxes},
+    {"", "ReduceLogSum", INT64_MAX, dropRepeatedAxes},
+    {"", "ReduceLogSumExp", INT64_MAX, dropRepeatedAxes},
+    {"", "ReduceMax", INT64_MAX, dropRepeatedAxes},
+    {"", "ReduceMean", INT64_MAX, dropRepeatedAxes},
+    {"", "ReduceMin", INT64_MAX, dropRepeatedAxes},
+    {"", "ReduceProd", INT64_MAX, dropRepeatedAxes},
+    {"", "ReduceSum", INT64_MAX, dropRepeatedAxes},
+    {"", "ReduceSumSquare", INT64_MAX, dropRepeatedAxes},
     {"", "Softmax", 13, flattened, true},
     {"", "LogSoftmax", 13, flattened, true},
     {"", "Hardmax", 13, flattened, true},

@@ -258,6 +258,7 @@ constexpr UpgradeRow kRows[] = {
     {"", "Split", 18, splitOutputs},
     {"", "Split", INT64_MAX, splitEmptySizes},
     {"", "Squeeze", 13, axesInput},
+    {"", "Squeeze", INT64_MAX, dropRepeatedAxes},
     {"", "Unsqueeze", 13, axesInput},
     {"", "Tile", 6, tileRepeats, true},
     {"", "Scatter", 11, scatterRename},
