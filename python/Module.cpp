@@ -97,6 +97,10 @@ NB_MODULE(_sardonyx, m) {
       .def(nb::init<>())
       .def("is_set", [](CancelFlag &self) { return self.value->load(); })
       .def("set", [](CancelFlag &self, bool value) { *self.value = value; });
+  nb::enum_<Numerics>(m, "Numerics")
+      .value("exact", Numerics::Exact)
+      .value("f32", Numerics::F32)
+      .value("fast", Numerics::Fast);
   nb::class_<SessionOptions>(m, "Options")
       .def(nb::init<>())
       .def_rw("threads", &SessionOptions::intraOpThreads)
@@ -120,9 +124,7 @@ NB_MODULE(_sardonyx, m) {
            [](SessionOptions &self, const CustomOps &ops) {
              self.customOps = std::make_shared<CustomOps>(ops);
            })
-      .def_rw("winograd", &SessionOptions::winograd)
-      .def_rw("strassen", &SessionOptions::strassen)
-      .def_rw("short_weights", &SessionOptions::shortWeights)
+      .def_rw("numerics", &SessionOptions::numerics)
       .def_rw("split_floats", &SessionOptions::splitFloats)
       .def_rw("check_bounds", &SessionOptions::checkBounds)
       .def_rw("profile", &SessionOptions::profile)

@@ -58,6 +58,17 @@ SDX_API int sdx_options_add_custom_mlir(sdx_options *options, const char *path,
 SDX_API void sdx_options_set_cache(sdx_options *options, int enabled,
                                    const char *folder_or_null);
 
+/** How exact f32 is. SDX_NUMERICS_F32, the default, keeps errors within twice
+    those of plain sums; SDX_NUMERICS_FAST also takes what loses more. */
+typedef enum {
+  SDX_NUMERICS_EXACT = 0,
+  SDX_NUMERICS_F32 = 1,
+  SDX_NUMERICS_FAST = 2
+} sdx_numerics;
+/** Loading fails where `numerics` is none of these. */
+SDX_API void sdx_options_set_numerics(sdx_options *options,
+                                      sdx_numerics numerics);
+
 /** Bytes that packed weights, runs and results may take together; 0: what the
     machine has. */
 SDX_API void sdx_options_set_memory_limit(sdx_options *options, int64_t bytes);

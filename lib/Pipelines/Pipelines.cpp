@@ -75,12 +75,13 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   // Which form a convolution takes decides how its weights are packed, which
   // must be known before they are hoisted.
   ChooseConvFormPassOptions forms;
-  forms.winograd = options.winograd;
+  const bool rounds = options.numerics != Numerics::Exact;
+  const bool splitsConvs = options.numerics == Numerics::Fast &&
+                           options.target.floatProduct == "parts";
+  forms.winograd = rounds;
   forms.vectorBits = options.target.vectorBits;
   // Products of parts of numbers are faster than what this saves.
-  const bool splitConvs =
-      options.shortWeights && options.target.floatProduct == "parts";
-  forms.strided = !splitConvs;
+  forms.strided = !splitsConvs;
   pm.nest<func::FuncOp>().addPass(createChooseConvFormPass(forms));
   pm.addPass(createSDXDecomposeTensorOps());
   pm.addPass(createSDXSimplifyTransposes());
@@ -89,7 +90,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   // Fewer bytes may stay in the L2 cache, where they count less than
   // instructions.
   constexpr int64_t kFewestShortBytes = 1 << 20;
-  if (options.shortWeights && options.target.shufflesBytes)
+  if (rounds && options.target.shufflesBytes)
     packing.shortWeights = kFewestShortBytes;
   // What a step of a loop reads is there for the next.
   constexpr int64_t kMostCachedBytes = 8 << 20;
@@ -99,8 +100,8 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   // registers.
   bool hasWideVectors = options.target.vectorBits >= 256;
   packing.triples = hasWideVectors;
-  packing.splitConvs = splitConvs;
-  packing.strassen = options.strassen && hasWideVectors;
+  packing.splitConvs = splitsConvs;
+  packing.strassen = rounds && hasWideVectors;
   pm.addPass(createSDXPackContractions(packing));
   // Constants leave before fusion, so that what runs once isn't fused into what
   // runs always.

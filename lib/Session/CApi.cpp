@@ -53,6 +53,12 @@ int sdx_options_add_custom_mlir(sdx_options *options, const char *path,
   return addCustomOps(options, path, &CustomOps::addMlirFile, error);
 }
 
+void sdx_options_set_numerics(sdx_options *options, sdx_numerics numerics) {
+  static_assert(int(Numerics::Exact) == SDX_NUMERICS_EXACT &&
+                int(Numerics::F32) == SDX_NUMERICS_F32 &&
+                int(Numerics::Fast) == SDX_NUMERICS_FAST);
+  options->options.numerics = Numerics(numerics);
+}
 void sdx_options_set_memory_limit(sdx_options *options, int64_t bytes) {
   options->options.memoryLimit = bytes;
 }

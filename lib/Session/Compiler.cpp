@@ -216,9 +216,7 @@ PipelineOptions Compilation::pipeline() const {
     result.target = result.target.withoutTiles();
   if (!splitsFloats(options))
     result.target.floatProduct = "fused";
-  result.winograd = options.winograd;
-  result.shortWeights = options.shortWeights;
-  result.strassen = options.strassen;
+  result.numerics = options.numerics;
   result.splitChannels = splitsChannels(options);
   result.checkBounds = options.checkBounds;
   result.profile = options.profile;

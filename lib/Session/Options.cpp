@@ -40,6 +40,9 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
     return refuse("the number of threads must be at most " +
                   std::to_string(kMaxThreads) + ", got " +
                   std::to_string(options.intraOpThreads));
+  if (options.numerics < Numerics::Exact || options.numerics > Numerics::Fast)
+    return refuse("there are no numerics of number " +
+                  std::to_string(static_cast<int>(options.numerics)));
   if (options.memoryLimit < 0)
     return refuse("the memory limit must be a positive number of bytes, got " +
                   std::to_string(options.memoryLimit));
@@ -62,9 +65,10 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
 }
 
 bool sardonyx::splitsFloats(const SessionOptions &options) {
-  return options.splitFloats.value_or(
-      options.intraOpThreads == 1 ||
-      keepsTileRate(resolveTarget(targetOf(options)).cpu));
+  return options.numerics != Numerics::Exact &&
+         options.splitFloats.value_or(
+             options.intraOpThreads == 1 ||
+             keepsTileRate(resolveTarget(targetOf(options)).cpu));
 }
 
 bool sardonyx::splitsChannels(const SessionOptions &options) {
@@ -95,9 +99,9 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, optLevel,
                externalDataDir, dims, inputShapes, inputValues, distinctDims,
-               denotedDims, initializers, customOps, winograd, strassen,
-               shortWeights, splitFloats, checkBounds, profile, perfMap,
-               memoryLimit, compileTimeout, interrupted] = options;
+               denotedDims, initializers, customOps, numerics, splitFloats,
+               checkBounds, profile, perfMap, memoryLimit, compileTimeout,
+               interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
   (void)cache, (void)cacheDir, (void)perfMap, (void)memoryLimit,
       (void)compileTimeout, (void)interrupted;
@@ -111,9 +115,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(describeTarget(resolveTarget(targetOf(options))));
   add(std::to_string(optLevel));
   add(externalDataDir);
-  add(std::to_string(winograd));
-  add(std::to_string(strassen));
-  add(std::to_string(shortWeights));
+  add(std::to_string(static_cast<int>(numerics)));
   // All numbers of threads but one share what is compiled.
   (void)intraOpThreads, (void)splitFloats;
   add(std::to_string(splitsChannels(options)));

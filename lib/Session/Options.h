@@ -26,7 +26,7 @@ Expected<std::string> featuresOf(const SessionOptions &options);
 /// All that the compiled model depends on, as text for the cache's keys.
 std::string fingerprint(const SessionOptions &options);
 
-/// Whether products of f32 may go by parts (see SessionOptions::splitFloats).
+/// Whether tile registers may compute in f32 (see SessionOptions::splitFloats).
 bool splitsFloats(const SessionOptions &options);
 
 /// Whether convolutions may go in parts of their channels: for one thread.

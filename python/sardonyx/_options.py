@@ -46,6 +46,7 @@ class ExecutionOrder(enum.IntEnum):
 
 
 _PLANNED = "memory is planned when the model is compiled"
+_NUMERICS = ("exact", "f32", "fast")
 _pool_size: int | None = None
 
 
@@ -64,6 +65,12 @@ def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_thr
 def _check_threads(threads: int) -> None:
     if not 0 <= threads <= _sardonyx.MAX_THREADS:
         raise InvalidArgument(f"intra_op_num_threads must be from 0 to {_sardonyx.MAX_THREADS}, got {threads}")
+
+
+def _numerics(name) -> _sardonyx.Numerics:
+    if not isinstance(name, str) or name not in _NUMERICS:
+        raise InvalidArgument(f"numerics must be {', '.join(map(repr, _NUMERICS))}, got {name!r}")
+    return getattr(_sardonyx.Numerics, name)
 
 
 class SessionOptions(Options):
@@ -114,31 +121,19 @@ class SessionOptions(Options):
     external_data_dir = Attribute[Union[str, os.PathLike]](
         "", anything, "The folder that external data must lie in; empty: the model file's."
     )
-    winograd = Attribute(
-        True,
+    numerics = Attribute(
+        "f32",
         anything,
-        "Let 3x3 convolutions go by Winograd's algorithm: faster, with rounding errors within four times those of a "
-        "direct sum.",
-    )
-    strassen = Attribute(
-        True,
-        anything,
-        "Let large products with weights go by Strassen's algorithm: faster, with rounding errors about twice those of "
-        "a sum in f32.",
-    )
-    short_weights = Attribute(
-        True,
-        anything,
-        "Keep large weights that few rows are multiplied by in 21 or 24 bits a number, and those of Winograd's "
-        "algorithm for small pictures in 24, where the error is about that of a sum in f32, 1e-6: such products take "
-        "as long as their weights take to read. Also lets convolutions be split floats.",
+        "How exact f32 is. 'exact': one product and addition in f32 after the other. 'f32': what keeps a network's error "
+        "against f64 within twice that: Winograd's and Strassen's algorithms, weights in 21 or 24 bits where rounding "
+        "takes little of them, products as sums of three bf16. 'fast': also what loses more: convolutions by filters of "
+        "16 bits where the processor has AMX, some 2e-6 a layer.",
     )
     split_floats = Attribute[Optional[bool]](
         None,
         anything,
-        "Let large products of f32 go through the tile registers of AMX, each number as the sum of three of bf16, with "
-        "rounding errors no larger than those of multiply-adds, and convolutions, whose weights are sums of two, with "
-        "an error of some 2e-6 a layer. None: where one thread computes, or all on a Granite Rapids.",
+        "Use the tile registers of AMX for f32 where `numerics` allows it. None: where one thread computes, or all on a "
+        "Granite Rapids.",
     )
     check_bounds = Attribute(
         False,
@@ -348,9 +343,7 @@ class SessionOptions(Options):
         options.set_initializers(self._initializers)
         options.input_shapes = self._input_shapes
         options.set_custom_ops(together(self.custom_ops))
-        options.winograd = bool(self.winograd)
-        options.strassen = bool(self.strassen)
-        options.short_weights = bool(self.short_weights)
+        options.numerics = _numerics(self.numerics)
         options.split_floats = None if self.split_floats is None else bool(self.split_floats)
         options.check_bounds = bool(self.check_bounds)
         options.profile = bool(self.enable_profiling)

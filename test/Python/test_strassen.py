@@ -29,9 +29,9 @@ def product(w, rows, transposed=False, bias=None, relu=False):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
-def load(model, strassen=True, threads=1, cpu=None, check_bounds=False):
+def load(model, numerics="f32", threads=1, cpu=None, check_bounds=False):
     options = sardonyx.SessionOptions()
-    options.strassen = strassen
+    options.numerics = numerics
     options.split_floats = False  # these products would go by parts where there is AMX
     options.cache = False
     options.intra_op_num_threads = threads
@@ -84,13 +84,13 @@ def test_against_doubles(cpu, rows, depth, columns, threads):
         y = run(product(w, size), x, threads=threads, cpu=cpu)
         assert error(y, exact) < BOUND
         if threads == 1:
-            assert not np.array_equal(y, run(product(w, size), x, strassen=False, cpu=cpu))
+            assert not np.array_equal(y, run(product(w, size), x, numerics="exact", cpu=cpu))
 
 
 def test_it_is_used_for_many_rows_only():
     rng = np.random.default_rng(0)
     w = normal(rng, 512, 512)
-    fast, direct = load(product(w, "m")), load(product(w, "m"), strassen=False)
+    fast, direct = load(product(w, "m")), load(product(w, "m"), numerics="exact")
     for rows in (1, 5, 47, 200, 1100):
         x = normal(rng, rows, 512)
         y, z = fast.run(None, {"x": x})[0], direct.run(None, {"x": x})[0]
@@ -203,7 +203,7 @@ def test_weights_that_are_multiplied_directly(make):
     w, x = make(rng).astype(np.float32), normal(rng, 200, 512)
     model = product(w, 200)
     with np.errstate(invalid="ignore"):
-        np.testing.assert_array_equal(run(model, x), run(model, x, strassen=False))
+        np.testing.assert_array_equal(run(model, x), run(model, x, numerics="exact"))
 
 
 def test_few_bits_are_exact():

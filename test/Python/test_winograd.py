@@ -66,15 +66,15 @@ def test_error_is_within_its_bound(make, size, stride, channels, layers):
             exact = np.where(exact < 0, np.float64(np.float32(0.1)) * exact, exact)
     model = network(weights, size, stride)
     errors = {}
-    for winograd in (True, False):
+    for numerics in ("f32", "exact"):
         options = sdx.SessionOptions()
         options.cpu = "haswell"  # whose vectors these sizes fill
-        options.winograd = winograd
+        options.numerics = numerics
         (y,) = sdx.InferenceSession(model, options).run(None, {"x": x[None]})
-        errors[winograd] = np.linalg.norm(y[0] - exact) / np.linalg.norm(exact)
-    assert errors[False] < 1e-5
-    assert errors[True] != errors[False], "one of the two was not computed in its own way"
-    assert errors[True] <= 4 * errors[False]
+        errors[numerics] = np.linalg.norm(y[0] - exact) / np.linalg.norm(exact)
+    assert errors["exact"] < 1e-5
+    assert errors["f32"] != errors["exact"], "one of the two was not computed in its own way"
+    assert errors["f32"] <= 4 * errors["exact"]
 
 
 @pytest.mark.parametrize("images, channels, size, filters, stride, pads", [

@@ -11,8 +11,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 
 using namespace sardonyx;
@@ -32,21 +34,20 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
       ->required();
   app->add_option("--threads", common.session.intraOpThreads,
                   "Threads to use (default: one for each core)");
-  app->add_flag("!--no-winograd", common.session.winograd,
-                "Compute all convolutions by direct sums");
-  app->add_flag("!--no-strassen", common.session.strassen,
-                "Compute all products with eight multiplications of halves, "
-                "not seven");
-  app->add_flag(
-      "!--no-short-weights", common.session.shortWeights,
-      "Keep all weights of f32 in four bytes, also those that few rows are "
-      "multiplied by");
+  static const std::map<std::string, Numerics> kNumerics = {
+      {"exact", Numerics::Exact},
+      {"f32", Numerics::F32},
+      {"fast", Numerics::Fast}};
+  app->add_option("--numerics", common.session.numerics,
+                  "How exact f32 is: exact (plain sums), f32 (the default: "
+                  "errors within twice theirs) or fast (convolutions also by "
+                  "16 bits of their weights, in the tile registers of AMX)")
+      ->transform(CLI::CheckedTransformer(kNumerics));
   app->add_flag_function(
       "--split-floats,!--no-split-floats",
       [&common](int64_t count) { common.session.splitFloats = count > 0; },
-      "Compute large products of f32 as sums of bf16 in the tile registers of "
-      "AMX (default: where one thread computes, or all on a Granite "
-      "Rapids)");
+      "Use the tile registers of AMX for f32, as sums of bf16 (default: where "
+      "one thread computes, or all on a Granite Rapids)");
   app->add_option("--fix", common.fixed,
                   "NAME=SIZE: compile for this size of a named dimension");
   app->add_option("--external-data", common.session.externalDataDir,

@@ -14,6 +14,7 @@
 #ifndef SARDONYX_PIPELINES_PIPELINES_H
 #define SARDONYX_PIPELINES_PIPELINES_H
 
+#include "sardonyx/Pipelines/Numerics.h"
 #include "sardonyx/Target/TargetInfo.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -47,12 +48,8 @@ enum class Phase {
 struct PipelineOptions {
   /// The processor that code is for.
   TargetInfo target;
-  /// Whether convolutions may go by Winograd's algorithm.
-  bool winograd = true;
-  /// Whether weights of products of few rows may be kept in 21 or 24 bits.
-  bool shortWeights = true;
-  /// Whether products may go by Strassen's algorithm.
-  bool strassen = true;
+  /// By which algorithms products and convolutions of f32 may go.
+  Numerics numerics = Numerics::F32;
   /// Whether large convolutions may go in parts of their channels, through the
   /// operators after them (for one thread).
   bool splitChannels = false;

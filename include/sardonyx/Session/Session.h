@@ -24,6 +24,7 @@
 #include "sardonyx/Model/Runner.h"
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Model/Values.h"
+#include "sardonyx/Pipelines/Numerics.h"
 #include "sardonyx/Session/CustomOps.h"
 #include <cstddef>
 #include <functional>
@@ -76,29 +77,12 @@ struct SessionOptions {
   std::shared_ptr<const GivenInitializers> initializers;
   /// Operators that the model may use besides ONNX's own.
   std::shared_ptr<const CustomOps> customOps;
-  /// Compute 3x3 convolutions of many channels by Winograd's algorithm where it
-  /// is faster. Its rounding errors are within four times those of a direct
-  /// sum in f32 (root mean square over a result; see docs/Performance.md).
-  bool winograd = true;
-  /// Compute large products of f32 with weights by Strassen's algorithm, once,
-  /// where weights, and the rows of a run, are of about the same size. Rounding
-  /// errors are about twice those of a sum in f32 (see docs/Performance.md).
-  bool strassen = true;
-  /// Keep constants of at least a megabyte that products of up to eight rows
-  /// multiply by in fewer bits: in 21 where rounding takes less than 2.5e-6 of
-  /// most numbers of each column (typically 5e-7 to 1e-6), else in 24 where it
-  /// takes less than 2^-20 (typically 2^-22); and four megabytes and more of
-  /// what Winograd's algorithm makes of filters for small pictures, in 24. Such
-  /// products take as long as memory takes to give their weights (see
-  /// docs/Performance.md). Also lets the filters of convolutions be sums of two
-  /// bf16, within 2^-17 of each, where `splitFloats` applies.
-  bool shortWeights = true;
-  /// Compute large products of f32 by tile registers for bf16, each number as
-  /// the sum of three, where the processor has AMX. Rounding errors are no
-  /// larger than those of multiply-adds. So go convolutions, if `shortWeights`,
-  /// with weights as sums of two: an error of some 2e-6 a layer. Not set: where
-  /// one thread computes, or cores keep the rate of their tile registers; one
-  /// that slows them down would hold up the others (see docs/Performance.md).
+  /// By which algorithms products and convolutions of f32 may go.
+  Numerics numerics = Numerics::F32;
+  /// Use the tile registers of AMX for f32, as sums of bf16, where the
+  /// processor has them and `numerics` allows it. Not set: where one thread
+  /// computes, or cores keep the rate of their tile registers; one that slows
+  /// them down would hold up the others (see docs/Performance.md).
   std::optional<bool> splitFloats;
   /// Look at every index before code reads or writes memory there, and fail the
   /// run where one lies outside: for finding faults, several times slower.
