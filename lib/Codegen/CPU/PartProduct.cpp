@@ -63,11 +63,21 @@ static VectorType getBitsType(ImplicitLocOpBuilder &b) {
   return VectorType::get({kLanes}, b.getI32Type());
 }
 
-/// The parts of a vector of f32, as such: the lower halves are zero.
+/// The parts of a vector of f32, as such: the lower halves are zero. Of a
+/// number below 2^-103 all but the first are zero: they may be subnormal, which
+/// tile registers take as zero, and which processors take hundreds of cycles to
+/// compute. Of the largest in its row or column it is less than 2^-53.
 static std::array<Value, kParts> emitSplit(ImplicitLocOpBuilder &b,
                                            Value value) {
+  constexpr int64_t kLeastSplit = int64_t(127 - 103) << 23;
   Type bitsType = getBitsType(b);
   Value upper = emitSplat(b, bitsType, 0xffff0000);
+  Value magnitude =
+      arith::AndIOp::create(b, arith::BitcastOp::create(b, bitsType, value),
+                            emitSplat(b, bitsType, 0x7fffffff));
+  Value hasRest =
+      emitCompare(b, arith::CmpIPredicate::uge, magnitude, kLeastSplit);
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(value.getType()));
   std::array<Value, kParts> parts;
   for (Value &part : parts) {
     part = value;
@@ -77,6 +87,8 @@ static std::array<Value, kParts> emitSplit(ImplicitLocOpBuilder &b,
     part = arith::BitcastOp::create(b, value.getType(),
                                     arith::AndIOp::create(b, bits, upper));
     value = arith::SubFOp::create(b, value, part);
+    if (&part == &parts.front())
+      value = arith::SelectOp::create(b, hasRest, value, none);
   }
   return parts;
 }
