@@ -14,6 +14,7 @@
 
 #include <cstring>
 #include <optional>
+#include <tuple>
 
 namespace sardonyx {
 
@@ -40,6 +41,9 @@ struct ConstantColumns {
   /// Any address: a file's, maybe.
   const char *data;
   int64_t count, length, step, stride;
+
+  /// Where they lie: equal for the same columns of the same constant.
+  auto place() const { return std::tuple(data, count, length, step, stride); }
 
   float at(int64_t column, int64_t i) const {
     return loadFloat(data, i * stride + column * step);

@@ -71,28 +71,25 @@ static bool areDense(const ConstantColumns &columns,
   });
 }
 
-int64_t sardonyx::chooseStrassenDepth(Value matrix, bool transposed,
+int64_t sardonyx::chooseStrassenDepth(const ConstantColumns &columns,
                                       int64_t panelWidth) {
-  std::optional<ConstantColumns> columns = findColumns(matrix, transposed);
-  if (!columns)
-    return 0;
   constexpr int64_t kFewestColumns = 128;
-  int64_t depth = columns->length ? chooseDepth(columns->length) : 0;
-  if (!depth || columns->count < kFewestColumns)
+  int64_t depth = columns.length ? chooseDepth(columns.length) : 0;
+  if (!depth || columns.count < kFewestColumns)
     return 0;
-  SmallVector<uint32_t> ofColumn(columns->count, 0), ofRow(columns->length, 0);
-  columns->forEach([&](int64_t c, int64_t i, float x) {
+  SmallVector<uint32_t> ofColumn(columns.count, 0), ofRow(columns.length, 0);
+  columns.forEach([&](int64_t c, int64_t i, float x) {
     uint32_t bits = getMagnitude(x);
     ofColumn[c] = std::max(ofColumn[c], bits);
     ofRow[i] = std::max(ofRow[i], bits);
   });
-  for (int64_t i = 0; i < columns->length; ++i)
+  for (int64_t i = 0; i < columns.length; ++i)
     if (i % depth < depth / 2 && !areEven(ofRow, i, i + depth / 2))
       return 0;
   int64_t distance =
-      llvm::divideCeil(columns->count, panelWidth) / 2 * panelWidth;
-  for (int64_t c = 0; c < distance && c + distance < columns->count; ++c)
+      llvm::divideCeil(columns.count, panelWidth) / 2 * panelWidth;
+  for (int64_t c = 0; c < distance && c + distance < columns.count; ++c)
     if (!areEven(ofColumn, c, c + distance))
       return 0;
-  return areDense(*columns, ofColumn, ofRow) ? depth : 0;
+  return areDense(columns, ofColumn, ofRow) ? depth : 0;
 }

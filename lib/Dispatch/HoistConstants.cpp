@@ -108,6 +108,8 @@ public:
     Block &body = graph.getBody().front();
     hoistOutOfRegions(body);
     splatsToFills(body);
+    // What several products make of the same weights is made and kept once.
+    mergeEqual(graph);
     findConstants(body);
     findBoundary(body);
     makeInit(module);

@@ -15,6 +15,8 @@
 #include "mlir/Dialect/Tensor/Utils/Utils.h"
 #include "mlir/IR/PatternMatch.h"
 
+#include <map>
+
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXPACKCONTRACTIONS
 #include "sardonyx/Dispatch/Passes.h.inc"
@@ -339,12 +341,53 @@ static Value multiplySwapped(OpBuilder &b, Location loc, Value lhs,
   return createTranspose(b, loc, product, order);
 }
 
+namespace {
+
+/// What is found out of weights by reading them: once, however many products
+/// they have.
+class WeightSurveys {
+public:
+  WeightSurveys(MLIRContext *context, const ShortWeightLimits &limits)
+      : context(context), limits(limits) {}
+
+  /// See chooseShortWeights().
+  const std::optional<ShortWeights> &
+  getShortWeights(const ConstantColumns &columns) {
+    return find(shortWeights, columns, [&] {
+      return chooseShortWeights(columns, sdx::kPanelWidth, context, limits);
+    });
+  }
+  /// See chooseStrassenDepth().
+  int64_t getStrassenDepth(const ConstantColumns &columns) {
+    return find(strassenDepths, columns,
+                [&] { return chooseStrassenDepth(columns, sdx::kPanelWidth); });
+  }
+
+private:
+  using Place = decltype(std::declval<ConstantColumns>().place());
+  template <typename Fact, typename Read>
+  static const Fact &find(std::map<Place, Fact> &known,
+                          const ConstantColumns &columns, Read read) {
+    auto it = known.find(columns.place());
+    if (it == known.end())
+      it = known.emplace(columns.place(), read()).first;
+    return it->second;
+  }
+
+  MLIRContext *context;
+  ShortWeightLimits limits;
+  std::map<Place, std::optional<ShortWeights>> shortWeights;
+  std::map<Place, int64_t> strassenDepths;
+};
+
+} // namespace
+
 /// `lhs` times `matrix` [K,N], or [N,K] if `transposed`, whose numbers are kept
 /// in fewer than four bytes; null where they cannot be, or have more use as
 /// they are.
 static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
                            Value matrix, bool transposed, Value init,
-                           const ShortWeightLimits &limits) {
+                           WeightSurveys &surveys) {
   auto left = cast<RankedTensorType>(lhs.getType());
   if (left.getRank() != 2 || !left.hasStaticShape() ||
       left.getDimSize(0) > kFewRows)
@@ -352,8 +395,7 @@ static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
   std::optional<ConstantColumns> columns = findColumns(matrix, transposed);
   if (!columns)
     return nullptr;
-  std::optional<ShortWeights> chosen = chooseShortWeights(
-      *columns, sdx::kPanelWidth, rewriter.getContext(), limits);
+  const std::optional<ShortWeights> &chosen = surveys.getShortWeights(*columns);
   if (!chosen)
     return nullptr;
   int64_t depth = left.getDimSize(1);
@@ -377,21 +419,25 @@ static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
 
 /// The ranges of k in which `lhs` times `matrix` may go by Strassen's
 /// algorithm; 0: none.
-static int64_t findStrassenDepth(Value lhs, Value matrix, bool transposed) {
+static int64_t findStrassenDepth(Value lhs, Value matrix, bool transposed,
+                                 WeightSurveys &surveys) {
   auto left = cast<RankedTensorType>(lhs.getType());
   if (left.getRank() != 2 ||
       (!left.isDynamicDim(0) && left.getDimSize(0) < sdx::kFewestStrassenRows))
     return 0;
-  return chooseStrassenDepth(matrix, transposed, sdx::kPanelWidth);
+  std::optional<ConstantColumns> columns = findColumns(matrix, transposed);
+  return columns ? surveys.getStrassenDepth(*columns) : 0;
 }
 
 namespace {
 
 struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
-  PackContraction(MLIRContext *context, ShortWeightLimits shortWeights,
-                  int64_t longLoopWeights, bool useStrassen)
-      : OpInterfaceRewritePattern(context), shortWeights(shortWeights),
-        longLoopWeights(longLoopWeights), useStrassen(useStrassen) {}
+  PackContraction(MLIRContext *context, WeightSurveys &surveys,
+                  bool useShortWeights, int64_t longLoopWeights,
+                  bool useStrassen)
+      : OpInterfaceRewritePattern(context), surveys(surveys),
+        useShortWeights(useShortWeights), longLoopWeights(longLoopWeights),
+        useStrassen(useStrassen) {}
 
   LogicalResult matchAndRewrite(linalg::LinalgOp op,
                                 PatternRewriter &rewriter) const override {
@@ -445,9 +491,9 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
       rhsOrder.append({roles.k, roles.n});
     Value matrix = transposeTo(rewriter, loc, *rhs, rhsOrder);
     auto multiply = [&](Value init) -> Value {
-      if (shortWeights.fewestBytes && !staysInLastCache(op, matrix))
+      if (useShortWeights && !staysInLastCache(op, matrix))
         if (Value result = multiplyShort(rewriter, loc, left, matrix,
-                                         transposed, init, shortWeights))
+                                         transposed, init, surveys))
           return result;
       Value right;
       if (!isWeight(matrix)) {
@@ -462,7 +508,8 @@ struct PackContraction : OpInterfaceRewritePattern<linalg::LinalgOp> {
       auto product =
           sdx::PackedMatmulOp::create(rewriter, loc, left, right, init);
       if (int64_t depth =
-              useStrassen ? findStrassenDepth(left, matrix, transposed) : 0)
+              useStrassen ? findStrassenDepth(left, matrix, transposed, surveys)
+                          : 0)
         product.setStrassen(depth);
       return product.getResult();
     };
@@ -513,7 +560,8 @@ private:
            type.getNumElements() * int64_t(sizeof(float)) <= longLoopWeights;
   }
 
-  ShortWeightLimits shortWeights;
+  WeightSurveys &surveys;
+  bool useShortWeights;
   int64_t longLoopWeights;
   bool useStrassen;
 };
@@ -552,8 +600,9 @@ struct PackContractionsPass
     RewritePatternSet patterns(&getContext());
     populateGenericToTransposePatterns(patterns);
     ShortWeightLimits limits{shortWeights, triples};
-    patterns.add<PackContraction>(&getContext(), limits, longLoopWeights,
-                                  strassen);
+    WeightSurveys surveys(&getContext(), limits);
+    patterns.add<PackContraction>(&getContext(), surveys, shortWeights != 0,
+                                  longLoopWeights, strassen);
     populateShortenConvWeightsPatterns(patterns, limits);
     if (splitConvs)
       populateSplitConvWeightsPatterns(patterns);

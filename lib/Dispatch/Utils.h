@@ -126,12 +126,10 @@ void populateShortenConvWeightsPatterns(mlir::RewritePatternSet &patterns,
 /// faster by them than multiply-adds.
 void populateSplitConvWeightsPatterns(mlir::RewritePatternSet &patterns);
 
-/// The ranges of k in which products by `matrix` [K,N], or [N,K] if
-/// `transposed`, may go by Strassen's algorithm (see sdx.packed_matmul): 0
-/// where it is no constant, is small, or has numbers of very different size
-/// that meet.
-int64_t chooseStrassenDepth(mlir::Value matrix, bool transposed,
-                            int64_t panelWidth);
+/// The ranges of k in which products by a matrix of these columns may go by
+/// Strassen's algorithm (see sdx.packed_matmul): 0 where it is small, or has
+/// numbers of very different size that meet.
+int64_t chooseStrassenDepth(const ConstantColumns &columns, int64_t panelWidth);
 
 /// Patterns that pack products of 8-bit integers and, with `packBf16`, those of
 /// bf16 with weights; what other products of bf16 there are become f32's.

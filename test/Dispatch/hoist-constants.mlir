@@ -28,6 +28,39 @@ func.func @main_graph(%x: tensor<?x64xf32> {onnx.name = "x"}) -> (tensor<?x40xf3
 
 // -----
 
+// What is made of a weight for two products, one of them in a loop, is made once.
+// CHECK-LABEL: func.func @init
+// CHECK-SAME: -> tensor<1x16x32xf32>
+// CHECK: sdx.pack_rhs
+// CHECK-NOT: sdx.pack_rhs
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[P:[^:]*]]: tensor<1x16x32xf32> {sdx.persistent = 0 : i64}
+// CHECK-NOT: sdx.persistent
+// CHECK: sdx.packed_matmul ins(%{{.*}}, %[[P]] :
+// CHECK: sdx.packed_matmul ins(%{{.*}}, %[[P]] :
+func.func @main_graph(%x: tensor<2x16xf32>) -> tensor<2x16xf32> {
+  %w = arith.constant dense_resource<w> : tensor<16x16xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %zero = arith.constant 0.0 : f32
+  %er = tensor.empty() : tensor<2x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%er : tensor<2x16xf32>) -> tensor<2x16xf32>
+  %e = tensor.empty() : tensor<1x16x32xf32>
+  %p = sdx.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
+  %m = sdx.packed_matmul ins(%x, %p : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
+  %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%s = %m) -> tensor<2x16xf32> {
+    %e1 = tensor.empty() : tensor<1x16x32xf32>
+    %p1 = sdx.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e1 : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
+    %m1 = sdx.packed_matmul ins(%s, %p1 : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
+    scf.yield %m1 : tensor<2x16xf32>
+  }
+  return %r : tensor<2x16xf32>
+}
+{-# dialect_resources: { builtin: { w: "0x0400000000000000" } } #-}
+
+// -----
+
 // Small and splat constants stay; a view of a weight is made again; what a loop
 // computes of constants only moves out.
 // CHECK-LABEL: func.func @init
