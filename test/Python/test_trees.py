@@ -232,8 +232,10 @@ def answer_split(mode, value, missing, x):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("aggregate", range(4))
-def test_splits(dtype, aggregate):
+@pytest.mark.parametrize("aggregate, modes", [(0, range(7)), (1, range(7)), (2, range(7)), (3, range(7)), *((1, [mode]) for mode in range(4))])
+def test_splits(dtype, aggregate, modes):
+    """Of one mode, some nodes answer with yes where a feature is missing: a form of its own."""
+    thresholds = [-1, 0, 0.5, np.nan] if len(modes) > 1 else [-1, 0, 0.5, np.inf, -np.inf]
     for seed in range(3):
         rng = np.random.default_rng(10 * aggregate + seed)
         splits, leaves, targets = [], [], 1 + seed
@@ -241,8 +243,8 @@ def test_splits(dtype, aggregate):
         def grow(left):
             at = len(splits)
             splits.append(None)
-            mode = int(rng.integers(7))
-            value = set(rng.choice(np.arange(-4, 5), int(rng.integers(0, 4)), replace=False) / 2) if mode == 6 else rng.choice([-1, 0, 0.5, np.nan])
+            mode = int(rng.choice(modes))
+            value = set(rng.choice(np.arange(-4, 5), int(rng.integers(0, 4)), replace=False) / 2) if mode == 6 else rng.choice(thresholds)
             ends = []
             for _ in range(2):
                 if left == 0 or rng.random() < 0.2:

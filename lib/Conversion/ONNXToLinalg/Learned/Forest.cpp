@@ -137,6 +137,31 @@ LogicalResult Forest::finish(std::string &error) {
   return success();
 }
 
+std::optional<double> Forest::separateMissing() {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  MutableArrayRef<Node> asking =
+      MutableArrayRef<Node>(nodes).take_front(firstLeaf);
+  auto tracks = [](const Node &node) { return node.yes & Unordered; };
+  if (llvm::all_of(asking, tracks) || llvm::none_of(asking, tracks) ||
+      !isFeature(2 * features))
+    return std::nullopt;
+  uint8_t yes = asking.front().yes & ~Unordered;
+  bool isLess = yes == Less || yes == (Less | Equal);
+  if (!isLess && yes != Greater && yes != (Greater | Equal))
+    return std::nullopt;
+  double stand = isLess ? -kInfinity : kInfinity;
+  for (const Node &node : asking)
+    if ((node.yes & ~Unordered) != yes || std::isnan(node.threshold) ||
+        (tracks(node) && !(yes & Equal) && node.threshold == stand))
+      return std::nullopt;
+  for (Node &node : asking) {
+    if (tracks(node))
+      node.feature += features;
+    node.yes = yes;
+  }
+  return stand;
+}
+
 void Forest::padTrees(size_t multiple) {
   if (roots.size() % multiple == 0)
     return;

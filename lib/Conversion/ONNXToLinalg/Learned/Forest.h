@@ -11,6 +11,7 @@
 
 #include "dialects/ONNX/ONNX.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,10 @@ struct Forest {
   bool isLeaf(int64_t i) const { return nodes[i].yes == 15; }
   /// The places of nodes from which on there are leaves only.
   int64_t firstLeaf = 0;
+  /// Where nodes differ only in what they answer to a feature that is missing,
+  /// and those that answer with yes would do so to an infinity as well, lets
+  /// these read feature f as f + `features` and gives that infinity.
+  std::optional<double> separateMissing();
   /// Adds trees of one leaf without votes until their number is a multiple.
   void padTrees(size_t multiple);
   /// Whether all votes are for targets below `count`.

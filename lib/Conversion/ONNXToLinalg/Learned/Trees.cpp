@@ -272,6 +272,26 @@ Value ForestTables::addVotes(TensorBuilder &b, Value x, Type onnxType,
       .front();
 }
 
+/// `x` [rows, features] beside itself with `stand` where it is missing:
+/// [rows, 2 * `features`].
+Value besideWithout(TensorBuilder &b, Value x, Type onnxType, int64_t features,
+                    double stand) {
+  Type type = elementTypeOf(x);
+  OpFoldResult rows = b.dim(x, 0), none = b.size(0), count = b.size(features);
+  Value read = b.slice(x, {none, none}, {rows, count});
+  Value filled = b.map(read, type, [&](TensorBuilder &s, ValueRange args) {
+    Value value = loadScalar(s, s.getLoc(), args[0], onnxType);
+    Value isMissing =
+        arith::CmpFOp::create(s, arith::CmpFPredicate::UNO, value, value);
+    Value infinity =
+        storeScalar(s, s.getLoc(), s.scalar(value.getType(), stand), onnxType);
+    return Values{s.select(isMissing, infinity, args[0])};
+  });
+  Value both = b.empty({rows, b.size(2 * features)}, type);
+  both = b.insert(read, both, {none, none}, {rows, count});
+  return b.insert(filled, both, {none, count}, {rows, count});
+}
+
 /// The scores [rows, targets] that a forest gives for `x` [rows, features].
 struct Scores {
   const Forest &forest;
@@ -288,7 +308,12 @@ Value Scores::compute(TensorBuilder &b, Value x, Type onnxType,
                   "the trees read more features than the input has");
   bool isDouble = forest.isDouble || onnxType.isF64();
   Type compareType = isDouble ? Type(b.getF64Type()) : b.getF32Type();
-  ForestTables tables(b, forest, compareType, scoreType, aggregate);
+  Forest walked = forest;
+  // Integers are never missing.
+  if (isa<FloatType>(onnxType))
+    if (std::optional<double> stand = walked.separateMissing())
+      x = besideWithout(b, x, onnxType, forest.features, *stand);
+  ForestTables tables(b, std::move(walked), compareType, scoreType, aggregate);
   double most = scoreType.isF64() ? std::numeric_limits<double>::max()
                                   : std::numeric_limits<float>::max();
   double init = aggregate == Aggregate::Min   ? most
