@@ -280,13 +280,15 @@ private:
 
   /// A check of the host program is a call: a branch would cut its block in
   /// two, and there may be thousands. In a kernel, where each access may have
-  /// one, only those that fail call.
+  /// one, and in loops, which make them as often as they turn, only those that
+  /// fail call.
   LogicalResult lowerCheck(OpBuilder &b, sdx::CheckOp check) {
     Location loc = check.getLoc();
     Value ok = check.getCondition();
     bool inKernel =
         check->getParentOfType<func::FuncOp>()->hasAttr(sdx::kKernelAttr);
-    if (inKernel) {
+    bool branches = inKernel || check->getParentOfType<LoopLikeOpInterface>();
+    if (branches) {
       Value no = arith::XOrIOp::create(
           b, loc, ok, arith::ConstantIntOp::create(b, loc, 1, 1));
       auto ifOp = scf::IfOp::create(b, loc, no, /*withElseRegion=*/false);
@@ -298,7 +300,7 @@ private:
                    check.getMessage());
     Type i64 = b.getI64Type();
     SmallVector<Value> args;
-    if (!inKernel)
+    if (!branches)
       args.push_back(arith::ExtUIOp::create(b, loc, i64, ok));
     args.push_back(LLVM::AddressOfOp::create(b, loc, global));
     args.push_back(LLVM::ConstantOp::create(
@@ -309,8 +311,8 @@ private:
     for (unsigned i = 0; i < missing; ++i)
       args.push_back(LLVM::ConstantOp::create(b, loc, i64, 0));
     SmallVector<Type> types(args.size(), i64);
-    types[inKernel ? 0 : 1] = pointer;
-    auto callee = declare(inKernel ? "sdx_rt_check_failed" : "sdx_rt_check",
+    types[branches ? 0 : 1] = pointer;
+    auto callee = declare(branches ? "sdx_rt_check_failed" : "sdx_rt_check",
                           LLVM::LLVMVoidType::get(b.getContext()), types);
     LLVM::CallOp::create(b, loc, callee, args);
     return success();

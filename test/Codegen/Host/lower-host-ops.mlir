@@ -73,6 +73,26 @@ func.func private @k(%i: index) attributes {sdx.kernel} {
 
 // -----
 
+// So it is in a loop of the host program.
+// CHECK-LABEL: func.func @main(
+// CHECK:         scf.for
+// CHECK:           %[[BAD:.*]] = arith.xori
+// CHECK:           scf.if %[[BAD]] {
+// CHECK:             llvm.call @sdx_rt_check_failed(
+func.func @main(%a: memref<?xindex> {sdx.input = 0 : i64}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    %v = memref.load %a[%i] : memref<?xindex>
+    %ok = arith.cmpi ult, %v, %c8 : index
+    sdx.check %ok, "index {0} is out of bounds" (%v)
+  }
+  return
+}
+
+// -----
+
 // The words of a call of the runtime: the node, then each tensor's address, rank
 // and sizes, each number as it is. All calls share the largest place.
 // CHECK-DAG: llvm.mlir.global internal constant @sdx_origin_{{.*}}("node 'n'\00")

@@ -53,6 +53,58 @@ Value combine(OpBuilder &b, Location loc, StringRef reduction, Value old,
   return storeScalar(b, loc, z, onnxType);
 }
 
+/// The indices of a scatter, of which an Expand may have made all along some
+/// last dimensions equal.
+struct Indices {
+  /// What the Expand read, or the indices themselves.
+  Value tensor;
+  /// The indices' rank, and how many leading dimensions they differ in.
+  int64_t rank, varying;
+
+  static Indices of(Lowering<onnx::ScatterElementsOp> &b, int64_t axis) {
+    Value all = b.in.getIndices();
+    int64_t rank = rankedType(all).getRank();
+    auto expand = b.op.getIndices().getDefiningOp<onnx::ExpandOp>();
+    Value source =
+        expand ? b.rewriter.getRemappedValue(expand.getInput()) : Value();
+    auto type = source ? dyn_cast<RankedTensorType>(source.getType())
+                       : RankedTensorType();
+    if (!type || type.getElementType() != elementTypeOf(all) ||
+        type.getRank() > rank || llvm::is_contained(type.getShape(), 0))
+      return {all, rank, rank};
+    int64_t varying = type.getRank();
+    while (varying > 0 && type.getDimSize(varying - 1) == 1)
+      --varying;
+    varying = std::max(rank - type.getRank() + varying, axis + 1);
+    return varying < rank ? Indices{source, rank, varying}
+                          : Indices{all, rank, rank};
+  }
+
+  /// That at `position`, of the leading dimensions.
+  Value at(OpBuilder &b, Location loc, ValueRange position) const {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    int64_t added = rank - type.getRank();
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    SmallVector<Value> place;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      if (type.getDimSize(dim) == 1 || dim + added >= varying) {
+        place.push_back(zero);
+        continue;
+      }
+      Value index = position[dim + added];
+      // A size that is not known may be 1, and expanded as well.
+      if (type.isDynamicDim(dim) && varying < rank) {
+        Value size = asIndex(b, loc, getSizes(b, loc, tensor)[dim]);
+        Value last = arith::SubIOp::create(
+            b, loc, size, arith::ConstantIndexOp::create(b, loc, 1));
+        index = arith::MinUIOp::create(b, loc, index, last);
+      }
+      place.push_back(index);
+    }
+    return tensor::ExtractOp::create(b, loc, tensor, place);
+  }
+};
+
 LogicalResult lowerScatterElements(Lowering<onnx::ScatterElementsOp> &b) {
   Location loc = b.getLoc();
   Value data = b.in.getData(), indices = b.in.getIndices();
@@ -70,17 +122,26 @@ LogicalResult lowerScatterElements(Lowering<onnx::ScatterElementsOp> &b) {
   Value extent = b.index(in[*axis]);
   Type onnxType = getOnnxElementType(b.op.getData());
   StringRef reduction = b.op.getReduction();
-  Value result =
-      forEach(b, loc, sizes, data,
-              [&](OpBuilder &b, Location at, ValueRange i, Value out) -> Value {
-                Value raw = tensor::ExtractOp::create(b, at, indices, i);
-                SmallVector<Value> target(i);
-                target[*axis] = checkedIndex(b, at, raw, extent);
-                Value update = tensor::ExtractOp::create(b, at, updates, i);
-                Value old = tensor::ExtractOp::create(b, at, out, target);
-                Value next = combine(b, at, reduction, old, update, onnxType);
-                return tensor::InsertOp::create(b, at, next, out, target);
-              });
+  const Indices where = Indices::of(b, *axis);
+  ArrayRef<Size> outer = ArrayRef<Size>(sizes).take_front(where.varying);
+  ArrayRef<Size> inner = ArrayRef<Size>(sizes).drop_front(where.varying);
+  Value result = forEach(
+      b, loc, outer, data,
+      [&](OpBuilder &b, Location at, ValueRange i, Value out) -> Value {
+        Value place = checkedIndex(b, at, where.at(b, at, i), extent);
+        return forEach(
+            b, at, inner, out,
+            [&](OpBuilder &b, Location at, ValueRange j, Value out) -> Value {
+              SmallVector<Value> from(i);
+              llvm::append_range(from, j);
+              SmallVector<Value> target(from);
+              target[*axis] = place;
+              Value update = tensor::ExtractOp::create(b, at, updates, from);
+              Value old = tensor::ExtractOp::create(b, at, out, target);
+              Value next = combine(b, at, reduction, old, update, onnxType);
+              return tensor::InsertOp::create(b, at, next, out, target);
+            });
+      });
   return b.replace(result);
 }
 
