@@ -478,7 +478,7 @@ void inferGuarded(const ::onnx::OpSchema &schema,
   // Names that follow are those of ONNX's own operators. The nodes of a body
   // are checked as these are.
   if (contrib::isContrib(schema)) {
-    contrib::inferByBody(schema, context, GuardedSchemas());
+    contrib::inferTypes(schema, context, GuardedSchemas());
     return;
   }
   if (schema.Name() == "Split")
@@ -490,10 +490,6 @@ void inferGuarded(const ::onnx::OpSchema &schema,
   if (schema.Name() == "Einsum")
     if (const auto *equation = context.getAttribute("equation"))
       checkEquation(equation->s());
-  if (contrib::isContrib(schema)) {
-    contrib::inferTypes(schema, context, GuardedSchemas());
-    return;
-  }
   if (infersItself(schema))
     return inferItself(schema, context);
   if (!schema.has_type_and_shape_inference_function())
