@@ -249,11 +249,15 @@ private:
           return {shown, b.op("Where", {goesOn, nextCell, before[1]}),
                   b.op("Where", {goesOn, next, before[2]}), shown};
         });
+    // Without a step nothing else tells the sizes.
+    Name shape = b.concat(
+        {b.sizeOf(b.in("X"), 0), b.sizeOf(b.in("X"), 1), b.ints({hidden})}, 0);
+    Name all = b.op("Reshape", {results.back(), shape}, {{"allowzero", 1}});
     if (!hasLengths)
-      return {results[2], results[0], results[1]};
+      return {all, results[0], results[1]};
     Name isAny = b.unsqueeze(b.op("Greater", {lengths, b.integer(0)}), {1});
     Name last = b.op("Where", {isAny, results[1], zero()});
-    return {isBackwards ? turn(results[3]) : results[3], results[2], last};
+    return {isBackwards ? turn(all) : all, results[2], last};
   }
 
   Body &b;

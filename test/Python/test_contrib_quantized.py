@@ -88,6 +88,13 @@ def test_lstm_results_that_nobody_asks_for():
         agree("DynamicQuantizeLSTM", feeds, outputs, hidden_size=4, **LSTM)
 
 
+@pytest.mark.parametrize("steps, batch, lens", [(0, 3, None), (5, 0, None), (5, 3, np.zeros(3, np.int32))])
+def test_lstm_of_nothing(steps, batch, lens):
+    wanted = [np.zeros(shape) for shape in [(steps, 1, batch, 4), (1, batch, 4), (1, batch, 4)]]
+    feeds = lstm(steps=steps, batch=batch, lens=lens)
+    check("DynamicQuantizeLSTM", feeds, STATES, wanted, WEIGHTS, 0, hidden_size=4)
+
+
 def test_lstm_refusals():
     feeds = lstm()
     for why, attributes in [
