@@ -1,4 +1,4 @@
-//===- RegexTokenizer.cpp - Tokenizer -------------------------------------===//
+//===- RegexTokenFunctions.cpp - Tokenizer --------------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
