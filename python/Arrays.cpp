@@ -54,20 +54,20 @@ bool isNoModel(const Error &error) {
   return false;
 }
 
-const char *className(const Error &error) {
-  switch (error.kind()) {
+const char *className(const Raised &raised) {
+  switch (raised.error.kind()) {
   case ErrorKind::InvalidArgument:
     return "InvalidArgument";
   case ErrorKind::NoSuchFile:
     return "NoSuchFile";
   case ErrorKind::InvalidModel:
-    return isNoModel(error) ? "InvalidProtobuf" : "InvalidGraph";
+    return isNoModel(raised.error) ? "InvalidProtobuf" : "InvalidGraph";
   case ErrorKind::Unsupported:
     return "NotImplemented";
   case ErrorKind::Failed:
-    return "Fail";
+    break;
   }
-  return "Fail";
+  return raised.ofRun ? "RuntimeException" : "Fail";
 }
 
 } // namespace
@@ -75,11 +75,11 @@ const char *className(const Error &error) {
 /// The module of the exceptions.
 static std::string errorsModule;
 
-static void raiseInPython(const Error &error) {
+static void raiseInPython(const Raised &raised) {
   nb::object type =
-      nb::module_::import_(errorsModule.c_str()).attr(className(error));
-  nb::object failure = type(error.message());
-  failure.attr("detail") = error.detail();
+      nb::module_::import_(errorsModule.c_str()).attr(className(raised));
+  nb::object failure = type(raised.error.message());
+  failure.attr("detail") = raised.error.detail();
   if (nb::object cause = takeCause())
     PyException_SetCause(failure.ptr(), cause.release().ptr());
   PyErr_SetObject(type.ptr(), failure.ptr());
@@ -92,15 +92,16 @@ void translateErrors(const nb::module_ &extension) {
     try {
       std::rethrow_exception(p);
     } catch (const Raised &raised) {
-      raiseInPython(raised.error);
+      raiseInPython(raised);
     } catch (const std::bad_alloc &) {
-      raiseInPython(Error(ErrorKind::Failed, "not enough memory"));
+      raiseInPython(Raised(Error(ErrorKind::Failed, "not enough memory")));
     } catch (const std::length_error &) {
       raiseInPython(
-          Error(ErrorKind::Failed, "a size is larger than any memory"));
+          Raised(Error(ErrorKind::Failed, "a size is larger than any memory")));
     } catch (const std::bad_cast &) {
-      raiseInPython(Error(ErrorKind::InvalidArgument,
-                          "an argument is of another type than is asked for"));
+      raiseInPython(
+          Raised(Error(ErrorKind::InvalidArgument,
+                       "an argument is of another type than is asked for")));
     }
   });
 }
@@ -389,11 +390,13 @@ nb::list runModel(Runner &session, nb::list inputs, nb::object memory,
       outputs.back() = {typeOf(nb::cast<int32_t>(pair[0]), array.dtype()),
                         array.data(), shapeOf(array)};
     }
-  auto results = unwrap(withoutGil([&] {
+  auto results = withoutGil([&] {
     return session.run(refs, outputs, options ? *options : defaultRunOptions());
-  }));
+  });
+  if (!results)
+    throw Raised(results.error(), /*ofRun=*/true);
   nb::list list;
-  for (const Tensor &tensor : results)
+  for (const Tensor &tensor : *results)
     list.append(tensor.owner || tensor.kind != ValueKind::Tensor
                     ? toPython(tensor)
                     : nb::none());

@@ -19,11 +19,14 @@
 #include <utility>
 #include <vector>
 
-/// An error on its way to sardonyx.errors, which has a class for each kind.
+/// An error on its way to sardonyx.errors, which has a class for each kind, and
+/// one of its own for runs that failed.
 struct Raised : std::exception {
-  explicit Raised(sardonyx::Error error) : error(std::move(error)) {}
+  explicit Raised(sardonyx::Error error, bool ofRun = false)
+      : error(std::move(error)), ofRun(ofRun) {}
   const char *what() const noexcept override { return error.message().c_str(); }
   sardonyx::Error error;
+  bool ofRun;
 };
 
 /// Has nanobind make exceptions of what is raised: of the module `errors` that

@@ -132,7 +132,7 @@ def _find(name: str):
     # Also what `from . import _sardonyx` of the other modules asks first.
     if name == "_sardonyx" and (compiler := importlib.util.find_spec(f".{name}", __name__)) and compiler.origin:
         _open_compiler_libraries(compiler.origin)
-    if name in _COMPILER:
+    if name in _COMPILER or name == "capi":
         return importlib.import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module 'sardonyx' has no attribute {name!r}")

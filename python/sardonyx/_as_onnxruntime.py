@@ -7,6 +7,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.metadata
 import importlib.util
+import os
 import sys
 import types
 import warnings
@@ -90,6 +91,8 @@ def _make_module() -> types.ModuleType:
     module = types.ModuleType(_NAME, "The names of onnxruntime, by Sardonyx.")
 
     def find(name):
+        if name == "capi":  # which onnxruntime's own module imports
+            return importlib.import_module(f"{_NAME}.capi")
         if name.startswith("_"):
             raise AttributeError(f"module '{_NAME}' has no attribute {name!r}")
         try:
@@ -99,7 +102,7 @@ def _make_module() -> types.ModuleType:
 
     vars(module).update(
         __file__=__file__,
-        __path__=[],  # what it has, the finder finds
+        __path__=[os.path.join(os.path.dirname(__file__), _NAME)],  # no folder: what it has, the finder finds
         __spec__=importlib.machinery.ModuleSpec(_NAME, None, is_package=True),
         __version__=API_VERSION,
         __author__="Sardonyx",

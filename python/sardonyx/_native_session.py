@@ -3,13 +3,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ._binding import OrtValueVector
 from .errors import Fail
 
-if TYPE_CHECKING:
-    from ._running import Runnable
+
+class Internals:
+    """Attributes of onnxruntime's session that are no part of its API, and that programs read all the same."""
+
+    @property
+    def _sess(self) -> NativeSession:
+        return NativeSession._of(self)
+
+    @property
+    def _providers(self) -> list[str]:
+        return self.get_providers()  # type: ignore[attr-defined]
+
+    @property
+    def _provider_options(self) -> dict[str, dict[str, str]]:
+        return self.get_provider_options()  # type: ignore[attr-defined]
+
+    @property
+    def _inputs_meta(self) -> list:
+        return self.get_inputs()  # type: ignore[attr-defined]
+
+    @property
+    def _outputs_meta(self) -> list:
+        return self.get_outputs()  # type: ignore[attr-defined]
+
+    @property
+    def _model_meta(self):
+        return self.get_modelmeta()  # type: ignore[attr-defined]
 
 
 class NativeSession:
@@ -20,7 +45,7 @@ class NativeSession:
         self._runnable: Any = None
 
     @classmethod
-    def _of(cls, runnable: Runnable) -> NativeSession:
+    def _of(cls, runnable: Any) -> NativeSession:
         session = cls(None, None, False)
         session._loading, session._runnable = None, runnable
         return session

@@ -20,8 +20,8 @@ ALL_PROVIDERS = [
 ]  # fmt: skip
 # Of earlier releases, which programs still name.
 _FORMER = {
-    "ArmNNExecutionProvider", "HailoExecutionProvider", "MLCExecutionProvider", "NGRAPHExecutionProvider", "NupharExecutionProvider",
-    "ROCMExecutionProvider", "SNPEExecutionProvider", "TvmExecutionProvider",
+    "ArmNNExecutionProvider", "HailoExecutionProvider", "MLCExecutionProvider", "NGRAPHExecutionProvider",
+    "NupharExecutionProvider", "NvTensorRtRtxExecutionProvider", "ROCMExecutionProvider", "SNPEExecutionProvider", "TvmExecutionProvider",
 }  # fmt: skip
 
 

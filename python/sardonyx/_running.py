@@ -7,17 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-import numpy as np
-
 from . import _log as log
 from . import _runtime
 from ._adapters import parameters_of
 from ._arrays import as_input, as_memory, as_value, check_apart, copy_to, from_output
 from ._async import runners, tell
 from ._attributes import integer, tell_once
-from ._binding import IOBinding, OrtValueVector
+from ._binding import IOBinding
 from ._devices import CPU_DEVICE, CPU_MEMORY, OrtEpDevice, OrtMemoryInfo
-from ._native_session import NativeSession
+from ._native_session import Internals
 from ._providers import ALL_PROVIDERS, PROVIDERS, choose
 from ._run_options import RunOptions
 from ._suggest import unknown
@@ -116,7 +114,7 @@ def _given(value):
     return value
 
 
-class Runnable:
+class Runnable(Internals):
     """What sessions share with models that were built ahead of time."""
 
     _session: Any  # an extension's Runner
@@ -142,7 +140,7 @@ class Runnable:
         Inputs are arrays of numpy or of any library with DLPack on the CPU; contiguous ones are
         not copied. Optional ones may be left out. `out` may give arrays to write outputs to, by name; they may overlap
         inputs. Results are arrays, lists for sequences, dicts for maps, or None for an optional that holds nothing.
-        Raises `InvalidArgument` for names, types and shapes that the model does not have, `Fail` where the run failed.
+        Raises `InvalidArgument` for names, types and shapes that the model does not have, `RuntimeException` where the run failed.
         """
         if run_options is not None and run_options._adapters:
             session = self._adapted_to(run_options._adapters)
@@ -247,11 +245,6 @@ class Runnable:
     def _adapted_to(self, adapters) -> Runnable:
         """The session that has those tensors of adapters which are not for inputs."""
         return self
-
-    @property
-    def _sess(self) -> NativeSession:
-        """What onnxruntime's class keeps under this name."""
-        return NativeSession._of(self)
 
     def io_binding(self) -> IOBinding:
         """A new IOBinding for this session."""

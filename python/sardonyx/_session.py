@@ -84,6 +84,7 @@ class InferenceSession(Runnable):
             raise TypeError(f"sess_options are SessionOptions, got {type(sess_options).__name__}")
         self._options = sess_options or SessionOptions()
         path, data = model_source(path_or_bytes)
+        self._model_path = path or None  # as onnxruntime's class has it
         if read_config_from_model is None:
             read_config_from_model = os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1"
         if read_config_from_model:
@@ -163,6 +164,10 @@ class InferenceSession(Runnable):
             for name, element_type, shape in overridable(self._source)
             if name not in self._adapted
         ]
+
+    @property
+    def _sess_options(self) -> SessionOptions:
+        return self._options
 
     def get_session_options(self) -> SessionOptions:
         """The options of the session, or those that it made of them and of the model's own."""

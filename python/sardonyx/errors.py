@@ -8,7 +8,7 @@ then it says in the compiler's own terms what failed. `EngineError`, `ModelLoade
 
 
 class Fail(RuntimeError):
-    """The run or the compiler failed."""
+    """The compiler failed, or something else; of a run see `RuntimeException`."""
 
     detail = ""
 
@@ -44,7 +44,7 @@ class ModelLoadCanceled(Fail):
 
 
 class RuntimeException(Fail):
-    """A failure that onnxruntime has no other class for. Nothing raises it: see `Fail`."""
+    """A run failed."""
 
 
 class EngineError(Fail):

@@ -1,9 +1,14 @@
 """Sardonyx in the place of onnxruntime: modules, names, classes of errors and metadata, each in a process of its own."""
 
+import base64
+import hashlib
 import inspect
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 ort = pytest.importorskip("onnxruntime")
@@ -30,6 +35,7 @@ IMPORTS = (
     "import onnxruntime.capi._pybind_state; onnxruntime.capi._pybind_state.SessionOptions()",
     "from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidProtobuf, NoSuchFile, RuntimeException, SessionOptions",
     "from onnxruntime.capi.onnxruntime_inference_collection import InferenceSession, check_and_normalize_provider_args",
+    "import onnxruntime as rt; rt.capi.onnxruntime_pybind11_state.RuntimeException; rt.capi._pybind_state.OrtValue",
     "from onnxruntime.capi.onnxruntime_validation import get_package_name_and_version_info",
     "from onnxruntime.backend import prepare, run",
     "from onnxruntime.backend.backend import OnnxRuntimeBackend",
@@ -93,6 +99,41 @@ def test_what_is_absent_is_an_import_error_that_says_so(line, start):
         pytest.skip("a module that no finder of Sardonyx's is asked for")
     said = run(f"try:\n    {line}\nexcept ImportError as error:\n    print(error)", start)
     assert len(said) == 1 and "a part of onnxruntime that Sardonyx" in said[0]
+
+
+def test_what_programs_read_of_a_session_though_it_is_no_api(model, tmp_path):
+    """By optimum, kokoro-onnx, insightface and others."""
+    import onnx
+
+    import sardonyx
+
+    proto = model("m (float[N, 3] x) => (float[N, 3] y) { y = Neg(x) }")
+    path = str(tmp_path / "m.onnx")
+    onnx.save(proto, path)
+    answers = []
+    for engine in (ort, sardonyx):
+        for source in (path, proto.SerializeToString()):
+            session = engine.InferenceSession(source, engine.SessionOptions(), providers=["CPUExecutionProvider"])
+            names = [arg.name for arg in (*session._inputs_meta, *session._outputs_meta, *session._sess.inputs_meta)]
+            said = (session._model_path, session._providers, session._provider_options, names, session._model_meta.graph_name)
+            answers.append((*said, session._sess_options is session.get_session_options()))
+    assert answers[:2] == answers[2:]
+
+
+def test_a_failed_run_is_a_runtime_exception(model):
+    """Of which unstructured-inference takes none amiss. onnxruntime has another class by the operator; here it is both."""
+    import onnxruntime.capi.onnxruntime_pybind11_state as theirs
+
+    import sardonyx
+    from sardonyx.errors import RuntimeException
+
+    proto = model("m (float[N, K] x, int64[2] s) => (float[A, B] y) { y = Reshape(x, s) }")
+    feed = {"x": np.ones((2, 3), np.float32), "s": np.array([4, 5])}
+    for engine, kind in ((ort, (theirs.Fail, theirs.RuntimeException)), (sardonyx, RuntimeException)):
+        session = engine.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+        with pytest.raises(kind, match="Reshape"):
+            session.run(None, feed)
+    assert issubclass(RuntimeException, sardonyx.Fail)
 
 
 def test_unknown_names_are_attribute_errors():
@@ -182,3 +223,71 @@ def test_classes_of_the_extension():
     for name in ("OrtValue", "OrtDevice", "OrtValueVector", "SessionIOBinding", "SparseTensor", "OrtArenaCfg", "OrtMemoryInfo"):
         assert public(getattr(theirs, name)) - public(getattr(ours, name)) - beyond == set(), name
     assert {"inputs_meta", "model_meta", "session_options"} <= public(session)
+
+
+# ===- The package ----------------------------------------------------------===
+
+PACKAGE = Path(__file__).resolve().parents[2] / "python" / "as_onnxruntime"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel sardonyx-as-onnxruntime, made as pip has it made."""
+    folder = tmp_path_factory.mktemp("wheel")
+    program = f"import sys; sys.path.insert(0, {str(PACKAGE)!r})\nimport wheel_builder; print(wheel_builder.build_wheel({str(folder)!r}))"
+    done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, check=True)
+    return folder / done.stdout.strip()
+
+
+def test_the_package_and_what_it_tells_of_itself(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (record,) = (name for name in names if name.endswith("/RECORD"))
+        for line in archive.read(record).decode().splitlines():
+            name, digest, size = line.rsplit(",", 2)
+            data = archive.read(name)
+            if name != record:
+                assert digest == "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+                assert int(size) == len(data)
+            # As pip puts it into site-packages.
+            target = tmp_path / name.partition(".data/purelib/")[2] if ".data/purelib/" in name else tmp_path / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        assert len(archive.read(record).decode().splitlines()) == len(names)
+    program = MODEL + f"""
+import importlib.metadata, sys
+sys.path.insert(0, {str(tmp_path)!r})
+import onnxruntime
+import sardonyx
+from onnxruntime.capi._pybind_state import OrtValueVector
+print(onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, {{"x": x}})[0].sum())
+of = importlib.metadata.version
+print(onnxruntime.__version__ == of("onnxruntime") == of("OnnxRuntime"), of("sardonyx-as-onnxruntime") == sardonyx.__version__)
+print(importlib.metadata.requires("sardonyx-as-onnxruntime") == [f"sardonyx=={{sardonyx.__version__}}"])
+"""
+    assert run(program, "") == ["-6.0", "True True", "True"]
+    (metadata,) = tmp_path.glob("onnxruntime-*.dist-info/METADATA")
+    assert f"Version: {ort.__version__}" in metadata.read_text() and not (metadata.parent / "RECORD").exists()
+
+
+def test_types_for_other_libraries(model):
+    """Of onnxruntime.transformers.io_binding_helper, which optimum imports."""
+    import ml_dtypes
+
+    import sardonyx
+    from sardonyx.transformers.io_binding_helper import TypeHelper
+
+    graph = "m (float16[N] x, bool[N] m) => (int64[N] y) { c = Cast <to = 7> (x) d = Cast <to = 7> (m) y = Add(c, d) }"
+    session = sardonyx.InferenceSession(model(graph))
+    assert TypeHelper.get_input_type(session, "x") == "tensor(float16)"
+    assert TypeHelper.get_output_type(session, "y") == "tensor(int64)"
+    assert TypeHelper.get_io_numpy_type_map(session) == {"x": np.float16, "m": bool, "y": np.int64}
+    assert TypeHelper.get_io_onnx_type_map(session) == {"x": 10, "m": 9, "y": 7}
+    assert TypeHelper.ort_type_to_numpy_type("tensor(bfloat16)") is ml_dtypes.bfloat16
+    for wrong in (
+        lambda: TypeHelper.get_input_type(session, "nope"),
+        lambda: TypeHelper.get_output_type(session, "x"),
+        lambda: TypeHelper.ort_type_to_numpy_type("seq(tensor(float))"),
+    ):
+        with pytest.raises(ValueError, match="not found"):
+            wrong()
