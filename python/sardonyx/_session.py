@@ -156,6 +156,14 @@ class InferenceSession(Runnable):
                 self._variants[key] = session
             return self._variants[key]
 
+    def _check_input(self, name) -> None:
+        if name not in self._input_names and name in [arg.name for arg in self.get_overridable_initializers()]:
+            raise InvalidArgument(
+                f"'{name}' is an initializer of the model, and so a constant of its code; "
+                "SessionOptions.add_initializer and adapters give it another value"
+            )
+        super()._check_input(name)
+
     def get_overridable_initializers(self) -> list[NodeArg]:
         """The initializers that are inputs, too, in the model's order: adapters may give them other values
         (`RunOptions.add_active_adapter`), and so may `SessionOptions.add_initializer`."""

@@ -137,6 +137,9 @@ def test_runs_take_tensors_in_the_place_of_initializers(model, tmp_path):
     other.add_active_adapter(adapter)
     with pytest.raises(sdx.InvalidArgument, match="no input 'c'; it has x, a, b"):
         session.run(None, {"x": x}, other)
+    for ask in (lambda: session.run(None, {"x": x, "a": A}), lambda: session.io_binding().bind_cpu_input("a", A)):
+        with pytest.raises(sdx.InvalidArgument, match="'a' is an initializer of the model, .* SessionOptions.add_initializer"):
+            ask()
 
 
 def test_a_model_is_compiled_once_for_adapters(model, tmp_path):
