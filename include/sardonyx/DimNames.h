@@ -36,9 +36,8 @@ inline bool isNameOfSize(std::string_view name) {
   }
   if (!hasLetter)
     return false;
-  for (const char *placeholder :
-       {"any", "dynamic", "nan", "nil", "none", "null", "undefined", "unk",
-        "unknown"})
+  for (const char *placeholder : {"any", "dynamic", "nan", "nil", "none",
+                                  "null", "undefined", "unk", "unknown"})
     if (word == placeholder)
       return false;
   return true;

@@ -132,8 +132,7 @@ static std::string describe(const TensorShapeProto &shape) {
   std::string text = "[";
   for (const auto &dim : shape.dim()) {
     text += text.size() > 1 ? ", " : "";
-    text += dim.has_dim_value()                               ? std::to_string(
-                                        dim.dim_value())
+    text += dim.has_dim_value() ? std::to_string(dim.dim_value())
             : dim.has_dim_param() && !dim.dim_param().empty() ? dim.dim_param()
                                                               : "?";
   }

@@ -458,3 +458,24 @@ def test_pip_builds_all_extensions():
     extensions = set(re.search(r"install\(TARGETS ([\w ]+) LIBRARY DESTINATION sardonyx", cmake)[1].split())
     targets = set(re.findall(r'"(\w+)"', re.search(r"build.targets = (.*)", (root / "pyproject.toml").read_text())[1]))
     assert len(extensions) == 2 and targets == {*extensions, "SardonyxArtifactRuntime"}
+
+
+def test_names_of_sizes(tmp_path):
+    """There is one code, which counts on equal names; placeholders are no names, and each is a size of its own in C."""
+    ones = np.ones((3, 4), np.float32)
+    for name, file, fits in (("?", "apart", True), ("N", "equal", False)):
+        model = graph("""<ir_version: 10, opset_import: ["" : 21]>
+            m (float[N, 4] x, float[N, 4] b) => (float[1, 4] y) { y = Add (x, b) }""")
+        for value in model.graph.input:
+            value.type.tensor_type.shape.dim[0].dim_param = name
+        build(model, tmp_path / f"{file}.so")
+        loaded = sardonyx.load(tmp_path / f"{file}.so")
+        assert loaded.get_outputs()[0].shape[0] != 1  # which nobody has checked
+        np.testing.assert_array_equal(loaded.run(None, {"x": ones, "b": ones})[0], 2 * ones)
+        header = (tmp_path / f"{file}.h").read_text()
+        assert [f"sizes->{size}," in header for size in ("x_0", "b_0", "N")] == [fits, fits, not fits]
+        if fits:
+            np.testing.assert_array_equal(loaded.run(None, {"x": ones, "b": ones[:1]})[0], 2 * ones)
+            continue
+        with pytest.raises(sardonyx.InvalidArgument, match="dimension 'N' has different sizes: 3 in .* and 1 in"):
+            loaded.run(None, {"x": ones, "b": ones[:1]})
