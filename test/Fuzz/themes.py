@@ -37,6 +37,8 @@ THEMES = {
     "declared": Theme(
         ("shapes", "shapes", "movement", "selection", "elementwise", "control", "contractions"), (1, 1, 1, 2, 3, 4, 5, 7, 16), (1, 10), 20_000, 0.9, 1.0
     ),
+    # Integers that are known, and what is made by them.
+    "constants": Theme(("chains", "chains", "shapes"), (1, 1, 2, 3, 4, 5), (4, 30), 20_000, 0.8),
 }
 SHARE = 0.1  # of the graphs, of each but the mixed ones
 

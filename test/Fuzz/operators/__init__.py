@@ -5,7 +5,7 @@ import importlib
 
 FAMILIES = """elementwise casts reductions windows contractions movement shapes normalisation quantise selection
  control recurrent strings sequences learned trees fused contrib networks images
- training signals maps preview gradients legacy""".split()
+ training signals maps preview gradients legacy chains""".split()
 
 
 def families():
