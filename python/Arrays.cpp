@@ -455,7 +455,9 @@ nb::list describe(const std::vector<ValueInfo> &infos) {
         dims.append(nb::none());
     }
     constexpr ElementType none = ElementType::Undefined;
-    ElementType item = info.items.empty() ? none : info.innerType();
+    // Of a tensor that comes in a list it is said what the tensor is.
+    bool isTensor = info.items.empty() || info.elementType != none;
+    ElementType item = isTensor ? none : info.innerType();
     ElementType key = info.map() ? info.map()->items[0].elementType : none;
     list.append(nb::make_tuple(info.name, info.type,
                                static_cast<int32_t>(info.elementType),

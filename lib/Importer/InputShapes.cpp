@@ -231,6 +231,8 @@ public:
       batchDims();
     if (op == "GroupNormalization")
       groups();
+    if (op == "ScatterND")
+      updates();
     if (op == "DequantizeLinear" || op == "QuantizeLinear")
       scales();
     if (op == "DepthToSpace" || op == "SpaceToDepth")
@@ -335,6 +337,20 @@ private:
     if (given < 0 || !isInside(0) || !isInside(1))
       refuse("batch_dims is " + llvm::Twine(given) +
              ", which must be less than the ranks of both inputs");
+  }
+
+  /// A row of indices chooses a part of the data, which is updated as a whole.
+  void updates() const {
+    const ::onnx::TensorShapeProto *data = shape(0), *rows = shape(1);
+    const ::onnx::TensorShapeProto *given = shape(2);
+    if (!data || !rows || !given)
+      return;
+    int64_t length = size(1, rows->dim_size() - 1);
+    int64_t wanted = rows->dim_size() - 1 + data->dim_size() - length;
+    if (length >= 0 && length <= data->dim_size() &&
+        given->dim_size() != wanted)
+      refuse("input 2 has the rank " + llvm::Twine(given->dim_size()) +
+             ", but must have " + llvm::Twine(wanted));
   }
 
   void groups() const {

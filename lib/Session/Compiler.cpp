@@ -23,6 +23,7 @@
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include "sardonyx/Target/Target.h"
+#include "sardonyx/Transforms/Passes.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/ThreadPool.h"
 
@@ -236,6 +237,25 @@ static bool assumesRank(ModuleOp module) {
       .wasInterrupted();
 }
 
+/// Describes results of any rank as what the program gives for them: lists of
+/// the one tensor.
+static MaybeError readBoxedResults(ModuleOp module, bool isAhead,
+                                   Artifact &artifact) {
+  auto boxed = module->getAttrOfType<DenseI64ArrayAttr>(kBoxedResultsAttr);
+  if (!boxed)
+    return std::nullopt;
+  for (int64_t index : boxed.asArrayRef()) {
+    ValueInfo &info = artifact.outputs[index];
+    if (isAhead)
+      return Error(ErrorKind::Unsupported,
+                   "the model cannot be built ahead of time: the rank of its "
+                   "output '" +
+                       info.name + "' is known to runs only");
+    info.items = {info};
+  }
+  return std::nullopt;
+}
+
 /// Removes the kernels that a module's host functions do not call.
 static void dropUncalledKernels(ModuleOp module) {
   llvm::StringSet<> called;
@@ -325,6 +345,8 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
                                   lastPhase + "'"));
   if (MaybeError error = readArguments(*module, modelPath, artifact))
     return fail(*error);
+  if (MaybeError error = readBoxedResults(*module, ahead, artifact))
+    return *error;
   artifact.assumesRank = assumesRank(*module);
   artifact.customCalls = compilation.customCalls();
   auto generate = [&](ModuleOp module, const PipelineOptions &pipeline,

@@ -248,12 +248,10 @@ double divNumbers(double a, double b) { return a / b; }
 /// Which of two zeros is the larger one is open.
 double maxNumbers(double a, double b) {
   return std::isnan(a) || std::isnan(b) || (a == 0 && b == 0) ? NAN
-         : a > b                                             ? a
-                                                             : b;
+         : a > b                                              ? a
+                                                              : b;
 }
-double minNumbers(double a, double b) {
-  return -maxNumbers(-a, -b);
-}
+double minNumbers(double a, double b) { return -maxNumbers(-a, -b); }
 bool equalNumbers(double a, double b) { return a == b; }
 bool lessNumbers(double a, double b) { return a < b; }
 bool lessOrEqualNumbers(double a, double b) { return a <= b; }
@@ -270,7 +268,9 @@ double ceilNumber(double a) { return std::ceil(a); }
 double roundNumber(double a) { return std::nearbyint(a); }
 double rootNumber(double a) { return std::sqrt(a); }
 double reciprocalNumber(double a) { return 1 / a; }
-double reluNumber(double a) { return a > 0 ? a : a == 0 ? 0.0 : a < 0 ? 0.0 : a; }
+double reluNumber(double a) {
+  return a > 0 ? a : a == 0 ? 0.0 : a < 0 ? 0.0 : a;
+}
 /// Of more than a product, the last digit is a library's.
 double powerNumbers(double a, double b) {
   return b == 0 ? 1 : b == 1 ? a : b == 2 ? a * a : NAN;
@@ -307,8 +307,8 @@ Tensor combine(const Evaluation &e, Operation *op, Binary function) {
 
 template <Binary ofIntegers, Binary ofFloats = nullptr>
 Tensor binary(const Evaluation &e, Operation *op) {
-  bool isFloat = isa_and_nonnull<FloatType>(
-      Evaluation::getElementType(op->getOperand(0)));
+  bool isFloat =
+      isa_and_nonnull<FloatType>(Evaluation::getElementType(op->getOperand(0)));
   return combine(e, op, isFloat ? ofFloats : ofIntegers);
 }
 
@@ -325,8 +325,8 @@ Tensor mapElements(const Evaluation &e, Operation *op,
 
 template <Unary ofIntegers, Unary ofFloats = nullptr>
 Tensor unary(const Evaluation &e, Operation *op) {
-  bool isFloat = isa_and_nonnull<FloatType>(
-      Evaluation::getElementType(op->getOperand(0)));
+  bool isFloat =
+      isa_and_nonnull<FloatType>(Evaluation::getElementType(op->getOperand(0)));
   Unary function = isFloat ? ofFloats : ofIntegers;
   return function ? mapElements(e, op, function) : std::nullopt;
 }
@@ -369,16 +369,18 @@ Tensor evaluateBitShift(const Evaluation &e, onnx::BitShiftOp op) {
       }))
     return std::nullopt;
   if (op.getDirection() == "RIGHT")
-    return combine(e, op, +[](Element a, Element b) {
-      return a.isKnown() ? Element::known(a.value >> b.value) : Element();
-    });
+    return combine(
+        e, op, +[](Element a, Element b) {
+          return a.isKnown() ? Element::known(a.value >> b.value) : Element();
+        });
   // Where bits leave the type nothing is said.
-  return combine(e, op, +[](Element a, Element b) {
-    return a.isKnown() &&
-                   llvm::isUIntN(63 - b.value, static_cast<uint64_t>(a.value))
-               ? Element::known(a.value << b.value)
-               : Element();
-  });
+  return combine(
+      e, op, +[](Element a, Element b) {
+        return a.isKnown() && llvm::isUIntN(63 - b.value,
+                                            static_cast<uint64_t>(a.value))
+                   ? Element::known(a.value << b.value)
+                   : Element();
+      });
 }
 
 Tensor evaluateBitwiseNot(const Evaluation &e, onnx::BitwiseNotOp op) {

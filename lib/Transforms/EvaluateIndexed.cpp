@@ -172,8 +172,9 @@ static Tensor scatterElements(const Evaluation &e, Operation *op, int64_t along,
       at[*axis] = *to;
     for (auto [i, size] : llvm::zip_equal(at, data->shape))
       isDefined &= i < size;
-    isDefined = isDefined && to &&
-                scattered.put(getPlace(at, data->shape), updates->elements[from]);
+    isDefined =
+        isDefined && to &&
+        scattered.put(getPlace(at, data->shape), updates->elements[from]);
   });
   return isDefined ? Tensor(scattered.result) : std::nullopt;
 }
@@ -209,9 +210,9 @@ static Tensor evaluateScatterND(const Evaluation &e, onnx::ScatterNDOp op) {
       return;
     }
     llvm::append_range(*at, index.drop_front(rows));
-    isDefined = isDefined &&
-                scattered.put(getPlace(*at, data->shape),
-                              updates->elements[getPlace(index, shape)]);
+    isDefined =
+        isDefined && scattered.put(getPlace(*at, data->shape),
+                                   updates->elements[getPlace(index, shape)]);
   });
   return isDefined ? Tensor(scattered.result) : std::nullopt;
 }

@@ -94,7 +94,7 @@ static Tensor evaluateRange(const Evaluation &e, onnx::RangeOp op) {
       count = 0;
     else
       count = llvm::APIntOps::RoundingUDiv(span.abs(), step.abs(),
-                                     APInt::Rounding::UP)
+                                           APInt::Rounding::UP)
                   .getLimitedValue(INT64_MAX);
   } else if (std::optional<Ints> shape = getDeclaredShape(e)) {
     count = shape->size() == 1 ? shape->front() : -1;
@@ -145,7 +145,8 @@ static std::optional<Taken> getTaken(int64_t start, int64_t end, int64_t step,
 
 static Tensor evaluateSlice(const Evaluation &e, onnx::SliceOp op) {
   const ShapeTensor *data = e.get(op.getData());
-  auto starts = e.getIntegers(op.getStarts()), ends = e.getIntegers(op.getEnds());
+  auto starts = e.getIntegers(op.getStarts()),
+       ends = e.getIntegers(op.getEnds());
   auto axes = e.getIntegers(op.getAxes()), steps = e.getIntegers(op.getSteps());
   if (!data || !starts || !ends || starts->size() != ends->size() ||
       (op.getAxes() && (!axes || axes->size() != starts->size())) ||
@@ -275,10 +276,10 @@ static Tensor evaluateExpand(const Evaluation &e, onnx::ExpandOp op) {
   const ShapeTensor *input = e.get(op.getInput());
   std::optional<Ints> target = e.getIntegers(op.getShape());
   // Sizes that are not known may still have been inferred.
-  std::optional<Ints> shape =
-      !input   ? std::nullopt
-      : target ? broadcastShapes({input->shape, *target})
-               : getDeclaredShape(e);
+  std::optional<Ints> shape = !input ? std::nullopt
+                              : target
+                                  ? broadcastShapes({input->shape, *target})
+                                  : getDeclaredShape(e);
   if (!shape || !countElements(*shape) ||
       broadcastShapes({input->shape, *shape}) != shape)
     return std::nullopt;
@@ -311,8 +312,8 @@ static Tensor evaluatePad(const Evaluation &e, onnx::PadOp op) {
   const ShapeTensor *data = e.get(op.getData());
   auto pads = e.getIntegers(op.getPads()), axes = e.getIntegers(op.getAxes());
   auto filling = e.getSingle(op.getConstantValue());
-  if (!data || !pads || op.getMode() != "constant" ||
-      (op.getAxes() && !axes) || (op.getConstantValue() && !filling))
+  if (!data || !pads || op.getMode() != "constant" || (op.getAxes() && !axes) ||
+      (op.getConstantValue() && !filling))
     return std::nullopt;
   int64_t rank = data->shape.size();
   size_t count = axes ? axes->size() : rank;
@@ -347,9 +348,10 @@ static Tensor evaluateTrilu(const Evaluation &e, onnx::TriluOp op) {
   int64_t rank = input ? input->shape.size() : 0;
   if (rank < 2 || (op.getK() && (!k || !k->isKnown())))
     return std::nullopt;
-  int64_t shift = k ? std::clamp<int64_t>(k->value, -ShapeEvaluator::maxElements,
-                                          ShapeEvaluator::maxElements)
-                    : 0;
+  int64_t shift =
+      k ? std::clamp<int64_t>(k->value, -ShapeEvaluator::maxElements,
+                              ShapeEvaluator::maxElements)
+        : 0;
   return makeTensor(input->shape, [&](ArrayRef<int64_t> index) {
     int64_t above = index[rank - 1] - index[rank - 2] - shift;
     bool isKept = op.getUpper() ? above >= 0 : above <= 0;

@@ -110,8 +110,7 @@ static Tensor evaluateSumSquare(const Evaluation &e, Operation *op) {
 }
 
 /// Where the largest, or smallest, element along the axis is.
-template <typename OpT>
-static Tensor evaluateArg(const Evaluation &e, OpT op) {
+template <typename OpT> static Tensor evaluateArg(const Evaluation &e, OpT op) {
   constexpr bool isMax = std::is_same_v<OpT, onnx::ArgMaxOp>;
   const ShapeTensor *data = e.get(op.getData());
   std::optional<Ints> values = e.getIntegers(op.getData());

@@ -193,8 +193,7 @@ SmallVector<int64_t> sardonyx::getBroadcastPlaces(ArrayRef<int64_t> from,
   SmallVector<int64_t> places;
   forEachIndex(to, [&](ArrayRef<int64_t> index) {
     int64_t place = 0;
-    for (auto [i, size] :
-         llvm::zip_equal(index.take_back(from.size()), from))
+    for (auto [i, size] : llvm::zip_equal(index.take_back(from.size()), from))
       place = place * size + (size == 1 ? 0 : i);
     places.push_back(place);
   });

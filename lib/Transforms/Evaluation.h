@@ -23,7 +23,8 @@ struct Evaluation {
     return operand ? evaluator.getTensor(operand) : nullptr;
   }
   /// The elements of an operand if all are known integers.
-  std::optional<llvm::SmallVector<int64_t>> getIntegers(mlir::Value operand) const;
+  std::optional<llvm::SmallVector<int64_t>>
+  getIntegers(mlir::Value operand) const;
   /// The one element of an operand, if it has one.
   std::optional<ShapeElement> getSingle(mlir::Value operand) const;
   /// The element type of a value; null if it is no tensor.

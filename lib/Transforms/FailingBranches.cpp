@@ -36,7 +36,8 @@ static std::string describe(Location loc, StringRef message) {
   }
   std::string text = message.str();
   if (!kind.empty())
-    text = (name.empty() ? kind.str() : "node '" + name + "' (" + kind.str() + ")") +
+    text = (name.empty() ? kind.str()
+                         : "node '" + name + "' (" + kind.str() + ")") +
            ": " + text;
   llvm::replace(text, '{', '(');
   llvm::replace(text, '}', ')');
@@ -49,7 +50,8 @@ void sardonyx::makeFailing(Block &branch, Location loc, StringRef message,
   while (&branch.front() != branch.getTerminator())
     remove(&branch.front(), dead);
   OpBuilder builder = OpBuilder::atBlockBegin(&branch);
-  Value no = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
+  Value no =
+      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
   sdx::CheckOp::create(builder, loc, no,
                        builder.getStringAttr(describe(loc, message)),
                        ValueRange(), sdx::FailureKind::InvalidArgument);
@@ -64,9 +66,9 @@ static Value createAny(OpBuilder &builder, Location loc, Type type) {
     if (auto tensor = dyn_cast<TensorType>(sequence.getElementType()))
       if (auto number = onnx::getDataType(tensor.getElementType()))
         state.addAttribute(
-            "dtype", builder.getIntegerAttr(
-                         builder.getIntegerType(64, /*isSigned=*/true),
-                         *number));
+            "dtype",
+            builder.getIntegerAttr(
+                builder.getIntegerType(64, /*isSigned=*/true), *number));
     return builder.create(state)->getResult(0);
   }
   auto tensor = dyn_cast<TensorType>(type);

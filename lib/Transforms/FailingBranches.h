@@ -26,8 +26,7 @@ void makeFailing(mlir::Block &branch, mlir::Location loc,
 /// Gives branches of `op` that fail values of the types that the other branch
 /// yields. Fails without a word where there are none to be had.
 llvm::LogicalResult
-completeFailing(onnx::IfOp op,
-                llvm::SmallVectorImpl<mlir::Operation *> &dead);
+completeFailing(onnx::IfOp op, llvm::SmallVectorImpl<mlir::Operation *> &dead);
 
 } // namespace sardonyx
 

@@ -1,6 +1,8 @@
 //===- InferShapes.cpp - Make the types of all values precise -------------===//
 
 #include "FailingBranches.h"
+#include "GraphTypes.h"
+#include "OpenLoops.h"
 #include "OpenRanks.h"
 #include "ShapeValues.h"
 #include "sardonyx/Transforms/Passes.h"
@@ -69,26 +71,6 @@ bool haveDifferentElements(Type a, Type b) {
          !isa<onnx::UnknownType>(right.getElementType());
 }
 
-/// The most precise type that has all values of both.
-Type join(Type a, Type b) {
-  if (a == b)
-    return a;
-  if (auto x = dyn_cast_or_null<onnx::SeqType>(a))
-    if (auto y = dyn_cast_or_null<onnx::SeqType>(b)) {
-      Type joined = join(x.getElementType(), y.getElementType());
-      return joined ? onnx::SeqType::get(joined) : Type();
-    }
-  auto left = dyn_cast<TensorType>(a), right = dyn_cast<TensorType>(b);
-  if (!left || !right || left.getElementType() != right.getElementType())
-    return {};
-  if (!left.hasRank() || !right.hasRank() || left.getRank() != right.getRank())
-    return UnrankedTensorType::get(left.getElementType());
-  SmallVector<int64_t> shape;
-  for (auto [x, y] : llvm::zip(left.getShape(), right.getShape()))
-    shape.push_back(x == y ? x : ShapedType::kDynamic);
-  return RankedTensorType::get(shape, left.getElementType());
-}
-
 Type getElementType(Value value) {
   auto tensor = dyn_cast<TensorType>(value.getType());
   return tensor ? tensor.getElementType() : Type();
@@ -111,6 +93,8 @@ public:
       op->destroy();
   }
   LogicalResult run(Block &block) { return run(block, block.begin()); }
+  LogicalResult boxResults(Operation *terminator,
+                           SmallVectorImpl<int64_t> &boxed);
 
 private:
   LogicalResult run(Block &block, Block::iterator begin);
@@ -123,6 +107,7 @@ private:
   settleBranches(onnx::IfOp op,
                  ArrayRef<std::pair<Location, std::string>> errors);
   FailureOr<bool> pullIntoBranches(Operation *op);
+  Operation *openLoop(onnx::LoopOp op);
   bool isEmptySequence(Value value);
   Type inferInserted(onnx::SequenceInsertOp op);
   bool takeBranch(onnx::IfOp op);
@@ -296,37 +281,6 @@ Type Inference::inferReduction(Operation *op) {
                                data.getElementType());
 }
 
-/// `axes[index]` from the front, 0 without `axes`; nothing if out of range.
-std::optional<int64_t> getScanAxis(std::optional<ArrayRef<int64_t>> axes,
-                                   unsigned index, int64_t rank) {
-  int64_t axis = 0;
-  if (axes && index < axes->size())
-    axis = (*axes)[index];
-  axis = axis < 0 ? axis + rank : axis;
-  return axis >= 0 && axis < rank ? std::optional<int64_t>(axis) : std::nullopt;
-}
-
-/// A result of Scan from the body's output: a state is what it is, of the
-/// others there is one for each step.
-Type inferScanned(onnx::ScanOp op, Type type, unsigned index) {
-  unsigned inputs = op.getNumScanInputs();
-  unsigned states = op->getNumOperands() - inputs;
-  auto slice = dyn_cast_or_null<RankedTensorType>(type);
-  if (index < states || !slice)
-    return index < states ? type : Type();
-  int64_t steps = ShapedType::kDynamic;
-  if (auto first = dyn_cast<RankedTensorType>(op->getOperand(states).getType()))
-    if (auto axis = getScanAxis(op.getScanInputAxes(), 0, first.getRank()))
-      steps = first.getDimSize(*axis);
-  auto axis =
-      getScanAxis(op.getScanOutputAxes(), index - states, slice.getRank() + 1);
-  if (!axis)
-    return {};
-  SmallVector<int64_t> shape(slice.getShape());
-  shape.insert(shape.begin() + *axis, steps);
-  return RankedTensorType::get(shape, slice.getElementType());
-}
-
 /// The types that a graph's outputs give to the results around it.
 Type Inference::inferYielded(Operation *op, unsigned index) {
   auto yielded = [&](Region &region, unsigned i) -> Type {
@@ -345,7 +299,7 @@ Type Inference::inferYielded(Operation *op, unsigned index) {
     if (skipped.contains(&conditional.getThenBranch().front()) ||
         isEmptySequence(x))
       return y.getType();
-    return join(x.getType(), y.getType());
+    return joinOnnxTypes(x.getType(), y.getType());
   }
   if (auto scan = dyn_cast<onnx::ScanOp>(op))
     return inferScanned(scan, yielded(scan.getBody(), index), index);
@@ -355,7 +309,8 @@ Type Inference::inferYielded(Operation *op, unsigned index) {
       return {};
     if (index < loop.getVInitial().size()) { // no iteration: the initial value
       Value initial = loop.getVInitial()[index];
-      return isEmptySequence(initial) ? type : join(type, initial.getType());
+      return isEmptySequence(initial) ? type
+                                      : joinOnnxTypes(type, initial.getType());
     }
     auto slice = dyn_cast<RankedTensorType>(type);
     if (!slice)
@@ -422,37 +377,13 @@ Type Inference::inferInserted(onnx::SequenceInsertOp op) {
   if (isEmptySequence(op.getInputSequence()))
     return onnx::SeqType::get(tensor);
   auto held = dyn_cast<onnx::SeqType>(sequence);
-  Type joined = held ? join(held.getElementType(), tensor) : Type();
+  Type joined = held ? joinOnnxTypes(held.getElementType(), tensor) : Type();
   return joined ? onnx::SeqType::get(joined) : Type();
 }
 
 //===----------------------------------------------------------------------===//
 // Graphs
 //===----------------------------------------------------------------------===//
-
-/// All types inside of `op`, to go back to.
-class Snapshot {
-public:
-  explicit Snapshot(Operation *op) {
-    for (Region &region : op->getRegions())
-      region.walk<WalkOrder::PreOrder>([&](Block *block) {
-        add(block->getArguments());
-        for (Operation &inner : *block)
-          add(inner.getResults());
-      });
-  }
-  void restore() {
-    for (auto [value, type] : types)
-      value.setType(type);
-  }
-
-private:
-  template <typename Range> void add(Range values) {
-    for (Value value : values)
-      types.push_back({value, value.getType()});
-  }
-  SmallVector<std::pair<Value, Type>> types;
-};
 
 /// Gives the body's arguments the types that the loop-carried values have in
 /// all iterations: those of the initial values, unless the body changes them.
@@ -496,8 +427,8 @@ bool Inference::enterLoop(onnx::LoopOp op) {
       Value next = yield.getOperand(i + 1);
       if (guess.isEmptySequence(next))
         continue;
-      Type joined =
-          areEmpty[i] ? next.getType() : join(types[i], next.getType());
+      Type joined = areEmpty[i] ? next.getType()
+                                : joinOnnxTypes(types[i], next.getType());
       stable &= joined == types[i] && !areEmpty[i];
       areEmpty[i] = false;
       types[i] = joined;
@@ -652,6 +583,49 @@ FailureOr<bool> Inference::pullIntoBranches(Operation *op) {
   return true;
 }
 
+/// Carries values in sequences that have different ranks in the iterations of a
+/// loop that was inferred. Returns what stands for it then.
+Operation *Inference::openLoop(onnx::LoopOp op) {
+  Block &body = op.getBody().front();
+  unsigned carried = op.getVInitial().size();
+  bool isOpen = false;
+  if (!isGuess && body.getNumArguments() == carried + 2)
+    for (unsigned i = 0; i < carried; ++i)
+      isOpen |= isa<UnrankedTensorType>(body.getArgument(i + 2).getType()) &&
+                isa<RankedTensorType>(op.getVInitial()[i].getType());
+  if (!isOpen)
+    return nullptr;
+  auto infer = [&] {
+    ScopedDiagnosticHandler silent(op.getContext(),
+                                   [](Diagnostic &) { return success(); });
+    Inference guess(retries, /*isGuess=*/true);
+    guess.empty = empty;
+    return guess.run(body);
+  };
+  return carryInSequences(op, infer, dead);
+}
+
+/// Puts results of a function whose ranks branches decide into sequences.
+LogicalResult Inference::boxResults(Operation *terminator,
+                                    SmallVectorImpl<int64_t> &boxed) {
+  for (unsigned i = 0, e = terminator->getNumOperands(); i < e; ++i) {
+    Value value = terminator->getOperand(i);
+    if (!isDecidedByBranch(value))
+      continue;
+    OpBuilder builder(terminator);
+    OperationState state(value.getLoc(),
+                         onnx::SequenceConstructOp::getOperationName());
+    state.addOperands(value);
+    state.addTypes(onnx::SeqType::get(value.getType()));
+    Operation *box = builder.create(state);
+    terminator->setOperand(i, box->getResult(0));
+    if (failed(pullIntoBranches(box)))
+      return failure();
+    boxed.push_back(i);
+  }
+  return success();
+}
+
 /// What the graphs of a control flow operation, which are inferred by now, say
 /// about all of its results. The schemas would go through each graph again,
 /// and through those in it: a nest of n would cost n times n.
@@ -671,6 +645,9 @@ LogicalResult Inference::inferFromGraphs(Operation *op,
   SmallVector<Type> found;
   for (unsigned i = 0, e = op->getNumResults(); i < e; ++i) {
     found.push_back(inferYielded(op, i));
+    // Tensors in sequences may differ in rank, which the schemas do not see.
+    if (isa_and_nonnull<onnx::SeqType>(found.back()))
+      continue;
     auto type = dyn_cast_or_null<RankedTensorType>(found.back());
     if (!type || isa<NoneType>(type.getElementType()))
       return failure();
@@ -803,6 +780,9 @@ LogicalResult Inference::run(Block &block, Block::iterator begin) {
     FailureOr<bool> isGone = pullIntoBranches(op);
     if (failed(isGone) || (!*isGone && failed(runOp(op))))
       return failure();
+    if (auto loop = *isGone ? onnx::LoopOp() : dyn_cast<onnx::LoopOp>(op))
+      if (Operation *first = openLoop(loop))
+        it = first->getIterator();
   }
   return success();
 }
@@ -822,6 +802,12 @@ struct OnnxInferShapesPass
         if (failed(inference.run(block)))
           return signalPassFailure();
       Operation *terminator = function.getBody().back().getTerminator();
+      SmallVector<int64_t> boxed;
+      if (failed(inference.boxResults(terminator, boxed)))
+        return signalPassFailure();
+      if (!boxed.empty())
+        getOperation()->setAttr(kBoxedResultsAttr,
+                                DenseI64ArrayAttr::get(&getContext(), boxed));
       function.setType(FunctionType::get(
           &getContext(), function.getBody().front().getArgumentTypes(),
           terminator->getOperandTypes()));

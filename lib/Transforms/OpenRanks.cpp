@@ -69,9 +69,8 @@ static void collectNeeded(Operation *from, Operation *op,
         work.push_back(maker);
     });
   SmallVector<Operation *> sorted(needed.begin(), needed.end());
-  llvm::sort(sorted, [](Operation *a, Operation *b) {
-    return a->isBeforeInBlock(b);
-  });
+  llvm::sort(sorted,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   DenseSet<Operation *> depends = {from};
   for (Operation *each : sorted) {
     bool isDependent = false;
@@ -85,8 +84,9 @@ static void collectNeeded(Operation *from, Operation *op,
   dependent.push_back(op);
 }
 
-/// Copies `ops` to the end of a branch, which yields their results, too. Returns
-/// the first copy; null in a branch that fails, where nothing is computed.
+/// Copies `ops` to the end of a branch, which yields their results, too.
+/// Returns the first copy; null in a branch that fails, where nothing is
+/// computed.
 static Operation *copyInto(onnx::IfOp conditional, unsigned branch,
                            ArrayRef<Operation *> ops) {
   Block &block = conditional->getRegion(branch).front();
@@ -121,8 +121,8 @@ static onnx::IfOp rebuild(onnx::IfOp conditional, ArrayRef<Operation *> moved) {
   llvm::BitVector unused(old.size());
   for (auto [i, value] : llvm::enumerate(old)) {
     bool isUsed = llvm::any_of(value.getUsers(), [&](Operation *user) {
-      return llvm::none_of(
-          moved, [&](Operation *op) { return op->isAncestor(user); });
+      return llvm::none_of(moved,
+                           [&](Operation *op) { return op->isAncestor(user); });
     });
     if (isUsed)
       kept.push_back(value);

@@ -195,7 +195,6 @@ def test_what_is_refused_by_name(estimator, data, operator):
 
 # What has no row above, and why.
 LEFT_OUT = {
-    "KNNImputer": "the rank of a Squeeze hangs on the data",
     "RadiusNeighborsClassifier": "ArrayFeatureExtractor gets indices of -1, which onnxruntime refuses, too",
     "RadiusNeighborsRegressor": "ArrayFeatureExtractor gets indices of -1, which onnxruntime refuses, too",
     "CastRegressor": "is skl2onnx's own",

@@ -230,6 +230,7 @@ TRANSFORMERS = [
     ("ImputeMean", impute.SimpleImputer(), gaps),
     ("ImputeMostFrequent", impute.SimpleImputer(strategy="most_frequent"), gaps),
     ("ImputeConstant", impute.SimpleImputer(strategy="constant", fill_value=-1.5), gaps),
+    ("ImputeNeighbors", impute.KNNImputer(n_neighbors=3), gaps),
     ("ImputeWords", impute.SimpleImputer(missing_values="", strategy="most_frequent"), words),
     *((type(e).__name__, e, numbers) for e in [
         feature_selection.GenericUnivariateSelect(feature_selection.f_regression, param=60), feature_selection.RFE(_lm.Ridge(), n_features_to_select=3),

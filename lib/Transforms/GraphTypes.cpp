@@ -1,0 +1,53 @@
+//===- GraphTypes.cpp - Types in and around the graphs of ops -------------===//
+
+#include "GraphTypes.h"
+
+using namespace mlir;
+using namespace sardonyx;
+
+Type sardonyx::joinOnnxTypes(Type a, Type b) {
+  if (a == b)
+    return a;
+  if (auto x = dyn_cast_or_null<onnx::SeqType>(a))
+    if (auto y = dyn_cast_or_null<onnx::SeqType>(b)) {
+      Type joined = joinOnnxTypes(x.getElementType(), y.getElementType());
+      return joined ? onnx::SeqType::get(joined) : Type();
+    }
+  auto left = dyn_cast<TensorType>(a), right = dyn_cast<TensorType>(b);
+  if (!left || !right || left.getElementType() != right.getElementType())
+    return {};
+  if (!left.hasRank() || !right.hasRank() || left.getRank() != right.getRank())
+    return UnrankedTensorType::get(left.getElementType());
+  SmallVector<int64_t> shape;
+  for (auto [x, y] : llvm::zip(left.getShape(), right.getShape()))
+    shape.push_back(x == y ? x : ShapedType::kDynamic);
+  return RankedTensorType::get(shape, left.getElementType());
+}
+
+std::optional<int64_t> sardonyx::getScanAxis(std::optional<ArrayRef<int64_t>> axes,
+                                   unsigned index, int64_t rank) {
+  int64_t axis = 0;
+  if (axes && index < axes->size())
+    axis = (*axes)[index];
+  axis = axis < 0 ? axis + rank : axis;
+  return axis >= 0 && axis < rank ? std::optional<int64_t>(axis) : std::nullopt;
+}
+
+Type sardonyx::inferScanned(onnx::ScanOp op, Type type, unsigned index) {
+  unsigned inputs = op.getNumScanInputs();
+  unsigned states = op->getNumOperands() - inputs;
+  auto slice = dyn_cast_or_null<RankedTensorType>(type);
+  if (index < states || !slice)
+    return index < states ? type : Type();
+  int64_t steps = ShapedType::kDynamic;
+  if (auto first = dyn_cast<RankedTensorType>(op->getOperand(states).getType()))
+    if (auto axis = getScanAxis(op.getScanInputAxes(), 0, first.getRank()))
+      steps = first.getDimSize(*axis);
+  auto axis =
+      getScanAxis(op.getScanOutputAxes(), index - states, slice.getRank() + 1);
+  if (!axis)
+    return {};
+  SmallVector<int64_t> shape(slice.getShape());
+  shape.insert(shape.begin() + *axis, steps);
+  return RankedTensorType::get(shape, slice.getElementType());
+}
