@@ -23,7 +23,8 @@ def model_of(nodes, inits=(), opset=17, shape=(3, 4), domains=(), **more):
 def run(model, x=X, engine=sardonyx):
     options = engine.SessionOptions()
     options.log_severity_level = 4
-    return engine.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+    session = engine.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": x})[0]
 
 
 def same_as_onnxruntime(model, x=X, **tolerance):
@@ -196,7 +197,8 @@ def test_experimental_that_do_not_fit(is_open):
 
 
 def test_dynamic_slice():
-    inits = [helper.make_tensor(n, TensorProto.INT64, [2], v) for n, v in (("s", [1, 0]), ("e", [3, -1]), ("a", [0, 1]))]
+    lists = {"s": [1, 0], "e": [3, -1], "a": [0, 1]}
+    inits = [helper.make_tensor(name, TensorProto.INT64, [2], values) for name, values in lists.items()]
     for inputs in (["x", "s", "e"], ["x", "s", "e", "a"]):
         same_as_onnxruntime(model_of([helper.make_node("DynamicSlice", inputs, ["y"])], inits, 7))
 

@@ -42,7 +42,8 @@ def test_max_unpool_to_a_given_shape(opset, given, after):
         feeds["o"] = np.array(shape)
     nodes = [helper.make_node("MaxUnpool", ["x", "i", "o"], ["h"], kernel_shape=[2, 2], strides=[2, 2])]
     nodes.append(helper.make_node(after or "Identity", ["h", "h"] if after == "MatMul" else ["h"], ["y"]))
-    np.testing.assert_array_equal(run(nodes, feeds, opset=opset, inits=inits)[0], want @ want if after == "MatMul" else want)
+    [got] = run(nodes, feeds, opset=opset, inits=inits)
+    np.testing.assert_array_equal(got, want @ want if after == "MatMul" else want)
 
 
 def test_max_unpool_to_a_shape_that_is_too_small():

@@ -30,7 +30,8 @@ def test_upsample(opset):
     for scales in SCALES:
         inits = [constant("s", scales, np.float32)]
         if opset < 9:
-            node, held = helper.make_node("Upsample", ["x"], ["y"], mode="nearest", scales=[float(s) for s in scales]), []
+            attribute = [float(scale) for scale in scales]
+            node, held = helper.make_node("Upsample", ["x"], ["y"], mode="nearest", scales=attribute), []
         else:
             node, held = helper.make_node("Upsample", ["x", "s"], ["y"], mode="nearest"), inits
         [got] = run([node], {"x": x}, opset=opset, inits=held)
@@ -50,4 +51,5 @@ def test_sizes_are_multiplied_in_single_precision(opset, is_open):
         same_as_onnxruntime([node], {"x": x}, opset=opset, inits=inits, is_open=is_open)
         if opset >= 18:
             node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest", axes=[-1], **options)
-            same_as_onnxruntime([node], {"x": x}, opset=opset, inits=[constant("s", [scale], np.float32)], is_open=is_open)
+            inits = [constant("s", [scale], np.float32)]
+            same_as_onnxruntime([node], {"x": x}, opset=opset, inits=inits, is_open=is_open)
