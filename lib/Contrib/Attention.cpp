@@ -232,11 +232,12 @@ private:
   /// Number of beams of a batch, as a list of one: batches that follow each
   /// other belong together.
   Name beams() {
+    Name count = b.ints({1});
     if (!isDecoder)
-      return b.sizeOf(b.in("cache_indirection"), 1);
-    if (!b.has("beam_width"))
-      return b.ints({1});
-    return b.reshape(b.cast(b.in("beam_width"), TensorProto::INT64), {1});
+      count = b.sizeOf(b.in("cache_indirection"), 1);
+    else if (b.has("beam_width"))
+      count = b.reshape(b.cast(b.in("beam_width"), TensorProto::INT64), {1});
+    return b.op("Max", {count, b.integer(1)});
   }
 
   /// Takes keys and values of the past from the beams that they come from.

@@ -175,10 +175,13 @@ private:
     if (p.bits != 2 && p.bits != 4 && p.bits != 8)
       b.refuse("weights of " + llvm::Twine(p.bits) + " bits are not supported");
     p.outputs = b.size(weights, 1);
-    p.inputs = b.size(weights, 2) * 8 / p.bits;
-    if (b.requireRank(weights) != 3 || p.outputs < 1 || p.inputs < 1)
+    int64_t bytes = b.size(weights, 2);
+    constexpr int64_t limit = int64_t(1) << 31;
+    if (b.requireRank(weights) != 3 || p.outputs < 1 || bytes < 1 ||
+        p.outputs > limit || bytes > limit)
       b.refuse("the sizes of input '" + llvm::Twine(weights) +
                "' are not known");
+    p.inputs = bytes * (8 / p.bits);
     if (block > 0 && p.inputs % block)
       b.refuse("block_size does not divide the width of input '" +
                llvm::Twine(weights) + "'");

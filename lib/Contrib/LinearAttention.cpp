@@ -20,7 +20,8 @@ static Name repeatHeads(Body &b, const Name &value, int64_t count,
 void buildLinearAttention(Body &b) {
   b.refuseUnless("state_window", 0);
   int64_t heads = b.getInt("q_num_heads"), states = b.getInt("kv_num_heads");
-  if (heads < 1 || states < 1 || (heads % states && states % heads))
+  if (heads < 1 || heads > (1 << 20) || states < 1 || states > (1 << 20) ||
+      (heads % states && states % heads))
     b.refuse("q_num_heads and kv_num_heads do not divide each other");
   std::string rule = b.getString("update_rule");
   bool isGated = rule == "gated" || rule == "gated_delta";
@@ -84,7 +85,9 @@ void buildCausalConvWithState(Body &b) {
     b.refuse("activation '" + llvm::Twine(activation) + "' is not known");
   int64_t channels = b.size("weight", 0), taps = b.size("weight", 2);
   int64_t dilation = b.getInt("dilation"), rank = b.requireRank("input");
-  if (b.requireRank("weight") != 3 || channels < 1 || taps < 1)
+  constexpr int64_t limit = int64_t(1) << 31;
+  if (b.requireRank("weight") != 3 || channels < 1 || taps < 1 ||
+      channels > limit || taps > limit)
     b.refuse("the sizes of input 'weight' are not known");
   if (dilation < 1 || dilation > (1 << 20))
     b.refuse("dilation is " + llvm::Twine(dilation));

@@ -46,7 +46,7 @@ public:
       b.refuse("direction '" + llvm::Twine(direction) + "' is not known");
     directions = direction == "bidirectional" ? 2 : 1;
     isReverse = direction == "reverse";
-    if (hidden < 1)
+    if (hidden < 1 || hidden > (1 << 28))
       b.refuse("hidden_size is " + llvm::Twine(hidden));
     if (b.given("clip") && !(b.getFloat("clip") > 0))
       b.refuse("clip is not positive");
