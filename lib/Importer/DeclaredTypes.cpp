@@ -21,13 +21,20 @@ using ::onnx::TypeProto;
 // Walks
 //===----------------------------------------------------------------------===//
 
-/// Calls `body(graph, isInner)` for a graph and then for those in its nodes.
+/// Whether a node's inputs tell the types of what its graphs take. Those of
+/// com.microsoft's searches are called with what the declarations ask for.
+static bool tellsTypes(const NodeProto &node) {
+  return node.domain() != "com.microsoft";
+}
+
+/// Calls `body(graph, isInner)` for a graph and then for those in its nodes;
+/// `isInner` are those whose inputs have their types from the node.
 static void walkGraphs(GraphProto &graph, bool isInner,
                        llvm::function_ref<void(GraphProto &, bool)> body) {
   body(graph, isInner);
   for (NodeProto &node : *graph.mutable_node())
     forEachSubgraph(node, [&](GraphProto &inner) {
-      walkGraphs(inner, /*isInner=*/true, body);
+      walkGraphs(inner, tellsTypes(node), body);
     });
 }
 
