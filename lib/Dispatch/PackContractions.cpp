@@ -599,7 +599,7 @@ struct PackContractionsPass
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateGenericToTransposePatterns(patterns);
-    ShortWeightLimits limits{shortWeights, triples};
+    ShortWeightLimits limits{shortWeights, triples, lossyTriples};
     WeightSurveys surveys(&getContext(), limits);
     patterns.add<PackContraction>(&getContext(), surveys, shortWeights != 0,
                                   longLoopWeights, strassen);

@@ -34,12 +34,15 @@ struct Form {
 struct Survey {
   SmallVector<uint32_t> largest;
   SmallVector<int64_t> nonzero;
+  /// The sum of all squares.
+  double squares = 0;
 
   explicit Survey(const ConstantColumns &columns)
       : largest(columns.count, 0), nonzero(columns.count, 0) {
     columns.forEach([&](int64_t c, int64_t, float x) {
       largest[c] = std::max(largest[c], getMagnitude(x));
       nonzero[c] += x != 0;
+      squares += double(x) * x;
     });
   }
 
@@ -130,6 +133,20 @@ static bool haveFewBits(const ConstantColumns &columns,
   return areWhole;
 }
 
+/// Whether rounding to integers takes no more of products, norms of results of
+/// random inputs, than 1.7 times what a sum in f32 does, so that both together
+/// take less than twice that.
+static bool isWithinSums(const Form &form, const Survey &survey,
+                         int64_t length) {
+  // A sum of n products has an error of 0.3 sqrt(n) units in the last place,
+  // 2^-24 (random numbers, measured).
+  const double limit = 1.7 * 0.3 / (1 << 24) * std::sqrt(double(length));
+  double lost = 0;
+  for (auto [scale, count] : llvm::zip_equal(form.scales, survey.nonzero))
+    lost += double(scale) * scale / 12 * count;
+  return lost <= limit * limit * survey.squares;
+}
+
 /// Whether most numbers of each column are that much larger than the error of
 /// rounding, whatever the few largest are, which inputs may leave out.
 static bool isExactEnough(const Form &form, const Survey &survey) {
@@ -155,8 +172,10 @@ sardonyx::chooseShortWeights(const ConstantColumns &columns, int64_t panelWidth,
     countLost(columns, form);
     return isExactEnough(form, survey);
   };
-  bool areTriples = limits.useTriples && !survey.hasZeros(columns) &&
-                    isEnough(triples) && !haveFewBits(columns, threeBytes);
+  bool areTriples =
+      limits.useTriples && !survey.hasZeros(columns) && isEnough(triples) &&
+      (limits.losesMore || isWithinSums(triples, survey, columns.length)) &&
+      !haveFewBits(columns, threeBytes);
   if (!areTriples && !isEnough(threeBytes))
     return std::nullopt;
   SmallVector<float> scales =

@@ -103,10 +103,11 @@ struct ShortWeights {
 };
 
 /// Which weights are kept so: those of at least so many bytes (0: none), and
-/// whether as triples where that is exact enough.
+/// whether as triples where that is exact enough; also where it takes more than
+/// 1.7 times what a sum in f32 does, with `losesMore`.
 struct ShortWeightLimits {
   int64_t fewestBytes = 0;
-  bool useTriples = false;
+  bool useTriples = false, losesMore = false;
 };
 
 struct ConstantColumns;

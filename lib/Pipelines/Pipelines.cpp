@@ -80,6 +80,8 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
                            options.target.floatProduct == "parts";
   forms.winograd = rounds;
   forms.vectorBits = options.target.vectorBits;
+  if (options.numerics != Numerics::Fast)
+    forms.fewestSummed = 32;
   // Products of parts of numbers are faster than what this saves.
   forms.strided = !splitsConvs;
   pm.nest<func::FuncOp>().addPass(createChooseConvFormPass(forms));
@@ -100,6 +102,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   // registers.
   bool hasWideVectors = options.target.vectorBits >= 256;
   packing.triples = hasWideVectors;
+  packing.lossyTriples = options.numerics == Numerics::Fast;
   packing.splitConvs = splitsConvs;
   packing.strassen = rounds && hasWideVectors;
   pm.addPass(createSDXPackContractions(packing));

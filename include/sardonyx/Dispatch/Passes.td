@@ -156,6 +156,9 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
                  Option<"triples", "triples", "bool", "false",
                         "Pack those of few rows in 21 bits where that is exact "
                         "enough">,
+                 Option<"lossyTriples", "lossy-triples", "bool", "false",
+                        "Pack them so also where rounding takes more of results "
+                        "than 1.7 times what a sum in f32 does">,
                  Option<"splitConvs", "split-convs", "bool", "false",
                         "Split the filters of convolutions into sums of two bf16 "
                         "where tile registers are faster by them">,

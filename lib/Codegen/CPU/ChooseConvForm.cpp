@@ -27,9 +27,11 @@ using sdx::Winograd;
 namespace {
 
 /// The algorithm that takes clearly fewer multiplications than a direct sum for
-/// an output of `height` x `width`; null if there is none.
-const Winograd *chooseAlgorithm(int64_t channels, int64_t height, int64_t width,
-                                int64_t stride, unsigned vectorBits) {
+/// an output of `height` x `width`; null if there is none. `hasLongSums` tells
+/// whether enough products are added up for F(4x4, 3x3).
+const Winograd *chooseAlgorithm(int64_t channels, bool hasLongSums,
+                                int64_t height, int64_t width, int64_t stride,
+                                unsigned vectorBits) {
   if (height * width == 0 || vectorBits < kFewestWinogradBits)
     return nullptr;
   if (stride == 2) {
@@ -58,7 +60,7 @@ const Winograd *chooseAlgorithm(int64_t channels, int64_t height, int64_t width,
   const Winograd &four = sdx::getWinograd(4), &two = sdx::getWinograd(2);
   constexpr int64_t kFewestOfFour = 8, kFewestOfTwo = 32;
   int64_t direct = height * width * 9;
-  if (channels >= kFewestOfFour &&
+  if (hasLongSums && channels >= kFewestOfFour &&
       2 * products(four) <= llvm::alignTo(height * width, kLanes) * 9)
     return &four;
   if (channels >= kFewestOfTwo && 3 * products(two) <= 2 * direct)
@@ -88,9 +90,9 @@ int64_t chooseBlockRows(const Winograd &algorithm, int64_t filters,
 
 struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
   UseWinograd(MLIRContext *context, unsigned vectorBits, bool strided,
-              PatternBenefit benefit)
+              int64_t fewestSummed, PatternBenefit benefit)
       : OpRewritePattern(context, benefit), vectorBits(vectorBits),
-        strided(strided) {}
+        strided(strided), fewestSummed(fewestSummed) {}
 
   LogicalResult matchAndRewrite(sdx::ConvOp op,
                                 PatternRewriter &rewriter) const override {
@@ -116,7 +118,8 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
         ShapedType::isDynamicShape(out.drop_front(2)))
       return rewriter.notifyMatchFailure(op, "has sizes that are not known");
     const Winograd *algorithm = chooseAlgorithm(
-        std::min(filters[0], filters[1]), out[2], out[3], stride, vectorBits);
+        std::min(filters[0], filters[1]), filters[1] >= fewestSummed, out[2],
+        out[3], stride, vectorBits);
     if (!algorithm)
       return rewriter.notifyMatchFailure(op, "has too few positions or "
                                              "channels");
@@ -144,6 +147,7 @@ struct UseWinograd : OpRewritePattern<sdx::ConvOp> {
 private:
   unsigned vectorBits;
   bool strided;
+  int64_t fewestSummed;
 };
 
 /// Few positions and many channels: weights in blocks as wide as a vector.
@@ -192,6 +196,7 @@ struct ChooseConvFormPass
     patterns.add<UseChannelLanes>(&getContext());
     if (winograd)
       patterns.add<UseWinograd>(&getContext(), vectorBits, strided,
+                                fewestSummed,
                                 /*benefit=*/2);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -113,17 +113,18 @@ static void emitPrefetch(ImplicitLocOpBuilder &b, const Prefetch &prefetch,
           /*isDataCache=*/true);
 }
 
-SmallVector<Value> sardonyx::cpu::emitContractionLoop(
-    ImplicitLocOpBuilder &b, Value size, int64_t rows, int64_t columns,
-    ValueRange init, function_ref<Value(Value, int64_t)> lhs,
-    function_ref<Value(Value, int64_t)> rhs, ArrayRef<Prefetch> prefetches,
-    MultiplyAdd multiplyAdd) {
+/// The loop over k from `begin` to `end`.
+static SmallVector<Value>
+emitContraction(ImplicitLocOpBuilder &b, Value begin, Value end, int64_t rows,
+                int64_t columns, ValueRange init,
+                function_ref<Value(Value, int64_t)> lhs,
+                function_ref<Value(Value, int64_t)> rhs,
+                ArrayRef<Prefetch> prefetches, MultiplyAdd multiplyAdd) {
   IndexMath math(b);
   int64_t steps = 1;
   for (const Prefetch &prefetch : prefetches)
     steps = std::max(steps, std::min(prefetch.period, Prefetch::kMostSteps));
-  auto loop =
-      scf::ForOp::create(b, math.constant(0), size, math.constant(steps), init);
+  auto loop = scf::ForOp::create(b, begin, end, math.constant(steps), init);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value first = loop.getInductionVar();
@@ -137,6 +138,42 @@ SmallVector<Value> sardonyx::cpu::emitContractionLoop(
   }
   scf::YieldOp::create(b, accs);
   return loop.getResults();
+}
+
+SmallVector<Value> sardonyx::cpu::emitContractionLoop(
+    ImplicitLocOpBuilder &b, Value size, int64_t rows, int64_t columns,
+    ValueRange init, function_ref<Value(Value, int64_t)> lhs,
+    function_ref<Value(Value, int64_t)> rhs, ArrayRef<Prefetch> prefetches,
+    MultiplyAdd multiplyAdd) {
+  return emitContraction(b, IndexMath(b).constant(0), size, rows, columns, init,
+                         lhs, rhs, prefetches, multiplyAdd);
+}
+
+SmallVector<Value> sardonyx::cpu::emitContractionOfBlocks(
+    ImplicitLocOpBuilder &b, Value size, int64_t block, int64_t rows,
+    int64_t columns, VectorType type, function_ref<Value(Value, int64_t)> lhs,
+    function_ref<Value(Value, int64_t)> rhs, ArrayRef<Prefetch> prefetches) {
+  IndexMath math(b);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  SmallVector<Value> zeros(rows * columns, zero);
+  std::optional<int64_t> known = IndexMath::known(size);
+  if (known && *known <= block)
+    return emitContractionLoop(b, size, rows, columns, zeros, lhs, rhs,
+                               prefetches);
+  auto blocks = scf::ForOp::create(b, math.constant(0), size,
+                                   math.constant(block), zeros);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(blocks.getBody());
+  Value begin = blocks.getInductionVar(), end = math.add(begin, block);
+  if (!known || *known % block)
+    end = math.min(end, size);
+  SmallVector<Value> sums =
+      emitContraction(b, begin, end, rows, columns, zeros, lhs, rhs, prefetches,
+                      emitFusedMultiplyAdd);
+  for (auto [sum, total] : llvm::zip_equal(sums, blocks.getRegionIterArgs()))
+    sum = arith::AddFOp::create(b, total, sum);
+  scf::YieldOp::create(b, sums);
+  return blocks.getResults();
 }
 
 Value sardonyx::cpu::emitSplat(ImplicitLocOpBuilder &b, Type type,

@@ -96,6 +96,17 @@ llvm::SmallVector<mlir::Value> emitContractionLoop(
     llvm::ArrayRef<Prefetch> prefetches = {},
     MultiplyAdd multiplyAdd = emitFusedMultiplyAdd);
 
+/// The same from zeros (`type` each) in sums of `block` values of k, which are
+/// added to each other: a sum of n numbers in f32 has an error of some sqrt(n),
+/// one of sums that of a block and of their number. `block` is a multiple of
+/// `Prefetch::kMostSteps`.
+llvm::SmallVector<mlir::Value> emitContractionOfBlocks(
+    mlir::ImplicitLocOpBuilder &b, mlir::Value size, int64_t block,
+    int64_t rows, int64_t columns, mlir::VectorType type,
+    llvm::function_ref<mlir::Value(mlir::Value k, int64_t row)> lhs,
+    llvm::function_ref<mlir::Value(mlir::Value k, int64_t column)> rhs,
+    llvm::ArrayRef<Prefetch> prefetches = {});
+
 /// One step of that loop.
 void emitContractionStep(
     mlir::ImplicitLocOpBuilder &b, mlir::Value k, int64_t rows, int64_t columns,

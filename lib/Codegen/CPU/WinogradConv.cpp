@@ -343,7 +343,6 @@ void ConvEmitter::emitWinogradTile(ImplicitLocOpBuilder &b,
                    : firstBlock;
   };
   auto type = VectorType::get({width}, b.getF32Type());
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   Value taps = math.constant(winograd->taps());
   Value p = product.number, tap = product.tap;
   Value firstK = math.mul(tap, groupChannels);
@@ -358,9 +357,9 @@ void ConvEmitter::emitWinogradTile(ImplicitLocOpBuilder &b,
                                      math.div(firstInBlock, rowsOfBlock),
                                      blockRows / rowsOfBlock, *channels));
     }
-  SmallVector<Value> accs(rows, zero);
-  accs = emitContractionLoop(
-      b, groupChannels, rows, 1, accs,
+  SmallVector<Value> accs = emitContractionOfBlocks(
+      b, groupChannels, getWinogradSumDepth(IndexMath::known(groupChannels)),
+      rows, 1, type,
       [&](Value k, int64_t r) -> Value {
         return memref::LoadOp::create(
             b, weights,

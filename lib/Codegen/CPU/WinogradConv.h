@@ -13,6 +13,8 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <optional>
+
 namespace sardonyx::cpu {
 
 /// Vectors of `lanes` tiles that cover an output of `height` x `width`.
@@ -25,6 +27,13 @@ inline constexpr unsigned kFewestWinogradBits = 128;
 /// Filters of a block of weights that become the rows of tiles on vectors of
 /// 256 bits: 16 registers have room for the sums of six by two vectors.
 inline constexpr int64_t kWinogradRowsOf8Lanes = 6;
+
+/// Products of so many channels are added up before these sums are: rounding
+/// errors of products are what transforms of outputs enlarge.
+inline int64_t getWinogradSumDepth(std::optional<int64_t> channels) {
+  constexpr int64_t kDepth = 32;
+  return channels.value_or(2 * kDepth) > kDepth ? kDepth : kDepth / 2;
+}
 
 /// Whether few rows are without a filter where tiles have `rows` of them, next
 /// to tiles of four.

@@ -66,11 +66,10 @@ SmallVector<Value> ConvEmitter::emitWinogradLaneSums(ImplicitLocOpBuilder &b,
                      math.constant(at.firstFilter)},
                     at.filters);
   };
-  Value zero =
-      emitFloatSplat(b, VectorType::get({at.filters}, b.getF32Type()), 0);
-  SmallVector<Value> sums(at.tiles, zero);
-  sums = emitContractionLoop(b, groupChannels, at.tiles, 1, sums, left, right,
-                             next);
+  SmallVector<Value> sums = emitContractionOfBlocks(
+      b, groupChannels, getWinogradSumDepth(IndexMath::known(groupChannels)),
+      at.tiles, 1, VectorType::get({at.filters}, b.getF32Type()), left, right,
+      next);
   if (op.getScales()) {
     Value scale = emitShortScales(b, body.getBuffer(op.getScales()), product,
                                   /*column=*/0, at.filters, kThreeByteShift);

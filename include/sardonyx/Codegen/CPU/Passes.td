@@ -162,6 +162,9 @@ def ChooseConvFormPass
            "Use Winograd's algorithm where it is faster">,
     Option<"strided", "strided", "bool", "true",
            "Use it for strides of 2, too">,
+    Option<"fewestSummed", "fewest-summed", "int64_t", "8",
+           "Fewest input channels of F(4x4, 3x3): of shorter sums its rounding "
+           "errors are more than twice those of the direct form">,
     Option<"vectorBits", "vector-bits", "unsigned", "512",
            "Width of a vector register in bits">
   ];
