@@ -1,9 +1,9 @@
 //===- InferShapes.cpp - Make the types of all values precise -------------===//
 
 #include "FailingBranches.h"
-#include "GraphTypes.h"
 #include "OpenLoops.h"
 #include "OpenRanks.h"
+#include "ResultTypes.h"
 #include "ShapeValues.h"
 #include "sardonyx/Transforms/Passes.h"
 
@@ -220,41 +220,6 @@ Type Inference::inferSlice(onnx::SliceOp op) {
     sizes[at] = ShapedType::kDynamic;
   }
   return RankedTensorType::get(sizes, data.getElementType());
-}
-
-/// Sizes that only the run knows change one dimension.
-Type inferSplit(onnx::SplitOp op) {
-  auto input = dyn_cast<RankedTensorType>(op.getInput().getType());
-  if (!input)
-    return {};
-  int64_t axis = op.getAxis() + (op.getAxis() < 0 ? input.getRank() : 0);
-  if (axis < 0 || axis >= input.getRank())
-    return {};
-  SmallVector<int64_t> sizes(input.getShape());
-  sizes[axis] = ShapedType::kDynamic;
-  return RankedTensorType::get(sizes, input.getElementType());
-}
-
-/// Axes that only the run knows change no rank, or change it by their number.
-Type inferAxes(Operation *op) {
-  auto data = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
-  if (!data)
-    return {};
-  int64_t rank = data.getRank();
-  if (!isa<onnx::PadOp>(op)) {
-    auto axes = op->getNumOperands() > 1
-                    ? dyn_cast<RankedTensorType>(op->getOperand(1).getType())
-                    : RankedTensorType();
-    if (!axes || !axes.hasStaticShape())
-      return {};
-    int64_t count = axes.getNumElements();
-    rank += isa<onnx::SqueezeOp>(op) ? -count : count;
-    // Nobody makes so many dimensions, but a list may be as long.
-    if (rank < 0 || count > 64)
-      return {};
-  }
-  return RankedTensorType::get(SmallVector<int64_t>(rank, ShapedType::kDynamic),
-                               data.getElementType());
 }
 
 /// Which axes are reduced may be known at run time only, but how many isn't.

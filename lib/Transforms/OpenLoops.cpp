@@ -97,9 +97,8 @@ OpT create(OpBuilder &builder, Location loc, ArrayRef<Value> inputs,
 
 Value createNumber(OpBuilder &builder, Location loc, int64_t value) {
   auto type = RankedTensorType::get({}, builder.getI64Type());
-  return onnx::createConstant(builder, loc,
-                              DenseElementsAttr::get(
-                                  type, ArrayRef<int64_t>(value)));
+  return onnx::createConstant(
+      builder, loc, DenseElementsAttr::get(type, ArrayRef<int64_t>(value)));
 }
 
 /// The sequence of one tensor.
@@ -130,8 +129,8 @@ Value unwrap(OpBuilder &builder, Location loc, Value sequence, Value rank,
   Value isThis = create<onnx::EqualOp>(
       builder, loc, {rank, createNumber(builder, loc, known)},
       {RankedTensorType::get({}, builder.getI1Type())});
-  auto choice = create<onnx::IfOp>(builder, loc, {isThis},
-                                   {onnx::eraseShapes(type)});
+  auto choice =
+      create<onnx::IfOp>(builder, loc, {isThis}, {onnx::eraseShapes(type)});
   for (unsigned branch : {0, 1}) {
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&choice->getRegion(branch));
@@ -166,7 +165,8 @@ Operation *sardonyx::carryInSequences(onnx::LoopOp op,
   // What comes after the states: ranks, as inputs, arguments and results.
   SmallVector<Value> inputs = onnx::getPositionalInputs(op);
   const size_t first = inputs.size() - carried;
-  Types results = llvm::to_vector(op->getResults().take_front(carried).getTypes());
+  Types results =
+      llvm::to_vector(op->getResults().take_front(carried).getTypes());
   SmallVector<Value> wrapped(carried), rankInputs, rankYielded;
   Operation *begin = nullptr;
   Type number = RankedTensorType::get({}, outside.getI64Type());

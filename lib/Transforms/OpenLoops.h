@@ -1,8 +1,8 @@
 //===- OpenLoops.h - Loops whose values change their rank -------*- C++ -*-===//
 //
 // A value that a Loop carries may have another rank in each iteration. It is
-// carried in a sequence then, with its rank beside it, and taken out of there by
-// an If on the rank, whose branches know it (OpenRanks.h).
+// carried in a sequence then, with its rank beside it, and taken out of there
+// by an If on the rank, whose branches know it (OpenRanks.h).
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
-//===- GraphTypes.cpp - Types in and around the graphs of ops -------------===//
+//===- ResultTypes.cpp - Types that follow for results --------------------===//
 
-#include "GraphTypes.h"
+#include "ResultTypes.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -24,8 +24,42 @@ Type sardonyx::joinOnnxTypes(Type a, Type b) {
   return RankedTensorType::get(shape, left.getElementType());
 }
 
-std::optional<int64_t> sardonyx::getScanAxis(std::optional<ArrayRef<int64_t>> axes,
-                                   unsigned index, int64_t rank) {
+Type sardonyx::inferSplit(onnx::SplitOp op) {
+  auto input = dyn_cast<RankedTensorType>(op.getInput().getType());
+  if (!input)
+    return {};
+  int64_t axis = op.getAxis() + (op.getAxis() < 0 ? input.getRank() : 0);
+  if (axis < 0 || axis >= input.getRank())
+    return {};
+  SmallVector<int64_t> sizes(input.getShape());
+  sizes[axis] = ShapedType::kDynamic;
+  return RankedTensorType::get(sizes, input.getElementType());
+}
+
+Type sardonyx::inferAxes(Operation *op) {
+  auto data = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  if (!data)
+    return {};
+  int64_t rank = data.getRank();
+  if (!isa<onnx::PadOp>(op)) {
+    auto axes = op->getNumOperands() > 1
+                    ? dyn_cast<RankedTensorType>(op->getOperand(1).getType())
+                    : RankedTensorType();
+    if (!axes || !axes.hasStaticShape())
+      return {};
+    int64_t count = axes.getNumElements();
+    rank += isa<onnx::SqueezeOp>(op) ? -count : count;
+    // Nobody makes so many dimensions, but a list may be as long.
+    if (rank < 0 || count > 64)
+      return {};
+  }
+  return RankedTensorType::get(SmallVector<int64_t>(rank, ShapedType::kDynamic),
+                               data.getElementType());
+}
+
+std::optional<int64_t>
+sardonyx::getScanAxis(std::optional<ArrayRef<int64_t>> axes, unsigned index,
+                      int64_t rank) {
   int64_t axis = 0;
   if (axes && index < axes->size())
     axis = (*axes)[index];

@@ -1,7 +1,7 @@
-//===- GraphTypes.h - Types in and around the graphs of ops -----*- C++ -*-===//
+//===- ResultTypes.h - Types that follow for results ------------*- C++ -*-===//
 
-#ifndef SARDONYX_LIB_TRANSFORMS_GRAPHTYPES_H
-#define SARDONYX_LIB_TRANSFORMS_GRAPHTYPES_H
+#ifndef SARDONYX_LIB_TRANSFORMS_RESULTTYPES_H
+#define SARDONYX_LIB_TRANSFORMS_RESULTTYPES_H
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -12,10 +12,15 @@ namespace sardonyx {
 /// The most precise type that has all values of both; null if there is none.
 mlir::Type joinOnnxTypes(mlir::Type a, mlir::Type b);
 
+/// Sizes that only the run knows change one dimension.
+mlir::Type inferSplit(onnx::SplitOp op);
+/// Of Pad, Squeeze and Unsqueeze: axes that only the run knows change no rank,
+/// or change it by their number.
+mlir::Type inferAxes(mlir::Operation *op);
+
 /// `axes[index]` from the front, 0 without `axes`; nothing if out of range.
-std::optional<int64_t>
-getScanAxis(std::optional<llvm::ArrayRef<int64_t>> axes, unsigned index,
-            int64_t rank);
+std::optional<int64_t> getScanAxis(std::optional<llvm::ArrayRef<int64_t>> axes,
+                                   unsigned index, int64_t rank);
 
 /// A result of Scan from the body's output: a state is what it is, of the
 /// others there is one for each step.
@@ -47,4 +52,4 @@ private:
 
 } // namespace sardonyx
 
-#endif // SARDONYX_LIB_TRANSFORMS_GRAPHTYPES_H
+#endif // SARDONYX_LIB_TRANSFORMS_RESULTTYPES_H
