@@ -55,6 +55,8 @@ public:
     expandGradients(model.proto, options.maxExpandedNodes);
     if (options.inferTypes)
       isInferred ? inferTypes(model.proto) : inferDeclaredTypes(model.proto);
+    if (options.inputShapes.empty())
+      checkQueries();
     warn();
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
     writeHeader(*module);
@@ -73,6 +75,26 @@ private:
     if (sentences.size() > kMost)
       emitWarning(loc) << "the declared shapes of " << sentences.size() - kMost
                        << " more values are ignored";
+  }
+
+  /// Refuses Attention that no query can ever ask: a model that is built so is
+  /// broken. Queries whose number a run tells may be none.
+  void checkQueries() const {
+    const ::onnx::GraphProto &graph = model.proto.graph();
+    ValueTypes types(graph);
+    for (const ::onnx::NodeProto &node : graph.node()) {
+      if (node.op_type() != "Attention" || !node.domain().empty() ||
+          !node.input_size())
+        continue;
+      const ::onnx::TypeProto *type = types.find(node.input(0));
+      if (!type || !type->tensor_type().has_shape())
+        continue;
+      const auto &shape = type->tensor_type().shape();
+      int length = shape.dim_size() - 2;
+      if ((length == 1 || length == 2) && shape.dim(length).has_dim_value() &&
+          shape.dim(length).dim_value() == 0)
+        failAt(node, "input 'Q' has no queries: its sequence has the length 0");
+    }
   }
 
   /// What the file says of itself, before it is normalised.

@@ -99,10 +99,10 @@ def test_stft_of_signals_without_parts(is_open):
         same_as_onnxruntime([node], {"x": x}, inits=inits, is_open=is_open, atol=1e-4)
 
 
-@pytest.mark.parametrize("is_open", [False, True], ids=["static", "open"])
-def test_attention_of_no_queries(is_open):
+def test_attention_of_no_queries():
+    """Only a run may give none: a model that never has any is refused, as onnxruntime refuses it."""
     feeds = {"q": np.ones((2, 3, 0, 4), np.float32), "k": np.ones((2, 3, 5, 4), np.float32)}
-    [got] = run([helper.make_node("Attention", ["q", "k", "k"], ["y"])], feeds, opset=23, is_open=is_open)
+    [got] = run([helper.make_node("Attention", ["q", "k", "k"], ["y"])], feeds, opset=23, is_open=True)
     assert got.shape == (2, 3, 0, 4)
 
 

@@ -140,6 +140,14 @@ def test_shapes_given_with_the_options():
         sardonyx.InferenceSession(model(text).SerializeToString(), options)
 
 
+def test_attention_without_queries():
+    text = "(float[1,1,0,4] q, float[1,1,3,4] k) => (float[P,Q,R,T] y) { y = Attention(q, k, k) }"
+    with pytest.raises(sardonyx.errors.InvalidGraph, match="no queries"):
+        m = model(text)
+        m.opset_import[0].version = 23
+        sardonyx.InferenceSession(m.SerializeToString())
+
+
 def test_queries_that_are_none_in_a_run():
     """Also where all sizes are fixed, since the width of the projections is not declared."""
     text = """<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>
