@@ -3,7 +3,7 @@
 #include "lib/Importer/Model.h"
 #include "lib/Importer/Error.h"
 #include "lib/Importer/NodeOrder.h"
-#include "sardonyx/Model/Names.h"
+#include "sardonyx/UnknownName.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
