@@ -14,7 +14,6 @@
 #include "Signature.h"
 #include "Variants.h"
 #include "dialects/SDX/SDX.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -181,10 +180,13 @@ Error Compilation::codegenError(llvm::Error error, ModuleOp module,
   llvm::handleAllErrors(
       std::move(error),
       [&](const CodegenFailure &failure) {
-        auto function =
-            module.lookupSymbol<LLVM::LLVMFuncOp>(failure.function());
-        std::string node =
-            function ? log.describeNode(function.getLoc()) : std::string();
+        std::string node;
+        if (Operation *function = module.lookupSymbol(failure.function()))
+          function->walk<WalkOrder::PreOrder>([&](Operation *op) {
+            node = log.describeNode(op->getLoc());
+            return node.empty() ? WalkResult::advance()
+                                : WalkResult::interrupt();
+          });
         std::string name = model.path.empty() ? "" : " '" + model.path + "'";
         if (!refusal)
           refusal.emplace(

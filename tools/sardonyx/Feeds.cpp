@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "sardonyx/DimNames.h"
 #include "sardonyx/Model/LoadArtifact.h"
 #include "sardonyx/Model/Names.h"
 #include <algorithm>
@@ -255,7 +256,7 @@ static void learnSizes(const ValueInfo &info, const Feed &feed,
     return; // the run will tell
   for (size_t d = 0; d < info.dims.size(); ++d) {
     const std::string &symbol = info.dims[d].symbol;
-    if (info.dims[d].isStatic() || symbol.empty())
+    if (info.dims[d].isStatic() || !isNameOfSize(symbol))
       continue;
     auto it = given.find(symbol);
     if (it != given.end() && it->second != feed.shape[d])
