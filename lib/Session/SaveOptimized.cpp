@@ -11,6 +11,9 @@
 #include "mlir/Pass/PassManager.h"
 #include "sardonyx/Exporter/Exporter.h"
 #include "sardonyx/Pipelines/Pipelines.h"
+#include "sardonyx/Session/NewFiles.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 using namespace sardonyx;
 using namespace mlir;
@@ -39,13 +42,31 @@ static MaybeError save(const ModelSource &model, const std::string &path,
   exporting.externalData = !weights.name.empty();
   exporting.externalThreshold = weights.minBytes;
   exporting.externalFile = weights.name;
-  if (failed(exportOnnxFile(*module, path, exporting))) {
+  NewFiles files;
+  auto written = files.add(path);
+  if (!written)
+    return written.error();
+  const std::string folder = llvm::sys::path::parent_path(*written).str();
+  if (failed(exportOnnxFile(*module, *written, exporting))) {
     std::string text = "the model could not be written to '" + path + "'";
-    for (const std::string &sentence : compilation.errors())
+    for (std::string sentence : compilation.errors()) {
+      for (size_t at; (at = sentence.find(folder + "/")) != std::string::npos;)
+        sentence.erase(at, folder.size() + 1);
       text += ": " + sentence;
+    }
     return Error(ErrorKind::Failed, text);
   }
-  return std::nullopt;
+  // Large tensors lie in a file beside.
+  const std::string name = weights.name.empty()
+                               ? llvm::sys::path::filename(path).str() + ".data"
+                               : weights.name;
+  if (llvm::sys::fs::exists(folder + "/" + name)) {
+    llvm::SmallString<256> beside(llvm::sys::path::parent_path(path));
+    llvm::sys::path::append(beside, name);
+    if (auto data = files.add(beside.str().str()); !data)
+      return data.error();
+  }
+  return files.commit();
 }
 
 MaybeError sardonyx::saveOptimized(const ModelSource &model,

@@ -158,6 +158,13 @@ def test_small_disk(folder, small_disk, tool):
         said = refuse(tool, folder, *arguments)
         assert "No space left on device" in said and ".sardonyx" not in said, said
         assert [(file.name, file.read_text()) for file in small_disk.iterdir()] == [("m.so", "old")]
+    model = parser.parse_model(MODEL.replace("Add (x, x)", "Add (x, w)").replace("n]", "100000]"))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(x, "w"))
+    options = sardonyx.SessionOptions()
+    options.optimized_model_filepath = str(small_disk / "m.so")
+    with pytest.raises(sardonyx.Fail, match="small/m.so.*No space left on device"):
+        sardonyx.InferenceSession(model, options)
+    assert [(file.name, file.read_text()) for file in small_disk.iterdir()] == [("m.so", "old")]
 
 
 def test_folders(folder, tool):
