@@ -8,7 +8,6 @@
 
 // Tiles of 4x4 are for sums of that many channels.
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{fewest-summed=65}))" | FileCheck %s --check-prefix=SHORT
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{fewest-summed=64}))" | FileCheck %s
 
 // SHORT-LABEL: func.func @taken
 // SHORT: sdx.pack_conv_weights {{.*}} {winograd = 2 : i64} -> tensor<1x8x1024x8xf32>
