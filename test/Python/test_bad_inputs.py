@@ -11,7 +11,7 @@ import time
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
 import sardonyx as sdx
 
@@ -191,6 +191,57 @@ def test_runs_are_refused(model, load, name):
     assert re.search(what, text), text
 
 
+# Operators of x that is as wide as their weights say, and what they say of one that is wider.
+WIDTHS = {
+    "LSTM": ("W = Constant <value = float[1,8,4] {WEIGHTS}> () R = Constant <value = float[1,8,2] {WEIGHTS}> () "
+             "y = LSTM <hidden_size = 2> (x, W, R)", (3, 2, 4), "W takes another size than the input has: 4 and 5"),
+    "Scaler": ("y = ai.onnx.ml.Scaler <scale = [1.0, 2.0, 3.0, 4.0], offset = [0.0]> (x)", (2, 4),
+               "attribute 'scale' is not as long as there are features: 5 and 4"),
+    "LinearRegressor": ("y = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 2.0, 3.0, 4.0]> (x)", (2, 4),
+                        "there are not as many coefficients as features: 5 and 4"),
+    "SVMRegressor": ('y = ai.onnx.ml.SVMRegressor <coefficients = [1.0], support_vectors = [1.0, 2.0, 3.0, 4.0], n_supports = 1, rho = [0.0], '
+                     'kernel_type = "LINEAR"> (x)', (2, 4), "the support vectors have not as many features as the input: 5 and 4"),
+    "Einsum": ('w = Constant <value = float[4,1] {WEIGHTS}> () y = Einsum <equation = "ij,jk->ik"> (x, w)', (2, 4),
+               "sizes of a label cannot be broadcast: 5 and 4"),
+    "PRelu": ("w = Constant <value = float[4] {WEIGHTS}> () y = PRelu (x, w)", (2, 4), "(the slope does not fit X|cannot be broadcast)"),
+    "MatMulNBits": ("b = Constant <value = uint8[1,1,16] {WEIGHTS}> () s = Constant <value = float[1] {1}> () "
+                    "y = com.microsoft.MatMulNBits <K = 32, N = 1, bits = 4, block_size = 32> (x, b, s)", (2, 32), "A has not as many columns as K says: 33 and 32"),
+    "RotaryEmbedding": ("c = Constant <value = float[2,3,2] {WEIGHTS}> () y = RotaryEmbedding (x, c, c)", (2, 1, 3, 4), "a cache does not fit the input: 2 and 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_inputs_of_another_width(load, name):
+    """A fault of the model where it says so, of the run where inputs tell: never something that is not supported."""
+    body, right, says = WIDTHS[name]
+    wrong = (*right[:-1], right[-1] + (2 if name == "RotaryEmbedding" else 1))
+
+    def fill(found):
+        count = int(np.prod([int(size) for size in found[1].split(",")]))
+        return f"[{found[1]}] {{{', '.join(['0'] * count)}}}"
+
+    body = re.sub(r"\[([\d,]*)\] \{WEIGHTS\}", fill, body)
+    head = '<ir_version: 9, opset_import: ["" : 23, "ai.onnx.ml" : 3, "com.microsoft" : 1]>'
+
+    def model(shape):
+        made = parser.parse_model(f"{head} m (float{list(shape)} x) => (float y) {{ {body} }}")
+        made.graph.output[0].type.tensor_type.ClearField("shape")
+        return made
+
+    def unranked(shape):
+        made = model(shape)
+        made.graph.input[0].type.tensor_type.ClearField("shape")
+        return made
+
+    load(unranked(right)).run(None, {"x": np.ones(right, f32)})
+    with pytest.raises(sdx.InvalidGraph, match=f"{name}.*{says}") as failure:
+        load(model(wrong))
+    sentence(failure)
+    with pytest.raises((sdx.Fail, sdx.InvalidArgument), match=f"{name}.*{says.partition(':')[0]}") as failure:
+        load(unranked(right)).run(None, {"x": np.ones(wrong, f32)})
+    sentence(failure)
+
+
 def test_inputs(model, load):
     session = load(model(ADD))
     good = {"x": np.ones((2, 3), f32), "b": np.ones((2, 3), f32)}
@@ -315,7 +366,7 @@ def test_initial_state_of_another_batch(load, op, gates):
     def source(batch):
         return onnx.parser.parse_model(text % (batch, 5 * gates, 5 * gates, op)).SerializeToString()
 
-    with pytest.raises(sdx.NotImplemented, match="sizes of the operands do not fit"):
+    with pytest.raises(sdx.InvalidGraph, match="wrong batch size: 1 and 3"):
         load(source("3"))
     session = load(source("N"))
     assert session.run(None, {**feeds, "x": np.ones((2, 1, 1), f32)})[0].shape == (2, 1, 1, 5)

@@ -212,10 +212,19 @@ void registerONNXToLinalgInterface(DialectRegistry &registry) {
 /// The attribute in which an op keeps why the last pattern refused it. (What
 /// notifyMatchFailure is told ends in debug builds of MLIR.)
 static constexpr StringLiteral kRefusedAttr = "sdx.refused";
+/// That in which it keeps what the last pattern found wrong with the model.
+static constexpr StringLiteral kContradictionAttr = "sdx.contradiction";
 
 LogicalResult refuse(Operation *op, const Twine &why) {
   op->setAttr(kRefusedAttr, StringAttr::get(op->getContext(), why));
   return failure();
+}
+
+void noteContradiction(Operation *op, StringRef what) {
+  if (what.empty())
+    op->removeAttr(kContradictionAttr);
+  else
+    op->setAttr(kContradictionAttr, StringAttr::get(op->getContext(), what));
 }
 
 /// The operator as the model's author knows it.
@@ -312,13 +321,17 @@ private:
 
 static LogicalResult reportRemaining(ModuleOp module) {
   Leftovers leftovers;
+  LogicalResult sound = success();
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto what = op->getAttrOfType<StringAttr>(kContradictionAttr))
+      sound = op->emitOpError(what.getValue());
     // Terminators of onnx regions remain because their parent does.
     if (isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()) &&
         !op->hasTrait<OpTrait::IsTerminator>())
       leftovers.add(op);
   });
-  return leftovers.report();
+  // Of a wrong model it is no news what else is not supported.
+  return failed(sound) ? sound : leftovers.report();
 }
 
 /// A sentence for a type at the border of the model that has no lowering.

@@ -124,9 +124,12 @@ LogicalResult lowerElementwise(ConversionPatternRewriter &rewriter,
       return replaceOp(rewriter, converter, op, small);
   // Unlike everything else, a slope may not make the result larger.
   if (isa<onnx::PReluOp>(op) &&
-      failed(checkBroadcastsTo(rewriter, op->getLoc(), operands[1],
-                               getSizes(rewriter, op->getLoc(), operands[0]))))
-    return refuse(op, "the slope does not fit X");
+      failed(
+          checkBroadcastsTo(rewriter, op->getLoc(), operands[1],
+                            getSizes(rewriter, op->getLoc(), operands[0])))) {
+    noteContradiction(op, "the slope does not fit X");
+    return failure();
+  }
   if (failed(combineFirst(rewriter, op, inputs)))
     return refuse(op, "the shapes can't be broadcast");
   auto same = op->getAttrOfType<DenseI64ArrayAttr>("onnx.same_dims");

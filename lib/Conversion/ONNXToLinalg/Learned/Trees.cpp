@@ -375,7 +375,8 @@ LogicalResult checkForest(Lowering<OpT> &b, FailureOr<Forest> &forest,
     return b.refuse("a weight is for a target that is not there");
   int64_t features = rankedType(b.in.getX()).getDimSize(1);
   if (!ShapedType::isDynamic(features) && forest->features > features)
-    return b.refuse("the trees read more features than the input has");
+    return b.reject("the trees read more features than the input has: " +
+                    Twine(forest->features) + " and " + Twine(features));
   return success();
 }
 

@@ -192,7 +192,8 @@ RecurrentBuilder::create(TensorBuilder &b, const RecurrentOperands &operands,
   int64_t stateDim = ops.batchFirst ? 1 : 0;
   if (!fits(ops.inputWeights, 0, directions) ||
       !fits(ops.inputWeights, 1, rows) ||
-      !fits(ops.inputWeights, 2, b.dim(ops.input, 2)) ||
+      !fits(ops.inputWeights, 2, b.dim(ops.input, 2),
+            "W takes another size than the input has") ||
       !fits(ops.stateWeights, 0, directions) ||
       !fits(ops.stateWeights, 1, rows) || !fits(ops.bias, 0, directions) ||
       !fits(ops.bias, 1, b.times(rows, 2)) || !fits(ops.lengths, 0, r.batch) ||

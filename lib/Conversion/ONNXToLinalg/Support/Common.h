@@ -291,6 +291,10 @@ mlir::LogicalResult replaceOp(mlir::ConversionPatternRewriter &rewriter,
 /// Fails, and notes on the op why there is no lowering for this form of it:
 /// what the user is told when no other pattern takes it.
 mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &why);
+/// Notes on an op that no pattern has taken yet that the model is wrong, and
+/// why, or if `what` is empty that it is not. That is what the user is told
+/// then.
+void noteContradiction(mlir::Operation *op, llvm::StringRef what);
 
 /// A negative axis counted from the end; fails when out of range.
 mlir::FailureOr<int64_t> normalizeAxis(int64_t axis, int64_t rank);

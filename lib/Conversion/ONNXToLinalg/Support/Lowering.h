@@ -66,6 +66,11 @@ public:
   mlir::LogicalResult refuse(const llvm::Twine &why) {
     return sardonyx::refuse(op, why);
   }
+  /// Fails for a reason that no lowering could help: what no sound model has.
+  mlir::LogicalResult reject(const llvm::Twine &why) {
+    contradict(why);
+    return mlir::failure();
+  }
 };
 
 /// The benefits of patterns, which MLIR tries from the highest on.
@@ -82,7 +87,10 @@ struct LoweringPattern : mlir::OpConversionPattern<OpT> {
   matchAndRewrite(OpT op, typename OpT::Adaptor in,
                   mlir::ConversionPatternRewriter &rewriter) const override {
     Lowering<OpT> b(op, in, rewriter, *this->getTypeConverter());
-    return lower(b);
+    mlir::LogicalResult result = lower(b);
+    if (failed(result))
+      noteContradiction(op, b.contradiction());
+    return result;
   }
 };
 

@@ -61,8 +61,12 @@ OpFoldResult TensorBuilder::product(ArrayRef<OpFoldResult> sizes) {
 OpFoldResult TensorBuilder::sameSize(OpFoldResult a, OpFoldResult b,
                                      const Twine &message) {
   std::optional<int64_t> x = getStaticSize(a), y = getStaticSize(b);
+  if (x && y && *x != *y) {
+    contradict(message + ": " + Twine(*x) + " and " + Twine(*y));
+    return {};
+  }
   if (x && y)
-    return *x == *y ? a : OpFoldResult();
+    return a;
   checkSameSize(*this, getLoc(), a, b, message);
   return x ? a : b;
 }
@@ -74,8 +78,10 @@ OpFoldResult TensorBuilder::broadcastSize(OpFoldResult a, OpFoldResult b,
     return b;
   if (y == 1)
     return a;
-  if (x && y)
+  if (x && y) {
+    contradict(message + ": " + Twine(*x) + " and " + Twine(*y));
     return {};
+  }
   Value p = index(a), q = index(b), one = index(1);
   Value equal = compare(arith::CmpIPredicate::eq, p, q);
   Value leftIsOne = compare(arith::CmpIPredicate::eq, p, one);

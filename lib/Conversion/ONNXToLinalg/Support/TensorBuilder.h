@@ -46,14 +46,20 @@ public:
   OpFoldResult atLeast(OpFoldResult a, int64_t b);
   OpFoldResult product(llvm::ArrayRef<OpFoldResult> sizes);
   /// The run fails with `message` unless the sizes are equal. Returns the one
-  /// that is known when compiling, or null when they are known to differ.
+  /// that is known when compiling, or null when they are known to differ, which
+  /// is noted as a contradiction.
   OpFoldResult sameSize(OpFoldResult a, OpFoldResult b,
                         const llvm::Twine &message);
   /// The size that numpy broadcasting makes of two. The run fails with
   /// `message` unless they are equal or one of them is 1; null when it is known
-  /// that it would.
+  /// that it would, which is noted as a contradiction.
   OpFoldResult broadcastSize(OpFoldResult a, OpFoldResult b,
                              const llvm::Twine &message);
+
+  /// What is known when compiling and can be in no sound model, as a sentence
+  /// without its full stop; empty if there is nothing.
+  const std::string &contradiction() const { return contradictionText; }
+  void contradict(const llvm::Twine &what) { contradictionText = what.str(); }
 
   //===--- Scalars --------------------------------------------------------===//
 
@@ -123,6 +129,9 @@ public:
   }
   /// (d0 ... d(rank-1)) -> (dims...)
   mlir::AffineMap dimsMap(int64_t rank, llvm::ArrayRef<int64_t> dims);
+
+private:
+  std::string contradictionText;
 };
 
 /// The ranked type of a tensor value.
