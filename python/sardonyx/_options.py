@@ -125,9 +125,10 @@ class SessionOptions(Options):
         "f32",
         anything,
         "How exact f32 is. 'exact': one product and addition in f32 after the other. 'f32': what keeps a network's error "
-        "against f64 within twice that: Winograd's and Strassen's algorithms, weights in 21 or 24 bits where rounding "
-        "takes little of them, products as sums of three bf16. 'fast': also what loses more: convolutions by filters of "
-        "16 bits where the processor has AMX, some 2e-6 a layer.",
+        "against f64 within twice that (within eight times where normalisations take away what all channels have in "
+        "common): Winograd's and Strassen's algorithms, weights in 21 or 24 bits where rounding takes little of them, "
+        "products as sums of three bf16. 'fast': also what loses more: convolutions by filters of 16 bits where the "
+        "processor has AMX, some 2e-6 a layer.",
     )
     split_floats = Attribute[Optional[bool]](
         None,
