@@ -100,10 +100,7 @@ LogicalResult sardonyx::completeFailing(onnx::IfOp op,
     Operation *other = op->getRegion(1 - index).front().getTerminator();
     if (llvm::equal(yield->getOperandTypes(), other->getOperandTypes()))
       continue;
-    for (Value old : llvm::to_vector(yield->getOperands()))
-      if (Operation *maker = old.getDefiningOp();
-          maker && maker->getBlock() == &branch)
-        remove(maker, dead);
+    SmallVector<Value> before(yield->getOperands());
     OpBuilder builder(yield);
     SmallVector<Value> values;
     for (Value model : other->getOperands()) {
@@ -114,6 +111,12 @@ LogicalResult sardonyx::completeFailing(onnx::IfOp op,
       values.push_back(any ? any : model);
     }
     yield->setOperands(values);
+    // A check may stand among operations that others of the branch read: it
+    // comes with the branch of an inner If that is sure to be taken.
+    for (Value value : before)
+      if (Operation *maker = value.getDefiningOp();
+          maker && maker->getBlock() == &branch && maker->use_empty())
+        remove(maker, dead);
   }
   return success();
 }

@@ -4,6 +4,7 @@
 #include "OpenRanks.h"
 #include "ResultTypes.h"
 #include "ShapeValues.h"
+#include "sardonyx/BoxedResults.h"
 #include "sardonyx/Transforms/Passes.h"
 
 #include "dialects/SDX/SDX.h"

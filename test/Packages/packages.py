@@ -22,7 +22,7 @@ class Package(NamedTuple):
 VISION = ("onnxruntime", "numpy", "pillow", "opencv-python-headless")
 
 PACKAGES = [
-    Package("magika", ci=True),
+    Package("magika", ("pillow",), ci=True),
     Package("silero-vad", ("onnxruntime", "numpy"), alone=True, ci=True),
     Package("rapidocr", ("onnxruntime",), ci=True),
     Package("rapidocr-onnxruntime"),

@@ -11,10 +11,6 @@
 
 namespace sardonyx {
 
-/// On a module: the numbers of the model's results whose ranks only a run
-/// knows. The program gives a sequence of the one tensor for each.
-inline constexpr llvm::StringLiteral kBoxedResultsAttr = "sdx.boxed_results";
-
 #define GEN_PASS_DECL
 #include "sardonyx/Transforms/Passes.h.inc"
 
