@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import tempfile
 
 from ._devices import CPU_DEVICE
 from ._options import ExecutionMode, GraphOptimizationLevel, SessionOptions
@@ -45,6 +47,8 @@ def folder_of(files: Mapping[str, bytes]) -> tempfile.TemporaryDirectory:
     """A folder with these files, in memory where the system has such; it goes with what is returned."""
     memory = "/dev/shm"
     place = memory if os.access(memory, os.W_OK) else None
+    import tempfile  # which brings compression along
+
     folder = tempfile.TemporaryDirectory(prefix="sardonyx-", dir=place)
     for name, data in files.items():
         path = os.path.join(folder.name, name)
