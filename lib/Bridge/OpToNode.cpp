@@ -4,6 +4,7 @@
 #include "lib/Importer/Error.h"
 #include "lib/Importer/Tensors.h"
 #include "lib/Importer/Types.h"
+#include "sardonyx/NodeName.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -129,13 +130,6 @@ void OpToNode::attribute(Operation *op, StringRef name, Attribute value,
 // Nodes and graphs
 //===----------------------------------------------------------------------===//
 
-/// The node's name is in the location, where the importer put it.
-static std::string nodeName(Operation *op) {
-  if (auto name = dyn_cast<NameLoc>(op->getLoc()))
-    return name.getName().getValue().str();
-  return "";
-}
-
 static void describeNode(Operation *op, NodeProto &node) {
   if (auto doc = op->getAttrOfType<StringAttr>("onnx.doc"))
     node.set_doc_string(doc.getValue().str());
@@ -205,7 +199,7 @@ void OpToNode::callNode(onnx::CallOp call, NodeProto &node) const {
   auto [domain, name] = calleeOf(call);
   node.set_domain(domain);
   node.set_op_type(name);
-  if (std::string name = nodeName(call); !name.empty())
+  if (std::string name = nodeName(call.getLoc()); !name.empty())
     node.set_name(name);
   describeNode(call, node);
   for (Value input : call.getInputs())
@@ -242,7 +236,7 @@ void OpToNode::node(Operation *op, NodeProto &node) const {
   if (!domain.empty())
     node.set_domain(domain);
   node.set_op_type(type);
-  if (std::string name = nodeName(op); !name.empty())
+  if (std::string name = nodeName(op->getLoc()); !name.empty())
     node.set_name(name);
   describeNode(op, node);
   if (isa<onnx::CustomOp>(op))

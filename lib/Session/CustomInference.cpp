@@ -12,6 +12,7 @@
 #include "CustomInference.h"
 #include "CustomNodes.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "sardonyx/NodeName.h"
 
 using namespace sardonyx;
 using namespace mlir;
@@ -141,23 +142,10 @@ describeTypes(TypeRange types, std::optional<ArrayRef<int64_t>> absent) {
   return result;
 }
 
-/// What the node is called in the model.
-static std::string nameOf(Operation *op) {
-  std::string name;
-  op->getLoc()->walk([&](Location part) {
-    auto named = dyn_cast<NameLoc>(part);
-    if (!named)
-      return WalkResult::advance();
-    name = named.getName().str();
-    return WalkResult::interrupt();
-  });
-  return name;
-}
-
 /// False, with what is wrong, for what operators are not told.
-static bool describeNode(onnx::CustomOp op, CustomNode &node,
-                         std::string &error) {
-  node.name = nameOf(op);
+static bool describeCustomNode(onnx::CustomOp op, CustomNode &node,
+                               std::string &error) {
+  node.name = nodeName(op.getLoc());
   node.domain = op.getDomain().str();
   node.opType = op.getOpType().str();
   node.version = op.getOpVersion();
@@ -247,7 +235,7 @@ LogicalResult CustomInference::inferResultTypes(Operation *op,
       llvm::any_of(op->getOperandTypes(), llvm::IsaPred<onnx::UnknownType>))
     return success();
   CustomNode node;
-  if (!describeNode(custom, node, error))
+  if (!describeCustomNode(custom, node, error))
     return failure();
   if (auto failed = inferChecked(*findCall(custom), node)) {
     error = *failed;
@@ -267,7 +255,7 @@ LogicalResult CustomInference::inferResultTypes(Operation *op,
 FailureOr<int64_t> CustomInference::addNode(Operation *op, std::string &error) {
   auto custom = cast<onnx::CustomOp>(op);
   CustomCall call;
-  if (!describeNode(custom, call.node, error))
+  if (!describeCustomNode(custom, call.node, error))
     return failure();
   const CustomOp *found = findCall(custom);
   call.results = call.node.outputs;

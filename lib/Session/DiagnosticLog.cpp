@@ -8,25 +8,13 @@
 #include "DiagnosticLog.h"
 #include "dialects/ONNX/ONNX.h"
 #include "mlir/IR/Location.h"
+#include "sardonyx/NodeName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace sardonyx;
 using namespace mlir;
-
-/// The innermost name of a location, which is the node's; else empty.
-static std::string nodeOf(Location location) {
-  std::string name;
-  location->walk([&](Location part) {
-    if (auto named = dyn_cast<NameLoc>(part)) {
-      name = named.getName().str();
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return name;
-}
 
 /// Where in a text file, if it is one.
 static std::string placeInFile(Location location) {
@@ -223,7 +211,7 @@ static std::string describe(StringRef node, StringRef kind) {
 }
 
 std::string DiagnosticLog::describeNode(Location location) const {
-  std::string node = nodeOf(location);
+  std::string node = nodeName(location);
   return node.empty() ? "" : describe(node, operators.lookup(node));
 }
 
@@ -245,7 +233,7 @@ void DiagnosticLog::add(Diagnostic &diagnostic) {
   bool internal = kind == ErrorKind::Failed || (!op.empty() && !ofOnnx) ||
                   namesInternals(text);
 
-  std::string node = nodeOf(diagnostic.getLocation());
+  std::string node = nodeName(diagnostic.getLocation());
   std::string where = placeInFile(diagnostic.getLocation());
   if (!node.empty()) {
     std::string kindOfNode = ofOnnx && op != "onnx.Custom"

@@ -117,6 +117,7 @@ bool sardonyx::mayInputsHelp(ModuleOp refused,
       return WalkResult::advance();
     bool mayBeLowered = isLowered(op) || hasOnnxFunctionBody(op);
     if (!mayBeLowered || computesOnComplex(op) ||
+        op->hasAttr("sdx.refused_for_good") ||
         (isa<onnx::CustomOp>(op) && !mayRanksHelp(op)))
       return WalkResult::interrupt();
     if (isAnyBodyRefused && !isBodyRefused(op))

@@ -1,6 +1,7 @@
 //===- FailingBranches.cpp - Branches that cannot be computed -------------===//
 
 #include "FailingBranches.h"
+#include "sardonyx/NodeName.h"
 
 #include "dialects/SDX/SDX.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,22 +24,15 @@ static void remove(Operation *op, SmallVectorImpl<Operation *> &dead) {
 /// A diagnostic as a run says it: "node 'n' (LSTM): ..." for what is said of
 /// "'onnx.LSTM' op". Braces stand for values in a check's message.
 static std::string describe(Location loc, StringRef message) {
-  std::string name;
-  loc->walk([&](Location part) {
-    auto named = dyn_cast<NameLoc>(part);
-    name = named ? named.getName().str() : "";
-    return named ? WalkResult::interrupt() : WalkResult::advance();
-  });
   StringRef rest = message, kind;
   if (rest.consume_front("'onnx.")) {
     std::tie(kind, rest) = rest.split("' op ");
     message = rest;
   }
-  std::string text = message.str();
+  std::string text = message.str(), node = describeNode(loc);
   if (!kind.empty())
-    text = (name.empty() ? kind.str()
-                         : "node '" + name + "' (" + kind.str() + ")") +
-           ": " + text;
+    text = (node.empty() ? kind.str() : node + " (" + kind.str() + ")") + ": " +
+           text;
   llvm::replace(text, '{', '(');
   llvm::replace(text, '}', ')');
   return text;

@@ -96,6 +96,10 @@ ShapeEvaluator::readConstant(ElementsAttr attribute) {
 
 DenseElementsAttr sardonyx::getKnownElements(RankedTensorType type,
                                              ArrayRef<ShapeElement> elements) {
+  // Nothing but a list is asked for its elements if it has none, and what makes
+  // it still has its checks.
+  if (elements.empty() && type.getRank() != 1)
+    return {};
   Type elementType = type.getElementType();
   SmallVector<Attribute> floats;
   SmallVector<APInt> integers;

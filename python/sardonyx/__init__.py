@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from . import errors
 from ._adapters import AdapterFormat, LoraAdapter
-from ._as_onnxruntime import install_as_onnxruntime
 from ._binding import IOBinding, SessionIOBinding
 from ._devices import (
     OrtAllocatorType,
@@ -62,6 +61,7 @@ from ._values import OrtSparseFormat, OrtValue, SparseTensor, copy_tensors
 from .errors import Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented
 
 if TYPE_CHECKING:
+    from ._as_onnxruntime import install_as_onnxruntime
     from ._compiling import (
         ModelCompiler,
         OrtCompileApiFlags,
@@ -108,6 +108,8 @@ _COMPILER = {
     "_session": ("InferenceSession", "build", "compile", "inspect"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _COMPILER.items() for name in names}
+# It imports importlib.metadata, which takes longer than the whole package.
+_HOME["install_as_onnxruntime"] = "_as_onnxruntime"
 
 __all__ = [
     "AdapterFormat", "BuiltModel", "CustomOps", "ExecutionMode", "ExecutionOrder", "Fail", "GraphOptimizationLevel",

@@ -11,7 +11,7 @@ import numpy as np
 from . import _runtime
 from ._arrays import _as_strings, _bits, dtype_of, element_type_of
 from ._devices import OrtDevice, OrtMemoryInfo, check_device
-from .errors import Fail
+from .errors import Fail, InvalidArgument
 
 _STRING, _BOOL, _UINT8, _BFLOAT16 = 8, 9, 2, 16
 # ONNX's names of element types, where they differ from numpy's and ml_dtypes'.
@@ -102,7 +102,7 @@ class OrtValue:
             raise TypeError("from_dlpack expected a valid DLPack capsule named 'dltensor'")
         try:
             element_type, array, is_writable = _runtime.import_memory(data)
-        except RuntimeError:
+        except (RuntimeError, InvalidArgument):
             raise Fail("DLPack is taken of contiguous tensors on the CPU only") from None
         if not element_type:
             raise Fail("the tensor has a type of elements that no ONNX tensor has")

@@ -81,6 +81,7 @@ def test_stubs_name_what_the_extension_has(extension):
     for node in stub.body:
         if isinstance(node, ast.ClassDef):
             members = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+            members |= {name.id for item in node.body if isinstance(item, ast.Assign) for name in item.targets}
             assert {name for name in vars(getattr(module, node.name)) if not name.startswith("_")} <= members
 
 

@@ -27,7 +27,7 @@ import os, sys
 def mapped():
     with open("/proc/self/maps") as maps:
         return {line.split(maxsplit=5)[5].strip() for line in maps if ".so" in line}
-import ctypes, hashlib, json, zlib, numpy.random
+import bz2, ctypes, hashlib, json, lzma, zlib, numpy.random
 before = mapped()
 exec(compile(sys.stdin.read(), "program", "exec"))
 for name in mapped() - before:

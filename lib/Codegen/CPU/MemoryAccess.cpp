@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MemoryAccess.h"
-#include "lib/Codegen/NodeName.h"
+#include "sardonyx/NodeName.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -7,8 +7,8 @@
 
 #include "TextConstant.h"
 #include "dialects/SDX/SDX.h"
-#include "lib/Codegen/NodeName.h"
 #include "sardonyx/Codegen/Host/Passes.h"
+#include "sardonyx/NodeName.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"

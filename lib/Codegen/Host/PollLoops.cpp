@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TextConstant.h"
-#include "lib/Codegen/NodeName.h"
 #include "sardonyx/Codegen/Host/Passes.h"
+#include "sardonyx/NodeName.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -212,11 +212,17 @@ void registerONNXToLinalgInterface(DialectRegistry &registry) {
 /// The attribute in which an op keeps why the last pattern refused it. (What
 /// notifyMatchFailure is told ends in debug builds of MLIR.)
 static constexpr StringLiteral kRefusedAttr = "sdx.refused";
+/// That which says that no sizes and values of inputs could help.
+static constexpr StringLiteral kRefusedForGoodAttr = "sdx.refused_for_good";
 /// That in which it keeps what the last pattern found wrong with the model.
 static constexpr StringLiteral kContradictionAttr = "sdx.contradiction";
 
-LogicalResult refuse(Operation *op, const Twine &why) {
+LogicalResult refuse(Operation *op, const Twine &why, bool isForGood) {
   op->setAttr(kRefusedAttr, StringAttr::get(op->getContext(), why));
+  if (isForGood)
+    op->setAttr(kRefusedForGoodAttr, UnitAttr::get(op->getContext()));
+  else
+    op->removeAttr(kRefusedForGoodAttr);
   return failure();
 }
 

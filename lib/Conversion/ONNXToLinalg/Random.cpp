@@ -48,7 +48,7 @@ LogicalResult lowerDistribution(Lowering<OpT> &b, Sizes sizes, int64_t count,
   checkSizes(b, b.getLoc(), sizes, b.getF64Type());
   Type type = getOnnxElementType(b.op.getOutput());
   if (!isa<FloatType>(type))
-    return b.refuse("its results are no floats");
+    return b.refuseAlways("its results are no floats");
   Sizes all = {b.size(count)};
   llvm::append_range(all, sizes);
   Value numbers = draw(b, all, toSeed(b.op.getSeed()), asNumber(b, 1));
@@ -249,7 +249,8 @@ LogicalResult lowerDropout(Lowering<onnx::DropoutOp> &b) {
     return lowerIdleDropout(b);
   Type type = getOnnxElementType(b.op.getData());
   if (isSmallFloat(type))
-    return b.refuse("training mode on numbers of 8 bits is not supported");
+    return b.refuseAlways(
+        "training mode on numbers of 8 bits is not supported");
 
   Type f64 = b.getF64Type();
   Value zero = b.scalar(f64, 0), one = b.scalar(f64, 1);

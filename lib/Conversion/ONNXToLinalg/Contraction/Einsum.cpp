@@ -345,7 +345,7 @@ private:
 LogicalResult lowerEinsum(Lowering<onnx::EinsumOp> &b) {
   Type element = getOnnxElementType(b.op->getOperand(0));
   if (!element || isBoolType(element))
-    return b.refuse("element type has no product");
+    return b.refuseAlways("element type has no product");
   FailureOr<Equation> equation =
       parseEquation(b.op.getEquation(), b.in.getOperands());
   if (failed(equation))

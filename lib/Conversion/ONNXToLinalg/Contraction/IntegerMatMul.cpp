@@ -176,7 +176,7 @@ LogicalResult lowerQLinearMatMul(Lowering<onnx::QLinearMatMulOp> &b) {
   Type resultElement = getOnnxElementType(b.op.getYZeroPoint());
   if (!isa_and_nonnull<IntegerType>(lhsElement) ||
       !isa_and_nonnull<IntegerType>(resultElement))
-    return b.refuse("only integers are quantised");
+    return b.refuseAlways("only integers are quantised");
   FailureOr<Value> product = createIntegerProduct(
       b, getTyped(b.op.getA(), b.in.getA()),
       getRowParameter(b, b.op.getAZeroPoint(), b.in.getAZeroPoint()),

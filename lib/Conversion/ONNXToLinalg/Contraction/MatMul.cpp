@@ -22,7 +22,7 @@ bool isProductType(Type onnxElementType) {
 LogicalResult lowerMatMul(Lowering<onnx::MatMulOp> &b) {
   Type element = getOnnxElementType(b.op.getA());
   if (!element || !isProductType(element))
-    return b.refuse("element type has no product");
+    return b.refuseAlways("element type has no product");
   Type stored = elementTypeOf(b.in.getA());
   FailureOr<Value> product = createMatMul(b, convertFactor(b, b.in.getA()),
                                           convertFactor(b, b.in.getB()));
@@ -47,14 +47,14 @@ Value scale(TensorBuilder &b, Value value, APFloat factor) {
 LogicalResult lowerGemm(Lowering<onnx::GemmOp> &b) {
   Type element = getOnnxElementType(b.op.getA());
   if (!element || !isProductType(element))
-    return b.refuse("element type has no product");
+    return b.refuseAlways("element type has no product");
   Value lhs = b.in.getA(), rhs = b.in.getB();
   if (b.rank(lhs) != 2 || b.rank(rhs) != 2)
     return b.refuse("A and B must be matrices");
   Type stored = elementTypeOf(lhs), accumulator = getAccumulatorType(stored);
   if (!isApplicable(b.op.getAlpha(), element) ||
       !isApplicable(b.op.getBeta(), element))
-    return b.refuse("alpha and beta must be whole numbers for integers");
+    return b.refuseAlways("alpha and beta must be whole numbers for integers");
 
   lhs = convertFactor(b, lhs);
   rhs = convertFactor(b, rhs);

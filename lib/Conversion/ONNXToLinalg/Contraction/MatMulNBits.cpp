@@ -162,9 +162,9 @@ FailureOr<Value> multiply(Lowering<onnx::MSMatMulNBitsOp> &b,
 
 LogicalResult lowerMatMulNBits(Lowering<onnx::MSMatMulNBitsOp> &b) {
   if (b.in.getGIdx())
-    return b.refuse("its input 'g_idx' is not supported");
+    return b.refuseAlways("its input 'g_idx' is not supported");
   if (b.op.getWeightPrepacked() != 0)
-    return b.refuse("its weights are packed for another library");
+    return b.refuseAlways("its weights are packed for another library");
   Blocks blocks = {int64_t(b.op.getN()), int64_t(b.op.getK()),
                    int64_t(b.op.getBits()), int64_t(b.op.getBlockSize())};
   constexpr int64_t limit = int64_t(1) << 31;
@@ -172,10 +172,10 @@ LogicalResult lowerMatMulNBits(Lowering<onnx::MSMatMulNBitsOp> &b) {
     if (size < 1 || size > limit)
       return b.refuse("its sizes cannot be");
   if (blocks.bits != 2 && blocks.bits != 4 && blocks.bits != 8)
-    return b.refuse("numbers of " + Twine(blocks.bits) +
-                    " bits are not supported");
+    return b.refuseAlways("numbers of " + Twine(blocks.bits) +
+                          " bits are not supported");
   if (blocks.size * blocks.bits % 8 != 0)
-    return b.refuse("its blocks are no whole bytes");
+    return b.refuseAlways("its blocks are no whole bytes");
   FailureOr<Value> product = multiply(b, blocks);
   if (failed(product))
     return failure();

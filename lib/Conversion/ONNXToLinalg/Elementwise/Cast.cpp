@@ -21,15 +21,15 @@ template <typename OpT> LogicalResult lowerCast(Lowering<OpT> &b) {
   Type to = getOnnxElementType(b.op->getResult(0));
   Value input = b.in.getOperands().front();
   if (!convertElementType(from) || !convertElementType(to))
-    return b.refuse("a cast from " + debugString(from) + " to " +
-                    debugString(to) + " is not supported");
+    return b.refuseAlways("a cast from " + debugString(from) + " to " +
+                          debugString(to) + " is not supported");
   if (from == to)
     return b.replace(input);
   if (isStringType(from) || isStringType(to)) {
     if (Value result = castStrings(b, input, from, to))
       return b.replace(result);
-    return b.refuse("a cast from " + debugString(from) + " to " +
-                    debugString(to) + " is not supported");
+    return b.refuseAlways("a cast from " + debugString(from) + " to " +
+                          debugString(to) + " is not supported");
   }
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
     return castScalar(b, loc, args[0], from, to);
@@ -82,8 +82,8 @@ LogicalResult lowerBitCast(Lowering<onnx::BitCastOp> &b) {
   Type from = getOnnxElementType(b.op.getInput());
   Type to = getOnnxElementType(b.op->getResult(0));
   if (!convertElementType(from) || !convertElementType(to))
-    return b.refuse("a cast from " + debugString(from) + " to " +
-                    debugString(to) + " is not supported");
+    return b.refuseAlways("a cast from " + debugString(from) + " to " +
+                          debugString(to) + " is not supported");
   // A bool is a byte here, as it is in ONNX's own arrays.
   auto widthOf = [](Type type) {
     if (isa<ComplexType>(type))
@@ -91,7 +91,7 @@ LogicalResult lowerBitCast(Lowering<onnx::BitCastOp> &b) {
     return isBoolType(type) ? 8 : type.getIntOrFloatBitWidth();
   };
   if (widthOf(from) != widthOf(to))
-    return b.refuse("the types differ in width");
+    return b.refuseAlways("the types differ in width");
   Value input = b.in.getInput();
   if (from == to)
     return b.replace(input);

@@ -94,7 +94,7 @@ struct Step {
 LogicalResult lowerMomentum(Lowering<onnx::TrainingMomentumOp> &b) {
   StringRef mode = b.op.getMode();
   if (mode != "standard" && mode != "nesterov")
-    return b.refuse("mode '" + mode + "' is not known");
+    return b.refuseAlways("mode '" + mode + "' is not known");
   Step step = Step::of(b);
   // In the first iteration all of the gradient counts.
   Type f64 = b.getF64Type();

@@ -176,8 +176,8 @@ LogicalResult lowerQuantizeLinear(Lowering<onnx::QuantizeLinearOp> &b) {
   bool toFloat = isSmallFloat(result) && !isa<Float8E8M0FNUType>(result);
   if ((!isQuantizedInteger(result) && !toFloat) ||
       !convertElementType(scaleType))
-    return b.refuse("quantisation to " + debugString(result) +
-                    " is not supported");
+    return b.refuseAlways("quantisation to " + debugString(result) +
+                          " is not supported");
   SmallVector<Value> parameters = {b.in.getYScale()};
   if (b.op.getYZeroPoint())
     parameters.push_back(b.in.getYZeroPoint());
@@ -227,8 +227,8 @@ LogicalResult lowerDequantizeLinear(Lowering<onnx::DequantizeLinearOp> &b) {
   Type result = getOnnxElementType(b.op.getY());
   if (!convertElementType(xType) || !convertElementType(scaleType) ||
       !convertElementType(result))
-    return b.refuse("dequantisation of " + debugString(xType) +
-                    " is not supported");
+    return b.refuseAlways("dequantisation of " + debugString(xType) +
+                          " is not supported");
   SmallVector<Value> parameters = {b.in.getXScale()};
   if (b.op.getXZeroPoint())
     parameters.push_back(b.in.getXZeroPoint());
@@ -265,7 +265,7 @@ lowerDynamicQuantizeLinear(Lowering<onnx::DynamicQuantizeLinearOp> &b) {
   Type result = getOnnxElementType(b.op.getY());
   TypedTensor x = getTyped(b.op.getX(), b.in.getX());
   if (!x.onnxElementType.isF32() || !isQuantizedInteger(result))
-    return b.refuse("only f32 to ui8 has a lowering");
+    return b.refuseAlways("only f32 to ui8 has a lowering");
   int64_t rank = typeOf(x.value).getRank();
   auto axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   Value highest = reduceAxes(b, loc, x, axes, ReductionKind::Max);

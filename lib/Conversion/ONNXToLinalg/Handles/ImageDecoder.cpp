@@ -32,7 +32,7 @@ static LogicalResult lowerImageDecoder(Lowering<onnx::ImageDecoderOp> &b) {
   StringRef format = b.op.getPixelFormat();
   std::optional<int64_t> number = numberOf(format);
   if (!number)
-    return b.refuse("there is no pixel_format '" + format + "'");
+    return b.refuseAlways("there is no pixel_format '" + format + "'");
   Value list =
       callRuntime(b, "sdx_rt_image_decode", {encoded, asNumber(b, *number)},
                   ArrayRef<OpFoldResult>(), b.getI64Type());

@@ -124,7 +124,7 @@ LogicalResult lowerSplit(Lowering<onnx::StringSplitOp> &b) {
 LogicalResult lowerRegexFullMatch(Lowering<onnx::RegexFullMatchOp> &b) {
   Value x = b.in.getX();
   if (!b.op.getPattern())
-    return b.refuse("it has no pattern");
+    return b.refuseAlways("it has no pattern");
   return b.replace(callRuntime(b, "sdx_rt_string_matches",
                                {x, b.literal(*b.op.getPattern())}, b.dims(x),
                                b.getI8Type()));

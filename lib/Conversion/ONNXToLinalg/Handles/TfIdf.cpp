@@ -190,7 +190,7 @@ LogicalResult lowerTfIdf(Lowering<onnx::TfIdfVectorizerOp> &b) {
   // Strings are compared by their handles.
   bool hasStrings = isStringType(getOnnxElementType(b.op.getX()));
   if (hasStrings != b.op.getPoolStrings().has_value())
-    return b.refuse("its pool is not of the input's type");
+    return b.refuseAlways("its pool is not of the input's type");
   if (hasStrings)
     for (auto text : b.op.getPoolStrings()->getAsRange<StringAttr>())
       items.push_back(b.handleOf(text.getValue()));

@@ -36,12 +36,12 @@ LogicalResult lowerTokenizer(Lowering<onnx::MSTokenizerOp> &b) {
     return b.refuse("the input has rank " + Twine(rank) +
                     ", and must be a list or rows of strings");
   if (b.op.getMincharnum() < 1)
-    return b.refuse("mincharnum is " + Twine(b.op.getMincharnum()) +
-                    ", and must be positive");
+    return b.refuseAlways("mincharnum is " + Twine(b.op.getMincharnum()) +
+                          ", and must be positive");
   ArrayAttr separators = b.op.getSeparatorsAttr();
   StringRef expression = b.op.getTokenexp().value_or("");
   if (separators ? separators.empty() : expression.empty())
-    return b.refuse("it has neither separators nor a tokenexp");
+    return b.refuseAlways("it has neither separators nor a tokenexp");
   SmallVector<StringRef> patterns;
   if (separators)
     for (auto separator : separators.getAsRange<StringAttr>())
@@ -51,8 +51,8 @@ LogicalResult lowerTokenizer(Lowering<onnx::MSTokenizerOp> &b) {
   bool isByCharacter =
       patterns.size() == 1 && patterns[0] == (separators ? "" : ".");
   if (isByCharacter && b.op.getMincharnum() > 1)
-    return b.refuse("mincharnum is " + Twine(b.op.getMincharnum()) +
-                    ", but each token is one character");
+    return b.refuseAlways("mincharnum is " + Twine(b.op.getMincharnum()) +
+                          ", but each token is one character");
   // Without strings there is no axis of tokens.
   if (getStaticSize(b.dim(x, rank - 1)) == 0)
     return b.replace(x);
@@ -79,8 +79,8 @@ lowerBifurcationDetector(Lowering<onnx::MSBifurcationDetectorOp> &b) {
   Value match = b.in.getPrevSuffixMatchIdx(), predicted = b.in.getPredTokens();
   int64_t least = b.op.getMinNgramSize(), most = b.op.getMaxNgramSize();
   if (least < 1 || most < least)
-    return b.refuse("min_ngram_size and max_ngram_size are " + Twine(least) +
-                    " and " + Twine(most));
+    return b.refuseAlways("min_ngram_size and max_ngram_size are " +
+                          Twine(least) + " and " + Twine(most));
   for (Value list : {source, current, predicted})
     if (list && b.rank(list) != 1)
       return b.refuse("its tokens must be lists");

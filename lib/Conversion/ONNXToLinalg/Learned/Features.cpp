@@ -280,7 +280,7 @@ LogicalResult lowerClassifier(Lowering<onnx::MLLinearClassifierOp> &b) {
   SmallVector<Value> labels = getLabels(b, "classlabels_ints");
   int64_t classes = labels.size();
   if (classes < 2)
-    return b.refuse("it has fewer than two classes");
+    return b.refuseAlways("it has fewer than two classes");
   Value x = b.in.getX();
   if (b.rank(x) == 1)
     x = b.reshape(x, {b.size(1), b.dim(x, 0)});

@@ -68,7 +68,7 @@ LogicalResult lowerLabelEncoder(Lowering<onnx::MLLabelEncoderOp> &b) {
   Type from = getOnnxElementType(b.op.getX());
   Type to = getOnnxElementType(b.op.getY()), stored = convertElementType(to);
   if (isStringType(from) != !keys.handles.empty() || keys.size() == 0)
-    return b.refuse("its keys are not of the input's type");
+    return b.refuseAlways("its keys are not of the input's type");
   std::vector<int64_t> integers;
   std::vector<double> floats;
   auto values = b.op.getValuesTensor();
@@ -98,11 +98,11 @@ LogicalResult lowerLabelEncoder(Lowering<onnx::MLLabelEncoderOp> &b) {
     integers.push_back(given.size() == 1 ? given[0] : b.op.getDefaultInt64());
   }
   if (integers.size() + floats.size() != keys.size() + 1)
-    return b.refuse("it has another number of values than of keys");
+    return b.refuseAlways("it has another number of values than of keys");
   if (stored.isInteger() && !llvm::all_of(integers, [&](int64_t value) {
         return llvm::isIntN(stored.getIntOrFloatBitWidth(), value);
       }))
-    return b.refuse("a value is too large for its type");
+    return b.refuseAlways("a value is too large for its type");
   Lookup lookup(b, keys);
   Value table = listOfValues(b, stored, integers, floats);
   Value x = b.in.getX();
@@ -123,7 +123,7 @@ LogicalResult lowerCategoryMapper(Lowering<onnx::MLCategoryMapperOp> &b) {
   ArrayRef<int64_t> numbers = getInts(b.op, "cats_int64s");
   if (!b.op.getCatsStrings() ||
       b.op.getCatsStrings()->size() != numbers.size() || numbers.empty())
-    return b.refuse("it has another number of strings than of integers");
+    return b.refuseAlways("it has another number of strings than of integers");
   std::vector<int64_t> handles = handlesOf(b, *b.op.getCatsStrings());
   Type from = getOnnxElementType(b.op.getX());
   bool fromStrings = isStringType(from);
@@ -151,7 +151,7 @@ LogicalResult lowerOneHot(Lowering<onnx::MLOneHotEncoderOp> &b) {
   else if (!isStringType(from))
     keys.integers = getInts(b.op, "cats_int64s");
   if (keys.size() == 0)
-    return b.refuse("it has no categories of the input's type");
+    return b.refuseAlways("it has no categories of the input's type");
   // A number with a fraction is none of the categories.
   if (isa<FloatType>(from)) {
     keys.floats.assign(keys.integers.begin(), keys.integers.end());

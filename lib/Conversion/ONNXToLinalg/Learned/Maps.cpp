@@ -104,14 +104,15 @@ SmallVector<Label> labelsOf(Lowering<onnx::MLZipMapOp> &b) {
 LogicalResult lowerZipMap(Lowering<onnx::MLZipMapOp> &b) {
   bool hasStrings = b.op.getClasslabelsStrings().has_value();
   if (hasStrings && !getInts(b.op, "classlabels_int64s").empty())
-    return b.refuse("it has labels that are strings and such that are numbers");
+    return b.refuseAlways(
+        "it has labels that are strings and such that are numbers");
   SmallVector<int64_t> keys, columns;
   for (const Label &label : labelsOf(b)) {
     keys.push_back(label.number);
     columns.push_back(label.column);
   }
   if (keys.empty() || repeats(keys))
-    return b.refuse("it has no class labels, or one twice");
+    return b.refuseAlways("it has no class labels, or one twice");
   Value x = b.in.getX();
   if (b.rank(x) == 1)
     x = b.reshape(x, {b.size(1), b.dim(x, 0)});
@@ -140,9 +141,9 @@ LogicalResult lowerVectorizer(Lowering<onnx::MLDictVectorizerOp> &b) {
   else if (auto strings = b.op.getStringVocabulary())
     keys.handles = handlesOf(b, *strings);
   if (keys.size() == 0)
-    return b.refuse("it has no vocabulary of the type of the map's keys");
+    return b.refuseAlways("it has no vocabulary of the type of the map's keys");
   if (repeats(keys.handles) || repeats(keys.integers))
-    return b.refuse("its vocabulary has a key twice");
+    return b.refuseAlways("its vocabulary has a key twice");
   Type type = valueTypeOf(b.op.getX());
   Lookup lookup(b, keys);
   int64_t width = keys.size();
@@ -181,8 +182,8 @@ LogicalResult lowerCast(Lowering<onnx::MLCastMapOp> &b) {
               : target == "TO_INT64"  ? to.isSignlessInteger(64)
                                       : false;
   if (!fits)
-    return b.refuse("'cast_to' is '" + target +
-                    "', which is no type or another than the result's");
+    return b.refuseAlways("'cast_to' is '" + target +
+                          "', which is no type or another than the result's");
   Value map = b.in.getX();
   Value values = castValues(b, valuesOf(b, map, from), from, to);
   if (form == "DENSE")
@@ -191,7 +192,7 @@ LogicalResult lowerCast(Lowering<onnx::MLCastMapOp> &b) {
   Type stored = convertElementType(to);
   constexpr int64_t kMostColumns = int64_t(1) << 31;
   if (width < 1 || width > kMostColumns)
-    return b.refuse("'max_map' is no length of a row");
+    return b.refuseAlways("'max_map' is no length of a row");
   // What onnxruntime puts where there is no string.
   Value none = isStringType(to) ? b.literal("0.f") : b.zero(stored);
   Value row = b.filled({b.size(1), b.size(width)}, none);

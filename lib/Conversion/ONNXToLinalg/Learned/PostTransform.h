@@ -20,7 +20,7 @@ mlir::LogicalResult checkPostTransform(Lowering<OpT> &b) {
   llvm::StringRef kind = b.op.getPostTransform();
   if (isPostTransform(kind))
     return mlir::success();
-  return b.refuse("there is no post_transform '" + kind + "'");
+  return b.refuseAlways("there is no post_transform '" + kind + "'");
 }
 
 } // namespace sardonyx

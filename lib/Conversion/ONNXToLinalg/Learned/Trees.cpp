@@ -370,9 +370,9 @@ LogicalResult checkForest(Lowering<OpT> &b, FailureOr<Forest> &forest,
   if (b.rank(b.in.getX()) != 2)
     return b.refuse("the input must be a matrix");
   if (targets < 1 || targets > kMostSize)
-    return b.refuse("it has no targets");
+    return b.refuseAlways("it has no targets");
   if (!forest->votesFor(targets))
-    return b.refuse("a weight is for a target that is not there");
+    return b.refuseAlways("a weight is for a target that is not there");
   int64_t features = rankedType(b.in.getX()).getDimSize(1);
   if (!ShapedType::isDynamic(features) && forest->features > features)
     return b.reject("the trees read more features than the input has: " +
@@ -392,10 +392,11 @@ LogicalResult lowerRegressor(Lowering<onnx::MLTreeEnsembleRegressorOp> &b) {
   static constexpr StringRef kNames[] = {"AVERAGE", "SUM", "MIN", "MAX"};
   const auto *found = llvm::find(kNames, name);
   if (found == std::end(kNames))
-    return b.refuse("there is no aggregate_function '" + name + "'");
+    return b.refuseAlways("there is no aggregate_function '" + name + "'");
   std::vector<double> base = getNumbers(b.op, "base_values");
   if (base.size() > 1 && base.size() != static_cast<size_t>(targets))
-    return b.refuse("it has another number of base values than of targets");
+    return b.refuseAlways(
+        "it has another number of base values than of targets");
   Scores scores{*forest, targets, static_cast<Aggregate>(found - kNames), base};
   Type onnxType = getOnnxElementType(b.op.getX());
   Value y = scores.compute(b, b.in.getX(), onnxType,
@@ -415,7 +416,8 @@ LogicalResult lowerEnsemble(Lowering<onnx::MLTreeEnsembleOp> &b) {
   static constexpr StringRef kTransforms[] = {"NONE", "SOFTMAX", "LOGISTIC",
                                               "SOFTMAX_ZERO", "PROBIT"};
   if (aggregate < 0 || aggregate > 3 || transform < 0 || transform > 4)
-    return b.refuse("its aggregate_function or post_transform is unknown");
+    return b.refuseAlways(
+        "its aggregate_function or post_transform is unknown");
   Scores scores{*forest, targets, static_cast<Aggregate>(aggregate), {}};
   Type onnxType = getOnnxElementType(b.op.getX());
   Value y = scores.compute(b, b.in.getX(), onnxType,
@@ -492,14 +494,15 @@ LogicalResult lowerClassifier(Lowering<onnx::MLTreeEnsembleClassifierOp> &b) {
   SmallVector<Value> labels = getLabels(b, "classlabels_int64s");
   int64_t classes = labels.size();
   if (classes < 2)
-    return b.refuse("it has fewer than two classes");
+    return b.refuseAlways("it has fewer than two classes");
   std::string error;
   FailureOr<Forest> forest = Forest::ofNodes(b.op, "class", error);
   if (failed(checkForest(b, forest, error, classes)))
     return failure();
   std::vector<double> base = getNumbers(b.op, "base_values");
   if (base.size() > 1 && base.size() != static_cast<size_t>(classes))
-    return b.refuse("it has another number of base values than of classes");
+    return b.refuseAlways(
+        "it has another number of base values than of classes");
   Type onnxType = getOnnxElementType(b.op.getX());
   Type scoreType = scoreTypeFor(b, *forest, onnxType);
   Value x = b.in.getX();

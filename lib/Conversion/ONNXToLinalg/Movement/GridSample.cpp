@@ -56,10 +56,10 @@ LogicalResult lowerGridSample(Lowering<onnx::GridSampleOp> &b) {
     return b.refuse("the grid's rank does not fit the input's");
   FailureOr<Sampler> sampler = getSampler(b.op);
   if (failed(sampler))
-    return b.refuse("unknown mode or padding");
+    return b.refuseAlways("unknown mode or padding");
   Type element = elementTypeOf(data);
   if (sampler->taps > 1 && !isa<FloatType>(element))
-    return b.refuse("only floats are interpolated");
+    return b.refuseAlways("only floats are interpolated");
   if (!b.sameSize(b.dim(grid, rank - 1), b.size(spatial),
                   "the grid does not have a coordinate for each dimension") ||
       !b.sameSize(b.dim(data, 0), b.dim(grid, 0),

@@ -561,7 +561,7 @@ LogicalResult lowerResize(Lowering<onnx::ResizeOp> &b) {
                b.op.getAntialias() != 0,
                b.op.getExcludeOutside() != 0};
   if (isStringType(getOnnxElementType(b.op.getX())) && r.mode != "nearest")
-    return b.refuse("there is nothing between two strings");
+    return b.refuseAlways("there is nothing between two strings");
   FailureOr<SmallVector<Axis>> axes = getResizedAxes(b, r);
   if (failed(axes))
     return b.refuse(
@@ -579,7 +579,7 @@ LogicalResult lowerResize(Lowering<onnx::ResizeOp> &b) {
   Type stored = elementTypeOf(data);
   Type compute = stored.isF64() ? stored : Type(b.getF32Type());
   if (isBoolType(element))
-    return b.refuse("booleans are not interpolated");
+    return b.refuseAlways("booleans are not interpolated");
   Value value = b.convertElements(data, compute, isUnsignedType(element));
   for (const Axis &axis : *axes)
     value = createInterpolation(b, r, value, axis);

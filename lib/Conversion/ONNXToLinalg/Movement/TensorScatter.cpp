@@ -69,7 +69,7 @@ LogicalResult lowerTensorScatter(Lowering<onnx::TensorScatterOp> &b) {
   if (failed(axis) || *axis == 0 || b.rank(update) != b.rank(cache))
     return b.refuse("ranks or axis do not fit");
   if (mode != "linear" && mode != "circular")
-    return b.refuse("mode '" + mode + "' is not known");
+    return b.refuseAlways("mode '" + mode + "' is not known");
   Sizes have = b.dims(cache), sizes = b.dims(update);
   for (int64_t dim = 0; dim < b.rank(cache); ++dim)
     if (dim != *axis &&

@@ -230,7 +230,7 @@ LogicalResult lowerNonMaxSuppression(Lowering<onnx::NonMaxSuppressionOp> &b) {
     return b.refuse("boxes and scores do not fit");
   int64_t format = b.op.getCenterPointBox();
   if (format != 0 && format != 1)
-    return b.refuse("center_point_box must be 0 or 1");
+    return b.refuseAlways("center_point_box must be 0 or 1");
   if (isEmptyBox(b.dims(scores)))
     return b.replace(b.empty({b.size(0), b.size(3)}, b.getI64Type()));
   auto scalarOr = [&](Value given, Value otherwise) {

@@ -103,7 +103,7 @@ LogicalResult lowerGRU(Lowering<onnx::GRUOp> &b) {
       b.op.getActivationBeta(), {Activation::Sigmoid, Activation::Tanh},
       r->getDirections());
   if (failed(activations))
-    return b.refuse("unknown activation function");
+    return b.refuseAlways("unknown activation function");
   for (int64_t d = 0; d < r->getDirections(); ++d) {
     Direction direction;
     direction.linearBeforeReset = b.op.getLinearBeforeReset() != 0;
@@ -138,7 +138,7 @@ LogicalResult lowerRNN(Lowering<onnx::RNNOp> &b) {
       b.op.getActivations(), b.op.getActivationAlpha(),
       b.op.getActivationBeta(), {Activation::Tanh}, r->getDirections());
   if (failed(activations))
-    return b.refuse("unknown activation function");
+    return b.refuseAlways("unknown activation function");
   for (int64_t d = 0; d < r->getDirections(); ++d) {
     Value projection = r->getProjection(d, 0, true);
     Value weights = r->getStateWeights(d, 0);

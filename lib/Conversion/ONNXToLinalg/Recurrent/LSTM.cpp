@@ -87,7 +87,7 @@ LogicalResult lowerLSTM(Lowering<onnx::LSTMOp> &b) {
                      {Activation::Sigmoid, Activation::Tanh, Activation::Tanh},
                      r->getDirections());
   if (failed(activations))
-    return b.refuse("unknown activation function");
+    return b.refuseAlways("unknown activation function");
 
   Type element = elementTypeOf(b.in.getX());
   Value peepholes = b.in.getP();

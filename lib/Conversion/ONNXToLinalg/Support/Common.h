@@ -289,8 +289,10 @@ mlir::LogicalResult replaceOp(mlir::ConversionPatternRewriter &rewriter,
                               mlir::Operation *op, mlir::ValueRange values);
 
 /// Fails, and notes on the op why there is no lowering for this form of it:
-/// what the user is told when no other pattern takes it.
-mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &why);
+/// what the user is told when no other pattern takes it. `isForGood`: no sizes
+/// and values of inputs could help.
+mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &why,
+                           bool isForGood = false);
 /// Notes on an op that no pattern has taken yet that the model is wrong, and
 /// why, or if `what` is empty that it is not. That is what the user is told
 /// then.

@@ -66,6 +66,11 @@ public:
   mlir::LogicalResult refuse(const llvm::Twine &why) {
     return sardonyx::refuse(op, why);
   }
+  /// The same for attributes and element types, so that no sizes and values of
+  /// inputs could help: the model is refused when it is loaded.
+  mlir::LogicalResult refuseAlways(const llvm::Twine &why) {
+    return sardonyx::refuse(op, why, /*isForGood=*/true);
+  }
   /// Fails for a reason that no lowering could help: what no sound model has.
   mlir::LogicalResult reject(const llvm::Twine &why) {
     contradict(why);

@@ -84,7 +84,7 @@ LogicalResult lowerAveragePool(Lowering<onnx::AveragePoolOp> &b) {
   Value input = b.in.getX();
   Type element = elementTypeOf(input);
   if (!isa<FloatType>(element))
-    return b.refuse("only floats are averaged");
+    return b.refuseAlways("only floats are averaged");
   WindowAttributes attributes = getWindowAttributes(b.op);
   attributes.kernel.assign(b.op.getKernelShape().begin(),
                            b.op.getKernelShape().end());

@@ -155,7 +155,7 @@ LogicalResult lowerConv(Lowering<onnx::ConvOp> &b) {
   Type element = getOnnxElementType(b.op.getX());
   auto floatType = dyn_cast_or_null<FloatType>(element);
   if (!floatType || floatType.getWidth() < 16)
-    return b.refuse("element type is not supported");
+    return b.refuseAlways("element type is not supported");
   Value weights = b.in.getW();
   FailureOr<SmallVector<int64_t>> kernel =
       getKernelShape(b, weights, b.op.getKernelShape());
