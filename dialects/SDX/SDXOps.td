@@ -264,8 +264,9 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
     `init` is [N,OC,O...] with OC/G <= Ob * Rt. Positions in the pads are
     implicit zeros. The product is added onto `init`.
 
-    `exact` says that all numbers are whole and their sums exact in f32, which
-    an algorithm that computes them from other products would not be.
+    `exact` forbids algorithms that compute sums from other products, and round
+    more: where all numbers are whole and their sums exact in f32, or where much
+    of a sum cancels.
 
     `winograd` = m asks for Winograd's algorithm F(m x m, 3 x 3), m = 2 or 4, on
     weights that were transformed for it: K counts (m + 2)^2 values a channel,

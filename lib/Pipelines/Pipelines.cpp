@@ -84,6 +84,8 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
     forms.fewestSummed = 32;
   // Products of parts of numbers are faster than what this saves.
   forms.strided = !splitsConvs;
+  if (options.numerics == Numerics::F32)
+    pm.nest<func::FuncOp>().addPass(createSDXKeepConvsDirect());
   pm.nest<func::FuncOp>().addPass(createChooseConvFormPass(forms));
   pm.addPass(createSDXDecomposeTensorOps());
   pm.addPass(createSDXSimplifyTransposes());

@@ -96,10 +96,6 @@ ShapeEvaluator::readConstant(ElementsAttr attribute) {
 
 DenseElementsAttr sardonyx::getKnownElements(RankedTensorType type,
                                              ArrayRef<ShapeElement> elements) {
-  // Nothing but a list is asked for its elements if it has none, and what makes
-  // it still has its checks.
-  if (elements.empty() && type.getRank() != 1)
-    return {};
   Type elementType = type.getElementType();
   SmallVector<Attribute> floats;
   SmallVector<APInt> integers;
@@ -154,7 +150,12 @@ const ShapeTensor *ShapeEvaluator::getTensor(Value value) {
       result = std::make_unique<ShapeTensor>(std::move(*computed));
     auto type = dyn_cast<RankedTensorType>(value.getType());
     bool isStatic = type && type.hasStaticShape();
-    // A shape that contradicts the type leaves only the type.
+    // A shape that contradicts the type leaves only the type. But of what has
+    // no elements only lists are read: whatever else makes one keeps its
+    // checks.
+    if (!result && isStatic && type.getNumElements() == 0 &&
+        type.getRank() != 1)
+      isStatic = false;
     if (isStatic && (!result || ArrayRef(result->shape) != type.getShape()))
       result = std::make_unique<ShapeTensor>(
           ShapeTensor{SmallVector<int64_t>(type.getShape()),

@@ -117,7 +117,7 @@ std::optional<ShapeElement> divideExactly(const ShapeElement &a,
                                           const ShapeElement &b);
 
 /// The constant of `type` with these elements; null if one of them is not known
-/// or does not fit the element type, or if it is no list and has no elements.
+/// or does not fit the element type.
 mlir::DenseElementsAttr getKnownElements(mlir::RankedTensorType type,
                                          llvm::ArrayRef<ShapeElement> elements);
 

@@ -27,9 +27,9 @@ def shaped(got, rows, want):
     return got
 
 
-def compare(run, x, wants, tolerances):
+def compare(run, x, wants, tolerances, batches=BATCHES):
     """`run` gives as many results as there are `wants`, which are those for all of `x`."""
-    for count in BATCHES:
+    for count in batches:
         rows = len(x) if count is None else count
         results = run(x[:rows])
         for got, want, tolerance in zip(results, wants, tolerances):

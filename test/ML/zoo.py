@@ -250,14 +250,12 @@ TRANSFORMERS = [
     ("LabelBinarizer", preprocessing.LabelBinarizer(), list_of_integers),
     ("KernelCenterer", preprocessing.KernelCenterer(), products),
     ("TfidfTransformer", feature_extraction.text.TfidfTransformer(), lambda: (counts()[0], None)),
-]  # fmt: skip
-
-TEXTS = [
+    ("FeatureHasher", feature_extraction.FeatureHasher(8, input_type="string"), words),
     ("CountVectorizer", feature_extraction.text.CountVectorizer(), texts),
-    ("CountVectorizerOfPairs", feature_extraction.text.CountVectorizer(ngram_range=(1, 2)), texts),
+    ("CountVectorizerOfPairs", feature_extraction.text.CountVectorizer(ngram_range=(1, 2), lowercase=False), texts),
     ("CountVectorizerOfCase", feature_extraction.text.CountVectorizer(lowercase=False, stop_words=["the", "and"], max_features=6, binary=True), texts),
     ("TfidfVectorizer", feature_extraction.text.TfidfVectorizer(), texts),
-    ("TfidfSublinear", feature_extraction.text.TfidfVectorizer(sublinear_tf=True, norm="l1", smooth_idf=False), texts),
+    ("TfidfSublinear", feature_extraction.text.TfidfVectorizer(lowercase=False, sublinear_tf=True, norm="l1", smooth_idf=False), texts),
 ]  # fmt: skip
 
 # What says how far a row lies outside, or of which cluster it is.

@@ -43,6 +43,22 @@ def SDXFoldEmpty : Pass<"sdx-fold-empty", "::mlir::ModuleOp"> {
                            "::mlir::affine::AffineDialect"];
 }
 
+def SDXKeepConvsDirect : Pass<"sdx-keep-convs-direct", "::mlir::func::FuncOp"> {
+  let summary = "Mark convolutions whose filters ask for direct sums";
+  let description = [{
+    Winograd's algorithm loses more digits than others where constant filters of
+    3x3 are much like means of what they read, or where their channels cancel.
+    Such convolutions get `exact`.
+
+    ```mlir
+    %p = sdx.pack_conv_weights ins(%ones : tensor<64x64x3x3xf32>) ...
+    %y = sdx.conv ins(%x, %p) ...
+    // becomes
+    %y = sdx.conv ins(%x, %p) ... {exact}
+    ```
+  }];
+}
+
 def SDXShareRepeated : Pass<"sdx-share-repeated", "::mlir::ModuleOp"> {
   let summary = "Multiply all rows that meet one matrix at once";
   let description = [{
