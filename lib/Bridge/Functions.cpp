@@ -196,8 +196,12 @@ LogicalResult expandOnnxFunction(Operation *op, RewriterBase &rewriter) {
   Operation *before = op->getPrevNode();
   SmallVector<Value> results;
   std::string error;
+  bool isForGood = false;
   try {
     results = bridge::Expansion(op).build(rewriter);
+  } catch (const contrib::Refusal &refusal) {
+    error = refusal.what();
+    isForGood = refusal.isForGood;
   } catch (const std::exception &exception) {
     error = exception.what();
   }
@@ -208,6 +212,10 @@ LogicalResult expandOnnxFunction(Operation *op, RewriterBase &rewriter) {
     // No lowering will say more of these.
     if (contrib::isContrib(*bridge::schemaOf(op)))
       op->setAttr("sdx.refused", rewriter.getStringAttr(error));
+    if (isForGood)
+      op->setAttr("sdx.refused_for_good", rewriter.getUnitAttr());
+    else
+      op->removeAttr("sdx.refused_for_good");
     return rewriter.notifyMatchFailure(op, error);
   }
   // Users rely on the types that they were checked with.

@@ -239,7 +239,6 @@ private:
   MaybeError compile();
   MaybeError writeData(const std::string &file);
   MaybeError writeBeside(const char *extension, const std::string &text);
-  MaybeError linkAll(const LinkJob &job);
   MaybeError finish(const std::string &written);
   void time(const char *step) {
     auto now = std::chrono::steady_clock::now();
@@ -469,17 +468,6 @@ MaybeError Builder::writeBeside(const char *extension,
                      [&](llvm::raw_fd_ostream &stream) { stream << text; });
 }
 
-/// Links, and has errors name the output as the caller does.
-MaybeError Builder::linkAll(const LinkJob &job) {
-  MaybeError error = link(job);
-  if (!error)
-    return std::nullopt;
-  std::string text = error->message();
-  for (size_t at; (at = text.find(job.output)) != std::string::npos;)
-    text.replace(at, job.output.size(), output);
-  return Error(error->kind(), text, error->detail());
-}
-
 MaybeError Builder::finish(const std::string &written) {
   if (form == ArtifactForm::SharedLibrary)
     if (MaybeError error = sealFile(
@@ -526,6 +514,7 @@ Expected<BuildReport> Builder::run() {
   job.hasOneThread = session.intraOpThreads == 1;
   job.archive = *archive;
   job.output = *written;
+  job.shown = output;
   job.temporary = temporary.str().str();
   if (form != ArtifactForm::WebModule)
     job.exported.push_back(name);
@@ -546,7 +535,7 @@ Expected<BuildReport> Builder::run() {
       job.objects.push_back(file);
     }
   time("write");
-  if (MaybeError error = linkAll(job))
+  if (MaybeError error = link(job))
     return *error;
   time("link");
   if (MaybeError error = finish(*written))

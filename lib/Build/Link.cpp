@@ -84,7 +84,8 @@ static std::string firstError(llvm::StringRef said) {
 
 /// Runs the linker, of which a process has one, under the name of one of its
 /// kinds.
-static MaybeError runLinker(const std::vector<std::string> &arguments,
+static MaybeError runLinker(const LinkJob &job,
+                            const std::vector<std::string> &arguments,
                             const char *kind = "ld.lld") {
   static std::mutex mutex;
   static bool isBroken = false;
@@ -104,9 +105,12 @@ static MaybeError runLinker(const std::vector<std::string> &arguments,
         {{lld::Gnu, &lld::elf::link}, {lld::Wasm, &lld::wasm::link}});
   });
   isBroken = !result.canRunAgain;
-  if (fatal || result.retCode != 0)
-    return failure("linking failed: " + (fatal ? *fatal : firstError(said)));
-  return std::nullopt;
+  if (!fatal && result.retCode == 0)
+    return std::nullopt;
+  std::string why = fatal ? *fatal : firstError(said);
+  if (size_t at = why.find(job.output); at != std::string::npos)
+    why.replace(at, job.output.size(), job.shown);
+  return failure("linking failed: " + why);
 }
 
 /// What the runtime adds to objects in a file, at most.
@@ -135,7 +139,7 @@ static MaybeError checkRoom(const LinkJob &job, const std::string &output) {
   }
   if (!reason)
     return std::nullopt;
-  return failure("cannot write '" + output +
+  return failure("cannot write '" + job.shown +
                  "': " + std::generic_category().message(reason));
 }
 
@@ -220,7 +224,7 @@ static MaybeError linkLoadable(const LinkJob &job) {
                              ? addStaticSystem(*job.platform, arguments)
                              : addSystem(*job.platform, arguments))
     return error;
-  return runLinker(arguments);
+  return runLinker(job, arguments);
 }
 
 /// Makes all names of an object its own but for those that are exported, so
@@ -228,7 +232,7 @@ static MaybeError linkLoadable(const LinkJob &job) {
 static MaybeError hideSymbols(const std::string &from, const LinkJob &job,
                               const std::string &to) {
   auto fail = [&](llvm::Error error) {
-    return failure("cannot write '" + to +
+    return failure("cannot write '" + job.shown +
                    "': " + llvm::toString(std::move(error)));
   };
   auto input = llvm::object::ObjectFile::createObjectFile(from);
@@ -274,7 +278,7 @@ static MaybeError linkObject(const LinkJob &job) {
     addOneThread(arguments);
   llvm::append_range(arguments, job.objects);
   arguments.push_back(job.archive);
-  if (MaybeError error = runLinker(arguments))
+  if (MaybeError error = runLinker(job, arguments))
     return error;
   if (job.form == ArtifactForm::Object)
     return hideSymbols(whole, job, job.output);
@@ -284,7 +288,7 @@ static MaybeError linkObject(const LinkJob &job) {
     return error;
   auto read = llvm::NewArchiveMember::getFile(member, /*Deterministic=*/true);
   if (!read)
-    return failure("cannot write '" + job.output +
+    return failure("cannot write '" + job.shown +
                    "': " + llvm::toString(read.takeError()));
   llvm::NewArchiveMember members[] = {std::move(*read)};
   std::string problem;
@@ -295,7 +299,7 @@ static MaybeError linkObject(const LinkJob &job) {
   });
   if (!fatal && problem.empty())
     return std::nullopt;
-  return failure("cannot write '" + job.output +
+  return failure("cannot write '" + job.shown +
                  "': " + (fatal ? *fatal : problem));
 }
 
@@ -320,7 +324,7 @@ static MaybeError linkWeb(const LinkJob &job) {
     arguments.push_back("--export=" + name);
   llvm::append_range(arguments, job.objects);
   arguments.push_back(job.archive);
-  return runLinker(arguments, "wasm-ld");
+  return runLinker(job, arguments, "wasm-ld");
 }
 
 MaybeError sardonyx::link(const LinkJob &job) {

@@ -29,6 +29,8 @@ struct LinkJob {
   /// The only names that the file shows others.
   std::vector<std::string> exported;
   std::string output;
+  /// What errors call it.
+  std::string shown;
   /// A folder for what is needed in between.
   std::string temporary;
 };

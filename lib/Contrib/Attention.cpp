@@ -152,8 +152,9 @@ private:
   void takePackedRow() {
     int64_t hidden = b.size("query", 2);
     if (hidden < 1 || hidden % (3 * heads))
-      b.refuse("the width of the packed query is not known or no multiple of "
-               "three times num_heads");
+      b.refuseUnknown(
+          "the width of the packed query is not known or no multiple of "
+          "three times num_heads");
     h.headSize = hidden / (3 * heads);
     int64_t width = hidden / 3;
     Name *into[] = {&h.query, &h.key, &h.value};
@@ -316,7 +317,7 @@ static Widths widthsOf(Body &b, llvm::StringRef weights, const Ints &given) {
     return {given[0], given[1], given[2]};
   int64_t all = b.size(weights, 1);
   if (all < 0 || all % 3 != 0)
-    b.refuse("the width of the projections is not known");
+    b.refuseUnknown("the width of the projections is not known");
   return {all / 3, all / 3, all / 3};
 }
 

@@ -1,12 +1,11 @@
 //===- Body.cpp - Writing the function body of an operator ----------------===//
 
 #include "lib/Contrib/Body.h"
+#include "lib/Contrib/Contrib.h"
 
 #include "llvm/ADT/APFloat.h"
 
 #include <onnx/defs/parser.h>
-
-#include <stdexcept>
 
 using namespace llvm;
 
@@ -96,7 +95,7 @@ bool Body::wants(StringRef name) const {
 int Body::elementType(StringRef input) const {
   const TypeProto *type = context.getInputType(find(input));
   if (!type || !type->has_tensor_type() || !type->tensor_type().elem_type())
-    refuse("the type of input '" + input + "' is not known");
+    refuseUnknown("the type of input '" + input + "' is not known");
   return type->tensor_type().elem_type();
 }
 
@@ -110,7 +109,7 @@ std::optional<int64_t> Body::rank(StringRef input) const {
 int64_t Body::requireRank(StringRef input) const {
   if (std::optional<int64_t> known = rank(input))
     return *known;
-  refuse("the rank of input '" + input + "' is not known");
+  refuseUnknown("the rank of input '" + input + "' is not known");
 }
 
 int64_t Body::size(StringRef input, int64_t axis) const {
@@ -186,7 +185,11 @@ void Body::pass(Attrs &attrs, ArrayRef<const char *> names) const {
 }
 
 void Body::refuse(const Twine &why) const {
-  throw std::runtime_error(why.str());
+  throw Refusal(why, /*isForGood=*/true);
+}
+
+void Body::refuseUnknown(const Twine &what) const {
+  throw Refusal(what, /*isForGood=*/false);
 }
 
 void Body::refuseInput(StringRef name) const {

@@ -87,6 +87,8 @@ public:
   void pass(Attrs &attrs, llvm::ArrayRef<const char *> names) const;
 
   [[noreturn]] void refuse(const llvm::Twine &why) const;
+  /// Refuses what is not known of the inputs, and a run's inputs may tell.
+  [[noreturn]] void refuseUnknown(const llvm::Twine &what) const;
   /// Refuses an input, output or an integer attribute other than `only`.
   void refuseInput(llvm::StringRef name) const;
   void refuseOutput(llvm::StringRef name) const;

@@ -76,7 +76,7 @@ void buildBranchwiseRMSNorm(Body &b) {
       // Of one branch, or of all side by side.
       int64_t width = b.size("X", -1), size = b.size("scale", 0);
       if (width < 0 || size < 0 || x.branches < 1)
-        b.refuse("the size of a branch is not known");
+        b.refuseUnknown("the size of a branch is not known");
       bool isOfAll =
           size != (b.getInt("num_branches") ? width / x.branches : width);
       if (isOfAll)

@@ -10,9 +10,21 @@
 #ifndef SARDONYX_LIB_CONTRIB_CONTRIB_H
 #define SARDONYX_LIB_CONTRIB_CONTRIB_H
 
+#include "llvm/ADT/Twine.h"
+
 #include <onnx/defs/schema.h>
 
+#include <stdexcept>
+
 namespace sardonyx::contrib {
+
+/// What a builder of function bodies throws of a node that it has none for.
+struct Refusal : std::runtime_error {
+  Refusal(const llvm::Twine &why, bool isForGood)
+      : std::runtime_error(why.str()), isForGood(isForGood) {}
+  /// No sizes of inputs could help.
+  bool isForGood;
+};
 
 /// Registers the schemas; further calls do nothing. Comes before all that reads
 /// the registry.

@@ -101,7 +101,7 @@ static int64_t rotatedHeads(Body &b) {
     int64_t hidden = b.size("input", 2), half = b.size("cos_cache", 1);
     if (b.getInt("rotary_embedding_dim") || hidden < 1 || half < 1 ||
         hidden % (2 * half))
-      b.refuse("the number of heads is not known");
+      b.refuseUnknown("the number of heads is not known");
     heads = hidden / (2 * half);
   }
   return rank == 3 ? heads : 0;

@@ -85,7 +85,7 @@ void buildMoE(Body &b) {
   b.refuseUnless("use_sparse_mixer", 0);
   int64_t k = b.getInt("k"), hidden = b.size("input", -1);
   if (k < 1 || hidden < 1)
-    b.refuse("k or the width of the input is not known");
+    b.refuseUnknown("k or the width of the input is not known");
   // The matrices are [experts, outputs, inputs].
   auto project = [&](const Name &value, llvm::StringRef weights,
                      llvm::StringRef bias) {
@@ -129,7 +129,7 @@ public:
       b.refuseInput(input);
     b.refuseUnless("use_sparse_mixer", 0);
     if (k < 1 || hidden < 1)
-      b.refuse("k or the width of the input is not known");
+      b.refuseUnknown("k or the width of the input is not known");
   }
 
   void build() {
@@ -179,8 +179,8 @@ private:
     constexpr int64_t limit = int64_t(1) << 31;
     if (b.requireRank(weights) != 3 || p.outputs < 1 || bytes < 1 ||
         p.outputs > limit || bytes > limit)
-      b.refuse("the sizes of input '" + llvm::Twine(weights) +
-               "' are not known");
+      b.refuseUnknown("the sizes of input '" + llvm::Twine(weights) +
+                      "' are not known");
     p.inputs = bytes * (8 / p.bits);
     if (block > 0 && p.inputs % block)
       b.refuse("block_size does not divide the width of input '" +

@@ -39,7 +39,7 @@ void buildLinearAttention(Body &b) {
                llvm::Twine(b.requireRank(input)) + ", not 3");
   int64_t width = b.size("query", 2), keyWidth = b.size("key", 2);
   if (width < 1 || keyWidth < 1 || width % heads || keyWidth % (width / heads))
-    b.refuse("the size of a head is not known");
+    b.refuseUnknown("the size of a head is not known");
   int64_t size = width / heads, keys = keyWidth / size;
   if (states % keys)
     b.refuse("kv_num_heads is no multiple of the " + llvm::Twine(keys) +
@@ -88,7 +88,7 @@ void buildCausalConvWithState(Body &b) {
   constexpr int64_t limit = int64_t(1) << 31;
   if (b.requireRank("weight") != 3 || channels < 1 || taps < 1 ||
       channels > limit || taps > limit)
-    b.refuse("the sizes of input 'weight' are not known");
+    b.refuseUnknown("the sizes of input 'weight' are not known");
   if (dilation < 1 || dilation > (1 << 20))
     b.refuse("dilation is " + llvm::Twine(dilation));
   bool isLast = b.getInt("channels_last") != 0;
@@ -105,7 +105,7 @@ void buildCausalConvWithState(Body &b) {
   for (int64_t axis = 2; isLast && axis < rank; ++axis) {
     trailing.push_back(b.size("input", axis));
     if (rank > 3 && trailing.back() < 1)
-      b.refuse("the sizes of the channels are not known");
+      b.refuseUnknown("the sizes of the channels are not known");
   }
   auto asGiven = [&](const Name &value) {
     if (!isLast)
@@ -143,8 +143,9 @@ void buildGatedRMSNorm(Body &b) {
     b.refuse("activation '" + llvm::Twine(activation) + "' is not known");
   int64_t size = b.size("scale", 0), width = b.size("X", -1);
   if (size < 1 || width < 1 || width % size)
-    b.refuse("the width of X is not known or no multiple of the length of "
-             "scale");
+    b.refuseUnknown(
+        "the width of X is not known or no multiple of the length of "
+        "scale");
   Name x = b.cast(b.in("X"), TensorProto::FLOAT);
   Ints parts(b.requireRank("X") - 1, 0);
   Ints whole = parts;

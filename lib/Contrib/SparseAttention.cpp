@@ -50,7 +50,7 @@ private:
     int64_t width = b.size("query", -1);
     int64_t count = packed ? heads + 2 * groups : heads;
     if (b.requireRank("query") != 3 || width < 1 || width % count)
-      b.refuse("the size of a head is not known");
+      b.refuseUnknown("the size of a head is not known");
     size = width / count;
     query = b.in("query");
     if (packed) {
@@ -84,7 +84,7 @@ private:
       b.refuse("there are no caches of cosines and sines");
     int64_t half = b.size("cos_cache", 1);
     if (half < 1)
-      b.refuse("the width of the cosines is not known");
+      b.refuseUnknown("the width of the cosines is not known");
     // 0 stands for the whole head.
     int64_t rotaryDim = 2 * half == size ? 0 : 2 * half;
     Name shape = b.concat({b.sizeOf(query, 0), length}, 0);

@@ -9,8 +9,8 @@
 // transformed input. Two kinds of filters make that matter:
 //
 // - Filters that are much like means of what they read. The layers after them
-//   average, too, which leaves little of a direct sum's errors, each of which is
-//   for itself, and all of a tile's: up to 17 times the error of a network.
+//   average, too, which leaves little of a direct sum's errors, each of which
+//   is for itself, and all of a tile's: up to 17 times the error of a network.
 // - Filters whose channels cancel. So do a direct sum's errors where inputs are
 //   alike, but not those of transformed filters.
 //

@@ -1,6 +1,7 @@
 //===- InferShapes.cpp - Make the types of all values precise -------------===//
 
 #include "FailingBranches.h"
+#include "OpenLoops.h"
 #include "OpenRanks.h"
 #include "ResultTypes.h"
 #include "ShapeValues.h"
@@ -107,6 +108,7 @@ private:
   settleBranches(onnx::IfOp op,
                  ArrayRef<std::pair<Location, std::string>> errors);
   FailureOr<bool> pullIntoBranches(Operation *op);
+  Operation *openLoop(onnx::LoopOp op);
   bool isEmptySequence(Value value);
   Type inferInserted(onnx::SequenceInsertOp op);
   bool takeBranch(onnx::IfOp op);
@@ -359,6 +361,11 @@ bool Inference::enterLoop(onnx::LoopOp op) {
   if (!yield || yield.getNumOperands() < carried + 1 ||
       body.getNumArguments() != carried + 2)
     return false;
+  // The number of the iteration, and whether there is one.
+  for (unsigned i : {0, 1})
+    if (auto type = dyn_cast<UnrankedTensorType>(body.getArgument(i).getType()))
+      body.getArgument(i).setType(
+          RankedTensorType::get({}, type.getElementType()));
   Snapshot before(op);
   bool ignored = false;
   SmallVector<Type> types;
@@ -547,6 +554,28 @@ FailureOr<bool> Inference::pullIntoBranches(Operation *op) {
   return true;
 }
 
+/// Carries values in sequences that have different ranks in the iterations of a
+/// loop that was inferred. Returns what stands for it then.
+Operation *Inference::openLoop(onnx::LoopOp op) {
+  Block &body = op.getBody().front();
+  unsigned carried = op.getVInitial().size();
+  bool isOpen = false;
+  if (!isGuess && body.getNumArguments() == carried + 2)
+    for (unsigned i = 0; i < carried; ++i)
+      isOpen |= isa<UnrankedTensorType>(body.getArgument(i + 2).getType()) &&
+                isa<RankedTensorType>(op.getVInitial()[i].getType());
+  if (!isOpen)
+    return nullptr;
+  auto infer = [&] {
+    ScopedDiagnosticHandler silent(op.getContext(),
+                                   [](Diagnostic &) { return success(); });
+    Inference guess(retries, /*isGuess=*/true);
+    guess.empty = empty;
+    return guess.run(body);
+  };
+  return carryInSequences(op, infer, dead);
+}
+
 /// Puts results of a function whose ranks branches decide into sequences.
 LogicalResult Inference::boxResults(Operation *terminator,
                                     SmallVectorImpl<int64_t> &boxed) {
@@ -722,6 +751,9 @@ LogicalResult Inference::run(Block &block, Block::iterator begin) {
     FailureOr<bool> isGone = pullIntoBranches(op);
     if (failed(isGone) || (!*isGone && failed(runOp(op))))
       return failure();
+    if (auto loop = *isGone ? onnx::LoopOp() : dyn_cast<onnx::LoopOp>(op))
+      if (Operation *first = openLoop(loop))
+        it = first->getIterator();
   }
   return success();
 }

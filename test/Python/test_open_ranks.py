@@ -1,4 +1,4 @@
-"""Values whose rank only a run knows: branches of If that differ in rank, branches that
+"""Values whose rank only a run knows: branches of If that differ in rank, values that change it in a Loop, branches that
 are wrong and not taken, and sequences that are empty at first."""
 
 import numpy as np
@@ -13,14 +13,16 @@ F32 = np.float32
 
 
 def untyped(graph, names):
-    """Leaves out the shapes of these values, and those of all that graphs in it give and take."""
+    """Leaves out the shapes of these values, and those of all that graphs in it give and take, but for a Loop's number and condition,
+    which onnxruntime asks for."""
     for value in [*graph.input, *graph.output]:
         if value.name in names:
             value.type.tensor_type.ClearField("shape")
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                untyped(attribute.g, {value.name for value in [*attribute.g.input, *attribute.g.output]})
+                given = {value.name for value in [*attribute.g.input, *attribute.g.output]}
+                untyped(attribute.g, given - {"i", "c"})
 
 
 def load(text, unranked=(), **options):
@@ -111,6 +113,48 @@ def test_nested_choices():
         compare(sessions, x=ramp(1, 3, 1), k=np.array([k], F32), l=np.array([l], F32))[0].ndim for k in (1, -1) for l in (1, -1)
     ]
     assert ranks == [1, 2, 3, 3]
+
+
+def loop(body, carried, trips="n"):
+    """A Loop over `carried`, (name, initial, next), whose arguments have types but no shapes."""
+    arguments = "".join(f", float[] {name}" for name, *_ in carried)
+    results = "".join(f", float[] {after}" for *_, after in carried)
+    outs = ", ".join(f"{name}_out" for name, *_ in carried)
+    inits = ", ".join(initial for _, initial, _ in carried)
+    return f'{outs} = Loop ({trips}, "", {inits}) <body = body (int64 i, bool c{arguments}) => (bool co{results}) {{ co = Identity(c) {body} }}>'
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+def test_value_that_grows_in_a_loop(trips):
+    """From rank 1 to rank 3, after which it stays."""
+    text = f"(float[1] v, float[2,2,3] big, int64 n) => (float[] y, float[K] z) {{ {loop('so = Add(big, s)', [('s', 'v', 'so')])}"
+    text += " last = Constant <value_ints = [-1]> () y = Neg(s_out) e = Exp(s_out) z = Reshape(e, last) }"
+    model = parser.parse_model(HEAD + text.replace('""', ""))
+    untyped(model.graph, {"y"})
+    sessions = load_model(model)
+    (y, _) = compare(sessions, v=np.ones(1, F32), big=ramp(2, 2, 3) / 10, n=np.array(trips))
+    assert y.ndim == (3 if trips else 1)
+
+
+def test_ranks_that_change_places():
+    """Two values of rank 1 and 2, exchanged in each iteration."""
+    body = "ao = Identity(b) bo = Identity(a)"
+    text = f"(float[3] u, float[2,3] v, int64 n) => (float[] y) {{ {loop(body, [('a', 'u', 'ao'), ('b', 'v', 'bo')])} y = Neg(a_out) }}"
+    model = parser.parse_model(HEAD + text.replace('""', ""))
+    untyped(model.graph, {"y"})
+    sessions = load_model(model)
+    for trips in (0, 1, 2, 3):
+        (y,) = compare(sessions, u=ramp(3), v=ramp(2, 3), n=np.array(trips))
+        assert y.ndim == 1 + trips % 2
+
+
+def test_rank_without_end_is_refused():
+    body = "last = Constant <value_ints = [-1]> () so = Unsqueeze(s, last)"
+    text = f"(float[3] v, int64 n) => (float[] y) {{ {loop(body, [('s', 'v', 'so')])} y = Neg(s_out) }}"
+    model = parser.parse_model(HEAD + text.replace('""', ""))
+    untyped(model.graph, {"y"})
+    with pytest.raises(sardonyx.errors.NotImplemented):
+        load_model(model)[0].run(None, {"v": ramp(3), "n": np.array(2)})
 
 
 def test_branch_that_is_wrong_and_not_taken():

@@ -197,7 +197,8 @@ LogicalResult lowerScatterND(Lowering<onnx::ScatterNDOp> &b) {
     return b.refuse("the updates' rank does not fit");
   checkReaches(b, loc, sizes, given);
   // There are no slices of what has no elements.
-  if (llvm::any_of(in, [](Size size) { return getStaticSize(size) == 0; }))
+  auto isEmpty = [](Size size) { return getStaticSize(size) == 0; };
+  if (llvm::any_of(in, isEmpty) || llvm::any_of(given, isEmpty))
     return b.replace(data);
   SmallVector<Value> extents;
   for (Size size : in)
