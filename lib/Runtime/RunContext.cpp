@@ -46,7 +46,7 @@ RunContext::RunContext(unsigned threads, std::shared_ptr<BufferPool> outputPool,
                        ReclaimMemory reclaim)
     : threadLimit(std::max(1u, threads)), outputMemory(std::move(outputPool)),
       budget(std::move(budget)), reclaim(std::move(reclaim)),
-      pool(this->budget),
+      pool(this->budget), values(pool, this->budget),
       scratch(std::min(threadLimit, ThreadPool::kMostThreads)) {
   if (!outputMemory)
     outputMemory = std::make_shared<BufferPool>(this->budget);
@@ -115,10 +115,9 @@ bool RunContext::run(sdx_entry_point entry, void **args,
     runsHost = nested;
   }
   limits = nullptr;
-  pool.releaseAll();
+  values.endRun();
   for (ScratchMemory &memory : scratch)
     memory.forget();
-  pool.trim();
   return !failed();
 }
 
@@ -250,7 +249,7 @@ void RunContext::setOutOfMemory(const std::string &what, int64_t bytes,
 void *RunContext::tryTwice(const std::function<void *()> &allocate) {
   if (void *memory = allocate())
     return memory;
-  pool.trimAll();
+  values.trimAll();
   outputMemory->trimAll();
   if (reclaim)
     reclaim();
@@ -258,9 +257,9 @@ void *RunContext::tryTwice(const std::function<void *()> &allocate) {
 }
 
 void *RunContext::allocate(int64_t bytes, const char *node) {
-  void *memory = pool.allocate(bytes);
+  void *memory = values.allocate(bytes);
   if (!memory && bytes >= 0)
-    memory = tryTwice([&] { return pool.allocate(bytes); });
+    memory = tryTwice([&] { return values.allocate(bytes); });
   if (!memory)
     setOutOfMemory("an intermediate value", bytes, node);
   return memory;
@@ -306,7 +305,7 @@ void RunContext::clearHandles() {
 
 void RunContext::release(void *memory) {
   if (currentShare >= scratch.size() || !scratch[currentShare].giveBack(memory))
-    pool.release(memory);
+    values.release(memory);
 }
 
 void RunContext::freeArena() {

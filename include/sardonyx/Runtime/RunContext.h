@@ -12,6 +12,7 @@
 #include "sardonyx/Runtime/BufferPool.h"
 #include "sardonyx/Runtime/ListTable.h"
 #include "sardonyx/Runtime/Mutex.h"
+#include "sardonyx/Runtime/RunMemory.h"
 #include "sardonyx/Runtime/ScratchMemory.h"
 #include "sardonyx/Runtime/StringTable.h"
 #include <atomic>
@@ -186,6 +187,7 @@ private:
   std::shared_ptr<MemoryBudget> budget;
   ReclaimMemory reclaim;
   BufferPool pool;
+  RunMemory values;
   /// Of each thread, by its share of a loop.
   std::vector<ScratchMemory> scratch;
   std::vector<OutputSlot> outputSlots;

@@ -162,7 +162,24 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
       emitChannels(b, chunk);
     };
     bool masked = !positions || tail % lanes;
-    if (!tail || tailColumns == columns || *positions < panelWidth()) {
+    if (!positions) {
+      // The last panel is computed column by column: it may be the only one, of
+      // a short line.
+      Value begin = chunk.position, end = math.add(begin, panelWidth());
+      emitIf(
+          b, math.less(outPositions, end),
+          [&] {
+            bool packs = packing != Packing::Never;
+            emitFor(b, begin, outPositions, lanes, [&](Value first) {
+              chunk.position = first;
+              panel(1, masked, packs ? Packing::Before : packing);
+            });
+          },
+          [&] {
+            chunk.position = begin;
+            panel(columns, /*masked=*/false, packing);
+          });
+    } else if (!tail || tailColumns == columns || *positions < panelWidth()) {
       panel(tail ? tailColumns : columns, masked, packing);
     } else {
       // One panel of many is not worth the code of a first tile, nor of several
