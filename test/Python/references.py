@@ -30,11 +30,13 @@ def convolve(x, w, strides=None, dilations=None, pads=None, groups=1):
     return y.reshape(x.shape[0], -1, *sizes)
 
 
-def check_convolution(x, w, cpu, tolerance, is_open=False, **attributes):
+def check_convolution(x, w, cpu, tolerance, is_open=False, has_open_sizes=False, **attributes):
     """Compares Relu(Conv(x, w) + bias) in the norm of all results: by one thread, by two, and by more than there are
-    chunks, which kernels then cut smaller."""
+    chunks, which kernels then cut smaller. The number of images may be open, or that and the sizes of each."""
     bias = np.random.default_rng(0).standard_normal(w.shape[0]).astype(np.float32)
     shape = ["images", x.shape[1], *x.shape[2:]] if is_open else x.shape
+    if has_open_sizes:
+        shape = ["images", x.shape[1], *(f"d{i}" for i in range(x.ndim - 2))]
     names = {"groups": "group"}
     graph = helper.make_graph(
         [helper.make_node("Conv", ["x", "w", "b"], ["c"], **{names.get(k, k): v for k, v in attributes.items()}),

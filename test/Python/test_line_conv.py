@@ -17,10 +17,14 @@ from references import check_convolution
     (1, 3, 300, 48, 19, (3, 3), (1, 1), (0, 0, 0, 0)),
     (1, 3, 50, 400, 16, (3, 4), (2, 2), (0, 40, 0, 40)),  # more padding than a vector
     (1, 4, 24, 4000, 8, (3, 3), (2, 2), (1, 1, 1, 1)),  # lines too long for the first cache
+    (1, 2, 6, 7, 10, (3, 3), (1, 1), (1, 1, 1, 1)),  # less than a vector
+    (1, 3, 1, 1, 4, (3, 3), (2, 2), (1, 1, 1, 1)),
+    (2, 1, 5, 9000, 3, (3, 3), (2, 2), (1, 1, 1, 1)),
 ])  # fmt: skip
+@pytest.mark.parametrize("has_open_sizes", [False, True], ids=["known", "open"])
 @pytest.mark.parametrize("cpu", ["", "haswell", "x86-64"])
-def test_against_doubles(images, channels, height, width, filters, kernel, strides, pads, cpu):
+def test_against_doubles(images, channels, height, width, filters, kernel, strides, pads, cpu, has_open_sizes):
     rng = np.random.default_rng(width)
     x = rng.standard_normal((images, channels, height, width)).astype(np.float32)
     w = rng.standard_normal((filters, channels, *kernel)).astype(np.float32)
-    check_convolution(x, w, cpu, 5e-7, strides=strides, pads=pads)
+    check_convolution(x, w, cpu, 5e-7, has_open_sizes=has_open_sizes, strides=strides, pads=pads)

@@ -15,14 +15,18 @@ from references import check_convolution
     (2, 32, (19, 23), 48, (3, 4), (1, 1), (1, 1), (2, 0, 1, 3), 2),
     (1, 20, (300,), 40, (7,), (1,), (1,), (3, 3), 1),
     (1, 20, (303,), 40, (7,), (3,), (2,), (3, 5), 1),  # gathered
+    (7, 20, (4,), 40, (3,), (1,), (1,), (1, 1), 1),  # a short line
+    (3, 20, (4,), 36, (3,), (2,), (1,), (1, 1), 1),
+    (2, 16, (7, 7), 24, (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), 1),  # a panel of three vectors, and one position
+    (2, 16, (5, 16), 24, (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), 2),
     (1, 9, (6, 9, 11), 40, (3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1, 1, 1, 1), 1),
 ])  # fmt: skip
 @pytest.mark.parametrize("cpu", ["", "haswell"])
-@pytest.mark.parametrize("is_open", [False, True])
-def test_against_doubles(images, channels, size, filters, kernel, strides, dilations, pads, groups, cpu, is_open):
+@pytest.mark.parametrize("is_open, has_open_sizes", [(False, False), (True, False), (True, True)], ids=["known", "images", "sizes"])
+def test_against_doubles(images, channels, size, filters, kernel, strides, dilations, pads, groups, cpu, is_open, has_open_sizes):
     rng = np.random.default_rng(filters)
     x = rng.standard_normal((images, channels, *size)).astype(np.float32)
     w = rng.standard_normal((filters, channels // groups, *kernel)).astype(np.float32)
     check_convolution(
-        x, w, cpu, 1e-6, is_open, strides=strides, dilations=dilations, pads=pads, groups=groups
+        x, w, cpu, 1e-6, is_open, has_open_sizes, strides=strides, dilations=dilations, pads=pads, groups=groups
     )

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sizes that only a run knows have no plan of the compiler's. Their large values
-// lie in one piece of memory, each at the lowest place that is free: it is no
-// larger than what a run has at a time needs, and the next value is where the
-// caches still have the last ones. How large it must be the first run tells,
-// whose values come from a pool.
+// Sizes that only a run knows have no plan of the compiler's. Their large
+// values lie in one piece of memory, each at the lowest place that is free: it
+// is no larger than what a run has at a time needs, and the next value is where
+// the caches still have the last ones. How large it must be the first run
+// tells, whose values come from a pool.
 //
 //===----------------------------------------------------------------------===//
 

@@ -249,7 +249,7 @@ private:
     int64_t filters;
   };
   bool readsLines();
-  Lines planLines();
+  Lines planLines(mlir::ImplicitLocOpBuilder &b);
   void emitLines(mlir::ImplicitLocOpBuilder &b);
   void emitLine(mlir::ImplicitLocOpBuilder &b, const Lines &lines,
                 mlir::ValueRange channel, mlir::Value source, mlir::Value line);

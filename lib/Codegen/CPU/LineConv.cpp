@@ -25,54 +25,70 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
+/// What an L1 cache of 32 KB holds beside the weights of a tile. Of three
+/// channels of 224 columns that is 9 rows, for 4 of the output.
+static constexpr int64_t kMostLineBytes = 28 * 1024;
+
 /// What a line looks like, and how many of each channel a chunk reads.
 struct ConvEmitter::Lines {
-  int64_t channels, parts, partLength, perChannel, outputRows;
+  int64_t channels, parts;
+  Value partLength, perChannel, outputRows;
   /// [channel and row, part and column].
   Value memory;
-
-  int64_t length() const { return parts * partLength; }
 };
 
-ConvEmitter::Lines ConvEmitter::planLines() {
-  // What an L1 cache of 32 KB holds beside the weights of a tile. Of three
-  // channels of 224 columns that is 9 rows, for 4 of the output.
-  constexpr int64_t kMostBytes = 28 * 1024;
-  int64_t height = *IndexMath::known(outSize(0));
+ConvEmitter::Lines ConvEmitter::planLines(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
   Lines lines;
   lines.channels = *IndexMath::known(groupChannels);
   lines.parts = stride(1);
-  lines.partLength =
-      llvm::alignTo(llvm::alignTo(*IndexMath::known(outSize(1)), lanes) +
-                        (kernel(1) - 1) / stride(1),
-                    lanes);
-  int64_t most = kMostBytes / (lines.channels * lines.length() *
-                               static_cast<int64_t>(sizeof(float)));
-  lines.outputRows = most < kernel(0) ? 0 : (most - kernel(0)) / stride(0) + 1;
-  lines.outputRows = std::min<int64_t>(lines.outputRows,
-                                       llvm::divideCeil(height, kEnoughChunks));
-  lines.perChannel = (lines.outputRows - 1) * stride(0) + kernel(0);
+  lines.partLength = math.mul(
+      math.ceilDiv(math.add(math.mul(math.ceilDiv(outSize(1), lanes), lanes),
+                            (kernel(1) - 1) / stride(1)),
+                   lanes),
+      lanes);
+  // Of what is too long for the cache there is one row of outputs.
+  Value most = math.div(
+      math.constant(kMostLineBytes / int64_t(sizeof(float))),
+      math.max(math.mul(lines.partLength, lines.channels * lines.parts),
+               math.constant(1)));
+  Value more = math.div(
+      math.max(math.sub(most, math.constant(kernel(0))), math.constant(0)),
+      stride(0));
+  lines.outputRows = math.max(
+      math.min(math.add(more, 1), math.ceilDiv(outSize(0), kEnoughChunks)),
+      math.constant(1));
+  lines.perChannel = math.add(
+      math.mul(math.sub(lines.outputRows, math.constant(1)), stride(0)),
+      kernel(0));
   return lines;
 }
 
 /// Whether inputs are read from lines.
 bool ConvEmitter::readsLines() {
   constexpr int64_t kMostChannels = 4, kWidestKernel = 8, kFewestLanes = 4;
+  std::optional<int64_t> channels = IndexMath::known(groupChannels);
   if (spatial != 2 || group != 1 || lanes < kFewestLanes || countTaps() == 1 ||
       stride(1) > 2 || dilation(0) != 1 || dilation(1) != 1 ||
-      kernel(1) > kWidestKernel || hasChannelLanes() || !hasKnownSizes() ||
+      kernel(1) > kWidestKernel || hasChannelLanes() || !channels ||
+      *channels < 1 || *channels > kMostChannels ||
       IndexMath::known(groupFilters).value_or(0) <= 0)
     return false;
-  return *IndexMath::known(groupChannels) <= kMostChannels &&
-         *IndexMath::known(outSize(1)) >= 2 * lanes &&
-         planLines().outputRows > 0;
+  // Most pictures of open sizes are wide enough, and lines fit.
+  std::optional<int64_t> width = IndexMath::known(outSize(1));
+  if (!width)
+    return true;
+  int64_t length = stride(1) * llvm::alignTo(llvm::alignTo(*width, lanes) +
+                                                 (kernel(1) - 1) / stride(1),
+                                             lanes);
+  return *width >= 2 * lanes && kMostLineBytes / int64_t(sizeof(float)) >=
+                                    *channels * length * kernel(0);
 }
 
 /// Copies row `source` of `channel` into line number `line`.
 void ConvEmitter::emitLine(ImplicitLocOpBuilder &b, const Lines &lines,
                            ValueRange channel, Value source, Value line) {
   IndexMath math(b);
-  int64_t size = *IndexMath::known(inSizes[1]);
   int64_t step = lanes * lines.parts;
   auto store = [&](Value both, Value column) {
     for (int64_t p = 0; p < lines.parts; ++p)
@@ -80,7 +96,8 @@ void ConvEmitter::emitLine(ImplicitLocOpBuilder &b, const Lines &lines,
                 lines.parts == 1
                     ? both
                     : emitPick(b, both, both, p, lines.parts, lanes),
-                lines.memory, {line, math.add(column, p * lines.partLength)});
+                lines.memory,
+                {line, math.add(column, math.mul(lines.partLength, p))});
   };
   auto copy = [&](Value vector, bool isWhole) {
     Value first = math.sub(math.mul(vector, step), math.constant(pad(1)));
@@ -89,23 +106,24 @@ void ConvEmitter::emitLine(ImplicitLocOpBuilder &b, const Lines &lines,
     store(emitLoad(b, flatInput, {channel[0], channel[1], from}, step, mask),
           math.mul(vector, lanes));
   };
-  int64_t vectors = lines.partLength / lanes;
-  int64_t firstWhole =
-      std::min<int64_t>(vectors, llvm::divideCeil(pad(1), step));
-  int64_t endWhole = std::clamp((size + pad(1)) / step, firstWhole, vectors);
+  Value vectors = math.div(lines.partLength, lanes);
+  Value firstWhole =
+      math.min(vectors, math.constant(llvm::divideCeil(pad(1), step)));
+  Value endWhole = math.min(
+      math.max(math.div(math.add(inSizes[1], pad(1)), step), firstWhole),
+      vectors);
   auto copyAll = [&] {
-    auto run = [&](int64_t from, int64_t end, bool isWhole) {
-      emitFor(b, math.constant(from), math.constant(end), 1,
-              [&](Value v) { copy(v, isWhole); });
+    auto run = [&](Value from, Value end, bool isWhole) {
+      emitFor(b, from, end, 1, [&](Value v) { copy(v, isWhole); });
     };
-    run(0, firstWhole, /*isWhole=*/false);
+    run(math.constant(0), firstWhole, /*isWhole=*/false);
     run(firstWhole, endWhole, /*isWhole=*/true);
     run(endWhole, vectors, /*isWhole=*/false);
   };
   auto clear = [&] {
     auto type = VectorType::get({step}, b.getF32Type());
     Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-    emitFor(b, math.constant(0), math.constant(vectors), 1,
+    emitFor(b, math.constant(0), vectors, 1,
             [&](Value v) { store(zero, math.mul(v, lanes)); });
   };
   emitIf(
@@ -116,29 +134,33 @@ void ConvEmitter::emitLine(ImplicitLocOpBuilder &b, const Lines &lines,
 
 void ConvEmitter::emitLines(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  Lines lines = planLines();
+  Lines lines = planLines(b);
   int64_t filters = *IndexMath::known(groupFilters);
   int64_t full = filters / shape.rows, rest = filters % shape.rows;
   Value chunks = math.ceilDiv(outSize(0), lines.outputRows);
   emitParallel(b, {evaluator.getSize(0), chunks}, [&](ValueRange ivs) {
     Value image = ivs[0];
     Value firstRow = math.mul(ivs[1], lines.outputRows);
-    Value rows = math.min(math.constant(lines.outputRows),
-                          math.sub(outSize(0), firstRow));
-    lines.memory = emitBuffer(
-        b, MemRefType::get({lines.channels * lines.perChannel, lines.length()},
-                           b.getF32Type()));
+    Value rows = math.min(lines.outputRows, math.sub(outSize(0), firstRow));
+    SmallVector<int64_t> sizes;
+    SmallVector<Value> dynamic;
+    for (Value size : {math.mul(lines.perChannel, lines.channels),
+                       math.mul(lines.partLength, lines.parts)}) {
+      sizes.push_back(IndexMath::known(size).value_or(ShapedType::kDynamic));
+      if (ShapedType::isDynamic(sizes.back()))
+        dynamic.push_back(size);
+    }
+    lines.memory =
+        emitBuffer(b, MemRefType::get(sizes, b.getF32Type()), dynamic);
     Value firstSource =
         math.sub(math.mul(firstRow, stride(0)), math.constant(pad(0)));
     emitFor(b, math.constant(0), math.constant(lines.channels), 1,
             [&](Value channel) {
-              emitFor(b, math.constant(0), math.constant(lines.perChannel), 1,
-                      [&](Value row) {
-                        Value line =
-                            math.add(math.mul(channel, lines.perChannel), row);
-                        emitLine(b, lines, {image, channel},
-                                 math.add(firstSource, row), line);
-                      });
+              emitFor(b, math.constant(0), lines.perChannel, 1, [&](Value row) {
+                Value line = math.add(math.mul(channel, lines.perChannel), row);
+                emitLine(b, lines, {image, channel}, math.add(firstSource, row),
+                         line);
+              });
             });
     auto tile = [&](Value number, int64_t filtersOfTile) {
       emitFor(b, math.constant(0), rows, 1, [&](Value row) {
@@ -164,7 +186,20 @@ void ConvEmitter::emitLines(ImplicitLocOpBuilder &b) {
 void ConvEmitter::emitLineTiles(ImplicitLocOpBuilder &b, const Lines &lines,
                                 const LineTile &at) {
   IndexMath math(b);
-  int64_t width = *IndexMath::known(outSize(1));
+  std::optional<int64_t> known = IndexMath::known(outSize(1));
+  if (!known) {
+    Value end = math.roundDown(outSize(1), columns * lanes);
+    emitFor(b, math.constant(0), math.div(end, lanes), columns,
+            [&](Value vector) {
+              emitLineTile(b, lines, at, vector, columns, /*isCut=*/false);
+            });
+    emitFor(b, math.div(end, lanes), math.ceilDiv(outSize(1), lanes), 1,
+            [&](Value vector) {
+              emitLineTile(b, lines, at, vector, 1, /*isCut=*/true);
+            });
+    return;
+  }
+  int64_t width = *known;
   int64_t vectors = llvm::divideCeil(width, lanes);
   int64_t last = vectors % columns;
   if (last == 1 && columns > 2 && vectors > columns)
@@ -219,8 +254,10 @@ void ConvEmitter::emitLineTile(ImplicitLocOpBuilder &b, const Lines &lines,
     b.setInsertionPointToStart(loop.getBody());
     Value tapRow = loop.getInductionVar();
     Value channel = math.div(tapRow, kernel(0));
-    Value line = math.add(math.add(at.line, tapRow),
-                          math.mul(channel, lines.perChannel - kernel(0)));
+    Value line =
+        math.add(math.add(at.line, tapRow),
+                 math.mul(channel, math.sub(lines.perChannel,
+                                            math.constant(kernel(0)))));
     Tile asked = next;
     asked.index[1] = math.add(asked.index[1],
                               math.min(tapRow, math.constant(at.filters - 1)));
@@ -228,7 +265,8 @@ void ConvEmitter::emitLineTile(ImplicitLocOpBuilder &b, const Lines &lines,
     SmallVector<Value> sums(loop.getRegionIterArgs());
     for (int64_t x = 0; x < kernel(1); ++x) {
       Value start =
-          math.add(column, x % stride(1) * lines.partLength + x / stride(1));
+          math.add(column, math.add(math.mul(lines.partLength, x % stride(1)),
+                                    x / stride(1)));
       emitContractionStep(
           b, math.add(math.mul(tapRow, kernel(1)), x), at.filters, count, sums,
           [&](Value k, int64_t f) -> Value {
