@@ -7,24 +7,28 @@
 #channel = affine_map<(n, c, h, w) -> (c)>
 
 // A 3x3 convolution of equal sizes: each tap is a shift of the whole panel, its
-// edges masked. The panel is packed once and used for all channels.
+// edges masked. The panel is packed once and used for all channels, the last one
+// a vector of positions at a time.
 // CHECK-LABEL: func.func private @same
 // CHECK-SAME: (%[[X:.*]]: memref<?x64x?x?xf32>, %[[W:.*]]: memref<1x8x576x8xf32>, %[[BIAS:.*]]: memref<64xf32>, %[[OUT:.*]]: memref<?x64x?x?xf32>)
 // CHECK-NOT: tensor
 // CHECK: scf.parallel
 // CHECK: %[[PANEL:.*]] = memref.alloc() {alignment = 64 : i64} : memref<576x48xf32>
-// CHECK: scf.for
-// CHECK: scf.for
-// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: scf.for %{{.*}} step %c16
 // CHECK: vector.maskedload {{.*}} : memref<?x64x?xf32>
 // CHECK: vector.store {{.*}}, %[[PANEL]]
-// CHECK: scf.for
+// CHECK: %{{.*}}:8 = scf.for
+// CHECK: vector.maskedstore
+// CHECK: } else {
+// CHECK: vector.maskedload {{.*}} : memref<?x64x?xf32>
+// CHECK: vector.store {{.*}}, %[[PANEL]]
 // CHECK: %{{.*}}:24 = scf.for %[[K:.*]] = %c0 to %c576
 // CHECK: vector.load %[[PANEL]][%[[K]], %c0]
 // CHECK: memref.load %[[W]]
 // CHECK: vector.fma
 // CHECK: memref.load %[[BIAS]]
-// CHECK: vector.maskedstore
+// CHECK-NOT: vector.maskedstore
 // CHECK: memref.dealloc %[[PANEL]]
 func.func private @same(%x: memref<?x64x?x?xf32>, %w: memref<1x8x576x8xf32>,
     %bias: memref<64xf32>, %out: memref<?x64x?x?xf32>) attributes {sdx.kernel} {
