@@ -26,9 +26,9 @@ PAGE = """# Rounding errors
 
 Made by `benchmarks/accuracy.py --page docs/Accuracy.md` on a Zen 4 (AVX-512, without AMX), one thread. Networks have random weights and the blocks of the
 networks that they are called after, normalisations settled on what reaches them; layers are those that rounding hurts most. Errors are ||y - ref|| / ||ref||
-against f64, the root mean square of {seeds} networks or layers of other random numbers. `SessionOptions.numerics` chooses: "exact" is one product and addition
+against f64 (root mean squares where there are several of other random numbers: --seeds). `SessionOptions.numerics` chooses: "exact" is one product and addition
 in f32 after the other, "f32" (the default) what keeps to twice that for a network and four times that for a layer, "fast" also what
-loses more, which only processors with AMX have (the convolutions of [Performance](Performance.md)). Of short sums, below 32 channels, "f32" takes no
+loses more, which only processors with AMX have (the convolutions of [Performance](Performance.md)). Of short sums, below 64 channels, "f32" takes no
 Winograd's algorithm by tiles of 4x4, and "fast" does.
 """
 
@@ -92,7 +92,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="networks of other random numbers (default 1)")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write all tables there")
     arguments = parser.parse_args()
-    lines = [PAGE.format(seeds=arguments.seeds)] if arguments.page else []
+    lines = [PAGE] if arguments.page else []
     for cpu in WIDTHS if arguments.page else [arguments.cpu]:
         for title, cases in (("network", NETWORKS), ("layer", LAYERS)):
             for line in table(cases, arguments.names, arguments.seeds, cpu, title):

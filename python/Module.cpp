@@ -111,6 +111,7 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("triple", &SessionOptions::triple)
       .def_rw("opt_level", &SessionOptions::optLevel)
       .def_rw("dims", &SessionOptions::dims)
+      .def_rw("may_dims_be_unknown", &SessionOptions::mayDimsBeUnknown)
       .def_rw("input_shapes", &SessionOptions::inputShapes)
       .def_rw("denoted_dims", &SessionOptions::denotedDims)
       .def("set_initializers", &setInitializers)

@@ -81,7 +81,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   forms.winograd = rounds;
   forms.vectorBits = options.target.vectorBits;
   if (options.numerics != Numerics::Fast)
-    forms.fewestSummed = 32;
+    forms.fewestSummed = 64;
   // Products of parts of numbers are faster than what this saves.
   forms.strided = !splitsConvs;
   if (options.numerics == Numerics::F32)

@@ -156,7 +156,10 @@ Compilation::importFixed(const ModelSource &model, Artifact &signature,
     forgetDimNames(*module);
   if (MaybeError error =
           fixDims(*module, options.dims, signature,
-                  !options.inputShapes.empty() || !options.denotedDims.empty()))
+                  !options.inputShapes.empty() || !options.denotedDims.empty()
+                      ? UnknownDims::AreIgnored
+                  : options.mayDimsBeUnknown ? UnknownDims::AreTold
+                                             : UnknownDims::AreErrors))
     return *error;
   if (MaybeError error =
           fixValues(*module, options.inputValues, signature.inputs))
@@ -302,7 +305,7 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
                      "input '" +
                          input.name + "' is known to runs only");
 
-  artifact.warnings = compilation.warnings();
+  llvm::append_range(artifact.warnings, compilation.warnings());
 
   const std::string modelPath = model.bytes ? std::string() : model.path;
   if (MaybeError error = readSourceFiles(*module, modelPath, artifact))

@@ -147,7 +147,9 @@ static Expected<ModelReport> inspect(const ModelSource &model,
   countOps(*module, report);
   if (MaybeError error =
           fixDims(*module, dims, artifact,
-                  !options.inputShapes.empty() || !options.denotedDims.empty()))
+                  options.inputShapes.empty() && options.denotedDims.empty()
+                      ? UnknownDims::AreErrors
+                      : UnknownDims::AreIgnored))
     return *error;
   PipelineOptions pipeline = compilation.pipeline();
   auto configure = [&](PassManager &passes) {

@@ -98,10 +98,10 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, optLevel,
-               externalDataDir, dims, inputShapes, inputValues, distinctDims,
-               denotedDims, initializers, customOps, numerics, splitFloats,
-               checkBounds, profile, perfMap, memoryLimit, compileTimeout,
-               interrupted] = options;
+               externalDataDir, dims, mayDimsBeUnknown, inputShapes,
+               inputValues, distinctDims, denotedDims, initializers, customOps,
+               numerics, splitFloats, checkBounds, profile, perfMap,
+               memoryLimit, compileTimeout, interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
   (void)cache, (void)cacheDir, (void)perfMap, (void)memoryLimit,
       (void)compileTimeout, (void)interrupted;
@@ -127,6 +127,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
     add(std::to_string(size));
   }
   add(std::to_string(distinctDims));
+  add(std::to_string(mayDimsBeUnknown));
   add(std::to_string(denotedDims.size()));
   for (const auto &[name, size] : denotedDims) {
     add(name);

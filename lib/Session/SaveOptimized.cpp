@@ -47,14 +47,18 @@ static MaybeError save(const ModelSource &model, const std::string &path,
   if (!written)
     return written.error();
   const std::string folder = llvm::sys::path::parent_path(*written).str();
+  // What the exporter says is of files, not of operators.
+  std::string said;
+  auto note = [&](Diagnostic &diagnostic) {
+    said += ": " + diagnostic.str();
+    return success();
+  };
+  ScopedDiagnosticHandler handler(module->getContext(), note);
   if (failed(exportOnnxFile(*module, *written, exporting))) {
-    std::string text = "the model could not be written to '" + path + "'";
-    for (std::string sentence : compilation.errors()) {
-      for (size_t at; (at = sentence.find(folder + "/")) != std::string::npos;)
-        sentence.erase(at, folder.size() + 1);
-      text += ": " + sentence;
-    }
-    return Error(ErrorKind::Failed, text);
+    for (size_t at; (at = said.find(folder + "/")) != std::string::npos;)
+      said.erase(at, folder.size() + 1);
+    return Error(ErrorKind::Failed,
+                 "the model could not be written to '" + path + "'" + said);
   }
   // Large tensors lie in a file beside.
   const std::string name = weights.name.empty()

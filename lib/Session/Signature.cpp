@@ -204,15 +204,18 @@ MaybeError sardonyx::readSignature(ModuleOp module, Artifact &artifact,
 
 MaybeError sardonyx::fixDims(ModuleOp module,
                              const std::map<std::string, int64_t> &dims,
-                             Artifact &artifact, bool mayBeGone) {
+                             Artifact &artifact, UnknownDims unknown) {
   auto func = module.lookupSymbol<func::FuncOp>("main_graph");
   if (!func || dims.empty())
     return std::nullopt;
   const std::vector<std::string> open = openDimsOf(artifact.inputs);
   for (const auto &[name, size] : dims) {
-    if (!mayBeGone && !llvm::is_contained(open, name))
-      return Error(ErrorKind::InvalidArgument,
-                   unknownName("open dimension", name, open));
+    if (unknown != UnknownDims::AreIgnored && !llvm::is_contained(open, name)) {
+      std::string text = unknownName("open dimension", name, open);
+      if (unknown == UnknownDims::AreErrors)
+        return Error(ErrorKind::InvalidArgument, text);
+      artifact.warnings.push_back(text + "; its size is ignored");
+    }
     if (size < 0)
       return Error(ErrorKind::InvalidArgument, "dimension '" + name +
                                                    "' cannot have the size " +

@@ -34,13 +34,15 @@ MaybeError readSourceFiles(mlir::ModuleOp module, const std::string &modelPath,
 /// The paths of files beside the model's own.
 std::vector<std::string> pathsOf(const std::vector<SourceFile> &files);
 
+/// What becomes of a name of dimensions that no input has: nothing, where an
+/// input was given another shape, say.
+enum class UnknownDims { AreErrors, AreTold, AreIgnored };
+
 /// Gives named dimensions of the inputs the sizes in `dims`, in the module and
-/// in the signature; type inference carries them through the graph. A name that
-/// no input has is an error, unless it `mayBeGone`: where an input was given
-/// another shape.
+/// in the signature; type inference carries them through the graph.
 MaybeError fixDims(mlir::ModuleOp module,
                    const std::map<std::string, int64_t> &dims,
-                   Artifact &artifact, bool mayBeGone);
+                   Artifact &artifact, UnknownDims unknown);
 
 /// Reads the arguments of @main and @init, constants included, from a module
 /// after Phase::Kernels. Constants in `modelPath` refer to the model itself.

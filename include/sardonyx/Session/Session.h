@@ -61,6 +61,8 @@ struct SessionOptions {
   /// Sizes for named dimensions that the model leaves open. The code is then
   /// made for these sizes and takes no others.
   std::map<std::string, int64_t> dims;
+  /// Names in `dims` that no input has are told in a warning, not an error.
+  bool mayDimsBeUnknown = false;
   /// Shapes of inputs, by name, in place of what the model declares; -1 leaves
   /// a dimension open.
   std::map<std::string, std::vector<int64_t>> inputShapes;
