@@ -79,7 +79,7 @@ def crop(g):
 def inverse(g):
     size, dtype = g.int(1, 6), g.pick([F32, np.dtype(np.float64)])
     x = g.rng.uniform(-0.3, 0.3, (*g.shape(g.int(0, 2)), size, size)) + 2 * g.rng.permutation(np.eye(size))
-    node(g, "Inverse", [g.hold(x.astype(dtype), 0.2)])
+    node(g, "Inverse", [g.hold(x.astype(dtype), 0.2, keep=True)])
 
 
 def distances(g):
