@@ -41,7 +41,7 @@ public:
       b.refuse("input '" + name + "' has rank " + llvm::Twine(given) +
                ", and the streams " + llvm::Twine(rank));
     if (last < 0 || branches < 0)
-      b.refuse("the last axis of '" + name + "' has no known size");
+      b.refuseUnknown("the last axis of '" + name + "' has no known size");
     return last == branches ? b.unsqueeze(value, {-1}) : split(value, given);
   }
 

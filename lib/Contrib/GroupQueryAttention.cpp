@@ -7,18 +7,18 @@ using ::onnx::TensorProto;
 namespace sardonyx::contrib {
 namespace {
 
-class GroupQuery {
+class GroupQuery : GroupedHeads {
 public:
   explicit GroupQuery(Body &b)
-      : b(b), heads(b.getInt("num_heads")), groups(b.getInt("kv_num_heads")),
+      : GroupedHeads{b.getInt("num_heads"), b.getInt("kv_num_heads")}, b(b),
         type(b.elementType("query")) {}
 
   void build() {
     refuseRest();
-    takeOperands();
+    takeGroupedHeads(b, *this);
     takeLengths();
     normalizeHeads();
-    rotateHeads();
+    rotateGroupedHeads(b, *this, b.has("position_ids") ? givenPositions() : at);
     query = splitHeads(b, query, heads, heads * size);
     key = splitHeads(b, key, groups, groups * size);
     value = splitHeads(b, value, groups, groups * size);
@@ -57,28 +57,6 @@ private:
                "round");
   }
 
-  void takeOperands() {
-    bool packed = !b.has("key");
-    int64_t width = b.size("query", -1);
-    int64_t count = packed ? heads + 2 * groups : heads;
-    if (b.requireRank("query") != 3 || width < 1 || width % count)
-      b.refuseUnknown("the size of a head is not known");
-    size = width / count;
-    query = b.in("query");
-    if (packed) {
-      Name all = query;
-      int64_t one = heads * size, two = one + groups * size;
-      query = b.slice(all, 0, one, 2);
-      key = b.slice(all, one, two, 2);
-      value = b.slice(all, two, width, 2);
-    } else if (b.has("value")) {
-      key = b.in("key");
-      value = b.in("value");
-    } else {
-      b.refuse("there is no value");
-    }
-  }
-
   /// The cache holds as many tokens of a batch as were there before these; of a
   /// first prompt none, whatever its padding.
   void takeLengths() {
@@ -114,25 +92,6 @@ private:
     };
     query = normalize(query, heads, "q_norm_weight");
     key = normalize(key, groups, "k_norm_weight");
-  }
-
-  void rotateHeads() {
-    if (!b.getInt("do_rotary"))
-      return;
-    if (!b.has("cos_cache") || !b.has("sin_cache"))
-      b.refuse("there are no caches of cosines and sines");
-    Name ids = b.has("position_ids") ? givenPositions() : at;
-    int64_t half = b.size("cos_cache", 1);
-    if (half < 1)
-      b.refuseUnknown("the width of the cosines is not known");
-    // 0 stands for the whole head.
-    int64_t rotaryDim = 2 * half == size ? 0 : 2 * half;
-    auto turn = [&](const Name &value, int64_t count) {
-      return rotate(b, value, b.in("cos_cache"), b.in("sin_cache"), ids, count,
-                    b.getInt("rotary_interleaved"), rotaryDim);
-    };
-    query = turn(query, heads);
-    key = turn(key, groups);
   }
 
   /// For each place of the new cache, the one in the old cache with the new
@@ -215,10 +174,7 @@ private:
   }
 
   Body &b;
-  const int64_t heads, groups;
   const int type;
-  int64_t size = 0;
-  Name query, key, value;
   /// Lists of one element: tokens of a batch now, and with those before.
   Name length, total;
   /// [B, 1] tokens before these, [B, S] the place of each of these.

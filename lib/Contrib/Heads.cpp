@@ -90,4 +90,43 @@ Name rotate(Body &b, const Name &value, const Name &cosines, const Name &sines,
   return b.op("RotaryEmbedding", {value, cosines, sines, positions}, attrs);
 }
 
+void takeGroupedHeads(Body &b, GroupedHeads &all) {
+  bool packed = !b.has("key");
+  int64_t width = b.size("query", -1);
+  int64_t count = packed ? all.heads + 2 * all.groups : all.heads;
+  if (b.requireRank("query") != 3 || width < 1 || width % count)
+    b.refuseUnknown("the size of a head is not known");
+  all.size = width / count;
+  all.query = b.in("query");
+  if (packed) {
+    int64_t one = all.heads * all.size, two = one + all.groups * all.size;
+    all.query = b.slice(b.in("query"), 0, one, 2);
+    all.key = b.slice(b.in("query"), one, two, 2);
+    all.value = b.slice(b.in("query"), two, width, 2);
+  } else if (b.has("value")) {
+    all.key = b.in("key");
+    all.value = b.in("value");
+  } else {
+    b.refuse("there is no value");
+  }
+}
+
+void rotateGroupedHeads(Body &b, GroupedHeads &all, const Name &positions) {
+  if (!b.getInt("do_rotary"))
+    return;
+  if (!b.has("cos_cache") || !b.has("sin_cache"))
+    b.refuse("there are no caches of cosines and sines");
+  int64_t half = b.size("cos_cache", 1);
+  if (half < 1)
+    b.refuseUnknown("the width of the cosines is not known");
+  // 0 stands for the whole head.
+  int64_t rotaryDim = 2 * half == all.size ? 0 : 2 * half;
+  auto turn = [&](const Name &value, int64_t count) {
+    return rotate(b, value, b.in("cos_cache"), b.in("sin_cache"), positions,
+                  count, b.getInt("rotary_interleaved"), rotaryDim);
+  };
+  all.query = turn(all.query, all.heads);
+  all.key = turn(all.key, all.groups);
+}
+
 } // namespace sardonyx::contrib

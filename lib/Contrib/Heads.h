@@ -51,6 +51,18 @@ Name writeCache(Body &b, const Name &cache, const Name &fresh,
 
 /// [B, S] positions of tokens that begin at `offset` ([B, 1] or [1]).
 Name positions(Body &b, const Name &offset, const Name &length);
+/// Queries [B, S, heads * size], keys and values [B, S, groups * size] of
+/// inputs "query", "key" and "value", or of "query" alone, where they lie
+/// behind one another.
+struct GroupedHeads {
+  int64_t heads, groups, size = 0;
+  Name query, key, value;
+};
+void takeGroupedHeads(Body &b, GroupedHeads &all);
+/// Rotates queries and keys at `positions` [B, S] by "cos_cache" and
+/// "sin_cache", if `do_rotary` asks for it.
+void rotateGroupedHeads(Body &b, GroupedHeads &all, const Name &positions);
+
 /// Rotates the heads of [B, S, hidden] or [B, heads, S, size].
 Name rotate(Body &b, const Name &value, const Name &cosines, const Name &sines,
             const Name &positions, int64_t heads, int64_t interleaved,

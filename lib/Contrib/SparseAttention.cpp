@@ -7,10 +7,10 @@ using ::onnx::TensorProto;
 namespace sardonyx::contrib {
 namespace {
 
-class SparseAttention {
+class SparseAttention : GroupedHeads {
 public:
   explicit SparseAttention(Body &b)
-      : b(b), heads(b.getInt("num_heads")), groups(b.getInt("kv_num_heads")),
+      : GroupedHeads{b.getInt("num_heads"), b.getInt("kv_num_heads")}, b(b),
         block(b.getInt("sparse_block_size")), type(b.elementType("query")) {
     if (heads < 1 || heads > (1 << 20) || groups < 1 || heads % groups)
       b.refuse("num_heads is no multiple of kv_num_heads");
@@ -25,9 +25,10 @@ public:
   }
 
   void build() {
-    takeOperands();
+    takeGroupedHeads(b, *this);
     takeLengths();
-    rotateHeads();
+    Name shape = b.concat({b.sizeOf(query, 0), length}, 0);
+    rotateGroupedHeads(b, *this, b.op("Expand", {at, shape}));
     query = splitHeads(b, query, heads, heads * size);
     Name freshKey = splitHeads(b, key, groups, groups * size);
     Name freshValue = splitHeads(b, value, groups, groups * size);
@@ -45,27 +46,6 @@ public:
   }
 
 private:
-  void takeOperands() {
-    bool packed = !b.has("key");
-    int64_t width = b.size("query", -1);
-    int64_t count = packed ? heads + 2 * groups : heads;
-    if (b.requireRank("query") != 3 || width < 1 || width % count)
-      b.refuseUnknown("the size of a head is not known");
-    size = width / count;
-    query = b.in("query");
-    if (packed) {
-      int64_t one = heads * size, two = one + groups * size;
-      query = b.slice(b.in("query"), 0, one, 2);
-      key = b.slice(b.in("query"), one, two, 2);
-      value = b.slice(b.in("query"), two, width, 2);
-    } else if (b.has("value")) {
-      key = b.in("key");
-      value = b.in("value");
-    } else {
-      b.refuse("there is no value");
-    }
-  }
-
   /// A first prompt begins the cache in all batches, whatever its padding.
   void takeLengths() {
     length = b.sizeOf(query, 1);
@@ -75,26 +55,6 @@ private:
     past = b.op("Where", {b.op("Equal", {length, total}), b.integer(0),
                           b.sub(b.reshape(each, {-1}), length)});
     at = positions(b, b.unsqueeze(past, {1}), length);
-  }
-
-  void rotateHeads() {
-    if (!b.getInt("do_rotary"))
-      return;
-    if (!b.has("cos_cache") || !b.has("sin_cache"))
-      b.refuse("there are no caches of cosines and sines");
-    int64_t half = b.size("cos_cache", 1);
-    if (half < 1)
-      b.refuseUnknown("the width of the cosines is not known");
-    // 0 stands for the whole head.
-    int64_t rotaryDim = 2 * half == size ? 0 : 2 * half;
-    Name shape = b.concat({b.sizeOf(query, 0), length}, 0);
-    Name ids = b.op("Expand", {at, shape});
-    auto turn = [&](const Name &value, int64_t count) {
-      return rotate(b, value, b.in("cos_cache"), b.in("sin_cache"), ids, count,
-                    b.getInt("rotary_interleaved"), rotaryDim);
-    };
-    query = turn(query, heads);
-    key = turn(key, groups);
   }
 
   /// Which blocks of keys (columns) a block of queries (a row) sees, as
@@ -158,10 +118,8 @@ private:
   }
 
   Body &b;
-  int64_t heads, groups, block, layouts;
+  int64_t block, layouts;
   int type;
-  int64_t size = 0;
-  Name query, key, value;
   /// Lists of one: tokens of a batch in this run, and with those before.
   Name length, total;
   /// [B] tokens before these, [B, S] the place of each of these.

@@ -340,7 +340,6 @@ class SessionOptions(Options):
         options.cache_dir = os.fspath(self.cache_dir)
         options.cpu, options.features = self.cpu, self.cpu_features
         options.dims = self._dims
-        options.may_dims_be_unknown = True
         options.set_cancel_flag(self._cancel)
         options.denoted_dims = self._denoted_dims
         options.set_initializers(self._initializers)

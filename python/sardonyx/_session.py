@@ -92,6 +92,8 @@ class InferenceSession(Runnable):
         self._logger = log.Logger(self._options.log_severity_level, self._options.logid)
         self._options._check_formats()
         native = self._options._native()
+        # Programs set them for whatever models they load.
+        native.may_dims_be_unknown = True
         if not path:
             native.external_data_dir = native.external_data_dir or self._options._entry(
                 "model_external_initializers_file_folder_path"

@@ -117,10 +117,12 @@ def pool(g):
         strides = [min(s, k) for s, k in zip(strides, kernel)]
 
     def valid(v):
-        # Where no VALID window fits ONNX has an empty result, the references one of a window.
+        # Where no window fits ONNX has an empty result, the references one of a window or more.
         reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilations)]
-        fits = all(size >= r for size, r in zip(v.shape[2:], reach))
-        return (fits or not is_valid) and bool((v == v).all())
+        given = pads.get("pads", [0] * 2 * len(kernel))
+        padded = [size + a + b for size, a, b in zip(v.shape[2:], given, given[len(kernel) :])]
+        fits = all(size >= r for size, r in zip(padded, reach)) or pads.get("auto_pad", "").startswith("SAME")
+        return fits and bool((v == v).all())
 
     g.emit(
         op,
