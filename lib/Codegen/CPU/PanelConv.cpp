@@ -161,7 +161,7 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
         emitPack(b, chunk, math.constant(0), groupChannels);
       emitChannels(b, chunk);
     };
-    bool masked = !positions || tail % lanes;
+    bool masked = tail % lanes;
     if (!positions) {
       // The last panel is computed column by column: it may be the only one, of
       // a short line.
@@ -172,7 +172,7 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
             bool packs = packing != Packing::Never;
             emitFor(b, begin, outPositions, lanes, [&](Value first) {
               chunk.position = first;
-              panel(1, masked, packs ? Packing::Before : packing);
+              panel(1, /*masked=*/true, packs ? Packing::Before : packing);
             });
           },
           [&] {
