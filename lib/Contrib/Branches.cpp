@@ -21,7 +21,7 @@ public:
       b.refuse("input '" + input + "' has no axis of branches");
     all = wide(input);
     if (branches > 0)
-      all = split(all, rank - 1);
+      all = split(all, rank - 1, b.size(input, -1));
     else
       branches = b.size(input, -2);
   }
@@ -42,7 +42,7 @@ public:
                ", and the streams " + llvm::Twine(rank));
     if (last < 0 || branches < 0)
       b.refuseUnknown("the last axis of '" + name + "' has no known size");
-    return last == branches ? b.unsqueeze(value, {-1}) : split(value, given);
+    return last == branches ? b.unsqueeze(value, {-1}) : split(value, given, last);
   }
 
   void give(llvm::StringRef output, const Name &value) {
@@ -55,9 +55,11 @@ public:
   Name all;
 
 private:
-  /// The last axis of a value of `given` axes as branches and their elements.
-  Name split(const Name &value, int64_t given) {
-    Names shape = {b.ints({branches, -1})};
+  /// The last axis, of `last` elements, of a value of `given` axes as branches
+  /// and their elements. Sizes that are known are written: -1 tells nothing
+  /// where there are no elements.
+  Name split(const Name &value, int64_t given, int64_t last) {
+    Names shape = {b.ints({branches, last < 0 ? -1 : last / branches})};
     if (given > 1)
       shape.insert(shape.begin(), b.op("Shape", {value}, {{"end", -1}}));
     return b.op("Reshape", {value, b.concat(shape, 0)});
@@ -80,7 +82,7 @@ void buildBranchwiseRMSNorm(Body &b) {
       bool isOfAll =
           size != (b.getInt("num_branches") ? width / x.branches : width);
       if (isOfAll)
-        scale = b.reshape(scale, {x.branches, -1});
+        scale = b.reshape(scale, {x.branches, size / x.branches});
     }
     y = b.mul(y, scale);
   }

@@ -203,15 +203,6 @@ std::string Adjoint::onesLike(const std::string &like) {
   return expandTo(numberLike(1, like), shapeOf(like));
 }
 
-/// Whether two sizes are known to be equal.
-static bool areEqual(const ::onnx::TensorShapeProto::Dimension &a,
-                     const ::onnx::TensorShapeProto::Dimension &b) {
-  if (a.has_dim_value() && b.has_dim_value())
-    return a.dim_value() == b.dim_value();
-  return a.has_dim_param() && b.has_dim_param() && !a.dim_param().empty() &&
-         a.dim_param() == b.dim_param();
-}
-
 std::string Adjoint::sumTo(const std::string &derivative,
                            const std::string &whole, const std::string &part) {
   Dims from = dims(whole), to = dims(part);
@@ -228,9 +219,11 @@ std::string Adjoint::sumTo(const std::string &derivative,
     split.push_back(size(whole, i));
   }
   for (int64_t i = 0; i < int64_t(to.size()); ++i) {
-    const auto &mine = to[i], &all = from[lead + i];
+    // Names prove nothing: "?" stands for any size, and inputs may disagree on a
+    // name.
+    const auto &mine = to[i];
     bool repeats = mine.has_dim_value() && mine.dim_value() == 1;
-    if (areEqual(mine, all) || (mine.has_dim_value() && !repeats)) {
+    if (mine.has_dim_value() && !repeats) {
       split.push_back(size(whole, lead + i));
     } else if (repeats) {
       axes.push_back(split.size());

@@ -142,6 +142,10 @@ void setAttribute(::onnx::NodeProto &node, llvm::StringRef name,
 /// and reduces them once.
 void dropRepeatedAxes(NodeUpgrade &u);
 
+/// For operators that dropped the integer types: computes them as double and
+/// rounds the result towards zero.
+void integersAsDoubles(NodeUpgrade &u);
+
 struct UpgradeRow {
   llvm::StringLiteral domain;
   llvm::StringLiteral op;

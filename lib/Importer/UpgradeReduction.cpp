@@ -26,20 +26,13 @@ void dropRepeatedAxes(NodeUpgrade &u) {
     u.setInput(1, u.ints(once));
 }
 
-namespace {
-
-void axesInput(NodeUpgrade &u) {
-  auto axes = u.takeInts("axes");
-  if (axes && !axes->empty())
-    u.setInput(1, u.ints(*axes));
-}
-
-/// Version 28 dropped the integer types.
-void floatsOnly(NodeUpgrade &u) {
+void integersAsDoubles(NodeUpgrade &u) {
   const std::string x = u.node.input(0);
   int type = u.dataType(x);
-  if (type != Tensor::INT32 && type != Tensor::INT64 &&
-      type != Tensor::UINT32 && type != Tensor::UINT64)
+  if (!is_contained({Tensor::INT8, Tensor::INT16, Tensor::INT32, Tensor::INT64,
+                     Tensor::UINT8, Tensor::UINT16, Tensor::UINT32,
+                     Tensor::UINT64},
+                    type))
     return;
   std::string cast = u.fresh("Cast");
   setAttribute(u.addBefore("Cast", {x}, {cast}), "to", int64_t(Tensor::DOUBLE));
@@ -47,6 +40,14 @@ void floatsOnly(NodeUpgrade &u) {
   const std::string result = u.node.output(0);
   std::string wide = u.redirectOutput(0);
   setAttribute(u.addAfter("Cast", {wide}, {result}), "to", int64_t(type));
+}
+
+namespace {
+
+void axesInput(NodeUpgrade &u) {
+  auto axes = u.takeInts("axes");
+  if (axes && !axes->empty())
+    u.setInput(1, u.ints(*axes));
 }
 
 /// Until version 12 these worked on the input made 2-D at `axis`.
@@ -89,8 +90,8 @@ constexpr UpgradeRow kRows[] = {
     {"", "ReduceMin", 18, axesInput},
     {"", "ReduceProd", 18, axesInput},
     {"", "ReduceSumSquare", 18, axesInput},
-    {"", "ReduceLogSum", 28, floatsOnly, true},
-    {"", "ReduceLogSumExp", 28, floatsOnly, true},
+    {"", "ReduceLogSum", 28, integersAsDoubles, true},
+    {"", "ReduceLogSumExp", 28, integersAsDoubles, true},
     {"", "ReduceL1", INT64_MAX, dropRepeatedAxes},
     {"", "ReduceL2", INT64_MAX, dropRepeatedAxes},
     {"", "ReduceLogSum", INT64_MAX, dropRepeatedAxes},

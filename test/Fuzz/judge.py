@@ -16,7 +16,7 @@ POLE = 1e5
 # Here onnxruntime computes with single precision what is double; the normalisations are so defined
 # (stash_type), and the constants of some activations are attributes, which are single; onnx.reference's Erf is.
 SINGLE = set(
-    """Resize GroupNormalization LayerNormalization RMSNormalization Gelu HardSwish Shrink Erf Adam Adagrad Momentum
+    """Resize GroupNormalization LayerNormalization RMSNormalization Gelu QuickGelu FastGelu BiasGelu HardSwish Shrink Erf Adam Adagrad Momentum
  HannWindow HammingWindow BlackmanWindow SkipLayerNormalization SimplifiedLayerNormalization FlexAttention TreeEnsemble GridSample AffineGrid DeformConv""".split()
 )
 

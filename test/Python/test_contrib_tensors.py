@@ -285,6 +285,10 @@ def test_branches():
         x = floats(3, 5, dtype=dtype)
         cases.append(Case("ScaledSiLU", {"X": x}, tolerance=tolerance, alpha=1.7))
         cases.append(Case("ScaledSiLU", {"X": x, "scale": np.float32(0.3)}, tolerance=tolerance))
+    for empty in [floats(0, 2, 12), floats(2, 0, 12)]:
+        feeds = {"streams": empty, "pre_mix": floats(*empty.shape[:2], 4)}
+        cases.append(Case("HyperConnectionPreMix", feeds, kinds=[False], num_branches=4))
+        cases.append(Case("BranchwiseRMSNorm", {"X": empty, "scale": floats(12)}, kinds=[False], num_branches=4))
     check(*cases)
     refused("rank 1", "HyperConnectionPreMix", {"streams": grouped, "pre_mix": floats(4)})
 

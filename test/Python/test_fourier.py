@@ -75,6 +75,17 @@ def test_lengths(length, form):
     check(transform(x, inverse=inverse, form=form), expected(x, 1, length, inverse, 0), x)
 
 
+@pytest.mark.parametrize("form", ["static", "open", "run-time"])
+def test_of_nothing(form):
+    for shape in [(0, 1), (2, 0, 2)]:
+        x = np.zeros(shape, np.float32)
+        for inverse in (0, 1):
+            got = transform(x, len(shape) - 2, inverse=inverse, form=form)
+            assert got.shape == (*shape[:-1], 2)
+    with pytest.raises(Exception, match="there is nothing to transform"):
+        transform(np.zeros((2, 0, 1), np.float32), 1, onesided=1, form=form)
+
+
 @pytest.mark.parametrize("form", ["static", "open"])
 def test_near_zero_bins(form):
     """What cancels is zero to far below single precision."""

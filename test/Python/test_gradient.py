@@ -72,6 +72,11 @@ def noise(*shape, seed=0, low=-2.0, high=2.0):
     return np.random.default_rng(seed).uniform(low, high, shape)
 
 
+def test_names_of_sizes_prove_nothing():
+    for names in (["?", "?"], ["N", "N"]):
+        check("y = Div(a, b)", {"b": noise(3, 1, low=0.5), "a": noise(3, 3)}, shapes={"a": names, "b": ["M", names[1]]})
+
+
 # Operators that keep the shape, by the numbers that they are defined for.
 UNARY = {
     "steps": (

@@ -1,5 +1,7 @@
 """Models that bend ONNX's rules as tools do, against onnxruntime where it takes them, else against numpy."""
 
+import math
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -134,6 +136,18 @@ def test_reductions_over_repeated_axes(op):
         same_as_onnxruntime(model_of([helper.make_node(op, ["x", "a"], ["y"])], [init], 18))
         if op != "ReduceSum":
             same_as_onnxruntime(model_of([helper.make_node(op, ["x"], ["y"], axes=axes)], opset=13))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "uint64"])
+def test_erf_of_integers(dtype):
+    # Until 13; double precision, towards zero.
+    x = np.arange(10).astype(dtype) if dtype.startswith("u") else np.arange(-9, 9).astype(dtype)
+    model = model_of([helper.make_node("Erf", ["x"], ["y"])], opset=9, shape=x.shape)
+    model.graph.input[0].type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(x.dtype)
+    model.graph.output[0].ClearField("type")
+    y = run(model, x)
+    assert y.dtype == x.dtype
+    assert y.tolist() == [int(math.erf(v)) for v in x.tolist()]
 
 
 # Operators before their time, and after it

@@ -27,9 +27,10 @@ def changed(g, tag, dtype, probabilities):
     elif how == "times":
         value = body.node("Mul", [x, constant(body, g.pick([0.5, 2.0, -1.0]), dtype)])
     elif how == "mask":
-        ones = body.node("Trilu", [x], upper=0)
+        # By position alone: scores that cancel out are 0 or nearly so.
+        ones = body.node("ConstantOfShape", [body.node("Shape", [x])], value=helper.make_tensor("one", TensorProto.BOOL, [1], [1]))
         outside = constant(body, 0.0 if probabilities else -1e4, dtype)
-        kept = body.node("Equal", [ones, x])
+        kept = body.node("Trilu", [ones], upper=0)
         value = body.node("Where", [kept, x, outside])
     else:
         value = body.chain(x, [x])

@@ -198,8 +198,8 @@ LogicalResult lowerDFT(Lowering<onnx::DFTOp> &b) {
     if (failed(count))
       return b.refuse("dft_length is impossible");
     length = *count;
-  } else if (failed(checkRange(b, b.getLoc(), length, 1, kMostSize,
-                               "there is nothing to transform"))) {
+  } else if (failed(checkRange(b, b.getLoc(), length, onesided ? 1 : 0,
+                               kMostSize, "there is nothing to transform"))) {
     return b.refuse("there is nothing to transform");
   }
   Signal signal = {b.reshape(
@@ -208,7 +208,10 @@ LogicalResult lowerDFT(Lowering<onnx::DFTOp> &b) {
   Type type = elementTypeOf(input);
   checkSizes(b, b.getLoc(), {around->outer, length, around->inner, b.size(4)},
              b.getF64Type());
-  Lines x = load(b, signal, length, inverse, inverse && onesided);
+  // Of nothing comes nothing: one zero is transformed and none of it is used.
+  OpFoldResult points = getAsOpFoldResult(
+      b.createOrFold<arith::MaxSIOp>(b.index(length), b.index(1)));
+  Lines x = load(b, signal, points, inverse, inverse && onesided);
   Lines y = transform(b, x, inverse);
   int64_t parts = inverse && onesided ? 1 : 2;
   Value scale =
