@@ -219,8 +219,8 @@ std::string Adjoint::sumTo(const std::string &derivative,
     split.push_back(size(whole, i));
   }
   for (int64_t i = 0; i < int64_t(to.size()); ++i) {
-    // Names prove nothing: "?" stands for any size, and inputs may disagree on a
-    // name.
+    // Names prove nothing: "?" stands for any size, and inputs may disagree on
+    // a name.
     const auto &mine = to[i];
     bool repeats = mine.has_dim_value() && mine.dim_value() == 1;
     if (mine.has_dim_value() && !repeats) {
