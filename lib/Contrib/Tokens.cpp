@@ -53,6 +53,9 @@ Name findRepeats(Body &b, const Name &ids, const Name &scores, int64_t length) {
                    ? b.op("Expand", {b.scalar(1, TensorProto::INT32),
                                      b.op("Shape", {last})})
                    : b.cast(repeats, TensorProto::INT32);
+  // Scores may have no place for tokens that repeat nothing.
+  if (!repeats.empty())
+    last = b.mul(last, b.op("CastLike", {repeats, last}));
   Name none = b.op("Expand",
                    {b.scalar(0, TensorProto::INT32), b.op("Shape", {scores})});
   Name found = b.op("ScatterElements", {none, last, marks},

@@ -5,6 +5,7 @@ once, and what no reference computes is not added. Operators are in the folder `
 """
 
 import copy
+import functools
 
 import numpy as np
 import onnx
@@ -381,9 +382,9 @@ class Graph:
 
     def step_through(self, feeds, change=None):
         """All values for these inputs. Raises Refused where no reference computes them, or they
-        are not defined. `change` is applied to every array."""
+        are not defined. `change` is applied to every array and the nodes that it comes from."""
         moving = change is not None
-        change = change or (lambda array: array)
+        change = change or (lambda array, nodes=(): array)
         arrays = Arrays({n: self.values[n].array for n in self.consts})
         arrays.update({n: apply(change, array) for n, array in feeds.items()})
         for step in self.steps:
@@ -398,7 +399,8 @@ class Graph:
                 arrays.others |= dict(zip(step.outputs, answer.others))
             if answer.differ:
                 arrays.disputed |= set(step.outputs)
-            arrays.update({n: apply(change, array) for n, array in zip(step.outputs, answer.values)})
+            of_step = functools.partial(change, nodes=step.nodes)
+            arrays.update({n: apply(of_step, array) for n, array in zip(step.outputs, answer.values)})
         return arrays
 
 

@@ -54,8 +54,11 @@ def close(x, y, relative, absolute):
         return (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= relative * np.abs(y) + absolute)
 
 
-def moved(array, rng, ulps=4):
-    """A value that rounding may have made of it."""
+def moved(array, rng, ulps=4, quantised=False):
+    """A value that rounding may have made of it, rounding to bytes included where it is `quantised`."""
+    if quantised and array.dtype.itemsize == 1 and array.dtype.kind in "iu":
+        limits = np.iinfo(array.dtype)
+        return np.clip(array.astype(int) + rng.integers(-1, 2, array.shape), limits.min, limits.max).astype(array.dtype)
     epsilon = EPSILON.get(array.dtype)
     if epsilon is None or not array.size:
         return array

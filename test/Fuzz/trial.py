@@ -200,8 +200,8 @@ def compare(graph, feeds, values, got):
         for seed in range(len(spreads), SPREADS):
             rng = np.random.default_rng(seed)
 
-            def move(array):
-                return moved(array, rng)
+            def move(array, nodes=()):
+                return moved(array, rng, quantised=any(map(is_quantised, nodes)))
 
             try:
                 spreads.append(graph.step_through(feeds, move))

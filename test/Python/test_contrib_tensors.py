@@ -204,6 +204,9 @@ def test_ngram_repeat_block():
     for length, shape in itertools.product([1, 2, 3, 5], [(3, 20), (2, 4), (2, 1), (1, 3)]):
         ids = RNG.integers(0, 4, shape)
         cases.append(Case("NGramRepeatBlock", {"input_ids": ids, "scores": floats(shape[0], 6)}, ngram_size=length))
+    # Only tokens that are forbidden need a score.
+    ids = np.array([[9, 1, 2, 3, 1, 2], [1, 2, 0, 1, 7, 8]])
+    cases.append(Case("NGramRepeatBlock", {"input_ids": ids, "scores": floats(2, 4)}, ngram_size=3))
     check(*cases)
     refused("'ngram_size' is 0", "NGramRepeatBlock", {"input_ids": ids, "scores": floats(1, 6)}, ngram_size=0)
 
