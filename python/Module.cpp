@@ -209,12 +209,13 @@ NB_MODULE(_sardonyx, m) {
   m.def(
       "compile_to_text",
       [](const std::string &path, nb::bytes bytes, const std::string &phase,
-         const SessionOptions &options) {
+         const SessionOptions &options, bool elideWeights) {
         ModelSource source = sourceOf(path, bytes);
-        return unwrap(
-            withoutGil([&] { return compileToText(source, phase, options); }));
+        return unwrap(withoutGil([&] {
+          return compileToText(source, phase, options, nullptr, elideWeights);
+        }));
       },
-      "path"_a, "bytes"_a, "phase"_a, "options"_a);
+      "path"_a, "bytes"_a, "phase"_a, "options"_a, "elide_weights"_a);
   m.def(
       "save_optimized",
       [](const std::string &path, nb::bytes bytes, const std::string &output,

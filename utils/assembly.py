@@ -5,7 +5,7 @@
     utils/assembly.py compare OLD NEW [--all]     which kernels differ, and how the smallest of them does
     utils/assembly.py check [--update]            a sample of it, against test/Target/assembly.txt
 
-`freeze` compiles every section of test/Target/operators.onnxtxt and hot-loops.onnxtxt, ONNX's light models
+`freeze` compiles every section of test/Target/Inputs/operators.onnxtxt and hot-loops.onnxtxt, ONNX's light models
 and, with --zoo, the .onnx files of a folder (those of an exporter) for nine x86-64 processors, aarch64 and wasm32, for one
 thread and for two. FOLDER gets table.txt, with a line for each function: model, processor, threads, function, hash and number
 of lines; and text.zip, the assembly of each hash. Numbers that depend on a function's place in its module are left out: the n
@@ -29,7 +29,7 @@ import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TEXTS = [ROOT / "test" / "Target" / name for name in ("operators.onnxtxt", "hot-loops.onnxtxt")]
+TEXTS = [ROOT / "test" / "Target" / name for name in ("Inputs/operators.onnxtxt", "hot-loops.onnxtxt")]
 TABLE = ROOT / "test" / "Target" / "assembly.txt"
 X86 = "haswell znver2 znver3 skylake-avx512 cascadelake icelake-server sapphirerapids znver4 znver5".split()
 OTHERS = {"aarch64": "aarch64-linux-gnu", "wasm32": "wasm32-wasi"}

@@ -36,6 +36,10 @@ inline constexpr int64_t kSmallestSplit = int64_t(127 - 50) << 23;
 
 #include "dialects/SDX/SDXDialect.h.inc"
 #include "dialects/SDX/SDXEnums.h.inc"
+#include "dialects/SDX/SDXTargetEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/SDX/SDXAttrs.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/SDX/SDXOps.h.inc"
@@ -60,6 +64,15 @@ inline constexpr llvm::StringLiteral kSourceAttr = "sdx.source";
 inline constexpr llvm::StringLiteral kResultsAttr = "sdx.results";
 inline constexpr llvm::StringLiteral kStringsAttr = "sdx.strings";
 inline constexpr llvm::StringLiteral kProfileAttr = "sdx.profile";
+inline constexpr llvm::StringLiteral kTargetAttr = "sdx.target";
+
+/// The machine that the code of `op` is for: what it or the nearest operation
+/// around it says; null where none does.
+TargetAttr getTarget(mlir::Operation *op);
+/// The same, and what passes assume where nothing is said.
+TargetAttr getTargetOrDefault(mlir::Operation *op);
+/// Says that the code of `op` is for `target`.
+void setTarget(mlir::Operation *op, TargetAttr target);
 
 /// What a location says of the node that an operation comes from, as the
 /// beginning of a sentence: the text in a fused location. Empty if nothing.

@@ -23,6 +23,7 @@ std::string sdx::describeOrigin(Location loc) {
 }
 
 void SDXDialect::initialize() {
+  registerTargetAttr();
   addOperations<
 #define GET_OP_LIST
 #include "dialects/SDX/SDXOps.cpp.inc"

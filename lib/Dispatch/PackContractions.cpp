@@ -599,15 +599,23 @@ struct PackContractionsPass
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateGenericToTransposePatterns(patterns);
-    ShortWeightLimits limits{shortWeights, triples, lossyTriples};
+    sdx::TargetAttr target = sdx::getTargetOrDefault(getOperation());
+    // Narrower vectors compute longer than memory takes, and have too few
+    // registers.
+    bool hasWideVectors = target.getVectorBits() >= 256;
+    int64_t shortBytes =
+        target.has(sdx::TargetTraits::ShufflesBytes) ? shortWeights : 0;
+    ShortWeightLimits limits{shortBytes, hasWideVectors, lossyTriples};
     WeightSurveys surveys(&getContext(), limits);
-    patterns.add<PackContraction>(&getContext(), surveys, shortWeights != 0,
-                                  longLoopWeights, strassen);
+    patterns.add<PackContraction>(&getContext(), surveys, shortBytes != 0,
+                                  target.getBytesOfFastL3(),
+                                  strassen && hasWideVectors);
     populateShortenConvWeightsPatterns(patterns, limits);
-    if (splitConvs)
+    if (splitConvs && target.getF32() == sdx::F32Product::AmxBf16x6)
       populateSplitConvWeightsPatterns(patterns);
     patterns.add<ZeroConvInit>(&getContext());
-    populatePackNarrowProductsPatterns(patterns, packBf16);
+    populatePackNarrowProductsPatterns(patterns, target.getBf16() !=
+                                                     sdx::Bf16Product::Generic);
     populatePackInterleavedPatterns(patterns);
     // Afterwards: a transpose of fewer dimensions is no longer one of matrices.
     RewritePatternSet transposes(&getContext());

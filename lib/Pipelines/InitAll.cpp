@@ -17,6 +17,8 @@
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
+#include "sardonyx/Target/Passes.h"
+
 #include "mlir/InitAllPasses.h"
 
 void sardonyx::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -33,5 +35,6 @@ void sardonyx::registerAllPasses() {
   registerSardonyxDispatchPasses();
   registerSardonyxCodegenCPUPasses();
   registerSardonyxCodegenHostPasses();
+  registerSardonyxTargetPasses();
   registerPipelines();
 }

@@ -55,11 +55,8 @@ void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOnnxFoldShapes());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  if (options.splitChannels) {
-    OnnxSplitChannelsOptions channels;
-    channels.cacheKiB = options.target.l2KiB;
-    pm.addPass(createOnnxSplitChannels(channels));
-  }
+  if (options.splitChannels)
+    pm.addPass(createOnnxSplitChannels());
 }
 
 void buildLinalgPhase(OpPassManager &pm, const PipelineOptions &) {
@@ -75,38 +72,26 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   // Which form a convolution takes decides how its weights are packed, which
   // must be known before they are hoisted.
   ChooseConvFormPassOptions forms;
-  const bool rounds = options.numerics != Numerics::Exact;
-  const bool splitsConvs = options.numerics == Numerics::Fast &&
-                           options.target.floatProduct == "parts";
-  forms.winograd = rounds;
-  forms.vectorBits = options.target.vectorBits;
-  if (options.numerics != Numerics::Fast)
+  const bool isExact = options.numerics == Numerics::Exact;
+  const bool isFast = options.numerics == Numerics::Fast;
+  forms.winograd = !isExact;
+  if (!isFast)
     forms.fewestSummed = 64;
-  // Products of parts of numbers are faster than what this saves.
-  forms.strided = !splitsConvs;
+  forms.splits = isFast;
   if (options.numerics == Numerics::F32)
     pm.nest<func::FuncOp>().addPass(createSDXKeepConvsDirect());
   pm.nest<func::FuncOp>().addPass(createChooseConvFormPass(forms));
   pm.addPass(createSDXDecomposeTensorOps());
   pm.addPass(createSDXSimplifyTransposes());
   SDXPackContractionsOptions packing;
-  packing.packBf16 = options.target.bf16Product != "generic";
   // Fewer bytes may stay in the L2 cache, where they count less than
   // instructions.
   constexpr int64_t kFewestShortBytes = 1 << 20;
-  if (rounds && options.target.shufflesBytes)
+  if (!isExact)
     packing.shortWeights = kFewestShortBytes;
-  // What a step of a loop reads is there for the next.
-  constexpr int64_t kMostCachedBytes = 8 << 20;
-  if (options.target.readsL3Fast && options.target.vectorBits < 512)
-    packing.longLoopWeights = kMostCachedBytes;
-  // Narrower vectors compute longer than memory takes, and have too few
-  // registers.
-  bool hasWideVectors = options.target.vectorBits >= 256;
-  packing.triples = hasWideVectors;
-  packing.lossyTriples = options.numerics == Numerics::Fast;
-  packing.splitConvs = splitsConvs;
-  packing.strassen = rounds && hasWideVectors;
+  packing.lossyTriples = isFast;
+  packing.splitConvs = isFast;
+  packing.strassen = !isExact;
   pm.addPass(createSDXPackContractions(packing));
   // Constants leave before fusion, so that what runs once isn't fused into what
   // runs always.
@@ -135,34 +120,13 @@ void buildKernelsPhase(OpPassManager &pm, const PipelineOptions &options) {
 /// takes it, and the last takes any.
 void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
   OpPassManager &kernels = pm.nest<func::FuncOp>();
-  LowerContractionsPassOptions contractions;
-  contractions.vectorBits = options.target.vectorBits;
-  contractions.vectorRegisters = options.target.vectorRegisters;
-  contractions.l2KiB = options.target.l2KiB;
-  contractions.floatProduct = options.target.floatProduct;
-  contractions.byteProduct = options.target.byteProduct;
-  contractions.bf16Product = options.target.bf16Product;
-  kernels.addPass(createLowerContractionsPass(contractions));
-  LowerConvPassOptions conv;
-  conv.vectorBits = options.target.vectorBits;
-  conv.vectorRegisters = options.target.vectorRegisters;
-  conv.l2KiB = options.target.l2KiB;
-  kernels.addPass(createLowerConvPass(conv));
-  LowerPoolPassOptions pool;
-  pool.vectorBits = options.target.vectorBits;
-  kernels.addPass(createLowerPoolPass(pool));
-  LowerPackingPassOptions packing;
-  packing.vectorBits = options.target.vectorBits;
-  kernels.addPass(createLowerPackingPass(packing));
-  LowerRowsPassOptions rows;
-  rows.vectorBits = options.target.vectorBits;
-  kernels.addPass(createLowerRowsPass(rows));
-  LowerLoopsPassOptions loops;
-  loops.vectorBits = options.target.vectorBits;
-  kernels.addPass(createLowerLoopsPass(loops));
-  ApproximateMathPassOptions math;
-  math.vectorBits = options.target.vectorBits;
-  kernels.addPass(createApproximateMathPass(math));
+  kernels.addPass(createLowerContractionsPass());
+  kernels.addPass(createLowerConvPass());
+  kernels.addPass(createLowerPoolPass());
+  kernels.addPass(createLowerPackingPass());
+  kernels.addPass(createLowerRowsPass());
+  kernels.addPass(createLowerLoopsPass());
+  kernels.addPass(createApproximateMathPass());
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   // Both while calls, checks and views still say what they mean.

@@ -24,11 +24,10 @@ std::vector<std::string> sardonyx::phaseNames() {
   return names;
 }
 
-static Expected<std::string> compileTo(const ModelSource &model,
-                                       const std::string &phase,
-                                       const SessionOptions &options,
-                                       std::vector<std::string> *files,
-                                       const std::atomic<bool> *stop) {
+static Expected<std::string>
+compileTo(const ModelSource &model, const std::string &phase,
+          const SessionOptions &options, std::vector<std::string> *files,
+          bool elideWeights, const std::atomic<bool> *stop) {
   bool assembly = phase == "asm";
   std::optional<Phase> last =
       assembly ? std::optional<Phase>(Phase::Llvm) : parsePhase(phase);
@@ -68,7 +67,8 @@ static Expected<std::string> compileTo(const ModelSource &model,
   std::string text;
   llvm::raw_string_ostream stream(text);
   OpPrintingFlags flags;
-  flags.elideLargeElementsAttrs(16).elideLargeResourceString(64);
+  if (elideWeights)
+    flags.elideLargeElementsAttrs(16).elideLargeResourceString(64);
   module->print(stream, flags);
   return text;
 }
@@ -76,7 +76,8 @@ static Expected<std::string> compileTo(const ModelSource &model,
 Expected<std::string> sardonyx::compileToText(const ModelSource &model,
                                               const std::string &phase,
                                               const SessionOptions &options,
-                                              std::vector<std::string> *files) {
+                                              std::vector<std::string> *files,
+                                              bool elideWeights) {
   if (MaybeError error = checkOptions(options))
     return *error;
   LoadScope loading;
@@ -84,7 +85,7 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
     return *loading.error();
   std::optional<Expected<std::string>> text;
   auto work = [&](const std::atomic<bool> *stop) {
-    text.emplace(compileTo(model, phase, options, files, stop));
+    text.emplace(compileTo(model, phase, options, files, elideWeights, stop));
   };
   if (MaybeError error = runStoppably(options, work))
     return *error;

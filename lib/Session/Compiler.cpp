@@ -22,7 +22,7 @@
 #include "sardonyx/Importer/Importer.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Runtime/ThreadPool.h"
-#include "sardonyx/Target/Target.h"
+#include "sardonyx/Target/Facts.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/ThreadPool.h"
 
@@ -164,6 +164,7 @@ Compilation::importFixed(const ModelSource &model, Artifact &signature,
   if (MaybeError error =
           fixValues(*module, options.inputValues, signature.inputs))
     return *error;
+  sdx::setTarget(*module, targetAttr());
   return module;
 }
 
@@ -213,15 +214,20 @@ TargetOptions Compilation::target() const {
   return resolveTarget(target);
 }
 
-PipelineOptions Compilation::pipeline() const {
-  PipelineOptions result;
-  result.target = getTargetInfo(target());
+sdx::TargetAttr Compilation::targetAttr() {
+  mlirContext->getOrLoadDialect<sdx::SDXDialect>();
+  sdx::TargetAttr result = getTargetAttr(mlirContext.get(), target());
   // Accesses of tiles cannot be checked, and LLVM allocates tile registers only
   // where it optimises.
   if (options.checkBounds || options.optLevel == 0)
-    result.target = result.target.withoutTiles();
+    result = result.withoutTiles();
   if (!splitsFloats(options))
-    result.target.floatProduct = "fused";
+    result = result.withF32Product(sdx::F32Product::Fma);
+  return result;
+}
+
+PipelineOptions Compilation::pipeline() const {
+  PipelineOptions result;
   result.numerics = options.numerics;
   result.splitChannels = splitsChannels(options);
   result.checkBounds = options.checkBounds;
@@ -314,7 +320,7 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
   PipelineOptions pipeline = compilation.pipeline();
   // The code is to run here.
   if (!ahead && !requestTileRegisters())
-    pipeline.target = pipeline.target.withoutTiles();
+    sdx::setTarget(*module, sdx::getTarget(*module).withoutTiles());
   std::string lastPhase;
   auto observer = [&](StringRef phase, double seconds) {
     lastPhase = phase.str();
@@ -354,8 +360,8 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
     return *error;
   artifact.assumesRank = assumesRank(*module);
   artifact.customCalls = compilation.customCalls();
-  auto generate = [&](ModuleOp module, const PipelineOptions &pipeline,
-                      const TargetOptions &target, StringRef prefix,
+  auto generate = [&](ModuleOp module, const TargetOptions &target,
+                      StringRef prefix,
                       std::vector<std::string> &to) -> MaybeError {
     bool generated = succeeded(runCodegen(module, pipeline, observer));
     if (!generated || compilation.stopped())
@@ -380,15 +386,13 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
       here.optLevel = options.optLevel;
       here.threads = options.intraOpThreads;
       here = resolveTarget(here);
-      PipelineOptions initPipeline = pipeline;
-      initPipeline.target = getTargetInfo(here).withoutTiles();
-      initPipeline.target.floatProduct = "fused";
-      if (MaybeError error =
-              generate(*init, initPipeline, here, "", ahead->initObjects))
+      sdx::setTarget(
+          *init, getTargetAttr(&compilation.context(), here).withoutTiles());
+      if (MaybeError error = generate(*init, here, "", ahead->initObjects))
         return fail(*error);
     }
   }
-  if (MaybeError error = generate(*module, pipeline, compilation.target(),
+  if (MaybeError error = generate(*module, compilation.target(),
                                   ahead ? ahead->prefix : "", artifact.objects))
     return fail(*error);
   timings.insert(timings.end(), compilation.timings.begin(),

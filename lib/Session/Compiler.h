@@ -10,6 +10,7 @@
 
 #include "CustomInference.h"
 #include "DiagnosticLog.h"
+#include "dialects/SDX/SDX.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -39,8 +40,9 @@ public:
 
   /// Imports the model. Null after an error.
   mlir::OwningOpRef<mlir::ModuleOp> import(const ModelSource &model);
-  /// Imports the model, reads its signature, and fixes the sizes and values
-  /// that the options name. `asDeclared`: see readSignature().
+  /// Imports the model, reads its signature, fixes the sizes and values that
+  /// the options name, and says which machine the code is for. `asDeclared`:
+  /// see readSignature().
   Expected<mlir::OwningOpRef<mlir::ModuleOp>>
   importFixed(const ModelSource &model, Artifact &signature,
               bool asDeclared = true);
@@ -68,6 +70,8 @@ public:
 
   TargetOptions target() const;
   PipelineOptions pipeline() const;
+  /// What passes are to know of the machine, with these options.
+  sdx::TargetAttr targetAttr();
 
   /// The calls of custom operators in the code that was made.
   const std::vector<CustomCall> &customCalls() const {

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Options.h"
-#include "sardonyx/Target/Target.h"
+#include "sardonyx/Target/Facts.h"
 #include "llvm/Support/BLAKE3.h"
 
 using namespace sardonyx;

@@ -14,14 +14,15 @@
 #include "SplitMaskedLoads.h"
 #include "SplitMaskedStores.h"
 #include "SplitWideCompares.h"
+#include "TargetMachine.h"
 #include "sardonyx/Runtime/ProcessorFeatures.h"
+#include "sardonyx/Target/Facts.h"
 #include "sardonyx/Target/FatalErrors.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
@@ -36,7 +37,6 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/X86TargetParser.h"
 
 #include <mutex>
 
@@ -80,23 +80,6 @@ static bool isForeign(const llvm::Triple &triple) {
          llvm::Triple(llvm::sys::getProcessTriple()).getArch();
 }
 
-/// Whether LLVM's name is that of one of AMD's Zens.
-static bool isZen(StringRef cpu) { return cpu.starts_with("znver"); }
-
-std::string nameProcessor(StringRef guess,
-                          const llvm::StringMap<bool> &features) {
-  if (isZen(guess) || !features.lookup("avx512fp16"))
-    return guess.str();
-  llvm::SmallVector<StringRef> known;
-  if (llvm::X86::parseArchX86(guess) != llvm::X86::CK_None)
-    llvm::X86::getFeaturesForCPU(guess, known);
-  if (llvm::is_contained(known, "avx512fp16"))
-    return guess.str();
-  return features.lookup("prefetchi") ? "graniterapids" : "sapphirerapids";
-}
-
-bool keepsTileRate(StringRef cpu) { return cpu.starts_with("graniterapids"); }
-
 TargetOptions resolveTarget(TargetOptions options) {
   if (options.triple.empty())
     options.triple = llvm::sys::getProcessTriple();
@@ -125,7 +108,7 @@ TargetOptions resolveTarget(TargetOptions options) {
   return options;
 }
 
-static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 makeTargetMachine(const TargetOptions &options) {
   initializeTargets();
   llvm::Triple triple(llvm::Triple::normalize(options.triple));
@@ -161,98 +144,6 @@ makeTargetMachine(const TargetOptions &options) {
   return machine;
 }
 
-static unsigned vectorBits(const llvm::TargetMachine &machine) {
-  if (!machine.getTargetTriple().isX86())
-    return 128;
-  const llvm::MCSubtargetInfo &info = *machine.getMCSubtargetInfo();
-  if (info.checkFeatures("+avx512f") && info.checkFeatures("+avx512vl") &&
-      info.checkFeatures("+avx512bw") && info.checkFeatures("+avx512dq"))
-    return 512;
-  return info.checkFeatures("+avx2") ? 256 : 128;
-}
-
-static StringRef byteProduct(const llvm::MCSubtargetInfo &info, unsigned bits) {
-  bool hasQuads =
-      (info.checkFeatures("+avx512vnni") && info.checkFeatures("+avx512vl")) ||
-      (info.checkFeatures("+avxvnni") && bits < 512);
-  bool hasTiles =
-      info.checkFeatures("+amx-tile") && info.checkFeatures("+amx-int8");
-  return !hasQuads ? "pairs" : hasTiles ? "tiles" : "quads";
-}
-
-static StringRef bf16Product(const llvm::MCSubtargetInfo &info, unsigned bits) {
-  if (!info.checkFeatures("+avx512bf16") || bits < 512)
-    return "generic";
-  bool hasTiles =
-      info.checkFeatures("+amx-tile") && info.checkFeatures("+amx-bf16");
-  return hasTiles ? "tiles" : "pairs";
-}
-
-/// By name, not from this machine, so that code for a processor is the same
-/// wherever it is made.
-static unsigned l2KiB(StringRef cpu) {
-  return llvm::StringSwitch<unsigned>(cpu)
-      .Cases({"sapphirerapids", "emeraldrapids", "graniterapids",
-              "graniterapids-d"},
-             2048)
-      .Cases({"icelake-server", "tigerlake", "alderlake", "raptorlake"}, 1280)
-      .Cases(
-          {"skylake-avx512", "cascadelake", "cooperlake", "znver4", "znver5"},
-          1024)
-      .Cases({"znver1", "znver2", "znver3", "icelake-client", "rocketlake"},
-             512)
-      .Default(256);
-}
-
-/// Whether lines come faster to the first cache than to the second: on a Zen 5
-/// weights of a product of one row came from L3 at 122 GB/s by prefetcht0, at
-/// 99 by prefetcht1 and at 125 without either.
-///
-/// Panels of 98 KB and more that few rows use, fetched while memory gives all
-/// it can, come through the 48 KB of a Zen 5 faster, too (9 to 16 rows 0.87 to
-/// 0.90 of the time), and not through 32 KB.
-static CacheOfFetches cacheOfFetches(StringRef cpu) {
-  return {isZen(cpu), cpu == "znver5"};
-}
-
-/// On a Zen 4 without AVX-512 a row times 4 MB of weights in the L3 cache goes
-/// at 70 GB/s in four bytes (35 GFLOP/s) and, computing, at 31 GFLOP/s in
-/// three.
-static bool readsL3Fast(StringRef cpu) { return isZen(cpu); }
-
-/// Whether a vmaskmovps to memory takes long: 18 cycles on a Zen 4 without
-/// AVX-512, one on Intel's processors. WebAssembly has none, and asks for each
-/// lane.
-static bool hasSlowMaskedStores(const llvm::TargetMachine &machine) {
-  return machine.getTargetTriple().isWasm() || isZen(machine.getTargetCPU());
-}
-
-TargetInfo getTargetInfo(const TargetOptions &options) {
-  TargetOptions resolved = resolveTarget(options);
-  TargetInfo info;
-  info.vectorBits = 128;
-  info.l2KiB = l2KiB(resolved.cpu);
-  auto machine = makeTargetMachine(resolved);
-  if (!machine) {
-    llvm::consumeError(machine.takeError()); // compiling will tell it
-    return info;
-  }
-  if (!(*machine)->getTargetTriple().isX86()) {
-    if ((*machine)->getTargetTriple().isAArch64())
-      info.vectorRegisters = 32; // NEON
-    return info;
-  }
-  const llvm::MCSubtargetInfo &subtarget = *(*machine)->getMCSubtargetInfo();
-  info.vectorBits = vectorBits(**machine);
-  info.byteProduct = byteProduct(subtarget, info.vectorBits).str();
-  info.bf16Product = bf16Product(subtarget, info.vectorBits).str();
-  if (info.bf16Product == "tiles")
-    info.floatProduct = "parts";
-  info.readsL3Fast = readsL3Fast(resolved.cpu);
-  info.shufflesBytes = subtarget.checkFeatures("+ssse3");
-  return info;
-}
-
 llvm::Expected<std::string> requiredFeatures(const TargetOptions &options) {
   auto machine = makeTargetMachine(resolveTarget(options));
   if (!machine)
@@ -284,8 +175,8 @@ static bool isStopped(const TargetOptions &options) {
 /// Runs LLVM's optimiser on `module`. Everything that matters is vectorised
 /// already: it cleans up, inlines and allocates no time to searches.
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                     const TargetOptions &options) {
-  std::string width = std::to_string(vectorBits(machine));
+                     sdx::TargetAttr target, const TargetOptions &options) {
+  std::string width = std::to_string(target.getVectorBits());
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
@@ -416,7 +307,8 @@ llvm::StringRef CodegenFailure::function() const {
 void CodegenFailure::log(llvm::raw_ostream &os) const { os << text; }
 
 /// Translates and compiles `module`, whose ops nothing else may touch.
-static Emitted compileOne(ModuleOp module, const TargetOptions &options,
+static Emitted compileOne(ModuleOp module, sdx::TargetAttr target,
+                          const TargetOptions &options,
                           llvm::CodeGenFileType type,
                           std::unique_ptr<llvm::DiagnosticHandler> handler) {
   auto machine = makeTargetMachine(options);
@@ -431,21 +323,23 @@ static Emitted compileOne(ModuleOp module, const TargetOptions &options,
         "the llvm dialect could not be translated to LLVM IR");
   translated->setTargetTriple((*machine)->getTargetTriple());
   translated->setDataLayout((*machine)->createDataLayout());
-  optimize(*translated, **machine, options);
+  optimize(*translated, **machine, target, options);
   if (isStopped(options))
     return llvm::createStringError("compiling was stopped");
   const bool isWeb = (*machine)->getTargetTriple().isWasm();
   if (isWeb)
     expandShortFloats(*translated);
   for (llvm::Function &function : *translated) {
-    splitMaskedLoads(function, vectorBits(**machine));
-    if (vectorBits(**machine) < 512)
-      splitMaskedStores(function, vectorBits(**machine),
-                        hasSlowMaskedStores(**machine));
+    splitMaskedLoads(function, target.getVectorBits());
+    if (target.getVectorBits() < 512)
+      splitMaskedStores(function, target.getVectorBits(),
+                        target.has(sdx::TargetTraits::SlowMaskedStores));
     scalarizeSingleLanes(function);
     if (isWeb)
       splitWideCompares(function);
-    chooseCacheOfFetches(function, cacheOfFetches((*machine)->getTargetCPU()));
+    chooseCacheOfFetches(
+        function,
+        {target.has(sdx::TargetTraits::FastL1Prefetch), target.hasRoomyL1()});
   }
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
     if (function->hasAttr(kHostAttr) && !function.isExternal())
@@ -453,15 +347,17 @@ static Emitted compileOne(ModuleOp module, const TargetOptions &options,
   return emit(*translated, **machine, type);
 }
 
-static Emitted compileOne(ModuleOp module, const TargetOptions &options,
+static Emitted compileOne(ModuleOp module, sdx::TargetAttr target,
+                          const TargetOptions &options,
                           llvm::CodeGenFileType type) {
   return makeSafely([&](auto handler) {
-    return compileOne(module, options, type, std::move(handler));
+    return compileOne(module, target, options, type, std::move(handler));
   });
 }
 
 /// Whether LLVM has code for anything at all with these options.
-static bool canCompile(MLIRContext *context, const TargetOptions &options) {
+static bool canCompile(MLIRContext *context, sdx::TargetAttr target,
+                       const TargetOptions &options) {
   Location loc = UnknownLoc::get(context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   auto b = OpBuilder::atBlockEnd(module->getBody());
@@ -469,28 +365,38 @@ static bool canCompile(MLIRContext *context, const TargetOptions &options) {
   auto func = LLVM::LLVMFuncOp::create(b, loc, "nothing", type);
   b.setInsertionPointToStart(func.addEntryBlock(b));
   LLVM::ReturnOp::create(b, loc, ValueRange());
-  auto code = compileOne(*module, options, llvm::CodeGenFileType::ObjectFile);
+  auto code =
+      compileOne(*module, target, options, llvm::CodeGenFileType::ObjectFile);
   if (code)
     return true;
   llvm::consumeError(code.takeError());
   return false;
 }
 
+/// What the module says of its machine, or what is known of the options'.
+static sdx::TargetAttr targetOf(ModuleOp module, const TargetOptions &options) {
+  module.getContext()->getOrLoadDialect<sdx::SDXDialect>();
+  if (sdx::TargetAttr target = sdx::getTarget(module))
+    return target;
+  return getTargetAttr(module.getContext(), options);
+}
+
 /// Finds the function that a failure is of, where LLVM does not tell: each of
 /// `definitions` is compiled by itself.
 static llvm::Error findFunction(llvm::Error error, ModuleOp module,
                                 ArrayRef<Operation *> definitions,
+                                sdx::TargetAttr target,
                                 const TargetOptions &options) {
   auto find = [&](const CodegenFailure &failure) -> llvm::Error {
     std::string name = failure.function().str();
-    if (name.empty() && canCompile(module.getContext(), options))
+    if (name.empty() && canCompile(module.getContext(), target, options))
       for (Operation *definition : definitions) {
         OwningOpRef<ModuleOp> part = extractPart(module, definition);
         // What nobody calls here is compiled all the same.
         for (auto func : part->getOps<LLVM::LLVMFuncOp>())
           func.setLinkage(LLVM::Linkage::External);
-        auto code =
-            compileOne(*part, options, llvm::CodeGenFileType::ObjectFile);
+        auto code = compileOne(*part, target, options,
+                               llvm::CodeGenFileType::ObjectFile);
         if (code)
           continue;
         llvm::consumeError(code.takeError());
@@ -505,6 +411,7 @@ static llvm::Error findFunction(llvm::Error error, ModuleOp module,
 llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>
 compileToObjects(ModuleOp module, const TargetOptions &given) {
   TargetOptions options = resolveTarget(given);
+  sdx::TargetAttr target = targetOf(module, options);
   unsigned threads =
       llvm::heavyweight_hardware_concurrency().compute_thread_count();
   if (options.threads)
@@ -520,7 +427,8 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
     if (isStopped(options))
       return;
     OwningOpRef<ModuleOp> part = extractPart(module, parts[i]);
-    auto object = compileOne(*part, options, llvm::CodeGenFileType::ObjectFile);
+    auto object =
+        compileOne(*part, target, options, llvm::CodeGenFileType::ObjectFile);
     if (object) {
       objects[i] = std::move(*object);
       return;
@@ -547,7 +455,8 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
     return llvm::createStringError("compiling was stopped");
   }
   if (failed)
-    return findFunction(std::move(errors), module, parts[*failed], options);
+    return findFunction(std::move(errors), module, parts[*failed], target,
+                        options);
   llvm::cantFail(std::move(errors));
   return std::move(objects);
 }
@@ -555,14 +464,16 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
 llvm::Expected<std::string> compileToAssembly(ModuleOp module,
                                               const TargetOptions &given) {
   TargetOptions options = resolveTarget(given);
+  sdx::TargetAttr target = targetOf(module, options);
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone());
-  auto text = compileOne(*copy, options, llvm::CodeGenFileType::AssemblyFile);
+  auto text =
+      compileOne(*copy, target, options, llvm::CodeGenFileType::AssemblyFile);
   if (!text) {
     SmallVector<Operation *> definitions;
     for (auto function : module.getOps<LLVM::LLVMFuncOp>())
       if (!function.isExternal())
         definitions.push_back(function);
-    return findFunction(text.takeError(), module, definitions, options);
+    return findFunction(text.takeError(), module, definitions, target, options);
   }
   return (*text)->getBuffer().str();
 }

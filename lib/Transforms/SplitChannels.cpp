@@ -2,6 +2,8 @@
 
 #include "sardonyx/Transforms/Passes.h"
 
+#include "dialects/SDX/SDX.h"
+
 #include "mlir/IR/PatternMatch.h"
 
 namespace sardonyx {
@@ -185,7 +187,7 @@ struct OnnxSplitChannelsPass
   using Base::Base;
 
   void runOnOperation() override {
-    int64_t cacheBytes = int64_t(cacheKiB) * 1024;
+    int64_t cacheBytes = sdx::getTargetOrDefault(getOperation()).getL2Bytes();
     SmallVector<Operation *> candidates;
     getOperation()->walk([&](Operation *op) {
       if (isByChannel(op))

@@ -243,13 +243,16 @@ def build(
     return _sardonyx.build(path, data, os.fspath(output), native, cpus or [], name, os.fspath(weights), static)
 
 
-def compile(model, to: str = "linalg", options: SessionOptions | None = None) -> str:
+def compile(
+    model, to: str = "linalg", options: SessionOptions | None = None, elide_weights: bool = False
+) -> str:
     """The model after a phase of the compiler, as MLIR text; `to="asm"` gives assembly.
 
-    `sardonyx.phases()` lists the phases. Large weights are elided.
+    `sardonyx.phases()` lists the phases. `elide_weights` leaves out large weights, without which nothing
+    can go on from the text.
     """
     path, data = model_source(model)
-    return _sardonyx.compile_to_text(path, data, to, (options or SessionOptions())._native())
+    return _sardonyx.compile_to_text(path, data, to, (options or SessionOptions())._native(), elide_weights)
 
 
 def inspect(model, dims: dict[str, int] | None = None, options: SessionOptions | None = None) -> dict:

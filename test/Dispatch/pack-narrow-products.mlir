@@ -1,5 +1,5 @@
 // RUN: onnx-opt %s --sdx-pack-contractions --split-input-file | FileCheck %s --check-prefixes=CHECK,WIDE
-// RUN: onnx-opt %s --sdx-pack-contractions=pack-bf16 --split-input-file | FileCheck %s --check-prefixes=CHECK,BF16
+// RUN: onnx-opt %s --target=cooperlake --sdx-pack-contractions --split-input-file | FileCheck %s --check-prefixes=CHECK,BF16
 
 #mk = affine_map<(m, n, k) -> (m, k)>
 #kn = affine_map<(m, n, k) -> (k, n)>

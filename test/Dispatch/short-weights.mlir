@@ -1,9 +1,9 @@
-// RUN: onnx-opt %s --sdx-pack-contractions="short-weights=32 triples lossy-triples" --split-input-file | FileCheck %s
-// RUN: onnx-opt %s --sdx-pack-contractions=short-weights=32 --split-input-file | FileCheck %s --check-prefix=BYTES
+// RUN: onnx-opt %s --target=haswell --sdx-pack-contractions="short-weights=32 lossy-triples" --split-input-file | FileCheck %s
+// RUN: onnx-opt %s --target=nehalem --sdx-pack-contractions=short-weights=32 --split-input-file | FileCheck %s --check-prefix=BYTES
 // Sums of so few products are more exact than 21 bits.
-// RUN: onnx-opt %s --sdx-pack-contractions="short-weights=32 triples" --split-input-file | FileCheck %s --check-prefix=BYTES
-// RUN: onnx-opt %s --sdx-pack-contractions --split-input-file | FileCheck %s --check-prefix=OFF
-// RUN: onnx-opt %s --sdx-pack-contractions="short-weights=32 long-loop-weights=64" --split-input-file | FileCheck %s --check-prefix=LOOP
+// RUN: onnx-opt %s --target=haswell --sdx-pack-contractions="short-weights=32" --split-input-file | FileCheck %s --check-prefix=BYTES
+// RUN: onnx-opt %s --target=haswell --sdx-pack-contractions --split-input-file | FileCheck %s --check-prefix=OFF
+// RUN: onnx-opt %s --target=znver3 --sdx-pack-contractions="short-weights=32" --split-input-file | FileCheck %s --check-prefix=LOOP
 
 // Numbers whose largest is 3 of a column are multiples of 2^-21 at least.
 // CHECK-LABEL: @few_rows

@@ -1,8 +1,9 @@
 // RUN: %python -c "import sys; print(open(sys.argv[1]).read().replace('TENTHS', '0x' + 8192 * 'CDCCCC3D0000803E').replace('TINY', '0x' + 8192 * '6042A20D6042A20C').replace('INFINITE', '0x' + 8192 * '0000807F0000803E'))" %s > %t.mlir
-// RUN: onnx-opt %t.mlir --sdx-pack-contractions=split-convs | FileCheck %s
-// RUN: onnx-opt %t.mlir --sdx-pack-contractions | FileCheck %s --check-prefix=OFF
+// RUN: onnx-opt %t.mlir --target=sapphirerapids --sdx-pack-contractions=split-convs | FileCheck %s
+// RUN: onnx-opt %t.mlir --target=sapphirerapids --sdx-pack-contractions | FileCheck %s --check-prefix=OFF
+// RUN: onnx-opt %t.mlir --target=cooperlake --sdx-pack-contractions=split-convs | FileCheck %s --check-prefix=OFF
 
-// OFF-NOT: bf16
+// OFF-NOT: xbf16
 
 // Filters become sums of two bf16.
 // CHECK-LABEL: @split

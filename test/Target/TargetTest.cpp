@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "sardonyx/Target/Target.h"
+#include "sardonyx/Target/Facts.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Parser/Parser.h"
@@ -192,34 +192,73 @@ TEST(Target, NamesTheFunctionThatHasNoCode) {
   EXPECT_EQ(CodegenFailure("out of memory").function(), "");
 }
 
-TEST(Target, KnowsVectorWidths) {
+/// Facts by a processor's name.
+class Facts : public testing::Test {
+protected:
+  Facts() { context.loadDialect<sardonyx::sdx::SDXDialect>(); }
+  sardonyx::sdx::TargetAttr of(std::string cpu, std::string triple = "") {
+    sardonyx::TargetOptions options;
+    options.cpu = std::move(cpu);
+    options.triple = std::move(triple);
+    return sardonyx::getTargetAttr(&context, options);
+  }
+  MLIRContext context{MLIRContext::Threading::DISABLED};
+};
+
+TEST_F(Facts, VectorWidths) {
+  EXPECT_EQ(of("x86-64-v3").getVectorBits(), 256u);
+  EXPECT_EQ(of("x86-64-v4").getVectorBits(), 512u);
+  EXPECT_EQ(of("x86-64").getVectorBits(), 128u);
+  EXPECT_EQ(of("x86-64-v4").countVectorRegisters(), 32u);
+  EXPECT_EQ(of("haswell").countVectorRegisters(), 16u);
+  EXPECT_EQ(of("", "aarch64-linux-gnu").countVectorRegisters(), 32u);
+  EXPECT_EQ(of("", "wasm32-wasi").getVectorBits(), 128u);
+  EXPECT_EQ(of("haswell").getCpu(), "haswell");
   sardonyx::TargetOptions options;
-  options.cpu = "x86-64-v3";
-  EXPECT_EQ(sardonyx::getTargetInfo(options).vectorBits, 256u);
-  options.cpu = "x86-64-v4";
-  EXPECT_EQ(sardonyx::getTargetInfo(options).vectorBits, 512u);
   options.cpu = "x86-64";
-  EXPECT_EQ(sardonyx::getTargetInfo(options).vectorBits, 128u);
   EXPECT_NE(sardonyx::describeTarget(options).find("x86-64"),
             std::string::npos);
 }
 
-TEST(Target, KnowsProductsOfNarrowNumbers) {
+TEST_F(Facts, ProductsOfNarrowNumbers) {
+  using sardonyx::sdx::Bf16Product;
+  using sardonyx::sdx::F32Product;
+  using sardonyx::sdx::Int8Product;
   struct {
-    const char *cpu, *bytes, *bf16;
-  } expected[] = {
-      {"sapphirerapids", "tiles", "tiles"},   {"cooperlake", "quads", "pairs"},
-      {"icelake-server", "quads", "generic"}, {"znver5", "quads", "pairs"},
-      {"skylake-avx512", "pairs", "generic"}, {"haswell", "pairs", "generic"}};
-  for (auto [cpu, bytes, bf16] : expected) {
-    sardonyx::TargetOptions options;
-    options.cpu = cpu;
-    sardonyx::TargetInfo info = sardonyx::getTargetInfo(options);
-    EXPECT_EQ(info.byteProduct, bytes) << cpu;
-    EXPECT_EQ(info.bf16Product, bf16) << cpu;
-    EXPECT_NE(info.withoutTiles().byteProduct, "tiles");
-    EXPECT_NE(info.withoutTiles().bf16Product, "tiles");
+    const char *cpu;
+    Int8Product int8;
+    Bf16Product bf16;
+  } expected[] = {{"sapphirerapids", Int8Product::Amx, Bf16Product::Amx},
+                  {"cooperlake", Int8Product::Vnni, Bf16Product::Dot},
+                  {"icelake-server", Int8Product::Vnni, Bf16Product::Generic},
+                  {"znver5", Int8Product::Vnni, Bf16Product::Dot},
+                  {"skylake-avx512", Int8Product::Maddwd, Bf16Product::Generic},
+                  {"haswell", Int8Product::Maddwd, Bf16Product::Generic}};
+  for (auto [cpu, int8, bf16] : expected) {
+    sardonyx::sdx::TargetAttr target = of(cpu);
+    EXPECT_EQ(target.getInt8(), int8) << cpu;
+    EXPECT_EQ(target.getBf16(), bf16) << cpu;
+    bool hasTiles = int8 == Int8Product::Amx;
+    EXPECT_EQ(target.getF32() == F32Product::AmxBf16x6, hasTiles) << cpu;
+    target = target.withoutTiles();
+    EXPECT_NE(target.getInt8(), Int8Product::Amx);
+    EXPECT_NE(target.getBf16(), Bf16Product::Amx);
+    EXPECT_EQ(target.getF32(), F32Product::Fma);
   }
+}
+
+TEST_F(Facts, Traits) {
+  using sardonyx::sdx::TargetTraits;
+  EXPECT_TRUE(of("znver4").has(TargetTraits::FastL3));
+  EXPECT_FALSE(of("znver4").hasRoomyL1());
+  EXPECT_TRUE(of("znver5").hasRoomyL1());
+  EXPECT_FALSE(of("sapphirerapids").has(TargetTraits::FastL1Prefetch));
+  EXPECT_FALSE(of("sapphirerapids").has(TargetTraits::SteadyTiles));
+  EXPECT_TRUE(of("graniterapids").has(TargetTraits::SteadyTiles));
+  EXPECT_TRUE(of("", "wasm32-wasi").has(TargetTraits::SlowMaskedStores));
+  EXPECT_FALSE(of("x86-64").has(TargetTraits::ShufflesBytes));
+  EXPECT_EQ(of("znver3").getBytesOfFastL3(), 8 << 20);
+  EXPECT_EQ(of("znver4").getBytesOfFastL3(), 0);
 }
 
 // What this machine is said to have it lets this process use.

@@ -1,5 +1,8 @@
-// RUN: onnx-opt %s -onnx-split-channels=cache-kib=1024 | FileCheck %s
-// RUN: onnx-opt %s -onnx-split-channels=cache-kib=16384 | FileCheck %s --check-prefix=LARGE
+// RUN: onnx-opt %s --target=znver4 -onnx-split-channels | FileCheck %s
+// RUN: echo "module attributes {sdx.target = #sdx.target<l2_kib = 16384>} {" > %t
+// RUN: cat %s >> %t
+// RUN: echo "}" >> %t
+// RUN: onnx-opt %t -onnx-split-channels | FileCheck %s --check-prefix=LARGE
 
 // LARGE-NOT: onnx.Split
 

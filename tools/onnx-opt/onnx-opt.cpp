@@ -7,8 +7,11 @@
 
 #include "sardonyx/InitAll.h"
 #include "sardonyx/Pipelines/Pipelines.h"
+#include "sardonyx/Target/Facts.h"
+#include "sardonyx/Target/Passes.h"
 
 #include "mlir/IR/Action.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
@@ -17,6 +20,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
@@ -73,6 +77,55 @@ static LogicalResult parsePhaseOption(StringRef option, StringRef name,
                   listPhaseNames());
 }
 
+static std::unique_ptr<Pass> attachTarget(const std::string &cpu) {
+  SDXAttachTargetOptions options;
+  if (cpu != "native")
+    options.cpu = cpu;
+  return createSDXAttachTarget(options);
+}
+
+/// Writes the assembly of what `input` holds, the output of phase `from`.
+static LogicalResult printAssembly(std::unique_ptr<llvm::MemoryBuffer> input,
+                                   DialectRegistry &registry, Phase from,
+                                   const std::string &target,
+                                   const PipelineOptions &options,
+                                   raw_ostream &output) {
+  MLIRContext context(registry);
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  sources->AddNewSourceBuffer(std::move(input), llvm::SMLoc());
+  SourceMgrDiagnosticHandler handler(*sources, &context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(*sources, &context);
+  if (!module)
+    return failure();
+  if (!target.empty()) {
+    PassManager pm(&context);
+    pm.addPass(attachTarget(target));
+    if (failed(pm.run(*module)))
+      return failure();
+  }
+  if (failed(runPhases(*module, from, Phase::Llvm, options)))
+    return failure();
+  TargetOptions machine;
+  if (sdx::TargetAttr known = sdx::getTarget(*module))
+    machine = getTargetOptions(known);
+  auto assembly = compileToAssembly(*module, machine);
+  if (!assembly)
+    return complain(llvm::toString(assembly.takeError()));
+  output << *assembly;
+  return success();
+}
+
+/// Keeps the output only where all of it was written.
+static LogicalResult keep(llvm::ToolOutputFile &output, StringRef name) {
+  output.os().flush();
+  if (std::error_code code = output.os().error()) {
+    output.os().clear_error();
+    return complain("cannot write '" + name + "': " + code.message());
+  }
+  output.keep();
+  return success();
+}
+
 static LogicalResult run(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   DialectRegistry registry;
@@ -81,15 +134,30 @@ static LogicalResult run(int argc, char **argv) {
 
   llvm::cl::OptionCategory category("Phases");
   llvm::cl::opt<std::string> compileTo(
-      "compile-to", llvm::cl::desc("Run the phases up to this one"),
+      "compile-to",
+      llvm::cl::desc("Run the phases up to this one; asm: print the assembly"),
       llvm::cl::value_desc("phase"), llvm::cl::cat(category));
   llvm::cl::opt<std::string> compileFrom(
       "compile-from",
       llvm::cl::desc("The input is the output of this phase (default: import)"),
       llvm::cl::value_desc("phase"), llvm::cl::cat(category));
-  llvm::cl::opt<unsigned> vectorBits(
-      "vector-bits", llvm::cl::init(512),
-      llvm::cl::desc("Width of the vector registers that phases aim at"),
+  llvm::cl::opt<std::string> target(
+      "target",
+      llvm::cl::desc(
+          "The processor to compile for, in the place of the module's "
+          "sdx.target: a name of LLVM's, or `native`"),
+      llvm::cl::value_desc("cpu"), llvm::cl::cat(category));
+  llvm::cl::opt<Numerics> numerics(
+      "numerics", llvm::cl::init(Numerics::F32),
+      llvm::cl::desc("How exact f32 is"),
+      llvm::cl::values(
+          clEnumValN(Numerics::Exact, "exact", "plain sums"),
+          clEnumValN(Numerics::F32, "f32", "errors within twice theirs"),
+          clEnumValN(Numerics::Fast, "fast", "also what loses more")),
+      llvm::cl::cat(category));
+  llvm::cl::opt<bool> splitChannels(
+      "split-channels",
+      llvm::cl::desc("The onnx phase cuts convolutions for one thread"),
       llvm::cl::cat(category));
   llvm::cl::opt<bool> checkBounds(
       "check-bounds",
@@ -113,26 +181,44 @@ static LogicalResult run(int argc, char **argv) {
   if (compileTo.empty() && !compileFrom.empty())
     return complain("--compile-from wants --compile-to as well");
   Work work;
+  const bool toAssembly = compileTo == "asm";
+  Phase from = Phase::Import, to = Phase::Llvm;
+  PipelineOptions options;
   if (!compileTo.empty()) {
-    Phase from = Phase::Import, to = Phase::Import;
-    if (failed(parsePhaseOption("compile-to", compileTo, to)) ||
+    if ((!toAssembly &&
+         failed(parsePhaseOption("compile-to", compileTo, to))) ||
         (!compileFrom.empty() &&
          failed(parsePhaseOption("compile-from", compileFrom, from))))
       return failure();
-    if (!compileFrom.empty() && from >= to)
+    if (!compileFrom.empty() && !toAssembly && from >= to)
       return complain("--compile-from=" + compileFrom +
                       " is not before --compile-to=" + compileTo);
-    PipelineOptions options;
-    options.target.vectorBits = vectorBits;
+    options.numerics = numerics;
+    options.splitChannels = splitChannels;
     options.checkBounds = checkBounds;
     options.verifyIndices = verifyIndices;
-    config.setPassPipelineSetupFn([=, &count, &work](PassManager &pm) {
+    config.setPassPipelineSetupFn([=, &count, &target, &work](PassManager &pm) {
       if (count)
         countWork(pm, work);
+      if (!target.empty())
+        pm.addPass(attachTarget(target));
       for (const PhaseInfo &info : getPhases())
         if (info.phase > from && info.phase <= to)
           info.build(pm, options);
       return success();
+    });
+  } else if (!target.empty()) {
+    MlirOptMainConfig passes = config;
+    config.setPassPipelineSetupFn([passes, &target](PassManager &pm) {
+      pm.addPass(attachTarget(target));
+      if (failed(passes.setupPassPipeline(pm)))
+        return failure();
+      // What --pass-pipeline says takes the place of all that was there.
+      if (pm.begin()->getArgument() == "sdx-attach-target")
+        return success();
+      return complain("--target goes with passes and phases by their names; a "
+                      "--pass-pipeline begins with sdx-attach-target{cpu=" +
+                      target + "}");
     });
   }
 
@@ -148,18 +234,18 @@ static LogicalResult run(int argc, char **argv) {
       openOutputFile(outputName, &message);
   if (!output)
     return complain(message);
+  if (toAssembly) {
+    if (failed(printAssembly(std::move(input), registry, from, target, options,
+                             output->os())))
+      return failure();
+    return keep(*output, outputName);
+  }
   if (failed(MlirOptMain(output->os(), std::move(input), registry, config)))
     return failure();
   if (count)
     llvm::errs() << "work: " << work.operations << " operations, "
                  << work.patterns << " patterns\n";
-  output->os().flush();
-  if (std::error_code code = output->os().error()) {
-    output->os().clear_error();
-    return complain("cannot write '" + outputName + "': " + code.message());
-  }
-  output->keep();
-  return success();
+  return keep(*output, outputName);
 }
 
 int main(int argc, char **argv) { return asMainReturnCode(run(argc, argv)); }

@@ -76,6 +76,7 @@ struct BuildCommand {
 struct CompileCommand {
   CommonOptions common;
   std::string phase = "linalg";
+  bool elideWeights = false;
   std::string output;
 };
 

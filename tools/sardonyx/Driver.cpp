@@ -210,6 +210,8 @@ static int runCommand(int argc, const char *const *argv) {
   addCpu(compileApp, compileCommand.common);
   compileApp->add_option("--to", compileCommand.phase,
                          "One of " + phases + " (default linalg)");
+  compileApp->add_flag("--elide-weights", compileCommand.elideWeights,
+                       "Leave out weights of more than some elements");
   compileApp->add_option("--target", compileCommand.common.session.triple,
                          "The machine to compile for: aarch64-linux-gnu, "
                          "wasm32-wasi (default: this one)");

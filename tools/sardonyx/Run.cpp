@@ -142,8 +142,9 @@ int compile(const CompileCommand &command) {
   ModelSource source;
   source.path = command.common.model;
   std::vector<std::string> files;
-  auto text = compileToText(source, command.phase,
-                            sessionOptions(command.common), &files);
+  auto text =
+      compileToText(source, command.phase, sessionOptions(command.common),
+                    &files, command.elideWeights);
   if (!text)
     throw std::runtime_error(text.error().message());
   if (isShown) {

@@ -161,23 +161,15 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect",
                            "::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect"];
-  let options = [Option<"packBf16", "pack-bf16", "bool", "false",
-                        "Pack products of bf16 as such">,
-                 Option<"shortWeights", "short-weights", "int64_t", "0",
+  let options = [Option<"shortWeights", "short-weights", "int64_t", "0",
                         "Pack weights of few rows and at least so many bytes, "
                         "and Winograd's, in 24 bits a number (0: none)">,
-                 Option<"longLoopWeights", "long-loop-weights", "int64_t", "0",
-                        "Of these, weights of at most so many bytes that a loop multiplies by stay in four bytes a number: "
-                        "they are in the last cache">,
-                 Option<"triples", "triples", "bool", "false",
-                        "Pack those of few rows in 21 bits where that is exact "
-                        "enough">,
                  Option<"lossyTriples", "lossy-triples", "bool", "false",
-                        "Pack them so also where rounding takes more of results "
+                        "Pack them in 21 bits also where rounding takes more of results "
                         "than 1.7 times what a sum in f32 does">,
                  Option<"splitConvs", "split-convs", "bool", "false",
                         "Split the filters of convolutions into sums of two bf16 "
-                        "where tile registers are faster by them">,
+                        "where the target's tile registers are faster by them">,
                  Option<"strassen", "strassen", "bool", "false",
                         "Let products by even weights go by Strassen's "
                         "algorithm">];

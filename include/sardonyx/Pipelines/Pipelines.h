@@ -15,7 +15,6 @@
 #define SARDONYX_PIPELINES_PIPELINES_H
 
 #include "sardonyx/Pipelines/Numerics.h"
-#include "sardonyx/Target/TargetInfo.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -45,9 +44,9 @@ enum class Phase {
   Llvm,
 };
 
+/// How a module is compiled, whatever the machine, which is an attribute of the
+/// module: `sdx.target`.
 struct PipelineOptions {
-  /// The processor that code is for.
-  TargetInfo target;
   /// By which algorithms products and convolutions of f32 may go.
   Numerics numerics = Numerics::F32;
   /// Whether large convolutions may go in parts of their channels, through the

@@ -32,13 +32,14 @@ struct ModelSource {
 SARDONYX_API std::vector<std::string> phaseNames();
 
 /// The module after a phase, as MLIR text; for "asm" the machine's assembly.
-/// Weights of more than some elements are elided.
-/// `files`, where it is there, gets the paths of the files that hold parts of
+/// onnx-opt goes on from that text to the same code, unless `elideWeights`
+/// leaves out weights of more than some elements. `files`, where it is there, gets the paths of the files that hold parts of
 /// the model beside its own.
 SARDONYX_API Expected<std::string>
 compileToText(const ModelSource &model, const std::string &phase,
               const SessionOptions &options = {},
-              std::vector<std::string> *files = nullptr);
+              std::vector<std::string> *files = nullptr,
+              bool elideWeights = false);
 
 /// Where saveOptimized puts weights of at least `minBytes`: in a file of this
 /// name beside the model; without a name only what exceeds 2 GiB goes there.

@@ -8,11 +8,8 @@
 #ifndef SARDONYX_TARGET_TARGET_H
 #define SARDONYX_TARGET_TARGET_H
 
-#include "sardonyx/Target/TargetInfo.h"
-
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -44,24 +41,8 @@ struct TargetOptions {
   const std::atomic<bool> *stop = nullptr;
 };
 
-/// LLVM's `guess` of a processor's name, or the name of the one that must be
-/// behind it: hypervisors give model numbers of older ones, but hide no
-/// `features`. AVX512-FP16 came with Sapphire Rapids, PREFETCHIT with Granite
-/// Rapids. With the name go the sizes of its caches.
-std::string nameProcessor(llvm::StringRef guess,
-                          const llvm::StringMap<bool> &features);
-
-/// Whether tile registers multiply at one rate, whatever a core did before: on
-/// a Sapphire Rapids it was at times a third, for minutes, on a Granite Rapids
-/// always the whole one (docs/Performance.md).
-bool keepsTileRate(llvm::StringRef cpu);
-
 /// `options` with the names of this machine's processor filled in.
 TargetOptions resolveTarget(TargetOptions options);
-
-/// The target's processor, from its features and, what these do not tell, from
-/// a table by its name: the same wherever it is asked for.
-TargetInfo getTargetInfo(const TargetOptions &options);
 
 /// Asks the system, once for a process, for the tile registers of AMX, which
 /// code made for a processor that has them may use. False where there are none,

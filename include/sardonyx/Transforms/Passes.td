@@ -141,11 +141,8 @@ def OnnxSplitChannels : Pass<"onnx-split-channels", "::mlir::ModuleOp"> {
     %1 = onnx.Concat(%10, ...) {axis = 1}
     ```
   }];
-  let options = [
-    Option<"cacheKiB", "cache-kib", "unsigned", "1024",
-           "Size of a core's L2 cache in KiB">
-  ];
-  let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect",
+                           "::sardonyx::sdx::SDXDialect"];
 }
 
 def OnnxRecompose : Pass<"onnx-recompose", "::mlir::ModuleOp"> {

@@ -32,7 +32,7 @@ namespace {
 const Winograd *chooseAlgorithm(int64_t channels, bool hasLongSums,
                                 int64_t height, int64_t width, int64_t stride,
                                 unsigned vectorBits) {
-  if (height * width == 0 || vectorBits < kFewestWinogradBits)
+  if (height * width == 0)
     return nullptr;
   if (stride == 2) {
     // Transforms make more values of each input and output, and save less.
@@ -192,10 +192,12 @@ struct ChooseConvFormPass
   using Base::Base;
 
   void runOnOperation() override {
+    sdx::TargetAttr target = sdx::getTargetOrDefault(getOperation());
+    bool strided = !splits || target.getF32() != sdx::F32Product::AmxBf16x6;
     RewritePatternSet patterns(&getContext());
     patterns.add<UseChannelLanes>(&getContext());
     if (winograd)
-      patterns.add<UseWinograd>(&getContext(), vectorBits, strided,
+      patterns.add<UseWinograd>(&getContext(), target.getVectorBits(), strided,
                                 fewestSummed,
                                 /*benefit=*/2);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

@@ -29,8 +29,7 @@ inline constexpr int64_t kShortTailWidth = 4;
 /// Emits the loops of one kernel around a convolution.
 class ConvEmitter {
 public:
-  ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits,
-              unsigned vectorRegisters, int64_t l2Bytes);
+  ConvEmitter(sdx::ConvOp op, KernelBody &body, sdx::TargetAttr target);
 
   llvm::LogicalResult verify();
   void emit(mlir::ImplicitLocOpBuilder &b);
@@ -84,7 +83,7 @@ private:
   mlir::Value outSize(int64_t d) { return evaluator.getSize(2 + d); }
   /// Activations of more bytes are worth fetching ahead: weights and other
   /// tensors have pushed much of them out of the L2 cache.
-  int64_t farBytes() { return l2Bytes / 8; }
+  int64_t farBytes() { return target.getL2Bytes() / 8; }
   /// Whether a tensor of known size has more.
   bool isFar(mlir::ShapedType type) {
     return type.hasStaticShape() &&
@@ -265,7 +264,7 @@ private:
 
   sdx::ConvOp op;
   KernelBody &body;
-  int64_t l2Bytes;
+  sdx::TargetAttr target;
   TileEvaluator evaluator;
   TileShape shape;
   int64_t lanes, registers;

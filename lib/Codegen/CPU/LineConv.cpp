@@ -25,10 +25,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-/// What an L1 cache of 32 KB holds beside the weights of a tile. Of three
-/// channels of 224 columns that is 9 rows, for 4 of the output.
-static constexpr int64_t kMostLineBytes = 28 * 1024;
-
 /// What a line looks like, and how many of each channel a chunk reads.
 struct ConvEmitter::Lines {
   int64_t channels, parts;
@@ -47,9 +43,10 @@ ConvEmitter::Lines ConvEmitter::planLines(ImplicitLocOpBuilder &b) {
                             (kernel(1) - 1) / stride(1)),
                    lanes),
       lanes);
-  // Of what is too long for the cache there is one row of outputs.
+  // Of three channels of 224 columns 28 KiB are 9 rows, for 4 of the output. Of
+  // what is too long for the cache there is one row of outputs.
   Value most = math.div(
-      math.constant(kMostLineBytes / int64_t(sizeof(float))),
+      math.constant(target.getBytesBesideTile() / int64_t(sizeof(float))),
       math.max(math.mul(lines.partLength, lines.channels * lines.parts),
                math.constant(1)));
   Value more = math.div(
@@ -81,8 +78,9 @@ bool ConvEmitter::readsLines() {
   int64_t length = stride(1) * llvm::alignTo(llvm::alignTo(*width, lanes) +
                                                  (kernel(1) - 1) / stride(1),
                                              lanes);
-  return *width >= 2 * lanes && kMostLineBytes / int64_t(sizeof(float)) >=
-                                    *channels * length * kernel(0);
+  return *width >= 2 * lanes &&
+         target.getBytesBesideTile() / int64_t(sizeof(float)) >=
+             *channels * length * kernel(0);
 }
 
 /// Copies row `source` of `channel` into line number `line`.

@@ -42,8 +42,8 @@ static constexpr int64_t kUnevenRows = 6, kLowRows = 4;
 bool MatmulEmitter::multipliesAtOnce() {
   if (depthGroup == 1)
     return true;
-  return isOfBytes() ? byteProduct >= ByteProduct::Quads
-                     : bf16Product != Bf16Product::Generic;
+  return isOfBytes() ? target.getInt8() >= sdx::Int8Product::Vnni
+                     : target.getBf16() != sdx::Bf16Product::Generic;
 }
 
 /// Of narrow vectors few rows take more, so that their sums keep the
@@ -51,11 +51,12 @@ bool MatmulEmitter::multipliesAtOnce() {
 void MatmulEmitter::widenFewRows() {
   constexpr int64_t kMostRows = 2;
   std::optional<int64_t> rows = IndexMath::known(m);
-  if (vectorBits >= 512 || depthGroup != 1 || op.getScales() || !rows ||
-      *rows <= 0 || *rows > kMostRows)
+  if (target.getVectorBits() >= 512 || depthGroup != 1 || op.getScales() ||
+      !rows || *rows <= 0 || *rows > kMostRows)
     return;
-  int64_t registers = TileShape::countRegisters(vectorBits, vectorRegisters);
-  int64_t sums = registers * 3 / 4, columns = sums / *rows * vectorBits / 32;
+  int64_t registers = target.countVectorRegisters();
+  int64_t sums = registers * 3 / 4,
+          columns = sums / *rows * target.getVectorBits() / 32;
   while (2 * shape.width <= columns &&
          op.getPanelWidth() % (2 * shape.width) == 0)
     shape.width *= 2;
@@ -64,7 +65,7 @@ void MatmulEmitter::widenFewRows() {
 
 /// The tile for `plannedRows`.
 void MatmulEmitter::planTiles() {
-  shape = TileShape::get(vectorBits, vectorRegisters, op.getPanelWidth());
+  shape = TileShape::get(target, op.getPanelWidth());
   panelsPerTile = 1;
   // A row of a panel is read as a whole where its numbers straddle registers.
   if (op.isShort())
@@ -74,14 +75,14 @@ void MatmulEmitter::planTiles() {
   std::optional<int64_t> rows = IndexMath::known(m);
   widenFewRows();
   bool isPanelWide = shape.width == op.getPanelWidth();
-  readsOneStream = rows == 1 && isPanelWide && vectorBits < 512 &&
+  readsOneStream = rows == 1 && isPanelWide && target.getVectorBits() < 512 &&
                    depthGroup == 1 && !op.getScales();
   // Two panels of triples are as many streams as memory is read best by.
   int64_t mostPanels = readsOneStream ? 1 : op.isOfTriples() ? 2 : 4;
   if (rows && *rows <= 4 && *rows > 0 && isPanelWide)
     panelsPerTile = std::clamp<int64_t>(shape.rows / *rows, 1, mostPanels);
-  bool hasTiles = isOfBytes() ? byteProduct == ByteProduct::Tiles
-                              : bf16Product == Bf16Product::Tiles;
+  bool hasTiles = isOfBytes() ? target.getInt8() == sdx::Int8Product::Amx
+                              : target.getBf16() == sdx::Bf16Product::Amx;
   usesTiles = depthGroup > 1 && hasTiles && isPanelWide &&
               op.getPanelWidth() == 2 * kTileRows && countTileSteps() > 0 &&
               plannedRows >= kTileRows;
@@ -95,17 +96,18 @@ void MatmulEmitter::planTiles() {
   // Scales and offsets take the registers of more rows or columns; those that
   // one row leaves over take the other half of a panel.
   if (op.getScales()) {
-    if (rows && *rows == 1 && vectorBits == 256)
+    if (rows && *rows == 1 && target.getVectorBits() == 256)
       shape.width = op.getPanelWidth();
     return;
   }
-  if (vectorBits >= 512 && isPanelWide && !usesTiles && !usesParts &&
-      multipliesAtOnce() && plannedRows > kFewRows &&
+  if (target.getVectorBits() >= 512 && isPanelWide && !usesTiles &&
+      !usesParts && multipliesAtOnce() && plannedRows > kFewRows &&
       IndexMath::known(panelCount).value_or(kPanels) >= kPanels &&
-      2 * kPanels * panelBytes <= l2Bytes / 2) {
+      2 * kPanels * panelBytes <= target.getL2Bytes() / 2) {
     shape.rows = kRows;
     panelsPerTile = kPanels;
-  } else if (vectorBits == 256 && depthGroup == 1 && plannedRows > shape.rows) {
+  } else if (target.getVectorBits() == 256 && depthGroup == 1 &&
+             plannedRows > shape.rows) {
     // Sixteen registers have room for six rows of two, with one to spare.
     shape.rows = kRows;
   }
@@ -130,7 +132,8 @@ void MatmulEmitter::planChunks() {
   int64_t split = llvm::divideCeil(kEnoughChunks, groups);
   int64_t wanted = llvm::divideCeil(tiles, split);
   int64_t rowBytes = depth * sizeof(float); // any group is as large
-  int64_t cached = std::max(l2Bytes / 2 / rowBytes, kLikelyRows) / shape.rows;
+  int64_t cached =
+      std::max(target.getL2Bytes() / 2 / rowBytes, kLikelyRows) / shape.rows;
   rowsFirst = cached < tiles;
   chunkTiles =
       std::min({std::max(std::min(wanted, cached), least), tiles, kMostTiles});
@@ -520,8 +523,10 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
   auto multiplyAdd = [&](ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                          Value accumulator) {
     if (isOfBytes())
-      return emitByteProduct(b, byteProduct, vectorBits, lhs, rhs, accumulator);
-    return emitBf16Product(b, bf16Product, vectorBits, lhs, rhs, accumulator);
+      return emitByteProduct(b, target.getInt8(), target.getVectorBits(), lhs,
+                             rhs, accumulator);
+    return emitBf16Product(b, target.getBf16(), target.getVectorBits(), lhs,
+                           rhs, accumulator);
   };
   int64_t depth = op.getLhs().getType().getShape().back();
   int64_t full = depth / depthGroup - firstGroup, rest = depth % depthGroup;
@@ -606,9 +611,10 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
       break;
     SmallVector<Prefetch> ahead;
     if (std::optional<int64_t> depth = IndexMath::known(k); depth && isFull)
-      ahead = evaluator.prefetchNextOutputs(b, tile, rows, l2Bytes / 2, *depth);
+      ahead = evaluator.prefetchNextOutputs(b, tile, rows,
+                                            target.getL2Bytes() / 2, *depth);
     if (ahead.empty())
-      evaluator.prefetchOutputs(b, tile, rows, l2Bytes / 2);
+      evaluator.prefetchOutputs(b, tile, rows, target.getL2Bytes() / 2);
     llvm::append_range(next, ahead);
   }
   if (!start.isWhole)
@@ -637,27 +643,8 @@ struct LowerContractionsPass
       return signalPassFailure();
     if (!*root)
       return;
-    std::optional<ByteProduct> bytes = parseByteProduct(byteProduct);
-    if (!bytes) {
-      func.emitError("no way to multiply bytes is called '")
-          << byteProduct << "'";
-      return signalPassFailure();
-    }
-    std::optional<Bf16Product> halves = parseBf16Product(bf16Product);
-    if (!halves) {
-      func.emitError("no way to multiply bf16 is called '")
-          << bf16Product << "'";
-      return signalPassFailure();
-    }
-    std::optional<FloatProduct> floats = parseFloatProduct(floatProduct);
-    if (!floats) {
-      func.emitError("no way to multiply f32 is called '")
-          << floatProduct << "'";
-      return signalPassFailure();
-    }
     KernelBody body(func);
-    MatmulEmitter emitter(*root, body, vectorBits, vectorRegisters,
-                          l2KiB * 1024, *floats, *bytes, *halves);
+    MatmulEmitter emitter(*root, body, sdx::getTargetOrDefault(func));
     if (failed(emitKernel(func, *root, body, emitter)))
       signalPassFailure();
   }

@@ -28,15 +28,15 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-ConvEmitter::ConvEmitter(sdx::ConvOp op, KernelBody &body, unsigned vectorBits,
-                         unsigned vectorRegisters, int64_t l2Bytes)
-    : op(op), body(body), l2Bytes(l2Bytes),
+ConvEmitter::ConvEmitter(sdx::ConvOp op, KernelBody &body,
+                         sdx::TargetAttr target)
+    : op(op), body(body), target(target),
       evaluator(body, op->getResult(0), 1, 2),
-      shape(TileShape::get(vectorBits, vectorRegisters, sdx::kPanelWidth)),
-      lanes(std::max<int64_t>(1, vectorBits / 32)),
-      registers(TileShape::countRegisters(vectorBits, vectorRegisters)),
-      columns(vectorBits >= 512 ? 3 : 2), spatial(op.getNumSpatialDims()),
-      group(op.getGroup()), winograd(op.getAlgorithm()) {
+      shape(TileShape::get(target, sdx::kPanelWidth)), lanes(target.getLanes()),
+      registers(target.countVectorRegisters()),
+      columns(target.getVectorBits() >= 512 ? 3 : 2),
+      spatial(op.getNumSpatialDims()), group(op.getGroup()),
+      winograd(op.getAlgorithm()) {
   shape.rows = std::gcd(shape.rows, op.getBlockRows());
 }
 
@@ -50,10 +50,6 @@ LogicalResult ConvEmitter::verify() {
            << sdx::kPanelWidth << " filters";
   if (group <= 0)
     return op.emitOpError("has no groups");
-  if (winograd && lanes * 32 < int64_t(kFewestWinogradBits))
-    return op.emitOpError("goes by Winograd's algorithm, which takes vectors "
-                          "of at least ")
-           << kFewestWinogradBits << " bits";
   if (op.hasSplitWeights()) {
     auto isStatic = [](ShapedType type) {
       return !ShapedType::isDynamicShape(type.getShape().drop_front());
@@ -168,7 +164,7 @@ struct LowerConvPass : sardonyx::impl::LowerConvPassBase<LowerConvPass> {
     if (!*root)
       return;
     KernelBody body(func);
-    ConvEmitter emitter(*root, body, vectorBits, vectorRegisters, l2KiB * 1024);
+    ConvEmitter emitter(*root, body, sdx::getTargetOrDefault(func));
     if (failed(emitKernel(func, *root, body, emitter)))
       signalPassFailure();
   }

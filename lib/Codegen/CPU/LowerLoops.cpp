@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowEmitter.h"
+#include "dialects/SDX/SDX.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -244,6 +245,8 @@ struct LowerLoopsPass : sardonyx::impl::LowerLoopsPassBase<LowerLoopsPass> {
                                  copy.getTarget());
       rewriter.eraseOp(copy);
     }
+    unsigned vectorBits =
+        sardonyx::sdx::getTargetOrDefault(func).getVectorBits();
     SmallVector<linalg::LinalgOp> ops;
     func.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     for (linalg::LinalgOp op : ops) {

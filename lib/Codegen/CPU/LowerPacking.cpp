@@ -275,6 +275,7 @@ struct LowerPackingPass
     func::FuncOp func = getOperation();
     if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
       return;
+    unsigned vectorBits = sdx::getTargetOrDefault(func).getVectorBits();
     KernelBody body(func);
     Operation *root = nullptr;
     for (Operation &op : func.getBody().front())

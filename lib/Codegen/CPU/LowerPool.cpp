@@ -241,6 +241,7 @@ struct LowerPoolPass : sardonyx::impl::LowerPoolPassBase<LowerPoolPass> {
       return signalPassFailure();
     if (!*root)
       return;
+    unsigned vectorBits = sdx::getTargetOrDefault(func).getVectorBits();
     KernelBody body(func);
     PoolEmitter emitter(*root, body, vectorBits);
     if (failed(emitKernel(func, *root, body, emitter)))

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowEmitter.h"
+#include "dialects/SDX/SDX.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -82,7 +83,8 @@ struct LowerRowsPass : sardonyx::impl::LowerRowsPassBase<LowerRowsPass> {
       return;
     }
     Operation *firstEmitted = last->getNextNode();
-    sardonyx::cpu::emitRowGroup(b, *group, vectorBits);
+    sardonyx::cpu::emitRowGroup(
+        b, *group, sardonyx::sdx::getTargetOrDefault(func).getVectorBits());
     if (firstEmitted == terminator)
       firstEmitted = last->getNextNode();
     eraseTensorOps(func, firstEmitted);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Vectorize.h"
+#include "dialects/SDX/SDX.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
 
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -412,7 +413,9 @@ struct ApproximateMathPass
 
   void runOnOperation() override {
     MLIRContext *context = &getContext();
-    const bool hasScale = vectorBits >= 512;
+    // vscalefps comes with all of AVX-512.
+    const bool hasScale =
+        sdx::getTargetOrDefault(getOperation()).getVectorBits() >= 512;
     getOperation().walk(saturateTanh);
     // It erases what comes later.
     SmallVector<arith::DivFOp> quotients;

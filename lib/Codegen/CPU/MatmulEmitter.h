@@ -80,16 +80,12 @@ struct StrassenGroup;
 /// Emits the loops of one kernel around a packed matrix product.
 class MatmulEmitter {
 public:
-  MatmulEmitter(sdx::PackedMatmulOp op, KernelBody &body, unsigned vectorBits,
-                unsigned vectorRegisters, int64_t l2Bytes,
-                FloatProduct floatProduct, ByteProduct byteProduct,
-                Bf16Product bf16Product)
+  MatmulEmitter(sdx::PackedMatmulOp op, KernelBody &body,
+                sdx::TargetAttr target)
       : op(op), body(body),
         evaluator(body, op->getResult(0), op.isBatched() ? 1 : 0,
                   op.isBatched() ? 2 : 1),
-        depthGroup(op.getDepthGroup()), vectorBits(vectorBits),
-        vectorRegisters(vectorRegisters), floatProduct(floatProduct),
-        byteProduct(byteProduct), bf16Product(bf16Product), l2Bytes(l2Bytes) {}
+        depthGroup(op.getDepthGroup()), target(target) {}
 
   mlir::LogicalResult verify();
   void emit(mlir::ImplicitLocOpBuilder &b);
@@ -212,10 +208,7 @@ private:
   TileShape shape = {};
   /// Values of k that are multiplied at once, and how narrow ones are.
   int64_t depthGroup;
-  unsigned vectorBits, vectorRegisters;
-  FloatProduct floatProduct;
-  ByteProduct byteProduct;
-  Bf16Product bf16Product;
+  sdx::TargetAttr target;
   mlir::Value lhs, rhs, scales, m, n, panelCount;
   /// Groups of values of k in the right-hand side, the last maybe not full.
   mlir::Value k;
@@ -244,7 +237,6 @@ private:
   bool comesFromMemory = false;
   /// The right-hand side as one dimension; null where nothing is prefetched.
   mlir::Value flatRhs;
-  int64_t l2Bytes;
 };
 
 } // namespace sardonyx::cpu

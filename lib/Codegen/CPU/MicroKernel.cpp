@@ -13,21 +13,14 @@
 using namespace mlir;
 using namespace sardonyx::cpu;
 
-unsigned TileShape::countRegisters(unsigned vectorBits, unsigned registers) {
-  return registers ? registers : vectorBits >= 512 ? 32 : 16;
-}
-
-TileShape TileShape::get(unsigned vectorBits, unsigned registers,
-                         int64_t packed) {
-  registers = countRegisters(vectorBits, registers);
-  int64_t lanes = std::max<int64_t>(1, vectorBits / 32);
+TileShape TileShape::get(sdx::TargetAttr target, int64_t packed) {
   // A tile never straddles two packed panels.
-  int64_t width = std::gcd(2 * lanes, packed);
+  int64_t width = std::gcd(2 * target.getLanes(), packed);
   // 16 accumulators of 32 registers leave room for two columns of the
   // right-hand side, broadcasts and prefetched loads. More rows than 8 were
   // slower on power-of-two strides (all rows in one cache set). 16 registers
   // hold 4 x 2 accumulators and the operands.
-  return {registers >= 32 ? 8 : 4, width};
+  return {target.countVectorRegisters() >= 32 ? 8 : 4, width};
 }
 
 bool Prefetch::pays(Value weights) {

@@ -8,6 +8,8 @@
 #ifndef SARDONYX_LIB_CODEGEN_CPU_MICROKERNEL_H
 #define SARDONYX_LIB_CODEGEN_CPU_MICROKERNEL_H
 
+#include "dialects/SDX/SDX.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -19,13 +21,10 @@ struct TileShape {
   int64_t rows;
   int64_t width;
 
-  /// A tile for so many registers of `vectorBits` (0: as many as x86 has of
-  /// that width) and a packed width of `packed`: two registers wide (wide
-  /// enough to hide the latency of an FMA with few rows), and as high as the
-  /// register file allows.
-  static TileShape get(unsigned vectorBits, unsigned registers, int64_t packed);
-  /// `registers`, or those that x86 has of that width.
-  static unsigned countRegisters(unsigned vectorBits, unsigned registers);
+  /// A tile for a packed width of `packed`: two registers wide (wide enough to
+  /// hide the latency of an FMA with few rows), and as high as the register
+  /// file allows.
+  static TileShape get(sdx::TargetAttr target, int64_t packed);
 };
 
 /// What a contraction's loop over k fetches beside its work, into the L2 cache:

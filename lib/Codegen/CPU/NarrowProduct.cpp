@@ -12,19 +12,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
+using namespace sardonyx;
 using namespace sardonyx::cpu;
-
-std::optional<ByteProduct> sardonyx::cpu::parseByteProduct(StringRef name) {
-  return llvm::StringSwitch<std::optional<ByteProduct>>(name)
-      .Case("generic", ByteProduct::Generic)
-      .Case("pairs", ByteProduct::Pairs)
-      .Case("quads", ByteProduct::Quads)
-      .Case("tiles", ByteProduct::Tiles)
-      .Default(std::nullopt);
-}
 
 /// `value` (a vector of i32) as lanes of `bits`.
 static Value asLanes(ImplicitLocOpBuilder &b, Value value, int64_t bits) {
@@ -89,24 +80,16 @@ static Value emitGeneric(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
   return accumulator;
 }
 
-Value sardonyx::cpu::emitByteProduct(ImplicitLocOpBuilder &b, ByteProduct kind,
-                                     unsigned vectorBits, Value lhs, Value rhs,
-                                     Value accumulator) {
-  auto one = kind == ByteProduct::Pairs ? emitPairs : emitQuads;
+Value sardonyx::cpu::emitByteProduct(ImplicitLocOpBuilder &b,
+                                     sdx::Int8Product kind, unsigned vectorBits,
+                                     Value lhs, Value rhs, Value accumulator) {
+  auto one = kind == sdx::Int8Product::Maddwd ? emitPairs : emitQuads;
   Value sum;
-  if (kind != ByteProduct::Generic)
+  if (kind != sdx::Int8Product::Generic)
     sum = emitByRegisters(
         b, b.getLoc(), vectorBits, {lhs, rhs, accumulator},
         [&](ValueRange parts) { return one(b, parts[0], parts[1], parts[2]); });
   return sum ? sum : emitGeneric(b, lhs, rhs, accumulator);
-}
-
-std::optional<Bf16Product> sardonyx::cpu::parseBf16Product(StringRef name) {
-  return llvm::StringSwitch<std::optional<Bf16Product>>(name)
-      .Case("generic", Bf16Product::Generic)
-      .Case("pairs", Bf16Product::Pairs)
-      .Case("tiles", Bf16Product::Tiles)
-      .Default(std::nullopt);
 }
 
 /// A bf16 is the upper half of an f32.
@@ -140,11 +123,11 @@ static Value emitBf16Pairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
       accumulator.getType(), {accumulator, asPairs(lhs), asPairs(rhs)});
 }
 
-Value sardonyx::cpu::emitBf16Product(ImplicitLocOpBuilder &b, Bf16Product kind,
-                                     unsigned vectorBits, Value lhs, Value rhs,
-                                     Value accumulator) {
+Value sardonyx::cpu::emitBf16Product(ImplicitLocOpBuilder &b,
+                                     sdx::Bf16Product kind, unsigned vectorBits,
+                                     Value lhs, Value rhs, Value accumulator) {
   Value sum;
-  if (kind != Bf16Product::Generic)
+  if (kind != sdx::Bf16Product::Generic)
     sum =
         emitByRegisters(b, b.getLoc(), vectorBits, {lhs, rhs, accumulator},
                         [&](ValueRange parts) {

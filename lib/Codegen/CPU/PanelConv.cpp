@@ -31,7 +31,8 @@ int64_t ConvEmitter::planColumns() {
   constexpr int64_t kFewValues = 64;
   auto results = cast<ShapedType>(op.getInit().getType());
   bool isMuch = results.hasStaticShape() &&
-                results.getNumElements() * int64_t(sizeof(float)) > l2Bytes / 2;
+                results.getNumElements() * int64_t(sizeof(float)) >
+                    target.getL2Bytes() / 2;
   bool isShort = IndexMath::known(depth).value_or(kFewValues + 1) <= kFewValues;
   return lanes >= 16 && isMuch && isShort ? 2 : 3;
 }
@@ -522,7 +523,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   // Nobody has asked for what the first tile writes. Of pictures of any size it
   // gains nothing.
   if (IndexMath::known(outPositions) && (ahead.empty() || packs))
-    evaluator.prefetchOutputs(b, panel, rows, l2Bytes / 2);
+    evaluator.prefetchOutputs(b, panel, rows, target.getL2Bytes() / 2);
 
   int64_t columns = chunk.getColumns();
   SmallVector<Tile> tiles;

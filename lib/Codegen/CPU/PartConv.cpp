@@ -124,15 +124,15 @@ ConvEmitter::PartLoops::PartPlan ConvEmitter::PartLoops::planParts() {
   constexpr int64_t kManyBlocks = 8;
   int64_t weightBytes = weightsType.getNumElements() / conv.group * 2;
   int64_t inputBytes = images * positions * *IndexMath::known(conv.depth) * 4;
-  plan.sharesFilters =
-      plan.blocks >= kManyBlocks ||
-      (weightBytes > conv.l2Bytes / 8 && 2 * weightBytes > inputBytes);
+  plan.sharesFilters = plan.blocks >= kManyBlocks ||
+                       (weightBytes > conv.target.getL2Bytes() / 8 &&
+                        2 * weightBytes > inputBytes);
   // Filters pass through the L2 cache once for each chunk.
   constexpr int64_t kMostPanels = 8;
   const int64_t stepBytes =
       conv.countTaps() * kStepDepth * kBlockColumns * kParts * 2;
-  int64_t most =
-      std::clamp<int64_t>(conv.l2Bytes / 2 / stepBytes, 1, kMostPanels);
+  int64_t most = std::clamp<int64_t>(conv.target.getL2Bytes() / 2 / stepBytes,
+                                     1, kMostPanels);
   if (!plan.sharesFilters)
     most = std::clamp<int64_t>(
         images * conv.group * plan.panels / kEnoughChunks, 1, most);
@@ -141,7 +141,7 @@ ConvEmitter::PartLoops::PartPlan ConvEmitter::PartLoops::planParts() {
   int64_t channelSteps = steps / conv.countTaps();
   int64_t ranges = std::min<int64_t>(
       llvm::divideCeil(plan.mostPanels * channelSteps * stepBytes,
-                       conv.l2Bytes / 2),
+                       conv.target.getL2Bytes() / 2),
       channelSteps);
   plan.rangeSteps = llvm::divideCeil(channelSteps, ranges);
   plan.ranges = llvm::divideCeil(channelSteps, plan.rangeSteps);

@@ -20,11 +20,11 @@ void MatmulEmitter::planParts() {
   auto atLeast = [](Value size, int64_t least) {
     return IndexMath::known(size).value_or(least) >= least;
   };
-  usesParts = floatProduct == FloatProduct::Parts && depthGroup == 1 &&
-              !op.getScales() && vectorBits >= 512 &&
-              op.getPanelWidth() == kBlockColumns &&
-              plannedRows >= kBlockRows && atLeast(n, kFewestColumns) &&
-              atLeast(k, kStepDepth);
+  usesParts =
+      target.getF32() == sdx::F32Product::AmxBf16x6 && depthGroup == 1 &&
+      !op.getScales() && target.getVectorBits() >= 512 &&
+      op.getPanelWidth() == kBlockColumns && plannedRows >= kBlockRows &&
+      atLeast(n, kFewestColumns) && atLeast(k, kStepDepth);
   if (!usesParts)
     return;
   auto share = [](int64_t whole, int64_t most, int64_t unit) {
@@ -35,7 +35,8 @@ void MatmulEmitter::planParts() {
       share(IndexMath::known(m).value_or(kMostRows), kMostRows, kBlockRows);
   constexpr int64_t kPartBytes = kParts * 2;
   int64_t most = std::max<int64_t>(
-      llvm::alignDown(l2Bytes / 2 / (partRows * kPartBytes), kStepDepth),
+      llvm::alignDown(target.getL2Bytes() / 2 / (partRows * kPartBytes),
+                      kStepDepth),
       kStepDepth);
   partDepth = share(IndexMath::known(k).value_or(most), most, kStepDepth);
   // Of some panels in a row all but one are split on the side, but they must
@@ -271,7 +272,7 @@ void MatmulEmitter::emitPartBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
   auto meanwhile = [&](Value step, int64_t product) {
     if (product == 0 && steps && !buffers.sums)
       evaluator.prefetchShare(b, tile, block.rowTiles * kTileRows, step, *steps,
-                              l2Bytes / 8);
+                              target.getL2Bytes() / 8);
     if (product != 1)
       return;
     Value first = math.mul(math.add(firstStep, step), share);

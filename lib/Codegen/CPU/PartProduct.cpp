@@ -14,7 +14,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/StringSwitch.h"
 
 #include <array>
 
@@ -25,13 +24,6 @@ using namespace sardonyx::cpu;
 /// Lanes that are split at a time: a row of f32 in a tile register.
 static constexpr int64_t kLanes = kTileRows;
 static constexpr int64_t kHalves = kColumnTiles;
-
-std::optional<FloatProduct> sardonyx::cpu::parseFloatProduct(StringRef name) {
-  return llvm::StringSwitch<std::optional<FloatProduct>>(name)
-      .Case("fused", FloatProduct::Fused)
-      .Case("parts", FloatProduct::Parts)
-      .Default(std::nullopt);
-}
 
 MemRefType sardonyx::cpu::getRowPartsType(MLIRContext *context, int64_t blocks,
                                           int64_t steps) {

@@ -23,20 +23,7 @@
 
 #include "TileProduct.h"
 
-#include "llvm/ADT/StringRef.h"
-
 namespace sardonyx::cpu {
-
-/// What a processor multiplies f32 by.
-enum class FloatProduct {
-  /// Multiply-adds.
-  Fused,
-  /// Products of parts in tile registers where there is enough to do.
-  Parts
-};
-
-/// "fused" or "parts".
-std::optional<FloatProduct> parseFloatProduct(llvm::StringRef name);
 
 /// The parts of `blocks` times `kBlockRows` rows of a left-hand side, for
 /// `steps` steps: [block, step, part, row, value of k].

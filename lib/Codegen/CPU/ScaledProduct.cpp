@@ -159,7 +159,7 @@ SmallVector<Value> MatmulEmitter::emitTripleProducts(ImplicitLocOpBuilder &b,
 }
 
 ShortPanel MatmulEmitter::getShortPanel(Value number) {
-  return ShortPanel::get(rhs, number, op.getPanelWidth(), vectorBits / 32);
+  return ShortPanel::get(rhs, number, op.getPanelWidth(), target.getLanes());
 }
 
 /// The accumulators of a tile after its products with numbers of 21 or 24 bits.

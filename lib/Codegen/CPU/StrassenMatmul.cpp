@@ -59,7 +59,8 @@ static int64_t getFewestRows(const TileShape &shape) {
 
 /// Whether `plannedRows` go by Strassen's algorithm.
 void MatmulEmitter::planStrassen() {
-  usesStrassen = op.getStrassen() && !usesParts && vectorBits >= 256 &&
+  usesStrassen = op.getStrassen() && !usesParts &&
+                 target.getVectorBits() >= 256 &&
                  plannedRows >= getFewestRows(shape);
   if (!usesStrassen)
     return;
@@ -69,7 +70,7 @@ void MatmulEmitter::planStrassen() {
   // Two panels to a tile as long as there are no odd ones.
   if (panelsPerTile > 1 && strassen.pairs % panelsPerTile != 0) {
     panelsPerTile = 1;
-    shape = TileShape::get(vectorBits, vectorRegisters, op.getPanelWidth());
+    shape = TileShape::get(target, op.getPanelWidth());
   }
   strassen.pieces = op.getPanelWidth() / shape.width;
   // Short enough that few lines are asked for at a time.

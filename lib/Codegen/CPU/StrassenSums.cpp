@@ -23,7 +23,7 @@ using namespace sardonyx::cpu;
 void StrassenEmitter::emitRowSums(Value tile) {
   // Powers of two between two rows at most; what a number may be at most.
   constexpr int64_t kMostDistance = 3, kMostExponent = 240, kMantissaBits = 23;
-  int64_t lanes = std::min<int64_t>(matmul.vectorBits / 32, plan.half());
+  int64_t lanes = std::min<int64_t>(matmul.target.getLanes(), plan.half());
   auto bits = VectorType::get({lanes}, b.getI32Type());
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(bits));
   auto i32 = [&](int64_t value) { return emitSplat(b, b.getI32Type(), value); };

@@ -194,7 +194,6 @@ void ConvEmitter::planWinogradRows(WinogradPanel &panel) {
 
 void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  constexpr int64_t kCacheBytes = 768 * 1024;
   int64_t rows = winogradGroupRows();
   int64_t outputs = winograd->outputs;
   Value groups = math.mul(math.ceilDiv(outSize(0), outputs * rows),
@@ -206,7 +205,8 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   // Panels of one vector load a weight for each multiply-add, and read all
   // weights twice as often: with few lanes that takes longer (1.4 to 1.8 times
   // as long) than to read inputs from further away.
-  if ((known && *known <= 1) || (lanes >= 16 && panelBytes > kCacheBytes))
+  if ((known && *known <= 1) ||
+      (lanes >= 16 && panelBytes > target.getBytesOfPanel()))
     width = lanes;
   Value images = evaluator.getSize(0);
   Value panels = math.ceilDiv(groups, width / lanes);

@@ -22,7 +22,6 @@ int64_t countWinogradGroups(const sdx::Winograd &algorithm, int64_t lanes,
                             int64_t height, int64_t width);
 
 /// The transforms take vectors of at least so many bits.
-inline constexpr unsigned kFewestWinogradBits = 128;
 
 /// Filters of a block of weights that become the rows of tiles on vectors of
 /// 256 bits: 16 registers have room for the sums of six by two vectors.

@@ -1,5 +1,5 @@
-// RUN: onnx-opt %s -sdx-cpu-approximate-math | FileCheck %s
-// RUN: onnx-opt %s -sdx-cpu-approximate-math=vector-bits=512 | FileCheck %s --check-prefix=AVX512
+// RUN: onnx-opt %s --target=haswell -sdx-cpu-approximate-math | FileCheck %s
+// RUN: onnx-opt %s --target=skylake-avx512 -sdx-cpu-approximate-math | FileCheck %s --check-prefix=AVX512
 
 // CHECK-LABEL: func.func @exp
 // CHECK-NOT:     math.exp

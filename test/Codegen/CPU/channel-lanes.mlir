@@ -1,4 +1,4 @@
-// RUN: onnx-opt %s -split-input-file '-sdx-cpu-lower-conv=vector-bits=512' -canonicalize -cse | FileCheck %s
+// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-conv -canonicalize -cse | FileCheck %s
 
 // All inputs of the few positions are packed once, by all threads; then threads
 // share the channels, two blocks of 32 at a time. The fifth has tiles of its own.

@@ -2,9 +2,9 @@
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form))" | onnx-opt | FileCheck %s
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{winograd=false}))" | FileCheck %s --check-prefix=DIRECT
 
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{vector-bits=256}))" | FileCheck %s --check-prefix=NARROW
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(sdx-attach-target{cpu=haswell},func.func(sdx-cpu-choose-conv-form))" | FileCheck %s --check-prefix=NARROW
 
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{strided=false}))" | FileCheck %s --check-prefix=UNIT
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(sdx-attach-target{cpu=sapphirerapids},func.func(sdx-cpu-choose-conv-form{splits}))" | FileCheck %s --check-prefix=UNIT
 
 // Tiles of 4x4 are for sums of that many channels.
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(sdx-cpu-choose-conv-form{fewest-summed=65}))" | FileCheck %s --check-prefix=SHORT

@@ -1,7 +1,7 @@
 // RUN: onnx-opt %s -split-input-file -verify-diagnostics \
 // RUN:   -sdx-cpu-lower-contractions -canonicalize -cse | FileCheck %s
-// RUN: onnx-opt %s -split-input-file -verify-diagnostics \
-// RUN:   -sdx-cpu-lower-contractions=vector-bits=256 | FileCheck %s --check-prefix=AVX2
+// RUN: onnx-opt %s --target=alderlake -split-input-file -verify-diagnostics \
+// RUN:   -sdx-cpu-lower-contractions | FileCheck %s --check-prefix=AVX2
 
 #row = affine_map<(m, n) -> (n)>
 #id = affine_map<(m, n) -> (m, n)>

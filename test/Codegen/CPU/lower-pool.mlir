@@ -1,5 +1,5 @@
 // RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-pool | FileCheck %s
-// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-pool=vector-bits=256 | FileCheck %s --check-prefix=AVX2
+// RUN: onnx-opt %s --target=haswell -split-input-file -sdx-cpu-lower-pool | FileCheck %s --check-prefix=AVX2
 
 // Three rows become a line, padded with the lowest number; a load of every
 // second of it serves two columns, and the third is the first of them moved by

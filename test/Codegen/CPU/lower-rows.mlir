@@ -1,5 +1,5 @@
 // RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-rows | FileCheck %s
-// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-rows=vector-bits=256 | FileCheck %s --check-prefix=AVX2
+// RUN: onnx-opt %s --target=haswell -split-input-file -sdx-cpu-lower-rows | FileCheck %s --check-prefix=AVX2
 
 // A softmax: two passes that reduce and one that scales, e kept in the result's
 // own row, the division by a reduction's result turned into a multiplication.

@@ -1,19 +1,11 @@
-// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions="byte-product=quads bf16-product=pairs" -canonicalize -cse \
+// RUN: onnx-opt %s --target=cooperlake -split-input-file -sdx-cpu-lower-contractions -canonicalize -cse \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,QUADS
-// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions="byte-product=pairs vector-bits=256" -canonicalize -cse \
+// RUN: onnx-opt %s --target=haswell -split-input-file -sdx-cpu-lower-contractions -canonicalize -cse \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,PAIRS
 // RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions -canonicalize -cse \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,GENERIC
-// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions="byte-product=tiles bf16-product=tiles" -canonicalize -cse \
+// RUN: onnx-opt %s --target=sapphirerapids -split-input-file -sdx-cpu-lower-contractions -canonicalize -cse \
 // RUN:   | FileCheck %s --check-prefix=TILES
-// RUN: not onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=byte-product=eights 2>&1 \
-// RUN:   | FileCheck %s --check-prefix=WRONG
-
-// RUN: not onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=bf16-product=quads 2>&1 \
-// RUN:   | FileCheck %s --check-prefix=NONE
-
-// WRONG: no way to multiply bytes is called 'eights'
-// NONE: no way to multiply bf16 is called 'quads'
 
 // Ten values of k: two groups of four, and one of two whose other bytes are not
 // read but zero.

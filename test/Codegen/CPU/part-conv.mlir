@@ -1,5 +1,5 @@
-// RUN: onnx-opt %s -split-input-file -verify-diagnostics \
-// RUN:   '-sdx-cpu-lower-conv=vector-bits=512 vector-registers=32 l2-kib=2048' -canonicalize -cse | FileCheck %s
+// RUN: onnx-opt %s --target=sapphirerapids -split-input-file -verify-diagnostics \
+// RUN:   -sdx-cpu-lower-conv -canonicalize -cse | FileCheck %s
 
 // A chunk splits the inputs of its panels, and each block of filters is
 // multiplied by all of them: 20 products of parts make 32 channels of a block of

@@ -1,5 +1,5 @@
-// RUN: onnx-opt %s -split-input-file -verify-diagnostics \
-// RUN:   '-sdx-cpu-lower-contractions=float-product=parts l2-kib=2048' -canonicalize -cse | FileCheck %s
+// RUN: onnx-opt %s --target=sapphirerapids -split-input-file -verify-diagnostics \
+// RUN:   -sdx-cpu-lower-contractions -canonicalize -cse | FileCheck %s
 
 // Rows are split into their parts once, each panel for all rows, all but the
 // first of a group while the one before it is multiplied; 24 products of parts

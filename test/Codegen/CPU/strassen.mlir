@@ -1,5 +1,5 @@
 // RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions -canonicalize -cse | FileCheck %s
-// RUN: onnx-opt %s -split-input-file -sdx-cpu-lower-contractions=vector-bits=128 | FileCheck %s --check-prefix=SSE
+// RUN: onnx-opt %s --target=nehalem -split-input-file -sdx-cpu-lower-contractions | FileCheck %s --check-prefix=SSE
 
 // Where threads can share it, seven products of halves: one loop of phases, the
 // first two of rows of the upper half as such, the first two and the last of

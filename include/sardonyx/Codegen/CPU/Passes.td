@@ -20,8 +20,8 @@ def LowerContractionsPass
     the product are applied to the accumulators before they are stored. Tiles
     at the edges are narrower or masked; any size may be dynamic. Where a panel
     is used by several tiles of rows, each of them fetches a part of the next
-    panel into the L2 cache. With `float-product=parts` large products of f32
-    become products of bf16 by the tile registers of AMX.
+    panel into the L2 cache. On targets with `f32 = amx_bf16x6` large products
+    of f32 become products of bf16 by the tile registers of AMX.
 
     ```mlir
     %m = sdx.packed_matmul ins(%a, %b) outs(%zero)
@@ -36,24 +36,8 @@ def LowerContractionsPass
           ...
     ```
   }];
-  let options = [
-    Option<"vectorBits", "vector-bits", "unsigned", "512",
-           "Width of a vector register in bits">,
-    Option<"vectorRegisters", "vector-registers", "unsigned", "0",
-           "How many there are (default: 32 of 512 bits, else 16)">,
-    Option<"l2KiB", "l2-kib", "unsigned", "1024",
-           "Size of a core's L2 cache in KiB">,
-    Option<"floatProduct", "float-product", "std::string", "\"fused\"",
-           "How f32 are multiplied: fused (multiply-adds) or parts (tdpbf16ps "
-           "on three bf16 for each f32, where there is enough to do)">,
-    Option<"byteProduct", "byte-product", "std::string", "\"generic\"",
-           "How 8-bit integers are multiplied: generic, pairs (vpmaddwd), "
-           "quads (vpdpbusd) or tiles (tdpbusd)">,
-    Option<"bf16Product", "bf16-product", "std::string", "\"generic\"",
-           "How bf16 are multiplied: generic, pairs (vdpbf16ps) or tiles "
-           "(tdpbf16ps)">
-  ];
   let dependentDialects = [
+    "::sardonyx::sdx::SDXDialect",
     "::mlir::LLVM::LLVMDialect",
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
@@ -83,15 +67,8 @@ def LowerConvPass : Pass<"sdx-cpu-lower-conv", "::mlir::func::FuncOp"> {
     }
     ```
   }];
-  let options = [
-    Option<"vectorBits", "vector-bits", "unsigned", "512",
-           "Width of a vector register in bits">,
-    Option<"vectorRegisters", "vector-registers", "unsigned", "0",
-           "How many there are (default: 32 of 512 bits, else 16)">,
-    Option<"l2KiB", "l2-kib", "unsigned", "1024",
-           "Size of a core's L2 cache in KiB">
-  ];
   let dependentDialects = [
+    "::sardonyx::sdx::SDXDialect",
     "::mlir::LLVM::LLVMDialect",
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
@@ -117,11 +94,8 @@ def LowerPoolPass : Pass<"sdx-cpu-lower-pool", "::mlir::func::FuncOp"> {
     }
     ```
   }];
-  let options = [
-    Option<"vectorBits", "vector-bits", "unsigned", "512",
-           "Width of a vector register in bits">
-  ];
   let dependentDialects = [
+    "::sardonyx::sdx::SDXDialect",
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
@@ -139,7 +113,7 @@ def ChooseConvFormPass
       get the attribute `winograd`. F(4x4, 3x3) takes a quarter of the
       multiplications, 36 values of K a channel, and its rounding errors are
       about twice those of the direct form; F(2x2, 3x3), for pictures too small
-      for that, takes 4 of 9, and 16 values. With strides of 2 (and `strided`)
+      for that, takes 4 of 9, and 16 values. With strides of 2
       they take 9 of 16 and 25 of 36 of the multiplications, and the attribute
       `winograd_stride` tells the packing. Weights of pictures with no more
       tiles than a register of 512 bits has lanes, and of enough filters, come
@@ -160,15 +134,17 @@ def ChooseConvFormPass
   let options = [
     Option<"winograd", "winograd", "bool", "true",
            "Use Winograd's algorithm where it is faster">,
-    Option<"strided", "strided", "bool", "true",
-           "Use it for strides of 2, too">,
+    Option<"splits", "splits", "bool", "false",
+           "Leave convolutions of stride 2 to products of bf16 where the target "
+           "has them: they are faster than what Winograd's algorithm saves">,
     Option<"fewestSummed", "fewest-summed", "int64_t", "8",
            "Fewest input channels of F(4x4, 3x3): of shorter sums its rounding "
-           "errors are more than twice those of the direct form">,
-    Option<"vectorBits", "vector-bits", "unsigned", "512",
-           "Width of a vector register in bits">
+           "errors are more than twice those of the direct form">
   ];
-  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+  let dependentDialects = [
+    "::sardonyx::sdx::SDXDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
 }
 
 def LowerPackingPass : Pass<"sdx-cpu-lower-packing", "::mlir::func::FuncOp"> {
@@ -187,11 +163,8 @@ def LowerPackingPass : Pass<"sdx-cpu-lower-packing", "::mlir::func::FuncOp"> {
         vector.store %v, %out[%panel, %k, %c0] : ..., vector<32xf32>
     ```
   }];
-  let options = [
-    Option<"vectorBits", "vector-bits", "unsigned", "512",
-           "Width of a vector register in bits">
-  ];
   let dependentDialects = [
+    "::sardonyx::sdx::SDXDialect",
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
@@ -215,11 +188,8 @@ def LowerRowsPass : Pass<"sdx-cpu-lower-rows", "::mlir::func::FuncOp"> {
         ...
     ```
   }];
-  let options = [
-    Option<"vectorBits", "vector-bits", "unsigned", "512",
-           "Width of a vector register in bits">
-  ];
   let dependentDialects = [
+    "::sardonyx::sdx::SDXDialect",
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"
@@ -242,11 +212,8 @@ def LowerLoopsPass : Pass<"sdx-cpu-lower-loops", "::mlir::func::FuncOp"> {
       memref.store %w, %out[%i] : memref<?xf32>
     ```
   }];
-  let options = [
-    Option<"vectorBits", "vector-bits", "unsigned", "512",
-           "Width of a vector register in bits">
-  ];
   let dependentDialects = [
+    "::sardonyx::sdx::SDXDialect",
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
@@ -269,11 +236,8 @@ def ApproximateMathPass
     %n = vector.fma ... ; arith.subf ... ; arith.shli ...
     ```
   }];
-  let options = [
-    Option<"vectorBits", "vector-bits", "unsigned", "128",
-           "Width of a vector register in bits; 512 means all of AVX-512">
-  ];
   let dependentDialects = [
+    "::sardonyx::sdx::SDXDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect",
     "::mlir::vector::VectorDialect"

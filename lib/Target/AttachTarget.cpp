@@ -1,0 +1,41 @@
+//===- AttachTarget.cpp - Say which machine a module is for ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/Target/Passes.h"
+
+#include "sardonyx/Target/Facts.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_SDXATTACHTARGET
+#include "sardonyx/Target/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+namespace {
+
+struct SDXAttachTargetPass
+    : sardonyx::impl::SDXAttachTargetBase<SDXAttachTargetPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    TargetOptions options;
+    options.cpu = cpu;
+    options.triple = triple;
+    options.features = features;
+    // Tells what LLVM does not know.
+    if (auto required = requiredFeatures(options); !required) {
+      getOperation().emitError(llvm::toString(required.takeError()));
+      return signalPassFailure();
+    }
+    getOperation()->setAttr(sdx::kTargetAttr,
+                            getTargetAttr(&getContext(), options));
+  }
+};
+
+} // namespace
