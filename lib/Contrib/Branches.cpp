@@ -42,7 +42,8 @@ public:
                ", and the streams " + llvm::Twine(rank));
     if (last < 0 || branches < 0)
       b.refuseUnknown("the last axis of '" + name + "' has no known size");
-    return last == branches ? b.unsqueeze(value, {-1}) : split(value, given, last);
+    return last == branches ? b.unsqueeze(value, {-1})
+                            : split(value, given, last);
   }
 
   void give(llvm::StringRef output, const Name &value) {

@@ -33,8 +33,8 @@ SARDONYX_API std::vector<std::string> phaseNames();
 
 /// The module after a phase, as MLIR text; for "asm" the machine's assembly.
 /// onnx-opt goes on from that text to the same code, unless `elideWeights`
-/// leaves out weights of more than some elements. `files`, where it is there, gets the paths of the files that hold parts of
-/// the model beside its own.
+/// leaves out weights of more than some elements. `files`, where it is there,
+/// gets the paths of the files that hold parts of the model beside its own.
 SARDONYX_API Expected<std::string>
 compileToText(const ModelSource &model, const std::string &phase,
               const SessionOptions &options = {},
