@@ -53,8 +53,12 @@ func.func @main(%n: index, %go: i1) {
 // CHECK-NEXT: scf.if %[[NOW]] {
 // CHECK: llvm.call @sdx_rt_poll
 // CHECK: "test.body"
+// CHECK: scf.for %[[I:.*]] =
+// CHECK-NEXT: arith.constant 2047 : index
+// CHECK: llvm.call @sdx_rt_check_failed
 func.func private @callee()
-func.func @init(%n: index) {
+llvm.func @sdx_rt_check_failed()
+func.func @init(%n: index, %bad: i1) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %i = %c0 to %n step %c1 {
@@ -68,6 +72,13 @@ func.func @init(%n: index) {
     "test.body"() : () -> ()
     "test.body"() : () -> ()
     "test.body"() : () -> ()
+    "test.body"() : () -> ()
+  }
+  // A check that fails leaves the loop: the others make it no longer.
+  scf.for %i = %c0 to %n step %c1 {
+    scf.if %bad {
+      llvm.call @sdx_rt_check_failed() : () -> ()
+    }
     "test.body"() : () -> ()
   }
   return
