@@ -32,10 +32,18 @@ inline constexpr int64_t kPartBlock = 32, kWeightParts = 2;
 /// would be lost: tile registers take subnormal ones as zero.
 inline constexpr int64_t kSmallestSplit = int64_t(127 - 50) << 23;
 
+/// A number of operations: `factor` times sizes of shaped values.
+struct DenseWork {
+  int64_t factor = 0;
+  llvm::SmallVector<std::pair<mlir::Value, int64_t>> sizes = {};
+  void multiplyAllDims(mlir::Value shaped);
+};
+
 } // namespace sardonyx::sdx
 
 #include "dialects/SDX/SDXDialect.h.inc"
 #include "dialects/SDX/SDXEnums.h.inc"
+#include "dialects/SDX/SDXInterfaces.h.inc"
 #include "dialects/SDX/SDXTargetEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES

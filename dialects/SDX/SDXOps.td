@@ -9,6 +9,7 @@
 #define SARDONYX_SDX_OPS
 
 include "dialects/SDX/SDXBase.td"
+include "dialects/SDX/SDXInterfaces.td"
 
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
@@ -53,7 +54,8 @@ def SDX_ConvWeights : TypeConstraint<
 // Dense operations
 //===----------------------------------------------------------------------===//
 
-def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
+def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul", [
+    DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["isRoot", "isContraction", "getKernelName", "describeForm", "countFlops"]>]> {
   let summary = "Matrix product with a packed right-hand side";
   let description = [{
     `init[b, m, n] += sum_k lhs[b, m, k] * rhs[b, n floordiv Nt, k, n mod Nt]`
@@ -157,7 +159,8 @@ def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul"> {
   }];
 }
 
-def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs"> {
+def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs", [
+    DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["isPacking"]>]> {
   let summary = "Pack a right-hand side into panels of columns";
   let description = [{
     [K,N] or [B,K,N] (with `transposed`: [N,K] or [B,N,K]) to [No,K,Nt] or
@@ -233,7 +236,8 @@ def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs"> {
   }];
 }
 
-def SDX_ConvOp : SDX_DpsOp<"conv"> {
+def SDX_ConvOp : SDX_DpsOp<"conv", [
+    DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["isRoot", "isContraction", "getKernelName", "describeForm", "countFlops"]>]> {
   let summary = "Convolution with packed weights";
   let description = [{
     A cross-correlation over one to three spatial dimensions. `input` is
@@ -307,7 +311,8 @@ def SDX_ConvOp : SDX_DpsOp<"conv"> {
   }];
 }
 
-def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
+def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights", [
+    DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["replacesWeights"]>]> {
   let summary = "Pack convolution weights into blocks of output channels";
   let description = [{
     [OC,C/G,k...] to [G,Ob,K,Rt]: element (g, ob, k, r) is that of output
@@ -362,7 +367,8 @@ def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights"> {
   }];
 }
 
-def SDX_MaxPoolOp : SDX_DpsOp<"max_pool"> {
+def SDX_MaxPoolOp : SDX_DpsOp<"max_pool", [
+    DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["isRoot", "getKernelName", "describeForm", "countFlops"]>]> {
   let summary = "Largest elements of windows";
   let description = [{
     Element (n, c, o...) of the result is the largest of `init` there and of

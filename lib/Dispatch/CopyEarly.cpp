@@ -39,7 +39,8 @@ static Operation *findMaker(Value value) {
 void sardonyx::copyEarly(Operation *root) {
   SmallVector<Operation *> copies;
   root->walk([&](Operation *op) {
-    if (isa<sdx::PackRhsOp, linalg::TransposeOp>(op))
+    auto dense = dyn_cast<sdx::DenseOpInterface>(op);
+    if ((dense && dense.isPacking()) || isa<linalg::TransposeOp>(op))
       copies.push_back(op);
   });
   IRRewriter rewriter(root->getContext());

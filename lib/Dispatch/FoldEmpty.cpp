@@ -65,7 +65,8 @@ static FailureOr<SmallVector<Value>> getOpenSizes(OpBuilder &b,
 static bool hasNoIterations(DestinationStyleOpInterface op) {
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation()))
     return llvm::is_contained(linalgOp.getStaticLoopRanges(), 0);
-  if (isa<sdx::ConvOp, sdx::MaxPoolOp, sdx::PackedMatmulOp>(op))
+  auto dense = dyn_cast<sdx::DenseOpInterface>(op.getOperation());
+  if (dense && dense.isRoot())
     return llvm::any_of(op.getDpsInputs(), isEmpty);
   return false;
 }

@@ -92,7 +92,8 @@ private:
   }
 
   bool addsResult(Group *producer, Operation *op) {
-    if (!isa<sdx::PackedMatmulOp, sdx::ConvOp>(producer->ops.front()))
+    auto dense = dyn_cast<sdx::DenseOpInterface>(producer->ops.front());
+    if (!dense || !dense.isContraction())
       return false;
     for (Value operand : op->getOperands())
       if (producerGroup(operand) == producer)

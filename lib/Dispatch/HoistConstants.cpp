@@ -80,7 +80,8 @@ static bool computesFunctions(Operation *op) {
 static bool growsTooMuch(Operation *op) {
   // Weights that runs read in the place of what they are made of, in bytes
   // maybe.
-  if (isa<sdx::PackConvWeightsOp>(op))
+  auto dense = dyn_cast<sdx::DenseOpInterface>(op);
+  if (dense && dense.replacesWeights())
     return false;
   int64_t made = 0, read = 0;
   for (Value result : op->getResults())

@@ -60,7 +60,8 @@ static bool isRowReduction(linalg::GenericOp op) {
 }
 
 static Role roleOf(Operation *op) {
-  if (isa<sdx::PackedMatmulOp, sdx::ConvOp, sdx::MaxPoolOp>(op))
+  auto dense = dyn_cast<sdx::DenseOpInterface>(op);
+  if (dense && dense.isRoot())
     return Role::Root;
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!generic)

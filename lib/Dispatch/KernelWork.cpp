@@ -11,7 +11,6 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -45,12 +44,6 @@ public:
       return multiplyDim(op.getTiedOpOperand(cast<OpResult>(shaped))->get(),
                          dim);
     giveUp();
-  }
-
-  void multiplyAllDims(Value shaped) {
-    int64_t rank = cast<ShapedType>(shaped.getType()).getRank();
-    for (int64_t dim = 0; dim < rank; ++dim)
-      multiplyDim(shaped, dim);
   }
 
   /// The trips of a structured operation's loops, each a dimension of one of
@@ -124,30 +117,11 @@ static void countFlops(Operation *op, SmallVectorImpl<WorkTerm> &flops) {
     TermBuilder term(countScalarFlops(structured));
     term.multiplyLoops(structured);
     term.addTo(flops);
-  } else if (auto product = dyn_cast<sdx::PackedMatmulOp>(op)) {
-    TermBuilder term(2);
-    term.multiplyAllDims(product.getInit());
-    term.multiplyDim(product.getLhs(),
-                     product.getLhs().getType().getRank() - 1);
-    term.addTo(flops);
-  } else if (auto conv = dyn_cast<sdx::ConvOp>(op)) {
-    ShapedType input = conv.getInput().getType();
-    TermBuilder term(2);
-    term.multiplyAllDims(conv.getInit());
-    for (int64_t size : conv.getKernelShape())
-      term.multiply(size);
-    // Channels of a group are known where there are several.
-    if (conv.getGroup() == 1)
-      term.multiplyDim(conv.getInput(), 1);
-    else
-      term.multiply(
-          input.isDynamicDim(1) ? 0 : input.getDimSize(1) / conv.getGroup());
-    term.addTo(flops);
-  } else if (auto pool = dyn_cast<sdx::MaxPoolOp>(op)) {
-    TermBuilder term(1);
-    term.multiplyAllDims(pool.getInit());
-    for (int64_t size : pool.getKernelShape())
-      term.multiply(size);
+  } else if (auto dense = dyn_cast<sdx::DenseOpInterface>(op)) {
+    sdx::DenseWork work = dense.countFlops();
+    TermBuilder term(work.factor);
+    for (auto [shaped, dim] : work.sizes)
+      term.multiplyDim(shaped, dim);
     term.addTo(flops);
   }
 }
@@ -210,57 +184,12 @@ KernelWork sardonyx::countWork(func::FuncOp kernel) {
   return work;
 }
 
-static std::string times(ArrayRef<int64_t> sizes) {
-  return llvm::join(
-      llvm::map_range(sizes, [](int64_t size) { return std::to_string(size); }),
-      "x");
-}
-
-static bool isOne(int64_t number) { return number == 1; }
-
-template <typename OpT>
-static std::string describeWindow(StringRef kind, OpT op) {
-  std::string text = (kind + " " + times(op.getKernelShape())).str();
-  if (!llvm::all_of(op.getStrides(), isOne))
-    text += " stride " + times(op.getStrides());
-  return text;
-}
-
-static std::string describeConv(sdx::ConvOp conv) {
-  std::string text = describeWindow("conv", conv);
-  if (!llvm::all_of(conv.getDilations(), isOne))
-    text += " dilation " + times(conv.getDilations());
-  if (conv.getGroup() != 1)
-    text += " groups " + std::to_string(conv.getGroup());
-  if (std::optional<int64_t> side = conv.getWinograd())
-    text += ", winograd " + times({*side, *side});
-  if (conv.getScales())
-    text += ", 24-bit weights";
-  if (conv.hasSplitWeights())
-    text += ", parts of bf16";
-  return text;
-}
-
 std::string sardonyx::describeForm(func::FuncOp kernel) {
   std::string text;
   kernel.walk([&](Operation *op) {
-    if (auto conv = dyn_cast<sdx::ConvOp>(op))
-      text = describeConv(conv);
-    else if (auto pool = dyn_cast<sdx::MaxPoolOp>(op))
-      text = describeWindow("max pool", pool);
-    else if (auto product = dyn_cast<sdx::PackedMatmulOp>(op))
-      text = product.isOfThreeBytes() ? "product of 24-bit weights"
-             : product.isOfTriples()  ? "product of 21-bit weights"
-             : product.getScales()
-                 ? "product of " +
-                       std::to_string(8 / product.getNumbersPerByte()) +
-                       "-bit weights"
-             : product.getDepthGroup() == 1 ? "product"
-             : product.getDepthGroup() == 2 ? "product of bf16"
-                                            : "product of bytes";
-    else
-      return WalkResult::advance();
-    return WalkResult::interrupt();
+    if (auto dense = dyn_cast<sdx::DenseOpInterface>(op))
+      text = dense.describeForm();
+    return text.empty() ? WalkResult::advance() : WalkResult::interrupt();
   });
   if (!text.empty())
     return text;

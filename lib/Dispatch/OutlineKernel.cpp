@@ -303,9 +303,7 @@ private:
 static StringRef describe(ArrayRef<Operation *> ops, GroupKind kind) {
   switch (kind) {
   case GroupKind::Product:
-    return isa<sdx::ConvOp>(ops.front())      ? "conv"
-           : isa<sdx::MaxPoolOp>(ops.front()) ? "max_pool"
-                                              : "matmul";
+    return cast<sdx::DenseOpInterface>(ops.front()).getKernelName();
   case GroupKind::Rows:
     return "rows";
   case GroupKind::Elementwise:

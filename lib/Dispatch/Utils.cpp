@@ -20,8 +20,7 @@ bool sardonyx::isHostFunction(func::FuncOp func) {
 bool sardonyx::isComputeOp(Operation *op) {
   if (op->getNumResults() == 0 || isa<linalg::FillOp>(op))
     return false;
-  if (isa<sdx::PackedMatmulOp, sdx::ConvOp, sdx::MaxPoolOp, sdx::PackRhsOp,
-          sdx::PackConvWeightsOp, scf::ForallOp>(op))
+  if (isa<sdx::DenseOpInterface, scf::ForallOp>(op))
     return true;
   return isa<linalg::LinalgDialect>(op->getDialect()) &&
          isa<DestinationStyleOpInterface>(op);

@@ -13,8 +13,7 @@ using namespace sardonyx;
 
 static bool isDense(Operation *op) {
   return isa<linalg::LinalgDialect>(op->getDialect()) ||
-         isa<sdx::PackedMatmulOp, sdx::ConvOp, sdx::MaxPoolOp, sdx::PackRhsOp,
-             sdx::PackConvWeightsOp>(op);
+         isa<sdx::DenseOpInterface>(op);
 }
 
 static LogicalResult verifyArguments(func::FuncOp func) {
