@@ -36,7 +36,7 @@ def finite(x, *_):
 def blocks(g, x):
     """(shape of the parameters, attributes): for the tensor, an axis or blocks of one."""
     kind = g.rng.random()
-    if kind < 0.5 or x.rank == 0:
+    if kind < 0.5 or x.rank == 0 or g.opset < 13:
         return (), {}
     axis = g.int(0, x.rank - 1)
     if kind < 0.85 or g.opset < 21 or x.shape[axis] == 0:

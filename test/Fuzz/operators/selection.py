@@ -38,7 +38,11 @@ def gather_nd(g):
     batch = g.int(0, x.rank - 1) if g.maybe(0.3) else 0
     width = g.int(1, x.rank - batch)
     at = tuples(g, x, batch, width, (*x.shape[:batch], *g.shape(g.int(0, 2))))
-    g.emit("GatherND", [x, g.hold(at, 0.4, keep=True)], batch_dims=batch)
+
+    def have_one_batch(x, at):
+        return x.shape[:batch] == at.shape[:batch]
+
+    g.emit("GatherND", [x, g.hold(at, 0.4, keep=True)], valid=have_one_batch, batch_dims=batch)
 
 
 def scatter_elements(g):
