@@ -142,9 +142,9 @@ void setAttribute(::onnx::NodeProto &node, llvm::StringRef name,
 /// and reduces them once.
 void dropRepeatedAxes(NodeUpgrade &u);
 
-/// For operators that dropped the integer types: computes them as double and
+/// For operators that dropped the integer types: computes them as float and
 /// rounds the result towards zero.
-void integersAsDoubles(NodeUpgrade &u);
+void integersAsFloats(NodeUpgrade &u);
 
 struct UpgradeRow {
   llvm::StringLiteral domain;

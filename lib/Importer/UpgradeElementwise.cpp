@@ -112,7 +112,7 @@ constexpr UpgradeRow kRows[] = {
     {"", "PRelu", 7, channelSlope, true},
     {"", "Clip", 11, clipBounds, true},
     {"", "Cast", 6, castToName},
-    {"", "Erf", 13, integersAsDoubles, true},
+    {"", "Erf", 13, integersAsFloats, true},
     {"", "Selu", 6, seluDefaults},
     {"", "Gemm", 7, dropBroadcast},
 };

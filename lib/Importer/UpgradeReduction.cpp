@@ -26,7 +26,7 @@ void dropRepeatedAxes(NodeUpgrade &u) {
     u.setInput(1, u.ints(once));
 }
 
-void integersAsDoubles(NodeUpgrade &u) {
+static void integersAs(NodeUpgrade &u, int64_t floats) {
   const std::string x = u.node.input(0);
   int type = u.dataType(x);
   if (!is_contained({Tensor::INT8, Tensor::INT16, Tensor::INT32, Tensor::INT64,
@@ -35,14 +35,18 @@ void integersAsDoubles(NodeUpgrade &u) {
                     type))
     return;
   std::string cast = u.fresh("Cast");
-  setAttribute(u.addBefore("Cast", {x}, {cast}), "to", int64_t(Tensor::DOUBLE));
+  setAttribute(u.addBefore("Cast", {x}, {cast}), "to", floats);
   u.node.set_input(0, cast);
   const std::string result = u.node.output(0);
   std::string wide = u.redirectOutput(0);
   setAttribute(u.addAfter("Cast", {wide}, {result}), "to", int64_t(type));
 }
 
+void integersAsFloats(NodeUpgrade &u) { integersAs(u, Tensor::FLOAT); }
+
 namespace {
+
+void integersAsDoubles(NodeUpgrade &u) { integersAs(u, Tensor::DOUBLE); }
 
 void axesInput(NodeUpgrade &u) {
   auto axes = u.takeInts("axes");
