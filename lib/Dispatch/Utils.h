@@ -62,31 +62,6 @@ void mergeEqual(mlir::Operation *root);
 /// The values defined outside of `op` that its regions use.
 llvm::SetVector<mlir::Value> capturedValues(mlir::Operation *op);
 
-/// Kernels take memrefs of identity layout: gives each operand of a call that
-/// has another one a contiguous copy, unless `isFine`.
-void makeOperandsContiguous(mlir::func::FuncOp func,
-                            llvm::function_ref<bool(mlir::Value)> isFine);
-
-/// True for a contiguous piece of a buffer of static size that the function
-/// allocates: once the buffer has a place, the piece has one, too.
-bool isViewOfPlannable(mlir::Value value);
-
-/// The allocation that `value` is a view of; null if there is none or a step
-/// on the way is no view of static strides.
-mlir::memref::AllocOp findViewedAllocation(mlir::Value value);
-
-/// Makes a slice and a reshape of each slice within `root` that drops some of
-/// its dimensions of size 1 but not all, so that buffers have them, too.
-void reshapeReducedSlices(mlir::Operation *root);
-
-/// Gives each tensor that is put together of slices its buffer, and makes the
-/// slices there or copies them there.
-void assembleSlices(mlir::func::FuncOp func);
-
-/// Makes each loop and branch own what it yields, so that it can be freed when
-/// the next iteration has replaced it, or after its last use.
-void freeYielded(mlir::func::FuncOp func);
-
 /// Patterns that turn a linalg.generic that only permutes into a
 /// linalg.transpose.
 void populateGenericToTransposePatterns(mlir::RewritePatternSet &patterns);

@@ -12,7 +12,7 @@
 
 #include "sardonyx/Bridge/Bridge.h"
 #include "sardonyx/Conversion/ONNXToLinalg.h"
-#include "sardonyx/Dispatch/Passes.h"
+#include "sardonyx/Host/Passes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Target/Target.h"
 
@@ -96,6 +96,6 @@ void sardonyx::registerCompilerDialects(DialectRegistry &registry) {
   registerOnnxBridge(registry);
   registerONNXToLinalgInterface(registry);
   registerSDXBufferization(registry);
-  registerDispatchBufferization(registry);
+  registerHostBufferization(registry);
   registerTargetTranslations(registry);
 }

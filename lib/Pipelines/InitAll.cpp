@@ -9,9 +9,9 @@
 
 #include "sardonyx/Bridge/Passes.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
-#include "sardonyx/Codegen/Host/Passes.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
+#include "sardonyx/Host/Passes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Transforms/Passes.h"
 
@@ -34,7 +34,7 @@ void sardonyx::registerAllPasses() {
   registerSardonyxConversionPasses();
   registerSardonyxDispatchPasses();
   registerSardonyxCodegenCPUPasses();
-  registerSardonyxCodegenHostPasses();
+  registerSardonyxHostPasses();
   registerSardonyxTargetPasses();
   registerPipelines();
 }

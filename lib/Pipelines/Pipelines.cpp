@@ -15,9 +15,9 @@
 
 #include "sardonyx/Bridge/Passes.h"
 #include "sardonyx/Codegen/CPU/Passes.h"
-#include "sardonyx/Codegen/Host/Passes.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
+#include "sardonyx/Host/Passes.h"
 #include "sardonyx/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

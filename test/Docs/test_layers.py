@@ -16,14 +16,15 @@ MAY = {
     "Transforms": set(),
     "Conversion": set(),
     "Dispatch": set(),
+    "Host": {"Dispatch"},
     "Codegen": set(),
-    "Pipelines": {"Bridge", "Codegen", "Conversion", "Dispatch", "Target", "Transforms", "Importer"},
+    "Pipelines": {"Bridge", "Codegen", "Conversion", "Dispatch", "Host", "Target", "Transforms", "Importer"},
     "Session": {"Bridge", "Conversion", "Exporter", "Importer", "Model", "Pipelines", "Runtime", "Target"},
     "Build": {"Model", "Runtime", "Session", "Target"},
     "Library": set(),
 }
 WITHOUT_LLVM = {"Runtime", "Model"}
-WITHOUT_ONNX = {"Dispatch", "Codegen", "Target", "Model", "Runtime"}
+WITHOUT_ONNX = {"Dispatch", "Host", "Codegen", "Target", "Model", "Runtime"}
 
 
 def files(part):

@@ -16,10 +16,6 @@ namespace sardonyx {
 #define GEN_PASS_REGISTRATION
 #include "sardonyx/Dispatch/Passes.h.inc"
 
-/// Registers what bufferizing a host program needs: the external models of the
-/// dialects that may occur in one.
-void registerDispatchBufferization(mlir::DialectRegistry &registry);
-
 } // namespace sardonyx
 
 #endif // SARDONYX_DISPATCH_PASSES_H

@@ -313,54 +313,6 @@ def SDXOpenPackingSizes : Pass<"sdx-open-packing-sizes", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
-def SDXBufferizeHost : Pass<"sdx-bufferize-host", "::mlir::ModuleOp"> {
-  let summary = "Bufferize the host functions";
-  let description = [{
-    Tensor arguments of host functions become read-only memrefs, results are
-    written to `sdx.output_buffer`s, the rest goes through one-shot
-    bufferization. Kernels write straight into the outputs where they can.
-
-    ```mlir
-    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-      %e = tensor.empty() : tensor<4xf32>
-      %r = sdx.call @k0(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
-          -> tensor<4xf32>
-      return %r : tensor<4xf32>
-    // becomes
-    func.func @main(%x: memref<4xf32>) {
-      %out = sdx.output_buffer 0 () : memref<4xf32>
-      sdx.call @k0(%x : memref<4xf32>) outs(%out : memref<4xf32>)
-      return
-    ```
-  }];
-  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
-                           "::mlir::bufferization::BufferizationDialect",
-                           "::mlir::memref::MemRefDialect",
-                           "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect",
-                           "::mlir::arith::ArithDialect"];
-}
-
-def SDXPlanMemory : Pass<"sdx-plan-memory", "::mlir::ModuleOp"> {
-  let summary = "Place the host's buffers";
-  let description = [{
-    Buffers of static size get an offset in one arena, by lifetime (greedy by
-    size, 64-byte aligned). Buffers of dynamic size are freed after their last
-    use. A buffer that leaves the loop iteration or branch that made it is left
-    to the end of the run.
-
-    ```mlir
-    %a = memref.alloc() : memref<16xf32>
-    // becomes
-    %arena = sdx.arena : memref<64xi8>
-    %a = memref.view %arena[%c0][] : memref<64xi8> to memref<16xf32>
-    ```
-  }];
-  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
-                           "::mlir::memref::MemRefDialect",
-                           "::mlir::arith::ArithDialect"];
-}
-
 def SDXVerifyDispatch : Pass<"sdx-verify-dispatch", "::mlir::ModuleOp"> {
   let summary = "Check that host functions only call kernels";
   let description = [{
@@ -370,29 +322,6 @@ def SDXVerifyDispatch : Pass<"sdx-verify-dispatch", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"bufferized", "bufferized", "bool", "false",
                         "Also require that no tensor is left on the host">];
-}
-
-def SDXInstrumentHost : Pass<"sdx-instrument-host", "::mlir::ModuleOp"> {
-  let summary = "Have the host program record its steps";
-  let description = [{
-    Each call of a kernel and each copy of `@main` is put between a look at the
-    clock and a record that also tells its floating-point operations and the
-    bytes of its operands, both computed from sizes where these are open. The
-    module's `sdx.profile` tells the kernel, its form and its nodes for each
-    record.
-
-    ```mlir
-    sdx.call @k3_matmul(%a, %w : memref<?x768xf32>, memref<24x768x32xf32>)
-        outs(%c : memref<?x768xf32>)
-    // becomes
-    %begin = sdx.clock : i64
-    sdx.call @k3_matmul(%a, %w : memref<?x768xf32>, memref<24x768x32xf32>)
-        outs(%c : memref<?x768xf32>)
-    sdx.record 0 from %begin flops %flops bytes %bytes
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::memref::MemRefDialect"];
 }
 
 #endif // SARDONYX_DISPATCH_PASSES

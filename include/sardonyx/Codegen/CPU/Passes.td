@@ -296,56 +296,13 @@ def CheckBoundsPass : Pass<"sdx-cpu-check-bounds", "::mlir::func::FuncOp"> {
   ];
 }
 
-def LowerViewsPass : Pass<"sdx-cpu-lower-views", "::mlir::func::FuncOp"> {
-  let summary = "Write expanding views as sizes and strides";
-  let description = [{
-    `memref.expand_shape` becomes a `memref.reinterpret_cast`. Upstream's
-    expansion of strided metadata takes no two open sizes in one group, which
-    the shapes of a model often have: it ends the process.
-
-    ```mlir
-    %v = memref.expand_shape %m [[0, 1]] output_shape [%b, %s]
-        : memref<?xf32> into memref<?x?xf32>
-    // becomes
-    %v = memref.reinterpret_cast %m to offset: [0], sizes: [%b, %s],
-        strides: [%s, 1] : memref<?xf32> to memref<?x?xf32>
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::memref::MemRefDialect"];
-}
-
-def ParallelToRuntimePass
-    : Pass<"sdx-cpu-parallel-to-runtime", "::mlir::ModuleOp"> {
-  let summary = "Outline parallel loops for the runtime's thread pool";
-  let description = [{
-    The body of each outermost `scf.parallel` becomes a function over a range
-    of the linearised iterations, and the loop a call that
-    `sdx-host-finalize` gives to `sdx_rt_parallel_for`. The grain, the least
-    number of iterations worth a thread, follows from a static estimate of the
-    body's work. Inner parallel loops become sequential. `sdx.thread_count`
-    becomes a call of `sdx_rt_threads`.
-
-    ```mlir
-    scf.parallel (%i) = (%c0) to (%n) step (%c1) { ... }
-    // becomes
-    call @sdx_parallel_for_k_par0(%n, %grain, %a, %b) : ...
-    func.func private @k_par0(%begin: index, %end: index, %a: ..., %b: ...)
-    ```
-  }];
-  let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
-    "::mlir::scf::SCFDialect"
-  ];
-}
-
 def VerifyCodegenPass : Pass<"sdx-verify-codegen", "::mlir::func::FuncOp"> {
   let summary = "Check that a function is ready for the llvm dialect";
   let description = [{
     The contract of the code generators: no tensors, no linalg or sdx
     operation, no parallel loop that reduces and no allocation in an innermost
     loop may be left. Anything found is an error with its location. A parallel
-    loop may lie in another: `sdx-cpu-parallel-to-runtime` makes it sequential.
+    loop may lie in another: `sdx-host-parallel-to-runtime` makes it sequential.
 
     ```mlir
     %0 = tensor.empty() : tensor<4xf32>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/SDX/SDX.h"
-#include "sardonyx/Codegen/Host/Passes.h"
+#include "sardonyx/Host/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -17,7 +17,7 @@
 
 namespace sardonyx {
 #define GEN_PASS_DEF_LOWERCOPIESPASS
-#include "sardonyx/Codegen/Host/Passes.h.inc"
+#include "sardonyx/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;

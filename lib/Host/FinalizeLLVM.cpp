@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TextConstant.h"
-#include "sardonyx/Codegen/Host/Passes.h"
+#include "sardonyx/Host/Passes.h"
 #include "sardonyx/NodeName.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -15,7 +15,7 @@
 
 namespace sardonyx {
 #define GEN_PASS_DEF_FINALIZELLVMPASS
-#include "sardonyx/Codegen/Host/Passes.h.inc"
+#include "sardonyx/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;

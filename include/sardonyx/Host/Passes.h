@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_CODEGEN_HOST_PASSES_H
-#define SARDONYX_CODEGEN_HOST_PASSES_H
+#ifndef SARDONYX_HOST_PASSES_H
+#define SARDONYX_HOST_PASSES_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,11 +16,15 @@
 namespace sardonyx {
 
 #define GEN_PASS_DECL
-#include "sardonyx/Codegen/Host/Passes.h.inc"
+#include "sardonyx/Host/Passes.h.inc"
 
 #define GEN_PASS_REGISTRATION
-#include "sardonyx/Codegen/Host/Passes.h.inc"
+#include "sardonyx/Host/Passes.h.inc"
+
+/// Registers what bufferizing a host program needs: the external models of the
+/// dialects that may occur in one.
+void registerHostBufferization(mlir::DialectRegistry &registry);
 
 } // namespace sardonyx
 
-#endif // SARDONYX_CODEGEN_HOST_PASSES_H
+#endif // SARDONYX_HOST_PASSES_H

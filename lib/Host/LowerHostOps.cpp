@@ -7,7 +7,7 @@
 
 #include "TextConstant.h"
 #include "dialects/SDX/SDX.h"
-#include "sardonyx/Codegen/Host/Passes.h"
+#include "sardonyx/Host/Passes.h"
 #include "sardonyx/NodeName.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
@@ -22,7 +22,7 @@
 
 namespace sardonyx {
 #define GEN_PASS_DEF_LOWERHOSTOPSPASS
-#include "sardonyx/Codegen/Host/Passes.h.inc"
+#include "sardonyx/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;

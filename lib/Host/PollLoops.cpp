@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TextConstant.h"
-#include "sardonyx/Codegen/Host/Passes.h"
+#include "sardonyx/Host/Passes.h"
 #include "sardonyx/NodeName.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,7 +18,7 @@
 
 namespace sardonyx {
 #define GEN_PASS_DEF_POLLLOOPSPASS
-#include "sardonyx/Codegen/Host/Passes.h.inc"
+#include "sardonyx/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;

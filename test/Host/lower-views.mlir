@@ -1,4 +1,4 @@
-// RUN: onnx-opt %s --sdx-cpu-lower-views | FileCheck %s
+// RUN: onnx-opt %s --sdx-host-lower-views | FileCheck %s
 
 // CHECK-LABEL: func.func @two_open_sizes(
 // CHECK-SAME:      %[[M:.*]]: memref<?x384xf32>, %[[B:.*]]: index, %[[S:.*]]: index

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "sardonyx/Codegen/CPU/Passes.h"
+#include "sardonyx/Host/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -14,7 +14,7 @@
 
 namespace sardonyx {
 #define GEN_PASS_DEF_LOWERVIEWSPASS
-#include "sardonyx/Codegen/CPU/Passes.h.inc"
+#include "sardonyx/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;

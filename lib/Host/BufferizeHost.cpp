@@ -1,7 +1,7 @@
 //===- BufferizeHost.cpp - Bufferize the host functions ---------*- C++ -*-===//
 
-#include "Utils.h"
-#include "sardonyx/Dispatch/Passes.h"
+#include "Buffers.h"
+#include "sardonyx/Host/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -28,13 +28,13 @@
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXBUFFERIZEHOST
-#include "sardonyx/Dispatch/Passes.h.inc"
+#include "sardonyx/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;
 using namespace sardonyx;
 
-void sardonyx::registerDispatchBufferization(DialectRegistry &registry) {
+void sardonyx::registerHostBufferization(DialectRegistry &registry) {
   arith::registerBufferizableOpInterfaceExternalModels(registry);
   cf::registerBufferizableOpInterfaceExternalModels(registry);
   linalg::registerAllDialectInterfaceImplementations(registry);
@@ -578,7 +578,7 @@ struct BufferizeHostPass
     : sardonyx::impl::SDXBufferizeHostBase<BufferizeHostPass> {
   void getDependentDialects(DialectRegistry &registry) const override {
     SDXBufferizeHostBase::getDependentDialects(registry);
-    registerDispatchBufferization(registry);
+    registerHostBufferization(registry);
   }
 
   void runOnOperation() override {

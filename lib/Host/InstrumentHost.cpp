@@ -5,16 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelWork.h"
-#include "Utils.h"
-#include "sardonyx/Dispatch/Passes.h"
+#include "Buffers.h"
+#include "lib/Dispatch/KernelWork.h"
+#include "sardonyx/Host/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXINSTRUMENTHOST
-#include "sardonyx/Dispatch/Passes.h.inc"
+#include "sardonyx/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;

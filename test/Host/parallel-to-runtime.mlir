@@ -1,4 +1,4 @@
-// RUN: onnx-opt %s -sdx-cpu-parallel-to-runtime -canonicalize | FileCheck %s
+// RUN: onnx-opt %s -sdx-host-parallel-to-runtime -canonicalize | FileCheck %s
 
 // The body's function gets a range of the linearised iterations, and nested
 // parallel loops become sequential. Constants are cloned, not captured.

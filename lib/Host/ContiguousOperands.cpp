@@ -1,6 +1,6 @@
 //===- ContiguousOperands.cpp - Operands of kernels are contiguous --------===//
 
-#include "Utils.h"
+#include "Buffers.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "sardonyx/Codegen/CPU/Passes.h"
+#include "sardonyx/Host/Passes.h"
 
 #include "dialects/SDX/SDX.h"
 
@@ -22,7 +22,7 @@
 
 namespace sardonyx {
 #define GEN_PASS_DEF_PARALLELTORUNTIMEPASS
-#include "sardonyx/Codegen/CPU/Passes.h.inc"
+#include "sardonyx/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;

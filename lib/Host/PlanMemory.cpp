@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Utils.h"
-#include "sardonyx/Dispatch/Passes.h"
+#include "Buffers.h"
+#include "sardonyx/Host/Passes.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
@@ -18,7 +18,7 @@
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXPLANMEMORY
-#include "sardonyx/Dispatch/Passes.h.inc"
+#include "sardonyx/Host/Passes.h.inc"
 } // namespace sardonyx
 
 using namespace mlir;

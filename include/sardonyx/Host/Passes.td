@@ -1,0 +1,198 @@
+//===- Passes.td - The host program's code ----------------*- tablegen -*-===//
+//
+// From the host program to functions that the runtime can call, and calls of
+// the runtime: the same for all targets.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_HOST_PASSES
+#define SARDONYX_HOST_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def SDXBufferizeHost : Pass<"sdx-bufferize-host", "::mlir::ModuleOp"> {
+  let summary = "Bufferize the host functions";
+  let description = [{
+    Tensor arguments of host functions become read-only memrefs, results are
+    written to `sdx.output_buffer`s, the rest goes through one-shot
+    bufferization. Kernels write straight into the outputs where they can.
+
+    ```mlir
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %e = tensor.empty() : tensor<4xf32>
+      %r = sdx.call @k0(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
+          -> tensor<4xf32>
+      return %r : tensor<4xf32>
+    // becomes
+    func.func @main(%x: memref<4xf32>) {
+      %out = sdx.output_buffer 0 () : memref<4xf32>
+      sdx.call @k0(%x : memref<4xf32>) outs(%out : memref<4xf32>)
+      return
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
+                           "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def SDXPlanMemory : Pass<"sdx-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "Place the host's buffers";
+  let description = [{
+    Buffers of static size get an offset in one arena, by lifetime (greedy by
+    size, 64-byte aligned). Buffers of dynamic size are freed after their last
+    use. A buffer that leaves the loop iteration or branch that made it is left
+    to the end of the run.
+
+    ```mlir
+    %a = memref.alloc() : memref<16xf32>
+    // becomes
+    %arena = sdx.arena : memref<64xi8>
+    %a = memref.view %arena[%c0][] : memref<64xi8> to memref<16xf32>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def SDXInstrumentHost : Pass<"sdx-instrument-host", "::mlir::ModuleOp"> {
+  let summary = "Have the host program record its steps";
+  let description = [{
+    Each call of a kernel and each copy of `@main` is put between a look at the
+    clock and a record that also tells its floating-point operations and the
+    bytes of its operands, both computed from sizes where these are open. The
+    module's `sdx.profile` tells the kernel, its form and its nodes for each
+    record.
+
+    ```mlir
+    sdx.call @k3_matmul(%a, %w : memref<?x768xf32>, memref<24x768x32xf32>)
+        outs(%c : memref<?x768xf32>)
+    // becomes
+    %begin = sdx.clock : i64
+    sdx.call @k3_matmul(%a, %w : memref<?x768xf32>, memref<24x768x32xf32>)
+        outs(%c : memref<?x768xf32>)
+    sdx.record 0 from %begin flops %flops bytes %bytes
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def LowerViewsPass : Pass<"sdx-host-lower-views", "::mlir::func::FuncOp"> {
+  let summary = "Write expanding views as sizes and strides";
+  let description = [{
+    `memref.expand_shape` becomes a `memref.reinterpret_cast`. Upstream's
+    expansion of strided metadata takes no two open sizes in one group, which
+    the shapes of a model often have: it ends the process.
+
+    ```mlir
+    %v = memref.expand_shape %m [[0, 1]] output_shape [%b, %s]
+        : memref<?xf32> into memref<?x?xf32>
+    // becomes
+    %v = memref.reinterpret_cast %m to offset: [0], sizes: [%b, %s],
+        strides: [%s, 1] : memref<?xf32> to memref<?x?xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def ParallelToRuntimePass
+    : Pass<"sdx-host-parallel-to-runtime", "::mlir::ModuleOp"> {
+  let summary = "Outline parallel loops for the runtime's thread pool";
+  let description = [{
+    The body of each outermost `scf.parallel` becomes a function over a range
+    of the linearised iterations, and the loop a call that
+    `sdx-host-finalize` gives to `sdx_rt_parallel_for`. The grain, the least
+    number of iterations worth a thread, follows from a static estimate of the
+    body's work. Inner parallel loops become sequential. `sdx.thread_count`
+    becomes a call of `sdx_rt_threads`.
+
+    ```mlir
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) { ... }
+    // becomes
+    call @sdx_parallel_for_k_par0(%n, %grain, %a, %b) : ...
+    func.func private @k_par0(%begin: index, %end: index, %a: ..., %b: ...)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+def LowerHostOpsPass : Pass<"sdx-host-lower-ops", "::mlir::ModuleOp"> {
+  let summary = "Lower calls, checks and memory requests to runtime calls";
+  let description = [{
+    `sdx.call` becomes a call of the kernel, `sdx.check` one of `sdx_rt_check`
+    (in kernels a branch around `sdx_rt_check_failed`), `sdx.arena` and `sdx.output_buffer` calls of the
+    runtime. Records the types of the entry points' arguments for
+    `sdx-host-finalize`.
+
+    ```mlir
+    sdx.call @k(%a) outs(%b) : ...
+    // becomes
+    func.call @k(%a, %b) : (memref<?xf32>, memref<?xf32>) -> ()
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::sardonyx::sdx::SDXDialect"
+  ];
+}
+
+def LowerCopiesPass : Pass<"sdx-host-lower-copies", "::mlir::ModuleOp"> {
+  let summary = "Lower the host program's copies";
+  let description = [{
+    `memref.copy` between contiguous buffers becomes `memcpy`, any other a call
+    of `sdx_rt_copy`. Sizes and strides are written to one place in the
+    function's frame, which all copies share: a model may have thousands.
+
+    ```mlir
+    memref.copy %a, %b : memref<4x2xf32, strided<[8, 1]>> to memref<4x2xf32>
+    // becomes
+    llvm.call @sdx_rt_copy(%bytes, %rank, %from, %to, %layout)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect"
+  ];
+}
+
+def PollLoopsPass : Pass<"sdx-host-poll-loops", "::mlir::ModuleOp"> {
+  let summary = "Let a run be ended in its loops";
+  let description = [{
+    The host program's loops, and those loops of kernels whose trips take long,
+    call `sdx_rt_poll` at the beginning of a trip, which leaves the run where
+    something wants it ended: of each trip where one takes long, of one in so
+    many where it does not. An `scf.while` of the host program, which
+    an ONNX Loop becomes, counts its trips for it and gives its node's name.
+
+    ```mlir
+    scf.for %i = %c0 to %n step %c1 { ... }
+    // becomes
+    scf.for %i = %c0 to %n step %c1 {
+      llvm.call @sdx_rt_poll(%zero, %null) : (i64, !llvm.ptr) -> ()
+      ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def FinalizeLLVMPass : Pass<"sdx-host-finalize", "::mlir::ModuleOp"> {
+  let summary = "Complete a module of the llvm dialect with entry points";
+  let description = [{
+    Gives `sdx_parallel_for_NAME` its body, a call of `sdx_rt_parallel_for`
+    with the captured values in a structure on the stack; makes the entry
+    points `sdx_main(args)` and `sdx_init(args)`; and sends allocations to the
+    runtime.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // SARDONYX_HOST_PASSES

@@ -1,0 +1,42 @@
+//===- Buffers.h - What the passes on the host program share ----*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_HOST_BUFFERS_H
+#define SARDONYX_LIB_HOST_BUFFERS_H
+
+#include "lib/Dispatch/Utils.h"
+
+namespace sardonyx {
+
+/// Kernels take memrefs of identity layout: gives each operand of a call that
+/// has another one a contiguous copy, unless `isFine`.
+void makeOperandsContiguous(mlir::func::FuncOp func,
+                            llvm::function_ref<bool(mlir::Value)> isFine);
+
+/// True for a contiguous piece of a buffer of static size that the function
+/// allocates: once the buffer has a place, the piece has one, too.
+bool isViewOfPlannable(mlir::Value value);
+
+/// The allocation that `value` is a view of; null if there is none or a step
+/// on the way is no view of static strides.
+mlir::memref::AllocOp findViewedAllocation(mlir::Value value);
+
+/// Makes a slice and a reshape of each slice within `root` that drops some of
+/// its dimensions of size 1 but not all, so that buffers have them, too.
+void reshapeReducedSlices(mlir::Operation *root);
+
+/// Gives each tensor that is put together of slices its buffer, and makes the
+/// slices there or copies them there.
+void assembleSlices(mlir::func::FuncOp func);
+
+/// Makes each loop and branch own what it yields, so that it can be freed when
+/// the next iteration has replaced it, or after its last use.
+void freeYielded(mlir::func::FuncOp func);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_HOST_BUFFERS_H
