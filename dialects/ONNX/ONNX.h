@@ -1,4 +1,9 @@
 //===- ONNX.h - The onnx dialect, whole -------------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_DIALECTS_ONNX_ONNX_H
 #define SARDONYX_DIALECTS_ONNX_ONNX_H

@@ -1,5 +1,10 @@
 //===- ONNXAssembly.cpp - The textual form that all generated ops share ---===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 //   %y = onnx.Clip(%x, none, %max) {name = value} : (types) -> types
 //   %r = onnx.If(%c) : (tensor<i1>) -> tensor<f32> then_branch {..} else_branch
 //   {..}

@@ -1,4 +1,9 @@
 //===- ONNXBase.td - The onnx dialect, its types and op classes -----------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_ONNX_BASE
 #define SARDONYX_ONNX_BASE

@@ -1,4 +1,9 @@
 //===- ONNXDialect.cpp - Registration, types, constants -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "dialects/ONNX/ONNX.h"
 #include "mlir/IR/DialectImplementation.h"

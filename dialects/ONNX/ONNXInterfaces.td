@@ -1,4 +1,9 @@
 //===- ONNXInterfaces.td - What every generated op can tell ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_ONNX_INTERFACES
 #define SARDONYX_ONNX_INTERFACES

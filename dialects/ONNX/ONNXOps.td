@@ -1,4 +1,9 @@
 //===- ONNXOps.td - The ops of the onnx dialect ---------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_ONNX_OPS
 #define SARDONYX_ONNX_OPS

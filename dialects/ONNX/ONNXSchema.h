@@ -1,5 +1,10 @@
 //===- ONNXSchema.h - What ONNX's schemas say, as tables --------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Each generated op knows its schema: `ConvOp::getSchema()`. Verifier, parser,
 // printer and importer work from it, so that nothing is written per op.
 //

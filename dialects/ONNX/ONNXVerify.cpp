@@ -1,4 +1,9 @@
 //===- ONNXVerify.cpp - Verifiers: by schema for all, by hand for some ----===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "dialects/ONNX/ONNX.h"
 

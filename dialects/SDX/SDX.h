@@ -1,5 +1,10 @@
 //===- SDX.h - Kernel-level operations --------------------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The sdx dialect: dense operations on packed operands, kernels and the calls
 // of them. Everything about it is included from here.
 //

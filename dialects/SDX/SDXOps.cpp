@@ -1,4 +1,9 @@
 //===- SDXOps.cpp - Verifiers and interfaces of the sdx ops -----*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "dialects/SDX/SDX.h"
 #include "dialects/SDX/Winograd.h"

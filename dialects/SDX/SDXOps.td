@@ -1,5 +1,10 @@
 //===- SDXOps.td - Kernel-level operations -----------------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Dense operations on packed operands, and what a host program needs to call
 // kernels. docs: Rationale.md in this folder.
 //

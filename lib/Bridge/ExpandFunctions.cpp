@@ -1,4 +1,9 @@
 //===- ExpandFunctions.cpp - Replace operators by their bodies ------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Bridge/Bridge.h"
 #include "sardonyx/Bridge/Passes.h"

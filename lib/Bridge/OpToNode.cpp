@@ -1,4 +1,9 @@
 //===- OpToNode.cpp - Ops to nodes ----------------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Bridge/OpToNode.h"
 #include "lib/Importer/Error.h"

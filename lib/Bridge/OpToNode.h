@@ -1,4 +1,9 @@
 //===- OpToNode.h - Ops to nodes --------------------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_BRIDGE_OPTONODE_H
 #define SARDONYX_LIB_BRIDGE_OPTONODE_H

@@ -1,4 +1,9 @@
 //===- Activations.h - Activations that are part of an op -------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_CONTRIB_ACTIVATIONS_H
 #define SARDONYX_LIB_CONTRIB_ACTIVATIONS_H

@@ -1,5 +1,10 @@
 //===- BeamSearch.cpp - The likeliest texts -------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Each prompt has `beams` texts that grow, and as many that have ended. At each
 // step the 2 * beams likeliest continuations of the former are chosen: at most
 // half of them end their text, so that as many go on as before.

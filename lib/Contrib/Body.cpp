@@ -1,4 +1,9 @@
 //===- Body.cpp - Writing the function body of an operator ----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Contrib/Body.h"
 #include "lib/Contrib/Contrib.h"

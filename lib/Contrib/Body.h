@@ -1,5 +1,10 @@
 //===- Body.h - Writing the function body of an operator --------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // What a builder works with: the node that is to be replaced, as far as it is
 // known, and the nodes that replace it. Values are names; an empty one is left
 // out. A builder throws, by refuse(), for what it has no body for.

@@ -1,5 +1,10 @@
 //===- Branches.cpp - Residual streams of several branches ----------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // All is computed in f32, and rounded to the type of the streams at the end.
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,9 @@
 //===- ChannelsLast.cpp - Convolutions and pools of [N, ..., C] -----------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Contrib/ChannelsLast.h"
 

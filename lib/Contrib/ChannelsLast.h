@@ -1,4 +1,9 @@
 //===- ChannelsLast.h - Tensors [N, ..., C] -----------------------*- C++
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 //-*-===//
 
 #ifndef SARDONYX_LIB_CONTRIB_CHANNELSLAST_H

@@ -1,5 +1,10 @@
 //===- Contrib.h - Operators beyond ONNX's own ------------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The operators that dialects/ONNX/contrib describes, as schemas in libonnx's
 // registry. Nearly all have a function body, so that importer, type inference
 // and onnx-expand-functions need to know nothing of them; the others have a

@@ -1,4 +1,9 @@
 //===- Embeddings.cpp - Look-ups of tables, rotations by position ---------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Contrib/Heads.h"
 #include "lib/Contrib/Quantized.h"

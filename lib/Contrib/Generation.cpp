@@ -1,4 +1,9 @@
 //===- Generation.cpp - What searches for texts have in common ------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Contrib/Generation.h"
 #include "lib/Contrib/Tokens.h"

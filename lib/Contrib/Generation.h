@@ -1,5 +1,10 @@
 //===- Generation.h - What searches for texts have in common ----*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // GreedySearch, Sampling and BeamSearch call a decoder, a graph of theirs, once
 // for each token: it is the body of a Loop, with the choice of the tokens
 // behind it. A decoder of GPT's form takes

@@ -1,4 +1,9 @@
 //===- Heads.h - What the forms of attention share --------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_CONTRIB_HEADS_H
 #define SARDONYX_LIB_CONTRIB_HEADS_H

@@ -1,4 +1,9 @@
 //===- Inference.cpp - Types of operators that have no body ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Contrib/Inference.h"
 

@@ -1,4 +1,9 @@
 //===- Inference.h - Types of operators that have no body -------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_CONTRIB_INFERENCE_H
 #define SARDONYX_LIB_CONTRIB_INFERENCE_H

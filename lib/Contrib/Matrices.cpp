@@ -1,4 +1,9 @@
 //===- Matrices.cpp - What takes matrices as a whole ----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Contrib/Body.h"
 #include "lib/Contrib/Inference.h"

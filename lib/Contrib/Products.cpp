@@ -1,4 +1,9 @@
 //===- Products.cpp - Matrix products and convolutions --------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Contrib/Activations.h"
 #include "lib/Contrib/Body.h"

@@ -1,5 +1,10 @@
 //===- Quantized.cpp - Operators on quantized tensors ---------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Elementwise ones and pools are computed in float and rounded once; products
 // are sums of integers.
 //

@@ -1,5 +1,10 @@
 //===- Register.cpp - Schemas for libonnx's registry ----------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The dialect's tables know the schemas, the generated rows the bodies.
 //
 //===----------------------------------------------------------------------===//

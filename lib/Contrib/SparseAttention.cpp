@@ -1,4 +1,9 @@
 //===- SparseAttention.cpp - Causal attention to some blocks of keys ------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Contrib/Heads.h"
 

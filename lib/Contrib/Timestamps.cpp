@@ -1,5 +1,10 @@
 //===- Timestamps.cpp - Whisper's rules of timestamps ---------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Texts of Whisper have timestamps, the tokens from
 // beginning_timestamp_token_id on: one where the speech begins, then pairs that
 // do not decrease.

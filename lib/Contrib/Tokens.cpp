@@ -1,4 +1,9 @@
 //===- Tokens.cpp - Strings and the numbers of words ----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Contrib/Tokens.h"
 #include "lib/Contrib/Inference.h"

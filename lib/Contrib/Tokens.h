@@ -1,4 +1,9 @@
 //===- Tokens.h - The numbers that stand for words --------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_CONTRIB_TOKENS_H
 #define SARDONYX_LIB_CONTRIB_TOKENS_H

@@ -1,4 +1,9 @@
 //===- FoldEmpty.cpp - What has no elements computes nothing --------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "dialects/SDX/SDX.h"
 #include "sardonyx/Dispatch/Passes.h"

@@ -1,5 +1,10 @@
 //===- FormDispatches.cpp - Group compute operations into kernels ---------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Groups grow along the program: each operation tries to take in the groups of
 // its producers, the nearest first. A group is always a contiguous run of its
 // block, so that whether two may merge is a question about what lies between.

@@ -1,4 +1,9 @@
 //===- FuseElementwise.cpp - Fuse elementwise ops, move reshapes ----------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Utils.h"
 #include "sardonyx/Dispatch/Passes.h"

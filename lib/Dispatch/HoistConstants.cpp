@@ -1,5 +1,10 @@
 //===- HoistConstants.cpp - Split @main_graph into @init and @main --------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A value is constant if all that it is made of is. @init computes the
 // constant values that others use, @main gets them as arguments. Elements of
 // constants are never looked at, only their types.

@@ -1,4 +1,9 @@
 //===- KernelGroup.cpp - Which operations can share a kernel ----*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "KernelGroup.h"
 

@@ -1,4 +1,9 @@
 //===- KernelGroup.h - Operations that become one kernel --------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_DISPATCH_KERNELGROUP_H
 #define SARDONYX_LIB_DISPATCH_KERNELGROUP_H

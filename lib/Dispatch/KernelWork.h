@@ -1,4 +1,9 @@
 //===- KernelWork.h - What a kernel computes and moves ----------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_DISPATCH_KERNELWORK_H
 #define SARDONYX_LIB_DISPATCH_KERNELWORK_H

@@ -1,4 +1,9 @@
 //===- MergeEqual.cpp - Operations that compute the same are one ----------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Utils.h"
 #include "sardonyx/Dispatch/Passes.h"

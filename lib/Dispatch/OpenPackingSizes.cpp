@@ -1,5 +1,10 @@
 //===- OpenPackingSizes.cpp - One kernel packs weights of all sizes -------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Most weights have sizes of their own, and a network of fifty convolutions had
 // as many kernels that pack them: a fifth of its code, each of which runs once
 // for each session at most.

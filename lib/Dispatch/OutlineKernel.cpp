@@ -1,4 +1,9 @@
 //===- OutlineKernel.cpp - Make a kernel of a group of operations ---------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "KernelGroup.h"
 #include "Utils.h"

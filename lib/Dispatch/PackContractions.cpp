@@ -1,5 +1,10 @@
 //===- PackContractions.cpp - linalg contractions to packed products ------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A contraction is read as out[b,m,n] += lhs[b,m,k] * rhs[b,k,n]: the roles
 // follow from the output's order of dimensions, so that only operands, never
 // the result, may need a transpose.

@@ -1,5 +1,10 @@
 //===- PackNarrowProducts.cpp - Products of bytes and of bf16, packed -----===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // out[m,n] += extui(lhs[m,k]) * extsi(rhs[k,n]) in i32 and the product of bf16
 // in f32 become packed products, for which as many values of k as fill 32 bits
 // lie together in the right-hand side.

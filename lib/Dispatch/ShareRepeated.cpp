@@ -1,5 +1,10 @@
 //===- ShareRepeated.cpp - Products by a matrix repeated for batches ------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Grouped queries: several heads of queries meet the same head of keys and of
 // values, which exporters repeat by an Expand and a Reshape. The rows of these
 // heads are rows of one product with the head that they share; nothing is

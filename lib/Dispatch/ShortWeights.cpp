@@ -1,5 +1,10 @@
 //===- ShortWeights.cpp - Which weights need no four bytes ----------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A product of few rows takes as long as memory takes to give its weights.
 // Integers of 21 or 24 bits, times a scale for each column, are as exact as the
 // sum of a product of f32 wherever the weights of a column are of about the

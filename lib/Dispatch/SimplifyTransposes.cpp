@@ -1,5 +1,10 @@
 //===- SimplifyTransposes.cpp - Transposes of the fewest dimensions -------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Dimensions of size 1 and dimensions that stay neighbours do not matter to a
 // transpose. What is left of many is a reshape, which costs nothing; of the
 // others, fewer kinds of kernels.

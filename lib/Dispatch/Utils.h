@@ -1,4 +1,9 @@
 //===- Utils.h - What the dispatch passes share -----------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_DISPATCH_UTILS_H
 #define SARDONYX_LIB_DISPATCH_UTILS_H

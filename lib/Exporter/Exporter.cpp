@@ -1,4 +1,9 @@
 //===- Exporter.cpp - From the onnx dialect to an ONNX file ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Exporter/Exporter.h"
 

@@ -1,4 +1,9 @@
 //===- Versions.cpp - The oldest version of an operator -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Exporter/Versions.h"
 

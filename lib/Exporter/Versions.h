@@ -1,4 +1,9 @@
 //===- Versions.h - The oldest version of an operator -----------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_EXPORTER_VERSIONS_H
 #define SARDONYX_LIB_EXPORTER_VERSIONS_H

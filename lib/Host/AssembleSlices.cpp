@@ -1,5 +1,10 @@
 //===- AssembleSlices.cpp - Tensors that are put together of slices -------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // What a concatenation or a padding leaves is a chain: each slice is inserted
 // into what the insertion before made. Bufferization would ask of each link
 // whether it conflicts with each other one. Here, the tensor at the end gets

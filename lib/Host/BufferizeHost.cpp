@@ -1,4 +1,9 @@
 //===- BufferizeHost.cpp - Bufferize the host functions ---------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Buffers.h"
 #include "sardonyx/Host/Passes.h"

@@ -1,5 +1,10 @@
 //===- FreeYielded.cpp - Loops and branches own what they yield -----------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A buffer that an iteration makes and yields replaces the one that the
 // iteration before made. Nobody could free that one as long as it may also be
 // the initial value, which belongs to somebody else: therefore, the loop

@@ -1,5 +1,10 @@
 //===- PlanMemory.cpp - Place the host's buffers ----------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A buffer lives from its first use to the end of the last operation of the
 // same block in which it, or a view of it, is used: the loop as a whole if it
 // is used in a loop that does not make it.

@@ -1,5 +1,10 @@
 //===- Calls.cpp - Functions of the model as functions of the module ------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // ONNX's functions are templates: a call decides types, ranks, attributes, and
 // which inputs there are, and the values of constants that it passes may decide
 // on shapes. So there is one function of the module for each instance, and

@@ -1,4 +1,9 @@
 //===- DeclaredTypes.cpp - What a model says of its values ----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Importer/DeclaredTypes.h"
 #include "lib/Importer/Error.h"

@@ -1,5 +1,10 @@
 //===- DeclaredTypes.h - What a model says of its values --------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A model may say in value_info, in its outputs and in the inputs and outputs
 // of inner graphs what types values have. Nobody checks it, and programs that
 // change a model leave it behind as it was. So it is a hint: element types and

@@ -1,5 +1,10 @@
 //===- Error.h - How the importer gives up ----------------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Inside the importer, the exporter and the bridge a broken model ends in an
 // exception, as it does inside libonnx; their entry points turn it into a
 // diagnostic. It must never be thrown through a frame of MLIR's.

@@ -1,5 +1,10 @@
 //===- ExternalFunctions.cpp - Functions from outside of the model --------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Users may give functions that any model can call. A model's own function of
 // the same name counts; what is in the dialect already cannot be replaced.
 //

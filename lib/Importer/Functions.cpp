@@ -1,5 +1,10 @@
 //===- Functions.cpp - Instances of model-local functions -----------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A call is replaced by the function's body, with attribute references bound to
 // the call's attributes, until no call is left. Functions may not recurse, and
 // the number of nodes made is bounded: a chain of functions that call the next

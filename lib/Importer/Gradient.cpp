@@ -1,5 +1,10 @@
 //===- Gradient.cpp - Replacing Gradient nodes ----------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The part of the graph between xs, zs and y is copied with the inputs of the
 // Gradient node in the places of xs and zs, as the specification has it. Where
 // these are the same, the copies fall together with the originals later on.

@@ -1,5 +1,10 @@
 //===- Gradient.h - Differentiation of graphs -------------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Gradient (ai.onnx.preview.training) names a part of its own graph by the
 // names of values. The importer, which knows them, replaces it by nodes that
 // compute the derivatives, by reverse accumulation: each operator has a rule

@@ -1,4 +1,9 @@
 //===- GuardedSchemas.h - Schemas that survive missing types ----*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_IMPORTER_GUARDEDSCHEMAS_H
 #define SARDONYX_LIB_IMPORTER_GUARDEDSCHEMAS_H

@@ -1,4 +1,9 @@
 //===- Importer.cpp - From an ONNX file to the onnx dialect ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Importer/Importer.h"
 

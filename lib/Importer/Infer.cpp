@@ -1,4 +1,9 @@
 //===- Infer.cpp - Types of intermediate values ---------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "dialects/ONNX/ONNXSchema.h"
 #include "lib/Contrib/Contrib.h"

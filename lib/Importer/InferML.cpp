@@ -1,5 +1,10 @@
 //===- InferML.cpp - Types that libonnx does not infer --------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Half of the operators of ai.onnx.ml have no inference function, and some have
 // one that is wrong: ArrayFeatureExtractor's takes the first size of the
 // indices for their number, SVMClassifier's knows no results of open size, and

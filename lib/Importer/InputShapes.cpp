@@ -1,5 +1,10 @@
 //===- InputShapes.cpp - Which shapes operators want ----------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // What ONNX's text says of the shapes of inputs and libonnx's inference does
 // not check. Lowerings rely on it.
 //

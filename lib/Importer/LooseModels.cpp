@@ -1,5 +1,10 @@
 //===- LooseModels.cpp - Models that bend ONNX's rules --------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // What tools write and onnxruntime takes although ONNX forbids it, where it has
 // one meaning.
 //

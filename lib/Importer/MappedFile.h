@@ -1,4 +1,9 @@
 //===- MappedFile.h - Read-only file mappings -------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_IMPORTER_MAPPEDFILE_H
 #define SARDONYX_LIB_IMPORTER_MAPPEDFILE_H

@@ -1,4 +1,9 @@
 //===- Model.cpp - Parsing and normalising a model file -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Importer/Model.h"
 #include "lib/Importer/Error.h"

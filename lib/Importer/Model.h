@@ -1,4 +1,9 @@
 //===- Model.h - A model file as the importer holds it ----------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_IMPORTER_MODEL_H
 #define SARDONYX_LIB_IMPORTER_MODEL_H

@@ -1,4 +1,9 @@
 //===- NodeOrder.cpp - What nodes need which ------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Importer/NodeOrder.h"
 #include "lib/Importer/Model.h"

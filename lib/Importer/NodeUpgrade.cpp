@@ -1,4 +1,9 @@
 //===- NodeUpgrade.cpp - What rows of the upgrade table work with ---------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Importer/Error.h"
 #include "lib/Importer/Types.h"

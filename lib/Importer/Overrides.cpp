@@ -1,4 +1,9 @@
 //===- Overrides.cpp - What a caller puts in a model's place --------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Importer/Error.h"
 #include "lib/Importer/Model.h"

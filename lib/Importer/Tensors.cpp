@@ -1,4 +1,9 @@
 //===- Tensors.cpp - Tensor data without copies ---------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Importer/Tensors.h"
 #include "dialects/ONNX/ONNX.h"

@@ -1,4 +1,9 @@
 //===- Types.h - ONNX types and MLIR types ----------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_IMPORTER_TYPES_H
 #define SARDONYX_LIB_IMPORTER_TYPES_H

@@ -1,5 +1,10 @@
 //===- Upgrade.h - Old operator forms to the latest -------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // One row per operator and version in which its form or meaning changed; a row
 // turns a node written for an older version into one for that version. The rows
 // of an operator are applied in turn until the node is in its latest form.

@@ -1,5 +1,10 @@
 //===- UpgradeExperimental.cpp - Operators that ONNX has dropped ----------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Until version 10 of its domain ONNX had experimental operators, which models
 // of its first releases hold and onnxruntime still takes. There is no schema of
 // them: their forms are checked here.

@@ -1,4 +1,9 @@
 //===- WireCut.cpp - A model without its weights' bytes -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Importer/WireCut.h"
 #include "lib/Importer/Error.h"

@@ -1,5 +1,10 @@
 //===- WireCut.h - A model without its weights' bytes -----------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Protobuf copies every `bytes` field that it parses. To leave the weights
 // where they are, the serialized model is scanned first: large raw_data fields
 // are left out and their place in the file is noted.

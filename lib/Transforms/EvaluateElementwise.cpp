@@ -1,5 +1,10 @@
 //===- EvaluateElementwise.cpp - Elementwise operators on known tensors ---===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Integers are computed in 64 bits and floats in double: a single sum, product,
 // quotient or root of narrower floats is then right after one more rounding.
 //

@@ -1,4 +1,9 @@
 //===- EvaluateIndexed.cpp - Gathers and scatters of known tensors --------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Evaluation.h"
 

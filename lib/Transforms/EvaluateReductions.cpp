@@ -1,5 +1,10 @@
 //===- EvaluateReductions.cpp - Reductions of known tensors ---------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Of integers: in which order floats are added is open.
 //
 //===----------------------------------------------------------------------===//

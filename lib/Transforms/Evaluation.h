@@ -1,5 +1,10 @@
 //===- Evaluation.h - Operators on small known tensors ----------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // One table from operators to functions that compute their results from what is
 // known of the operands. A function says nothing where an operand that it needs
 // is not known, or where ONNX leaves the result open.

@@ -1,5 +1,10 @@
 //===- FailingBranches.h - Branches that cannot be computed -----*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A branch of an If that breaks a rule is no fault of a model that never takes
 // it. It becomes a check that fails the run with what is wrong, and values of
 // the other branch's types.

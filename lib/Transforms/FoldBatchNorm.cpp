@@ -1,4 +1,9 @@
 //===- FoldBatchNorm.cpp - BatchNormalization into Conv's weights ---------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Transforms/Passes.h"
 

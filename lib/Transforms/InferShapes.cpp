@@ -1,4 +1,9 @@
 //===- InferShapes.cpp - Make the types of all values precise -------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "FailingBranches.h"
 #include "OpenLoops.h"

@@ -1,5 +1,10 @@
 //===- InlineFunctions.cpp - Functions of the model into their callers ----===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Calls are taken in the order of the program, those of a body right after the
 // call that it came from. So the numbers in the names of nodes are the same
 // whichever calls share a function.

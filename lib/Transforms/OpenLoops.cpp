@@ -1,4 +1,9 @@
 //===- OpenLoops.cpp - Loops whose values change their rank ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "OpenLoops.h"
 #include "ResultTypes.h"

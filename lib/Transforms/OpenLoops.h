@@ -1,5 +1,10 @@
 //===- OpenLoops.h - Loops whose values change their rank -------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A value that a Loop carries may have another rank in each iteration. It is
 // carried in a sequence then, with its rank beside it, and taken out of there
 // by an If on the rank, whose branches know it (OpenRanks.h).

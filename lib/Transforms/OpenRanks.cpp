@@ -1,4 +1,9 @@
 //===- OpenRanks.cpp - Values whose rank a condition decides --------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "OpenRanks.h"
 #include "FailingBranches.h"

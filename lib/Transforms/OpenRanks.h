@@ -1,5 +1,10 @@
 //===- OpenRanks.h - Values whose rank a condition decides ------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Code is made for ranks that are known. Where the branches of an If yield
 // tensors of different ranks, what reads them is put into both branches, until
 // the branches agree.

@@ -1,4 +1,9 @@
 //===- Recompose.h - Patterns that raise chains to operators ----*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_TRANSFORMS_RECOMPOSE_H
 #define SARDONYX_LIB_TRANSFORMS_RECOMPOSE_H

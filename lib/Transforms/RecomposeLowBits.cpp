@@ -1,5 +1,10 @@
 //===- RecomposeLowBits.cpp - Products with dequantised weights -----------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Weights of 2 or 4 bits that are dequantised and then multiplied by become
 // com.microsoft's MatMulNBits, which reads them packed: its blocks lie along k,
 // one column after the other, and its integers are unsigned.

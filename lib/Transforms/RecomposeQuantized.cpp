@@ -1,5 +1,10 @@
 //===- RecomposeQuantized.cpp - Products of what was dequantised ----------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Quantised models compute in f32 between DequantizeLinear and QuantizeLinear
 // and leave it to the compiler to multiply the integers. With one scale for
 // the left-hand side, and one for each column of the right-hand side at most,

@@ -1,5 +1,10 @@
 //===- ShapeDims.cpp - Which dimensions are the same size -----------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The part of ShapeEvaluator that follows a dynamic dimension through the ops
 // that hand it on.
 //

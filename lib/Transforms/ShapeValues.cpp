@@ -1,4 +1,9 @@
 //===- ShapeValues.cpp - What is known of small tensors -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "ShapeValues.h"
 #include "Evaluation.h"

@@ -1,4 +1,9 @@
 //===- ShapeValues.h - What is known of small tensors -----------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_TRANSFORMS_SHAPEVALUES_H
 #define SARDONYX_LIB_TRANSFORMS_SHAPEVALUES_H

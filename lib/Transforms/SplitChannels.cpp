@@ -1,4 +1,9 @@
 //===- SplitChannels.cpp - Keep what is between two operators in the cache ===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Transforms/Passes.h"
 

@@ -46,3 +46,11 @@ def test_includes_follow_the_layers():
                 if part in WITHOUT_ONNX and header.startswith("dialects/ONNX"):
                     wrong.append(f"{path.relative_to(ROOT)}: {header}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_sources_name_their_licence():
+    folders = [ROOT / name for name in ("dialects", "include", "lib", "python", "tools")]
+    sources = [p for folder in folders for p in folder.rglob("*") if p.suffix in (".h", ".cpp", ".td")]
+    assert len(sources) > 500
+    line = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
+    assert not [str(p.relative_to(ROOT)) for p in sources if line not in p.read_text(encoding="utf-8")[:600]]

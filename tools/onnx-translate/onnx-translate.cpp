@@ -1,4 +1,9 @@
 //===- onnx-translate.cpp - Between ONNX files and the onnx dialect -------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "sardonyx/Exporter/Exporter.h"
 #include "sardonyx/Importer/Importer.h"

@@ -1,5 +1,10 @@
 //===- Bridge.h - What the onnx library knows about ops ---------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Type inference and function bodies come from ONNX's own C++ library. Nothing
 // of it, and no exception, crosses this header.
 //

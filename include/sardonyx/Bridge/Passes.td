@@ -1,4 +1,9 @@
 //===- Passes.td - Passes that ask the onnx library -------*- tablegen -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_BRIDGE_PASSES
 #define SARDONYX_BRIDGE_PASSES

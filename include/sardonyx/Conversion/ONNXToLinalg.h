@@ -1,4 +1,9 @@
 //===- ONNXToLinalg.h - Lower the onnx dialect to linalg --------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_CONVERSION_ONNXTOLINALG_H
 #define SARDONYX_CONVERSION_ONNXTOLINALG_H

@@ -1,4 +1,9 @@
 //===- Passes.h - Passes that leave a dialect for others --------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_CONVERSION_PASSES_H
 #define SARDONYX_CONVERSION_PASSES_H

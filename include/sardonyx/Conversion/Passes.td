@@ -1,4 +1,9 @@
 //===- Passes.td - Passes that leave a dialect for others --*- tablegen -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_CONVERSION_PASSES
 #define SARDONYX_CONVERSION_PASSES

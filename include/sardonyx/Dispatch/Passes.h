@@ -1,4 +1,9 @@
 //===- Passes.h - From linalg to kernels and a host program -----*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_DISPATCH_PASSES_H
 #define SARDONYX_DISPATCH_PASSES_H

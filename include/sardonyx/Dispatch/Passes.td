@@ -1,5 +1,10 @@
 //===- Passes.td - From linalg to kernels and a host program -*- tablegen -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // In the order in which a pipeline runs them.
 //
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,10 @@
 //===- Exporter.h - From the onnx dialect to an ONNX file -------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Neither protobuf types nor exceptions cross this header.
 //
 //===----------------------------------------------------------------------===//

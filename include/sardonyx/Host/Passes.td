@@ -1,5 +1,10 @@
 //===- Passes.td - The host program's code ----------------*- tablegen -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // From the host program to functions that the runtime can call, and calls of
 // the runtime: the same for all targets.
 //

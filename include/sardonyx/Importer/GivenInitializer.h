@@ -1,4 +1,9 @@
 //===- GivenInitializer.h - Tensors for a model's constants -----*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_IMPORTER_GIVENINITIALIZER_H
 #define SARDONYX_IMPORTER_GIVENINITIALIZER_H

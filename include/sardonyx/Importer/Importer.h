@@ -1,5 +1,10 @@
 //===- Importer.h - From an ONNX file to the onnx dialect -------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The only way into the compiler for a model file. No protobuf type and no
 // exception crosses this header.
 //

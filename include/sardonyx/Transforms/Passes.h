@@ -1,4 +1,9 @@
 //===- Passes.h - From onnx to onnx -----------------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_TRANSFORMS_PASSES_H
 #define SARDONYX_TRANSFORMS_PASSES_H

@@ -1,4 +1,9 @@
 //===- Passes.td - From onnx to onnx ----------------------*- tablegen -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_TRANSFORMS_PASSES
 #define SARDONYX_TRANSFORMS_PASSES

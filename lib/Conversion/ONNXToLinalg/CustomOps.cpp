@@ -1,5 +1,10 @@
 //===- CustomOps.cpp - Operators that callers bring along -----------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // One that is called becomes a call of the runtime, whose results go straight
 // into the program's memory where all sizes are known before. One that is a
 // function of MLIR's is put in the op's place, so that it fuses with what is

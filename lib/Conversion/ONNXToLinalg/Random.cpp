@@ -1,5 +1,10 @@
 //===- Random.cpp - Operators that draw random numbers --------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The runtime draws numbers from [0, 1); the rest is arithmetic on them. A node
 // with a seed gives the same numbers in each run, one without others each time.
 //

@@ -1,5 +1,10 @@
 //===- Passes.td - CPU code generation --------------------*- tablegen -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // From kernels on tensors to loops over vectors, which the runtime's threads
 // can share.
 //

@@ -1,5 +1,10 @@
 //===- Einsum.cpp - Einsum ------------------------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Operands are contracted from left to right. A pair with common summation
 // labels becomes one batched matrix product, any other pair an element-wise
 // product; labels that only one operand has are summed before.

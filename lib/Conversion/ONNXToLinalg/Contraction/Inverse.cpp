@@ -1,5 +1,10 @@
 //===- Inverse.cpp - Inverses of matrices ---------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Gauss-Jordan elimination with pivots from the column. Matrices do not know
 // each other, so that all of them are one kernel.
 //

@@ -1,5 +1,10 @@
 //===- MatMulNBits.cpp - Products with weights of a few bits --------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // com.microsoft's MatMulNBits. No linalg operation multiplies integers that
 // share a byte, so that the product is packed here already: its weights are
 // never numbers in memory.

@@ -1,4 +1,9 @@
 //===- Products.h - Matrix products on tensors ------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_CONTRACTION_PRODUCTS_H
 #define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_CONTRACTION_PRODUCTS_H

@@ -1,5 +1,10 @@
 //===- IfAndLoop.cpp - If and Loop ----------------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A graph becomes an scf.execute_region whose results are what it yields; the
 // structured op around it carries them. Values whose shape changes from one
 // iteration to the next have a type that fits all.

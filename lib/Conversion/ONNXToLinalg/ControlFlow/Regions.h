@@ -1,4 +1,9 @@
 //===- Regions.h - What If, Loop and Scan share -----------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_CONTROLFLOW_REGIONS_H
 #define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_CONTROLFLOW_REGIONS_H

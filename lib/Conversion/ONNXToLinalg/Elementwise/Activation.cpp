@@ -1,4 +1,9 @@
 //===- Activation.cpp - Elementwise functions of one operand --------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Elementwise/Arithmetic.h"
 #include "Patterns.h"

@@ -1,5 +1,10 @@
 //===- Arithmetic.cpp - Arithmetic, logic and comparison ------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Ops without attributes that matter are rows of tables: a name and a function
 // that writes the scalar body.
 //

@@ -1,5 +1,10 @@
 //===- Optimizers.cpp - Momentum, Adagrad, Adam ---------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // One step of training: new values of tensors and of their states, element by
 // element. Any number of tensors is a step for each of them.
 //

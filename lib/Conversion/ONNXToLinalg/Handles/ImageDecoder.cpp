@@ -1,5 +1,10 @@
 //===- ImageDecoder.cpp - Decoding of images ------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The runtime decodes the image into a list of one, since only the bytes tell
 // how large it is.
 //

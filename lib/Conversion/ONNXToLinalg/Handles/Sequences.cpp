@@ -1,5 +1,10 @@
 //===- Sequences.cpp - Sequences and optionals ----------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Both are handles of lists that the runtime keeps (runtime/ListTable.h), in
 // tensors of one i64, so branches and loops carry them as they carry tensors.
 //

@@ -1,4 +1,9 @@
 //===- Sequences.h - Sequences and optionals --------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_HANDLES_SEQUENCES_H
 #define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_HANDLES_SEQUENCES_H

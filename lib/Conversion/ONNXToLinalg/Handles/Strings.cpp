@@ -1,5 +1,10 @@
 //===- Strings.cpp - Operators on strings ---------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // What needs the text of strings is a call of the runtime; what moves or
 // compares them works on their handles, by the lowerings for numbers.
 //

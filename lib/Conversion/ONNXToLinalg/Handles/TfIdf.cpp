@@ -1,5 +1,10 @@
 //===- TfIdf.cpp - TfIdfVectorizer ----------------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The n-grams of one length are a sorted table, in which each place of a row
 // looks up what begins there. Rows are counted in parallel.
 //

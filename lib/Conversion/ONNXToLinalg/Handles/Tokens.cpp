@@ -1,5 +1,10 @@
 //===- Tokens.cpp - Strings and the numbers of words ----------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The runtime computes them: it reads texts, and finds out how many there are.
 //
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,10 @@
 //===- Attributes.h - Tables in attributes ----------------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The operators of ai.onnx.ml have what they learned in attributes.
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,9 @@
 //===- Features.cpp - Features and linear models of ai.onnx.ml ------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Learned/PostTransform.h"
 #include "Learned/Tables.h"

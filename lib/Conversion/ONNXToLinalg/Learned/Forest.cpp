@@ -1,4 +1,9 @@
 //===- Forest.cpp - Decision trees as tables ------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Learned/Forest.h"
 #include "Learned/Attributes.h"

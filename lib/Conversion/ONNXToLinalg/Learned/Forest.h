@@ -1,5 +1,10 @@
 //===- Forest.h - Decision trees as tables ----------------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The attributes of the three tree ensemble operators, checked and brought into
 // one form. Nodes of all trees lie in one row of tables; a leaf is followed by
 // itself, so that walking too far does no harm.

@@ -1,4 +1,9 @@
 //===- Keys.cpp - Finding the place of a key ------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Learned/Keys.h"
 #include "Learned/Tables.h"

@@ -1,5 +1,10 @@
 //===- Lookup.cpp - Operators that look up a key --------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Strings are handles, and those of a model are small numbers: a table by
 // handle. Numbers are searched for in a sorted table.
 //

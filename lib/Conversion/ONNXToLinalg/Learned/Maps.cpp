@@ -1,5 +1,10 @@
 //===- Maps.cpp - Operators of ai.onnx.ml on maps -------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A map is a list of its keys, in ascending order, and its values
 // (runtime/ListTable.h).
 //

@@ -1,4 +1,9 @@
 //===- PostTransform.cpp - What scores become -----------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Learned/PostTransform.h"
 #include "Support/Common.h"

@@ -1,5 +1,10 @@
 //===- SupportVectors.cpp - Support vector machines of ai.onnx.ml ---------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Kernels of all rows and support vectors are one matrix; the scores are its
 // product with the coefficients.
 //

@@ -1,4 +1,9 @@
 //===- Tables.cpp - What models of ai.onnx.ml share -----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Learned/Tables.h"
 #include "Support/DataMovement.h"

@@ -1,4 +1,9 @@
 //===- Tables.h - What models of ai.onnx.ml share ---------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_LEARNED_TABLES_H
 #define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_LEARNED_TABLES_H

@@ -1,5 +1,10 @@
 //===- Trees.cpp - Tree ensembles -----------------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Each row walks through all trees, as many steps as a tree is deep, and adds
 // the votes of the leaves that it comes to. Rows are computed in parallel; no
 // step branches, so the processor walks through several trees at a time.

@@ -1,4 +1,9 @@
 //===- GridSample.cpp - GridSample and AffineGrid -------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Movement/Sampling.h"
 #include "Patterns.h"

@@ -1,5 +1,10 @@
 //===- Resize.cpp - Resize ------------------------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Resampling is separable. For each resized axis small tables say, for each
 // output position, which input positions it reads and with which weights; the
 // data is then gathered with them, axis by axis (all axes at once for

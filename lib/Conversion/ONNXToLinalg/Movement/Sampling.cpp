@@ -1,4 +1,9 @@
 //===- Sampling.cpp - Values between the points of a tensor ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Movement/Sampling.h"
 #include "Support/Checks.h"

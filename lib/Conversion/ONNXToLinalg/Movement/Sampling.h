@@ -1,5 +1,10 @@
 //===- Sampling.h - Values between the points of a tensor -------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Interpolation at coordinates that data decide. It is separable: a table for
 // each dimension says which points a sample reads there and how they weigh, and
 // all channels share it.

@@ -1,5 +1,10 @@
 //===- Scatter.cpp - Writes at computed positions -------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Indices are checked at run time: one out of range fails the run.
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,9 @@
 //===- Select.cpp - Results whose sizes the data decide -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Movement/Positions.h"
 #include "Patterns.h"

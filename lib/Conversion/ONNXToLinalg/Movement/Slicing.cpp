@@ -1,5 +1,10 @@
 //===- Slicing.cpp - Slice, Split, Concat and Pad -------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Boxes cut out of tensors and put into others. Unit and positive steps become
 // tensor slices, which cost a copy at most; everything else reads element by
 // element through createIndexed.

@@ -1,5 +1,10 @@
 //===- TensorScatter.cpp - Updates of caches ------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The update of each sample is a box of its cache, or two where it wraps
 // around: whole boxes are copied.
 //

@@ -1,5 +1,10 @@
 //===- Views.cpp - Reshape, Transpose, Expand and their kin ---------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Operators that only rename, reorder or repeat what is there.
 //
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,10 @@
 //===- NonMaxSuppression.cpp - The best boxes that don't overlap ----------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Each class of each batch is a row of its own: its candidates are sorted by
 // their scores, then each is kept that overlaps none kept before.
 //

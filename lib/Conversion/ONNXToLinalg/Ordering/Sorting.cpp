@@ -1,4 +1,9 @@
 //===- Sorting.cpp - The best of a list, in order; TopK -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Ordering/Sorting.h"
 #include "Patterns.h"

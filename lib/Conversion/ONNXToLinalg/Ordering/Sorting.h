@@ -1,4 +1,9 @@
 //===- Sorting.h - The best of a list, in order -----------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_ORDERING_SORTING_H
 #define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_ORDERING_SORTING_H

@@ -1,5 +1,10 @@
 //===- Unique.cpp - Each value once ---------------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Sorts the indices of all elements, or slices, by what is there. Those of
 // equal ones lie together then, the first occurrence first.
 //

@@ -1,4 +1,9 @@
 //===- Gates.cpp - What LSTM, GRU and RNN share ---------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Recurrent/Gates.h"
 

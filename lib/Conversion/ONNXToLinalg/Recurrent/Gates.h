@@ -1,5 +1,10 @@
 //===- Gates.h - What LSTM, GRU and RNN share -------------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The products with the input do not depend on the state and are computed for
 // all time steps at once. The loop over time then does, for each gate, one
 // product with the state whose epilogue is the gate's element-wise part. Gates

@@ -1,5 +1,10 @@
 //===- Cumulative.cpp - CumSum, CumProd -----------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Along a short axis, or one that only the run tells, an element of the result
 // is reduced from the operand's elements before it: quadratic in the number of
 // them, but parallel. A long axis is gone through once.

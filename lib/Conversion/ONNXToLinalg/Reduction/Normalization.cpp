@@ -1,5 +1,10 @@
 //===- Normalization.cpp - Normalisation by computed statistics -----------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Each is a chain of generics over the same outer dimensions: reductions along
 // the last loop, and elementwise ones that read their results. Statistics are
 // in f32 (f64 for f64).

@@ -1,4 +1,9 @@
 //===- Normalization.h - Building blocks of normalisations ------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_REDUCTION_NORMALIZATION_H
 #define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_REDUCTION_NORMALIZATION_H

@@ -1,5 +1,10 @@
 //===- Butterflies.cpp - Transforms of lengths of small factors -----------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A length is taken apart into its factors (Cooley and Tukey, in Stockham's
 // order, decimated in frequency): each is one stage, a transform of so few
 // numbers that it is written out, and a turn of its results by roots of unity.

@@ -1,5 +1,10 @@
 //===- Fourier.cpp - DFT and STFT -----------------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Both bring their signals into lines, with the real and imaginary parts as
 // tensors of their own.
 //

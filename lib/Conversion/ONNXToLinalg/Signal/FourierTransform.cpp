@@ -1,5 +1,10 @@
 //===- FourierTransform.cpp - Discrete Fourier transforms -----------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A length of small factors that is known when compiling is transformed by
 // butterflies, and one with a large prime factor is brought to a power of two.
 // A length that the run decides is taken apart by the run, stage by stage; what

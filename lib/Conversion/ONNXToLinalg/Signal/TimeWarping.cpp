@@ -1,4 +1,9 @@
 //===- TimeWarping.cpp - DynamicTimeWarping -------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Patterns.h"
 #include "Support/Checks.h"

@@ -1,5 +1,10 @@
 //===- Checks.cpp - What only the run can decide --------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Sizes and values that a model's data decide are checked before they are used.
 // What a failed check says begins with the node, which is told by the location:
 // nameNode writes it there before the node is lowered.

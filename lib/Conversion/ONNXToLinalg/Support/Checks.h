@@ -1,5 +1,10 @@
 //===- Checks.h - What only the run can decide ------------------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Sizes, indices and lists that a model's data decide: the checks that they are
 // what the code assumes, and their values as scalars.
 //

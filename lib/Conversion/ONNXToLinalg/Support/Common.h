@@ -1,5 +1,10 @@
 //===- Common.h - What all families of lowerings share ----------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Words used here: an *original* value or type is one of the onnx dialect; a
 // *converted* one is what a lowering works on (bool is stored as i8,
 // ui8 as i8 and so on). A *computed* scalar is what a body works on: i1 for

@@ -1,5 +1,10 @@
 //===- ComplexNumbers.cpp - Which operators take them ---------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A complex number is stored as an integer of its bits (its real part in the
 // lower half), which operators that only move elements need not look into.
 //

@@ -1,5 +1,10 @@
 //===- Lowering.h - An operator's lowering as a function --------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // An operator is a function and a row:
 //
 //   static LogicalResult lowerFoo(Lowering<onnx::FooOp> &b) {

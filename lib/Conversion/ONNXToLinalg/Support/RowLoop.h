@@ -1,5 +1,10 @@
 //===- RowLoop.h - Programs that run once for each row ----------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // What a linalg operation cannot say, as each element of a result hangs on
 // those before it: sorting, selecting. Rows do not know each other, so that
 // all of them are one kernel.

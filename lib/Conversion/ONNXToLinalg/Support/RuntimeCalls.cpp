@@ -1,4 +1,9 @@
 //===- RuntimeCalls.cpp - What the runtime computes -----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Support/RuntimeCalls.h"
 #include "dialects/SDX/SDX.h"

@@ -1,4 +1,9 @@
 //===- RuntimeCalls.h - What the runtime computes ---------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_SUPPORT_RUNTIMECALLS_H
 #define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_SUPPORT_RUNTIMECALLS_H

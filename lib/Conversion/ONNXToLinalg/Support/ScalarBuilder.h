@@ -1,5 +1,10 @@
 //===- ScalarBuilder.h - Scalar arithmetic over ONNX types ------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Writes the body of an elementwise op. One method serves floats, signed and
 // unsigned integers: which of them is meant follows from the operands' type and
 // from the original element type.

@@ -1,4 +1,9 @@
 //===- Scalars.cpp - Element types, scalars and constants -----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Support/Common.h"
 #include "Support/SmallFloats.h"

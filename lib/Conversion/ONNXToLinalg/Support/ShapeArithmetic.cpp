@@ -1,5 +1,10 @@
 //===- ShapeArithmetic.cpp - Small tensors as scalars ---------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Models compute shapes with the same ops as data. These lowerings keep such
 // tensors as scalars (tensor.from_elements), so that sizes are plain arithmetic
 // and no kernel runs for them. They are special cases, of operands that exist

@@ -1,4 +1,9 @@
 //===- Sizes.cpp - Sizes of tensors and arithmetic on them ----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Support/Checks.h"
 #include "Support/Common.h"

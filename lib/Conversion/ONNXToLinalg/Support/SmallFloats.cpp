@@ -1,4 +1,9 @@
 //===- SmallFloats.cpp - Floats of at most eight bits ---------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Support/SmallFloats.h"
 

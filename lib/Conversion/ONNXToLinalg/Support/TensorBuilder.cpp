@@ -1,4 +1,9 @@
 //===- TensorBuilder.cpp - Builds linalg on tensors tersely ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Support/TensorBuilder.h"
 #include "Support/Checks.h"

@@ -1,5 +1,10 @@
 //===- TensorBuilder.h - Builds linalg on tensors tersely -------*- C++ -*-===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A fluent front of Common.h for conversions that are long computations rather
 // than one loop nest (contractions, convolutions, pools, recurrent cells,
 // resampling): the builder knows its location, sizes fold, bodies are lambdas.

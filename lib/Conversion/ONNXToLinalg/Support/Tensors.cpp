@@ -1,4 +1,9 @@
 //===- Tensors.cpp - Reshaping, transposing and small integer tensors -----===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Support/Checks.h"
 #include "Support/Common.h"

@@ -1,4 +1,9 @@
 //===- AveragePool.cpp - AveragePool, LpPool and the global pools ---------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Contraction/Products.h"
 #include "Patterns.h"

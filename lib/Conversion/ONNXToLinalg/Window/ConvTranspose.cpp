@@ -1,5 +1,10 @@
 //===- ConvTranspose.cpp - ConvTranspose ----------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A transposed convolution is a convolution with stride one: of the input with
 // stride - 1 zeros between its elements, with the kernel reversed and its
 // channels exchanged.

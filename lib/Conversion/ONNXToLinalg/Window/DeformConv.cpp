@@ -1,5 +1,10 @@
 //===- DeformConv.cpp - DeformConv ----------------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // What the kernels see is sampled into columns, [N, C, K..., O...] for kernel
 // positions K and output positions O. The rest is a convolution of one point
 // over C times K channels.

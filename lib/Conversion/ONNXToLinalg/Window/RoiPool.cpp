@@ -1,5 +1,10 @@
 //===- RoiPool.cpp - RoiAlign and MaxRoiPool ------------------------------===//
 //
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Data decide how many points a bin looks at, so that each result is a loop of
 // its own over them.
 //
