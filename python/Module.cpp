@@ -215,7 +215,7 @@ NB_MODULE(_sardonyx, m) {
           return compileToText(source, phase, options, nullptr, elideWeights);
         }));
       },
-      "path"_a, "bytes"_a, "phase"_a, "options"_a, "elide_weights"_a);
+      "path"_a, "bytes"_a, "phase"_a, "options"_a, "elide_weights"_a = false);
   m.def(
       "save_optimized",
       [](const std::string &path, nb::bytes bytes, const std::string &output,

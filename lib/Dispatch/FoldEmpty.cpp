@@ -91,14 +91,14 @@ static LogicalResult foldPad(RewriterBase &rewriter, tensor::PadOp pad) {
   return success();
 }
 
-/// A part of nothing, however many elements its type allows for.
-static LogicalResult foldSlice(RewriterBase &rewriter,
-                               tensor::ExtractSliceOp slice) {
-  FailureOr<SmallVector<Value>> sizes =
-      getOpenSizes(rewriter, cast<OpResult>(slice.getResult()));
+/// A part of nothing, or its elements in fewer dimensions, however many its
+/// type allows for.
+static LogicalResult foldView(RewriterBase &rewriter, Operation *view) {
+  OpResult result = view->getResult(0);
+  FailureOr<SmallVector<Value>> sizes = getOpenSizes(rewriter, result);
   if (failed(sizes))
     return failure();
-  rewriter.replaceOpWithNewOp<tensor::EmptyOp>(slice, slice.getType(),
+  rewriter.replaceOpWithNewOp<tensor::EmptyOp>(view, result.getType(),
                                                ValueRange(*sizes));
   return success();
 }
@@ -143,9 +143,9 @@ static LogicalResult foldEmpty(RewriterBase &rewriter, Operation *op) {
     rewriter.replaceOp(op, insert.getDest());
     return success();
   }
-  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
-      slice && isEmptyBehindCasts(slice.getSource()) && !isEmpty(slice))
-    return foldSlice(rewriter, slice);
+  if (isa<tensor::ExtractSliceOp, tensor::CollapseShapeOp>(op) &&
+      isEmptyBehindCasts(op->getOperand(0)) && !isEmpty(op->getResult(0)))
+    return foldView(rewriter, op);
   if (auto pad = dyn_cast<tensor::PadOp>(op))
     if (succeeded(foldPad(rewriter, pad)))
       return success();

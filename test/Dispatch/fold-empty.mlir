@@ -95,3 +95,14 @@ func.func @insert(%p: tensor<?x2xf32>, %m: index) -> tensor<?x2xf32> {
   %r = tensor.insert_slice %p into %x[0, 0] [%m, 2] [1, 1] : tensor<?x2xf32> into tensor<?x2xf32>
   return %r : tensor<?x2xf32>
 }
+
+// -----
+
+// What an open size and none are together is none.
+// CHECK-LABEL: func.func @collapse
+// CHECK-NOT:     tensor.collapse_shape
+// CHECK:         return
+func.func @collapse(%x: tensor<?x3x0xf32>) -> tensor<?xf32> {
+  %r = tensor.collapse_shape %x [[0, 1, 2]] : tensor<?x3x0xf32> into tensor<?xf32>
+  return %r : tensor<?xf32>
+}
