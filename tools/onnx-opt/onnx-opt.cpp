@@ -214,7 +214,7 @@ static LogicalResult run(int argc, char **argv) {
       if (failed(passes.setupPassPipeline(pm)))
         return failure();
       // What --pass-pipeline says takes the place of all that was there.
-      if (pm.begin()->getArgument() == "sdx-attach-target")
+      if (!pm.empty() && pm.begin()->getArgument() == "sdx-attach-target")
         return success();
       return complain("--target goes with passes and phases by their names; a "
                       "--pass-pipeline begins with sdx-attach-target{cpu=" +

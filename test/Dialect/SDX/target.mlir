@@ -3,6 +3,7 @@
 // RUN: onnx-opt %s --sdx-attach-target="triple=aarch64-linux-gnu" | FileCheck %s --check-prefix=NEON
 // RUN: not onnx-opt %s --target=8086 2>&1 | FileCheck %s --check-prefix=OLD
 // RUN: not onnx-opt %s --target=haswell --pass-pipeline="builtin.module(cse)" 2>&1 | FileCheck %s --check-prefix=PIPELINE
+// RUN: not onnx-opt %s --target=haswell --pass-pipeline="builtin.module()" 2>&1 | FileCheck %s --check-prefix=PIPELINE
 // RUN: split-file %S/Inputs/bad-targets.txt %t
 // RUN: not onnx-opt %t/bits.mlir 2>&1 | FileCheck %s --check-prefix=BITS
 // RUN: not onnx-opt %t/registers.mlir 2>&1 | FileCheck %s --check-prefix=REGISTERS
