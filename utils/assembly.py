@@ -17,6 +17,7 @@ of kN_name, .LBBn_m and .LCPIn_m. --build names the build whose `sardonyx` compi
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import difflib
 import hashlib
 import os
@@ -31,9 +32,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TEXTS = [ROOT / "test" / "Target" / name for name in ("Inputs/operators.onnxtxt", "hot-loops.onnxtxt")]
 TABLE = ROOT / "test" / "Target" / "assembly.txt"
-X86 = "haswell znver2 znver3 skylake-avx512 cascadelake icelake-server sapphirerapids znver4 znver5".split()
 OTHERS = {"aarch64": "aarch64-linux-gnu", "wasm32": "wasm32-wasi"}
-PROCESSORS = X86 + list(OTHERS)
+sys.path.insert(0, str(ROOT / "test" / "Target" / "Inputs"))
+import hot_loops  # noqa: E402
+
+PROCESSORS = [*hot_loops.PROCESSORS, *OTHERS]
 SECTION = re.compile(r"^#--- (\S+)\n", re.MULTILINE)
 
 
@@ -202,13 +205,13 @@ def compare(args):
     return bool(found)
 
 
+@contextlib.contextmanager
 def sample():
-    """Each operator for one processor and number of threads, in turn, and a light model."""
+    """The files of all models, and jobs: each operator for one processor and number of threads, in turn, and a light model."""
     with tempfile.TemporaryDirectory() as folder:
         files = dict(all_models(Path(folder), None))
         names = [name for name in files if not name.startswith("light") or name == "light_squeezenet"]
-        yield files
-        yield [(name, PROCESSORS[i % len(PROCESSORS)], str(1 + i // len(PROCESSORS) % 2)) for i, name in enumerate(names)]
+        yield files, [(name, PROCESSORS[i % len(PROCESSORS)], str(1 + i // len(PROCESSORS) % 2)) for i, name in enumerate(names)]
 
 
 def llvm_version(build):
@@ -217,9 +220,8 @@ def llvm_version(build):
 
 
 def check(args):
-    made = sample()
-    files, jobs = next(made), next(made)
-    result = compile_all(jobs, files, args.build)
+    with sample() as (files, jobs):
+        result = compile_all(jobs, files, args.build)
     first = f"# LLVM {llvm_version(args.build)}; made by utils/assembly.py check --update\n"
     if args.update:
         TABLE.write_text(first + result.table())

@@ -1,18 +1,17 @@
-//===- SDXOps.cpp - Verifiers and interfaces of the sdx ops -----*- C++ -*-===//
+//===- SDXOps.cpp - Verifiers and interfaces of dense sdx ops
+//--------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/SDX/SDX.h"
+#include "dialects/SDX/SDXDps.h"
 #include "dialects/SDX/Winograd.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <numeric>
 
@@ -25,16 +24,12 @@ using namespace sardonyx::sdx;
 #define GET_OP_CLASSES
 #include "dialects/SDX/SDXOps.cpp.inc"
 
-using Effects = SmallVectorImpl<MemoryEffects::EffectInstance>;
-
 //===----------------------------------------------------------------------===//
 // What all operations in destination style share
 //===----------------------------------------------------------------------===//
 
-/// Buffers among the inputs are read, buffers among the outs are written (and
-/// read if the operation accumulates). On tensors there is no effect.
-static void getDpsEffects(DestinationStyleOpInterface op, bool accumulates,
-                          Effects &effects) {
+void sdx::getDpsEffects(DestinationStyleOpInterface op, bool accumulates,
+                        Effects &effects) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
@@ -46,20 +41,16 @@ static void getDpsEffects(DestinationStyleOpInterface op, bool accumulates,
   }
 }
 
-/// The shape of each result is that of its init.
-static LogicalResult reifyFromInits(DestinationStyleOpInterface op,
-                                    OpBuilder &b,
-                                    ReifiedRankedShapedTypeDims &shapes) {
+LogicalResult sdx::reifyFromInits(DestinationStyleOpInterface op, OpBuilder &b,
+                                  ReifiedRankedShapedTypeDims &shapes) {
   for (Value init : op.getDpsInits())
     if (isa<RankedTensorType>(init.getType()))
       shapes.push_back(tensor::getMixedSizes(b, op.getLoc(), init));
   return success();
 }
 
-/// The operation has one result for each tensor among its outs, of its type,
-/// and does not mix tensors and memrefs.
-static LogicalResult verifyDps(Operation *op, OperandRange inits,
-                               TypeRange results) {
+LogicalResult sdx::verifyDps(Operation *op, OperandRange inits,
+                             TypeRange results) {
   bool tensors = false, memrefs = false;
   for (Type type : op->getOperandTypes()) {
     tensors |= isa<TensorType>(type);
@@ -661,141 +652,4 @@ LogicalResult
 PackConvWeightsOp::reifyResultShapes(OpBuilder &b,
                                      ReifiedRankedShapedTypeDims &shapes) {
   return reifyFromInits(*this, b, shapes);
-}
-
-//===----------------------------------------------------------------------===//
-// CallOp
-//===----------------------------------------------------------------------===//
-
-bool sdx::isContiguous(MemRefType type) {
-  if (type.getLayout().isIdentity())
-    return true;
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  if (!type.hasStaticShape() ||
-      failed(type.getStridesAndOffset(strides, offset)))
-    return false;
-  int64_t expected = 1;
-  for (int64_t i = type.getRank() - 1; i >= 0; --i) {
-    if (type.getDimSize(i) != 1 && strides[i] != expected)
-      return false;
-    expected *= type.getDimSize(i);
-  }
-  return true;
-}
-
-void sdx::CallOp::build(OpBuilder &b, OperationState &state, StringRef callee,
-                        ValueRange inputs, ValueRange outputs) {
-  SmallVector<Type> results;
-  for (Type type : outputs.getTypes())
-    if (isa<RankedTensorType>(type))
-      results.push_back(type);
-  build(b, state, results, callee, inputs, outputs);
-}
-
-LogicalResult sdx::CallOp::verify() {
-  return verifyDps(*this, getOuts(), getResultTypes());
-}
-
-LogicalResult sdx::CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto kernel = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(
-      *this, getCalleeAttr());
-  if (!kernel)
-    return emitOpError("calls '") << getCallee() << "', which is no function";
-  ArrayRef<Type> arguments = kernel.getArgumentTypes();
-  if (arguments.size() != getNumOperands())
-    return emitOpError("passes ")
-           << getNumOperands() << " operands to '" << getCallee()
-           << "', which takes " << arguments.size();
-  for (auto [i, operand, argument] :
-       llvm::enumerate(getOperandTypes(), arguments)) {
-    bool same = operand == argument;
-    auto from = dyn_cast<ShapedType>(operand);
-    auto to = dyn_cast<MemRefType>(argument);
-    if (from && to && from.hasRank())
-      same = to.getLayout().isIdentity() &&
-             from.getElementType() == to.getElementType() &&
-             from.getShape() == to.getShape();
-    // A piece of a buffer is as good as a buffer once it has an address.
-    if (auto buffer = dyn_cast<MemRefType>(operand))
-      same &= isContiguous(buffer);
-    if (!same)
-      return emitOpError("operand ") << i << " is " << operand << " but '"
-                                     << getCallee() << "' takes " << argument;
-  }
-  return success();
-}
-
-void sdx::CallOp::getEffects(Effects &effects) {
-  getDpsEffects(*this, /*accumulates=*/false, effects);
-}
-
-LogicalResult
-sdx::CallOp::reifyResultShapes(OpBuilder &b,
-                               ReifiedRankedShapedTypeDims &shapes) {
-  return reifyFromInits(*this, b, shapes);
-}
-
-//===----------------------------------------------------------------------===//
-// RuntimeCallOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult RuntimeCallOp::verify() {
-  if (!getCallee().starts_with("sdx_rt_"))
-    return emitOpError("calls '")
-           << getCallee() << "', which is no function of the runtime";
-  return verifyDps(*this, getOuts(), getResultTypes());
-}
-
-void RuntimeCallOp::getEffects(Effects &effects) {
-  getDpsEffects(*this, /*accumulates=*/false, effects);
-  if (getStateful())
-    effects.emplace_back(MemoryEffects::Write::get());
-}
-
-LogicalResult
-RuntimeCallOp::reifyResultShapes(OpBuilder &b,
-                                 ReifiedRankedShapedTypeDims &shapes) {
-  return reifyFromInits(*this, b, shapes);
-}
-
-//===----------------------------------------------------------------------===//
-// CheckOp, OutputBufferOp, ArenaOp
-//===----------------------------------------------------------------------===//
-
-void CheckOp::build(OpBuilder &b, OperationState &state, Value condition,
-                    StringAttr message) {
-  build(b, state, condition, message, ValueRange());
-}
-
-LogicalResult CheckOp::verify() {
-  if (getValues().size() > kMaxValues)
-    return emitOpError("names ") << getValues().size() << " values, at most "
-                                 << kMaxValues << " are possible";
-  return success();
-}
-
-LogicalResult CheckOp::canonicalize(CheckOp op, PatternRewriter &rewriter) {
-  if (!matchPattern(op.getCondition(), m_One()))
-    return rewriter.notifyMatchFailure(op, "the condition is not known true");
-  rewriter.eraseOp(op);
-  return success();
-}
-
-LogicalResult OutputBufferOp::verify() {
-  auto type = cast<MemRefType>(getMemory().getType());
-  if (!type.getLayout().isIdentity())
-    return emitOpError("memory must have the identity layout");
-  if (int64_t(getSizes().size()) != type.getNumDynamicDims())
-    return emitOpError("has ")
-           << getSizes().size() << " sizes for " << type.getNumDynamicDims()
-           << " dynamic dimensions";
-  return success();
-}
-
-LogicalResult ArenaOp::verify() {
-  auto type = cast<MemRefType>(getMemory().getType());
-  if (!type.getElementType().isInteger(8) || type.getRank() != 1)
-    return emitOpError("is a row of bytes, memref<Nxi8>; got ") << type;
-  return success();
 }

@@ -7,6 +7,7 @@
 
 #include "dialects/SDX/SDX.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -26,9 +27,8 @@ void SDXDialect::registerTargetAttr() {
 }
 
 TargetAttr TargetAttr::getDefault(MLIRContext *context) {
-  return get(context, "", "", "", 512, 0, 32, 1024, F32Product::Fma,
-             Int8Product::Generic, Bf16Product::Generic,
-             TargetTraits::ShufflesBytes);
+  // As parameters that are left out are.
+  return cast<TargetAttr>(parseAttribute("#sdx.target<>", context));
 }
 
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,

@@ -54,9 +54,7 @@ def SDX_TargetTraits : I32BitEnumAttr<"TargetTraits", "what a processor does", [
     // A store under a mask takes many cycles.
     I32BitEnumAttrCaseBit<"SlowMaskedStores", 2, "slow_masked_stores">,
     // Prefetches bring lines faster into the first cache than into the second.
-    I32BitEnumAttrCaseBit<"FastL1Prefetch", 3, "fast_l1_prefetch">,
-    // Tile registers multiply at one rate, whatever a core did before.
-    I32BitEnumAttrCaseBit<"SteadyTiles", 4, "steady_tiles">]> {
+    I32BitEnumAttrCaseBit<"FastL1Prefetch", 3, "fast_l1_prefetch">]> {
   let cppNamespace = "::sardonyx::sdx";
   let genSpecializedAttr = 0;
   let separator = "|";

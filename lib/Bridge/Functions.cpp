@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Bridge/Bridge.h"
+#include "sardonyx/RefusedAttrs.h"
 
 #include "dialects/ONNX/ONNX.h"
 #include "lib/Bridge/OpToNode.h"
@@ -216,11 +217,11 @@ LogicalResult expandOnnxFunction(Operation *op, RewriterBase &rewriter) {
       rewriter.eraseOp(op->getPrevNode());
     // No lowering will say more of these.
     if (contrib::isContrib(*bridge::schemaOf(op)))
-      op->setAttr("sdx.refused", rewriter.getStringAttr(error));
+      op->setAttr(kRefusedAttr, rewriter.getStringAttr(error));
     if (isForGood)
-      op->setAttr("sdx.refused_for_good", rewriter.getUnitAttr());
+      op->setAttr(kRefusedForGoodAttr, rewriter.getUnitAttr());
     else
-      op->removeAttr("sdx.refused_for_good");
+      op->removeAttr(kRefusedForGoodAttr);
     return rewriter.notifyMatchFailure(op, error);
   }
   // Users rely on the types that they were checked with.

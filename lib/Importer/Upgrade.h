@@ -147,9 +147,9 @@ void setAttribute(::onnx::NodeProto &node, llvm::StringRef name,
 /// and reduces them once.
 void dropRepeatedAxes(NodeUpgrade &u);
 
-/// For operators that dropped the integer types: computes them as float and
-/// rounds the result towards zero.
-void integersAsFloats(NodeUpgrade &u);
+/// For operators that dropped the integer types: computes an input of one of
+/// them as `floatType`, and rounds the result towards zero.
+void computeIntegersAs(NodeUpgrade &u, int64_t floatType);
 
 struct UpgradeRow {
   llvm::StringLiteral domain;

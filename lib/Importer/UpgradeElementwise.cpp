@@ -91,6 +91,10 @@ void castToName(NodeUpgrade &u) {
   u.set("to", int64_t(type));
 }
 
+/// Version 13 dropped the integer types, which onnx.reference computes in
+/// single precision.
+void integersAsFloats(NodeUpgrade &u) { computeIntegersAs(u, Tensor::FLOAT); }
+
 /// Version 1 gave fewer digits of the default constants.
 void seluDefaults(NodeUpgrade &u) {
   if (!u.find("alpha"))

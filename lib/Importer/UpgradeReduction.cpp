@@ -31,7 +31,7 @@ void dropRepeatedAxes(NodeUpgrade &u) {
     u.setInput(1, u.ints(once));
 }
 
-static void integersAs(NodeUpgrade &u, int64_t floats) {
+void computeIntegersAs(NodeUpgrade &u, int64_t floatType) {
   const std::string x = u.node.input(0);
   int type = u.dataType(x);
   if (!is_contained({Tensor::INT8, Tensor::INT16, Tensor::INT32, Tensor::INT64,
@@ -40,18 +40,17 @@ static void integersAs(NodeUpgrade &u, int64_t floats) {
                     type))
     return;
   std::string cast = u.fresh("Cast");
-  setAttribute(u.addBefore("Cast", {x}, {cast}), "to", floats);
+  setAttribute(u.addBefore("Cast", {x}, {cast}), "to", floatType);
   u.node.set_input(0, cast);
   const std::string result = u.node.output(0);
   std::string wide = u.redirectOutput(0);
   setAttribute(u.addAfter("Cast", {wide}, {result}), "to", int64_t(type));
 }
 
-void integersAsFloats(NodeUpgrade &u) { integersAs(u, Tensor::FLOAT); }
-
 namespace {
 
-void integersAsDoubles(NodeUpgrade &u) { integersAs(u, Tensor::DOUBLE); }
+/// Version 28 dropped the integer types.
+void integersAsDoubles(NodeUpgrade &u) { computeIntegersAs(u, Tensor::DOUBLE); }
 
 void axesInput(NodeUpgrade &u) {
   auto axes = u.takeInts("axes");

@@ -13,6 +13,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "sardonyx/Bridge/Bridge.h"
 #include "sardonyx/Conversion/ONNXToLinalg.h"
+#include "sardonyx/RefusedAttrs.h"
 
 using namespace sardonyx;
 using namespace mlir;
@@ -98,7 +99,7 @@ static bool isLowered(Operation *op) {
 /// Whether an operator's function body was refused. Then no operator has been
 /// tried, and those without such a refusal tell nothing.
 static bool isBodyRefused(Operation *op) {
-  return op->hasAttr("sdx.refused") && !isLowered(op);
+  return op->hasAttr(kRefusedAttr) && !isLowered(op);
 }
 
 bool sardonyx::mayInputsHelp(ModuleOp refused,
@@ -117,7 +118,7 @@ bool sardonyx::mayInputsHelp(ModuleOp refused,
       return WalkResult::advance();
     bool mayBeLowered = isLowered(op) || hasOnnxFunctionBody(op);
     if (!mayBeLowered || computesOnComplex(op) ||
-        op->hasAttr("sdx.refused_for_good") ||
+        op->hasAttr(kRefusedForGoodAttr) ||
         (isa<onnx::CustomOp>(op) && !mayRanksHelp(op)))
       return WalkResult::interrupt();
     if (isAnyBodyRefused && !isBodyRefused(op))

@@ -33,8 +33,7 @@ struct SDXAttachTargetPass
       getOperation().emitError(llvm::toString(required.takeError()));
       return signalPassFailure();
     }
-    getOperation()->setAttr(sdx::kTargetAttr,
-                            getTargetAttr(&getContext(), options));
+    sdx::setTarget(getOperation(), getTargetAttr(&getContext(), options));
   }
 };
 

@@ -110,8 +110,6 @@ static sdx::TargetTraits traitsOf(const llvm::Triple &triple, StringRef cpu) {
   // Intel's processors. WebAssembly has none, and asks for each lane.
   if (isZen(cpu) || triple.isWasm())
     traits |= sdx::TargetTraits::SlowMaskedStores;
-  if (keepsTileRate(cpu))
-    traits |= sdx::TargetTraits::SteadyTiles;
   return traits;
 }
 
@@ -123,22 +121,21 @@ sdx::TargetAttr getTargetAttr(MLIRContext *context,
   auto int8 = sdx::Int8Product::Generic;
   auto bf16 = sdx::Bf16Product::Generic;
   sdx::TargetTraits traits = traitsOf(triple, resolved.cpu);
+  bool shufflesBytes = true;
   auto machine = makeTargetMachine(resolved);
   if (!machine) {
     llvm::consumeError(machine.takeError()); // compiling will tell it
-    traits |= sdx::TargetTraits::ShufflesBytes;
   } else if (triple.isX86()) {
     const llvm::MCSubtargetInfo &subtarget = *(*machine)->getMCSubtargetInfo();
     bits = vectorBits(subtarget);
     int8 = int8Product(subtarget, bits);
     bf16 = bf16Product(subtarget, bits);
-    if (subtarget.checkFeatures("+ssse3"))
-      traits |= sdx::TargetTraits::ShufflesBytes;
-  } else {
-    traits |= sdx::TargetTraits::ShufflesBytes;
-    if (triple.isAArch64())
-      registers = 32; // NEON
+    shufflesBytes = subtarget.checkFeatures("+ssse3");
+  } else if (triple.isAArch64()) {
+    registers = 32; // NEON
   }
+  if (shufflesBytes)
+    traits |= sdx::TargetTraits::ShufflesBytes;
   auto f32 = bf16 == sdx::Bf16Product::Amx ? sdx::F32Product::AmxBf16x6
                                            : sdx::F32Product::Fma;
   return sdx::TargetAttr::get(context, resolved.triple, resolved.cpu,

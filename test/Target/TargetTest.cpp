@@ -253,8 +253,8 @@ TEST_F(Facts, Traits) {
   EXPECT_FALSE(of("znver4").hasRoomyL1());
   EXPECT_TRUE(of("znver5").hasRoomyL1());
   EXPECT_FALSE(of("sapphirerapids").has(TargetTraits::FastL1Prefetch));
-  EXPECT_FALSE(of("sapphirerapids").has(TargetTraits::SteadyTiles));
-  EXPECT_TRUE(of("graniterapids").has(TargetTraits::SteadyTiles));
+  EXPECT_FALSE(sardonyx::keepsTileRate("sapphirerapids"));
+  EXPECT_TRUE(sardonyx::keepsTileRate("graniterapids-d"));
   EXPECT_TRUE(of("", "wasm32-wasi").has(TargetTraits::SlowMaskedStores));
   EXPECT_FALSE(of("x86-64").has(TargetTraits::ShufflesBytes));
   EXPECT_EQ(of("znver3").getBytesOfFastL3(), 8 << 20);

@@ -84,11 +84,117 @@ static std::unique_ptr<Pass> attachTarget(const std::string &cpu) {
   return createSDXAttachTarget(options);
 }
 
-/// Writes the assembly of what `input` holds, the output of phase `from`.
+namespace {
+
+/// What the phases are asked for.
+struct PhaseFlags {
+  llvm::cl::OptionCategory category{"Phases"};
+  llvm::cl::opt<std::string> compileTo{
+      "compile-to",
+      llvm::cl::desc("Run the phases up to this one; asm: print the assembly"),
+      llvm::cl::value_desc("phase"), llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> compileFrom{
+      "compile-from",
+      llvm::cl::desc("The input is the output of this phase (default: import)"),
+      llvm::cl::value_desc("phase"), llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> target{
+      "target",
+      llvm::cl::desc(
+          "The processor to compile for, in the place of the module's "
+          "sdx.target: a name of LLVM's, or `native`"),
+      llvm::cl::value_desc("cpu"), llvm::cl::cat(category)};
+  llvm::cl::opt<Numerics> numerics{
+      "numerics", llvm::cl::init(Numerics::F32),
+      llvm::cl::desc("How exact f32 is"),
+      llvm::cl::values(
+          clEnumValN(Numerics::Exact, "exact", "plain sums"),
+          clEnumValN(Numerics::F32, "f32", "errors within twice theirs"),
+          clEnumValN(Numerics::Fast, "fast", "also what loses more")),
+      llvm::cl::cat(category)};
+  llvm::cl::opt<bool> splitChannels{
+      "split-channels",
+      llvm::cl::desc("The onnx phase cuts convolutions for one thread"),
+      llvm::cl::cat(category)};
+  llvm::cl::opt<bool> checkBounds{
+      "check-bounds",
+      llvm::cl::desc(
+          "The codegen phase checks indices before memory is accessed"),
+      llvm::cl::cat(category)};
+  llvm::cl::opt<bool> verifyIndices{
+      "verify-indices",
+      llvm::cl::desc("The codegen phase tells which accesses nothing keeps in "
+                     "bounds"),
+      llvm::cl::cat(category)};
+  llvm::cl::opt<bool> count{
+      "count-work",
+      llvm::cl::desc("Say how many operations the passes of the phases were "
+                     "given and how many patterns were tried"),
+      llvm::cl::cat(category)};
+
+  bool toAssembly() const { return compileTo == "asm"; }
+  /// The phases from one to another, and how.
+  Phase from = Phase::Import, to = Phase::Llvm;
+  PipelineOptions options;
+
+  /// Reads what was given.
+  LogicalResult parse();
+  /// Has `config` run the phases, or passes for the machine that was given.
+  void configure(MlirOptMainConfig &config, Work &work) const;
+};
+
+} // namespace
+
+LogicalResult PhaseFlags::parse() {
+  if (compileTo.empty())
+    return compileFrom.empty()
+               ? success()
+               : complain("--compile-from wants --compile-to as well");
+  if ((!toAssembly() &&
+       failed(parsePhaseOption("compile-to", compileTo, to))) ||
+      (!compileFrom.empty() &&
+       failed(parsePhaseOption("compile-from", compileFrom, from))))
+    return failure();
+  if (!compileFrom.empty() && !toAssembly() && from >= to)
+    return complain("--compile-from=" + compileFrom +
+                    " is not before --compile-to=" + compileTo);
+  options.numerics = numerics;
+  options.splitChannels = splitChannels;
+  options.checkBounds = checkBounds;
+  options.verifyIndices = verifyIndices;
+  return success();
+}
+
+void PhaseFlags::configure(MlirOptMainConfig &config, Work &work) const {
+  if (!compileTo.empty()) {
+    config.setPassPipelineSetupFn([this, &work](PassManager &pm) {
+      if (count)
+        countWork(pm, work);
+      if (!target.empty())
+        pm.addPass(attachTarget(target));
+      for (const PhaseInfo &info : getPhases())
+        if (info.phase > from && info.phase <= to)
+          info.build(pm, options);
+      return success();
+    });
+  } else if (!target.empty()) {
+    config.setPassPipelineSetupFn([this, passes = config](PassManager &pm) {
+      pm.addPass(attachTarget(target));
+      if (failed(passes.setupPassPipeline(pm)))
+        return failure();
+      // What --pass-pipeline says takes the place of all that was there.
+      if (!pm.empty() && pm.begin()->getArgument() == "sdx-attach-target")
+        return success();
+      return complain("--target goes with passes and phases by their names; a "
+                      "--pass-pipeline begins with sdx-attach-target{cpu=" +
+                      target + "}");
+    });
+  }
+}
+
+/// Writes the assembly of what `input` holds.
 static LogicalResult printAssembly(std::unique_ptr<llvm::MemoryBuffer> input,
-                                   DialectRegistry &registry, Phase from,
-                                   const std::string &target,
-                                   const PipelineOptions &options,
+                                   DialectRegistry &registry,
+                                   const PhaseFlags &flags,
                                    raw_ostream &output) {
   MLIRContext context(registry);
   auto sources = std::make_shared<llvm::SourceMgr>();
@@ -97,13 +203,13 @@ static LogicalResult printAssembly(std::unique_ptr<llvm::MemoryBuffer> input,
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(*sources, &context);
   if (!module)
     return failure();
-  if (!target.empty()) {
+  if (!flags.target.empty()) {
     PassManager pm(&context);
-    pm.addPass(attachTarget(target));
+    pm.addPass(attachTarget(flags.target));
     if (failed(pm.run(*module)))
       return failure();
   }
-  if (failed(runPhases(*module, from, Phase::Llvm, options)))
+  if (failed(runPhases(*module, flags.from, flags.to, flags.options)))
     return failure();
   TargetOptions machine;
   if (sdx::TargetAttr known = sdx::getTarget(*module))
@@ -132,95 +238,15 @@ static LogicalResult run(int argc, char **argv) {
   registerAllDialects(registry);
   registerAllPasses();
 
-  llvm::cl::OptionCategory category("Phases");
-  llvm::cl::opt<std::string> compileTo(
-      "compile-to",
-      llvm::cl::desc("Run the phases up to this one; asm: print the assembly"),
-      llvm::cl::value_desc("phase"), llvm::cl::cat(category));
-  llvm::cl::opt<std::string> compileFrom(
-      "compile-from",
-      llvm::cl::desc("The input is the output of this phase (default: import)"),
-      llvm::cl::value_desc("phase"), llvm::cl::cat(category));
-  llvm::cl::opt<std::string> target(
-      "target",
-      llvm::cl::desc(
-          "The processor to compile for, in the place of the module's "
-          "sdx.target: a name of LLVM's, or `native`"),
-      llvm::cl::value_desc("cpu"), llvm::cl::cat(category));
-  llvm::cl::opt<Numerics> numerics(
-      "numerics", llvm::cl::init(Numerics::F32),
-      llvm::cl::desc("How exact f32 is"),
-      llvm::cl::values(
-          clEnumValN(Numerics::Exact, "exact", "plain sums"),
-          clEnumValN(Numerics::F32, "f32", "errors within twice theirs"),
-          clEnumValN(Numerics::Fast, "fast", "also what loses more")),
-      llvm::cl::cat(category));
-  llvm::cl::opt<bool> splitChannels(
-      "split-channels",
-      llvm::cl::desc("The onnx phase cuts convolutions for one thread"),
-      llvm::cl::cat(category));
-  llvm::cl::opt<bool> checkBounds(
-      "check-bounds",
-      llvm::cl::desc(
-          "The codegen phase checks indices before memory is accessed"),
-      llvm::cl::cat(category));
-  llvm::cl::opt<bool> verifyIndices(
-      "verify-indices",
-      llvm::cl::desc("The codegen phase tells which accesses nothing keeps in "
-                     "bounds"),
-      llvm::cl::cat(category));
-  llvm::cl::opt<bool> count(
-      "count-work",
-      llvm::cl::desc("Say how many operations the passes of the phases were "
-                     "given and how many patterns were tried"),
-      llvm::cl::cat(category));
+  PhaseFlags flags;
   auto [inputName, outputName] = registerAndParseCLIOptions(
       argc, argv, "Sardonyx: passes and phases for ONNX models", registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
 
-  if (compileTo.empty() && !compileFrom.empty())
-    return complain("--compile-from wants --compile-to as well");
+  if (failed(flags.parse()))
+    return failure();
   Work work;
-  const bool toAssembly = compileTo == "asm";
-  Phase from = Phase::Import, to = Phase::Llvm;
-  PipelineOptions options;
-  if (!compileTo.empty()) {
-    if ((!toAssembly &&
-         failed(parsePhaseOption("compile-to", compileTo, to))) ||
-        (!compileFrom.empty() &&
-         failed(parsePhaseOption("compile-from", compileFrom, from))))
-      return failure();
-    if (!compileFrom.empty() && !toAssembly && from >= to)
-      return complain("--compile-from=" + compileFrom +
-                      " is not before --compile-to=" + compileTo);
-    options.numerics = numerics;
-    options.splitChannels = splitChannels;
-    options.checkBounds = checkBounds;
-    options.verifyIndices = verifyIndices;
-    config.setPassPipelineSetupFn([=, &count, &target, &work](PassManager &pm) {
-      if (count)
-        countWork(pm, work);
-      if (!target.empty())
-        pm.addPass(attachTarget(target));
-      for (const PhaseInfo &info : getPhases())
-        if (info.phase > from && info.phase <= to)
-          info.build(pm, options);
-      return success();
-    });
-  } else if (!target.empty()) {
-    MlirOptMainConfig passes = config;
-    config.setPassPipelineSetupFn([passes, &target](PassManager &pm) {
-      pm.addPass(attachTarget(target));
-      if (failed(passes.setupPassPipeline(pm)))
-        return failure();
-      // What --pass-pipeline says takes the place of all that was there.
-      if (!pm.empty() && pm.begin()->getArgument() == "sdx-attach-target")
-        return success();
-      return complain("--target goes with passes and phases by their names; a "
-                      "--pass-pipeline begins with sdx-attach-target{cpu=" +
-                      target + "}");
-    });
-  }
+  flags.configure(config, work);
 
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> input =
@@ -234,15 +260,14 @@ static LogicalResult run(int argc, char **argv) {
       openOutputFile(outputName, &message);
   if (!output)
     return complain(message);
-  if (toAssembly) {
-    if (failed(printAssembly(std::move(input), registry, from, target, options,
-                             output->os())))
+  if (flags.toAssembly()) {
+    if (failed(printAssembly(std::move(input), registry, flags, output->os())))
       return failure();
     return keep(*output, outputName);
   }
   if (failed(MlirOptMain(output->os(), std::move(input), registry, config)))
     return failure();
-  if (count)
+  if (flags.count)
     llvm::errs() << "work: " << work.operations << " operations, "
                  << work.patterns << " patterns\n";
   return keep(*output, outputName);

@@ -7,6 +7,7 @@
 
 #include "Patterns.h"
 #include "sardonyx/Conversion/ONNXToLinalg.h"
+#include "sardonyx/RefusedAttrs.h"
 
 #include "Handles/Sequences.h"
 #include "Handles/Strings.h"
@@ -214,12 +215,8 @@ void registerONNXToLinalgInterface(DialectRegistry &registry) {
 // Reporting
 //===----------------------------------------------------------------------===//
 
-/// The attribute in which an op keeps why the last pattern refused it. (What
-/// notifyMatchFailure is told ends in debug builds of MLIR.)
-static constexpr StringLiteral kRefusedAttr = "sdx.refused";
-/// That which says that no sizes and values of inputs could help.
-static constexpr StringLiteral kRefusedForGoodAttr = "sdx.refused_for_good";
-/// That in which it keeps what the last pattern found wrong with the model.
+/// The attribute in which an op keeps what the last pattern found wrong with
+/// the model.
 static constexpr StringLiteral kContradictionAttr = "sdx.contradiction";
 
 LogicalResult refuse(Operation *op, const Twine &why, bool isForGood) {

@@ -118,9 +118,9 @@ def ChooseConvFormPass
       get the attribute `winograd`. F(4x4, 3x3) takes a quarter of the
       multiplications, 36 values of K a channel, and its rounding errors are
       about twice those of the direct form; F(2x2, 3x3), for pictures too small
-      for that, takes 4 of 9, and 16 values. With strides of 2
-      they take 9 of 16 and 25 of 36 of the multiplications, and the attribute
-      `winograd_stride` tells the packing. Weights of pictures with no more
+      for that, takes 4 of 9, and 16 values. With strides of 2 they take 9 of 16
+      and 25 of 36 of the multiplications, and the attribute `winograd_stride`
+      tells the packing. Weights of pictures with no more
       tiles than a register of 512 bits has lanes, and of enough filters, come
       in blocks of a vector of filters; with vectors of 256 bits the others come
       in blocks of a tile's six.

@@ -1,0 +1,153 @@
+//===- SDXHostOps.cpp - Verifiers and interfaces of the host's ops --------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/SDX/SDXDps.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::sdx;
+
+//===----------------------------------------------------------------------===//
+// CallOp
+//===----------------------------------------------------------------------===//
+
+bool sdx::isContiguous(MemRefType type) {
+  if (type.getLayout().isIdentity())
+    return true;
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!type.hasStaticShape() ||
+      failed(type.getStridesAndOffset(strides, offset)))
+    return false;
+  int64_t expected = 1;
+  for (int64_t i = type.getRank() - 1; i >= 0; --i) {
+    if (type.getDimSize(i) != 1 && strides[i] != expected)
+      return false;
+    expected *= type.getDimSize(i);
+  }
+  return true;
+}
+
+void sdx::CallOp::build(OpBuilder &b, OperationState &state, StringRef callee,
+                        ValueRange inputs, ValueRange outputs) {
+  SmallVector<Type> results;
+  for (Type type : outputs.getTypes())
+    if (isa<RankedTensorType>(type))
+      results.push_back(type);
+  build(b, state, results, callee, inputs, outputs);
+}
+
+LogicalResult sdx::CallOp::verify() {
+  return verifyDps(*this, getOuts(), getResultTypes());
+}
+
+LogicalResult sdx::CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(
+      *this, getCalleeAttr());
+  if (!kernel)
+    return emitOpError("calls '") << getCallee() << "', which is no function";
+  ArrayRef<Type> arguments = kernel.getArgumentTypes();
+  if (arguments.size() != getNumOperands())
+    return emitOpError("passes ")
+           << getNumOperands() << " operands to '" << getCallee()
+           << "', which takes " << arguments.size();
+  for (auto [i, operand, argument] :
+       llvm::enumerate(getOperandTypes(), arguments)) {
+    bool same = operand == argument;
+    auto from = dyn_cast<ShapedType>(operand);
+    auto to = dyn_cast<MemRefType>(argument);
+    if (from && to && from.hasRank())
+      same = to.getLayout().isIdentity() &&
+             from.getElementType() == to.getElementType() &&
+             from.getShape() == to.getShape();
+    // A piece of a buffer is as good as a buffer once it has an address.
+    if (auto buffer = dyn_cast<MemRefType>(operand))
+      same &= isContiguous(buffer);
+    if (!same)
+      return emitOpError("operand ") << i << " is " << operand << " but '"
+                                     << getCallee() << "' takes " << argument;
+  }
+  return success();
+}
+
+void sdx::CallOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/false, effects);
+}
+
+LogicalResult
+sdx::CallOp::reifyResultShapes(OpBuilder &b,
+                               ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}
+
+//===----------------------------------------------------------------------===//
+// RuntimeCallOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult RuntimeCallOp::verify() {
+  if (!getCallee().starts_with("sdx_rt_"))
+    return emitOpError("calls '")
+           << getCallee() << "', which is no function of the runtime";
+  return verifyDps(*this, getOuts(), getResultTypes());
+}
+
+void RuntimeCallOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/false, effects);
+  if (getStateful())
+    effects.emplace_back(MemoryEffects::Write::get());
+}
+
+LogicalResult
+RuntimeCallOp::reifyResultShapes(OpBuilder &b,
+                                 ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}
+
+//===----------------------------------------------------------------------===//
+// CheckOp, OutputBufferOp, ArenaOp
+//===----------------------------------------------------------------------===//
+
+void CheckOp::build(OpBuilder &b, OperationState &state, Value condition,
+                    StringAttr message) {
+  build(b, state, condition, message, ValueRange());
+}
+
+LogicalResult CheckOp::verify() {
+  if (getValues().size() > kMaxValues)
+    return emitOpError("names ") << getValues().size() << " values, at most "
+                                 << kMaxValues << " are possible";
+  return success();
+}
+
+LogicalResult CheckOp::canonicalize(CheckOp op, PatternRewriter &rewriter) {
+  if (!matchPattern(op.getCondition(), m_One()))
+    return rewriter.notifyMatchFailure(op, "the condition is not known true");
+  rewriter.eraseOp(op);
+  return success();
+}
+
+LogicalResult OutputBufferOp::verify() {
+  auto type = cast<MemRefType>(getMemory().getType());
+  if (!type.getLayout().isIdentity())
+    return emitOpError("memory must have the identity layout");
+  if (int64_t(getSizes().size()) != type.getNumDynamicDims())
+    return emitOpError("has ")
+           << getSizes().size() << " sizes for " << type.getNumDynamicDims()
+           << " dynamic dimensions";
+  return success();
+}
+
+LogicalResult ArenaOp::verify() {
+  auto type = cast<MemRefType>(getMemory().getType());
+  if (!type.getElementType().isInteger(8) || type.getRank() != 1)
+    return emitOpError("is a row of bytes, memref<Nxi8>; got ") << type;
+  return success();
+}
