@@ -3,9 +3,9 @@
 
     utils/assembly.py freeze FOLDER [--zoo MODELS] [--models NAME,...] [--cpus NAME,...] [--threads 1,2]
     utils/assembly.py compare OLD NEW [--all]     which kernels differ, and how the smallest of them does
-    utils/assembly.py check [--update]            a sample of it, against test/Target/assembly.txt
+    utils/assembly.py check [--update]            a sample of it, against test/Objects/assembly.txt
 
-`freeze` compiles every section of test/Target/Inputs/operators.onnxtxt and hot-loops.onnxtxt, ONNX's light models
+`freeze` compiles every section of test/Objects/Inputs/operators.onnxtxt and hot-loops.onnxtxt, ONNX's light models
 and, with --zoo, the .onnx files of a folder (those of an exporter) for nine x86-64 processors, aarch64 and wasm32, for one
 thread and for two. FOLDER gets table.txt, with a line for each function: model, processor, threads, function, hash and number
 of lines; and text.zip, the assembly of each hash. Numbers that depend on a function's place in its module are left out: the n
@@ -30,10 +30,10 @@ import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TEXTS = [ROOT / "test" / "Target" / name for name in ("Inputs/operators.onnxtxt", "hot-loops.onnxtxt")]
-TABLE = ROOT / "test" / "Target" / "assembly.txt"
+TEXTS = [ROOT / "test" / "Objects" / name for name in ("Inputs/operators.onnxtxt", "hot-loops.onnxtxt")]
+TABLE = ROOT / "test" / "Objects" / "assembly.txt"
 OTHERS = {"aarch64": "aarch64-linux-gnu", "wasm32": "wasm32-wasi"}
-sys.path.insert(0, str(ROOT / "test" / "Target" / "Inputs"))
+sys.path.insert(0, str(ROOT / "test" / "Objects" / "Inputs"))
 import hot_loops  # noqa: E402
 
 PROCESSORS = [*hot_loops.PROCESSORS, *OTHERS]

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The sdx dialect: dense operations on packed operands, kernels and the calls
-// of them. Everything about it is included from here.
+// The sdx dialect: dense operations, kernels and the calls of them. Everything
+// about it is included from here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,17 +26,6 @@
 
 namespace sardonyx::sdx {
 
-struct Winograd; // Winograd.h
-
-/// Values of k whose numbers of 21 bits share eight bytes.
-inline constexpr int64_t kTriple = 3;
-/// Filters, and values of K, in a block of convolution weights that are sums of
-/// bf16, and the bf16 of a number.
-inline constexpr int64_t kPartBlock = 32, kWeightParts = 2;
-/// The bits of 2^-50. Of rows and columns of nothing but numbers below it parts
-/// would be lost: tile registers take subnormal ones as zero.
-inline constexpr int64_t kSmallestSplit = int64_t(127 - 50) << 23;
-
 /// A number of operations: `factor` times sizes of shaped values.
 struct DenseWork {
   int64_t factor = 0;
@@ -44,29 +33,30 @@ struct DenseWork {
   void multiplyAllDims(mlir::Value shaped);
 };
 
+/// How much a kernel may hold.
+struct FusionLimits {
+  /// More operations compile slowly and gain nothing.
+  size_t operations = 32;
+  /// Nor do more operations on elements: a code generator's time for a run of
+  /// instructions grows faster than their number.
+  size_t bodyOperations = 256;
+  /// More tensors need more registers for their addresses than there are, and
+  /// passing them takes longer than reading them once more.
+  size_t operands = 32;
+};
+
 } // namespace sardonyx::sdx
 
+#include "dialects/SDX/SDXAttrInterfaces.h.inc"
 #include "dialects/SDX/SDXDialect.h.inc"
 #include "dialects/SDX/SDXEnums.h.inc"
 #include "dialects/SDX/SDXInterfaces.h.inc"
-#include "dialects/SDX/SDXTargetEnums.h.inc"
-
-#define GET_ATTRDEF_CLASSES
-#include "dialects/SDX/SDXAttrs.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/SDX/SDXOps.h.inc"
 
 namespace sardonyx {
 namespace sdx {
-
-/// Columns in a panel of a packed right-hand side.
-inline constexpr int64_t kPanelWidth = 32;
-/// Of fewer rows sums of weights cost more than the product that Strassen's
-/// algorithm saves.
-inline constexpr int64_t kFewestStrassenRows = 48;
-/// Output channels in a block of packed convolution weights.
-inline constexpr int64_t kConvBlockRows = 8;
 
 /// Names of this dialect's discardable attributes.
 inline constexpr llvm::StringLiteral kKernelAttr = "sdx.kernel";
@@ -78,14 +68,15 @@ inline constexpr llvm::StringLiteral kResultsAttr = "sdx.results";
 inline constexpr llvm::StringLiteral kStringsAttr = "sdx.strings";
 inline constexpr llvm::StringLiteral kProfileAttr = "sdx.profile";
 inline constexpr llvm::StringLiteral kTargetAttr = "sdx.target";
+inline constexpr llvm::StringLiteral kImagesAttr = "sdx.images";
 
 /// The machine that the code of `op` is for: what it or the nearest operation
 /// around it says; null where none does.
-TargetAttr getTarget(mlir::Operation *op);
-/// The same, and what passes assume where nothing is said.
-TargetAttr getTargetOrDefault(mlir::Operation *op);
+TargetAttrInterface getTarget(mlir::Operation *op);
 /// Says that the code of `op` is for `target`.
-void setTarget(mlir::Operation *op, TargetAttr target);
+void setTarget(mlir::Operation *op, TargetAttrInterface target);
+/// How much a kernel of `op` may hold, where no target says less or more.
+FusionLimits getFusionLimits(mlir::Operation *op);
 
 /// What a location says of the node that an operation comes from, as the
 /// beginning of a sentence: the text in a fused location. Empty if nothing.

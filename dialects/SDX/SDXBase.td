@@ -13,11 +13,12 @@ include "mlir/IR/OpBase.td"
 def SDX_Dialect : Dialect {
   let name = "sdx";
   let cppNamespace = "::sardonyx::sdx";
-  let summary = "Dense operations on packed operands, kernels and their calls";
+  let summary = "Dense operations, kernels and their calls";
   let description = [{
-    The level between linalg and machine code. Its dense operations name the
-    layouts that the register-tiled micro-kernels read; its host operations
-    call kernels and ask the runtime for memory.
+    The level between linalg and machine code, for any target. Its dense
+    operations are those that linalg has not: of operands in the order that the
+    model has them, of any element types. Its host operations call kernels and
+    ask the runtime for memory.
 
     Discardable attributes of this dialect:
     - on a function: `sdx.kernel` (unit): a kernel, called by `sdx.call`;
@@ -25,8 +26,11 @@ def SDX_Dialect : Dialect {
       `sdx.constant = <elements>`, `sdx.persistent = i` (result `i` of `@init`);
     - on a bufferized host function: `sdx.results`: for each result it had a
       dictionary of its attributes and its type, `sdx.type`;
-    - on a module: `sdx.target = #sdx.target<...>`: the machine that its code
-      is for; on a kernel that is for another one, too;
+    - on a module: `sdx.target`: the machine that its code is for, an attribute
+      of the target's dialect, as `#cpu.target<...>`; on a kernel that is for
+      another one, too;
+    - on a module: `sdx.images = [{target, bytes}, ...]`: code for its kernels, of
+      which there are declarations, in a form that their target knows;
     - on a module: `sdx.strings`: the strings that handles 1, 2, ... stand for
       before a run makes others; 0 is the empty one;
     - on a module that is to be profiled: `sdx.profile`: for each site of an
@@ -34,10 +38,7 @@ def SDX_Dialect : Dialect {
     - on a constant or an argument: `sdx.source = {path, offset, length}`: the
       bytes of its value in a file.
   }];
-  let useDefaultAttributePrinterParser = 1;
-  let extraClassDeclaration = [{
-    void registerTargetAttr();
-  }];
+  let hasOperationAttrVerify = 1;
 }
 
 #endif // SARDONYX_SDX_BASE

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/SDX/SDX.h"
+#include "dialects/SDX/SDXDps.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -13,6 +13,7 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::sdx;
 
+#include "dialects/SDX/SDXAttrInterfaces.cpp.inc"
 #include "dialects/SDX/SDXInterfaces.cpp.inc"
 
 void DenseWork::multiplyAllDims(Value shaped) {
@@ -21,7 +22,7 @@ void DenseWork::multiplyAllDims(Value shaped) {
     sizes.emplace_back(shaped, dim);
 }
 
-static std::string times(ArrayRef<int64_t> sizes) {
+std::string sdx::describeSizes(ArrayRef<int64_t> sizes) {
   return llvm::join(
       llvm::map_range(sizes, [](int64_t size) { return std::to_string(size); }),
       "x");
@@ -29,40 +30,78 @@ static std::string times(ArrayRef<int64_t> sizes) {
 
 static bool isOne(int64_t number) { return number == 1; }
 
-template <typename OpT>
-static std::string describeWindow(StringRef kind, OpT op) {
-  std::string text = (kind + " " + times(op.getKernelShape())).str();
-  if (!llvm::all_of(op.getStrides(), isOne))
-    text += " stride " + times(op.getStrides());
+std::string sdx::describeWindow(StringRef kind, ArrayRef<int64_t> kernel,
+                                ArrayRef<int64_t> strides) {
+  std::string text = (kind + " " + describeSizes(kernel)).str();
+  if (!llvm::all_of(strides, isOne))
+    text += " stride " + describeSizes(strides);
   return text;
 }
 
-//===----------------------------------------------------------------------===//
-// PackedMatmulOp
-//===----------------------------------------------------------------------===//
-
-bool PackedMatmulOp::isRoot() { return true; }
-bool PackedMatmulOp::isContraction() { return true; }
-StringRef PackedMatmulOp::getKernelName() { return "matmul"; }
-
-std::string PackedMatmulOp::describeForm() {
-  if (isOfThreeBytes())
-    return "product of 24-bit weights";
-  if (isOfTriples())
-    return "product of 21-bit weights";
-  if (getScales())
-    return "product of " + std::to_string(8 / getNumbersPerByte()) +
-           "-bit weights";
-  return getDepthGroup() == 1   ? "product"
-         : getDepthGroup() == 2 ? "product of bf16"
-                                : "product of bytes";
+std::string sdx::describeConv(const ConvWindow &window, int64_t group) {
+  std::string text = describeWindow("conv", window.kernel, window.strides);
+  if (!llvm::all_of(window.dilations, isOne))
+    text += " dilation " + describeSizes(window.dilations);
+  if (group != 1)
+    text += " groups " + std::to_string(group);
+  return text;
 }
 
-DenseWork PackedMatmulOp::countFlops() {
+DenseWork sdx::countConvFlops(Value input, Value init, ArrayRef<int64_t> kernel,
+                              int64_t group) {
+  auto type = cast<ShapedType>(input.getType());
   DenseWork work{2};
-  work.multiplyAllDims(getInit());
-  work.sizes.emplace_back(getLhs(), getLhs().getType().getRank() - 1);
+  work.multiplyAllDims(init);
+  for (int64_t size : kernel)
+    work.factor *= size;
+  // Channels of a group are known where there are several.
+  if (group == 1)
+    work.sizes.emplace_back(input, 1);
+  else
+    work.factor *= type.isDynamicDim(1) ? 0 : type.getDimSize(1) / group;
   return work;
+}
+
+static DenseWork countProductFlops(Value lhs, Value init) {
+  DenseWork work{2};
+  work.multiplyAllDims(init);
+  work.sizes.emplace_back(lhs, cast<ShapedType>(lhs.getType()).getRank() - 1);
+  return work;
+}
+
+//===----------------------------------------------------------------------===//
+// MatmulOp
+//===----------------------------------------------------------------------===//
+
+bool MatmulOp::isRoot() { return true; }
+bool MatmulOp::isContraction() { return true; }
+StringRef MatmulOp::getKernelName() { return "matmul"; }
+
+std::string MatmulOp::describeForm() {
+  Type type = getLhs().getType().getElementType();
+  return type.isBF16()       ? "product of bf16"
+         : type.isInteger(8) ? "product of bytes"
+                             : "product";
+}
+
+DenseWork MatmulOp::countFlops() {
+  return countProductFlops(getLhs(), getInit());
+}
+
+//===----------------------------------------------------------------------===//
+// DequantMatmulOp
+//===----------------------------------------------------------------------===//
+
+bool DequantMatmulOp::isRoot() { return true; }
+bool DequantMatmulOp::isContraction() { return true; }
+StringRef DequantMatmulOp::getKernelName() { return "matmul"; }
+
+std::string DequantMatmulOp::describeForm() {
+  return "product of " + std::to_string(getBits()) + "-bit weights";
+}
+
+DenseWork DequantMatmulOp::countFlops() {
+  return countProductFlops(getLhs(), getInit());
 }
 
 //===----------------------------------------------------------------------===//
@@ -74,32 +113,13 @@ bool ConvOp::isContraction() { return true; }
 StringRef ConvOp::getKernelName() { return "conv"; }
 
 std::string ConvOp::describeForm() {
-  std::string text = describeWindow("conv", *this);
-  if (!llvm::all_of(getDilations(), isOne))
-    text += " dilation " + times(getDilations());
-  if (getGroup() != 1)
-    text += " groups " + std::to_string(getGroup());
-  if (std::optional<int64_t> side = getWinograd())
-    text += ", winograd " + times({*side, *side});
-  if (getScales())
-    text += ", 24-bit weights";
-  if (hasSplitWeights())
-    text += ", parts of bf16";
-  return text;
+  return describeConv({getKernelShape(), getStrides(), getDilations(),
+                       getPadsBegin(), getPadsEnd()},
+                      getGroup());
 }
 
 DenseWork ConvOp::countFlops() {
-  ShapedType input = getInput().getType();
-  DenseWork work{2};
-  work.multiplyAllDims(getInit());
-  for (int64_t size : getKernelShape())
-    work.factor *= size;
-  // Channels of a group are known where there are several.
-  if (getGroup() == 1)
-    work.sizes.emplace_back(getInput(), 1);
-  else
-    work.factor *= input.isDynamicDim(1) ? 0 : input.getDimSize(1) / getGroup();
-  return work;
+  return countConvFlops(getInput(), getInit(), getKernelShape(), getGroup());
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,7 +130,7 @@ bool MaxPoolOp::isRoot() { return true; }
 StringRef MaxPoolOp::getKernelName() { return "max_pool"; }
 
 std::string MaxPoolOp::describeForm() {
-  return describeWindow("max pool", *this);
+  return describeWindow("max pool", getKernelShape(), getStrides());
 }
 
 DenseWork MaxPoolOp::countFlops() {
@@ -120,10 +140,3 @@ DenseWork MaxPoolOp::countFlops() {
     work.factor *= size;
   return work;
 }
-
-//===----------------------------------------------------------------------===//
-// Packings
-//===----------------------------------------------------------------------===//
-
-bool PackRhsOp::isPacking() { return true; }
-bool PackConvWeightsOp::replacesWeights() { return true; }

@@ -27,8 +27,33 @@ std::string sdx::describeOrigin(Location loc) {
   return result;
 }
 
+TargetAttrInterface sdx::getTarget(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto target = op->getAttrOfType<TargetAttrInterface>(kTargetAttr))
+      return target;
+  return nullptr;
+}
+
+void sdx::setTarget(Operation *op, TargetAttrInterface target) {
+  op->setAttr(kTargetAttr, target);
+}
+
+FusionLimits sdx::getFusionLimits(Operation *op) {
+  TargetAttrInterface target = getTarget(op);
+  return target ? target.getFusionLimits() : FusionLimits();
+}
+
+LogicalResult SDXDialect::verifyOperationAttribute(Operation *op,
+                                                   NamedAttribute attr) {
+  if (attr.getName() == kTargetAttr &&
+      !isa<TargetAttrInterface>(attr.getValue()))
+    return op->emitOpError("'sdx.target' must be a machine, as #cpu.target<>, "
+                           "got ")
+           << attr.getValue();
+  return success();
+}
+
 void SDXDialect::initialize() {
-  registerTargetAttr();
   addOperations<
 #define GET_OP_LIST
 #include "dialects/SDX/SDXOps.cpp.inc"

@@ -50,4 +50,22 @@ def SDX_DenseOpInterface : OpInterface<"DenseOpInterface"> {
   ];
 }
 
+def SDX_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
+  let cppNamespace = "::sardonyx::sdx";
+  let description = [{
+    The machine that code is for: what `sdx.target` of a module is. The dialect
+    that an attribute belongs to is that of its target, and has the interface
+    that makes code (Targets/Target.h).
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      How much a kernel may hold.
+    }], "::sardonyx::sdx::FusionLimits", "getFusionLimits", (ins), "",
+    "return ::sardonyx::sdx::FusionLimits();">,
+    InterfaceMethod<[{
+      Bytes of the cache that belongs to one core; 0: there is none.
+    }], "int64_t", "getCacheBytes", (ins), "", "return 0;">
+  ];
+}
+
 #endif // SARDONYX_SDX_INTERFACES

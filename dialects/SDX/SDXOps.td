@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Dense operations on packed operands, and what a host program needs to call
-// kernels. docs: Rationale.md in this folder.
+// Dense operations that no linalg operation is, and what a host program needs
+// to call kernels. docs: Rationale.md in this folder.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,284 +14,153 @@
 #define SARDONYX_SDX_OPS
 
 include "dialects/SDX/SDXBase.td"
-include "dialects/SDX/SDXInterfaces.td"
+include "dialects/SDX/SDXDps.td"
 
 include "mlir/IR/EnumAttr.td"
-include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
-include "mlir/Interfaces/DestinationStyleOpInterface.td"
-include "mlir/Interfaces/InferTypeOpInterface.td"
-include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class SDX_Op<string mnemonic, list<Trait> traits = []>
     : Op<SDX_Dialect, mnemonic, traits>;
 
-/// An operation in destination style on one tensor or buffer: result i (on
-/// tensors) is tied to the i-th of the outs.
 class SDX_DpsOp<string mnemonic, list<Trait> traits = []>
-    : SDX_Op<mnemonic, !listconcat([
-        DestinationStyleOpInterface,
-        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
-        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
-                                  ["reifyResultShapes"]>], traits)> {
-  let hasVerifier = 1;
-}
-
-def SDX_F32Shaped : TypeConstraint<
-    Or<[RankedTensorOf<[F32]>.predicate, MemRefOf<[F32]>.predicate]>,
-    "tensor or memref of f32", "::mlir::ShapedType">;
-
-/// The same where an operand may be left out.
-def SDX_OptionalF32Shaped
-    : Type<SDX_F32Shaped.predicate, SDX_F32Shaped.summary, "::mlir::ShapedType">;
-
-def SDX_ProductShaped : TypeConstraint<
-    Or<[RankedTensorOf<[F32, BF16, I8, I32, I64]>.predicate,
-        MemRefOf<[F32, BF16, I8, I32, I64]>.predicate]>,
-    "tensor or memref of f32, bf16, i8, i32 or i64", "::mlir::ShapedType">;
-
-def SDX_ConvWeights : TypeConstraint<
-    Or<[RankedTensorOf<[F32, BF16, I8]>.predicate,
-        MemRefOf<[F32, BF16, I8]>.predicate]>,
-    "tensor or memref of f32, bf16 or i8", "::mlir::ShapedType">;
+    : SDX_DpsOpOf<SDX_Dialect, mnemonic, traits>;
 
 //===----------------------------------------------------------------------===//
 // Dense operations
 //===----------------------------------------------------------------------===//
 
-def SDX_PackedMatmulOp : SDX_DpsOp<"packed_matmul", [
+def SDX_MatmulOp : SDX_DpsOp<"matmul", [
     DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["isRoot", "isContraction", "getKernelName", "describeForm", "countFlops"]>]> {
-  let summary = "Matrix product with a packed right-hand side";
+  let summary = "Matrix product";
   let description = [{
-    `init[b, m, n] += sum_k lhs[b, m, k] * rhs[b, n floordiv Nt, k, n mod Nt]`
+    `init[b, m, n] += sum_k lhs[b, m, k] * rhs[b, k, n]`
 
-    `lhs` is [M,K] or [B,M,K]. `rhs` is packed in panels of Nt columns (see
-    `sdx.pack_rhs`): [No,K,Nt], shared by all batches, or [B,No,K,Nt]. `Nt` is
-    static. `init` is [M,N] or [B,M,N] with N <= No * Nt; panel columns past N
-    are zero. The product is added onto `init`.
+    `lhs` is [M,K] or [B,M,K]; `rhs` is [K,N], shared by all batches, or
+    [B,K,N]; with `transposed` it is [N,K] or [B,N,K]; `init` is [M,N] or
+    [B,M,N]. Operands are of any element types: floats are extended to the type
+    of `init`, integers as well, by zeros with `lhs_unsigned` or `rhs_unsigned`
+    and by their sign without. Sums of integers wrap.
 
-    All three are of f32; or `lhs` is of unsigned and `rhs` of signed 8-bit
-    integers and `init` of i32, in which sums wrap; or `lhs` and `rhs` are of
-    bf16 and `init` of f32, and subnormal numbers may count as zero. G = 4 bytes
-    or 2 bf16 then lie together, as the instructions for such products want
-    them: `rhs` is [No,ceil(K/G),Nt*G], and its element [p, q, G * c + j] is that
-    of k = G * q + j and column p * Nt + c, zero for k past K.
-
-    With `scales` the right-hand side is of unsigned integers u of 2, 4 or 8
-    bits, whose blocks of `block` values of k share a scale and an offset:
-    `scales[p, k floordiv block, 0, c] * u + scales[p, k floordiv block, 1, c]`,
-    where `scales` is [No,ceil(K/block),2,Nt] and K is static; or it is
-    [No,ceil(K/block),1,Nt], and the offsets are those that make the middle of
-    the integers, 2^(bits-1), zero. Of the P = 8 /
-    bits integers in a byte of `rhs` [No,K,Nt/P], number j, from the lowest bits
-    on, is that of the column Nt/P * j later. Columns past N have the scale and
-    the offset zero.
-
-    Integers of 24 and 21 bits are signed: `rhs` is then [No,K,Nt*3] of i8, or
-    [No,ceil(K/3),Nt] of i64, as `sdx.pack_rhs` makes it, and there is one block
-    and no offset.
-
-    `strassen` = d says that the right-hand side, of f32, may go by Strassen's
-    algorithm: K is a multiple of d, and in each range of d values of k those of
-    its halves that lie d/2 apart have about the same size, as have the columns
-    that lie (No floordiv 2) * Nt apart. Rows are not known.
+    How the operands lie in memory, and by which algorithm and instructions the
+    product is computed, is the target's decision.
 
     ```mlir
-    %r = sdx.packed_matmul
-        ins(%a, %b : tensor<?x768xf32>, tensor<24x768x32xf32>)
-        outs(%zero : tensor<?x768xf32>) -> tensor<?x768xf32>
-    %s = sdx.packed_matmul
-        ins(%u, %v : tensor<?x768xi8>, tensor<24x192x128xi8>)
-        outs(%zeros : tensor<?x768xi32>) -> tensor<?x768xi32>
-    %t = sdx.packed_matmul
-        ins(%a, %w, %x : tensor<?x768xf32>, tensor<24x768x16xi8>,
-            tensor<24x24x2x32xf32>)
-        outs(%zero : tensor<?x768xf32>) {block = 32 : i64} -> tensor<?x768xf32>
+    %r = sdx.matmul ins(%a, %b : tensor<?x768xf32>, tensor<768x3072xf32>)
+        outs(%zero : tensor<?x3072xf32>) -> tensor<?x3072xf32>
+    %s = sdx.matmul
+        ins(%u, %v : tensor<?x768xi8>, tensor<3072x768xi8>)
+        outs(%zeros : tensor<?x3072xi32>) {lhs_unsigned, transposed}
+        -> tensor<?x3072xi32>
     ```
   }];
-  let arguments = (ins SDX_ProductShaped:$lhs, SDX_ProductShaped:$rhs,
-                       Optional<SDX_OptionalF32Shaped>:$scales, SDX_ProductShaped:$init,
-                       OptionalAttr<I64Attr>:$block,
-                       OptionalAttr<I64Attr>:$strassen);
+  let arguments = (ins SDX_NumberShaped:$lhs, SDX_NumberShaped:$rhs,
+                       SDX_NumberShaped:$init, UnitAttr:$transposed,
+                       UnitAttr:$lhs_unsigned, UnitAttr:$rhs_unsigned);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    `ins` `(` $lhs `,` $rhs (`,` $scales^)? `:` type($lhs) `,` type($rhs)
-    (`,` type($scales)^)? `)`
+    `ins` `(` $lhs `,` $rhs `:` type($lhs) `,` type($rhs) `)`
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
-                                 "::mlir::Value":$init)>,
-                  OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
-                                 "::mlir::Value":$scales, "int64_t":$block,
-                                 "::mlir::Value":$init)>];
+                                 "::mlir::Value":$init,
+                                 CArg<"bool", "false">:$transposed)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
-    /// Values of k that lie together in the right-hand side.
-    int64_t getDepthGroup() {
-      ::mlir::Type type = getLhs().getType().getElementType();
-      return type.isF32() ? 1 : type.isBF16() ? 2 : 4;
-    }
-    /// Columns in a panel of the right-hand side.
-    int64_t getPanelWidth() {
-      if (getScales())
-        return getScales().getType().getShape().back();
-      return getRhs().getType().getShape().back() / getDepthGroup();
-    }
-    /// Whether the offsets are given with the scales.
-    bool hasOffsets() { return getScales().getType().getDimSize(2) == 2; }
-    /// Integers in a byte of a right-hand side that has scales.
-    int64_t getNumbersPerByte() {
-      return getPanelWidth() / getRhs().getType().getShape().back();
-    }
-    /// Whether the right-hand side is of numbers in three bytes.
-    bool isOfThreeBytes() {
-      return getScales() && getRhs().getType().getShape().back() ==
-                                3 * getScales().getType().getShape().back();
-    }
-    /// Whether three of its numbers are in eight bytes.
-    bool isOfTriples() {
-      return getRhs().getType().getElementType().isInteger(64);
-    }
-    /// Whether it is of either: f32 that were made shorter.
-    bool isShort() { return isOfThreeBytes() || isOfTriples(); }
-    /// The extent of the right-hand side along values of k, of which lhs has
-    /// `depth`.
-    int64_t getPackedDepth(int64_t depth) {
-      return llvm::divideCeil(depth, isOfTriples() ? kTriple : getDepthGroup());
-    }
     bool isBatched() { return getLhs().getType().getRank() == 3; }
-    bool isRhsBatched() { return getRhs().getType().getRank() == 4; }
+    bool isRhsBatched() { return getRhs().getType().getRank() == 3; }
+    /// The positions of N and K among the right-hand side's dimensions.
+    int64_t getColumnDim() {
+      return getRhs().getType().getRank() - (getTransposed() ? 2 : 1);
+    }
+    int64_t getDepthDim() {
+      return getRhs().getType().getRank() - (getTransposed() ? 1 : 2);
+    }
   }];
 }
 
-def SDX_PackRhsOp : SDX_DpsOp<"pack_rhs", [
-    DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["isPacking"]>]> {
-  let summary = "Pack a right-hand side into panels of columns";
+def SDX_DequantMatmulOp : SDX_DpsOp<"dequant_matmul", [
+    DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["isRoot", "isContraction", "getKernelName", "describeForm", "countFlops"]>]> {
+  let summary = "Matrix product with weights quantised by blocks";
   let description = [{
-    [K,N] or [B,K,N] (with `transposed`: [N,K] or [B,N,K]) to [No,K,Nt] or
-    [B,No,K,Nt], No = ceil(N / Nt). Columns past N are zero. `init` is
-    overwritten.
+    `init[m, n] += sum_k lhs[m, k] * scales[n, k floordiv block] *
+    (weights[n, k] - zero_points[n, k floordiv block])`
 
-    [C,K,H,N] (with `transposed`: [C,N,H,K]), the heads of an attention beside
-    each other in each row, is a batch of C * H matrices: their rows are not
-    gathered first.
-
-    With `scales` [No,1,1,Nt] numbers become the integers nearest to number /
-    scale. Where `init` is [No,K,Nt*3] of i8 they have 24 bits, in three bytes,
-    from the lowest on. Where it is [No,ceil(K/3),Nt] of i64 they have 21, and an
-    element holds three: u in its bits 0 to 20, w in 22 to 42, v in 43 to 63; bit
-    21 is zero. With Nt = 4 Q, element [p, q, Q * a + i] has of panel p
-
-    - u and v: k = 3 q + a floordiv 2 of the columns (a mod 2) 2 Q + 2 i and the
-      next,
-    - w: k = 3 q + 2 of the column (a floordiv 2) 2 Q + 2 i + a mod 2,
-
-    so that shifts of whole registers bring each number to the top of a lane.
-    What is below it there, the upper bits of another number, belongs to it: v is
-    nearest to number / scale - upper(w), and w to number / scale - upper(u),
-    where upper(x) is x modulo 2^21 with the lower 10 and 11 bits cut off, over
-    2^21 and 2^22. So a zero becomes one only nearly.
+    `lhs` is [M,K] and `init` [M,N], of f32. The weights are unsigned integers of
+    `bits` = 2, 4 or 8 bits, those of a block of `block` values along K beside
+    each other in bytes, the first in the lowest bits: `weights` is
+    [N,ceil(K/block),block*bits/8] of i8. `scales` is [N,ceil(K/block)] of
+    floats. `zero_points` is of the same shape and of floats, or of integers of
+    `bits` bits that lie in bytes like the weights', [N,ceil(blocks*bits/8)] of
+    i8; without it zero points are 2^(bits-1).
 
     ```mlir
-    %p = sdx.pack_rhs ins(%b : tensor<768x3072xf32>)
-        outs(%e : tensor<96x768x32xf32>) -> tensor<96x768x32xf32>
-    %q = sdx.pack_rhs
-        ins(%b, %s : tensor<768x3072xf32>, tensor<96x1x1x32xf32>)
-        outs(%f : tensor<96x768x96xi8>) -> tensor<96x768x96xi8>
-    %h = sdx.pack_rhs transposed ins(%keys : tensor<2x100x12x64xf32>)
-        outs(%i : tensor<24x4x64x32xf32>) -> tensor<24x4x64x32xf32>
-    %r = sdx.pack_rhs
-        ins(%b, %s : tensor<768x3072xf32>, tensor<96x1x1x32xf32>)
-        outs(%g : tensor<96x256x32xi64>) -> tensor<96x256x32xi64>
+    %t = sdx.dequant_matmul
+        ins(%a, %w, %x : tensor<?x768xf32>, tensor<3072x24x16xi8>,
+            tensor<3072x24xf32>)
+        outs(%zero : tensor<?x3072xf32>) {bits = 4 : i64, block = 32 : i64}
+        -> tensor<?x3072xf32>
     ```
   }];
-  let arguments = (ins SDX_F32Shaped:$source,
-                       Optional<SDX_OptionalF32Shaped>:$scales,
-                       SDX_ProductShaped:$init, UnitAttr:$transposed);
+  let arguments = (ins SDX_NumberShaped:$lhs, SDX_NumberShaped:$weights,
+                       SDX_NumberShaped:$scales,
+                       Optional<SDX_OptionalNumberShaped>:$zero_points,
+                       SDX_NumberShaped:$init, I64Attr:$bits, I64Attr:$block);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    (`transposed` $transposed^)? `ins` `(` $source (`,` $scales^)? `:`
-    type($source) (`,` type($scales)^)? `)`
+    `ins` `(` $lhs `,` $weights `,` $scales (`,` $zero_points^)? `:` type($lhs)
+    `,` type($weights) `,` type($scales) (`,` type($zero_points)^)? `)`
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
-  let builders = [OpBuilder<(ins "::mlir::Value":$source,
-                                 "::mlir::Value":$init,
-                                 "bool":$transposed)>,
-                  OpBuilder<(ins "::mlir::Value":$source,
+  let builders = [OpBuilder<(ins "::mlir::Value":$lhs,
+                                 "::mlir::Value":$weights,
                                  "::mlir::Value":$scales,
-                                 "::mlir::Value":$init,
-                                 "bool":$transposed)>];
+                                 "::mlir::Value":$zeroPoints,
+                                 "::mlir::Value":$init, "int64_t":$bits,
+                                 "int64_t":$block)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
-    /// Whether three of its numbers become eight bytes.
-    bool makesTriples() {
-      return getInit().getType().getElementType().isInteger(64);
-    }
-    /// Columns in a panel.
-    int64_t getPanelWidth() {
-      return (getScales() ? getScales() : getInit()).getType().getShape().back();
-    }
-    /// Whether the rows of a batch's matrices lie beside each other.
-    bool isInterleaved() { return getSource().getType().getRank() == 4; }
-    /// The positions of N and K among the source's dimensions.
-    int64_t getColumnDim() { return getTransposed() ? getRowDim() : getLastDim(); }
-    int64_t getDepthDim() { return getTransposed() ? getLastDim() : getRowDim(); }
-    int64_t getLastDim() { return getSource().getType().getRank() - 1; }
-    int64_t getRowDim() { return isInterleaved() ? 1 : getLastDim() - 1; }
+    int64_t getColumns() { return getWeights().getType().getDimSize(0); }
+    int64_t getDepth() { return getLhs().getType().getDimSize(1); }
   }];
 }
 
 def SDX_ConvOp : SDX_DpsOp<"conv", [
     DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["isRoot", "isContraction", "getKernelName", "describeForm", "countFlops"]>]> {
-  let summary = "Convolution with packed weights";
+  let summary = "Convolution";
   let description = [{
     A cross-correlation over one to three spatial dimensions. `input` is
-    [N,C,S...], `weights` is packed [G,Ob,K,Rt] (see `sdx.pack_conv_weights`)
-    with K = C/G * product(kernel_shape) in the order (channel, k0, k1, ...).
-    `init` is [N,OC,O...] with OC/G <= Ob * Rt. Positions in the pads are
-    implicit zeros. The product is added onto `init`.
+    [N,C,S...], `weights` is [OC,C/group,k...], `init` is [N,OC,O...]. Positions
+    in the pads are implicit zeros. The product is added onto `init`. Operands
+    are of any element types: floats are extended to the type of `init`,
+    integers by their sign.
 
     `exact` forbids algorithms that compute sums from other products, and round
     more: where all numbers are whole and their sums exact in f32, or where much
     of a sum cancels.
 
-    `winograd` = m asks for Winograd's algorithm F(m x m, 3 x 3), m = 2 or 4, on
-    weights that were transformed for it: K counts (m + 2)^2 values a channel,
-    channels innermost. Kernels are 3x3 then, without dilations and groups, and
-    both strides 1 or both 2. With `scales` weights are integers of 24 bits
-    times these (see `sdx.pack_conv_weights`).
-
-    Weights of bf16 are [G,Ob,S,2*32*32]: numbers are sums of two (see
-    `sdx.pack_conv_weights`).
-
     ```mlir
-    %y = sdx.conv ins(%x, %w : tensor<?x64x56x56xf32>, tensor<1x8x576x8xf32>)
+    %y = sdx.conv ins(%x, %w : tensor<?x64x56x56xf32>, tensor<64x64x3x3xf32>)
         outs(%zero : tensor<?x64x56x56xf32>)
-        {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
-         dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-         pads_end = array<i64: 1, 1>, group = 1 : i64}
-        -> tensor<?x64x56x56xf32>
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+         pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>,
+         group = 1 : i64} -> tensor<?x64x56x56xf32>
     ```
   }];
-  let arguments = (ins SDX_F32Shaped:$input, SDX_ConvWeights:$weights,
-                       Optional<SDX_OptionalF32Shaped>:$scales,
-                       SDX_F32Shaped:$init,
-                       DenseI64ArrayAttr:$kernel_shape,
+  let arguments = (ins SDX_NumberShaped:$input, SDX_NumberShaped:$weights,
+                       SDX_NumberShaped:$init,
                        DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$dilations,
                        DenseI64ArrayAttr:$pads_begin,
                        DenseI64ArrayAttr:$pads_end, I64Attr:$group,
-                       UnitAttr:$exact, OptionalAttr<I64Attr>:$winograd);
+                       UnitAttr:$exact);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    `ins` `(` $input `,` $weights (`,` $scales^)? `:` type($input) `,`
-    type($weights) (`,` type($scales)^)? `)`
+    `ins` `(` $input `,` $weights `:` type($input) `,` type($weights) `)`
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$input,
                                  "::mlir::Value":$weights,
                                  "::mlir::Value":$init,
-                                 "::llvm::ArrayRef<int64_t>":$kernelShape,
                                  "::llvm::ArrayRef<int64_t>":$strides,
                                  "::llvm::ArrayRef<int64_t>":$dilations,
                                  "::llvm::ArrayRef<int64_t>":$padsBegin,
@@ -299,76 +168,12 @@ def SDX_ConvOp : SDX_DpsOp<"conv", [
                                  "int64_t":$group,
                                  CArg<"bool", "false">:$exact)>];
   let extraClassDeclaration = [{
-    /// Winograd's algorithm, if it goes by that; null otherwise.
-    const ::sardonyx::sdx::Winograd *getAlgorithm();
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }
-    /// Output channels in a block of the packed weights.
-    int64_t getBlockRows() {
-      if (hasSplitWeights())
-        return kPartBlock;
-      return (getScales() ? getScales() : getWeights()).getType().getShape().back();
+    /// The kernel's sizes, all known.
+    ::llvm::ArrayRef<int64_t> getKernelShape() {
+      return getWeights().getType().getShape().drop_front(2);
     }
-    /// Whether weights are sums of bf16.
-    bool hasSplitWeights() {
-      return getWeights().getType().getElementType().isBF16();
-    }
-  }];
-}
-
-def SDX_PackConvWeightsOp : SDX_DpsOp<"pack_conv_weights", [
-    DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["replacesWeights"]>]> {
-  let summary = "Pack convolution weights into blocks of output channels";
-  let description = [{
-    [OC,C/G,k...] to [G,Ob,K,Rt]: element (g, ob, k, r) is that of output
-    channel g * OC/G + ob * Rt + r, and zero past the group's channels. K runs
-    over (channel, k0, k1, ...). `init` is overwritten, and says by its shape how
-    many groups there are.
-
-    With `winograd` = m the filters are transformed for F(m x m, 3 x 3), see
-    `sdx.conv`, and for strides of `winograd_stride`, 2 or, as without it, 1.
-
-    With `scales` [Ob*(m + 2)^2,1,1,Rt], for each block one for each value of
-    each filter, values become the integers nearest to value / scale. `init` is
-    [1,Ob,K,Rt*3] of i8 then: 24 bits, in three bytes, from the lowest on.
-
-    Where `init` is of bf16, it is [G,Ob,S,2*32*32]: a block has 32 filters, and
-    step s of a filter the 32 channels from s / t * 32 on, zeros past the last,
-    of value s % t of the kernel, which has t. First come all that is
-    next to the numbers of a block and step, [filter, channel], then what is
-    next to the rest.
-
-    ```mlir
-    %p = sdx.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>)
-        outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
-    ```
-  }];
-  let arguments = (ins SDX_F32Shaped:$source,
-                       Optional<SDX_OptionalF32Shaped>:$scales,
-                       SDX_ConvWeights:$init,
-                       OptionalAttr<I64Attr>:$winograd,
-                       OptionalAttr<I64Attr>:$winograd_stride);
-  let results = (outs Optional<AnyRankedTensor>:$result);
-  let assemblyFormat = [{
-    `ins` `(` $source (`,` $scales^)? `:` type($source)
-    (`,` type($scales)^)? `)`
-    `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
-  }];
-  let builders = [OpBuilder<(ins "::mlir::Value":$source,
-                                 "::mlir::Value":$init)>];
-  let extraClassDeclaration = [{
-    /// How many groups there are; dynamic where that is not known.
-    int64_t getGroup() { return getInit().getType().getDimSize(0); }
-    /// Winograd's algorithm, if it goes by that; null otherwise.
-    const ::sardonyx::sdx::Winograd *getAlgorithm();
-    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
-    int64_t getBlockRows() {
-      if (splits())
-        return kPartBlock;
-      return (getScales() ? getScales() : getInit()).getType().getShape().back();
-    }
-    /// Whether weights become sums of bf16.
-    bool splits() { return getInit().getType().getElementType().isBF16(); }
   }];
 }
 

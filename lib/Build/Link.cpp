@@ -8,7 +8,7 @@
 #include "Link.h"
 #include "WriteStream.h"
 #include "lld/Common/Driver.h"
-#include "sardonyx/Target/FatalErrors.h"
+#include "sardonyx/Objects/FatalErrors.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ObjCopy/CommonConfig.h"

@@ -15,7 +15,7 @@
 #include "WriteStream.h"
 #include "sardonyx-c/Artifact.h"
 #include "sardonyx/Model/LoadArtifact.h"
-#include "sardonyx/Target/Target.h"
+#include "sardonyx/Objects/Objects.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/GlobalVariable.h"

@@ -20,17 +20,6 @@ namespace {
 /// What an operation is to a group.
 enum class Role { Root, Elementwise, RowReduction, Other };
 
-/// More operations than this in a kernel compile slowly and gain nothing.
-constexpr size_t kMaxGroupSize = 32;
-
-/// Nor do more operations on elements: the code generator's time for a run of
-/// instructions grows faster than their number.
-constexpr size_t kMaxGroupBody = 256;
-
-/// More tensors than this need more registers for their addresses than there
-/// are, and passing them takes longer than reading them once more.
-constexpr size_t kMaxGroupOperands = 32;
-
 } // namespace
 
 /// (d0, ..., d{n-1}, ...) -> (d0, ..., d{n-1})
@@ -185,15 +174,15 @@ static bool isRowGroup(ArrayRef<Operation *> ops) {
   return true;
 }
 
-static bool hasTooLongBody(ArrayRef<Operation *> ops) {
+static bool hasLongerBody(ArrayRef<Operation *> ops, size_t most) {
   size_t count = 0;
   for (Operation *op : ops)
     if (auto generic = dyn_cast<linalg::GenericOp>(op))
       count += generic.getBody()->getOperations().size();
-  return count > kMaxGroupBody;
+  return count > most;
 }
 
-static bool hasTooManyOperands(ArrayRef<Operation *> ops) {
+static bool hasMoreOperands(ArrayRef<Operation *> ops, size_t most) {
   DenseSet<Value> made, read;
   for (Operation *op : ops) {
     for (Value operand : op->getOperands())
@@ -202,12 +191,14 @@ static bool hasTooManyOperands(ArrayRef<Operation *> ops) {
         read.insert(operand);
     made.insert(op->result_begin(), op->result_end());
   }
-  return read.size() > kMaxGroupOperands;
+  return read.size() > most;
 }
 
 std::optional<GroupKind> sardonyx::classifyGroup(ArrayRef<Operation *> ops) {
-  if (ops.size() > kMaxGroupSize ||
-      (ops.size() > 1 && (hasTooManyOperands(ops) || hasTooLongBody(ops))))
+  const sdx::FusionLimits limits = sdx::getFusionLimits(ops.front());
+  if (ops.size() > limits.operations ||
+      (ops.size() > 1 && (hasMoreOperands(ops, limits.operands) ||
+                          hasLongerBody(ops, limits.bodyOperations))))
     return std::nullopt;
   unsigned roots = 0, reductions = 0;
   for (Operation *op : ops) {

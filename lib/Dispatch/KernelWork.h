@@ -43,7 +43,7 @@ WorkTerm countBytes(mlir::MemRefType type, unsigned argument);
 KernelWork countWork(mlir::func::FuncOp kernel);
 
 /// The kernel's dense operation and its parameters in a word or two, say
-/// "conv 3x3, winograd 4x4".
+/// "conv 3x3 stride 2x2".
 std::string describeForm(mlir::func::FuncOp kernel);
 
 } // namespace sardonyx

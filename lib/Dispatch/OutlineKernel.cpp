@@ -88,7 +88,7 @@ private:
   /// A product reads its operands from memory, so that even one that holds the
   /// same value everywhere, or nothing, is not made inside of the kernel.
   static bool readsMemory(OpOperand &operand) {
-    return isa<sdx::SDXDialect>(operand.getOwner()->getDialect()) &&
+    return isa<sdx::DenseOpInterface>(operand.getOwner()) &&
            !isDestination(operand) &&
            isa_and_nonnull<linalg::FillOp, tensor::EmptyOp>(
                operand.get().getDefiningOp());

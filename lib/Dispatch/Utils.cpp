@@ -73,22 +73,11 @@ Value sardonyx::createTranspose(OpBuilder &b, Location loc, Value tensor,
       ->getResult(0);
 }
 
-Value sardonyx::packRhs(OpBuilder &b, Location loc, Value matrix,
-                        bool transposed, int64_t width) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
-  size_t rank = sizes.size(), last = rank - 1, row = rank == 4 ? 1 : rank - 2;
-  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  SmallVector<OpFoldResult> packed;
-  if (rank == 3)
-    packed.push_back(sizes[0]);
-  if (rank == 4)
-    packed.push_back(affine::makeComposedFoldedAffineApply(
-        b, loc, d0 * d1, {sizes[0], sizes[2]}));
-  packed.push_back(affine::makeComposedFoldedAffineApply(
-      b, loc, d0.ceilDiv(width), {sizes[transposed ? row : last]}));
-  packed.append({sizes[transposed ? last : row], b.getIndexAttr(width)});
-  Value empty = tensor::EmptyOp::create(b, loc, packed, b.getF32Type());
-  return sdx::PackRhsOp::create(b, loc, matrix, empty, transposed).getResult();
+Value sardonyx::createZeros(OpBuilder &b, Location loc,
+                            ArrayRef<OpFoldResult> sizes, Type type) {
+  Value empty = tensor::EmptyOp::create(b, loc, sizes, type);
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  return linalg::FillOp::create(b, loc, zero, empty).getResult(0);
 }
 
 bool sardonyx::isReadOnce(Value value) {

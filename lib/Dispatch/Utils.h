@@ -39,6 +39,11 @@ mlir::Value createTranspose(mlir::OpBuilder &b, mlir::Location loc,
                             mlir::Value tensor,
                             llvm::ArrayRef<int64_t> permutation);
 
+/// Zeros of `type`.
+mlir::Value createZeros(mlir::OpBuilder &b, mlir::Location loc,
+                        llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                        mlir::Type type);
+
 /// For a reshape that drops dimensions of size 1: each other one with those
 /// that follow it, the first with those before it as well.
 llvm::SmallVector<mlir::ReassociationIndices>
@@ -75,60 +80,12 @@ void populateGenericToTransposePatterns(mlir::RewritePatternSet &patterns);
 /// in a run.
 bool isWeight(mlir::Value tensor);
 
-/// How weights are kept in fewer bits (see sdx.pack_rhs): scales [No,1,1,Nt] of
-/// columns, and whether three numbers share eight bytes, or each has three.
-struct ShortWeights {
-  mlir::DenseElementsAttr scales;
-  bool areTriples;
-};
-
-/// Which weights are kept so: those of at least so many bytes (0: none), and
-/// whether as triples where that is exact enough; also where it takes more than
-/// 1.7 times what a sum in f32 does, with `losesMore`.
-struct ShortWeightLimits {
-  int64_t fewestBytes = 0;
-  bool useTriples = false, losesMore = false;
-};
-
-struct ConstantColumns;
-
-/// How the columns of a matrix may be kept in fewer bits: nothing where they
-/// are small, or would lose more than the sum of a product does.
-std::optional<ShortWeights> chooseShortWeights(const ConstantColumns &columns,
-                                               int64_t panelWidth,
-                                               mlir::MLIRContext *context,
-                                               const ShortWeightLimits &limits);
-
-/// A pattern that keeps weights of Winograd's algorithm in 24 bits.
-void populateShortenConvWeightsPatterns(mlir::RewritePatternSet &patterns,
-                                        const ShortWeightLimits &limits);
-
-/// A pattern that splits filters into sums of two bf16 where tile registers are
-/// faster by them than multiply-adds.
-void populateSplitConvWeightsPatterns(mlir::RewritePatternSet &patterns);
-
-/// The ranges of k in which products by a matrix of these columns may go by
-/// Strassen's algorithm (see sdx.packed_matmul): 0 where it is small, or has
-/// numbers of very different size that meet.
-int64_t chooseStrassenDepth(const ConstantColumns &columns, int64_t panelWidth);
-
-/// Patterns that pack products of 8-bit integers and, with `packBf16`, those of
-/// bf16 with weights; what other products of bf16 there are become f32's.
-void populatePackNarrowProductsPatterns(mlir::RewritePatternSet &patterns,
-                                        bool packBf16);
-
-/// `matrix` [(B,) K, N], or [(B,) N, K] if `transposed`, in panels of `width`
-/// columns; [C, K, H, N] or [C, N, H, K] is a batch of C * H (see
-/// sdx.pack_rhs).
-mlir::Value packRhs(mlir::OpBuilder &b, mlir::Location loc, mlir::Value matrix,
-                    bool transposed, int64_t width);
-
-/// Patterns that pack the matrices of a batch from where their rows lie beside
-/// each other.
-void populatePackInterleavedPatterns(mlir::RewritePatternSet &patterns);
-
 /// Whether `value` is read once, however often it is asked for its sizes.
 bool isReadOnce(mlir::Value value);
+
+/// What a dense operation of the sdx dialect on tensors computes, by linalg
+/// operations; null for operations of other dialects.
+mlir::Value decomposeToLinalg(mlir::OpBuilder &b, sdx::DenseOpInterface op);
 
 /// Moves each packing and transpose in `root` to where what it copies has been
 /// computed, if nothing else reads that.

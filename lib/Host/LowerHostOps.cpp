@@ -21,7 +21,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace sardonyx {
-#define GEN_PASS_DEF_LOWERHOSTOPSPASS
+#define GEN_PASS_DEF_SDXLOWERHOSTOPS
 #include "sardonyx/Host/Passes.h.inc"
 } // namespace sardonyx
 
@@ -31,7 +31,7 @@ using namespace sardonyx;
 namespace {
 
 struct LowerHostOpsPass
-    : sardonyx::impl::LowerHostOpsPassBase<LowerHostOpsPass> {
+    : sardonyx::impl::SDXLowerHostOpsBase<LowerHostOpsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SymbolTable table(module);

@@ -17,7 +17,7 @@ using namespace sardonyx;
 /// First bytes, the same in all versions.
 static constexpr char kMagic[16] = "sardonyx packed";
 /// Goes up with the format of what follows.
-static constexpr uint64_t kVersion = 5;
+static constexpr uint64_t kVersion = 6;
 
 namespace {
 struct Header {
@@ -98,6 +98,10 @@ public:
     add(call.node.outputs);
     add(call.results);
     add(call.isStateful);
+  }
+  void add(const Image &image) {
+    add(image.target);
+    add(image.bytes);
   }
   void add(const std::pair<std::string, std::string> &pair) {
     add(pair.first);
@@ -204,6 +208,10 @@ public:
     get(call.results);
     get(call.isStateful);
   }
+  void get(Image &image) {
+    get(image.target);
+    get(image.bytes);
+  }
   void get(std::pair<std::string, std::string> &pair) {
     get(pair.first);
     get(pair.second);
@@ -239,7 +247,8 @@ template <typename Visitor, typename A> void visit(Visitor &&v, A &a) {
   v(a.metadata.modelVersion), v(a.metadata.irVersion), v(a.metadata.custom);
   v(a.deferred), v(a.assumesRank), v(a.warnings), v(a.files), v(a.initArgs),
       v(a.mainArgs), v(a.persistentElementBytes), v(a.profileSites);
-  v(a.strings), v(a.customCalls), v(a.data), v(a.weightsBytes), v(a.objects);
+  v(a.strings), v(a.customCalls), v(a.data), v(a.weightsBytes), v(a.objects),
+      v(a.images);
 }
 
 } // namespace

@@ -13,8 +13,8 @@
 #include "sardonyx/Bridge/Bridge.h"
 #include "sardonyx/Conversion/ONNXToLinalg.h"
 #include "sardonyx/Host/Passes.h"
+#include "sardonyx/Objects/Objects.h"
 #include "sardonyx/Pipelines/Pipelines.h"
-#include "sardonyx/Target/Target.h"
 
 #include "dialects/ONNX/ONNX.h"
 #include "dialects/SDX/SDX.h"

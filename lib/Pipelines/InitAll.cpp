@@ -8,16 +8,17 @@
 #include "sardonyx/InitAll.h"
 
 #include "sardonyx/Bridge/Passes.h"
-#include "sardonyx/Codegen/CPU/Passes.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
 #include "sardonyx/Host/Passes.h"
+#include "sardonyx/Objects/Passes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
+#include "sardonyx/Targets/Common/Passes.h"
+#include "sardonyx/Targets/Passes.h"
 #include "sardonyx/Transforms/Passes.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
-#include "sardonyx/Target/Passes.h"
 
 #include "mlir/InitAllPasses.h"
 
@@ -25,6 +26,7 @@ void sardonyx::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registerCompilerDialects(registry);
+  registerLinkedTargets(registry);
 }
 
 void sardonyx::registerAllPasses() {
@@ -33,8 +35,11 @@ void sardonyx::registerAllPasses() {
   registerSardonyxBridgePasses();
   registerSardonyxConversionPasses();
   registerSardonyxDispatchPasses();
-  registerSardonyxCodegenCPUPasses();
+  registerSardonyxTargetsPasses();
+  registerSardonyxTargetsCommonPasses();
   registerSardonyxHostPasses();
-  registerSardonyxTargetPasses();
+  registerSardonyxObjectsPasses();
+  for (const TargetInfo &target : getLinkedTargets())
+    target.registerPasses();
   registerPipelines();
 }

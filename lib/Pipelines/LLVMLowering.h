@@ -14,8 +14,8 @@ class OpPassManager;
 
 namespace sardonyx {
 
-/// From loops, vectors and memrefs (after `sdx-host-parallel-to-runtime`) to
-/// the llvm dialect; `sdx-host-finalize` completes the module.
+/// From loops, vectors and memrefs (after `sdx-lower-host-parallel`) to
+/// the llvm dialect; `sdx-finalize-host` completes the module.
 void buildLLVMLoweringPipeline(mlir::OpPassManager &pm);
 
 } // namespace sardonyx

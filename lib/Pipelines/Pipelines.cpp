@@ -14,10 +14,11 @@
 #include "LLVMLowering.h"
 
 #include "sardonyx/Bridge/Passes.h"
-#include "sardonyx/Codegen/CPU/Passes.h"
 #include "sardonyx/Conversion/Passes.h"
 #include "sardonyx/Dispatch/Passes.h"
 #include "sardonyx/Host/Passes.h"
+#include "sardonyx/Targets/Common/Passes.h"
+#include "sardonyx/Targets/Passes.h"
 #include "sardonyx/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -65,34 +66,23 @@ void buildLinalgPhase(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createSDXMergeEqual());
 }
 
+/// The passes that the module's target has for a stage.
+std::unique_ptr<Pass> runTarget(TargetStage stage,
+                                const PipelineOptions &options) {
+  SDXRunTargetOptions target;
+  target.stage = stage;
+  target.numerics = options.numerics;
+  return createSDXRunTarget(target);
+}
+
 /// Cut into kernels.
 void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSDXFoldEmpty());
   pm.addPass(createSDXShareRepeated());
-  // Which form a convolution takes decides how its weights are packed, which
-  // must be known before they are hoisted.
-  ChooseConvFormPassOptions forms;
-  const bool isExact = options.numerics == Numerics::Exact;
-  const bool isFast = options.numerics == Numerics::Fast;
-  forms.winograd = !isExact;
-  if (!isFast)
-    forms.fewestSummed = 64;
-  forms.splits = isFast;
-  if (options.numerics == Numerics::F32)
-    pm.nest<func::FuncOp>().addPass(createSDXKeepConvsDirect());
-  pm.nest<func::FuncOp>().addPass(createChooseConvFormPass(forms));
   pm.addPass(createSDXDecomposeTensorOps());
   pm.addPass(createSDXSimplifyTransposes());
-  SDXPackContractionsOptions packing;
-  // Fewer bytes may stay in the L2 cache, where they count less than
-  // instructions.
-  constexpr int64_t kFewestShortBytes = 1 << 20;
-  if (!isExact)
-    packing.shortWeights = kFewestShortBytes;
-  packing.lossyTriples = isFast;
-  packing.splitConvs = isFast;
-  packing.strassen = !isExact;
-  pm.addPass(createSDXPackContractions(packing));
+  pm.addPass(createSDXNormalizeContractions());
+  pm.addPass(runTarget(TargetStage::Layout, options));
   // Constants leave before fusion, so that what runs once isn't fused into what
   // runs always.
   pm.addPass(createSDXHoistConstants());
@@ -106,8 +96,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
 void buildKernelsPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSDXBufferizeHost());
   pm.addPass(createSDXPlanMemory());
-  pm.addPass(createSDXOpenPackingSizes());
-  pm.addPass(createSDXDedupKernels());
+  pm.addPass(runTarget(TargetStage::Plan, options));
   SDXVerifyDispatchOptions bufferized;
   bufferized.bufferized = true;
   pm.addPass(createSDXVerifyDispatch(bufferized));
@@ -116,38 +105,28 @@ void buildKernelsPhase(OpPassManager &pm, const PipelineOptions &options) {
     pm.addPass(createSDXInstrumentHost());
 }
 
-/// Kernels become loops over vectors; the first pass that knows a kernel's form
-/// takes it, and the last takes any.
+/// Kernels become loops or images, and the host program calls of the runtime.
 void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
-  OpPassManager &kernels = pm.nest<func::FuncOp>();
-  kernels.addPass(createLowerContractionsPass());
-  kernels.addPass(createLowerConvPass());
-  kernels.addPass(createLowerPoolPass());
-  kernels.addPass(createLowerPackingPass());
-  kernels.addPass(createLowerRowsPass());
-  kernels.addPass(createLowerLoopsPass());
-  kernels.addPass(createApproximateMathPass());
-  kernels.addPass(createCanonicalizerPass());
-  kernels.addPass(createCSEPass());
+  pm.addPass(runTarget(TargetStage::Codegen, options));
   // Both while calls, checks and views still say what they mean.
   if (options.verifyIndices)
-    pm.addPass(createVerifyIndicesPass());
+    pm.addPass(createSDXVerifyIndices());
   if (options.checkBounds) {
-    pm.nest<func::FuncOp>().addPass(createCheckBoundsPass());
+    pm.nest<func::FuncOp>().addPass(createSDXCheckBounds());
     pm.nest<func::FuncOp>().addPass(createCanonicalizerPass());
   }
-  pm.addPass(createLowerCopiesPass());
-  pm.addPass(createLowerHostOpsPass());
-  pm.nest<func::FuncOp>().addPass(createLowerViewsPass());
-  pm.nest<func::FuncOp>().addPass(createVerifyCodegenPass());
-  pm.addPass(createParallelToRuntimePass());
-  pm.addPass(createPollLoopsPass());
+  pm.addPass(createSDXLowerHostCopies());
+  pm.addPass(createSDXLowerHostOps());
+  pm.nest<func::FuncOp>().addPass(createSDXLowerHostViews());
+  pm.nest<func::FuncOp>().addPass(createSDXVerifyCodegen());
+  pm.addPass(createSDXLowerHostParallel());
+  pm.addPass(createSDXPollHostLoops());
   pm.addPass(createCanonicalizerPass());
 }
 
 void buildLLVMPhase(OpPassManager &pm, const PipelineOptions &) {
   buildLLVMLoweringPipeline(pm);
-  pm.addPass(createFinalizeLLVMPass());
+  pm.addPass(createSDXFinalizeHost());
 }
 
 void buildNothing(OpPassManager &, const PipelineOptions &) {}

@@ -13,8 +13,8 @@
 #include "Signature.h"
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Model/Model.h"
+#include "sardonyx/Objects/Objects.h"
 #include "sardonyx/Runtime/ThreadPool.h"
-#include "sardonyx/Target/Target.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace sardonyx;

@@ -10,8 +10,8 @@
 #include "Options.h"
 #include "Signature.h"
 #include "mlir/IR/OperationSupport.h"
+#include "sardonyx/Objects/Objects.h"
 #include "sardonyx/Pipelines/Pipelines.h"
-#include "sardonyx/Target/Target.h"
 
 using namespace sardonyx;
 using namespace mlir;

@@ -8,21 +8,23 @@
 #include "Compiler.h"
 #include "CompilerPages.h"
 #include "CompilerWork.h"
+#include "Images.h"
 #include "KnownValues.h"
 #include "OpenSizes.h"
 #include "Options.h"
 #include "Signature.h"
 #include "Variants.h"
-#include "dialects/SDX/SDX.h"
+#include "dialects/CPU/CPU.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "sardonyx/BoxedResults.h"
 #include "sardonyx/Importer/Importer.h"
+#include "sardonyx/Objects/Facts.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Runtime/ThreadPool.h"
-#include "sardonyx/Target/Facts.h"
+#include "sardonyx/Targets/Target.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/ThreadPool.h"
 
@@ -41,6 +43,7 @@ static const DialectRegistry &sharedRegistry() {
   static const DialectRegistry *registry = [] {
     auto *result = new DialectRegistry;
     registerCompilerDialects(*result);
+    registerLinkedTargets(*result);
     return result;
   }();
   return *registry;
@@ -214,15 +217,18 @@ TargetOptions Compilation::target() const {
   return resolveTarget(target);
 }
 
-sdx::TargetAttr Compilation::targetAttr() {
-  mlirContext->getOrLoadDialect<sdx::SDXDialect>();
-  sdx::TargetAttr result = getTargetAttr(mlirContext.get(), target());
+sdx::TargetAttrInterface Compilation::targetAttr() {
+  sdx::TargetAttrInterface described =
+      getLinkedTargets().front().describe(mlirContext.get(), target());
+  auto result = dyn_cast<cpu::TargetAttr>(described);
+  if (!result)
+    return described;
   // Accesses of tiles cannot be checked, and LLVM allocates tile registers only
   // where it optimises.
   if (options.checkBounds || options.optLevel == 0)
     result = result.withoutTiles();
   if (!splitsFloats(options))
-    result = result.withF32Product(sdx::F32Product::Fma);
+    result = result.withF32Product(cpu::F32Product::Fma);
   return result;
 }
 
@@ -319,8 +325,9 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
 
   PipelineOptions pipeline = compilation.pipeline();
   // The code is to run here.
-  if (!ahead && !requestTileRegisters())
-    sdx::setTarget(*module, sdx::getTarget(*module).withoutTiles());
+  if (cpu::TargetAttr processor = cpu::getTarget(*module);
+      processor && !ahead && !requestTileRegisters())
+    sdx::setTarget(*module, processor.withoutTiles());
   std::string lastPhase;
   auto observer = [&](StringRef phase, double seconds) {
     lastPhase = phase.str();
@@ -368,6 +375,11 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
       return compilation.error("code generation failed after phase '" +
                                lastPhase + "'");
     auto start = std::chrono::steady_clock::now();
+    takeImages(module, artifact.images);
+    if (ahead && !artifact.images.empty())
+      return Error(ErrorKind::Unsupported,
+                   "the model cannot be built ahead of time for the target '" +
+                       artifact.images.front().target + "'");
     if (!prefix.empty())
       prefixSymbols(module, prefix);
     auto objects = compileToObjects(module, target);
@@ -386,8 +398,11 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
       here.optLevel = options.optLevel;
       here.threads = options.intraOpThreads;
       here = resolveTarget(here);
-      sdx::setTarget(
-          *init, getTargetAttr(&compilation.context(), here).withoutTiles());
+      sdx::TargetAttrInterface machine =
+          getLinkedTargets().front().describe(&compilation.context(), here);
+      if (auto processor = dyn_cast<cpu::TargetAttr>(machine))
+        machine = processor.withoutTiles();
+      sdx::setTarget(*init, machine);
       if (MaybeError error = generate(*init, here, "", ahead->initObjects))
         return fail(*error);
     }

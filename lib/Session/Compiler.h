@@ -71,7 +71,7 @@ public:
   TargetOptions target() const;
   PipelineOptions pipeline() const;
   /// What passes are to know of the machine, with these options.
-  sdx::TargetAttr targetAttr();
+  sdx::TargetAttrInterface targetAttr();
 
   /// The calls of custom operators in the code that was made.
   const std::vector<CustomCall> &customCalls() const {

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompilerWork.h"
-#include "sardonyx/Target/FatalErrors.h"
+#include "sardonyx/Objects/FatalErrors.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <utility>
 

@@ -9,6 +9,7 @@
 #include "sardonyx/Runtime/Symbols.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/Core.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
 #include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -101,7 +102,7 @@ static SymbolMap runtimeSymbols(ExecutionSession &session) {
 
 Expected<std::unique_ptr<LinkedCode>>
 LinkedCode::link(const std::vector<std::string> &objects, bool needsMain,
-                 bool needsInit, bool perfMap) {
+                 bool needsInit, bool perfMap, bool callsProcess) {
   auto control = SelfExecutorProcessControl::Create();
   if (!control)
     return failure("cannot set up the linker", control.takeError());
@@ -126,6 +127,12 @@ LinkedCode::link(const std::vector<std::string> &objects, bool needsMain,
   if (llvm::Error error =
           dylib.define(absoluteSymbols(runtimeSymbols(jit.session))))
     return linkFailure(std::move(error));
+  if (callsProcess) {
+    auto process = DynamicLibrarySearchGenerator::GetForCurrentProcess('\0');
+    if (!process)
+      return linkFailure(process.takeError());
+    dylib.addGenerator(std::move(*process));
+  }
   for (size_t i = 0; i < objects.size(); ++i)
     if (llvm::Error error = jit.linker.add(
             dylib, llvm::MemoryBuffer::getMemBufferCopy(

@@ -21,9 +21,11 @@ class LinkedCode {
 public:
   /// `needsMain`, `needsInit`: which of `sdx_main` and `sdx_init` there have to
   /// be. `perfMap`: whether to write the kernels' names for `perf`.
+  /// `callsProcess`: whether objects may call all functions of this process,
+  /// not the runtime's alone.
   static Expected<std::unique_ptr<LinkedCode>>
   link(const std::vector<std::string> &objects, bool needsMain, bool needsInit,
-       bool perfMap);
+       bool perfMap, bool callsProcess = false);
   ~LinkedCode();
 
   /// Null unless they were needed.

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Options.h"
-#include "sardonyx/Target/Facts.h"
+#include "sardonyx/Objects/Facts.h"
+#include "sardonyx/Targets/Target.h"
 #include "llvm/Support/BLAKE3.h"
 
 using namespace sardonyx;
@@ -112,6 +113,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
     text += std::to_string(value.size()) + ':' + value + '\n';
   };
   (void)cpu, (void)features, (void)triple;
+  add(getLinkedTargets().front().name.str());
   add(describeTarget(resolveTarget(targetOf(options))));
   add(std::to_string(optLevel));
   add(externalDataDir);

@@ -8,8 +8,8 @@
 #ifndef SARDONYX_LIB_SESSION_OPTIONS_H
 #define SARDONYX_LIB_SESSION_OPTIONS_H
 
+#include "sardonyx/Objects/Objects.h"
 #include "sardonyx/Session/Session.h"
-#include "sardonyx/Target/Target.h"
 
 namespace sardonyx {
 

@@ -8,14 +8,15 @@
 #include "sardonyx/Session/Session.h"
 #include "CompileStoppably.h"
 #include "CompilerPages.h"
+#include "Images.h"
 #include "KnownValues.h"
 #include "Options.h"
 #include "SessionImpl.h"
 #include "Signature.h"
+#include "sardonyx/Objects/Objects.h"
 #include "sardonyx/Runtime/AlignedMemory.h"
 #include "sardonyx/Runtime/ProcessorFeatures.h"
 #include "sardonyx/Runtime/ThreadPool.h"
-#include "sardonyx/Target/Target.h"
 
 #include <atomic>
 #include <chrono>
@@ -224,8 +225,11 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
   Stopwatch watch;
   bool needsInit =
       !artifact.initArgs.empty() || !artifact.persistentElementBytes.empty();
+  if (MaybeError error = loadImages(artifact.images, artifact.objects))
+    return error;
   auto linked = LinkedCode::link(artifact.objects, /*needsMain=*/true,
-                                 needsInit, options.perfMap);
+                                 needsInit, options.perfMap,
+                                 /*callsProcess=*/!artifact.images.empty());
   if (!linked)
     return linked.error();
   code = std::move(*linked);

@@ -192,7 +192,10 @@ struct OnnxSplitChannelsPass
   using Base::Base;
 
   void runOnOperation() override {
-    int64_t cacheBytes = sdx::getTargetOrDefault(getOperation()).getL2Bytes();
+    sdx::TargetAttrInterface target = sdx::getTarget(getOperation());
+    int64_t cacheBytes = target ? target.getCacheBytes() : 0;
+    if (!cacheBytes)
+      return;
     SmallVector<Operation *> candidates;
     getOperation()->walk([&](Operation *op) {
       if (isByChannel(op))

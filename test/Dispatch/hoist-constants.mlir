@@ -3,25 +3,25 @@
 // CHECK-LABEL: func.func @init
 // CHECK-SAME: %[[W:.*]]: tensor<64x40xf32> {sdx.constant = dense_resource<w> : tensor<64x40xf32>, sdx.source = {length = 10240 : i64, offset = 0 : i64, path = "w.data"}}
 // CHECK-SAME: -> tensor<2x64x32xf32>
-// CHECK: sdx.pack_rhs ins(%[[W]]
+// CHECK: cpu.pack_rhs ins(%[[W]]
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:.*]]: tensor<?x64xf32> {onnx.name = "x", sdx.input = 0 : i64}
 // CHECK-SAME: %[[P:.*]]: tensor<2x64x32xf32> {sdx.persistent = 0 : i64}
 // CHECK-SAME: %[[B:.*]]: tensor<40xf32> {sdx.constant = dense_resource<b> : tensor<40xf32>}
 // CHECK-SAME: -> (tensor<?x40xf32> {onnx.name = "y"}, tensor<40xf32>)
 // CHECK: linalg.fill
-// CHECK: sdx.packed_matmul ins(%[[X]], %[[P]] :
+// CHECK: cpu.packed_matmul ins(%[[X]], %[[P]] :
 func.func @main_graph(%x: tensor<?x64xf32> {onnx.name = "x"}) -> (tensor<?x40xf32> {onnx.name = "y"}, tensor<40xf32>) {
   %zero = arith.constant 0.0 : f32
   %c0 = arith.constant 0 : index
   %w = arith.constant {sdx.source = {path = "w.data", offset = 0 : i64, length = 10240 : i64}} dense_resource<w> : tensor<64x40xf32>
   %e = tensor.empty() : tensor<2x64x32xf32>
-  %p = sdx.pack_rhs ins(%w : tensor<64x40xf32>) outs(%e : tensor<2x64x32xf32>) -> tensor<2x64x32xf32>
+  %p = cpu.pack_rhs ins(%w : tensor<64x40xf32>) outs(%e : tensor<2x64x32xf32>) -> tensor<2x64x32xf32>
   %m = tensor.dim %x, %c0 : tensor<?x64xf32>
   %b = arith.constant dense_resource<b> : tensor<40xf32>
   %er = tensor.empty(%m) : tensor<?x40xf32>
   %f = linalg.fill ins(%zero : f32) outs(%er : tensor<?x40xf32>) -> tensor<?x40xf32>
-  %r = sdx.packed_matmul ins(%x, %p : tensor<?x64xf32>, tensor<2x64x32xf32>) outs(%f : tensor<?x40xf32>) -> tensor<?x40xf32>
+  %r = cpu.packed_matmul ins(%x, %p : tensor<?x64xf32>, tensor<2x64x32xf32>) outs(%f : tensor<?x40xf32>) -> tensor<?x40xf32>
   return %r, %b : tensor<?x40xf32>, tensor<40xf32>
 }
 {-# dialect_resources: { builtin: { w: "0x0400000000000000", b: "0x0400000000000000" } } #-}
@@ -31,13 +31,13 @@ func.func @main_graph(%x: tensor<?x64xf32> {onnx.name = "x"}) -> (tensor<?x40xf3
 // What is made of a weight for two products, one of them in a loop, is made once.
 // CHECK-LABEL: func.func @init
 // CHECK-SAME: -> tensor<1x16x32xf32>
-// CHECK: sdx.pack_rhs
-// CHECK-NOT: sdx.pack_rhs
+// CHECK: cpu.pack_rhs
+// CHECK-NOT: cpu.pack_rhs
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[P:[^:]*]]: tensor<1x16x32xf32> {sdx.persistent = 0 : i64}
 // CHECK-NOT: sdx.persistent
-// CHECK: sdx.packed_matmul ins(%{{.*}}, %[[P]] :
-// CHECK: sdx.packed_matmul ins(%{{.*}}, %[[P]] :
+// CHECK: cpu.packed_matmul ins(%{{.*}}, %[[P]] :
+// CHECK: cpu.packed_matmul ins(%{{.*}}, %[[P]] :
 func.func @main_graph(%x: tensor<2x16xf32>) -> tensor<2x16xf32> {
   %w = arith.constant dense_resource<w> : tensor<16x16xf32>
   %c0 = arith.constant 0 : index
@@ -47,12 +47,12 @@ func.func @main_graph(%x: tensor<2x16xf32>) -> tensor<2x16xf32> {
   %er = tensor.empty() : tensor<2x16xf32>
   %f = linalg.fill ins(%zero : f32) outs(%er : tensor<2x16xf32>) -> tensor<2x16xf32>
   %e = tensor.empty() : tensor<1x16x32xf32>
-  %p = sdx.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
-  %m = sdx.packed_matmul ins(%x, %p : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
+  %p = cpu.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
+  %m = cpu.packed_matmul ins(%x, %p : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
   %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%s = %m) -> tensor<2x16xf32> {
     %e1 = tensor.empty() : tensor<1x16x32xf32>
-    %p1 = sdx.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e1 : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
-    %m1 = sdx.packed_matmul ins(%s, %p1 : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
+    %p1 = cpu.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e1 : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
+    %m1 = cpu.packed_matmul ins(%s, %p1 : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
     scf.yield %m1 : tensor<2x16xf32>
   }
   return %r : tensor<2x16xf32>
@@ -64,7 +64,7 @@ func.func @main_graph(%x: tensor<2x16xf32>) -> tensor<2x16xf32> {
 // Small and splat constants stay; a view of a weight is made again; what a loop
 // computes of constants only moves out.
 // CHECK-LABEL: func.func @init
-// CHECK: sdx.pack_rhs
+// CHECK: cpu.pack_rhs
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[V:[^:]*]]: tensor<32xf32> {sdx.constant
 // CHECK-SAME: %[[P:[^:]*]]: tensor<1x16x32xf32> {sdx.persistent = 0 : i64}
@@ -72,8 +72,8 @@ func.func @main_graph(%x: tensor<2x16xf32>) -> tensor<2x16xf32> {
 // CHECK-DAG: tensor.expand_shape %[[V]]
 // CHECK-DAG: linalg.fill {{.*}} -> tensor<100xf32>
 // CHECK: scf.for
-// CHECK-NOT: sdx.pack_rhs
-// CHECK: sdx.packed_matmul
+// CHECK-NOT: cpu.pack_rhs
+// CHECK: cpu.packed_matmul
 func.func @main_graph(%x: tensor<2x16xf32>) -> (tensor<2x16xf32>, tensor<2x16xf32>, tensor<2xf32>, tensor<100xf32>) {
   %w = arith.constant dense_resource<w> : tensor<16x16xf32>
   %v = arith.constant dense_resource<v> : tensor<32xf32>
@@ -86,10 +86,10 @@ func.func @main_graph(%x: tensor<2x16xf32>) -> (tensor<2x16xf32>, tensor<2x16xf3
   %zero = arith.constant 0.0 : f32
   %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%s = %x) -> tensor<2x16xf32> {
     %e = tensor.empty() : tensor<1x16x32xf32>
-    %p = sdx.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
+    %p = cpu.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
     %er = tensor.empty() : tensor<2x16xf32>
     %f = linalg.fill ins(%zero : f32) outs(%er : tensor<2x16xf32>) -> tensor<2x16xf32>
-    %m = sdx.packed_matmul ins(%s, %p : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
+    %m = cpu.packed_matmul ins(%s, %p : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
     scf.yield %m : tensor<2x16xf32>
   }
   return %r, %v2, %small, %splat : tensor<2x16xf32>, tensor<2x16xf32>, tensor<2xf32>, tensor<100xf32>

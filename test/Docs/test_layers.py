@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MAY = {
     "Runtime": set(),
     "Model": {"Runtime"},
-    "Target": {"Runtime"},
+    "Objects": {"Runtime"},
     "Contrib": set(),
     "Importer": {"Contrib"},
     "Exporter": {"Importer", "Bridge", "Contrib"},
@@ -17,14 +17,18 @@ MAY = {
     "Conversion": set(),
     "Dispatch": set(),
     "Host": {"Dispatch"},
-    "Codegen": set(),
-    "Pipelines": {"Bridge", "Codegen", "Conversion", "Dispatch", "Host", "Target", "Transforms", "Importer"},
-    "Session": {"Bridge", "Conversion", "Exporter", "Importer", "Model", "Pipelines", "Runtime", "Target"},
-    "Build": {"Model", "Runtime", "Session", "Target"},
+    "Targets": {"Dispatch", "Model", "Objects"},
+    "Pipelines": {"Bridge", "Conversion", "Dispatch", "Host", "Objects", "Targets", "Transforms", "Importer"},
+    "Session": {"Bridge", "Conversion", "Exporter", "Importer", "Model", "Objects", "Pipelines", "Runtime", "Targets"},
+    "Build": {"Model", "Objects", "Runtime", "Session"},
     "Library": set(),
 }
 WITHOUT_LLVM = {"Runtime", "Model"}
-WITHOUT_ONNX = {"Dispatch", "Host", "Codegen", "Target", "Model", "Runtime"}
+WITHOUT_ONNX = {"Dispatch", "Host", "Objects", "Targets", "Model", "Runtime"}
+# What only a target may know of its layouts and algorithms.
+OF_TARGETS = re.compile(r"panel|winograd|strassen|kConvBlock|kPanelWidth", re.IGNORECASE)
+NEUTRAL = ["lib/Dispatch", "include/sardonyx/Dispatch", "lib/Conversion", "include/sardonyx/Conversion", "lib/Host",
+           "include/sardonyx/Host", "lib/Pipelines", "include/sardonyx/Pipelines", "dialects/SDX"]
 
 
 def files(part):
@@ -45,6 +49,33 @@ def test_includes_follow_the_layers():
                     wrong.append(f"{path.relative_to(ROOT)}: {header}")
                 if part in WITHOUT_ONNX and header.startswith("dialects/ONNX"):
                     wrong.append(f"{path.relative_to(ROOT)}: {header}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_each_target_stands_alone():
+    """Nothing but the list of targets includes one's headers, and no target another's."""
+    targets = {path.name for path in (ROOT / "lib/Targets").iterdir() if path.is_dir()} - {"Common"}
+    wrong = []
+    for folder in ("lib", "include", "dialects"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix not in (".h", ".cpp") or path.relative_to(ROOT).as_posix() == "lib/Targets/AllTargets.cpp":
+                continue
+            inside = re.match(r"(?:lib|include/sardonyx)/Targets/(\w+)/", path.relative_to(ROOT).as_posix())
+            for header in re.findall(r'#include [<"]([^>"]+)[>"]', path.read_text(encoding="utf-8")):
+                other = re.match(r"(?:lib|sardonyx)/Targets/(\w+)/", header)
+                if other and other[1] in targets and (not inside or inside[1] != other[1]):
+                    wrong.append(f"{path.relative_to(ROOT)}: {header}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_layouts_are_the_targets():
+    wrong = []
+    for folder in NEUTRAL:
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".h", ".cpp", ".td"):
+                for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+                    if OF_TARGETS.search(line):
+                        wrong.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
     assert not wrong, "\n".join(wrong)
 
 

@@ -1,4 +1,4 @@
-// RUN: onnx-opt %s -sdx-host-lower-ops | FileCheck %s
+// RUN: onnx-opt %s -sdx-lower-host-ops | FileCheck %s
 
 // The bytes of memory whose size the run tells are counted without overflow.
 // CHECK: llvm.mlir.global internal constant @sdx_message_0("a tensor has the impossible size {0} x {1}\00")

@@ -1,4 +1,4 @@
-// RUN: onnx-opt %s -split-input-file -verify-diagnostics -sdx-host-lower-ops | FileCheck %s
+// RUN: onnx-opt %s -split-input-file -verify-diagnostics -sdx-lower-host-ops | FileCheck %s
 
 // CHECK-DAG: llvm.mlir.global internal constant @sdx_message_0("dimension 0 has size {0}, too small\00")
 // CHECK-DAG: llvm.func @sdx_rt_check(i64, !llvm.ptr, i64, i64, i64, i64, i64)

@@ -1,4 +1,4 @@
-"""The assembly of a sample of kernels is what test/Target/assembly.txt says; a commit that changes it changes the table."""
+"""The assembly of a sample of kernels is what test/Objects/assembly.txt says; a commit that changes it changes the table."""
 
 import os
 import subprocess

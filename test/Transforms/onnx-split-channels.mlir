@@ -1,5 +1,5 @@
 // RUN: onnx-opt %s --target=znver4 -onnx-split-channels | FileCheck %s
-// RUN: echo "module attributes {sdx.target = #sdx.target<l2_kib = 16384>} {" > %t
+// RUN: echo "module attributes {sdx.target = #cpu.target<l2_kib = 16384>} {" > %t
 // RUN: cat %s >> %t
 // RUN: echo "}" >> %t
 // RUN: onnx-opt %t -onnx-split-channels | FileCheck %s --check-prefix=LARGE

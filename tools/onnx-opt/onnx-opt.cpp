@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/InitAll.h"
+#include "sardonyx/Objects/Facts.h"
+#include "sardonyx/Objects/Passes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
-#include "sardonyx/Target/Facts.h"
-#include "sardonyx/Target/Passes.h"
 
 #include "mlir/IR/Action.h"
 #include "mlir/Parser/Parser.h"
@@ -77,8 +77,10 @@ static LogicalResult parsePhaseOption(StringRef option, StringRef name,
                   listPhaseNames());
 }
 
+/// Names the machine in the module; without a name only where there is none.
 static std::unique_ptr<Pass> attachTarget(const std::string &cpu) {
   SDXAttachTargetOptions options;
+  options.byDefault = cpu.empty();
   if (cpu != "native")
     options.cpu = cpu;
   return createSDXAttachTarget(options);
@@ -169,8 +171,7 @@ void PhaseFlags::configure(MlirOptMainConfig &config, Work &work) const {
     config.setPassPipelineSetupFn([this, &work](PassManager &pm) {
       if (count)
         countWork(pm, work);
-      if (!target.empty())
-        pm.addPass(attachTarget(target));
+      pm.addPass(attachTarget(target));
       for (const PhaseInfo &info : getPhases())
         if (info.phase > from && info.phase <= to)
           info.build(pm, options);
@@ -203,16 +204,14 @@ static LogicalResult printAssembly(std::unique_ptr<llvm::MemoryBuffer> input,
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(*sources, &context);
   if (!module)
     return failure();
-  if (!flags.target.empty()) {
-    PassManager pm(&context);
-    pm.addPass(attachTarget(flags.target));
-    if (failed(pm.run(*module)))
-      return failure();
-  }
+  PassManager pm(&context);
+  pm.addPass(attachTarget(flags.target));
+  if (failed(pm.run(*module)))
+    return failure();
   if (failed(runPhases(*module, flags.from, flags.to, flags.options)))
     return failure();
   TargetOptions machine;
-  if (sdx::TargetAttr known = sdx::getTarget(*module))
+  if (cpu::TargetAttr known = cpu::getTarget(*module))
     machine = getTargetOptions(known);
   auto assembly = compileToAssembly(*module, machine);
   if (!assembly)

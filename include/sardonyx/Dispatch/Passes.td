@@ -48,22 +48,6 @@ def SDXFoldEmpty : Pass<"sdx-fold-empty", "::mlir::ModuleOp"> {
                            "::mlir::affine::AffineDialect"];
 }
 
-def SDXKeepConvsDirect : Pass<"sdx-keep-convs-direct", "::mlir::func::FuncOp"> {
-  let summary = "Mark convolutions whose filters ask for direct sums";
-  let description = [{
-    Winograd's algorithm loses more digits than others where constant filters of
-    3x3 are much like means of what they read, or where their channels cancel.
-    Such convolutions get `exact`.
-
-    ```mlir
-    %p = sdx.pack_conv_weights ins(%ones : tensor<64x64x3x3xf32>) ...
-    %y = sdx.conv ins(%x, %p) ...
-    // becomes
-    %y = sdx.conv ins(%x, %p) ... {exact}
-    ```
-  }];
-}
-
 def SDXShareRepeated : Pass<"sdx-share-repeated", "::mlir::ModuleOp"> {
   let summary = "Multiply all rows that meet one matrix at once";
   let description = [{
@@ -116,7 +100,7 @@ def SDXSimplifyTransposes : Pass<"sdx-simplify-transposes", "::mlir::ModuleOp"> 
   let description = [{
     Dimensions of size 1 are dropped from transposes and dimensions that stay
     neighbours are one; a transpose of what is left in order is a reshape.
-    `sdx-pack-contractions` applies the same patterns.
+    `cpu-pack-contractions` applies the same patterns.
 
     ```mlir
     %0 = linalg.transpose ins(%x : tensor<197x1x768xf32>)
@@ -131,34 +115,26 @@ def SDXSimplifyTransposes : Pass<"sdx-simplify-transposes", "::mlir::ModuleOp"> 
                            "::mlir::arith::ArithDialect"];
 }
 
-def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
-  let summary = "Turn contractions into packed matrix products";
+def SDXNormalizeContractions
+    : Pass<"sdx-normalize-contractions", "::mlir::ModuleOp"> {
+  let summary = "Turn contractions into matrix products";
   let description = [{
-    f32 matrix products (named or generic, at most one batch dimension,
-    operands in any order of dimensions) become `sdx.packed_matmul` on a
-    right-hand side packed by `sdx.pack_rhs`. A transpose that makes the
-    right-hand side is folded into the packing, one that gathers the rows of an
-    attention's heads as well; what is computed is packed, or transposed, right
-    after it is there. The products' inits become
-    zero; another init is added afterwards, as an epilogue. Products of unsigned
-    with signed 8-bit integers, written as a `linalg.generic`, are packed by
-    fours of k; those of bf16 onto f32 by twos of k, where the right-hand side
-    is a weight and the target wants it, and are else made of f32.
-
-    Where memory decides how long a product takes, weights may be kept in fewer
-    bits: those of few rows, and four times as many bytes of an `sdx.conv` that
-    goes by Winograd's algorithm and has filters in the lanes of vectors.
+    Matrix products of f32 and of bf16 onto f32 (named or generic, at most one
+    batch dimension, operands in any order of dimensions) and products of
+    unsigned with signed 8-bit integers, written as a `linalg.generic`, become
+    `sdx.matmul`. Transposes of the right-hand side are its `transposed`, where
+    that is enough. Operands of f32 that were scaled are multiplied as they were
+    before, and the product is scaled, which is a part of its epilogue. Products
+    and convolutions start from zeros; another init is added afterwards.
 
     ```mlir
-    %r = linalg.matmul ins(%a, %b : tensor<?x768xf32>, tensor<768x40xf32>)
-        outs(%zero : tensor<?x40xf32>) -> tensor<?x40xf32>
+    %t = linalg.transpose ins(%b : tensor<40x768xf32>) ... permutation = [1, 0]
+    %r = linalg.matmul ins(%a, %t : tensor<?x768xf32>, tensor<768x40xf32>)
+        outs(%c : tensor<?x40xf32>) -> tensor<?x40xf32>
     // becomes
-    %e = tensor.empty() : tensor<2x768x32xf32>
-    %p = sdx.pack_rhs ins(%b : tensor<768x40xf32>)
-        outs(%e : tensor<2x768x32xf32>) -> tensor<2x768x32xf32>
-    %r = sdx.packed_matmul
-        ins(%a, %p : tensor<?x768xf32>, tensor<2x768x32xf32>)
-        outs(%zero : tensor<?x40xf32>) -> tensor<?x40xf32>
+    %p = sdx.matmul ins(%a, %b : tensor<?x768xf32>, tensor<40x768xf32>)
+        outs(%zero : tensor<?x40xf32>) {transposed} -> tensor<?x40xf32>
+    %r = linalg.generic {arith.addf} ins(%p, %c) ...
     ```
   }];
   let dependentDialects = ["::sardonyx::sdx::SDXDialect",
@@ -166,18 +142,29 @@ def SDXPackContractions : Pass<"sdx-pack-contractions", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect",
                            "::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect"];
-  let options = [Option<"shortWeights", "short-weights", "int64_t", "0",
-                        "Pack weights of few rows and at least so many bytes, "
-                        "and Winograd's, in 24 bits a number (0: none)">,
-                 Option<"lossyTriples", "lossy-triples", "bool", "false",
-                        "Pack them in 21 bits also where rounding takes more of results "
-                        "than 1.7 times what a sum in f32 does">,
-                 Option<"splitConvs", "split-convs", "bool", "false",
-                        "Split the filters of convolutions into sums of two bf16 "
-                        "where the target's tile registers are faster by them">,
-                 Option<"strassen", "strassen", "bool", "false",
-                        "Let products by even weights go by Strassen's "
-                        "algorithm">];
+}
+
+def SDXDecomposeDenseOps
+    : Pass<"sdx-decompose-dense-ops", "::mlir::ModuleOp"> {
+  let summary = "Turn dense sdx operations into linalg operations";
+  let description = [{
+    The operations of the sdx dialect that compute on elements become linalg
+    operations that do the same: a loop nest each. For targets that have nothing
+    better, and to tell what an operation means.
+
+    ```mlir
+    %r = sdx.matmul ins(%a, %b : tensor<?x768xf32>, tensor<40x768xf32>)
+        outs(%zero : tensor<?x40xf32>) {transposed} -> tensor<?x40xf32>
+    // becomes
+    %r = linalg.generic {... ["parallel", "parallel", "reduction"]}
+        ins(%a, %b ...) outs(%zero ...) {arith.mulf, arith.addf}
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect"];
 }
 
 def SDXHoistConstants : Pass<"sdx-hoist-constants", "::mlir::ModuleOp"> {
@@ -192,16 +179,16 @@ def SDXHoistConstants : Pass<"sdx-hoist-constants", "::mlir::ModuleOp"> {
     ```mlir
     func.func @main_graph(%x: tensor<?x768xf32>) -> tensor<?x40xf32> {
       %w = arith.constant dense_resource<w> : tensor<768x40xf32>
-      %p = sdx.pack_rhs ins(%w ...)
-      %r = sdx.packed_matmul ins(%x, %p ...)
+      %p = cpu.pack_rhs ins(%w ...)
+      %r = cpu.packed_matmul ins(%x, %p ...)
     // becomes
     func.func @init(%w: tensor<768x40xf32> {sdx.constant = ...})
         -> tensor<2x768x32xf32> {
-      %p = sdx.pack_rhs ins(%w ...)
+      %p = cpu.pack_rhs ins(%w ...)
     func.func @main(%x: tensor<?x768xf32> {sdx.input = 0 : i64},
         %p: tensor<2x768x32xf32> {sdx.persistent = 0 : i64})
         -> tensor<?x40xf32> {
-      %r = sdx.packed_matmul ins(%x, %p ...)
+      %r = cpu.packed_matmul ins(%x, %p ...)
     ```
   }];
   let dependentDialects = ["::sardonyx::sdx::SDXDialect",
@@ -260,7 +247,7 @@ def SDXFormDispatches : Pass<"sdx-form-dispatches", "::mlir::ModuleOp"> {
     single other operation.
 
     ```mlir
-    %m = sdx.packed_matmul ins(%x, %p ...) outs(%zero ...)
+    %m = cpu.packed_matmul ins(%x, %p ...) outs(%zero ...)
     %r = linalg.generic {relu} ins(%m ...) ...
     // becomes
     %r = sdx.call @k0_matmul(%x, %p : ...) outs(%e : ...) -> ...
@@ -294,28 +281,6 @@ def SDXDedupKernels : Pass<"sdx-dedup-kernels", "::mlir::ModuleOp"> {
     sdx.call @k0_matmul(...) ...
     ```
   }];
-}
-
-def SDXOpenPackingSizes : Pass<"sdx-open-packing-sizes", "::mlir::ModuleOp"> {
-  let summary = "Let kernels that pack weights take all sizes";
-  let description = [{
-    Kernels that only `@init` calls, and that pack weights in f32, get buffers of
-    open sizes, so that `sdx-dedup-kernels` leaves one of each kind. The host
-    program is bufferized.
-
-    ```mlir
-    sdx.call @k0_pack_conv_weights(%w : memref<64x16x1x1xf32>)
-        outs(%p : memref<1x8x16x8xf32>)
-    // becomes
-    %a = memref.cast %w : memref<64x16x1x1xf32> to memref<?x?x?x?xf32>
-    %b = memref.cast %p : memref<1x8x16x8xf32> to memref<?x?x?x8xf32>
-    sdx.call @k0_pack_conv_weights(%a : memref<?x?x?x?xf32>)
-        outs(%b : memref<?x?x?x8xf32>)
-    ```
-  }];
-  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
-                           "::mlir::memref::MemRefDialect",
-                           "::mlir::tensor::TensorDialect"];
 }
 
 def SDXVerifyDispatch : Pass<"sdx-verify-dispatch", "::mlir::ModuleOp"> {

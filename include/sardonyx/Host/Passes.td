@@ -86,7 +86,7 @@ def SDXInstrumentHost : Pass<"sdx-instrument-host", "::mlir::ModuleOp"> {
                            "::mlir::memref::MemRefDialect"];
 }
 
-def LowerViewsPass : Pass<"sdx-host-lower-views", "::mlir::func::FuncOp"> {
+def SDXLowerHostViews : Pass<"sdx-lower-host-views", "::mlir::func::FuncOp"> {
   let summary = "Write expanding views as sizes and strides";
   let description = [{
     `memref.expand_shape` becomes a `memref.reinterpret_cast`. Upstream's
@@ -105,13 +105,13 @@ def LowerViewsPass : Pass<"sdx-host-lower-views", "::mlir::func::FuncOp"> {
                            "::mlir::memref::MemRefDialect"];
 }
 
-def ParallelToRuntimePass
-    : Pass<"sdx-host-parallel-to-runtime", "::mlir::ModuleOp"> {
+def SDXLowerHostParallel
+    : Pass<"sdx-lower-host-parallel", "::mlir::ModuleOp"> {
   let summary = "Outline parallel loops for the runtime's thread pool";
   let description = [{
     The body of each outermost `scf.parallel` becomes a function over a range
     of the linearised iterations, and the loop a call that
-    `sdx-host-finalize` gives to `sdx_rt_parallel_for`. The grain, the least
+    `sdx-finalize-host` gives to `sdx_rt_parallel_for`. The grain, the least
     number of iterations worth a thread, follows from a static estimate of the
     body's work. Inner parallel loops become sequential. `sdx.thread_count`
     becomes a call of `sdx_rt_threads`.
@@ -129,13 +129,13 @@ def ParallelToRuntimePass
   ];
 }
 
-def LowerHostOpsPass : Pass<"sdx-host-lower-ops", "::mlir::ModuleOp"> {
+def SDXLowerHostOps : Pass<"sdx-lower-host-ops", "::mlir::ModuleOp"> {
   let summary = "Lower calls, checks and memory requests to runtime calls";
   let description = [{
     `sdx.call` becomes a call of the kernel, `sdx.check` one of `sdx_rt_check`
     (in kernels a branch around `sdx_rt_check_failed`), `sdx.arena` and `sdx.output_buffer` calls of the
     runtime. Records the types of the entry points' arguments for
-    `sdx-host-finalize`.
+    `sdx-finalize-host`.
 
     ```mlir
     sdx.call @k(%a) outs(%b) : ...
@@ -150,7 +150,7 @@ def LowerHostOpsPass : Pass<"sdx-host-lower-ops", "::mlir::ModuleOp"> {
   ];
 }
 
-def LowerCopiesPass : Pass<"sdx-host-lower-copies", "::mlir::ModuleOp"> {
+def SDXLowerHostCopies : Pass<"sdx-lower-host-copies", "::mlir::ModuleOp"> {
   let summary = "Lower the host program's copies";
   let description = [{
     `memref.copy` between contiguous buffers becomes `memcpy`, any other a call
@@ -169,7 +169,7 @@ def LowerCopiesPass : Pass<"sdx-host-lower-copies", "::mlir::ModuleOp"> {
   ];
 }
 
-def PollLoopsPass : Pass<"sdx-host-poll-loops", "::mlir::ModuleOp"> {
+def SDXPollHostLoops : Pass<"sdx-poll-host-loops", "::mlir::ModuleOp"> {
   let summary = "Let a run be ended in its loops";
   let description = [{
     The host program's loops, and those loops of kernels whose trips take long,
@@ -189,7 +189,7 @@ def PollLoopsPass : Pass<"sdx-host-poll-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
-def FinalizeLLVMPass : Pass<"sdx-host-finalize", "::mlir::ModuleOp"> {
+def SDXFinalizeHost : Pass<"sdx-finalize-host", "::mlir::ModuleOp"> {
   let summary = "Complete a module of the llvm dialect with entry points";
   let description = [{
     Gives `sdx_parallel_for_NAME` its body, a call of `sdx_rt_parallel_for`

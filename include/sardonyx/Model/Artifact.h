@@ -15,6 +15,7 @@
 
 #include "sardonyx/Model/CustomNode.h"
 #include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Image.h"
 #include "sardonyx/Model/Profile.h"
 #include "sardonyx/Model/Types.h"
 #include <cstdint>
@@ -83,6 +84,8 @@ struct Artifact {
   uint64_t weightsBytes = 0;
   /// ELF objects.
   std::vector<std::string> objects;
+  /// Code for kernels that the objects call.
+  std::vector<Image> images;
 };
 
 std::string serialize(const Artifact &artifact);

@@ -14,7 +14,7 @@
 #ifndef SARDONYX_PIPELINES_PIPELINES_H
 #define SARDONYX_PIPELINES_PIPELINES_H
 
-#include "sardonyx/Pipelines/Numerics.h"
+#include "sardonyx/Numerics.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -102,7 +102,8 @@ mlir::LogicalResult runCodegen(mlir::ModuleOp module,
 void registerPipelines();
 
 /// The dialects, interface models and translations that the phases need, and no
-/// others: what links this alone does not hold the whole of MLIR.
+/// others: what links this alone does not hold the whole of MLIR. Targets
+/// register their own (Targets/Target.h).
 void registerCompilerDialects(mlir::DialectRegistry &registry);
 
 } // namespace sardonyx

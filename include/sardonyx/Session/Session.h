@@ -24,7 +24,7 @@
 #include "sardonyx/Model/Runner.h"
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Model/Values.h"
-#include "sardonyx/Pipelines/Numerics.h"
+#include "sardonyx/Numerics.h"
 #include "sardonyx/Session/CustomOps.h"
 #include <cstddef>
 #include <functional>

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What LLVM calls where code calls setjmp and longjmp: these functions are its
-// interface (llvm/lib/Target/WebAssembly/WebAssemblyLowerEmscriptenEHSjLj.cpp).
+// interface
+// (llvm/lib/Objects/WebAssembly/WebAssemblyLowerEmscriptenEHSjLj.cpp).
 //
 //===----------------------------------------------------------------------===//
 

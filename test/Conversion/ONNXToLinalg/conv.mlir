@@ -1,8 +1,7 @@
 // RUN: onnx-opt %s -split-input-file -convert-onnx-to-linalg -canonicalize -cse | FileCheck %s
 
 // CHECK-LABEL: func @conv
-// CHECK: %[[W:.*]] = sdx.pack_conv_weights ins(%arg1 : tensor<12x4x3x3xf32>) outs(%{{.*}} : tensor<2x1x36x8xf32>)
-// CHECK: %[[Y:.*]] = sdx.conv ins(%arg0, %[[W]] : tensor<?x8x?x?xf32>, tensor<2x1x36x8xf32>)
+// CHECK: %[[Y:.*]] = sdx.conv ins(%arg0, %arg1 : tensor<?x8x?x?xf32>, tensor<12x4x3x3xf32>)
 // CHECK-SAME: group = 2
 // CHECK-SAME: pads_begin = array<i64: 1, 0>, pads_end = array<i64: 1, 2>
 // CHECK: linalg.generic {{.*}} ins(%[[Y]], %arg2
@@ -26,11 +25,8 @@ func.func @same_dynamic(%x: tensor<1x2x?xf32>, %w: tensor<3x2x3xf32>) -> tensor<
 
 // -----
 
-// Other types than f32 are loops over the padded input.
 // CHECK-LABEL: func @double
-// CHECK: tensor.pad
-// CHECK: linalg.generic
-// CHECK-SAME: "reduction", "reduction"]
+// CHECK: sdx.conv ins(%arg0, %arg1 : tensor<1x2x5xf64>, tensor<3x2x3xf64>)
 func.func @double(%x: tensor<1x2x5xf64>, %w: tensor<3x2x3xf64>) -> tensor<1x3x5xf64> {
   %0 = onnx.Conv(%x, %w) {pads = array<i64: 1, 1>} : (tensor<1x2x5xf64>, tensor<3x2x3xf64>) -> tensor<1x3x5xf64>
   return %0 : tensor<1x3x5xf64>
@@ -53,8 +49,7 @@ func.func @integer(%x: tensor<1x1x3x3xui8>, %w: tensor<1x1x2x2xui8>, %z: tensor<
 // The four phases of a stride of two are filters of a convolution without zeros
 // in its input, of two of the four taps in each direction.
 // CHECK-LABEL: func @transposed
-// CHECK: sdx.pack_conv_weights ins(%{{.*}} : tensor<12x2x2x2xf32>)
-// CHECK: %[[P:.*]] = sdx.conv ins(%arg0, %{{.*}}kernel_shape = array<i64: 2, 2>
+// CHECK: %[[P:.*]] = sdx.conv ins(%arg0, %{{.*}} : tensor<1x2x5x5xf32>, tensor<12x2x2x2xf32>)
 // CHECK-SAME: pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>
 // CHECK-SAME: -> tensor<1x12x6x6xf32>
 // CHECK: tensor.expand_shape %[[P]] {{.*}} into tensor<1x3x2x2x6x6xf32>

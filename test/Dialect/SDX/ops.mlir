@@ -1,46 +1,46 @@
 // RUN: onnx-opt %s --verify-roundtrip | FileCheck %s
 
 // CHECK-LABEL: @products
-// CHECK: sdx.packed_matmul ins(%{{.*}}, %{{.*}} : tensor<?x768xf32>, tensor<2x768x32xf32>) outs(%{{.*}} : tensor<?x40xf32>) -> tensor<?x40xf32>
-// CHECK: sdx.packed_matmul {{.*}} -> tensor<4x?x40xf32>
-// CHECK: sdx.packed_matmul {{.*}} outs(%{{.*}} : memref<8x40xf32>){{$}}
+// CHECK: cpu.packed_matmul ins(%{{.*}}, %{{.*}} : tensor<?x768xf32>, tensor<2x768x32xf32>) outs(%{{.*}} : tensor<?x40xf32>) -> tensor<?x40xf32>
+// CHECK: cpu.packed_matmul {{.*}} -> tensor<4x?x40xf32>
+// CHECK: cpu.packed_matmul {{.*}} outs(%{{.*}} : memref<8x40xf32>){{$}}
 func.func @products(%a: tensor<?x768xf32>, %b: tensor<2x768x32xf32>, %c: tensor<?x40xf32>,
                     %a3: tensor<4x?x768xf32>, %b4: tensor<4x2x768x32xf32>, %c3: tensor<4x?x40xf32>,
                     %am: memref<8x768xf32>, %bm: memref<2x768x32xf32>, %cm: memref<8x40xf32>)
     -> (tensor<?x40xf32>, tensor<4x?x40xf32>) {
-  %0 = sdx.packed_matmul ins(%a, %b : tensor<?x768xf32>, tensor<2x768x32xf32>) outs(%c : tensor<?x40xf32>) -> tensor<?x40xf32>
-  %1 = sdx.packed_matmul ins(%a3, %b4 : tensor<4x?x768xf32>, tensor<4x2x768x32xf32>) outs(%c3 : tensor<4x?x40xf32>) -> tensor<4x?x40xf32>
-  sdx.packed_matmul ins(%am, %bm : memref<8x768xf32>, memref<2x768x32xf32>) outs(%cm : memref<8x40xf32>)
+  %0 = cpu.packed_matmul ins(%a, %b : tensor<?x768xf32>, tensor<2x768x32xf32>) outs(%c : tensor<?x40xf32>) -> tensor<?x40xf32>
+  %1 = cpu.packed_matmul ins(%a3, %b4 : tensor<4x?x768xf32>, tensor<4x2x768x32xf32>) outs(%c3 : tensor<4x?x40xf32>) -> tensor<4x?x40xf32>
+  cpu.packed_matmul ins(%am, %bm : memref<8x768xf32>, memref<2x768x32xf32>) outs(%cm : memref<8x40xf32>)
   return %0, %1 : tensor<?x40xf32>, tensor<4x?x40xf32>
 }
 
 // CHECK-LABEL: @scaled_product
-// CHECK: sdx.packed_matmul ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>) outs(%{{.*}} : tensor<?x40xf32>) {block = 32 : i64} -> tensor<?x40xf32>
+// CHECK: cpu.packed_matmul ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>) outs(%{{.*}} : tensor<?x40xf32>) {block = 32 : i64} -> tensor<?x40xf32>
 func.func @scaled_product(%a: tensor<?x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x2x1x32xf32>, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
-  %0 = sdx.packed_matmul ins(%a, %b, %s : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>)
+  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>)
       outs(%c : tensor<?x40xf32>) {block = 32 : i64} -> tensor<?x40xf32>
   return %0 : tensor<?x40xf32>
 }
 
 // CHECK-LABEL: @strassen
-// CHECK: sdx.packed_matmul {{.*}} {strassen = 64 : i64}
+// CHECK: cpu.packed_matmul {{.*}} {strassen = 64 : i64}
 // CHECK: sdx.thread_count : index
 func.func @strassen(%a: tensor<?x128xf32>, %b: tensor<2x128x32xf32>, %c: tensor<?x40xf32>) -> (tensor<?x40xf32>, index) {
-  %0 = sdx.packed_matmul ins(%a, %b : tensor<?x128xf32>, tensor<2x128x32xf32>) outs(%c : tensor<?x40xf32>) {strassen = 64 : i64} -> tensor<?x40xf32>
+  %0 = cpu.packed_matmul ins(%a, %b : tensor<?x128xf32>, tensor<2x128x32xf32>) outs(%c : tensor<?x40xf32>) {strassen = 64 : i64} -> tensor<?x40xf32>
   %n = sdx.thread_count : index
   return %0, %n : tensor<?x40xf32>, index
 }
 
 // CHECK-LABEL: @packs
-// CHECK: sdx.pack_rhs ins
-// CHECK: sdx.pack_rhs transposed ins
-// CHECK: sdx.pack_conv_weights {{.*}}
+// CHECK: cpu.pack_rhs ins
+// CHECK: cpu.pack_rhs transposed ins
+// CHECK: cpu.pack_conv_weights {{.*}}
 func.func @packs(%b: tensor<768x40xf32>, %bt: tensor<40x768xf32>, %e: tensor<2x768x32xf32>,
                  %w: tensor<12x3x3x3xf32>, %we: tensor<2x1x27x8xf32>)
     -> (tensor<2x768x32xf32>, tensor<2x768x32xf32>, tensor<2x1x27x8xf32>) {
-  %0 = sdx.pack_rhs ins(%b : tensor<768x40xf32>) outs(%e : tensor<2x768x32xf32>) -> tensor<2x768x32xf32>
-  %1 = sdx.pack_rhs transposed ins(%bt : tensor<40x768xf32>) outs(%e : tensor<2x768x32xf32>) -> tensor<2x768x32xf32>
-  %2 = sdx.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%we : tensor<2x1x27x8xf32>) -> tensor<2x1x27x8xf32>
+  %0 = cpu.pack_rhs ins(%b : tensor<768x40xf32>) outs(%e : tensor<2x768x32xf32>) -> tensor<2x768x32xf32>
+  %1 = cpu.pack_rhs transposed ins(%bt : tensor<40x768xf32>) outs(%e : tensor<2x768x32xf32>) -> tensor<2x768x32xf32>
+  %2 = cpu.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%we : tensor<2x1x27x8xf32>) -> tensor<2x1x27x8xf32>
   return %0, %1, %2 : tensor<2x768x32xf32>, tensor<2x768x32xf32>, tensor<2x1x27x8xf32>
 }
 
@@ -53,9 +53,9 @@ func.func @max_pool(%x: tensor<?x64x112x112xf32>, %e: tensor<?x64x56x56xf32>) ->
 }
 
 // CHECK-LABEL: @conv
-// CHECK: sdx.conv ins(%{{.*}}, %{{.*}} : tensor<?x3x224x224xf32>, tensor<1x8x147x8xf32>)
+// CHECK: cpu.conv ins(%{{.*}}, %{{.*}} : tensor<?x3x224x224xf32>, tensor<1x8x147x8xf32>)
 func.func @conv(%x: tensor<?x3x224x224xf32>, %w: tensor<1x8x147x8xf32>, %e: tensor<?x64x112x112xf32>) -> tensor<?x64x112x112xf32> {
-  %0 = sdx.conv ins(%x, %w : tensor<?x3x224x224xf32>, tensor<1x8x147x8xf32>) outs(%e : tensor<?x64x112x112xf32>)
+  %0 = cpu.conv ins(%x, %w : tensor<?x3x224x224xf32>, tensor<1x8x147x8xf32>) outs(%e : tensor<?x64x112x112xf32>)
       {kernel_shape = array<i64: 7, 7>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
        pads_begin = array<i64: 3, 3>, pads_end = array<i64: 3, 3>, group = 1 : i64} -> tensor<?x64x112x112xf32>
   return %0 : tensor<?x64x112x112xf32>

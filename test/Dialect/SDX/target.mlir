@@ -11,9 +11,9 @@
 // RUN: not onnx-opt %t/int8.mlir 2>&1 | FileCheck %s --check-prefix=INT8
 // RUN: not onnx-opt %t/trait.mlir 2>&1 | FileCheck %s --check-prefix=TRAIT
 
-// CHECK: module attributes {sdx.target = #sdx.target<cpu = "znver5", l1_kib = 48, int8 = vnni, bf16 = dot, traits = "shuffles_bytes|fast_l3">}
-// HASWELL: sdx.target = #sdx.target<triple = "{{.+}}", cpu = "haswell", vector_bits = 256, l2_kib = 256, int8 = maddwd>
-// NEON: sdx.target = #sdx.target<triple = "aarch64-linux-gnu", cpu = "generic", vector_bits = 128, vector_registers = 32, l2_kib = 256>
+// CHECK: module attributes {sdx.target = #cpu.target<cpu = "znver5", l1_kib = 48, int8 = vnni, bf16 = dot, traits = "shuffles_bytes|fast_l3">}
+// HASWELL: sdx.target = #cpu.target<triple = "{{.+}}", cpu = "haswell", vector_bits = 256, l2_kib = 256, int8 = maddwd>
+// NEON: sdx.target = #cpu.target<triple = "aarch64-linux-gnu", cpu = "generic", vector_bits = 128, vector_registers = 32, l2_kib = 256>
 // OLD: error: processor '8086' is not known
 // PIPELINE: begins with sdx-attach-target{cpu=haswell}
 // BITS: error: vectors have 128, 256 or 512 bits, not 64
@@ -21,5 +21,5 @@
 // CACHE: error: caches of 32 and 0 KiB are none
 // INT8: error: expected one of [generic, maddwd, vnni, amx] for how 8-bit integers are multiplied, got: fast
 // TRAIT: error: expected one of [none, shuffles_bytes, {{.*}}] for what a processor does, got: swift
-module attributes {sdx.target = #sdx.target<cpu = "znver5", l1_kib = 48, int8 = vnni, bf16 = dot, traits = "shuffles_bytes|fast_l3">} {
+module attributes {sdx.target = #cpu.target<cpu = "znver5", l1_kib = 48, int8 = vnni, bf16 = dot, traits = "shuffles_bytes|fast_l3">} {
 }

@@ -16,9 +16,6 @@ using namespace mlir;
 
 namespace sardonyx {
 
-/// Output channels in a block of packed weights: the rows of the register tile.
-static constexpr int64_t kBlockRows = sdx::kConvBlockRows;
-
 /// A window whose pads `sdx.conv` can carry, over an input cropped or padded
 /// where it can't.
 static Value normalizePads(TensorBuilder &b, Value input, Window &window) {
@@ -37,85 +34,24 @@ static Value normalizePads(TensorBuilder &b, Value input, Window &window) {
   return padded;
 }
 
-static Value createPackedConv(TensorBuilder &b, Value input, Value weights,
-                              Window window, int64_t group, bool exact) {
+static Value createConvOp(TensorBuilder &b, Value input, Value weights,
+                          Window window, int64_t group, bool exact) {
   input = normalizePads(b, input, window);
-  OpFoldResult channels = b.dim(weights, 0);
-  OpFoldResult perGroup = b.floorDiv(channels, b.size(group));
-  OpFoldResult depth = b.dim(weights, 1);
-  for (int64_t size : window.kernel)
-    depth = b.times(depth, size);
-  Value packedInit =
-      b.empty({b.size(group), b.ceilDiv(perGroup, b.size(kBlockRows)), depth,
-               b.size(kBlockRows)},
-              elementTypeOf(weights));
-  auto packed = sdx::PackConvWeightsOp::create(b, weights, packedInit);
-
-  Sizes sizes{b.dim(input, 0), channels};
+  auto type = rankedType(weights);
+  SmallVector<int64_t> shape(type.getShape());
+  llvm::copy(window.kernel, shape.begin() + 2);
+  weights = b.cast(weights, type.clone(shape));
+  Sizes sizes{b.dim(input, 0), b.dim(weights, 0)};
   sizes.append(window.outputs);
   SmallVector<int64_t> begin, end;
   for (auto [x, y] : llvm::zip_equal(window.padsBegin, window.padsEnd)) {
     begin.push_back(*getStaticSize(x));
     end.push_back(*getStaticSize(y));
   }
-  auto conv = sdx::ConvOp::create(b, input, packed->getResult(0),
-                                  b.zeros(sizes, elementTypeOf(input)),
-                                  window.kernel, window.strides,
-                                  window.dilations, begin, end, group, exact);
+  auto conv = sdx::ConvOp::create(
+      b, input, weights, b.zeros(sizes, elementTypeOf(input)), window.strides,
+      window.dilations, begin, end, group, exact);
   return conv->getResult(0);
-}
-
-/// The loop nest (n, g, f, o..., c, k...) on the padded input.
-static Value createConvLoops(TensorBuilder &b, Value input, Value weights,
-                             const Window &window, int64_t group) {
-  Type type = elementTypeOf(input);
-  int64_t spatial = window.rank();
-  input = padForWindow(b, input, window, b.zero(type));
-  Sizes inputSizes = b.dims(input), weightSizes = b.dims(weights);
-  OpFoldResult perGroup = b.floorDiv(weightSizes[0], b.size(group));
-
-  SmallVector<ReassociationIndices> inputGroups, weightGroups;
-  appendGroup(inputGroups, 0, 1);
-  appendGroup(inputGroups, 1, 2);
-  appendGroup(weightGroups, 0, 2);
-  appendGroup(weightGroups, 2, 1);
-  for (int64_t dim = 0; dim < spatial; ++dim) {
-    appendGroup(inputGroups, 3 + dim, 1);
-    appendGroup(weightGroups, 3 + dim, 1);
-  }
-  Sizes wideInput{inputSizes[0], b.size(group), weightSizes[1]};
-  Sizes wideWeights{b.size(group), perGroup, weightSizes[1]};
-  Sizes wideResult{inputSizes[0], b.size(group), perGroup};
-  wideInput.append(inputSizes.begin() + 2, inputSizes.end());
-  wideWeights.append(weightSizes.begin() + 2, weightSizes.end());
-  wideResult.append(window.outputs);
-
-  int64_t dims = 4 + 2 * spatial, channel = 3 + spatial;
-  SmallVector<AffineExpr> inputMap{b.getAffineDimExpr(0), b.getAffineDimExpr(1),
-                                   b.getAffineDimExpr(channel)};
-  SmallVector<int64_t> weightDims{1, 2, channel}, resultDims{0, 1, 2};
-  for (int64_t dim = 0; dim < spatial; ++dim) {
-    inputMap.push_back(b.getAffineDimExpr(3 + dim) * window.strides[dim] +
-                       b.getAffineDimExpr(channel + 1 + dim) *
-                           window.dilations[dim]);
-    weightDims.push_back(channel + 1 + dim);
-    resultDims.push_back(3 + dim);
-  }
-  SmallVector<utils::IteratorType> iterators(dims,
-                                             utils::IteratorType::reduction);
-  std::fill_n(iterators.begin(), channel, utils::IteratorType::parallel);
-  Value result =
-      b.generic({b.expand(input, inputGroups, wideInput),
-                 b.expand(weights, weightGroups, wideWeights)},
-                b.zeros(wideResult, type),
-                {AffineMap::get(dims, 0, inputMap, b.getContext()),
-                 b.dimsMap(dims, weightDims), b.dimsMap(dims, resultDims)},
-                iterators,
-                [](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                  return {s.add(args[2], s.mul(args[0], args[1]))};
-                })
-          .front();
-  return b.collapse(result, inputGroups);
 }
 
 FailureOr<Value> createConv(TensorBuilder &b, Value input, Value weights,
@@ -133,9 +69,7 @@ FailureOr<Value> createConv(TensorBuilder &b, Value input, Value weights,
     (void)b.sameSize(channels, whole,
                      "output channels are no multiple of group");
   }
-  if (elementTypeOf(input).isF32())
-    return createPackedConv(b, input, weights, window, group, exact);
-  return createConvLoops(b, input, weights, window, group);
+  return createConvOp(b, input, weights, window, group, exact);
 }
 
 FailureOr<Value> addBias(TensorBuilder &b, Value product, Value bias,

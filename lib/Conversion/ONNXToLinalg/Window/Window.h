@@ -50,7 +50,7 @@ mlir::Value padForWindow(TensorBuilder &b, mlir::Value input,
 mlir::AffineMap getWindowMap(TensorBuilder &b, const Window &window);
 
 /// Cross-correlation of [N,C,S...] with [OC,C/G,k...], both of one element
-/// type, in which it is accumulated. f32 becomes sdx.conv. Fails when static
+/// type, in which it is accumulated, as sdx.conv. Fails when static
 /// sizes disagree or the number of spatial dimensions is not supported.
 /// `exact`: all sums are of whole numbers and exact, and have to stay so.
 mlir::FailureOr<mlir::Value> createConv(TensorBuilder &b, mlir::Value input,

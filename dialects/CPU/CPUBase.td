@@ -1,0 +1,30 @@
+//===- CPUBase.td - The cpu dialect ------------------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_CPU_BASE
+#define SARDONYX_CPU_BASE
+
+include "mlir/IR/OpBase.td"
+
+def CPU_Dialect : Dialect {
+  let name = "cpu";
+  let cppNamespace = "::sardonyx::cpu";
+  let summary = "Processors, and dense operations on operands packed for them";
+  let description = [{
+    What the CPU target knows of a machine, `#cpu.target`, and what its layout
+    passes make of dense operations: products and convolutions whose operands lie
+    as the register-tiled micro-kernels read them, and the packings that put them
+    there.
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect"];
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerTargetAttr();
+  }];
+}
+
+#endif // SARDONYX_CPU_BASE

@@ -1,0 +1,97 @@
+//===- CPUTarget.cpp - The machine that code is for -----------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/CPU/CPU.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/CPU/CPUAttrs.cpp.inc"
+#include "dialects/CPU/CPUTargetEnums.cpp.inc"
+
+void CPUDialect::registerTargetAttr() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/CPU/CPUAttrs.cpp.inc"
+      >();
+}
+
+TargetAttr TargetAttr::getDefault(MLIRContext *context) {
+  // As parameters that are left out are.
+  return cast<TargetAttr>(parseAttribute("#cpu.target<>", context));
+}
+
+LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 StringRef, StringRef, StringRef,
+                                 unsigned vectorBits, unsigned vectorRegisters,
+                                 unsigned l1KiB, unsigned l2KiB, F32Product,
+                                 Int8Product, Bf16Product, TargetTraits) {
+  if (vectorBits != 128 && vectorBits != 256 && vectorBits != 512)
+    return emitError() << "vectors have 128, 256 or 512 bits, not "
+                       << vectorBits;
+  if (vectorRegisters != 0 && (vectorRegisters < 16 || vectorRegisters > 64))
+    return emitError() << "there are 16 to 64 vector registers, not "
+                       << vectorRegisters;
+  constexpr unsigned kMostKiB = 1 << 20;
+  if (l1KiB == 0 || l2KiB == 0 || l1KiB > kMostKiB || l2KiB > kMostKiB)
+    return emitError() << "caches of " << l1KiB << " and " << l2KiB
+                       << " KiB are none";
+  return success();
+}
+
+unsigned TargetAttr::countVectorRegisters() const {
+  if (getVectorRegisters())
+    return getVectorRegisters();
+  return getVectorBits() >= 512 ? 32 : 16;
+}
+
+int64_t TargetAttr::getCacheBytes() const { return getL2Bytes(); }
+
+int64_t TargetAttr::getBytesBesideTile() const {
+  // Measured with 32 KiB; larger ones were not.
+  return std::min(getL1Kib(), 32u) * 1024 * 7 / 8;
+}
+
+int64_t TargetAttr::getBytesOfFastL3() const {
+  return has(TargetTraits::FastL3) && getVectorBits() < 512 ? 8 << 20 : 0;
+}
+
+bool TargetAttr::hasRoomyL1() const { return getL1Kib() >= 48; }
+
+static TargetAttr with(TargetAttr target, F32Product f32, Int8Product int8,
+                       Bf16Product bf16) {
+  return TargetAttr::get(target.getContext(), target.getTriple(),
+                         target.getCpu(), target.getFeatures(),
+                         target.getVectorBits(), target.getVectorRegisters(),
+                         target.getL1Kib(), target.getL2Kib(), f32, int8, bf16,
+                         target.getTraits());
+}
+
+TargetAttr TargetAttr::withF32Product(F32Product product) const {
+  return with(*this, product, getInt8(), getBf16());
+}
+
+TargetAttr TargetAttr::withoutTiles() const {
+  return with(*this, F32Product::Fma, std::min(getInt8(), Int8Product::Vnni),
+              std::min(getBf16(), Bf16Product::Dot));
+}
+
+TargetAttr cpu::getTarget(Operation *op) {
+  return dyn_cast_or_null<TargetAttr>(sdx::getTarget(op));
+}
+
+TargetAttr cpu::getTargetOrDefault(Operation *op) {
+  if (TargetAttr target = getTarget(op))
+    return target;
+  return TargetAttr::getDefault(op->getContext());
+}

@@ -1,0 +1,35 @@
+//===- Numerics.h - How exact results in f32 are ----------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_NUMERICS_H
+#define SARDONYX_NUMERICS_H
+
+namespace sardonyx {
+
+/// By which algorithms products and convolutions of f32 may go, by the rounding
+/// errors that these have: of |y - r|, norms over a result, where r is computed
+/// in f64 (docs/Performance.md).
+enum class Numerics {
+  /// One product and one addition in f32 after the other, on weights as they
+  /// are.
+  Exact,
+  /// What keeps the error of a network within twice, and that of a layer within
+  /// four times, that of `Exact`: Winograd's and Strassen's algorithms, weights
+  /// in 21 or 24 bits where rounding takes little of them, products of sums of
+  /// three bf16 in tile registers.
+  F32,
+  /// Also what loses more: convolutions by filters that are sums of two bf16,
+  /// in tile registers, with an error of some 2e-6 a layer; Winograd's
+  /// algorithm
+  /// by tiles of 4x4 for fewer than 32 channels; weights in 21 bits where sums
+  /// are short.
+  Fast,
+};
+
+} // namespace sardonyx
+
+#endif // SARDONYX_NUMERICS_H

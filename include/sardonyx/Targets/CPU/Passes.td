@@ -1,0 +1,380 @@
+//===- Passes.td - CPU code generation --------------------*- tablegen -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From kernels on tensors to loops over vectors, which the runtime's threads
+// can share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_TARGETS_CPU_PASSES
+#define SARDONYX_TARGETS_CPU_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def CPULowerContractions
+    : Pass<"cpu-lower-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Lower matrix product kernels to register-tiled loops";
+  let description = [{
+    A kernel around one `cpu.packed_matmul` becomes loops over panels of the
+    right-hand side and blocks of rows; the accumulators of a tile are vectors
+    that stay in registers through the loop over K. Elementwise operations on
+    the product are applied to the accumulators before they are stored. Tiles
+    at the edges are narrower or masked; any size may be dynamic. Where a panel
+    is used by several tiles of rows, each of them fetches a part of the next
+    panel into the L2 cache. On targets with `f32 = amx_bf16x6` large products
+    of f32 become products of bf16 by the tile registers of AMX.
+
+    ```mlir
+    %m = cpu.packed_matmul ins(%a, %b) outs(%zero)
+    // becomes
+    scf.parallel (%panel, %group) = ... {
+      scf.for %m = ... step %c8 {
+        %acc:8 = scf.for %k = %c0 to %K step %c1 iter_args(...) {
+          %v = vector.load %b[%panel, %k, %c0] : ..., vector<32xf32>
+          %s = memref.load %a[%m, %k] : memref<?x768xf32>
+          %0 = vector.broadcast %s : f32 to vector<32xf32>
+          %1 = vector.fma %0, %v, %acc0 : vector<32xf32>
+          ...
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def CPULowerConv : Pass<"cpu-lower-conv", "::mlir::func::FuncOp"> {
+  let summary = "Lower convolution kernels to register-tiled loops";
+  let description = [{
+    A kernel around one `cpu.conv` becomes a parallel loop over panels of
+    consecutive output positions. The inputs of a panel are gathered into a
+    scratch matrix [K][width], padding and strides included, and multiplied by
+    all blocks of output channels with the tiles of
+    `cpu-lower-contractions`. Of stride 2 and few filters, even and
+    odd rows and columns of the input are put into planes of their own first, so
+    that nothing is gathered. Few output positions lie in the rows of tiles and
+    channels in their lanes. Filters that are sums of bf16 are multiplied by
+    tile registers. A depthwise convolution reads its input in
+    place, vectorised along the innermost dimension.
+
+    ```mlir
+    %y = cpu.conv ins(%x, %w) outs(%zero) {kernel_shape = array<i64: 3, 3> ...}
+    // becomes
+    scf.parallel (%n, %g, %panel, %channels) = ... {
+      %scratch = memref.alloc() : memref<576x32xf32>
+      // pack, then for each block of 8 channels multiply and store
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def CPULowerPool : Pass<"cpu-lower-pool", "::mlir::func::FuncOp"> {
+  let summary = "Lower maximum pooling kernels to vectors";
+  let description = [{
+    A kernel around one `sdx.max_pool` becomes a parallel loop over planes. For
+    each row of the result the largest elements of the window's rows go into a
+    line of scratch, of which each vector of results takes what its windows'
+    columns see. The scratch is as long as the windows reach, and lowest where
+    they see nothing; rows outside of the input are those at its edge, which the
+    window sees anyway. Nothing is copied into a padded tensor.
+
+    ```mlir
+    %y = sdx.max_pool ins(%x) outs(%lowest) {kernel_shape = array<i64: 3, 3> ...}
+    // becomes
+    scf.parallel (%n, %c, %rows) = ... {
+      %line = memref.alloc() : memref<192xf32>
+      // for each row: the largest of three rows, then of three columns
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect",
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def CPUChooseConvForm
+    : Pass<"cpu-choose-conv-form", "::mlir::func::FuncOp"> {
+  let summary = "Choose how each convolution is computed";
+  let description = [{
+    Runs on the host program, before constants are hoisted, and changes how the
+    weights of a convolution are packed:
+
+    - A convolution of 3x3 without dilations or groups, with enough channels and
+      positions, goes by Winograd's algorithm: it and the packing of its weights
+      get the attribute `winograd`. F(4x4, 3x3) takes a quarter of the
+      multiplications, 36 values of K a channel, and its rounding errors are
+      about twice those of the direct form; F(2x2, 3x3), for pictures too small
+      for that, takes 4 of 9, and 16 values. With strides of 2 they take 9 of 16
+      and 25 of 36 of the multiplications, and the attribute `winograd_stride`
+      tells the packing. Weights of pictures with no more
+      tiles than a register of 512 bits has lanes, and of enough filters, come
+      in blocks of a vector of filters; with vectors of 256 bits the others come
+      in blocks of a tile's six.
+    - A convolution with so few output positions that they would leave vectors
+      half empty gets weights in blocks of a vector of channels.
+
+    ```mlir
+    %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) ... -> tensor<1x8x576x8xf32>
+    %y = cpu.conv ins(%x, %p) ...
+    // becomes
+    %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) ...
+        {winograd = 4 : i64} -> tensor<1x8x2304x8xf32>
+    %y = cpu.conv ins(%x, %p) ... {winograd = 4 : i64}
+    ```
+  }];
+  let options = [
+    Option<"winograd", "winograd", "bool", "true",
+           "Use Winograd's algorithm where it is faster">,
+    Option<"splits", "splits", "bool", "false",
+           "Leave convolutions of stride 2 to products of bf16 where the target "
+           "has them: they are faster than what Winograd's algorithm saves">,
+    Option<"fewestSummed", "fewest-summed", "int64_t", "8",
+           "Fewest input channels of F(4x4, 3x3): of shorter sums its rounding "
+           "errors are more than twice those of the direct form">
+  ];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def CPULowerPacking : Pass<"cpu-lower-packing", "::mlir::func::FuncOp"> {
+  let summary = "Lower kernels that pack operands to loops over vectors";
+  let description = [{
+    A kernel of one `cpu.pack_rhs` or `cpu.pack_conv_weights` becomes vector
+    copies, or transposes of square tiles in registers where rows turn into
+    columns.
+
+    ```mlir
+    %p = cpu.pack_rhs ins(%b : tensor<768x3072xf32>) outs(%e)
+    // becomes
+    scf.parallel (%panel) = (%c0) to (%c96) step (%c1) {
+      scf.for %k = %c0 to %c768 step %c1 {
+        %v = vector.load %b[%k, %column] : ..., vector<32xf32>
+        vector.store %v, %out[%panel, %k, %c0] : ..., vector<32xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect",
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def CPULowerRows : Pass<"cpu-lower-rows", "::mlir::func::FuncOp"> {
+  let summary = "Lower elementwise and row kernels to loops over vectors";
+  let description = [{
+    Emits loops and vector operations straight from the tensor values of a
+    kernel whose operations are elementwise or reduce along rows (softmax,
+    normalisation, sums). One parallel loop over the rows; for each row as many
+    passes as the chain of reductions asks for, each with several vector
+    accumulators. Kernels of another form are left alone.
+
+    ```mlir
+    %s = linalg.generic {... ["parallel", "reduction"]} ins(%x) outs(%zero)
+    // becomes
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+      %acc:4 = scf.for %j = %c0 to %m step %c64 iter_args(...) {
+        %v = vector.load %x[%i, %j] : memref<?x?xf32>, vector<16xf32>
+        ...
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def CPULowerLoops : Pass<"cpu-lower-loops", "::mlir::func::FuncOp"> {
+  let summary = "Lower any kernel that still works on tensors to loops";
+  let description = [{
+    The way down for kernels that no other pass took: bufferises the kernel,
+    then emits loops for each of its operations, over vectors where the
+    operation allows it and over scalars otherwise.
+
+    ```mlir
+    %r = linalg.generic {...} ins(%t) outs(%e)
+    // becomes
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+      %v = memref.load %a[%i] : memref<?xf32>
+      ...
+      memref.store %w, %out[%i] : memref<?xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def CPUApproximateMath
+    : Pass<"cpu-approximate-math", "::mlir::func::FuncOp"> {
+  let summary = "Expand math functions on vectors of f32 to arithmetic";
+  let description = [{
+    exp, expm1, log, log1p, tanh and erf on vectors become a range reduction
+    and a polynomial; f16 and bf16 go through f32. Other functions and other
+    types are left to the scalar math library. A math.fma is a multiply-add of
+    one instruction or two, as the processor has it.
+
+    ```mlir
+    %e = math.exp %x : vector<16xf32>
+    // becomes
+    %n = vector.fma ... ; arith.subf ... ; arith.shli ...
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def CPUKeepConvsDirect : Pass<"cpu-keep-convs-direct", "::mlir::func::FuncOp"> {
+  let summary = "Mark convolutions whose filters ask for direct sums";
+  let description = [{
+    Winograd's algorithm loses more digits than others where constant filters of
+    3x3 are much like means of what they read, or where their channels cancel.
+    Such convolutions get `exact`.
+
+    ```mlir
+    %y = sdx.conv ins(%x, %ones : ..., tensor<64x64x3x3xf32>) ...
+    // becomes
+    %y = sdx.conv ins(%x, %ones : ..., tensor<64x64x3x3xf32>) ... {exact}
+    ```
+  }];
+}
+
+def CPUPackConvs : Pass<"cpu-pack-convs", "::mlir::ModuleOp"> {
+  let summary = "Pack the weights of convolutions";
+  let description = [{
+    Each `sdx.conv` of f32 becomes a `cpu.conv` by weights that
+    `cpu.pack_conv_weights` puts in blocks of as many output channels as the
+    register tile has rows. Convolutions of other types become loop nests.
+
+    ```mlir
+    %y = sdx.conv ins(%x, %w : ..., tensor<64x64x3x3xf32>) ...
+    // becomes
+    %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) ...
+        -> tensor<1x8x576x8xf32>
+    %y = cpu.conv ins(%x, %p) ... {kernel_shape = array<i64: 3, 3>, ...}
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::cpu::CPUDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def CPUPackDequantMatmuls
+    : Pass<"cpu-pack-dequant-matmuls", "::mlir::ModuleOp"> {
+  let summary = "Pack weights of 2, 4 or 8 bits";
+  let description = [{
+    Each `sdx.dequant_matmul` becomes a `cpu.packed_matmul` with scales: its
+    integers, scales and zero points are put in panels of columns.
+
+    ```mlir
+    %t = sdx.dequant_matmul
+        ins(%a, %w, %x : tensor<?x768xf32>, tensor<3072x24x16xi8>,
+            tensor<3072x24xf32>) outs(%zero) {bits = 4 : i64, block = 32 : i64}
+    // becomes
+    %t = cpu.packed_matmul
+        ins(%a, %p, %s : tensor<?x768xf32>, tensor<96x768x16xi8>,
+            tensor<96x24x1x32xf32>) outs(%zero) {block = 32 : i64}
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::cpu::CPUDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def CPUPackContractions : Pass<"cpu-pack-contractions", "::mlir::ModuleOp"> {
+  let summary = "Turn contractions into packed matrix products";
+  let description = [{
+    `sdx.matmul` of f32 become `cpu.packed_matmul` on a right-hand side packed by
+    `cpu.pack_rhs`; a transpose that gathers the rows of an attention's heads is
+    folded into the packing. What is computed is packed, or transposed, right
+    after it is there. Products of unsigned with signed 8-bit integers are packed
+    by fours of k; those of bf16 onto f32 by twos of k, where the right-hand side
+    is a weight and the target wants it, and are else made of f32. Products of
+    other types become loop nests.
+
+    Where memory decides how long a product takes, weights may be kept in fewer
+    bits: those of few rows, and four times as many bytes of an `cpu.conv` that
+    goes by Winograd's algorithm and has filters in the lanes of vectors.
+
+    ```mlir
+    %r = sdx.matmul ins(%a, %b : tensor<?x768xf32>, tensor<768x40xf32>)
+        outs(%zero : tensor<?x40xf32>) -> tensor<?x40xf32>
+    // becomes
+    %e = tensor.empty() : tensor<2x768x32xf32>
+    %p = cpu.pack_rhs ins(%b : tensor<768x40xf32>)
+        outs(%e : tensor<2x768x32xf32>) -> tensor<2x768x32xf32>
+    %r = cpu.packed_matmul
+        ins(%a, %p : tensor<?x768xf32>, tensor<2x768x32xf32>)
+        outs(%zero : tensor<?x40xf32>) -> tensor<?x40xf32>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::cpu::CPUDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect"];
+  let options = [Option<"shortWeights", "short-weights", "int64_t", "0",
+                        "Pack weights of few rows and at least so many bytes, "
+                        "and Winograd's, in 24 bits a number (0: none)">,
+                 Option<"lossyTriples", "lossy-triples", "bool", "false",
+                        "Pack them in 21 bits also where rounding takes more of results "
+                        "than 1.7 times what a sum in f32 does">,
+                 Option<"splitConvs", "split-convs", "bool", "false",
+                        "Split the filters of convolutions into sums of two bf16 "
+                        "where the target's tile registers are faster by them">,
+                 Option<"strassen", "strassen", "bool", "false",
+                        "Let products by even weights go by Strassen's "
+                        "algorithm">];
+}
+
+def CPUOpenPackingSizes : Pass<"cpu-open-packing-sizes", "::mlir::ModuleOp"> {
+  let summary = "Let kernels that pack weights take all sizes";
+  let description = [{
+    Kernels that only `@init` calls, and that pack weights in f32, get buffers of
+    open sizes, so that `sdx-dedup-kernels` leaves one of each kind. The host
+    program is bufferized.
+
+    ```mlir
+    sdx.call @k0_pack_conv_weights(%w : memref<64x16x1x1xf32>)
+        outs(%p : memref<1x8x16x8xf32>)
+    // becomes
+    %a = memref.cast %w : memref<64x16x1x1xf32> to memref<?x?x?x?xf32>
+    %b = memref.cast %p : memref<1x8x16x8xf32> to memref<?x?x?x8xf32>
+    sdx.call @k0_pack_conv_weights(%a : memref<?x?x?x?xf32>)
+        outs(%b : memref<?x?x?x8xf32>)
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+#endif // SARDONYX_TARGETS_CPU_PASSES

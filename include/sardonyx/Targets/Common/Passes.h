@@ -1,0 +1,26 @@
+//===- Passes.h - Code that targets made ------------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_TARGETS_COMMON_PASSES_H
+#define SARDONYX_TARGETS_COMMON_PASSES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace sardonyx {
+
+#define GEN_PASS_DECL
+#include "sardonyx/Targets/Common/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "sardonyx/Targets/Common/Passes.h.inc"
+
+} // namespace sardonyx
+
+#endif // SARDONYX_TARGETS_COMMON_PASSES_H

@@ -1,0 +1,99 @@
+//===- Target.h - What makes code for a machine -----------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All that the phases and sessions know of a target. A target is a dialect,
+// whose attribute `sdx.target` of a module is, and an interface of that
+// dialect, which says how code for such a machine is made. A folder of
+// lib/Targets is one; test/Targets/Toy is one from outside of the tree.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_TARGETS_TARGET_H
+#define SARDONYX_TARGETS_TARGET_H
+
+#include "dialects/SDX/SDX.h"
+#include "sardonyx/Model/Image.h"
+#include "sardonyx/Numerics.h"
+#include "sardonyx/Objects/Objects.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectInterface.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace sardonyx {
+
+/// How code for a kind of machine is made: an interface of the dialect that
+/// the machine's attribute belongs to.
+class TargetInterface : public mlir::DialectInterface::Base<TargetInterface> {
+public:
+  explicit TargetInterface(mlir::Dialect *dialect) : Base(dialect) {}
+
+  /// Passes on a module of the dispatch phase, before what depends on constants
+  /// is hoisted and kernels are formed: how operands lie in memory, and which
+  /// algorithms compute what. Dense operations come unpacked (sdx.matmul,
+  /// sdx.conv, ...), on tensors; what is left of them must be something that
+  /// the codegen passes take.
+  virtual void buildLayoutPasses(mlir::OpPassManager &module,
+                                 Numerics numerics) const {}
+
+  /// Passes on a module at the end of the kernels phase: kernels are functions
+  /// with `sdx.kernel`, which work on tensors between memrefs, and the host
+  /// program calls them on buffers.
+  virtual void buildPlanPasses(mlir::OpPassManager &module) const {}
+
+  /// Passes on the module that the plan passes left, which turn kernels into
+  /// loops on memrefs, or into what `emit` takes.
+  virtual void buildCodegenPasses(mlir::OpPassManager &module) const = 0;
+
+  /// Makes images of the kernels of `module`, after the codegen passes. The
+  /// caller leaves declarations of theirs, which the host program calls by the
+  /// C interface of memrefs (a pointer twice, an offset, sizes and strides, and
+  /// scalars as they are), and which must be in what `TargetInfo::load` gives.
+  /// Without images kernels are compiled with the host program.
+  virtual mlir::LogicalResult emit(mlir::ModuleOp module,
+                                   llvm::SmallVectorImpl<Image> &images) const {
+    return mlir::success();
+  }
+
+  /// The one that makes code for what `sdx.target` of `op` says; null, and an
+  /// error there, where it says nothing, or nothing that can be made.
+  static const TargetInterface *find(mlir::Operation *op);
+};
+
+/// A target that a program is linked with.
+struct TargetInfo {
+  llvm::StringLiteral name;
+  /// Registers its dialects and its TargetInterface.
+  void (*registerTarget)(mlir::DialectRegistry &registry);
+  /// Registers its passes for onnx-opt.
+  void (*registerPasses)();
+  /// The machine to compile for, of an attribute that the context may not yet
+  /// know the dialect of.
+  sdx::TargetAttrInterface (*describe)(mlir::MLIRContext *context,
+                                       const TargetOptions &options);
+  /// An ELF object of the functions of an image, for this process.
+  llvm::Expected<std::string> (*load)(const Image &image) = nullptr;
+};
+
+/// The targets that this program is linked with, the one that sessions compile
+/// for first. The library SardonyxAllTargets defines it, or a program that
+/// brings targets of its own.
+llvm::ArrayRef<TargetInfo> getLinkedTargets();
+
+/// Registers all of them.
+void registerLinkedTargets(mlir::DialectRegistry &registry);
+
+/// The CPU: its dialect and how code is made for it (lib/Targets/CPU).
+void registerCPUTarget(mlir::DialectRegistry &registry);
+void registerCPUPasses();
+
+} // namespace sardonyx
+
+#endif // SARDONYX_TARGETS_TARGET_H

@@ -1,0 +1,300 @@
+//===- DecomposeDenseOps.cpp - Dense operations as loop nests -------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Utils.h"
+#include "sardonyx/Dispatch/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_SDXDECOMPOSEDENSEOPS
+#include "sardonyx/Dispatch/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+using utils::IteratorType;
+
+/// `value` as `type`, at least as wide.
+static Value extend(OpBuilder &b, Location loc, Value value, Type type,
+                    bool isUnsigned) {
+  if (value.getType() == type)
+    return value;
+  if (isa<FloatType>(type))
+    return arith::ExtFOp::create(b, loc, type, value);
+  if (isUnsigned)
+    return arith::ExtUIOp::create(b, loc, type, value);
+  return arith::ExtSIOp::create(b, loc, type, value);
+}
+
+/// `sum + lhs * rhs`, extended to the type of `sum`.
+static Value multiplyAdd(OpBuilder &b, Location loc, ValueRange args,
+                         bool isLhsUnsigned, bool isRhsUnsigned) {
+  Type type = args[2].getType();
+  Value lhs = extend(b, loc, args[0], type, isLhsUnsigned);
+  Value rhs = extend(b, loc, args[1], type, isRhsUnsigned);
+  if (isa<FloatType>(type)) {
+    Value product = arith::MulFOp::create(b, loc, lhs, rhs);
+    return arith::AddFOp::create(b, loc, args[2], product);
+  }
+  Value product = arith::MulIOp::create(b, loc, lhs, rhs);
+  return arith::AddIOp::create(b, loc, args[2], product);
+}
+
+static Value decomposeMatmul(ImplicitLocOpBuilder &b, sdx::MatmulOp op) {
+  // (b, m, n, k) or (m, n, k).
+  const unsigned first = op.isBatched(), loops = first + 3;
+  AffineExpr batch = b.getAffineDimExpr(0), m = b.getAffineDimExpr(first);
+  AffineExpr n = b.getAffineDimExpr(first + 1),
+             k = b.getAffineDimExpr(first + 2);
+  auto map = [&](bool isBatched, AffineExpr x, AffineExpr y) {
+    SmallVector<AffineExpr> exprs = {x, y};
+    if (isBatched)
+      exprs.insert(exprs.begin(), batch);
+    return AffineMap::get(loops, 0, exprs, b.getContext());
+  };
+  SmallVector<AffineMap> maps = {map(first, m, k),
+                                 op.getTransposed()
+                                     ? map(op.isRhsBatched(), n, k)
+                                     : map(op.isRhsBatched(), k, n),
+                                 map(first, m, n)};
+  SmallVector<IteratorType> kinds(loops, IteratorType::parallel);
+  kinds.back() = IteratorType::reduction;
+  Value operands[] = {op.getLhs(), op.getRhs()};
+  return linalg::GenericOp::create(
+             b, TypeRange(op.getInit().getType()), operands, op.getInit(), maps,
+             kinds,
+             [&](OpBuilder &body, Location loc, ValueRange args) {
+               linalg::YieldOp::create(body, loc,
+                                       multiplyAdd(body, loc, args,
+                                                   op.getLhsUnsigned(),
+                                                   op.getRhsUnsigned()));
+             })
+      .getResult(0);
+}
+
+/// `tensor` with borders of `value` in its spatial dimensions.
+static Value pad(ImplicitLocOpBuilder &b, Value tensor, ArrayRef<int64_t> begin,
+                 ArrayRef<int64_t> end, TypedAttr value) {
+  auto isZero = [](int64_t size) { return size == 0; };
+  if (llvm::all_of(begin, isZero) && llvm::all_of(end, isZero))
+    return tensor;
+  SmallVector<OpFoldResult> inner =
+      tensor::getMixedSizes(b, b.getLoc(), tensor);
+  SmallVector<OpFoldResult> offsets(inner.size(), b.getIndexAttr(0));
+  SmallVector<OpFoldResult> steps(inner.size(), b.getIndexAttr(1));
+  SmallVector<OpFoldResult> outer(inner);
+  AffineExpr size = b.getAffineDimExpr(0);
+  for (auto [i, pads] : llvm::enumerate(llvm::zip_equal(begin, end))) {
+    auto [low, high] = pads;
+    offsets[i + 2] = b.getIndexAttr(low);
+    outer[i + 2] = affine::makeComposedFoldedAffineApply(
+        b, b.getLoc(), size + (low + high), {inner[i + 2]});
+  }
+  Value empty = tensor::EmptyOp::create(b, outer, value.getType());
+  Value scalar = arith::ConstantOp::create(b, value);
+  Value filled = linalg::FillOp::create(b, scalar, empty).getResult(0);
+  return tensor::InsertSliceOp::create(b, tensor, filled, offsets, inner,
+                                       steps);
+}
+
+/// `tensor` with dimension `dim`, of `groups` times as much as `size`, as two.
+static Value splitDim(ImplicitLocOpBuilder &b, Value tensor, int64_t dim,
+                      int64_t groups) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, b.getLoc(), tensor);
+  SmallVector<int64_t> shape(type.getShape());
+  OpFoldResult inner = affine::makeComposedFoldedAffineApply(
+      b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(groups), {sizes[dim]});
+  if (!ShapedType::isDynamic(shape[dim]))
+    shape[dim] /= groups;
+  sizes[dim] = inner;
+  sizes.insert(sizes.begin() + dim, b.getIndexAttr(groups));
+  shape.insert(shape.begin() + dim, groups);
+  SmallVector<ReassociationIndices> reassociation;
+  for (int64_t i = 0, next = 0; i < type.getRank(); ++i) {
+    reassociation.push_back({next++});
+    if (i == dim)
+      reassociation.back().push_back(next++);
+  }
+  return tensor::ExpandShapeOp::create(
+      b, RankedTensorType::get(shape, type.getElementType()), tensor,
+      reassociation, sizes);
+}
+
+/// The loop nest (n, g, f, o..., c, k...) on the padded input.
+static Value decomposeConv(ImplicitLocOpBuilder &b, sdx::ConvOp op) {
+  const int64_t spatial = op.getNumSpatialDims(), group = op.getGroup();
+  Value input = op.getInput();
+  Value padded = pad(b, input, op.getPadsBegin(), op.getPadsEnd(),
+                     b.getZeroAttr(getElementTypeOrSelf(input)));
+  const int64_t dims = 4 + 2 * spatial, channel = 3 + spatial;
+  auto dim = [&](int64_t index) { return b.getAffineDimExpr(index); };
+  SmallVector<AffineExpr> in = {dim(0), dim(1), dim(channel)};
+  SmallVector<AffineExpr> filter = {dim(1), dim(2), dim(channel)};
+  SmallVector<AffineExpr> out = {dim(0), dim(1), dim(2)};
+  for (int64_t i = 0; i < spatial; ++i) {
+    in.push_back(dim(3 + i) * op.getStrides()[i] +
+                 dim(channel + 1 + i) * op.getDilations()[i]);
+    filter.push_back(dim(channel + 1 + i));
+    out.push_back(dim(3 + i));
+  }
+  SmallVector<AffineMap> maps;
+  for (ArrayRef<AffineExpr> exprs : {in, filter, out})
+    maps.push_back(AffineMap::get(dims, 0, exprs, b.getContext()));
+  SmallVector<IteratorType> kinds(dims, IteratorType::reduction);
+  std::fill_n(kinds.begin(), channel, IteratorType::parallel);
+  Value operands[] = {splitDim(b, padded, 1, group),
+                      splitDim(b, op.getWeights(), 0, group)};
+  Value init = splitDim(b, op.getInit(), 1, group);
+  Value result = linalg::GenericOp::create(
+                     b, TypeRange(init.getType()), operands, init, maps, kinds,
+                     [&](OpBuilder &body, Location loc, ValueRange args) {
+                       linalg::YieldOp::create(
+                           body, loc,
+                           multiplyAdd(body, loc, args, /*isLhsUnsigned=*/false,
+                                       /*isRhsUnsigned=*/false));
+                     })
+                     .getResult(0);
+  SmallVector<ReassociationIndices> together = {{0}, {1, 2}};
+  for (int64_t i = 0; i < spatial; ++i)
+    together.push_back({3 + i});
+  return tensor::CollapseShapeOp::create(b, op.getInit().getType(), result,
+                                         together);
+}
+
+static Value decomposeMaxPool(ImplicitLocOpBuilder &b, sdx::MaxPoolOp op) {
+  // What windows see of the end beyond the input.
+  ShapedType input = op.getInput().getType(), init = op.getInit().getType();
+  SmallVector<int64_t> end;
+  for (int64_t i = 0; i < op.getNumSpatialDims(); ++i) {
+    int64_t last = (init.getDimSize(i + 2) - 1) * op.getStrides()[i] +
+                   op.getKernelShape()[i];
+    end.push_back(std::max<int64_t>(
+        last - op.getPadsBegin()[i] - input.getDimSize(i + 2), 0));
+  }
+  auto type = cast<FloatType>(input.getElementType());
+  Value padded =
+      pad(b, op.getInput(), op.getPadsBegin(), end,
+          b.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics(),
+                                               /*Negative=*/true)));
+  Value kernel = tensor::EmptyOp::create(b, op.getKernelShape(), type);
+  return linalg::PoolingNchwMaxOp::create(
+             b, TypeRange(init), ValueRange{padded, kernel}, op.getInit(),
+             b.getI64TensorAttr(op.getStrides()), b.getI64TensorAttr({1, 1}))
+      .getResult(0);
+}
+
+/// Number `index` of those of `bits` bits that lie in bytes of the last
+/// dimension of `bytes`, at the other indices `at`, as i32.
+static Value extractBits(ImplicitLocOpBuilder &b, Value bytes,
+                         SmallVector<Value> at, Value index, int64_t bits) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, value);
+  };
+  Type i32 = b.getI32Type();
+  Value bit = arith::MulIOp::create(b, index, constant(bits));
+  at.push_back(arith::DivUIOp::create(b, bit, constant(8)));
+  Value shift = arith::IndexCastOp::create(
+      b, i32, arith::RemUIOp::create(b, bit, constant(8)));
+  Value byte = arith::ExtUIOp::create(
+      b, i32, tensor::ExtractOp::create(b, bytes, at).getResult());
+  Value mask = arith::ConstantIntOp::create(b, (1 << bits) - 1, 32);
+  return arith::AndIOp::create(b, arith::ShRUIOp::create(b, byte, shift), mask);
+}
+
+/// The weights as f32 [N,K], then the product.
+static Value decomposeDequant(ImplicitLocOpBuilder &b,
+                              sdx::DequantMatmulOp op) {
+  const int64_t bits = op.getBits(), block = op.getBlock();
+  Type f32 = b.getF32Type();
+  auto toF32 = [&](ImplicitLocOpBuilder &s, Value number) -> Value {
+    if (auto type = dyn_cast<FloatType>(number.getType()))
+      return type.getWidth() < 32
+                 ? arith::ExtFOp::create(s, f32, number).getResult()
+             : type.getWidth() > 32
+                 ? arith::TruncFOp::create(s, f32, number).getResult()
+                 : number;
+    return arith::UIToFPOp::create(s, f32, number);
+  };
+  Value empty = tensor::EmptyOp::create(
+      b, ArrayRef<int64_t>{op.getColumns(), op.getDepth()}, f32);
+  Value weights =
+      linalg::GenericOp::create(
+          b, TypeRange(empty.getType()), ValueRange(), empty,
+          b.getMultiDimIdentityMap(2),
+          SmallVector<IteratorType>(2, IteratorType::parallel),
+          [&](OpBuilder &body, Location loc, ValueRange) {
+            ImplicitLocOpBuilder s(loc, body);
+            Value n = linalg::IndexOp::create(s, 0);
+            Value k = linalg::IndexOp::create(s, 1);
+            Value size = arith::ConstantIndexOp::create(s, block);
+            Value at = arith::DivUIOp::create(s, k, size);
+            Value inBlock = arith::RemUIOp::create(s, k, size);
+            Value number = toF32(
+                s, extractBits(s, op.getWeights(), {n, at}, inBlock, bits));
+            Value scale = toF32(s, tensor::ExtractOp::create(
+                                       s, op.getScales(), ValueRange{n, at}));
+            Value zero;
+            if (Value zeros = op.getZeroPoints()) {
+              bool areFloats = isa<FloatType>(getElementTypeOrSelf(zeros));
+              zero = areFloats ? toF32(s, tensor::ExtractOp::create(
+                                              s, zeros, ValueRange{n, at}))
+                               : toF32(s, extractBits(s, zeros, {n}, at, bits));
+            } else {
+              zero = arith::ConstantOp::create(
+                  s, s.getF32FloatAttr(float(1 << (bits - 1))));
+            }
+            Value value = arith::MulFOp::create(
+                s, scale, arith::SubFOp::create(s, number, zero));
+            linalg::YieldOp::create(s, value);
+          })
+          .getResult(0);
+  auto product = sdx::MatmulOp::create(b, op.getLhs(), weights, op.getInit(),
+                                       /*transposed=*/true);
+  Value result = decomposeMatmul(b, product);
+  product.erase();
+  return result;
+}
+
+Value sardonyx::decomposeToLinalg(OpBuilder &builder,
+                                  sdx::DenseOpInterface op) {
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  if (auto matmul = dyn_cast<sdx::MatmulOp>(*op))
+    return decomposeMatmul(b, matmul);
+  if (auto dequant = dyn_cast<sdx::DequantMatmulOp>(*op))
+    return decomposeDequant(b, dequant);
+  if (auto conv = dyn_cast<sdx::ConvOp>(*op))
+    return decomposeConv(b, conv);
+  if (auto pool = dyn_cast<sdx::MaxPoolOp>(*op))
+    return decomposeMaxPool(b, pool);
+  return nullptr;
+}
+
+namespace {
+
+struct DecomposeDenseOpsPass
+    : sardonyx::impl::SDXDecomposeDenseOpsBase<DecomposeDenseOpsPass> {
+  void runOnOperation() override {
+    SmallVector<sdx::DenseOpInterface> ops;
+    getOperation().walk([&](sdx::DenseOpInterface op) {
+      if (op->getNumResults() == 1)
+        ops.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (sdx::DenseOpInterface op : ops) {
+      rewriter.setInsertionPoint(op);
+      if (Value result = decomposeToLinalg(rewriter, op))
+        rewriter.replaceOp(op, result);
+    }
+  }
+};
+
+} // namespace

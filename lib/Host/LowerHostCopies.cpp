@@ -1,0 +1,165 @@
+//===- LowerHostCopies.cpp - Copies of the host program to runtime calls --===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/SDX/SDX.h"
+#include "sardonyx/Host/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_SDXLOWERHOSTCOPIES
+#include "sardonyx/Host/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+namespace {
+
+bool isContiguous(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  return type.getLayout().isIdentity() ||
+         memref::isStaticShapeAndContiguousRowMajor(type);
+}
+
+/// The copies of one function.
+class CopyLowering {
+public:
+  CopyLowering(func::FuncOp func,
+               llvm::function_ref<LLVM::LLVMFuncOp()> runtime)
+      : func(func), runtime(runtime),
+        pointer(LLVM::LLVMPointerType::get(func.getContext())),
+        i64(IntegerType::get(func.getContext(), 64)) {}
+
+  void run() {
+    SmallVector<memref::CopyOp> copies, strided;
+    func.walk([&](memref::CopyOp copy) {
+      bool whole =
+          isContiguous(copy.getSource()) && isContiguous(copy.getTarget());
+      (whole ? copies : strided).push_back(copy);
+    });
+    for (memref::CopyOp copy : copies)
+      copyWhole(copy);
+    if (strided.empty())
+      return;
+    // One description for all: each is read before the next is written.
+    int64_t rank = 0;
+    for (memref::CopyOp copy : strided)
+      rank = std::max(rank,
+                      cast<MemRefType>(copy.getSource().getType()).getRank());
+    auto entry = OpBuilder::atBlockBegin(&func.getBody().front());
+    Value count = LLVM::ConstantOp::create(entry, func.getLoc(), i64, 3 * rank);
+    layout = LLVM::AllocaOp::create(entry, func.getLoc(), pointer, i64, count);
+    for (memref::CopyOp copy : strided)
+      copyStrided(copy);
+  }
+
+private:
+  static int64_t elementBytes(memref::CopyOp copy) {
+    auto type = cast<MemRefType>(copy.getSource().getType());
+    return (type.getElementTypeBitWidth() + 7) / 8;
+  }
+
+  void copyWhole(memref::CopyOp copy) {
+    OpBuilder b(copy);
+    Location loc = copy.getLoc();
+    auto source = describe(b, loc, copy.getSource());
+    auto target = describe(b, loc, copy.getTarget());
+    Value bytes = LLVM::ConstantOp::create(b, loc, i64, elementBytes(copy));
+    for (OpFoldResult size : source.getConstifiedMixedSizes())
+      bytes = LLVM::MulOp::create(b, loc, bytes, asInteger(b, loc, size));
+    LLVM::MemcpyOp::create(b, loc, address(copy, copy.getTarget(), target),
+                           address(copy, copy.getSource(), source), bytes,
+                           /*isVolatile=*/false);
+    copy.erase();
+  }
+
+  void copyStrided(memref::CopyOp copy) {
+    OpBuilder b(copy);
+    Location loc = copy.getLoc();
+    auto source = describe(b, loc, copy.getSource());
+    auto target = describe(b, loc, copy.getTarget());
+    SmallVector<OpFoldResult> values = source.getConstifiedMixedSizes();
+    llvm::append_range(values, source.getConstifiedMixedStrides());
+    llvm::append_range(values, target.getConstifiedMixedStrides());
+    for (auto [slot, value] : llvm::enumerate(values)) {
+      Value place = LLVM::GEPOp::create(
+          b, loc, pointer, i64, layout,
+          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(slot)});
+      LLVM::StoreOp::create(b, loc, asInteger(b, loc, value), place);
+    }
+    auto type = cast<MemRefType>(copy.getSource().getType());
+    Value bytes = LLVM::ConstantOp::create(b, loc, i64, elementBytes(copy));
+    Value rank = LLVM::ConstantOp::create(b, loc, i64, type.getRank());
+    LLVM::CallOp::create(
+        b, loc, runtime(),
+        ValueRange{bytes, rank, address(copy, copy.getSource(), source),
+                   address(copy, copy.getTarget(), target), layout});
+    copy.erase();
+  }
+
+  static memref::ExtractStridedMetadataOp describe(OpBuilder &b, Location loc,
+                                                   Value memref) {
+    return memref::ExtractStridedMetadataOp::create(b, loc, memref);
+  }
+
+  Value asInteger(OpBuilder &b, Location loc, OpFoldResult value) {
+    Value index = getValueOrCreateConstantIndexOp(b, loc, value);
+    return arith::IndexCastOp::create(b, loc, i64, index);
+  }
+
+  /// Of the first element of `memref`.
+  Value address(memref::CopyOp copy, Value memref,
+                memref::ExtractStridedMetadataOp metadata) {
+    OpBuilder b(copy);
+    Location loc = copy.getLoc();
+    Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memref);
+    Value offset = getValueOrCreateConstantIndexOp(
+        b, loc, metadata.getConstifiedMixedOffset());
+    Value size = arith::ConstantIndexOp::create(b, loc, elementBytes(copy));
+    Value place = arith::AddIOp::create(
+        b, loc, base, arith::MulIOp::create(b, loc, offset, size));
+    return LLVM::IntToPtrOp::create(b, loc, pointer, asInteger(b, loc, place));
+  }
+
+  func::FuncOp func;
+  llvm::function_ref<LLVM::LLVMFuncOp()> runtime;
+  Type pointer, i64;
+  Value layout;
+};
+
+struct LowerCopiesPass
+    : sardonyx::impl::SDXLowerHostCopiesBase<LowerCopiesPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    LLVM::LLVMFuncOp runtime;
+    auto declare = [&] {
+      return runtime ? runtime : runtime = declareRuntime(module);
+    };
+    for (auto func : llvm::to_vector(module.getOps<func::FuncOp>()))
+      if (!func.isExternal() && !func->hasAttr(sdx::kKernelAttr))
+        CopyLowering(func, declare).run();
+  }
+
+private:
+  static LLVM::LLVMFuncOp declareRuntime(ModuleOp module) {
+    auto b = OpBuilder::atBlockBegin(module.getBody());
+    Type i64 = b.getI64Type();
+    Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+    return LLVM::LLVMFuncOp::create(
+        b, module.getLoc(), "sdx_rt_copy",
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
+                                    {i64, i64, pointer, pointer, pointer}));
+  }
+};
+
+} // namespace

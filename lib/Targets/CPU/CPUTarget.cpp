@@ -1,0 +1,83 @@
+//===- CPUTarget.cpp - How code for processors is made --------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/CPU/CPU.h"
+#include "sardonyx/Dispatch/Passes.h"
+#include "sardonyx/Targets/CPU/Passes.h"
+#include "sardonyx/Targets/Target.h"
+
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace sardonyx;
+
+namespace {
+
+class CPUTarget : public TargetInterface {
+public:
+  using TargetInterface::TargetInterface;
+
+  void buildLayoutPasses(OpPassManager &module,
+                         Numerics numerics) const override {
+    const bool isExact = numerics == Numerics::Exact;
+    const bool isFast = numerics == Numerics::Fast;
+    if (numerics == Numerics::F32)
+      module.addNestedPass<func::FuncOp>(createCPUKeepConvsDirect());
+    module.addPass(createCPUPackConvs());
+    module.addPass(createCPUPackDequantMatmuls());
+    // Which form a convolution takes decides how its weights are packed, which
+    // must be known before they are hoisted.
+    CPUChooseConvFormOptions forms;
+    forms.winograd = !isExact;
+    if (!isFast)
+      forms.fewestSummed = 64;
+    forms.splits = isFast;
+    module.addNestedPass<func::FuncOp>(createCPUChooseConvForm(forms));
+    CPUPackContractionsOptions packing;
+    // Fewer bytes may stay in the L2 cache, where they count less than
+    // instructions.
+    constexpr int64_t kFewestShortBytes = 1 << 20;
+    if (!isExact)
+      packing.shortWeights = kFewestShortBytes;
+    packing.lossyTriples = isFast;
+    packing.splitConvs = isFast;
+    packing.strassen = !isExact;
+    module.addPass(createCPUPackContractions(packing));
+  }
+
+  void buildPlanPasses(OpPassManager &module) const override {
+    module.addPass(createCPUOpenPackingSizes());
+    module.addPass(createSDXDedupKernels());
+  }
+
+  /// Kernels become loops over vectors; the first pass that knows a kernel's
+  /// form takes it, and the last takes any.
+  void buildCodegenPasses(OpPassManager &module) const override {
+    OpPassManager &kernels = module.nest<func::FuncOp>();
+    kernels.addPass(createCPULowerContractions());
+    kernels.addPass(createCPULowerConv());
+    kernels.addPass(createCPULowerPool());
+    kernels.addPass(createCPULowerPacking());
+    kernels.addPass(createCPULowerRows());
+    kernels.addPass(createCPULowerLoops());
+    kernels.addPass(createCPUApproximateMath());
+    kernels.addPass(createCanonicalizerPass());
+    kernels.addPass(createCSEPass());
+  }
+};
+
+} // namespace
+
+void sardonyx::registerCPUTarget(DialectRegistry &registry) {
+  registry.insert<cpu::CPUDialect>();
+  registerCPUBufferization(registry);
+  registry.addExtension(+[](MLIRContext *, cpu::CPUDialect *dialect) {
+    dialect->addInterfaces<CPUTarget>();
+  });
+}
+
+void sardonyx::registerCPUPasses() { registerSardonyxTargetsCPUPasses(); }

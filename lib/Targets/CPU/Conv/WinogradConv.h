@@ -1,0 +1,62 @@
+//===- WinogradConv.h - Winograd's algorithm for 3x3 ------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_CPU_WINOGRADCONV_H
+#define SARDONYX_LIB_TARGETS_CPU_WINOGRADCONV_H
+
+#include "dialects/CPU/Winograd.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <optional>
+
+namespace sardonyx::cpu {
+
+/// Vectors of `lanes` tiles that cover an output of `height` x `width`.
+int64_t countWinogradGroups(const cpu::Winograd &algorithm, int64_t lanes,
+                            int64_t height, int64_t width);
+
+/// The transforms take vectors of at least so many bits.
+
+/// Filters of a block of weights that become the rows of tiles on vectors of
+/// 256 bits: 16 registers have room for the sums of six by two vectors.
+inline constexpr int64_t kWinogradRowsOf8Lanes = 6;
+
+/// Products of so many channels are added up before these sums are: rounding
+/// errors of products are what transforms of outputs enlarge.
+inline int64_t getWinogradSumDepth(std::optional<int64_t> channels) {
+  constexpr int64_t kDepth = 32;
+  return channels.value_or(2 * kDepth) > kDepth ? kDepth : kDepth / 2;
+}
+
+/// Whether few rows are without a filter where tiles have `rows` of them, next
+/// to tiles of four.
+inline bool wastesFewRows(int64_t filters, int64_t rows) {
+  int64_t least = llvm::alignTo(filters, 4);
+  return 8 * (int64_t(llvm::alignTo(filters, rows)) - least) <= filters;
+}
+
+/// matrix * tile * transpose(matrix) of a square tile in row-major order, for a
+/// matrix of `rows` rows.
+llvm::SmallVector<mlir::Value>
+emitWinogradSquare(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<double> matrix,
+                   int64_t rows, llvm::ArrayRef<mlir::Value> tile);
+
+/// Emits the transform of filters [OC,C,3,3] to [1,Ob,taps*C,Rt], or with
+/// `scales` to three bytes each, by registers of `lanes` f32.
+void emitWinogradWeights(mlir::ImplicitLocOpBuilder &b,
+                         const cpu::Winograd &algorithm, mlir::Value source,
+                         mlir::Value scales, mlir::Value dest, int64_t lanes);
+
+/// Weights [1,Ob,taps*C,X] as a panel for each block and value, [Ob*taps,C,X].
+mlir::Value emitWinogradPanels(mlir::ImplicitLocOpBuilder &b,
+                               mlir::Value weights, int64_t taps);
+
+} // namespace sardonyx::cpu
+
+#endif // SARDONYX_LIB_TARGETS_CPU_WINOGRADCONV_H

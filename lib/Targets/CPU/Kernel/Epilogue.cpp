@@ -1,0 +1,525 @@
+//===- Epilogue.cpp - Elementwise operations on register tiles ------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel/Epilogue.h"
+#include "Common/IndexMath.h"
+#include "Kernel/Vectorize.h"
+#include "MicroKernels/MicroKernel.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+//===----------------------------------------------------------------------===//
+// KernelBody
+//===----------------------------------------------------------------------===//
+
+Value sardonyx::cpu::skipCasts(Value tensor) {
+  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
+    tensor = cast.getSource();
+  return tensor;
+}
+
+KernelBody::KernelBody(func::FuncOp func) : func(func) {
+  func.walk([&](bufferization::MaterializeInDestinationOp op) {
+    outputs.push_back({skipCasts(op.getSource()), op.getDest()});
+  });
+}
+
+bool KernelBody::hasBuffer(Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  if (isa_and_nonnull<bufferization::ToTensorOp>(op))
+    return true;
+  if (isa_and_nonnull<tensor::CastOp, tensor::CollapseShapeOp,
+                      tensor::ExpandShapeOp>(op))
+    return hasBuffer(op->getOperand(0));
+  return false;
+}
+
+Value KernelBody::getBuffer(Value tensor) {
+  if (Value known = buffers.lookup(tensor))
+    return known;
+  Operation *op = tensor.getDefiningOp();
+  Value buffer;
+  if (auto toTensor = dyn_cast_or_null<bufferization::ToTensorOp>(op)) {
+    buffer = toTensor.getBuffer();
+  } else if (isa_and_nonnull<tensor::CastOp, tensor::CollapseShapeOp,
+                             tensor::ExpandShapeOp>(op)) {
+    Value source = getBuffer(op->getOperand(0));
+    if (!source)
+      return nullptr;
+    // The view stands where the reshape of the tensor stood.
+    OpBuilder b(op);
+    auto type = cast<RankedTensorType>(tensor.getType());
+    auto memrefType = MemRefType::get(type.getShape(), type.getElementType());
+    if (isa<tensor::CastOp>(op)) {
+      buffer = memref::CastOp::create(b, op->getLoc(), memrefType, source);
+    } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+      buffer = memref::CollapseShapeOp::create(
+          b, op->getLoc(), source, collapse.getReassociationIndices());
+    } else {
+      auto expand = cast<tensor::ExpandShapeOp>(op);
+      buffer = memref::ExpandShapeOp::create(
+          b, op->getLoc(), memrefType, source, expand.getReassociationIndices(),
+          expand.getMixedOutputShape());
+    }
+  } else {
+    return nullptr;
+  }
+  buffers[tensor] = buffer;
+  return buffer;
+}
+
+LogicalResult KernelBody::replaceDims() {
+  SmallVector<tensor::DimOp> dims;
+  func.walk([&](tensor::DimOp op) { dims.push_back(op); });
+  // Sizes of computed tensors are sizes of their destinations; an empty
+  // tensor's sizes may be sizes again, of a tensor before it.
+  for (tensor::DimOp op : dims) {
+    std::optional<int64_t> dim = op.getConstantIndex();
+    Value source = op.getSource();
+    OpBuilder b(op);
+    Value size;
+    while (!size) {
+      if (hasBuffer(source)) {
+        Value buffer = getBuffer(source);
+        size = memref::DimOp::create(b, op.getLoc(), buffer, op.getIndex());
+      } else if (auto castOp = source.getDefiningOp<tensor::CastOp>()) {
+        source = castOp.getSource();
+      } else if (auto empty = source.getDefiningOp<tensor::EmptyOp>()) {
+        if (!dim || *dim >= empty.getType().getRank())
+          return op.emitOpError("takes a size that is not known here");
+        OpFoldResult mixed = empty.getMixedSizes()[*dim];
+        size = getValueOrCreateConstantIndexOp(b, op.getLoc(), mixed);
+      } else if (auto result = dyn_cast<OpResult>(source);
+                 result &&
+                 isa<DestinationStyleOpInterface>(result.getOwner())) {
+        source = cast<DestinationStyleOpInterface>(result.getOwner())
+                     .getTiedOpOperand(result)
+                     ->get();
+      } else {
+        return op.emitOpError("takes the size of a tensor that is neither an "
+                              "argument nor computed in place");
+      }
+    }
+    op.replaceAllUsesWith(size);
+    op.erase();
+  }
+  return success();
+}
+
+void KernelBody::eraseTensors() {
+  SmallVector<Operation *> doomed;
+  auto isTensor = [](Type type) { return isa<TensorType>(type); };
+  for (Operation &op : func.getBody().front())
+    if (llvm::any_of(op.getOperandTypes(), isTensor) ||
+        llvm::any_of(op.getResultTypes(), isTensor))
+      doomed.push_back(&op);
+  for (Operation *op : llvm::reverse(doomed))
+    op->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// What can be evaluated
+//===----------------------------------------------------------------------===//
+
+/// The accumulators and values of one row of a tile.
+struct TileEvaluator::RowState {
+  int64_t row;
+  /// Index of this row, made when first needed.
+  Value index;
+  /// The contraction's value; null when none exists yet.
+  Value accumulator;
+  /// Values of this row, and of all rows.
+  SmallVector<std::tuple<Value, AffineMap, Value>> values;
+  SmallVector<std::tuple<Value, AffineMap, Value>> *shared;
+};
+
+AffineMap TileEvaluator::identity() const {
+  int64_t rank = cast<RankedTensorType>(root.getType()).getRank();
+  return AffineMap::getMultiDimIdentityMap(rank, root.getContext());
+}
+
+bool TileEvaluator::usesDims(AffineMap map, int64_t from, int64_t to) const {
+  return llvm::any_of(map.getResults(), [&](AffineExpr e) {
+    auto dim = dyn_cast<AffineDimExpr>(e);
+    return dim && int64_t(dim.getPosition()) >= from &&
+           int64_t(dim.getPosition()) < to;
+  });
+}
+
+/// Whether consecutive positions of a tile are consecutive in memory.
+bool TileEvaluator::isContiguous(AffineMap map) const {
+  int64_t count = map.getNumDims() - vectorDim;
+  int64_t lead = int64_t(map.getNumResults()) - count;
+  if (lead < 0)
+    return false;
+  for (auto [i, e] : llvm::enumerate(map.getResults().drop_front(lead))) {
+    auto dim = dyn_cast<AffineDimExpr>(e);
+    if (!dim || int64_t(dim.getPosition()) != vectorDim + int64_t(i))
+      return false;
+  }
+  return !usesDims(AffineMap::get(map.getNumDims(), 0,
+                                  map.getResults().take_front(lead),
+                                  map.getContext()),
+                   vectorDim, map.getNumDims());
+}
+
+static bool isSplatConstant(Value tensor) {
+  DenseElementsAttr attr;
+  return matchPattern(tensor, m_Constant(&attr)) && attr.isSplat();
+}
+
+LogicalResult TileEvaluator::verifyValue(Value tensor, AffineMap map) {
+  tensor = skipCasts(tensor);
+  if (llvm::any_of(map.getResults(), [](AffineExpr e) {
+        auto constant = dyn_cast<AffineConstantExpr>(e);
+        return !isa<AffineDimExpr>(e) &&
+               !(constant && constant.getValue() == 0);
+      }))
+    return emitError(tensor.getLoc(),
+                     "is read by an index that is neither a dimension of the "
+                     "kernel's result nor 0");
+  if (tensor == root) {
+    if (map.isIdentity())
+      return success();
+    return emitError(root.getLoc(),
+                     "the contraction's result is used with another index "
+                     "than its own");
+  }
+  if (KernelBody::hasBuffer(tensor) || isSplatConstant(tensor))
+    return success();
+  Operation *op = tensor.getDefiningOp();
+  if (isa_and_nonnull<linalg::FillOp>(op))
+    return success();
+  if (auto copy = dyn_cast_or_null<linalg::CopyOp>(op))
+    return verifyValue(copy.getInputs().front(), map);
+  auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
+  if (!generic) {
+    if (op)
+      return op->emitOpError(
+          "cannot be computed on a tile of the kernel's contraction");
+    return emitError(tensor.getLoc(), "tensor of unknown origin in a kernel");
+  }
+  if (generic.getNumLoops() != generic.getNumParallelLoops() ||
+      generic.hasIndexSemantics() || !isVectorizableBody(*generic.getBody()))
+    return generic.emitOpError(
+        "is not elementwise, so it cannot follow a contraction in its kernel");
+  unsigned result = cast<OpResult>(tensor).getResultNumber();
+  AffineMap out =
+      generic.getMatchingIndexingMap(generic.getDpsInitOperand(result));
+  if (!out.isIdentity())
+    return generic.emitOpError("does not write its result in order");
+  for (OpOperand &operand : generic->getOpOperands()) {
+    if (!generic.payloadUsesValueFromOperand(&operand) ||
+        !isa<RankedTensorType>(operand.get().getType()))
+      continue;
+    AffineMap composed = generic.getMatchingIndexingMap(&operand).compose(map);
+    if (failed(verifyValue(operand.get(), composed)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult TileEvaluator::verify(Value init) {
+  if (body.getOutputs().empty())
+    return emitError(root.getLoc(), "kernel without a result");
+  for (const KernelBody::Output &output : body.getOutputs())
+    if (failed(verifyValue(output.tensor, identity())))
+      return failure();
+  return verifyValue(init, identity());
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
+
+void TileEvaluator::prepareValue(ImplicitLocOpBuilder &b, Value tensor,
+                                 AffineMap map) {
+  tensor = skipCasts(tensor);
+  if (KernelBody::hasBuffer(tensor)) {
+    Value buffer = body.getBuffer(tensor);
+    int64_t count = map.getNumDims() - vectorDim;
+    if (isContiguous(map) && !collapsed.count(buffer))
+      collapsed[buffer] = emitCollapse(b, buffer, map.getNumResults() - count);
+    return;
+  }
+  if (auto copy = tensor.getDefiningOp<linalg::CopyOp>())
+    return prepareValue(b, copy.getInputs().front(), map);
+  auto generic = tensor.getDefiningOp<linalg::GenericOp>();
+  if (!generic || tensor == root)
+    return;
+  for (OpOperand &operand : generic->getOpOperands())
+    if (isa<RankedTensorType>(operand.get().getType()) &&
+        generic.payloadUsesValueFromOperand(&operand))
+      prepareValue(b, operand.get(),
+                   generic.getMatchingIndexingMap(&operand).compose(map));
+}
+
+void TileEvaluator::prepare(ImplicitLocOpBuilder &b, Value init) {
+  IndexMath math(b);
+  auto type = cast<RankedTensorType>(root.getType());
+  Value first = body.getOutputs().front().memref;
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    sizes.push_back(type.isDynamicDim(d) ? math.dim(first, d)
+                                         : math.constant(type.getDimSize(d)));
+  for (const KernelBody::Output &output : body.getOutputs()) {
+    collapsed[output.memref] = emitCollapse(b, output.memref, vectorDim);
+    prepareValue(b, output.tensor, identity());
+  }
+  prepareValue(b, init, identity());
+}
+
+/// Operands that the lanes of a tile read from scattered places: one by one.
+Value TileEvaluator::emitLanewise(ImplicitLocOpBuilder &b, Value memref,
+                                  AffineMap map, const Tile &tile,
+                                  ValueRange index) {
+  IndexMath math(b);
+  int64_t rank = map.getNumDims();
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  auto type = VectorType::get({tile.width}, element);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value total = math.constant(1);
+  for (int64_t d = vectorDim; d < rank; ++d)
+    total = math.mul(total, sizes[d]);
+  Value last = math.sub(total, math.constant(1));
+  auto loop = scf::ForOp::create(b, math.constant(0), math.constant(tile.width),
+                                 math.constant(1), ValueRange{zero});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value lane = loop.getInductionVar();
+  // Lanes past the end repeat the last element.
+  Value position = math.min(math.add(tile.position, lane), last);
+  SmallVector<Value> dims(index);
+  dims.resize(rank);
+  for (int64_t d = rank - 1; d >= vectorDim; --d) {
+    dims[d] = d == vectorDim ? position : math.rem(position, sizes[d]);
+    if (d > vectorDim)
+      position = math.div(position, sizes[d]);
+  }
+  SmallVector<Value> indices;
+  for (AffineExpr e : map.getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(e);
+    indices.push_back(dim ? dims[dim.getPosition()] : math.constant(0));
+  }
+  Value scalar = memref::LoadOp::create(b, memref, indices);
+  Value next = vector::InsertOp::create(b, scalar, loop.getRegionIterArg(0),
+                                        OpFoldResult(lane));
+  scf::YieldOp::create(b, next);
+  return loop.getResult(0);
+}
+
+Value TileEvaluator::emitAccess(ImplicitLocOpBuilder &b, Value tensor,
+                                AffineMap map, const Tile &tile,
+                                RowState &row) {
+  IndexMath math(b);
+  Value buffer = body.getBuffer(tensor);
+  SmallVector<Value> dims(tile.index);
+  if (usesDims(map, rowDim, rowDim + 1))
+    dims[rowDim] = row.index;
+  bool contiguous = isContiguous(map);
+  if (!contiguous && usesDims(map, vectorDim, map.getNumDims()))
+    return emitLanewise(b, buffer, map, tile, dims);
+  int64_t count = contiguous ? map.getNumDims() - vectorDim : 0;
+  SmallVector<Value> indices;
+  for (AffineExpr e : map.getResults().drop_back(count)) {
+    auto dim = dyn_cast<AffineDimExpr>(e);
+    indices.push_back(dim ? dims[dim.getPosition()] : math.constant(0));
+  }
+  if (!contiguous)
+    return memref::LoadOp::create(b, buffer, indices);
+  indices.push_back(tile.position);
+  return emitLoad(b, collapsed[buffer], indices, tile.width, tile.mask);
+}
+
+Value TileEvaluator::evaluate(ImplicitLocOpBuilder &b, Value tensor,
+                              AffineMap map, const Tile &tile, RowState &row) {
+  tensor = skipCasts(tensor);
+  if (tensor == root)
+    return row.accumulator;
+  DenseElementsAttr splat;
+  if (matchPattern(tensor, m_Constant(&splat)))
+    return arith::ConstantOp::create(b, splat.getSplatValue<TypedAttr>());
+  if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
+    return fill.getInputs().front();
+  if (auto copy = tensor.getDefiningOp<linalg::CopyOp>())
+    return evaluate(b, copy.getInputs().front(), map, tile, row);
+
+  auto find = [&](auto &values) -> Value {
+    for (auto &[knownTensor, knownMap, value] : values)
+      if (knownTensor == tensor && knownMap == map)
+        return value;
+    return nullptr;
+  };
+  if (Value known = find(row.values))
+    return known;
+  if (Value known = find(*row.shared))
+    return known;
+
+  if (KernelBody::hasBuffer(tensor)) {
+    Value value = emitAccess(b, tensor, map, tile, row);
+    // The first row is always there, so what it reads serves all rows.
+    bool everyRow = row.row == 0 && !usesDims(map, rowDim, rowDim + 1);
+    (everyRow ? *row.shared : row.values).emplace_back(tensor, map, value);
+    return value;
+  }
+
+  auto generic = tensor.getDefiningOp<linalg::GenericOp>();
+  SmallVector<Value> args;
+  for (OpOperand &operand : generic->getOpOperands()) {
+    Value value;
+    if (!generic.payloadUsesValueFromOperand(&operand)) {
+      Type element = getElementTypeOrSelf(operand.get().getType());
+      value =
+          arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(element)));
+    } else if (isa<RankedTensorType>(operand.get().getType())) {
+      value = evaluate(b, operand.get(),
+                       generic.getMatchingIndexingMap(&operand).compose(map),
+                       tile, row);
+    } else {
+      value = operand.get();
+    }
+    args.push_back(value);
+  }
+  SmallVector<Value> results = emitVectorBody(
+      b, generic.getLoc(), *generic.getBody(), {tile.width}, args);
+  for (auto [result, value] : llvm::zip(generic.getResults(), results))
+    row.values.emplace_back(result, map, value);
+  return results[cast<OpResult>(tensor).getResultNumber()];
+}
+
+SmallVector<Value> TileEvaluator::emitInit(ImplicitLocOpBuilder &b, Value init,
+                                           const Tile &tile, int64_t rows) {
+  IndexMath math(b);
+  SmallVector<std::tuple<Value, AffineMap, Value>> shared;
+  SmallVector<Value> result;
+  for (int64_t r = 0; r < rows; ++r) {
+    Value index = math.add(tile.index[rowDim], r);
+    if (tile.rowLimit && r)
+      index = math.min(index, math.sub(tile.rowLimit, math.constant(1)));
+    RowState row{r, index, nullptr, {}, &shared};
+    Value value = evaluate(b, init, identity(), tile, row);
+    result.push_back(broadcastTo(b, b.getLoc(), value, {tile.width}));
+  }
+  return result;
+}
+
+void TileEvaluator::emitStores(ImplicitLocOpBuilder &b, const Tile &tile,
+                               ArrayRef<Value> accumulators) {
+  IndexMath math(b);
+  SmallVector<std::tuple<Value, AffineMap, Value>> shared;
+  for (auto [r, accumulator] : llvm::enumerate(accumulators)) {
+    Value index = math.add(tile.index[rowDim], r);
+    RowState row{int64_t(r), index, accumulator, {}, &shared};
+    auto store = [&] {
+      for (const KernelBody::Output &output : body.getOutputs()) {
+        Value value = evaluate(b, output.tensor, identity(), tile, row);
+        value = broadcastTo(b, b.getLoc(), value, {tile.width});
+        SmallVector<Value> indices(tile.index);
+        indices[rowDim] = index;
+        indices.push_back(tile.position);
+        emitStore(b, value, collapsed[output.memref], indices, tile.mask);
+      }
+    };
+    if (tile.rowLimit && r)
+      emitIf(b, math.less(index, tile.rowLimit), store);
+    else
+      store();
+  }
+}
+
+SmallVector<TileEvaluator::FarBuffer>
+TileEvaluator::findFarBuffers(int64_t cacheBytes) {
+  SmallVector<FarBuffer> result;
+  SmallVector<Value> outputs;
+  for (const KernelBody::Output &output : body.getOutputs())
+    outputs.push_back(output.memref);
+  ArrayRef<int64_t> shape =
+      cast<MemRefType>(collapsed[outputs.front()].getType()).getShape();
+  // What an open size, of a batch or a sequence, is taken for.
+  constexpr int64_t kOpenSize = 256;
+  int64_t elements = 1;
+  for (int64_t size : shape)
+    elements *= ShapedType::isDynamic(size) ? kOpenSize : size;
+  for (auto [buffer, flat] : collapsed) {
+    auto type = cast<MemRefType>(flat.getType());
+    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    if (type.getShape() == shape && elements * bytes > cacheBytes)
+      result.push_back({flat, llvm::is_contained(outputs, buffer), bytes});
+  }
+  return result;
+}
+
+void TileEvaluator::prefetchOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
+                                    int64_t rows, int64_t cacheBytes) {
+  IndexMath math(b);
+  for (const FarBuffer &buffer : findFarBuffers(cacheBytes)) {
+    int64_t line = Prefetch::kLineBytes / buffer.elementBytes;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t i = 0; i < tile.width; i += line) {
+        SmallVector<Value> indices(tile.index);
+        indices[rowDim] = math.add(indices[rowDim], r);
+        indices.push_back(math.add(tile.position, i));
+        memref::PrefetchOp::create(b, buffer.collapsed, indices,
+                                   buffer.isWritten, /*localityHint=*/3,
+                                   /*isDataCache=*/true);
+      }
+  }
+}
+
+void TileEvaluator::prefetchShare(ImplicitLocOpBuilder &b, ArrayRef<Tile> tiles,
+                                  int64_t rows, Value number, int64_t shares,
+                                  int64_t cacheBytes) {
+  IndexMath math(b);
+  int64_t share = llvm::divideCeil(rows, shares);
+  Value first = math.mul(number, share);
+  for (int64_t r = 0; r < share; ++r) {
+    Value row = math.min(math.add(first, r), math.constant(rows - 1));
+    for (Tile tile : tiles) {
+      tile.index[rowDim] = math.add(tile.index[rowDim], row);
+      prefetchOutputs(b, tile, /*rows=*/1, cacheBytes);
+    }
+  }
+}
+
+SmallVector<Prefetch>
+TileEvaluator::prefetchNextOutputs(ImplicitLocOpBuilder &b, const Tile &tile,
+                                   int64_t rows, int64_t cacheBytes,
+                                   int64_t depth) {
+  IndexMath math(b);
+  SmallVector<Prefetch> result;
+  if (rowDim + 1 != vectorDim)
+    return result;
+  for (const FarBuffer &buffer : findFarBuffers(cacheBytes)) {
+    auto type = cast<MemRefType>(buffer.collapsed.getType());
+    if (buffer.elementBytes != sizeof(float) ||
+        ShapedType::isDynamic(type.getShape().back()))
+      continue;
+    Value row = math.constant(0);
+    for (int64_t d = 0; d < vectorDim; ++d)
+      row =
+          math.add(math.mul(row, math.dim(buffer.collapsed, d)), tile.index[d]);
+    int64_t stride = type.getShape().back();
+    int64_t lines = llvm::divideCeil(tile.width, Prefetch::kLine);
+    Value from = math.add(math.mul(math.add(row, rows), stride), tile.position);
+    Prefetch prefetch =
+        Prefetch::share(b,
+                        {emitCollapse(b, buffer.collapsed, 0), from, stride,
+                         rows, /*loops=*/1, depth, lines},
+                        math.constant(0));
+    prefetch.isWrite = buffer.isWritten;
+    if (prefetch.memory)
+      result.push_back(prefetch);
+  }
+  return result;
+}

@@ -1,0 +1,161 @@
+//===- Epilogue.h - Elementwise operations on register tiles ----*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel around one contraction: reading its tensors where they lie in
+// memory, and applying what follows the contraction to accumulators that are
+// still in registers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_CPU_EPILOGUE_H
+#define SARDONYX_LIB_TARGETS_CPU_EPILOGUE_H
+
+#include "MicroKernels/MicroKernel.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace sardonyx::cpu {
+
+/// The body of a kernel function on tensors.
+class KernelBody {
+public:
+  struct Output {
+    mlir::Value tensor;
+    mlir::Value memref;
+  };
+
+  explicit KernelBody(mlir::func::FuncOp func);
+
+  /// The memref that holds `tensor`, or null if the kernel computes it. Casts
+  /// and reshapes of an argument are views of its memory.
+  mlir::Value getBuffer(mlir::Value tensor);
+  /// Whether `getBuffer` would find one. Builds nothing.
+  static bool hasBuffer(mlir::Value tensor);
+
+  /// What the kernel leaves in memory. Casts are looked through.
+  llvm::ArrayRef<Output> getOutputs() const { return outputs; }
+
+  /// Makes sizes of tensors sizes of memrefs, so that they outlive the tensors.
+  mlir::LogicalResult replaceDims();
+
+  /// Erases all operations on tensors; nothing may use them any more.
+  void eraseTensors();
+
+private:
+  mlir::func::FuncOp func;
+  llvm::SmallVector<Output> outputs;
+  llvm::DenseMap<mlir::Value, mlir::Value> buffers;
+};
+
+/// Looks through tensor.cast.
+mlir::Value skipCasts(mlir::Value tensor);
+
+/// A tile of the result's index space: some rows (consecutive indices of
+/// `rowDim`), each of `width` consecutive positions in the flattened trailing
+/// dimensions.
+struct Tile {
+  /// Indices of the leading dimensions; that of `rowDim` is the first row's.
+  llvm::SmallVector<mlir::Value> index;
+  /// The first position in the flattened trailing dimensions.
+  mlir::Value position;
+  int64_t width;
+  /// Lanes that exist; null if all do.
+  mlir::Value mask;
+  /// Rows from this index on do not exist; null if all of the tile's do.
+  mlir::Value rowLimit;
+};
+
+/// Evaluates the tensors of a kernel on tiles of the root's result.
+class TileEvaluator {
+public:
+  /// `root` is the contraction's result. Its dimensions from `vectorDim` on
+  /// are flattened; `rowDim` is the one that counts the rows of a tile.
+  TileEvaluator(KernelBody &body, mlir::Value root, int64_t rowDim,
+                int64_t vectorDim)
+      : body(body), root(root), rowDim(rowDim), vectorDim(vectorDim) {}
+
+  /// Checks that all that the kernel computes can be evaluated on tiles, and
+  /// says what not.
+  mlir::LogicalResult verify(mlir::Value init);
+
+  /// Builds, at the insertion point, what all tiles share: views and sizes.
+  void prepare(mlir::ImplicitLocOpBuilder &b, mlir::Value init);
+
+  /// The size of a dimension of the result.
+  mlir::Value getSize(int64_t dim) const { return sizes[dim]; }
+
+  /// The first `rows` rows of `init` on a tile, as starting accumulators.
+  /// Rows past the limit get the value of the last one.
+  llvm::SmallVector<mlir::Value> emitInit(mlir::ImplicitLocOpBuilder &b,
+                                          mlir::Value init, const Tile &tile,
+                                          int64_t rows);
+
+  /// Applies what follows the root to its accumulators on a tile and stores
+  /// all that the kernel puts out.
+  void emitStores(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
+                  llvm::ArrayRef<mlir::Value> accumulators);
+
+  /// Asks for the memory that `emitStores` will write, where results of more
+  /// than `cacheBytes` have pushed it out of the cache: a store to a line that
+  /// is far away waits for it, and only so many can.
+  void prefetchOutputs(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
+                       int64_t rows, int64_t cacheBytes);
+
+  /// The same of a share of the first `rows` rows of tiles side by side: number
+  /// `number` of `shares`.
+  void prefetchShare(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<Tile> tiles,
+                     int64_t rows, mlir::Value number, int64_t shares,
+                     int64_t cacheBytes);
+
+  /// The same of the tile whose rows come next, as a part of this tile's loop
+  /// over `depth` values of k.
+  llvm::SmallVector<Prefetch>
+  prefetchNextOutputs(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
+                      int64_t rows, int64_t cacheBytes, int64_t depth);
+
+private:
+  struct RowState;
+
+  /// Memory of all of the results' elements that a cache of so many bytes does
+  /// not hold.
+  struct FarBuffer {
+    mlir::Value collapsed;
+    bool isWritten;
+    int64_t elementBytes;
+  };
+  llvm::SmallVector<FarBuffer> findFarBuffers(int64_t cacheBytes);
+
+  mlir::LogicalResult verifyValue(mlir::Value tensor, mlir::AffineMap map);
+  void prepareValue(mlir::ImplicitLocOpBuilder &b, mlir::Value tensor,
+                    mlir::AffineMap map);
+  mlir::AffineMap identity() const;
+  bool isContiguous(mlir::AffineMap map) const;
+  bool usesDims(mlir::AffineMap map, int64_t from, int64_t to) const;
+
+  mlir::Value evaluate(mlir::ImplicitLocOpBuilder &b, mlir::Value tensor,
+                       mlir::AffineMap map, const Tile &tile, RowState &row);
+  mlir::Value emitAccess(mlir::ImplicitLocOpBuilder &b, mlir::Value tensor,
+                         mlir::AffineMap map, const Tile &tile, RowState &row);
+  mlir::Value emitLanewise(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                           mlir::AffineMap map, const Tile &tile,
+                           mlir::ValueRange index);
+
+  KernelBody &body;
+  mlir::Value root;
+  int64_t rowDim;
+  int64_t vectorDim;
+  llvm::SmallVector<mlir::Value> sizes;
+  /// Views with the trailing dimensions collapsed, by buffer.
+  llvm::MapVector<mlir::Value, mlir::Value> collapsed;
+};
+
+} // namespace sardonyx::cpu
+
+#endif // SARDONYX_LIB_TARGETS_CPU_EPILOGUE_H

@@ -1,0 +1,264 @@
+//===- LowerLoops.cpp - The fallback: bufferise, then loops ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rows/RowEmitter.h"
+#include "dialects/CPU/CPU.h"
+#include "sardonyx/Targets/CPU/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_CPULOWERLOOPS
+#include "sardonyx/Targets/CPU/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+
+namespace {
+
+/// Temporaries up to this size live on the stack.
+constexpr int64_t kStackBytes = 16384;
+/// Parallel iterations that are enough to occupy the threads: dimensions
+/// inside of them become sequential loops.
+constexpr int64_t kEnoughIterations = 256;
+
+bool usesTensors(func::FuncOp func) {
+  WalkResult result = func.walk([](Operation *op) {
+    auto isTensor = [](Type type) { return isa<TensorType>(type); };
+    return llvm::any_of(op->getResultTypes(), isTensor)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+bool usesLinalg(func::FuncOp func) {
+  return func.walk([](linalg::LinalgOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+LogicalResult bufferize(func::FuncOp func) {
+  {
+    RewritePatternSet patterns(func.getContext());
+    tensor::populateDecomposeTensorConcatPatterns(patterns);
+    if (failed(applyPatternsGreedily(func, std::move(patterns))))
+      return failure();
+  }
+  IRRewriter rewriter(func.getContext());
+  if (failed(bufferization::eliminateEmptyTensors(rewriter, func)))
+    return failure();
+  bufferization::OneShotBufferizationOptions options;
+  options.bufferizeFunctionBoundaries = false;
+  options.bufferAlignment = 64;
+  options.allocationFn = [](OpBuilder &b, Location loc, MemRefType type,
+                            ValueRange sizes,
+                            unsigned alignment) -> FailureOr<Value> {
+    bool small = type.hasStaticShape() && type.getLayout().isIdentity() &&
+                 type.getElementType().isIntOrFloat() &&
+                 type.getNumElements() *
+                         llvm::divideCeil(type.getElementTypeBitWidth(), 8) <=
+                     kStackBytes;
+    auto align = b.getI64IntegerAttr(alignment);
+    if (small)
+      return memref::AllocaOp::create(b, loc, type, sizes, align).getResult();
+    return memref::AllocOp::create(b, loc, type, sizes).getResult();
+  };
+  bufferization::BufferizationState state;
+  return bufferization::runOneShotBufferize(func, options, state);
+}
+
+/// Whether `value`, or a view of it, leaves its block through the terminator.
+bool escapesBlock(Value value, Block *block) {
+  for (Operation *user : value.getUsers()) {
+    if (user->hasTrait<OpTrait::IsTerminator>())
+      return true;
+    for (Value result : user->getResults())
+      if (isa<BaseMemRefType>(result.getType()) && escapesBlock(result, block))
+        return true;
+  }
+  return false;
+}
+
+/// Frees each temporary at the end of the block that makes it.
+void insertDeallocs(func::FuncOp func) {
+  SmallVector<memref::AllocOp> allocs;
+  func.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
+  for (memref::AllocOp alloc : allocs) {
+    Block *block = alloc->getBlock();
+    if (llvm::any_of(alloc->getUsers(), llvm::IsaPred<memref::DeallocOp>))
+      continue;
+    if (escapesBlock(alloc, block))
+      continue;
+    OpBuilder b(block->getTerminator());
+    memref::DeallocOp::create(b, alloc.getLoc(), alloc);
+  }
+}
+
+/// Makes the inner dimensions of `loop` sequential once the outer ones have
+/// iterations enough, so that a task is more than one element.
+void splitParallel(scf::ParallelOp loop) {
+  unsigned rank = loop.getNumLoops();
+  if (rank < 2 || loop.getNumReductions() != 0)
+    return;
+  int64_t outer = 1;
+  unsigned keep = 0;
+  while (keep < rank - 1 && outer < kEnoughIterations) {
+    auto lb = getConstantIntValue(loop.getLowerBound()[keep]);
+    auto ub = getConstantIntValue(loop.getUpperBound()[keep]);
+    outer *= lb && ub ? std::max<int64_t>(*ub - *lb, 1) : 4;
+    ++keep;
+  }
+  OpBuilder b(loop);
+  Location loc = loop.getLoc();
+  auto parallel = scf::ParallelOp::create(
+      b, loc, loop.getLowerBound().take_front(keep),
+      loop.getUpperBound().take_front(keep), loop.getStep().take_front(keep));
+  SmallVector<Value> ivs(parallel.getInductionVars());
+  b.setInsertionPointToStart(parallel.getBody());
+  for (unsigned i = keep; i < rank; ++i) {
+    auto inner = scf::ForOp::create(b, loc, loop.getLowerBound()[i],
+                                    loop.getUpperBound()[i], loop.getStep()[i]);
+    ivs.push_back(inner.getInductionVar());
+    b.setInsertionPointToStart(inner.getBody());
+  }
+  Block *target = b.getInsertionBlock();
+  for (auto [from, to] : llvm::zip(loop.getInductionVars(), ivs))
+    from.replaceAllUsesWith(to);
+  target->getOperations().splice(
+      target->begin(), loop.getBody()->getOperations(), loop.getBody()->begin(),
+      std::prev(loop.getBody()->end()));
+  loop.erase();
+}
+
+/// Parallel dimensions first: the loop emitter nests in the order of the
+/// iterators and makes one parallel loop of each run of parallel ones.
+LogicalResult emitScalarLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
+  rewriter.setInsertionPoint(op);
+  linalg::GenericOp generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+  if (!generic) {
+    auto made = linalg::generalizeNamedOp(rewriter, op);
+    if (failed(made))
+      return failure();
+    generic = *made;
+  }
+  SmallVector<unsigned> order;
+  for (auto [i, type] : llvm::enumerate(generic.getIteratorTypesArray()))
+    if (type == utils::IteratorType::parallel)
+      order.push_back(i);
+  unsigned numParallel = order.size();
+  for (auto [i, type] : llvm::enumerate(generic.getIteratorTypesArray()))
+    if (type != utils::IteratorType::parallel)
+      order.push_back(i);
+  if (!llvm::is_sorted(order)) {
+    auto moved = linalg::interchangeGenericOp(rewriter, generic, order);
+    if (failed(moved))
+      return failure();
+    generic = *moved;
+  }
+  rewriter.setInsertionPoint(generic);
+  auto loops = linalg::linalgOpToParallelLoops(rewriter, generic);
+  if (failed(loops))
+    return failure();
+  rewriter.eraseOp(generic);
+  if (numParallel > 0 && !loops->empty())
+    if (auto parallel = dyn_cast<scf::ParallelOp>(loops->front()))
+      splitParallel(parallel);
+  return success();
+}
+
+/// Loops over rows that are tensor code inside (scf.forall): what they carry is
+/// written in place, which shows once views of one place are one value. Then
+/// they are parallel loops.
+LogicalResult lowerRowLoops(func::FuncOp func) {
+  SmallVector<scf::ForallOp> loops;
+  func.walk([&](scf::ForallOp loop) { loops.push_back(loop); });
+  if (loops.empty())
+    return success();
+  MLIRContext *context = func.getContext();
+  IRRewriter rewriter(context);
+  for (scf::ForallOp loop : loops) {
+    rewriter.setInsertionPoint(loop);
+    if (failed(scf::forallToParallelLoop(rewriter, loop)))
+      return failure();
+  }
+  RewritePatternSet patterns(context);
+  scf::ForOp::getCanonicalizationPatterns(patterns, context);
+  scf::IfOp::getCanonicalizationPatterns(patterns, context);
+  memref::SubViewOp::getCanonicalizationPatterns(patterns, context);
+  if (failed(applyPatternsGreedily(func, std::move(patterns))))
+    return failure();
+  DominanceInfo dominance;
+  eliminateCommonSubExpressions(rewriter, dominance, func);
+  return success();
+}
+
+struct LowerLoopsPass : sardonyx::impl::CPULowerLoopsBase<LowerLoopsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (func.isExternal() || !func->hasAttr("sdx.kernel"))
+      return;
+    if (!usesTensors(func) && !usesLinalg(func))
+      return;
+    if (failed(bufferize(func))) {
+      func.emitError("kernel '")
+          << func.getName() << "' could not be given buffers";
+      return signalPassFailure();
+    }
+    if (failed(lowerRowLoops(func))) {
+      func.emitError("kernel '")
+          << func.getName() << "' could not be given parallel loops";
+      return signalPassFailure();
+    }
+    insertDeallocs(func);
+    IRRewriter rewriter(&getContext());
+    // Strided copies as loops too: the runtime's copy works element by element.
+    SmallVector<memref::CopyOp> copies;
+    func.walk([&](memref::CopyOp op) { copies.push_back(op); });
+    for (memref::CopyOp copy : copies) {
+      if (!isa<MemRefType>(copy.getSource().getType()) ||
+          !isa<MemRefType>(copy.getTarget().getType()))
+        continue;
+      rewriter.setInsertionPoint(copy);
+      if (copy.getSource() != copy.getTarget())
+        linalg::makeMemRefCopyOp(rewriter, copy.getLoc(), copy.getSource(),
+                                 copy.getTarget());
+      rewriter.eraseOp(copy);
+    }
+    unsigned vectorBits =
+        sardonyx::cpu::getTargetOrDefault(func).getVectorBits();
+    SmallVector<linalg::LinalgOp> ops;
+    func.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    for (linalg::LinalgOp op : ops) {
+      rewriter.setInsertionPoint(op);
+      if (succeeded(sardonyx::cpu::emitRowLoops(rewriter, op, vectorBits)))
+        continue;
+      if (failed(emitScalarLoops(rewriter, op))) {
+        op->emitOpError("could not be lowered to loops");
+        return signalPassFailure();
+      }
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,71 @@
+//===- Layout.h - What the layout passes share ------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_CPU_LAYOUT_LAYOUT_H
+#define SARDONYX_LIB_TARGETS_CPU_LAYOUT_LAYOUT_H
+
+#include "dialects/CPU/CPU.h"
+#include "lib/Dispatch/Utils.h"
+
+namespace sardonyx::cpu {
+
+/// How weights are kept in fewer bits (see cpu.pack_rhs): scales [No,1,1,Nt] of
+/// columns, and whether three numbers share eight bytes, or each has three.
+struct ShortWeights {
+  mlir::DenseElementsAttr scales;
+  bool areTriples;
+};
+
+/// Which weights are kept so: those of at least so many bytes (0: none), and
+/// whether as triples where that is exact enough; also where it takes more than
+/// 1.7 times what a sum in f32 does, with `losesMore`.
+struct ShortWeightLimits {
+  int64_t fewestBytes = 0;
+  bool useTriples = false, losesMore = false;
+};
+
+struct ConstantColumns;
+
+/// How the columns of a matrix may be kept in fewer bits: nothing where they
+/// are small, or would lose more than the sum of a product does.
+std::optional<ShortWeights> chooseShortWeights(const ConstantColumns &columns,
+                                               int64_t panelWidth,
+                                               mlir::MLIRContext *context,
+                                               const ShortWeightLimits &limits);
+
+/// A pattern that keeps weights of Winograd's algorithm in 24 bits.
+void populateShortenConvWeightsPatterns(mlir::RewritePatternSet &patterns,
+                                        const ShortWeightLimits &limits);
+
+/// A pattern that splits filters into sums of two bf16 where tile registers are
+/// faster by them than multiply-adds.
+void populateSplitConvWeightsPatterns(mlir::RewritePatternSet &patterns);
+
+/// The ranges of k in which products by a matrix of these columns may go by
+/// Strassen's algorithm (see cpu.packed_matmul): 0 where it is small, or has
+/// numbers of very different size that meet.
+int64_t chooseStrassenDepth(const ConstantColumns &columns, int64_t panelWidth);
+
+/// Patterns that pack products of 8-bit integers and, with `packBf16`, those of
+/// bf16 with weights; other products of bf16 become those of f32, and products
+/// of other types loop nests.
+void populatePackNarrowProductsPatterns(mlir::RewritePatternSet &patterns,
+                                        bool packBf16);
+
+/// `matrix` [(B,) K, N], or [(B,) N, K] if `transposed`, in panels of `width`
+/// columns; [C, K, H, N] or [C, N, H, K] is a batch of C * H (see
+/// cpu.pack_rhs).
+mlir::Value packRhs(mlir::OpBuilder &b, mlir::Location loc, mlir::Value matrix,
+                    bool transposed, int64_t width);
+
+/// Patterns that pack the matrices of a batch from where their rows lie beside
+/// each other.
+void populatePackInterleavedPatterns(mlir::RewritePatternSet &patterns);
+
+} // namespace sardonyx::cpu
+
+#endif // SARDONYX_LIB_TARGETS_CPU_LAYOUT_LAYOUT_H

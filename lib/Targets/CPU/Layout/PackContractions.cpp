@@ -1,0 +1,291 @@
+//===- PackContractions.cpp - Matrix products by packed matrices ----------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How the right-hand side of each sdx.matmul of f32 lies in memory: in panels,
+// as one panel of all its columns, in the place of the left-hand side, or in
+// fewer bits; and which products may go by Strassen's algorithm.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Layout/ConstantColumns.h"
+#include "Layout/Layout.h"
+#include "sardonyx/Targets/CPU/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Utils/Utils.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+#include <map>
+
+namespace sardonyx {
+#define GEN_PASS_DEF_CPUPACKCONTRACTIONS
+#include "sardonyx/Targets/CPU/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+Value cpu::packRhs(OpBuilder &b, Location loc, Value matrix, bool transposed,
+                   int64_t width) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
+  size_t rank = sizes.size(), last = rank - 1, row = rank == 4 ? 1 : rank - 2;
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  SmallVector<OpFoldResult> packed;
+  if (rank == 3)
+    packed.push_back(sizes[0]);
+  if (rank == 4)
+    packed.push_back(affine::makeComposedFoldedAffineApply(
+        b, loc, d0 * d1, {sizes[0], sizes[2]}));
+  packed.push_back(affine::makeComposedFoldedAffineApply(
+      b, loc, d0.ceilDiv(width), {sizes[transposed ? row : last]}));
+  packed.append({sizes[transposed ? last : row], b.getIndexAttr(width)});
+  Value empty = tensor::EmptyOp::create(b, loc, packed, b.getF32Type());
+  return cpu::PackRhsOp::create(b, loc, matrix, empty, transposed).getResult();
+}
+
+/// Up to so many rows a product takes as long as its weights take to come.
+static constexpr int64_t kFewRows = 8;
+
+/// `matrix` [(B,) K, N] as one panel of all its columns, which costs nothing;
+/// null where it has many, or has to be packed for more than few rows of `lhs`.
+static Value viewAsPanel(OpBuilder &b, Location loc, Value lhs, Value matrix) {
+  constexpr int64_t kMostColumns = 8 * cpu::kPanelWidth;
+  auto left = cast<RankedTensorType>(lhs.getType());
+  auto type = cast<RankedTensorType>(matrix.getType());
+  int64_t rank = type.getRank(), columns = type.getShape().back();
+  int64_t rows = left.getDimSize(left.getRank() - 2);
+  if (ShapedType::isDynamic(rows) || rows > kFewRows ||
+      ShapedType::isDynamic(columns) || columns > kMostColumns ||
+      columns == 0 || columns % cpu::kPanelWidth)
+    return nullptr;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
+  SmallVector<int64_t> shape(type.getShape());
+  sizes.insert(sizes.end() - 2, b.getIndexAttr(1));
+  shape.insert(shape.end() - 2, 1);
+  SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
+  if (rank == 3)
+    groups = {{0}, {1, 2}, {3}};
+  return tensor::ExpandShapeOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), matrix,
+      groups, sizes);
+}
+
+/// `lhs` [(B,) M, K] times the transpose of `matrix` [(B,) N, K] as the
+/// transpose of `matrix` times that of `lhs`, which is the smaller one to pack;
+/// null where `lhs` has more than few rows, or `matrix` has few.
+static Value multiplySwapped(OpBuilder &b, Location loc, Value lhs,
+                             Value matrix) {
+  constexpr int64_t kFewestColumns = 2 * cpu::kPanelWidth;
+  auto left = cast<RankedTensorType>(lhs.getType());
+  auto right = cast<RankedTensorType>(matrix.getType());
+  int64_t rank = left.getRank(), rows = left.getDimSize(rank - 2);
+  int64_t columns = right.getDimSize(right.getRank() - 2);
+  if (right.getRank() != rank || ShapedType::isDynamic(rows) || rows < 1 ||
+      rows > kFewRows ||
+      (!ShapedType::isDynamic(columns) && columns < kFewestColumns))
+    return nullptr;
+  constexpr int64_t kNarrowest = 4;
+  int64_t width = std::max<int64_t>(kNarrowest, llvm::PowerOf2Ceil(rows));
+  Value packed = packRhs(b, loc, lhs, /*transposed=*/true, width);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
+  sizes.back() = b.getIndexAttr(rows);
+  Value product =
+      cpu::PackedMatmulOp::create(b, loc, matrix, packed,
+                                  createZeros(b, loc, sizes, b.getF32Type()))
+          .getResult();
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  std::swap(order[rank - 1], order[rank - 2]);
+  return createTranspose(b, loc, product, order);
+}
+
+namespace {
+
+/// What is found out of weights by reading them: once, however many products
+/// they have.
+class WeightSurveys {
+public:
+  WeightSurveys(MLIRContext *context, const ShortWeightLimits &limits)
+      : context(context), limits(limits) {}
+
+  /// See chooseShortWeights().
+  const std::optional<ShortWeights> &
+  getShortWeights(const ConstantColumns &columns) {
+    return find(shortWeights, columns, [&] {
+      return chooseShortWeights(columns, cpu::kPanelWidth, context, limits);
+    });
+  }
+  /// See chooseStrassenDepth().
+  int64_t getStrassenDepth(const ConstantColumns &columns) {
+    return find(strassenDepths, columns,
+                [&] { return chooseStrassenDepth(columns, cpu::kPanelWidth); });
+  }
+
+private:
+  using Place = decltype(std::declval<ConstantColumns>().place());
+  template <typename Fact, typename Read>
+  static const Fact &find(std::map<Place, Fact> &known,
+                          const ConstantColumns &columns, Read read) {
+    auto it = known.find(columns.place());
+    if (it == known.end())
+      it = known.emplace(columns.place(), read()).first;
+    return it->second;
+  }
+
+  MLIRContext *context;
+  ShortWeightLimits limits;
+  std::map<Place, std::optional<ShortWeights>> shortWeights;
+  std::map<Place, int64_t> strassenDepths;
+};
+
+} // namespace
+
+/// `lhs` times `matrix` [K,N], or [N,K] if `transposed`, whose numbers are kept
+/// in fewer than four bytes; null where they cannot be, or have more use as
+/// they are.
+static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
+                           Value matrix, bool transposed, Value init,
+                           WeightSurveys &surveys) {
+  auto left = cast<RankedTensorType>(lhs.getType());
+  if (left.getRank() != 2 || !left.hasStaticShape() ||
+      left.getDimSize(0) > kFewRows)
+    return nullptr;
+  std::optional<ConstantColumns> columns = findColumns(matrix, transposed);
+  if (!columns)
+    return nullptr;
+  const std::optional<ShortWeights> &chosen = surveys.getShortWeights(*columns);
+  if (!chosen)
+    return nullptr;
+  int64_t depth = left.getDimSize(1);
+  Value scales = arith::ConstantOp::create(rewriter, loc, chosen->scales);
+  SmallVector<int64_t> sizes = {chosen->scales.getType().getDimSize(0), depth,
+                                cpu::kPanelWidth * 3};
+  Type element = rewriter.getI8Type();
+  if (chosen->areTriples) {
+    sizes[1] = llvm::divideCeil(depth, cpu::kTriple);
+    sizes[2] = cpu::kPanelWidth;
+    element = rewriter.getI64Type();
+  }
+  Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, element);
+  Value packed =
+      cpu::PackRhsOp::create(rewriter, loc, matrix, scales, empty, transposed)
+          .getResult();
+  return cpu::PackedMatmulOp::create(rewriter, loc, lhs, packed, scales, depth,
+                                     init)
+      .getResult();
+}
+
+/// The ranges of k in which `lhs` times `matrix` may go by Strassen's
+/// algorithm; 0: none.
+static int64_t findStrassenDepth(Value lhs, Value matrix, bool transposed,
+                                 WeightSurveys &surveys) {
+  auto left = cast<RankedTensorType>(lhs.getType());
+  if (left.getRank() != 2 ||
+      (!left.isDynamicDim(0) && left.getDimSize(0) < cpu::kFewestStrassenRows))
+    return 0;
+  std::optional<ConstantColumns> columns = findColumns(matrix, transposed);
+  return columns ? surveys.getStrassenDepth(*columns) : 0;
+}
+
+namespace {
+
+struct PackContraction : OpRewritePattern<sdx::MatmulOp> {
+  PackContraction(MLIRContext *context, WeightSurveys &surveys,
+                  bool useShortWeights, int64_t longLoopWeights,
+                  bool useStrassen)
+      : OpRewritePattern(context), surveys(surveys),
+        useShortWeights(useShortWeights), longLoopWeights(longLoopWeights),
+        useStrassen(useStrassen) {}
+
+  LogicalResult matchAndRewrite(sdx::MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(op, "not on tensors");
+    for (Type type : op->getOperandTypes())
+      if (!getElementTypeOrSelf(type).isF32())
+        return rewriter.notifyMatchFailure(op, "not all of f32");
+    rewriter.replaceOp(op, multiply(op, rewriter));
+    return success();
+  }
+
+private:
+  Value multiply(sdx::MatmulOp op, PatternRewriter &rewriter) const {
+    Location loc = op.getLoc();
+    Value left = op.getLhs(), matrix = op.getRhs(), init = op.getInit();
+    const bool transposed = op.getTransposed();
+    if (useShortWeights && !staysInLastCache(op, matrix))
+      if (Value result = multiplyShort(rewriter, loc, left, matrix, transposed,
+                                       init, surveys))
+        return result;
+    Value right;
+    if (!isWeight(matrix)) {
+      if (transposed)
+        if (Value result = multiplySwapped(rewriter, loc, left, matrix))
+          return result;
+      if (!transposed)
+        right = viewAsPanel(rewriter, loc, left, matrix);
+    }
+    if (!right)
+      right = packRhs(rewriter, loc, matrix, transposed, kPanelWidth);
+    auto product = PackedMatmulOp::create(rewriter, loc, left, right, init);
+    if (int64_t depth =
+            useStrassen ? findStrassenDepth(left, matrix, transposed, surveys)
+                        : 0)
+      product.setStrassen(depth);
+    return product.getResult();
+  }
+
+  /// Whether a loop multiplies by a constant matrix so small that it is in the
+  /// last cache from the second time on.
+  bool staysInLastCache(Operation *op, Value matrix) const {
+    auto type = cast<RankedTensorType>(matrix.getType());
+    return longLoopWeights && op->getParentOfType<LoopLikeOpInterface>() &&
+           type.hasStaticShape() &&
+           type.getNumElements() * int64_t(sizeof(float)) <= longLoopWeights;
+  }
+
+  WeightSurveys &surveys;
+  bool useShortWeights;
+  int64_t longLoopWeights;
+  bool useStrassen;
+};
+
+struct PackContractionsPass
+    : sardonyx::impl::CPUPackContractionsBase<PackContractionsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    cpu::TargetAttr target = cpu::getTargetOrDefault(getOperation());
+    // Narrower vectors compute longer than memory takes, and have too few
+    // registers.
+    bool hasWideVectors = target.getVectorBits() >= 256;
+    int64_t shortBytes =
+        target.has(cpu::TargetTraits::ShufflesBytes) ? shortWeights : 0;
+    ShortWeightLimits limits{shortBytes, hasWideVectors, lossyTriples};
+    WeightSurveys surveys(&getContext(), limits);
+    patterns.add<PackContraction>(&getContext(), surveys, shortBytes != 0,
+                                  target.getBytesOfFastL3(),
+                                  strassen && hasWideVectors);
+    populateShortenConvWeightsPatterns(patterns, limits);
+    if (splitConvs && target.getF32() == cpu::F32Product::AmxBf16x6)
+      populateSplitConvWeightsPatterns(patterns);
+    populatePackNarrowProductsPatterns(patterns, target.getBf16() !=
+                                                     cpu::Bf16Product::Generic);
+    populatePackInterleavedPatterns(patterns);
+    // Afterwards: a transpose of fewer dimensions is no longer one of matrices.
+    RewritePatternSet transposes(&getContext());
+    populateSimplifyTransposesPatterns(transposes);
+    rewriteGreedily(getOperation(), std::move(patterns));
+    rewriteGreedily(getOperation(), std::move(transposes));
+    copyEarly(getOperation());
+  }
+};
+
+} // namespace

@@ -1,0 +1,179 @@
+//===- PackDequantMatmuls.cpp - Products by packed weights of a few bits --===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The integers of sdx.dequant_matmul, and their scales and zero points, come in
+// panels of columns. Weights are never numbers in memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Layout/Layout.h"
+#include "sardonyx/Targets/CPU/Passes.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_CPUPACKDEQUANTMATMULS
+#include "sardonyx/Targets/CPU/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+namespace {
+
+/// Builds the bodies of what packs the weights [n, k] of a product.
+class Packing {
+public:
+  Packing(ImplicitLocOpBuilder &b, sdx::DequantMatmulOp op)
+      : b(b), op(op), n(op.getColumns()), k(op.getDepth()), bits(op.getBits()),
+        block(op.getBlock()), panels(llvm::divideCeil(n, kPanelWidth)) {}
+
+  /// The integers [No,K,Nt/P] of cpu.packed_matmul.
+  Value packIntegers() {
+    int64_t perByte = 8 / bits, width = kPanelWidth / perByte;
+    Type i8 = b.getI8Type(), i32 = b.getI32Type();
+    return elementwise({panels, k, width}, i8, [&] {
+      Value first = arith::AddIOp::create(
+          b, arith::MulIOp::create(b, index(0), constant(kPanelWidth)),
+          index(2));
+      Value depth = index(1), size = constant(block);
+      Value at = arith::DivUIOp::create(b, depth, size);
+      Value inBlock = arith::RemUIOp::create(b, depth, size);
+      Value byte = arith::ConstantIntOp::create(b, 0, 32);
+      for (int64_t j = 0; j < perByte; ++j) {
+        Value number = whereColumn(
+            arith::AddIOp::create(b, first, constant(j * width)),
+            [&](Value column) {
+              return extractBits(op.getWeights(), {column, at}, inBlock);
+            });
+        Value shift = arith::ConstantIntOp::create(b, i32, j * bits);
+        byte = arith::OrIOp::create(b, byte,
+                                    arith::ShLIOp::create(b, number, shift));
+      }
+      return arith::TruncIOp::create(b, i8, byte).getResult();
+    });
+  }
+
+  /// Scales and, where there are zero points, offsets [No,blocks,1 or 2,Nt].
+  Value packScales() {
+    Value zeros = op.getZeroPoints();
+    int64_t blocks = llvm::divideCeil(k, block);
+    return elementwise(
+        {panels, blocks, zeros ? 2 : 1, kPanelWidth}, b.getF32Type(), [&] {
+          Value at = index(1);
+          Value isScale = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                                index(2), constant(0));
+          Value column = arith::AddIOp::create(
+              b, arith::MulIOp::create(b, index(0), constant(kPanelWidth)),
+              index(3));
+          return whereColumn(column, [&](Value column) -> Value {
+            Value scale = toF32(extract(op.getScales(), {column, at}));
+            if (!zeros)
+              return scale;
+            return arith::SelectOp::create(b, isScale, scale,
+                                           offset(scale, column, at));
+          });
+        });
+  }
+
+private:
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+  Value index(int64_t dim) { return linalg::IndexOp::create(b, dim); }
+  Value extract(Value tensor, ValueRange indices) {
+    return tensor::ExtractOp::create(b, tensor, indices);
+  }
+
+  Value toF32(Value number) {
+    Type f32 = b.getF32Type();
+    auto type = dyn_cast<FloatType>(number.getType());
+    if (!type)
+      return arith::SIToFPOp::create(b, f32, number);
+    if (type.getWidth() < 32)
+      return arith::ExtFOp::create(b, f32, number);
+    if (type.getWidth() > 32)
+      return arith::TruncFOp::create(b, f32, number);
+    return number;
+  }
+
+  /// Number `at` of those that lie packed in the bytes of a tensor's last
+  /// dimension, the lowest bits first, as i32; the other indices are `indices`.
+  Value extractBits(Value bytes, SmallVector<Value> indices, Value at) {
+    Type i32 = b.getI32Type();
+    Value bit = arith::MulIOp::create(b, at, constant(bits));
+    Value eight = constant(8);
+    indices.push_back(arith::DivUIOp::create(b, bit, eight));
+    Value shift = arith::IndexCastOp::create(
+        b, i32, arith::RemUIOp::create(b, bit, eight));
+    Value byte = arith::ExtUIOp::create(b, i32, extract(bytes, indices));
+    Value mask = arith::ConstantIntOp::create(b, i32, (1 << bits) - 1);
+    return arith::AndIOp::create(b, arith::ShRUIOp::create(b, byte, shift),
+                                 mask);
+  }
+
+  Value offset(Value scale, Value column, Value at) {
+    Value zeros = op.getZeroPoints();
+    Value zero = isa<FloatType>(getElementTypeOrSelf(zeros))
+                     ? toF32(extract(zeros, {column, at}))
+                     : toF32(extractBits(zeros, {column}, at));
+    return arith::NegFOp::create(b, arith::MulFOp::create(b, scale, zero));
+  }
+
+  /// `value` of column `column`, or zero past the last one.
+  Value whereColumn(Value column, function_ref<Value(Value column)> value) {
+    Value last = constant(n - 1);
+    Value isThere =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sle, column, last);
+    Value inside = value(arith::MinSIOp::create(b, column, last));
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(inside.getType()));
+    return arith::SelectOp::create(b, isThere, inside, zero);
+  }
+
+  Value elementwise(ArrayRef<int64_t> shape, Type type,
+                    function_ref<Value()> body) {
+    Value empty = tensor::EmptyOp::create(b, shape, type);
+    auto generic = linalg::GenericOp::create(
+        b, TypeRange(empty.getType()), ValueRange(), empty,
+        b.getMultiDimIdentityMap(shape.size()),
+        SmallVector<utils::IteratorType>(shape.size(),
+                                         utils::IteratorType::parallel),
+        [&](OpBuilder &, Location loc, ValueRange) {});
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(generic.getBody());
+    linalg::YieldOp::create(b, body());
+    return generic.getResult(0);
+  }
+
+  ImplicitLocOpBuilder &b;
+  sdx::DequantMatmulOp op;
+  int64_t n, k, bits, block, panels;
+};
+
+struct PackDequantMatmulsPass
+    : sardonyx::impl::CPUPackDequantMatmulsBase<PackDequantMatmulsPass> {
+  void runOnOperation() override {
+    SmallVector<sdx::DequantMatmulOp> ops;
+    getOperation().walk([&](sdx::DequantMatmulOp op) {
+      if (op.hasPureTensorSemantics())
+        ops.push_back(op);
+    });
+    for (sdx::DequantMatmulOp op : ops) {
+      ImplicitLocOpBuilder b(op.getLoc(), op);
+      Packing packing(b, op);
+      Value integers = packing.packIntegers(), scales = packing.packScales();
+      auto product = PackedMatmulOp::create(b, op.getLhs(), integers, scales,
+                                            op.getBlock(), op.getInit());
+      op.getResult().replaceAllUsesWith(product.getResult());
+      op.erase();
+    }
+  }
+};
+
+} // namespace

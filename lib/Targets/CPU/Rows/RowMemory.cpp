@@ -1,0 +1,271 @@
+//===- RowMemory.cpp - Loads and stores of a group's loops ----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rows/RowMemory.h"
+#include "Kernel/Vectorize.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+/// Rows of scratch up to this size live on the stack.
+static constexpr int64_t kStackBytes = 65536;
+
+namespace sardonyx::cpu {
+
+SmallVector<Value> RowMemory::getIndices(const RowAccess &access,
+                                         const Point &point, unsigned copy) {
+  SmallVector<OpFoldResult> ivs;
+  int64_t copied = point.isTile ? plan.transposed : plan.lane;
+  int64_t step = point.isTile ? 1 : plan.lanes;
+  for (auto [d, iv] : llvm::enumerate(point.ivs)) {
+    if (!iv)
+      ivs.push_back(b.getIndexAttr(0));
+    else if (static_cast<int64_t>(d) == copied && copy > 0)
+      ivs.push_back(affine::makeComposedFoldedAffineApply(
+          b, loc, b.getAffineDimExpr(0) + copy * step, {iv}));
+    else
+      ivs.push_back(iv);
+  }
+  SmallVector<Value> indices;
+  for (AffineExpr expr : access.map.getResults())
+    indices.push_back(getValueOrCreateConstantIndexOp(
+        b, loc,
+        affine::makeComposedFoldedAffineApply(
+            b, loc, AffineMap::get(ivs.size(), 0, expr), ivs)));
+  return indices;
+}
+
+/// Elements between the first lane's and each lane's address.
+Value RowMemory::getLaneOffsets(const RowAccess &access) {
+  SmallVector<int64_t> coefficients, strides;
+  int64_t offset;
+  (void)getLaneCoefficients(access, plan.lane, coefficients);
+  auto type = cast<MemRefType>(access.value.getType());
+  (void)type.getStridesAndOffset(strides, offset);
+  Value total = index(0);
+  for (unsigned i = 0; i < coefficients.size(); ++i) {
+    if (coefficients[i] == 0)
+      continue;
+    Value stride;
+    if (!ShapedType::isDynamic(strides[i])) {
+      stride = index(strides[i] * coefficients[i]);
+    } else {
+      stride = index(coefficients[i]);
+      for (unsigned j = i + 1; j < coefficients.size(); ++j)
+        stride = arith::MulIOp::create(
+            b, loc, stride, memref::DimOp::create(b, loc, access.value, j));
+    }
+    total = arith::AddIOp::create(b, loc, total, stride);
+  }
+  auto vector = VectorType::get(plan.lanes, b.getIndexType());
+  return arith::MulIOp::create(
+      b, loc, vector::StepOp::create(b, loc, vector),
+      vector::BroadcastOp::create(b, loc, vector, total));
+}
+
+/// A square tile, loaded along the transposed dimension and turned: halves are
+/// exchanged, then quarters, down to single elements.
+Copies RowMemory::loadTransposed(const RowAccess &access, const Point &point) {
+  int64_t lanes = plan.lanes;
+  auto type = VectorType::get(
+      lanes, cast<MemRefType>(access.value.getType()).getElementType());
+  Point at = point;
+  at.isTile = false;
+  Copies rows;
+  for (int64_t i = 0; i < lanes; ++i) {
+    if (i > 0)
+      at.ivs[plan.lane] = affine::AffineApplyOp::create(
+          b, loc, b.getAffineDimExpr(0) + i, ValueRange{point.ivs[plan.lane]});
+    rows.push_back(vector::LoadOp::create(b, loc, type, access.value,
+                                          getIndices(access, at, 0)));
+  }
+  for (int64_t half = lanes / 2; half > 0; half /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool first = (lane & half) == 0;
+      low.push_back(first ? lane : lanes + lane - half);
+      high.push_back(first ? lane + half : lanes + lane);
+    }
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & half)
+        continue;
+      Value x = rows[i], y = rows[i + half];
+      rows[i] = vector::ShuffleOp::create(b, loc, x, y, low);
+      rows[i + half] = vector::ShuffleOp::create(b, loc, x, y, high);
+    }
+  }
+  return rows;
+}
+
+/// Every n-th element: loads all of them and picks.
+Value RowMemory::loadInterleaved(const RowAccess &access, const Point &point,
+                                 SmallVector<Value> indices) {
+  int64_t n = getInterleave(access, plan.lane), lanes = plan.lanes;
+  auto type = VectorType::get(
+      lanes, cast<MemRefType>(access.value.getType()).getElementType());
+  auto maskType = VectorType::get(lanes, b.getI1Type());
+  // The last lane's element is the last one that may be read.
+  Value left;
+  if (point.mask) {
+    left = arith::SubIOp::create(b, loc, point.left, index(1));
+    left = arith::MulIOp::create(b, loc, left, index(n));
+    left = arith::AddIOp::create(b, loc, left, index(1));
+  }
+  Value first = indices.back(), result;
+  for (int64_t k = 0; k < n; ++k) {
+    indices.back() = affine::AffineApplyOp::create(
+        b, loc, b.getAffineDimExpr(0) + k * lanes, ValueRange{first});
+    Value mask, part;
+    if (left)
+      mask = vector::CreateMaskOp::create(
+          b, loc, maskType,
+          arith::SubIOp::create(b, loc, left, index(k * lanes)).getResult());
+    else if (k == n - 1)
+      mask =
+          vector::CreateMaskOp::create(b, loc, maskType, index(lanes - n + 1));
+    if (mask)
+      part = vector::MaskedLoadOp::create(
+          b, loc, type, access.value, indices, mask,
+          arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+    else
+      part = vector::LoadOp::create(b, loc, type, access.value, indices);
+    if (k == 0) {
+      result = part;
+      continue;
+    }
+    SmallVector<int64_t> picked;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t from = lane * n / lanes, at = lane * n % lanes;
+      // What earlier parts gave is in place but for the first part's.
+      picked.push_back(from == k             ? lanes + at
+                       : k == 1 && from == 0 ? at
+                                             : lane);
+    }
+    result = vector::ShuffleOp::create(b, loc, result, part, picked);
+  }
+  return result;
+}
+
+Copies RowMemory::load(const RowAccess &access, const Point &point) {
+  Walk walk = point.onVectors ? getWalk(access, plan.lane) : Walk::Uniform;
+  if (walk == Walk::Uniform) {
+    bool differs = point.isTile && access.map.isFunctionOfDim(plan.transposed);
+    Copies values;
+    for (unsigned i = 0; i < (differs ? point.copies : 1); ++i)
+      values.push_back(memref::LoadOp::create(b, loc, access.value,
+                                              getIndices(access, point, i)));
+    return values;
+  }
+  if (point.isTile && walk == Walk::Strided)
+    return loadTransposed(access, point);
+  auto type = VectorType::get(
+      plan.lanes, cast<MemRefType>(access.value.getType()).getElementType());
+  Copies values;
+  if (walk == Walk::Strided && getInterleave(access, plan.lane)) {
+    for (unsigned i = 0; i < point.copies; ++i)
+      values.push_back(
+          loadInterleaved(access, point, getIndices(access, point, i)));
+    return values;
+  }
+  Value offsets, none, mask = point.mask;
+  if (walk == Walk::Strided || mask)
+    none = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  if (walk == Walk::Strided) {
+    offsets = getLaneOffsets(access);
+    mask = getFullMask(mask);
+  }
+  for (unsigned i = 0; i < point.copies; ++i) {
+    SmallVector<Value> indices = getIndices(access, point, i);
+    if (walk == Walk::Strided)
+      values.push_back(vector::GatherOp::create(b, loc, type, access.value,
+                                                indices, offsets, mask, none));
+    else if (mask)
+      values.push_back(vector::MaskedLoadOp::create(b, loc, type, access.value,
+                                                    indices, mask, none));
+    else
+      values.push_back(
+          vector::LoadOp::create(b, loc, type, access.value, indices));
+  }
+  return values;
+}
+
+Value RowMemory::getFullMask(Value mask) {
+  if (mask)
+    return mask;
+  auto type = VectorType::get(plan.lanes, b.getI1Type());
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, true));
+}
+
+void RowMemory::store(const RowAccess &access, const Point &point,
+                      const Copies &values) {
+  Walk walk = point.onVectors ? getWalk(access, plan.lane) : Walk::Uniform;
+  if (walk == Walk::Uniform) {
+    memref::StoreOp::create(b, loc, values.front(), access.value,
+                            getIndices(access, point, 0));
+    return;
+  }
+  Value offsets, mask = point.mask;
+  if (walk == Walk::Strided) {
+    offsets = getLaneOffsets(access);
+    mask = getFullMask(mask);
+  }
+  for (unsigned i = 0; i < point.copies; ++i) {
+    Value value = broadcastTo(b, loc, pick(values, i), shape(point));
+    SmallVector<Value> indices = getIndices(access, point, i);
+    if (walk == Walk::Strided)
+      vector::ScatterOp::create(b, loc, /*result=*/Type(), access.value,
+                                indices, offsets, mask, value);
+    else if (mask)
+      vector::MaskedStoreOp::create(b, loc, access.value, indices, mask, value);
+    else
+      vector::StoreOp::create(b, loc, value, access.value, indices);
+  }
+}
+
+/// A row of `type`: one element for each point of the row's dimensions and,
+/// when the lanes are rows of their own, for each lane that is worked on.
+RowAccess RowMemory::makeScratch(Type type) {
+  SmallVector<int64_t> sizes;
+  SmallVector<Value> dynamic;
+  SmallVector<AffineExpr> exprs;
+  for (unsigned d = 0; d < group.getNumDims(); ++d) {
+    if (!group.reduced[d])
+      continue;
+    exprs.push_back(b.getAffineDimExpr(d));
+    sizes.push_back(group.getStaticSize(d));
+    if (sizes.back() < 0) {
+      sizes.back() = ShapedType::kDynamic;
+      dynamic.push_back(getSize(d));
+    }
+  }
+  if (plan.lane >= 0 && !plan.laneReduced) {
+    // Positions are taken modulo what one iteration works on.
+    int64_t width = plan.lanes * plan.unroll;
+    exprs.push_back(b.getAffineDimExpr(plan.lane) % width);
+    sizes.push_back(width);
+  }
+  auto memref = MemRefType::get(sizes, type);
+  RowAccess access;
+  access.kind = RowAccess::Memory;
+  access.map = AffineMap::get(group.getNumDims(), 0, exprs, b.getContext());
+  if (memref.hasStaticShape() &&
+      memref.getNumElements() *
+              llvm::divideCeil(type.getIntOrFloatBitWidth(), 8) <=
+          kStackBytes) {
+    access.value =
+        memref::AllocaOp::create(b, loc, memref, b.getI64IntegerAttr(64));
+  } else {
+    access.value = memref::AllocOp::create(b, loc, memref, dynamic);
+    buffers.push_back(access.value);
+  }
+  return access;
+}
+
+} // namespace sardonyx::cpu

@@ -1,0 +1,80 @@
+//===- RunTarget.cpp - Run the passes of a module's target ----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/Targets/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_SDXRUNTARGET
+#include "sardonyx/Targets/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+/// Leaves declarations of kernels, and the images beside them.
+static void storeImages(ModuleOp module, ArrayRef<Image> images) {
+  Builder b(module.getContext());
+  SmallVector<Attribute> stored;
+  for (const Image &image : images)
+    stored.push_back(b.getDictionaryAttr(
+        {b.getNamedAttr("target", b.getStringAttr(image.target)),
+         b.getNamedAttr("bytes", b.getStringAttr(image.bytes))}));
+  module->setAttr(sdx::kImagesAttr, b.getArrayAttr(stored));
+  for (auto func : module.getOps<func::FuncOp>())
+    if (func->hasAttr(sdx::kKernelAttr) && !func.isDeclaration()) {
+      func.eraseBody();
+      func.setPrivate();
+    }
+}
+
+namespace {
+
+struct RunTargetPass : sardonyx::impl::SDXRunTargetBase<RunTargetPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    const TargetInterface *target = TargetInterface::find(module);
+    if (!target)
+      return signalPassFailure();
+    OpPassManager passes(ModuleOp::getOperationName());
+    switch (stage) {
+    case TargetStage::Layout:
+      target->buildLayoutPasses(passes, numerics);
+      break;
+    case TargetStage::Plan:
+      target->buildPlanPasses(passes);
+      break;
+    case TargetStage::Codegen:
+      target->buildCodegenPasses(passes);
+      break;
+    }
+    if (!passes.empty() && failed(runPipeline(passes, module)))
+      return signalPassFailure();
+    if (stage != TargetStage::Codegen)
+      return;
+    SmallVector<Image> images;
+    if (failed(target->emit(module, images)))
+      return signalPassFailure();
+    if (!images.empty())
+      storeImages(module, images);
+  }
+};
+
+} // namespace

@@ -1,0 +1,386 @@
+// RUN: onnx-opt %s -split-input-file -cpu-lower-rows | FileCheck %s
+// RUN: onnx-opt %s --target=haswell -split-input-file -cpu-lower-rows | FileCheck %s --check-prefix=AVX2
+
+// A softmax: two passes that reduce and one that scales, e kept in the result's
+// own row, the division by a reduction's result turned into a multiplication.
+
+// CHECK-LABEL: func.func private @softmax
+// CHECK-NOT:     tensor<
+// CHECK:         scf.parallel (%[[ROW:.*]]) =
+// CHECK:           scf.for {{.*}} iter_args
+// CHECK-COUNT-4:     vector.load %arg0[%[[ROW]]
+// CHECK:             arith.maximumf {{.*}} : vector<16xf32>
+// CHECK:           arith.maximumf {{.*}} : vector<8xf32>
+// CHECK:           arith.maximumf {{.*}} : vector<4xf32>
+// CHECK:           arith.maximumf {{.*}} : vector<2xf32>
+// CHECK:           arith.maximumf {{.*}} : vector<1xf32>
+// CHECK-NOT:       vector.reduction
+// CHECK:           scf.for {{.*}} iter_args
+// CHECK:             math.exp {{.*}} : vector<16xf32>
+// CHECK:             vector.store {{.*}} %arg1[%[[ROW]]
+// CHECK:           arith.addf {{.*}} : vector<1xf32>
+// CHECK:           scf.for
+// CHECK:             vector.load %arg1[%[[ROW]]
+// CHECK:             arith.mulf {{.*}} : vector<16xf32>
+// CHECK-NOT:         arith.divf {{.*}} : vector
+// CHECK:             vector.store
+// AVX2-LABEL: func.func private @softmax
+// AVX2:         vector<8xf32>
+func.func private @softmax(%a: memref<?x128xf32>, %out: memref<?x128xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?x128xf32> to tensor<?x128xf32>
+  %c0 = arith.constant 0 : index
+  %d = tensor.dim %t, %c0 : tensor<?x128xf32>
+  %lowest = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty(%d) : tensor<?xf32>
+  %e1 = tensor.empty(%d) : tensor<?x128xf32>
+  %f0 = linalg.fill ins(%lowest : f32) outs(%e0 : tensor<?xf32>) -> tensor<?xf32>
+  %f1 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<?xf32>) -> tensor<?xf32>
+  %m = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%t : tensor<?x128xf32>) outs(%f0 : tensor<?xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %y = arith.maximumf %x, %acc : f32
+    linalg.yield %y : f32
+  } -> tensor<?xf32>
+  %e = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+                     affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%t, %m : tensor<?x128xf32>, tensor<?xf32>) outs(%e1 : tensor<?x128xf32>) {
+  ^bb0(%x: f32, %max: f32, %o: f32):
+    %s = arith.subf %x, %max : f32
+    %y = math.exp %s : f32
+    linalg.yield %y : f32
+  } -> tensor<?x128xf32>
+  %sum = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%e : tensor<?x128xf32>) outs(%f1 : tensor<?xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %y = arith.addf %x, %acc : f32
+    linalg.yield %y : f32
+  } -> tensor<?xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+                     affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%e, %sum : tensor<?x128xf32>, tensor<?xf32>) outs(%e1 : tensor<?x128xf32>) {
+  ^bb0(%x: f32, %s: f32, %o: f32):
+    %y = arith.divf %x, %s : f32
+    linalg.yield %y : f32
+  } -> tensor<?x128xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x128xf32>, memref<?x128xf32>) -> ()
+  return
+}
+
+// -----
+
+// Elementwise on one flat range, cut into tasks; the tail has a mask.
+
+// CHECK-LABEL: func.func private @flat
+// CHECK:         memref.collapse_shape %arg0 {{\[\[}}0, 1]]
+// CHECK:         scf.parallel (%[[BEGIN:.*]]) = {{.*}} step (%c4096)
+// CHECK:           scf.for
+// CHECK:             vector.load
+// CHECK:             vector.store
+// CHECK:           scf.for
+// CHECK:             vector.create_mask
+// CHECK:             vector.maskedload
+// CHECK:             vector.maskedstore
+func.func private @flat(%a: memref<?x?xf32>, %out: memref<?x?xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?x?xf32> to tensor<?x?xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d0 = tensor.dim %t, %c0 : tensor<?x?xf32>
+  %d1 = tensor.dim %t, %c1 : tensor<?x?xf32>
+  %e = tensor.empty(%d0, %d1) : tensor<?x?xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%t : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %y = arith.mulf %x, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<?x?xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x?xf32>, memref<?x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// Reducing an outer dimension: each lane is a column of its own.
+
+// CHECK-LABEL: func.func private @columns
+// CHECK:         scf.parallel
+// CHECK:           scf.for {{.*}} iter_args
+// CHECK-COUNT-4:     vector.load %arg0
+// CHECK:             scf.yield
+// CHECK-NOT:     vector.reduction
+// CHECK-NOT:     vector<1x
+// CHECK:         return
+func.func private @columns(%a: memref<100x768xf32>, %out: memref<768xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<100x768xf32> to tensor<100x768xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<768xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<768xf32>) -> tensor<768xf32>
+  %r = linalg.reduce {arith.addf} ins(%t : tensor<100x768xf32>) outs(%f : tensor<768xf32>) dimensions = [0]
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<768xf32>, memref<768xf32>) -> ()
+  return
+}
+
+// -----
+
+// Integer division may trap on lanes behind the end: the tail is scalar.
+
+// CHECK-LABEL: func.func private @quotient
+// CHECK:         arith.divsi {{.*}} : vector<8xi64>
+// CHECK-NOT:     vector.create_mask
+// CHECK:         arith.divsi {{.*}} : i64
+func.func private @quotient(%a: memref<?xi64>, %b: memref<?xi64>, %out: memref<?xi64>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?xi64> to tensor<?xi64>
+  %u = bufferization.to_tensor %b restrict : memref<?xi64> to tensor<?xi64>
+  %c0 = arith.constant 0 : index
+  %d0 = tensor.dim %t, %c0 : tensor<?xi64>
+  %e = tensor.empty(%d0) : tensor<?xi64>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]}
+    ins(%t, %u : tensor<?xi64>, tensor<?xi64>) outs(%e : tensor<?xi64>) {
+  ^bb0(%x: i64, %z: i64, %o: i64):
+    %y = arith.divsi %x, %z : i64
+    linalg.yield %y : i64
+  } -> tensor<?xi64>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?xi64>, memref<?xi64>) -> ()
+  return
+}
+
+// -----
+
+// What reads at positions that differ between lanes is scalar.
+
+// CHECK-LABEL: func.func private @gather
+// CHECK-NOT:     vector<
+// CHECK:         scf.parallel (%[[I:.*]]) =
+// CHECK:           memref.load %arg1[%[[I]]]
+// CHECK:           memref.load %arg0[
+// CHECK:           memref.store {{.*}} %arg2[%[[I]]]
+func.func private @gather(%a: memref<?xf32>, %i: memref<8xi64>, %out: memref<8xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?xf32> to tensor<?xf32>
+  %u = bufferization.to_tensor %i restrict : memref<8xi64> to tensor<8xi64>
+  %e = tensor.empty() : tensor<8xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]}
+    ins(%u : tensor<8xi64>) outs(%e : tensor<8xf32>) {
+  ^bb0(%x: i64, %o: f32):
+    %at = arith.index_cast %x : i64 to index
+    %y = tensor.extract %t[%at] : tensor<?xf32>
+    linalg.yield %y : f32
+  } -> tensor<8xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}
+
+// -----
+
+// A broadcast that only the run knows of: vectors for the case without.
+
+// CHECK-LABEL: func.func private @maybe_broadcast
+// CHECK:         %[[WHOLE:.*]] = arith.xori %arg1
+// CHECK:         scf.if %[[WHOLE]] {
+// CHECK:           vector.load %arg0[
+// CHECK:         } else {
+// CHECK-NOT:       vector.load
+// CHECK:           memref.load %arg0[
+func.func private @maybe_broadcast(%a: memref<?x?xf32>, %one: i1, %out: memref<?x?xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?x?xf32> to tensor<?x?xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d0 = memref.dim %out, %c0 : memref<?x?xf32>
+  %d1 = memref.dim %out, %c1 : memref<?x?xf32>
+  %e = tensor.empty(%d0, %d1) : tensor<?x?xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} outs(%e : tensor<?x?xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %at = arith.select %one, %c0, %j : index
+    %x = tensor.extract %t[%i, %at] : tensor<?x?xf32>
+    linalg.yield %x : f32
+  } -> tensor<?x?xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x?xf32>, memref<?x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// A transpose: square tiles are turned in registers, 4 exchanges of 16 vectors.
+
+// CHECK-LABEL: func.func private @transpose
+// CHECK-COUNT-16: vector.load
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-COUNT-16: vector.store
+func.func private @transpose(%a: memref<64x48xf32>, %out: memref<48x64xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<64x48xf32> to tensor<64x48xf32>
+  %e = tensor.empty() : tensor<48x64xf32>
+  %r = linalg.transpose ins(%t : tensor<64x48xf32>) outs(%e : tensor<48x64xf32>) permutation = [1, 0]
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<48x64xf32>, memref<48x64xf32>) -> ()
+  return
+}
+
+// -----
+
+// A pooling of stride 2: everything between is loaded, every other lane kept.
+
+// CHECK-LABEL: func.func private @pool
+// CHECK-NOT:     vector.gather
+// CHECK:         vector.shuffle {{.*}} [0, 2, 4, 6, 8, 10, 12, 14, 16,
+// CHECK:         arith.maximumf {{.*}} : vector<16xf32>
+func.func private @pool(%a: memref<2x3x65x65xf32>, %out: memref<2x3x32x32xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<2x3x65x65xf32> to tensor<2x3x65x65xf32>
+  %lowest = arith.constant 0xFF800000 : f32
+  %w = tensor.empty() : tensor<3x3xf32>
+  %e = tensor.empty() : tensor<2x3x32x32xf32>
+  %f = linalg.fill ins(%lowest : f32) outs(%e : tensor<2x3x32x32xf32>) -> tensor<2x3x32x32xf32>
+  %r = linalg.pooling_nchw_max {strides = dense<2> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%t, %w : tensor<2x3x65x65xf32>, tensor<3x3xf32>) outs(%f : tensor<2x3x32x32xf32>) -> tensor<2x3x32x32xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<2x3x32x32xf32>, memref<2x3x32x32xf32>) -> ()
+  return
+}
+
+// -----
+
+// The window of a pooling with one output is 2x2 of an image of 3x3: its rows
+// do not follow each other in memory, so its two loops are not one.
+
+// CHECK-LABEL: func.func private @window
+// CHECK-NOT:     memref.collapse_shape %arg0
+// CHECK:         scf.for %[[Y:.*]] = %c0 to %c2
+// CHECK:           vector.load %arg0[%{{.*}}, %{{.*}}, %[[Y]], %{{.*}}] : memref<1x1x3x3xf32>, vector<2xf32>
+func.func private @window(%x: memref<1x1x3x3xf32>, %out: memref<1x1x1x1xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %x restrict : memref<1x1x3x3xf32> to tensor<1x1x3x3xf32>
+  %lowest = arith.constant 0xFF800000 : f32
+  %kernel = tensor.empty() : tensor<2x2xf32>
+  %e = tensor.empty() : tensor<1x1x1x1xf32>
+  %f = linalg.fill ins(%lowest : f32) outs(%e : tensor<1x1x1x1xf32>) -> tensor<1x1x1x1xf32>
+  %m = linalg.generic {
+    indexing_maps = [affine_map<(n, c, h, w, y, x) -> (n, c, h * 2 + y, w * 2 + x)>,
+                     affine_map<(n, c, h, w, y, x) -> (y, x)>,
+                     affine_map<(n, c, h, w, y, x) -> (n, c, h, w)>],
+    iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%t, %kernel : tensor<1x1x3x3xf32>, tensor<2x2xf32>) outs(%f : tensor<1x1x1x1xf32>) {
+  ^bb0(%in: f32, %k: f32, %acc: f32):
+    %y = arith.maximumf %in, %acc : f32
+    linalg.yield %y : f32
+  } -> tensor<1x1x1x1xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x1x1x1xf32>, memref<1x1x1x1xf32>) -> ()
+  return
+}
+
+// -----
+
+// Where the window is as wide as the image, its rows do follow each other.
+
+// CHECK-LABEL: func.func private @wide_window
+// CHECK:         memref.collapse_shape %arg0 {{\[\[}}0], [1], [2, 3]]
+func.func private @wide_window(%x: memref<1x1x5x32xf32>, %out: memref<1x1x1x1xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %x restrict : memref<1x1x5x32xf32> to tensor<1x1x5x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %kernel = tensor.empty() : tensor<4x32xf32>
+  %e = tensor.empty() : tensor<1x1x1x1xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x1x1x1xf32>) -> tensor<1x1x1x1xf32>
+  %m = linalg.generic {
+    indexing_maps = [affine_map<(n, c, h, w, y, x) -> (n, c, h + y, x)>,
+                     affine_map<(n, c, h, w, y, x) -> (y, x)>,
+                     affine_map<(n, c, h, w, y, x) -> (n, c, h, w)>],
+    iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+    ins(%t, %kernel : tensor<1x1x5x32xf32>, tensor<4x32xf32>) outs(%f : tensor<1x1x1x1xf32>) {
+  ^bb0(%in: f32, %k: f32, %acc: f32):
+    %y = arith.addf %in, %acc : f32
+    linalg.yield %y : f32
+  } -> tensor<1x1x1x1xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x1x1x1xf32>, memref<1x1x1x1xf32>) -> ()
+  return
+}
+
+// -----
+
+// A sum that may be too small for its reciprocal divides by itself.
+
+// CHECK-LABEL: func.func private @divided_by_sum
+// CHECK:         arith.divf {{.*}} : vector<16xf32>
+func.func private @divided_by_sum(%a: memref<8x64xf32>, %out: memref<8x64xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<8x64xf32> to tensor<8x64xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8xf32>
+  %e1 = tensor.empty() : tensor<8x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8xf32>) -> tensor<8xf32>
+  %sum = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%t : tensor<8x64xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %y = arith.addf %x, %acc : f32
+    linalg.yield %y : f32
+  } -> tensor<8xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+                     affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%t, %sum : tensor<8x64xf32>, tensor<8xf32>) outs(%e1 : tensor<8x64xf32>) {
+  ^bb0(%x: f32, %s: f32, %o: f32):
+    %y = arith.divf %x, %s : f32
+    linalg.yield %y : f32
+  } -> tensor<8x64xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8x64xf32>, memref<8x64xf32>) -> ()
+  return
+}
+
+// -----
+
+// The largest of a row and of a number is one comparison each; of a value that
+// may be NaN it isn't.
+
+// CHECK-LABEL: func.func private @largest
+// CHECK-NOT:     arith.maxnumf
+// CHECK:         arith.cmpf ogt, {{.*}} : vector<16xf32>
+// CHECK-NEXT:    arith.select
+// CHECK-NOT:     arith.maxnumf
+// CHECK-LABEL: func.func private @largest_from_nan
+// CHECK:         arith.maxnumf {{.*}} : vector<16xf32>
+func.func private @largest(%a: memref<8x64xf32>, %out: memref<8xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<8x64xf32> to tensor<8x64xf32>
+  %lowest = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%lowest : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %m = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%t : tensor<8x64xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %y = arith.maxnumf %acc, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<8xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}
+
+func.func private @largest_from_nan(%a: memref<8x64xf32>, %out: memref<8xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<8x64xf32> to tensor<8x64xf32>
+  %nan = arith.constant 0x7FC00000 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%nan : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %m = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%t : tensor<8x64xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %y = arith.maxnumf %acc, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<8xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}
