@@ -28,7 +28,8 @@ Made by `benchmarks/accuracy.py --page docs/Accuracy.md` on a Zen 4 (AVX-512, wi
 networks that they are called after, normalisations settled on what reaches them; layers are those that rounding hurts most. Errors are ||y - ref|| / ||ref||
 against f64 (root mean squares where there are several of other random numbers: --seeds). `SessionOptions.numerics` chooses: "exact" is one product and addition
 in f32 after the other, "f32" (the default) what keeps to twice that for a network and four times that for a layer, "fast" also what
-loses more, which only processors with AMX have (the convolutions of [Performance](Performance.md)). Of short sums, below 64 channels, "f32" takes no
+loses more, which only processors with AMX have
+([convolutions by bf16](performance/HowItWorks.md#convolutions-by-bf16-on-amx)). Of short sums, below 64 channels, "f32" takes no
 Winograd's algorithm by tiles of 4x4, and "fast" does.
 """
 

@@ -12,7 +12,7 @@ namespace sardonyx {
 
 /// By which algorithms products and convolutions of f32 may go, by the rounding
 /// errors that these have: of |y - r|, norms over a result, where r is computed
-/// in f64 (docs/Performance.md).
+/// in f64 (docs/performance/HowItWorks.md).
 enum class Numerics {
   /// One product and one addition in f32 after the other, on weights as they
   /// are.

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "dialects").glob("*/*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "dialects").glob("*/*.md"))]
 TOP = {path.name for path in ROOT.iterdir()} | {"build"}
 OWN_TOOLS = {"onnx-opt", "onnx-translate", "sardonyx"}
 SHELL_WORDS = {"cd", "export", "."}
@@ -29,7 +29,7 @@ def paths(text):
             if "/" in word and word.split("/")[0] in TOP and not re.search(r"[*{}<>$…]|[A-Z]{4,}\b", word.split("/")[-1]):
                 yield word
     prose = re.sub(r"```.*?```", "", text, flags=re.S)
-    for target in re.findall(r"\]\(([^)#:]+)\)", prose):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
         yield "link:" + target
 
 

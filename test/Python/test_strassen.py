@@ -9,7 +9,7 @@ from onnx import helper, numpy_helper
 
 import sardonyx
 
-# What rounding may take of a result, in the norm of its row (docs/Performance.md).
+# What rounding may take of a result, in the norm of its row (docs/performance/HowItWorks.md).
 BOUND = 2.5e-6
 
 

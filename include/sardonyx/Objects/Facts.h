@@ -24,7 +24,7 @@ std::string nameProcessor(llvm::StringRef guess,
 
 /// Whether tile registers multiply at one rate, whatever a core did before: on
 /// a Sapphire Rapids it was at times a third, for minutes, on a Granite Rapids
-/// always the whole one (docs/Performance.md).
+/// always the whole one (docs/performance/HowItWorks.md).
 bool keepsTileRate(llvm::StringRef cpu);
 
 /// The target's processor, from its features and, what these do not tell, from

@@ -84,7 +84,7 @@ struct SessionOptions {
   /// Use the tile registers of AMX for f32, as sums of bf16, where the
   /// processor has them and `numerics` allows it. Not set: where one thread
   /// computes, or cores keep the rate of their tile registers; one that slows
-  /// them down would hold up the others (see docs/Performance.md).
+  /// them down would hold up the others (see docs/performance/HowItWorks.md).
   std::optional<bool> splitFloats;
   /// Look at every index before code reads or writes memory there, and fail the
   /// run where one lies outside: for finding faults, several times slower.
