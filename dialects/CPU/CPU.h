@@ -38,7 +38,7 @@ inline constexpr int64_t kSmallestSplit = int64_t(127 - 50) << 23;
 } // namespace sardonyx::cpu
 
 #include "dialects/CPU/CPUDialect.h.inc"
-#include "dialects/CPU/CPUTargetEnums.h.inc"
+#include "dialects/CPU/CPUEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/CPU/CPUAttrs.h.inc"

@@ -23,7 +23,7 @@ def CPU_Dialect : Dialect {
   let dependentDialects = ["::sardonyx::sdx::SDXDialect"];
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = [{
-    void registerTargetAttr();
+    void registerAttrs();
   }];
 }
 

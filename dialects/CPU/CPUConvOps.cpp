@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/CPU/CPUVerify.h"
+#include "dialects/CPU/CPU.h"
 #include "dialects/CPU/Winograd.h"
 #include "dialects/SDX/SDXDps.h"
 
@@ -29,90 +29,64 @@ using sdx::verifyDps;
 //===----------------------------------------------------------------------===//
 
 void ConvOp::build(OpBuilder &b, OperationState &state, Value input,
-                   Value weights, Value init, ArrayRef<int64_t> kernelShape,
-                   ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations,
-                   ArrayRef<int64_t> padsBegin, ArrayRef<int64_t> padsEnd,
-                   int64_t group, bool exact) {
-  build(b, state, resultTypes(init), input, weights, /*scales=*/Value(), init,
+                   Value weights, Value init, FiltersAttr filters,
+                   ArrayRef<int64_t> kernelShape, ArrayRef<int64_t> strides,
+                   ArrayRef<int64_t> dilations, ArrayRef<int64_t> padsBegin,
+                   ArrayRef<int64_t> padsEnd, int64_t group, bool exact) {
+  build(b, state, resultTypes(init), input, weights, init, filters,
         b.getDenseI64ArrayAttr(kernelShape), b.getDenseI64ArrayAttr(strides),
         b.getDenseI64ArrayAttr(dilations), b.getDenseI64ArrayAttr(padsBegin),
         b.getDenseI64ArrayAttr(padsEnd), b.getI64IntegerAttr(group),
-        exact ? b.getUnitAttr() : UnitAttr(), /*winograd=*/IntegerAttr());
+        exact ? b.getUnitAttr() : UnitAttr());
 }
 
 /// The values of K that a filter becomes: those of `kernel`, or as many as
-/// F(m x m, 3 x 3) has for m = `winograd`.
+/// Winograd's algorithm has.
 static FailureOr<int64_t> countTaps(Operation *op, ArrayRef<int64_t> kernel,
-                                    int64_t group,
-                                    std::optional<int64_t> winograd) {
-  if (!winograd)
+                                    int64_t group, FiltersAttr filters) {
+  const Winograd *algorithm = filters.getAlgorithm();
+  if (!algorithm)
     return std::accumulate(kernel.begin(), kernel.end(), int64_t(1),
                            std::multiplies<int64_t>());
-  if (*winograd != 2 && *winograd != 4)
-    return op->emitOpError("'winograd' must be 2 or 4, got ") << *winograd;
   if (group != 1 || kernel != ArrayRef<int64_t>({3, 3}))
     return op->emitOpError("'winograd' is for kernels of 3x3 and one group");
-  return cpu::getWinograd(*winograd).taps();
+  return algorithm->taps();
 }
 
 /// How long a filter of `channels` channels is in packed weights where each has
 /// become `taps` values.
-static int64_t countPacked(ShapedType weights, int64_t channels, int64_t taps) {
-  return taps * (weights.getElementType().isBF16()
-                     ? llvm::divideCeil(channels, kPartBlock)
-                     : channels);
+static int64_t countPacked(FiltersAttr filters, int64_t channels,
+                           int64_t taps) {
+  return taps * (filters.isSplit() ? llvm::divideCeil(channels, kPartBlock)
+                                   : channels);
 }
 
-/// What is wrong with packed weights of a convolution and their scales, if they
-/// have some. A filter has become `taps` values.
-static LogicalResult verifyShortWeights(Operation *op, ShapedType weights,
-                                        Value scales,
-                                        std::optional<int64_t> winograd,
-                                        int64_t taps) {
-  if (weights.getElementType().isF32()) {
-    if (scales)
-      return op->emitOpError("has scales but weights of f32");
-    return success();
-  }
-  if (weights.getElementType().isBF16()) {
-    constexpr int64_t kStep = kWeightParts * kPartBlock * kPartBlock;
-    if (scales || winograd)
-      return op->emitOpError("weights of bf16 are for neither scales nor "
-                             "'winograd'");
-    if (weights.getDimSize(3) != kStep)
-      return op->emitOpError("weights of bf16 must have ")
-             << kStep << " in a step, got " << weights.getDimSize(3);
-    return success();
-  }
-  if (!scales || !winograd)
-    return op->emitOpError("weights of i8 must have scales and 'winograd'");
-  if (!weights.hasStaticShape())
-    return op->emitOpError("has scales and open sizes of weights");
-  int64_t panels = weights.getDimSize(1) * taps, bytes = weights.getDimSize(3);
-  if (bytes % 3 || weights.getDimSize(2) % taps ||
-      cast<ShapedType>(scales.getType()).getShape() !=
-          ArrayRef<int64_t>({panels, 1, 1, bytes / 3}))
-    return op->emitOpError("scales must be ")
-           << panels << "x1x1x" << bytes / 3 << " where weights have "
-           << weights.getDimSize(1) << " blocks of " << bytes << " bytes";
-  return verifyShortPanels(op, bytes / 3);
-}
-
-const Winograd *ConvOp::getAlgorithm() {
-  return getWinograd() ? &cpu::getWinograd(*getWinograd(), getStrides().front())
-                       : nullptr;
+/// What is wrong with the element type and the last dimension of packed
+/// filters.
+static LogicalResult verifyFilters(Operation *op, StringRef what,
+                                   ShapedType type, FiltersAttr filters) {
+  if (type.getRank() != 4)
+    return op->emitOpError()
+           << what << " must be packed, [G,Ob,K,Rt], got rank "
+           << type.getRank();
+  Builder b(op->getContext());
+  Type element = filters.isSplit() ? Type(b.getBF16Type()) : b.getF32Type();
+  int64_t last = filters.isSplit() ? kWeightParts * kPartBlock * kPartBlock
+                                   : filters.getRows();
+  if (type.getElementType() != element || type.getDimSize(3) != last)
+    return op->emitOpError()
+           << what << " must be of " << element << " and have " << last
+           << " in the last dimension for " << filters << ", got " << type;
+  return success();
 }
 
 LogicalResult ConvOp::verify() {
   if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
     return failure();
   ArrayRef<int64_t> weights = getWeights().getType().getShape();
-  if (weights.size() != 4)
-    return emitOpError("weights must be packed, [G,Ob,K,Rt], got rank ")
-           << weights.size();
-  if (ShapedType::isDynamic(weights[3]) || weights[3] <= 0)
-    return emitOpError("the last dimension of weights, the block of output "
-                       "channels, must be static and positive");
+  if (failed(verifyFilters(*this, "weights", getWeights().getType(),
+                           getFilters())))
+    return failure();
   int64_t group = getGroup();
   ShapedType inputType = getInput().getType(), initType = getInit().getType();
   if (failed(
@@ -126,25 +100,21 @@ LogicalResult ConvOp::verify() {
     return emitOpError("weights have ")
            << weights[0] << " groups but 'group' is " << group;
   FailureOr<int64_t> taps =
-      countTaps(*this, getKernelShape(), group, getWinograd());
+      countTaps(*this, getKernelShape(), group, getFilters());
   if (failed(taps))
     return failure();
-  if (getWinograd()) {
-    int64_t stride = getStrides().front();
+  if (getAlgorithm()) {
     auto areAll = [](ArrayRef<int64_t> sizes, int64_t size) {
       return llvm::all_of(sizes, [&](int64_t s) { return s == size; });
     };
     if (!areAll(getDilations(), 1))
       return emitOpError("'winograd' is for no dilations");
-    if (stride > 2 || !areAll(getStrides(), stride))
-      return emitOpError("'winograd' is for strides of 1 or of 2");
+    if (!areAll(getStrides(), getFilters().getStride()))
+      return emitOpError("filters are transformed for strides of ")
+             << getFilters().getStride();
   }
-  if (failed(verifyShortWeights(*this, getWeights().getType(), getScales(),
-                                getWinograd(), *taps)))
-    return failure();
   if (!ShapedType::isDynamic(channels)) {
-    int64_t depth =
-        countPacked(getWeights().getType(), channels / group, *taps);
+    int64_t depth = countPacked(getFilters(), channels / group, *taps);
     if (!mayEqual(depth, weights[2]))
       return emitOpError("weights have K = ")
              << weights[2] << "; " << depth << " expected";
@@ -171,16 +141,8 @@ LogicalResult ConvOp::reifyResultShapes(OpBuilder &b,
 //===----------------------------------------------------------------------===//
 
 void PackConvWeightsOp::build(OpBuilder &b, OperationState &state, Value source,
-                              Value init) {
-  build(b, state, resultTypes(init), source, /*scales=*/Value(), init,
-        /*winograd=*/IntegerAttr(),
-        /*winograd_stride=*/IntegerAttr());
-}
-
-const Winograd *PackConvWeightsOp::getAlgorithm() {
-  return getWinograd() ? &cpu::getWinograd(*getWinograd(),
-                                           getWinogradStride().value_or(1))
-                       : nullptr;
+                              Value init, FiltersAttr filters) {
+  build(b, state, resultTypes(init), source, init, filters);
 }
 
 LogicalResult PackConvWeightsOp::verify() {
@@ -192,25 +154,15 @@ LogicalResult PackConvWeightsOp::verify() {
     return emitOpError("source must be [OC,C/G,k...] with one to three kernel "
                        "dimensions, got rank ")
            << source.size();
-  if (init.size() != 4)
-    return emitOpError("init must be [G,Ob,K,Rt], got rank ") << init.size();
-  if (ShapedType::isDynamic(init[3]) || init[3] <= 0)
-    return emitOpError("the last dimension of init, the block of output "
-                       "channels, must be static and positive");
+  if (failed(verifyFilters(*this, "init", getInit().getType(), getFilters())))
+    return failure();
   int64_t group = getGroup();
   if (group == 0)
     return emitOpError("init has no groups");
-  if (std::optional<int64_t> stride = getWinogradStride())
-    if (!getWinograd() || (*stride != 1 && *stride != 2))
-      return emitOpError("'winograd_stride' must be 1 or 2, and is for "
-                         "'winograd'; got ")
-             << *stride;
   FailureOr<int64_t> taps = ShapedType::kDynamic;
-  if (getWinograd() || !ShapedType::isDynamicShape(source.drop_front(2)))
-    taps = countTaps(*this, source.drop_front(2), group, getWinograd());
-  if (failed(taps) ||
-      failed(verifyShortWeights(*this, getInit().getType(), getScales(),
-                                getWinograd(), *taps)))
+  if (getAlgorithm() || !ShapedType::isDynamicShape(source.drop_front(2)))
+    taps = countTaps(*this, source.drop_front(2), group, getFilters());
+  if (failed(taps))
     return failure();
   if (!ShapedType::isDynamic(source[0]) && !ShapedType::isDynamic(group)) {
     if (source[0] % group)
@@ -223,10 +175,10 @@ LogicalResult PackConvWeightsOp::verify() {
              << init[1] << " blocks; " << blocks << " expected";
   }
   if (!ShapedType::isDynamic(*taps) && !ShapedType::isDynamic(source[1]) &&
-      !mayEqual(countPacked(getInit().getType(), source[1], *taps), init[2]))
+      !mayEqual(countPacked(getFilters(), source[1], *taps), init[2]))
     return emitOpError("init has K = ")
-           << init[2] << "; "
-           << countPacked(getInit().getType(), source[1], *taps) << " expected";
+           << init[2] << "; " << countPacked(getFilters(), source[1], *taps)
+           << " expected";
   return success();
 }
 

@@ -22,16 +22,21 @@ bool PackedMatmulOp::isContraction() { return true; }
 StringRef PackedMatmulOp::getKernelName() { return "matmul"; }
 
 std::string PackedMatmulOp::describeForm() {
-  if (isOfThreeBytes())
+  switch (getPacking().getElement()) {
+  case PackedElement::F32:
+    return "product";
+  case PackedElement::BF16:
+    return "product of bf16";
+  case PackedElement::I8:
+    return "product of bytes";
+  case PackedElement::W24:
     return "product of 24-bit weights";
-  if (isOfTriples())
+  case PackedElement::W21:
     return "product of 21-bit weights";
-  if (getScales())
-    return "product of " + std::to_string(8 / getNumbersPerByte()) +
+  default:
+    return "product of " + std::to_string(getPacking().getBits()) +
            "-bit weights";
-  return getDepthGroup() == 1   ? "product"
-         : getDepthGroup() == 2 ? "product of bf16"
-                                : "product of bytes";
+  }
 }
 
 DenseWork PackedMatmulOp::countFlops() {
@@ -54,10 +59,8 @@ std::string ConvOp::describeForm() {
       sdx::describeConv({getKernelShape(), getStrides(), getDilations(),
                          getPadsBegin(), getPadsEnd()},
                         getGroup());
-  if (std::optional<int64_t> side = getWinograd())
-    text += ", winograd " + sdx::describeSizes({*side, *side});
-  if (getScales())
-    text += ", 24-bit weights";
+  if (int64_t side = getFilters().getWinograd())
+    text += ", winograd " + sdx::describeSizes({side, side});
   if (hasSplitWeights())
     text += ", parts of bf16";
   return text;

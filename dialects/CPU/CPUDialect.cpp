@@ -15,7 +15,7 @@ using namespace sardonyx::cpu;
 #include "dialects/CPU/CPUDialect.cpp.inc"
 
 void CPUDialect::initialize() {
-  registerTargetAttr();
+  registerAttrs();
   addOperations<
 #define GET_OP_LIST
 #include "dialects/CPU/CPUOps.cpp.inc"

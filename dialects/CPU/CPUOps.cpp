@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/CPU/CPUVerify.h"
+#include "dialects/CPU/CPU.h"
 #include "dialects/SDX/SDXDps.h"
 
 #include "mlir/IR/Builders.h"
@@ -29,52 +29,60 @@ using sdx::verifyDps;
 //===----------------------------------------------------------------------===//
 
 void PackedMatmulOp::build(OpBuilder &b, OperationState &state, Value lhs,
-                           Value rhs, Value init) {
-  state.addOperands({lhs, rhs, init});
-  state.addTypes(resultTypes(init));
+                           Value rhs, Value init, PackingAttr packing) {
+  build(b, state, resultTypes(init), lhs, rhs, /*scales=*/Value(), init,
+        packing, /*block=*/IntegerAttr(), /*strassen=*/IntegerAttr());
 }
 
 void PackedMatmulOp::build(OpBuilder &b, OperationState &state, Value lhs,
-                           Value rhs, Value scales, int64_t block, Value init) {
-  state.addOperands({lhs, rhs, scales, init});
-  state.getOrAddProperties<Properties>().setBlock(b.getI64IntegerAttr(block));
-  state.addTypes(resultTypes(init));
+                           Value rhs, Value scales, int64_t block, Value init,
+                           PackingAttr packing) {
+  build(b, state, resultTypes(init), lhs, rhs, scales, init, packing,
+        b.getI64IntegerAttr(block), /*strassen=*/IntegerAttr());
 }
 
-/// What is wrong with a right-hand side of scaled integers.
+/// What is wrong with the scales of a right-hand side of integers.
 static LogicalResult verifyScales(PackedMatmulOp op) {
+  PackingAttr packing = op.getPacking();
+  if (!packing.isQuantized() && !packing.isCompressed()) {
+    if (op.getScales() || op.getBlock())
+      return op.emitOpError("has scales or a block, which are for integers of "
+                            "2, 4 or 8 bits and compressed numbers");
+    return success();
+  }
+  if (!op.getScales() || !op.getBlock() || *op.getBlock() < 1)
+    return op.emitOpError("has no scales or no positive block");
   ArrayRef<int64_t> lhs = op.getLhs().getType().getShape();
   ArrayRef<int64_t> rhs = op.getRhs().getType().getShape();
   ArrayRef<int64_t> scales = op.getScales().getType().getShape();
-  if (!op.getBlock() || *op.getBlock() < 1)
-    return op.emitOpError("has scales but no positive block");
   if (rhs.size() != 3 || scales.size() != 4)
-    return op.emitOpError("rhs must be [No,K,Nt/P] and scales "
+    return op.emitOpError("rhs must be [No,K,X] and scales "
                           "[No,ceil(K/block),1 or 2,Nt]");
   if (ShapedType::isDynamicShape(rhs) || ShapedType::isDynamicShape(scales) ||
       ShapedType::isDynamic(lhs.back()))
     return op.emitOpError("has scales and open sizes of weights");
-  bool isShort = op.isShort();
-  if (isShort && (scales[1] != 1 || scales[2] != 1))
+  if (packing.isCompressed() && (scales[1] != 1 || scales[2] != 1))
     return op.emitOpError(
         "scales of numbers of 21 or 24 bits must be [No,1,1,Nt]");
-  if (op.isOfTriples() && rhs.back() != scales.back())
-    return op.emitOpError("has panels of ")
-           << rhs.back() << " columns but scales for " << scales.back();
-  if (isShort && failed(verifyShortPanels(op, scales.back())))
-    return failure();
-  int64_t perByte = rhs.back() ? scales.back() / rhs.back() : 0;
-  if (!isShort && ((perByte != 1 && perByte != 2 && perByte != 4) ||
-                   perByte * rhs.back() != scales.back()))
-    return op.emitOpError("a panel of ")
-           << scales.back() << " columns cannot have " << rhs.back()
-           << " bytes";
   int64_t blocks = llvm::divideCeil(lhs.back(), *op.getBlock());
   if (scales[0] != rhs[0] || scales[1] != blocks ||
-      (scales[2] != 1 && scales[2] != 2))
+      (scales[2] != 1 && scales[2] != 2) || scales[3] != packing.getPanel())
     return op.emitOpError("scales must be ")
-           << rhs[0] << "x" << blocks << "x1x" << scales.back() << " or "
-           << rhs[0] << "x" << blocks << "x2x" << scales.back();
+           << rhs[0] << "x" << blocks << "x1x" << packing.getPanel() << " or "
+           << rhs[0] << "x" << blocks << "x2x" << packing.getPanel();
+  return success();
+}
+
+/// What is wrong with the last dimension of a packed matrix of `type`.
+static LogicalResult verifyPacked(Operation *op, StringRef what,
+                                  ShapedType type, PackingAttr packing) {
+  if (type.getElementType() != packing.getStoredType())
+    return op->emitOpError()
+           << what << " must be of " << packing.getStoredType() << " for "
+           << packing << ", got " << type.getElementType();
+  if (type.getShape().back() != packing.getRowSize())
+    return op->emitOpError("the last dimension of ")
+           << what << " must be " << packing.getRowSize() << " for " << packing;
   return success();
 }
 
@@ -82,8 +90,8 @@ static LogicalResult verifyScales(PackedMatmulOp op) {
 static LogicalResult verifyStrassen(PackedMatmulOp op) {
   ArrayRef<int64_t> rhs = op.getRhs().getType().getShape();
   int64_t depth = *op.getStrassen();
-  if (op.getScales() || !op.getRhs().getType().getElementType().isF32() ||
-      op.isBatched() || ShapedType::isDynamicShape(rhs))
+  if (op.getPacking().getElement() != PackedElement::F32 || op.isBatched() ||
+      ShapedType::isDynamicShape(rhs))
     return op.emitOpError(
         "only a product of f32 without batches, by weights of "
         "known sizes, can go by Strassen's algorithm");
@@ -110,36 +118,28 @@ LogicalResult PackedMatmulOp::verify() {
     return emitOpError("rhs must be [No,K,Nt], or [B,No,K,Nt] with a batched "
                        "lhs, got rank ")
            << rhs.size();
-  auto isOf = [&](Type left, Type right, Type sum) {
-    return getLhs().getType().getElementType() == left &&
-           getRhs().getType().getElementType() == right &&
-           getInit().getType().getElementType() == sum;
-  };
+  PackingAttr packing = getPacking();
   Builder b(getContext());
-  Type f32 = b.getF32Type(), bf16 = b.getBF16Type(), i8 = b.getI8Type();
-  if (!isOf(f32, f32, f32) && !isOf(bf16, bf16, f32) &&
-      !isOf(i8, i8, b.getI32Type()) &&
-      !(getScales() && (isOf(f32, i8, f32) || isOf(f32, b.getI64Type(), f32))))
-    return emitOpError("operands must be of f32, or lhs and rhs of i8 and init "
-                       "of i32, or lhs and rhs of bf16 and init of f32, or rhs "
-                       "of i8 or i64 with scales and the others of f32");
-  if (getScales() && failed(verifyScales(*this)))
+  const bool areBytes = packing.getElement() == PackedElement::I8;
+  Type left = areBytes ? b.getI8Type()
+              : packing.getElement() == PackedElement::BF16
+                  ? Type(b.getBF16Type())
+                  : b.getF32Type();
+  Type sum = areBytes ? Type(b.getI32Type()) : b.getF32Type();
+  if (getLhs().getType().getElementType() != left ||
+      getInit().getType().getElementType() != sum)
+    return emitOpError("lhs must be of ")
+           << left << " and init of " << sum << " for " << packing;
+  if (failed(verifyPacked(*this, "rhs", getRhs().getType(), packing)) ||
+      failed(verifyScales(*this)))
     return failure();
   if (getStrassen() && failed(verifyStrassen(*this)))
     return failure();
-  if (!getScales() && getBlock())
-    return emitOpError("has a block but no scales");
   int64_t panels = rhs[rhs.size() - 3];
-  if (ShapedType::isDynamic(rhs.back()) || rhs.back() <= 0)
-    return emitOpError("the last dimension of rhs, the panel width, must be "
-                       "static and positive");
-  if (rhs.back() % getDepthGroup())
-    return emitOpError("the last dimension of rhs, ")
-           << rhs.back() << ", is no multiple of " << getDepthGroup();
-  int64_t width = getPanelWidth();
+  int64_t width = packing.getPanel();
   int64_t k = lhs.back();
   if (!ShapedType::isDynamic(k))
-    k = getPackedDepth(k);
+    k = packing.getPackedDepth(k);
   if (!mayEqual(k, rhs[rhs.size() - 2]))
     return emitOpError("lhs has K = ")
            << lhs.back() << " but rhs " << rhs[rhs.size() - 2]
@@ -173,27 +173,22 @@ PackedMatmulOp::reifyResultShapes(OpBuilder &b,
 //===----------------------------------------------------------------------===//
 
 void PackRhsOp::build(OpBuilder &b, OperationState &state, Value source,
-                      Value init, bool transposed) {
-  build(b, state, source, /*scales=*/Value(), init, transposed);
-}
-
-void PackRhsOp::build(OpBuilder &b, OperationState &state, Value source,
-                      Value scales, Value init, bool transposed) {
-  state.addOperands(source);
-  if (scales)
-    state.addOperands(scales);
-  state.addOperands(init);
-  if (transposed)
-    state.getOrAddProperties<Properties>().setTransposed(b.getUnitAttr());
-  state.addTypes(resultTypes(init));
+                      Value scales, Value init, bool transposed,
+                      PackingAttr packing) {
+  build(b, state, resultTypes(init), source, scales, init,
+        transposed ? b.getUnitAttr() : UnitAttr(), packing);
 }
 
 LogicalResult PackRhsOp::verify() {
   if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
     return failure();
-  Type element = getInit().getType().getElementType();
-  if (getScales() ? !element.isInteger(8) && !makesTriples() : !element.isF32())
-    return emitOpError("init must be of i8 or i64 with scales, else of f32");
+  PackingAttr packing = getPacking();
+  if (packing.getElement() != PackedElement::F32 && !packing.isCompressed())
+    return emitOpError("packs f32, as they are or in 21 or 24 bits, and not ")
+           << packing;
+  if (packing.isCompressed() != bool(getScales()))
+    return emitOpError(
+        "has scales where it compresses numbers, and only there");
   ArrayRef<int64_t> source = getSource().getType().getShape();
   ArrayRef<int64_t> init = getInit().getType().getShape();
   if (source.size() < 2 || source.size() > 4)
@@ -205,24 +200,18 @@ LogicalResult PackRhsOp::verify() {
     return emitOpError("init must have rank ")
            << rank << " for a source of rank " << source.size() << ", got "
            << init.size();
-  int64_t width = getPanelWidth();
-  if (ShapedType::isDynamic(width) || width <= 0)
-    return emitOpError("the last dimension of init, the panel width, must be "
-                       "static and positive");
+  int64_t width = packing.getPanel();
+  if (failed(verifyPacked(*this, "init", getInit().getType(), packing)))
+    return failure();
   if (getScales()) {
     ArrayRef<int64_t> scales = getScales().getType().getShape();
     if (init.size() != 3 || scales.size() != 4 || scales[0] != init[0] ||
-        scales[1] != 1 || scales[2] != 1 ||
-        init.back() != (makesTriples() ? width : width * 3))
-      return emitOpError(
-          "with scales [No,1,1,Nt] init must be [No,K,Nt*3] of i8 "
-          "or [No,ceil(K/3),Nt] of i64");
-    if (failed(verifyShortPanels(*this, width)))
-      return failure();
+        scales[1] != 1 || scales[2] != 1 || scales[3] != width)
+      return emitOpError("scales must be [No,1,1,Nt] for [No,X,Y]");
   }
   int64_t n = source[getColumnDim()], k = source[getDepthDim()];
-  if (makesTriples() && !ShapedType::isDynamic(k))
-    k = llvm::divideCeil(k, kTriple);
+  if (!ShapedType::isDynamic(k))
+    k = packing.getPackedDepth(k);
   if (!mayEqual(k, init[init.size() - 2]))
     return emitOpError("source has K = ")
            << k << " but init " << init[init.size() - 2]

@@ -12,7 +12,7 @@
 #ifndef SARDONYX_CPU_OPS
 #define SARDONYX_CPU_OPS
 
-include "dialects/CPU/CPUBase.td"
+include "dialects/CPU/CPULayout.td"
 include "dialects/SDX/SDXDps.td"
 
 class CPU_DpsOp<string mnemonic, list<Trait> traits = []>
@@ -24,9 +24,9 @@ def CPU_ProductShaped : TypeConstraint<
     "tensor or memref of f32, bf16, i8, i32 or i64", "::mlir::ShapedType">;
 
 def CPU_ConvWeights : TypeConstraint<
-    Or<[RankedTensorOf<[F32, BF16, I8]>.predicate,
-        MemRefOf<[F32, BF16, I8]>.predicate]>,
-    "tensor or memref of f32, bf16 or i8", "::mlir::ShapedType">;
+    Or<[RankedTensorOf<[F32, BF16]>.predicate,
+        MemRefOf<[F32, BF16]>.predicate]>,
+    "tensor or memref of f32 or bf16", "::mlir::ShapedType">;
 
 def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
     DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["isRoot", "isContraction", "getKernelName", "describeForm", "countFlops"]>]> {
@@ -34,31 +34,29 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
   let description = [{
     `init[b, m, n] += sum_k lhs[b, m, k] * rhs[b, n floordiv Nt, k, n mod Nt]`
 
-    `lhs` is [M,K] or [B,M,K]. `rhs` is packed in panels of Nt columns (see
-    `cpu.pack_rhs`): [No,K,Nt], shared by all batches, or [B,No,K,Nt]. `Nt` is
-    static. `init` is [M,N] or [B,M,N] with N <= No * Nt; panel columns past N
-    are zero. The product is added onto `init`.
+    `lhs` is [M,K] or [B,M,K]. `rhs` is packed in panels of Nt columns as
+    `packing` says: [No,K,Nt], shared by all batches, or [B,No,K,Nt]. `init` is
+    [M,N] or [B,M,N] with N <= No * Nt; panel columns past N are zero. The
+    product is added onto `init`. By the elements of `packing`:
 
-    All three are of f32; or `lhs` is of unsigned and `rhs` of signed 8-bit
-    integers and `init` of i32, in which sums wrap; or `lhs` and `rhs` are of
-    bf16 and `init` of f32, and subnormal numbers may count as zero. G = 4 bytes
-    or 2 bf16 then lie together, as the instructions for such products want
-    them: `rhs` is [No,ceil(K/G),Nt*G], and its element [p, q, G * c + j] is that
-    of k = G * q + j and column p * Nt + c, zero for k past K.
-
-    With `scales` the right-hand side is of unsigned integers u of 2, 4 or 8
-    bits, whose blocks of `block` values of k share a scale and an offset:
-    `scales[p, k floordiv block, 0, c] * u + scales[p, k floordiv block, 1, c]`,
-    where `scales` is [No,ceil(K/block),2,Nt] and K is static; or it is
-    [No,ceil(K/block),1,Nt], and the offsets are those that make the middle of
-    the integers, 2^(bits-1), zero. Of the P = 8 /
-    bits integers in a byte of `rhs` [No,K,Nt/P], number j, from the lowest bits
-    on, is that of the column Nt/P * j later. Columns past N have the scale and
-    the offset zero.
-
-    Integers of 24 and 21 bits are signed: `rhs` is then [No,K,Nt*3] of i8, or
-    [No,ceil(K/3),Nt] of i64, as `cpu.pack_rhs` makes it, and there is one block
-    and no offset.
+    - `f32`: all three are of f32.
+    - `i8`: `lhs` is of unsigned and `rhs` of signed 8-bit integers and `init` of
+      i32, in which sums wrap; `bf16`: `lhs` and `rhs` are of bf16 and `init` of
+      f32, and subnormal numbers may count as zero. G = 4 bytes or 2 bf16 lie
+      together, as the instructions for such products want them: `rhs` is
+      [No,ceil(K/G),Nt*G], and its element [p, q, G * c + j] is that of
+      k = G * q + j and column p * Nt + c, zero for k past K.
+    - `u2`, `u4`, `u8`: `rhs` is of unsigned integers u, whose blocks of `block`
+      values of k share a scale and an offset:
+      `scales[p, k floordiv block, 0, c] * u + scales[p, k floordiv block, 1, c]`,
+      where `scales` is [No,ceil(K/block),2,Nt] and K is static; or it is
+      [No,ceil(K/block),1,Nt], and the offsets are those that make the middle of
+      the integers, 2^(bits-1), zero. Of the P = 8 / bits integers in a byte of
+      `rhs` [No,K,Nt/P], number j, from the lowest bits on, is that of the column
+      Nt/P * j later. Columns past N have the scale and the offset zero.
+    - `w24`, `w21`: integers are signed: `rhs` is [No,K,Nt*3] of i8, or
+      [No,ceil(K/3),Nt] of i64, as `cpu.pack_rhs` makes it, `scales` is
+      [No,1,1,Nt], and `block` is K.
 
     `strassen` = d says that the right-hand side, of f32, may go by Strassen's
     algorithm: K is a multiple of d, and in each range of d values of k those of
@@ -68,18 +66,23 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
     ```mlir
     %r = cpu.packed_matmul
         ins(%a, %b : tensor<?x768xf32>, tensor<24x768x32xf32>)
-        outs(%zero : tensor<?x768xf32>) -> tensor<?x768xf32>
+        outs(%zero : tensor<?x768xf32>) {packing = #cpu.packing<f32, panel = 32>}
+        -> tensor<?x768xf32>
     %s = cpu.packed_matmul
         ins(%u, %v : tensor<?x768xi8>, tensor<24x192x128xi8>)
-        outs(%zeros : tensor<?x768xi32>) -> tensor<?x768xi32>
+        outs(%zeros : tensor<?x768xi32>) {packing = #cpu.packing<i8, panel = 32>}
+        -> tensor<?x768xi32>
     %t = cpu.packed_matmul
         ins(%a, %w, %x : tensor<?x768xf32>, tensor<24x768x16xi8>,
             tensor<24x24x2x32xf32>)
-        outs(%zero : tensor<?x768xf32>) {block = 32 : i64} -> tensor<?x768xf32>
+        outs(%zero : tensor<?x768xf32>)
+        {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>}
+        -> tensor<?x768xf32>
     ```
   }];
   let arguments = (ins CPU_ProductShaped:$lhs, CPU_ProductShaped:$rhs,
                        Optional<SDX_OptionalF32Shaped>:$scales, CPU_ProductShaped:$init,
+                       CPU_PackingAttr:$packing,
                        OptionalAttr<I64Attr>:$block,
                        OptionalAttr<I64Attr>:$strassen);
   let results = (outs Optional<AnyRankedTensor>:$result);
@@ -89,45 +92,28 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
-                                 "::mlir::Value":$init)>,
+                                 "::mlir::Value":$init,
+                                 "::sardonyx::cpu::PackingAttr":$packing)>,
                   OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
                                  "::mlir::Value":$scales, "int64_t":$block,
-                                 "::mlir::Value":$init)>];
+                                 "::mlir::Value":$init,
+                                 "::sardonyx::cpu::PackingAttr":$packing)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     /// Values of k that lie together in the right-hand side.
-    int64_t getDepthGroup() {
-      ::mlir::Type type = getLhs().getType().getElementType();
-      return type.isF32() ? 1 : type.isBF16() ? 2 : 4;
-    }
+    int64_t getDepthGroup() { return getPacking().getDepthGroup(); }
     /// Columns in a panel of the right-hand side.
-    int64_t getPanelWidth() {
-      if (getScales())
-        return getScales().getType().getShape().back();
-      return getRhs().getType().getShape().back() / getDepthGroup();
-    }
+    int64_t getPanelWidth() { return getPacking().getPanel(); }
     /// Whether the offsets are given with the scales.
     bool hasOffsets() { return getScales().getType().getDimSize(2) == 2; }
-    /// Integers in a byte of a right-hand side that has scales.
-    int64_t getNumbersPerByte() {
-      return getPanelWidth() / getRhs().getType().getShape().back();
-    }
-    /// Whether the right-hand side is of numbers in three bytes.
-    bool isOfThreeBytes() {
-      return getScales() && getRhs().getType().getShape().back() ==
-                                3 * getScales().getType().getShape().back();
-    }
-    /// Whether three of its numbers are in eight bytes.
+    /// Integers in a byte of a right-hand side of few bits.
+    int64_t getNumbersPerByte() { return 8 / getPacking().getBits(); }
+    /// Whether three numbers of the right-hand side are in eight bytes.
     bool isOfTriples() {
-      return getRhs().getType().getElementType().isInteger(64);
+      return getPacking().getElement() == PackedElement::W21;
     }
-    /// Whether it is of either: f32 that were made shorter.
-    bool isShort() { return isOfThreeBytes() || isOfTriples(); }
-    /// The extent of the right-hand side along values of k, of which lhs has
-    /// `depth`.
-    int64_t getPackedDepth(int64_t depth) {
-      return llvm::divideCeil(depth, isOfTriples() ? kTriple : getDepthGroup());
-    }
+    /// Whether it is of f32 that were made shorter.
+    bool isShort() { return getPacking().isCompressed(); }
     bool isBatched() { return getLhs().getType().getRank() == 3; }
     bool isRhsBatched() { return getRhs().getType().getRank() == 4; }
   }];
@@ -138,17 +124,17 @@ def CPU_PackRhsOp : CPU_DpsOp<"pack_rhs", [
   let summary = "Pack a right-hand side into panels of columns";
   let description = [{
     [K,N] or [B,K,N] (with `transposed`: [N,K] or [B,N,K]) to [No,K,Nt] or
-    [B,No,K,Nt], No = ceil(N / Nt). Columns past N are zero. `init` is
-    overwritten.
+    [B,No,K,Nt], No = ceil(N / Nt), in panels as `packing` says, of `f32`, `w24`
+    or `w21`. Columns past N are zero. `init` is overwritten.
 
     [C,K,H,N] (with `transposed`: [C,N,H,K]), the heads of an attention beside
     each other in each row, is a batch of C * H matrices: their rows are not
     gathered first.
 
-    With `scales` [No,1,1,Nt] numbers become the integers nearest to number /
-    scale. Where `init` is [No,K,Nt*3] of i8 they have 24 bits, in three bytes,
-    from the lowest on. Where it is [No,ceil(K/3),Nt] of i64 they have 21, and an
-    element holds three: u in its bits 0 to 20, w in 22 to 42, v in 43 to 63; bit
+    With `scales` [No,1,1,Nt], which `w24` and `w21` have, numbers become the
+    integers nearest to number / scale. Those of 24 bits lie in three bytes, from
+    the lowest on: `init` is [No,K,Nt*3] of i8. Of 21 bits, where `init` is
+    [No,ceil(K/3),Nt] of i64, an element holds three: u in its bits 0 to 20, w in 22 to 42, v in 43 to 63; bit
     21 is zero. With Nt = 4 Q, element [p, q, Q * a + i] has of panel p
 
     - u and v: k = 3 q + a floordiv 2 of the columns (a mod 2) 2 Q + 2 i and the
@@ -163,20 +149,25 @@ def CPU_PackRhsOp : CPU_DpsOp<"pack_rhs", [
 
     ```mlir
     %p = cpu.pack_rhs ins(%b : tensor<768x3072xf32>)
-        outs(%e : tensor<96x768x32xf32>) -> tensor<96x768x32xf32>
+        outs(%e : tensor<96x768x32xf32>) {packing = #cpu.packing<f32, panel = 32>}
+        -> tensor<96x768x32xf32>
     %q = cpu.pack_rhs
         ins(%b, %s : tensor<768x3072xf32>, tensor<96x1x1x32xf32>)
-        outs(%f : tensor<96x768x96xi8>) -> tensor<96x768x96xi8>
+        outs(%f : tensor<96x768x96xi8>) {packing = #cpu.packing<w24, panel = 32>}
+        -> tensor<96x768x96xi8>
     %h = cpu.pack_rhs transposed ins(%keys : tensor<2x100x12x64xf32>)
-        outs(%i : tensor<24x4x64x32xf32>) -> tensor<24x4x64x32xf32>
+        outs(%i : tensor<24x4x64x32xf32>)
+        {packing = #cpu.packing<f32, panel = 32>} -> tensor<24x4x64x32xf32>
     %r = cpu.pack_rhs
         ins(%b, %s : tensor<768x3072xf32>, tensor<96x1x1x32xf32>)
-        outs(%g : tensor<96x256x32xi64>) -> tensor<96x256x32xi64>
+        outs(%g : tensor<96x256x32xi64>) {packing = #cpu.packing<w21, panel = 32>}
+        -> tensor<96x256x32xi64>
     ```
   }];
   let arguments = (ins SDX_F32Shaped:$source,
                        Optional<SDX_OptionalF32Shaped>:$scales,
-                       CPU_ProductShaped:$init, UnitAttr:$transposed);
+                       CPU_ProductShaped:$init, UnitAttr:$transposed,
+                       CPU_PackingAttr:$packing);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     (`transposed` $transposed^)? `ins` `(` $source (`,` $scales^)? `:`
@@ -184,22 +175,18 @@ def CPU_PackRhsOp : CPU_DpsOp<"pack_rhs", [
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$source,
-                                 "::mlir::Value":$init,
-                                 "bool":$transposed)>,
-                  OpBuilder<(ins "::mlir::Value":$source,
                                  "::mlir::Value":$scales,
                                  "::mlir::Value":$init,
-                                 "bool":$transposed)>];
+                                 "bool":$transposed,
+                                 "::sardonyx::cpu::PackingAttr":$packing)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     /// Whether three of its numbers become eight bytes.
     bool makesTriples() {
-      return getInit().getType().getElementType().isInteger(64);
+      return getPacking().getElement() == PackedElement::W21;
     }
     /// Columns in a panel.
-    int64_t getPanelWidth() {
-      return (getScales() ? getScales() : getInit()).getType().getShape().back();
-    }
+    int64_t getPanelWidth() { return getPacking().getPanel(); }
     /// Whether the rows of a batch's matrices lie beside each other.
     bool isInterleaved() { return getSource().getType().getRank() == 4; }
     /// The positions of N and K among the source's dimensions.
@@ -215,8 +202,9 @@ def CPU_ConvOp : CPU_DpsOp<"conv", [
   let summary = "Convolution with packed weights";
   let description = [{
     A cross-correlation over one to three spatial dimensions. `input` is
-    [N,C,S...], `weights` is packed [G,Ob,K,Rt] (see `cpu.pack_conv_weights`)
-    with K = C/G * product(kernel_shape) in the order (channel, k0, k1, ...).
+    [N,C,S...], `weights` is packed as `filters` says, [G,Ob,K,Rt] (see
+    `cpu.pack_conv_weights`) with K = C/G * product(kernel_shape) in the order
+    (channel, k0, k1, ...).
     `init` is [N,OC,O...] with OC/G <= Ob * Rt. Positions in the pads are
     implicit zeros. The product is added onto `init`.
 
@@ -224,13 +212,12 @@ def CPU_ConvOp : CPU_DpsOp<"conv", [
     more: where all numbers are whole and their sums exact in f32, or where much
     of a sum cancels.
 
-    `winograd` = m asks for Winograd's algorithm F(m x m, 3 x 3), m = 2 or 4, on
-    weights that were transformed for it: K counts (m + 2)^2 values a channel,
-    channels innermost. Kernels are 3x3 then, without dilations and groups, and
-    both strides 1 or both 2. With `scales` weights are integers of 24 bits
-    times these (see `cpu.pack_conv_weights`).
+    Filters that were transformed for Winograd's algorithm F(m x m, 3 x 3) are
+    multiplied by it: K counts (m + 2)^2 values a channel, channels innermost.
+    Kernels are 3x3 then, without dilations and groups, and both strides 1 or
+    both 2.
 
-    Weights of bf16 are [G,Ob,S,2*32*32]: numbers are sums of two (see
+    Weights of `bf16x2` are [G,Ob,S,2*32*32] of bf16: numbers are sums of two (see
     `cpu.pack_conv_weights`).
 
     ```mlir
@@ -238,28 +225,27 @@ def CPU_ConvOp : CPU_DpsOp<"conv", [
         outs(%zero : tensor<?x64x56x56xf32>)
         {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
          dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-         pads_end = array<i64: 1, 1>, group = 1 : i64}
-        -> tensor<?x64x56x56xf32>
+         pads_end = array<i64: 1, 1>, group = 1 : i64,
+         filters = #cpu.filters<f32, rows = 8>} -> tensor<?x64x56x56xf32>
     ```
   }];
   let arguments = (ins SDX_F32Shaped:$input, CPU_ConvWeights:$weights,
-                       Optional<SDX_OptionalF32Shaped>:$scales,
-                       SDX_F32Shaped:$init,
+                       SDX_F32Shaped:$init, CPU_FiltersAttr:$filters,
                        DenseI64ArrayAttr:$kernel_shape,
                        DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$dilations,
                        DenseI64ArrayAttr:$pads_begin,
                        DenseI64ArrayAttr:$pads_end, I64Attr:$group,
-                       UnitAttr:$exact, OptionalAttr<I64Attr>:$winograd);
+                       UnitAttr:$exact);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    `ins` `(` $input `,` $weights (`,` $scales^)? `:` type($input) `,`
-    type($weights) (`,` type($scales)^)? `)`
+    `ins` `(` $input `,` $weights `:` type($input) `,` type($weights) `)`
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$input,
                                  "::mlir::Value":$weights,
                                  "::mlir::Value":$init,
+                                 "::sardonyx::cpu::FiltersAttr":$filters,
                                  "::llvm::ArrayRef<int64_t>":$kernelShape,
                                  "::llvm::ArrayRef<int64_t>":$strides,
                                  "::llvm::ArrayRef<int64_t>":$dilations,
@@ -269,19 +255,15 @@ def CPU_ConvOp : CPU_DpsOp<"conv", [
                                  CArg<"bool", "false">:$exact)>];
   let extraClassDeclaration = [{
     /// Winograd's algorithm, if it goes by that; null otherwise.
-    const ::sardonyx::cpu::Winograd *getAlgorithm();
+    const ::sardonyx::cpu::Winograd *getAlgorithm() {
+      return getFilters().getAlgorithm();
+    }
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }
     /// Output channels in a block of the packed weights.
-    int64_t getBlockRows() {
-      if (hasSplitWeights())
-        return kPartBlock;
-      return (getScales() ? getScales() : getWeights()).getType().getShape().back();
-    }
+    int64_t getBlockRows() { return getFilters().getRows(); }
     /// Whether weights are sums of bf16.
-    bool hasSplitWeights() {
-      return getWeights().getType().getElementType().isBF16();
-    }
+    bool hasSplitWeights() { return getFilters().isSplit(); }
   }];
 }
 
@@ -294,14 +276,10 @@ def CPU_PackConvWeightsOp : CPU_DpsOp<"pack_conv_weights", [
     over (channel, k0, k1, ...). `init` is overwritten, and says by its shape how
     many groups there are.
 
-    With `winograd` = m the filters are transformed for F(m x m, 3 x 3), see
-    `cpu.conv`, and for strides of `winograd_stride`, 2 or, as without it, 1.
+    `filters` says how many are in a block, and whether they are transformed for
+    Winograd's algorithm.
 
-    With `scales` [Ob*(m + 2)^2,1,1,Rt], for each block one for each value of
-    each filter, values become the integers nearest to value / scale. `init` is
-    [1,Ob,K,Rt*3] of i8 then: 24 bits, in three bytes, from the lowest on.
-
-    Where `init` is of bf16, it is [G,Ob,S,2*32*32]: a block has 32 filters, and
+    Where they become `bf16x2`, `init` is [G,Ob,S,2*32*32] of bf16: a block has 32 filters, and
     step s of a filter the 32 channels from s / t * 32 on, zeros past the last,
     of value s % t of the kernel, which has t. First come all that is
     next to the numbers of a block and step, [filter, channel], then what is
@@ -309,35 +287,31 @@ def CPU_PackConvWeightsOp : CPU_DpsOp<"pack_conv_weights", [
 
     ```mlir
     %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>)
-        outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
+        outs(%e : tensor<1x8x576x8xf32>) {filters = #cpu.filters<f32, rows = 8>}
+        -> tensor<1x8x576x8xf32>
     ```
   }];
-  let arguments = (ins SDX_F32Shaped:$source,
-                       Optional<SDX_OptionalF32Shaped>:$scales,
-                       CPU_ConvWeights:$init,
-                       OptionalAttr<I64Attr>:$winograd,
-                       OptionalAttr<I64Attr>:$winograd_stride);
+  let arguments = (ins SDX_F32Shaped:$source, CPU_ConvWeights:$init,
+                       CPU_FiltersAttr:$filters);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    `ins` `(` $source (`,` $scales^)? `:` type($source)
-    (`,` type($scales)^)? `)`
+    `ins` `(` $source `:` type($source) `)`
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$source,
-                                 "::mlir::Value":$init)>];
+                                 "::mlir::Value":$init,
+                                 "::sardonyx::cpu::FiltersAttr":$filters)>];
   let extraClassDeclaration = [{
     /// How many groups there are; dynamic where that is not known.
     int64_t getGroup() { return getInit().getType().getDimSize(0); }
     /// Winograd's algorithm, if it goes by that; null otherwise.
-    const ::sardonyx::cpu::Winograd *getAlgorithm();
-    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
-    int64_t getBlockRows() {
-      if (splits())
-        return kPartBlock;
-      return (getScales() ? getScales() : getInit()).getType().getShape().back();
+    const ::sardonyx::cpu::Winograd *getAlgorithm() {
+      return getFilters().getAlgorithm();
     }
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    int64_t getBlockRows() { return getFilters().getRows(); }
     /// Whether weights become sums of bf16.
-    bool splits() { return getInit().getType().getElementType().isBF16(); }
+    bool splits() { return getFilters().isSplit(); }
   }];
 }
 

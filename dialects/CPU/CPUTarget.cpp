@@ -8,23 +8,10 @@
 #include "dialects/CPU/CPU.h"
 
 #include "mlir/AsmParser/AsmParser.h"
-#include "mlir/IR/DialectImplementation.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
-
-#define GET_ATTRDEF_CLASSES
-#include "dialects/CPU/CPUAttrs.cpp.inc"
-#include "dialects/CPU/CPUTargetEnums.cpp.inc"
-
-void CPUDialect::registerTargetAttr() {
-  addAttributes<
-#define GET_ATTRDEF_LIST
-#include "dialects/CPU/CPUAttrs.cpp.inc"
-      >();
-}
 
 TargetAttr TargetAttr::getDefault(MLIRContext *context) {
   // As parameters that are left out are.

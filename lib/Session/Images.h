@@ -1,4 +1,5 @@
-//===- Images.h - Code of targets' own ---------------------------*- C++ -*-===//
+//===- Images.h - Code of targets' own ---------------------------*- C++
+//-*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

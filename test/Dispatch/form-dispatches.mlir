@@ -23,7 +23,7 @@ func.func @main(%x: tensor<?x64xf32>, %p: tensor<2x64x32xf32>, %b: tensor<40xf32
   %m = tensor.dim %x, %c0 : tensor<?x64xf32>
   %e = tensor.empty(%m) : tensor<?x40xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x40xf32>) -> tensor<?x40xf32>
-  %0 = cpu.packed_matmul ins(%x, %p : tensor<?x64xf32>, tensor<2x64x32xf32>) outs(%f : tensor<?x40xf32>) -> tensor<?x40xf32>
+  %0 = cpu.packed_matmul ins(%x, %p : tensor<?x64xf32>, tensor<2x64x32xf32>) outs(%f : tensor<?x40xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<?x40xf32>
   %e1 = tensor.empty() : tensor<1xf32>
   %other = linalg.fill ins(%zero : f32) outs(%e1 : tensor<1xf32>) -> tensor<1xf32>
   %1 = linalg.generic {indexing_maps = [#id, #col, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %b, %r : tensor<?x40xf32>, tensor<40xf32>, tensor<?x40xf32>) outs(%e : tensor<?x40xf32>) {
@@ -94,7 +94,7 @@ func.func @main(%x: tensor<8x64xf32>, %p: tensor<1x64x32xf32>) -> tensor<8x8xf32
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<8x8xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
-  %0 = cpu.packed_matmul ins(%x, %p : tensor<8x64xf32>, tensor<1x64x32xf32>) outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %0 = cpu.packed_matmul ins(%x, %p : tensor<8x64xf32>, tensor<1x64x32xf32>) outs(%f : tensor<8x8xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<8x8xf32>
   %t = linalg.transpose ins(%0 : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) permutation = [1, 0]
   %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %t : tensor<8x8xf32>, tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) {
   ^bb0(%a: f32, %c: f32, %o: f32):
@@ -152,7 +152,7 @@ func.func @main(%x: tensor<8x64xf32>, %p: tensor<1x64x32xf32>) -> tensor<8x16xf3
   %er = tensor.empty() : tensor<8xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x16xf32>) -> tensor<8x16xf32>
   %fr = linalg.fill ins(%zero : f32) outs(%er : tensor<8xf32>) -> tensor<8xf32>
-  %0 = cpu.packed_matmul ins(%x, %p : tensor<8x64xf32>, tensor<1x64x32xf32>) outs(%f : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %0 = cpu.packed_matmul ins(%x, %p : tensor<8x64xf32>, tensor<1x64x32xf32>) outs(%f : tensor<8x16xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<8x16xf32>
   %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
   ^bb0(%a: f32, %o: f32):
     %s = arith.mulf %a, %a : f32
@@ -226,6 +226,6 @@ func.func @no_depth(%x: tensor<2x0xf32>) -> tensor<2x3xf32> {
   %p = tensor.empty() : tensor<1x0x32xf32>
   %e = tensor.empty() : tensor<2x3xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x3xf32>) -> tensor<2x3xf32>
-  %0 = cpu.packed_matmul ins(%x, %p : tensor<2x0xf32>, tensor<1x0x32xf32>) outs(%f : tensor<2x3xf32>) -> tensor<2x3xf32>
+  %0 = cpu.packed_matmul ins(%x, %p : tensor<2x0xf32>, tensor<1x0x32xf32>) outs(%f : tensor<2x3xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<2x3xf32>
   return %0 : tensor<2x3xf32>
 }

@@ -16,12 +16,12 @@ func.func @main_graph(%x: tensor<?x64xf32> {onnx.name = "x"}) -> (tensor<?x40xf3
   %c0 = arith.constant 0 : index
   %w = arith.constant {sdx.source = {path = "w.data", offset = 0 : i64, length = 10240 : i64}} dense_resource<w> : tensor<64x40xf32>
   %e = tensor.empty() : tensor<2x64x32xf32>
-  %p = cpu.pack_rhs ins(%w : tensor<64x40xf32>) outs(%e : tensor<2x64x32xf32>) -> tensor<2x64x32xf32>
+  %p = cpu.pack_rhs ins(%w : tensor<64x40xf32>) outs(%e : tensor<2x64x32xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<2x64x32xf32>
   %m = tensor.dim %x, %c0 : tensor<?x64xf32>
   %b = arith.constant dense_resource<b> : tensor<40xf32>
   %er = tensor.empty(%m) : tensor<?x40xf32>
   %f = linalg.fill ins(%zero : f32) outs(%er : tensor<?x40xf32>) -> tensor<?x40xf32>
-  %r = cpu.packed_matmul ins(%x, %p : tensor<?x64xf32>, tensor<2x64x32xf32>) outs(%f : tensor<?x40xf32>) -> tensor<?x40xf32>
+  %r = cpu.packed_matmul ins(%x, %p : tensor<?x64xf32>, tensor<2x64x32xf32>) outs(%f : tensor<?x40xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<?x40xf32>
   return %r, %b : tensor<?x40xf32>, tensor<40xf32>
 }
 {-# dialect_resources: { builtin: { w: "0x0400000000000000", b: "0x0400000000000000" } } #-}
@@ -47,12 +47,12 @@ func.func @main_graph(%x: tensor<2x16xf32>) -> tensor<2x16xf32> {
   %er = tensor.empty() : tensor<2x16xf32>
   %f = linalg.fill ins(%zero : f32) outs(%er : tensor<2x16xf32>) -> tensor<2x16xf32>
   %e = tensor.empty() : tensor<1x16x32xf32>
-  %p = cpu.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
-  %m = cpu.packed_matmul ins(%x, %p : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
+  %p = cpu.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e : tensor<1x16x32xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<1x16x32xf32>
+  %m = cpu.packed_matmul ins(%x, %p : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<2x16xf32>
   %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%s = %m) -> tensor<2x16xf32> {
     %e1 = tensor.empty() : tensor<1x16x32xf32>
-    %p1 = cpu.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e1 : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
-    %m1 = cpu.packed_matmul ins(%s, %p1 : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
+    %p1 = cpu.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e1 : tensor<1x16x32xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<1x16x32xf32>
+    %m1 = cpu.packed_matmul ins(%s, %p1 : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<2x16xf32>
     scf.yield %m1 : tensor<2x16xf32>
   }
   return %r : tensor<2x16xf32>
@@ -86,10 +86,10 @@ func.func @main_graph(%x: tensor<2x16xf32>) -> (tensor<2x16xf32>, tensor<2x16xf3
   %zero = arith.constant 0.0 : f32
   %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%s = %x) -> tensor<2x16xf32> {
     %e = tensor.empty() : tensor<1x16x32xf32>
-    %p = cpu.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e : tensor<1x16x32xf32>) -> tensor<1x16x32xf32>
+    %p = cpu.pack_rhs ins(%w : tensor<16x16xf32>) outs(%e : tensor<1x16x32xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<1x16x32xf32>
     %er = tensor.empty() : tensor<2x16xf32>
     %f = linalg.fill ins(%zero : f32) outs(%er : tensor<2x16xf32>) -> tensor<2x16xf32>
-    %m = cpu.packed_matmul ins(%s, %p : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) -> tensor<2x16xf32>
+    %m = cpu.packed_matmul ins(%s, %p : tensor<2x16xf32>, tensor<1x16x32xf32>) outs(%f : tensor<2x16xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<2x16xf32>
     scf.yield %m : tensor<2x16xf32>
   }
   return %r, %v2, %small, %splat : tensor<2x16xf32>, tensor<2x16xf32>, tensor<2xf32>, tensor<100xf32>

@@ -63,7 +63,7 @@ func.func private @k0_matmul(%a: memref<?x8xf32>, %w: memref<2x8x32xf32>, %c: me
   %m = memref.dim %c, %c0 : memref<?x64xf32>
   %2 = tensor.empty(%m) : tensor<?x64xf32>
   %3 = linalg.fill ins(%zero : f32) outs(%2 : tensor<?x64xf32>) -> tensor<?x64xf32>
-  %4 = cpu.packed_matmul ins(%0, %1 : tensor<?x8xf32>, tensor<2x8x32xf32>) outs(%3 : tensor<?x64xf32>) -> tensor<?x64xf32>
+  %4 = cpu.packed_matmul ins(%0, %1 : tensor<?x8xf32>, tensor<2x8x32xf32>) outs(%3 : tensor<?x64xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<?x64xf32>
   %5 = tensor.empty(%m) : tensor<?x64xf32>
   %6 = linalg.generic {
       indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>],
@@ -85,7 +85,7 @@ func.func private @k1_conv(%x: memref<1x4x6x6xf32>, %f: memref<1x2x144x8xf32>, %
   %3 = linalg.fill ins(%zero : f32) outs(%2 : tensor<1x16x4x4xf32>) -> tensor<1x16x4x4xf32>
   %4 = cpu.conv ins(%0, %1 : tensor<1x4x6x6xf32>, tensor<1x2x144x8xf32>) outs(%3 : tensor<1x16x4x4xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, winograd = 4 : i64}
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8, winograd = 4>}
       -> tensor<1x16x4x4xf32>
   bufferization.materialize_in_destination %4 in restrict writable %y : (tensor<1x16x4x4xf32>, memref<1x16x4x4xf32>) -> ()
   return

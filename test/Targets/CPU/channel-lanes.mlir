@@ -20,7 +20,7 @@ func.func private @lanes(%x: memref<1x96x7x7xf32>, %w: memref<1x5x96x32xf32>,
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x160x7x7xf32>) -> tensor<1x160x7x7xf32>
   %y = cpu.conv ins(%tx, %tw : tensor<1x96x7x7xf32>, tensor<1x5x96x32xf32>) outs(%f : tensor<1x160x7x7xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x160x7x7xf32>
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<f32, rows = 32, in_lanes = true>} -> tensor<1x160x7x7xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<1x160x7x7xf32>, memref<1x160x7x7xf32>) -> ()
   return
@@ -44,7 +44,7 @@ func.func private @many_groups(%x: memref<2x128x7x7xf32>, %w: memref<8x1x16x32xf
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x256x7x7xf32>) -> tensor<2x256x7x7xf32>
   %y = cpu.conv ins(%tx, %tw : tensor<2x128x7x7xf32>, tensor<8x1x16x32xf32>) outs(%f : tensor<2x256x7x7xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 8 : i64} -> tensor<2x256x7x7xf32>
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 8 : i64, filters = #cpu.filters<f32, rows = 32, in_lanes = true>} -> tensor<2x256x7x7xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<2x256x7x7xf32>, memref<2x256x7x7xf32>) -> ()
   return

@@ -10,7 +10,7 @@
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(cpu-choose-conv-form{fewest-summed=65}))" | FileCheck %s --check-prefix=SHORT
 
 // SHORT-LABEL: func.func @taken
-// SHORT: cpu.pack_conv_weights {{.*}} {winograd = 2 : i64} -> tensor<1x8x1024x8xf32>
+// SHORT: cpu.pack_conv_weights {{.*}}winograd = 2>} -> tensor<1x8x1024x8xf32>
 
 // DIRECT-NOT: winograd
 // DIRECT: -> tensor<1x2x576x32xf32>
@@ -18,42 +18,42 @@
 
 // CHECK-LABEL: func.func @taken
 // CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<1x8x2304x8xf32>
-// CHECK: %[[W:.*]] = cpu.pack_conv_weights ins(%arg1 : tensor<64x64x3x3xf32>) outs(%[[EMPTY]] : tensor<1x8x2304x8xf32>) {winograd = 4 : i64}
+// CHECK: %[[W:.*]] = cpu.pack_conv_weights ins(%arg1 : tensor<64x64x3x3xf32>) outs(%[[EMPTY]] : tensor<1x8x2304x8xf32>) {filters = #cpu.filters<f32, rows = 8, winograd = 4>}
 // CHECK: cpu.conv ins(%arg0, %[[W]] : tensor<?x64x56x56xf32>, tensor<1x8x2304x8xf32>)
 // CHECK-SAME: winograd = 4
 func.func @taken(%x: tensor<?x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<?x64x56x56xf32>) -> tensor<?x64x56x56xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x576x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<?x64x56x56xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<?x64x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<?x64x56x56xf32>
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<?x64x56x56xf32>
   return %y : tensor<?x64x56x56xf32>
 }
 
 // Sixteen tiles of 2x2 cover the picture, too many of 4x4 would be empty.
 // CHECK-LABEL: func.func @small
-// CHECK: cpu.pack_conv_weights {{.*}} {winograd = 2 : i64} -> tensor<1x8x1024x8xf32>
+// CHECK: cpu.pack_conv_weights {{.*}}winograd = 2>} -> tensor<1x8x1024x8xf32>
 // CHECK: cpu.conv {{.*}}winograd = 2
 func.func @small(%x: tensor<1x64x7x7xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x7x7xf32>) -> tensor<1x64x7x7xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x576x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<1x64x7x7xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x7x7xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x7x7xf32>
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x7x7xf32>
   return %y : tensor<1x64x7x7xf32>
 }
 
 // As many tiles as a register of 512 bits has lanes, and many filters: these go into the lanes of the products.
 // CHECK-LABEL: func.func @filter_lanes
-// CHECK: cpu.pack_conv_weights {{.*}}winograd = 4 : i64} -> tensor<1x4x2304x32xf32>
+// CHECK: cpu.pack_conv_weights {{.*}}winograd = 4>} -> tensor<1x4x2304x32xf32>
 // NARROW-LABEL: func.func @filter_lanes
-// NARROW: cpu.pack_conv_weights {{.*}}winograd = 4 : i64} -> tensor<1x22x2304x6xf32>
+// NARROW: cpu.pack_conv_weights {{.*}}winograd = 4>} -> tensor<1x22x2304x6xf32>
 func.func @filter_lanes(%x: tensor<1x64x14x14xf32>, %w: tensor<128x64x3x3xf32>, %init: tensor<1x128x14x14xf32>) -> tensor<1x128x14x14xf32> {
   %e = tensor.empty() : tensor<1x16x576x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<128x64x3x3xf32>) outs(%e : tensor<1x16x576x8xf32>) -> tensor<1x16x576x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<128x64x3x3xf32>) outs(%e : tensor<1x16x576x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x16x576x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<1x64x14x14xf32>, tensor<1x16x576x8xf32>) outs(%init : tensor<1x128x14x14xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x128x14x14xf32>
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x128x14x14xf32>
   return %y : tensor<1x128x14x14xf32>
 }
 
@@ -64,10 +64,10 @@ func.func @filter_lanes(%x: tensor<1x64x14x14xf32>, %w: tensor<128x64x3x3xf32>, 
 // CHECK-NOT: winograd
 func.func @smaller(%x: tensor<1x64x5x5xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x5x5xf32>) -> tensor<1x64x5x5xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x576x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<1x64x5x5xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x5x5xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x5x5xf32>
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x5x5xf32>
   return %y : tensor<1x64x5x5xf32>
 }
 
@@ -76,10 +76,10 @@ func.func @smaller(%x: tensor<1x64x5x5xf32>, %w: tensor<64x64x3x3xf32>, %init: t
 // CHECK: cpu.conv {{.*}}winograd = 4
 func.func @eight(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
   %e = tensor.empty() : tensor<1x1x72x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) -> tensor<1x1x72x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x1x72x8xf32>
   %0 = cpu.conv ins(%x, %p : tensor<1x8x56x56xf32>, tensor<1x1x72x8xf32>) outs(%init : tensor<1x8x56x56xf32>)
       {dilations = array<i64: 1, 1>, group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} -> tensor<1x8x56x56xf32>
+       pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x56x56xf32>
   return %0 : tensor<1x8x56x56xf32>
 }
 
@@ -87,39 +87,39 @@ func.func @eight(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tens
 // CHECK-NOT: winograd
 func.func @four(%x: tensor<1x4x56x56xf32>, %w: tensor<8x4x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
   %e = tensor.empty() : tensor<1x1x36x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<8x4x3x3xf32>) outs(%e : tensor<1x1x36x8xf32>) -> tensor<1x1x36x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<8x4x3x3xf32>) outs(%e : tensor<1x1x36x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x1x36x8xf32>
   %0 = cpu.conv ins(%x, %p : tensor<1x4x56x56xf32>, tensor<1x1x36x8xf32>) outs(%init : tensor<1x8x56x56xf32>)
       {dilations = array<i64: 1, 1>, group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} -> tensor<1x8x56x56xf32>
+       pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x56x56xf32>
   return %0 : tensor<1x8x56x56xf32>
 }
 
 // Of stride 2: 81 products of tiles of 4x4, by 36 values of each filter.
 // CHECK-LABEL: func.func @strided
-// CHECK: cpu.pack_conv_weights {{.*}} {winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x8x2304x8xf32>
-// CHECK: cpu.conv {{.*}}strides = array<i64: 2, 2>, winograd = 4
+// CHECK: cpu.pack_conv_weights {{.*}}winograd = 4, stride = 2>} -> tensor<1x8x2304x8xf32>
+// CHECK: cpu.conv {{.*}}winograd = 4, stride = 2>{{.*}}strides = array<i64: 2, 2>
 // NARROW-LABEL: func.func @strided
-// NARROW: cpu.pack_conv_weights {{.*}}winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x11x2304x6xf32>
+// NARROW: cpu.pack_conv_weights {{.*}}winograd = 4, stride = 2>} -> tensor<1x11x2304x6xf32>
 // UNIT-LABEL: func.func @strided
 // UNIT-NOT: winograd
 func.func @strided(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x28x28xf32>) -> tensor<1x64x28x28xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x576x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<1x64x56x56xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x28x28xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x28x28xf32>
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x28x28xf32>
   return %y : tensor<1x64x28x28xf32>
 }
 
 // Tiles of 2x2 where they leave fewer lanes empty.
 // NARROW-LABEL: func.func @strided_of_two
-// NARROW: cpu.conv {{.*}}strides = array<i64: 2, 2>, winograd = 2
+// NARROW: cpu.conv {{.*}}winograd = 2, stride = 2>{{.*}}strides = array<i64: 2, 2>
 func.func @strided_of_two(%x: tensor<1x64x48x48xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x24x24xf32>) -> tensor<1x64x24x24xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x576x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<1x64x48x48xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x24x24xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x24x24xf32>
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x24x24xf32>
   return %y : tensor<1x64x24x24xf32>
 }
 
@@ -130,10 +130,10 @@ func.func @strided_of_two(%x: tensor<1x64x48x48xf32>, %w: tensor<64x64x3x3xf32>,
 // NARROW-NOT: winograd
 func.func @strided_to_seven(%x: tensor<1x64x14x14xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x7x7xf32>) -> tensor<1x64x7x7xf32> {
   %e = tensor.empty() : tensor<1x8x576x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) -> tensor<1x8x576x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x576x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<1x64x14x14xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x7x7xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x64x7x7xf32>
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x7x7xf32>
   return %y : tensor<1x64x7x7xf32>
 }
 
@@ -144,9 +144,9 @@ func.func @strided_to_seven(%x: tensor<1x64x14x14xf32>, %w: tensor<64x64x3x3xf32
 // CHECK-NOT: winograd
 func.func @exact(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32> {
   %e = tensor.empty() : tensor<1x1x72x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) -> tensor<1x1x72x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<8x8x3x3xf32>) outs(%e : tensor<1x1x72x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x1x72x8xf32>
   %0 = cpu.conv ins(%x, %p : tensor<1x8x56x56xf32>, tensor<1x1x72x8xf32>) outs(%init : tensor<1x8x56x56xf32>)
       {dilations = array<i64: 1, 1>, exact, group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} -> tensor<1x8x56x56xf32>
+       pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x56x56xf32>
   return %0 : tensor<1x8x56x56xf32>
 }

@@ -34,7 +34,7 @@ func.func private @bias_relu(%a: memref<16x768xf32>, %b: memref<24x768x32xf32>,
   %e = tensor.empty() : tensor<16x768xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16x768xf32>) -> tensor<16x768xf32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<16x768xf32>, tensor<24x768x32xf32>)
-      outs(%f : tensor<16x768xf32>) -> tensor<16x768xf32>
+      outs(%f : tensor<16x768xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<16x768xf32>
   %r = linalg.generic {indexing_maps = [#id, #row, #id],
       iterator_types = ["parallel", "parallel"]}
       ins(%m, %tbias : tensor<16x768xf32>, tensor<768xf32>) outs(%e : tensor<16x768xf32>) {
@@ -74,7 +74,7 @@ func.func private @tails(%a: memref<?x?xf32>, %b: memref<3x?x32xf32>,
   %tb = bufferization.to_tensor %b restrict : memref<3x?x32xf32> to tensor<3x?x32xf32>
   %tc = bufferization.to_tensor %c restrict : memref<?x70xf32> to tensor<?x70xf32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<?x?xf32>, tensor<3x?x32xf32>)
-      outs(%tc : tensor<?x70xf32>) -> tensor<?x70xf32>
+      outs(%tc : tensor<?x70xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<?x70xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<?x70xf32>, memref<?x70xf32>) -> ()
   return
@@ -102,7 +102,7 @@ func.func private @one_row(%a: memref<1x64xf32>, %b: memref<4x64x32xf32>,
   %e = tensor.empty() : tensor<1x128xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x128xf32>) -> tensor<1x128xf32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<1x64xf32>, tensor<4x64x32xf32>)
-      outs(%f : tensor<1x128xf32>) -> tensor<1x128xf32>
+      outs(%f : tensor<1x128xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<1x128xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x128xf32>, memref<1x128xf32>) -> ()
   return
@@ -130,7 +130,7 @@ func.func private @next_panel(%a: memref<128x256xf32>, %b: memref<16x256x32xf32>
   %e = tensor.empty() : tensor<128x512xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<128x512xf32>) -> tensor<128x512xf32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<128x256xf32>, tensor<16x256x32xf32>)
-      outs(%f : tensor<128x512xf32>) -> tensor<128x512xf32>
+      outs(%f : tensor<128x512xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<128x512xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<128x512xf32>, memref<128x512xf32>) -> ()
   return
@@ -143,7 +143,7 @@ func.func private @next_panel(%a: memref<128x256xf32>, %b: memref<16x256x32xf32>
 // CHECK: cpu.packed_matmul
 func.func @host(%a: tensor<1x64xf32>, %b: tensor<4x64x32xf32>, %c: tensor<1x128xf32>) -> tensor<1x128xf32> {
   %m = cpu.packed_matmul ins(%a, %b : tensor<1x64xf32>, tensor<4x64x32xf32>)
-      outs(%c : tensor<1x128xf32>) -> tensor<1x128xf32>
+      outs(%c : tensor<1x128xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<1x128xf32>
   return %m : tensor<1x128xf32>
 }
 
@@ -160,7 +160,7 @@ func.func private @reduction(%a: memref<1x64xf32>, %b: memref<4x64x32xf32>,
   %e = tensor.empty() : tensor<1x128xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x128xf32>) -> tensor<1x128xf32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<1x64xf32>, tensor<4x64x32xf32>)
-      outs(%f : tensor<1x128xf32>) -> tensor<1x128xf32>
+      outs(%f : tensor<1x128xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<1x128xf32>
   %e1 = tensor.empty() : tensor<1xf32>
   %f1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<1xf32>) -> tensor<1xf32>
   // expected-error @below {{is not elementwise, so it cannot follow a contraction in its kernel}}
@@ -197,7 +197,7 @@ func.func private @large_result(%a: memref<1024x64xf32>, %b: memref<32x64x32xf32
   %e = tensor.empty() : tensor<1024x1024xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
   %r = cpu.packed_matmul ins(%ta, %tb : tensor<1024x64xf32>, tensor<32x64x32xf32>)
-      outs(%f : tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+      outs(%f : tensor<1024x1024xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<1024x1024xf32>
   bufferization.materialize_in_destination %r in restrict writable %out
       : (tensor<1024x1024xf32>, memref<1024x1024xf32>) -> ()
   return
@@ -224,7 +224,7 @@ func.func private @large_open_result(%a: memref<1024x64xf32>, %b: memref<?x64x32
   %e = tensor.empty(%n) : tensor<1024x?xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1024x?xf32>) -> tensor<1024x?xf32>
   %r = cpu.packed_matmul ins(%ta, %tb : tensor<1024x64xf32>, tensor<?x64x32xf32>)
-      outs(%f : tensor<1024x?xf32>) -> tensor<1024x?xf32>
+      outs(%f : tensor<1024x?xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<1024x?xf32>
   bufferization.materialize_in_destination %r in restrict writable %out
       : (tensor<1024x?xf32>, memref<1024x?xf32>) -> ()
   return
@@ -269,7 +269,7 @@ func.func private @open_rows(%a: memref<?x256xf32>, %b: memref<8x256x32xf32>, %o
   %e = tensor.empty(%m) : tensor<?x256xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x256xf32>) -> tensor<?x256xf32>
   %r = cpu.packed_matmul ins(%ta, %tb : tensor<?x256xf32>, tensor<8x256x32xf32>)
-      outs(%f : tensor<?x256xf32>) -> tensor<?x256xf32>
+      outs(%f : tensor<?x256xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<?x256xf32>
   bufferization.materialize_in_destination %r in restrict writable %out
       : (tensor<?x256xf32>, memref<?x256xf32>) -> ()
   return

@@ -45,7 +45,7 @@ func.func private @same(%x: memref<?x64x?x?xf32>, %w: memref<1x8x576x8xf32>,
       outs(%f : tensor<?x64x?x?xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
        dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<?x64x?x?xf32>
+       pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<?x64x?x?xf32>
   %r = linalg.generic {indexing_maps = [#id, #channel, #id],
       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
       ins(%m, %tbias : tensor<?x64x?x?xf32>, tensor<64xf32>) outs(%e : tensor<?x64x?x?xf32>) {
@@ -82,7 +82,7 @@ func.func private @depthwise(%x: memref<1x32x112x112xf32>, %w: memref<32x1x9x8xf
       outs(%f : tensor<1x32x112x112xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
        dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, group = 32 : i64} -> tensor<1x32x112x112xf32>
+       pads_end = array<i64: 1, 1>, group = 32 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x32x112x112xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x32x112x112xf32>, memref<1x32x112x112xf32>) -> ()
   return
@@ -113,7 +113,7 @@ func.func private @depthwise_strided(%x: memref<1x32x112x112xf32>, %w: memref<32
       outs(%f : tensor<1x32x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>,
        dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, group = 32 : i64} -> tensor<1x32x56x56xf32>
+       pads_end = array<i64: 1, 1>, group = 32 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x32x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x32x56x56xf32>, memref<1x32x56x56xf32>) -> ()
   return
@@ -153,7 +153,7 @@ func.func private @winograd(%x: memref<1x32x14x14xf32>, %w: memref<1x4x1152x8xf3
       outs(%f : tensor<1x32x14x14xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
        dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, group = 1 : i64, winograd = 4 : i64} -> tensor<1x32x14x14xf32>
+       pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8, winograd = 4>} -> tensor<1x32x14x14xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x32x14x14xf32>, memref<1x32x14x14xf32>) -> ()
   return
@@ -184,42 +184,7 @@ func.func private @winograd_filter_lanes(%x: memref<1x32x14x14xf32>, %w: memref<
       outs(%f : tensor<1x32x14x14xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
        dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, group = 1 : i64, winograd = 4 : i64} -> tensor<1x32x14x14xf32>
-  bufferization.materialize_in_destination %m in restrict writable %out
-      : (tensor<1x32x14x14xf32>, memref<1x32x14x14xf32>) -> ()
-  return
-}
-
-// -----
-
-// Weights of 24 bits: every tile of accumulators unpacks them and scales its sums; inputs are small meanwhile.
-// CHECK-LABEL: func.func private @winograd_bytes
-// CHECK: %[[SMALL:.*]] = arith.constant dense<4.65661287E-10> : vector<16xf32>
-// CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x1x36x33x16xf32>
-// CHECK: arith.mulf %{{.*}}, %[[SMALL]] : vector<16xf32>
-// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c32{{.*}} -> ({{(vector<32xf32>, ){7}vector<32xf32>}})
-// CHECK: vector.load %{{.*}} : memref<36x32x96xi8>, vector<64xi8>
-// CHECK: vector.shuffle {{.*}} [0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11] : vector<16xi32>
-// CHECK: vector.shuffle {{.*}} [64, 0, 1, 2, 64, 3, 4, 5,
-// CHECK: arith.sitofp %{{.*}} : vector<16xi32> to vector<16xf32>
-// CHECK: vector.load %{{.*}} : memref<36x32x96xi8>, vector<64xi8>
-// CHECK: vector.shuffle {{.*}} [4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12, 12, 13, 14, 15, 15] : vector<16xi32>
-// CHECK: vector.fma
-// CHECK: vector.load %{{.*}} : memref<36x1x1x32xf32>, vector<32xf32>
-// CHECK: arith.mulf %{{.*}} : vector<32xf32>
-func.func private @winograd_bytes(%x: memref<1x32x14x14xf32>, %w: memref<1x1x1152x96xi8>, %s: memref<36x1x1x32xf32>,
-    %out: memref<1x32x14x14xf32>) attributes {sdx.kernel} {
-  %tx = bufferization.to_tensor %x restrict : memref<1x32x14x14xf32> to tensor<1x32x14x14xf32>
-  %tw = bufferization.to_tensor %w restrict : memref<1x1x1152x96xi8> to tensor<1x1x1152x96xi8>
-  %ts = bufferization.to_tensor %s restrict : memref<36x1x1x32xf32> to tensor<36x1x1x32xf32>
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<1x32x14x14xf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x14x14xf32>) -> tensor<1x32x14x14xf32>
-  %m = cpu.conv ins(%tx, %tw, %ts : tensor<1x32x14x14xf32>, tensor<1x1x1152x96xi8>, tensor<36x1x1x32xf32>)
-      outs(%f : tensor<1x32x14x14xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
-       dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, group = 1 : i64, winograd = 4 : i64} -> tensor<1x32x14x14xf32>
+       pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 32, in_lanes = true, winograd = 4>} -> tensor<1x32x14x14xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x32x14x14xf32>, memref<1x32x14x14xf32>) -> ()
   return
@@ -249,7 +214,7 @@ func.func private @winograd_of_two(%x: memref<1x32x7x7xf32>, %w: memref<1x4x512x
       outs(%f : tensor<1x32x7x7xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
        dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x32x7x7xf32>
+       pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8, winograd = 2>} -> tensor<1x32x7x7xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x32x7x7xf32>, memref<1x32x7x7xf32>) -> ()
   return
@@ -284,7 +249,7 @@ func.func private @winograd_of_stride_two(%x: memref<1x32x28x28xf32>, %w: memref
       outs(%f : tensor<1x32x14x14xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>,
        dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, group = 1 : i64, winograd = 4 : i64} -> tensor<1x32x14x14xf32>
+       pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8, winograd = 4, stride = 2>} -> tensor<1x32x14x14xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x32x14x14xf32>, memref<1x32x14x14xf32>) -> ()
   return
@@ -320,7 +285,7 @@ func.func private @phases(%x: memref<1x3x56x56xf32>, %w: memref<1x1x27x8xf32>,
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x28x28xf32>) -> tensor<1x8x28x28xf32>
   %y = cpu.conv ins(%tx, %tw : tensor<1x3x56x56xf32>, tensor<1x1x27x8xf32>) outs(%f : tensor<1x8x28x28xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x8x28x28xf32>
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x28x28xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<1x8x28x28xf32>, memref<1x8x28x28xf32>) -> ()
   return
@@ -351,7 +316,7 @@ func.func private @phase(%x: memref<1x3x56x56xf32>, %w: memref<1x1x3x8xf32>,
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x28x28xf32>) -> tensor<1x8x28x28xf32>
   %y = cpu.conv ins(%tx, %tw : tensor<1x3x56x56xf32>, tensor<1x1x3x8xf32>) outs(%f : tensor<1x8x28x28xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x8x28x28xf32>
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x28x28xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<1x8x28x28xf32>, memref<1x8x28x28xf32>) -> ()
   return
@@ -383,7 +348,7 @@ func.func private @tap_phases(%x: memref<1x3x74x56xf32>, %w: memref<1x1x27x8xf32
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x36x27xf32>) -> tensor<1x8x36x27xf32>
   %y = cpu.conv ins(%tx, %tw : tensor<1x3x74x56xf32>, tensor<1x1x27x8xf32>) outs(%f : tensor<1x8x36x27xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x8x36x27xf32>
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x36x27xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<1x8x36x27xf32>, memref<1x8x36x27xf32>) -> ()
   return
@@ -417,7 +382,7 @@ func.func private @first_tile(%x: memref<1x64x28x28xf32>, %w: memref<1x2x576x8xf
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x16x28x28xf32>) -> tensor<1x16x28x28xf32>
   %y = cpu.conv ins(%tx, %tw : tensor<1x64x28x28xf32>, tensor<1x2x576x8xf32>) outs(%f : tensor<1x16x28x28xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 2, 2>,
-       pads_begin = array<i64: 2, 2>, pads_end = array<i64: 2, 2>, group = 1 : i64} -> tensor<1x16x28x28xf32>
+       pads_begin = array<i64: 2, 2>, pads_end = array<i64: 2, 2>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x16x28x28xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<1x16x28x28xf32>, memref<1x16x28x28xf32>) -> ()
   return
@@ -463,50 +428,9 @@ func.func private @pointwise(%x: memref<1x512x28x28xf32>, %w: memref<1x32x512x8x
       outs(%f : tensor<1x256x28x28xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>,
        dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>,
-       pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x256x28x28xf32>
+       pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x256x28x28xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x256x28x28xf32>, memref<1x256x28x28xf32>) -> ()
-  return
-}
-
-// -----
-
-// 14x14 positions are four panels of three vectors and four positions, which go
-// with each tile of the last panel: four values of k in a vector, and weights
-// of eight filters to go with them shuffled from two.
-// CHECK-LABEL: func.func private @short_tail
-// CHECK-SAME: (%[[X:.*]]: memref<1x64x14x14xf32>, %[[W:.*]]: memref<1x4x64x8xf32>, %[[OUT:.*]]: memref<1x32x14x14xf32>)
-// CHECK-DAG: %[[WEIGHTS:.*]] = memref.collapse_shape %[[W]] {{.*}} into memref<2048xf32>
-// CHECK: scf.parallel (%[[PANEL:.*]]) = (%c0) to (%c4)
-// CHECK: %[[TAIL:.*]] = memref.alloc() {alignment = 64 : i64} : memref<64x4xf32>
-// CHECK: %[[LAST:.*]] = arith.cmpi sgt, %[[PANEL]], %c2
-// CHECK: scf.if %[[LAST]]
-// CHECK: vector.load {{.*}} vector<4xf32>
-// CHECK: vector.store %{{.*}}, %[[TAIL]]
-// CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c64
-// CHECK: scf.if %[[LAST]]
-// CHECK: memref.collapse_shape %[[TAIL]]
-// CHECK: %{{.*}}:8 = scf.for %{{.*}} = %c0 to %c64 step %c4
-// CHECK-COUNT-2: vector.load %[[WEIGHTS]]{{.*}} vector<16xf32>
-// CHECK: vector.shuffle {{.*}} [0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24]
-// CHECK: vector.fma
-// CHECK: vector.extract_strided_slice {{.*}} to vector<8xf32>
-// CHECK: vector.extract_strided_slice {{.*}} to vector<4xf32>
-// CHECK: vector.store %{{.*}} vector<4xf32>
-func.func private @short_tail(%x: memref<1x64x14x14xf32>, %w: memref<1x4x64x8xf32>,
-    %out: memref<1x32x14x14xf32>) attributes {sdx.kernel} {
-  %tx = bufferization.to_tensor %x restrict : memref<1x64x14x14xf32> to tensor<1x64x14x14xf32>
-  %tw = bufferization.to_tensor %w restrict : memref<1x4x64x8xf32> to tensor<1x4x64x8xf32>
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<1x32x14x14xf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x14x14xf32>) -> tensor<1x32x14x14xf32>
-  %m = cpu.conv ins(%tx, %tw : tensor<1x64x14x14xf32>, tensor<1x4x64x8xf32>)
-      outs(%f : tensor<1x32x14x14xf32>)
-      {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>,
-       dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>,
-       pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x32x14x14xf32>
-  bufferization.materialize_in_destination %m in restrict writable %out
-      : (tensor<1x32x14x14xf32>, memref<1x32x14x14xf32>) -> ()
   return
 }
 
@@ -529,7 +453,7 @@ func.func private @depthwise_small(%x: memref<1x8x7x7xf32>, %w: memref<8x1x25x8x
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x7x7xf32>) -> tensor<1x8x7x7xf32>
   %y = cpu.conv ins(%tx, %tw : tensor<1x8x7x7xf32>, tensor<8x1x25x8xf32>) outs(%f : tensor<1x8x7x7xf32>)
       {kernel_shape = array<i64: 5, 5>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 2, 2>, pads_end = array<i64: 2, 2>, group = 8 : i64} -> tensor<1x8x7x7xf32>
+       pads_begin = array<i64: 2, 2>, pads_end = array<i64: 2, 2>, group = 8 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x7x7xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<1x8x7x7xf32>, memref<1x8x7x7xf32>) -> ()
   return
@@ -568,7 +492,7 @@ func.func private @lines(%x: memref<1x3x112x112xf32>, %w: memref<1x1x27x8xf32>,
       outs(%f : tensor<1x8x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>,
        dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x8x56x56xf32>
+       pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x8x56x56xf32>, memref<1x8x56x56xf32>) -> ()
   return

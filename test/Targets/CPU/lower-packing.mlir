@@ -14,7 +14,7 @@ func.func private @rhs(%b: memref<?x40xf32>, %out: memref<2x?x32xf32>) attribute
   %t = bufferization.to_tensor %b restrict : memref<?x40xf32> to tensor<?x40xf32>
   %k = tensor.dim %t, %c0 : tensor<?x40xf32>
   %e = tensor.empty(%k) : tensor<2x?x32xf32>
-  %p = cpu.pack_rhs ins(%t : tensor<?x40xf32>) outs(%e : tensor<2x?x32xf32>) -> tensor<2x?x32xf32>
+  %p = cpu.pack_rhs ins(%t : tensor<?x40xf32>) outs(%e : tensor<2x?x32xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<2x?x32xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<2x?x32xf32>, memref<2x?x32xf32>) -> ()
   return
@@ -39,7 +39,7 @@ func.func private @heads(%b: memref<?x?x12x64xf32>, %out: memref<?x2x?x32xf32>) 
   %n = memref.dim %out, %c0 : memref<?x2x?x32xf32>
   %k = memref.dim %out, %c2 : memref<?x2x?x32xf32>
   %e = tensor.empty(%n, %k) : tensor<?x2x?x32xf32>
-  %p = cpu.pack_rhs ins(%t : tensor<?x?x12x64xf32>) outs(%e : tensor<?x2x?x32xf32>) -> tensor<?x2x?x32xf32>
+  %p = cpu.pack_rhs ins(%t : tensor<?x?x12x64xf32>) outs(%e : tensor<?x2x?x32xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<?x2x?x32xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<?x2x?x32xf32>, memref<?x2x?x32xf32>) -> ()
   return
@@ -57,7 +57,7 @@ func.func private @heads(%b: memref<?x?x12x64xf32>, %out: memref<?x2x?x32xf32>) 
 func.func private @transposed(%b: memref<64x128xf32>, %out: memref<2x128x32xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %b restrict : memref<64x128xf32> to tensor<64x128xf32>
   %e = tensor.empty() : tensor<2x128x32xf32>
-  %p = cpu.pack_rhs transposed ins(%t : tensor<64x128xf32>) outs(%e : tensor<2x128x32xf32>) -> tensor<2x128x32xf32>
+  %p = cpu.pack_rhs transposed ins(%t : tensor<64x128xf32>) outs(%e : tensor<2x128x32xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<2x128x32xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<2x128x32xf32>, memref<2x128x32xf32>) -> ()
   return
@@ -74,7 +74,7 @@ func.func private @transposed(%b: memref<64x128xf32>, %out: memref<2x128x32xf32>
 func.func private @conv_weights(%w: memref<12x3x3x3xf32>, %out: memref<2x1x27x8xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %w restrict : memref<12x3x3x3xf32> to tensor<12x3x3x3xf32>
   %e = tensor.empty() : tensor<2x1x27x8xf32>
-  %p = cpu.pack_conv_weights ins(%t : tensor<12x3x3x3xf32>) outs(%e : tensor<2x1x27x8xf32>) -> tensor<2x1x27x8xf32>
+  %p = cpu.pack_conv_weights ins(%t : tensor<12x3x3x3xf32>) outs(%e : tensor<2x1x27x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<2x1x27x8xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<2x1x27x8xf32>, memref<2x1x27x8xf32>) -> ()
   return
@@ -97,7 +97,7 @@ func.func private @conv_weights(%w: memref<12x3x3x3xf32>, %out: memref<2x1x27x8x
 func.func private @filter_parts(%w: memref<40x48x3x3xf32>, %out: memref<1x2x18x2048xbf16>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %w restrict : memref<40x48x3x3xf32> to tensor<40x48x3x3xf32>
   %e = tensor.empty() : tensor<1x2x18x2048xbf16>
-  %p = cpu.pack_conv_weights ins(%t : tensor<40x48x3x3xf32>) outs(%e : tensor<1x2x18x2048xbf16>) -> tensor<1x2x18x2048xbf16>
+  %p = cpu.pack_conv_weights ins(%t : tensor<40x48x3x3xf32>) outs(%e : tensor<1x2x18x2048xbf16>) {filters = #cpu.filters<bf16x2, rows = 32>} -> tensor<1x2x18x2048xbf16>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<1x2x18x2048xbf16>, memref<1x2x18x2048xbf16>) -> ()
   return
@@ -114,7 +114,7 @@ func.func private @filter_parts(%w: memref<40x48x3x3xf32>, %out: memref<1x2x18x2
 func.func private @winograd_weights(%w: memref<32x16x3x3xf32>, %out: memref<1x4x576x8xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %w restrict : memref<32x16x3x3xf32> to tensor<32x16x3x3xf32>
   %e = tensor.empty() : tensor<1x4x576x8xf32>
-  %p = cpu.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {winograd = 4 : i64} -> tensor<1x4x576x8xf32>
+  %p = cpu.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {filters = #cpu.filters<f32, rows = 8, winograd = 4>} -> tensor<1x4x576x8xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<1x4x576x8xf32>, memref<1x4x576x8xf32>) -> ()
   return
@@ -130,7 +130,7 @@ func.func private @winograd_weights(%w: memref<32x16x3x3xf32>, %out: memref<1x4x
 func.func private @winograd_weights_of_two(%w: memref<32x16x3x3xf32>, %out: memref<1x4x256x8xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %w restrict : memref<32x16x3x3xf32> to tensor<32x16x3x3xf32>
   %e = tensor.empty() : tensor<1x4x256x8xf32>
-  %p = cpu.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x256x8xf32>) {winograd = 2 : i64} -> tensor<1x4x256x8xf32>
+  %p = cpu.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x256x8xf32>) {filters = #cpu.filters<f32, rows = 8, winograd = 2>} -> tensor<1x4x256x8xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<1x4x256x8xf32>, memref<1x4x256x8xf32>) -> ()
   return
@@ -149,28 +149,9 @@ func.func private @winograd_weights_of_two(%w: memref<32x16x3x3xf32>, %out: memr
 func.func private @winograd_weights_of_stride_two(%w: memref<32x16x3x3xf32>, %out: memref<1x4x576x8xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %w restrict : memref<32x16x3x3xf32> to tensor<32x16x3x3xf32>
   %e = tensor.empty() : tensor<1x4x576x8xf32>
-  %p = cpu.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {winograd = 4 : i64, winograd_stride = 2 : i64} -> tensor<1x4x576x8xf32>
+  %p = cpu.pack_conv_weights ins(%t : tensor<32x16x3x3xf32>) outs(%e : tensor<1x4x576x8xf32>) {filters = #cpu.filters<f32, rows = 8, winograd = 4, stride = 2>} -> tensor<1x4x576x8xf32>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<1x4x576x8xf32>, memref<1x4x576x8xf32>) -> ()
-  return
-}
-
-// -----
-
-// ... which become three bytes each, a panel for each block of filters and value.
-// CHECK-LABEL: func.func private @winograd_bytes
-// CHECK: %[[NUMBERS:.*]] = memref.alloc() {{.*}} : memref<256x32xf32>
-// CHECK-COUNT-16: vector.store %{{.*}}, %[[NUMBERS]]{{.*}} vector<32xf32>
-// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c16
-// CHECK: vector.load %{{.*}} : memref<32x1x1x32xf32>
-// CHECK: vector.store %{{.*}} : memref<32x16x96xi8>, vector<48xi8>
-func.func private @winograd_bytes(%w: memref<64x16x3x3xf32>, %s: memref<32x1x1x32xf32>, %out: memref<1x2x256x96xi8>) attributes {sdx.kernel} {
-  %t = bufferization.to_tensor %w restrict : memref<64x16x3x3xf32> to tensor<64x16x3x3xf32>
-  %ts = bufferization.to_tensor %s restrict : memref<32x1x1x32xf32> to tensor<32x1x1x32xf32>
-  %e = tensor.empty() : tensor<1x2x256x96xi8>
-  %p = cpu.pack_conv_weights ins(%t, %ts : tensor<64x16x3x3xf32>, tensor<32x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {winograd = 2 : i64} -> tensor<1x2x256x96xi8>
-  bufferization.materialize_in_destination %p in restrict writable %out
-      : (tensor<1x2x256x96xi8>, memref<1x2x256x96xi8>) -> ()
   return
 }
 
@@ -188,7 +169,7 @@ func.func private @short(%a: memref<10x64xf32>, %s: memref<2x1x1x32xf32>, %out: 
   %ta = bufferization.to_tensor %a restrict : memref<10x64xf32> to tensor<10x64xf32>
   %ts = bufferization.to_tensor %s restrict : memref<2x1x1x32xf32> to tensor<2x1x1x32xf32>
   %e = tensor.empty() : tensor<2x10x96xi8>
-  %p = cpu.pack_rhs ins(%ta, %ts : tensor<10x64xf32>, tensor<2x1x1x32xf32>) outs(%e : tensor<2x10x96xi8>) -> tensor<2x10x96xi8>
+  %p = cpu.pack_rhs ins(%ta, %ts : tensor<10x64xf32>, tensor<2x1x1x32xf32>) outs(%e : tensor<2x10x96xi8>) {packing = #cpu.packing<w24, panel = 32>} -> tensor<2x10x96xi8>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<2x10x96xi8>, memref<2x10x96xi8>) -> ()
   return
@@ -213,7 +194,7 @@ func.func private @triples(%a: memref<10x64xf32>, %s: memref<2x1x1x32xf32>, %out
   %ta = bufferization.to_tensor %a restrict : memref<10x64xf32> to tensor<10x64xf32>
   %ts = bufferization.to_tensor %s restrict : memref<2x1x1x32xf32> to tensor<2x1x1x32xf32>
   %e = tensor.empty() : tensor<2x4x32xi64>
-  %p = cpu.pack_rhs ins(%ta, %ts : tensor<10x64xf32>, tensor<2x1x1x32xf32>) outs(%e : tensor<2x4x32xi64>) -> tensor<2x4x32xi64>
+  %p = cpu.pack_rhs ins(%ta, %ts : tensor<10x64xf32>, tensor<2x1x1x32xf32>) outs(%e : tensor<2x4x32xi64>) {packing = #cpu.packing<w21, panel = 32>} -> tensor<2x4x32xi64>
   bufferization.materialize_in_destination %p in restrict writable %out
       : (tensor<2x4x32xi64>, memref<2x4x32xi64>) -> ()
   return

@@ -28,7 +28,7 @@ func.func private @bytes(%a: memref<8x10xi8>, %b: memref<2x3x128xi8>, %out: memr
   %e = tensor.empty() : tensor<8x64xi32>
   %f = linalg.fill ins(%zero : i32) outs(%e : tensor<8x64xi32>) -> tensor<8x64xi32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<8x10xi8>, tensor<2x3x128xi8>)
-      outs(%f : tensor<8x64xi32>) -> tensor<8x64xi32>
+      outs(%f : tensor<8x64xi32>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<8x64xi32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<8x64xi32>, memref<8x64xi32>) -> ()
   return
@@ -65,7 +65,7 @@ func.func private @blocks(%a: memref<56x138xi8>, %b: memref<2x35x128xi8>, %out: 
   %e = tensor.empty() : tensor<56x64xi32>
   %f = linalg.fill ins(%zero : i32) outs(%e : tensor<56x64xi32>) -> tensor<56x64xi32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<56x138xi8>, tensor<2x35x128xi8>)
-      outs(%f : tensor<56x64xi32>) -> tensor<56x64xi32>
+      outs(%f : tensor<56x64xi32>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<56x64xi32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<56x64xi32>, memref<56x64xi32>) -> ()
   return
@@ -95,7 +95,7 @@ func.func private @bf16(%a: memref<32x35xbf16>, %b: memref<1x18x64xbf16>, %out: 
   %e = tensor.empty() : tensor<32x32xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<32x32xf32>) -> tensor<32x32xf32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<32x35xbf16>, tensor<1x18x64xbf16>)
-      outs(%f : tensor<32x32xf32>) -> tensor<32x32xf32>
+      outs(%f : tensor<32x32xf32>) {packing = #cpu.packing<bf16, panel = 32>} -> tensor<32x32xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<32x32xf32>, memref<32x32xf32>) -> ()
   return
@@ -125,7 +125,7 @@ func.func private @three_bytes(%a: memref<1x10xf32>, %b: memref<2x10x96xi8>, %s:
   %e = tensor.empty() : tensor<1x64xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64xf32>) -> tensor<1x64xf32>
   %m = cpu.packed_matmul ins(%ta, %tb, %ts : tensor<1x10xf32>, tensor<2x10x96xi8>, tensor<2x1x1x32xf32>)
-      outs(%f : tensor<1x64xf32>) {block = 10 : i64} -> tensor<1x64xf32>
+      outs(%f : tensor<1x64xf32>) {block = 10 : i64, packing = #cpu.packing<w24, panel = 32>} -> tensor<1x64xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x64xf32>, memref<1x64xf32>) -> ()
   return
@@ -156,7 +156,7 @@ func.func private @triples(%a: memref<1x10xf32>, %b: memref<2x4x32xi64>, %s: mem
   %e = tensor.empty() : tensor<1x64xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64xf32>) -> tensor<1x64xf32>
   %m = cpu.packed_matmul ins(%ta, %tb, %ts : tensor<1x10xf32>, tensor<2x4x32xi64>, tensor<2x1x1x32xf32>)
-      outs(%f : tensor<1x64xf32>) {block = 10 : i64} -> tensor<1x64xf32>
+      outs(%f : tensor<1x64xf32>) {block = 10 : i64, packing = #cpu.packing<w21, panel = 32>} -> tensor<1x64xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x64xf32>, memref<1x64xf32>) -> ()
   return

@@ -40,7 +40,7 @@ func.func private @parts(%x: memref<1x256x14x14xf32>, %w: memref<1x32x8x2048xbf1
   %y = cpu.conv ins(%tx, %tw : tensor<1x256x14x14xf32>, tensor<1x32x8x2048xbf16>)
       outs(%f : tensor<1x1024x14x14xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x1024x14x14xf32>
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<bf16x2, rows = 32>} -> tensor<1x1024x14x14xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<1x1024x14x14xf32>, memref<1x1024x14x14xf32>) -> ()
   return
@@ -67,7 +67,7 @@ func.func private @ranges(%x: memref<1x512x14x14xf32>, %w: memref<1x16x144x2048x
   %y = cpu.conv ins(%tx, %tw : tensor<1x512x14x14xf32>, tensor<1x16x144x2048xbf16>)
       outs(%f : tensor<1x512x7x7xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<1x512x7x7xf32>
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<bf16x2, rows = 32>} -> tensor<1x512x7x7xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<1x512x7x7xf32>, memref<1x512x7x7xf32>) -> ()
   return
@@ -90,7 +90,7 @@ func.func private @open(%x: memref<1x64x?x?xf32>, %w: memref<1x2x2x2048xbf16>,
   %y = cpu.conv ins(%tx, %tw : tensor<1x64x?x?xf32>, tensor<1x2x2x2048xbf16>)
       outs(%f : tensor<1x64x?x?xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x64x?x?xf32>
+       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<bf16x2, rows = 32>} -> tensor<1x64x?x?xf32>
   bufferization.materialize_in_destination %y in restrict writable %out
       : (tensor<1x64x?x?xf32>, memref<1x64x?x?xf32>) -> ()
   return

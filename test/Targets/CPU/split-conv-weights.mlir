@@ -12,10 +12,10 @@
 func.func @split(%x: tensor<?x64x14x14xf32>, %init: tensor<?x256x14x14xf32>) -> tensor<?x256x14x14xf32> {
   %w = arith.constant dense<"TENTHS"> : tensor<256x64x1x1xf32>
   %e = tensor.empty() : tensor<1x32x64x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<256x64x1x1xf32>) outs(%e : tensor<1x32x64x8xf32>) -> tensor<1x32x64x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<256x64x1x1xf32>) outs(%e : tensor<1x32x64x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x32x64x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<?x64x14x14xf32>, tensor<1x32x64x8xf32>) outs(%init : tensor<?x256x14x14xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>,
-       pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<?x256x14x14xf32>
+       pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<?x256x14x14xf32>
   return %y : tensor<?x256x14x14xf32>
 }
 
@@ -26,10 +26,10 @@ func.func @split(%x: tensor<?x64x14x14xf32>, %init: tensor<?x256x14x14xf32>) -> 
 func.func @exact(%x: tensor<?x64x14x14xf32>, %init: tensor<?x256x14x14xf32>) -> tensor<?x256x14x14xf32> {
   %w = arith.constant dense<"TENTHS"> : tensor<256x64x1x1xf32>
   %e = tensor.empty() : tensor<1x32x64x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<256x64x1x1xf32>) outs(%e : tensor<1x32x64x8xf32>) -> tensor<1x32x64x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<256x64x1x1xf32>) outs(%e : tensor<1x32x64x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x32x64x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<?x64x14x14xf32>, tensor<1x32x64x8xf32>) outs(%init : tensor<?x256x14x14xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>,
-       pads_end = array<i64: 0, 0>, group = 1 : i64, exact} -> tensor<?x256x14x14xf32>
+       pads_end = array<i64: 0, 0>, group = 1 : i64, exact, filters = #cpu.filters<f32, rows = 8>} -> tensor<?x256x14x14xf32>
   return %y : tensor<?x256x14x14xf32>
 }
 
@@ -40,10 +40,10 @@ func.func @exact(%x: tensor<?x64x14x14xf32>, %init: tensor<?x256x14x14xf32>) -> 
 func.func @few(%x: tensor<?x64x14x14xf32>, %init: tensor<?x16x14x14xf32>) -> tensor<?x16x14x14xf32> {
   %w = arith.constant dense<0.1> : tensor<16x64x1x1xf32>
   %e = tensor.empty() : tensor<1x2x64x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<16x64x1x1xf32>) outs(%e : tensor<1x2x64x8xf32>) -> tensor<1x2x64x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<16x64x1x1xf32>) outs(%e : tensor<1x2x64x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x2x64x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<?x64x14x14xf32>, tensor<1x2x64x8xf32>) outs(%init : tensor<?x16x14x14xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>,
-       pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<?x16x14x14xf32>
+       pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<?x16x14x14xf32>
   return %y : tensor<?x16x14x14xf32>
 }
 
@@ -54,10 +54,10 @@ func.func @few(%x: tensor<?x64x14x14xf32>, %init: tensor<?x16x14x14xf32>) -> ten
 func.func @tiny(%x: tensor<?x64x14x14xf32>, %init: tensor<?x256x14x14xf32>) -> tensor<?x256x14x14xf32> {
   %w = arith.constant dense<"TINY"> : tensor<256x64x1x1xf32>
   %e = tensor.empty() : tensor<1x32x64x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<256x64x1x1xf32>) outs(%e : tensor<1x32x64x8xf32>) -> tensor<1x32x64x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<256x64x1x1xf32>) outs(%e : tensor<1x32x64x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x32x64x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<?x64x14x14xf32>, tensor<1x32x64x8xf32>) outs(%init : tensor<?x256x14x14xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>,
-       pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<?x256x14x14xf32>
+       pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<?x256x14x14xf32>
   return %y : tensor<?x256x14x14xf32>
 }
 
@@ -68,9 +68,9 @@ func.func @tiny(%x: tensor<?x64x14x14xf32>, %init: tensor<?x256x14x14xf32>) -> t
 func.func @infinite(%x: tensor<?x64x14x14xf32>, %init: tensor<?x256x14x14xf32>) -> tensor<?x256x14x14xf32> {
   %w = arith.constant dense<"INFINITE"> : tensor<256x64x1x1xf32>
   %e = tensor.empty() : tensor<1x32x64x8xf32>
-  %p = cpu.pack_conv_weights ins(%w : tensor<256x64x1x1xf32>) outs(%e : tensor<1x32x64x8xf32>) -> tensor<1x32x64x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<256x64x1x1xf32>) outs(%e : tensor<1x32x64x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x32x64x8xf32>
   %y = cpu.conv ins(%x, %p : tensor<?x64x14x14xf32>, tensor<1x32x64x8xf32>) outs(%init : tensor<?x256x14x14xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>,
-       pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<?x256x14x14xf32>
+       pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<?x256x14x14xf32>
   return %y : tensor<?x256x14x14xf32>
 }

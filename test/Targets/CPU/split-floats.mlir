@@ -35,7 +35,7 @@ func.func private @parts(%a: memref<128x256xf32>, %b: memref<16x256x32xf32>,
   %e = tensor.empty() : tensor<128x512xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<128x512xf32>) -> tensor<128x512xf32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<128x256xf32>, tensor<16x256x32xf32>)
-      outs(%f : tensor<128x512xf32>) -> tensor<128x512xf32>
+      outs(%f : tensor<128x512xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<128x512xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<128x512xf32>, memref<128x512xf32>) -> ()
   return
@@ -54,7 +54,7 @@ func.func private @few_rows(%a: memref<16x256xf32>, %b: memref<16x256x32xf32>,
   %e = tensor.empty() : tensor<16x512xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16x512xf32>) -> tensor<16x512xf32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<16x256xf32>, tensor<16x256x32xf32>)
-      outs(%f : tensor<16x512xf32>) -> tensor<16x512xf32>
+      outs(%f : tensor<16x512xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<16x512xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<16x512xf32>, memref<16x512xf32>) -> ()
   return

@@ -105,7 +105,7 @@ func.func private @strassen(%a: memref<240x512xf32>, %b: memref<16x512x32xf32>,
   %e = tensor.empty() : tensor<240x512xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<240x512xf32>) -> tensor<240x512xf32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<240x512xf32>, tensor<16x512x32xf32>)
-      outs(%f : tensor<240x512xf32>) {strassen = 512 : i64} -> tensor<240x512xf32>
+      outs(%f : tensor<240x512xf32>) {strassen = 512 : i64, packing = #cpu.packing<f32, panel = 32>} -> tensor<240x512xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<240x512xf32>, memref<240x512xf32>) -> ()
   return
@@ -124,7 +124,7 @@ func.func private @few_rows(%a: memref<47x512xf32>, %b: memref<16x512x32xf32>,
   %e = tensor.empty() : tensor<47x512xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<47x512xf32>) -> tensor<47x512xf32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<47x512xf32>, tensor<16x512x32xf32>)
-      outs(%f : tensor<47x512xf32>) {strassen = 512 : i64} -> tensor<47x512xf32>
+      outs(%f : tensor<47x512xf32>) {strassen = 512 : i64, packing = #cpu.packing<f32, panel = 32>} -> tensor<47x512xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<47x512xf32>, memref<47x512xf32>) -> ()
   return
@@ -153,7 +153,7 @@ func.func private @open_rows(%a: memref<?x512xf32>, %b: memref<64x512x32xf32>,
   %e = tensor.empty(%rows) : tensor<?x2048xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x2048xf32>) -> tensor<?x2048xf32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<?x512xf32>, tensor<64x512x32xf32>)
-      outs(%f : tensor<?x2048xf32>) {strassen = 512 : i64} -> tensor<?x2048xf32>
+      outs(%f : tensor<?x2048xf32>) {strassen = 512 : i64, packing = #cpu.packing<f32, panel = 32>} -> tensor<?x2048xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<?x2048xf32>, memref<?x2048xf32>) -> ()
   return

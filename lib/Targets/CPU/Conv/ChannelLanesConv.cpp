@@ -24,7 +24,7 @@ static constexpr int64_t kSquare = 16;
 
 bool ConvEmitter::hasChannelLanes() {
   std::optional<int64_t> positions = IndexMath::known(outPositions);
-  return op.getBlockRows() == cpu::kPanelWidth && positions &&
+  return op.getFilters().getInLanes() && positions &&
          *positions <= kMaxChannelLanePositions;
 }
 

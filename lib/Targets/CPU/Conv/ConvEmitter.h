@@ -23,9 +23,6 @@ inline constexpr int64_t kMaxChannelLanePositions = 64;
 /// Chunks that keep the threads of most machines busy.
 inline constexpr int64_t kEnoughChunks = 16;
 
-/// Positions, or values of k, that share a vector in a short tail.
-inline constexpr int64_t kShortTailWidth = 4;
-
 /// Emits the loops of one kernel around a convolution.
 class ConvEmitter {
 public:
@@ -54,9 +51,6 @@ private:
     /// whole ones: nothing is fetched for others.
     bool isTail = false;
     mlir::Value scratch;
-    /// The positions after the last whole panel, packed, and whether this is
-    /// that panel (ShortTail.cpp); null: they have a panel of their own.
-    mlir::Value shortTail, isLastPanel;
 
     int64_t getColumns() const { return masks.size(); }
     int64_t getPositions() const { return getColumns() * width; }
@@ -104,10 +98,6 @@ private:
   int64_t panelWidth() { return columns * lanes; }
   void emitPanels(mlir::ImplicitLocOpBuilder &b);
   int64_t countPanels();
-  int64_t countShortTail();
-  void emitShortTailPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
-  void emitShortTail(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                     mlir::Value tile, int64_t rows);
   int64_t planColumns();
   int64_t tilesPerChunk();
   mlir::Value emitTilesPerChunk(mlir::ImplicitLocOpBuilder &b,
@@ -201,7 +191,7 @@ private:
                          mlir::Value to);
   /// Whether the weights of Winograd's products are in blocks of a panel's
   /// width, for the lanes of vectors.
-  bool hasFilterLanes() { return op.getBlockRows() == cpu::kPanelWidth; }
+  bool hasFilterLanes() { return op.getFilters().getInLanes(); }
   /// A product: which of them, and with which tap of the filters.
   struct WinogradProduct {
     mlir::Value number, tap;

@@ -42,12 +42,8 @@ ConvEmitter::ConvEmitter(cpu::ConvOp op, KernelBody &body,
 
 LogicalResult ConvEmitter::verify() {
   if (!KernelBody::hasBuffer(op.getInput()) ||
-      !KernelBody::hasBuffer(op.getWeights()) ||
-      (op.getScales() && !KernelBody::hasBuffer(op.getScales())))
+      !KernelBody::hasBuffer(op.getWeights()))
     return op.emitOpError("has an operand that is computed in its own kernel");
-  if (op.getScales() && !hasFilterLanes())
-    return op.emitOpError("has weights of 24 bits, which must be in blocks of ")
-           << cpu::kPanelWidth << " filters";
   if (group <= 0)
     return op.emitOpError("has no groups");
   if (op.hasSplitWeights()) {

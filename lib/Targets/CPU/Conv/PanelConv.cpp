@@ -37,10 +37,9 @@ int64_t ConvEmitter::planColumns() {
   return lanes >= 16 && isMuch && isShort ? 2 : 3;
 }
 
-/// Panels of an output of known size, without a tail that goes with the last.
+/// Panels of an output of known size.
 int64_t ConvEmitter::countPanels() {
-  int64_t positions = *IndexMath::known(outPositions) - countShortTail();
-  return llvm::divideCeil(positions, panelWidth());
+  return llvm::divideCeil(*IndexMath::known(outPositions), panelWidth());
 }
 
 /// Tiles of output channels that a chunk computes: all of them, so that a
@@ -122,7 +121,6 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
   columns = planColumns();
   Value allTiles = math.ceilDiv(groupFilters, shape.rows);
   std::optional<int64_t> positions = IndexMath::known(outPositions);
-  int64_t shortTail = countShortTail();
   Value panels = positions ? math.constant(countPanels())
                            : math.ceilDiv(outPositions, panelWidth());
   Value images = evaluator.getSize(0);
@@ -142,13 +140,8 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
     Packing packing = planPacking();
     if (packing != Packing::Never)
       chunk.scratch = emitScratch(b, panelWidth());
-    if (shortTail) {
-      chunk.shortTail = emitScratch(b, kShortTailWidth);
-      chunk.isLastPanel = math.less(math.sub(panels, math.constant(2)), ivs[3]);
-      emitIf(b, chunk.isLastPanel, [&] { emitShortTailPack(b, chunk); });
-    }
     // A last panel of fewer columns has tiles of its own.
-    int64_t tail = positions ? *positions % panelWidth() - shortTail : 0;
+    int64_t tail = positions ? *positions % panelWidth() : 0;
     int64_t tailColumns = llvm::divideCeil(tail, lanes);
     auto panel = [&](int64_t columns, bool masked, Packing how) {
       chunk.packing = how;
@@ -197,9 +190,8 @@ void ConvEmitter::emitPanels(ImplicitLocOpBuilder &b) {
             panel(tailColumns, masked, packs ? Packing::Before : packing);
           });
     }
-    for (Value buffer : {chunk.scratch, chunk.shortTail})
-      if (buffer)
-        memref::DeallocOp::create(b, buffer);
+    if (chunk.scratch)
+      memref::DeallocOp::create(b, chunk.scratch);
   });
 }
 
@@ -566,7 +558,4 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
     accs = emitSums(depth, [](Value k) { return k; }, nullptr, accs, next);
   }
   emitStores(b, tiles, accs, rows);
-  if (chunk.shortTail)
-    emitIf(b, chunk.isLastPanel,
-           [&] { emitShortTail(b, chunk, tileIndex, rows); });
 }

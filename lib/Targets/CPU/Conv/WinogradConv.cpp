@@ -18,7 +18,6 @@
 #include "Conv/WinogradConv.h"
 #include "Common/IndexMath.h"
 #include "Conv/ConvEmitter.h"
-#include "MicroKernels/ShortNumbers.h"
 
 #include <cmath>
 #include <numeric>
@@ -66,43 +65,14 @@ static void emitFilters(ImplicitLocOpBuilder &b, const Winograd &algorithm,
 
 void sardonyx::cpu::emitWinogradWeights(ImplicitLocOpBuilder &b,
                                         const Winograd &algorithm, Value source,
-                                        Value scales, Value dest,
-                                        int64_t lanes) {
+                                        Value dest) {
   IndexMath math(b);
-  Value channels = math.dim(source, 1), zero = math.constant(0);
-  int64_t width =
-      cast<MemRefType>((scales ? scales : dest).getType()).getShape().back();
-  int64_t taps = algorithm.taps();
-  Value panels = scales ? emitWinogradPanels(b, dest, taps) : Value();
+  Value zero = math.constant(0);
+  int64_t width = cast<MemRefType>(dest.getType()).getShape().back();
   emitParallel(b, {math.dim(dest, 1)}, [&](ValueRange block) {
-    Value first = math.mul(block[0], width);
-    if (!scales)
-      return emitFilters(b, algorithm, source, first, width, dest,
-                         {zero, block[0]});
-    int64_t depth = cast<MemRefType>(dest.getType()).getDimSize(2);
-    Value numbers =
-        emitBuffer(b, MemRefType::get({depth, width}, b.getF32Type()));
-    emitFilters(b, algorithm, source, first, width, numbers, {});
-    emitFor(b, zero, math.constant(taps), 1, [&](Value p) {
-      Value panel = math.add(math.mul(block[0], taps), p);
-      packThreeBytes(b, numbers, math.mul(p, channels), scales, channels,
-                     ShortPanel::get(panels, panel, width, lanes));
-    });
-    memref::DeallocOp::create(b, numbers);
+    emitFilters(b, algorithm, source, math.mul(block[0], width), width, dest,
+                {zero, block[0]});
   });
-}
-
-Value sardonyx::cpu::emitWinogradPanels(ImplicitLocOpBuilder &b, Value weights,
-                                        int64_t taps) {
-  auto type = cast<MemRefType>(weights.getType());
-  ArrayRef<int64_t> shape = type.getShape();
-  auto split = MemRefType::get({shape[1], taps, shape[2] / taps, shape[3]},
-                               type.getElementType());
-  SmallVector<ReassociationIndices> outer = {{0, 1}, {2}, {3}},
-                                    inner = {{0}, {1, 2}, {3}};
-  Value blocks = memref::CollapseShapeOp::create(b, weights, outer);
-  Value values = memref::ExpandShapeOp::create(b, split, blocks, inner);
-  return memref::CollapseShapeOp::create(b, values, outer);
 }
 
 //===----------------------------------------------------------------------===//

@@ -21,8 +21,6 @@ namespace sardonyx::cpu {
 int64_t countWinogradGroups(const cpu::Winograd &algorithm, int64_t lanes,
                             int64_t height, int64_t width);
 
-/// The transforms take vectors of at least so many bits.
-
 /// Filters of a block of weights that become the rows of tiles on vectors of
 /// 256 bits: 16 registers have room for the sums of six by two vectors.
 inline constexpr int64_t kWinogradRowsOf8Lanes = 6;
@@ -47,15 +45,10 @@ llvm::SmallVector<mlir::Value>
 emitWinogradSquare(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<double> matrix,
                    int64_t rows, llvm::ArrayRef<mlir::Value> tile);
 
-/// Emits the transform of filters [OC,C,3,3] to [1,Ob,taps*C,Rt], or with
-/// `scales` to three bytes each, by registers of `lanes` f32.
+/// Emits the transform of filters [OC,C,3,3] to [1,Ob,taps*C,Rt].
 void emitWinogradWeights(mlir::ImplicitLocOpBuilder &b,
                          const cpu::Winograd &algorithm, mlir::Value source,
-                         mlir::Value scales, mlir::Value dest, int64_t lanes);
-
-/// Weights [1,Ob,taps*C,X] as a panel for each block and value, [Ob*taps,C,X].
-mlir::Value emitWinogradPanels(mlir::ImplicitLocOpBuilder &b,
-                               mlir::Value weights, int64_t taps);
+                         mlir::Value dest);
 
 } // namespace sardonyx::cpu
 

@@ -16,7 +16,6 @@
 #include "Common/IndexMath.h"
 #include "Conv/ConvEmitter.h"
 #include "Conv/WinogradConv.h"
-#include "MicroKernels/ShortNumbers.h"
 
 #include <numeric>
 
@@ -53,30 +52,17 @@ SmallVector<Value> ConvEmitter::emitWinogradLaneSums(ImplicitLocOpBuilder &b,
                                              number, k,
                                              math.constant(at.firstTile + r)});
   };
-  Value panels;
-  if (op.getScales())
-    panels = emitWinogradPanels(b, weights, winograd->taps());
   Value firstK = math.mul(tap, groupChannels);
   auto right = [&](Value k, int64_t) -> Value {
-    if (panels)
-      return emitThreeByteNumbers(
-          b, ShortPanel::get(panels, product, at.filters, lanes), k);
     return emitLoad(b, weights,
                     {math.constant(0), at.block, math.add(firstK, k),
                      math.constant(at.firstFilter)},
                     at.filters);
   };
-  SmallVector<Value> sums = emitContractionOfBlocks(
+  return emitContractionOfBlocks(
       b, groupChannels, getWinogradSumDepth(IndexMath::known(groupChannels)),
       at.tiles, 1, VectorType::get({at.filters}, b.getF32Type()), left, right,
       next);
-  if (op.getScales()) {
-    Value scale = emitShortScales(b, body.getBuffer(op.getScales()), product,
-                                  /*column=*/0, at.filters, kThreeByteShift);
-    for (Value &sum : sums)
-      sum = arith::MulFOp::create(b, sum, scale);
-  }
-  return sums;
 }
 
 /// The products of one block of filters with the tiles of a panel, transposed
@@ -87,8 +73,7 @@ void ConvEmitter::emitWinogradLaneTiles(ImplicitLocOpBuilder &b,
   IndexMath math(b);
   int64_t blockRows = op.getBlockRows(), width = panel.width;
   int64_t rows = std::gcd(shape.rows, width);
-  // Bytes are unpacked a block at a time.
-  int64_t filters = op.getScales() ? blockRows : shape.width;
+  int64_t filters = shape.width;
   int64_t parts = blockRows / filters, loops = parts * width / rows;
   Value sums =
       emitBuffer(b, MemRefType::get({width, blockRows}, b.getF32Type()));

@@ -15,7 +15,6 @@
 #include "Common/IndexMath.h"
 #include "Conv/ConvEmitter.h"
 #include "Conv/WinogradConv.h"
-#include "MicroKernels/ShortNumbers.h"
 
 #include <cmath>
 
@@ -348,13 +347,7 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
             emitTileColumns(b, lines, p, group * rows, reach, lanes);
         for (auto [q, value] :
              llvm::enumerate(emitProduct(b, winograd->input, values, tiles))) {
-          Value small = value;
-          if (op.getScales())
-            small = arith::MulFOp::create(
-                b, value,
-                emitFloatSplat(b, value.getType(),
-                               std::ldexp(1.0f, -kRangeShift)));
-          emitStore(b, small, panel.inputs,
+          emitStore(b, value, panel.inputs,
                     {panel.slot[0], panel.slot[1],
                      math.add(math.mul(p, values), q), channel,
                      math.constant(group * lanes)});

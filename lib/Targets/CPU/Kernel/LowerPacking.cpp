@@ -196,7 +196,7 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, cpu::PackRhsOp op) {
     if (op.makesTriples())
       packTriples(b, to, scales, k, packed);
     else
-      packThreeBytes(b, to, math.constant(0), scales, k, packed);
+      packThreeBytes(b, to, scales, k, packed);
     memref::DeallocOp::create(b, to);
   });
 }
@@ -298,13 +298,10 @@ struct LowerPackingPass
     ImplicitLocOpBuilder b(root->getLoc(),
                            func.getBody().front().getTerminator());
     PackEmitter emitter(body, vectorBits);
-    if (convWeights && convWeights.getWinograd())
+    if (convWeights && convWeights.getAlgorithm())
       emitWinogradWeights(b, *convWeights.getAlgorithm(),
                           body.getBuffer(convWeights.getSource()),
-                          convWeights.getScales()
-                              ? body.getBuffer(convWeights.getScales())
-                              : Value(),
-                          body.getOutputs().front().memref, vectorBits / 32);
+                          body.getOutputs().front().memref);
     else if (convWeights && convWeights.splits())
       emitter.emitConvParts(b, convWeights);
     else if (convWeights)

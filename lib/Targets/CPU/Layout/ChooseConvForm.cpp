@@ -96,7 +96,7 @@ struct UseWinograd : OpRewritePattern<cpu::ConvOp> {
 
   LogicalResult matchAndRewrite(cpu::ConvOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getWinograd() || op->getNumResults() != 1)
+    if (op.getAlgorithm() || op->getNumResults() != 1)
       return rewriter.notifyMatchFailure(op, "is decided already");
     if (op.getExact())
       return rewriter.notifyMatchFailure(op, "must not round");
@@ -132,13 +132,13 @@ struct UseWinograd : OpRewritePattern<cpu::ConvOp> {
     packed[1] = llvm::divideCeil(filters[0], packed[3]);
     Value empty =
         tensor::EmptyOp::create(rewriter, loc, packed, rewriter.getF32Type());
-    auto transformed = cpu::PackConvWeightsOp::create(rewriter, pack.getLoc(),
-                                                      pack.getSource(), empty);
-    transformed.setWinograd(algorithm->outputs);
-    if (stride != 1)
-      transformed.setWinogradStride(stride);
+    auto transformed = PackConvWeightsOp::create(
+        rewriter, pack.getLoc(), pack.getSource(), empty,
+        FiltersAttr::get(op.getContext(), FilterElement::F32, packed[3],
+                         /*in_lanes=*/packed[3] == kPanelWidth,
+                         algorithm->outputs, stride));
     rewriter.modifyOpInPlace(op, [&] {
-      op.setWinograd(algorithm->outputs);
+      op.setFiltersAttr(transformed.getFilters());
       op.getWeightsMutable().assign(transformed.getResult());
     });
     return success();
@@ -157,8 +157,8 @@ struct UseChannelLanes : OpRewritePattern<cpu::ConvOp> {
   LogicalResult matchAndRewrite(cpu::ConvOp op,
                                 PatternRewriter &rewriter) const override {
     auto pack = op.getWeights().getDefiningOp<cpu::PackConvWeightsOp>();
-    if (!pack || pack.getWinograd() || op->getNumResults() != 1 ||
-        op.getBlockRows() == cpu::kPanelWidth)
+    if (!pack || pack.getAlgorithm() || op->getNumResults() != 1 ||
+        op.getFilters().getInLanes())
       return rewriter.notifyMatchFailure(op, "is decided already");
     ArrayRef<int64_t> filters = pack.getSource().getType().getShape();
     ArrayRef<int64_t> out = op.getInit().getType().getShape();
@@ -179,10 +179,14 @@ struct UseChannelLanes : OpRewritePattern<cpu::ConvOp> {
     packed[3] = cpu::kPanelWidth;
     Value empty = tensor::EmptyOp::create(rewriter, op.getLoc(), packed,
                                           rewriter.getF32Type());
-    auto wide = cpu::PackConvWeightsOp::create(rewriter, pack.getLoc(),
-                                               pack.getSource(), empty);
-    rewriter.modifyOpInPlace(
-        op, [&] { op.getWeightsMutable().assign(wide.getResult()); });
+    auto wide = PackConvWeightsOp::create(
+        rewriter, pack.getLoc(), pack.getSource(), empty,
+        FiltersAttr::get(op.getContext(), FilterElement::F32, kPanelWidth,
+                         /*in_lanes=*/true, /*winograd=*/0, /*stride=*/1));
+    rewriter.modifyOpInPlace(op, [&] {
+      op.setFiltersAttr(wide.getFilters());
+      op.getWeightsMutable().assign(wide.getResult());
+    });
     return success();
   }
 };

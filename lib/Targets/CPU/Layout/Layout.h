@@ -37,10 +37,6 @@ std::optional<ShortWeights> chooseShortWeights(const ConstantColumns &columns,
                                                mlir::MLIRContext *context,
                                                const ShortWeightLimits &limits);
 
-/// A pattern that keeps weights of Winograd's algorithm in 24 bits.
-void populateShortenConvWeightsPatterns(mlir::RewritePatternSet &patterns,
-                                        const ShortWeightLimits &limits);
-
 /// A pattern that splits filters into sums of two bf16 where tile registers are
 /// faster by them than multiply-adds.
 void populateSplitConvWeightsPatterns(mlir::RewritePatternSet &patterns);

@@ -38,8 +38,7 @@ static Operation *findPacking(func::FuncOp kernel) {
     auto weights = dyn_cast<cpu::PackConvWeightsOp>(op);
     if (!rhs && !weights)
       continue;
-    bool isPlain =
-        rhs ? !rhs.getScales() : !weights.getScales() && !weights.splits();
+    bool isPlain = rhs ? !rhs.getScales() : !weights.splits();
     if (packing || !isPlain)
       return nullptr;
     packing = &op;
@@ -69,7 +68,7 @@ static void openSizesOf(func::FuncOp kernel, Operation *packing) {
   Block &entry = kernel.getBody().front();
   Location loc = packing->getLoc();
   auto weights = dyn_cast<cpu::PackConvWeightsOp>(packing);
-  const bool isWinograd = weights && weights.getWinograd();
+  const bool isWinograd = weights && weights.getAlgorithm();
   OperationState opened(loc, packing->getName());
   opened.addAttributes(packing->getAttrs());
   entry.clear();

@@ -47,7 +47,10 @@ Value cpu::packRhs(OpBuilder &b, Location loc, Value matrix, bool transposed,
       b, loc, d0.ceilDiv(width), {sizes[transposed ? row : last]}));
   packed.append({sizes[transposed ? last : row], b.getIndexAttr(width)});
   Value empty = tensor::EmptyOp::create(b, loc, packed, b.getF32Type());
-  return cpu::PackRhsOp::create(b, loc, matrix, empty, transposed).getResult();
+  return PackRhsOp::create(b, loc, matrix, /*scales=*/Value(), empty,
+                           transposed,
+                           PackingAttr::getF32(b.getContext(), width))
+      .getResult();
 }
 
 /// Up to so many rows a product takes as long as its weights take to come.
@@ -97,8 +100,9 @@ static Value multiplySwapped(OpBuilder &b, Location loc, Value lhs,
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
   sizes.back() = b.getIndexAttr(rows);
   Value product =
-      cpu::PackedMatmulOp::create(b, loc, matrix, packed,
-                                  createZeros(b, loc, sizes, b.getF32Type()))
+      PackedMatmulOp::create(b, loc, matrix, packed,
+                             createZeros(b, loc, sizes, b.getF32Type()),
+                             PackingAttr::getF32(b.getContext(), width))
           .getResult();
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   std::swap(order[rank - 1], order[rank - 2]);
@@ -164,20 +168,20 @@ static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
     return nullptr;
   int64_t depth = left.getDimSize(1);
   Value scales = arith::ConstantOp::create(rewriter, loc, chosen->scales);
-  SmallVector<int64_t> sizes = {chosen->scales.getType().getDimSize(0), depth,
-                                cpu::kPanelWidth * 3};
-  Type element = rewriter.getI8Type();
-  if (chosen->areTriples) {
-    sizes[1] = llvm::divideCeil(depth, cpu::kTriple);
-    sizes[2] = cpu::kPanelWidth;
-    element = rewriter.getI64Type();
-  }
-  Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, element);
-  Value packed =
-      cpu::PackRhsOp::create(rewriter, loc, matrix, scales, empty, transposed)
-          .getResult();
-  return cpu::PackedMatmulOp::create(rewriter, loc, lhs, packed, scales, depth,
-                                     init)
+  auto packing = PackingAttr::get(rewriter.getContext(),
+                                  chosen->areTriples ? PackedElement::W21
+                                                     : PackedElement::W24,
+                                  kPanelWidth);
+  SmallVector<int64_t> sizes = {chosen->scales.getType().getDimSize(0),
+                                packing.getPackedDepth(depth),
+                                packing.getRowSize()};
+  Value empty =
+      tensor::EmptyOp::create(rewriter, loc, sizes, packing.getStoredType());
+  Value packed = PackRhsOp::create(rewriter, loc, matrix, scales, empty,
+                                   transposed, packing)
+                     .getResult();
+  return PackedMatmulOp::create(rewriter, loc, lhs, packed, scales, depth, init,
+                                packing)
       .getResult();
 }
 
@@ -233,7 +237,11 @@ private:
     }
     if (!right)
       right = packRhs(rewriter, loc, matrix, transposed, kPanelWidth);
-    auto product = PackedMatmulOp::create(rewriter, loc, left, right, init);
+    auto packing = PackingAttr::getF32(
+        rewriter.getContext(),
+        cast<ShapedType>(right.getType()).getShape().back());
+    auto product =
+        PackedMatmulOp::create(rewriter, loc, left, right, init, packing);
     if (int64_t depth =
             useStrassen ? findStrassenDepth(left, matrix, transposed, surveys)
                         : 0)
@@ -273,7 +281,6 @@ struct PackContractionsPass
     patterns.add<PackContraction>(&getContext(), surveys, shortBytes != 0,
                                   target.getBytesOfFastL3(),
                                   strassen && hasWideVectors);
-    populateShortenConvWeightsPatterns(patterns, limits);
     if (splitConvs && target.getF32() == cpu::F32Product::AmxBf16x6)
       populateSplitConvWeightsPatterns(patterns);
     populatePackNarrowProductsPatterns(patterns, target.getBf16() !=

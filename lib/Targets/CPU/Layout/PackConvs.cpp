@@ -37,11 +37,13 @@ static Value packConv(OpBuilder &b, sdx::ConvOp op) {
        apply(size.floorDiv(group).ceilDiv(kConvBlockRows), sizes[0]),
        apply(size * taps, sizes[1]), b.getIndexAttr(kConvBlockRows)},
       b.getF32Type());
-  auto packed = PackConvWeightsOp::create(b, loc, op.getWeights(), empty);
+  auto filters = FiltersAttr::getF32(b.getContext(), kConvBlockRows);
+  auto packed =
+      PackConvWeightsOp::create(b, loc, op.getWeights(), empty, filters);
   return ConvOp::create(b, loc, op.getInput(), packed->getResult(0),
-                        op.getInit(), op.getKernelShape(), op.getStrides(),
-                        op.getDilations(), op.getPadsBegin(), op.getPadsEnd(),
-                        group, op.getExact())
+                        op.getInit(), filters, op.getKernelShape(),
+                        op.getStrides(), op.getDilations(), op.getPadsBegin(),
+                        op.getPadsEnd(), group, op.getExact())
       .getResult();
 }
 

@@ -168,8 +168,12 @@ struct PackDequantMatmulsPass
       ImplicitLocOpBuilder b(op.getLoc(), op);
       Packing packing(b, op);
       Value integers = packing.packIntegers(), scales = packing.packScales();
-      auto product = PackedMatmulOp::create(b, op.getLhs(), integers, scales,
-                                            op.getBlock(), op.getInit());
+      PackedElement element = op.getBits() == 2   ? PackedElement::U2
+                              : op.getBits() == 4 ? PackedElement::U4
+                                                  : PackedElement::U8;
+      auto product = PackedMatmulOp::create(
+          b, op.getLhs(), integers, scales, op.getBlock(), op.getInit(),
+          PackingAttr::get(b.getContext(), element, kPanelWidth));
       op.getResult().replaceAllUsesWith(product.getResult());
       op.erase();
     }

@@ -88,7 +88,10 @@ struct PackGroupedProduct : OpRewritePattern<sdx::MatmulOp> {
     if (op.getTransposed())
       matrix = createTranspose(rewriter, loc, matrix, {1, 0});
     rewriter.replaceOpWithNewOp<PackedMatmulOp>(
-        op, op.getLhs(), packGroups(rewriter, loc, matrix), op.getInit());
+        op, op.getLhs(), packGroups(rewriter, loc, matrix), op.getInit(),
+        PackingAttr::get(op.getContext(),
+                         areBytes ? PackedElement::I8 : PackedElement::BF16,
+                         kPanelWidth));
     return success();
   }
 

@@ -82,7 +82,7 @@ struct SplitConvWeights : OpRewritePattern<cpu::ConvOp> {
   LogicalResult matchAndRewrite(cpu::ConvOp op,
                                 PatternRewriter &rewriter) const override {
     auto pack = op.getWeights().getDefiningOp<cpu::PackConvWeightsOp>();
-    if (!pack || op.getWinograd() || op.hasSplitWeights())
+    if (!pack || op.getAlgorithm() || op.hasSplitWeights())
       return rewriter.notifyMatchFailure(op, "is decided already");
     if (op.getExact())
       return rewriter.notifyMatchFailure(op, "must not round");
@@ -112,10 +112,14 @@ struct SplitConvWeights : OpRewritePattern<cpu::ConvOp> {
     Location loc = pack.getLoc();
     Value empty =
         tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getBF16Type());
-    auto split =
-        cpu::PackConvWeightsOp::create(rewriter, loc, pack.getSource(), empty);
-    rewriter.modifyOpInPlace(
-        op, [&] { op.getWeightsMutable().assign(split.getResult()); });
+    auto split = PackConvWeightsOp::create(
+        rewriter, loc, pack.getSource(), empty,
+        FiltersAttr::get(op.getContext(), FilterElement::BF16x2, kBlock,
+                         /*in_lanes=*/false, /*winograd=*/0, /*stride=*/1));
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getWeightsMutable().assign(split.getResult());
+      op.setFiltersAttr(split.getFilters());
+    });
     return success();
   }
 };

@@ -68,7 +68,7 @@ static Value emitNearest(ImplicitLocOpBuilder &b, Value numbers, int64_t bits) {
 //===----------------------------------------------------------------------===//
 
 void sardonyx::cpu::packThreeBytes(ImplicitLocOpBuilder &b, Value numbers,
-                                   Value firstRow, Value scales, Value k,
+                                   Value scales, Value k,
                                    const ShortPanel &to) {
   IndexMath math(b);
   constexpr int64_t kBits = 24;
@@ -82,10 +82,9 @@ void sardonyx::cpu::packThreeBytes(ImplicitLocOpBuilder &b, Value numbers,
   for (int64_t column = 0; column < to.width; column += lanes)
     inverse.push_back(emitInverse(b, scales, to.number, column, lanes));
   emitFor(b, math.constant(0), k, 1, [&](Value i) {
-    Value row = math.add(firstRow, i);
     for (int64_t column = 0; column < to.width; column += lanes) {
       Value scaled = arith::MulFOp::create(
-          b, emitLoad(b, numbers, {row, math.constant(column)}, lanes),
+          b, emitLoad(b, numbers, {i, math.constant(column)}, lanes),
           inverse[column / lanes]);
       Value integers =
           vector::BitCastOp::create(b, bytes, emitNearest(b, scaled, kBits));

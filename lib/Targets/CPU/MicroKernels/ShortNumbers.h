@@ -40,11 +40,10 @@ struct ShortPanel {
   }
 };
 
-/// Packs [k, width] `numbers`, from row `firstRow` of that memory on, that are
-/// that many times larger than `scales` say, in three bytes each.
+/// Packs [k, width] `numbers` that are that many times larger than `scales`
+/// say, in three bytes each.
 void packThreeBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value numbers,
-                    mlir::Value firstRow, mlir::Value scales, mlir::Value k,
-                    const ShortPanel &to);
+                    mlir::Value scales, mlir::Value k, const ShortPanel &to);
 
 /// Packs [k, width] `numbers` as triples; there is memory for [3 * ceil(k / 3),
 /// width] numbers.

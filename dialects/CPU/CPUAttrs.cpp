@@ -1,0 +1,137 @@
+//===- CPUAttrs.cpp - How packed operands lie in memory -------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/CPU/CPU.h"
+#include "dialects/CPU/Winograd.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+#include "dialects/CPU/CPUEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/CPU/CPUAttrs.cpp.inc"
+
+void CPUDialect::registerAttrs() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/CPU/CPUAttrs.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// PackingAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult PackingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  PackedElement element, int64_t panel) {
+  constexpr int64_t kWidest = 1 << 16;
+  if (panel < 1 || panel > kWidest)
+    return emitError() << "a panel has 1 to " << kWidest << " columns, not "
+                       << panel;
+  constexpr int64_t kLeastCompressed = 8;
+  bool isCompressed =
+      element == PackedElement::W21 || element == PackedElement::W24;
+  if (isCompressed && (panel < kLeastCompressed || !llvm::isPowerOf2_64(panel)))
+    return emitError()
+           << "panels of numbers of 21 or 24 bits must have a power "
+              "of two of columns, from "
+           << kLeastCompressed << " on, but have " << panel;
+  int64_t perByte = element == PackedElement::U2   ? 4
+                    : element == PackedElement::U4 ? 2
+                                                   : 1;
+  if (panel % perByte)
+    return emitError() << "a panel of " << panel << " columns has no bytes of "
+                       << perByte << " integers";
+  return success();
+}
+
+int64_t PackingAttr::getDepthGroup() const {
+  return getElement() == PackedElement::BF16 ? 2
+         : getElement() == PackedElement::I8 ? 4
+                                             : 1;
+}
+
+int64_t PackingAttr::getPackedDepth(int64_t depth) const {
+  return llvm::divideCeil(
+      depth, getElement() == PackedElement::W21 ? kTriple : getDepthGroup());
+}
+
+int64_t PackingAttr::getRowSize() const {
+  if (isQuantized())
+    return getPanel() * getBits() / 8;
+  if (getElement() == PackedElement::W24)
+    return getPanel() * 3;
+  return getPanel() * getDepthGroup();
+}
+
+Type PackingAttr::getStoredType() const {
+  Builder b(getContext());
+  switch (getElement()) {
+  case PackedElement::F32:
+    return b.getF32Type();
+  case PackedElement::BF16:
+    return b.getBF16Type();
+  case PackedElement::W21:
+    return b.getI64Type();
+  default:
+    return b.getI8Type();
+  }
+}
+
+bool PackingAttr::isQuantized() const {
+  return getElement() == PackedElement::U2 ||
+         getElement() == PackedElement::U4 || getElement() == PackedElement::U8;
+}
+
+bool PackingAttr::isCompressed() const {
+  return getElement() == PackedElement::W21 ||
+         getElement() == PackedElement::W24;
+}
+
+int64_t PackingAttr::getBits() const {
+  return getElement() == PackedElement::U2   ? 2
+         : getElement() == PackedElement::U4 ? 4
+                                             : 8;
+}
+
+//===----------------------------------------------------------------------===//
+// FiltersAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult FiltersAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  FilterElement element, int64_t rows,
+                                  bool inLanes, int64_t winograd,
+                                  int64_t stride) {
+  constexpr int64_t kMost = 1 << 16;
+  if (rows < 1 || rows > kMost)
+    return emitError() << "a block has 1 to " << kMost << " filters, not "
+                       << rows;
+  if (winograd != 0 && winograd != 2 && winograd != 4)
+    return emitError() << "'winograd' must be 2 or 4, got " << winograd;
+  if (stride != 1 && (stride != 2 || !winograd))
+    return emitError() << "'stride' must be 1 or 2, and is for 'winograd'; got "
+                       << stride;
+  if (inLanes && rows != kPanelWidth)
+    return emitError() << "filters in the lanes of vectors come in blocks of "
+                       << kPanelWidth << ", not of " << rows;
+  if (element == FilterElement::BF16x2 &&
+      (winograd || inLanes || rows != kPartBlock))
+    return emitError() << "sums of bf16 come in blocks of " << kPartBlock
+                       << " filters, and neither for 'winograd' nor in lanes";
+  return success();
+}
+
+const Winograd *FiltersAttr::getAlgorithm() const {
+  return getWinograd() ? &cpu::getWinograd(getWinograd(), getStride())
+                       : nullptr;
+}
