@@ -1,4 +1,4 @@
-//===- Arrays.cpp - Runs of models from Python ---------------------------===//
+//===- Arrays.cpp - Runs of models from Python ----------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

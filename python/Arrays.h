@@ -1,4 +1,4 @@
-//===- Arrays.h - Runs of models from Python -------------------*- C++ -*-===//
+//===- Arrays.h - Runs of models from Python --------------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

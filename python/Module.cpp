@@ -83,16 +83,8 @@ void setInitializers(SessionOptions &options, const nb::dict &given) {
   options.initializers = made->empty() ? nullptr : std::move(made);
 }
 
-} // namespace
-
-NB_MODULE(_sardonyx, m) {
-  m.attr("__version__") = SARDONYX_VERSION;
-  m.attr("MAX_THREADS") = kMaxThreads;
-  nb::set_leak_warnings(false); // sessions may live in globals until the end
-
-  translateErrors(m);
-
-  defineCustomOps(m);
+/// How models are compiled and run.
+void defineOptions(nb::module_ &m) {
   nb::class_<CancelFlag>(m, "CancelFlag")
       .def(nb::init<>())
       .def("is_set", [](CancelFlag &self) { return self.value->load(); })
@@ -133,7 +125,10 @@ NB_MODULE(_sardonyx, m) {
       .def_rw("memory_limit", &SessionOptions::memoryLimit)
       .def_rw("compile_timeout", &SessionOptions::compileTimeout)
       .def_rw("external_data_dir", &SessionOptions::externalDataDir);
+}
 
+/// A model that has been loaded.
+void defineSession(nb::module_ &m) {
   nb::module_::import_("sardonyx._runtime"); // it knows Runner
   // Its own, for it tells of what custom operators raise.
   nb::class_<Session, Runner>(m, "Session")
@@ -155,7 +150,10 @@ NB_MODULE(_sardonyx, m) {
           dict[timing.step.c_str()] = timing.seconds;
         return dict;
       });
+}
 
+/// Models to sessions.
+void defineLoading(nb::module_ &m) {
   m.def(
       "load",
       [](const std::string &path, SessionOptions options) {
@@ -172,6 +170,11 @@ NB_MODULE(_sardonyx, m) {
             [&] { return Session::loadBytes(data, size, options, owner); }));
       },
       "bytes"_a, "options"_a);
+  m.def("stop_loading", &stopLoading, nb::call_guard<nb::gil_scoped_release>());
+}
+
+/// Models to files.
+void defineFiles(nb::module_ &m) {
   m.def(
       "build",
       [](const std::string &path, nb::bytes bytes, const std::string &output,
@@ -190,32 +193,6 @@ NB_MODULE(_sardonyx, m) {
       },
       "path"_a, "bytes"_a, "output"_a, "options"_a, "cpus"_a, "name"_a,
       "weights"_a, "static"_a);
-  m.def("stop_loading", &stopLoading, nb::call_guard<nb::gil_scoped_release>());
-  m.def("phases", &phaseNames);
-  m.def(
-      "run_driver",
-      [](const std::vector<std::string> &words) {
-        std::vector<const char *> argv;
-        for (const std::string &word : words)
-          argv.push_back(word.c_str());
-        int status = runDriver(argv.size(), argv.data());
-        fflush(stdout);
-        return status;
-      },
-      "words"_a, nb::call_guard<nb::gil_scoped_release>());
-  m.def("measure_peak_gflops", &sardonyx::measurePeakGflops, "threads"_a = 0,
-        nb::call_guard<nb::gil_scoped_release>(),
-        "The measured rate of f32 multiply-adds in registers, in GFLOP/s.");
-  m.def(
-      "compile_to_text",
-      [](const std::string &path, nb::bytes bytes, const std::string &phase,
-         const SessionOptions &options, bool elideWeights) {
-        ModelSource source = sourceOf(path, bytes);
-        return unwrap(withoutGil([&] {
-          return compileToText(source, phase, options, nullptr, elideWeights);
-        }));
-      },
-      "path"_a, "bytes"_a, "phase"_a, "options"_a, "elide_weights"_a = false);
   m.def(
       "save_optimized",
       [](const std::string &path, nb::bytes bytes, const std::string &output,
@@ -229,6 +206,21 @@ NB_MODULE(_sardonyx, m) {
           throw Raised(*error);
       },
       "path"_a, "bytes"_a, "output"_a, "options"_a, "weights"_a, "min_bytes"_a);
+}
+
+/// What the compiler tells of models.
+void defineViews(nb::module_ &m) {
+  m.def("phases", &phaseNames);
+  m.def(
+      "compile_to_text",
+      [](const std::string &path, nb::bytes bytes, const std::string &phase,
+         const SessionOptions &options, bool elideWeights) {
+        ModelSource source = sourceOf(path, bytes);
+        return unwrap(withoutGil([&] {
+          return compileToText(source, phase, options, nullptr, elideWeights);
+        }));
+      },
+      "path"_a, "bytes"_a, "phase"_a, "options"_a, "elide_weights"_a = false);
   m.def(
       "inspect",
       [](const std::string &path, nb::bytes bytes,
@@ -250,4 +242,40 @@ NB_MODULE(_sardonyx, m) {
         return dict;
       },
       "path"_a, "bytes"_a, "dims"_a, "options"_a);
+}
+
+/// The command line, and what the machine can do.
+void defineTools(nb::module_ &m) {
+  m.def(
+      "run_driver",
+      [](const std::vector<std::string> &words) {
+        std::vector<const char *> argv;
+        for (const std::string &word : words)
+          argv.push_back(word.c_str());
+        int status = runDriver(argv.size(), argv.data());
+        fflush(stdout);
+        return status;
+      },
+      "words"_a, nb::call_guard<nb::gil_scoped_release>());
+  m.def("measure_peak_gflops", &sardonyx::measurePeakGflops, "threads"_a = 0,
+        nb::call_guard<nb::gil_scoped_release>(),
+        "The measured rate of f32 multiply-adds in registers, in GFLOP/s.");
+}
+
+} // namespace
+
+NB_MODULE(_sardonyx, m) {
+  m.attr("__version__") = SARDONYX_VERSION;
+  m.attr("MAX_THREADS") = kMaxThreads;
+  nb::set_leak_warnings(false); // sessions may live in globals until the end
+
+  translateErrors(m);
+
+  defineCustomOps(m);
+  defineOptions(m);
+  defineSession(m);
+  defineLoading(m);
+  defineFiles(m);
+  defineViews(m);
+  defineTools(m);
 }

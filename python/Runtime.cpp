@@ -1,4 +1,4 @@
-//===- Runtime.cpp - The extension that runs models ----------------------===//
+//===- Runtime.cpp - The extension that runs models -----------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -25,12 +25,12 @@ inline constexpr int64_t kPanelWidth = 32;
 inline constexpr int64_t kConvBlockRows = 8;
 /// Of fewer rows sums of weights cost more than the product that Strassen's
 /// algorithm saves.
-inline constexpr int64_t kFewestStrassenRows = 48;
+inline constexpr int64_t kMinStrassenRows = 48;
 /// Values of k whose numbers of 21 bits share eight bytes.
-inline constexpr int64_t kTriple = 3;
+inline constexpr int64_t kW21Group = 3;
 /// Filters, and values of K, in a block of convolution weights that are sums of
 /// bf16, and the bf16 of a number.
-inline constexpr int64_t kPartBlock = 32, kWeightParts = 2;
+inline constexpr int64_t kBf16x2Block = 32, kBf16x2Terms = 2;
 /// The bits of 2^-50. Of rows and columns of nothing but numbers below it parts
 /// would be lost: tile registers take subnormal ones as zero.
 inline constexpr int64_t kSmallestSplit = int64_t(127 - 50) << 23;
@@ -48,6 +48,9 @@ inline constexpr int64_t kSmallestSplit = int64_t(127 - 50) << 23;
 
 namespace sardonyx {
 namespace cpu {
+
+/// The name of a kernel's plan.
+inline constexpr llvm::StringLiteral kPlanAttr = "cpu.plan";
 
 /// The processor that the code of `op` is for: what it or the nearest operation
 /// around it says; null where none does, or where it is another target's.

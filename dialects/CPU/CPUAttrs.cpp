@@ -63,7 +63,7 @@ int64_t PackingAttr::getDepthGroup() const {
 
 int64_t PackingAttr::getPackedDepth(int64_t depth) const {
   return llvm::divideCeil(
-      depth, getElement() == PackedElement::W21 ? kTriple : getDepthGroup());
+      depth, getElement() == PackedElement::W21 ? kW21Group : getDepthGroup());
 }
 
 int64_t PackingAttr::getRowSize() const {
@@ -112,9 +112,9 @@ LogicalResult FiltersAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   FilterElement element, int64_t rows,
                                   bool inLanes, int64_t winograd,
                                   int64_t stride) {
-  constexpr int64_t kMost = 1 << 16;
-  if (rows < 1 || rows > kMost)
-    return emitError() << "a block has 1 to " << kMost << " filters, not "
+  constexpr int64_t kMax = 1 << 16;
+  if (rows < 1 || rows > kMax)
+    return emitError() << "a block has 1 to " << kMax << " filters, not "
                        << rows;
   if (winograd != 0 && winograd != 2 && winograd != 4)
     return emitError() << "'winograd' must be 2 or 4, got " << winograd;
@@ -125,8 +125,8 @@ LogicalResult FiltersAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "filters in the lanes of vectors come in blocks of "
                        << kPanelWidth << ", not of " << rows;
   if (element == FilterElement::BF16x2 &&
-      (winograd || inLanes || rows != kPartBlock))
-    return emitError() << "sums of bf16 come in blocks of " << kPartBlock
+      (winograd || inLanes || rows != kBf16x2Block))
+    return emitError() << "sums of bf16 come in blocks of " << kBf16x2Block
                        << " filters, and neither for 'winograd' nor in lanes";
   return success();
 }

@@ -19,6 +19,10 @@ def CPU_Dialect : Dialect {
     passes make of dense operations: products and convolutions whose operands lie
     as the register-tiled micro-kernels read them, and the packings that put them
     there.
+
+    Discardable attributes of this dialect:
+    - on a kernel: `cpu.plan`, a plan such as `#cpu.conv_plan<im2col>`: how it is
+      computed.
   }];
   let dependentDialects = ["::sardonyx::sdx::SDXDialect"];
   let useDefaultAttributePrinterParser = 1;

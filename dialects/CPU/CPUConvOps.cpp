@@ -57,7 +57,7 @@ static FailureOr<int64_t> countTaps(Operation *op, ArrayRef<int64_t> kernel,
 /// become `taps` values.
 static int64_t countPacked(FiltersAttr filters, int64_t channels,
                            int64_t taps) {
-  return taps * (filters.isSplit() ? llvm::divideCeil(channels, kPartBlock)
+  return taps * (filters.isSplit() ? llvm::divideCeil(channels, kBf16x2Block)
                                    : channels);
 }
 
@@ -71,7 +71,7 @@ static LogicalResult verifyFilters(Operation *op, StringRef what,
            << type.getRank();
   Builder b(op->getContext());
   Type element = filters.isSplit() ? Type(b.getBF16Type()) : b.getF32Type();
-  int64_t last = filters.isSplit() ? kWeightParts * kPartBlock * kPartBlock
+  int64_t last = filters.isSplit() ? kBf16x2Terms * kBf16x2Block * kBf16x2Block
                                    : filters.getRows();
   if (type.getElementType() != element || type.getDimSize(3) != last)
     return op->emitOpError()

@@ -143,7 +143,7 @@ LogicalResult PackedMatmulOp::verify() {
   if (!mayEqual(k, rhs[rhs.size() - 2]))
     return emitOpError("lhs has K = ")
            << lhs.back() << " but rhs " << rhs[rhs.size() - 2]
-           << (getDepthGroup() > 1 || isOfTriples() ? " groups" : "");
+           << (getDepthGroup() > 1 || isW21() ? " groups" : "");
   if (!mayEqual(lhs[lhs.size() - 2], init[init.size() - 2]))
     return emitOpError("lhs has M = ")
            << lhs[lhs.size() - 2] << " but init " << init[init.size() - 2];
@@ -215,7 +215,7 @@ LogicalResult PackRhsOp::verify() {
   if (!mayEqual(k, init[init.size() - 2]))
     return emitOpError("source has K = ")
            << k << " but init " << init[init.size() - 2]
-           << (makesTriples() ? " groups" : "");
+           << (makesW21() ? " groups" : "");
   int64_t panels = init[init.size() - 3];
   int64_t expected = ShapedType::isDynamic(n) ? n : (n + width - 1) / width;
   if (!mayEqual(expected, panels))

@@ -109,11 +109,11 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
     /// Integers in a byte of a right-hand side of few bits.
     int64_t getNumbersPerByte() { return 8 / getPacking().getBits(); }
     /// Whether three numbers of the right-hand side are in eight bytes.
-    bool isOfTriples() {
+    bool isW21() {
       return getPacking().getElement() == PackedElement::W21;
     }
     /// Whether it is of f32 that were made shorter.
-    bool isShort() { return getPacking().isCompressed(); }
+    bool isCompressed() { return getPacking().isCompressed(); }
     bool isBatched() { return getLhs().getType().getRank() == 3; }
     bool isRhsBatched() { return getRhs().getType().getRank() == 4; }
   }];
@@ -182,7 +182,7 @@ def CPU_PackRhsOp : CPU_DpsOp<"pack_rhs", [
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     /// Whether three of its numbers become eight bytes.
-    bool makesTriples() {
+    bool makesW21() {
       return getPacking().getElement() == PackedElement::W21;
     }
     /// Columns in a panel.

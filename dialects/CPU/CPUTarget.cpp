@@ -29,8 +29,8 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (vectorRegisters != 0 && (vectorRegisters < 16 || vectorRegisters > 64))
     return emitError() << "there are 16 to 64 vector registers, not "
                        << vectorRegisters;
-  constexpr unsigned kMostKiB = 1 << 20;
-  if (l1KiB == 0 || l2KiB == 0 || l1KiB > kMostKiB || l2KiB > kMostKiB)
+  constexpr unsigned kMaxKiB = 1 << 20;
+  if (l1KiB == 0 || l2KiB == 0 || l1KiB > kMaxKiB || l2KiB > kMaxKiB)
     return emitError() << "caches of " << l1KiB << " and " << l2KiB
                        << " KiB are none";
   return success();
@@ -41,8 +41,6 @@ unsigned TargetAttr::countVectorRegisters() const {
     return getVectorRegisters();
   return getVectorBits() >= 512 ? 32 : 16;
 }
-
-int64_t TargetAttr::getCacheBytes() const { return getL2Bytes(); }
 
 int64_t TargetAttr::getBytesBesideTile() const {
   // Measured with 32 KiB; larger ones were not.

@@ -63,7 +63,7 @@ def CPU_TargetTraits : I32BitEnumAttr<"TargetTraits", "what a processor does", [
 }
 
 def CPU_TargetAttr : AttrDef<CPU_Dialect, "Target", [
-    DeclareAttrInterfaceMethods<SDX_TargetAttrInterface, ["getCacheBytes"]>]> {
+    DeclareAttrInterfaceMethods<SDX_TargetAttrInterface>]> {
   let mnemonic = "target";
   let summary = "The machine that code is for";
   let description = [{

@@ -40,7 +40,7 @@ def SDX_DenseOpInterface : OpInterface<"DenseOpInterface"> {
     "return $_op->getName().stripDialect();">,
     InterfaceMethod<[{
       The operation and its parameters in a few words, as
-      "conv 3x3, winograd 4x4"; empty where the name says it all.
+      "conv 3x3 stride 2x2"; empty where the name says it all.
     }], "std::string", "describeForm", (ins), "", "return \"\";">,
     InterfaceMethod<[{
       Additions and multiplications: of a convolution those of the direct sum,
@@ -61,10 +61,7 @@ def SDX_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
     InterfaceMethod<[{
       How much a kernel may hold.
     }], "::sardonyx::sdx::FusionLimits", "getFusionLimits", (ins), "",
-    "return ::sardonyx::sdx::FusionLimits();">,
-    InterfaceMethod<[{
-      Bytes of the cache that belongs to one core; 0: there is none.
-    }], "int64_t", "getCacheBytes", (ins), "", "return 0;">
+    "return ::sardonyx::sdx::FusionLimits();">
   ];
 }
 

@@ -83,10 +83,16 @@ LogicalResult sdx::verifyWindow(Operation *op, size_t spatial,
              << attr.name << "' must have " << spatial
              << " elements, one for each spatial dimension, got "
              << attr.values.size();
-    for (int64_t value : attr.values)
+    // Products of two fit in an index.
+    constexpr int64_t kMax = INT32_MAX;
+    for (int64_t value : attr.values) {
       if (value < attr.least)
         return op->emitOpError("'") << attr.name << "' must be at least "
                                     << attr.least << ", got " << value;
+      if (value > kMax)
+        return op->emitOpError("'") << attr.name << "' must be at most " << kMax
+                                    << ", got " << value;
+    }
   }
   return success();
 }
@@ -135,11 +141,12 @@ LogicalResult sdx::verifyConvSizes(Operation *op, ShapedType inputType,
   return success();
 }
 
-/// Whether elements of `from` are extended to those of `to`: floats to floats,
-/// integers to integers, none to fewer bits.
+/// Whether elements of `from` can be extended to those of `to`: floats to
+/// floats and integers to integers, of more bits, or the same.
 static bool extendsTo(Type from, Type to) {
-  return isa<FloatType>(from) == isa<FloatType>(to) &&
-         from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth();
+  return from == to ||
+         (isa<FloatType>(from) == isa<FloatType>(to) &&
+          from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth());
 }
 
 /// What is wrong with the element types of a sum of products.
@@ -183,6 +190,9 @@ LogicalResult MatmulOp::verify() {
   if (failed(verifyElements(*this, getLhs().getType(), getRhs().getType(),
                             getInit().getType())))
     return failure();
+  if ((getLhsUnsigned() || getRhsUnsigned()) &&
+      isa<FloatType>(getInit().getType().getElementType()))
+    return emitOpError("'lhs_unsigned' and 'rhs_unsigned' are for integers");
   if (!mayEqual(lhs.back(), rhs[getDepthDim()]))
     return emitOpError("lhs has K = ")
            << lhs.back() << " but rhs " << rhs[getDepthDim()];
@@ -230,9 +240,10 @@ LogicalResult DequantMatmulOp::verify() {
   int64_t bits = getBits(), block = getBlock();
   if (bits != 2 && bits != 4 && bits != 8)
     return emitOpError("'bits' must be 2, 4 or 8, got ") << bits;
-  if (block < 1 || block * bits % 8)
-    return emitOpError("'block' must be positive and of whole bytes, got ")
-           << block;
+  constexpr int64_t kMaxBlock = INT32_MAX;
+  if (block < 1 || block > kMaxBlock || block * bits % 8)
+    return emitOpError("'block' must be positive, at most ")
+           << kMaxBlock << " and of whole bytes, got " << block;
   if (lhs.isDynamicDim(1) || !weights.hasStaticShape() ||
       !scales.hasStaticShape())
     return emitOpError("K and the sizes of weights must be known");
@@ -294,6 +305,10 @@ LogicalResult ConvOp::verify() {
     return failure();
   ShapedType input = getInput().getType(), weights = getWeights().getType();
   ShapedType init = getInit().getType();
+  if (input.getRank() < 3 || input.getRank() > 5)
+    return emitOpError("input must be [N,C,S...] with one to three spatial "
+                       "dimensions, got rank ")
+           << input.getRank();
   if (weights.getRank() != input.getRank())
     return emitOpError("weights must be [OC,C/group,k...], of the rank of "
                        "input, ")
@@ -312,6 +327,10 @@ LogicalResult ConvOp::verify() {
   if (!mayEqual(channels, weights.getDimSize(1)))
     return emitOpError("weights have ")
            << weights.getDimSize(1) << " channels; " << channels << " expected";
+  if (!weights.isDynamicDim(0) && weights.getDimSize(0) % int64_t(getGroup()))
+    return emitOpError("weights have ")
+           << weights.getDimSize(0)
+           << " filters, which 'group' = " << getGroup() << " does not divide";
   if (!mayEqual(weights.getDimSize(0), init.getDimSize(1)))
     return emitOpError("weights have ")
            << weights.getDimSize(0) << " filters but init "

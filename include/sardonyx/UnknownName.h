@@ -85,9 +85,9 @@ inline std::string nearestName(const std::string &name,
 
 /// "a, b, c and 3 more": as many items as a line holds.
 inline std::string listOf(const std::vector<std::string> &items) {
-  constexpr size_t kMost = 10;
+  constexpr size_t kMax = 10;
   std::string text;
-  const size_t shown = items.size() > kMost ? kMost - 1 : items.size();
+  const size_t shown = items.size() > kMax ? kMax - 1 : items.size();
   for (size_t i = 0; i < shown; ++i)
     text += (i ? ", " : "") + items[i];
   if (shown < items.size())

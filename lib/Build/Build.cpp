@@ -1,4 +1,4 @@
-//===- Build.cpp - Models as files that need nothing ---------------------===//
+//===- Build.cpp - Models as files that need nothing ----------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -136,7 +136,7 @@ static void addCodes(DataBuilder &data, const std::vector<AheadCode> &codes,
 }
 
 /// Engines agree on a gigabyte for all of a file.
-static constexpr uint64_t kMostWebWeights = uint64_t(1000) << 20;
+static constexpr uint64_t kMaxWebWeights = uint64_t(1000) << 20;
 
 /// The linker takes this off names that begin with it.
 static constexpr char kWeightsSection[] = ".lrodata";
@@ -359,7 +359,7 @@ MaybeError Builder::compile() {
     codes.push_back(std::move(*code));
   }
   report.weightBytes = weights.size();
-  if (platform->isWeb() && weights.size() > kMostWebWeights)
+  if (platform->isWeb() && weights.size() > kMaxWebWeights)
     return Error(ErrorKind::Unsupported,
                  "the model has " + std::to_string(weights.size()) +
                      " bytes of weights, and engines of WebAssembly take files "

@@ -1,4 +1,4 @@
-//===- ElfObject.cpp - Data as an object to link -------------------------===//
+//===- ElfObject.cpp - Data as an object to link --------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

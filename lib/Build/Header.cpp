@@ -1,4 +1,4 @@
-//===- Header.cpp - Interfaces of models in C and C++ --------------------===//
+//===- Header.cpp - Interfaces of models in C and C++ ---------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

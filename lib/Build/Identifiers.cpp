@@ -1,4 +1,4 @@
-//===- Identifiers.cpp - Names in C --------------------------------------===//
+//===- Identifiers.cpp - Names in C ---------------------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Platform.cpp - Machines that models are built for -----------------===//
+//===- Platform.cpp - Machines that models are built for ------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Program.cpp - The main function of built programs -----------------===//
+//===- Program.cpp - The main function of built programs ------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -35,7 +35,7 @@ static constexpr int64_t kMaxGrowth = 8;
 static constexpr int64_t kLargeElements = 1 << 20;
 /// Sines and the like take longer than what is kept of them takes to read: up
 /// to so many are kept whatever they are made of.
-static constexpr int64_t kMostFunctions = 1 << 24;
+static constexpr int64_t kMaxFunctions = 1 << 24;
 
 static bool isLargeConstant(Operation *op) {
   auto constant = dyn_cast<arith::ConstantOp>(op);
@@ -91,7 +91,7 @@ static bool growsTooMuch(Operation *op) {
   int64_t made = 0, read = 0;
   for (Value result : op->getResults())
     made += staticElements(result);
-  if (made <= kMostFunctions && computesFunctions(op))
+  if (made <= kMaxFunctions && computesFunctions(op))
     return false;
   auto inputs = dyn_cast<DestinationStyleOpInterface>(op);
   for (OpOperand &operand : op->getOpOperands())

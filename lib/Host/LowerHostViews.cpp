@@ -1,5 +1,4 @@
-//===- LowerHostViews.cpp - Write expanding views as sizes and strides
-//------===//
+//===- LowerHostViews.cpp - Write expanding views as sizes and strides ----===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -72,13 +72,13 @@ public:
 private:
   /// Tells which declarations are not taken, the first few of them.
   void warn() const {
-    constexpr size_t kMost = 8;
+    constexpr size_t kMax = 8;
     std::vector<std::string> sentences =
         declared->contradictions(model.proto.graph());
-    for (const std::string &sentence : ArrayRef(sentences).take_front(kMost))
+    for (const std::string &sentence : ArrayRef(sentences).take_front(kMax))
       emitWarning(loc) << llvm::json::fixUTF8(sentence);
-    if (sentences.size() > kMost)
-      emitWarning(loc) << "the declared shapes of " << sentences.size() - kMost
+    if (sentences.size() > kMax)
+      emitWarning(loc) << "the declared shapes of " << sentences.size() - kMax
                        << " more values are ignored";
   }
 

@@ -205,7 +205,7 @@ constexpr std::pair<llvm::StringLiteral, unsigned> broadcast[] = {
 };
 
 /// The square of a larger block is no size.
-constexpr int64_t kMostBlock = 1 << 20;
+constexpr int64_t kMaxBlock = 1 << 20;
 
 /// Checks the shapes of one node's inputs.
 class ShapeCheck {
@@ -401,7 +401,7 @@ private:
   /// Depths are those of whole blocks, and pictures consist of such.
   void blocks() const {
     int64_t block = attribute("blocksize", 0);
-    if (block < 1 || block > kMostBlock)
+    if (block < 1 || block > kMaxBlock)
       refuse("blocksize is " + llvm::Twine(block) + ", which cannot be");
     bool isDepth = op == "DepthToSpace";
     for (int dim = isDepth ? 1 : 2, last = isDepth ? 1 : 3; dim <= last;

@@ -1,4 +1,4 @@
-//===- ArtifactModel.cpp - The inside of an artifact ---------------------===//
+//===- ArtifactModel.cpp - The inside of an artifact ----------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,7 +31,7 @@ using namespace sardonyx;
 namespace {
 
 /// More threads than any machine has use for.
-constexpr uint64_t kMostThreads = 4096;
+constexpr uint64_t kMaxThreads = 4096;
 
 /// Constants, in memory or in a file that is mapped. They are as large as a
 /// model: they get their pages, and are read to see whether they are damaged,
@@ -165,9 +165,9 @@ MaybeError Weights::prepare() {
 Expected<std::shared_ptr<Runner>>
 ArtifactModel::open(const sdx_artifact &artifact, uint64_t threads,
                     int64_t memoryLimit, const uint64_t *weightsHash) {
-  if (threads > kMostThreads || memoryLimit < 0)
+  if (threads > kMaxThreads || memoryLimit < 0)
     return Error(ErrorKind::InvalidArgument,
-                 "a model takes at most " + std::to_string(kMostThreads) +
+                 "a model takes at most " + std::to_string(kMaxThreads) +
                      " threads and no negative memory limit");
   auto chosen = choose(artifact);
   if (!chosen)

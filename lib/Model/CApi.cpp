@@ -1,4 +1,4 @@
-//===- CApi.cpp - The C interface: models that are ready to run ----------===//
+//===- CApi.cpp - The C interface: models that are ready to run -----------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

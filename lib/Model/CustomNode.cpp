@@ -1,4 +1,4 @@
-//===- CustomNode.cpp - Nodes of operators that callers bring ------------===//
+//===- CustomNode.cpp - Nodes of operators that callers bring -------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

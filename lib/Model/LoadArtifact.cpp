@@ -1,4 +1,4 @@
-//===- LoadArtifact.cpp - Models that were built ahead of time -----------===//
+//===- LoadArtifact.cpp - Models that were built ahead of time ------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Seal.cpp - Whether a file is whole --------------------------------===//
+//===- Seal.cpp - Whether a file is whole ---------------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- MaskedLanes.h - Some lanes of masked accesses --------*- C++ -*-===//
+//===- MaskedLanes.h - Some lanes of masked accesses ------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- PrefixSymbols.cpp - Names of their own for a model ----------------===//
+//===- PrefixSymbols.cpp - Names of their own for a model -----------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -35,7 +35,7 @@ namespace sardonyx {
 namespace {
 
 /// The graph as the model's author drew it, in fewer and larger operators.
-void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &options) {
+void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
   // Shapes hang on the values that calls pass, so bodies come before types.
   pm.addPass(createOnnxInlineFunctions());
   // Types next: everything after wants ranks.
@@ -56,8 +56,6 @@ void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOnnxFoldShapes());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  if (options.splitChannels)
-    pm.addPass(createOnnxSplitChannels());
 }
 
 void buildLinalgPhase(OpPassManager &pm, const PipelineOptions &) {

@@ -20,7 +20,7 @@ namespace runtime {
 inline constexpr int64_t kFirstUnits = 8;
 
 /// No chunk has to be larger.
-inline constexpr int64_t kMostUnits = int64_t(1) << 58;
+inline constexpr int64_t kMaxUnits = int64_t(1) << 58;
 
 /// Runs chunks of a loop, so large that they take about a millisecond once
 /// their speed is known: a run can be ended between any two. Nothing in it has
@@ -44,7 +44,7 @@ struct ChunkRunner {
     body(begin, end, env);
     last = sdx_rt_clock();
     if (last - start < 500 * 1000)
-      units = std::min(units * 2, kMostUnits);
+      units = std::min(units * 2, kMaxUnits);
     else if (last - start > 2000 * 1000)
       units = std::max<int64_t>(1, units / 2);
     context->pollAt(last);

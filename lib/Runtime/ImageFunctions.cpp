@@ -30,8 +30,8 @@ ImageSink::~ImageSink() { call.unreserve(reserved); }
 
 bool ImageSink::begin(int64_t width, int64_t height) {
   // No format has larger ones; the product of two fits with what follows.
-  constexpr int64_t kMost = INT32_MAX;
-  if (width < 1 || height < 1 || width > kMost || height > kMost)
+  constexpr int64_t kMax = INT32_MAX;
+  if (width < 1 || height < 1 || width > kMax || height > kMax)
     return fail("an image of " + std::to_string(width) + " x " +
                 std::to_string(height) + " pixels cannot be decoded");
   int64_t bytes;

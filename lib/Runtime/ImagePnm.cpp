@@ -64,13 +64,13 @@ void PnmReader::skipSpace() {
 
 int64_t PnmReader::number() {
   skipSpace();
-  constexpr int64_t kMost = INT32_MAX;
+  constexpr int64_t kMax = INT32_MAX;
   int64_t value = -1;
   for (; !atEnd(); ++at) {
     unsigned digit = bytes.data[at] - unsigned('0');
     if (digit > 9)
       break;
-    value = std::min((value < 0 ? 0 : value) * 10 + digit, kMost);
+    value = std::min((value < 0 ? 0 : value) * 10 + digit, kMax);
   }
   return value;
 }

@@ -357,8 +357,8 @@ void sardonyx::runtime::decodeTiff(ImageBytes bytes, ImageSink &sink) {
     return;
   }
   // Beyond the tables that the file holds, libtiff asks for blocks of them.
-  constexpr int64_t kMost = int64_t(256) << 20;
-  TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), kMost + 8 * bytes.size);
+  constexpr int64_t kMax = int64_t(256) << 20;
+  TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), kMax + 8 * bytes.size);
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), onError, &source);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), onWarning, nullptr);
   std::unique_ptr<TIFF, decltype(&TIFFClose)> tiff(

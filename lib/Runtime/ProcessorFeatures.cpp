@@ -1,4 +1,4 @@
-//===- ProcessorFeatures.cpp - What this processor can do ----------------===//
+//===- ProcessorFeatures.cpp - What this processor can do -----------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

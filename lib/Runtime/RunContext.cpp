@@ -47,7 +47,7 @@ RunContext::RunContext(unsigned threads, std::shared_ptr<BufferPool> outputPool,
     : threadLimit(std::max(1u, threads)), outputMemory(std::move(outputPool)),
       budget(std::move(budget)), reclaim(std::move(reclaim)),
       pool(this->budget), values(pool, this->budget),
-      scratch(std::min(threadLimit, ThreadPool::kMostThreads)) {
+      scratch(std::min(threadLimit, ThreadPool::kMaxThreads)) {
   if (!outputMemory)
     outputMemory = std::make_shared<BufferPool>(this->budget);
   if (this->budget)

@@ -311,9 +311,9 @@ void ThreadPool::parallelFor(int64_t n, int64_t grain, Body body, void *env,
   const bool nested = insideLoop();
   unsigned wanted = static_cast<unsigned>(std::min<int64_t>(
       {units, static_cast<int64_t>(threads),
-       static_cast<int64_t>(impl->workerCount), ThreadPool::kMostThreads}));
+       static_cast<int64_t>(impl->workerCount), ThreadPool::kMaxThreads}));
 
-  uint16_t ids[ThreadPool::kMostThreads];
+  uint16_t ids[ThreadPool::kMaxThreads];
   unsigned helpers = 0;
   if (wanted > 1 && !nested) {
     // One more than needed: the one on the caller's own processor is not used.
@@ -326,7 +326,7 @@ void ThreadPool::parallelFor(int64_t n, int64_t grain, Body body, void *env,
     return runInline(n, grain, body, env, context);
   setInsideLoop(true);
 
-  alignas(64) unsigned char memory[sizeof(Share) * ThreadPool::kMostThreads];
+  alignas(64) unsigned char memory[sizeof(Share) * ThreadPool::kMaxThreads];
   Share *shares = reinterpret_cast<Share *>(memory);
   unsigned count = helpers + 1;
   Loop loop{body, env, context, grain, count, shares};

@@ -37,7 +37,7 @@ using namespace llvm;
 static constexpr char kEntrySuffix[] = ".sdx", kWeightsSuffix[] = ".weights";
 static constexpr uint64_t kMaxFolderBytes = uint64_t(4) << 30;
 /// Less is packed as quickly as read.
-static constexpr uint64_t kFewestWeightBytes = uint64_t(1) << 20;
+static constexpr uint64_t kMinWeightBytes = uint64_t(1) << 20;
 /// A temporary file this old has no writer any more.
 static constexpr time_t kAbandonedSeconds = 3600;
 
@@ -339,8 +339,7 @@ Cache::storeWeights(const std::string &key, const Artifact &artifact,
   uint64_t bytes = 0;
   for (const PackedTensor &tensor : tensors)
     bytes += tensor.bytes();
-  if (descriptor < 0 || bytes < kFewestWeightBytes ||
-      bytes > kMaxFolderBytes / 2)
+  if (descriptor < 0 || bytes < kMinWeightBytes || bytes > kMaxFolderBytes / 2)
     return nullptr;
   const std::string owner = weightsOwner(key, artifact);
   std::string memory;

@@ -1,4 +1,4 @@
-//===- CompileAhead.cpp - Models as code and weights ---------------------===//
+//===- CompileAhead.cpp - Models as code and weights ----------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -235,7 +235,6 @@ sdx::TargetAttrInterface Compilation::targetAttr() {
 PipelineOptions Compilation::pipeline() const {
   PipelineOptions result;
   result.numerics = options.numerics;
-  result.splitChannels = splitsChannels(options);
   result.checkBounds = options.checkBounds;
   result.profile = options.profile;
   // What is not this compiler's own is followed more closely.
@@ -296,6 +295,43 @@ static OwningOpRef<ModuleOp> splitInit(ModuleOp module) {
   return copy;
 }
 
+/// What is built ahead of time takes inputs of known ranks.
+static MaybeError requireRanks(const std::vector<ValueInfo> &inputs) {
+  for (const ValueInfo &input : inputs)
+    if (input.items.empty() && !input.hasRank)
+      return Error(ErrorKind::Unsupported,
+                   "the model cannot be built ahead of time: the rank of its "
+                   "input '" +
+                       input.name + "' is known to runs only");
+  return std::nullopt;
+}
+
+/// What is known of a model before there are inputs to compile it for.
+static Artifact deferCompilation(Artifact artifact) {
+  Artifact signature;
+  signature.deferred = true;
+  signature.inputs = std::move(artifact.inputs);
+  signature.outputs = std::move(artifact.outputs);
+  signature.metadata = std::move(artifact.metadata);
+  signature.warnings = std::move(artifact.warnings);
+  return signature;
+}
+
+/// Has a module be compiled for this machine.
+static TargetOptions targetThisMachine(ModuleOp module,
+                                       const SessionOptions &options) {
+  TargetOptions here;
+  here.optLevel = options.optLevel;
+  here.threads = options.intraOpThreads;
+  here = resolveTarget(here);
+  sdx::TargetAttrInterface machine =
+      getLinkedTargets().front().describe(module.getContext(), here);
+  if (auto processor = dyn_cast<cpu::TargetAttr>(machine))
+    machine = processor.withoutTiles();
+  sdx::setTarget(module, machine);
+  return here;
+}
+
 Expected<Artifact>
 sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
                        std::vector<Timing> &timings, bool mayDefer,
@@ -310,12 +346,8 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
   OwningOpRef<ModuleOp> module = std::move(*imported);
 
   if (ahead)
-    for (const ValueInfo &input : artifact.inputs)
-      if (input.items.empty() && !input.hasRank)
-        return Error(ErrorKind::Unsupported,
-                     "the model cannot be built ahead of time: the rank of its "
-                     "input '" +
-                         input.name + "' is known to runs only");
+    if (MaybeError error = requireRanks(artifact.inputs))
+      return *error;
 
   llvm::append_range(artifact.warnings, compilation.warnings());
 
@@ -344,13 +376,7 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
     if (!mayDefer || error.kind() != ErrorKind::Unsupported ||
         !mayInputsHelp(*module, artifact.inputs))
       return error;
-    Artifact signature;
-    signature.deferred = true;
-    signature.inputs = std::move(artifact.inputs);
-    signature.outputs = std::move(artifact.outputs);
-    signature.metadata = std::move(artifact.metadata);
-    signature.warnings = std::move(artifact.warnings);
-    return signature;
+    return deferCompilation(std::move(artifact));
   };
   auto configure = [&](PassManager &passes) {
     compilation.watch(passes);
@@ -394,15 +420,7 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
   if (ahead) {
     // Weights are packed here and now, by code for this machine.
     if (OwningOpRef<ModuleOp> init = splitInit(*module)) {
-      TargetOptions here;
-      here.optLevel = options.optLevel;
-      here.threads = options.intraOpThreads;
-      here = resolveTarget(here);
-      sdx::TargetAttrInterface machine =
-          getLinkedTargets().front().describe(&compilation.context(), here);
-      if (auto processor = dyn_cast<cpu::TargetAttr>(machine))
-        machine = processor.withoutTiles();
-      sdx::setTarget(*init, machine);
+      TargetOptions here = targetThisMachine(*init, options);
       if (MaybeError error = generate(*init, here, "", ahead->initObjects))
         return fail(*error);
     }

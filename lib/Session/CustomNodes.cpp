@@ -50,7 +50,7 @@ static CustomFailure checkCount(const char *what, size_t found, int64_t least,
 }
 
 static CustomFailure checkType(const CustomType &type, size_t index) {
-  constexpr size_t kMostDims = 64;
+  constexpr size_t kMaxDims = 64;
   std::string result =
       "its shape function gives result " + std::to_string(index) + " ";
   if (type.type != ElementType::Undefined && byteSizeOf(type.type) == 0)
@@ -59,9 +59,9 @@ static CustomFailure checkType(const CustomType &type, size_t index) {
            ", which is the number of none";
   if (!type.hasRank)
     return std::nullopt;
-  if (type.shape.size() > kMostDims)
+  if (type.shape.size() > kMaxDims)
     return result + "a rank of " + std::to_string(type.shape.size()) +
-           "; the most is " + std::to_string(kMostDims);
+           "; the most is " + std::to_string(kMaxDims);
   for (int64_t size : type.shape)
     if (size < -1)
       return result + "the size " + std::to_string(size);

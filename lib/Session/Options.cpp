@@ -72,10 +72,6 @@ bool sardonyx::splitsFloats(const SessionOptions &options) {
              keepsTileRate(resolveTarget(targetOf(options)).cpu));
 }
 
-bool sardonyx::splitsChannels(const SessionOptions &options) {
-  return options.intraOpThreads == 1;
-}
-
 static std::string hashOf(const GivenInitializers &initializers) {
   llvm::BLAKE3 hash;
   auto add = [&](llvm::StringRef text) {
@@ -120,7 +116,6 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(std::to_string(static_cast<int>(numerics)));
   // All numbers of threads but one share what is compiled.
   (void)intraOpThreads, (void)splitFloats;
-  add(std::to_string(splitsChannels(options)));
   add(std::to_string(splitsFloats(options) && requestTileRegisters()));
   add(std::to_string(checkBounds));
   add(std::to_string(profile));

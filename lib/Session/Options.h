@@ -29,9 +29,6 @@ std::string fingerprint(const SessionOptions &options);
 /// Whether tile registers may compute in f32 (see SessionOptions::splitFloats).
 bool splitsFloats(const SessionOptions &options);
 
-/// Whether convolutions may go in parts of their channels: for one thread.
-bool splitsChannels(const SessionOptions &options);
-
 } // namespace sardonyx
 
 #endif // SARDONYX_LIB_SESSION_OPTIONS_H

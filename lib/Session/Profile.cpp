@@ -26,7 +26,7 @@ void ProfileLog::add(int64_t begin, int64_t end,
                             step.end, static_cast<double>(step.flops),
                             static_cast<double>(step.bytes)});
   std::lock_guard<runtime::ForkSafeMutex> lock(mutex);
-  if (events >= Profile::kMostEvents) {
+  if (events >= Profile::kMaxEvents) {
     ++droppedRuns;
     return;
   }

@@ -17,7 +17,7 @@ using namespace sardonyx;
 using Lock = std::lock_guard<runtime::ForkSafeMutex>;
 
 /// So many are kept for each session.
-static constexpr size_t kMostVariants = 16;
+static constexpr size_t kMaxVariants = 16;
 /// A longer list gives no tensor its rank.
 static constexpr int64_t kLongestList = 32;
 
@@ -192,7 +192,7 @@ Variants::findOrLoad(const std::vector<TensorRef> &given, bool namesDiffer,
   Lock lock(mutex);
   needed = level;
   entries.push_front({std::move(known), *loaded});
-  if (entries.size() > kMostVariants)
+  if (entries.size() > kMaxVariants)
     old.splice(old.begin(), entries, std::prev(entries.end()));
   return entries.front().session;
 }

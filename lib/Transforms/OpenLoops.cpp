@@ -16,9 +16,9 @@ using namespace sardonyx;
 namespace {
 
 /// More ranks of one value, or combinations of ranks, are left alone.
-constexpr unsigned kMostRanks = 8;
+constexpr unsigned kMaxRanks = 8;
 /// So many times a body is inferred.
-constexpr unsigned kMostAttempts = 24;
+constexpr unsigned kMaxAttempts = 24;
 
 using Types = SmallVector<Type>;
 /// The types of one value by rank.
@@ -60,7 +60,7 @@ collectRanks(onnx::LoopOp op, function_ref<LogicalResult()> infer) {
     }
     if (isWider)
       work.push_back(ranks);
-    return seen.size() <= kMostRanks;
+    return seen.size() <= kMaxRanks;
   };
   if (!reach(llvm::to_vector(op.getVInitial().getTypes())))
     return std::nullopt;
@@ -69,7 +69,7 @@ collectRanks(onnx::LoopOp op, function_ref<LogicalResult()> infer) {
   for (unsigned attempt = 0; areKnown && !work.empty(); ++attempt) {
     for (auto [i, type] : llvm::enumerate(seen[work.pop_back_val()]))
       body.getArgument(i + 2).setType(type);
-    areKnown = attempt < kMostAttempts && succeeded(infer()) &&
+    areKnown = attempt < kMaxAttempts && succeeded(infer()) &&
                reach(llvm::to_vector(
                    yield->getOperands().slice(1, carried).getTypes()));
     before.restore();

@@ -162,7 +162,7 @@ onnx::IfOp OpenRanks::pull(Operation *op, Infer infer,
   collectNeeded(conditional, op, moved, others);
   for (Operation *each : moved)
     each->walk([&](Operation *) { ++copies; });
-  if (copies > kMostCopies)
+  if (copies > kMaxCopies)
     return {};
   for (Operation *other : others)
     other->moveBefore(conditional);

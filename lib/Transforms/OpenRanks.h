@@ -40,7 +40,7 @@ public:
 
 private:
   /// So many operations are copied at most.
-  static constexpr unsigned kMostCopies = 10000;
+  static constexpr unsigned kMaxCopies = 10000;
   unsigned copies = 0;
 };
 

@@ -38,8 +38,8 @@ static onnx::DequantizeLinearOp getDequantized(Value value) {
 /// Whether every sum of `length` products of differences of bytes is an int32:
 /// each difference is at most 255.
 static bool fitsInt32(int64_t length) {
-  constexpr int64_t kMostProduct = 255 * 255;
-  return length <= INT32_MAX / kMostProduct;
+  constexpr int64_t kMaxProduct = 255 * 255;
+  return length <= INT32_MAX / kMaxProduct;
 }
 
 /// Whether the scale, and with it the zero point, is one number or, if `axis`

@@ -29,6 +29,41 @@ Type sardonyx::joinOnnxTypes(Type a, Type b) {
   return RankedTensorType::get(shape, left.getElementType());
 }
 
+Type sardonyx::refine(Type declared, Type inferred, bool &contradiction) {
+  if (!inferred || isa<onnx::UnknownType>(inferred))
+    return declared;
+  if (isa<onnx::UnknownType>(declared))
+    return inferred;
+  if (auto a = dyn_cast<onnx::SeqType>(declared))
+    if (auto b = dyn_cast<onnx::SeqType>(inferred))
+      return onnx::SeqType::get(
+          refine(a.getElementType(), b.getElementType(), contradiction));
+  if (auto a = dyn_cast<onnx::OptType>(declared))
+    if (auto b = dyn_cast<onnx::OptType>(inferred))
+      return onnx::OptType::get(
+          refine(a.getElementType(), b.getElementType(), contradiction));
+  auto from = dyn_cast<TensorType>(declared);
+  auto to = dyn_cast<TensorType>(inferred);
+  if (!from || !to || !to.hasRank())
+    return declared;
+  Type element = isa<onnx::UnknownType>(from.getElementType())
+                     ? to.getElementType()
+                     : from.getElementType();
+  if (!from.hasRank())
+    return RankedTensorType::get(to.getShape(), element);
+  if (from.getRank() != to.getRank()) {
+    contradiction = true;
+    return RankedTensorType::get(to.getShape(), element);
+  }
+  SmallVector<int64_t> shape;
+  for (auto [old, now] : llvm::zip(from.getShape(), to.getShape())) {
+    contradiction |= !ShapedType::isDynamic(old) &&
+                     !ShapedType::isDynamic(now) && old != now;
+    shape.push_back(ShapedType::isDynamic(now) ? old : now);
+  }
+  return RankedTensorType::get(shape, element);
+}
+
 Type sardonyx::inferSplit(onnx::SplitOp op) {
   auto input = dyn_cast<RankedTensorType>(op.getInput().getType());
   if (!input)

@@ -17,6 +17,11 @@ namespace sardonyx {
 /// The most precise type that has all values of both; null if there is none.
 mlir::Type joinOnnxTypes(mlir::Type a, mlir::Type b);
 
+/// `declared` made more precise by `inferred`. A contradiction in a size is
+/// settled for `inferred` and noted.
+mlir::Type refine(mlir::Type declared, mlir::Type inferred,
+                  bool &contradiction);
+
 /// Sizes that only the run knows change one dimension.
 mlir::Type inferSplit(onnx::SplitOp op);
 /// Of Pad, Squeeze and Unsqueeze: axes that only the run knows change no rank,

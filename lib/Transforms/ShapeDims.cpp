@@ -189,6 +189,32 @@ Element ShapeEvaluator::sliceDim(OpResult value, int64_t dim) {
   return {};
 }
 
+/// The dimensions of the indices are in the place of the axis.
+static Element gatherDim(ShapeEvaluator &evaluator, onnx::GatherOp gather,
+                         int64_t dim) {
+  int64_t data = getRank(gather.getData());
+  int64_t indices = getRank(gather.getIndices());
+  if (data < 0 || indices < 0)
+    return {};
+  int64_t axis = normalize(gather.getAxis(), data);
+  if (dim < axis)
+    return evaluator.getDim(gather.getData(), dim);
+  if (dim < axis + indices)
+    return evaluator.getDim(gather.getIndices(), dim - axis);
+  return evaluator.getDim(gather.getData(), dim - indices + 1);
+}
+
+/// A range from 0 by steps of 1 has as many elements as its limit says.
+static Element rangeSize(ShapeEvaluator &evaluator, onnx::RangeOp range) {
+  auto start = evaluator.evaluate(range.getStart()),
+       limit = evaluator.evaluate(range.getLimit()),
+       delta = evaluator.evaluate(range.getDelta());
+  bool plain = start && limit && delta && start->size() == 1 &&
+               limit->size() == 1 && delta->size() == 1 &&
+               start->front().isKnown(0) && delta->front().isKnown(1);
+  return plain ? limit->front() : Element();
+}
+
 Element ShapeEvaluator::computeDim(OpResult value, int64_t dim) {
   Operation *op = value.getOwner();
   int64_t rank = getRank(value);
@@ -236,18 +262,8 @@ Element ShapeEvaluator::computeDim(OpResult value, int64_t dim) {
         return getDim(squeeze.getData(), i);
     return {};
   }
-  if (auto gather = dyn_cast<onnx::GatherOp>(op)) {
-    int64_t data = getRank(gather.getData());
-    int64_t indices = getRank(gather.getIndices());
-    if (data < 0 || indices < 0)
-      return {};
-    int64_t axis = normalize(gather.getAxis(), data);
-    if (dim < axis)
-      return getDim(gather.getData(), dim);
-    if (dim < axis + indices)
-      return getDim(gather.getIndices(), dim - axis);
-    return getDim(gather.getData(), dim - indices + 1);
-  }
+  if (auto gather = dyn_cast<onnx::GatherOp>(op))
+    return gatherDim(*this, gather, dim);
   if (auto gather = dyn_cast<onnx::GatherElementsOp>(op))
     return getDim(gather.getIndices(), dim);
   if (auto concat = dyn_cast<onnx::ConcatOp>(op))
@@ -284,13 +300,7 @@ Element ShapeEvaluator::computeDim(OpResult value, int64_t dim) {
     return shape && dim < static_cast<int64_t>(shape->size()) ? (*shape)[dim]
                                                               : Element();
   }
-  if (auto range = dyn_cast<onnx::RangeOp>(op)) {
-    auto start = evaluate(range.getStart()), limit = evaluate(range.getLimit()),
-         delta = evaluate(range.getDelta());
-    bool plain = start && limit && delta && start->size() == 1 &&
-                 limit->size() == 1 && delta->size() == 1 &&
-                 start->front().isKnown(0) && delta->front().isKnown(1);
-    return plain ? limit->front() : Element();
-  }
+  if (auto range = dyn_cast<onnx::RangeOp>(op))
+    return rangeSize(*this, range);
   return {};
 }

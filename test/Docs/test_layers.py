@@ -85,3 +85,42 @@ def test_sources_name_their_licence():
     assert len(sources) > 500
     line = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
     assert not [str(p.relative_to(ROOT)) for p in sources if line not in p.read_text(encoding="utf-8")[:600]]
+
+
+LONGEST_FILE, LONGEST_FUNCTION = 600, 100
+# Longer functions that are left, with their lines: a number may only shrink, and none may come.
+LONG_FUNCTIONS = {}
+
+
+def functions(text):
+    """The names and lines of the functions in a text that clang-format has made: a line of nothing but `}` ends one that the line before
+    it with the same indentation begins (a type on a line of its own does not count). Classes and tables end in `};`, namespaces in a
+    comment. An indented one is a function where all that is around it are classes: the last lines with less indentation say so."""
+    heads = {}  # by indentation, the last line that begins something, and its number
+    for number, line in enumerate(text.split("\n"), 1):
+        indent = len(line) - len(line.lstrip())
+        if line.strip() == "}":
+            around = [heads.get(outer, ("", 0))[0] for outer in range(0, indent, 2)]
+            head, first = heads.get(indent, ("", number))
+            if all(re.match(r"\s*(template.*> )?(class|struct|union)\b", outer) for outer in around) and not head.startswith(("extern", "namespace")):
+                name = re.search(r"[\w:~]+(?=\()", head)
+                yield (name[0] if name else head.strip()), number - first + 1
+        elif line.strip() and not re.match(r"\s*(}|#|//|template.*>$|(public|private|protected):)", line):
+            heads[indent] = (line, number)
+
+
+def test_files_and_functions_are_short():
+    folders = [ROOT / name for name in ("lib", "include", "dialects", "tools", "python")]
+    sources = [p for folder in folders for p in folder.rglob("*") if p.suffix in (".h", ".cpp", ".td")]
+    texts = {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8") for p in sources}
+    long = [f"{path}: {text.count(chr(10))} lines" for path, text in texts.items() if text.count("\n") > LONGEST_FILE]
+    found = 0
+    left = dict(LONG_FUNCTIONS)
+    for path, text in texts.items():
+        for name, lines in functions(text):
+            found += 1
+            if lines > left.pop(f"{path}: {name}", LONGEST_FUNCTION):
+                long.append(f"{path}: {name} has {lines} lines")
+    assert found > 4000
+    assert not long, "\n".join(long)
+    assert not left, f"are no longer there: {left}"

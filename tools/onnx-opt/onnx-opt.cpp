@@ -113,10 +113,6 @@ struct PhaseFlags {
           clEnumValN(Numerics::F32, "f32", "errors within twice theirs"),
           clEnumValN(Numerics::Fast, "fast", "also what loses more")),
       llvm::cl::cat(category)};
-  llvm::cl::opt<bool> splitChannels{
-      "split-channels",
-      llvm::cl::desc("The onnx phase cuts convolutions for one thread"),
-      llvm::cl::cat(category)};
   llvm::cl::opt<bool> checkBounds{
       "check-bounds",
       llvm::cl::desc(
@@ -160,7 +156,6 @@ LogicalResult PhaseFlags::parse() {
     return complain("--compile-from=" + compileFrom +
                     " is not before --compile-to=" + compileTo);
   options.numerics = numerics;
-  options.splitChannels = splitChannels;
   options.checkBounds = checkBounds;
   options.verifyIndices = verifyIndices;
   return success();

@@ -127,6 +127,99 @@ static int finishOutput(int status) {
   return status ? status : 1;
 }
 
+static CLI::App *addRunCommand(CLI::App &program, RunCommand &command) {
+  CLI::App *app = program.add_subcommand("run", "Run a model once");
+  addExecution(app, command.common, command.feeds);
+  addPerfMap(app, command.common);
+  app->add_option("--output-dir,-o", command.outputDir,
+                  "Write each output to FOLDER/NAME.npy");
+  app->add_flag("--timings,--verbose,-v", command.timings,
+                "Show how long each step took");
+  app->add_flag("--quiet,-q", command.quiet, "Do not show the outputs");
+  return app;
+}
+
+static CLI::App *addBenchCommand(CLI::App &program, BenchCommand &command) {
+  CLI::App *app = program.add_subcommand("bench", "Time a model");
+  addMeasure(app, command);
+  addPerfMap(app, command.common);
+  return app;
+}
+
+static CLI::App *addProfileCommand(CLI::App &program, ProfileCommand &command) {
+  CLI::App *app = program.add_subcommand(
+      "profile", "Show where the time of a model's runs goes");
+  addMeasure(app, command);
+  app->add_option("--by", command.by,
+                  "What a row is: step (a call of a kernel, the default), "
+                  "kernel or form")
+      ->check(CLI::IsMember({"step", "kernel", "form"}));
+  app->add_option("--top", command.top, "Rows to show (default 30)");
+  app->add_option("--trace", command.trace,
+                  "Write all steps of all runs to a JSON file for "
+                  "Perfetto or chrome://tracing");
+  app->add_option("--html", command.html,
+                  "Write the whole table to an HTML page");
+  return app;
+}
+
+static CLI::App *addBuildCommand(CLI::App &program, BuildCommand &command) {
+  CLI::App *app = program.add_subcommand(
+      "build", "Make a file of a model that runs without Sardonyx");
+  addCommon(app, command.common);
+  app->add_option("--output,-o", command.output,
+                  "model.so, model.o, model.a, model.wasm, or a program by any "
+                  "other name")
+      ->required();
+  app->add_option("--cpu", command.cpus,
+                  "Processors to make code for, in LLVM's spelling, the "
+                  "best first: x86-64-v4,x86-64-v3 (default: this one)");
+  app->add_option("--target", command.common.session.triple,
+                  "The machine to build for: x86_64-linux-gnu, "
+                  "aarch64-linux-gnu, wasm32-wasi (default: this one, or "
+                  "what the file's name says)");
+  app->add_option("--dim,-d", command.dims,
+                  "NAME=SIZE: fix a named dimension; others stay open");
+  app->add_option("--name", command.name,
+                  "What the model is called in C (default: by the file)");
+  app->add_option("--weights", command.weights,
+                  "File for the weights (default: they go into the "
+                  "output)");
+  app->add_flag("--static", command.isStatic,
+                "A program that needs no C library, either");
+  app->add_flag("--quiet,-q", command.quiet, "Say nothing");
+  return app;
+}
+
+static CLI::App *addCompileCommand(CLI::App &program, CompileCommand &command) {
+  std::string phases;
+  for (const std::string &name : phaseNames())
+    phases += (phases.empty() ? "" : ", ") + name;
+  CLI::App *app = program.add_subcommand(
+      "compile", "Show a model after a phase of the compiler");
+  addCommon(app, command.common);
+  addCpu(app, command.common);
+  app->add_option("--to", command.phase,
+                  "One of " + phases + " (default linalg)");
+  app->add_flag("--elide-weights", command.elideWeights,
+                "Leave out weights of more than some elements");
+  app->add_option("--target", command.common.session.triple,
+                  "The machine to compile for: aarch64-linux-gnu, "
+                  "wasm32-wasi (default: this one)");
+  app->add_option("--output,-o", command.output,
+                  "File to write (default: standard output)");
+  return app;
+}
+
+static void addInspectCommand(CLI::App &program, InspectCommand &command) {
+  CLI::App *app = program.add_subcommand(
+      "inspect", "Show what is in a model and what of it is not supported");
+  addCommon(app, command.common);
+  addCpu(app, command.common);
+  app->add_option("--dim,-d", command.dims,
+                  "NAME=SIZE: size of a named dimension");
+}
+
 static int runCommand(int argc, const char *const *argv) {
   CLI::App app("Sardonyx compiles ONNX models and runs them.", "sardonyx");
   app.footer("Examples:\n"
@@ -141,90 +234,17 @@ static int runCommand(int argc, const char *const *argv) {
   app.failure_message(CLI::FailureMessage::help);
 
   RunCommand runOptions;
-  CLI::App *runApp = app.add_subcommand("run", "Run a model once");
-  addExecution(runApp, runOptions.common, runOptions.feeds);
-  addPerfMap(runApp, runOptions.common);
-  runApp->add_option("--output-dir,-o", runOptions.outputDir,
-                     "Write each output to FOLDER/NAME.npy");
-  runApp->add_flag("--timings,--verbose,-v", runOptions.timings,
-                   "Show how long each step took");
-  runApp->add_flag("--quiet,-q", runOptions.quiet, "Do not show the outputs");
-
+  CLI::App *runApp = addRunCommand(app, runOptions);
   BenchCommand benchCommand;
-  CLI::App *benchApp = app.add_subcommand("bench", "Time a model");
-  addMeasure(benchApp, benchCommand);
-  addPerfMap(benchApp, benchCommand.common);
-
+  CLI::App *benchApp = addBenchCommand(app, benchCommand);
   ProfileCommand profileCommand;
-  CLI::App *profileApp = app.add_subcommand(
-      "profile", "Show where the time of a model's runs goes");
-  addMeasure(profileApp, profileCommand);
-  profileApp
-      ->add_option("--by", profileCommand.by,
-                   "What a row is: step (a call of a kernel, the default), "
-                   "kernel or form")
-      ->check(CLI::IsMember({"step", "kernel", "form"}));
-  profileApp->add_option("--top", profileCommand.top,
-                         "Rows to show (default 30)");
-  profileApp->add_option("--trace", profileCommand.trace,
-                         "Write all steps of all runs to a JSON file for "
-                         "Perfetto or chrome://tracing");
-  profileApp->add_option("--html", profileCommand.html,
-                         "Write the whole table to an HTML page");
-
+  CLI::App *profileApp = addProfileCommand(app, profileCommand);
   BuildCommand buildCommand;
-  CLI::App *buildApp = app.add_subcommand(
-      "build", "Make a file of a model that runs without Sardonyx");
-  addCommon(buildApp, buildCommand.common);
-  buildApp
-      ->add_option(
-          "--output,-o", buildCommand.output,
-          "model.so, model.o, model.a, model.wasm, or a program by any "
-          "other name")
-      ->required();
-  buildApp->add_option("--cpu", buildCommand.cpus,
-                       "Processors to make code for, in LLVM's spelling, the "
-                       "best first: x86-64-v4,x86-64-v3 (default: this one)");
-  buildApp->add_option("--target", buildCommand.common.session.triple,
-                       "The machine to build for: x86_64-linux-gnu, "
-                       "aarch64-linux-gnu, wasm32-wasi (default: this one, or "
-                       "what the file's name says)");
-  buildApp->add_option("--dim,-d", buildCommand.dims,
-                       "NAME=SIZE: fix a named dimension; others stay open");
-  buildApp->add_option("--name", buildCommand.name,
-                       "What the model is called in C (default: by the file)");
-  buildApp->add_option("--weights", buildCommand.weights,
-                       "File for the weights (default: they go into the "
-                       "output)");
-  buildApp->add_flag("--static", buildCommand.isStatic,
-                     "A program that needs no C library, either");
-  buildApp->add_flag("--quiet,-q", buildCommand.quiet, "Say nothing");
-
+  CLI::App *buildApp = addBuildCommand(app, buildCommand);
   CompileCommand compileCommand;
-  std::string phases;
-  for (const std::string &name : phaseNames())
-    phases += (phases.empty() ? "" : ", ") + name;
-  CLI::App *compileApp = app.add_subcommand(
-      "compile", "Show a model after a phase of the compiler");
-  addCommon(compileApp, compileCommand.common);
-  addCpu(compileApp, compileCommand.common);
-  compileApp->add_option("--to", compileCommand.phase,
-                         "One of " + phases + " (default linalg)");
-  compileApp->add_flag("--elide-weights", compileCommand.elideWeights,
-                       "Leave out weights of more than some elements");
-  compileApp->add_option("--target", compileCommand.common.session.triple,
-                         "The machine to compile for: aarch64-linux-gnu, "
-                         "wasm32-wasi (default: this one)");
-  compileApp->add_option("--output,-o", compileCommand.output,
-                         "File to write (default: standard output)");
-
+  CLI::App *compileApp = addCompileCommand(app, compileCommand);
   InspectCommand inspectCommand;
-  CLI::App *inspectApp = app.add_subcommand(
-      "inspect", "Show what is in a model and what of it is not supported");
-  addCommon(inspectApp, inspectCommand.common);
-  addCpu(inspectApp, inspectCommand.common);
-  inspectApp->add_option("--dim,-d", inspectCommand.dims,
-                         "NAME=SIZE: size of a named dimension");
+  addInspectCommand(app, inspectCommand);
 
   CLI11_PARSE(app, argc, argv);
   if (runApp->parsed())

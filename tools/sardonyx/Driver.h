@@ -1,4 +1,4 @@
-//===- Driver.h - The driver's commands ------------------------*- C++ -*-===//
+//===- Driver.h - The driver's commands -------------------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -14,7 +14,7 @@
 using namespace sardonyx;
 
 /// So many elements or items of each value.
-static constexpr int64_t kMostShown = 8;
+static constexpr int64_t kMaxShown = 8;
 
 template <typename T> static double valueAt(const Tensor &tensor, int64_t i) {
   return static_cast<double>(static_cast<const T *>(tensor.data)[i]);
@@ -94,24 +94,24 @@ static void printTensor(const std::string &name, const Tensor &tensor) {
       printf("  %lld NaN", static_cast<long long>(bad));
   }
   printf("\n ");
-  for (int64_t i = 0; i < std::min(count, kMostShown); ++i) {
+  for (int64_t i = 0; i < std::min(count, kMaxShown); ++i) {
     printf(" ");
     printElement(tensor, i);
   }
-  printf("%s\n", count > kMostShown ? " ..." : "");
+  printf("%s\n", count > kMaxShown ? " ..." : "");
 }
 
 static void printMap(const std::string &name, const Tensor &map) {
   const Tensor &keys = map.items[0], &values = map.items[1];
   int64_t count = keys.elements();
   printf("%s: map of %lld\n ", name.c_str(), static_cast<long long>(count));
-  for (int64_t i = 0; i < std::min(count, kMostShown); ++i) {
+  for (int64_t i = 0; i < std::min(count, kMaxShown); ++i) {
     printf(" ");
     printElement(keys, i);
     printf(": ");
     printElement(values, i);
   }
-  printf("%s\n", count > kMostShown ? " ..." : "");
+  printf("%s\n", count > kMaxShown ? " ..." : "");
 }
 
 void printValue(const std::string &name, const Tensor &value) {
@@ -128,8 +128,8 @@ void printValue(const std::string &name, const Tensor &value) {
   }
   int64_t count = static_cast<int64_t>(value.items.size());
   printf("%s: sequence of %lld\n", name.c_str(), static_cast<long long>(count));
-  for (int64_t i = 0; i < std::min(count, kMostShown); ++i)
+  for (int64_t i = 0; i < std::min(count, kMaxShown); ++i)
     printValue(name + "[" + std::to_string(i) + "]", value.items[i]);
-  if (count > kMostShown)
+  if (count > kMaxShown)
     printf("  ...\n");
 }

@@ -98,12 +98,12 @@ static std::string cell(const char *format, double value) {
 }
 
 static std::string listNodes(const std::vector<std::string> &nodes) {
-  constexpr size_t kMost = 3;
+  constexpr size_t kMax = 3;
   std::string text;
-  for (size_t i = 0; i < std::min(kMost, nodes.size()); ++i)
+  for (size_t i = 0; i < std::min(kMax, nodes.size()); ++i)
     text += (i ? ", " : "") + nodes[i];
-  if (nodes.size() > kMost)
-    text += ", " + std::to_string(nodes.size() - kMost) + " more";
+  if (nodes.size() > kMax)
+    text += ", " + std::to_string(nodes.size() - kMax) + " more";
   return text;
 }
 

@@ -119,13 +119,14 @@ def SDXNormalizeContractions
     : Pass<"sdx-normalize-contractions", "::mlir::ModuleOp"> {
   let summary = "Turn contractions into matrix products";
   let description = [{
-    Matrix products of f32 and of bf16 onto f32 (named or generic, at most one
-    batch dimension, operands in any order of dimensions) and products of
-    unsigned with signed 8-bit integers, written as a `linalg.generic`, become
-    `sdx.matmul`. Transposes of the right-hand side are its `transposed`, where
+    Matrix products of f32 (named or generic, at most one batch dimension,
+    operands in any order of dimensions), named ones of bf16 onto f32, and
+    products of unsigned with signed 8-bit integers, written as a
+    `linalg.generic`, become `sdx.matmul`. Transposes of the right-hand side are its `transposed`, where
     that is enough. Operands of f32 that were scaled are multiplied as they were
     before, and the product is scaled, which is a part of its epilogue. Products
-    and convolutions start from zeros; another init is added afterwards.
+    of floats and convolutions start from zeros; another init is added
+    afterwards.
 
     ```mlir
     %t = linalg.transpose ins(%b : tensor<40x768xf32>) ... permutation = [1, 0]

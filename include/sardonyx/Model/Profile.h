@@ -53,7 +53,7 @@ struct Profile {
   size_t droppedRuns = 0;
 
   /// The profile keeps no further run once it has so many events.
-  static constexpr size_t kMostEvents = 1000000;
+  static constexpr size_t kMaxEvents = 1000000;
 };
 
 /// The profile in Chrome's trace event format, which Perfetto and

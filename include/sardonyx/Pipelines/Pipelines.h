@@ -49,9 +49,6 @@ enum class Phase {
 struct PipelineOptions {
   /// By which algorithms products and convolutions of f32 may go.
   Numerics numerics = Numerics::F32;
-  /// Whether large convolutions may go in parts of their channels, through the
-  /// operators after them (for one thread).
-  bool splitChannels = false;
   /// Whether code checks each index before it accesses memory.
   bool checkBounds = false;
   /// Whether the host program records its steps.

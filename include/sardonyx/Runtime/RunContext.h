@@ -105,9 +105,9 @@ public:
   /// SDX_RT_FAILED or another kind of RuntimeABI.h.
   int64_t failureKind() const { return kindOfFailure; }
   std::vector<OutputSlot> &outputs() { return outputSlots; }
-  /// What the run has recorded: its first steps, kMostSteps at most.
+  /// What the run has recorded: its first steps, kMaxSteps at most.
   const std::vector<StepRecord> &steps() const { return recordedSteps; }
-  static constexpr size_t kMostSteps = 1000000;
+  static constexpr size_t kMaxSteps = 1000000;
 
   /// What the handles of the run stand for, until clearHandles(): results are
   /// read after the run.
@@ -155,7 +155,7 @@ public:
   void pollAt(int64_t now);
   /// Only on the thread that runs.
   void record(const StepRecord &step) {
-    if (recordedSteps.size() < kMostSteps)
+    if (recordedSteps.size() < kMaxSteps)
       recordedSteps.push_back(step);
   }
   /// Leaves the innermost LeavePoint of the calling thread by longjmp if the

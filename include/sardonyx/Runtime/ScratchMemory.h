@@ -40,8 +40,8 @@ private:
     bool isOut = false;
   };
   /// More at a time are the pool's.
-  static constexpr unsigned kMostBlocks = 4;
-  Block blocks[kMostBlocks];
+  static constexpr unsigned kMaxBlocks = 4;
+  Block blocks[kMaxBlocks];
 };
 
 } // namespace runtime

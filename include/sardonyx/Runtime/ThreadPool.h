@@ -28,7 +28,7 @@ public:
   using Body = void (*)(int64_t begin, int64_t end, void *env);
 
   /// More never work on one loop.
-  static constexpr unsigned kMostThreads = 128;
+  static constexpr unsigned kMaxThreads = 128;
 
   /// The pool of this process. It starts no thread before a loop asks for it.
   static ThreadPool &global();

@@ -121,35 +121,6 @@ def OnnxFoldBatchNorm : Pass<"onnx-fold-batch-norm", "::mlir::ModuleOp"> {
   let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
 }
 
-def OnnxSplitChannels : Pass<"onnx-split-channels", "::mlir::ModuleOp"> {
-  let summary = "Compute channels in parts that stay in the cache";
-  let description = [{
-    A 1x1 convolution, or one of few inputs, whose result is too large for the
-    cache and goes to an operator that takes it channel by channel (a depthwise
-    convolution or a pooling, with elementwise operators before and after it) is
-    cut into parts of some channels, one after the other through all of the
-    operators. So what is between them is read where it was just written. All
-    results are the same to the last bit.
-
-    Threads share each operator: parts of one thread's results are in another's
-    cache. So this is for one thread.
-
-    ```mlir
-    %0 = onnx.Conv(%x, %w) -> tensor<1x96x112x112xf32>
-    %1 = onnx.Conv(%0, %v) {group = 96} -> tensor<1x96x56x56xf32>
-    // becomes
-    %w0, ... = onnx.Split(%w)
-    %v0, ... = onnx.Split(%v)
-    %00 = onnx.Conv(%x, %w0) -> tensor<1x16x112x112xf32>
-    %10 = onnx.Conv(%00, %v0) {group = 16} -> tensor<1x16x56x56xf32>
-    ...
-    %1 = onnx.Concat(%10, ...) {axis = 1}
-    ```
-  }];
-  let dependentDialects = ["::sardonyx::onnx::ONNXDialect",
-                           "::sardonyx::sdx::SDXDialect"];
-}
-
 def OnnxRecompose : Pass<"onnx-recompose", "::mlir::ModuleOp"> {
   let summary = "Raise chains of small ops to the operators that they spell out";
   let description = [{

@@ -9,8 +9,8 @@
 #include "sardonyx/Conversion/ONNXToLinalg.h"
 #include "sardonyx/RefusedAttrs.h"
 
-#include "Handles/Sequences.h"
-#include "Handles/Strings.h"
+#include "StringsAndSequences/Sequences.h"
+#include "StringsAndSequences/Strings.h"
 #include "Support/Checks.h"
 #include "Support/Common.h"
 #include "Support/DataMovement.h"

@@ -107,9 +107,8 @@ template <typename OpT> Sizes shapeOf(Lowering<OpT> &b) {
 }
 
 template <typename OpT> bool hasImpossibleShape(Lowering<OpT> &b) {
-  return llvm::any_of(b.op.getShape(), [](int64_t size) {
-    return size < 0 || size > kMostSize;
-  });
+  return llvm::any_of(b.op.getShape(),
+                      [](int64_t size) { return size < 0 || size > kMaxSize; });
 }
 
 LogicalResult lowerRandomUniform(Lowering<onnx::RandomUniformOp> &b) {
@@ -207,7 +206,7 @@ Value Weights::find(TensorBuilder &b, Value part) const {
 LogicalResult lowerMultinomial(Lowering<onnx::MultinomialOp> &b) {
   Value input = b.in.getInput();
   int64_t samples = b.op.getSampleSize();
-  if (b.rank(input) != 2 || samples < 0 || samples > kMostSize)
+  if (b.rank(input) != 2 || samples < 0 || samples > kMaxSize)
     return b.refuse("its input must be a matrix and its sample size a size");
   Value classes = b.index(b.dim(input, 1));
   createCheck(

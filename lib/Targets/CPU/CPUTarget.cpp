@@ -34,24 +34,25 @@ public:
     CPUChooseConvFormOptions forms;
     forms.winograd = !isExact;
     if (!isFast)
-      forms.fewestSummed = 64;
+      forms.minChannels = 64;
     forms.splits = isFast;
     module.addNestedPass<func::FuncOp>(createCPUChooseConvForm(forms));
     CPUPackContractionsOptions packing;
     // Fewer bytes may stay in the L2 cache, where they count less than
     // instructions.
-    constexpr int64_t kFewestShortBytes = 1 << 20;
+    constexpr int64_t kMinShortBytes = 1 << 20;
     if (!isExact)
-      packing.shortWeights = kFewestShortBytes;
-    packing.lossyTriples = isFast;
-    packing.splitConvs = isFast;
+      packing.compressWeights = kMinShortBytes;
+    packing.lossyW21 = isFast;
+    packing.bf16x2Weights = isFast;
     packing.strassen = !isExact;
     module.addPass(createCPUPackContractions(packing));
   }
 
   void buildPlanPasses(OpPassManager &module) const override {
-    module.addPass(createCPUOpenPackingSizes());
+    module.addPass(createCPUShareInitPackingKernels());
     module.addPass(createSDXDedupKernels());
+    module.addNestedPass<func::FuncOp>(createCPUSelectPlans());
   }
 
   /// Kernels become loops over vectors; the first pass that knows a kernel's

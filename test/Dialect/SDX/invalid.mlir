@@ -1,220 +1,622 @@
 // RUN: onnx-opt %s --split-input-file --verify-diagnostics
 
-func.func @k_differs(%a: tensor<8x16xf32>, %b: tensor<2x17x32xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{lhs has K = 16 but rhs 17}}
-  %0 = cpu.packed_matmul ins(%a, %b : tensor<8x16xf32>, tensor<2x17x32xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
-  return
-}
-
-// -----
-
-func.func @too_few_panels(%a: tensor<8x16xf32>, %b: tensor<1x16x32xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{init has N = 40 columns but rhs only 1 panels of 32}}
-  %0 = cpu.packed_matmul ins(%a, %b : tensor<8x16xf32>, tensor<1x16x32xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
-  return
-}
-
-// -----
-
-func.func @no_result(%a: tensor<8x16xf32>, %b: tensor<2x16x32xf32>, %c: tensor<8x40xf32>) {
+func.func @no_result(%a: tensor<8x16xf32>, %b: tensor<16x40xf32>, %c: tensor<8x40xf32>) {
   // expected-error@+1 {{has 0 results; 1 expected, one for each tensor in 'outs'}}
-  cpu.packed_matmul ins(%a, %b : tensor<8x16xf32>, tensor<2x16x32xf32>) outs(%c : tensor<8x40xf32>)
+  sdx.matmul ins(%a, %b : tensor<8x16xf32>, tensor<16x40xf32>) outs(%c : tensor<8x40xf32>)
   return
 }
 
 // -----
 
-func.func @mixed(%a: tensor<8x16xf32>, %b: memref<2x16x32xf32>, %c: tensor<8x40xf32>) {
+func.func @result_of_buffers(%a: memref<8x16xf32>, %b: memref<16x40xf32>, %c: memref<8x40xf32>) {
+  // expected-error@+1 {{has 1 results; 0 expected, one for each tensor in 'outs'}}
+  %0 = sdx.matmul ins(%a, %b : memref<8x16xf32>, memref<16x40xf32>) outs(%c : memref<8x40xf32>) -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @mixed(%a: tensor<8x16xf32>, %b: memref<16x40xf32>, %c: tensor<8x40xf32>) {
   // expected-error@+1 {{works on tensors or on memrefs, not on both}}
-  %0 = cpu.packed_matmul ins(%a, %b : tensor<8x16xf32>, memref<2x16x32xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  %0 = sdx.matmul ins(%a, %b : tensor<8x16xf32>, memref<16x40xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
   return
 }
 
 // -----
 
-func.func @heads(%b: tensor<2x16x3x40xf32>, %e: tensor<5x2x16x32xf32>) {
-  // expected-error@+1 {{source has 6 batches but init 5}}
-  %0 = cpu.pack_rhs ins(%b : tensor<2x16x3x40xf32>) outs(%e : tensor<5x2x16x32xf32>) -> tensor<5x2x16x32xf32>
+func.func @other_result(%a: tensor<8x16xf32>, %b: tensor<16x40xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{result type 'tensor<?x40xf32>' differs from the type of its 'outs' operand, 'tensor<8x40xf32>'}}
+  %0 = sdx.matmul ins(%a, %b : tensor<8x16xf32>, tensor<16x40xf32>) outs(%c : tensor<8x40xf32>) -> tensor<?x40xf32>
   return
 }
 
 // -----
 
-func.func @panels(%b: tensor<16x40xf32>, %e: tensor<3x16x32xf32>) {
-  // expected-error@+1 {{source has N = 40, which makes 2 panels, but init has 3}}
-  %0 = cpu.pack_rhs ins(%b : tensor<16x40xf32>) outs(%e : tensor<3x16x32xf32>) -> tensor<3x16x32xf32>
+func.func @rank_of_lhs(%a: tensor<16xf32>, %b: tensor<16x40xf32>, %c: tensor<40xf32>) {
+  // expected-error@+1 {{lhs must be [M,K] or [B,M,K], got rank 1}}
+  %0 = sdx.matmul ins(%a, %b : tensor<16xf32>, tensor<16x40xf32>) outs(%c : tensor<40xf32>) -> tensor<40xf32>
   return
 }
 
 // -----
 
-func.func @window(%x: tensor<1x3x8x8xf32>, %w: tensor<1x1x27x8xf32>, %e: tensor<1x8x6x6xf32>) {
+func.func @rank_of_init(%a: tensor<4x8x16xf32>, %b: tensor<16x40xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{init must have the rank of lhs, 3, got rank 2}}
+  %0 = sdx.matmul ins(%a, %b : tensor<4x8x16xf32>, tensor<16x40xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @rank_of_rhs(%a: tensor<8x16xf32>, %b: tensor<4x16x40xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{rhs must be a matrix, or a batch of matrices with a batched lhs, got rank 3}}
+  %0 = sdx.matmul ins(%a, %b : tensor<8x16xf32>, tensor<4x16x40xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @vector_as_rhs(%a: tensor<4x8x16xf32>, %b: tensor<16xf32>, %c: tensor<4x8x40xf32>) {
+  // expected-error@+1 {{rhs must be a matrix, or a batch of matrices with a batched lhs, got rank 1}}
+  %0 = sdx.matmul ins(%a, %b : tensor<4x8x16xf32>, tensor<16xf32>) outs(%c : tensor<4x8x40xf32>) -> tensor<4x8x40xf32>
+  return
+}
+
+// -----
+
+func.func @integers_onto_floats(%a: tensor<8x16xf32>, %b: tensor<16x40xi8>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{elements of 'i8' cannot be extended to those of init, 'f32'}}
+  %0 = sdx.matmul ins(%a, %b : tensor<8x16xf32>, tensor<16x40xi8>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @floats_onto_integers(%a: tensor<8x16xf32>, %b: tensor<16x40xi32>, %c: tensor<8x40xi32>) {
+  // expected-error@+1 {{elements of 'f32' cannot be extended to those of init, 'i32'}}
+  %0 = sdx.matmul ins(%a, %b : tensor<8x16xf32>, tensor<16x40xi32>) outs(%c : tensor<8x40xi32>) -> tensor<8x40xi32>
+  return
+}
+
+// -----
+
+func.func @wide_onto_narrow(%a: tensor<8x16xi32>, %b: tensor<16x40xi8>, %c: tensor<8x40xi8>) {
+  // expected-error@+1 {{elements of 'i32' cannot be extended to those of init, 'i8'}}
+  %0 = sdx.matmul ins(%a, %b : tensor<8x16xi32>, tensor<16x40xi8>) outs(%c : tensor<8x40xi8>) -> tensor<8x40xi8>
+  return
+}
+
+// -----
+
+func.func @depth(%a: tensor<8x16xf32>, %b: tensor<17x40xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{lhs has K = 16 but rhs 17}}
+  %0 = sdx.matmul ins(%a, %b : tensor<8x16xf32>, tensor<17x40xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @depth_of_transposed(%a: tensor<4x8x16xf32>, %b: tensor<4x16x40xf32>, %c: tensor<4x8x16xf32>) {
+  // expected-error@+1 {{lhs has K = 16 but rhs 40}}
+  %0 = sdx.matmul ins(%a, %b : tensor<4x8x16xf32>, tensor<4x16x40xf32>) outs(%c : tensor<4x8x16xf32>) {transposed} -> tensor<4x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @rows(%a: tensor<8x16xf32>, %b: tensor<16x40xf32>, %c: tensor<9x40xf32>) {
+  // expected-error@+1 {{lhs has M = 8 but init 9}}
+  %0 = sdx.matmul ins(%a, %b : tensor<8x16xf32>, tensor<16x40xf32>) outs(%c : tensor<9x40xf32>) -> tensor<9x40xf32>
+  return
+}
+
+// -----
+
+func.func @columns(%a: tensor<?x16xf32>, %b: tensor<16x40xf32>, %c: tensor<?x41xf32>) {
+  // expected-error@+1 {{rhs has N = 40 but init 41}}
+  %0 = sdx.matmul ins(%a, %b : tensor<?x16xf32>, tensor<16x40xf32>) outs(%c : tensor<?x41xf32>) -> tensor<?x41xf32>
+  return
+}
+
+// -----
+
+func.func @columns_of_transposed(%a: tensor<?x16xf32>, %b: tensor<40x16xf32>, %c: tensor<?x41xf32>) {
+  // expected-error@+1 {{rhs has N = 40 but init 41}}
+  %0 = sdx.matmul ins(%a, %b : tensor<?x16xf32>, tensor<40x16xf32>) outs(%c : tensor<?x41xf32>) {transposed} -> tensor<?x41xf32>
+  return
+}
+
+// -----
+
+func.func @batches(%a: tensor<3x8x16xf32>, %b: tensor<16x40xf32>, %c: tensor<4x8x40xf32>) {
+  // expected-error@+1 {{lhs has 3 batches but init 4}}
+  %0 = sdx.matmul ins(%a, %b : tensor<3x8x16xf32>, tensor<16x40xf32>) outs(%c : tensor<4x8x40xf32>) -> tensor<4x8x40xf32>
+  return
+}
+
+// -----
+
+func.func @batches_of_rhs(%a: tensor<?x8x16xf32>, %b: tensor<3x16x40xf32>, %c: tensor<4x8x40xf32>) {
+  // expected-error@+1 {{rhs has 3 batches but init 4}}
+  %0 = sdx.matmul ins(%a, %b : tensor<?x8x16xf32>, tensor<3x16x40xf32>) outs(%c : tensor<4x8x40xf32>) -> tensor<4x8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_batches(%a: tensor<1x8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{lhs must be [M,K] and init [M,N], of f32}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<1x8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_into_batches(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<1x8x40xf32>) {
+  // expected-error@+1 {{lhs must be [M,K] and init [M,N], of f32}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<1x8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<1x8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_f16(%a: tensor<8x48xf16>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{lhs must be [M,K] and init [M,N], of f32}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf16>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_into_f64(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf64>) {
+  // expected-error@+1 {{lhs must be [M,K] and init [M,N], of f32}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf64>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf64>
+  return
+}
+
+// -----
+
+func.func @dequant_bits(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{'bits' must be 2, 4 or 8, got 3}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 3 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_no_block(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{'block' must be positive, at most 2147483647 and of whole bytes, got 0}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 0 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_half_bytes(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{'block' must be positive, at most 2147483647 and of whole bytes, got 31}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 31 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_open_depth(%a: tensor<8x?xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{K and the sizes of weights must be known}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x?xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_open_weights(%a: tensor<8x48xf32>, %w: tensor<?x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{K and the sizes of weights must be known}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<?x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_open_scales(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<?x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{K and the sizes of weights must be known}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<?x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_rank_of_weights(%a: tensor<8x48xf32>, %w: tensor<40x32xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{weights must be Nx2x16 of i8}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x32xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_blocks_of_weights(%a: tensor<8x48xf32>, %w: tensor<40x3x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{weights must be Nx2x16 of i8}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x3x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_bytes_of_weights(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{weights must be Nx2x8 of i8}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 2 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_wide_weights(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi16>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{weights must be Nx2x16 of i8}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi16>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_number_of_scales(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x3xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{scales must be 40x2 of floats}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x3xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_integer_scales(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xi32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{scales must be 40x2 of floats}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xi32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_float_zero_points(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %z: tensor<40x1xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{zero_points must be 40x2 of floats, or 40x1 of i8}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s, %z : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>, tensor<40x1xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_packed_zero_points(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %z: tensor<40x2xi8>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{zero_points must be 40x2 of floats, or 40x1 of i8}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s, %z : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>, tensor<40x2xi8>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_wide_zero_points(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %z: tensor<40x1xi16>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{zero_points must be 40x2 of floats, or 40x1 of i8}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s, %z : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>, tensor<40x1xi16>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_rows(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<9x40xf32>) {
+  // expected-error@+1 {{lhs has M = 8 but init 9}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<9x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<9x40xf32>
+  return
+}
+
+// -----
+
+func.func @dequant_columns(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x41xf32>) {
+  // expected-error@+1 {{weights have N = 40 but init 41}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x41xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x41xf32>
+  return
+}
+
+// -----
+
+func.func @conv_rank_of_weights(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{weights must be [OC,C/group,k...], of the rank of input, 4, got 3}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_open_kernel(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x?xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{the sizes of the kernel must be known}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x?xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_without_dimensions(%x: tensor<1x4xf32>, %w: tensor<6x4xf32>, %e: tensor<1x6xf32>) {
+  // expected-error@+1 {{input must be [N,C,S...] with one to three spatial dimensions, got rank 2}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4xf32>, tensor<6x4xf32>) outs(%e : tensor<1x6xf32>)
+      {strides = array<i64>, dilations = array<i64>, pads_begin = array<i64>, pads_end = array<i64>,
+       group = 1 : i64} -> tensor<1x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_of_four_dimensions(%x: tensor<1x4x8x8x8x8xf32>, %w: tensor<6x4x3x3x3x3xf32>, %e: tensor<1x6x6x6x6x6xf32>) {
+  // expected-error@+1 {{input must be [N,C,S...] with one to three spatial dimensions, got rank 6}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8x8x8xf32>, tensor<6x4x3x3x3x3xf32>) outs(%e : tensor<1x6x6x6x6x6xf32>)
+      {strides = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1, 1, 1>, pads_begin = array<i64: 0, 0, 0, 0>, pads_end = array<i64: 0, 0, 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_rank_of_init(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x6xf32>) {
+  // expected-error@+1 {{init must have the rank of input, 4, got 3}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_kernel(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x0xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{'kernel_shape' must be at least 1, got 0}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x0xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_number_of_strides(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x6x6xf32>) {
   // expected-error@+1 {{'strides' must have 2 elements, one for each spatial dimension, got 1}}
-  %0 = cpu.conv ins(%x, %w : tensor<1x3x8x8xf32>, tensor<1x1x27x8xf32>) outs(%e : tensor<1x8x6x6xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x8x6x6xf32>
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x6xf32>
   return
 }
 
 // -----
 
-func.func @spatial(%x: tensor<1x3x8x8xf32>, %w: tensor<1x1x27x8xf32>, %e: tensor<1x8x6x7xf32>) {
+func.func @conv_strides(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{'strides' must be at least 1, got 0}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 0>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_dilations(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{'dilations' must be at least 1, got 0}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 0, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_pads_begin(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{'pads_begin' must be at least 0, got -1}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: -1, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_pads_end(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{'pads_end' must have 2 elements, one for each spatial dimension, got 3}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_no_groups(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{'group' must be at least 1, got 0}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 0 : i64} -> tensor<1x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_groups_of_input(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{input has 4 channels, which 'group' = 3 does not divide}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 3 : i64} -> tensor<1x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_groups_of_init(%x: tensor<1x4x8x8xf32>, %w: tensor<6x1x3x3xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{init has 6 channels, which 'group' = 4 does not divide}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x1x3x3xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 4 : i64} -> tensor<1x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_images(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<2x6x6x6xf32>) {
+  // expected-error@+1 {{input has 1 images but init 2}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<2x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<2x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_spatial(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x6x7xf32>) {
   // expected-error@+1 {{spatial dimension 1 of init is 7; 6 expected}}
-  %0 = cpu.conv ins(%x, %w : tensor<1x3x8x8xf32>, tensor<1x1x27x8xf32>) outs(%e : tensor<1x8x6x7xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x8x6x7xf32>
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x6x7xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x7xf32>
   return
 }
 
 // -----
 
-func.func @groups(%w: tensor<12x3x3x3xf32>, %e: tensor<2x2x27x8xf32>) {
-  // expected-error@+1 {{init has 2 blocks; 1 expected}}
-  %0 = cpu.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<2x2x27x8xf32>) -> tensor<2x2x27x8xf32>
+func.func @conv_strided(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x5x4xf32>) {
+  // expected-error@+1 {{spatial dimension 0 of init is 5; 4 expected}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x5x4xf32>)
+      {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 0>,
+       group = 1 : i64} -> tensor<1x6x5x4xf32>
   return
 }
 
 // -----
 
-func.func @winograd_side(%w: tensor<12x3x3x3xf32>, %e: tensor<1x2x75x8xf32>) {
-  // expected-error@+1 {{'winograd' must be 2 or 4, got 3}}
-  %0 = cpu.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x75x8xf32>) {winograd = 3 : i64} -> tensor<1x2x75x8xf32>
+func.func @conv_of_small_input(%x: tensor<1x4x2x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x1x6xf32>) {
+  // expected-error@+1 {{spatial dimension 0 of init is 1; 0 expected}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x2x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x1x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x1x6xf32>
   return
 }
 
 // -----
 
-func.func @winograd_1x1(%w: tensor<32x16x1x1xf32>, %e: tensor<1x4x576x8xf32>) {
-  // expected-error@+1 {{'winograd' is for kernels of 3x3 and one group}}
-  %0 = cpu.pack_conv_weights ins(%w : tensor<32x16x1x1xf32>) outs(%e : tensor<1x4x576x8xf32>) {winograd = 4 : i64} -> tensor<1x4x576x8xf32>
+func.func @conv_of_bytes_onto_floats(%x: tensor<1x4x8x8xi8>, %w: tensor<6x4x3x3xi8>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{elements of 'i8' cannot be extended to those of init, 'f32'}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xi8>, tensor<6x4x3x3xi8>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x6xf32>
   return
 }
 
 // -----
 
-func.func @scales_of_f32(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x256x32xf32>) {
-  // expected-error@+1 {{has scales but weights of f32}}
-  %0 = cpu.pack_conv_weights ins(%w, %s : tensor<32x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x256x32xf32>) {winograd = 2 : i64} -> tensor<1x1x256x32xf32>
+func.func @conv_of_wide_weights(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf64>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{elements of 'f64' cannot be extended to those of init, 'f32'}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf64>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x6x6x6xf32>
   return
 }
 
 // -----
 
-func.func @parts_of_scales(%w: tensor<32x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x9x2048xbf16>) {
-  // expected-error@+1 {{weights of bf16 are for neither scales nor 'winograd'}}
-  %0 = cpu.pack_conv_weights ins(%w, %s : tensor<32x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x9x2048xbf16>) -> tensor<1x1x9x2048xbf16>
+func.func @conv_channels(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{weights have 4 channels; 2 expected}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 2 : i64} -> tensor<1x6x6x6xf32>
   return
 }
 
 // -----
 
-func.func @winograd_by_parts(%w: tensor<32x16x3x3xf32>, %e: tensor<1x1x16x2048xbf16>) {
-  // expected-error@+1 {{weights of bf16 are for neither scales nor 'winograd'}}
-  %0 = cpu.pack_conv_weights ins(%w : tensor<32x16x3x3xf32>) outs(%e : tensor<1x1x16x2048xbf16>) {winograd = 2 : i64} -> tensor<1x1x16x2048xbf16>
+func.func @conv_filters(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x8x6x6xf32>) {
+  // expected-error@+1 {{weights have 6 filters but init 8 channels}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x8x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<1x8x6x6xf32>
   return
 }
 
 // -----
 
-func.func @step_of_parts(%w: tensor<32x16x3x3xf32>, %e: tensor<1x1x9x1024xbf16>) {
-  // expected-error@+1 {{weights of bf16 must have 2048 in a step, got 1024}}
-  %0 = cpu.pack_conv_weights ins(%w : tensor<32x16x3x3xf32>) outs(%e : tensor<1x1x9x1024xbf16>) -> tensor<1x1x9x1024xbf16>
+func.func @pool_ranks(%x: tensor<3x8x8xf32>, %e: tensor<1x3x4x4xf32>) {
+  // expected-error@+1 {{input and init must be [N,C,H,W], got ranks 3 and 4}}
+  %0 = sdx.max_pool ins(%x : tensor<3x8x8xf32>) outs(%e : tensor<1x3x4x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x4x4xf32>
   return
 }
 
 // -----
 
-func.func @steps_of_parts(%w: tensor<32x40x3x3xf32>, %e: tensor<1x1x9x2048xbf16>) {
-  // expected-error@+1 {{init has K = 9; 18 expected}}
-  %0 = cpu.pack_conv_weights ins(%w : tensor<32x40x3x3xf32>) outs(%e : tensor<1x1x9x2048xbf16>) -> tensor<1x1x9x2048xbf16>
+func.func @pool_strides(%x: tensor<1x3x8x8xf32>, %e: tensor<1x3x4x4xf32>) {
+  // expected-error@+1 {{'strides' must have 2 elements, one for each spatial dimension, got 1}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x3x4x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x4x4xf32>
   return
 }
 
 // -----
 
-func.func @bytes_without_scales(%w: tensor<32x16x?x?xf32>, %e: tensor<1x1x256x96xi8>) {
-  // expected-error@+1 {{weights of i8 must have scales and 'winograd'}}
-  %0 = cpu.pack_conv_weights ins(%w : tensor<32x16x?x?xf32>) outs(%e : tensor<1x1x256x96xi8>) -> tensor<1x1x256x96xi8>
+func.func @pool_kernel(%x: tensor<1x3x8x8xf32>, %e: tensor<1x3x4x4xf32>) {
+  // expected-error@+1 {{'kernel_shape' must be at least 1, got 0}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x3x4x4xf32>)
+      {kernel_shape = array<i64: 3, 0>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x4x4xf32>
   return
 }
 
 // -----
 
-func.func @bytes_of_open_channels(%w: tensor<32x?x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x1x?x96xi8>) {
-  // expected-error@+1 {{has scales and open sizes of weights}}
-  %0 = cpu.pack_conv_weights ins(%w, %s : tensor<32x?x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x1x?x96xi8>) {winograd = 2 : i64} -> tensor<1x1x?x96xi8>
+func.func @pool_pads(%x: tensor<1x3x8x8xf32>, %e: tensor<1x3x4x4xf32>) {
+  // expected-error@+1 {{'pads_begin' must be at least 0, got -1}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x3x4x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, -1>} -> tensor<1x3x4x4xf32>
   return
 }
 
 // -----
 
-func.func @bytes_with_few_scales(%w: tensor<64x16x3x3xf32>, %s: tensor<16x1x1x32xf32>, %e: tensor<1x2x256x96xi8>) {
-  // expected-error@+1 {{scales must be 32x1x1x32 where weights have 2 blocks of 96 bytes}}
-  %0 = cpu.pack_conv_weights ins(%w, %s : tensor<64x16x3x3xf32>, tensor<16x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {winograd = 2 : i64} -> tensor<1x2x256x96xi8>
+func.func @pool_channels(%x: tensor<1x3x8x8xf32>, %e: tensor<1x4x4x4xf32>) {
+  // expected-error@+1 {{must have the same first two dimensions, got 3 and 4}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x4x4x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x4x4x4xf32>
   return
 }
 
 // -----
 
-func.func @bytes_of_odd_blocks(%x: tensor<1x16x7x7xf32>, %w: tensor<1x2x256x72xi8>, %s: tensor<32x1x1x24xf32>, %e: tensor<1x48x7x7xf32>) {
-  // expected-error@+1 {{panels of numbers of 21 or 24 bits must have a power of two of columns, from 8 on, but have 24}}
-  %0 = cpu.conv ins(%x, %w, %s : tensor<1x16x7x7xf32>, tensor<1x2x256x72xi8>, tensor<32x1x1x24xf32>) outs(%e : tensor<1x48x7x7xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
-       pads_end = array<i64: 1, 1>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x48x7x7xf32>
+func.func @pool_images(%x: tensor<1x3x8x8xf32>, %e: tensor<2x3x4x4xf32>) {
+  // expected-error@+1 {{must have the same first two dimensions, got 1 and 2}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<2x3x4x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<2x3x4x4xf32>
   return
 }
 
 // -----
 
-func.func @bytes_of_too_few_blocks(%w: tensor<96x16x3x3xf32>, %s: tensor<32x1x1x32xf32>, %e: tensor<1x2x256x96xi8>) {
-  // expected-error@+1 {{init has 2 blocks; 3 expected}}
-  %0 = cpu.pack_conv_weights ins(%w, %s : tensor<96x16x3x3xf32>, tensor<32x1x1x32xf32>) outs(%e : tensor<1x2x256x96xi8>) {winograd = 2 : i64} -> tensor<1x2x256x96xi8>
+func.func @pool_of_open_size(%x: tensor<1x3x8x?xf32>, %e: tensor<1x3x4x?xf32>) {
+  // expected-error@+1 {{spatial dimension 1 must be known}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x?xf32>) outs(%e : tensor<1x3x4x?xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x4x?xf32>
   return
 }
 
 // -----
 
-func.func @winograd_strided(%x: tensor<1x3x9x9xf32>, %w: tensor<1x1x48x8xf32>, %e: tensor<1x8x3x3xf32>) {
-  // expected-error@+1 {{'winograd' is for strides of 1 or of 2}}
-  %0 = cpu.conv ins(%x, %w : tensor<1x3x9x9xf32>, tensor<1x1x48x8xf32>) outs(%e : tensor<1x8x3x3xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 3, 3>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x8x3x3xf32>
+func.func @pool_without_windows(%x: tensor<1x3x8x8xf32>, %e: tensor<1x3x0x4xf32>) {
+  // expected-error@+1 {{spatial dimension 0 must be known, and there must be windows}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x3x0x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x0x4xf32>
   return
 }
 
 // -----
 
-func.func @winograd_strides(%x: tensor<1x3x9x9xf32>, %w: tensor<1x1x48x8xf32>, %e: tensor<1x8x7x4xf32>) {
-  // expected-error@+1 {{'winograd' is for strides of 1 or of 2}}
-  %0 = cpu.conv ins(%x, %w : tensor<1x3x9x9xf32>, tensor<1x1x48x8xf32>) outs(%e : tensor<1x8x7x4xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x8x7x4xf32>
+func.func @pool_of_nothing(%x: tensor<1x3x8x8xf32>, %e: tensor<1x3x5x4xf32>) {
+  // expected-error@+1 {{has windows that see nothing in spatial dimension 0}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x3x5x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, 1>} -> tensor<1x3x5x4xf32>
   return
 }
 
 // -----
 
-func.func @winograd_dilated(%x: tensor<1x3x9x9xf32>, %w: tensor<1x1x48x8xf32>, %e: tensor<1x8x5x5xf32>) {
-  // expected-error@+1 {{'winograd' is for no dilations}}
-  %0 = cpu.conv ins(%x, %w : tensor<1x3x9x9xf32>, tensor<1x1x48x8xf32>) outs(%e : tensor<1x8x5x5xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 2, 2>,
-       pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, winograd = 2 : i64} -> tensor<1x8x5x5xf32>
-  return
-}
-
-// -----
-
-func.func @winograd_stride_alone(%w: tensor<12x3x3x3xf32>, %e: tensor<1x2x27x8xf32>) {
-  // expected-error@+1 {{'winograd_stride' must be 1 or 2, and is for 'winograd'; got 2}}
-  %0 = cpu.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x27x8xf32>) {winograd_stride = 2 : i64} -> tensor<1x2x27x8xf32>
-  return
-}
-
-// -----
-
-func.func @winograd_stride_of_three(%w: tensor<12x3x3x3xf32>, %e: tensor<1x2x48x8xf32>) {
-  // expected-error@+1 {{'winograd_stride' must be 1 or 2, and is for 'winograd'; got 3}}
-  %0 = cpu.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%e : tensor<1x2x48x8xf32>) {winograd = 2 : i64, winograd_stride = 3 : i64} -> tensor<1x2x48x8xf32>
+func.func @pool_of_pads(%x: tensor<1x3x8x8xf32>, %e: tensor<1x3x4x4xf32>) {
+  // expected-error@+1 {{has windows that see nothing in spatial dimension 1}}
+  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x3x4x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 3>} -> tensor<1x3x4x4xf32>
   return
 }
 
@@ -269,116 +671,58 @@ func.func @runtime(%m: memref<i64>) {
 
 // -----
 
-func.func @scales_without_block(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{has scales but no positive block}}
-  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x16xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
+// expected-error@+1 {{'sdx.target' must be a machine, as #cpu.target<>, got #cpu.packing<f32, panel = 32>}}
+module attributes {sdx.target = #cpu.packing<f32, panel = 32>} {
+}
+
+// -----
+
+func.func @conv_without_space(%x: tensor<3xf32>, %w: tensor<8xf32>, %y: tensor<8xf32>) {
+  // expected-error@+1 {{input must be [N,C,S...] with one to three spatial dimensions, got rank 1}}
+  %0 = sdx.conv ins(%x, %w : tensor<3xf32>, tensor<8xf32>) outs(%y : tensor<8xf32>)
+      {strides = array<i64>, dilations = array<i64>, pads_begin = array<i64>, pads_end = array<i64>, group = 1 : i64} -> tensor<8xf32>
   return
 }
 
 // -----
 
-func.func @number_of_scales(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x1x2x32xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{scales must be 2x2x1x32 or 2x2x2x32}}
-  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x16xi8>, tensor<2x1x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64} -> tensor<8x40xf32>
+func.func @other_float(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>, %c: tensor<2x4xf16>) {
+  // expected-error@+1 {{elements of 'bf16' cannot be extended to those of init, 'f16'}}
+  %0 = sdx.matmul ins(%a, %b : tensor<2x3xbf16>, tensor<3x4xbf16>) outs(%c : tensor<2x4xf16>) -> tensor<2x4xf16>
   return
 }
 
 // -----
 
-func.func @bytes_of_panel(%a: tensor<8x48xf32>, %b: tensor<2x48x12xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{a panel of 32 columns cannot have 12 bytes}}
-  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x12xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64} -> tensor<8x40xf32>
+func.func @unsigned_floats(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %c: tensor<2x4xf32>) {
+  // expected-error@+1 {{'lhs_unsigned' and 'rhs_unsigned' are for integers}}
+  %0 = sdx.matmul ins(%a, %b : tensor<2x3xf32>, tensor<3x4xf32>) outs(%c : tensor<2x4xf32>) {rhs_unsigned} -> tensor<2x4xf32>
   return
 }
 
 // -----
 
-func.func @triples_of_too_few_groups(%a: tensor<8x48xf32>, %b: tensor<2x15x32xi64>, %s: tensor<2x1x1x32xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{lhs has K = 48 but rhs 15 groups}}
-  cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x15x32xi64>, tensor<2x1x1x32xf32>) outs(%c : tensor<8x40xf32>) {block = 48 : i64} -> tensor<8x40xf32>
+func.func @filters_of_groups(%x: tensor<1x4x5xf32>, %w: tensor<7x2x3xf32>, %y: tensor<1x?x3xf32>) {
+  // expected-error@+1 {{weights have 7 filters, which 'group' = 2 does not divide}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x5xf32>, tensor<7x2x3xf32>) outs(%y : tensor<1x?x3xf32>)
+      {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = array<i64: 0>, pads_end = array<i64: 0>, group = 2 : i64} -> tensor<1x?x3xf32>
   return
 }
 
 // -----
 
-func.func @triples_of_odd_panels(%a: tensor<8x48xf32>, %b: tensor<2x16x24xi64>, %s: tensor<2x1x1x24xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{panels of numbers of 21 or 24 bits must have a power of two of columns, from 8 on, but have 24}}
-  cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x16x24xi64>, tensor<2x1x1x24xf32>) outs(%c : tensor<8x40xf32>) {block = 48 : i64} -> tensor<8x40xf32>
+func.func @long_block(%a: tensor<2x8xf32>, %w: tensor<40x1x0xi8>, %s: tensor<40x1xf32>, %y: tensor<2x40xf32>) {
+  // expected-error@+1 {{'block' must be positive, at most 2147483647 and of whole bytes, got 4611686018427387904}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<2x8xf32>, tensor<40x1x0xi8>, tensor<40x1xf32>) outs(%y : tensor<2x40xf32>)
+      {bits = 4 : i64, block = 4611686018427387904 : i64} -> tensor<2x40xf32>
   return
 }
 
 // -----
 
-func.func @pack_triples_of_too_few_groups(%b: tensor<10x40xf32>, %s: tensor<2x1x1x32xf32>, %e: tensor<2x3x32xi64>) {
-  // expected-error@+1 {{source has K = 4 but init 3}}
-  cpu.pack_rhs ins(%b, %s : tensor<10x40xf32>, tensor<2x1x1x32xf32>) outs(%e : tensor<2x3x32xi64>) -> tensor<2x3x32xi64>
-  return
-}
-
-// -----
-
-func.func @no_scales(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{or rhs of i8 or i64 with scales and the others of f32}}
-  %0 = cpu.packed_matmul ins(%a, %b : tensor<8x48xf32>, tensor<2x48x16xi8>) outs(%c : tensor<8x40xf32>) -> tensor<8x40xf32>
-  return
-}
-
-// -----
-
-func.func @strassen_of_batches(%a: tensor<4x8x64xf32>, %b: tensor<4x2x64x32xf32>, %c: tensor<4x8x40xf32>) {
-  // expected-error@+1 {{only a product of f32 without batches, by weights of known sizes, can go by Strassen's algorithm}}
-  %0 = cpu.packed_matmul ins(%a, %b : tensor<4x8x64xf32>, tensor<4x2x64x32xf32>) outs(%c : tensor<4x8x40xf32>) {strassen = 64 : i64} -> tensor<4x8x40xf32>
-  return
-}
-
-// -----
-
-func.func @strassen_depth(%a: tensor<8x64xf32>, %b: tensor<2x64x32xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{strassen must be a multiple of 32 that divides K, and there must be two panels}}
-  %0 = cpu.packed_matmul ins(%a, %b : tensor<8x64xf32>, tensor<2x64x32xf32>) outs(%c : tensor<8x40xf32>) {strassen = 16 : i64} -> tensor<8x40xf32>
-  return
-}
-
-// -----
-
-func.func @strassen_panels(%a: tensor<8x64xf32>, %b: tensor<1x64x32xf32>, %c: tensor<8x20xf32>) {
-  // expected-error@+1 {{there must be two panels}}
-  %0 = cpu.packed_matmul ins(%a, %b : tensor<8x64xf32>, tensor<1x64x32xf32>) outs(%c : tensor<8x20xf32>) {strassen = 64 : i64} -> tensor<8x20xf32>
-  return
-}
-
-// -----
-
-func.func @pool_of_nothing(%x: tensor<1x3x8x8xf32>, %e: tensor<1x3x5x4xf32>) {
-  // expected-error@+1 {{has windows that see nothing in spatial dimension 0}}
-  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x3x5x4xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, 1>} -> tensor<1x3x5x4xf32>
-  return
-}
-
-// -----
-
-func.func @pool_of_open_size(%x: tensor<1x3x8x?xf32>, %e: tensor<1x3x4x?xf32>) {
-  // expected-error@+1 {{spatial dimension 1 must be known}}
-  %0 = sdx.max_pool ins(%x : tensor<1x3x8x?xf32>) outs(%e : tensor<1x3x4x?xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x4x?xf32>
-  return
-}
-
-// -----
-
-func.func @pool_strides(%x: tensor<1x3x8x8xf32>, %e: tensor<1x3x4x4xf32>) {
-  // expected-error@+1 {{'strides' must have 2 elements, one for each spatial dimension, got 1}}
-  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x3x4x4xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x4x4xf32>
-  return
-}
-
-// -----
-
-func.func @pool_channels(%x: tensor<1x3x8x8xf32>, %e: tensor<1x4x4x4xf32>) {
-  // expected-error@+1 {{must have the same first two dimensions, got 3 and 4}}
-  %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x4x4x4xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x4x4x4xf32>
+func.func @far_dilation(%x: tensor<1x1x8xf32>, %w: tensor<1x1x3xf32>, %y: tensor<1x1x10xf32>) {
+  // expected-error@+1 {{'dilations' must be at most 2147483647, got 9223372036854775807}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x1x8xf32>, tensor<1x1x3xf32>) outs(%y : tensor<1x1x10xf32>)
+      {strides = array<i64: 1>, dilations = array<i64: 9223372036854775807>, pads_begin = array<i64: 0>, pads_end = array<i64: 0>, group = 1 : i64} -> tensor<1x1x10xf32>
   return
 }

@@ -1,47 +1,79 @@
 // RUN: onnx-opt %s --verify-roundtrip | FileCheck %s
 
 // CHECK-LABEL: @products
-// CHECK: cpu.packed_matmul ins(%{{.*}}, %{{.*}} : tensor<?x768xf32>, tensor<2x768x32xf32>) outs(%{{.*}} : tensor<?x40xf32>) -> tensor<?x40xf32>
-// CHECK: cpu.packed_matmul {{.*}} -> tensor<4x?x40xf32>
-// CHECK: cpu.packed_matmul {{.*}} outs(%{{.*}} : memref<8x40xf32>){{$}}
-func.func @products(%a: tensor<?x768xf32>, %b: tensor<2x768x32xf32>, %c: tensor<?x40xf32>,
-                    %a3: tensor<4x?x768xf32>, %b4: tensor<4x2x768x32xf32>, %c3: tensor<4x?x40xf32>,
-                    %am: memref<8x768xf32>, %bm: memref<2x768x32xf32>, %cm: memref<8x40xf32>)
+// CHECK: sdx.matmul ins(%{{.*}}, %{{.*}} : tensor<?x768xf32>, tensor<768x40xf32>) outs(%{{.*}} : tensor<?x40xf32>) -> tensor<?x40xf32>
+// CHECK: sdx.matmul {{.*}} outs(%{{.*}} : tensor<4x?x40xf32>) {transposed} -> tensor<4x?x40xf32>
+// CHECK: sdx.matmul ins(%{{.*}}, %{{.*}} : tensor<4x?x768xf32>, tensor<768x40xf32>)
+// CHECK: sdx.matmul {{.*}} outs(%{{.*}} : memref<8x40xf32>){{$}}
+func.func @products(%a: tensor<?x768xf32>, %b: tensor<768x40xf32>, %c: tensor<?x40xf32>,
+                    %a3: tensor<4x?x768xf32>, %b3: tensor<4x40x768xf32>, %c3: tensor<4x?x40xf32>,
+                    %am: memref<8x768xf32>, %bm: memref<768x40xf32>, %cm: memref<8x40xf32>)
     -> (tensor<?x40xf32>, tensor<4x?x40xf32>) {
-  %0 = cpu.packed_matmul ins(%a, %b : tensor<?x768xf32>, tensor<2x768x32xf32>) outs(%c : tensor<?x40xf32>) -> tensor<?x40xf32>
-  %1 = cpu.packed_matmul ins(%a3, %b4 : tensor<4x?x768xf32>, tensor<4x2x768x32xf32>) outs(%c3 : tensor<4x?x40xf32>) -> tensor<4x?x40xf32>
-  cpu.packed_matmul ins(%am, %bm : memref<8x768xf32>, memref<2x768x32xf32>) outs(%cm : memref<8x40xf32>)
-  return %0, %1 : tensor<?x40xf32>, tensor<4x?x40xf32>
+  %0 = sdx.matmul ins(%a, %b : tensor<?x768xf32>, tensor<768x40xf32>) outs(%c : tensor<?x40xf32>) -> tensor<?x40xf32>
+  %1 = sdx.matmul ins(%a3, %b3 : tensor<4x?x768xf32>, tensor<4x40x768xf32>) outs(%c3 : tensor<4x?x40xf32>) {transposed} -> tensor<4x?x40xf32>
+  %2 = sdx.matmul ins(%a3, %b : tensor<4x?x768xf32>, tensor<768x40xf32>) outs(%1 : tensor<4x?x40xf32>) -> tensor<4x?x40xf32>
+  sdx.matmul ins(%am, %bm : memref<8x768xf32>, memref<768x40xf32>) outs(%cm : memref<8x40xf32>)
+  return %0, %2 : tensor<?x40xf32>, tensor<4x?x40xf32>
 }
 
-// CHECK-LABEL: @scaled_product
-// CHECK: cpu.packed_matmul ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>) outs(%{{.*}} : tensor<?x40xf32>) {block = 32 : i64} -> tensor<?x40xf32>
-func.func @scaled_product(%a: tensor<?x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x2x1x32xf32>, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
-  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>)
-      outs(%c : tensor<?x40xf32>) {block = 32 : i64} -> tensor<?x40xf32>
-  return %0 : tensor<?x40xf32>
+// Narrow elements are extended to those of the sum, of two types as well.
+// CHECK-LABEL: @extending_products
+// CHECK: sdx.matmul {{.*}} : tensor<?x768xi8>, tensor<768x40xi8>) {{.*}} {lhs_unsigned} -> tensor<?x40xi32>
+// CHECK: sdx.matmul {{.*}} {lhs_unsigned, rhs_unsigned, transposed}
+// CHECK: sdx.matmul {{.*}} : tensor<?x768xbf16>, tensor<768x40xf32>) outs(%{{.*}} : tensor<?x40xf32>)
+func.func @extending_products(%a: tensor<?x768xi8>, %b: tensor<768x40xi8>, %t: tensor<40x768xi16>, %c: tensor<?x40xi32>,
+                              %d: tensor<?x768xbf16>, %e: tensor<768x40xf32>, %f: tensor<?x40xf32>) -> (tensor<?x40xi32>, tensor<?x40xf32>) {
+  %0 = sdx.matmul ins(%a, %b : tensor<?x768xi8>, tensor<768x40xi8>) outs(%c : tensor<?x40xi32>) {lhs_unsigned} -> tensor<?x40xi32>
+  %1 = sdx.matmul ins(%a, %t : tensor<?x768xi8>, tensor<40x768xi16>) outs(%0 : tensor<?x40xi32>) {lhs_unsigned, rhs_unsigned, transposed} -> tensor<?x40xi32>
+  %2 = sdx.matmul ins(%d, %e : tensor<?x768xbf16>, tensor<768x40xf32>) outs(%f : tensor<?x40xf32>) -> tensor<?x40xf32>
+  return %1, %2 : tensor<?x40xi32>, tensor<?x40xf32>
 }
 
-// CHECK-LABEL: @strassen
-// CHECK: cpu.packed_matmul {{.*}} {strassen = 64 : i64}
-// CHECK: sdx.thread_count : index
-func.func @strassen(%a: tensor<?x128xf32>, %b: tensor<2x128x32xf32>, %c: tensor<?x40xf32>) -> (tensor<?x40xf32>, index) {
-  %0 = cpu.packed_matmul ins(%a, %b : tensor<?x128xf32>, tensor<2x128x32xf32>) outs(%c : tensor<?x40xf32>) {strassen = 64 : i64} -> tensor<?x40xf32>
-  %n = sdx.thread_count : index
-  return %0, %n : tensor<?x40xf32>, index
+// Zero points are left out, floats, or integers in bytes.
+// CHECK-LABEL: @dequant_products
+// CHECK: sdx.dequant_matmul ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x80xf32>, tensor<40x3x16xi8>, tensor<40x3xf16>) outs(%{{.*}} : tensor<?x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<?x40xf32>
+// CHECK: sdx.dequant_matmul ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x80xf32>, tensor<40x3x16xi8>, tensor<40x3xf16>, tensor<40x3xf64>)
+// CHECK: sdx.dequant_matmul ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x80xf32>, tensor<40x3x16xi8>, tensor<40x3xf16>, tensor<40x2xi8>)
+// CHECK: sdx.dequant_matmul {{.*}} outs(%{{.*}} : memref<8x40xf32>) {bits = 8 : i64, block = 12 : i64}{{$}}
+func.func @dequant_products(%a: tensor<?x80xf32>, %w: tensor<40x3x16xi8>, %s: tensor<40x3xf16>, %f: tensor<40x3xf64>, %i: tensor<40x2xi8>, %c: tensor<?x40xf32>,
+                            %am: memref<8x12xf32>, %wm: memref<40x1x12xi8>, %sm: memref<40x1xf32>, %cm: memref<8x40xf32>) -> tensor<?x40xf32> {
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<?x80xf32>, tensor<40x3x16xi8>, tensor<40x3xf16>) outs(%c : tensor<?x40xf32>)
+      {bits = 4 : i64, block = 32 : i64} -> tensor<?x40xf32>
+  %1 = sdx.dequant_matmul ins(%a, %w, %s, %f : tensor<?x80xf32>, tensor<40x3x16xi8>, tensor<40x3xf16>, tensor<40x3xf64>) outs(%0 : tensor<?x40xf32>)
+      {bits = 4 : i64, block = 32 : i64} -> tensor<?x40xf32>
+  %2 = sdx.dequant_matmul ins(%a, %w, %s, %i : tensor<?x80xf32>, tensor<40x3x16xi8>, tensor<40x3xf16>, tensor<40x2xi8>) outs(%1 : tensor<?x40xf32>)
+      {bits = 4 : i64, block = 32 : i64} -> tensor<?x40xf32>
+  sdx.dequant_matmul ins(%am, %wm, %sm : memref<8x12xf32>, memref<40x1x12xi8>, memref<40x1xf32>) outs(%cm : memref<8x40xf32>)
+      {bits = 8 : i64, block = 12 : i64}
+  return %2 : tensor<?x40xf32>
 }
 
-// CHECK-LABEL: @packs
-// CHECK: cpu.pack_rhs ins
-// CHECK: cpu.pack_rhs transposed ins
-// CHECK: cpu.pack_conv_weights {{.*}}
-func.func @packs(%b: tensor<768x40xf32>, %bt: tensor<40x768xf32>, %e: tensor<2x768x32xf32>,
-                 %w: tensor<12x3x3x3xf32>, %we: tensor<2x1x27x8xf32>)
-    -> (tensor<2x768x32xf32>, tensor<2x768x32xf32>, tensor<2x1x27x8xf32>) {
-  %0 = cpu.pack_rhs ins(%b : tensor<768x40xf32>) outs(%e : tensor<2x768x32xf32>) -> tensor<2x768x32xf32>
-  %1 = cpu.pack_rhs transposed ins(%bt : tensor<40x768xf32>) outs(%e : tensor<2x768x32xf32>) -> tensor<2x768x32xf32>
-  %2 = cpu.pack_conv_weights ins(%w : tensor<12x3x3x3xf32>) outs(%we : tensor<2x1x27x8xf32>) -> tensor<2x1x27x8xf32>
-  return %0, %1, %2 : tensor<2x768x32xf32>, tensor<2x768x32xf32>, tensor<2x1x27x8xf32>
+// CHECK-LABEL: @conv
+// CHECK: sdx.conv ins(%{{.*}}, %{{.*}} : tensor<?x64x56x56xf32>, tensor<32x16x3x3xf32>) outs(%{{.*}} : tensor<?x32x28x28xf32>)
+// CHECK-SAME: {dilations = array<i64: 1, 1>, exact, group = 4 : i64, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 0, 1>, strides = array<i64: 2, 2>} -> tensor<?x32x28x28xf32>
+func.func @conv(%x: tensor<?x64x56x56xf32>, %w: tensor<32x16x3x3xf32>, %e: tensor<?x32x28x28xf32>) -> tensor<?x32x28x28xf32> {
+  %0 = sdx.conv ins(%x, %w : tensor<?x64x56x56xf32>, tensor<32x16x3x3xf32>) outs(%e : tensor<?x32x28x28xf32>)
+      {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 0, 1>,
+       group = 4 : i64, exact} -> tensor<?x32x28x28xf32>
+  return %0 : tensor<?x32x28x28xf32>
+}
+
+// Of one and three dimensions, of open sizes, of nothing, and on buffers.
+// CHECK-LABEL: @convs
+// CHECK: sdx.conv {{.*}} : tensor<?x?x?xi8>, tensor<?x?x3xi8>) outs(%{{.*}} : tensor<?x?x?xi32>)
+// CHECK: sdx.conv {{.*}} -> tensor<1x6x0x6x6xf64>
+// CHECK: sdx.conv {{.*}} outs(%{{.*}} : memref<1x6x6xf32>) {dilations = array<i64: 1>, group = 1 : i64, pads_begin = array<i64: 0>, pads_end = array<i64: 0>, strides = array<i64: 1>}{{$}}
+func.func @convs(%x: tensor<?x?x?xi8>, %w: tensor<?x?x3xi8>, %e: tensor<?x?x?xi32>,
+                 %y: tensor<1x4x2x8x8xf64>, %v: tensor<6x4x3x3x3xf64>, %f: tensor<1x6x0x6x6xf64>,
+                 %xm: memref<1x4x8xf32>, %wm: memref<6x4x3xf32>, %em: memref<1x6x6xf32>) -> (tensor<?x?x?xi32>, tensor<1x6x0x6x6xf64>) {
+  %0 = sdx.conv ins(%x, %w : tensor<?x?x?xi8>, tensor<?x?x3xi8>) outs(%e : tensor<?x?x?xi32>)
+      {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = array<i64: 0>, pads_end = array<i64: 0>, group = 2 : i64} -> tensor<?x?x?xi32>
+  %1 = sdx.conv ins(%y, %v : tensor<1x4x2x8x8xf64>, tensor<6x4x3x3x3xf64>) outs(%f : tensor<1x6x0x6x6xf64>)
+      {strides = array<i64: 1, 1, 1>, dilations = array<i64: 1, 1, 1>, pads_begin = array<i64: 0, 0, 0>, pads_end = array<i64: 0, 0, 0>,
+       group = 1 : i64} -> tensor<1x6x0x6x6xf64>
+  sdx.conv ins(%xm, %wm : memref<1x4x8xf32>, memref<6x4x3xf32>) outs(%em : memref<1x6x6xf32>)
+      {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = array<i64: 0>, pads_end = array<i64: 0>, group = 1 : i64}
+  return %0, %1 : tensor<?x?x?xi32>, tensor<1x6x0x6x6xf64>
 }
 
 // CHECK-LABEL: @max_pool
@@ -50,15 +82,6 @@ func.func @max_pool(%x: tensor<?x64x112x112xf32>, %e: tensor<?x64x56x56xf32>) ->
   %0 = sdx.max_pool ins(%x : tensor<?x64x112x112xf32>) outs(%e : tensor<?x64x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<?x64x56x56xf32>
   return %0 : tensor<?x64x56x56xf32>
-}
-
-// CHECK-LABEL: @conv
-// CHECK: cpu.conv ins(%{{.*}}, %{{.*}} : tensor<?x3x224x224xf32>, tensor<1x8x147x8xf32>)
-func.func @conv(%x: tensor<?x3x224x224xf32>, %w: tensor<1x8x147x8xf32>, %e: tensor<?x64x112x112xf32>) -> tensor<?x64x112x112xf32> {
-  %0 = cpu.conv ins(%x, %w : tensor<?x3x224x224xf32>, tensor<1x8x147x8xf32>) outs(%e : tensor<?x64x112x112xf32>)
-      {kernel_shape = array<i64: 7, 7>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-       pads_begin = array<i64: 3, 3>, pads_end = array<i64: 3, 3>, group = 1 : i64} -> tensor<?x64x112x112xf32>
-  return %0 : tensor<?x64x112x112xf32>
 }
 
 func.func private @kernel(memref<?x8xf32>, index, memref<?x8xf32>) attributes {sdx.kernel}
@@ -71,6 +94,7 @@ func.func private @kernel(memref<?x8xf32>, index, memref<?x8xf32>) attributes {s
 // CHECK: sdx.check %{{.*}}, "no {0}"(%{{.*}}) as unsupported
 // CHECK: sdx.output_buffer 0(%{{.*}}) : memref<?x8xf32>
 // CHECK: sdx.arena : memref<1024xi8>
+// CHECK: sdx.thread_count : index
 func.func @host(%t: tensor<?x8xf32>, %m: memref<?x8xf32>, %n: index, %c: i1) -> tensor<?x8xf32> {
   %0 = sdx.call @kernel(%t, %n : tensor<?x8xf32>, index) outs(%t : tensor<?x8xf32>) -> tensor<?x8xf32>
   sdx.call @kernel(%m, %n : memref<?x8xf32>, index) outs(%m : memref<?x8xf32>)
@@ -79,6 +103,7 @@ func.func @host(%t: tensor<?x8xf32>, %m: memref<?x8xf32>, %n: index, %c: i1) -> 
   sdx.check %c, "no {0}" (%n) as unsupported
   %1 = sdx.output_buffer 0(%n) : memref<?x8xf32>
   %2 = sdx.arena : memref<1024xi8>
+  %3 = sdx.thread_count : index
   return %0 : tensor<?x8xf32>
 }
 

@@ -7,7 +7,7 @@
 // RUN: onnx-opt %s -pass-pipeline="builtin.module(sdx-attach-target{cpu=sapphirerapids},func.func(cpu-choose-conv-form{splits}))" | FileCheck %s --check-prefix=UNIT
 
 // Tiles of 4x4 are for sums of that many channels.
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(cpu-choose-conv-form{fewest-summed=65}))" | FileCheck %s --check-prefix=SHORT
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(cpu-choose-conv-form{min-channels=65}))" | FileCheck %s --check-prefix=SHORT
 
 // SHORT-LABEL: func.func @taken
 // SHORT: cpu.pack_conv_weights {{.*}}winograd = 2>} -> tensor<1x8x1024x8xf32>

@@ -120,9 +120,9 @@ std::string Printer::typeName(Type type, bool isUnsigned) {
 }
 
 std::string Printer::element(Value memref, ValueRange indices) {
-  std::string text = "((" +
-                     typeName(cast<MemRefType>(memref.getType()).getElementType()) +
-                     " *)" + name(memref) + ".data)[" + name(memref) + ".offset";
+  std::string text =
+      "((" + typeName(cast<MemRefType>(memref.getType()).getElementType()) +
+      " *)" + name(memref) + ".data)[" + name(memref) + ".offset";
   for (auto [i, index] : llvm::enumerate(indices))
     text += " + " + name(index) + " * " + name(memref) + ".stride[" +
             std::to_string(i) + "]";
@@ -151,8 +151,7 @@ std::string Printer::constant(TypedAttr value) {
   bool isExact = false;
   real.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &isExact);
   std::string text;
-  llvm::raw_string_ostream(text)
-      << llvm::format("%a", real.convertToDouble());
+  llvm::raw_string_ostream(text) << llvm::format("%a", real.convertToDouble());
   return text;
 }
 
@@ -168,9 +167,8 @@ void Printer::yield(Operation *terminator, ValueRange to) {
 LogicalResult Printer::printLoop(Operation *op) {
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     // Carried values live in the results' variables.
-    for (auto [result, init, arg] :
-         llvm::zip_equal(loop.getResults(), loop.getInitArgs(),
-                         loop.getRegionIterArgs())) {
+    for (auto [result, init, arg] : llvm::zip_equal(
+             loop.getResults(), loop.getInitArgs(), loop.getRegionIterArgs())) {
       declare(result);
       line() << name(result) << " = " << name(init) << ";\n";
     }
@@ -244,13 +242,13 @@ LogicalResult Printer::printMemRefOp(Operation *op) {
         auto dynamic = alloc.getDynamicSizes().begin();
         SmallVector<std::string> sizes;
         for (int64_t size : type.getShape())
-          sizes.push_back(ShapedType::isDynamic(size)
-                              ? name(*dynamic++)
-                              : std::to_string(size));
+          sizes.push_back(ShapedType::isDynamic(size) ? name(*dynamic++)
+                                                      : std::to_string(size));
         for (int64_t i = type.getRank() - 1; i >= 0; --i)
           line() << view << ".stride[" << i << "] = n; " << view << ".size["
                  << i << "] = " << sizes[i] << "; n *= " << sizes[i] << ";\n";
-        line() << view << ".memory = " << view << ".data = malloc((n ? n : 1) * "
+        line() << view << ".memory = " << view
+               << ".data = malloc((n ? n : 1) * "
                << "sizeof(" << typeName(type.getElementType()) << ")); }\n";
         return success();
       })
@@ -422,9 +420,8 @@ LogicalResult Printer::printScalarOp(Operation *op) {
       return fail();
     std::string a = name(op->getOperand(0)), b = name(op->getOperand(1));
     std::string cast =
-        isUnsigned
-            ? "(" + typeName(op->getOperand(0).getType(), true) + ")"
-            : "";
+        isUnsigned ? "(" + typeName(op->getOperand(0).getType(), true) + ")"
+                   : "";
     std::string text = cast + a + " " + sign.str() + " " + cast + b;
     if (holdsForNaN)
       text += " || " + a + " != " + a + " || " + b + " != " + b;
@@ -434,19 +431,18 @@ LogicalResult Printer::printScalarOp(Operation *op) {
     const bool isUnsigned = sign.consume_front("u");
     const bool isChoice = sign.consume_front("?");
     // Sums of integers wrap, which those of signed ones may not in C.
-    const bool wraps = isa<IntegerType, IndexType>(result) &&
-                       (sign == "+" || sign == "-" || sign == "*" ||
-                        sign == "<<");
-    std::string cast = isUnsigned || wraps
-                           ? "(" + typeName(result, true) + ")"
-                           : "";
+    const bool wraps =
+        isa<IntegerType, IndexType>(result) &&
+        (sign == "+" || sign == "-" || sign == "*" || sign == "<<");
+    std::string cast =
+        isUnsigned || wraps ? "(" + typeName(result, true) + ")" : "";
     std::string a = cast + name(op->getOperand(0));
     std::string b = cast + name(op->getOperand(1));
     if (isChoice)
       return assign(op, a + " " + sign + " " + b + " ? " + a + " : " + b);
     if (sign == "maximum" || sign == "minimum")
-      return assign(op, sign + "_" + typeName(result) + "(" + a + ", " + b +
-                            ")");
+      return assign(op,
+                    sign + "_" + typeName(result) + "(" + a + ", " + b + ")");
     if (sign.size() > 2)
       return assign(op, sign + (result.isF32() ? "f" : "") + "(" + a + ", " +
                             b + ")");

@@ -7,7 +7,8 @@
 //
 // All that a target needs: a dialect with an attribute for its machines, an
 // interface of the dialect that makes code for them, and a function that loads
-// the code. This one has the kernels as C, which the system's compiler compiles.
+// the code. This one has the kernels as C, which the system's compiler
+// compiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,8 @@ void registerToyTarget(mlir::DialectRegistry &registry);
 
 /// Writes `kernel`, which works on memrefs by loops, as a C function of its
 /// name, called by MLIR's C interface: of a memref both pointers, the offset,
-/// the sizes and the strides. Fails with an error at the operation that has no C.
+/// the sizes and the strides. Fails with an error at the operation that has no
+/// C.
 llvm::LogicalResult printKernel(mlir::func::FuncOp kernel,
                                 llvm::raw_ostream &os);
 

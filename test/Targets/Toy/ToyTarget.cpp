@@ -130,9 +130,8 @@ static llvm::Expected<std::string> load(const Image &image) {
   auto compiler = llvm::sys::findProgramByName("cc");
   if (!compiler)
     return fail("there is no C compiler, 'cc'");
-  StringRef arguments[] = {*compiler, "-O1",       "-c",
-                           "-fPIC",   "-fno-math-errno", "-o",
-                           object.path, source.path};
+  StringRef arguments[] = {*compiler,         "-O1", "-c",        "-fPIC",
+                           "-fno-math-errno", "-o",  object.path, source.path};
   std::string message;
   if (llvm::sys::ExecuteAndWait(*compiler, arguments, std::nullopt, {}, 0, 0,
                                 &message))

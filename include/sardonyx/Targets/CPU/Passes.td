@@ -49,6 +49,24 @@ def CPULowerContractions
   ];
 }
 
+def CPUSelectPlans : Pass<"cpu-select-plans", "::mlir::func::FuncOp"> {
+  let summary = "Choose how each kernel is computed";
+  let description = [{
+    Sets `cpu.plan` of kernels around a `cpu.conv`: the form of their loops, as
+    their shapes, the layout of their filters and the machine ask for. A plan that
+    is there stays; where the kernel cannot be computed by it, that is an error.
+
+    ```mlir
+    func.func private @k0_conv(...) attributes {sdx.kernel} {
+      %y = cpu.conv ins(%x, %w : ..., tensor<1x1x27x8xf32>) ...
+    // becomes
+    func.func private @k0_conv(...)
+        attributes {sdx.kernel, cpu.plan = #cpu.conv_plan<row_buffer>} {
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::cpu::CPUDialect"];
+}
+
 def CPULowerConv : Pass<"cpu-lower-conv", "::mlir::func::FuncOp"> {
   let summary = "Lower convolution kernels to register-tiled loops";
   let description = [{
@@ -142,7 +160,7 @@ def CPUChooseConvForm
     Option<"splits", "splits", "bool", "false",
            "Leave convolutions of stride 2 to products of bf16 where the target "
            "has them: they are faster than what Winograd's algorithm saves">,
-    Option<"fewestSummed", "fewest-summed", "int64_t", "8",
+    Option<"minChannels", "min-channels", "int64_t", "8",
            "Fewest input channels of F(4x4, 3x3): of shorter sums its rounding "
            "errors are more than twice those of the direct form">
   ];
@@ -341,13 +359,13 @@ def CPUPackContractions : Pass<"cpu-pack-contractions", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect",
                            "::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect"];
-  let options = [Option<"shortWeights", "short-weights", "int64_t", "0",
+  let options = [Option<"compressWeights", "compress-weights", "int64_t", "0",
                         "Pack weights of few rows and at least so many bytes, "
                         "and Winograd's, in 24 bits a number (0: none)">,
-                 Option<"lossyTriples", "lossy-triples", "bool", "false",
+                 Option<"lossyW21", "lossy-w21", "bool", "false",
                         "Pack them in 21 bits also where rounding takes more of results "
                         "than 1.7 times what a sum in f32 does">,
-                 Option<"splitConvs", "split-convs", "bool", "false",
+                 Option<"bf16x2Weights", "bf16x2-weights", "bool", "false",
                         "Split the filters of convolutions into sums of two bf16 "
                         "where the target's tile registers are faster by them">,
                  Option<"strassen", "strassen", "bool", "false",
@@ -355,7 +373,7 @@ def CPUPackContractions : Pass<"cpu-pack-contractions", "::mlir::ModuleOp"> {
                         "algorithm">];
 }
 
-def CPUOpenPackingSizes : Pass<"cpu-open-packing-sizes", "::mlir::ModuleOp"> {
+def CPUShareInitPackingKernels : Pass<"cpu-share-init-packing-kernels", "::mlir::ModuleOp"> {
   let summary = "Let kernels that pack weights take all sizes";
   let description = [{
     Kernels that only `@init` calls, and that pack weights in f32, get buffers of

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ControlFlow/Regions.h"
-#include "Handles/Sequences.h"
 #include "Patterns.h"
+#include "StringsAndSequences/Sequences.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Handles/Strings.h"
 #include "Patterns.h"
+#include "StringsAndSequences/Strings.h"
 #include "Support/Lowering.h"
 #include "Support/ShapeArithmetic.h"
 #include "Support/SmallFloats.h"

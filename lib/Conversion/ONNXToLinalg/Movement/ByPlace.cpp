@@ -37,7 +37,7 @@ LogicalResult lowerOneHot(Lowering<onnx::OneHotOp> &b) {
   Type element = elementTypeOf(values);
   sizes.insert(sizes.begin() + *axis, getAsOpFoldResult(depth));
   if (failed(checkLength(b, loc, values, 2, "values")) ||
-      failed(checkRange(b, loc, sizes[*axis], 0, kMostSize,
+      failed(checkRange(b, loc, sizes[*axis], 0, kMaxSize,
                         "input 'depth' is impossible")))
     return b.refuse("depth or values are impossible");
   checkSizes(b, loc, sizes, element);
@@ -64,8 +64,8 @@ LogicalResult lowerOneHot(Lowering<onnx::OneHotOp> &b) {
 /// The number of a diagonal, so that positions can be added to it. None farther
 /// off than the bounds has an element.
 Value clampDiagonal(OpBuilder &b, Location loc, Value k) {
-  k = arith::MinSIOp::create(b, loc, k, createIndex(b, loc, kMostSize));
-  return arith::MaxSIOp::create(b, loc, k, createIndex(b, loc, -kMostSize));
+  k = arith::MinSIOp::create(b, loc, k, createIndex(b, loc, kMaxSize));
+  return arith::MaxSIOp::create(b, loc, k, createIndex(b, loc, -kMaxSize));
 }
 
 LogicalResult lowerTrilu(Lowering<onnx::TriluOp> &b) {
@@ -97,7 +97,7 @@ LogicalResult lowerEyeLike(Lowering<onnx::EyeLikeOp> &b) {
   if (!declared || sizes.size() != 2)
     return b.refuse("needs a matrix");
   Type element = declared.getElementType();
-  int64_t k = std::clamp<int64_t>(b.op.getK(), -kMostSize, kMostSize);
+  int64_t k = std::clamp<int64_t>(b.op.getK(), -kMaxSize, kMaxSize);
   Value result = createIndexed(
       b, loc, sizes, element,
       [&](OpBuilder &b, Location at, ValueRange i) -> Value {
@@ -125,7 +125,7 @@ Value countFloats(OpBuilder &b, Location loc, Value start, Value limit,
   Value span = arith::SubFOp::create(b, loc, limit, start);
   Value ratio = arith::DivFOp::create(b, loc, span, delta);
   Value up = math::CeilOp::create(b, loc, ratio);
-  Value bound = createConstant(b, loc, type, double(kMostSize));
+  Value bound = createConstant(b, loc, type, double(kMaxSize));
   // Not a number, and what is no integer, has no length.
   createCheck(
       b, loc,

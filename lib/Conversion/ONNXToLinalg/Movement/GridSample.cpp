@@ -162,7 +162,7 @@ LogicalResult lowerAffineGrid(Lowering<onnx::AffineGridOp> &b) {
     return b.refuse("theta and size do not fit");
   Sizes sizes{b.dim(theta, 0)};
   for (OpFoldResult extent : ArrayRef(*size).drop_front(2)) {
-    if (failed(checkRange(b, loc, extent, 0, kMostSize,
+    if (failed(checkRange(b, loc, extent, 0, kMaxSize,
                           "an element of input 'size' is impossible")))
       return b.refuse("a size is impossible");
     sizes.push_back(extent);

@@ -44,12 +44,12 @@ static void checkDropped(TensorBuilder &b, Value isAxis, OpFoldResult size) {
 FailureOr<Value> reshapeByAxes(TensorBuilder &b, Value data, Value list,
                                bool drops, RankedTensorType declared) {
   RankedTensorType listType = rankedType(list);
-  constexpr int64_t kMostAxes = 64;
+  constexpr int64_t kMaxAxes = 64;
   int64_t rank = rankedType(data).getRank();
   if (!listType.hasStaticShape() || listType.getRank() > 1)
     return failure();
   int64_t count = listType.getNumElements();
-  if (count > (drops ? rank : kMostAxes))
+  if (count > (drops ? rank : kMaxAxes))
     return failure();
   int64_t longer = drops ? rank : rank + count, shorter = longer - count;
   FailureOr<SmallVector<Value>> found = findAxes(b, list, count, longer);

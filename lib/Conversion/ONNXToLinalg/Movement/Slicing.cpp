@@ -87,7 +87,7 @@ Range getRange(OpBuilder &b, Location loc, Size dim, Size start, Size end,
     int64_t first = bound(*s, *t > 0 ? 0 : (*d ? 0 : -1)),
             last = bound(*e, low);
     int64_t span = *t > 0 ? last - first : first - last;
-    *t = std::clamp(*t, -kMostSize, kMostSize);
+    *t = std::clamp(*t, -kMaxSize, kMaxSize);
     int64_t stride = std::abs(*t);
     int64_t count = span <= 0 ? 0 : (span - 1) / stride + 1;
     return {asSize(b, first), asSize(b, *t), asSize(b, count)};
@@ -100,8 +100,8 @@ Range getRange(OpBuilder &b, Location loc, Size dim, Size start, Size end,
   // No dimension is so large that longer steps would make a difference, and
   // these can be negated and added to positions.
   if (!t) {
-    stepValue = clamp(b, loc, stepValue, createIndex(b, loc, -kMostSize),
-                      createIndex(b, loc, kMostSize));
+    stepValue = clamp(b, loc, stepValue, createIndex(b, loc, -kMaxSize),
+                      createIndex(b, loc, kMaxSize));
     step = stepValue;
   }
   Value forward = compare(b, loc, arith::CmpIPredicate::sgt, stepValue, zero);
@@ -288,7 +288,7 @@ FailureOr<Sizes> getGivenLengths(Lowering<onnx::SplitOp> &b, Value split,
     return b.refuse("input 'split' has not one element for each output");
   Size total = b.size(0);
   for (Size length : *lengths) {
-    if (failed(checkRange(b, loc, length, 0, kMostSize,
+    if (failed(checkRange(b, loc, length, 0, kMaxSize,
                           "a part has an impossible size")))
       return b.refuse("a part has a negative size");
     total = b.plus(total, length);
@@ -542,7 +542,7 @@ LogicalResult lowerPad(Lowering<onnx::PadOp> &b) {
   if (failed(pads))
     return b.refuse("input 'pads' has not two elements for each axis");
   for (Size pad : *pads)
-    if (failed(checkRange(b, loc, pad, -kMostSize, kMostSize,
+    if (failed(checkRange(b, loc, pad, -kMaxSize, kMaxSize,
                           "an element of input 'pads' is impossible")))
       return b.refuse("a pad is impossible");
   Sizes in = b.dims(data), sizes = in;

@@ -278,7 +278,7 @@ LogicalResult lowerTranspose(Lowering<onnx::TransposeOp> &b) {
 }
 
 /// The square of a larger block is no size.
-constexpr int64_t kMostBlock = 1 << 20;
+constexpr int64_t kMaxBlock = 1 << 20;
 
 /// A size as so many parts of `part`; null where it is known to be no multiple.
 Size inParts(TensorBuilder &b, Size size, Size part) {
@@ -294,7 +294,7 @@ Size inParts(TensorBuilder &b, Size size, Size part) {
 LogicalResult lowerDepthToSpace(Lowering<onnx::DepthToSpaceOp> &b) {
   Sizes in = b.dims(b.in.getInput());
   int64_t block = b.op.getBlocksize();
-  if (in.size() != 4 || block < 1 || block > kMostBlock)
+  if (in.size() != 4 || block < 1 || block > kMaxBlock)
     return b.refuse("needs rank 4, a positive block");
   Size side = b.size(block), depth = inParts(b, in[1], b.size(block * block));
   if (!depth)
@@ -312,7 +312,7 @@ LogicalResult lowerDepthToSpace(Lowering<onnx::DepthToSpaceOp> &b) {
 LogicalResult lowerSpaceToDepth(Lowering<onnx::SpaceToDepthOp> &b) {
   Sizes in = b.dims(b.in.getInput());
   int64_t block = b.op.getBlocksize();
-  if (in.size() != 4 || block < 1 || block > kMostBlock)
+  if (in.size() != 4 || block < 1 || block > kMaxBlock)
     return b.refuse("needs rank 4, a positive block");
   auto mode = b.op->getAttrOfType<StringAttr>("mode");
   bool crd = mode && mode.getValue() == "CRD";
@@ -398,7 +398,7 @@ LogicalResult lowerTile(Lowering<onnx::TileOp> &b) {
   Sizes wide, out;
   SmallVector<AffineExpr> dims;
   for (auto [size, repeat] : llvm::zip_equal(in, *repeats)) {
-    if (failed(checkRange(b, loc, repeat, 0, kMostSize,
+    if (failed(checkRange(b, loc, repeat, 0, kMaxSize,
                           "an element of input 'repeats' is impossible")))
       return b.refuse("a repeat is impossible");
     if (getStaticSize(repeat) != 1)

@@ -204,7 +204,7 @@ LogicalResult lowerDFT(Lowering<onnx::DFTOp> &b) {
       return b.refuse("dft_length is impossible");
     length = *count;
   } else if (failed(checkRange(b, b.getLoc(), length, onesided ? 1 : 0,
-                               kMostSize, "there is nothing to transform"))) {
+                               kMaxSize, "there is nothing to transform"))) {
     return b.refuse("there is nothing to transform");
   }
   Signal signal = {b.reshape(
@@ -279,7 +279,7 @@ LogicalResult lowerSTFT(Lowering<onnx::STFTOp> &b) {
       return b.refuse("the window is not as long as a frame");
   }
   if (failed(
-          checkRange(b, b.getLoc(), *length, 1, kMostSize, "a frame is empty")))
+          checkRange(b, b.getLoc(), *length, 1, kMaxSize, "a frame is empty")))
     return b.refuse("a frame is empty");
   std::optional<int64_t> have = getStaticSize(sizes[1]);
   if (std::optional<int64_t> need = getStaticSize(*length);

@@ -73,7 +73,7 @@ LogicalResult lowerMelWeights(Lowering<onnx::MelWeightMatrixOp> &b) {
                    int64_t least) -> FailureOr<Size> {
     FailureOr<Sizes> value = getIntListAsSizes(b, loc, input, 1, name);
     if (failed(value) ||
-        failed(checkRange(b, loc, value->front(), least, kMostSize,
+        failed(checkRange(b, loc, value->front(), least, kMaxSize,
                           "input '" + name + "' is impossible")))
       return failure();
     return value->front();

@@ -41,10 +41,10 @@ std::string getNodeName(Operation *op) {
 /// A name as part of a sentence: text of bounded length, without braces, which
 /// stand for values in a check's message.
 static std::string quote(StringRef name) {
-  constexpr size_t kMost = 80;
+  constexpr size_t kMax = 80;
   std::string text = name.str();
-  if (text.size() > kMost)
-    text = (name.take_front(kMost / 2) + "..." + name.take_back(kMost / 2 - 3))
+  if (text.size() > kMax)
+    text = (name.take_front(kMax / 2) + "..." + name.take_back(kMax / 2 - 3))
                .str();
   text = llvm::json::fixUTF8(text);
   for (char &c : text)

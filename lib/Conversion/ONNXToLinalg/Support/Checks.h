@@ -73,7 +73,7 @@ void checkSizes(mlir::OpBuilder &b, mlir::Location loc,
 
 /// Values that data decide are kept within these bounds before sums and
 /// products are made of them.
-constexpr int64_t kMostSize = int64_t(1) << 48;
+constexpr int64_t kMaxSize = int64_t(1) << 48;
 
 //===----------------------------------------------------------------------===//
 // Small integer tensors as scalars

@@ -29,13 +29,13 @@ constexpr int64_t kExactProducts = 258;
 /// Into how many equal parts the input channels have to be cut so that a sum
 /// over a part is exact in f32; 0 when that would not pay.
 int64_t getExactParts(int64_t channels, ArrayRef<int64_t> kernel) {
-  constexpr int64_t kMostParts = 16;
+  constexpr int64_t kMaxParts = 16;
   if (ShapedType::isDynamic(channels) || channels < 1)
     return 0;
   int64_t area = 1;
   for (int64_t size : kernel)
     area *= size;
-  for (int64_t parts = 1; parts <= std::min(channels, kMostParts); ++parts)
+  for (int64_t parts = 1; parts <= std::min(channels, kMaxParts); ++parts)
     if (channels % parts == 0 && channels / parts * area <= kExactProducts)
       return parts;
   return 0;

@@ -20,7 +20,7 @@ namespace sardonyx {
 namespace {
 
 /// The largest side of an image or block: their products are sizes too.
-constexpr int64_t kMostSide = int64_t(1) << 31;
+constexpr int64_t kMaxSide = int64_t(1) << 31;
 
 Value flatten(TensorBuilder &b, Value tensor) {
   SmallVector<ReassociationIndices> groups;
@@ -48,7 +48,7 @@ FailureOr<UnpoolAttributes> getAttributes(Lowering<onnx::MaxUnpoolOp> &b,
       static_cast<int64_t>(all.strides.size()) != spatial ||
       static_cast<int64_t>(all.pads.size()) != 2 * spatial)
     return b.refuse("attributes do not fit the input");
-  auto isPossible = [](int64_t value) { return std::abs(value) <= kMostSide; };
+  auto isPossible = [](int64_t value) { return std::abs(value) <= kMaxSide; };
   for (ArrayRef<int64_t> list :
        {all.kernel, ArrayRef(all.strides), ArrayRef(all.pads)})
     if (!llvm::all_of(list, isPossible))
@@ -90,7 +90,7 @@ FailureOr<Value> padToOutputShape(Lowering<onnx::MaxUnpoolOp> &b, Value tensor,
     return b.refuse("input 'output_shape' is not as long as the input's rank");
   Sizes low(rank, b.size(0)), high;
   for (auto [want, have] : llvm::zip_equal(*wanted, sizes)) {
-    if (failed(checkRange(b, b.getLoc(), want, 0, kMostSize,
+    if (failed(checkRange(b, b.getLoc(), want, 0, kMaxSize,
                           "an element of 'output_shape' is impossible")))
       return b.refuse("output_shape is impossible");
     std::optional<int64_t> least = getStaticSize(have),
@@ -212,9 +212,9 @@ FailureOr<BlockShapes> getShapes(Lowering<onnx::Col2ImOp> &b, int64_t spatial) {
   if (failed(image) || failed(kernel))
     return b.refuse("image_shape and block_shape differ in length");
   for (int64_t dim = 0; dim < spatial; ++dim)
-    if (failed(checkRange(b, loc, (*image)[dim], 0, kMostSide,
+    if (failed(checkRange(b, loc, (*image)[dim], 0, kMaxSide,
                           "an element of 'image_shape' is impossible")) ||
-        failed(checkRange(b, loc, (*kernel)[dim], 1, kMostSide,
+        failed(checkRange(b, loc, (*kernel)[dim], 1, kMaxSide,
                           "an element of 'block_shape' is impossible")))
       return b.refuse("image_shape or block_shape is impossible");
   return BlockShapes{*image, *kernel};
@@ -237,9 +237,9 @@ FailureOr<Window> getBlocks(Lowering<onnx::Col2ImOp> &b,
   read(b.op.getDilations(), window.dilations);
   read(b.op.getPads(), pads);
   auto isPositive = [](int64_t value) {
-    return value > 0 && value <= kMostSide;
+    return value > 0 && value <= kMaxSide;
   };
-  auto isPossible = [](int64_t pad) { return std::abs(pad) <= kMostSide; };
+  auto isPossible = [](int64_t pad) { return std::abs(pad) <= kMaxSide; };
   if (static_cast<int64_t>(window.strides.size()) != spatial ||
       static_cast<int64_t>(window.dilations.size()) != spatial ||
       static_cast<int64_t>(pads.size()) != 2 * spatial ||
@@ -255,7 +255,7 @@ FailureOr<Window> getBlocks(Lowering<onnx::Col2ImOp> &b,
                                pads[dim] + pads[spatial + dim] - 1);
     OpFoldResult blocks =
         b.plus(b.floorDiv(room, b.size(window.strides[dim])), 1);
-    if (failed(checkRange(b, b.getLoc(), blocks, 0, kMostSize,
+    if (failed(checkRange(b, b.getLoc(), blocks, 0, kMaxSize,
                           "the image holds an impossible number of blocks")))
       return b.refuse("no block fits the image");
     window.outputs.push_back(blocks);

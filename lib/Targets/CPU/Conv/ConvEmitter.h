@@ -10,6 +10,7 @@
 
 #include "Kernel/Epilogue.h"
 #include "MicroKernels/MicroKernel.h"
+#include "Plan/ConvPlan.h"
 
 #include "dialects/CPU/CPU.h"
 #include "dialects/CPU/Winograd.h"
@@ -18,15 +19,15 @@ namespace sardonyx::cpu {
 
 /// Convolutions of at most this many output positions may have channels in
 /// the lanes of vectors: those whose weights come in blocks of a panel's width.
-inline constexpr int64_t kMaxChannelLanePositions = 64;
+inline constexpr int64_t kMaxOutputChannelPositions = 64;
 
 /// Chunks that keep the threads of most machines busy.
-inline constexpr int64_t kEnoughChunks = 16;
+inline constexpr int64_t kMinChunks = 16;
 
 /// Emits the loops of one kernel around a convolution.
 class ConvEmitter {
 public:
-  ConvEmitter(cpu::ConvOp op, KernelBody &body, cpu::TargetAttr target);
+  ConvEmitter(const ConvFacts &facts, ConvPlanAttr plan, KernelBody &body);
 
   llvm::LogicalResult verify();
   void emit(mlir::ImplicitLocOpBuilder &b);
@@ -83,20 +84,17 @@ private:
     return type.hasStaticShape() &&
            type.getNumElements() * int64_t(sizeof(float)) > farBytes();
   }
-  bool hasKnownSizes();
   bool isShift();
-  bool canSplitPhases();
-  bool hasTapPhases();
   llvm::SmallVector<int64_t> listColumnPhases();
   int64_t countRowPhases();
   int64_t countPhases();
   std::pair<mlir::Value, mlir::Value> findPhase(mlir::ImplicitLocOpBuilder &b,
                                                 mlir::Value k, int64_t d);
-  void emitPhases(mlir::ImplicitLocOpBuilder &b);
+  void emitPolyphase(mlir::ImplicitLocOpBuilder &b);
 
   /// Positions of a whole panel.
   int64_t panelWidth() { return columns * lanes; }
-  void emitPanels(mlir::ImplicitLocOpBuilder &b);
+  void emitIm2col(mlir::ImplicitLocOpBuilder &b);
   int64_t countPanels();
   int64_t planColumns();
   int64_t tilesPerChunk();
@@ -151,8 +149,7 @@ private:
   mlir::Value emitOntoInit(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
                            mlir::Value value);
 
-  bool hasChannelLanes();
-  void emitChannelLanes(mlir::ImplicitLocOpBuilder &b);
+  void emitOutputChannels(mlir::ImplicitLocOpBuilder &b);
   void emitChannelLaneBlocks(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                              mlir::Value first, mlir::Value end);
   int64_t laneBlocksAtOnce();
@@ -226,9 +223,9 @@ private:
       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value row)>
           columns);
 
-  /// The loops of a convolution by parts of bf16 (PartConv.cpp).
-  class PartLoops;
-  void emitParts(mlir::ImplicitLocOpBuilder &b);
+  /// The loops of a convolution by parts of bf16 (Bf16x3Conv.cpp).
+  class Bf16x3Loops;
+  void emitBf16x3(mlir::ImplicitLocOpBuilder &b);
 
   struct Lines;
   /// Some filters, and a row of the output, whose first tap reads line number
@@ -237,9 +234,8 @@ private:
     mlir::Value image, number, outputRow, line;
     int64_t filters;
   };
-  bool readsLines();
-  Lines planLines(mlir::ImplicitLocOpBuilder &b);
-  void emitLines(mlir::ImplicitLocOpBuilder &b);
+  Lines planRowBuffer(mlir::ImplicitLocOpBuilder &b);
+  void emitRowBuffer(mlir::ImplicitLocOpBuilder &b);
   void emitLine(mlir::ImplicitLocOpBuilder &b, const Lines &lines,
                 mlir::ValueRange channel, mlir::Value source, mlir::Value line);
   void emitLineTiles(mlir::ImplicitLocOpBuilder &b, const Lines &lines,
@@ -252,6 +248,8 @@ private:
   class DepthwiseLoops;
   void emitDepthwise(mlir::ImplicitLocOpBuilder &b);
 
+  const ConvFacts facts;
+  const ConvPlanAttr plan;
   cpu::ConvOp op;
   KernelBody &body;
   cpu::TargetAttr target;
@@ -269,7 +267,7 @@ private:
   mlir::Value input, weights;
   /// The input with its spatial dimensions collapsed.
   mlir::Value flatInput;
-  /// The planes that taps read (StridedConv.cpp); null where they read the
+  /// The planes that taps read (PolyphaseInputs.cpp); null where they read the
   /// input itself.
   mlir::Value phases;
   /// What panels are packed from, and the packed weights, as one dimension.

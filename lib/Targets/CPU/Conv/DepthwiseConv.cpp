@@ -126,7 +126,7 @@ ConvEmitter::DepthwiseLoops::findInnerColumns(int64_t width) {
 void ConvEmitter::DepthwiseLoops::emitColumns(ImplicitLocOpBuilder &b,
                                               Column &column) {
   IndexMath math(b);
-  constexpr int64_t kMostEdges = 4;
+  constexpr int64_t kMaxEdges = 4;
   int64_t width = column.tile.width;
   auto emitRange = [&](int64_t from, Value to) {
     emitFor(b, math.constant(from), to, width, [&](Value at) {
@@ -139,7 +139,7 @@ void ConvEmitter::DepthwiseLoops::emitColumns(ImplicitLocOpBuilder &b,
   int64_t from, end;
   std::tie(from, end) = findInnerColumns(width);
   if (conv.lanes >= 16 || !known ||
-      llvm::divideCeil(*known - (end - from), width) > kMostEdges)
+      llvm::divideCeil(*known - (end - from), width) > kMaxEdges)
     return emitRange(0, all);
   auto emitEdges = [&](int64_t from, int64_t end) {
     for (int64_t at = from; at < end; at += width) {
@@ -160,7 +160,7 @@ void ConvEmitter::DepthwiseLoops::emitColumns(ImplicitLocOpBuilder &b,
 void ConvEmitter::DepthwiseLoops::emitColumn(ImplicitLocOpBuilder &b,
                                              Column &column) {
   IndexMath math(b);
-  constexpr int64_t kMostTaps = 25;
+  constexpr int64_t kMaxTaps = 25;
   int64_t last = conv.spatial - 1, lanes = column.tile.width;
   column.tile.mask = nullptr;
   std::optional<int64_t> columns = IndexMath::known(conv.outSize(last));
@@ -203,7 +203,7 @@ void ConvEmitter::DepthwiseLoops::emitColumn(ImplicitLocOpBuilder &b,
   }
 
   SmallVector<Value> outer;
-  if (conv.spatial != 2 || conv.kernel(0) * conv.kernel(1) > kMostTaps)
+  if (conv.spatial != 2 || conv.kernel(0) * conv.kernel(1) > kMaxTaps)
     return emitRows(b, column, outer, math.constant(0),
                     conv.spatial > 1 ? conv.outSize(0) : math.constant(1));
 
@@ -221,16 +221,16 @@ void ConvEmitter::DepthwiseLoops::emitColumn(ImplicitLocOpBuilder &b,
   to = math.add(from, math.roundDown(math.sub(to, from), block));
   // The rows at the edges are one block, too, if all is known about them: taps
   // outside are just left out.
-  constexpr int64_t kMostRows = 8;
+  constexpr int64_t kMaxRows = 8;
   auto edge = [&](Value begin, Value end) {
     std::optional<int64_t> count = IndexMath::known(math.sub(end, begin));
-    if (!count || *count > kMostRows || !IndexMath::known(begin) ||
+    if (!count || *count > kMaxRows || !IndexMath::known(begin) ||
         !IndexMath::known(conv.inSizes[0]))
       emitRows(b, column, outer, begin, end);
     else if (*count > 0)
       emitBlock(b, column, begin, *count);
   };
-  if (auto known = IndexMath::known(rows); known && *known <= kMostRows)
+  if (auto known = IndexMath::known(rows); known && *known <= kMaxRows)
     return edge(math.constant(0), rows);
   edge(math.constant(0), from);
   emitFor(b, from, to, block,

@@ -9,8 +9,8 @@
 #include "Conv/ConvEmitter.h"
 #include "Conv/WinogradConv.h"
 #include "Kernel/RootKernel.h"
+#include "MicroKernels/AmxMicroKernel.h"
 #include "MicroKernels/MicroKernel.h"
-#include "MicroKernels/TileProduct.h"
 
 #include "sardonyx/Targets/CPU/Passes.h"
 
@@ -28,10 +28,10 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-ConvEmitter::ConvEmitter(cpu::ConvOp op, KernelBody &body,
-                         cpu::TargetAttr target)
-    : op(op), body(body), target(target),
-      evaluator(body, op->getResult(0), 1, 2),
+ConvEmitter::ConvEmitter(const ConvFacts &facts, ConvPlanAttr plan,
+                         KernelBody &body)
+    : facts(facts), plan(plan), op(facts.getOp()), body(body),
+      target(facts.target), evaluator(body, op->getResult(0), 1, 2),
       shape(TileShape::get(target, cpu::kPanelWidth)), lanes(target.getLanes()),
       registers(target.countVectorRegisters()),
       columns(target.getVectorBits() >= 512 ? 3 : 2),
@@ -56,18 +56,6 @@ LogicalResult ConvEmitter::verify() {
              << kTileRows << " numbers and for sizes that are known";
   }
   return evaluator.verify(op.getInit());
-}
-
-/// Whether there are inputs and outputs, and but for images one knows how many.
-bool ConvEmitter::hasKnownSizes() {
-  SmallVector<Value> sizes(inSizes);
-  for (int64_t d = 0; d < spatial; ++d)
-    sizes.push_back(outSize(d));
-  sizes.push_back(groupChannels);
-  return llvm::all_of(sizes, [](Value size) {
-    std::optional<int64_t> known = IndexMath::known(size);
-    return known && *known > 0;
-  });
 }
 
 /// Whether an output position and the input that one tap reads for it are
@@ -102,24 +90,27 @@ void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
   groupFilters = math.div(evaluator.getSize(1), group);
   depth = op.hasSplitWeights() ? math.mul(groupChannels, countTaps())
                                : math.dim(weights, 2);
-  std::optional<int64_t> channels = IndexMath::known(groupChannels);
-  std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (winograd)
+  switch (plan.getForm()) {
+  case ConvForm::Winograd:
     return emitWinograd(b);
-  const bool isDirect = !op.hasSplitWeights();
-  if (isDirect && channels && *channels == 1 && filters && *filters <= 2)
+  case ConvForm::Depthwise:
     return emitDepthwise(b);
-  if (isDirect && readsLines())
-    return emitLines(b);
-  if (canSplitPhases())
-    emitPhases(b);
+  case ConvForm::RowBuffer:
+    return emitRowBuffer(b);
+  case ConvForm::Im2col:
+  case ConvForm::OutputChannels:
+  case ConvForm::Bf16x3:
+    break;
+  }
+  if (plan.getPolyphase())
+    emitPolyphase(b);
   allInputs = emitCollapse(b, phases ? phases : input, 0);
-  if (!isDirect)
-    emitParts(b);
-  else if (hasChannelLanes())
-    emitChannelLanes(b);
+  if (plan.getForm() == ConvForm::Bf16x3)
+    emitBf16x3(b);
+  else if (plan.getForm() == ConvForm::OutputChannels)
+    emitOutputChannels(b);
   else
-    emitPanels(b);
+    emitIm2col(b);
   if (phases)
     memref::DeallocOp::create(b, phases);
 }
@@ -159,8 +150,18 @@ struct LowerConvPass : sardonyx::impl::CPULowerConvBase<LowerConvPass> {
       return signalPassFailure();
     if (!*root)
       return;
+    ConvFacts facts(*root, cpu::getTargetOrDefault(func));
+    auto plan = func->getAttrOfType<ConvPlanAttr>(kPlanAttr);
+    if (!plan)
+      plan = selectConvPlan(facts);
+    if (std::string reason = whyNot(facts, plan); !reason.empty()) {
+      root->emitOpError("cannot be computed by the plan ")
+          << plan << ": " << reason;
+      return signalPassFailure();
+    }
+    func->removeAttr(kPlanAttr);
     KernelBody body(func);
-    ConvEmitter emitter(*root, body, cpu::getTargetOrDefault(func));
+    ConvEmitter emitter(facts, plan, body);
     if (failed(emitKernel(func, *root, body, emitter)))
       signalPassFailure();
   }

@@ -188,9 +188,9 @@ void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   // With many panels each is transformed where it is used. With few, all
   // threads transform first, then all multiply.
   int64_t chunks = IndexMath::known(images).value_or(1) *
-                   IndexMath::known(panels).value_or(kEnoughChunks);
+                   IndexMath::known(panels).value_or(kMinChunks);
   Value zero = math.constant(0);
-  if (chunks >= kEnoughChunks)
+  if (chunks >= kMinChunks)
     return emitParallel(b, {images, panels}, [&](ValueRange ivs) {
       panel.image = ivs[0];
       panel.number = ivs[1];

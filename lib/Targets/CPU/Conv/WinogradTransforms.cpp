@@ -154,7 +154,7 @@ namespace {
 
 /// The inputs of some rows of tiles, B' times their columns:
 /// [value, row of tiles, column].
-struct InputLines {
+struct InputRowBuffer {
   Value memory;
   /// Columns from one tile to the next, and tiles in a row of a group.
   int64_t step, tiles;
@@ -233,9 +233,9 @@ private:
 /// `reach` columns of the inputs of a group of tiles, the first in row `first`
 /// of the lines, each a vector with those of all tiles.
 static SmallVector<Value> emitTileColumns(ImplicitLocOpBuilder &b,
-                                          const InputLines &lines, Value value,
-                                          int64_t first, int64_t reach,
-                                          int64_t lanes) {
+                                          const InputRowBuffer &lines,
+                                          Value value, int64_t first,
+                                          int64_t reach, int64_t lanes) {
   constexpr int64_t kBlock = 4;
   int64_t step = lines.step, rows = lanes / lines.tiles;
   SmallVector<Value> columns;
@@ -289,7 +289,7 @@ void ConvEmitter::emitWinogradInput(ImplicitLocOpBuilder &b,
   int64_t reach = winograd->inputs(), values = winograd->values();
   int64_t groups = panel.width / lanes, rows = winogradGroupRows();
   InputMasks masks(b, lanes, inSizes[0], inSizes[1]);
-  InputLines lines;
+  InputRowBuffer lines;
   lines.step = winograd->step();
   lines.tiles = lanes / rows;
   int64_t columns = llvm::alignTo(lines.run() + lines.step, lanes);

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Rows/RowGroup.h"
+#include "Rows/ReductionGroup.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -43,7 +43,7 @@ public:
       : b(b), kernel(kernel), reason(reason),
         group{kernel.getLoc(), {}, {}, {}} {}
 
-  FailureOr<RowGroup> run();
+  FailureOr<ReductionGroup> run();
 
 private:
   LogicalResult fail(const Twine &text) {
@@ -83,7 +83,7 @@ private:
   OpBuilder &b;
   func::FuncOp kernel;
   std::string &reason;
-  RowGroup group;
+  ReductionGroup group;
   SmallVector<linalg::LinalgOp> ops;
   llvm::DenseMap<Operation *, unsigned> stageOf;
   llvm::DenseMap<Value, Source> sources;
@@ -514,7 +514,7 @@ LogicalResult KernelGroupBuilder::computeSizes() {
   return success();
 }
 
-FailureOr<RowGroup> KernelGroupBuilder::run() {
+FailureOr<ReductionGroup> KernelGroupBuilder::run() {
   if (failed(scan()) || failed(unify()) || failed(numberDims()) ||
       failed(check()))
     return failure();
@@ -550,7 +550,8 @@ FailureOr<RowGroup> KernelGroupBuilder::run() {
 
 } // namespace
 
-FailureOr<RowGroup> sardonyx::cpu::buildGroup(OpBuilder &b, func::FuncOp kernel,
-                                              std::string &reason) {
+FailureOr<ReductionGroup> sardonyx::cpu::buildGroup(OpBuilder &b,
+                                                    func::FuncOp kernel,
+                                                    std::string &reason) {
   return KernelGroupBuilder(b, kernel, reason).run();
 }

@@ -39,7 +39,7 @@ namespace {
 constexpr int64_t kStackBytes = 16384;
 /// Parallel iterations that are enough to occupy the threads: dimensions
 /// inside of them become sequential loops.
-constexpr int64_t kEnoughIterations = 256;
+constexpr int64_t kMinIterations = 256;
 
 bool usesTensors(func::FuncOp func) {
   WalkResult result = func.walk([](Operation *op) {
@@ -121,7 +121,7 @@ void splitParallel(scf::ParallelOp loop) {
     return;
   int64_t outer = 1;
   unsigned keep = 0;
-  while (keep < rank - 1 && outer < kEnoughIterations) {
+  while (keep < rank - 1 && outer < kMinIterations) {
     auto lb = getConstantIntValue(loop.getLowerBound()[keep]);
     auto ub = getConstantIntValue(loop.getUpperBound()[keep]);
     outer *= lb && ub ? std::max<int64_t>(*ub - *lb, 1) : 4;

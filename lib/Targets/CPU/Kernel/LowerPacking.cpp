@@ -8,8 +8,8 @@
 #include "Common/IndexMath.h"
 #include "Conv/WinogradConv.h"
 #include "Kernel/Epilogue.h"
+#include "MicroKernels/CompressedWeights.h"
 #include "MicroKernels/MicroKernel.h"
-#include "MicroKernels/ShortNumbers.h"
 
 #include "dialects/CPU/CPU.h"
 #include "sardonyx/Targets/CPU/Passes.h"
@@ -179,8 +179,8 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, cpu::PackRhsOp op) {
     ValueRange toPanel = panel;
     if (op.getScales()) {
       int64_t rows = *IndexMath::known(k);
-      if (op.makesTriples())
-        rows = llvm::alignTo(rows, cpu::kTriple);
+      if (op.makesW21())
+        rows = llvm::alignTo(rows, cpu::kW21Group);
       to = emitBuffer(b, MemRefType::get({rows, width}, b.getF32Type()));
       toPanel = {};
     }
@@ -191,12 +191,13 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, cpu::PackRhsOp op) {
       emitColumns(b, matrix, column, k, n, to, toPanel, width);
     if (!op.getScales())
       return;
-    ShortPanel packed = ShortPanel::get(dest, panel.back(), width, lanes);
+    CompressedPanel packed =
+        CompressedPanel::get(dest, panel.back(), width, lanes);
     Value scales = body.getBuffer(op.getScales());
-    if (op.makesTriples())
-      packTriples(b, to, scales, k, packed);
+    if (op.makesW21())
+      packW21(b, to, scales, k, packed);
     else
-      packThreeBytes(b, to, scales, k, packed);
+      packW24(b, to, scales, k, packed);
     memref::DeallocOp::create(b, to);
   });
 }
@@ -220,7 +221,7 @@ void PackEmitter::emitConvWeights(ImplicitLocOpBuilder &b,
 
 void PackEmitter::emitConvParts(ImplicitLocOpBuilder &b,
                                 cpu::PackConvWeightsOp op) {
-  constexpr int64_t kBlock = cpu::kPartBlock;
+  constexpr int64_t kBlock = cpu::kBf16x2Block;
   IndexMath math(b);
   Value source = emitCollapse(b, body.getBuffer(op.getSource()), 2);
   Value dest = body.getOutputs().front().memref;
@@ -253,7 +254,7 @@ void PackEmitter::emitConvParts(ImplicitLocOpBuilder &b,
               ValueRange{math.add(math.mul(ivs[0], filters), filter), channel,
                          tap},
               places, mask, none);
-          for (int64_t part = 0; part < cpu::kWeightParts; ++part) {
+          for (int64_t part = 0; part < cpu::kBf16x2Terms; ++part) {
             Value nearest =
                 arith::TruncFOp::create(b, type.clone(b.getBF16Type()), rest);
             Value at = math.mul(math.add(row, part * kBlock), kBlock);

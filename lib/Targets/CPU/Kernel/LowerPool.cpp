@@ -95,12 +95,12 @@ private:
 
 /// Rows of a task: all of a plane, unless planes are too few for the threads.
 int64_t PoolEmitter::planRows() {
-  constexpr int64_t kEnoughPlanes = 16, kFewRows = 8;
+  constexpr int64_t kMinPlanes = 16, kFewRows = 8;
   ArrayRef<int64_t> shape = op.getInit().getType().getShape();
   int64_t planes = 1;
   for (int64_t size : shape.take_front(2))
     planes *= ShapedType::isDynamic(size) ? 1 : size;
-  return planes >= kEnoughPlanes ? outSize(0) : std::min(kFewRows, outSize(0));
+  return planes >= kMinPlanes ? outSize(0) : std::min(kFewRows, outSize(0));
 }
 
 void PoolEmitter::emit(ImplicitLocOpBuilder &b) {

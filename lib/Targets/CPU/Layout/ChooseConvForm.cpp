@@ -36,7 +36,7 @@ const Winograd *chooseAlgorithm(int64_t channels, bool hasLongSums,
     return nullptr;
   if (stride == 2) {
     // Transforms make more values of each input and output, and save less.
-    constexpr int64_t kFewestChannels = 64;
+    constexpr int64_t kMinChannels = 64;
     int64_t lanes = vectorBits / 32;
     const Winograd *best = nullptr;
     int64_t fewest = height * width * 9 * 3 / 4;
@@ -44,7 +44,7 @@ const Winograd *chooseAlgorithm(int64_t channels, bool hasLongSums,
       const Winograd &algorithm = cpu::getWinograd(outputs, stride);
       int64_t products = countWinogradGroups(algorithm, lanes, height, width) *
                          lanes * algorithm.products();
-      if (channels >= kFewestChannels && products <= fewest)
+      if (channels >= kMinChannels && products <= fewest)
         std::tie(best, fewest) = std::pair(&algorithm, products);
     }
     return best;
@@ -58,12 +58,12 @@ const Winograd *chooseAlgorithm(int64_t channels, bool hasLongSums,
   // The transforms cost as much for few channels as for many: with 4 those of
   // F(4x4) take what the products save. F(2x2) saves less.
   const Winograd &four = cpu::getWinograd(4), &two = cpu::getWinograd(2);
-  constexpr int64_t kFewestOfFour = 8, kFewestOfTwo = 32;
+  constexpr int64_t kMinOfFour = 8, kMinOfTwo = 32;
   int64_t direct = height * width * 9;
-  if (hasLongSums && channels >= kFewestOfFour &&
+  if (hasLongSums && channels >= kMinOfFour &&
       2 * products(four) <= llvm::alignTo(height * width, kLanes) * 9)
     return &four;
-  if (channels >= kFewestOfTwo && 3 * products(two) <= 2 * direct)
+  if (channels >= kMinOfTwo && 3 * products(two) <= 2 * direct)
     return &two;
   return nullptr;
 }
@@ -77,11 +77,11 @@ int64_t chooseBlockRows(const Winograd &algorithm, int64_t filters,
                         int64_t before) {
   int64_t lanes = vectorBits / 32;
   // Threads share the blocks.
-  constexpr int64_t kFewestBlocks = 4;
+  constexpr int64_t kMinBlocks = 4;
   bool isOneRegister =
       lanes >= 16 && countWinogradGroups(algorithm, lanes, height, width) == 1;
   if (isOneRegister && filters % cpu::kPanelWidth == 0 &&
-      filters >= kFewestBlocks * cpu::kPanelWidth)
+      filters >= kMinBlocks * cpu::kPanelWidth)
     return cpu::kPanelWidth;
   if (lanes == 8 && wastesFewRows(filters, kWinogradRowsOf8Lanes))
     return kWinogradRowsOf8Lanes;
@@ -90,9 +90,9 @@ int64_t chooseBlockRows(const Winograd &algorithm, int64_t filters,
 
 struct UseWinograd : OpRewritePattern<cpu::ConvOp> {
   UseWinograd(MLIRContext *context, unsigned vectorBits, bool strided,
-              int64_t fewestSummed, PatternBenefit benefit)
+              int64_t minChannels, PatternBenefit benefit)
       : OpRewritePattern(context, benefit), vectorBits(vectorBits),
-        strided(strided), fewestSummed(fewestSummed) {}
+        strided(strided), minChannels(minChannels) {}
 
   LogicalResult matchAndRewrite(cpu::ConvOp op,
                                 PatternRewriter &rewriter) const override {
@@ -118,7 +118,7 @@ struct UseWinograd : OpRewritePattern<cpu::ConvOp> {
         ShapedType::isDynamicShape(out.drop_front(2)))
       return rewriter.notifyMatchFailure(op, "has sizes that are not known");
     const Winograd *algorithm = chooseAlgorithm(
-        std::min(filters[0], filters[1]), filters[1] >= fewestSummed, out[2],
+        std::min(filters[0], filters[1]), filters[1] >= minChannels, out[2],
         out[3], stride, vectorBits);
     if (!algorithm)
       return rewriter.notifyMatchFailure(op, "has too few positions or "
@@ -147,11 +147,11 @@ struct UseWinograd : OpRewritePattern<cpu::ConvOp> {
 private:
   unsigned vectorBits;
   bool strided;
-  int64_t fewestSummed;
+  int64_t minChannels;
 };
 
 /// Few positions and many channels: weights in blocks as wide as a vector.
-struct UseChannelLanes : OpRewritePattern<cpu::ConvOp> {
+struct UseOutputChannels : OpRewritePattern<cpu::ConvOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(cpu::ConvOp op,
@@ -171,7 +171,7 @@ struct UseChannelLanes : OpRewritePattern<cpu::ConvOp> {
     int64_t positions = ShapedType::getNumElements(out.drop_front(2));
     constexpr int64_t kLanes = 16;
     bool fills = 8 * positions >= 7 * llvm::alignTo<int64_t>(positions, kLanes);
-    if (positions == 0 || positions > kMaxChannelLanePositions || fills)
+    if (positions == 0 || positions > kMaxOutputChannelPositions || fills)
       return rewriter.notifyMatchFailure(op, "has positions for whole vectors");
 
     SmallVector<int64_t> packed(pack.getInit().getType().getShape());
@@ -199,10 +199,10 @@ struct ChooseConvFormPass
     cpu::TargetAttr target = cpu::getTargetOrDefault(getOperation());
     bool strided = !splits || target.getF32() != cpu::F32Product::AmxBf16x6;
     RewritePatternSet patterns(&getContext());
-    patterns.add<UseChannelLanes>(&getContext());
+    patterns.add<UseOutputChannels>(&getContext());
     if (winograd)
       patterns.add<UseWinograd>(&getContext(), target.getVectorBits(), strided,
-                                fewestSummed,
+                                minChannels,
                                 /*benefit=*/2);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -38,7 +38,7 @@ using namespace sardonyx::cpu;
 
 /// The most that the means of filters may have of their squares, and the least
 /// that sums over channels must have of the channels' squares.
-static constexpr double kMostOfMeans = 0.05, kLeastOfSums = 0.05;
+static constexpr double kMaxOfMeans = 0.05, kLeastOfSums = 0.05;
 
 /// The constant that filters are, but for factors that a normalization after
 /// them has brought.
@@ -92,7 +92,7 @@ static bool loseDigits(const ConstantView &filters) {
     ofSums += squaresOfSums / squares;
     ++counted;
   }
-  return ofMeans > kMostOfMeans * counted || ofSums < kLeastOfSums * counted;
+  return ofMeans > kMaxOfMeans * counted || ofSums < kLeastOfSums * counted;
 }
 
 namespace {

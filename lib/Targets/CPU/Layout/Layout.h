@@ -15,31 +15,30 @@ namespace sardonyx::cpu {
 
 /// How weights are kept in fewer bits (see cpu.pack_rhs): scales [No,1,1,Nt] of
 /// columns, and whether three numbers share eight bytes, or each has three.
-struct ShortWeights {
+struct CompressedWeights {
   mlir::DenseElementsAttr scales;
-  bool areTriples;
+  bool areW21;
 };
 
 /// Which weights are kept so: those of at least so many bytes (0: none), and
 /// whether as triples where that is exact enough; also where it takes more than
 /// 1.7 times what a sum in f32 does, with `losesMore`.
-struct ShortWeightLimits {
+struct CompressionLimits {
   int64_t fewestBytes = 0;
-  bool useTriples = false, losesMore = false;
+  bool useW21 = false, losesMore = false;
 };
 
 struct ConstantColumns;
 
 /// How the columns of a matrix may be kept in fewer bits: nothing where they
 /// are small, or would lose more than the sum of a product does.
-std::optional<ShortWeights> chooseShortWeights(const ConstantColumns &columns,
-                                               int64_t panelWidth,
-                                               mlir::MLIRContext *context,
-                                               const ShortWeightLimits &limits);
+std::optional<CompressedWeights>
+chooseCompression(const ConstantColumns &columns, int64_t panelWidth,
+                  mlir::MLIRContext *context, const CompressionLimits &limits);
 
 /// A pattern that splits filters into sums of two bf16 where tile registers are
 /// faster by them than multiply-adds.
-void populateSplitConvWeightsPatterns(mlir::RewritePatternSet &patterns);
+void populateBf16x2WeightsPatterns(mlir::RewritePatternSet &patterns);
 
 /// The ranges of k in which products by a matrix of these columns may go by
 /// Strassen's algorithm (see cpu.packed_matmul): 0 where it is small, or has

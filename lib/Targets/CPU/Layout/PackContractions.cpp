@@ -59,14 +59,14 @@ static constexpr int64_t kFewRows = 8;
 /// `matrix` [(B,) K, N] as one panel of all its columns, which costs nothing;
 /// null where it has many, or has to be packed for more than few rows of `lhs`.
 static Value viewAsPanel(OpBuilder &b, Location loc, Value lhs, Value matrix) {
-  constexpr int64_t kMostColumns = 8 * cpu::kPanelWidth;
+  constexpr int64_t kMaxColumns = 8 * cpu::kPanelWidth;
   auto left = cast<RankedTensorType>(lhs.getType());
   auto type = cast<RankedTensorType>(matrix.getType());
   int64_t rank = type.getRank(), columns = type.getShape().back();
   int64_t rows = left.getDimSize(left.getRank() - 2);
   if (ShapedType::isDynamic(rows) || rows > kFewRows ||
-      ShapedType::isDynamic(columns) || columns > kMostColumns ||
-      columns == 0 || columns % cpu::kPanelWidth)
+      ShapedType::isDynamic(columns) || columns > kMaxColumns || columns == 0 ||
+      columns % cpu::kPanelWidth)
     return nullptr;
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
   SmallVector<int64_t> shape(type.getShape());
@@ -85,14 +85,14 @@ static Value viewAsPanel(OpBuilder &b, Location loc, Value lhs, Value matrix) {
 /// null where `lhs` has more than few rows, or `matrix` has few.
 static Value multiplySwapped(OpBuilder &b, Location loc, Value lhs,
                              Value matrix) {
-  constexpr int64_t kFewestColumns = 2 * cpu::kPanelWidth;
+  constexpr int64_t kMinColumns = 2 * cpu::kPanelWidth;
   auto left = cast<RankedTensorType>(lhs.getType());
   auto right = cast<RankedTensorType>(matrix.getType());
   int64_t rank = left.getRank(), rows = left.getDimSize(rank - 2);
   int64_t columns = right.getDimSize(right.getRank() - 2);
   if (right.getRank() != rank || ShapedType::isDynamic(rows) || rows < 1 ||
       rows > kFewRows ||
-      (!ShapedType::isDynamic(columns) && columns < kFewestColumns))
+      (!ShapedType::isDynamic(columns) && columns < kMinColumns))
     return nullptr;
   constexpr int64_t kNarrowest = 4;
   int64_t width = std::max<int64_t>(kNarrowest, llvm::PowerOf2Ceil(rows));
@@ -115,14 +115,14 @@ namespace {
 /// they have.
 class WeightSurveys {
 public:
-  WeightSurveys(MLIRContext *context, const ShortWeightLimits &limits)
+  WeightSurveys(MLIRContext *context, const CompressionLimits &limits)
       : context(context), limits(limits) {}
 
-  /// See chooseShortWeights().
-  const std::optional<ShortWeights> &
-  getShortWeights(const ConstantColumns &columns) {
-    return find(shortWeights, columns, [&] {
-      return chooseShortWeights(columns, cpu::kPanelWidth, context, limits);
+  /// See chooseCompression().
+  const std::optional<CompressedWeights> &
+  getCompression(const ConstantColumns &columns) {
+    return find(compressWeights, columns, [&] {
+      return chooseCompression(columns, cpu::kPanelWidth, context, limits);
     });
   }
   /// See chooseStrassenDepth().
@@ -143,8 +143,8 @@ private:
   }
 
   MLIRContext *context;
-  ShortWeightLimits limits;
-  std::map<Place, std::optional<ShortWeights>> shortWeights;
+  CompressionLimits limits;
+  std::map<Place, std::optional<CompressedWeights>> compressWeights;
   std::map<Place, int64_t> strassenDepths;
 };
 
@@ -153,9 +153,9 @@ private:
 /// `lhs` times `matrix` [K,N], or [N,K] if `transposed`, whose numbers are kept
 /// in fewer than four bytes; null where they cannot be, or have more use as
 /// they are.
-static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
-                           Value matrix, bool transposed, Value init,
-                           WeightSurveys &surveys) {
+static Value multiplyCompressed(PatternRewriter &rewriter, Location loc,
+                                Value lhs, Value matrix, bool transposed,
+                                Value init, WeightSurveys &surveys) {
   auto left = cast<RankedTensorType>(lhs.getType());
   if (left.getRank() != 2 || !left.hasStaticShape() ||
       left.getDimSize(0) > kFewRows)
@@ -163,15 +163,15 @@ static Value multiplyShort(PatternRewriter &rewriter, Location loc, Value lhs,
   std::optional<ConstantColumns> columns = findColumns(matrix, transposed);
   if (!columns)
     return nullptr;
-  const std::optional<ShortWeights> &chosen = surveys.getShortWeights(*columns);
+  const std::optional<CompressedWeights> &chosen =
+      surveys.getCompression(*columns);
   if (!chosen)
     return nullptr;
   int64_t depth = left.getDimSize(1);
   Value scales = arith::ConstantOp::create(rewriter, loc, chosen->scales);
-  auto packing = PackingAttr::get(rewriter.getContext(),
-                                  chosen->areTriples ? PackedElement::W21
-                                                     : PackedElement::W24,
-                                  kPanelWidth);
+  auto packing = PackingAttr::get(
+      rewriter.getContext(),
+      chosen->areW21 ? PackedElement::W21 : PackedElement::W24, kPanelWidth);
   SmallVector<int64_t> sizes = {chosen->scales.getType().getDimSize(0),
                                 packing.getPackedDepth(depth),
                                 packing.getRowSize()};
@@ -191,7 +191,7 @@ static int64_t findStrassenDepth(Value lhs, Value matrix, bool transposed,
                                  WeightSurveys &surveys) {
   auto left = cast<RankedTensorType>(lhs.getType());
   if (left.getRank() != 2 ||
-      (!left.isDynamicDim(0) && left.getDimSize(0) < cpu::kFewestStrassenRows))
+      (!left.isDynamicDim(0) && left.getDimSize(0) < cpu::kMinStrassenRows))
     return 0;
   std::optional<ConstantColumns> columns = findColumns(matrix, transposed);
   return columns ? surveys.getStrassenDepth(*columns) : 0;
@@ -200,12 +200,10 @@ static int64_t findStrassenDepth(Value lhs, Value matrix, bool transposed,
 namespace {
 
 struct PackContraction : OpRewritePattern<sdx::MatmulOp> {
-  PackContraction(MLIRContext *context, WeightSurveys &surveys,
-                  bool useShortWeights, int64_t longLoopWeights,
-                  bool useStrassen)
-      : OpRewritePattern(context), surveys(surveys),
-        useShortWeights(useShortWeights), longLoopWeights(longLoopWeights),
-        useStrassen(useStrassen) {}
+  PackContraction(MLIRContext *context, WeightSurveys &surveys, bool compresses,
+                  int64_t longLoopWeights, bool useStrassen)
+      : OpRewritePattern(context), surveys(surveys), compresses(compresses),
+        longLoopWeights(longLoopWeights), useStrassen(useStrassen) {}
 
   LogicalResult matchAndRewrite(sdx::MatmulOp op,
                                 PatternRewriter &rewriter) const override {
@@ -223,9 +221,9 @@ private:
     Location loc = op.getLoc();
     Value left = op.getLhs(), matrix = op.getRhs(), init = op.getInit();
     const bool transposed = op.getTransposed();
-    if (useShortWeights && !staysInLastCache(op, matrix))
-      if (Value result = multiplyShort(rewriter, loc, left, matrix, transposed,
-                                       init, surveys))
+    if (compresses && !staysInLastCache(op, matrix))
+      if (Value result = multiplyCompressed(rewriter, loc, left, matrix,
+                                            transposed, init, surveys))
         return result;
     Value right;
     if (!isWeight(matrix)) {
@@ -259,7 +257,7 @@ private:
   }
 
   WeightSurveys &surveys;
-  bool useShortWeights;
+  bool compresses;
   int64_t longLoopWeights;
   bool useStrassen;
 };
@@ -275,14 +273,14 @@ struct PackContractionsPass
     // registers.
     bool hasWideVectors = target.getVectorBits() >= 256;
     int64_t shortBytes =
-        target.has(cpu::TargetTraits::ShufflesBytes) ? shortWeights : 0;
-    ShortWeightLimits limits{shortBytes, hasWideVectors, lossyTriples};
+        target.has(cpu::TargetTraits::ShufflesBytes) ? compressWeights : 0;
+    CompressionLimits limits{shortBytes, hasWideVectors, lossyW21};
     WeightSurveys surveys(&getContext(), limits);
     patterns.add<PackContraction>(&getContext(), surveys, shortBytes != 0,
                                   target.getBytesOfFastL3(),
                                   strassen && hasWideVectors);
-    if (splitConvs && target.getF32() == cpu::F32Product::AmxBf16x6)
-      populateSplitConvWeightsPatterns(patterns);
+    if (bf16x2Weights && target.getF32() == cpu::F32Product::AmxBf16x6)
+      populateBf16x2WeightsPatterns(patterns);
     populatePackNarrowProductsPatterns(patterns, target.getBf16() !=
                                                      cpu::Bf16Product::Generic);
     populatePackInterleavedPatterns(patterns);

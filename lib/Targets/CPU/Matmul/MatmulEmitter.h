@@ -10,10 +10,10 @@
 
 #include "Common/IndexMath.h"
 #include "Kernel/Epilogue.h"
+#include "MicroKernels/Bf16x3Product.h"
+#include "MicroKernels/CompressedWeights.h"
+#include "MicroKernels/DotMicroKernels.h"
 #include "MicroKernels/MicroKernel.h"
-#include "MicroKernels/NarrowProduct.h"
-#include "MicroKernels/PartProduct.h"
-#include "MicroKernels/ShortNumbers.h"
 
 #include "dialects/CPU/CPU.h"
 
@@ -31,7 +31,7 @@ struct Start {
 };
 
 /// What a product by parts keeps of some rows.
-struct PartBuffers {
+struct Bf16x3Buffers {
   /// The parts of the rows, for a range of k.
   mlir::Value rows;
   /// Whether a block of rows must not be multiplied by parts.
@@ -42,7 +42,7 @@ struct PartBuffers {
 };
 
 /// A block of rows of a product by parts.
-struct PartBlock {
+struct Bf16x3Block {
   mlir::Value row;
   int64_t rowTiles;
   /// Which of its chunk, and in which row of the sums it begins.
@@ -66,9 +66,9 @@ struct StrassenPlan {
 };
 
 /// How threads share a product by Strassen's algorithm: the rows are cut into
-/// `rowParts`, and each goes with `panelParts` of the groups of panels.
+/// `splitRows`, and each goes with `splitPanel` of the groups of panels.
 struct StrassenSplit {
-  mlir::Value rowParts, panelParts;
+  mlir::Value splitRows, splitPanel;
   /// Whether the product is faster so than directly.
   mlir::Value pays;
 };
@@ -104,22 +104,30 @@ private:
     mlir::Value sums;
   };
 
+  /// Rows that a product whose number of them is open is planned for.
+  static constexpr int64_t kLikelyRows = 128;
+  /// Up to so many rows use a weight as fast as memory can give it.
+  static constexpr int64_t kFewRows = 32;
+  /// Rows of a tile of which the last ones do best in others (emitRestOfRows),
+  /// and those of the lowest that keeps the multipliers busy.
+  static constexpr int64_t kUnevenRows = 6, kLowRows = 4;
+
   void emitLoops(mlir::ImplicitLocOpBuilder &b, int64_t rows);
   void emitChunks(mlir::ImplicitLocOpBuilder &b);
-  void emitPartLoops(mlir::ImplicitLocOpBuilder &b);
-  void emitPartPanels(mlir::ImplicitLocOpBuilder &b, Chunk chunk,
-                      const PartBuffers &buffers, mlir::Value range,
-                      mlir::Value firstPanel, mlir::Value endPanel);
+  void emitBf16x3Loops(mlir::ImplicitLocOpBuilder &b);
+  void emitBf16x3Panels(mlir::ImplicitLocOpBuilder &b, Chunk chunk,
+                        const Bf16x3Buffers &buffers, mlir::Value range,
+                        mlir::Value firstPanel, mlir::Value endPanel);
   void emitPanelParts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                       mlir::Value panel, const DepthRange &depth,
                       mlir::Value firstPair, mlir::Value endPair,
                       const ColumnParts &to);
-  void emitPartBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                     const PartBuffers &buffers, const PartBlock &block,
-                     const DepthRange &depth, const ColumnParts &columns,
-                     const ColumnParts &next);
-  void emitPartResults(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                       const PartBlock &block, mlir::Value isBad);
+  void emitBf16x3Block(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                       const Bf16x3Buffers &buffers, const Bf16x3Block &block,
+                       const DepthRange &depth, const ColumnParts &columns,
+                       const ColumnParts &next);
+  void emitBf16x3Results(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                         const Bf16x3Block &block, mlir::Value isBad);
   DepthRange getDepthRange(mlir::ImplicitLocOpBuilder &b, mlir::Value range);
   void emitAfterLastRange(mlir::ImplicitLocOpBuilder &b, mlir::Value range,
                           llvm::function_ref<void()> body);
@@ -145,11 +153,15 @@ private:
   bool multipliesAtOnce();
   void widenFewRows();
   void planTiles();
-  void planParts();
+  void planBf16x3();
   void planStrassen();
   void emitStrassenLoops(mlir::ImplicitLocOpBuilder &b);
   StrassenSplit emitStrassenSplit(mlir::ImplicitLocOpBuilder &b,
                                   mlir::Value rows);
+  StrassenRows getStrassenRows(mlir::ImplicitLocOpBuilder &b,
+                               mlir::Value firstRow, mlir::Value endRow);
+  void emitOddPanels(mlir::ImplicitLocOpBuilder &b, const StrassenRows &rows,
+                     mlir::Value endRow);
   void emitStrassenRows(mlir::ImplicitLocOpBuilder &b,
                         const StrassenSplit &split, mlir::Value firstRow,
                         mlir::Value endRow);
@@ -182,18 +194,18 @@ private:
   emitDepthBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                  llvm::ArrayRef<mlir::Value> rows, mlir::Value columnInPanel,
                  mlir::ValueRange accs, mlir::Value block, int64_t size);
-  Prefetch prefetchThreeBytes(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                              int64_t p, int64_t depth);
-  ShortPanel getShortPanel(mlir::Value number);
+  Prefetch prefetchW24(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                       int64_t p, int64_t depth);
+  CompressedPanel getCompressedPanel(mlir::Value number);
   using LeftNumber = std::function<mlir::Value(mlir::Value k, int64_t row)>;
   llvm::SmallVector<mlir::Value>
-  emitTripleProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                     const LeftNumber &left, int64_t rows,
-                     llvm::SmallVector<mlir::Value> accs);
+  emitW21Products(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                  const LeftNumber &left, int64_t rows,
+                  llvm::SmallVector<mlir::Value> accs);
   llvm::SmallVector<mlir::Value>
-  emitShortProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                    llvm::ArrayRef<mlir::Value> rows,
-                    llvm::ArrayRef<mlir::Value> accs);
+  emitCompressedProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                         llvm::ArrayRef<mlir::Value> rows,
+                         llvm::ArrayRef<mlir::Value> accs);
   mlir::Value emitNumbers(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
                           mlir::Value depth, mlir::Value columnInPanel);
   mlir::Value emitLhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
@@ -226,7 +238,7 @@ private:
   bool usesTiles = false;
   /// Whether they take f32, by parts; so many rows, values of k and panels at a
   /// time.
-  bool usesParts = false;
+  bool usesBf16x3 = false;
   int64_t partRows = 0, partDepth = 0, partPanels = 0;
   /// Whether seven products are made in the place of eight.
   bool usesStrassen = false;

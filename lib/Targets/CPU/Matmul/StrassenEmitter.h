@@ -1,4 +1,4 @@
-//===- StrassenEmitter.h - A step of Strassen's algorithm ------*- C++ -*-===//
+//===- StrassenEmitter.h - A step of Strassen's algorithm -------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -184,7 +184,7 @@ private:
   void fetchWeights(const StrassenFetch &fetch, mlir::Value loop,
                     mlir::Value period);
 
-  // States and results of a tile.
+  // StrassenResults.cpp
   Accumulators makeZeros(const StrassenTile &tile);
   Accumulators begin(const StrassenPhase &phase, const StrassenProducts &at);
   void end(const StrassenPhase &phase, const StrassenProducts &at,

@@ -19,8 +19,8 @@
 // are seven products (N. J. Higham, "Accuracy and Stability of Numerical
 // Algorithms", chapter 23, has their error). Here are the plan, the threads'
 // split and the order of steps; StrassenEmitter.cpp has a step, of which
-// nothing but a few states of a tile is added in memory, and StrassenSums.cpp
-// the sums of rows and columns.
+// nothing but a few states of a tile is added in memory (StrassenResults.cpp),
+// and StrassenSums.cpp the sums of rows and columns.
 //
 // Rows, columns and values of k that meet each other have to be of about the
 // same size, for rounding errors are those of the larger. Of weights, which
@@ -53,13 +53,13 @@ static Value emitSlice(ImplicitLocOpBuilder &b, Value buffer, Value index) {
 /// Fewer rows go directly: a tile that is not full, and sums of columns, would
 /// be too much of their time.
 static int64_t getFewestRows(const TileShape &shape) {
-  constexpr int64_t kFewestTiles = 8;
-  return std::max(cpu::kFewestStrassenRows, kFewestTiles * shape.rows);
+  constexpr int64_t kMinTiles = 8;
+  return std::max(cpu::kMinStrassenRows, kMinTiles * shape.rows);
 }
 
 /// Whether `plannedRows` go by Strassen's algorithm.
 void MatmulEmitter::planStrassen() {
-  usesStrassen = op.getStrassen() && !usesParts &&
+  usesStrassen = op.getStrassen() && !usesBf16x3 &&
                  target.getVectorBits() >= 256 &&
                  plannedRows >= getFewestRows(shape);
   if (!usesStrassen)
@@ -79,13 +79,13 @@ void MatmulEmitter::planStrassen() {
 }
 
 /// Rows at a time, so that what is kept of them stays small.
-static constexpr int64_t kMostRows = 512;
+static constexpr int64_t kMaxRows = 512;
 
 /// All rows, some hundred at a time; or directly where they are few, or where
 /// threads cannot share them evenly.
 void MatmulEmitter::emitStrassenLoops(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  Value blocks = math.max(math.ceilDiv(m, kMostRows), math.constant(1));
+  Value blocks = math.max(math.ceilDiv(m, kMaxRows), math.constant(1));
   Value size = math.ceilDiv(m, blocks);
   StrassenSplit split = emitStrassenSplit(b, size);
   Value pays = split.pays;
@@ -124,7 +124,7 @@ StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
   // with ten columns (measured).
   constexpr int64_t kTile = 32, kResults = 1, kOfOthers = 1;
   constexpr int64_t kRowsOfSums = 1, kColumnsOfSums = 10;
-  constexpr int64_t kMostRowParts = 4;
+  constexpr int64_t kMaxRowParts = 4;
   IndexMath math(b);
   Value tiles = math.ceilDiv(math.ceilDiv(rows, 2), shape.rows);
   Value groups = math.constant(strassen.pairs / panelsPerTile);
@@ -135,29 +135,29 @@ StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
                                      panelsPerTile * op.getPanelWidth());
   StrassenSplit best;
   Value least;
-  for (int64_t rowParts = 1; rowParts <= kMostRowParts; rowParts *= 2) {
-    Value panelParts =
-        math.min(math.max(math.div(threads, rowParts), one), groups);
-    Value tilesOfPart = math.ceilDiv(tiles, rowParts);
+  for (int64_t splitRows = 1; splitRows <= kMaxRowParts; splitRows *= 2) {
+    Value splitPanel =
+        math.min(math.max(math.div(threads, splitRows), one), groups);
+    Value tilesOfPart = math.ceilDiv(tiles, splitRows);
     Value perTile = b.createOrFold<arith::SelectOp>(
-        math.less(one, panelParts), math.constant(kTile + kResults + kOfOthers),
+        math.less(one, splitPanel), math.constant(kTile + kResults + kOfOthers),
         math.constant(kTile + kResults));
     Value group = math.add(math.mul(tilesOfPart, perTile), columnSums);
-    Value cost = math.add(math.mul(math.ceilDiv(groups, panelParts), group),
+    Value cost = math.add(math.mul(math.ceilDiv(groups, splitPanel), group),
                           math.mul(tilesOfPart, rowSums));
     if (!least) {
       least = cost;
-      best = {math.constant(rowParts), panelParts, {}};
+      best = {math.constant(splitRows), splitPanel, {}};
       continue;
     }
     Value isBetter = b.createOrFold<arith::AndIOp>(
-        math.less(math.constant(rowParts - 1), threads),
+        math.less(math.constant(splitRows - 1), threads),
         math.less(cost, least));
     auto choose = [&](Value other, Value otherwise) {
       return b.createOrFold<arith::SelectOp>(isBetter, other, otherwise);
     };
-    best.rowParts = choose(math.constant(rowParts), best.rowParts);
-    best.panelParts = choose(panelParts, best.panelParts);
+    best.splitRows = choose(math.constant(splitRows), best.splitRows);
+    best.splitPanel = choose(splitPanel, best.splitPanel);
     least = choose(cost, least);
   }
   // What all threads take for eight products of halves, of which a part has to
@@ -173,11 +173,11 @@ StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
 namespace {
 
 /// A number for each part, in memory that gives each a line of its own.
-class PartNumbers {
+class Bf16x3Numbers {
 public:
   static constexpr int64_t kStride = 8;
 
-  PartNumbers(ImplicitLocOpBuilder &b, Value memory)
+  Bf16x3Numbers(ImplicitLocOpBuilder &b, Value memory)
       : b(b), memory(memory), zero(IndexMath(b).constant(0)) {}
 
   Value get(Value part) {
@@ -206,12 +206,9 @@ private:
 
 } // namespace
 
-/// Some rows times all panels. Each thread has a part, and takes one group of
-/// panels of it after the other; who is done takes from the others, for a
-/// processor that has other work, too, is slower than its neighbours.
-void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
-                                     const StrassenSplit &split, Value firstRow,
-                                     Value endRow) {
+/// The rows from `firstRow` to `endRow`, with nothing of a thread's yet.
+StrassenRows MatmulEmitter::getStrassenRows(ImplicitLocOpBuilder &b,
+                                            Value firstRow, Value endRow) {
   IndexMath math(b);
   StrassenRows rows;
   rows.first = firstRow;
@@ -221,15 +218,46 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
   // Memory for open numbers of rows is that of the most: of one size, so that
   // all runs use the same.
   rows.padded = llvm::alignTo(
-      IndexMath::known(rows.half).value_or(kMostRows / 2), shape.rows);
+      IndexMath::known(rows.half).value_or(kMaxRows / 2), shape.rows);
+  return rows;
+}
+
+/// Some rows times an odd panel, which has none to go with.
+void MatmulEmitter::emitOddPanels(ImplicitLocOpBuilder &b,
+                                  const StrassenRows &rows, Value endRow) {
+  IndexMath math(b);
+  for (int64_t panel = 2 * strassen.pairs;
+       panel < *IndexMath::known(panelCount); ++panel) {
+    constexpr int64_t kTiles = 4;
+    int64_t share = kTiles * shape.rows;
+    emitParallel(b, {math.ceilDiv(rows.count, share)}, [&](ValueRange ivs) {
+      Chunk chunk;
+      chunk.panel = math.constant(panel);
+      chunk.firstRow = math.add(rows.first, math.mul(ivs[0], share));
+      chunk.endRow = math.min(math.add(chunk.firstRow, share), endRow);
+      emitFor(b, chunk.firstRow, chunk.endRow, shape.rows, [&](Value row) {
+        emitTiles(b, chunk, row, shape.rows, chunk.endRow);
+      });
+    });
+  }
+}
+
+/// Some rows times all panels. Each thread has a part, and takes one group of
+/// panels of it after the other; who is done takes from the others, for a
+/// processor that has other work, too, is slower than its neighbours.
+void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
+                                     const StrassenSplit &split, Value firstRow,
+                                     Value endRow) {
+  IndexMath math(b);
+  StrassenRows rows = getStrassenRows(b, firstRow, endRow);
   Value groups = math.constant(strassen.pairs / panelsPerTile);
-  Value tilesOfPart = math.ceilDiv(rows.tiles, split.rowParts);
-  Value groupsOfPart = math.ceilDiv(groups, split.panelParts);
+  Value tilesOfPart = math.ceilDiv(rows.tiles, split.splitRows);
+  Value groupsOfPart = math.ceilDiv(groups, split.splitPanel);
 
   // Each thread has memory of its own, the same in each run, so that it is in
   // its cache. That also holds sums of rows, which are made sooner than they
   // come from another core.
-  Value parts = math.mul(split.panelParts, split.rowParts);
+  Value parts = math.mul(split.splitPanel, split.splitRows);
   SmallVector<Value> buffers;
   auto allocate = [&](Value count, ArrayRef<int64_t> sizes, Type type) {
     SmallVector<int64_t> all{ShapedType::kDynamic};
@@ -254,15 +282,15 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
   // Groups of each part that are taken, and whose rows a thread has the sums
   // of: a part's, or none's.
   auto allocateNumbers = [&] {
-    return allocate(parts, {PartNumbers::kStride}, b.getI64Type());
+    return allocate(parts, {Bf16x3Numbers::kStride}, b.getI64Type());
   };
-  PartNumbers taken(b, allocateNumbers()), held(b, allocateNumbers());
-  Value zero = math.constant(0), none = split.rowParts;
+  Bf16x3Numbers taken(b, allocateNumbers()), held(b, allocateNumbers());
+  Value zero = math.constant(0), none = split.splitRows;
 
   // What thread `self` does with the groups that part `number` has left.
-  auto emitPart = [&](Value self, Value number, Value depth) {
-    Value panelPart = math.div(number, split.rowParts);
-    Value rowPart = math.rem(number, split.rowParts);
+  auto emitBf16x3Term = [&](Value self, Value number, Value depth) {
+    Value panelPart = math.div(number, split.splitRows);
+    Value rowPart = math.rem(number, split.splitRows);
     Value first = math.mul(panelPart, groupsOfPart);
     Value end = math.min(math.add(first, groupsOfPart), groups);
     StrassenRows part = rows;
@@ -299,7 +327,7 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
     emitParallel(b, {parts}, [&](ValueRange ivs) {
       Value self = ivs[0];
       emitFor(b, zero, parts, 1, [&](Value k) {
-        emitPart(self, math.rem(math.add(self, k), parts), depth);
+        emitBf16x3Term(self, math.rem(math.add(self, k), parts), depth);
       });
     });
   };
@@ -309,22 +337,7 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
     emitFor(b, zero, k, strassen.depth, emitRange);
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, buffer);
-
-  // An odd panel has none to go with.
-  for (int64_t panel = 2 * strassen.pairs;
-       panel < *IndexMath::known(panelCount); ++panel) {
-    constexpr int64_t kTiles = 4;
-    int64_t share = kTiles * shape.rows;
-    emitParallel(b, {math.ceilDiv(rows.count, share)}, [&](ValueRange ivs) {
-      Chunk chunk;
-      chunk.panel = math.constant(panel);
-      chunk.firstRow = math.add(firstRow, math.mul(ivs[0], share));
-      chunk.endRow = math.min(math.add(chunk.firstRow, share), endRow);
-      emitFor(b, chunk.firstRow, chunk.endRow, shape.rows, [&](Value row) {
-        emitTiles(b, chunk, row, shape.rows, chunk.endRow);
-      });
-    });
-  }
+  emitOddPanels(b, rows, endRow);
 }
 
 StrassenRest sardonyx::cpu::getStrassenRest(ImplicitLocOpBuilder &b,

@@ -22,7 +22,7 @@ using namespace sardonyx::cpu;
 /// them: the two are of other sizes, or sums might overflow.
 void StrassenEmitter::emitRowSums(Value tile) {
   // Powers of two between two rows at most; what a number may be at most.
-  constexpr int64_t kMostDistance = 3, kMostExponent = 240, kMantissaBits = 23;
+  constexpr int64_t kMaxDistance = 3, kMaxExponent = 240, kMantissaBits = 23;
   int64_t lanes = std::min<int64_t>(matmul.target.getLanes(), plan.half());
   auto bits = VectorType::get({lanes}, b.getI32Type());
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(bits));
@@ -73,11 +73,11 @@ void StrassenEmitter::emitRowSums(Value tile) {
     Value below = exponent(inner.getResult(1));
     Value low = arith::MinUIOp::create(b, above, below);
     Value high = arith::MaxUIOp::create(b, above, below);
-    Value isFar = arith::CmpIOp::create(
-        b, arith::CmpIPredicate::ugt, high,
-        arith::AddIOp::create(b, low, i32(kMostDistance)));
+    Value isFar =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, high,
+                              arith::AddIOp::create(b, low, i32(kMaxDistance)));
     Value isLarge = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, high,
-                                          i32(kMostExponent));
+                                          i32(kMaxExponent));
     Value bad = arith::OrIOp::create(b, isFar, isLarge);
     scf::YieldOp::create(
         b, ValueRange{arith::OrIOp::create(b, loop.getRegionIterArg(0), bad)});

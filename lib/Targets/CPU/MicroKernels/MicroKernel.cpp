@@ -25,11 +25,11 @@ TileShape TileShape::get(cpu::TargetAttr target, int64_t packed) {
 }
 
 bool Prefetch::pays(Value weights) {
-  constexpr int64_t kFewestBytes = 128 * 1024;
+  constexpr int64_t kMinBytes = 128 * 1024;
   auto type = cast<MemRefType>(weights.getType());
   return type.hasStaticShape() &&
          type.getNumElements() * (type.getElementTypeBitWidth() / 8) >=
-             kFewestBytes;
+             kMinBytes;
 }
 
 Prefetch Prefetch::share(ImplicitLocOpBuilder &b, const Task &task,
@@ -45,15 +45,15 @@ Prefetch Prefetch::share(ImplicitLocOpBuilder &b, const Task &task,
          (result.period * task.lines > task.loops * task.depth ||
           task.depth % result.period != 0))
     result.period /= 2;
-  constexpr int64_t kMostLines = 2;
+  constexpr int64_t kMaxLines = 2;
   if (result.period == 1)
     result.count = std::clamp<int64_t>(
-        llvm::divideCeil(task.lines, task.loops * task.depth), 1, kMostLines);
+        llvm::divideCeil(task.lines, task.loops * task.depth), 1, kMaxLines);
   int64_t linesOfLoop = task.depth / result.period * result.count;
   // A depth without such a divisor would have lines fetched again and again.
-  constexpr int64_t kMostTimes = 2;
-  if (result.period < kMostSteps &&
-      linesOfLoop * task.loops > kMostTimes * task.lines)
+  constexpr int64_t kMaxTimes = 2;
+  if (result.period < kMaxSteps &&
+      linesOfLoop * task.loops > kMaxTimes * task.lines)
     return {};
   // Loops that have nothing left to fetch fetch the last lines again.
   Value first =
@@ -117,7 +117,7 @@ emitContraction(ImplicitLocOpBuilder &b, Value begin, Value end, int64_t rows,
   IndexMath math(b);
   int64_t steps = 1;
   for (const Prefetch &prefetch : prefetches)
-    steps = std::max(steps, std::min(prefetch.period, Prefetch::kMostSteps));
+    steps = std::max(steps, std::min(prefetch.period, Prefetch::kMaxSteps));
   auto loop = scf::ForOp::create(b, begin, end, math.constant(steps), init);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());

@@ -38,7 +38,7 @@ struct Prefetch {
   /// Elements from one line to the next.
   int64_t stride = 0;
   /// Values of k for each line: a power of two that divides their number. If
-  /// more than `kMostSteps`, a line is asked for again.
+  /// more than `kMaxSteps`, a line is asked for again.
   int64_t period = 1;
   /// Whether the lines are to be written.
   bool isWrite = false;
@@ -52,7 +52,7 @@ struct Prefetch {
 
   static constexpr int64_t kLineBytes = 64;
   /// More steps than this in a row only make the code longer.
-  static constexpr int64_t kMostSteps = 4;
+  static constexpr int64_t kMaxSteps = 4;
   /// f32 elements in a line of the cache.
   static constexpr int64_t kLine = kLineBytes / sizeof(float);
   /// Whether `weights` are too large to stay in the L2 cache from chunk to
@@ -98,7 +98,7 @@ llvm::SmallVector<mlir::Value> emitContractionLoop(
 /// The same from zeros (`type` each) in sums of `block` values of k, which are
 /// added to each other: a sum of n numbers in f32 has an error of some sqrt(n),
 /// one of sums that of a block and of their number. `block` is a multiple of
-/// `Prefetch::kMostSteps`.
+/// `Prefetch::kMaxSteps`.
 llvm::SmallVector<mlir::Value> emitContractionOfBlocks(
     mlir::ImplicitLocOpBuilder &b, mlir::Value size, int64_t block,
     int64_t rows, int64_t columns, mlir::VectorType type,

@@ -8,7 +8,7 @@
 #ifndef SARDONYX_LIB_TARGETS_CPU_ROWEMITTER_H
 #define SARDONYX_LIB_TARGETS_CPU_ROWEMITTER_H
 
-#include "Rows/RowGroup.h"
+#include "Rows/ReductionGroup.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/PatternMatch.h"
@@ -22,7 +22,8 @@ namespace sardonyx::cpu {
 /// has several vector accumulators and ends in a horizontal step; otherwise
 /// each lane is a row of its own. All other parallel dimensions form one
 /// `scf.parallel`.
-void emitRowGroup(mlir::OpBuilder &b, RowGroup &group, unsigned vectorBits);
+void emitRowGroup(mlir::OpBuilder &b, ReductionGroup &group,
+                  unsigned vectorBits);
 
 /// Emits loops for `op` on memrefs and erases it. Fails, having changed
 /// nothing, when the operation is not of a form that it knows.

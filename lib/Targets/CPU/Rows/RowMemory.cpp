@@ -154,8 +154,9 @@ Value RowMemory::loadInterleaved(const RowAccess &access, const Point &point,
 }
 
 Copies RowMemory::load(const RowAccess &access, const Point &point) {
-  Walk walk = point.onVectors ? getWalk(access, plan.lane) : Walk::Uniform;
-  if (walk == Walk::Uniform) {
+  AccessPattern walk = point.onVectors ? getAccessPattern(access, plan.lane)
+                                       : AccessPattern::Uniform;
+  if (walk == AccessPattern::Uniform) {
     bool differs = point.isTile && access.map.isFunctionOfDim(plan.transposed);
     Copies values;
     for (unsigned i = 0; i < (differs ? point.copies : 1); ++i)
@@ -163,27 +164,27 @@ Copies RowMemory::load(const RowAccess &access, const Point &point) {
                                               getIndices(access, point, i)));
     return values;
   }
-  if (point.isTile && walk == Walk::Strided)
+  if (point.isTile && walk == AccessPattern::Strided)
     return loadTransposed(access, point);
   auto type = VectorType::get(
       plan.lanes, cast<MemRefType>(access.value.getType()).getElementType());
   Copies values;
-  if (walk == Walk::Strided && getInterleave(access, plan.lane)) {
+  if (walk == AccessPattern::Strided && getInterleave(access, plan.lane)) {
     for (unsigned i = 0; i < point.copies; ++i)
       values.push_back(
           loadInterleaved(access, point, getIndices(access, point, i)));
     return values;
   }
   Value offsets, none, mask = point.mask;
-  if (walk == Walk::Strided || mask)
+  if (walk == AccessPattern::Strided || mask)
     none = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  if (walk == Walk::Strided) {
+  if (walk == AccessPattern::Strided) {
     offsets = getLaneOffsets(access);
     mask = getFullMask(mask);
   }
   for (unsigned i = 0; i < point.copies; ++i) {
     SmallVector<Value> indices = getIndices(access, point, i);
-    if (walk == Walk::Strided)
+    if (walk == AccessPattern::Strided)
       values.push_back(vector::GatherOp::create(b, loc, type, access.value,
                                                 indices, offsets, mask, none));
     else if (mask)
@@ -205,21 +206,22 @@ Value RowMemory::getFullMask(Value mask) {
 
 void RowMemory::store(const RowAccess &access, const Point &point,
                       const Copies &values) {
-  Walk walk = point.onVectors ? getWalk(access, plan.lane) : Walk::Uniform;
-  if (walk == Walk::Uniform) {
+  AccessPattern walk = point.onVectors ? getAccessPattern(access, plan.lane)
+                                       : AccessPattern::Uniform;
+  if (walk == AccessPattern::Uniform) {
     memref::StoreOp::create(b, loc, values.front(), access.value,
                             getIndices(access, point, 0));
     return;
   }
   Value offsets, mask = point.mask;
-  if (walk == Walk::Strided) {
+  if (walk == AccessPattern::Strided) {
     offsets = getLaneOffsets(access);
     mask = getFullMask(mask);
   }
   for (unsigned i = 0; i < point.copies; ++i) {
     Value value = broadcastTo(b, loc, pick(values, i), shape(point));
     SmallVector<Value> indices = getIndices(access, point, i);
-    if (walk == Walk::Strided)
+    if (walk == AccessPattern::Strided)
       vector::ScatterOp::create(b, loc, /*result=*/Type(), access.value,
                                 indices, offsets, mask, value);
     else if (mask)

@@ -39,7 +39,7 @@ struct Point {
 /// Emits the accesses of a group's stages to memory.
 class RowMemory {
 public:
-  RowMemory(mlir::OpBuilder &b, RowGroup &group, RowPlan &plan)
+  RowMemory(mlir::OpBuilder &b, ReductionGroup &group, RowPlan &plan)
       : b(b), loc(group.loc), group(group), plan(plan) {}
 
   /// The values that `access` reads at `point`.
@@ -62,7 +62,7 @@ protected:
 
   mlir::OpBuilder &b;
   mlir::Location loc;
-  RowGroup &group;
+  ReductionGroup &group;
   RowPlan &plan;
   /// Scratch that is to be freed at the end of the task.
   llvm::SmallVector<mlir::Value> buffers;

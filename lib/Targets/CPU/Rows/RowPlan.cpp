@@ -56,35 +56,36 @@ bool getLaneCoefficients(const RowAccess &access, int64_t lane,
   return true;
 }
 
-Walk getWalk(const RowAccess &access, int64_t lane) {
+AccessPattern getAccessPattern(const RowAccess &access, int64_t lane) {
   if (access.kind != RowAccess::Memory)
-    return Walk::Uniform;
+    return AccessPattern::Uniform;
   if (!access.map.isFunctionOfDim(lane))
-    return Walk::Uniform;
+    return AccessPattern::Uniform;
   SmallVector<int64_t> coefficients;
   if (!getLaneCoefficients(access, lane, coefficients))
-    return Walk::Irregular;
+    return AccessPattern::Irregular;
   auto type = cast<MemRefType>(access.value.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
   if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
-    return Walk::Irregular;
+    return AccessPattern::Irregular;
   bool last = true;
   for (auto [c, stride] :
        llvm::zip(ArrayRef(coefficients).drop_back(), strides))
     if (c != 0) {
       last = false;
       if (ShapedType::isDynamic(stride) && !type.getLayout().isIdentity())
-        return Walk::Irregular;
+        return AccessPattern::Irregular;
     }
   if (last && coefficients.back() == 0)
-    return Walk::Uniform;
-  return last && coefficients.back() == 1 ? Walk::Contiguous : Walk::Strided;
+    return AccessPattern::Uniform;
+  return last && coefficients.back() == 1 ? AccessPattern::Contiguous
+                                          : AccessPattern::Strided;
 }
 
 int64_t getInterleave(const RowAccess &access, int64_t lane) {
   SmallVector<int64_t> coefficients;
-  if (getWalk(access, lane) != Walk::Strided ||
+  if (getAccessPattern(access, lane) != AccessPattern::Strided ||
       !getLaneCoefficients(access, lane, coefficients))
     return 0;
   for (int64_t c : ArrayRef(coefficients).drop_back())
@@ -139,7 +140,7 @@ static bool matchReduction(RowStage &stage,
 // Passes over the row
 //===----------------------------------------------------------------------===//
 
-static void computeLevels(RowGroup &group, RowPlan &plan) {
+static void computeLevels(ReductionGroup &group, RowPlan &plan) {
   for (RowStage &stage : group.stages) {
     bool inner = stage.isReduction || stage.domain.anyCommon(group.reduced);
     int level = inner ? 0 : -1;
@@ -160,7 +161,7 @@ static void computeLevels(RowGroup &group, RowPlan &plan) {
 /// Decides where the results of elementwise stages are for passes after theirs.
 class KeepPlanner {
 public:
-  KeepPlanner(RowGroup &group, RowPlan &plan) : group(group), plan(plan) {
+  KeepPlanner(ReductionGroup &group, RowPlan &plan) : group(group), plan(plan) {
     plan.kept.resize(group.stages.size());
     plan.keptIn.resize(group.stages.size());
     computeLastReads();
@@ -237,7 +238,7 @@ private:
     return RowAccess();
   }
 
-  RowGroup &group;
+  ReductionGroup &group;
   RowPlan &plan;
   SmallVector<Moment> lastReads;
   llvm::SmallPtrSet<Value, 4> taken;
@@ -250,7 +251,7 @@ private:
 /// How the values of a body depend on the position along the lanes.
 class BodyOnLanes {
 public:
-  BodyOnLanes(RowGroup &group, RowStage &stage, int64_t lane)
+  BodyOnLanes(ReductionGroup &group, RowStage &stage, int64_t lane)
       : group(group), stage(stage), lane(lane) {}
 
   /// Whether the body can be computed on vectors.
@@ -275,7 +276,7 @@ private:
   std::optional<Kind> getResult(Operation &op);
   std::optional<Kind> getExtract(tensor::ExtractOp op);
 
-  RowGroup &group;
+  ReductionGroup &group;
   RowStage &stage;
   int64_t lane;
   llvm::DenseMap<Value, Kind> kinds;
@@ -283,7 +284,8 @@ private:
 
 BodyOnLanes::Kind BodyOnLanes::getArgument(RowAccess &access) {
   if (access.kind == RowAccess::Memory)
-    return getWalk(access, lane) == Walk::Uniform ? Uniform : Varying;
+    return getAccessPattern(access, lane) == AccessPattern::Uniform ? Uniform
+                                                                    : Varying;
   if (access.kind != RowAccess::Stage)
     return Uniform;
   RowStage &from = group.stages[access.stage];
@@ -371,7 +373,7 @@ bool BodyOnLanes::fits() {
 }
 
 /// A cost of `lane` along the vectors; none when it is impossible.
-static std::optional<double> rateLane(RowGroup &group, int64_t lane,
+static std::optional<double> rateLane(ReductionGroup &group, int64_t lane,
                                       int64_t lanes) {
   int64_t size = group.getStaticSize(lane);
   if (size >= 0 && size < 2)
@@ -383,17 +385,17 @@ static std::optional<double> rateLane(RowGroup &group, int64_t lane,
     Type type = cast<MemRefType>(access.value.getType()).getElementType();
     if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() < 8)
       return false;
-    switch (getWalk(access, lane)) {
-    case Walk::Uniform:
+    switch (getAccessPattern(access, lane)) {
+    case AccessPattern::Uniform:
       cost += 0.25;
       return true;
-    case Walk::Contiguous:
+    case AccessPattern::Contiguous:
       cost += 1;
       return true;
-    case Walk::Strided:
+    case AccessPattern::Strided:
       cost += getInterleave(access, lane) ? 2 : strided;
       return true;
-    case Walk::Irregular:
+    case AccessPattern::Irregular:
       return false;
     }
     return false;
@@ -424,22 +426,24 @@ static std::optional<double> rateLane(RowGroup &group, int64_t lane,
 static constexpr int64_t kTile = 16;
 
 /// Looks for one dimension along which all strided loads are contiguous.
-static void chooseTranspose(RowGroup &group, RowPlan &plan) {
+static void chooseTranspose(ReductionGroup &group, RowPlan &plan) {
   if (group.reduced.any())
     return;
   int64_t found = -1;
   for (RowStage &stage : group.stages) {
     for (RowAccess &store : stage.stores)
       if (store.kind == RowAccess::Memory &&
-          getWalk(store, plan.lane) != Walk::Contiguous)
+          getAccessPattern(store, plan.lane) != AccessPattern::Contiguous)
         return;
     for (RowAccess &arg : stage.args) {
       if (arg.kind != RowAccess::Memory ||
-          getWalk(arg, plan.lane) != Walk::Strided ||
+          getAccessPattern(arg, plan.lane) != AccessPattern::Strided ||
           getInterleave(arg, plan.lane))
         continue;
       auto last = dyn_cast<AffineDimExpr>(arg.map.getResults().back());
-      if (!last || getWalk(arg, last.getPosition()) != Walk::Contiguous ||
+      if (!last ||
+          getAccessPattern(arg, last.getPosition()) !=
+              AccessPattern::Contiguous ||
           (found >= 0 && found != last.getPosition()))
         return;
       found = last.getPosition();
@@ -456,7 +460,8 @@ static void chooseTranspose(RowGroup &group, RowPlan &plan) {
   plan.unroll = 1;
 }
 
-static void chooseLane(RowGroup &group, RowPlan &plan, unsigned vectorBits) {
+static void chooseLane(ReductionGroup &group, RowPlan &plan,
+                       unsigned vectorBits) {
   if (vectorBits == 0)
     return;
   int64_t lanes = vectorBits / 32;
@@ -506,7 +511,7 @@ static void chooseLane(RowGroup &group, RowPlan &plan, unsigned vectorBits) {
   // processors: the tail is scalar then.
   auto isScattered = [&](RowAccess &access, bool isStore) {
     return access.kind == RowAccess::Memory &&
-           getWalk(access, plan.lane) == Walk::Strided &&
+           getAccessPattern(access, plan.lane) == AccessPattern::Strided &&
            (isStore || !getInterleave(access, plan.lane));
   };
   if (!plan.laneReduced)
@@ -526,7 +531,7 @@ static void chooseLane(RowGroup &group, RowPlan &plan, unsigned vectorBits) {
       (void)matchReduction(stage, kinds);
 }
 
-RowPlan makeRowPlan(RowGroup &group, unsigned vectorBits) {
+RowPlan makeRowPlan(ReductionGroup &group, unsigned vectorBits) {
   RowPlan plan;
   computeLevels(group, plan);
   KeepPlanner(group, plan).run();

@@ -8,16 +8,16 @@
 #ifndef SARDONYX_LIB_TARGETS_CPU_ROWPLAN_H
 #define SARDONYX_LIB_TARGETS_CPU_ROWPLAN_H
 
-#include "Rows/RowGroup.h"
+#include "Rows/ReductionGroup.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace sardonyx::cpu {
 
 /// How an access walks memory as the lane dimension advances by one.
-enum class Walk { Uniform, Contiguous, Strided, Irregular };
+enum class AccessPattern { Uniform, Contiguous, Strided, Irregular };
 
-Walk getWalk(const RowAccess &access, int64_t lane);
+AccessPattern getAccessPattern(const RowAccess &access, int64_t lane);
 
 /// The constant distance of lanes in memory when it is so small that loading
 /// all elements between pays; else 0.
@@ -61,7 +61,7 @@ struct RowPlan {
 };
 
 /// `vectorBits` 0 asks for scalar code.
-RowPlan makeRowPlan(RowGroup &group, unsigned vectorBits);
+RowPlan makeRowPlan(ReductionGroup &group, unsigned vectorBits);
 
 /// A rough count of the cycles that a body takes.
 int64_t estimateBody(mlir::Block &body);

@@ -1,0 +1,305 @@
+//===- MatmulEmitter.cpp - The loops of a matrix product ------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The loops around the tiles of a product (MatmulTile.cpp): for a number of
+// rows that is known or open, over chunks, and over their rows.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Matmul/MatmulEmitter.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+LogicalResult MatmulEmitter::verify() {
+  if (!KernelBody::hasBuffer(op.getLhs()) ||
+      !KernelBody::hasBuffer(op.getRhs()) ||
+      (op.getScales() && !KernelBody::hasBuffer(op.getScales())))
+    return op.emitOpError("has an operand that is computed in its own kernel");
+  if (depthGroup > 1 &&
+      ShapedType::isDynamic(op.getLhs().getType().getShape().back()))
+    return op.emitOpError("has narrow elements and an open depth");
+  return evaluator.verify(op.getInit());
+}
+
+void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  lhs = body.getBuffer(op.getLhs());
+  rhs = body.getBuffer(op.getRhs());
+  evaluator.prepare(b, op.getInit());
+  int64_t rank = op.isBatched() ? 3 : 2;
+  m = evaluator.getSize(rank - 2);
+  n = evaluator.getSize(rank - 1);
+  int64_t rhsRank = cast<MemRefType>(rhs.getType()).getRank();
+  k = depthGroup == 1 ? math.dim(lhs, rank - 1) : math.dim(rhs, rhsRank - 2);
+  int64_t packed = op.getPanelWidth();
+  panelCount = math.ceilDiv(n, packed);
+
+  // What another kernel has just made is in the cache, weights are not.
+  comesFromMemory = !op.isRhsBatched() && Prefetch::pays(rhs);
+  if (op.getScales())
+    scales = body.getBuffer(op.getScales());
+  else if (comesFromMemory)
+    flatRhs = emitCollapse(b, rhs, 0);
+  std::optional<int64_t> rows = IndexMath::known(m);
+  if (rows || !comesFromMemory)
+    return emitLoops(b, rows.value_or(kLikelyRows));
+  // Weights come from memory: for a row, for few and for many in other ways.
+  Value open = m;
+  Value isOne =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, m, math.constant(1));
+  auto one = [&] {
+    m = math.constant(1);
+    emitLoops(b, 1);
+    m = open;
+  };
+  auto several = [&] {
+    emitIf(
+        b, math.less(m, math.constant(kFewRows + 1)),
+        [&] { emitLoops(b, kFewRows / 2); },
+        [&] { emitLoops(b, kLikelyRows); });
+  };
+  emitIf(b, isOne, one, several);
+}
+
+/// The loops for a number of rows that is known to be `rows`, or is about that.
+void MatmulEmitter::emitLoops(ImplicitLocOpBuilder &b, int64_t rows) {
+  IndexMath math(b);
+  plannedRows = std::max<int64_t>(rows, 1);
+  planBf16x3();
+  planTiles();
+  planStrassen();
+  if (usesStrassen)
+    return emitStrassenLoops(b);
+  if (!usesBf16x3)
+    return emitChunks(b);
+  // The rows may yet be too few, and nothing may be there to add up.
+  Value isLarge;
+  auto require = [&](Value size, int64_t least) {
+    if (IndexMath::known(size))
+      return;
+    Value isThere = math.less(math.constant(least - 1), size);
+    isLarge = isLarge ? arith::AndIOp::create(b, isLarge, isThere) : isThere;
+  };
+  if (!comesFromMemory)
+    require(m, kBlockRows);
+  require(k, 1);
+  if (!isLarge)
+    return emitBf16x3Loops(b);
+  auto fused = [&] {
+    usesBf16x3 = false;
+    planTiles();
+    emitChunks(b);
+  };
+  emitIf(b, isLarge, [&] { emitBf16x3Loops(b); }, fused);
+}
+
+/// The loops around multiply-adds, or products of narrow numbers.
+void MatmulEmitter::emitChunks(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  SmallVector<Value> sizes;
+  if (op.isBatched())
+    sizes.push_back(evaluator.getSize(0));
+  planChunks();
+  int64_t chunkRows = chunkTiles * shape.rows;
+  sizes.push_back(math.ceilDiv(panelCount, panelsPerTile));
+  sizes.insert(rowsFirst ? sizes.end() - 1 : sizes.end(),
+               math.ceilDiv(m, chunkRows));
+  emitParallel(b, sizes, [&](ValueRange ivs) {
+    Chunk chunk;
+    if (op.isBatched()) {
+      chunk.batch = ivs.front();
+      ivs = ivs.drop_front();
+    }
+    chunk.panel = math.mul(ivs[rowsFirst ? 1 : 0], panelsPerTile);
+    chunk.firstRow = math.mul(ivs[rowsFirst ? 0 : 1], chunkRows);
+    chunk.endRow = math.min(math.add(chunk.firstRow, chunkRows), m);
+    if (usesTiles)
+      chunk.sums = emitBuffer(
+          b, MemRefType::get({kBlockRows, op.getPanelWidth()},
+                             op.getInit().getType().getElementType()));
+    emitPanelGroup(b, chunk);
+    if (usesTiles)
+      memref::DeallocOp::create(b, chunk.sums);
+  });
+}
+
+/// The rows of a chunk times its panels: several at once, as long as there are
+/// that many.
+void MatmulEmitter::emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk) {
+  IndexMath math(b);
+  std::optional<int64_t> count = IndexMath::known(panelCount);
+  Value end = math.add(chunk.panel, panelsPerTile);
+  auto whole = [&] {
+    chunk.panels = panelsPerTile;
+    emitRows(b, chunk);
+  };
+  if (panelsPerTile == 1 || (count && *count % panelsPerTile == 0))
+    return whole();
+  auto part = [&] {
+    chunk.panels = 1;
+    emitFor(b, chunk.panel, panelCount, 1, [&](Value panel) {
+      Chunk single = chunk;
+      single.panel = panel;
+      emitRows(b, single);
+    });
+  };
+  emitIf(b, math.less(panelCount, end), part, whole);
+}
+
+/// The tiles of some rows: one where it is as wide as a panel. Of narrower ones
+/// all are done before the next rows, while the lines of the panel that they
+/// share are near.
+void MatmulEmitter::emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                              Value row, int64_t rows, Value rowLimit) {
+  IndexMath math(b);
+  int64_t packed = op.getPanelWidth();
+  Value first = math.mul(chunk.panel, packed);
+  auto tile = [&](Value column) {
+    emitTile(b, chunk, row, rows, column, rowLimit);
+  };
+  if (shape.width == packed)
+    return tile(first);
+  Value end = math.min(math.add(first, packed), n);
+  emitFor(b, first, end, shape.width, tile);
+}
+
+/// The rows that fill tile registers; gives the first that is left.
+Value MatmulEmitter::emitBlocks(
+    ImplicitLocOpBuilder &b, const Chunk &chunk,
+    function_ref<void(Value row, int64_t rowTiles)> emitBlock) {
+  IndexMath math(b);
+  Value count = math.sub(chunk.endRow, chunk.firstRow);
+  Value end = math.add(chunk.firstRow, math.roundDown(count, kBlockRows));
+  std::optional<int64_t> rows = IndexMath::known(m);
+  if (!rows || *rows >= kBlockRows)
+    emitFor(b, chunk.firstRow, end, kBlockRows,
+            [&](Value row) { emitBlock(row, kBlockRows / kTileRows); });
+  if (rows && *rows % kBlockRows < kTileRows)
+    return end;
+  Value last = math.add(chunk.firstRow, math.roundDown(count, kTileRows));
+  emitIf(b, math.less(end, last), [&] { emitBlock(end, 1); });
+  return last;
+}
+
+/// Tile registers sum up the values of k that fill them; register tiles add
+/// the others and go on from there.
+void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                              Value row, int64_t rowTiles) {
+  IndexMath math(b);
+  Value zero = math.constant(0);
+  SmallVector<Value> left, right;
+  if (chunk.batch)
+    left.push_back(chunk.batch);
+  left.append({row, zero});
+  if (op.isRhsBatched())
+    right.push_back(chunk.batch);
+  right.append({chunk.panel, zero, zero});
+  emitTileProduct(b, op.getLhs().getType().getElementType(), rowTiles,
+                  math.constant(countTileSteps()), getTileOperand(b, lhs, left),
+                  getTileOperand(b, rhs, right),
+                  getTileOperand(b, chunk.sums, {zero, zero}));
+  Start start;
+  start.group = countTileSteps() * kTileRows;
+  Value column = math.mul(chunk.panel, op.getPanelWidth());
+  emitFor(b, zero, math.constant(rowTiles * kTileRows), shape.rows,
+          [&](Value inBlock) {
+            start.row = inBlock;
+            emitTile(b, chunk, math.add(row, inBlock), shape.rows, column,
+                     nullptr, start);
+          });
+}
+
+void MatmulEmitter::emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+  Value first = chunk.firstRow;
+  if (usesTiles)
+    first = emitBlocks(b, chunk, [&](Value row, int64_t rowTiles) {
+      emitBlock(b, chunk, row, rowTiles);
+    });
+  emitRestOfRows(b, chunk, first);
+}
+
+/// The rows from `first` on, which tile registers do not take.
+void MatmulEmitter::emitRestOfRows(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                                   Value first) {
+  IndexMath math(b);
+  std::optional<int64_t> rows = IndexMath::known(m);
+  if (rows && (usesTiles || usesBf16x3))
+    rows = *rows % kTileRows;
+  Value count = math.sub(chunk.endRow, first);
+  Value full = math.roundDown(count, shape.rows);
+  // One or two rows more than tiles of six take as long as four: with a tile
+  // less there are seven or eight, which fill two of these.
+  if (shape.rows == kUnevenRows) {
+    Value rest = math.sub(count, full);
+    Value isShort = b.createOrFold<arith::AndIOp>(
+        math.less(math.constant(0), rest),
+        math.less(rest, math.constant(kLowRows - 1)));
+    Value without = math.max(full, math.constant(shape.rows));
+    full = b.createOrFold<arith::SelectOp>(
+        isShort, math.sub(without, math.constant(shape.rows)), full);
+  }
+  full = math.add(first, full);
+  if (!rows || *rows >= shape.rows)
+    emitFor(b, first, full, shape.rows,
+            [&](Value row) { emitTiles(b, chunk, row, shape.rows, nullptr); });
+  if (rows && *rows % shape.rows == 0)
+    return;
+  emitIf(b, math.less(full, chunk.endRow),
+         [&] { emitRowTail(b, chunk, full); });
+}
+
+/// The rows that do not fill a tile. A known number gets tiles of its own
+/// height; otherwise there is one for a single row (which is common: one
+/// token, one image) and tiles whose missing rows repeat the last.
+void MatmulEmitter::emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                                Value row) {
+  IndexMath math(b);
+  if (std::optional<int64_t> rows = IndexMath::known(m)) {
+    int64_t rest = *rows % shape.rows;
+    auto oneTile = [&] { emitTiles(b, chunk, row, rest, nullptr); };
+    if (shape.rows != kUnevenRows || *rows < shape.rows || rest >= kLowRows - 1)
+      return oneTile();
+    // A chunk that has no whole tile has nothing to add to its rest.
+    return emitIf(
+        b, math.less(math.add(row, shape.rows), chunk.endRow),
+        [&] {
+          emitTiles(b, chunk, row, kLowRows, nullptr);
+          emitTiles(b, chunk, math.add(row, kLowRows),
+                    rest + shape.rows - kLowRows, nullptr);
+        },
+        oneTile);
+  }
+  auto atMost = [&](int64_t count) {
+    return math.less(chunk.endRow, math.add(row, count + 1));
+  };
+  auto several = [&] {
+    auto tile = [&](int64_t rows) {
+      emitTiles(b, chunk, row, rows, chunk.endRow);
+    };
+    if (shape.rows <= kLowRows)
+      return tile(shape.rows);
+    if (shape.rows != kUnevenRows)
+      return emitIf(
+          b, atMost(kLowRows), [&] { tile(kLowRows); },
+          [&] { tile(shape.rows); });
+    Value isFive = b.createOrFold<arith::AndIOp>(
+        math.less(math.add(row, kLowRows), chunk.endRow), atMost(shape.rows));
+    emitIf(
+        b, isFive, [&] { tile(shape.rows); },
+        [&] {
+          emitFor(b, row, chunk.endRow, kLowRows, [&](Value first) {
+            emitTiles(b, chunk, first, kLowRows, chunk.endRow);
+          });
+        });
+  };
+  // A version of its own has a single row of all.
+  if (comesFromMemory)
+    return several();
+  emitIf(b, atMost(1), [&] { emitTiles(b, chunk, row, 1, nullptr); }, several);
+}

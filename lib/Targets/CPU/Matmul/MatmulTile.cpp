@@ -1,0 +1,219 @@
+//===- MatmulTile.cpp - A register tile of a matrix product ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Matmul/MatmulEmitter.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+/// The tiles of a chunk fetch the next panel, each its share.
+Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
+                                          const Chunk &chunk, Value row,
+                                          Value columnInPanel) {
+  std::optional<int64_t> depth = IndexMath::known(k);
+  if (!flatRhs || !depth || usesBf16x3)
+    return {};
+  IndexMath math(b);
+  int64_t packed = op.getPanelWidth();
+  // A group takes as much room as one f32.
+  int64_t linesOfRow = std::max<int64_t>(1, shape.width / Prefetch::kLine);
+  Value nextPanel =
+      math.mul(math.add(chunk.panel, chunk.panels), *depth * packed);
+  Value first = math.mul(math.add(nextPanel, columnInPanel), depthGroup);
+  // Lower tiles in the place of the last whole one are tiles, too.
+  int64_t rounded = shape.rows == kUnevenRows ? kUnevenRows - kLowRows : 0;
+  Value tile =
+      math.div(math.add(math.sub(row, chunk.firstRow), rounded), shape.rows);
+  Prefetch next =
+      Prefetch::share(b,
+                      {flatRhs, first, packed * depthGroup / linesOfRow,
+                       *depth * linesOfRow * chunk.panels, chunkTiles, *depth},
+                      tile);
+  // Memory has to give as much as it can then, which L1 has no room for.
+  constexpr int64_t kMin = 3, kMax = cpu::kMinStrassenRows;
+  next.isForL2 = plannedRows >= kMin && plannedRows <= kMax;
+  return next;
+}
+
+/// What all columns of `row` are multiplied by: the value of k number `depth`,
+/// or the group of that number, `count` values that exist, as one i32.
+Value MatmulEmitter::emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                             Value row, Value depth, int64_t count) {
+  IndexMath math(b);
+  SmallVector<Value> indices;
+  if (chunk.batch)
+    indices.push_back(chunk.batch);
+  indices.push_back(row);
+  if (depthGroup == 1) {
+    indices.push_back(depth);
+    return memref::LoadOp::create(b, lhs, indices);
+  }
+  auto type =
+      VectorType::get({depthGroup}, op.getLhs().getType().getElementType());
+  Value first = math.mul(depth, depthGroup);
+  Value values;
+  if (count == depthGroup) {
+    indices.push_back(first);
+    values = vector::LoadOp::create(b, type, lhs, indices);
+  } else {
+    values = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    for (int64_t j = 0; j < count; ++j) {
+      SmallVector<Value> at(indices);
+      at.push_back(math.add(first, j));
+      Value value = memref::LoadOp::create(b, lhs, at);
+      values = vector::InsertOp::create(b, value, values, j);
+    }
+  }
+  Value lane = vector::BitCastOp::create(
+      b, VectorType::get({1}, b.getI32Type()), values);
+  return vector::ExtractOp::create(b, lane, 0);
+}
+
+Value MatmulEmitter::emitRhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                             Value panel, Value depth, Value columnInPanel) {
+  IndexMath math(b);
+  SmallVector<Value> indices;
+  if (op.isRhsBatched())
+    indices.push_back(chunk.batch);
+  indices.append({panel, depth, math.mul(columnInPanel, depthGroup)});
+  Value vector = emitLoad(b, rhs, indices, shape.width * depthGroup);
+  if (depthGroup == 1)
+    return vector;
+  return vector::BitCastOp::create(
+      b, VectorType::get({shape.width}, b.getI32Type()), vector);
+}
+
+/// The accumulators of a tile after the products of its rows with the panels of
+/// the chunk.
+SmallVector<Value>
+MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                            ArrayRef<Value> rows, Value columnInPanel,
+                            SmallVector<Value> accs,
+                            ArrayRef<Prefetch> prefetches, int64_t firstGroup) {
+  if (op.getScales())
+    return emitScaledProducts(b, chunk, rows, columnInPanel, std::move(accs));
+  IndexMath math(b);
+  int64_t panels = chunk.panels;
+  auto right = [&](Value depth, int64_t p) {
+    return emitRhs(b, chunk, math.add(chunk.panel, p),
+                   math.add(depth, firstGroup), columnInPanel);
+  };
+  auto left = [&](Value depth, int64_t r) {
+    return emitLhs(b, chunk, rows[r], math.add(depth, firstGroup), depthGroup);
+  };
+  if (depthGroup == 1)
+    return emitContractionLoop(b, k, rows.size(), panels, accs, left, right,
+                               prefetches);
+  auto multiplyAdd = [&](ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                         Value accumulator) {
+    if (isOfBytes())
+      return emitByteProduct(b, target.getInt8(), target.getVectorBits(), lhs,
+                             rhs, accumulator);
+    return emitBf16Product(b, target.getBf16(), target.getVectorBits(), lhs,
+                           rhs, accumulator);
+  };
+  int64_t depth = op.getLhs().getType().getShape().back();
+  int64_t full = depth / depthGroup - firstGroup, rest = depth % depthGroup;
+  // Steps that take many instructions anyway are not worth several in a row,
+  // and those of a last group that is not full are too many by one.
+  if (!multipliesAtOnce() || rest)
+    prefetches = {};
+  if (full > 0)
+    accs = emitContractionLoop(b, math.constant(full), rows.size(), panels,
+                               accs, left, right, prefetches, multiplyAdd);
+  if (rest)
+    emitContractionStep(
+        b, math.constant(full), rows.size(), panels, accs,
+        [&](Value depth, int64_t r) {
+          return emitLhs(b, chunk, rows[r], math.add(depth, firstGroup), rest);
+        },
+        right, multiplyAdd);
+  return accs;
+}
+
+/// The results in rows from `row` on and as many columns as a tile has from
+/// `position` on.
+Tile MatmulEmitter::getTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                            Value row, Value position) {
+  Tile tile;
+  if (chunk.batch)
+    tile.index.push_back(chunk.batch);
+  tile.index.push_back(row);
+  tile.position = position;
+  tile.width = shape.width;
+  return tile;
+}
+
+void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                             Value row, int64_t rows, Value column,
+                             Value rowLimit, Start start) {
+  IndexMath math(b);
+  int64_t packed = op.getPanelWidth(), panels = chunk.panels;
+  SmallVector<Value> rowIndices;
+  for (int64_t r = 0; r < rows; ++r) {
+    Value index = math.add(row, r);
+    if (rowLimit && r)
+      index = math.min(index, math.sub(rowLimit, math.constant(1)));
+    rowIndices.push_back(index);
+  }
+  Value columnInPanel = math.sub(column, math.mul(chunk.panel, packed));
+  if (shape.width == packed)
+    columnInPanel = math.constant(0);
+
+  SmallVector<Tile> tiles;
+  SmallVector<SmallVector<Value>> inits;
+  std::optional<int64_t> columns = IndexMath::known(n);
+  for (int64_t p = 0; p < panels; ++p) {
+    Tile tile = getTile(b, chunk, row, math.add(column, p * packed));
+    if (!columns || *columns % shape.width != 0)
+      tile.mask = emitTailMask(b, math.sub(n, tile.position), shape.width);
+    tile.rowLimit = rowLimit;
+    inits.push_back(evaluator.emitInit(b, op.getInit(), tile, rows));
+    tiles.push_back(tile);
+  }
+  SmallVector<Value> accs;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t p = 0; p < panels; ++p)
+      accs.push_back(inits[p][r]);
+  if (start.row)
+    for (auto [r, acc] : llvm::enumerate(accs)) {
+      Value column = start.column ? start.column : math.constant(0);
+      SmallVector<Value> at{math.add(start.row, r), column};
+      Value sum = emitLoad(b, chunk.sums, at, shape.width);
+      acc = isOfBytes() ? Value(arith::AddIOp::create(b, acc, sum))
+                        : Value(arith::AddFOp::create(b, acc, sum));
+    }
+
+  SmallVector<Prefetch> next;
+  // Of few rows also those that fill no tile are alone with the memory.
+  bool isFull = rows == shape.rows && !rowLimit;
+  if ((panels == 1 || isFull) && !start.row && !readsOneStream &&
+      (isFull || plannedRows <= kFewRows))
+    next.push_back(prefetchNextPanel(b, chunk, row, columnInPanel));
+  for (const Tile &tile : tiles) {
+    if (start.isWhole)
+      break;
+    SmallVector<Prefetch> ahead;
+    if (std::optional<int64_t> depth = IndexMath::known(k); depth && isFull)
+      ahead = evaluator.prefetchNextOutputs(b, tile, rows,
+                                            target.getL2Bytes() / 2, *depth);
+    if (ahead.empty())
+      evaluator.prefetchOutputs(b, tile, rows, target.getL2Bytes() / 2);
+    llvm::append_range(next, ahead);
+  }
+  if (!start.isWhole)
+    accs = emitProducts(b, chunk, rowIndices, columnInPanel, std::move(accs),
+                        next, start.group);
+
+  for (int64_t p = 0; p < panels; ++p) {
+    SmallVector<Value> column;
+    for (int64_t r = 0; r < rows; ++r)
+      column.push_back(accs[r * panels + p]);
+    evaluator.emitStores(b, tiles[p], column);
+  }
+}

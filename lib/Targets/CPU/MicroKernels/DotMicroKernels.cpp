@@ -1,0 +1,137 @@
+//===- DotMicroKernels.cpp - Sums of products of narrow numbers -----------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MicroKernels/DotMicroKernels.h"
+#include "Kernel/Vectorize.h"
+#include "MicroKernels/MicroKernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+/// `value` (a vector of i32) as lanes of `bits`.
+static Value asLanes(ImplicitLocOpBuilder &b, Value value, int64_t bits) {
+  int64_t count = cast<VectorType>(value.getType()).getNumElements();
+  return vector::BitCastOp::create(
+      b, VectorType::get({count * 32 / bits}, b.getIntegerType(bits)), value);
+}
+
+static Value emitIntrinsic(ImplicitLocOpBuilder &b, StringRef name, Type type,
+                           ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(name), operands)
+      .getResult(0);
+}
+
+/// One register: four products and sums in an instruction.
+static Value emitQuads(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                       Value accumulator) {
+  int64_t bits = cast<VectorType>(lhs.getType()).getNumElements() * 32;
+  return emitIntrinsic(b, "llvm.x86.avx512.vpdpbusd." + std::to_string(bits),
+                       accumulator.getType(),
+                       {accumulator, asLanes(b, lhs, 8), asLanes(b, rhs, 8)});
+}
+
+/// One register: bytes 0 and 2, then bytes 1 and 3, as 16-bit integers.
+static Value emitPairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                       Value accumulator) {
+  int64_t bits = cast<VectorType>(lhs.getType()).getNumElements() * 32;
+  StringRef name = bits == 512   ? "llvm.x86.avx512.pmaddw.d.512"
+                   : bits == 256 ? "llvm.x86.avx2.pmadd.wd"
+                                 : "llvm.x86.sse2.pmadd.wd";
+  Value left = asLanes(b, lhs, 16), right = asLanes(b, rhs, 16);
+  Value eight = emitSplat(b, left.getType(), 8);
+  // Not by a mask, for which there may be no register left.
+  Value evenLeft =
+      arith::ShRUIOp::create(b, arith::ShLIOp::create(b, left, eight), eight);
+  Value oddLeft = arith::ShRUIOp::create(b, left, eight);
+  Value evenRight =
+      arith::ShRSIOp::create(b, arith::ShLIOp::create(b, right, eight), eight);
+  Value oddRight = arith::ShRSIOp::create(b, right, eight);
+  Type type = accumulator.getType();
+  Value even = emitIntrinsic(b, name, type, {evenLeft, evenRight});
+  Value odd = emitIntrinsic(b, name, type, {oddLeft, oddRight});
+  return arith::AddIOp::create(b, arith::AddIOp::create(b, accumulator, even),
+                               odd);
+}
+
+static Value emitGeneric(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                         Value accumulator) {
+  Value byte = emitSplat(b, lhs.getType(), 0xff),
+        up = emitSplat(b, lhs.getType(), 24);
+  for (int64_t j = 0; j < 4; ++j) {
+    Value left = arith::AndIOp::create(
+        b, arith::ShRUIOp::create(b, lhs, emitSplat(b, lhs.getType(), 8 * j)),
+        byte);
+    Value right = arith::ShRSIOp::create(
+        b,
+        arith::ShLIOp::create(b, rhs, emitSplat(b, rhs.getType(), 24 - 8 * j)),
+        up);
+    accumulator = arith::AddIOp::create(b, accumulator,
+                                        arith::MulIOp::create(b, left, right));
+  }
+  return accumulator;
+}
+
+Value sardonyx::cpu::emitByteProduct(ImplicitLocOpBuilder &b,
+                                     cpu::Int8Product kind, unsigned vectorBits,
+                                     Value lhs, Value rhs, Value accumulator) {
+  auto one = kind == cpu::Int8Product::Maddwd ? emitPairs : emitQuads;
+  Value sum;
+  if (kind != cpu::Int8Product::Generic)
+    sum = emitByRegisters(
+        b, b.getLoc(), vectorBits, {lhs, rhs, accumulator},
+        [&](ValueRange parts) { return one(b, parts[0], parts[1], parts[2]); });
+  return sum ? sum : emitGeneric(b, lhs, rhs, accumulator);
+}
+
+/// A bf16 is the upper half of an f32.
+static Value emitWidePairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                           Value accumulator) {
+  Type type = accumulator.getType();
+  Value half = emitSplat(b, lhs.getType(), 16),
+        upper = emitSplat(b, lhs.getType(), 0xffff0000);
+  auto low = [&](Value pairs) -> Value {
+    return arith::BitcastOp::create(b, type,
+                                    arith::ShLIOp::create(b, pairs, half));
+  };
+  auto high = [&](Value pairs) -> Value {
+    return arith::BitcastOp::create(b, type,
+                                    arith::AndIOp::create(b, pairs, upper));
+  };
+  accumulator = vector::FMAOp::create(b, low(lhs), low(rhs), accumulator);
+  return vector::FMAOp::create(b, high(lhs), high(rhs), accumulator);
+}
+
+static Value emitBf16Pairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                           Value accumulator) {
+  auto type = cast<VectorType>(lhs.getType());
+  auto pairs = VectorType::get({type.getNumElements() * 2}, b.getBF16Type());
+  auto asPairs = [&](Value value) -> Value {
+    return vector::BitCastOp::create(b, pairs, value);
+  };
+  int64_t bits = type.getNumElements() * 32;
+  return emitIntrinsic(
+      b, "llvm.x86.avx512bf16.dpbf16ps." + std::to_string(bits),
+      accumulator.getType(), {accumulator, asPairs(lhs), asPairs(rhs)});
+}
+
+Value sardonyx::cpu::emitBf16Product(ImplicitLocOpBuilder &b,
+                                     cpu::Bf16Product kind, unsigned vectorBits,
+                                     Value lhs, Value rhs, Value accumulator) {
+  Value sum;
+  if (kind != cpu::Bf16Product::Generic)
+    sum =
+        emitByRegisters(b, b.getLoc(), vectorBits, {lhs, rhs, accumulator},
+                        [&](ValueRange parts) {
+                          return emitBf16Pairs(b, parts[0], parts[1], parts[2]);
+                        });
+  return sum ? sum : emitWidePairs(b, lhs, rhs, accumulator);
+}

@@ -1,0 +1,90 @@
+// RUN: onnx-opt %s --cpu-pack-dequant-matmuls --split-input-file | FileCheck %s
+
+// Two integers of 4 bits in a byte are of columns half a panel apart. Columns
+// past the last of 40 are zero. Without zero points there are no offsets.
+// CHECK-LABEL: @four_bits
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x48x16xi8>)
+// CHECK: %[[N:.*]] = arith.addi
+// CHECK: %[[AT:.*]] = arith.divui %{{.*}}, %c32
+// CHECK: %[[FIRST:.*]] = arith.addi %[[N]], %c0
+// CHECK: %[[THERE:.*]] = arith.cmpi sle, %[[FIRST]], %c39
+// CHECK: %[[COLUMN:.*]] = arith.minsi %[[FIRST]], %c39
+// CHECK: tensor.extract %arg1[%[[COLUMN]], %[[AT]], %{{.*}}]
+// CHECK: %[[NUMBER:.*]] = arith.andi %{{.*}}, %c15_i32
+// CHECK: arith.select %[[THERE]], %[[NUMBER]], %c0_i32
+// CHECK: arith.addi %[[N]], %c16
+// CHECK: arith.shli %{{.*}}, %c4_i32
+// CHECK: arith.trunci %{{.*}} : i32 to i8
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x2x1x32xf32>)
+// CHECK: %[[HALF:.*]] = tensor.extract %arg2[
+// CHECK: %[[SCALE:.*]] = arith.extf %[[HALF]] : f16 to f32
+// CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0.000000e+00
+// CHECK-NEXT: arith.select %{{.*}}, %[[SCALE]], %[[ZERO]]
+// CHECK: %[[R:.*]] = cpu.packed_matmul ins(%arg0, %[[W]], %[[S]] : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>) outs(%arg3 : tensor<?x40xf32>)
+// CHECK-SAME: block = 32
+// CHECK-SAME: #cpu.packing<u4, panel = 32>
+// CHECK: return %[[R]]
+func.func @four_bits(%a: tensor<?x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf16>, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<?x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf16>) outs(%c : tensor<?x40xf32>)
+      {bits = 4 : i64, block = 32 : i64} -> tensor<?x40xf32>
+  return %0 : tensor<?x40xf32>
+}
+
+// -----
+
+// Offsets take zero points times scales away. Numbers of 8 bits have a byte each.
+// CHECK-LABEL: @eight_bits
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<1x40x32xi8>)
+// CHECK: arith.andi %{{.*}}, %c255_i32
+// CHECK-NOT: arith.andi
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<1x3x2x32xf32>)
+// CHECK: %[[IS_SCALE:.*]] = arith.cmpi eq
+// CHECK: %[[DOUBLE:.*]] = tensor.extract %arg2[
+// CHECK: %[[SCALE:.*]] = arith.truncf %[[DOUBLE]] : f64 to f32
+// CHECK: %[[ZERO:.*]] = tensor.extract %arg3[{{.*}}] : tensor<20x3xf32>
+// CHECK: %[[PRODUCT:.*]] = arith.mulf %[[SCALE]], %[[ZERO]]
+// CHECK: %[[OFFSET:.*]] = arith.negf %[[PRODUCT]]
+// CHECK: arith.select %[[IS_SCALE]], %[[SCALE]], %[[OFFSET]]
+// CHECK: cpu.packed_matmul ins(%arg0, %[[W]], %[[S]] :
+// CHECK-SAME: block = 16
+// CHECK-SAME: #cpu.packing<u8, panel = 32>
+func.func @eight_bits(%a: tensor<4x40xf32>, %w: tensor<20x3x16xi8>, %s: tensor<20x3xf64>, %z: tensor<20x3xf32>, %c: tensor<4x20xf32>) -> tensor<4x20xf32> {
+  %0 = sdx.dequant_matmul ins(%a, %w, %s, %z : tensor<4x40xf32>, tensor<20x3x16xi8>, tensor<20x3xf64>, tensor<20x3xf32>) outs(%c : tensor<4x20xf32>)
+      {bits = 8 : i64, block = 16 : i64} -> tensor<4x20xf32>
+  return %0 : tensor<4x20xf32>
+}
+
+// -----
+
+// Zero points of 2 bits lie in bytes as weights do: those of block b in byte
+// b / 4.
+// CHECK-LABEL: @two_bits
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x72x8xi8>)
+// CHECK-COUNT-4: arith.andi %{{.*}}, %c3_i32
+// CHECK: arith.shli %{{.*}}, %c6_i32
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x5x2x32xf32>)
+// CHECK: %[[BLOCK:.*]] = linalg.index 1
+// CHECK: %[[BIT:.*]] = arith.muli %[[BLOCK]], %c2
+// CHECK: %[[BYTE:.*]] = arith.divui %[[BIT]], %c8
+// CHECK: %[[RAW:.*]] = tensor.extract %arg3[%{{.*}}, %[[BYTE]]] : tensor<40x2xi8>
+// CHECK: arith.extui %[[RAW]]
+// CHECK: %[[INTEGER:.*]] = arith.andi %{{.*}}, %c3_i32
+// CHECK: arith.sitofp %[[INTEGER]]
+// CHECK: cpu.packed_matmul ins(%arg0, %[[W]], %[[S]] :
+// CHECK-SAME: block = 16
+// CHECK-SAME: #cpu.packing<u2, panel = 32>
+func.func @two_bits(%a: tensor<?x72xf32>, %w: tensor<40x5x4xi8>, %s: tensor<40x5xf32>, %z: tensor<40x2xi8>, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
+  %0 = sdx.dequant_matmul ins(%a, %w, %s, %z : tensor<?x72xf32>, tensor<40x5x4xi8>, tensor<40x5xf32>, tensor<40x2xi8>) outs(%c : tensor<?x40xf32>)
+      {bits = 2 : i64, block = 16 : i64} -> tensor<?x40xf32>
+  return %0 : tensor<?x40xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @buffers
+// CHECK: sdx.dequant_matmul
+func.func @buffers(%a: memref<4x48xf32>, %w: memref<40x2x16xi8>, %s: memref<40x2xf32>, %c: memref<4x40xf32>) {
+  sdx.dequant_matmul ins(%a, %w, %s : memref<4x48xf32>, memref<40x2x16xi8>, memref<40x2xf32>) outs(%c : memref<4x40xf32>)
+      {bits = 4 : i64, block = 32 : i64}
+  return
+}
