@@ -119,6 +119,7 @@ void defineOptions(nb::module_ &m) {
            })
       .def_rw("numerics", &SessionOptions::numerics)
       .def_rw("split_floats", &SessionOptions::splitFloats)
+      .def_rw("plan", &SessionOptions::plan)
       .def_rw("check_bounds", &SessionOptions::checkBounds)
       .def_rw("profile", &SessionOptions::profile)
       .def_rw("perf_map", &SessionOptions::perfMap)

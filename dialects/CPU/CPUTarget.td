@@ -69,7 +69,7 @@ def CPU_TargetAttr : AttrDef<CPU_Dialect, "Target", [
   let description = [{
     All that passes know of a processor: what LLVM is told (`triple`, `cpu`,
     `features`), and what decides which code is made. `getTargetAttr()` of
-    Target/Facts.h fills it in by the processor's name and features, never from
+    Objects/Facts.h fills it in by the processor's name and features, never from
     the machine at hand, so that code for a processor is the same wherever it is
     made. Printed with a module, it makes the code of that module the same
     wherever compiling goes on.

@@ -14,7 +14,7 @@
 namespace sardonyx {
 
 enum class GroupKind {
-  Product,     ///< a packed product or convolution and its epilogue
+  Product,     ///< a product or convolution and its epilogue
   Rows,        ///< reductions over trailing dimensions, elementwise between
   Elementwise, ///< elementwise on one domain
   Single,      ///< any other operation, alone

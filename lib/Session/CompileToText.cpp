@@ -12,6 +12,8 @@
 #include "mlir/IR/OperationSupport.h"
 #include "sardonyx/Objects/Objects.h"
 #include "sardonyx/Pipelines/Pipelines.h"
+#include "sardonyx/Targets/Plans.h"
+#include "sardonyx/Targets/Target.h"
 
 using namespace sardonyx;
 using namespace mlir;
@@ -24,13 +26,18 @@ std::vector<std::string> sardonyx::phaseNames() {
   return names;
 }
 
+/// What printPlans() makes of a module after Phase::Kernels.
+static constexpr llvm::StringLiteral kPlans = "plans";
+
 static Expected<std::string>
 compileTo(const ModelSource &model, const std::string &phase,
           const SessionOptions &options, std::vector<std::string> *files,
           bool elideWeights, const std::atomic<bool> *stop) {
   bool assembly = phase == "asm";
-  std::optional<Phase> last =
-      assembly ? std::optional<Phase>(Phase::Llvm) : parsePhase(phase);
+  std::optional<Phase> last = assembly ? std::optional<Phase>(Phase::Llvm)
+                              : phase == kPlans
+                                  ? std::optional<Phase>(Phase::Kernels)
+                                  : parsePhase(phase);
   if (!last)
     return Error(ErrorKind::InvalidArgument, "there is no phase '" + phase +
                                                  "'; the phases are " +
@@ -64,6 +71,10 @@ compileTo(const ModelSource &model, const std::string &phase,
                                       compilation.target());
     return std::move(*text);
   }
+  if (phase == kPlans) {
+    const TargetInterface *target = TargetInterface::find(*module);
+    return target ? printPlans(*module, target->getPlanName()) : std::string();
+  }
   std::string text;
   llvm::raw_string_ostream stream(text);
   OpPrintingFlags flags;
@@ -73,11 +84,11 @@ compileTo(const ModelSource &model, const std::string &phase,
   return text;
 }
 
-Expected<std::string> sardonyx::compileToText(const ModelSource &model,
-                                              const std::string &phase,
-                                              const SessionOptions &options,
-                                              std::vector<std::string> *files,
-                                              bool elideWeights) {
+/// compileTo() where it can be stopped.
+static Expected<std::string>
+compileToTextStoppably(const ModelSource &model, const std::string &phase,
+                       const SessionOptions &options,
+                       std::vector<std::string> *files, bool elideWeights) {
   if (MaybeError error = checkOptions(options))
     return *error;
   LoadScope loading;
@@ -90,4 +101,19 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
   if (MaybeError error = runStoppably(options, work))
     return *error;
   return std::move(*text);
+}
+
+Expected<std::string> sardonyx::compileToText(const ModelSource &model,
+                                              const std::string &phase,
+                                              const SessionOptions &options,
+                                              std::vector<std::string> *files,
+                                              bool elideWeights) {
+  // It is no phase.
+  return compileToTextStoppably(model, phase == kPlans ? "plan" : phase,
+                                options, files, elideWeights);
+}
+
+Expected<std::string> sardonyx::planModel(const ModelSource &model,
+                                          const SessionOptions &options) {
+  return compileToTextStoppably(model, kPlans.str(), options, nullptr, false);
 }

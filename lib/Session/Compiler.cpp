@@ -24,6 +24,7 @@
 #include "sardonyx/Objects/Facts.h"
 #include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Runtime/ThreadPool.h"
+#include "sardonyx/Targets/Plans.h"
 #include "sardonyx/Targets/Target.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/ThreadPool.h"
@@ -168,6 +169,13 @@ Compilation::importFixed(const ModelSource &model, Artifact &signature,
           fixValues(*module, options.inputValues, signature.inputs))
     return *error;
   sdx::setTarget(*module, targetAttr());
+  if (!options.plan.empty()) {
+    auto plans = parsePlans(mlirContext.get(), options.plan);
+    if (!plans)
+      return Error(ErrorKind::InvalidArgument,
+                   llvm::toString(plans.takeError()));
+    (*module)->setAttr(kPlansAttr, *plans);
+  }
   return module;
 }
 
@@ -295,6 +303,17 @@ static OwningOpRef<ModuleOp> splitInit(ModuleOp module) {
   return copy;
 }
 
+/// Adds what the module says of plans that no kernel has to `warnings`.
+static void takeStalePlans(ModuleOp module,
+                           std::vector<std::string> &warnings) {
+  auto stale = module->getAttrOfType<ArrayAttr>(kStalePlansAttr);
+  if (!stale)
+    return;
+  for (auto sentence : stale.getAsValueRange<StringAttr>())
+    warnings.push_back(sentence.str());
+  module->removeAttr(kStalePlansAttr);
+}
+
 /// What is built ahead of time takes inputs of known ranks.
 static MaybeError requireRanks(const std::vector<ValueInfo> &inputs) {
   for (const ValueInfo &input : inputs)
@@ -391,6 +410,7 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
     return fail(*error);
   if (MaybeError error = readBoxedResults(*module, ahead, artifact))
     return *error;
+  takeStalePlans(*module, artifact.warnings);
   artifact.assumesRank = assumesRank(*module);
   artifact.customCalls = compilation.customCalls();
   auto generate = [&](ModuleOp module, const TargetOptions &target,

@@ -243,6 +243,12 @@ void DiagnosticLog::add(Diagnostic &diagnostic) {
   } else if (ofOnnx) {
     where = op.substr(strlen("onnx."));
   }
+  // What a person has given for a kernel, and no fault of the compiler.
+  if (stage == Stage::Backend && text.starts_with("the plan ")) {
+    entries.push_back({ErrorKind::InvalidArgument,
+                       node.empty() ? said : where + ": " + said, ""});
+    return;
+  }
   if (internal) {
     bool known = !node.empty() || ofOnnx;
     entries.push_back({ErrorKind::Unsupported,

@@ -97,7 +97,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, optLevel,
                externalDataDir, dims, mayDimsBeUnknown, inputShapes,
                inputValues, distinctDims, denotedDims, initializers, customOps,
-               numerics, splitFloats, checkBounds, profile, perfMap,
+               numerics, splitFloats, plan, checkBounds, profile, perfMap,
                memoryLimit, compileTimeout, interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
   (void)cache, (void)cacheDir, (void)perfMap, (void)memoryLimit,
@@ -117,6 +117,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // All numbers of threads but one share what is compiled.
   (void)intraOpThreads, (void)splitFloats;
   add(std::to_string(splitsFloats(options) && requestTileRegisters()));
+  add(plan);
   add(std::to_string(checkBounds));
   add(std::to_string(profile));
   for (const auto &[name, size] : dims) {

@@ -136,6 +136,12 @@ class SessionOptions(Options):
         "Use the tile registers of AMX for f32 where `numerics` allows it. None: where one thread computes, or all on a "
         "Granite Rapids.",
     )
+    plan = Attribute[Union[str, os.PathLike]](
+        "",
+        anything,
+        "A file that `sardonyx plan MODEL -o FILE` wrote, maybe edited: kernels in it are computed as it says. Lines of "
+        "kernels that the model has not are warnings, plans that do not fit are errors.",
+    )
     check_bounds = Attribute(
         False,
         anything,
@@ -347,6 +353,9 @@ class SessionOptions(Options):
         options.set_custom_ops(together(self.custom_ops))
         options.numerics = _numerics(self.numerics)
         options.split_floats = None if self.split_floats is None else bool(self.split_floats)
+        if self.plan:
+            with open(self.plan, encoding="utf-8") as file:
+                options.plan = file.read()
         options.check_bounds = bool(self.check_bounds)
         options.profile = bool(self.enable_profiling)
         options.perf_map = bool(self.perf_map)

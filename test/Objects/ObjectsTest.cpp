@@ -195,7 +195,7 @@ TEST(Target, NamesTheFunctionThatHasNoCode) {
 /// Facts by a processor's name.
 class Facts : public testing::Test {
 protected:
-  Facts() { context.loadDialect<sardonyx::sdx::SDXDialect>(); }
+  Facts() { context.loadDialect<sardonyx::cpu::CPUDialect>(); }
   sardonyx::cpu::TargetAttr of(std::string cpu, std::string triple = "") {
     sardonyx::TargetOptions options;
     options.cpu = std::move(cpu);

@@ -25,6 +25,8 @@ struct CommonOptions {
   std::vector<std::string> fixed;
   /// Files of custom operators.
   std::vector<std::string> libraries, functions, mlir;
+  /// A file that `sardonyx plan` wrote; empty: none.
+  std::string plan;
 };
 
 /// Where inputs come from.
@@ -80,6 +82,11 @@ struct CompileCommand {
   std::string output;
 };
 
+struct PlanCommand {
+  CommonOptions common;
+  std::string output;
+};
+
 struct InspectCommand {
   CommonOptions common;
   std::vector<std::string> dims;
@@ -97,6 +104,7 @@ int bench(const BenchCommand &command);
 int profile(const ProfileCommand &command);
 int build(const BuildCommand &command);
 int compile(const CompileCommand &command);
+int plan(const PlanCommand &command);
 int inspect(const InspectCommand &command);
 
 /// The session's options with those of the command line that need parsing.

@@ -52,6 +52,9 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
                   "NAME=SIZE: compile for this size of a named dimension");
   app->add_option("--external-data", common.session.externalDataDir,
                   "Folder of external weights (default: the model's)");
+  app->add_option("--plan", common.plan,
+                  "A file that `sardonyx plan` wrote, maybe edited: compute "
+                  "the kernels in it so");
   app->add_flag("--check-bounds", common.session.checkBounds,
                 "Check every index before memory is accessed there (slow)");
   addCustomOps(app, common);
@@ -211,6 +214,16 @@ static CLI::App *addCompileCommand(CLI::App &program, CompileCommand &command) {
   return app;
 }
 
+static CLI::App *addPlanCommand(CLI::App &program, PlanCommand &command) {
+  CLI::App *app = program.add_subcommand(
+      "plan", "Show how a model's kernels are computed, to pin it by --plan");
+  addCommon(app, command.common);
+  addCpu(app, command.common);
+  app->add_option("--output,-o", command.output,
+                  "File to write (default: standard output)");
+  return app;
+}
+
 static void addInspectCommand(CLI::App &program, InspectCommand &command) {
   CLI::App *app = program.add_subcommand(
       "inspect", "Show what is in a model and what of it is not supported");
@@ -228,6 +241,7 @@ static int runCommand(int argc, const char *const *argv) {
              "  sardonyx profile model.onnx --html profile.html\n"
              "  sardonyx build model.onnx -o model.so\n"
              "  sardonyx compile model.onnx --to linalg -o model.mlir\n"
+             "  sardonyx plan model.onnx -o model.plan\n"
              "  sardonyx inspect model.onnx");
   app.set_version_flag("--version", "sardonyx " SARDONYX_VERSION);
   app.require_subcommand(1);
@@ -243,6 +257,8 @@ static int runCommand(int argc, const char *const *argv) {
   CLI::App *buildApp = addBuildCommand(app, buildCommand);
   CompileCommand compileCommand;
   CLI::App *compileApp = addCompileCommand(app, compileCommand);
+  PlanCommand planCommand;
+  CLI::App *planApp = addPlanCommand(app, planCommand);
   InspectCommand inspectCommand;
   addInspectCommand(app, inspectCommand);
 
@@ -257,6 +273,8 @@ static int runCommand(int argc, const char *const *argv) {
     return build(buildCommand);
   if (compileApp->parsed())
     return compile(compileCommand);
+  if (planApp->parsed())
+    return plan(planCommand);
   return inspect(inspectCommand);
 }
 

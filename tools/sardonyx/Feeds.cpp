@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <random>
 #include <set>
@@ -337,6 +339,8 @@ std::vector<std::string> customFiles(const CommonOptions &common) {
 std::vector<std::string> filesOf(const CommonOptions &common) {
   std::vector<std::string> files = customFiles(common);
   files.push_back(common.model);
+  if (!common.plan.empty())
+    files.push_back(common.plan);
   return files;
 }
 
@@ -345,6 +349,13 @@ SessionOptions sessionOptions(const CommonOptions &common) {
   options.cache = !common.noCache;
   options.dims = parseDims("--fix", common.fixed);
   options.customOps = customOps(common);
+  if (!common.plan.empty()) {
+    std::ifstream file(common.plan, std::ios::binary);
+    options.plan.assign(std::istreambuf_iterator<char>(file), {});
+    if (!file)
+      throw std::runtime_error("cannot read '" + common.plan +
+                               "': " + strerror(errno));
+  }
   return options;
 }
 

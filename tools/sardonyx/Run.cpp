@@ -133,12 +133,27 @@ void writeText(const std::string &path, const std::string &text,
     throw std::runtime_error(error->message());
 }
 
+/// Writes `text` to the file `output`, or shows it.
+static void show(const std::string &output, const std::string &text,
+                 const std::vector<std::string> &inputs) {
+  if (output.empty() || output == "-")
+    fwrite(text.data(), 1, text.size(), stdout);
+  else
+    writeText(output, text, inputs);
+}
+
+/// Fails before long work where `output` is not to be written.
+static void checkShown(const std::string &output,
+                       const std::vector<std::string> &inputs) {
+  if (output.empty() || output == "-")
+    return;
+  if (MaybeError error = checkOutput(output, inputs))
+    throw std::runtime_error(error->message());
+}
+
 int compile(const CompileCommand &command) {
-  const bool isShown = command.output.empty() || command.output == "-";
   std::vector<std::string> inputs = filesOf(command.common);
-  if (!isShown)
-    if (MaybeError error = checkOutput(command.output, inputs))
-      throw std::runtime_error(error->message());
+  checkShown(command.output, inputs);
   ModelSource source;
   source.path = command.common.model;
   std::vector<std::string> files;
@@ -147,11 +162,19 @@ int compile(const CompileCommand &command) {
                     &files, command.elideWeights);
   if (!text)
     throw std::runtime_error(text.error().message());
-  if (isShown) {
-    fwrite(text->data(), 1, text->size(), stdout);
-    return 0;
-  }
   inputs.insert(inputs.end(), files.begin(), files.end());
-  writeText(command.output, *text, inputs);
+  show(command.output, *text, inputs);
+  return 0;
+}
+
+int plan(const PlanCommand &command) {
+  const std::vector<std::string> inputs = filesOf(command.common);
+  checkShown(command.output, inputs);
+  ModelSource source;
+  source.path = command.common.model;
+  auto text = planModel(source, sessionOptions(command.common));
+  if (!text)
+    throw std::runtime_error(text.error().message());
+  show(command.output, *text, inputs);
   return 0;
 }

@@ -242,7 +242,7 @@ def SDXFormDispatches : Pass<"sdx-form-dispatches", "::mlir::ModuleOp"> {
   let description = [{
     Groups the linalg and dense sdx operations of every block of the host
     functions and outlines each group into a kernel: a function on memrefs that
-    `sdx.call` calls. A group is one packed product or convolution with its
+    `sdx.call` calls. A group is one product or convolution with its
     elementwise epilogue; row operations (reductions over trailing dimensions
     with elementwise ones between); elementwise operations on one domain; or a
     single other operation.

@@ -1,12 +1,12 @@
-//===- Target.h - From the llvm dialect to objects --------------*- C++ -*-===//
+//===- Objects.h - From the llvm dialect to objects -------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_OBJECTS_TARGET_H
-#define SARDONYX_OBJECTS_TARGET_H
+#ifndef SARDONYX_OBJECTS_OBJECTS_H
+#define SARDONYX_OBJECTS_OBJECTS_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -104,4 +104,4 @@ llvm::Expected<std::string> compileToAssembly(mlir::ModuleOp module,
 
 } // namespace sardonyx
 
-#endif // SARDONYX_OBJECTS_TARGET_H
+#endif // SARDONYX_OBJECTS_OBJECTS_H

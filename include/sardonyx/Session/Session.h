@@ -86,6 +86,11 @@ struct SessionOptions {
   /// computes, or cores keep the rate of their tile registers; one that slows
   /// them down would hold up the others (see docs/performance/HowItWorks.md).
   std::optional<bool> splitFloats;
+  /// Plans of kernels, as planModel() writes them and a person may have edited
+  /// them: those kernels are computed by them and not by what the compiler
+  /// would choose. Lines of kernels that the model has not are warnings; plans
+  /// that do not fit their kernel are errors.
+  std::string plan;
   /// Look at every index before code reads or writes memory there, and fail the
   /// run where one lies outside: for finding faults, several times slower.
   bool checkBounds = false;

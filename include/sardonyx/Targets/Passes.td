@@ -58,4 +58,25 @@ def SDXRunTarget : Pass<"sdx-run-target", "::mlir::ModuleOp"> {
   ];
 }
 
+def SDXApplyPlans : Pass<"sdx-apply-plans", "::mlir::ModuleOp"> {
+  let summary = "Give kernels the plans that the module has for them";
+  let description = [{
+    `sdx.plans` of the module has plans by the fingerprints of kernels
+    (Targets/Plans.h); each kernel that it has one for gets it, and what no kernel
+    has is told in `sdx.stale_plans`. A target that plans kernels runs it before
+    it does.
+
+    ```mlir
+    module attributes {sdx.plans = {"03f8a61b2c94d5e7" = #cpu.conv_plan<im2col>}} {
+      func.func private @k0_conv(...) attributes {sdx.kernel} { ...
+    // becomes
+    module {
+      func.func private @k0_conv(...)
+          attributes {sdx.kernel, cpu.plan = #cpu.conv_plan<im2col>} { ...
+    ```
+  }];
+  let options = [Option<"plan", "plan", "std::string", "\"cpu.plan\"",
+                        "The attribute of a kernel that is its plan">];
+}
+
 #endif // SARDONYX_TARGETS_PASSES

@@ -48,14 +48,18 @@ public:
   /// program calls them on buffers.
   virtual void buildPlanPasses(mlir::OpPassManager &module) const {}
 
+  /// The attribute of a kernel that says how it is computed, which the plan
+  /// passes set where it is not there; empty: kernels have no plans.
+  virtual llvm::StringRef getPlanName() const { return ""; }
+
   /// Passes on the module that the plan passes left, which turn kernels into
   /// loops on memrefs, or into what `emit` takes.
   virtual void buildCodegenPasses(mlir::OpPassManager &module) const = 0;
 
   /// Makes images of the kernels of `module`, after the codegen passes. The
-  /// caller leaves declarations of theirs, which the host program calls by the
-  /// C interface of memrefs (a pointer twice, an offset, sizes and strides, and
-  /// scalars as they are), and which must be in what `TargetInfo::load` gives.
+  /// caller leaves declarations of theirs, which the host program calls with
+  /// memrefs as their parts (a pointer twice, an offset, sizes, strides) and
+  /// scalars as they are, and which must be in what `TargetInfo::load` gives.
   /// Without images kernels are compiled with the host program.
   virtual mlir::LogicalResult emit(mlir::ModuleOp module,
                                    llvm::SmallVectorImpl<Image> &images) const {

@@ -8,6 +8,7 @@
 #include "dialects/CPU/CPU.h"
 #include "sardonyx/Dispatch/Passes.h"
 #include "sardonyx/Targets/CPU/Passes.h"
+#include "sardonyx/Targets/Passes.h"
 #include "sardonyx/Targets/Target.h"
 
 #include "mlir/Transforms/Passes.h"
@@ -52,8 +53,13 @@ public:
   void buildPlanPasses(OpPassManager &module) const override {
     module.addPass(createCPUShareInitPackingKernels());
     module.addPass(createSDXDedupKernels());
+    SDXApplyPlansOptions given;
+    given.plan = cpu::kPlanAttr.str();
+    module.addPass(createSDXApplyPlans(given));
     module.addNestedPass<func::FuncOp>(createCPUSelectPlans());
   }
+
+  StringRef getPlanName() const override { return cpu::kPlanAttr; }
 
   /// Kernels become loops over vectors; the first pass that knows a kernel's
   /// form takes it, and the last takes any.

@@ -138,7 +138,7 @@ func.func private @no_winograd(%x: memref<1x64x56x56xf32>, %w: memref<1x8x576x8x
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x64x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<winograd>: filters are transformed for Winograd's algorithm, and only for it}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<winograd> of kernel 'no_winograd' does not fit: filters are transformed for Winograd's algorithm, and only for it}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x64x56x56xf32>, tensor<1x8x576x8xf32>) outs(%f : tensor<1x64x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x64x56x56xf32>, memref<1x64x56x56xf32>) -> ()
@@ -153,7 +153,7 @@ func.func private @only_winograd(%x: memref<1x64x56x56xf32>, %w: memref<1x8x2304
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x64x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<im2col>: filters are transformed for Winograd's algorithm, and only for it}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<im2col> of kernel 'only_winograd' does not fit: filters are transformed for Winograd's algorithm, and only for it}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x64x56x56xf32>, tensor<1x8x2304x8xf32>) outs(%f : tensor<1x64x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8, winograd = 4>} -> tensor<1x64x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x64x56x56xf32>, memref<1x64x56x56xf32>) -> ()
@@ -168,7 +168,7 @@ func.func private @no_bf16(%x: memref<1x64x56x56xf32>, %w: memref<1x8x576x8xf32>
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x64x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<bf16x3>: filters are sums of bf16, and only for 'bf16x3'}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<bf16x3> of kernel 'no_bf16' does not fit: filters are sums of bf16, and only for 'bf16x3'}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x64x56x56xf32>, tensor<1x8x576x8xf32>) outs(%f : tensor<1x64x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x64x56x56xf32>, memref<1x64x56x56xf32>) -> ()
@@ -183,7 +183,7 @@ func.func private @many_channels(%x: memref<1x64x56x56xf32>, %w: memref<1x8x576x
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x64x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<row_buffer>: it has not 1 to 4 channels}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<row_buffer> of kernel 'many_channels' does not fit: it has not 1 to 4 channels}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x64x56x56xf32>, tensor<1x8x576x8xf32>) outs(%f : tensor<1x64x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x64x56x56xf32>, memref<1x64x56x56xf32>) -> ()
@@ -198,7 +198,7 @@ func.func private @dilated(%x: memref<1x3x56x56xf32>, %w: memref<1x1x27x8xf32>, 
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x8x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<row_buffer>: it has dilations}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<row_buffer> of kernel 'dilated' does not fit: it has dilations}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x3x56x56xf32>, tensor<1x1x27x8xf32>) outs(%f : tensor<1x8x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 2, 2>, pads_begin = array<i64: 2, 2>, pads_end = array<i64: 2, 2>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x8x56x56xf32>, memref<1x8x56x56xf32>) -> ()
@@ -213,7 +213,7 @@ func.func private @one_tap(%x: memref<1x3x56x56xf32>, %w: memref<1x1x3x8xf32>, %
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x8x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<row_buffer>: its kernel has one tap}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<row_buffer> of kernel 'one_tap' does not fit: its kernel has one tap}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x3x56x56xf32>, tensor<1x1x3x8xf32>) outs(%f : tensor<1x8x56x56xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x8x56x56xf32>, memref<1x8x56x56xf32>) -> ()
@@ -228,7 +228,7 @@ func.func private @wide_kernel(%x: memref<1x3x56x56xf32>, %w: memref<1x1x243x8xf
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x8x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<row_buffer>: its kernel has more than 8 columns}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<row_buffer> of kernel 'wide_kernel' does not fit: its kernel has more than 8 columns}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x3x56x56xf32>, tensor<1x1x243x8xf32>) outs(%f : tensor<1x8x56x56xf32>)
       {kernel_shape = array<i64: 9, 9>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 4, 4>, pads_end = array<i64: 4, 4>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x8x56x56xf32>, memref<1x8x56x56xf32>) -> ()
@@ -243,7 +243,7 @@ func.func private @far_columns(%x: memref<1x3x56x56xf32>, %w: memref<1x1x27x8xf3
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x8x19x19xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x19x19xf32>) -> tensor<1x8x19x19xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<row_buffer>: its columns have a stride of more than 2}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<row_buffer> of kernel 'far_columns' does not fit: its columns have a stride of more than 2}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x3x56x56xf32>, tensor<1x1x27x8xf32>) outs(%f : tensor<1x8x19x19xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 3, 3>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x19x19xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x8x19x19xf32>, memref<1x8x19x19xf32>) -> ()
@@ -258,7 +258,7 @@ func.func private @grouped(%x: memref<1x4x56x56xf32>, %w: memref<2x1x18x8xf32>, 
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x8x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x56x56xf32>) -> tensor<1x8x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<row_buffer>: it is not of two dimensions and one group}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<row_buffer> of kernel 'grouped' does not fit: it is not of two dimensions and one group}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x4x56x56xf32>, tensor<2x1x18x8xf32>) outs(%f : tensor<1x8x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 2 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x8x56x56xf32>, memref<1x8x56x56xf32>) -> ()
@@ -273,7 +273,7 @@ func.func private @not_in_lanes(%x: memref<1x512x7x7xf32>, %w: memref<1x64x4608x
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x512x7x7xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x512x7x7xf32>) -> tensor<1x512x7x7xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<output_channels>: its filters do not lie in the lanes of vectors}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<output_channels> of kernel 'not_in_lanes' does not fit: its filters do not lie in the lanes of vectors}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x512x7x7xf32>, tensor<1x64x4608x8xf32>) outs(%f : tensor<1x512x7x7xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x512x7x7xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x512x7x7xf32>, memref<1x512x7x7xf32>) -> ()
@@ -288,7 +288,7 @@ func.func private @many_positions(%x: memref<1x64x56x56xf32>, %w: memref<1x2x576
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x64x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<output_channels>: it has not at most 64 output positions}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<output_channels> of kernel 'many_positions' does not fit: it has not at most 64 output positions}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x64x56x56xf32>, tensor<1x2x576x32xf32>) outs(%f : tensor<1x64x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 32, in_lanes = true>} -> tensor<1x64x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x64x56x56xf32>, memref<1x64x56x56xf32>) -> ()
@@ -303,7 +303,7 @@ func.func private @no_depth(%x: memref<1x64x56x56xf32>, %w: memref<1x8x576x8xf32
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x64x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<depthwise>: its groups have not one channel and one or two filters}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<depthwise> of kernel 'no_depth' does not fit: its groups have not one channel and one or two filters}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x64x56x56xf32>, tensor<1x8x576x8xf32>) outs(%f : tensor<1x64x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x64x56x56xf32>, memref<1x64x56x56xf32>) -> ()
@@ -318,7 +318,7 @@ func.func private @many_filters(%x: memref<1x8x56x56xf32>, %w: memref<8x1x9x8xf3
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x32x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x56x56xf32>) -> tensor<1x32x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<depthwise>: its groups have not one channel and one or two filters}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<depthwise> of kernel 'many_filters' does not fit: its groups have not one channel and one or two filters}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x8x56x56xf32>, tensor<8x1x9x8xf32>) outs(%f : tensor<1x32x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 8 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x32x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x32x56x56xf32>, memref<1x32x56x56xf32>) -> ()
@@ -333,7 +333,7 @@ func.func private @unstrided(%x: memref<1x64x56x56xf32>, %w: memref<1x8x576x8xf3
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x64x56x56xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<im2col, polyphase = true>: its columns have no stride of 2, or its rows one of more}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<im2col, polyphase = true> of kernel 'unstrided' does not fit: its columns have no stride of 2, or its rows one of more}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x64x56x56xf32>, tensor<1x8x576x8xf32>) outs(%f : tensor<1x64x56x56xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x56x56xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x64x56x56xf32>, memref<1x64x56x56xf32>) -> ()
@@ -348,7 +348,7 @@ func.func private @wrong_form(%x: memref<1x32x56x56xf32>, %w: memref<32x1x9x8xf3
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x32x28x28xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x28x28xf32>) -> tensor<1x32x28x28xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<depthwise, polyphase = true>: polyphase inputs are for 'im2col' and 'bf16x3'}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<depthwise, polyphase = true> of kernel 'wrong_form' does not fit: polyphase inputs are for 'im2col' and 'bf16x3'}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x32x56x56xf32>, tensor<32x1x9x8xf32>) outs(%f : tensor<1x32x28x28xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 32 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x32x28x28xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x32x28x28xf32>, memref<1x32x28x28xf32>) -> ()
@@ -363,7 +363,7 @@ func.func private @wide_phases(%x: memref<1x16x56x56xf32>, %w: memref<1x1x1296x8
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x8x24x24xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x24x24xf32>) -> tensor<1x8x24x24xf32>
-  // expected-error@+1 {{cannot be computed by the plan #cpu.conv_plan<im2col, polyphase = true>: its kernel has more than 7 columns}}
+  // expected-error@+1 {{the plan #cpu.conv_plan<im2col, polyphase = true> of kernel 'wide_phases' does not fit: its kernel has more than 7 columns}}
   %m = cpu.conv ins(%tx, %tw : tensor<1x16x56x56xf32>, tensor<1x1x1296x8xf32>) outs(%f : tensor<1x8x24x24xf32>)
       {kernel_shape = array<i64: 9, 9>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x24x24xf32>
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<1x8x24x24xf32>, memref<1x8x24x24xf32>) -> ()

@@ -31,8 +31,8 @@ namespace toy {
 void registerToyTarget(mlir::DialectRegistry &registry);
 
 /// Writes `kernel`, which works on memrefs by loops, as a C function of its
-/// name, called by MLIR's C interface: of a memref both pointers, the offset,
-/// the sizes and the strides. Fails with an error at the operation that has no
+/// name, called with the parts of memrefs: both pointers, the offset, the sizes
+/// and the strides. Fails with an error at the operation that has no
 /// C.
 llvm::LogicalResult printKernel(mlir::func::FuncOp kernel,
                                 llvm::raw_ostream &os);

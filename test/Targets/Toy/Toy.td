@@ -23,10 +23,6 @@ def Toy_MachineAttr : AttrDef<Toy_Dialect, "Machine", [
     DeclareAttrInterfaceMethods<SDX_TargetAttrInterface, ["getFusionLimits"]>]> {
   let mnemonic = "machine";
   let summary = "What a C compiler makes code for";
-  let parameters = (ins
-    // The program that compiles C.
-    StringRefParameter<"", [{"cc"}]>:$compiler);
-  let assemblyFormat = "`<` struct(params) `>`";
 }
 
 #endif // TOY_DIALECT

@@ -109,7 +109,7 @@ void toy::registerToyTarget(DialectRegistry &registry) {
 static sdx::TargetAttrInterface describe(MLIRContext *context,
                                          const TargetOptions &) {
   context->getOrLoadDialect<toy::ToyDialect>();
-  return toy::MachineAttr::get(context, "cc");
+  return toy::MachineAttr::get(context);
 }
 
 /// Compiles the C of an image.

@@ -133,12 +133,12 @@ def CPUChooseConvForm
 
     - A convolution of 3x3 without dilations or groups, with enough channels and
       positions, goes by Winograd's algorithm: it and the packing of its weights
-      get the attribute `winograd`. F(4x4, 3x3) takes a quarter of the
+      get `winograd` in their `filters`. F(4x4, 3x3) takes a quarter of the
       multiplications, 36 values of K a channel, and its rounding errors are
       about twice those of the direct form; F(2x2, 3x3), for pictures too small
       for that, takes 4 of 9, and 16 values. With strides of 2 they take 9 of 16
-      and 25 of 36 of the multiplications, and the attribute `winograd_stride`
-      tells the packing. Weights of pictures with no more
+      and 25 of 36 of the multiplications, and `stride` in `filters` tells the
+      packing. Weights of pictures with no more
       tiles than a register of 512 bits has lanes, and of enough filters, come
       in blocks of a vector of filters; with vectors of 256 bits the others come
       in blocks of a tile's six.
@@ -150,8 +150,10 @@ def CPUChooseConvForm
     %y = cpu.conv ins(%x, %p) ...
     // becomes
     %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) ...
-        {winograd = 4 : i64} -> tensor<1x8x2304x8xf32>
-    %y = cpu.conv ins(%x, %p) ... {winograd = 4 : i64}
+        {filters = #cpu.filters<f32, rows = 8, winograd = 4>}
+        -> tensor<1x8x2304x8xf32>
+    %y = cpu.conv ins(%x, %p) ...
+        {filters = #cpu.filters<f32, rows = 8, winograd = 4>}
     ```
   }];
   let options = [
@@ -339,8 +341,7 @@ def CPUPackContractions : Pass<"cpu-pack-contractions", "::mlir::ModuleOp"> {
     other types become loop nests.
 
     Where memory decides how long a product takes, weights may be kept in fewer
-    bits: those of few rows, and four times as many bytes of an `cpu.conv` that
-    goes by Winograd's algorithm and has filters in the lanes of vectors.
+    bits: those of few rows.
 
     ```mlir
     %r = sdx.matmul ins(%a, %b : tensor<?x768xf32>, tensor<768x40xf32>)
@@ -360,8 +361,8 @@ def CPUPackContractions : Pass<"cpu-pack-contractions", "::mlir::ModuleOp"> {
                            "::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect"];
   let options = [Option<"compressWeights", "compress-weights", "int64_t", "0",
-                        "Pack weights of few rows and at least so many bytes, "
-                        "and Winograd's, in 24 bits a number (0: none)">,
+                        "Pack weights of few rows and at least so many bytes "
+                        "in 24 or 21 bits a number (0: none)">,
                  Option<"lossyW21", "lossy-w21", "bool", "false",
                         "Pack them in 21 bits also where rounding takes more of results "
                         "than 1.7 times what a sum in f32 does">,

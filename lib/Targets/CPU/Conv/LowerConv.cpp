@@ -155,8 +155,7 @@ struct LowerConvPass : sardonyx::impl::CPULowerConvBase<LowerConvPass> {
     if (!plan)
       plan = selectConvPlan(facts);
     if (std::string reason = whyNot(facts, plan); !reason.empty()) {
-      root->emitOpError("cannot be computed by the plan ")
-          << plan << ": " << reason;
+      emitError(root->getLoc()) << describeMisfit(plan, func.getName(), reason);
       return signalPassFailure();
     }
     func->removeAttr(kPlanAttr);

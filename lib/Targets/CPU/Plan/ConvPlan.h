@@ -54,6 +54,10 @@ ConvPlanAttr selectConvPlan(const ConvFacts &facts);
 /// empty if it can.
 std::string whyNot(const ConvFacts &facts, ConvPlanAttr plan);
 
+/// The sentence for a plan that does not fit, for `reason` of whyNot().
+std::string describeMisfit(mlir::Attribute plan, llvm::StringRef kernel,
+                           llvm::StringRef reason);
+
 } // namespace sardonyx::cpu
 
 #endif // SARDONYX_LIB_TARGETS_CPU_PLAN_CONVPLAN_H

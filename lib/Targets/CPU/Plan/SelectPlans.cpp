@@ -39,8 +39,8 @@ struct SelectPlansPass : sardonyx::impl::CPUSelectPlansBase<SelectPlansPass> {
         plan ? whyNot(facts, plan) : "it is for another kind of kernel";
     if (reason.empty())
       return;
-    facts.getOp().emitOpError("cannot be computed by the plan ")
-        << given << ": " << reason;
+    emitError(facts.getOp().getLoc())
+        << describeMisfit(given, func.getName(), reason);
     signalPassFailure();
   }
 };

@@ -1,0 +1,36 @@
+//===- ApplyPlans.cpp - Give kernels their plans --------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/Targets/Passes.h"
+#include "sardonyx/Targets/Plans.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_SDXAPPLYPLANS
+#include "sardonyx/Targets/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace sardonyx;
+
+namespace {
+
+struct ApplyPlansPass : sardonyx::impl::SDXApplyPlansBase<ApplyPlansPass> {
+  using Base::Base;
+
+  void runOnOperation() override { applyPlans(getOperation(), plan); }
+};
+
+} // namespace

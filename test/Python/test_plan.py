@@ -1,0 +1,155 @@
+"""Plans of kernels as text: written, edited, given back (`sardonyx plan`, `--plan`, SessionOptions.plan)."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import sardonyx
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release")) / "bin"
+
+
+def tool(*arguments, fails=False):
+    done = subprocess.run([BIN / "sardonyx", *map(str, arguments)], capture_output=True, text=True)
+    assert (done.returncode != 0) == fails, done.stderr
+    return done.stderr if fails else done.stdout
+
+
+def conv(folder, shape, filters, **attributes):
+    """A model of one convolution and a Relu."""
+    rng = np.random.default_rng(sum(shape) + sum(filters))
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["c"], name="conv", **attributes), helper.make_node("Relu", ["c"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(rng.standard_normal(filters, dtype=np.float32), "w")],
+    )
+    file = folder / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), file)
+    return file, {"x": rng.standard_normal(shape, dtype=np.float32)}
+
+
+def plans_of(text):
+    """[(fingerprint, plan)] of the lines."""
+    return re.findall(r"^([0-9a-f]{16}) (#cpu\.conv_plan<[^>]*>) # \S+", text, re.MULTILINE)
+
+
+def run(model, feeds, plan=None, tmp=None):
+    options = sardonyx.SessionOptions()
+    options.cache = False
+    if plan is not None:
+        options.plan = plan
+    return sardonyx.InferenceSession(str(model), options).run(None, feeds)[0]
+
+
+CASES = [
+    # The shape, the filters, attributes, and the plans that fit beside the one that is chosen.
+    ((1, 3, 40, 44), (8, 3, 3, 3), {"pads": [1, 1, 1, 1]}, ["<im2col>", "<row_buffer>"]),
+    ((2, 3, 9, 10), (8, 3, 3, 3), {"pads": [1, 1, 1, 1]}, ["<im2col>", "<row_buffer>"]),
+    ((1, 2, 5, 3), (5, 2, 3, 2), {}, ["<im2col>", "<row_buffer>"]),
+    ((1, 4, 33, 31), (12, 4, 5, 5), {"strides": [2, 2], "pads": [2, 2, 2, 2]}, ["<im2col>", "<im2col, polyphase = true>", "<row_buffer>"]),
+    ((1, 16, 20, 20), (24, 16, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, ["<im2col>", "<im2col, polyphase = true>"]),
+    ((1, 12, 17, 17), (12, 1, 3, 3), {"group": 12, "pads": [1, 1, 1, 1]}, ["<im2col>", "<depthwise>"]),
+    ((1, 64, 5, 5), (64, 64, 1, 1), {}, ["<im2col>", "<output_channels>"]),
+]
+
+
+@pytest.mark.parametrize("shape,filters,attributes,fitting", CASES, ids=range(len(CASES)))
+def test_every_plan_that_fits_gives_the_same(shape, filters, attributes, fitting, tmp_path):
+    model, feeds = conv(tmp_path, shape, filters, **attributes)
+    expected = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feeds)[0]
+    text = tool("plan", model)
+    ((fingerprint, chosen),) = plans_of(text)
+    assert "conv" in text.splitlines()[-1] and "node 'conv'" in text
+    for plan in {f"#cpu.conv_plan{form}" for form in fitting} | {chosen}:
+        file = tmp_path / "model.plan"
+        file.write_text(f"{fingerprint} {plan} # pinned\n")
+        np.testing.assert_allclose(run(model, feeds, file), expected, rtol=1e-4, atol=1e-4, err_msg=plan)
+        # What is pinned is what is shown.
+        assert plans_of(tool("plan", model, "--plan", file)) == [(fingerprint, plan)]
+
+
+def test_what_was_written_changes_nothing(tmp_path):
+    model, feeds = conv(tmp_path, (1, 3, 32, 32), (8, 3, 3, 3))
+    tool("plan", model, "-o", tmp_path / "model.plan")
+    plain = tool("compile", model, "--to", "asm")
+    assert tool("compile", model, "--to", "asm", "--plan", tmp_path / "model.plan") == plain
+    np.testing.assert_array_equal(run(model, feeds, tmp_path / "model.plan"), run(model, feeds))
+
+
+def pinned(tmp_path, text):
+    file = tmp_path / "model.plan"
+    file.write_text(text)
+    return file
+
+
+def test_a_plan_that_does_not_fit_is_an_error_with_the_reason(tmp_path):
+    model, feeds = conv(tmp_path, (1, 16, 12, 12), (8, 16, 3, 3))
+    ((fingerprint, _),) = plans_of(tool("plan", model))
+    wrong = pinned(tmp_path, f"{fingerprint} #cpu.conv_plan<row_buffer>\n")
+    reason = r"node 'conv' \(Conv\): the plan #cpu.conv_plan<row_buffer> of kernel 'k\d+_conv' does not fit: it has not 1 to 4 channels"
+    with pytest.raises(Exception, match=reason):
+        run(model, feeds, wrong)
+    assert re.search(reason, tool("run", model, "--plan", wrong, "--no-cache", fails=True))
+
+
+def test_a_stale_line_is_a_warning(tmp_path):
+    model, _ = conv(tmp_path, (1, 16, 12, 12), (8, 16, 3, 3))
+    stale = pinned(tmp_path, "0123456789abcdef #cpu.conv_plan<im2col>\n")
+    done = subprocess.run([BIN / "sardonyx", "run", model, "-q", "--no-cache", "--plan", stale], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "the plan of 0123456789abcdef is of no kernel of this model on this processor" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text,sentence",
+    [
+        ("conv #cpu.conv_plan<im2col>", "line 1 of the plan is no fingerprint of 16 digits and a plan"),
+        ("\n0123456789abcdef", "line 2 of the plan is no fingerprint of 16 digits and a plan"),
+        ("0123456789abcdef #cpu.conv_plan<fast>", "line 1 of the plan cannot be read: expected ::sardonyx::cpu::ConvForm to be one of: im2col"),
+        ("0123456789abcdef nothing", "line 1 of the plan cannot be read"),
+        (
+            "0123456789abcdef #cpu.conv_plan<im2col>\n0123456789abcdef #cpu.conv_plan<im2col>",
+            "line 2 of the plan is of a kernel that another line is of",
+        ),
+    ],
+)
+def test_what_is_no_plan_is_refused_with_its_line(text, sentence, tmp_path):
+    model, feeds = conv(tmp_path, (1, 16, 12, 12), (8, 16, 3, 3))
+    file = pinned(tmp_path, text)
+    assert sentence in tool("run", model, "--plan", file, "--no-cache", fails=True)
+    with pytest.raises(Exception, match=re.escape(sentence)):
+        run(model, feeds, file)
+
+
+def test_a_plan_for_another_kind_of_kernel_is_an_error(tmp_path):
+    model, _ = conv(tmp_path, (1, 16, 12, 12), (8, 16, 3, 3))
+    ((fingerprint, _),) = plans_of(tool("plan", model))
+    error = tool("run", model, "--plan", pinned(tmp_path, f"{fingerprint} 5 : i64\n"), "--no-cache", fails=True)
+    assert "does not fit: it is for another kind of kernel" in error
+
+
+def test_the_cache_knows_plans_apart(tmp_path):
+    model, feeds = conv(tmp_path, (1, 3, 40, 44), (8, 3, 3, 3))
+    ((fingerprint, chosen),) = plans_of(tool("plan", model))
+    arguments = ["run", model, "-q", "-v", "--cache-dir", tmp_path / "cache"]
+    assert "from the cache" not in tool(*arguments)
+    assert "from the cache" in tool(*arguments)
+    other = pinned(tmp_path, f"{fingerprint} #cpu.conv_plan<im2col>\n")
+    assert "from the cache" not in tool(*arguments, "--plan", other)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    model, feeds = conv(tmp_path, (1, 3, 8, 8), (4, 3, 3, 3))
+    assert "cannot read" in tool("run", model, "--plan", tmp_path / "none", fails=True)
+    with pytest.raises(OSError):
+        run(model, feeds, tmp_path / "none")
