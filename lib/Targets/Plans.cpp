@@ -100,9 +100,9 @@ void sardonyx::applyPlans(ModuleOp module, StringRef plan) {
   SmallVector<Attribute> stale;
   for (NamedAttribute given : plans)
     if (!used.contains(given.getName().getValue()))
-      stale.push_back(b.getStringAttr(
-          "the plan of " + given.getName().getValue() +
-          " is of no kernel of this model on this processor"));
+      stale.push_back(
+          b.getStringAttr("the plan of " + given.getName().getValue() +
+                          " is of no kernel of this model on this processor"));
   module->removeAttr(kPlansAttr);
   if (!stale.empty())
     module->setAttr(kStalePlansAttr, b.getArrayAttr(stale));

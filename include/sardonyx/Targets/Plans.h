@@ -7,8 +7,8 @@
 //
 // A plan says how a kernel is computed: an attribute of the target's dialect,
 // which its passes choose and which may be given. As text it is a line for each
-// kernel: the kernel's fingerprint, the plan, and after # what a person wants to
-// know.
+// kernel: the kernel's fingerprint, the plan, and after # what a person wants
+// to know.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@
 
 namespace sardonyx {
 
-/// The plans given for kernels of a module: a dictionary of them by the kernels'
-/// fingerprints.
+/// The plans given for kernels of a module: a dictionary of them by the
+/// kernels' fingerprints.
 inline constexpr llvm::StringLiteral kPlansAttr = "sdx.plans";
 /// Sentences on those of them that no kernel has.
 inline constexpr llvm::StringLiteral kStalePlansAttr = "sdx.stale_plans";
