@@ -124,3 +124,18 @@ def test_files_and_functions_are_short():
     assert found > 4000
     assert not long, "\n".join(long)
     assert not left, f"are no longer there: {left}"
+
+
+def test_emitters_do_not_change_after_their_constructor():
+    """Data members of an emitter are constants or references: what it emits follows from its plan and its operands."""
+    found, wrong = set(), []
+    for path in (ROOT / "lib/Targets").rglob("*.h"):
+        for name, body in re.findall(r"^class (\w+Emitter) \{\n(.*?)^\};", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+            found.add(name)
+            for line in body.split("\n"):
+                member = re.match(r"  (?! )(?!using|static|friend|struct|class|enum|const )[^()&{}]+;$", line)
+                # Operations and what builds others have no constant methods.
+                if member and not re.search(r"Op op;$|^  IndexMath math;$", line):
+                    wrong.append(f"{name}: {line.strip()}")
+    assert {"ConvEmitter", "MatmulEmitter", "StrassenEmitter"} <= found
+    assert not wrong, "\n".join(wrong)

@@ -6,8 +6,6 @@ import pytest
 from onnx import helper, numpy_helper
 
 import sardonyx
-from sardonyx import _sardonyx
-from references import convolve
 
 
 def model(node, w, x, shape):
@@ -110,60 +108,3 @@ def test_columns_that_would_lose(value):
     x = rng.standard_normal((1, 512)).astype(np.float32)
     x[0, 3] = 0 if value == 1e6 else 1
     np.testing.assert_array_equal(run(w, x), run(w, x, short=False))
-
-
-CONV = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
-
-
-def run_conv(w, x):
-    """A convolution of 3x3 that is as large as its input [C,H,W]."""
-    return compute(CONV, w, x[None], [1, w.shape[0], *x.shape[1:]])[0]
-
-
-def is_short(w, x):
-    """Whether that goes by Winograd's algorithm, and the values that filters become are kept in bytes."""
-    shape = [1, w.shape[0], *x.shape[1:]]
-    text = _sardonyx.compile_to_text("", model(CONV, w, x[None], shape), "dispatch", _sardonyx.Options())
-    assert "winograd" in text
-    return "xi8>" in text
-
-
-def conv_error(y, w, x):
-    exact = convolve(x[None], w)[0]
-    return np.linalg.norm(y - exact) / np.linalg.norm(exact)
-
-
-WIDE = {"avx512f", "avx512dq", "avx512bw", "avx512vl"}
-
-
-def has_wide_vectors():
-    with open("/proc/cpuinfo") as file:
-        return WIDE <= set(file.read().split())
-
-
-# 4 MB and more of the values that filters become.
-@pytest.mark.parametrize("channels,filters,size", [(129, 256, 14), (130, 288, 13), (257, 256, 7), (258, 288, 8)])
-def test_winograd_against_doubles(channels, filters, size):
-    rng = np.random.default_rng(channels)
-    w = rng.standard_normal((filters, channels, 3, 3)).astype(np.float32)
-    x = rng.standard_normal((channels, size, size)).astype(np.float32)
-    y, limit = run_conv(w, x), 3e-6
-    assert conv_error(y, w, x) < limit
-    if has_wide_vectors():
-        assert is_short(w, x)
-    # Products with integers stay in the range of f32.
-    huge = run_conv(w, x * np.float32(1e30))
-    assert conv_error(huge.astype(np.float64) * 1e-30, w, x) < limit
-
-
-@pytest.mark.parametrize("change", ["outlier", "infinity"])
-def test_winograd_weights_that_would_lose(change):
-    rng = np.random.default_rng(7)
-    w = rng.standard_normal((256, 128, 3, 3)).astype(np.float32)
-    x = rng.standard_normal((128, 14, 14)).astype(np.float32)
-    w[5] *= 1e-6 if change == "outlier" else 1
-    w[5, 3] = 1e6 if change == "outlier" else np.inf
-    x[3] = 0 if change == "outlier" else x[3]
-    assert not is_short(w, x)
-    if change == "outlier":
-        assert conv_error(run_conv(w, x), w, x) < 3e-6

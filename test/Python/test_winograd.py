@@ -96,3 +96,22 @@ def test_pictures_of_all_sizes(images, channels, size, filters, stride, pads, cp
     w = rng.standard_normal((filters, channels, 3, 3)).astype(np.float32)
     for is_open in (False, True):
         check_convolution(x, w, cpu, 2e-6, is_open, strides=(stride, stride), pads=pads)
+
+
+# Many filters for few tiles: they lie in the lanes of vectors.
+@pytest.mark.parametrize("channels,filters,size", [(129, 256, 14), (130, 288, 13), (257, 256, 7), (258, 288, 8)])
+def test_filters_in_lanes_against_doubles(channels, filters, size):
+    rng = np.random.default_rng(channels)
+    w = rng.standard_normal((filters, channels, 3, 3)).astype(np.float32)
+    x = rng.standard_normal((1, channels, size, size)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
+        "g",
+        [helper.make_tensor_value_info("x", 1, x.shape)],
+        [helper.make_tensor_value_info("y", 1, [1, filters, size, size])],
+        [numpy_helper.from_array(w, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    exact = convolve(x, w)[0]
+    (y,) = sdx.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    assert np.linalg.norm(y[0] - exact) < 3e-6 * np.linalg.norm(exact)

@@ -24,12 +24,45 @@ inline constexpr int64_t kMaxOutputChannelPositions = 64;
 /// Chunks that keep the threads of most machines busy.
 inline constexpr int64_t kMinChunks = 16;
 
-/// Emits the loops of one kernel around a convolution.
-class ConvEmitter {
+/// The buffers and the sizes of a convolution.
+struct ConvOperands {
+  mlir::Value input, weights;
+  /// The input with its spatial dimensions collapsed.
+  mlir::Value flatInput;
+  /// The planes that taps read (PolyphaseInputs.cpp); null where they read the
+  /// input itself.
+  mlir::Value phases;
+  /// What panels are packed from, and the packed weights, as one dimension.
+  mlir::Value allInputs, flatWeights;
+  llvm::SmallVector<mlir::Value> inSizes;
+  mlir::Value outPositions, groupChannels, groupFilters, depth;
+};
+
+/// The kernel around a convolution, by a plan that fits.
+class ConvKernel {
 public:
-  ConvEmitter(const ConvFacts &facts, ConvPlanAttr plan, KernelBody &body);
+  ConvKernel(const ConvFacts &facts, ConvPlanAttr plan, KernelBody &body)
+      : facts(facts), plan(plan), body(body),
+        evaluator(body, facts.getOp()->getResult(0), 1, 2) {}
 
   llvm::LogicalResult verify();
+  void emit(mlir::ImplicitLocOpBuilder &b);
+
+private:
+  const ConvFacts &facts;
+  const ConvPlanAttr plan;
+  KernelBody &body;
+  TileEvaluator evaluator;
+};
+
+/// Emits the loops of a convolution.
+class ConvEmitter {
+public:
+  ConvEmitter(const ConvFacts &facts, ConvPlanAttr plan,
+              TileEvaluator &evaluator, const ConvOperands &operands);
+
+  /// Makes the planes of a plan with polyphase inputs.
+  mlir::Value emitPolyphase(mlir::ImplicitLocOpBuilder &b);
   void emit(mlir::ImplicitLocOpBuilder &b);
 
 private:
@@ -90,7 +123,6 @@ private:
   int64_t countPhases();
   std::pair<mlir::Value, mlir::Value> findPhase(mlir::ImplicitLocOpBuilder &b,
                                                 mlir::Value k, int64_t d);
-  void emitPolyphase(mlir::ImplicitLocOpBuilder &b);
 
   /// Positions of a whole panel.
   int64_t panelWidth() { return columns * lanes; }
@@ -248,32 +280,24 @@ private:
   class DepthwiseLoops;
   void emitDepthwise(mlir::ImplicitLocOpBuilder &b);
 
-  const ConvFacts facts;
+  const ConvFacts &facts;
   const ConvPlanAttr plan;
   cpu::ConvOp op;
-  KernelBody &body;
-  cpu::TargetAttr target;
-  TileEvaluator evaluator;
-  TileShape shape;
-  int64_t lanes, registers;
+  const cpu::TargetAttr target;
+  TileEvaluator &evaluator;
+  const TileShape shape;
+  const int64_t lanes, registers;
+  const int64_t spatial, group;
+  /// Null: the sums are direct.
+  const cpu::Winograd *const winograd;
+  /// See ConvOperands.
+  const mlir::Value input, weights, flatInput, phases, allInputs, flatWeights;
+  const llvm::SmallVector<mlir::Value> inSizes;
+  const mlir::Value outPositions, groupChannels, groupFilters, depth;
   /// Vectors side by side in a tile of a panel. With eight rows three leave
   /// room in 32 registers, with four in 16, and need fewer instructions for
   /// each multiply-add than two.
-  int64_t columns;
-  int64_t spatial, group;
-  /// Null: the sums are direct.
-  const cpu::Winograd *winograd;
-
-  mlir::Value input, weights;
-  /// The input with its spatial dimensions collapsed.
-  mlir::Value flatInput;
-  /// The planes that taps read (PolyphaseInputs.cpp); null where they read the
-  /// input itself.
-  mlir::Value phases;
-  /// What panels are packed from, and the packed weights, as one dimension.
-  mlir::Value allInputs, flatWeights;
-  llvm::SmallVector<mlir::Value> inSizes;
-  mlir::Value outPositions, groupChannels, groupFilters, depth;
+  const int64_t columns;
 };
 
 } // namespace sardonyx::cpu

@@ -26,6 +26,8 @@ using namespace sardonyx::cpu;
 /// too few sums to keep two multipliers busy. Where memory has to take the
 /// results of short loops, two of 512 bits are faster.
 int64_t ConvEmitter::planColumns() {
+  if (plan.getForm() != ConvForm::Im2col)
+    return lanes >= 16 ? 3 : 2;
   if (lanes < 8)
     return 2;
   constexpr int64_t kFewValues = 64;
@@ -118,7 +120,6 @@ ConvEmitter::Packing ConvEmitter::planPacking() {
 
 void ConvEmitter::emitIm2col(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  columns = planColumns();
   Value allTiles = math.ceilDiv(groupFilters, shape.rows);
   std::optional<int64_t> positions = IndexMath::known(outPositions);
   Value panels = positions ? math.constant(countPanels())

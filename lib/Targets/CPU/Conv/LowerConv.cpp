@@ -28,29 +28,41 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-ConvEmitter::ConvEmitter(const ConvFacts &facts, ConvPlanAttr plan,
-                         KernelBody &body)
-    : facts(facts), plan(plan), op(facts.getOp()), body(body),
-      target(facts.target), evaluator(body, op->getResult(0), 1, 2),
-      shape(TileShape::get(target, cpu::kPanelWidth)), lanes(target.getLanes()),
-      registers(target.countVectorRegisters()),
-      columns(target.getVectorBits() >= 512 ? 3 : 2),
-      spatial(op.getNumSpatialDims()), group(op.getGroup()),
-      winograd(op.getAlgorithm()) {
-  shape.rows = std::gcd(shape.rows, op.getBlockRows());
+/// Tiles whose rows divide a block of filters.
+static TileShape getTileShape(const ConvFacts &facts) {
+  TileShape shape = TileShape::get(facts.target, kPanelWidth);
+  shape.rows = std::gcd(shape.rows, facts.getOp().getBlockRows());
+  return shape;
 }
 
-LogicalResult ConvEmitter::verify() {
+ConvEmitter::ConvEmitter(const ConvFacts &facts, ConvPlanAttr plan,
+                         TileEvaluator &evaluator, const ConvOperands &operands)
+    : facts(facts), plan(plan), op(facts.getOp()), target(facts.target),
+      evaluator(evaluator), shape(getTileShape(facts)),
+      lanes(target.getLanes()), registers(target.countVectorRegisters()),
+      spatial(op.getNumSpatialDims()), group(op.getGroup()),
+      winograd(op.getAlgorithm()), input(operands.input),
+      weights(operands.weights), flatInput(operands.flatInput),
+      phases(operands.phases), allInputs(operands.allInputs),
+      flatWeights(operands.flatWeights), inSizes(operands.inSizes),
+      outPositions(operands.outPositions),
+      groupChannels(operands.groupChannels),
+      groupFilters(operands.groupFilters), depth(operands.depth),
+      columns(planColumns()) {}
+
+LogicalResult ConvKernel::verify() {
+  ConvOp op = facts.getOp();
   if (!KernelBody::hasBuffer(op.getInput()) ||
       !KernelBody::hasBuffer(op.getWeights()))
     return op.emitOpError("has an operand that is computed in its own kernel");
-  if (group <= 0)
+  if (op.getGroup() <= 0)
     return op.emitOpError("has no groups");
   if (op.hasSplitWeights()) {
     auto isStatic = [](ShapedType type) {
       return !ShapedType::isDynamicShape(type.getShape().drop_front());
     };
-    if (lanes != kTileRows || !op.getWeights().getType().hasStaticShape() ||
+    if (facts.target.getLanes() != kTileRows ||
+        !op.getWeights().getType().hasStaticShape() ||
         !isStatic(op.getInput().getType()) || !isStatic(op.getInit().getType()))
       return op.emitOpError("has weights of bf16, which are for vectors of ")
              << kTileRows << " numbers and for sizes that are known";
@@ -74,22 +86,38 @@ bool ConvEmitter::isShift() {
   return true;
 }
 
-void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
+void ConvKernel::emit(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  input = body.getBuffer(op.getInput());
-  weights = body.getBuffer(op.getWeights());
+  ConvOp op = facts.getOp();
+  ConvOperands of;
+  of.input = body.getBuffer(op.getInput());
+  of.weights = body.getBuffer(op.getWeights());
   evaluator.prepare(b, op.getInit());
-  flatInput = emitCollapse(b, input, 2);
-  flatWeights = emitCollapse(b, weights, 0);
-  outPositions = math.constant(1);
-  for (int64_t d = 0; d < spatial; ++d) {
-    inSizes.push_back(math.dim(input, 2 + d));
-    outPositions = math.mul(outPositions, outSize(d));
+  of.flatInput = emitCollapse(b, of.input, 2);
+  of.flatWeights = emitCollapse(b, of.weights, 0);
+  of.outPositions = math.constant(1);
+  for (int64_t d = 0; d < op.getNumSpatialDims(); ++d) {
+    of.inSizes.push_back(math.dim(of.input, 2 + d));
+    of.outPositions = math.mul(of.outPositions, evaluator.getSize(2 + d));
   }
-  groupChannels = math.div(math.dim(input, 1), group);
-  groupFilters = math.div(evaluator.getSize(1), group);
-  depth = op.hasSplitWeights() ? math.mul(groupChannels, countTaps())
-                               : math.dim(weights, 2);
+  const int64_t group = op.getGroup();
+  of.groupChannels = math.div(math.dim(of.input, 1), group);
+  of.groupFilters = math.div(evaluator.getSize(1), group);
+  of.depth = op.hasSplitWeights()
+                 ? math.mul(of.groupChannels, facts.countTaps())
+                 : math.dim(of.weights, 2);
+  if (plan.getPolyphase())
+    of.phases = ConvEmitter(facts, plan, evaluator, of).emitPolyphase(b);
+  const ConvForm form = plan.getForm();
+  if (form == ConvForm::Im2col || form == ConvForm::OutputChannels ||
+      form == ConvForm::Bf16x3)
+    of.allInputs = emitCollapse(b, of.phases ? of.phases : of.input, 0);
+  ConvEmitter(facts, plan, evaluator, of).emit(b);
+  if (of.phases)
+    memref::DeallocOp::create(b, of.phases);
+}
+
+void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
   switch (plan.getForm()) {
   case ConvForm::Winograd:
     return emitWinograd(b);
@@ -97,22 +125,13 @@ void ConvEmitter::emit(ImplicitLocOpBuilder &b) {
     return emitDepthwise(b);
   case ConvForm::RowBuffer:
     return emitRowBuffer(b);
-  case ConvForm::Im2col:
-  case ConvForm::OutputChannels:
   case ConvForm::Bf16x3:
-    break;
+    return emitBf16x3(b);
+  case ConvForm::OutputChannels:
+    return emitOutputChannels(b);
+  case ConvForm::Im2col:
+    return emitIm2col(b);
   }
-  if (plan.getPolyphase())
-    emitPolyphase(b);
-  allInputs = emitCollapse(b, phases ? phases : input, 0);
-  if (plan.getForm() == ConvForm::Bf16x3)
-    emitBf16x3(b);
-  else if (plan.getForm() == ConvForm::OutputChannels)
-    emitOutputChannels(b);
-  else
-    emitIm2col(b);
-  if (phases)
-    memref::DeallocOp::create(b, phases);
 }
 
 /// The sum of a finished product and the op's init on a tile of one row.
@@ -160,8 +179,8 @@ struct LowerConvPass : sardonyx::impl::CPULowerConvBase<LowerConvPass> {
     }
     func->removeAttr(kPlanAttr);
     KernelBody body(func);
-    ConvEmitter emitter(facts, plan, body);
-    if (failed(emitKernel(func, *root, body, emitter)))
+    ConvKernel kernel(facts, plan, body);
+    if (failed(emitKernel(func, *root, body, kernel)))
       signalPassFailure();
   }
 };

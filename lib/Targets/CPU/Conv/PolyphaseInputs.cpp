@@ -54,7 +54,7 @@ int64_t ConvEmitter::countPhases() {
 
 /// Makes the planes of all images and channels: [image, channel, plane, row and
 /// column].
-void ConvEmitter::emitPolyphase(ImplicitLocOpBuilder &b) {
+Value ConvEmitter::emitPolyphase(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   int64_t columns = *IndexMath::known(outSize(1));
   int64_t channels = *IndexMath::known(groupChannels) * group;
@@ -68,7 +68,7 @@ void ConvEmitter::emitPolyphase(ImplicitLocOpBuilder &b) {
     dynamic.push_back(images);
   auto type = MemRefType::get({known, channels, countPhases(), rows * columns},
                               b.getF32Type());
-  phases = emitBuffer(b, type, dynamic);
+  Value planes = emitBuffer(b, type, dynamic);
 
   int64_t width = shape.width;
   // Columns [column, column + count) of row `row` of the planes from `plane`
@@ -87,7 +87,7 @@ void ConvEmitter::emitPolyphase(ImplicitLocOpBuilder &b) {
         Value from = math.add(math.mul(source, inSizes[1]), first);
         both = emitLoad(b, flatInput, {at[0], at[1], from}, 2 * width, mask);
       }
-      emitStore(b, emitPick(b, both, both, isOdd, 2, width), phases,
+      emitStore(b, emitPick(b, both, both, isOdd, 2, width), planes,
                 {at[0], at[1], math.constant(plane + i), to},
                 emitTailMask(b, math.constant(count), width));
       if (isOdd)
@@ -110,6 +110,7 @@ void ConvEmitter::emitPolyphase(ImplicitLocOpBuilder &b) {
           emitRun(at, plane, source, row, math.constant(columns - tail), tail);
       });
   });
+  return planes;
 }
 
 /// How much further in its planes the input of tap number `k` of dimension `d`

@@ -11,43 +11,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-/// Whether `plannedRows` are multiplied by parts, and how many at a time: the
-/// parts of these rows have to stay in the L2 cache while all panels pass, each
-/// of which is split once for them.
-void MatmulEmitter::planBf16x3() {
-  // The rows' parts must serve several panels.
-  constexpr int64_t kMinColumns = 8 * kBlockColumns, kMaxRows = 256;
-  auto atLeast = [](Value size, int64_t least) {
-    return IndexMath::known(size).value_or(least) >= least;
-  };
-  usesBf16x3 =
-      target.getF32() == cpu::F32Product::AmxBf16x6 && depthGroup == 1 &&
-      !op.getScales() && target.getVectorBits() >= 512 &&
-      op.getPanelWidth() == kBlockColumns && plannedRows >= kBlockRows &&
-      atLeast(n, kMinColumns) && atLeast(k, kStepDepth);
-  if (!usesBf16x3)
-    return;
-  auto share = [](int64_t whole, int64_t most, int64_t unit) {
-    return llvm::alignTo(llvm::divideCeil(whole, llvm::divideCeil(whole, most)),
-                         unit);
-  };
-  partRows =
-      share(IndexMath::known(m).value_or(kMaxRows), kMaxRows, kBlockRows);
-  constexpr int64_t kBf16x3Bytes = kBf16x3Terms * 2;
-  int64_t most = std::max<int64_t>(
-      llvm::alignDown(target.getL2Bytes() / 2 / (partRows * kBf16x3Bytes),
-                      kStepDepth),
-      kStepDepth);
-  partDepth = share(IndexMath::known(k).value_or(most), most, kStepDepth);
-  // Of some panels in a row all but one are split on the side, but they must
-  // suffice for all threads.
-  constexpr int64_t kMaxPanels = 4, kMinGroups = 6;
-  partPanels = std::clamp<int64_t>(
-      IndexMath::known(panelCount).value_or(kMaxPanels * kMinGroups) /
-          kMinGroups,
-      1, kMaxPanels);
-}
-
 /// [panel, row, column] as [row, column].
 static Value emitRowsOfPanels(ImplicitLocOpBuilder &b, Value sums) {
   SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
@@ -73,7 +36,7 @@ static Value mergeFlag(ImplicitLocOpBuilder &b, Value flag, Value flags,
 void MatmulEmitter::emitBf16x3Loops(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   Value zero = math.constant(0), one = math.constant(1);
-  Value ranges = math.ceilDiv(k, partDepth);
+  Value ranges = math.ceilDiv(k, plan.partDepth);
   // Batches with weights have few rows each, and threads share these.
   bool isOuterParallel = op.isRhsBatched();
   auto emitInner = [&](Value count, function_ref<void(Value)> body) {
@@ -84,12 +47,12 @@ void MatmulEmitter::emitBf16x3Loops(ImplicitLocOpBuilder &b) {
   auto emitRowsOf = [&](Value batch, Value number) {
     Chunk chunk;
     chunk.batch = batch;
-    chunk.firstRow = math.mul(number, partRows);
-    chunk.endRow = math.min(math.add(chunk.firstRow, partRows), m);
-    int64_t blocks = partRows / kBlockRows;
+    chunk.firstRow = math.mul(number, plan.partRows);
+    chunk.endRow = math.min(math.add(chunk.firstRow, plan.partRows), m);
+    int64_t blocks = plan.partRows / kBlockRows;
     Bf16x3Buffers buffers;
-    buffers.rows = emitBuffer(
-        b, getSplitRowsType(b.getContext(), blocks, partDepth / kStepDepth));
+    buffers.rows = emitBuffer(b, getSplitRowsType(b.getContext(), blocks,
+                                                  plan.partDepth / kStepDepth));
     buffers.rowFlags = emitBuffer(b, MemRefType::get({blocks}, b.getI1Type()));
     SmallVector<Value> open;
     std::optional<int64_t> panels = IndexMath::known(panelCount);
@@ -99,9 +62,11 @@ void MatmulEmitter::emitBf16x3Loops(ImplicitLocOpBuilder &b) {
     if (IndexMath::known(ranges) != 1) {
       buffers.panelFlags =
           emitBuffer(b, MemRefType::get({count}, b.getI1Type()), open);
-      buffers.sums = emitBuffer(
-          b, MemRefType::get({count, partRows, kBlockColumns}, b.getF32Type()),
-          open);
+      buffers.sums =
+          emitBuffer(b,
+                     MemRefType::get({count, plan.partRows, kBlockColumns},
+                                     b.getF32Type()),
+                     open);
     }
     emitFor(b, zero, ranges, 1, [&](Value range) {
       Value rows = math.sub(chunk.endRow, chunk.firstRow);
@@ -115,9 +80,9 @@ void MatmulEmitter::emitBf16x3Loops(ImplicitLocOpBuilder &b) {
                                  hasFullSteps(), buffers.rows, block);
         mergeFlag(b, bad, buffers.rowFlags, block, depth.first);
       });
-      emitInner(math.ceilDiv(panelCount, partPanels), [&](Value group) {
-        Value first = math.mul(group, partPanels);
-        Value end = math.min(math.add(first, partPanels), panelCount);
+      emitInner(math.ceilDiv(panelCount, plan.partPanels), [&](Value group) {
+        Value first = math.mul(group, plan.partPanels);
+        Value end = math.min(math.add(first, plan.partPanels), panelCount);
         emitBf16x3Panels(b, chunk, buffers, range, first, end);
       });
     });
@@ -126,7 +91,7 @@ void MatmulEmitter::emitBf16x3Loops(ImplicitLocOpBuilder &b) {
       if (buffer)
         memref::DeallocOp::create(b, buffer);
   };
-  Value count = math.ceilDiv(m, partRows);
+  Value count = math.ceilDiv(m, plan.partRows);
   Value batches = op.isBatched() ? evaluator.getSize(0) : one;
   auto emitOuter = [&](Value batch, Value number) {
     emitRowsOf(op.isBatched() ? batch : Value(), number);
@@ -143,8 +108,8 @@ void MatmulEmitter::emitBf16x3Loops(ImplicitLocOpBuilder &b) {
 DepthRange MatmulEmitter::getDepthRange(ImplicitLocOpBuilder &b, Value range) {
   IndexMath math(b);
   DepthRange depth;
-  depth.first = math.mul(range, partDepth);
-  depth.end = math.min(math.add(depth.first, partDepth), k);
+  depth.first = math.mul(range, plan.partDepth);
+  depth.end = math.min(math.add(depth.first, plan.partDepth), k);
   depth.steps = math.ceilDiv(math.sub(depth.end, depth.first), kStepDepth);
   return depth;
 }
@@ -164,8 +129,8 @@ void MatmulEmitter::emitBf16x3Panels(ImplicitLocOpBuilder &b, Chunk chunk,
     return local.emplace_back(emitBuffer(b, type));
   };
   ColumnParts columns;
-  columns.parts = allocate(
-      getSplitColumnsType(b.getContext(), /*slots=*/2, partDepth / kStepDepth));
+  columns.parts = allocate(getSplitColumnsType(b.getContext(), /*slots=*/2,
+                                               plan.partDepth / kStepDepth));
   columns.magnitudes = allocate(getMagnitudesType(b.getContext(), /*slots=*/2));
   columns.slot = zero;
   bool isSummed = bool(buffers.sums);
@@ -189,7 +154,7 @@ void MatmulEmitter::emitBf16x3Panels(ImplicitLocOpBuilder &b, Chunk chunk,
       Value inChunk = math.sub(row, chunk.firstRow);
       Bf16x3Block block{row, rowTiles, math.div(inChunk, kBlockRows), zero};
       if (isSummed)
-        block.sum = math.add(math.mul(panel, partRows), inChunk);
+        block.sum = math.add(math.mul(panel, plan.partRows), inChunk);
       emitBf16x3Block(b, chunk, buffers, block, depth, columns, next);
       emitAfterLastRange(b, range, [&] {
         Value isBad = arith::OrIOp::create(
@@ -232,7 +197,7 @@ void MatmulEmitter::emitPanelParts(ImplicitLocOpBuilder &b, const Chunk &chunk,
 void MatmulEmitter::emitAfterLastRange(ImplicitLocOpBuilder &b, Value range,
                                        function_ref<void()> body) {
   IndexMath math(b);
-  Value ranges = math.ceilDiv(k, partDepth);
+  Value ranges = math.ceilDiv(k, plan.partDepth);
   if (IndexMath::known(ranges) == 1)
     return body();
   emitIf(b, math.less(math.add(range, 1), ranges), [] {}, body);

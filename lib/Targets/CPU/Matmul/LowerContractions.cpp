@@ -34,8 +34,8 @@ struct LowerContractionsPass
     if (!*root)
       return;
     KernelBody body(func);
-    MatmulEmitter emitter(*root, body, cpu::getTargetOrDefault(func));
-    if (failed(emitKernel(func, *root, body, emitter)))
+    MatmulKernel kernel(*root, body, cpu::getTargetOrDefault(func));
+    if (failed(emitKernel(func, *root, body, kernel)))
       signalPassFailure();
   }
 };

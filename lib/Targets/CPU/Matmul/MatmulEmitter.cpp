@@ -16,67 +16,82 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-LogicalResult MatmulEmitter::verify() {
+LogicalResult MatmulKernel::verify() {
   if (!KernelBody::hasBuffer(op.getLhs()) ||
       !KernelBody::hasBuffer(op.getRhs()) ||
       (op.getScales() && !KernelBody::hasBuffer(op.getScales())))
     return op.emitOpError("has an operand that is computed in its own kernel");
-  if (depthGroup > 1 &&
+  if (op.getDepthGroup() > 1 &&
       ShapedType::isDynamic(op.getLhs().getType().getShape().back()))
     return op.emitOpError("has narrow elements and an open depth");
   return evaluator.verify(op.getInit());
 }
 
-void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
+void MatmulKernel::emit(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  lhs = body.getBuffer(op.getLhs());
-  rhs = body.getBuffer(op.getRhs());
+  MatmulOperands operands;
+  operands.lhs = body.getBuffer(op.getLhs());
+  operands.rhs = body.getBuffer(op.getRhs());
   evaluator.prepare(b, op.getInit());
   int64_t rank = op.isBatched() ? 3 : 2;
-  m = evaluator.getSize(rank - 2);
-  n = evaluator.getSize(rank - 1);
-  int64_t rhsRank = cast<MemRefType>(rhs.getType()).getRank();
-  k = depthGroup == 1 ? math.dim(lhs, rank - 1) : math.dim(rhs, rhsRank - 2);
-  int64_t packed = op.getPanelWidth();
-  panelCount = math.ceilDiv(n, packed);
+  operands.m = evaluator.getSize(rank - 2);
+  operands.n = evaluator.getSize(rank - 1);
+  int64_t rhsRank = cast<MemRefType>(operands.rhs.getType()).getRank();
+  operands.k = op.getDepthGroup() == 1 ? math.dim(operands.lhs, rank - 1)
+                                       : math.dim(operands.rhs, rhsRank - 2);
+  operands.panelCount = math.ceilDiv(operands.n, op.getPanelWidth());
 
+  MatmulFacts facts{op.getPacking(), target};
+  facts.m = IndexMath::known(operands.m);
+  facts.n = IndexMath::known(operands.n);
+  facts.k = IndexMath::known(operands.k);
+  facts.panels = IndexMath::known(operands.panelCount);
+  if (int64_t depth = op.getLhs().getType().getShape().back();
+      !ShapedType::isDynamic(depth))
+    facts.depth = depth;
+  facts.strassen = op.getStrassen();
   // What another kernel has just made is in the cache, weights are not.
-  comesFromMemory = !op.isRhsBatched() && Prefetch::pays(rhs);
+  facts.comesFromMemory = !op.isRhsBatched() && Prefetch::pays(operands.rhs);
   if (op.getScales())
-    scales = body.getBuffer(op.getScales());
-  else if (comesFromMemory)
-    flatRhs = emitCollapse(b, rhs, 0);
-  std::optional<int64_t> rows = IndexMath::known(m);
-  if (rows || !comesFromMemory)
-    return emitLoops(b, rows.value_or(kLikelyRows));
+    operands.scales = body.getBuffer(op.getScales());
+  else if (facts.comesFromMemory)
+    operands.flatRhs = emitCollapse(b, operands.rhs, 0);
+  auto emitLoops = [&](const MatmulFacts &known, const MatmulOperands &of,
+                       int64_t rows) {
+    MatmulEmitter(op, evaluator, known, of, planMatmul(known, rows)).emit(b);
+  };
+  if (facts.m || !facts.comesFromMemory)
+    return emitLoops(facts, operands,
+                     facts.m.value_or(MatmulPlan::kLikelyRows));
   // Weights come from memory: for a row, for few and for many in other ways.
-  Value open = m;
-  Value isOne =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, m, math.constant(1));
+  Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, operands.m,
+                                      math.constant(1));
   auto one = [&] {
-    m = math.constant(1);
-    emitLoops(b, 1);
-    m = open;
+    MatmulFacts ofOne = facts;
+    MatmulOperands row = operands;
+    ofOne.m = 1;
+    row.m = math.constant(1);
+    emitLoops(ofOne, row, 1);
   };
   auto several = [&] {
     emitIf(
-        b, math.less(m, math.constant(kFewRows + 1)),
-        [&] { emitLoops(b, kFewRows / 2); },
-        [&] { emitLoops(b, kLikelyRows); });
+        b, math.less(operands.m, math.constant(MatmulPlan::kFewRows + 1)),
+        [&] { emitLoops(facts, operands, MatmulPlan::kFewRows / 2); },
+        [&] { emitLoops(facts, operands, MatmulPlan::kLikelyRows); });
   };
   emitIf(b, isOne, one, several);
 }
 
-/// The loops for a number of rows that is known to be `rows`, or is about that.
-void MatmulEmitter::emitLoops(ImplicitLocOpBuilder &b, int64_t rows) {
+void MatmulEmitter::emitBy(ImplicitLocOpBuilder &b, const MatmulPlan &other) {
+  MatmulOperands operands{lhs, rhs, scales, m, n, panelCount, k, flatRhs};
+  MatmulEmitter(op, evaluator, facts, operands, other).emit(b);
+}
+
+void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  plannedRows = std::max<int64_t>(rows, 1);
-  planBf16x3();
-  planTiles();
-  planStrassen();
-  if (usesStrassen)
+  if (plan.usesStrassen)
     return emitStrassenLoops(b);
-  if (!usesBf16x3)
+  if (!plan.usesBf16x3)
     return emitChunks(b);
   // The rows may yet be too few, and nothing may be there to add up.
   Value isLarge;
@@ -86,17 +101,14 @@ void MatmulEmitter::emitLoops(ImplicitLocOpBuilder &b, int64_t rows) {
     Value isThere = math.less(math.constant(least - 1), size);
     isLarge = isLarge ? arith::AndIOp::create(b, isLarge, isThere) : isThere;
   };
-  if (!comesFromMemory)
+  if (!facts.comesFromMemory)
     require(m, kBlockRows);
   require(k, 1);
   if (!isLarge)
     return emitBf16x3Loops(b);
-  auto fused = [&] {
-    usesBf16x3 = false;
-    planTiles();
-    emitChunks(b);
-  };
-  emitIf(b, isLarge, [&] { emitBf16x3Loops(b); }, fused);
+  emitIf(
+      b, isLarge, [&] { emitBf16x3Loops(b); },
+      [&] { emitBy(b, planMatmul(facts, plan.rows, /*isDirect=*/true)); });
 }
 
 /// The loops around multiply-adds, or products of narrow numbers.
@@ -105,10 +117,9 @@ void MatmulEmitter::emitChunks(ImplicitLocOpBuilder &b) {
   SmallVector<Value> sizes;
   if (op.isBatched())
     sizes.push_back(evaluator.getSize(0));
-  planChunks();
-  int64_t chunkRows = chunkTiles * shape.rows;
-  sizes.push_back(math.ceilDiv(panelCount, panelsPerTile));
-  sizes.insert(rowsFirst ? sizes.end() - 1 : sizes.end(),
+  int64_t chunkRows = plan.chunkTiles * shape.rows;
+  sizes.push_back(math.ceilDiv(panelCount, plan.panelsPerTile));
+  sizes.insert(plan.rowsFirst ? sizes.end() - 1 : sizes.end(),
                math.ceilDiv(m, chunkRows));
   emitParallel(b, sizes, [&](ValueRange ivs) {
     Chunk chunk;
@@ -116,15 +127,15 @@ void MatmulEmitter::emitChunks(ImplicitLocOpBuilder &b) {
       chunk.batch = ivs.front();
       ivs = ivs.drop_front();
     }
-    chunk.panel = math.mul(ivs[rowsFirst ? 1 : 0], panelsPerTile);
-    chunk.firstRow = math.mul(ivs[rowsFirst ? 0 : 1], chunkRows);
+    chunk.panel = math.mul(ivs[plan.rowsFirst ? 1 : 0], plan.panelsPerTile);
+    chunk.firstRow = math.mul(ivs[plan.rowsFirst ? 0 : 1], chunkRows);
     chunk.endRow = math.min(math.add(chunk.firstRow, chunkRows), m);
-    if (usesTiles)
+    if (plan.usesTiles)
       chunk.sums = emitBuffer(
           b, MemRefType::get({kBlockRows, op.getPanelWidth()},
                              op.getInit().getType().getElementType()));
     emitPanelGroup(b, chunk);
-    if (usesTiles)
+    if (plan.usesTiles)
       memref::DeallocOp::create(b, chunk.sums);
   });
 }
@@ -134,12 +145,12 @@ void MatmulEmitter::emitChunks(ImplicitLocOpBuilder &b) {
 void MatmulEmitter::emitPanelGroup(ImplicitLocOpBuilder &b, Chunk chunk) {
   IndexMath math(b);
   std::optional<int64_t> count = IndexMath::known(panelCount);
-  Value end = math.add(chunk.panel, panelsPerTile);
+  Value end = math.add(chunk.panel, plan.panelsPerTile);
   auto whole = [&] {
-    chunk.panels = panelsPerTile;
+    chunk.panels = plan.panelsPerTile;
     emitRows(b, chunk);
   };
-  if (panelsPerTile == 1 || (count && *count % panelsPerTile == 0))
+  if (plan.panelsPerTile == 1 || (count && *count % plan.panelsPerTile == 0))
     return whole();
   auto part = [&] {
     chunk.panels = 1;
@@ -201,11 +212,11 @@ void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
     right.push_back(chunk.batch);
   right.append({chunk.panel, zero, zero});
   emitTileProduct(b, op.getLhs().getType().getElementType(), rowTiles,
-                  math.constant(countTileSteps()), getTileOperand(b, lhs, left),
-                  getTileOperand(b, rhs, right),
+                  math.constant(facts.countTileSteps()),
+                  getTileOperand(b, lhs, left), getTileOperand(b, rhs, right),
                   getTileOperand(b, chunk.sums, {zero, zero}));
   Start start;
-  start.group = countTileSteps() * kTileRows;
+  start.group = facts.countTileSteps() * kTileRows;
   Value column = math.mul(chunk.panel, op.getPanelWidth());
   emitFor(b, zero, math.constant(rowTiles * kTileRows), shape.rows,
           [&](Value inBlock) {
@@ -217,7 +228,7 @@ void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
 
 void MatmulEmitter::emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk) {
   Value first = chunk.firstRow;
-  if (usesTiles)
+  if (plan.usesTiles)
     first = emitBlocks(b, chunk, [&](Value row, int64_t rowTiles) {
       emitBlock(b, chunk, row, rowTiles);
     });
@@ -229,7 +240,7 @@ void MatmulEmitter::emitRestOfRows(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                    Value first) {
   IndexMath math(b);
   std::optional<int64_t> rows = IndexMath::known(m);
-  if (rows && (usesTiles || usesBf16x3))
+  if (rows && (plan.usesTiles || plan.usesBf16x3))
     rows = *rows % kTileRows;
   Value count = math.sub(chunk.endRow, first);
   Value full = math.roundDown(count, shape.rows);
@@ -299,7 +310,7 @@ void MatmulEmitter::emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
         });
   };
   // A version of its own has a single row of all.
-  if (comesFromMemory)
+  if (facts.comesFromMemory)
     return several();
   emitIf(b, atMost(1), [&] { emitTiles(b, chunk, row, 1, nullptr); }, several);
 }

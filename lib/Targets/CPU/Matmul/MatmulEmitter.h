@@ -14,6 +14,7 @@
 #include "MicroKernels/CompressedWeights.h"
 #include "MicroKernels/DotMicroKernels.h"
 #include "MicroKernels/MicroKernel.h"
+#include "Plan/MatmulPlan.h"
 
 #include "dialects/CPU/CPU.h"
 
@@ -49,22 +50,6 @@ struct Bf16x3Block {
   mlir::Value number, sum;
 };
 
-/// How a product goes by Strassen's algorithm (StrassenMatmul.cpp).
-struct StrassenPlan {
-  /// Values of k whose halves are added to each other.
-  int64_t depth = 0;
-  /// Panels of the left half of the columns, that is pairs of panels.
-  int64_t pairs = 0;
-  /// Tiles side by side in a panel.
-  int64_t pieces = 1;
-  /// Values of k after which something is fetched.
-  int64_t period = 1;
-
-  int64_t half() const { return depth / 2; }
-  /// Periods in a product over half of a range.
-  int64_t periods() const { return half() / period; }
-};
-
 /// How threads share a product by Strassen's algorithm: the rows are cut into
 /// `splitRows`, and each goes with `splitPanel` of the groups of panels.
 struct StrassenSplit {
@@ -77,17 +62,47 @@ struct StrassenRows;
 struct StrassenScratch;
 struct StrassenGroup;
 
-/// Emits the loops of one kernel around a packed matrix product.
-class MatmulEmitter {
+/// The buffers and the sizes of a packed product.
+struct MatmulOperands {
+  mlir::Value lhs, rhs, scales, m, n, panelCount;
+  /// Groups of values of k in the right-hand side, the last maybe not full.
+  mlir::Value k;
+  /// The right-hand side as one dimension; null where nothing is prefetched.
+  mlir::Value flatRhs;
+};
+
+/// The kernel around a packed matrix product: its operands, and which plans its
+/// loops have for how many rows.
+class MatmulKernel {
 public:
-  MatmulEmitter(cpu::PackedMatmulOp op, KernelBody &body,
-                cpu::TargetAttr target)
-      : op(op), body(body),
+  MatmulKernel(PackedMatmulOp op, KernelBody &body, TargetAttr target)
+      : op(op), body(body), target(target),
         evaluator(body, op->getResult(0), op.isBatched() ? 1 : 0,
-                  op.isBatched() ? 2 : 1),
-        depthGroup(op.getDepthGroup()), target(target) {}
+                  op.isBatched() ? 2 : 1) {}
 
   mlir::LogicalResult verify();
+  void emit(mlir::ImplicitLocOpBuilder &b);
+
+private:
+  PackedMatmulOp op;
+  KernelBody &body;
+  TargetAttr target;
+  TileEvaluator evaluator;
+};
+
+/// Emits the loops of a packed matrix product by a plan.
+class MatmulEmitter {
+public:
+  MatmulEmitter(PackedMatmulOp op, TileEvaluator &evaluator,
+                const MatmulFacts &facts, const MatmulOperands &operands,
+                const MatmulPlan &plan)
+      : op(op), evaluator(evaluator), facts(facts), plan(plan),
+        shape(this->plan.shape), depthGroup(op.getDepthGroup()),
+        target(facts.target), lhs(operands.lhs), rhs(operands.rhs),
+        scales(operands.scales), m(operands.m), n(operands.n),
+        panelCount(operands.panelCount), k(operands.k),
+        flatRhs(operands.flatRhs) {}
+
   void emit(mlir::ImplicitLocOpBuilder &b);
 
 private:
@@ -104,15 +119,12 @@ private:
     mlir::Value sums;
   };
 
-  /// Rows that a product whose number of them is open is planned for.
-  static constexpr int64_t kLikelyRows = 128;
-  /// Up to so many rows use a weight as fast as memory can give it.
-  static constexpr int64_t kFewRows = 32;
-  /// Rows of a tile of which the last ones do best in others (emitRestOfRows),
-  /// and those of the lowest that keeps the multipliers busy.
-  static constexpr int64_t kUnevenRows = 6, kLowRows = 4;
+  static constexpr int64_t kFewRows = MatmulPlan::kFewRows;
+  static constexpr int64_t kUnevenRows = MatmulPlan::kUnevenRows;
+  static constexpr int64_t kLowRows = MatmulPlan::kLowRows;
 
-  void emitLoops(mlir::ImplicitLocOpBuilder &b, int64_t rows);
+  /// The same product by another plan.
+  void emitBy(mlir::ImplicitLocOpBuilder &b, const MatmulPlan &other);
   void emitChunks(mlir::ImplicitLocOpBuilder &b);
   void emitBf16x3Loops(mlir::ImplicitLocOpBuilder &b);
   void emitBf16x3Panels(mlir::ImplicitLocOpBuilder &b, Chunk chunk,
@@ -149,12 +161,6 @@ private:
                 mlir::Value row, int64_t rows, mlir::Value column,
                 mlir::Value rowLimit, Start start = {});
   void emitPanelGroup(mlir::ImplicitLocOpBuilder &b, Chunk chunk);
-  bool isOfBytes() { return depthGroup == 4; }
-  bool multipliesAtOnce();
-  void widenFewRows();
-  void planTiles();
-  void planBf16x3();
-  void planStrassen();
   void emitStrassenLoops(mlir::ImplicitLocOpBuilder &b);
   StrassenSplit emitStrassenSplit(mlir::ImplicitLocOpBuilder &b,
                                   mlir::Value rows);
@@ -172,11 +178,6 @@ private:
   /// Whether no step of a product by parts has fewer values of k than others.
   bool hasFullSteps() {
     return IndexMath::known(k).value_or(1) % kStepDepth == 0;
-  }
-  void planChunks();
-  /// How often the values of k, whose number is known, fill tile registers.
-  int64_t countTileSteps() {
-    return op.getLhs().getType().getShape().back() / (kTileRows * depthGroup);
   }
   Prefetch prefetchNextPanel(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                              mlir::Value row, mlir::Value columnInPanel);
@@ -214,41 +215,17 @@ private:
                       mlir::Value panel, mlir::Value depth,
                       mlir::Value columnInPanel);
 
-  cpu::PackedMatmulOp op;
-  KernelBody &body;
-  TileEvaluator evaluator;
-  TileShape shape = {};
-  /// Values of k that are multiplied at once, and how narrow ones are.
-  int64_t depthGroup;
-  cpu::TargetAttr target;
-  mlir::Value lhs, rhs, scales, m, n, panelCount;
-  /// Groups of values of k in the right-hand side, the last maybe not full.
-  mlir::Value k;
-  /// Rows that the loops are planned for.
-  int64_t plannedRows = 0;
-  /// Panels that a tile spans: several where the rows are too few to keep the
-  /// multipliers busy, and where there are registers for more.
-  int64_t panelsPerTile = 1;
-  /// Whether a single row reads one panel after the other, as the stream that
-  /// a processor of narrow vectors fetches best by itself.
-  bool readsOneStream = false;
-  /// Tiles one below the other in a chunk, at most.
-  int64_t chunkTiles = 1;
-  /// Whether tile registers take what fills them.
-  bool usesTiles = false;
-  /// Whether they take f32, by parts; so many rows, values of k and panels at a
-  /// time.
-  bool usesBf16x3 = false;
-  int64_t partRows = 0, partDepth = 0, partPanels = 0;
-  /// Whether seven products are made in the place of eight.
-  bool usesStrassen = false;
-  StrassenPlan strassen;
-  /// Whether the rows of a chunk meet all panels before other rows do.
-  bool rowsFirst = false;
-  /// Whether the right-hand side comes from memory in each run.
-  bool comesFromMemory = false;
-  /// The right-hand side as one dimension; null where nothing is prefetched.
-  mlir::Value flatRhs;
+  PackedMatmulOp op;
+  TileEvaluator &evaluator;
+  const MatmulFacts facts;
+  const MatmulPlan plan;
+  /// That of the plan.
+  const TileShape &shape;
+  /// Values of k that are multiplied at once.
+  const int64_t depthGroup;
+  const TargetAttr target;
+  /// See MatmulOperands.
+  const mlir::Value lhs, rhs, scales, m, n, panelCount, k, flatRhs;
 };
 
 } // namespace sardonyx::cpu

@@ -16,7 +16,7 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
                                           const Chunk &chunk, Value row,
                                           Value columnInPanel) {
   std::optional<int64_t> depth = IndexMath::known(k);
-  if (!flatRhs || !depth || usesBf16x3)
+  if (!flatRhs || !depth || plan.usesBf16x3)
     return {};
   IndexMath math(b);
   int64_t packed = op.getPanelWidth();
@@ -29,14 +29,14 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
   int64_t rounded = shape.rows == kUnevenRows ? kUnevenRows - kLowRows : 0;
   Value tile =
       math.div(math.add(math.sub(row, chunk.firstRow), rounded), shape.rows);
-  Prefetch next =
-      Prefetch::share(b,
-                      {flatRhs, first, packed * depthGroup / linesOfRow,
-                       *depth * linesOfRow * chunk.panels, chunkTiles, *depth},
-                      tile);
+  Prefetch next = Prefetch::share(
+      b,
+      {flatRhs, first, packed * depthGroup / linesOfRow,
+       *depth * linesOfRow * chunk.panels, plan.chunkTiles, *depth},
+      tile);
   // Memory has to give as much as it can then, which L1 has no room for.
   constexpr int64_t kMin = 3, kMax = cpu::kMinStrassenRows;
-  next.isForL2 = plannedRows >= kMin && plannedRows <= kMax;
+  next.isForL2 = plan.rows >= kMin && plan.rows <= kMax;
   return next;
 }
 
@@ -111,7 +111,7 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                prefetches);
   auto multiplyAdd = [&](ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                          Value accumulator) {
-    if (isOfBytes())
+    if (facts.isOfBytes())
       return emitByteProduct(b, target.getInt8(), target.getVectorBits(), lhs,
                              rhs, accumulator);
     return emitBf16Product(b, target.getBf16(), target.getVectorBits(), lhs,
@@ -121,7 +121,7 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
   int64_t full = depth / depthGroup - firstGroup, rest = depth % depthGroup;
   // Steps that take many instructions anyway are not worth several in a row,
   // and those of a last group that is not full are too many by one.
-  if (!multipliesAtOnce() || rest)
+  if (!facts.multipliesAtOnce() || rest)
     prefetches = {};
   if (full > 0)
     accs = emitContractionLoop(b, math.constant(full), rows.size(), panels,
@@ -185,15 +185,15 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
       Value column = start.column ? start.column : math.constant(0);
       SmallVector<Value> at{math.add(start.row, r), column};
       Value sum = emitLoad(b, chunk.sums, at, shape.width);
-      acc = isOfBytes() ? Value(arith::AddIOp::create(b, acc, sum))
-                        : Value(arith::AddFOp::create(b, acc, sum));
+      acc = facts.isOfBytes() ? Value(arith::AddIOp::create(b, acc, sum))
+                              : Value(arith::AddFOp::create(b, acc, sum));
     }
 
   SmallVector<Prefetch> next;
   // Of few rows also those that fill no tile are alone with the memory.
   bool isFull = rows == shape.rows && !rowLimit;
-  if ((panels == 1 || isFull) && !start.row && !readsOneStream &&
-      (isFull || plannedRows <= kFewRows))
+  if ((panels == 1 || isFull) && !start.row && !plan.readsOneStream &&
+      (isFull || plan.rows <= kFewRows))
     next.push_back(prefetchNextPanel(b, chunk, row, columnInPanel));
   for (const Tile &tile : tiles) {
     if (start.isWhole)

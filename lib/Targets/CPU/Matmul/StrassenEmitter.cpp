@@ -37,8 +37,8 @@ StrassenEmitter::StrassenEmitter(MatmulEmitter &matmul, ImplicitLocOpBuilder &b,
                                  const StrassenScratch &scratch,
                                  const StrassenStep &step)
     : matmul(matmul), b(b), math(b), rows(rows), scratch(scratch), step(step),
-      plan(matmul.strassen), tileRows(matmul.shape.rows),
-      width(matmul.shape.width), panels(matmul.panelsPerTile),
+      plan(matmul.plan.strassen), tileRows(matmul.shape.rows),
+      width(matmul.shape.width), panels(matmul.plan.panelsPerTile),
       rest(getStrassenRest(b, rows, tileRows)), zero(math.constant(0)) {}
 
 void StrassenEmitter::emit() {
@@ -368,7 +368,7 @@ StrassenFetch StrassenEmitter::getFetch(const StrassenPhase &phase) {
 /// Asks for what is due in a period of a loop.
 void StrassenEmitter::fetchWeights(const StrassenFetch &fetch, Value loop,
                                    Value period) {
-  if (!loop || !matmul.comesFromMemory)
+  if (!loop || !matmul.facts.comesFromMemory)
     return;
   auto row = [&](Value number) {
     return math.div(math.mul(number, fetch.share), kStrassenShareUnit);

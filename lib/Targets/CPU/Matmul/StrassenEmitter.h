@@ -213,9 +213,9 @@ private:
   const StrassenStep &step;
   /// What `matmul` has planned.
   const StrassenPlan &plan;
-  int64_t tileRows, width, panels;
-  StrassenRest rest;
-  mlir::Value zero;
+  const int64_t tileRows, width, panels;
+  const StrassenRest rest;
+  const mlir::Value zero;
 };
 
 } // namespace sardonyx::cpu

@@ -50,34 +50,6 @@ static Value emitSlice(ImplicitLocOpBuilder &b, Value buffer, Value index) {
   return memref::SubViewOp::create(b, slice, buffer, offsets, sizes, strides);
 }
 
-/// Fewer rows go directly: a tile that is not full, and sums of columns, would
-/// be too much of their time.
-static int64_t getFewestRows(const TileShape &shape) {
-  constexpr int64_t kMinTiles = 8;
-  return std::max(cpu::kMinStrassenRows, kMinTiles * shape.rows);
-}
-
-/// Whether `plannedRows` go by Strassen's algorithm.
-void MatmulEmitter::planStrassen() {
-  usesStrassen = op.getStrassen() && !usesBf16x3 &&
-                 target.getVectorBits() >= 256 &&
-                 plannedRows >= getFewestRows(shape);
-  if (!usesStrassen)
-    return;
-  strassen = {};
-  strassen.depth = *op.getStrassen();
-  strassen.pairs = *IndexMath::known(panelCount) / 2;
-  // Two panels to a tile as long as there are no odd ones.
-  if (panelsPerTile > 1 && strassen.pairs % panelsPerTile != 0) {
-    panelsPerTile = 1;
-    shape = TileShape::get(target, op.getPanelWidth());
-  }
-  strassen.pieces = op.getPanelWidth() / shape.width;
-  // Short enough that few lines are asked for at a time.
-  constexpr int64_t kLongestPeriod = 16;
-  strassen.period = std::gcd(strassen.half(), kLongestPeriod);
-}
-
 /// Rows at a time, so that what is kept of them stays small.
 static constexpr int64_t kMaxRows = 512;
 
@@ -91,7 +63,7 @@ void MatmulEmitter::emitStrassenLoops(ImplicitLocOpBuilder &b) {
   Value pays = split.pays;
   if (!IndexMath::known(m))
     pays = arith::AndIOp::create(
-        b, pays, math.less(math.constant(getFewestRows(shape) - 1), m));
+        b, pays, math.less(math.constant(getMinStrassenRows(shape) - 1), m));
   auto emitBlock = [&](Value number) {
     Value first = math.mul(number, size);
     emitStrassenRows(b, split, first, math.min(math.add(first, size), m));
@@ -102,12 +74,11 @@ void MatmulEmitter::emitStrassenLoops(ImplicitLocOpBuilder &b) {
     emitFor(b, math.constant(0), blocks, 1, emitBlock);
   };
   auto directly = [&] {
-    usesStrassen = false;
     // Of an open number of rows mostly those that are too few for sums.
-    if (!IndexMath::known(m))
-      plannedRows = getFewestRows(shape);
-    planTiles();
-    emitChunks(b);
+    emitBy(b, planMatmul(facts,
+                         IndexMath::known(m) ? plan.rows
+                                             : getMinStrassenRows(shape),
+                         /*isDirect=*/true));
   };
   emitIf(b, pays, bySums, directly);
 }
@@ -127,12 +98,12 @@ StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
   constexpr int64_t kMaxRowParts = 4;
   IndexMath math(b);
   Value tiles = math.ceilDiv(math.ceilDiv(rows, 2), shape.rows);
-  Value groups = math.constant(strassen.pairs / panelsPerTile);
+  Value groups = math.constant(plan.strassen.pairs / plan.panelsPerTile);
   Value threads = sdx::ThreadCountOp::create(b);
   Value one = math.constant(1);
   int64_t columnSums = llvm::divideCeil(kTile * kRowsOfSums, shape.rows);
   int64_t rowSums = llvm::divideCeil(kTile * kColumnsOfSums,
-                                     panelsPerTile * op.getPanelWidth());
+                                     plan.panelsPerTile * op.getPanelWidth());
   StrassenSplit best;
   Value least;
   for (int64_t splitRows = 1; splitRows <= kMaxRowParts; splitRows *= 2) {
@@ -226,7 +197,7 @@ StrassenRows MatmulEmitter::getStrassenRows(ImplicitLocOpBuilder &b,
 void MatmulEmitter::emitOddPanels(ImplicitLocOpBuilder &b,
                                   const StrassenRows &rows, Value endRow) {
   IndexMath math(b);
-  for (int64_t panel = 2 * strassen.pairs;
+  for (int64_t panel = 2 * plan.strassen.pairs;
        panel < *IndexMath::known(panelCount); ++panel) {
     constexpr int64_t kTiles = 4;
     int64_t share = kTiles * shape.rows;
@@ -250,7 +221,7 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
                                      Value endRow) {
   IndexMath math(b);
   StrassenRows rows = getStrassenRows(b, firstRow, endRow);
-  Value groups = math.constant(strassen.pairs / panelsPerTile);
+  Value groups = math.constant(plan.strassen.pairs / plan.panelsPerTile);
   Value tilesOfPart = math.ceilDiv(rows.tiles, split.splitRows);
   Value groupsOfPart = math.ceilDiv(groups, split.splitPanel);
 
@@ -266,18 +237,20 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
     return buffers.back();
   };
   int64_t width = op.getPanelWidth();
-  bool hasRanges = strassen.depth < *IndexMath::known(k);
+  bool hasRanges = plan.strassen.depth < *IndexMath::known(k);
   Type f32 = b.getF32Type();
-  Value sums = allocate(parts, {kRowSums, rows.padded, strassen.half()}, f32);
+  Value sums =
+      allocate(parts, {kRowSums, rows.padded, plan.strassen.half()}, f32);
   Value bad = allocate(parts, {rows.padded / shape.rows}, b.getI1Type());
-  Value columns = allocate(
-      parts, {strassen.pieces, panelsPerTile, strassen.half(), shape.width},
-      f32);
+  Value columns = allocate(parts,
+                           {plan.strassen.pieces, plan.panelsPerTile,
+                            plan.strassen.half(), shape.width},
+                           f32);
   Value kept = allocate(
-      parts, {kStrassenStates, panelsPerTile, rows.padded, width}, f32);
-  Value results =
-      allocate(hasRanges ? groups : parts,
-               {rows.padded * panelsPerTile * kStrassenQuarters, width}, f32);
+      parts, {kStrassenStates, plan.panelsPerTile, rows.padded, width}, f32);
+  Value results = allocate(
+      hasRanges ? groups : parts,
+      {rows.padded * plan.panelsPerTile * kStrassenQuarters, width}, f32);
 
   // Groups of each part that are taken, and whose rows a thread has the sums
   // of: a part's, or none's.
@@ -334,7 +307,7 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
   if (!hasRanges)
     emitRange(zero);
   else // Rows and their sums of a range stay in the cache from group to group.
-    emitFor(b, zero, k, strassen.depth, emitRange);
+    emitFor(b, zero, k, plan.strassen.depth, emitRange);
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, buffer);
   emitOddPanels(b, rows, endRow);
@@ -369,9 +342,9 @@ void MatmulEmitter::emitStrassenGroup(ImplicitLocOpBuilder &b,
   auto select = [&](Value condition, Value then, Value otherwise) {
     return b.createOrFold<arith::SelectOp>(condition, then, otherwise);
   };
-  Value lastDepth = math.sub(k, math.constant(strassen.depth));
+  Value lastDepth = math.sub(k, math.constant(plan.strassen.depth));
   StrassenStep step;
-  step.panel = math.mul(group.number, panelsPerTile);
+  step.panel = math.mul(group.number, plan.panelsPerTile);
   step.depth = depth;
   step.isAdded = IndexMath::known(lastDepth) != 0;
   step.needsSums = group.needsSums;
@@ -380,8 +353,9 @@ void MatmulEmitter::emitStrassenGroup(ImplicitLocOpBuilder &b,
                                 math.add(group.number, 1));
   step.nextPanel =
       math.mul(select(isLastGroup, group.first, math.add(group.number, 1)),
-               panelsPerTile);
-  step.nextDepth = select(isLastGroup, math.add(depth, strassen.depth), depth);
+               plan.panelsPerTile);
+  step.nextDepth =
+      select(isLastGroup, math.add(depth, plan.strassen.depth), depth);
   step.hasNext = math.less(step.nextDepth, k);
   if (step.isAdded)
     emitIf(b, math.less(depth, math.constant(1)), [&] {
@@ -390,7 +364,7 @@ void MatmulEmitter::emitStrassenGroup(ImplicitLocOpBuilder &b,
       Value zero = math.constant(0);
       Value top = math.mul(rows.firstTile, shape.rows);
       Value bottom = math.mul(rows.endTile, shape.rows);
-      emitFor(b, zero, math.constant(panelsPerTile * kStrassenQuarters), 1,
+      emitFor(b, zero, math.constant(plan.panelsPerTile * kStrassenQuarters), 1,
               [&](Value part) {
                 Value begin = math.mul(part, rows.padded);
                 emitFor(b, math.add(begin, top), math.add(begin, bottom), 1,

@@ -1,0 +1,139 @@
+//===- PlanTest.cpp - How matrix products are computed --------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Plan/MatmulPlan.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace sardonyx::cpu;
+
+namespace {
+
+struct Plans : testing::Test {
+  Plans() { context.loadDialect<CPUDialect>(); }
+
+  /// Rows x depth x columns by panels of 32 columns, on a processor of 512 bits
+  /// unless `target` says otherwise.
+  MatmulFacts facts(std::optional<int64_t> rows, int64_t depth, int64_t columns,
+                    const char *target = "#cpu.target<>",
+                    PackedElement element = PackedElement::F32) {
+    MatmulFacts result{PackingAttr::get(&context, element, 32),
+                       cast<TargetAttr>(parseAttribute(target, &context))};
+    result.m = rows;
+    result.n = columns;
+    result.depth = depth;
+    result.k = result.packing.getPackedDepth(depth);
+    result.panels = (columns + 31) / 32;
+    return result;
+  }
+
+  MLIRContext context;
+};
+
+TEST_F(Plans, ManyRowsHaveTilesOfTwoPanelsThatStayInTheL2Cache) {
+  MatmulPlan plan = planMatmul(facts(128, 768, 768), 128);
+  EXPECT_EQ(plan.shape.rows, 6);
+  EXPECT_EQ(plan.shape.width, 32);
+  EXPECT_EQ(plan.panelsPerTile, 2);
+  EXPECT_FALSE(plan.usesTiles || plan.usesBf16x3 || plan.usesStrassen);
+}
+
+TEST_F(Plans, LongPanelsAreReadOneByOne) {
+  MatmulPlan plan = planMatmul(facts(128, 4096, 768), 128);
+  EXPECT_EQ(plan.panelsPerTile, 1);
+  EXPECT_EQ(plan.shape.rows, TileShape::get(facts(1, 1, 1).target, 32).rows);
+}
+
+TEST_F(Plans, SixteenRegistersHaveTilesOfSixRows) {
+  const char *narrow = "#cpu.target<vector_bits = 256>";
+  EXPECT_EQ(planMatmul(facts(128, 768, 768, narrow), 128).shape.rows, 6);
+}
+
+TEST_F(Plans, OneRowTakesSeveralPanelsOrOneStream) {
+  MatmulPlan wide = planMatmul(facts(1, 768, 768), 1);
+  EXPECT_EQ(wide.panelsPerTile, 4);
+  EXPECT_FALSE(wide.readsOneStream);
+  MatmulPlan narrow =
+      planMatmul(facts(1, 768, 768, "#cpu.target<vector_bits = 256>"), 1);
+  EXPECT_EQ(narrow.panelsPerTile, 1);
+  EXPECT_TRUE(narrow.readsOneStream);
+  EXPECT_EQ(narrow.shape.width, 32);
+}
+
+TEST_F(Plans, CompressedPanelsAreReadAsAWhole) {
+  for (PackedElement element : {PackedElement::W21, PackedElement::W24}) {
+    MatmulFacts of = facts(1, 768, 768, "#cpu.target<>", element);
+    MatmulPlan plan = planMatmul(of, 1);
+    EXPECT_EQ(plan.shape.width, 32);
+    EXPECT_EQ(plan.panelsPerTile, element == PackedElement::W21 ? 2 : 4);
+  }
+}
+
+TEST_F(Plans, TileRegistersTakeSixteenRowsOfBytes) {
+  const char *amx = "#cpu.target<int8 = amx>";
+  auto usesTiles = [&](const char *target, int64_t rows, int64_t depth) {
+    return planMatmul(facts(rows, depth, 768, target, PackedElement::I8), rows)
+        .usesTiles;
+  };
+  EXPECT_TRUE(usesTiles(amx, 16, 768));
+  EXPECT_FALSE(usesTiles(amx, 15, 768));
+  // No step of 64 values of k.
+  EXPECT_FALSE(usesTiles(amx, 16, 63));
+  EXPECT_FALSE(usesTiles("#cpu.target<int8 = vnni>", 16, 768));
+}
+
+TEST_F(Plans, FloatsGoByBf16x3WhereThereIsEnoughToDo) {
+  const char *amx = "#cpu.target<f32 = amx_bf16x6, bf16 = amx>";
+  MatmulPlan plan = planMatmul(facts(256, 1024, 1024, amx), 256);
+  EXPECT_TRUE(plan.usesBf16x3);
+  EXPECT_EQ(plan.partRows % 32, 0);
+  EXPECT_EQ(plan.partDepth % 32, 0);
+  EXPECT_GE(plan.partPanels, 1);
+  EXPECT_FALSE(planMatmul(facts(256, 1024, 1024, amx), 256, true).usesBf16x3);
+  EXPECT_FALSE(planMatmul(facts(16, 1024, 1024, amx), 16).usesBf16x3);
+  EXPECT_FALSE(planMatmul(facts(256, 1024, 128, amx), 256).usesBf16x3);
+  EXPECT_FALSE(planMatmul(facts(256, 1024, 1024), 256).usesBf16x3);
+}
+
+TEST_F(Plans, StrassensAlgorithmWantsRowsAndEvenWeights) {
+  MatmulFacts even = facts(512, 1024, 1024);
+  EXPECT_FALSE(planMatmul(even, 512).usesStrassen);
+  even.strassen = 512;
+  MatmulPlan plan = planMatmul(even, 512);
+  EXPECT_TRUE(plan.usesStrassen);
+  EXPECT_EQ(plan.strassen.depth, 512);
+  EXPECT_EQ(plan.strassen.pairs, 16);
+  EXPECT_EQ(plan.strassen.pairs % plan.panelsPerTile, 0);
+  EXPECT_EQ(plan.strassen.half() % plan.strassen.period, 0);
+  EXPECT_FALSE(planMatmul(even, 512, /*isDirect=*/true).usesStrassen);
+  EXPECT_FALSE(planMatmul(even, 8).usesStrassen);
+  MatmulFacts narrow = facts(512, 1024, 1024, "#cpu.target<vector_bits = 128>");
+  narrow.strassen = 512;
+  EXPECT_FALSE(planMatmul(narrow, 512).usesStrassen);
+}
+
+TEST_F(Plans, FewRowsAreOneChunkWhereWeightsComeFromMemory) {
+  MatmulFacts of = facts(32, 768, 3072);
+  of.comesFromMemory = true;
+  MatmulPlan plan = planMatmul(of, 32);
+  EXPECT_EQ(plan.chunkTiles, (32 + plan.shape.rows - 1) / plan.shape.rows);
+}
+
+TEST_F(Plans, OpenSizesHavePlans) {
+  MatmulFacts open = facts(std::nullopt, 768, 768);
+  open.n = open.k = open.panels = open.depth = std::nullopt;
+  for (int64_t rows : {0, 1, 16, 128}) {
+    MatmulPlan plan = planMatmul(open, rows);
+    EXPECT_GE(plan.rows, 1);
+    EXPECT_GE(plan.chunkTiles, 1);
+    EXPECT_GE(plan.shape.rows, 1);
+  }
+}
+
+} // namespace
