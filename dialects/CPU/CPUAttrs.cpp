@@ -135,3 +135,24 @@ const Winograd *FiltersAttr::getAlgorithm() const {
   return getWinograd() ? &cpu::getWinograd(getWinograd(), getStride())
                        : nullptr;
 }
+
+//===----------------------------------------------------------------------===//
+// MatmulPlanAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+MatmulPlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                       ArrayRef<MatmulCaseAttr> cases, MatmulCaseAttr direct) {
+  if (cases.empty())
+    return emitError() << "a plan has one case or more";
+  int64_t before = 0;
+  for (MatmulCaseAttr one : cases.drop_back()) {
+    if (one.getMaxRows() <= before)
+      return emitError() << "'max_rows' must grow from case to case, but "
+                         << one.getMaxRows() << " comes after " << before;
+    before = one.getMaxRows();
+  }
+  if (cases.back().getMaxRows() || (direct && direct.getMaxRows()))
+    return emitError() << "the last case and 'direct' have no 'max_rows'";
+  return success();
+}

@@ -55,4 +55,100 @@ def CPU_ConvPlanAttr : AttrDef<CPU_Dialect, "ConvPlan"> {
   }];
 }
 
+def CPU_MatmulOrder
+    : I32EnumAttr<"MatmulOrder", "the order of the chunks of a product", [
+    // All rows meet some panels before they meet the next.
+    I32EnumAttrCase<"PanelsOuter", 0, "panels_outer">,
+    // The rows of a chunk meet all panels before other rows do.
+    I32EnumAttrCase<"RowsOuter", 1, "rows_outer">]> {
+  let cppNamespace = "::sardonyx::cpu";
+  let genSpecializedAttr = 0;
+}
+
+def CPU_MatmulPrefetch
+    : I32EnumAttr<"MatmulPrefetch", "what a product fetches of its next panel", [
+    I32EnumAttrCase<"None", 0, "none">,
+    // The next panel, into whichever cache lines reach first.
+    I32EnumAttrCase<"Near", 1, "near">,
+    // The next panel, into the L2 cache: more lines than the L1 cache holds.
+    I32EnumAttrCase<"L2", 2, "l2">]> {
+  let cppNamespace = "::sardonyx::cpu";
+  let genSpecializedAttr = 0;
+}
+
+def CPU_MatmulCaseAttr : AttrDef<CPU_Dialect, "MatmulCase"> {
+  let mnemonic = "matmul_case";
+  let summary = "How a matrix product of some rows is computed";
+  let description = [{
+    The loops of a product, a case of `#cpu.matmul_plan`.
+
+    - `micro`: the micro-kernel (MicroKernels/MicroKernels.def), such as `"fma"`,
+      `"vnni"`, `"amx_int8"`.
+    - `rows`: how many rows the loops expect; any number is right.
+    - `max_rows`: the case is for so many rows at most; 0: for any number. With 1
+      it is for one row.
+    - `tile_rows`, `tile_columns`: accumulators of a register tile in each of
+      `panels` panels.
+    - `chunk_tiles`: tiles one below the other that one thread computes at a time.
+    - `order` of the chunks, and `prefetch` of the next panel.
+    - `part_rows`, `part_depth`, `part_panels`: with `"amx_bf16x6"`, rows, values
+      of k and panels that are split into bf16 at a time.
+    - `strassen`: values of k whose halves are added to each other by Strassen's
+      algorithm; 0: products are computed directly.
+
+    ```mlir
+    #cpu.matmul_case<"fma", rows = 128, tile_rows = 6, tile_columns = 32,
+                     panels = 2, chunk_tiles = 4, prefetch = l2>
+    ```
+  }];
+  let parameters = (ins
+    StringRefParameter<>:$micro, "int64_t":$rows,
+    DefaultValuedParameter<"int64_t", "0">:$max_rows,
+    "int64_t":$tile_rows, "int64_t":$tile_columns,
+    DefaultValuedParameter<"int64_t", "1">:$panels,
+    DefaultValuedParameter<"int64_t", "1">:$chunk_tiles,
+    DefaultValuedParameter<"::sardonyx::cpu::MatmulOrder",
+        "::sardonyx::cpu::MatmulOrder::PanelsOuter">:$order,
+    DefaultValuedParameter<"::sardonyx::cpu::MatmulPrefetch",
+        "::sardonyx::cpu::MatmulPrefetch::None">:$prefetch,
+    DefaultValuedParameter<"int64_t", "0">:$part_rows,
+    DefaultValuedParameter<"int64_t", "0">:$part_depth,
+    DefaultValuedParameter<"int64_t", "0">:$part_panels,
+    DefaultValuedParameter<"int64_t", "0">:$strassen);
+  let assemblyFormat = [{
+    `<` $micro `,` struct($rows, $max_rows, $tile_rows, $tile_columns, $panels,
+                          $chunk_tiles, $order, $prefetch, $part_rows,
+                          $part_depth, $part_panels, $strassen) `>`
+  }];
+}
+
+def CPU_MatmulPlanAttr : AttrDef<CPU_Dialect, "MatmulPlan"> {
+  let mnemonic = "matmul_plan";
+  let summary = "How the kernel of a matrix product computes it";
+  let description = [{
+    The cases of a product by its number of rows: the first whose `max_rows` are
+    not exceeded, and the last for any number. One case where rows are known.
+    `direct` is what the last case becomes where, in a run, rows are too few, or
+    threads too many, for its algorithm. `cpu-select-plans` sets it as `cpu.plan`
+    of a kernel; one that is there stays, and is an error where the kernel cannot
+    be computed so.
+
+    ```mlir
+    func.func private @k0_matmul(...) attributes {sdx.kernel,
+        cpu.plan = #cpu.matmul_plan<[
+          <"fma", rows = 1, max_rows = 1, tile_rows = 8, tile_columns = 32,
+           panels = 4, prefetch = near>,
+          <"fma", rows = 128, tile_rows = 6, tile_columns = 32, panels = 2,
+           chunk_tiles = 4, prefetch = l2>]>}
+    ```
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"::sardonyx::cpu::MatmulCaseAttr">:$cases,
+    OptionalParameter<"::sardonyx::cpu::MatmulCaseAttr">:$direct);
+  let assemblyFormat = [{
+    `<` `[` $cases `]` (`,` `direct` `=` $direct^)? `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
 #endif // SARDONYX_CPU_PLAN

@@ -38,9 +38,9 @@ def conv(folder, shape, filters, **attributes):
     return file, {"x": rng.standard_normal(shape, dtype=np.float32)}
 
 
-def plans_of(text):
-    """[(fingerprint, plan)] of the lines."""
-    return re.findall(r"^([0-9a-f]{16}) (#cpu\.conv_plan<[^>]*>) # \S+", text, re.MULTILINE)
+def plans_of(text, kind="conv"):
+    """[(fingerprint, plan)] of the lines of a kind of kernel."""
+    return re.findall(rf"^([0-9a-f]{{16}}) (#cpu\.{kind}_plan<.*>) # \S+", text, re.MULTILINE)
 
 
 def run(model, feeds, plan=None, tmp=None):
@@ -76,6 +76,91 @@ def test_every_plan_that_fits_gives_the_same(shape, filters, attributes, fitting
         np.testing.assert_allclose(run(model, feeds, file), expected, rtol=1e-4, atol=1e-4, err_msg=plan)
         # What is pinned is what is shown.
         assert plans_of(tool("plan", model, "--plan", file)) == [(fingerprint, plan)]
+
+
+ROWS = [1, 2, 7, 31, 40, 0, 130]
+
+
+def product(folder, kind, rows, depth, columns):
+    """A model of one product with weights, of `rows` or (None) an open number of them; and feeds for each number of rows."""
+    rng = np.random.default_rng(depth + columns)
+    weights = rng.standard_normal((depth, columns), dtype=np.float32)
+    arrays, domain, attributes = {"w": weights}, "", {}
+    element, result = TensorProto.FLOAT, TensorProto.FLOAT
+    if kind == "MatMulInteger":
+        element, result = TensorProto.UINT8, TensorProto.INT32
+        arrays = {"w": rng.integers(-128, 128, (depth, columns), dtype=np.int8)}
+    elif kind == "MatMulNBits":
+        domain, attributes = "com.microsoft", {"K": depth, "N": columns, "bits": 4, "block_size": 32}
+        blocks = -(-depth // 32)
+        arrays = {
+            "w": rng.integers(0, 256, (columns, blocks, 16), dtype=np.uint8),
+            "s": rng.standard_normal(columns * blocks, dtype=np.float32),
+        }
+    graph = helper.make_graph(
+        [helper.make_node(kind, ["x", *arrays], ["y"], name="product", domain=domain, **attributes)],
+        "g",
+        [helper.make_tensor_value_info("x", element, [rows or "rows", depth])],
+        [helper.make_tensor_value_info("y", result, None)],
+        [numpy_helper.from_array(array, name) for name, array in arrays.items()],
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    file = folder / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), file)
+    feeds = []
+    for count in [rows] if rows else ROWS:
+        x = rng.integers(0, 256, (count, depth), dtype=np.uint8)
+        feeds.append({"x": x if kind == "MatMulInteger" else rng.standard_normal((count, depth), dtype=np.float32)})
+    return file, feeds
+
+
+def draw_case(rng, micro, fetches, max_rows=0):
+    """A case that fits: any tile that registers hold, any chunks."""
+    columns = int(rng.choice([32, 16, 8]))
+    panels = int(rng.choice([1, 2, 3])) if columns == 32 else 1
+    fields = {
+        "rows": int(rng.integers(1, 200)),
+        "tile_rows": int(rng.integers(1, 4)),
+        "tile_columns": columns,
+        "panels": panels,
+        "chunk_tiles": int(rng.integers(1, 12)),
+        "order": str(rng.choice(["panels_outer", "rows_outer"])),
+        "prefetch": str(rng.choice(["none", "near", "l2"])) if fetches else "none",
+    }
+    if max_rows:
+        fields["max_rows"] = max_rows
+    return f'<"{micro}", ' + ", ".join(f"{name} = {value}" for name, value in fields.items()) + ">"
+
+
+@pytest.mark.parametrize("rows", [None, 1, 6, 61])
+@pytest.mark.parametrize(
+    "kind,depth,columns",
+    [("MatMul", 256, 256), ("MatMul", 77, 50), ("MatMulInteger", 256, 260), ("MatMulInteger", 37, 40), ("MatMulNBits", 96, 200)],
+)
+def test_every_plan_of_a_product_gives_the_same(kind, depth, columns, rows, tmp_path):
+    model, feeds = product(tmp_path, kind, rows, depth, columns)
+    expected = [onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feed)[0] for feed in feeds]
+    rng = np.random.default_rng(depth + (rows or 0))
+    text = tool("plan", model)
+    ((fingerprint, chosen),) = plans_of(text, "matmul")
+    chosen_micro = re.search(r'<"(\w+)"', chosen)[1]
+    fetches = "prefetch" in chosen
+    micros = {"MatMul": ["fma"], "MatMulInteger": ["widen_int8", chosen_micro], "MatMulNBits": ["dequant"]}[kind]
+    plans = [chosen]
+    for micro in micros * 2:
+        cases = [draw_case(rng, micro, fetches)]
+        if not rows:
+            cases = [draw_case(rng, micro, fetches, most) for most in ([], [1], [5, 33], [1, 64])[rng.integers(4)]] + cases
+        plans.append(f"#cpu.matmul_plan<[{', '.join(cases)}]>")
+    for plan in plans:
+        file = tmp_path / "model.plan"
+        file.write_text(f"{fingerprint} {plan}\n")
+        options = sardonyx.SessionOptions()
+        options.cache = False
+        options.plan = file
+        session = sardonyx.InferenceSession(str(model), options)
+        for feed, right in zip(feeds, expected):
+            np.testing.assert_allclose(session.run(None, feed)[0], right, rtol=1e-4, atol=2e-3, err_msg=f"{plan}, {len(feed['x'])} rows")
 
 
 def test_what_was_written_changes_nothing(tmp_path):

@@ -23,9 +23,10 @@ struct Plans : testing::Test {
   MatmulFacts facts(std::optional<int64_t> rows, int64_t depth, int64_t columns,
                     const char *target = "#cpu.target<>",
                     PackedElement element = PackedElement::F32) {
-    MatmulFacts result{PackingAttr::get(&context, element, 32),
-                       cast<TargetAttr>(parseAttribute(target, &context))};
+    MatmulFacts result(PackingAttr::get(&context, element, 32),
+                       cast<TargetAttr>(parseAttribute(target, &context)));
     result.m = rows;
+    result.minRows = rows.value_or(0);
     result.n = columns;
     result.depth = depth;
     result.k = result.packing.getPackedDepth(depth);
@@ -41,7 +42,7 @@ TEST_F(Plans, ManyRowsHaveTilesOfTwoPanelsThatStayInTheL2Cache) {
   EXPECT_EQ(plan.shape.rows, 6);
   EXPECT_EQ(plan.shape.width, 32);
   EXPECT_EQ(plan.panelsPerTile, 2);
-  EXPECT_FALSE(plan.usesTiles || plan.usesBf16x3 || plan.usesStrassen);
+  EXPECT_FALSE(plan.usesTiles() || plan.usesBf16x3() || plan.usesStrassen);
 }
 
 TEST_F(Plans, LongPanelsAreReadOneByOne) {
@@ -56,13 +57,16 @@ TEST_F(Plans, SixteenRegistersHaveTilesOfSixRows) {
 }
 
 TEST_F(Plans, OneRowTakesSeveralPanelsOrOneStream) {
-  MatmulPlan wide = planMatmul(facts(1, 768, 768), 1);
+  MatmulFacts of = facts(1, 768, 768);
+  of.comesFromMemory = true;
+  MatmulPlan wide = planMatmul(of, 1);
   EXPECT_EQ(wide.panelsPerTile, 4);
-  EXPECT_FALSE(wide.readsOneStream);
-  MatmulPlan narrow =
-      planMatmul(facts(1, 768, 768, "#cpu.target<vector_bits = 256>"), 1);
+  EXPECT_EQ(wide.prefetch, MatmulPrefetch::Near);
+  of.target = cast<TargetAttr>(
+      parseAttribute("#cpu.target<vector_bits = 256>", &context));
+  MatmulPlan narrow = planMatmul(of, 1);
   EXPECT_EQ(narrow.panelsPerTile, 1);
-  EXPECT_TRUE(narrow.readsOneStream);
+  EXPECT_EQ(narrow.prefetch, MatmulPrefetch::None);
   EXPECT_EQ(narrow.shape.width, 32);
 }
 
@@ -79,7 +83,7 @@ TEST_F(Plans, TileRegistersTakeSixteenRowsOfBytes) {
   const char *amx = "#cpu.target<int8 = amx>";
   auto usesTiles = [&](const char *target, int64_t rows, int64_t depth) {
     return planMatmul(facts(rows, depth, 768, target, PackedElement::I8), rows)
-        .usesTiles;
+        .usesTiles();
   };
   EXPECT_TRUE(usesTiles(amx, 16, 768));
   EXPECT_FALSE(usesTiles(amx, 15, 768));
@@ -91,14 +95,14 @@ TEST_F(Plans, TileRegistersTakeSixteenRowsOfBytes) {
 TEST_F(Plans, FloatsGoByBf16x3WhereThereIsEnoughToDo) {
   const char *amx = "#cpu.target<f32 = amx_bf16x6, bf16 = amx>";
   MatmulPlan plan = planMatmul(facts(256, 1024, 1024, amx), 256);
-  EXPECT_TRUE(plan.usesBf16x3);
+  EXPECT_TRUE(plan.usesBf16x3());
   EXPECT_EQ(plan.partRows % 32, 0);
   EXPECT_EQ(plan.partDepth % 32, 0);
   EXPECT_GE(plan.partPanels, 1);
-  EXPECT_FALSE(planMatmul(facts(256, 1024, 1024, amx), 256, true).usesBf16x3);
-  EXPECT_FALSE(planMatmul(facts(16, 1024, 1024, amx), 16).usesBf16x3);
-  EXPECT_FALSE(planMatmul(facts(256, 1024, 128, amx), 256).usesBf16x3);
-  EXPECT_FALSE(planMatmul(facts(256, 1024, 1024), 256).usesBf16x3);
+  EXPECT_FALSE(planMatmul(facts(256, 1024, 1024, amx), 256, true).usesBf16x3());
+  EXPECT_FALSE(planMatmul(facts(16, 1024, 1024, amx), 16).usesBf16x3());
+  EXPECT_FALSE(planMatmul(facts(256, 1024, 128, amx), 256).usesBf16x3());
+  EXPECT_FALSE(planMatmul(facts(256, 1024, 1024), 256).usesBf16x3());
 }
 
 TEST_F(Plans, StrassensAlgorithmWantsRowsAndEvenWeights) {

@@ -52,9 +52,10 @@ def CPULowerContractions
 def CPUSelectPlans : Pass<"cpu-select-plans", "::mlir::func::FuncOp"> {
   let summary = "Choose how each kernel is computed";
   let description = [{
-    Sets `cpu.plan` of kernels around a `cpu.conv`: the form of their loops, as
-    their shapes, the layout of their filters and the machine ask for. A plan that
-    is there stays; where the kernel cannot be computed by it, that is an error.
+    Sets `cpu.plan` of kernels around a `cpu.conv` or a `cpu.packed_matmul`: the
+    form of their loops, as their shapes, the layout of their weights and the
+    machine ask for. A plan that is there stays; where the kernel cannot be
+    computed by it, that is an error.
 
     ```mlir
     func.func private @k0_conv(...) attributes {sdx.kernel} {

@@ -9,7 +9,8 @@
 #define SARDONYX_LIB_TARGETS_CPU_CONVEMITTER_H
 
 #include "Kernel/Epilogue.h"
-#include "MicroKernels/MicroKernel.h"
+#include "MicroKernels/ContractionLoop.h"
+#include "MicroKernels/VectorOps.h"
 #include "Plan/ConvPlan.h"
 
 #include "dialects/CPU/CPU.h"

@@ -10,7 +10,9 @@
 #include "Conv/WinogradConv.h"
 #include "Kernel/RootKernel.h"
 #include "MicroKernels/AmxMicroKernel.h"
-#include "MicroKernels/MicroKernel.h"
+#include "MicroKernels/ContractionLoop.h"
+#include "MicroKernels/VectorOps.h"
+#include "Plan/Plan.h"
 
 #include "sardonyx/Targets/CPU/Passes.h"
 
@@ -170,16 +172,12 @@ struct LowerConvPass : sardonyx::impl::CPULowerConvBase<LowerConvPass> {
     if (!*root)
       return;
     ConvFacts facts(*root, cpu::getTargetOrDefault(func));
-    auto plan = func->getAttrOfType<ConvPlanAttr>(kPlanAttr);
-    if (!plan)
-      plan = selectConvPlan(facts);
-    if (std::string reason = whyNot(facts, plan); !reason.empty()) {
-      emitError(root->getLoc()) << describeMisfit(plan, func.getName(), reason);
+    FailureOr<ConvPlanAttr> plan = getPlan<ConvPlanAttr>(func, *root, facts);
+    if (failed(plan))
       return signalPassFailure();
-    }
     func->removeAttr(kPlanAttr);
     KernelBody body(func);
-    ConvKernel kernel(facts, plan, body);
+    ConvKernel kernel(facts, *plan, body);
     if (failed(emitKernel(func, *root, body, kernel)))
       signalPassFailure();
   }

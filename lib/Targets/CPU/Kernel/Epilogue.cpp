@@ -8,7 +8,8 @@
 #include "Kernel/Epilogue.h"
 #include "Common/IndexMath.h"
 #include "Kernel/Vectorize.h"
-#include "MicroKernels/MicroKernel.h"
+#include "MicroKernels/ContractionLoop.h"
+#include "MicroKernels/VectorOps.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

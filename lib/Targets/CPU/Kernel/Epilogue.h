@@ -14,7 +14,8 @@
 #ifndef SARDONYX_LIB_TARGETS_CPU_EPILOGUE_H
 #define SARDONYX_LIB_TARGETS_CPU_EPILOGUE_H
 
-#include "MicroKernels/MicroKernel.h"
+#include "MicroKernels/ContractionLoop.h"
+#include "MicroKernels/VectorOps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AffineMap.h"

@@ -9,7 +9,8 @@
 #include "Conv/WinogradConv.h"
 #include "Kernel/Epilogue.h"
 #include "MicroKernels/CompressedWeights.h"
-#include "MicroKernels/MicroKernel.h"
+#include "MicroKernels/ContractionLoop.h"
+#include "MicroKernels/VectorOps.h"
 
 #include "dialects/CPU/CPU.h"
 #include "sardonyx/Targets/CPU/Passes.h"

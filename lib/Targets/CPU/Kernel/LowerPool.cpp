@@ -17,7 +17,8 @@
 #include "Kernel/Epilogue.h"
 #include "Kernel/RootKernel.h"
 #include "Kernel/Vectorize.h"
-#include "MicroKernels/MicroKernel.h"
+#include "MicroKernels/ContractionLoop.h"
+#include "MicroKernels/VectorOps.h"
 #include "sardonyx/Targets/CPU/Passes.h"
 
 #include "dialects/CPU/CPU.h"

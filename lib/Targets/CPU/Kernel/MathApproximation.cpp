@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernel/Vectorize.h"
+#include "MicroKernels/VectorOps.h"
 #include "dialects/CPU/CPU.h"
 #include "sardonyx/Targets/CPU/Passes.h"
 

@@ -198,32 +198,4 @@ SmallVector<Value> emitVectorBody(OpBuilder &b, Location loc, Block &body,
   return results;
 }
 
-Value extractLanes(OpBuilder &b, Location loc, Value vector, int64_t first,
-                   int64_t count) {
-  return vector::ExtractStridedSliceOp::create(
-      b, loc, vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{count},
-      ArrayRef<int64_t>{1});
-}
-
-Value emitByRegisters(OpBuilder &b, Location loc, unsigned registerBits,
-                      ValueRange operands,
-                      function_ref<Value(ValueRange)> emit) {
-  Value result = operands.back();
-  int64_t all = cast<VectorType>(result.getType()).getNumElements();
-  int64_t lanes = std::min<int64_t>(registerBits / 32, all);
-  if (lanes < 4 || !llvm::isPowerOf2_64(lanes) || all % lanes != 0)
-    return {};
-  if (lanes == all)
-    return emit(operands);
-  for (int64_t first = 0; first < all; first += lanes) {
-    SmallVector<Value> parts;
-    for (Value operand : operands)
-      parts.push_back(extractLanes(b, loc, operand, first, lanes));
-    result = vector::InsertStridedSliceOp::create(b, loc, emit(parts), result,
-                                                  ArrayRef<int64_t>{first},
-                                                  ArrayRef<int64_t>{1});
-  }
-  return result;
-}
-
 } // namespace sardonyx::cpu

@@ -60,18 +60,6 @@ emitVectorBody(mlir::OpBuilder &b, mlir::Location loc, mlir::Block &body,
 mlir::Value emitBetter(mlir::OpBuilder &b, mlir::Location loc, bool larger,
                        mlir::Value value, mlir::Value other);
 
-/// Lanes [first, first + count) of `vector`.
-mlir::Value extractLanes(mlir::OpBuilder &b, mlir::Location loc,
-                         mlir::Value vector, int64_t first, int64_t count);
-
-/// What `emit` gives for `operands`, vectors of one length and of elements of
-/// 32 bits, each cut into registers of at most `registerBits`; it has the type
-/// of the last operand. Null where they fill no register, of 128 bits or more.
-mlir::Value
-emitByRegisters(mlir::OpBuilder &b, mlir::Location loc, unsigned registerBits,
-                mlir::ValueRange operands,
-                llvm::function_ref<mlir::Value(mlir::ValueRange)> emit);
-
 /// Whether `arg` is used as the divisor of floating-point divisions only.
 bool isDivisorOnly(mlir::BlockArgument arg);
 

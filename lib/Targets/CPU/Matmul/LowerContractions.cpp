@@ -7,6 +7,7 @@
 
 #include "Kernel/RootKernel.h"
 #include "Matmul/MatmulEmitter.h"
+#include "Plan/Plan.h"
 
 #include "sardonyx/Targets/CPU/Passes.h"
 
@@ -33,8 +34,14 @@ struct LowerContractionsPass
       return signalPassFailure();
     if (!*root)
       return;
+    MatmulFacts facts(*root, cpu::getTargetOrDefault(func));
+    FailureOr<MatmulPlanAttr> plan =
+        getPlan<MatmulPlanAttr>(func, *root, facts);
+    if (failed(plan))
+      return signalPassFailure();
+    func->removeAttr(kPlanAttr);
     KernelBody body(func);
-    MatmulKernel kernel(*root, body, cpu::getTargetOrDefault(func));
+    MatmulKernel kernel(*root, facts, *plan, body);
     if (failed(emitKernel(func, *root, body, kernel)))
       signalPassFailure();
   }

@@ -27,7 +27,7 @@ LogicalResult MatmulKernel::verify() {
   return evaluator.verify(op.getInit());
 }
 
-void MatmulKernel::emit(ImplicitLocOpBuilder &b) {
+MatmulOperands MatmulKernel::getOperands(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   MatmulOperands operands;
   operands.lhs = body.getBuffer(op.getLhs());
@@ -40,58 +40,62 @@ void MatmulKernel::emit(ImplicitLocOpBuilder &b) {
   operands.k = op.getDepthGroup() == 1 ? math.dim(operands.lhs, rank - 1)
                                        : math.dim(operands.rhs, rhsRank - 2);
   operands.panelCount = math.ceilDiv(operands.n, op.getPanelWidth());
-
-  MatmulFacts facts{op.getPacking(), target};
-  facts.m = IndexMath::known(operands.m);
-  facts.n = IndexMath::known(operands.n);
-  facts.k = IndexMath::known(operands.k);
-  facts.panels = IndexMath::known(operands.panelCount);
-  if (int64_t depth = op.getLhs().getType().getShape().back();
-      !ShapedType::isDynamic(depth))
-    facts.depth = depth;
-  facts.strassen = op.getStrassen();
-  // What another kernel has just made is in the cache, weights are not.
-  facts.comesFromMemory = !op.isRhsBatched() && Prefetch::pays(operands.rhs);
   if (op.getScales())
     operands.scales = body.getBuffer(op.getScales());
   else if (facts.comesFromMemory)
     operands.flatRhs = emitCollapse(b, operands.rhs, 0);
-  auto emitLoops = [&](const MatmulFacts &known, const MatmulOperands &of,
-                       int64_t rows) {
-    MatmulEmitter(op, evaluator, known, of, planMatmul(known, rows)).emit(b);
+  return operands;
+}
+
+void MatmulKernel::emit(ImplicitLocOpBuilder &b) {
+  emitCases(b, getOperands(b), plan.getCases(), /*before=*/0);
+}
+
+/// The first case whose number of rows is not exceeded; `before` are those of
+/// the case before the first.
+void MatmulKernel::emitCases(ImplicitLocOpBuilder &b,
+                             const MatmulOperands &operands,
+                             ArrayRef<MatmulCaseAttr> cases, int64_t before) {
+  IndexMath math(b);
+  const int64_t maxRows = cases.front().getMaxRows();
+  const MatmulFacts known = facts.getFactsOfCase(maxRows, before);
+  auto emitCase = [&](const MatmulOperands &of) {
+    std::optional<MatmulPlan> direct;
+    if (cases.size() == 1 && plan.getDirect())
+      direct = MatmulPlan::get(known, plan.getDirect());
+    MatmulEmitter(op, evaluator, known, of,
+                  MatmulPlan::get(known, cases.front()),
+                  direct ? &*direct : nullptr)
+        .emit(b);
   };
-  if (facts.m || !facts.comesFromMemory)
-    return emitLoops(facts, operands,
-                     facts.m.value_or(MatmulPlan::kLikelyRows));
-  // Weights come from memory: for a row, for few and for many in other ways.
+  if (cases.size() == 1)
+    return emitCase(operands);
+  auto others = [&] { emitCases(b, operands, cases.drop_front(), maxRows); };
+  if (maxRows > 1)
+    return emitIf(
+        b, math.less(operands.m, math.constant(maxRows + 1)),
+        [&] { emitCase(operands); }, others);
   Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, operands.m,
                                       math.constant(1));
   auto one = [&] {
-    MatmulFacts ofOne = facts;
     MatmulOperands row = operands;
-    ofOne.m = 1;
     row.m = math.constant(1);
-    emitLoops(ofOne, row, 1);
+    emitCase(row);
   };
-  auto several = [&] {
-    emitIf(
-        b, math.less(operands.m, math.constant(MatmulPlan::kFewRows + 1)),
-        [&] { emitLoops(facts, operands, MatmulPlan::kFewRows / 2); },
-        [&] { emitLoops(facts, operands, MatmulPlan::kLikelyRows); });
-  };
-  emitIf(b, isOne, one, several);
+  emitIf(b, isOne, one, others);
 }
 
-void MatmulEmitter::emitBy(ImplicitLocOpBuilder &b, const MatmulPlan &other) {
+/// The same product where the plan's algorithm does not pay.
+void MatmulEmitter::emitDirect(ImplicitLocOpBuilder &b) {
   MatmulOperands operands{lhs, rhs, scales, m, n, panelCount, k, flatRhs};
-  MatmulEmitter(op, evaluator, facts, operands, other).emit(b);
+  MatmulEmitter(op, evaluator, facts, operands, *direct).emit(b);
 }
 
 void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   if (plan.usesStrassen)
     return emitStrassenLoops(b);
-  if (!plan.usesBf16x3)
+  if (!plan.usesBf16x3())
     return emitChunks(b);
   // The rows may yet be too few, and nothing may be there to add up.
   Value isLarge;
@@ -101,14 +105,12 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
     Value isThere = math.less(math.constant(least - 1), size);
     isLarge = isLarge ? arith::AndIOp::create(b, isLarge, isThere) : isThere;
   };
-  if (!facts.comesFromMemory)
+  if (facts.minRows < kBlockRows)
     require(m, kBlockRows);
   require(k, 1);
   if (!isLarge)
     return emitBf16x3Loops(b);
-  emitIf(
-      b, isLarge, [&] { emitBf16x3Loops(b); },
-      [&] { emitBy(b, planMatmul(facts, plan.rows, /*isDirect=*/true)); });
+  emitIf(b, isLarge, [&] { emitBf16x3Loops(b); }, [&] { emitDirect(b); });
 }
 
 /// The loops around multiply-adds, or products of narrow numbers.
@@ -119,7 +121,8 @@ void MatmulEmitter::emitChunks(ImplicitLocOpBuilder &b) {
     sizes.push_back(evaluator.getSize(0));
   int64_t chunkRows = plan.chunkTiles * shape.rows;
   sizes.push_back(math.ceilDiv(panelCount, plan.panelsPerTile));
-  sizes.insert(plan.rowsFirst ? sizes.end() - 1 : sizes.end(),
+  const bool rowsOuter = plan.order == MatmulOrder::RowsOuter;
+  sizes.insert(rowsOuter ? sizes.end() - 1 : sizes.end(),
                math.ceilDiv(m, chunkRows));
   emitParallel(b, sizes, [&](ValueRange ivs) {
     Chunk chunk;
@@ -127,15 +130,15 @@ void MatmulEmitter::emitChunks(ImplicitLocOpBuilder &b) {
       chunk.batch = ivs.front();
       ivs = ivs.drop_front();
     }
-    chunk.panel = math.mul(ivs[plan.rowsFirst ? 1 : 0], plan.panelsPerTile);
-    chunk.firstRow = math.mul(ivs[plan.rowsFirst ? 0 : 1], chunkRows);
+    chunk.panel = math.mul(ivs[rowsOuter ? 1 : 0], plan.panelsPerTile);
+    chunk.firstRow = math.mul(ivs[rowsOuter ? 0 : 1], chunkRows);
     chunk.endRow = math.min(math.add(chunk.firstRow, chunkRows), m);
-    if (plan.usesTiles)
+    if (plan.usesTiles())
       chunk.sums = emitBuffer(
           b, MemRefType::get({kBlockRows, op.getPanelWidth()},
                              op.getInit().getType().getElementType()));
     emitPanelGroup(b, chunk);
-    if (plan.usesTiles)
+    if (plan.usesTiles())
       memref::DeallocOp::create(b, chunk.sums);
   });
 }
@@ -228,7 +231,7 @@ void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
 
 void MatmulEmitter::emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk) {
   Value first = chunk.firstRow;
-  if (plan.usesTiles)
+  if (plan.usesTiles())
     first = emitBlocks(b, chunk, [&](Value row, int64_t rowTiles) {
       emitBlock(b, chunk, row, rowTiles);
     });
@@ -240,7 +243,7 @@ void MatmulEmitter::emitRestOfRows(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                    Value first) {
   IndexMath math(b);
   std::optional<int64_t> rows = IndexMath::known(m);
-  if (rows && (plan.usesTiles || plan.usesBf16x3))
+  if (rows && (plan.usesTiles() || plan.usesBf16x3()))
     rows = *rows % kTileRows;
   Value count = math.sub(chunk.endRow, first);
   Value full = math.roundDown(count, shape.rows);
@@ -309,8 +312,8 @@ void MatmulEmitter::emitRowTail(ImplicitLocOpBuilder &b, const Chunk &chunk,
           });
         });
   };
-  // A version of its own has a single row of all.
-  if (facts.comesFromMemory)
+  // A case of its own has a single row of all.
+  if (facts.minRows > 1)
     return several();
   emitIf(b, atMost(1), [&] { emitTiles(b, chunk, row, 1, nullptr); }, several);
 }

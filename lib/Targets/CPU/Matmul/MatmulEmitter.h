@@ -11,9 +11,8 @@
 #include "Common/IndexMath.h"
 #include "Kernel/Epilogue.h"
 #include "MicroKernels/Bf16x3Product.h"
-#include "MicroKernels/CompressedWeights.h"
-#include "MicroKernels/DotMicroKernels.h"
 #include "MicroKernels/MicroKernel.h"
+#include "MicroKernels/VectorOps.h"
 #include "Plan/MatmulPlan.h"
 
 #include "dialects/CPU/CPU.h"
@@ -71,12 +70,12 @@ struct MatmulOperands {
   mlir::Value flatRhs;
 };
 
-/// The kernel around a packed matrix product: its operands, and which plans its
-/// loops have for how many rows.
+/// The kernel around a packed matrix product, by a plan that fits.
 class MatmulKernel {
 public:
-  MatmulKernel(PackedMatmulOp op, KernelBody &body, TargetAttr target)
-      : op(op), body(body), target(target),
+  MatmulKernel(PackedMatmulOp op, const MatmulFacts &facts, MatmulPlanAttr plan,
+               KernelBody &body)
+      : op(op), facts(facts), plan(plan), body(body),
         evaluator(body, op->getResult(0), op.isBatched() ? 1 : 0,
                   op.isBatched() ? 2 : 1) {}
 
@@ -84,24 +83,33 @@ public:
   void emit(mlir::ImplicitLocOpBuilder &b);
 
 private:
+  MatmulOperands getOperands(mlir::ImplicitLocOpBuilder &b);
+  void emitCases(mlir::ImplicitLocOpBuilder &b, const MatmulOperands &operands,
+                 llvm::ArrayRef<MatmulCaseAttr> cases, int64_t before);
+
   PackedMatmulOp op;
+  const MatmulFacts &facts;
+  const MatmulPlanAttr plan;
   KernelBody &body;
-  TargetAttr target;
   TileEvaluator evaluator;
 };
 
-/// Emits the loops of a packed matrix product by a plan.
+/// Emits the loops of a packed matrix product by a plan, or by `direct` where a
+/// run cannot go by it; null where all can.
 class MatmulEmitter {
 public:
   MatmulEmitter(PackedMatmulOp op, TileEvaluator &evaluator,
                 const MatmulFacts &facts, const MatmulOperands &operands,
-                const MatmulPlan &plan)
-      : op(op), evaluator(evaluator), facts(facts), plan(plan),
+                const MatmulPlan &plan, const MatmulPlan *direct = nullptr)
+      : op(op), evaluator(evaluator), facts(facts), plan(plan), direct(direct),
         shape(this->plan.shape), depthGroup(op.getDepthGroup()),
-        target(facts.target), lhs(operands.lhs), rhs(operands.rhs),
-        scales(operands.scales), m(operands.m), n(operands.n),
-        panelCount(operands.panelCount), k(operands.k),
-        flatRhs(operands.flatRhs) {}
+        target(facts.target),
+        vectors(plan.micro->getUnit() == MicroKernel::Unit::Vectors
+                    ? *plan.micro
+                    : *facts.select(MicroKernel::Unit::Vectors)),
+        lhs(operands.lhs), rhs(operands.rhs), scales(operands.scales),
+        m(operands.m), n(operands.n), panelCount(operands.panelCount),
+        k(operands.k), flatRhs(operands.flatRhs) {}
 
   void emit(mlir::ImplicitLocOpBuilder &b);
 
@@ -123,8 +131,7 @@ private:
   static constexpr int64_t kUnevenRows = MatmulPlan::kUnevenRows;
   static constexpr int64_t kLowRows = MatmulPlan::kLowRows;
 
-  /// The same product by another plan.
-  void emitBy(mlir::ImplicitLocOpBuilder &b, const MatmulPlan &other);
+  void emitDirect(mlir::ImplicitLocOpBuilder &b);
   void emitChunks(mlir::ImplicitLocOpBuilder &b);
   void emitBf16x3Loops(mlir::ImplicitLocOpBuilder &b);
   void emitBf16x3Panels(mlir::ImplicitLocOpBuilder &b, Chunk chunk,
@@ -186,44 +193,21 @@ private:
                llvm::ArrayRef<mlir::Value> rows, mlir::Value columnInPanel,
                llvm::SmallVector<mlir::Value> accs,
                llvm::ArrayRef<Prefetch> prefetches, int64_t firstGroup);
-  llvm::SmallVector<mlir::Value>
-  emitScaledProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                     llvm::ArrayRef<mlir::Value> rows,
-                     mlir::Value columnInPanel,
-                     llvm::SmallVector<mlir::Value> accs);
-  llvm::SmallVector<mlir::Value>
-  emitDepthBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                 llvm::ArrayRef<mlir::Value> rows, mlir::Value columnInPanel,
-                 mlir::ValueRange accs, mlir::Value block, int64_t size);
-  Prefetch prefetchW24(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                       int64_t p, int64_t depth);
-  CompressedPanel getCompressedPanel(mlir::Value number);
-  using LeftNumber = std::function<mlir::Value(mlir::Value k, int64_t row)>;
-  llvm::SmallVector<mlir::Value>
-  emitW21Products(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                  const LeftNumber &left, int64_t rows,
-                  llvm::SmallVector<mlir::Value> accs);
-  llvm::SmallVector<mlir::Value>
-  emitCompressedProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                         llvm::ArrayRef<mlir::Value> rows,
-                         llvm::ArrayRef<mlir::Value> accs);
-  mlir::Value emitNumbers(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
-                          mlir::Value depth, mlir::Value columnInPanel);
   mlir::Value emitLhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                       mlir::Value row, mlir::Value depth, int64_t count);
-  mlir::Value emitRhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                      mlir::Value panel, mlir::Value depth,
-                      mlir::Value columnInPanel);
 
   PackedMatmulOp op;
   TileEvaluator &evaluator;
   const MatmulFacts facts;
   const MatmulPlan plan;
+  const MatmulPlan *const direct;
   /// That of the plan.
   const TileShape &shape;
   /// Values of k that are multiplied at once.
   const int64_t depthGroup;
   const TargetAttr target;
+  /// What multiplies on vectors.
+  const MicroKernel &vectors;
   /// See MatmulOperands.
   const mlir::Value lhs, rhs, scales, m, n, panelCount, k, flatRhs;
 };

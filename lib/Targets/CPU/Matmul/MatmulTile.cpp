@@ -16,7 +16,7 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
                                           const Chunk &chunk, Value row,
                                           Value columnInPanel) {
   std::optional<int64_t> depth = IndexMath::known(k);
-  if (!flatRhs || !depth || plan.usesBf16x3)
+  if (plan.prefetch == MatmulPrefetch::None)
     return {};
   IndexMath math(b);
   int64_t packed = op.getPanelWidth();
@@ -34,9 +34,7 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
       {flatRhs, first, packed * depthGroup / linesOfRow,
        *depth * linesOfRow * chunk.panels, plan.chunkTiles, *depth},
       tile);
-  // Memory has to give as much as it can then, which L1 has no room for.
-  constexpr int64_t kMin = 3, kMax = cpu::kMinStrassenRows;
-  next.isForL2 = plan.rows >= kMin && plan.rows <= kMax;
+  next.isForL2 = plan.prefetch == MatmulPrefetch::L2;
   return next;
 }
 
@@ -74,20 +72,6 @@ Value MatmulEmitter::emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
   return vector::ExtractOp::create(b, lane, 0);
 }
 
-Value MatmulEmitter::emitRhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                             Value panel, Value depth, Value columnInPanel) {
-  IndexMath math(b);
-  SmallVector<Value> indices;
-  if (op.isRhsBatched())
-    indices.push_back(chunk.batch);
-  indices.append({panel, depth, math.mul(columnInPanel, depthGroup)});
-  Value vector = emitLoad(b, rhs, indices, shape.width * depthGroup);
-  if (depthGroup == 1)
-    return vector;
-  return vector::BitCastOp::create(
-      b, VectorType::get({shape.width}, b.getI32Type()), vector);
-}
-
 /// The accumulators of a tile after the products of its rows with the panels of
 /// the chunk.
 SmallVector<Value>
@@ -95,45 +79,28 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                             ArrayRef<Value> rows, Value columnInPanel,
                             SmallVector<Value> accs,
                             ArrayRef<Prefetch> prefetches, int64_t firstGroup) {
-  if (op.getScales())
-    return emitScaledProducts(b, chunk, rows, columnInPanel, std::move(accs));
-  IndexMath math(b);
-  int64_t panels = chunk.panels;
-  auto right = [&](Value depth, int64_t p) {
-    return emitRhs(b, chunk, math.add(chunk.panel, p),
-                   math.add(depth, firstGroup), columnInPanel);
+  auto left = [&](Value group, int64_t row, int64_t count) {
+    return emitLhs(b, chunk, rows[row], group, count);
   };
-  auto left = [&](Value depth, int64_t r) {
-    return emitLhs(b, chunk, rows[r], math.add(depth, firstGroup), depthGroup);
-  };
-  if (depthGroup == 1)
-    return emitContractionLoop(b, k, rows.size(), panels, accs, left, right,
-                               prefetches);
-  auto multiplyAdd = [&](ImplicitLocOpBuilder &b, Value lhs, Value rhs,
-                         Value accumulator) {
-    if (facts.isOfBytes())
-      return emitByteProduct(b, target.getInt8(), target.getVectorBits(), lhs,
-                             rhs, accumulator);
-    return emitBf16Product(b, target.getBf16(), target.getVectorBits(), lhs,
-                           rhs, accumulator);
-  };
-  int64_t depth = op.getLhs().getType().getShape().back();
-  int64_t full = depth / depthGroup - firstGroup, rest = depth % depthGroup;
-  // Steps that take many instructions anyway are not worth several in a row,
-  // and those of a last group that is not full are too many by one.
-  if (!facts.multipliesAtOnce() || rest)
-    prefetches = {};
-  if (full > 0)
-    accs = emitContractionLoop(b, math.constant(full), rows.size(), panels,
-                               accs, left, right, prefetches, multiplyAdd);
-  if (rest)
-    emitContractionStep(
-        b, math.constant(full), rows.size(), panels, accs,
-        [&](Value depth, int64_t r) {
-          return emitLhs(b, chunk, rows[r], math.add(depth, firstGroup), rest);
-        },
-        right, multiplyAdd);
-  return accs;
+  PackedTile tile;
+  tile.target = target;
+  tile.packing = facts.packing;
+  tile.rhs = rhs;
+  tile.scales = scales;
+  tile.block = op.getBlock().value_or(0);
+  if (op.isRhsBatched())
+    tile.batch = chunk.batch;
+  tile.rows = rows.size();
+  tile.width = shape.width;
+  tile.panel = chunk.panel;
+  tile.panels = chunk.panels;
+  tile.column = columnInPanel;
+  tile.groups = k;
+  tile.depth = facts.depth;
+  tile.firstGroup = firstGroup;
+  tile.lhs = left;
+  tile.prefetches = prefetches;
+  return vectors.emit(b, tile, std::move(accs));
 }
 
 /// The results in rows from `row` on and as many columns as a tile has from
@@ -192,7 +159,7 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   SmallVector<Prefetch> next;
   // Of few rows also those that fill no tile are alone with the memory.
   bool isFull = rows == shape.rows && !rowLimit;
-  if ((panels == 1 || isFull) && !start.row && !plan.readsOneStream &&
+  if ((panels == 1 || isFull) && !start.row &&
       (isFull || plan.rows <= kFewRows))
     next.push_back(prefetchNextPanel(b, chunk, row, columnInPanel));
   for (const Tile &tile : tiles) {

@@ -73,14 +73,7 @@ void MatmulEmitter::emitStrassenLoops(ImplicitLocOpBuilder &b) {
       return emitBlock(math.constant(0));
     emitFor(b, math.constant(0), blocks, 1, emitBlock);
   };
-  auto directly = [&] {
-    // Of an open number of rows mostly those that are too few for sums.
-    emitBy(b, planMatmul(facts,
-                         IndexMath::known(m) ? plan.rows
-                                             : getMinStrassenRows(shape),
-                         /*isDirect=*/true));
-  };
-  emitIf(b, pays, bySums, directly);
+  emitIf(b, pays, bySums, [&] { emitDirect(b); });
 }
 
 /// The best split of groups of panels and of so many rows among the threads of

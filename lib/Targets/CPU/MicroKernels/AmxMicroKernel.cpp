@@ -12,6 +12,7 @@
 
 #include "MicroKernels/AmxMicroKernel.h"
 #include "Common/IndexMath.h"
+#include "MicroKernels/MicroKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -239,3 +240,49 @@ void sardonyx::cpu::emitBf16x3Product(
   }
   tiles.storeGrid(grid, loop.getResults());
 }
+
+namespace {
+
+/// A row of the table that loops around a tile of registers ask for what they
+/// emit: emitTileProduct() or emitBf16x3Product(). Its vectors are those of
+/// what it leaves over.
+class Amx : public MicroKernel {
+public:
+  Amx(StringRef name, PackedElement element, Unit unit,
+      bool (*isOn)(TargetAttr target))
+      : MicroKernel(name, element, unit), isOn(isOn) {}
+
+  bool isSupported(TargetAttr target) const override { return isOn(target); }
+
+private:
+  bool (*const isOn)(TargetAttr target);
+};
+
+} // namespace
+
+namespace sardonyx::cpu {
+
+const MicroKernel &getAmxInt8() {
+  static const Amx kernel(
+      "amx_int8", PackedElement::I8, MicroKernel::Unit::Tiles,
+      [](TargetAttr target) { return target.getInt8() == Int8Product::Amx; });
+  return kernel;
+}
+
+const MicroKernel &getAmxBf16() {
+  static const Amx kernel(
+      "amx_bf16", PackedElement::BF16, MicroKernel::Unit::Tiles,
+      [](TargetAttr target) { return target.getBf16() == Bf16Product::Amx; });
+  return kernel;
+}
+
+const MicroKernel &getAmxBf16x6() {
+  static const Amx kernel("amx_bf16x6", PackedElement::F32,
+                          MicroKernel::Unit::SplitTiles, [](TargetAttr target) {
+                            return target.getF32() == F32Product::AmxBf16x6 &&
+                                   target.getVectorBits() >= 512;
+                          });
+  return kernel;
+}
+
+} // namespace sardonyx::cpu

@@ -7,7 +7,8 @@
 
 #include "MicroKernels/Bf16x3Product.h"
 #include "Common/IndexMath.h"
-#include "MicroKernels/MicroKernel.h"
+#include "MicroKernels/ContractionLoop.h"
+#include "MicroKernels/VectorOps.h"
 
 #include "dialects/CPU/CPU.h"
 

@@ -15,7 +15,8 @@
 
 #include "MicroKernels/CompressedWeights.h"
 #include "Common/IndexMath.h"
-#include "MicroKernels/MicroKernel.h"
+#include "MicroKernels/ContractionLoop.h"
+#include "MicroKernels/VectorOps.h"
 
 #include "dialects/CPU/CPU.h"
 

@@ -131,15 +131,7 @@ std::string cpu::whyNot(const ConvFacts &facts, ConvPlanAttr plan) {
   return "";
 }
 
-std::string cpu::describeMisfit(Attribute plan, StringRef kernel,
-                                StringRef reason) {
-  std::string text;
-  llvm::raw_string_ostream(text) << "the plan " << plan << " of kernel '"
-                                 << kernel << "' does not fit: " << reason;
-  return text;
-}
-
-ConvPlanAttr cpu::selectConvPlan(const ConvFacts &facts) {
+ConvPlanAttr cpu::selectPlan(const ConvFacts &facts) {
   auto plan = [&](ConvForm form, bool polyphase = false) {
     return ConvPlanAttr::get(facts.getOp().getContext(), form, polyphase);
   };

@@ -48,15 +48,11 @@ private:
 };
 
 /// The fastest form that is known to fit.
-ConvPlanAttr selectConvPlan(const ConvFacts &facts);
+ConvPlanAttr selectPlan(const ConvFacts &facts);
 
 /// Why a convolution cannot be computed by a plan, as the end of a sentence;
 /// empty if it can.
 std::string whyNot(const ConvFacts &facts, ConvPlanAttr plan);
-
-/// The sentence for a plan that does not fit, for `reason` of whyNot().
-std::string describeMisfit(mlir::Attribute plan, llvm::StringRef kernel,
-                           llvm::StringRef reason);
 
 } // namespace sardonyx::cpu
 

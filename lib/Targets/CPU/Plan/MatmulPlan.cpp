@@ -10,20 +10,61 @@
 #include "MicroKernels/AmxMicroKernel.h"
 #include "MicroKernels/Bf16x3Product.h"
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+
 #include <numeric>
 
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-bool MatmulFacts::multipliesAtOnce() const {
-  if (isOfBytes())
-    return target.getInt8() >= Int8Product::Vnni;
-  return !isOfBf16() || target.getBf16() != Bf16Product::Generic;
+/// A size unless it is open.
+static std::optional<int64_t> toKnown(int64_t size) {
+  return ShapedType::isDynamic(size) ? std::nullopt
+                                     : std::optional<int64_t>(size);
+}
+
+/// The size of a dimension of the result, which the kernel's memory may tell.
+static std::optional<int64_t> getResultSize(PackedMatmulOp op, int64_t dim) {
+  if (auto size = toKnown(op.getInit().getType().getDimSize(dim)))
+    return size;
+  std::optional<int64_t> size;
+  op->getParentOp()->walk([&](bufferization::MaterializeInDestinationOp out) {
+    auto type = cast<ShapedType>(out.getDest().getType());
+    if (dim < type.getRank())
+      size = toKnown(type.getDimSize(dim));
+    return WalkResult::interrupt();
+  });
+  return size;
+}
+
+MatmulFacts::MatmulFacts(PackedMatmulOp op, TargetAttr target)
+    : packing(op.getPacking()), target(target), strassen(op.getStrassen()) {
+  const int64_t rank = op.getInit().getType().getRank();
+  m = getResultSize(op, rank - 2);
+  n = getResultSize(op, rank - 1);
+  minRows = m.value_or(0);
+  ArrayRef<int64_t> rhs = op.getRhs().getType().getShape();
+  depth = toKnown(op.getLhs().getType().getShape().back());
+  k = packing.getDepthGroup() == 1 ? depth : toKnown(rhs[rhs.size() - 2]);
+  if (n)
+    panels = llvm::divideCeil(*n, packing.getPanel());
+  comesFromMemory = !op.isRhsBatched() && Prefetch::pays(op.getRhs());
 }
 
 int64_t MatmulFacts::countTileSteps() const {
   return *depth / (kTileRows * packing.getDepthGroup());
+}
+
+MatmulFacts MatmulFacts::getFactsOfCase(int64_t maxRows, int64_t before) const {
+  MatmulFacts facts = *this;
+  if (m)
+    return facts;
+  if (before > 0)
+    facts.minRows = before + 1;
+  if (maxRows == 1)
+    facts.m = facts.minRows = 1;
+  return facts;
 }
 
 /// Whether `plan.rows` are multiplied by parts, and how many at a time: the
@@ -35,14 +76,12 @@ static void planBf16x3(const MatmulFacts &facts, MatmulPlan &plan) {
   auto atLeast = [](std::optional<int64_t> size, int64_t least) {
     return size.value_or(least) >= least;
   };
-  plan.usesBf16x3 = facts.target.getF32() == cpu::F32Product::AmxBf16x6 &&
-                    facts.packing.getDepthGroup() == 1 && !facts.hasScales() &&
-                    facts.target.getVectorBits() >= 512 &&
-                    facts.packing.getPanel() == kBlockColumns &&
-                    plan.rows >= kBlockRows && atLeast(facts.n, kMinColumns) &&
-                    atLeast(facts.k, kStepDepth);
-  if (!plan.usesBf16x3)
+  const MicroKernel *split = facts.select(MicroKernel::Unit::SplitTiles);
+  if (!split || facts.packing.getPanel() != kBlockColumns ||
+      plan.rows < kBlockRows || !atLeast(facts.n, kMinColumns) ||
+      !atLeast(facts.k, kStepDepth))
     return;
+  plan.micro = split;
   auto share = [](int64_t whole, int64_t most, int64_t unit) {
     return llvm::alignTo(llvm::divideCeil(whole, llvm::divideCeil(whole, most)),
                          unit);
@@ -81,6 +120,14 @@ static void widenFewRows(const MatmulFacts &facts, MatmulPlan &plan) {
   plan.shape.rows = std::max<int64_t>(1, columns / plan.shape.width) * *rows;
 }
 
+/// Whether a single row reads one panel after the other, as the stream that a
+/// processor of narrow vectors fetches best by itself.
+static bool readsOneStream(const MatmulFacts &facts, const MatmulPlan &plan) {
+  return facts.m == 1 && plan.shape.width == facts.packing.getPanel() &&
+         facts.target.getVectorBits() < 512 &&
+         facts.packing.getDepthGroup() == 1 && !facts.hasScales();
+}
+
 /// The tile for `plan.rows`.
 static void planTiles(const MatmulFacts &facts, MatmulPlan &plan) {
   plan.shape = TileShape::get(facts.target, facts.packing.getPanel());
@@ -93,22 +140,17 @@ static void planTiles(const MatmulFacts &facts, MatmulPlan &plan) {
   std::optional<int64_t> rows = facts.m;
   widenFewRows(facts, plan);
   bool isPanelWide = plan.shape.width == facts.packing.getPanel();
-  plan.readsOneStream =
-      rows == 1 && isPanelWide && facts.target.getVectorBits() < 512 &&
-      facts.packing.getDepthGroup() == 1 && !facts.hasScales();
   // Two panels of triples are as many streams as memory is read best by.
-  int64_t mostPanels = plan.readsOneStream                                  ? 1
+  int64_t mostPanels = readsOneStream(facts, plan)                          ? 1
                        : (facts.packing.getElement() == PackedElement::W21) ? 2
                                                                             : 4;
   if (rows && *rows <= 4 && *rows > 0 && isPanelWide)
     plan.panelsPerTile =
         std::clamp<int64_t>(plan.shape.rows / *rows, 1, mostPanels);
-  bool hasTiles = facts.isOfBytes()
-                      ? facts.target.getInt8() == cpu::Int8Product::Amx
-                      : facts.target.getBf16() == cpu::Bf16Product::Amx;
-  plan.usesTiles = facts.packing.getDepthGroup() > 1 && hasTiles &&
-                   isPanelWide && facts.packing.getPanel() == 2 * kTileRows &&
-                   facts.countTileSteps() > 0 && plan.rows >= kTileRows;
+  const MicroKernel *tiles = facts.select(MicroKernel::Unit::Tiles);
+  if (tiles && isPanelWide && facts.packing.getPanel() == 2 * kTileRows &&
+      facts.countTileSteps() > 0 && plan.rows >= kTileRows)
+    plan.micro = tiles;
   // Six rows of four registers need the fewest instructions for each
   // multiply-add that 32 registers allow (34 for 24; 26 for 16 with eight rows
   // of two), which counts where two threads share a core. These panels and the
@@ -123,9 +165,9 @@ static void planTiles(const MatmulFacts &facts, MatmulPlan &plan) {
       plan.shape.width = facts.packing.getPanel();
     return;
   }
-  if (facts.target.getVectorBits() >= 512 && isPanelWide && !plan.usesTiles &&
-      !plan.usesBf16x3 && facts.multipliesAtOnce() &&
-      plan.rows > MatmulPlan::kFewRows &&
+  if (facts.target.getVectorBits() >= 512 && isPanelWide &&
+      plan.micro->getUnit() == MicroKernel::Unit::Vectors &&
+      plan.micro->isOneInstruction() && plan.rows > MatmulPlan::kFewRows &&
       facts.panels.value_or(kPanels) >= kPanels &&
       2 * kPanels * panelBytes <= facts.target.getL2Bytes() / 2) {
     plan.shape.rows = kRows;
@@ -161,7 +203,8 @@ static void planChunks(const MatmulFacts &facts, MatmulPlan &plan) {
   int64_t cached = std::max(facts.target.getL2Bytes() / 2 / rowBytes,
                             MatmulPlan::kLikelyRows) /
                    plan.shape.rows;
-  plan.rowsFirst = cached < tiles;
+  plan.order =
+      cached < tiles ? MatmulOrder::RowsOuter : MatmulOrder::PanelsOuter;
   plan.chunkTiles =
       std::min({std::max(std::min(wanted, cached), least), tiles, kMaxTiles});
   // Few rows are done with a panel when the next is there.
@@ -169,7 +212,7 @@ static void planChunks(const MatmulFacts &facts, MatmulPlan &plan) {
   if (facts.comesFromMemory && plan.rows <= MatmulPlan::kFewRows &&
       groups >= kMinPanels)
     plan.chunkTiles = tiles;
-  if (plan.usesTiles)
+  if (plan.usesTiles())
     plan.chunkTiles =
         llvm::alignTo(plan.chunkTiles, kBlockRows / plan.shape.rows);
 }
@@ -179,36 +222,117 @@ int64_t cpu::getMinStrassenRows(const TileShape &shape) {
   return std::max(cpu::kMinStrassenRows, kMinTiles * shape.rows);
 }
 
-/// Whether `plan.rows` go by Strassen's algorithm.
-static void planStrassen(const MatmulFacts &facts, MatmulPlan &plan) {
-  plan.usesStrassen = facts.strassen && !plan.usesBf16x3 &&
+StrassenPlan cpu::planStrassen(const MatmulFacts &facts,
+                               const MatmulPlan &plan) {
+  StrassenPlan result;
+  result.depth = *facts.strassen;
+  result.pairs = *facts.panels / 2;
+  result.pieces = facts.packing.getPanel() / plan.shape.width;
+  // Short enough that few lines are asked for at a time.
+  constexpr int64_t kLongestPeriod = 16;
+  result.period = std::gcd(result.half(), kLongestPeriod);
+  return result;
+}
+
+/// Whether `plan.rows` go by Strassen's algorithm, and how.
+static void chooseStrassen(const MatmulFacts &facts, MatmulPlan &plan) {
+  plan.usesStrassen = facts.strassen && !plan.usesBf16x3() &&
                       facts.target.getVectorBits() >= 256 &&
                       plan.rows >= getMinStrassenRows(plan.shape);
   if (!plan.usesStrassen)
     return;
-  plan.strassen = {};
-  plan.strassen.depth = *facts.strassen;
-  plan.strassen.pairs = *facts.panels / 2;
   // Two panels to a tile as long as there are no odd ones.
-  if (plan.panelsPerTile > 1 && plan.strassen.pairs % plan.panelsPerTile != 0) {
+  if (plan.panelsPerTile > 1 && *facts.panels / 2 % plan.panelsPerTile != 0) {
     plan.panelsPerTile = 1;
     plan.shape = TileShape::get(facts.target, facts.packing.getPanel());
   }
-  plan.strassen.pieces = facts.packing.getPanel() / plan.shape.width;
-  // Short enough that few lines are asked for at a time.
-  constexpr int64_t kLongestPeriod = 16;
-  plan.strassen.period = std::gcd(plan.strassen.half(), kLongestPeriod);
+  plan.strassen = planStrassen(facts, plan);
+}
+
+/// What tiles fetch of the next panel.
+static void planPrefetch(const MatmulFacts &facts, MatmulPlan &plan) {
+  // Of so many rows memory has to give as much as it can, which L1 has no room
+  // for.
+  constexpr int64_t kMin = 3, kMax = cpu::kMinStrassenRows;
+  if (!facts.comesFromMemory || !facts.k || facts.hasScales() ||
+      plan.usesBf16x3() || readsOneStream(facts, plan))
+    plan.prefetch = MatmulPrefetch::None;
+  else if (plan.rows >= kMin && plan.rows <= kMax)
+    plan.prefetch = MatmulPrefetch::L2;
+  else
+    plan.prefetch = MatmulPrefetch::Near;
 }
 
 MatmulPlan cpu::planMatmul(const MatmulFacts &facts, int64_t rows,
                            bool isDirect) {
   MatmulPlan plan;
   plan.rows = std::max<int64_t>(rows, 1);
+  plan.micro = facts.select(MicroKernel::Unit::Vectors);
   if (!isDirect)
     planBf16x3(facts, plan);
   planTiles(facts, plan);
   if (!isDirect)
-    planStrassen(facts, plan);
+    chooseStrassen(facts, plan);
   planChunks(facts, plan);
+  planPrefetch(facts, plan);
   return plan;
+}
+
+MatmulPlan MatmulPlan::get(const MatmulFacts &facts, MatmulCaseAttr from) {
+  MatmulPlan plan;
+  plan.rows = from.getRows();
+  plan.shape = {from.getTileRows(), from.getTileColumns()};
+  plan.panelsPerTile = from.getPanels();
+  plan.chunkTiles = from.getChunkTiles();
+  plan.order = from.getOrder();
+  plan.prefetch = from.getPrefetch();
+  plan.micro = findMicroKernel(from.getMicro());
+  plan.partRows = from.getPartRows();
+  plan.partDepth = from.getPartDepth();
+  plan.partPanels = from.getPartPanels();
+  plan.usesStrassen = from.getStrassen() != 0;
+  if (plan.usesStrassen)
+    plan.strassen = planStrassen(facts, plan);
+  return plan;
+}
+
+MatmulCaseAttr MatmulPlan::getCase(MLIRContext *context,
+                                   int64_t maxRows) const {
+  return MatmulCaseAttr::get(context, micro->getName(), rows, maxRows,
+                             shape.rows, shape.width, panelsPerTile, chunkTiles,
+                             order, prefetch, partRows, partDepth, partPanels,
+                             strassen.depth);
+}
+
+bool cpu::needsDirectCase(const MatmulFacts &facts, const MatmulPlan &plan) {
+  if (plan.usesStrassen)
+    return true;
+  return plan.usesBf16x3() && (facts.minRows < kBlockRows || !facts.k);
+}
+
+MatmulPlanAttr cpu::selectPlan(const MatmulFacts &facts) {
+  MLIRContext *context = facts.target.getContext();
+  SmallVector<MatmulCaseAttr> cases;
+  MatmulFacts last = facts;
+  if (!facts.m && facts.comesFromMemory) {
+    // Weights come from memory: for a row, for few and for many in other ways.
+    auto add = [&](int64_t maxRows, int64_t before, int64_t rows) {
+      cases.push_back(planMatmul(facts.getFactsOfCase(maxRows, before), rows)
+                          .getCase(context, maxRows));
+    };
+    add(1, 0, 1);
+    add(MatmulPlan::kFewRows, 1, MatmulPlan::kFewRows / 2);
+    last = facts.getFactsOfCase(0, MatmulPlan::kFewRows);
+  }
+  MatmulPlan plan = planMatmul(last, last.m.value_or(MatmulPlan::kLikelyRows));
+  cases.push_back(plan.getCase(context));
+  MatmulCaseAttr direct;
+  if (needsDirectCase(last, plan)) {
+    // Of an open number of rows mostly those that are too few for Strassen's
+    // algorithm.
+    int64_t rows = plan.usesStrassen && !last.m ? getMinStrassenRows(plan.shape)
+                                                : plan.rows;
+    direct = planMatmul(last, rows, /*isDirect=*/true).getCase(context);
+  }
+  return MatmulPlanAttr::get(context, cases, direct);
 }

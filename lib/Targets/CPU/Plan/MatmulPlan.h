@@ -18,17 +18,25 @@
 #include "dialects/CPU/CPU.h"
 
 #include <optional>
+#include <string>
 
 namespace sardonyx::cpu {
 
 /// What is known of a packed product when it is compiled. Sizes are nothing
 /// where they are not.
 struct MatmulFacts {
+  MatmulFacts(PackingAttr packing, TargetAttr target)
+      : packing(packing), target(target) {}
+  /// Those of a product in its kernel.
+  MatmulFacts(PackedMatmulOp op, TargetAttr target);
+
   PackingAttr packing;
   TargetAttr target;
   /// Rows and columns of the product, groups of values of k in the right-hand
   /// side, and its panels.
   std::optional<int64_t> m, n, k, panels;
+  /// Rows that there are at least.
+  int64_t minRows = 0;
   /// Values of k in the left-hand side.
   std::optional<int64_t> depth;
   /// See cpu.packed_matmul.
@@ -38,16 +46,19 @@ struct MatmulFacts {
   bool comesFromMemory = false;
 
   bool isOfBytes() const { return packing.getElement() == PackedElement::I8; }
-  bool isOfBf16() const { return packing.getElement() == PackedElement::BF16; }
-  bool isOfF32() const { return packing.getElement() == PackedElement::F32; }
   /// Whether the right-hand side has scales.
   bool hasScales() const {
     return packing.isQuantized() || packing.isCompressed();
   }
-  /// Whether an instruction multiplies and adds up a group of values of k.
-  bool multipliesAtOnce() const;
+  /// The fastest micro-kernel on `unit`; null if there is none.
+  const MicroKernel *select(MicroKernel::Unit unit) const {
+    return selectMicroKernel(packing.getElement(), target, unit);
+  }
   /// How often the values of k, whose number is known, fill tile registers.
   int64_t countTileSteps() const;
+  /// What is known where a case of a plan is taken, that for `maxRows` after
+  /// that for `before`.
+  MatmulFacts getFactsOfCase(int64_t maxRows, int64_t before) const;
 };
 
 /// How a product goes by Strassen's algorithm (StrassenMatmul.cpp).
@@ -66,7 +77,8 @@ struct StrassenPlan {
   int64_t periods() const { return half() / period; }
 };
 
-/// The loops of a product for a number of rows.
+/// The loops of a product for a number of rows: a #cpu.matmul_case and what
+/// follows from it.
 struct MatmulPlan {
   /// Rows that the loops are planned for.
   int64_t rows = 0;
@@ -74,22 +86,31 @@ struct MatmulPlan {
   /// Panels that a tile spans: several where the rows are too few to keep the
   /// multipliers busy, and where there are registers for more.
   int64_t panelsPerTile = 1;
-  /// Whether a single row reads one panel after the other, as the stream that
-  /// a processor of narrow vectors fetches best by itself.
-  bool readsOneStream = false;
   /// Tiles one below the other in a chunk, at most.
   int64_t chunkTiles = 1;
-  /// Whether the rows of a chunk meet all panels before other rows do.
-  bool rowsFirst = false;
-  /// Whether tile registers take what fills them.
-  bool usesTiles = false;
-  /// Whether they take f32, as sums of three bf16; so many rows, values of k
-  /// and panels at a time.
-  bool usesBf16x3 = false;
+  MatmulOrder order = MatmulOrder::PanelsOuter;
+  MatmulPrefetch prefetch = MatmulPrefetch::None;
+  /// What multiplies, on vectors or on tile registers.
+  const MicroKernel *micro = nullptr;
+  /// With split tiles, so many rows, values of k and panels at a time.
   int64_t partRows = 0, partDepth = 0, partPanels = 0;
   /// Whether seven products are made in the place of eight, by this plan.
   bool usesStrassen = false;
   StrassenPlan strassen = {};
+
+  /// Whether tile registers take what fills them.
+  bool usesTiles() const {
+    return micro->getUnit() == MicroKernel::Unit::Tiles;
+  }
+  /// Whether they take f32, as sums of three bf16.
+  bool usesBf16x3() const {
+    return micro->getUnit() == MicroKernel::Unit::SplitTiles;
+  }
+
+  /// That of a case, which fits.
+  static MatmulPlan get(const MatmulFacts &facts, MatmulCaseAttr from);
+  /// The case for at most `maxRows`.
+  MatmulCaseAttr getCase(mlir::MLIRContext *context, int64_t maxRows = 0) const;
 
   /// Rows that a product whose number of them is open is planned for.
   static constexpr int64_t kLikelyRows = 128;
@@ -105,6 +126,20 @@ struct MatmulPlan {
 /// neither by bf16x3 nor by Strassen's algorithm.
 MatmulPlan planMatmul(const MatmulFacts &facts, int64_t rows,
                       bool isDirect = false);
+
+/// The fastest loops that are known to fit.
+MatmulPlanAttr selectPlan(const MatmulFacts &facts);
+
+/// Why a product cannot be computed by a plan, as the end of a sentence; empty
+/// if it can.
+std::string whyNot(const MatmulFacts &facts, MatmulPlanAttr plan);
+
+/// How the values of k of a product that `plan` computes by Strassen's
+/// algorithm, and its panels, are cut.
+StrassenPlan planStrassen(const MatmulFacts &facts, const MatmulPlan &plan);
+
+/// Whether a run may find that it must be computed directly.
+bool needsDirectCase(const MatmulFacts &facts, const MatmulPlan &plan);
 
 /// Fewer rows than these go directly rather than by Strassen's algorithm: a
 /// tile that is not full, and sums of columns, would be too much of their time.

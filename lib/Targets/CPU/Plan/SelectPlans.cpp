@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Plan/ConvPlan.h"
+#include "Plan/MatmulPlan.h"
+#include "Plan/Plan.h"
 
 #include "sardonyx/Targets/CPU/Passes.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_CPUSELECTPLANS
@@ -20,6 +20,28 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
+LogicalResult cpu::emitMisfit(func::FuncOp kernel, Operation *root,
+                              Attribute plan, StringRef reason) {
+  return emitError(root->getLoc())
+         << "the plan " << plan << " of kernel '" << kernel.getName()
+         << "' does not fit: " << reason;
+}
+
+/// Gives a kernel around an `OpT` its plan, if it is one.
+template <typename OpT, typename FactsT, typename PlanT>
+static LogicalResult setPlan(func::FuncOp kernel) {
+  auto roots = kernel.getOps<OpT>();
+  if (roots.empty() || !(*roots.begin()).hasPureTensorSemantics())
+    return success();
+  OpT root = *roots.begin();
+  FailureOr<PlanT> plan = getPlan<PlanT>(
+      kernel, root, FactsT(root, cpu::getTargetOrDefault(kernel)));
+  if (failed(plan))
+    return failure();
+  kernel->setAttr(kPlanAttr, *plan);
+  return success();
+}
+
 namespace {
 
 struct SelectPlansPass : sardonyx::impl::CPUSelectPlansBase<SelectPlansPass> {
@@ -27,21 +49,9 @@ struct SelectPlansPass : sardonyx::impl::CPUSelectPlansBase<SelectPlansPass> {
     func::FuncOp func = getOperation();
     if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
       return;
-    auto convs = func.getOps<ConvOp>();
-    if (convs.empty() || !(*convs.begin()).hasPureTensorSemantics())
-      return;
-    ConvFacts facts(*convs.begin(), cpu::getTargetOrDefault(func));
-    Attribute given = func->getAttr(kPlanAttr);
-    if (!given)
-      return func->setAttr(kPlanAttr, selectConvPlan(facts));
-    auto plan = dyn_cast<ConvPlanAttr>(given);
-    std::string reason =
-        plan ? whyNot(facts, plan) : "it is for another kind of kernel";
-    if (reason.empty())
-      return;
-    emitError(facts.getOp().getLoc())
-        << describeMisfit(given, func.getName(), reason);
-    signalPassFailure();
+    if (failed(setPlan<ConvOp, ConvFacts, ConvPlanAttr>(func)) ||
+        failed(setPlan<PackedMatmulOp, MatmulFacts, MatmulPlanAttr>(func)))
+      signalPassFailure();
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "Rows/ReductionCombiner.h"
 #include "Kernel/Vectorize.h"
+#include "MicroKernels/VectorOps.h"
 
 #include "mlir/IR/Matchers.h"
 

@@ -1,13 +1,13 @@
-//===- DotMicroKernels.cpp - Sums of products of narrow numbers -----------===//
+//===- Dot.cpp - Sums of products of narrow numbers on vectors
+//----------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "MicroKernels/DotMicroKernels.h"
-#include "Kernel/Vectorize.h"
 #include "MicroKernels/MicroKernel.h"
+#include "MicroKernels/VectorOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -80,18 +80,6 @@ static Value emitGeneric(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
   return accumulator;
 }
 
-Value sardonyx::cpu::emitByteProduct(ImplicitLocOpBuilder &b,
-                                     cpu::Int8Product kind, unsigned vectorBits,
-                                     Value lhs, Value rhs, Value accumulator) {
-  auto one = kind == cpu::Int8Product::Maddwd ? emitPairs : emitQuads;
-  Value sum;
-  if (kind != cpu::Int8Product::Generic)
-    sum = emitByRegisters(
-        b, b.getLoc(), vectorBits, {lhs, rhs, accumulator},
-        [&](ValueRange parts) { return one(b, parts[0], parts[1], parts[2]); });
-  return sum ? sum : emitGeneric(b, lhs, rhs, accumulator);
-}
-
 /// A bf16 is the upper half of an f32.
 static Value emitWidePairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                            Value accumulator) {
@@ -123,15 +111,102 @@ static Value emitBf16Pairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
       accumulator.getType(), {accumulator, asPairs(lhs), asPairs(rhs)});
 }
 
-Value sardonyx::cpu::emitBf16Product(ImplicitLocOpBuilder &b,
-                                     cpu::Bf16Product kind, unsigned vectorBits,
-                                     Value lhs, Value rhs, Value accumulator) {
-  Value sum;
-  if (kind != cpu::Bf16Product::Generic)
-    sum =
-        emitByRegisters(b, b.getLoc(), vectorBits, {lhs, rhs, accumulator},
-                        [&](ValueRange parts) {
-                          return emitBf16Pairs(b, parts[0], parts[1], parts[2]);
-                        });
-  return sum ? sum : emitWidePairs(b, lhs, rhs, accumulator);
+namespace {
+
+/// Products of lanes of 32 bits by an instruction on registers, or by code for
+/// any vectors.
+class Dot : public MicroKernel {
+public:
+  using Emit = Value (*)(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                         Value accumulator);
+
+  Value emitStep(ImplicitLocOpBuilder &b, TargetAttr target, Value lhs,
+                 Value rhs, Value accumulator) const override {
+    Value sum;
+    if (onRegisters)
+      sum =
+          emitByRegisters(b, b.getLoc(), target.getVectorBits(),
+                          {lhs, rhs, accumulator}, [&](ValueRange parts) {
+                            return onRegisters(b, parts[0], parts[1], parts[2]);
+                          });
+    return sum ? sum : onVectors(b, lhs, rhs, accumulator);
+  }
+
+protected:
+  /// `onRegisters` is null where there is no instruction.
+  Dot(StringRef name, PackedElement element, Emit onRegisters, Emit onVectors)
+      : MicroKernel(name, element), onRegisters(onRegisters),
+        onVectors(onVectors) {}
+
+private:
+  const Emit onRegisters, onVectors;
+};
+
+/// accumulator[i] + sum_j lhs[4 * i + j] * rhs[4 * i + j] for j in 0..3, exact
+/// modulo 2^32; a lane of `lhs` is four unsigned bytes, one of `rhs` four
+/// signed ones.
+class Int8 : public Dot {
+public:
+  Int8(StringRef name, Int8Product product, Emit onRegisters)
+      : Dot(name, PackedElement::I8, onRegisters, emitGeneric),
+        product(product) {}
+
+  bool isSupported(TargetAttr target) const override {
+    return target.getInt8() >= product;
+  }
+  bool isOneInstruction() const override {
+    return product >= Int8Product::Vnni;
+  }
+
+private:
+  const Int8Product product;
+};
+
+/// accumulator[i] + sum_j lhs[2 * i + j] * rhs[2 * i + j] for j in 0..1 onto
+/// f32; lanes of `lhs` and `rhs` are two bf16. The instruction takes subnormal
+/// numbers as zero.
+class Bf16 : public Dot {
+public:
+  Bf16(StringRef name, Bf16Product product, Emit onRegisters)
+      : Dot(name, PackedElement::BF16, onRegisters, emitWidePairs),
+        product(product) {}
+
+  bool isSupported(TargetAttr target) const override {
+    return target.getBf16() >= product;
+  }
+  bool isOneInstruction() const override { return product >= Bf16Product::Dot; }
+
+private:
+  const Bf16Product product;
+};
+
+} // namespace
+
+namespace sardonyx::cpu {
+
+const MicroKernel &getVnni() {
+  static const Int8 kernel("vnni", Int8Product::Vnni, emitQuads);
+  return kernel;
 }
+
+const MicroKernel &getMaddwd() {
+  static const Int8 kernel("maddwd", Int8Product::Maddwd, emitPairs);
+  return kernel;
+}
+
+const MicroKernel &getWidenInt8() {
+  static const Int8 kernel("widen_int8", Int8Product::Generic, nullptr);
+  return kernel;
+}
+
+const MicroKernel &getDotBf16() {
+  static const Bf16 kernel("dot_bf16", Bf16Product::Dot, emitBf16Pairs);
+  return kernel;
+}
+
+const MicroKernel &getWidenBf16() {
+  static const Bf16 kernel("widen_bf16", Bf16Product::Generic, nullptr);
+  return kernel;
+}
+
+} // namespace sardonyx::cpu
