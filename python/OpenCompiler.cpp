@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpenCompiler.h"
-#include "lib/Session/LibraryPages.h"
+#include "lib/Session/Compile/LibraryPages.h"
 #include "sardonyx/Model/FileMap.h"
 
 #include <algorithm>

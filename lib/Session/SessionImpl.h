@@ -8,12 +8,12 @@
 #ifndef SARDONYX_LIB_SESSION_SESSIONIMPL_H
 #define SARDONYX_LIB_SESSION_SESSIONIMPL_H
 
-#include "Cache.h"
-#include "CustomNodes.h"
-#include "Linker.h"
-#include "ProfileLog.h"
-#include "Variants.h"
-#include "Warnings.h"
+#include "lib/Session/Cache/Cache.h"
+#include "lib/Session/Compile/Linker.h"
+#include "lib/Session/Custom/CustomNodes.h"
+#include "lib/Session/ProfileLog.h"
+#include "lib/Session/Variants/Variants.h"
+#include "lib/Session/Warnings.h"
 #include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Model/Model.h"

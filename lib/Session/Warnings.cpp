@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Warnings.h"
+#include "lib/Session/Warnings.h"
 
 #include <utility>
 

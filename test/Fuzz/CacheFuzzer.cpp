@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Session/PackedWeights.h"
+#include "lib/Session/Cache/PackedWeights.h"
 #include "sardonyx/Model/Artifact.h"
 #include <cstring>
 

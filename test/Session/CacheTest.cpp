@@ -1,4 +1,4 @@
-#include "../../lib/Session/Cache.h"
+#include "../../lib/Session/Cache/Cache.h"
 #include "HandmadeModel.h"
 #include <algorithm>
 #include <atomic>

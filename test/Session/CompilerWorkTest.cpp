@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../lib/Session/CompilerWork.h"
+#include "../../lib/Session/Compile/CompilerWork.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "gtest/gtest.h"
 

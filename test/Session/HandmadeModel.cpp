@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HandmadeModel.h"
-#include "../../lib/Session/Cache.h"
+#include "../../lib/Session/Cache/Cache.h"
 #include <cstdlib>
 #include <fstream>
 #include <iterator>

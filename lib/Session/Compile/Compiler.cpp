@@ -1,0 +1,454 @@
+//===- Compiler.cpp - From a model to an artifact -------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Session/Compile/Compiler.h"
+#include "dialects/CPU/CPU.h"
+#include "lib/Session/Compile/CompilerPages.h"
+#include "lib/Session/Compile/CompilerWork.h"
+#include "lib/Session/Compile/Images.h"
+#include "lib/Session/Compile/Options.h"
+#include "lib/Session/Compile/Signature.h"
+#include "lib/Session/Variants/KnownValues.h"
+#include "lib/Session/Variants/OpenSizes.h"
+#include "lib/Session/Variants/Variants.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+#include "sardonyx/BoxedResults.h"
+#include "sardonyx/Importer/Importer.h"
+#include "sardonyx/Objects/Facts.h"
+#include "sardonyx/Pipelines/Pipelines.h"
+#include "sardonyx/Runtime/ThreadPool.h"
+#include "sardonyx/Targets/Plans.h"
+#include "sardonyx/Targets/Target.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/ThreadPool.h"
+
+#include <chrono>
+#include <pthread.h>
+
+using namespace sardonyx;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// What compilations share
+//===----------------------------------------------------------------------===//
+
+/// Built once: it takes longer than compiling a small model.
+static const DialectRegistry &sharedRegistry() {
+  static const DialectRegistry *registry = [] {
+    auto *result = new DialectRegistry;
+    registerCompilerDialects(*result);
+    registerLinkedTargets(*result);
+    return result;
+  }();
+  return *registry;
+}
+
+/// Threads for passes, shared by all compilations of the process; none in a
+/// forked child, where they would be gone.
+static llvm::ThreadPoolInterface *sharedThreads() {
+  static bool forked = false;
+  static llvm::ThreadPoolInterface *pool = []() -> llvm::ThreadPoolInterface * {
+    unsigned threads = runtime::ThreadPool::global().defaultThreads();
+    if (threads < 2)
+      return nullptr;
+    pthread_atfork(nullptr, nullptr, [] { forked = true; });
+    return new CompilerThreads(threads);
+  }();
+  return forked ? nullptr : pool;
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+Compilation::Compilation(const SessionOptions &options,
+                         const std::atomic<bool> *stop)
+    : options(options), stop(stop) {
+  mlirContext = std::make_unique<MLIRContext>(sharedRegistry(),
+                                              MLIRContext::Threading::DISABLED);
+  if (options.intraOpThreads != 1)
+    if (llvm::ThreadPoolInterface *threads = sharedThreads())
+      mlirContext->setThreadPool(*threads);
+  if (stop)
+    mlirContext->registerActionHandler(
+        [stop](function_ref<void()> act, const tracing::Action &action) {
+          const bool isPass = isa<PassExecutionAction>(action);
+          if (!isPass || !stop->load())
+            act();
+          // A pass has waited for the threads that did parts of it.
+          if (isPass && stop->load())
+            CompilerWork::leaveIfFatal();
+        });
+  customInference = CustomInference::attach(*mlirContext, options.customOps);
+  mlirContext->printOpOnDiagnostic(false);
+  mlirContext->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      log.add(diagnostic);
+    else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
+      log.addWarning(diagnostic);
+    return success();
+  });
+}
+
+Compilation::~Compilation() = default;
+
+void Compilation::record(llvm::StringRef step, double seconds) {
+  // What the passes after it find is nobody's model any more.
+  if (step == getPhaseName(Phase::Linalg))
+    log.enterBackend();
+  timings.push_back({step.str(), seconds});
+}
+
+static double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+namespace {
+struct NameInlined : PassInstrumentation {
+  explicit NameInlined(DiagnosticLog &log) : log(log) {}
+  void runAfterPass(Pass *pass, Operation *op) override {
+    if (pass->getArgument() == "onnx-inline-functions")
+      log.nameOperators(cast<ModuleOp>(op));
+  }
+  DiagnosticLog &log;
+};
+} // namespace
+
+void Compilation::watch(PassManager &passes) {
+  passes.addInstrumentation(std::make_unique<NameInlined>(log));
+}
+
+OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
+  auto start = std::chrono::steady_clock::now();
+  ImportOptions importOptions;
+  importOptions.externalDataDir = options.externalDataDir;
+  importOptions.inputShapes = options.inputShapes;
+  importOptions.denotedDims = options.denotedDims;
+  importOptions.initializers = options.initializers;
+  if (options.customOps)
+    importOptions.functions = options.customOps->functions();
+  OwningOpRef<ModuleOp> module =
+      model.bytes
+          ? importOnnxBytes(
+                StringRef(static_cast<const char *>(model.bytes), model.size),
+                *mlirContext, importOptions)
+          : importOnnxFile(model.path, *mlirContext, importOptions);
+  record("import", secondsSince(start));
+  if (module)
+    log.nameOperators(*module);
+  log.enterGraph();
+  return module;
+}
+
+Expected<OwningOpRef<ModuleOp>>
+Compilation::importFixed(const ModelSource &model, Artifact &signature,
+                         bool asDeclared) {
+  OwningOpRef<ModuleOp> module = import(model);
+  if (!module)
+    return error("the importer failed");
+  if (MaybeError error = readSignature(*module, signature, asDeclared))
+    return *error;
+  if (options.distinctDims)
+    forgetDimNames(*module);
+  if (MaybeError error =
+          fixDims(*module, options.dims, signature,
+                  !options.inputShapes.empty() || !options.denotedDims.empty()
+                      ? UnknownDims::AreIgnored
+                  : options.mayDimsBeUnknown ? UnknownDims::AreTold
+                                             : UnknownDims::AreErrors))
+    return *error;
+  if (MaybeError error =
+          fixValues(*module, options.inputValues, signature.inputs))
+    return *error;
+  sdx::setTarget(*module, targetAttr());
+  if (!options.plan.empty()) {
+    auto plans = parsePlans(mlirContext.get(), options.plan);
+    if (!plans)
+      return Error(ErrorKind::InvalidArgument,
+                   llvm::toString(plans.takeError()));
+    (*module)->setAttr(kPlansAttr, *plans);
+  }
+  return module;
+}
+
+/// What a person can make of LLVM's words: a line, unless it speaks of its
+/// graphs.
+static std::string firstWords(StringRef reason) {
+  StringRef line = reason.split('\n').first.rtrim(" :");
+  bool isOfGraph = line.contains("elect: ") || line.contains(" = ");
+  return isOfGraph || line.empty() ? "" : " (" + line.str() + ")";
+}
+
+Error Compilation::codegenError(llvm::Error error, ModuleOp module,
+                                const ModelSource &model,
+                                const TargetOptions &target) const {
+  std::optional<Error> refusal;
+  std::string others;
+  llvm::handleAllErrors(
+      std::move(error),
+      [&](const CodegenFailure &failure) {
+        std::string node;
+        if (Operation *function = module.lookupSymbol(failure.function()))
+          function->walk<WalkOrder::PreOrder>([&](Operation *op) {
+            node = log.describeNode(op->getLoc());
+            return node.empty() ? WalkResult::advance()
+                                : WalkResult::interrupt();
+          });
+        std::string name = model.path.empty() ? "" : " '" + model.path + "'";
+        if (!refusal)
+          refusal.emplace(
+              ErrorKind::Unsupported,
+              "the model" + name + " cannot be compiled for the processor '" +
+                  target.cpu + "' of " + target.triple +
+                  ": LLVM makes no code of " + (node.empty() ? "it" : node) +
+                  firstWords(failure.reason()),
+              failure.reason());
+      },
+      [&](const llvm::ErrorInfoBase &info) {
+        others += info.message() + "; ";
+      });
+  return refusal ? *refusal
+                 : internalError("code generation failed: " + others);
+}
+
+TargetOptions Compilation::target() const {
+  TargetOptions target = targetOf(options);
+  target.stop = stop;
+  return resolveTarget(target);
+}
+
+sdx::TargetAttrInterface Compilation::targetAttr() {
+  sdx::TargetAttrInterface described =
+      getLinkedTargets().front().describe(mlirContext.get(), target());
+  auto result = dyn_cast<cpu::TargetAttr>(described);
+  if (!result)
+    return described;
+  // Accesses of tiles cannot be checked, and LLVM allocates tile registers only
+  // where it optimises.
+  if (options.checkBounds || options.optLevel == 0)
+    result = result.withoutTiles();
+  if (!splitsFloats(options))
+    result = result.withF32Product(cpu::F32Product::Fma);
+  return result;
+}
+
+PipelineOptions Compilation::pipeline() const {
+  PipelineOptions result;
+  result.numerics = options.numerics;
+  result.checkBounds = options.checkBounds;
+  result.profile = options.profile;
+  // What is not this compiler's own is followed more closely.
+  result.verifiesEachPass = options.checkBounds || options.customOps;
+  return result;
+}
+
+/// Whether a run may find that a tensor has another rank than it was given.
+static bool assumesRank(ModuleOp module) {
+  return module
+      .walk([](sdx::CheckOp check) {
+        return check.getKind() == sdx::FailureKind::OtherRank
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Describes results of any rank as what the program gives for them: lists of
+/// the one tensor.
+static MaybeError readBoxedResults(ModuleOp module, bool isAhead,
+                                   Artifact &artifact) {
+  auto boxed = module->getAttrOfType<DenseI64ArrayAttr>(kBoxedResultsAttr);
+  if (!boxed)
+    return std::nullopt;
+  for (int64_t index : boxed.asArrayRef()) {
+    ValueInfo &info = artifact.outputs[index];
+    if (isAhead)
+      return Error(ErrorKind::Unsupported,
+                   "the model cannot be built ahead of time: the rank of its "
+                   "output '" +
+                       info.name + "' is known to runs only");
+    info.items = {info};
+  }
+  return std::nullopt;
+}
+
+/// Removes the kernels that a module's host functions do not call.
+static void dropUncalledKernels(ModuleOp module) {
+  llvm::StringSet<> called;
+  module.walk([&](sdx::CallOp call) { called.insert(call.getCallee()); });
+  for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (func->hasAttr(sdx::kKernelAttr) && !called.contains(func.getName()))
+      func.erase();
+}
+
+/// Takes @init out of a module after Phase::Kernels, into one of its own; null
+/// where there is none.
+static OwningOpRef<ModuleOp> splitInit(ModuleOp module) {
+  auto init = module.lookupSymbol<func::FuncOp>("init");
+  if (!init)
+    return nullptr;
+  OwningOpRef<ModuleOp> copy = module.clone();
+  copy->lookupSymbol<func::FuncOp>("main").erase();
+  init.erase();
+  dropUncalledKernels(module);
+  dropUncalledKernels(*copy);
+  return copy;
+}
+
+/// Adds what the module says of plans that no kernel has to `warnings`.
+static void takeStalePlans(ModuleOp module,
+                           std::vector<std::string> &warnings) {
+  auto stale = module->getAttrOfType<ArrayAttr>(kStalePlansAttr);
+  if (!stale)
+    return;
+  for (auto sentence : stale.getAsValueRange<StringAttr>())
+    warnings.push_back(sentence.str());
+  module->removeAttr(kStalePlansAttr);
+}
+
+/// What is built ahead of time takes inputs of known ranks.
+static MaybeError requireRanks(const std::vector<ValueInfo> &inputs) {
+  for (const ValueInfo &input : inputs)
+    if (input.items.empty() && !input.hasRank)
+      return Error(ErrorKind::Unsupported,
+                   "the model cannot be built ahead of time: the rank of its "
+                   "input '" +
+                       input.name + "' is known to runs only");
+  return std::nullopt;
+}
+
+/// What is known of a model before there are inputs to compile it for.
+static Artifact deferCompilation(Artifact artifact) {
+  Artifact signature;
+  signature.deferred = true;
+  signature.inputs = std::move(artifact.inputs);
+  signature.outputs = std::move(artifact.outputs);
+  signature.metadata = std::move(artifact.metadata);
+  signature.warnings = std::move(artifact.warnings);
+  return signature;
+}
+
+/// Has a module be compiled for this machine.
+static TargetOptions targetThisMachine(ModuleOp module,
+                                       const SessionOptions &options) {
+  TargetOptions here;
+  here.optLevel = options.optLevel;
+  here.threads = options.intraOpThreads;
+  here = resolveTarget(here);
+  sdx::TargetAttrInterface machine =
+      getLinkedTargets().front().describe(module.getContext(), here);
+  if (auto processor = dyn_cast<cpu::TargetAttr>(machine))
+    machine = processor.withoutTiles();
+  sdx::setTarget(module, machine);
+  return here;
+}
+
+Expected<Artifact>
+sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
+                       std::vector<Timing> &timings, bool mayDefer,
+                       const std::atomic<bool> *stop, AheadOfTime *ahead) {
+  Compilation compilation(options, stop);
+  Artifact artifact;
+  Expected<OwningOpRef<ModuleOp>> imported =
+      // Whoever takes sizes from a header has no run to tell him otherwise.
+      compilation.importFixed(model, artifact, /*asDeclared=*/!ahead);
+  if (!imported)
+    return imported.error();
+  OwningOpRef<ModuleOp> module = std::move(*imported);
+
+  if (ahead)
+    if (MaybeError error = requireRanks(artifact.inputs))
+      return *error;
+
+  llvm::append_range(artifact.warnings, compilation.warnings());
+
+  const std::string modelPath = model.bytes ? std::string() : model.path;
+  if (MaybeError error = readSourceFiles(*module, modelPath, artifact))
+    return *error;
+
+  PipelineOptions pipeline = compilation.pipeline();
+  // The code is to run here.
+  if (cpu::TargetAttr processor = cpu::getTarget(*module);
+      processor && !ahead && !requestTileRegisters())
+    sdx::setTarget(*module, processor.withoutTiles());
+  std::string lastPhase;
+  auto observer = [&](StringRef phase, double seconds) {
+    lastPhase = phase.str();
+    compilation.record(phase, seconds);
+    // Most of what a long phase has read the next one needs not.
+    constexpr double kLong = 0.2;
+    if (seconds > kLong)
+      forgetCompilerPages();
+  };
+  // A compilation that was stopped has made no sense of the model.
+  auto fail = [&](Error error) -> Expected<Artifact> {
+    if (compilation.stopped())
+      return Error(ErrorKind::Failed, "compiling the model was stopped");
+    if (!mayDefer || error.kind() != ErrorKind::Unsupported ||
+        !mayInputsHelp(*module, artifact.inputs))
+      return error;
+    return deferCompilation(std::move(artifact));
+  };
+  auto configure = [&](PassManager &passes) {
+    compilation.watch(passes);
+    return success();
+  };
+  bool lowered = succeeded(runPhases(*module, Phase::Import, Phase::Kernels,
+                                     pipeline, observer, configure));
+  if (!lowered || compilation.stopped())
+    return fail(compilation.error("the compiler failed after phase '" +
+                                  lastPhase + "'"));
+  if (MaybeError error = readArguments(*module, modelPath, artifact))
+    return fail(*error);
+  if (MaybeError error = readBoxedResults(*module, ahead, artifact))
+    return *error;
+  takeStalePlans(*module, artifact.warnings);
+  artifact.assumesRank = assumesRank(*module);
+  artifact.customCalls = compilation.customCalls();
+  auto generate = [&](ModuleOp module, const TargetOptions &target,
+                      StringRef prefix,
+                      std::vector<std::string> &to) -> MaybeError {
+    bool generated = succeeded(runCodegen(module, pipeline, observer));
+    if (!generated || compilation.stopped())
+      return compilation.error("code generation failed after phase '" +
+                               lastPhase + "'");
+    auto start = std::chrono::steady_clock::now();
+    takeImages(module, artifact.images);
+    if (ahead && !artifact.images.empty())
+      return Error(ErrorKind::Unsupported,
+                   "the model cannot be built ahead of time for the target '" +
+                       artifact.images.front().target + "'");
+    if (!prefix.empty())
+      prefixSymbols(module, prefix);
+    auto objects = compileToObjects(module, target);
+    if (!objects)
+      return compilation.codegenError(objects.takeError(), module, model,
+                                      target);
+    for (const auto &object : *objects)
+      to.push_back(object->getBuffer().str());
+    compilation.record("objects", secondsSince(start));
+    return std::nullopt;
+  };
+  if (ahead) {
+    // Weights are packed here and now, by code for this machine.
+    if (OwningOpRef<ModuleOp> init = splitInit(*module)) {
+      TargetOptions here = targetThisMachine(*init, options);
+      if (MaybeError error = generate(*init, here, "", ahead->initObjects))
+        return fail(*error);
+    }
+  }
+  if (MaybeError error = generate(*module, compilation.target(),
+                                  ahead ? ahead->prefix : "", artifact.objects))
+    return fail(*error);
+  timings.insert(timings.end(), compilation.timings.begin(),
+                 compilation.timings.end());
+  return artifact;
+}

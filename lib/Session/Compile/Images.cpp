@@ -1,0 +1,45 @@
+//===- Images.cpp - Code of targets' own ----------------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Session/Compile/Images.h"
+
+#include "dialects/SDX/SDX.h"
+#include "sardonyx/Targets/Target.h"
+
+using namespace mlir;
+using namespace sardonyx;
+
+void sardonyx::takeImages(ModuleOp module, std::vector<Image> &images) {
+  auto stored = module->getAttrOfType<ArrayAttr>(sdx::kImagesAttr);
+  if (!stored)
+    return;
+  for (auto image : stored.getAsRange<DictionaryAttr>())
+    images.push_back({image.getAs<StringAttr>("target").str(),
+                      image.getAs<StringAttr>("bytes").str()});
+  module->removeAttr(sdx::kImagesAttr);
+}
+
+MaybeError sardonyx::loadImages(const std::vector<Image> &images,
+                                std::vector<std::string> &objects) {
+  for (const Image &image : images) {
+    const TargetInfo *target =
+        llvm::find_if(getLinkedTargets(), [&](const TargetInfo &info) {
+          return info.name == image.target;
+        });
+    if (target == getLinkedTargets().end() || !target->load)
+      return Error(ErrorKind::Unsupported,
+                   "the model has code for the target '" + image.target +
+                       "', which this program cannot load");
+    auto object = target->load(image);
+    if (!object)
+      return Error(ErrorKind::Failed, "the target '" + image.target +
+                                          "' cannot load its code: " +
+                                          llvm::toString(object.takeError()));
+    objects.push_back(std::move(*object));
+  }
+  return std::nullopt;
+}

@@ -1,0 +1,32 @@
+//===- Images.h - Code of targets' own ---------------------------*- C++
+//-*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_SESSION_COMPILE_IMAGES_H
+#define SARDONYX_LIB_SESSION_COMPILE_IMAGES_H
+
+#include "sardonyx/Model/Error.h"
+#include "sardonyx/Model/Image.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <vector>
+
+namespace sardonyx {
+
+/// Moves the images that `module` has as `sdx.images` to the end of `images`.
+void takeImages(mlir::ModuleOp module, std::vector<Image> &images);
+
+/// Adds what the targets of `images` make of these to `objects`. Fails where
+/// this program has no such target, or the target says no.
+MaybeError loadImages(const std::vector<Image> &images,
+                      std::vector<std::string> &objects);
+
+} // namespace sardonyx
+
+#endif // SARDONYX_LIB_SESSION_COMPILE_IMAGES_H

@@ -1,0 +1,145 @@
+//===- Options.cpp - Checks and a fingerprint of options ------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Session/Compile/Options.h"
+#include "sardonyx/Objects/Facts.h"
+#include "sardonyx/Targets/Target.h"
+#include "llvm/Support/BLAKE3.h"
+
+using namespace sardonyx;
+
+/// Whether a number of seconds can be one; also false for NaN.
+static bool isDuration(double seconds) { return seconds >= 0; }
+
+static Error refuse(const std::string &text) {
+  return Error(ErrorKind::InvalidArgument, text);
+}
+
+TargetOptions sardonyx::targetOf(const SessionOptions &options) {
+  TargetOptions target;
+  target.triple = options.triple;
+  target.cpu = options.cpu;
+  target.features = options.features;
+  target.optLevel = options.optLevel;
+  target.threads = options.intraOpThreads;
+  return target;
+}
+
+Expected<std::string> sardonyx::featuresOf(const SessionOptions &options) {
+  auto features = requiredFeatures(targetOf(options));
+  if (!features)
+    return refuse(llvm::toString(features.takeError()));
+  return *features;
+}
+
+MaybeError sardonyx::checkOptions(const SessionOptions &options) {
+  if (options.intraOpThreads > kMaxThreads)
+    return refuse("the number of threads must be at most " +
+                  std::to_string(kMaxThreads) + ", got " +
+                  std::to_string(options.intraOpThreads));
+  if (options.numerics < Numerics::Exact || options.numerics > Numerics::Fast)
+    return refuse("there are no numerics of number " +
+                  std::to_string(static_cast<int>(options.numerics)));
+  if (options.memoryLimit < 0)
+    return refuse("the memory limit must be a positive number of bytes, got " +
+                  std::to_string(options.memoryLimit));
+  for (const auto &[name, sizes] : options.inputShapes)
+    for (int64_t size : sizes)
+      if (size < -1)
+        return refuse("the shape given for input '" + name + "' has the size " +
+                      std::to_string(size));
+  for (const auto &[denotation, size] : options.denotedDims)
+    if (size < 0)
+      return refuse("dimensions of the denotation '" + denotation +
+                    "' cannot have the size " + std::to_string(size));
+  if (!isDuration(options.compileTimeout))
+    return refuse("the time limit of compiling must not be negative, got " +
+                  std::to_string(options.compileTimeout) + " s");
+  if (options.cpu.empty() && options.triple.empty())
+    return std::nullopt;
+  auto features = featuresOf(options);
+  return features ? std::nullopt : MaybeError(features.error());
+}
+
+bool sardonyx::splitsFloats(const SessionOptions &options) {
+  return options.numerics != Numerics::Exact &&
+         options.splitFloats.value_or(
+             options.intraOpThreads == 1 ||
+             keepsTileRate(resolveTarget(targetOf(options)).cpu));
+}
+
+static std::string hashOf(const GivenInitializers &initializers) {
+  llvm::BLAKE3 hash;
+  auto add = [&](llvm::StringRef text) {
+    hash.update(std::to_string(text.size()) + ':');
+    hash.update(text);
+  };
+  for (const auto &[name, given] : initializers) {
+    add(name);
+    add(std::to_string(given.elementType) + describeShape(given.shape) +
+        (given.isExternal ? "e" : ""));
+    add(given.bytes);
+    add(std::to_string(given.strings.size()));
+    for (const std::string &text : given.strings)
+      add(text);
+  }
+  auto result = hash.final();
+  return std::string(result.begin(), result.end());
+}
+
+std::string sardonyx::fingerprint(const SessionOptions &options) {
+  // Names each option, so that a new one does not compile before somebody has
+  // decided here whether the compiled code depends on it.
+  const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, optLevel,
+               externalDataDir, dims, mayDimsBeUnknown, inputShapes,
+               inputValues, distinctDims, denotedDims, initializers, customOps,
+               numerics, splitFloats, plan, checkBounds, profile, perfMap,
+               memoryLimit, compileTimeout, interrupted] = options;
+  // How a model is loaded and run, not what it is compiled to.
+  (void)cache, (void)cacheDir, (void)perfMap, (void)memoryLimit,
+      (void)compileTimeout, (void)interrupted;
+
+  // Lengths keep one text from running into the next.
+  std::string text;
+  auto add = [&](const std::string &value) {
+    text += std::to_string(value.size()) + ':' + value + '\n';
+  };
+  (void)cpu, (void)features, (void)triple;
+  add(getLinkedTargets().front().name.str());
+  add(describeTarget(resolveTarget(targetOf(options))));
+  add(std::to_string(optLevel));
+  add(externalDataDir);
+  add(std::to_string(static_cast<int>(numerics)));
+  // All numbers of threads but one share what is compiled.
+  (void)intraOpThreads, (void)splitFloats;
+  add(std::to_string(splitsFloats(options) && requestTileRegisters()));
+  add(plan);
+  add(std::to_string(checkBounds));
+  add(std::to_string(profile));
+  for (const auto &[name, size] : dims) {
+    add(name);
+    add(std::to_string(size));
+  }
+  add(std::to_string(distinctDims));
+  add(std::to_string(mayDimsBeUnknown));
+  add(std::to_string(denotedDims.size()));
+  for (const auto &[name, size] : denotedDims) {
+    add(name);
+    add(std::to_string(size));
+  }
+  for (const auto *lists : {&inputShapes, &inputValues}) {
+    add(std::to_string(lists->size()));
+    for (const auto &[name, numbers] : *lists) {
+      add(name);
+      add(describeShape(numbers));
+    }
+  }
+  add(initializers ? hashOf(*initializers) : "");
+  // What runs call is compared when it is there: see CustomNodes.
+  add(customOps ? customOps->fingerprint() : "");
+  return text;
+}
