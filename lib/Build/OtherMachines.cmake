@@ -10,11 +10,12 @@ file(MAKE_DIRECTORY ${other_include})
 foreach(header xxhash.h)
   file(CREATE_LINK /usr/include/${header} ${other_include}/${header} SYMBOLIC)
 endforeach()
-# What takes libraries that are not there for other machines is left out, and
-# what only the JIT needs.
+# What takes libraries that are not there for other machines is left out
+# (lib/Runtime/Image, regular expressions, letters' cases), and what only the JIT
+# needs.
 file(GLOB other_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/lib/Runtime/*.cpp ${PROJECT_SOURCE_DIR}/lib/Model/*.cpp)
-list(FILTER other_sources EXCLUDE REGEX "/(Image|Regex|Case|Symbols|LoadArtifact)[^/]*$")
+list(FILTER other_sources EXCLUDE REGEX "/(Regex|Case|Symbols|LoadArtifact)[^/]*$")
 file(GLOB other_headers CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/include/sardonyx/Runtime/*.h
   ${PROJECT_SOURCE_DIR}/include/sardonyx/Model/*.h

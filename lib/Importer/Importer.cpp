@@ -11,12 +11,12 @@
 #include "lib/Contrib/Contrib.h"
 #include "lib/Importer/DeclaredTypes.h"
 #include "lib/Importer/Error.h"
-#include "lib/Importer/Gradient.h"
 #include "lib/Importer/GraphBuilder.h"
 #include "lib/Importer/Model.h"
 #include "lib/Importer/Tensors.h"
 #include "lib/Importer/Types.h"
 #include "lib/Importer/Upgrade.h"
+#include "lib/Importer/ValueTypes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"

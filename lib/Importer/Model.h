@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_IMPORTER_MODEL_H
 
 #include "lib/Importer/MappedFile.h"
+#include "lib/Importer/Subgraphs.h"
 #include "lib/Importer/WireCut.h"
 #include "sardonyx/Importer/GivenInitializer.h"
 
@@ -114,6 +115,12 @@ void inlineFunctions(::onnx::ModelProto &model, uint64_t maxNodes,
                      bool allowCapture = false,
                      std::vector<FunctionCall> *calls = nullptr);
 
+/// Whether the graph, or a graph in it, has a Gradient node.
+bool usesGradient(const ::onnx::GraphProto &graph);
+/// Replaces all Gradient nodes of the model, whose nodes are in their latest
+/// form. `maxNodes` bounds how many nodes that makes.
+void expandGradients(::onnx::ModelProto &model, uint64_t maxNodes);
+
 /// The body that ONNX has for the node's operator, whose attributes it may
 /// refer to: those at their defaults are added to the node. False when there is
 /// none for inputs of these types.
@@ -127,26 +134,6 @@ void inferTypes(::onnx::ModelProto &model);
 /// The same for a model of which nothing has been inferred yet: the shapes that
 /// values have by now are declared, and count where none are inferred.
 void inferDeclaredTypes(::onnx::ModelProto &model);
-
-/// Calls `body(graph)` for each graph in attributes of `node`.
-template <typename Node, typename Body>
-void forEachSubgraph(Node &node, Body body) {
-  if constexpr (std::is_const_v<Node>) {
-    for (const auto &attribute : node.attribute()) {
-      if (attribute.has_g())
-        body(attribute.g());
-      for (const auto &graph : attribute.graphs())
-        body(graph);
-    }
-  } else {
-    for (auto &attribute : *node.mutable_attribute()) {
-      if (attribute.has_g())
-        body(*attribute.mutable_g());
-      for (auto &graph : *attribute.mutable_graphs())
-        body(graph);
-    }
-  }
-}
 
 } // namespace sardonyx::importer
 

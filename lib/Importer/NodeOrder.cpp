@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Importer/NodeOrder.h"
-#include "lib/Importer/Model.h"
+#include "lib/Importer/Subgraphs.h"
 
 #include "llvm/ADT/StringSet.h"
 

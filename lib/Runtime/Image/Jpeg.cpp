@@ -1,11 +1,11 @@
-//===- ImageJpeg.cpp - Decoding of JPEG -----------------------------------===//
+//===- Jpeg.cpp - Decoding of JPEG ----------------------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Image.h"
+#include "lib/Runtime/Image/Image.h"
 #include <csetjmp>
 #include <cstdio>
 #include <jpeglib.h>

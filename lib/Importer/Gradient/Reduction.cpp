@@ -1,11 +1,11 @@
-//===- GradientReduction.cpp - Derivatives of reductions ------------------===//
+//===- Reduction.cpp - Derivatives of reductions --------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Importer/Gradient.h"
+#include "lib/Importer/Gradient/Gradient.h"
 
 using namespace llvm;
 

@@ -1,11 +1,11 @@
-//===- GradientNormalization.cpp - Derivatives of normalisations ----------===//
+//===- Normalization.cpp - Derivatives of normalisations ------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Importer/Gradient.h"
+#include "lib/Importer/Gradient/Gradient.h"
 
 #include "llvm/ADT/Twine.h"
 

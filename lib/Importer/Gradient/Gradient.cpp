@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Importer/Gradient.h"
+#include "lib/Importer/Gradient/Gradient.h"
 #include "lib/Importer/Error.h"
 #include "lib/Importer/Model.h"
 #include "lib/Importer/NodeOrder.h"

@@ -14,38 +14,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_IMPORTER_GRADIENT_H
-#define SARDONYX_LIB_IMPORTER_GRADIENT_H
+#ifndef SARDONYX_LIB_IMPORTER_GRADIENT_GRADIENT_H
+#define SARDONYX_LIB_IMPORTER_GRADIENT_GRADIENT_H
 
 #include "lib/Importer/Upgrade.h"
+#include "lib/Importer/ValueTypes.h"
 
 #include <variant>
 
 namespace sardonyx::importer {
 
-/// Whether the graph, or a graph in it, has a Gradient node.
-bool usesGradient(const ::onnx::GraphProto &graph);
-
-/// Replaces all Gradient nodes of the model, whose nodes are in their latest
-/// form. `maxNodes` bounds how many nodes that makes.
-void expandGradients(::onnx::ModelProto &model, uint64_t maxNodes);
-
 /// Sizes of a value; each is known, or has a name, or neither.
 using Dims = std::vector<::onnx::TensorShapeProto::Dimension>;
-
-/// The types of a graph's values.
-class ValueTypes {
-public:
-  explicit ValueTypes(const ::onnx::GraphProto &graph);
-  /// Null where it is not known.
-  const ::onnx::TypeProto *find(llvm::StringRef name) const;
-  void set(llvm::StringRef name, const ::onnx::TypeProto &type) {
-    types[name] = type;
-  }
-
-private:
-  llvm::StringMap<::onnx::TypeProto> types;
-};
 
 /// An attribute of a node that a rule makes.
 struct NodeAttribute {
@@ -201,4 +181,4 @@ llvm::ArrayRef<GradientRule> normalizationGradients();
 
 } // namespace sardonyx::importer
 
-#endif // SARDONYX_LIB_IMPORTER_GRADIENT_H
+#endif // SARDONYX_LIB_IMPORTER_GRADIENT_GRADIENT_H

@@ -1,11 +1,11 @@
-//===- ImagePng.cpp - Decoding of PNG -------------------------------------===//
+//===- Png.cpp - Decoding of PNG ------------------------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Image.h"
+#include "lib/Runtime/Image/Image.h"
 #include <csetjmp>
 #include <cstring>
 #include <png.h>

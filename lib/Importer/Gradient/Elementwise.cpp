@@ -1,11 +1,11 @@
-//===- GradientElementwise.cpp - Derivatives of elementwise operators -----===//
+//===- Elementwise.cpp - Derivatives of elementwise operators -------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Importer/Gradient.h"
+#include "lib/Importer/Gradient/Gradient.h"
 
 #include "llvm/ADT/Twine.h"
 

@@ -13,10 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_RUNTIME_IMAGE_H
-#define SARDONYX_LIB_RUNTIME_IMAGE_H
+#ifndef SARDONYX_LIB_RUNTIME_IMAGE_IMAGE_H
+#define SARDONYX_LIB_RUNTIME_IMAGE_IMAGE_H
 
-#include "RuntimeCall.h"
+#include "lib/Runtime/RuntimeCall.h"
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -103,4 +103,4 @@ void decodeWebp(ImageBytes bytes, ImageSink &sink);
 } // namespace runtime
 } // namespace sardonyx
 
-#endif // SARDONYX_LIB_RUNTIME_IMAGE_H
+#endif // SARDONYX_LIB_RUNTIME_IMAGE_IMAGE_H

@@ -1,11 +1,11 @@
-//===- ImageWebp.cpp - Decoding of WebP -----------------------------------===//
+//===- Webp.cpp - Decoding of WebP ----------------------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Image.h"
+#include "lib/Runtime/Image/Image.h"
 #include <webp/decode.h>
 #include <webp/demux.h>
 

@@ -1,4 +1,4 @@
-//===- ImagePnm.cpp - Decoding of PBM, PGM and PPM ------------------------===//
+//===- Pnm.cpp - Decoding of PBM, PGM and PPM -----------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Image.h"
+#include "lib/Runtime/Image/Image.h"
 #include <algorithm>
 #include <cmath>
 

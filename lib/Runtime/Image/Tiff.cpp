@@ -1,4 +1,4 @@
-//===- ImageTiff.cpp - Decoding of TIFF -----------------------------------===//
+//===- Tiff.cpp - Decoding of TIFF ----------------------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Image.h"
+#include "lib/Runtime/Image/Image.h"
 #include <algorithm>
 #include <cstdarg>
 #include <cstring>

@@ -1,11 +1,11 @@
-//===- ImageJpeg2000.cpp - Decoding of JPEG 2000 --------------------------===//
+//===- Jpeg2000.cpp - Decoding of JPEG 2000 -------------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Image.h"
+#include "lib/Runtime/Image/Image.h"
 #include <algorithm>
 #include <cstring>
 #include <openjpeg.h>

@@ -1,4 +1,4 @@
-//===- GradientNodes.cpp - What rules of differentiation work with --------===//
+//===- Nodes.cpp - What rules of differentiation work with ----------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Importer/Error.h"
-#include "lib/Importer/Gradient.h"
+#include "lib/Importer/Gradient/Gradient.h"
 
 using namespace llvm;
 
@@ -16,35 +16,6 @@ using ::onnx::AttributeProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 using ::onnx::TypeProto;
-
-//===----------------------------------------------------------------------===//
-// ValueTypes
-//===----------------------------------------------------------------------===//
-
-ValueTypes::ValueTypes(const ::onnx::GraphProto &graph) {
-  auto add = [&](const auto &values) {
-    for (const auto &value : values)
-      if (value.has_type())
-        types.try_emplace(value.name(), value.type());
-  };
-  add(graph.value_info());
-  add(graph.input());
-  add(graph.output());
-  for (const TensorProto &tensor : graph.initializer()) {
-    TypeProto type;
-    auto &made = *type.mutable_tensor_type();
-    made.set_elem_type(tensor.data_type());
-    made.mutable_shape();
-    for (int64_t size : tensor.dims())
-      made.mutable_shape()->add_dim()->set_dim_value(size);
-    types[tensor.name()] = type;
-  }
-}
-
-const TypeProto *ValueTypes::find(StringRef name) const {
-  auto it = types.find(name);
-  return it == types.end() ? nullptr : &it->second;
-}
 
 //===----------------------------------------------------------------------===//
 // NodeMaker
