@@ -68,6 +68,77 @@ def test_each_target_stands_alone():
     assert not wrong, "\n".join(wrong)
 
 
+# What the compiler's sources are in. A room is a folder below these; the public headers of a library are a room of their own, below
+# the library's.
+SOURCES = ("dialects", "include", "lib", "python", "tools")
+# Pairs of files that include each other's header and belong together.
+MUTUAL = [
+    # The generated operations name the type of their schema, and the tables of schemas are asked about operations.
+    {"dialects/ONNX/ONNX", "dialects/ONNX/ONNXSchema"},
+    # What is known of a tensor is found by the table of functions, which ask about operands.
+    {"lib/Transforms/Evaluation", "lib/Transforms/ShapeValues"},
+]
+
+
+def includes():
+    """Which file of the tree each includes, found as the compiler does: beside it, from the root, from include/, and from the folders
+    above it, where libraries of several rooms begin."""
+    files = {p.relative_to(ROOT).as_posix(): p for folder in SOURCES for p in (ROOT / folder).rglob("*") if p.suffix in (".h", ".cpp")}
+    for name, path in files.items():
+        for header in re.findall(r'#include [<"]([^>"]+)[>"]', path.read_text(encoding="utf-8")):
+            above = Path(name).parents
+            found = [(base / header).as_posix() for base in (above[0], Path(), Path("include"), *above[1:])]
+            other = next((place for place in found if place in files), None)
+            if other and other != name:
+                yield name, other
+
+
+def find_circle(edges):
+    """A way from a node back to itself, or nothing."""
+    graph = {}
+    for one, other in edges:
+        if one != other:
+            graph.setdefault(one, set()).add(other)
+    done, way = set(), []
+
+    def visit(node):
+        if node in way:
+            return [*way[way.index(node) :], node]
+        if node in done:
+            return None
+        way.append(node)
+        for other in sorted(graph.get(node, ())):
+            if circle := visit(other):
+                return circle
+        done.add(way.pop())
+        return None
+
+    return next((circle for node in sorted(graph) if (circle := visit(node))), None)
+
+
+def test_circles_are_found():
+    assert find_circle([("a", "b"), ("b", "c"), ("a", "c")]) is None
+    assert find_circle([("d", "a"), ("a", "b"), ("b", "c"), ("c", "a")]) == ["a", "b", "c", "a"]
+
+
+def test_includes_have_no_circle():
+    """Neither headers, nor files (a .cpp and the header of its name beside it are one), nor rooms."""
+    edges = list(includes())
+    assert len(edges) > 1300
+    headers = [edge for edge in edges if edge[0].endswith(".h")]
+    assert not (circle := find_circle(headers)), " -> ".join(circle)
+    units = [(one.rsplit(".", 1)[0], other.rsplit(".", 1)[0]) for one, other in edges]
+    for pair in MUTUAL:
+        assert all((one, other) in units for one in pair for other in pair - {one}), f"{pair} are no circle any more"
+    assert not (circle := find_circle(unit for unit in units if set(unit) not in MUTUAL)), " -> ".join(circle)
+    rooms = [(one.rsplit("/", 1)[0], other.rsplit("/", 1)[0]) for one, other in edges]
+    assert {"lib/Dispatch", "lib/Targets/CPU/Matmul", "lib/Session/Cache"} <= {room for edge in rooms for room in edge}
+    circle = find_circle(rooms)
+    assert not circle, " -> ".join(circle) + "".join(
+        f"\n{one} includes {other}" for (one, other), edge in zip(edges, rooms) if edge in list(zip(circle, circle[1:]))
+    )
+
+
 def test_layouts_are_the_targets():
     wrong = []
     for folder in NEUTRAL:

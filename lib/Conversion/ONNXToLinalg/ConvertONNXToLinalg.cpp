@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Patterns.h"
+#include "Support/Patterns.h"
 #include "sardonyx/Conversion/ONNXToLinalg.h"
 #include "sardonyx/RefusedAttrs.h"
 

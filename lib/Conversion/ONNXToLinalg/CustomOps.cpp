@@ -12,11 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Patterns.h"
 #include "StringsAndSequences/Sequences.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "Support/RuntimeCalls.h"
 #include "dialects/ONNX/ONNX.h"
 #include "mlir/IR/IRMapping.h"

@@ -8,47 +8,15 @@
 #ifndef SARDONYX_LIB_SESSION_COMPILE_COMPILESTOPPABLY_H
 #define SARDONYX_LIB_SESSION_COMPILE_COMPILESTOPPABLY_H
 
+#include "lib/Session/Compile/StoppableWork.h"
 #include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Session/Compile.h"
-#include <atomic>
-#include <functional>
 
 namespace sardonyx {
 
 struct AheadOfTime;
 
-/// A thread that loads a model, for as long as it does. The end of the process
-/// waits for it: what the compiler and the linker need must not go away under
-/// their hands.
-class LoadScope {
-public:
-  LoadScope();
-  ~LoadScope();
-  LoadScope(const LoadScope &) = delete;
-  LoadScope &operator=(const LoadScope &) = delete;
-
-  /// Set where the process is ending already.
-  const MaybeError &error() const { return problem; }
-  /// Becomes true when the process ends, and loading should, too.
-  static const std::atomic<bool> &processEnds();
-  /// Whether no more than one thread of the process loads a model.
-  static bool isOnly();
-
-private:
-  MaybeError problem;
-};
-
-/// Gives up soon after the flag becomes true.
-using StoppableWork = std::function<void(const std::atomic<bool> *stop)>;
-
-/// Does the compiler's work on a thread of its own with a deep stack, while the
-/// caller waits and looks after the options' `interrupted` and
-/// `compileTimeout`. It also stops when the process ends, and fails where LLVM
-/// would end it.
-MaybeError runStoppably(const SessionOptions &options,
-                        const StoppableWork &work);
-
-/// compileModel() so. The compiler stops before its next pass.
+/// compileModel() by runStoppably(). The compiler stops before its next pass.
 Expected<Artifact> compileStoppably(const ModelSource &model,
                                     const SessionOptions &options,
                                     std::vector<Timing> &timings, bool mayDefer,

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Session/Compile/CompilerPages.h"
-#include "lib/Session/Compile/CompileStoppably.h"
 #include "lib/Session/Compile/LibraryPages.h"
+#include "lib/Session/Compile/StoppableWork.h"
 
 #include "sardonyx/Runtime/ForkSafeMutex.h"
 

@@ -12,8 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction/Products.h"
-#include "Patterns.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "dialects/ONNX/ONNX.h"
 
 #include "llvm/ADT/SetVector.h"

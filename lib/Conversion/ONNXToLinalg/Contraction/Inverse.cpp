@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction/Products.h"
-#include "Patterns.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "Support/RowLoop.h"
 #include "dialects/ONNX/ONNX.h"
 

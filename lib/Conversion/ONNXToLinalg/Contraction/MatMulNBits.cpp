@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Patterns.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "dialects/ONNX/ONNX.h"
 #include "dialects/SDX/SDX.h"
 

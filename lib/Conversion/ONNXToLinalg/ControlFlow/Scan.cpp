@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "ControlFlow/Regions.h"
-#include "Patterns.h"
 #include "StringsAndSequences/Sequences.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
+#include "Support/Patterns.h"
 
 #include "dialects/ONNX/ONNX.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Elementwise/Arithmetic.h"
-#include "Patterns.h"
+#include "Support/Patterns.h"
 
 #include "dialects/ONNX/ONNX.h"
 

@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Elementwise/Arithmetic.h"
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "Support/ShapeArithmetic.h"
 
 #include "dialects/ONNX/ONNX.h"

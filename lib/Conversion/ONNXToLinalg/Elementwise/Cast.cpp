@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Patterns.h"
 #include "StringsAndSequences/Strings.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "Support/ShapeArithmetic.h"
 #include "Support/SmallFloats.h"
 

@@ -7,9 +7,9 @@
 
 #include "ML/PostTransform.h"
 #include "ML/Tables.h"
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
+#include "Support/Patterns.h"
 #include "dialects/ONNX/ONNX.h"
 
 #include <cmath>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ML/Forest.h"
-#include "ML/Attributes.h"
+#include "Support/Attributes.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSwitch.h"

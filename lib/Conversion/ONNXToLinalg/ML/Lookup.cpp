@@ -12,9 +12,9 @@
 
 #include "ML/Keys.h"
 #include "ML/Tables.h"
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
+#include "Support/Patterns.h"
 #include "dialects/ONNX/ONNX.h"
 
 using namespace mlir;

@@ -12,11 +12,11 @@
 
 #include "ML/Keys.h"
 #include "ML/Tables.h"
-#include "Patterns.h"
 #include "StringsAndSequences/Sequences.h"
 #include "StringsAndSequences/Strings.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
+#include "Support/Patterns.h"
 #include "Support/RuntimeCalls.h"
 #include "dialects/ONNX/ONNX.h"
 

@@ -8,7 +8,7 @@
 #ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_LEARNED_TABLES_H
 #define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_LEARNED_TABLES_H
 
-#include "ML/Attributes.h"
+#include "Support/Attributes.h"
 #include "Support/Lowering.h"
 
 namespace sardonyx {

@@ -14,9 +14,9 @@
 #include "ML/Forest.h"
 #include "ML/PostTransform.h"
 #include "ML/Tables.h"
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
+#include "Support/Patterns.h"
 #include "Support/RowLoop.h"
 
 #include "llvm/ADT/bit.h"

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Movement/Sampling.h"
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "dialects/ONNX/ONNX.h"
 #include "llvm/ADT/StringSwitch.h"
 

@@ -12,9 +12,9 @@
 
 #include "Contraction/Products.h"
 #include "Movement/Resampling.h"
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "dialects/ONNX/ONNX.h"
 
 using namespace mlir;

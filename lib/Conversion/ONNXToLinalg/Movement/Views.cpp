@@ -9,10 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 
 #include "dialects/ONNX/ONNX.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Ordering/Sorting.h"
-#include "Patterns.h"
+#include "Support/Patterns.h"
 
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"

@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Ordering/Sorting.h"
-#include "Patterns.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "Support/RuntimeCalls.h"
 
 #include "dialects/ONNX/ONNX.h"

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction/Products.h"
-#include "Patterns.h"
 #include "Recurrent/Gates.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "dialects/ONNX/ONNX.h"
 
 using namespace mlir;

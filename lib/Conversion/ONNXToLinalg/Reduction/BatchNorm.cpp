@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Patterns.h"
 #include "Reduction/Normalization.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 
 #include "dialects/ONNX/ONNX.h"
 

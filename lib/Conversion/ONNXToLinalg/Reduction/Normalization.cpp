@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Reduction/Normalization.h"
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 
 #include "Reduction/ReductionKinds.h"
 #include "dialects/ONNX/ONNX.h"

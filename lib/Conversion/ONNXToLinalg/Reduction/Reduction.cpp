@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Patterns.h"
 #include "Reduction/ReductionKinds.h"
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 
 #include "dialects/ONNX/ONNX.h"
 

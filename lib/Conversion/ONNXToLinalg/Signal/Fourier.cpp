@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Signal/Fourier.h"
-#include "Patterns.h"
+#include "Support/Patterns.h"
 
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "Support/RuntimeCalls.h"
 #include "dialects/ONNX/ONNX.h"
 

@@ -10,11 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ML/Attributes.h"
-#include "Patterns.h"
+#include "Support/Attributes.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "Support/RowLoop.h"
 
 #include "dialects/ONNX/ONNX.h"

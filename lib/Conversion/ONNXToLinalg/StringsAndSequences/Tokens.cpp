@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Patterns.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "Support/RuntimeCalls.h"
 #include "dialects/ONNX/ONNX.h"
 

@@ -13,9 +13,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Support/ShapeArithmetic.h"
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 
 #include "dialects/ONNX/ONNX.h"
 

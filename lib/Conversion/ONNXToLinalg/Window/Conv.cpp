@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction/Products.h"
-#include "Patterns.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "Window/Window.h"
 #include "dialects/ONNX/ONNX.h"
 #include "dialects/SDX/SDX.h"

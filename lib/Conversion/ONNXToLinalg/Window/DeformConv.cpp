@@ -13,9 +13,9 @@
 
 #include "Contraction/Products.h"
 #include "Movement/Sampling.h"
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "Window/Window.h"
 #include "dialects/ONNX/ONNX.h"
 

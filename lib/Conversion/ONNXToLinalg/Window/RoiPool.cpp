@@ -11,10 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Movement/Sampling.h"
-#include "Patterns.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 #include "dialects/ONNX/ONNX.h"
 
 using namespace mlir;

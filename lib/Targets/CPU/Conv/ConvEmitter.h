@@ -18,10 +18,6 @@
 
 namespace sardonyx::cpu {
 
-/// Convolutions of at most this many output positions may have channels in
-/// the lanes of vectors: those whose weights come in blocks of a panel's width.
-inline constexpr int64_t kMaxOutputChannelPositions = 64;
-
 /// Chunks that keep the threads of most machines busy.
 inline constexpr int64_t kMinChunks = 16;
 

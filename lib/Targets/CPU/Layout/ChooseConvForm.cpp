@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Conv/ConvEmitter.h"
 #include "Conv/WinogradConv.h"
+#include "Plan/ConvPlan.h"
 
 #include "dialects/CPU/CPU.h"
 #include "sardonyx/Targets/CPU/Passes.h"

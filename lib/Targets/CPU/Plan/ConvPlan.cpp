@@ -7,8 +7,6 @@
 
 #include "Plan/ConvPlan.h"
 
-#include "Conv/ConvEmitter.h"
-
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;

@@ -19,6 +19,10 @@
 
 namespace sardonyx::cpu {
 
+/// Convolutions of at most this many output positions may have channels in
+/// the lanes of vectors: those whose weights come in blocks of a panel's width.
+inline constexpr int64_t kMaxOutputChannelPositions = 64;
+
 /// What is known of a convolution when it is compiled. Sizes are kDynamic where
 /// they are not.
 struct ConvFacts {

@@ -1,11 +1,10 @@
-//===- MathApproximation.cpp - Math functions on vectors ------------------===//
+//===- ApproximateMath.cpp - Math functions on vectors --------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Kernel/Vectorize.h"
 #include "MicroKernels/VectorOps.h"
 #include "dialects/CPU/CPU.h"
 #include "sardonyx/Targets/CPU/Passes.h"

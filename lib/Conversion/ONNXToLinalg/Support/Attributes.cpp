@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ML/Attributes.h"
+#include "Support/Attributes.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 

@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_LEARNED_ATTRIBUTES_H
-#define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_LEARNED_ATTRIBUTES_H
+#ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_SUPPORT_ATTRIBUTES_H
+#define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_SUPPORT_ATTRIBUTES_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
@@ -30,4 +30,4 @@ std::vector<int64_t> getIntegers(mlir::ElementsAttr elements);
 
 } // namespace sardonyx
 
-#endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_LEARNED_ATTRIBUTES_H
+#endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_SUPPORT_ATTRIBUTES_H
