@@ -192,22 +192,32 @@ static Value decomposeMaxPool(ImplicitLocOpBuilder &b, sdx::MaxPoolOp op) {
       .getResult(0);
 }
 
-/// Number `index` of those of `bits` bits that lie in bytes of the last
-/// dimension of `bytes`, at the other indices `at`, as i32.
-static Value extractBits(ImplicitLocOpBuilder &b, Value bytes,
-                         SmallVector<Value> at, Value index, int64_t bits) {
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, value);
-  };
+Value sardonyx::extractBits(ImplicitLocOpBuilder &b, Value bytes,
+                            SmallVector<Value> indices, Value at,
+                            int64_t bits) {
   Type i32 = b.getI32Type();
-  Value bit = arith::MulIOp::create(b, index, constant(bits));
-  at.push_back(arith::DivUIOp::create(b, bit, constant(8)));
-  Value shift = arith::IndexCastOp::create(
-      b, i32, arith::RemUIOp::create(b, bit, constant(8)));
+  Value bit = arith::MulIOp::create(
+      b, at, arith::ConstantIndexOp::create(b, bits).getResult());
+  Value eight = arith::ConstantIndexOp::create(b, 8);
+  indices.push_back(arith::DivUIOp::create(b, bit, eight));
+  Value shift =
+      arith::IndexCastOp::create(b, i32, arith::RemUIOp::create(b, bit, eight));
   Value byte = arith::ExtUIOp::create(
-      b, i32, tensor::ExtractOp::create(b, bytes, at).getResult());
-  Value mask = arith::ConstantIntOp::create(b, (1 << bits) - 1, 32);
+      b, i32, tensor::ExtractOp::create(b, bytes, indices).getResult());
+  Value mask = arith::ConstantIntOp::create(b, i32, (1 << bits) - 1);
   return arith::AndIOp::create(b, arith::ShRUIOp::create(b, byte, shift), mask);
+}
+
+Value sardonyx::convertToF32(ImplicitLocOpBuilder &b, Value number) {
+  Type f32 = b.getF32Type();
+  auto type = dyn_cast<FloatType>(number.getType());
+  if (!type)
+    return arith::SIToFPOp::create(b, f32, number);
+  if (type.getWidth() < 32)
+    return arith::ExtFOp::create(b, f32, number);
+  if (type.getWidth() > 32)
+    return arith::TruncFOp::create(b, f32, number);
+  return number;
 }
 
 /// The weights as f32 [N,K], then the product.
@@ -215,15 +225,6 @@ static Value decomposeDequant(ImplicitLocOpBuilder &b,
                               sdx::DequantMatmulOp op) {
   const int64_t bits = op.getBits(), block = op.getBlock();
   Type f32 = b.getF32Type();
-  auto toF32 = [&](ImplicitLocOpBuilder &s, Value number) -> Value {
-    if (auto type = dyn_cast<FloatType>(number.getType()))
-      return type.getWidth() < 32
-                 ? arith::ExtFOp::create(s, f32, number).getResult()
-             : type.getWidth() > 32
-                 ? arith::TruncFOp::create(s, f32, number).getResult()
-                 : number;
-    return arith::UIToFPOp::create(s, f32, number);
-  };
   Value empty = tensor::EmptyOp::create(
       b, ArrayRef<int64_t>{op.getColumns(), op.getDepth()}, f32);
   Value weights =
@@ -238,16 +239,19 @@ static Value decomposeDequant(ImplicitLocOpBuilder &b,
             Value size = arith::ConstantIndexOp::create(s, block);
             Value at = arith::DivUIOp::create(s, k, size);
             Value inBlock = arith::RemUIOp::create(s, k, size);
-            Value number = toF32(
+            Value number = convertToF32(
                 s, extractBits(s, op.getWeights(), {n, at}, inBlock, bits));
-            Value scale = toF32(s, tensor::ExtractOp::create(
-                                       s, op.getScales(), ValueRange{n, at}));
+            Value scale =
+                convertToF32(s, tensor::ExtractOp::create(s, op.getScales(),
+                                                          ValueRange{n, at}));
             Value zero;
             if (Value zeros = op.getZeroPoints()) {
               bool areFloats = isa<FloatType>(getElementTypeOrSelf(zeros));
-              zero = areFloats ? toF32(s, tensor::ExtractOp::create(
-                                              s, zeros, ValueRange{n, at}))
-                               : toF32(s, extractBits(s, zeros, {n}, at, bits));
+              zero =
+                  areFloats
+                      ? convertToF32(s, tensor::ExtractOp::create(
+                                            s, zeros, ValueRange{n, at}))
+                      : convertToF32(s, extractBits(s, zeros, {n}, at, bits));
             } else {
               zero = arith::ConstantOp::create(
                   s, s.getF32FloatAttr(float(1 << (bits - 1))));

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace sardonyx {
@@ -86,6 +87,16 @@ bool isReadOnce(mlir::Value value);
 /// What a dense operation of the sdx dialect on tensors computes, by linalg
 /// operations; null for operations of other dialects.
 mlir::Value decomposeToLinalg(mlir::OpBuilder &b, sdx::DenseOpInterface op);
+
+/// Number `at` of those of `bits` bits that lie packed in the bytes of a
+/// tensor's last dimension, the lowest bits first, as i32; the other indices
+/// are `indices`.
+mlir::Value extractBits(mlir::ImplicitLocOpBuilder &b, mlir::Value bytes,
+                        llvm::SmallVector<mlir::Value> indices, mlir::Value at,
+                        int64_t bits);
+
+/// A number as f32; an integer is one that extractBits() gives, never negative.
+mlir::Value convertToF32(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
 
 /// Moves each packing and transpose in `root` to where what it copies has been
 /// computed, if nothing else reads that.

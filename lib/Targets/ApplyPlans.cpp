@@ -8,16 +8,6 @@
 #include "sardonyx/Targets/Passes.h"
 #include "sardonyx/Targets/Plans.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXAPPLYPLANS
 #include "sardonyx/Targets/Passes.h.inc"

@@ -27,6 +27,13 @@ namespace sardonyx {
 using namespace mlir;
 using namespace sardonyx;
 
+llvm::cl::ValuesClass sardonyx::getNumericsValues() {
+  return llvm::cl::values(
+      clEnumValN(Numerics::Exact, "exact", "plain sums"),
+      clEnumValN(Numerics::F32, "f32", "errors within twice theirs"),
+      clEnumValN(Numerics::Fast, "fast", "also what loses more"));
+}
+
 /// Leaves declarations of kernels, and the images beside them.
 static void storeImages(ModuleOp module, ArrayRef<Image> images) {
   Builder b(module.getContext());

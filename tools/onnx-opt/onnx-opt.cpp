@@ -9,6 +9,7 @@
 #include "sardonyx/Objects/Facts.h"
 #include "sardonyx/Objects/Passes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
+#include "sardonyx/Targets/Passes.h"
 
 #include "mlir/IR/Action.h"
 #include "mlir/Parser/Parser.h"
@@ -105,14 +106,10 @@ struct PhaseFlags {
           "The processor to compile for, in the place of the module's "
           "sdx.target: a name of LLVM's, or `native`"),
       llvm::cl::value_desc("cpu"), llvm::cl::cat(category)};
-  llvm::cl::opt<Numerics> numerics{
-      "numerics", llvm::cl::init(Numerics::F32),
-      llvm::cl::desc("How exact f32 is"),
-      llvm::cl::values(
-          clEnumValN(Numerics::Exact, "exact", "plain sums"),
-          clEnumValN(Numerics::F32, "f32", "errors within twice theirs"),
-          clEnumValN(Numerics::Fast, "fast", "also what loses more")),
-      llvm::cl::cat(category)};
+  llvm::cl::opt<Numerics> numerics{"numerics", llvm::cl::init(Numerics::F32),
+                                   llvm::cl::desc("How exact f32 is"),
+                                   getNumericsValues(),
+                                   llvm::cl::cat(category)};
   llvm::cl::opt<bool> checkBounds{
       "check-bounds",
       llvm::cl::desc(

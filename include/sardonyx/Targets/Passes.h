@@ -17,6 +17,9 @@ namespace sardonyx {
 /// When a target's passes run (TargetInterface).
 enum class TargetStage { Layout, Plan, Codegen };
 
+/// The values of an option that says how exact f32 is.
+llvm::cl::ValuesClass getNumericsValues();
+
 #define GEN_PASS_DECL
 #include "sardonyx/Targets/Passes.h.inc"
 

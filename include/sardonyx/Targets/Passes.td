@@ -40,12 +40,7 @@ def SDXRunTarget : Pass<"sdx-run-target", "::mlir::ModuleOp"> {
                         "those that make code of kernels"))}]>,
     Option<"numerics", "numerics", "::sardonyx::Numerics",
            "::sardonyx::Numerics::F32", "How exact f32 is",
-           [{::llvm::cl::values(
-             clEnumValN(::sardonyx::Numerics::Exact, "exact", "plain sums"),
-             clEnumValN(::sardonyx::Numerics::F32, "f32",
-                        "errors within twice theirs"),
-             clEnumValN(::sardonyx::Numerics::Fast, "fast",
-                        "also what loses more"))}]>
+           [{::sardonyx::getNumericsValues()}]>
   ];
   let dependentDialects = [
     "::sardonyx::sdx::SDXDialect", "::mlir::affine::AffineDialect",

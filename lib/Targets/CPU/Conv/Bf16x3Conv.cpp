@@ -131,7 +131,7 @@ ConvEmitter::Bf16x3Loops::Bf16x3Plan ConvEmitter::Bf16x3Loops::planBf16x3() {
   // Filters pass through the L2 cache once for each chunk.
   constexpr int64_t kMaxPanels = 8;
   const int64_t stepBytes =
-      conv.countTaps() * kStepDepth * kBlockColumns * kBf16x3Terms * 2;
+      conv.facts.countTaps() * kStepDepth * kBlockColumns * kBf16x3Terms * 2;
   int64_t most = std::clamp<int64_t>(conv.target.getL2Bytes() / 2 / stepBytes,
                                      1, kMaxPanels);
   if (!plan.sharesFilters)
@@ -139,7 +139,7 @@ ConvEmitter::Bf16x3Loops::Bf16x3Plan ConvEmitter::Bf16x3Loops::planBf16x3() {
                                1, most);
   plan.mostPanels =
       llvm::divideCeil(plan.panels, llvm::divideCeil(plan.panels, most));
-  int64_t channelSteps = steps / conv.countTaps();
+  int64_t channelSteps = steps / conv.facts.countTaps();
   int64_t ranges = std::min<int64_t>(
       llvm::divideCeil(plan.mostPanels * channelSteps * stepBytes,
                        conv.target.getL2Bytes() / 2),
@@ -203,9 +203,9 @@ void ConvEmitter::Bf16x3Loops::emitBf16x3Chunk(ImplicitLocOpBuilder &b,
                                                Bf16x3Chunk &part) {
   IndexMath math(b);
   const Bf16x3Plan &plan = part.plan;
-  part.parts =
-      emitBuffer(b, getSplitColumnsType(b.getContext(), plan.mostPanels,
-                                        plan.rangeSteps * conv.countTaps()));
+  part.parts = emitBuffer(
+      b, getSplitColumnsType(b.getContext(), plan.mostPanels,
+                             plan.rangeSteps * conv.facts.countTaps()));
   part.magnitudes =
       emitBuffer(b, getMagnitudesType(b.getContext(), plan.mostPanels));
   part.areBad =
@@ -275,9 +275,9 @@ void ConvEmitter::Bf16x3Loops::emitBf16x3Block(ImplicitLocOpBuilder &b,
                                                Value block, int64_t rows) {
   IndexMath math(b);
   Value zero = math.constant(0);
-  Value steps =
-      math.mul(math.sub(range.endStep, range.firstStep), conv.countTaps());
-  Value firstStep = math.mul(range.firstStep, conv.countTaps());
+  Value steps = math.mul(math.sub(range.endStep, range.firstStep),
+                         conv.facts.countTaps());
+  Value firstStep = math.mul(range.firstStep, conv.facts.countTaps());
   Value ofAll = math.add(math.mul(panel.chunk.group, part.plan.blocks), block);
   Value firstSum = zero;
   if (part.hasRanges()) {
@@ -397,7 +397,7 @@ void ConvEmitter::Bf16x3Loops::emitBf16x3Inputs(ImplicitLocOpBuilder &b,
                                                 const Bf16x3Range &range,
                                                 const ColumnParts &to) {
   IndexMath math(b);
-  const int64_t taps = conv.countTaps();
+  const int64_t taps = conv.facts.countTaps();
   const int64_t channels = *IndexMath::known(conv.groupChannels);
   const int64_t tail = channels % kStepDepth;
   Value whole = math.constant(channels / kStepDepth);
@@ -464,7 +464,8 @@ void ConvEmitter::Bf16x3Loops::emitFusedRow(ImplicitLocOpBuilder &b,
   constexpr int64_t kRows = 1;
   auto loadWeight = [&](const Tap &tap, Value channel) {
     Value step = math.add(
-        math.mul(math.div(channel, kStepDepth), conv.countTaps()), tap.number);
+        math.mul(math.div(channel, kStepDepth), conv.facts.countTaps()),
+        tap.number);
     Value inStep = math.rem(channel, math.constant(kStepDepth));
     Value sum;
     for (int64_t p = 0; p < cpu::kBf16x2Terms; ++p) {

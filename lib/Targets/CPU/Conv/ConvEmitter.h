@@ -132,7 +132,6 @@ private:
   mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b, int64_t width);
   void emitPack(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                 mlir::Value firstChannel, mlir::Value endChannel);
-  int64_t countTaps();
   bool masksPadding(int64_t d);
   using TapVisitor = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       const Tap &tap, mlir::ValueRange values)>;

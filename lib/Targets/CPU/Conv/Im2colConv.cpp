@@ -96,7 +96,7 @@ Value ConvEmitter::emitTilesPerChunk(ImplicitLocOpBuilder &b,
 
 /// How the inputs of panels come to the tiles.
 ConvEmitter::Packing ConvEmitter::planPacking() {
-  const bool hasManyTaps = countTaps() != 1;
+  const bool hasManyTaps = facts.countTaps() != 1;
   // Gathers, and masks where registers are few, are better done once for all.
   if (hasManyTaps && (!isShift() || lanes < 16))
     return Packing::Before;
@@ -212,7 +212,7 @@ Value ConvEmitter::emitScratch(ImplicitLocOpBuilder &b, int64_t width) {
 void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk,
                            Value firstChannel, Value endChannel) {
   IndexMath math(b);
-  int64_t taps = countTaps();
+  int64_t taps = facts.countTaps();
   emitTaps(b, chunk, {}, [&](const Tap &tap, ValueRange) {
     emitFor(b, firstChannel, endChannel, 1, [&](Value channel) {
       for (int64_t c = 0; c < chunk.getColumns(); ++c)
@@ -227,13 +227,6 @@ void ConvEmitter::emitPack(ImplicitLocOpBuilder &b, const Chunk &chunk,
 /// Whether inputs that a tap reads may lie in the padding of dimension `d`.
 bool ConvEmitter::masksPadding(int64_t d) {
   return isPadded(d) && (!phases || (d == 1 && !facts.hasTapPhases()));
-}
-
-int64_t ConvEmitter::countTaps() {
-  int64_t taps = 1;
-  for (int64_t d = 0; d < spatial; ++d)
-    taps *= kernel(d);
-  return taps;
 }
 
 /// Calls `visit` in the loops over the kernel, or once for a single tap. It
@@ -494,7 +487,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   // values each. What loop number `loop` fetches:
   const bool fetches =
       IndexMath::known(depth) && rows == shape.rows && !chunk.isTail;
-  const int64_t taps = readsInputs ? countTaps() : 1;
+  const int64_t taps = readsInputs ? facts.countTaps() : 1;
   const int64_t steps = IndexMath::known(depth).value_or(0) / taps;
   auto prefetch = [&](Value loop) {
     SmallVector<Prefetch> next;

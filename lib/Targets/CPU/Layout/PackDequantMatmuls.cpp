@@ -47,11 +47,12 @@ public:
       Value inBlock = arith::RemUIOp::create(b, depth, size);
       Value byte = arith::ConstantIntOp::create(b, 0, 32);
       for (int64_t j = 0; j < perByte; ++j) {
-        Value number = whereColumn(
-            arith::AddIOp::create(b, first, constant(j * width)),
-            [&](Value column) {
-              return extractBits(op.getWeights(), {column, at}, inBlock);
-            });
+        Value number =
+            whereColumn(arith::AddIOp::create(b, first, constant(j * width)),
+                        [&](Value column) {
+                          return extractBits(b, op.getWeights(), {column, at},
+                                             inBlock, bits);
+                        });
         Value shift = arith::ConstantIntOp::create(b, i32, j * bits);
         byte = arith::OrIOp::create(b, byte,
                                     arith::ShLIOp::create(b, number, shift));
@@ -73,7 +74,8 @@ public:
               b, arith::MulIOp::create(b, index(0), constant(kPanelWidth)),
               index(3));
           return whereColumn(column, [&](Value column) -> Value {
-            Value scale = toF32(extract(op.getScales(), {column, at}));
+            Value scale =
+                convertToF32(b, extract(op.getScales(), {column, at}));
             if (!zeros)
               return scale;
             return arith::SelectOp::create(b, isScale, scale,
@@ -91,38 +93,12 @@ private:
     return tensor::ExtractOp::create(b, tensor, indices);
   }
 
-  Value toF32(Value number) {
-    Type f32 = b.getF32Type();
-    auto type = dyn_cast<FloatType>(number.getType());
-    if (!type)
-      return arith::SIToFPOp::create(b, f32, number);
-    if (type.getWidth() < 32)
-      return arith::ExtFOp::create(b, f32, number);
-    if (type.getWidth() > 32)
-      return arith::TruncFOp::create(b, f32, number);
-    return number;
-  }
-
-  /// Number `at` of those that lie packed in the bytes of a tensor's last
-  /// dimension, the lowest bits first, as i32; the other indices are `indices`.
-  Value extractBits(Value bytes, SmallVector<Value> indices, Value at) {
-    Type i32 = b.getI32Type();
-    Value bit = arith::MulIOp::create(b, at, constant(bits));
-    Value eight = constant(8);
-    indices.push_back(arith::DivUIOp::create(b, bit, eight));
-    Value shift = arith::IndexCastOp::create(
-        b, i32, arith::RemUIOp::create(b, bit, eight));
-    Value byte = arith::ExtUIOp::create(b, i32, extract(bytes, indices));
-    Value mask = arith::ConstantIntOp::create(b, i32, (1 << bits) - 1);
-    return arith::AndIOp::create(b, arith::ShRUIOp::create(b, byte, shift),
-                                 mask);
-  }
-
   Value offset(Value scale, Value column, Value at) {
     Value zeros = op.getZeroPoints();
-    Value zero = isa<FloatType>(getElementTypeOrSelf(zeros))
-                     ? toF32(extract(zeros, {column, at}))
-                     : toF32(extractBits(zeros, {column}, at));
+    Value zero =
+        isa<FloatType>(getElementTypeOrSelf(zeros))
+            ? convertToF32(b, extract(zeros, {column, at}))
+            : convertToF32(b, extractBits(b, zeros, {column}, at, bits));
     return arith::NegFOp::create(b, arith::MulFOp::create(b, scale, zero));
   }
 
