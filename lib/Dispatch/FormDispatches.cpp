@@ -45,7 +45,8 @@ struct Group {
 /// Cuts one block into groups.
 class BlockGrouping {
 public:
-  explicit BlockGrouping(Block &block) {
+  BlockGrouping(Block &block, const sdx::FusionLimits &limits)
+      : limits(limits) {
     SmallVector<Operation *> compute;
     for (Operation &op : block)
       if (isComputeOp(&op))
@@ -111,7 +112,7 @@ private:
   void tryMerge(Group *producer, Group *group) {
     SmallVector<Operation *> merged = producer->ops;
     merged.append(group->ops);
-    if (!classifyGroup(merged) || !moveTogether(producer, group))
+    if (!classifyGroup(merged, limits) || !moveTogether(producer, group))
       return;
     for (Operation *op : producer->ops)
       groupOf[op] = group;
@@ -180,6 +181,7 @@ private:
     return true;
   }
 
+  const sdx::FusionLimits limits;
   std::vector<std::unique_ptr<Group>> groups;
   DenseMap<Operation *, Group *> groupOf;
 };
@@ -197,6 +199,7 @@ struct FormDispatchesPass
     for (auto func : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       if (!isHostFunction(func))
         continue;
+      const sdx::FusionLimits limits = sdx::getFusionLimits(func);
       dropEmptyResults(func);
       SmallVector<Block *> blocks;
       collectBlocks(func, blocks);
@@ -204,9 +207,9 @@ struct FormDispatchesPass
       for (Block *block : llvm::reverse(blocks))
         eraseDeadOps(*block);
       for (Block *block : blocks) {
-        BlockGrouping grouping(*block);
+        BlockGrouping grouping(*block, limits);
         for (Group *group : grouping.take())
-          outlineKernel(group->ops, *classifyGroup(group->ops), symbols,
+          outlineKernel(group->ops, *classifyGroup(group->ops, limits), symbols,
                         number++);
       }
       // What inner blocks read may be dead or filled in outer ones.

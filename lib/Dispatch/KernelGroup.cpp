@@ -194,8 +194,9 @@ static bool hasMoreOperands(ArrayRef<Operation *> ops, size_t most) {
   return read.size() > most;
 }
 
-std::optional<GroupKind> sardonyx::classifyGroup(ArrayRef<Operation *> ops) {
-  const sdx::FusionLimits limits = sdx::getFusionLimits(ops.front());
+std::optional<GroupKind>
+sardonyx::classifyGroup(ArrayRef<Operation *> ops,
+                        const sdx::FusionLimits &limits) {
   if (ops.size() > limits.operations ||
       (ops.size() > 1 && (hasMoreOperands(ops, limits.operands) ||
                           hasLongerBody(ops, limits.bodyOperations))))

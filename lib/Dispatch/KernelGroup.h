@@ -8,6 +8,8 @@
 #ifndef SARDONYX_LIB_DISPATCH_KERNELGROUP_H
 #define SARDONYX_LIB_DISPATCH_KERNELGROUP_H
 
+#include "dialects/SDX/SDX.h"
+
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/SymbolTable.h"
 
@@ -21,8 +23,9 @@ enum class GroupKind {
 };
 
 /// The kind of kernel that `ops` (in program order) can be; nothing if they
-/// cannot share one.
-std::optional<GroupKind> classifyGroup(llvm::ArrayRef<mlir::Operation *> ops);
+/// cannot share one within `limits`.
+std::optional<GroupKind> classifyGroup(llvm::ArrayRef<mlir::Operation *> ops,
+                                       const sdx::FusionLimits &limits);
 
 /// Outlines `ops`, a contiguous run of one block, into a new kernel of
 /// `symbols`' module, and calls it in their place.
