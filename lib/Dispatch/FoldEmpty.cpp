@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Utils.h"
 #include "dialects/SDX/SDX.h"
 #include "sardonyx/Dispatch/Passes.h"
 
@@ -13,10 +14,8 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
-#define GEN_PASS_DEF_SDXCANONICALIZE
 #define GEN_PASS_DEF_SDXFOLDEMPTY
 #include "sardonyx/Dispatch/Passes.h.inc"
 } // namespace sardonyx
@@ -173,28 +172,8 @@ struct FoldEmpty : RewritePattern {
   }
 };
 
-struct CanonicalizePass
-    : sardonyx::impl::SDXCanonicalizeBase<CanonicalizePass> {
-  LogicalResult initialize(MLIRContext *context) override {
-    RewritePatternSet all(context);
-    for (Dialect *dialect : context->getLoadedDialects())
-      dialect->getCanonicalizationPatterns(all);
-    for (RegisteredOperationName op : context->getRegisteredOperations())
-      op.getCanonicalizationPatterns(all, context);
-    all.add<FoldEmpty>(context);
-    patterns = FrozenRewritePatternSet(std::move(all));
-    return success();
-  }
-
-  void runOnOperation() override {
-    // Whether it has settled is no matter, as in upstream's canonicalizer.
-    (void)applyPatternsGreedily(
-        getOperation(), patterns,
-        GreedyRewriteConfig().setUseTopDownTraversal(true));
-  }
-
-private:
-  FrozenRewritePatternSet patterns;
-};
-
 } // namespace
+
+void sardonyx::populateFoldEmptyPatterns(RewritePatternSet &patterns) {
+  patterns.add<FoldEmpty>(patterns.getContext());
+}

@@ -102,6 +102,9 @@ mlir::Value convertToF32(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
 /// computed, if nothing else reads that.
 void copyEarly(mlir::Operation *root);
 
+/// A pattern that folds an operation on tensors without elements.
+void populateFoldEmptyPatterns(mlir::RewritePatternSet &patterns);
+
 /// Patterns that leave transposes of as few dimensions as possible.
 void populateSimplifyTransposesPatterns(mlir::RewritePatternSet &patterns);
 

@@ -139,6 +139,31 @@ def test_includes_have_no_circle():
     )
 
 
+def passes():
+    """The area, the name of the definition and the name of each pass."""
+    for td in sorted((ROOT / "include/sardonyx").rglob("Passes.td")):
+        for definition, name in re.findall(r'^def (\w+)\s*:\s*\w+<\s*"([\w-]+)"', td.read_text(encoding="utf-8"), re.MULTILINE):
+            yield td.parent.relative_to(ROOT / "include/sardonyx").as_posix(), definition, name
+
+
+def test_each_pass_has_a_file_and_a_test_of_its_name():
+    """sdx-fold-empty is defined in FoldEmpty.cpp, alone, and tested in fold-empty.mlir or sdx-fold-empty.mlir of test/Dispatch."""
+    sources = {p: set(re.findall(r"^#define GEN_PASS_DEF_(\w+)$", p.read_text(encoding="utf-8"), re.MULTILINE)) for p in (ROOT / "lib").rglob("*.cpp")}
+    wrong, names = [], []
+    for area, definition, name in passes():
+        names.append(name)
+        short = re.sub(r"^(sdx|cpu|onnx)-", "", name)
+        file = "".join(word.capitalize() for word in short.split("-")).lower()
+        defined = [path for path, defines in sources.items() if definition.upper() in defines]
+        if len(defined) != 1 or defined[0].stem.lower() != file or len(sources[defined[0]]) != 1:
+            wrong.append(f"{name} is defined in {', '.join(p.relative_to(ROOT).as_posix() for p in defined)}")
+        tests = [p for p in (ROOT / "test" / area).rglob("*.mlir") if p.stem in (name, short)]
+        if not any(re.search(rf"RUN:.*{name}\b", p.read_text(encoding="utf-8")) for p in tests):
+            wrong.append(f"{name} has no test of its name in test/{area} that runs it")
+    assert len(names) > 45 and len(names) == len(set(names))
+    assert not wrong, "\n".join(wrong)
+
+
 def test_layouts_are_the_targets():
     wrong = []
     for folder in NEUTRAL:
