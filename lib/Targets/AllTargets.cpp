@@ -5,19 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "sardonyx/Objects/Facts.h"
-#include "sardonyx/Targets/Target.h"
+#include "sardonyx/Targets/CPU/CPUTarget.h"
 
 using namespace sardonyx;
 
-static sdx::TargetAttrInterface describeCPU(mlir::MLIRContext *context,
-                                            const TargetOptions &options) {
-  context->getOrLoadDialect<cpu::CPUDialect>();
-  return getTargetAttr(context, options);
-}
-
 llvm::ArrayRef<TargetInfo> sardonyx::getLinkedTargets() {
-  static constexpr TargetInfo targets[] = {
-      {"cpu", registerCPUTarget, registerCPUPasses, describeCPU}};
+  static const TargetInfo targets[] = {getCPUTarget()};
   return targets;
 }

@@ -24,6 +24,14 @@ const TargetInterface *TargetInterface::find(Operation *op) {
   return result;
 }
 
+sdx::TargetAttrInterface
+sardonyx::limitMachine(sdx::TargetAttrInterface machine,
+                       const MachineLimits &limits) {
+  const auto *target =
+      machine.getDialect().getRegisteredInterface<TargetInterface>();
+  return target ? target->limit(machine, limits) : machine;
+}
+
 void sardonyx::registerLinkedTargets(DialectRegistry &registry) {
   for (const TargetInfo &target : getLinkedTargets())
     target.registerTarget(registry);

@@ -29,6 +29,14 @@
 
 namespace sardonyx {
 
+/// What code must do without on a machine that has it.
+struct MachineLimits {
+  /// Tile registers, whatever they multiply.
+  bool withoutTiles = false;
+  /// Products of f32 as sums of products of shorter floats.
+  bool withoutSplitFloats = false;
+};
+
 /// How code for a kind of machine is made: an interface of the dialect that
 /// the machine's attribute belongs to.
 class TargetInterface : public mlir::DialectInterface::Base<TargetInterface> {
@@ -66,10 +74,20 @@ public:
     return mlir::success();
   }
 
+  /// `machine`, an attribute of this target, without what `limits` take away.
+  virtual sdx::TargetAttrInterface limit(sdx::TargetAttrInterface machine,
+                                         const MachineLimits &limits) const {
+    return machine;
+  }
+
   /// The one that makes code for what `sdx.target` of `op` says; null, and an
   /// error there, where it says nothing, or nothing that can be made.
   static const TargetInterface *find(mlir::Operation *op);
 };
+
+/// `machine` without what `limits` take away, as its target has it.
+sdx::TargetAttrInterface limitMachine(sdx::TargetAttrInterface machine,
+                                      const MachineLimits &limits);
 
 /// A target that a program is linked with.
 struct TargetInfo {
@@ -93,10 +111,6 @@ llvm::ArrayRef<TargetInfo> getLinkedTargets();
 
 /// Registers all of them.
 void registerLinkedTargets(mlir::DialectRegistry &registry);
-
-/// The CPU: its dialect and how code is made for it (lib/Targets/CPU).
-void registerCPUTarget(mlir::DialectRegistry &registry);
-void registerCPUPasses();
 
 } // namespace sardonyx
 

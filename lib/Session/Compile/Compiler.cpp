@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Session/Compile/Compiler.h"
-#include "dialects/CPU/CPU.h"
 #include "lib/Session/Compile/CompilerPages.h"
 #include "lib/Session/Compile/CompilerWork.h"
 #include "lib/Session/Compile/Images.h"
@@ -226,18 +225,13 @@ TargetOptions Compilation::target() const {
 }
 
 sdx::TargetAttrInterface Compilation::targetAttr() {
-  sdx::TargetAttrInterface described =
-      getLinkedTargets().front().describe(mlirContext.get(), target());
-  auto result = dyn_cast<cpu::TargetAttr>(described);
-  if (!result)
-    return described;
+  MachineLimits limits;
   // Accesses of tiles cannot be checked, and LLVM allocates tile registers only
   // where it optimises.
-  if (options.checkBounds || options.optLevel == 0)
-    result = result.withoutTiles();
-  if (!splitsFloats(options))
-    result = result.withF32Product(cpu::F32Product::Fma);
-  return result;
+  limits.withoutTiles = options.checkBounds || options.optLevel == 0;
+  limits.withoutSplitFloats = !splitsFloats(options);
+  return limitMachine(
+      getLinkedTargets().front().describe(mlirContext.get(), target()), limits);
 }
 
 PipelineOptions Compilation::pipeline() const {
@@ -336,6 +330,13 @@ static Artifact deferCompilation(Artifact artifact) {
   return signature;
 }
 
+static void setTargetWithoutTiles(ModuleOp module,
+                                  sdx::TargetAttrInterface machine) {
+  MachineLimits limits;
+  limits.withoutTiles = true;
+  sdx::setTarget(module, limitMachine(machine, limits));
+}
+
 /// Has a module be compiled for this machine.
 static TargetOptions targetThisMachine(ModuleOp module,
                                        const SessionOptions &options) {
@@ -343,11 +344,8 @@ static TargetOptions targetThisMachine(ModuleOp module,
   here.optLevel = options.optLevel;
   here.threads = options.intraOpThreads;
   here = resolveTarget(here);
-  sdx::TargetAttrInterface machine =
-      getLinkedTargets().front().describe(module.getContext(), here);
-  if (auto processor = dyn_cast<cpu::TargetAttr>(machine))
-    machine = processor.withoutTiles();
-  sdx::setTarget(module, machine);
+  setTargetWithoutTiles(
+      module, getLinkedTargets().front().describe(module.getContext(), here));
   return here;
 }
 
@@ -376,9 +374,8 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
 
   PipelineOptions pipeline = compilation.pipeline();
   // The code is to run here.
-  if (cpu::TargetAttr processor = cpu::getTarget(*module);
-      processor && !ahead && !requestTileRegisters())
-    sdx::setTarget(*module, processor.withoutTiles());
+  if (!ahead && !requestTileRegisters())
+    setTargetWithoutTiles(*module, sdx::getTarget(*module));
   std::string lastPhase;
   auto observer = [&](StringRef phase, double seconds) {
     lastPhase = phase.str();

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "sardonyx/Targets/CPU/CPUTarget.h"
 #include "dialects/CPU/CPU.h"
 #include "sardonyx/Dispatch/Passes.h"
+#include "sardonyx/Objects/Facts.h"
 #include "sardonyx/Targets/CPU/Passes.h"
 #include "sardonyx/Targets/Passes.h"
-#include "sardonyx/Targets/Target.h"
 
 #include "mlir/Transforms/Passes.h"
 
@@ -75,11 +76,21 @@ public:
     kernels.addPass(createCanonicalizerPass());
     kernels.addPass(createCSEPass());
   }
+
+  sdx::TargetAttrInterface limit(sdx::TargetAttrInterface machine,
+                                 const MachineLimits &limits) const override {
+    auto result = cast<cpu::TargetAttr>(machine);
+    if (limits.withoutTiles)
+      result = result.withoutTiles();
+    if (limits.withoutSplitFloats)
+      result = result.withF32Product(cpu::F32Product::Fma);
+    return result;
+  }
 };
 
 } // namespace
 
-void sardonyx::registerCPUTarget(DialectRegistry &registry) {
+static void registerTarget(DialectRegistry &registry) {
   registry.insert<cpu::CPUDialect>();
   registerCPUBufferization(registry);
   registry.addExtension(+[](MLIRContext *, cpu::CPUDialect *dialect) {
@@ -87,4 +98,14 @@ void sardonyx::registerCPUTarget(DialectRegistry &registry) {
   });
 }
 
-void sardonyx::registerCPUPasses() { registerSardonyxTargetsCPUPasses(); }
+static void registerPasses() { registerSardonyxTargetsCPUPasses(); }
+
+static sdx::TargetAttrInterface describe(MLIRContext *context,
+                                         const TargetOptions &options) {
+  context->getOrLoadDialect<cpu::CPUDialect>();
+  return getTargetAttr(context, options);
+}
+
+TargetInfo sardonyx::getCPUTarget() {
+  return {"cpu", registerTarget, registerPasses, describe};
+}
