@@ -247,7 +247,7 @@ func.func @max_pool_inside(%x: tensor<1x3x9x9xf32>, %c: tensor<1x3x3x3xf32>) -> 
 // CHECK: %[[WIDE:.*]] = arith.extui %[[RAW]] : i8 to i32
 // CHECK: %[[SHIFTED:.*]] = arith.shrui %[[WIDE]], %[[SHIFT]]
 // CHECK: %[[INTEGER:.*]] = arith.andi %[[SHIFTED]], %c15_i32
-// CHECK: %[[NUMBER:.*]] = arith.uitofp %[[INTEGER]]
+// CHECK: %[[NUMBER:.*]] = arith.sitofp %[[INTEGER]]
 // CHECK: %[[HALF:.*]] = tensor.extract %arg2[%[[N]], %[[BLOCK]]]
 // CHECK: %[[SCALE:.*]] = arith.extf %[[HALF]] : f16 to f32
 // CHECK: %[[MIDDLE:.*]] = arith.constant 8.000000e+00 : f32
@@ -274,7 +274,7 @@ func.func @dequant(%a: tensor<?x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2
 // CHECK: %[[N:.*]] = linalg.index 0
 // CHECK: %[[BLOCK:.*]] = arith.divui
 // CHECK: arith.andi %{{.*}}, %c255_i32
-// CHECK: %[[NUMBER:.*]] = arith.uitofp
+// CHECK: %[[NUMBER:.*]] = arith.sitofp
 // CHECK: %[[DOUBLE:.*]] = tensor.extract %arg2[%[[N]], %[[BLOCK]]]
 // CHECK: %[[SCALE:.*]] = arith.truncf %[[DOUBLE]] : f64 to f32
 // CHECK: %[[ZERO:.*]] = tensor.extract %arg3[%[[N]], %[[BLOCK]]] : tensor<40x3xf32>
@@ -293,13 +293,13 @@ func.func @dequant_with_float_zero_points(%a: tensor<?x40xf32>, %w: tensor<40x3x
 // CHECK: %[[N:.*]] = linalg.index 0
 // CHECK: %[[BLOCK:.*]] = arith.divui %{{.*}}, %c16
 // CHECK: arith.andi %{{.*}}, %c3_i32
-// CHECK: %[[NUMBER:.*]] = arith.uitofp
+// CHECK: %[[NUMBER:.*]] = arith.sitofp
 // CHECK: tensor.extract %arg2[%[[N]], %[[BLOCK]]]
 // CHECK: %[[BIT:.*]] = arith.muli %[[BLOCK]], %c2
 // CHECK: %[[BYTE:.*]] = arith.divui %[[BIT]], %c8
 // CHECK: %[[RAW:.*]] = tensor.extract %arg3[%[[N]], %[[BYTE]]] : tensor<40x2xi8>
 // CHECK: arith.andi %{{.*}}, %c3_i32
-// CHECK: %[[ZERO:.*]] = arith.uitofp
+// CHECK: %[[ZERO:.*]] = arith.sitofp
 // CHECK: arith.subf %[[NUMBER]], %[[ZERO]]
 func.func @dequant_with_packed_zero_points(%a: tensor<?x72xf32>, %w: tensor<40x5x4xi8>, %s: tensor<40x5xf32>, %z: tensor<40x2xi8>, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
   %0 = sdx.dequant_matmul ins(%a, %w, %s, %z : tensor<?x72xf32>, tensor<40x5x4xi8>, tensor<40x5xf32>, tensor<40x2xi8>) outs(%c : tensor<?x40xf32>)
