@@ -31,27 +31,84 @@ def CPU_ConvForm : I32EnumAttr<"ConvForm", "a form of a convolution", [
   let genSpecializedAttr = 0;
 }
 
+def CPU_ConvPacking
+    : I32EnumAttr<"ConvPacking", "how inputs of a panel come to its tiles", [
+    // As the pass chooses.
+    I32EnumAttrCase<"Chosen", 0, "chosen">,
+    // They are packed before the tiles.
+    I32EnumAttrCase<"Before", 1, "before">,
+    // The first tile reads them from where they lie, and packs them.
+    I32EnumAttrCase<"InFirstTile", 2, "in_first_tile">,
+    // All tiles read them from where they lie.
+    I32EnumAttrCase<"Never", 3, "never">]> {
+  let cppNamespace = "::sardonyx::cpu";
+  let genSpecializedAttr = 0;
+}
+
+def CPU_ConvSharing : I32EnumAttr<"ConvSharing", "what threads share first", [
+    // As the pass chooses.
+    I32EnumAttrCase<"Chosen", 0, "chosen">,
+    // Panels of output positions, each with what it needs.
+    I32EnumAttrCase<"Panels", 1, "panels">,
+    // Filters: all inputs are transformed before, or by each thread.
+    I32EnumAttrCase<"Filters", 2, "filters">]> {
+  let cppNamespace = "::sardonyx::cpu";
+  let genSpecializedAttr = 0;
+}
+
 def CPU_ConvPlanAttr : AttrDef<CPU_Dialect, "ConvPlan"> {
   let mnemonic = "conv_plan";
   let summary = "How the kernel of a convolution computes it";
   let description = [{
-    The form of the loops. With `polyphase` the inputs of a convolution of stride
-    2 are put into planes of even and odd rows and columns first, so that
-    neighbouring outputs read neighbouring inputs. `cpu-select-plans` sets it as
+    The form of the loops and their numbers. `cpu-select-plans` sets it as
     `cpu.plan` of a kernel; one that is there stays, and is an error where the
-    kernel cannot be computed so.
+    kernel cannot be computed so. Numbers that are not given, or 0, are chosen.
+
+    - `polyphase`, of `im2col` and `bf16x3`: inputs of a convolution of stride 2
+      are put into planes of even and odd rows and columns first, so that
+      neighbouring outputs read neighbouring inputs.
+    - `tile_rows`: filters of a register tile (`im2col`, `row_buffer`, `bf16x3`,
+      `winograd`).
+    - `columns`: vectors of positions beside each other in a tile (`im2col`,
+      `row_buffer`), vectors of transformed tiles in a panel (`winograd`), blocks
+      of channels at a time (`output_channels`).
+    - `chunk_tiles`, of `im2col`: tiles of filters that one thread computes of a
+      panel, at most.
+    - `packing`, of `im2col`: how the inputs of a panel come to the tiles.
+    - `group_rows`, of `winograd`: filters that go through a tap before the next.
+    - `threads`, of `winograd` and `bf16x3`: what threads share first.
+    - `panels`, `range_steps`, of `bf16x3`: panels of 32 positions in a chunk, and
+      steps of 32 channels that are split into bf16 at a time.
 
     ```mlir
-    func.func private @k0_conv(...)
-        attributes {sdx.kernel, cpu.plan = #cpu.conv_plan<im2col>}
+    func.func private @k0_conv(...) attributes {sdx.kernel, cpu.plan =
+        #cpu.conv_plan<im2col, tile_rows = 8, columns = 3, chunk_tiles = 8,
+                       packing = in_first_tile>}
     func.func private @k1_conv(...) attributes {
         sdx.kernel, cpu.plan = #cpu.conv_plan<im2col, polyphase = true>}
     ```
   }];
   let parameters = (ins EnumParameter<CPU_ConvForm>:$form,
-                        DefaultValuedParameter<"bool", "false">:$polyphase);
+    DefaultValuedParameter<"bool", "false">:$polyphase,
+    DefaultValuedParameter<"int64_t", "0">:$tile_rows,
+    DefaultValuedParameter<"int64_t", "0">:$columns,
+    DefaultValuedParameter<"int64_t", "0">:$chunk_tiles,
+    DefaultValuedParameter<"::sardonyx::cpu::ConvPacking",
+        "::sardonyx::cpu::ConvPacking::Chosen">:$packing,
+    DefaultValuedParameter<"int64_t", "0">:$group_rows,
+    DefaultValuedParameter<"::sardonyx::cpu::ConvSharing",
+        "::sardonyx::cpu::ConvSharing::Chosen">:$threads,
+    DefaultValuedParameter<"int64_t", "0">:$panels,
+    DefaultValuedParameter<"int64_t", "0">:$range_steps);
+  let builders = [AttrBuilder<(ins "::sardonyx::cpu::ConvForm":$form,
+                                   CArg<"bool", "false">:$polyphase), [{
+    return $_get($_ctxt, form, polyphase, 0, 0, 0, ConvPacking::Chosen, 0,
+                 ConvSharing::Chosen, 0, 0);
+  }]>];
   let assemblyFormat = [{
-    `<` $form (`,` `polyphase` `=` $polyphase^)? `>`
+    `<` $form (`,` struct($polyphase, $tile_rows, $columns, $chunk_tiles,
+                          $packing, $group_rows, $threads, $panels,
+                          $range_steps)^)? `>`
   }];
 }
 

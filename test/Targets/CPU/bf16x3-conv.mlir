@@ -86,7 +86,7 @@ func.func private @open(%x: memref<1x64x?x?xf32>, %w: memref<1x2x2x2048xbf16>,
   %v = tensor.dim %tx, %c3 : tensor<1x64x?x?xf32>
   %e = tensor.empty(%h, %v) : tensor<1x64x?x?xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64x?x?xf32>) -> tensor<1x64x?x?xf32>
-  // expected-error@+1 {{has weights of bf16, which are for vectors of 16 numbers and for sizes that are known}}
+  // expected-error@+1 {{does not fit: filters that are sums of bf16 are for vectors of 16 numbers and for sizes that are known}}
   %y = cpu.conv ins(%tx, %tw : tensor<1x64x?x?xf32>, tensor<1x2x2x2048xbf16>)
       outs(%f : tensor<1x64x?x?xf32>)
       {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,

@@ -112,40 +112,14 @@ private:
 
 ConvEmitter::Bf16x3Loops::Bf16x3Plan ConvEmitter::Bf16x3Loops::planBf16x3() {
   auto weightsType = cast<MemRefType>(conv.weights.getType());
-  const int64_t steps = weightsType.getDimSize(2);
-  const int64_t positions = *IndexMath::known(conv.outPositions);
-  const int64_t images =
-      IndexMath::known(conv.evaluator.getSize(0)).value_or(1);
   Bf16x3Plan plan;
-  plan.panels = llvm::divideCeil(positions, kBlockColumns);
+  plan.panels = llvm::divideCeil(conv.facts.positions, kBlockColumns);
   plan.blocks = weightsType.getDimSize(1);
-  // Filters that do not stay in the L2 cache are better read by one thread, and
-  // once, though each thread has to split all inputs then. Where there are many
-  // that costs little, and results stay with who computes other channels.
-  constexpr int64_t kManyBlocks = 8;
-  int64_t weightBytes = weightsType.getNumElements() / conv.group * 2;
-  int64_t inputBytes = images * positions * *IndexMath::known(conv.depth) * 4;
-  plan.sharesFilters = plan.blocks >= kManyBlocks ||
-                       (weightBytes > conv.target.getL2Bytes() / 8 &&
-                        2 * weightBytes > inputBytes);
-  // Filters pass through the L2 cache once for each chunk.
-  constexpr int64_t kMaxPanels = 8;
-  const int64_t stepBytes =
-      conv.facts.countTaps() * kStepDepth * kBlockColumns * kBf16x3Terms * 2;
-  int64_t most = std::clamp<int64_t>(conv.target.getL2Bytes() / 2 / stepBytes,
-                                     1, kMaxPanels);
-  if (!plan.sharesFilters)
-    most = std::clamp<int64_t>(images * conv.group * plan.panels / kMinChunks,
-                               1, most);
-  plan.mostPanels =
-      llvm::divideCeil(plan.panels, llvm::divideCeil(plan.panels, most));
-  int64_t channelSteps = steps / conv.facts.countTaps();
-  int64_t ranges = std::min<int64_t>(
-      llvm::divideCeil(plan.mostPanels * channelSteps * stepBytes,
-                       conv.target.getL2Bytes() / 2),
-      channelSteps);
-  plan.rangeSteps = llvm::divideCeil(channelSteps, ranges);
-  plan.ranges = llvm::divideCeil(channelSteps, plan.rangeSteps);
+  plan.sharesFilters = conv.plan.getThreads() == ConvSharing::Filters;
+  plan.mostPanels = conv.plan.getPanels();
+  plan.rangeSteps = conv.plan.getRangeSteps();
+  plan.ranges = llvm::divideCeil(
+      weightsType.getDimSize(2) / conv.facts.countTaps(), plan.rangeSteps);
   return plan;
 }
 

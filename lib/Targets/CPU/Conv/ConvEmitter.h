@@ -18,9 +18,6 @@
 
 namespace sardonyx::cpu {
 
-/// Chunks that keep the threads of most machines busy.
-inline constexpr int64_t kMinChunks = 16;
-
 /// The buffers and the sizes of a convolution.
 struct ConvOperands {
   mlir::Value input, weights;
@@ -63,11 +60,6 @@ public:
   void emit(mlir::ImplicitLocOpBuilder &b);
 
 private:
-  /// How the inputs of a panel are brought together: before its tiles, by the
-  /// first of these, which reads them from where they lie while it multiplies,
-  /// tap after tap, or not at all.
-  enum class Packing { Before, InFirstTile, Never };
-
   /// What one iteration of the parallel loop computes: some channels of one
   /// panel of output positions. A panel is one or several columns, vectors of
   /// `width` positions.
@@ -77,7 +69,8 @@ private:
     int64_t width;
     /// For each column the positions that exist; null: all.
     llvm::SmallVector<mlir::Value, 4> masks;
-    Packing packing = Packing::Before;
+    /// How its inputs come to its tiles.
+    ConvPacking packing = ConvPacking::Before;
     /// Whether it has the last positions, too few for a whole panel, after many
     /// whole ones: nothing is fetched for others.
     bool isTail = false;
@@ -114,19 +107,16 @@ private:
     return type.hasStaticShape() &&
            type.getNumElements() * int64_t(sizeof(float)) > farBytes();
   }
-  bool isShift();
   llvm::SmallVector<int64_t> listColumnPhases();
   int64_t countRowPhases();
   int64_t countPhases();
   std::pair<mlir::Value, mlir::Value> findPhase(mlir::ImplicitLocOpBuilder &b,
                                                 mlir::Value k, int64_t d);
 
+  bool isShift() { return facts.readsShifted(bool(phases)); }
   /// Positions of a whole panel.
   int64_t panelWidth() { return columns * lanes; }
   void emitIm2col(mlir::ImplicitLocOpBuilder &b);
-  int64_t countPanels();
-  int64_t planColumns();
-  int64_t tilesPerChunk();
   mlir::Value emitTilesPerChunk(mlir::ImplicitLocOpBuilder &b,
                                 mlir::Value otherChunks);
   mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b, int64_t width);
@@ -147,7 +137,6 @@ private:
                          const Tap &tap, mlir::Value channel, int64_t c);
   Coordinates emitCoordinates(mlir::ImplicitLocOpBuilder &b,
                               mlir::Value position, int64_t width);
-  Packing planPacking();
   void emitChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
   void emitTiles(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                  mlir::Value first);
@@ -180,7 +169,6 @@ private:
   void emitOutputChannels(mlir::ImplicitLocOpBuilder &b);
   void emitChannelLaneBlocks(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                              mlir::Value first, mlir::Value end);
-  int64_t laneBlocksAtOnce();
   void emitChannelLaneSums(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                            mlir::Value block, int64_t blocks, mlir::Value sums);
   void emitChannelLaneOutputs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
@@ -203,7 +191,6 @@ private:
     mlir::Value firstRow, firstColumn;
   };
   int64_t winogradGroupRows();
-  void planWinogradRows(WinogradPanel &panel);
   void emitWinograd(mlir::ImplicitLocOpBuilder &b);
   WinogradGroup emitWinogradGroup(mlir::ImplicitLocOpBuilder &b,
                                   mlir::Value number);
@@ -290,9 +277,7 @@ private:
   const mlir::Value input, weights, flatInput, phases, allInputs, flatWeights;
   const llvm::SmallVector<mlir::Value> inSizes;
   const mlir::Value outPositions, groupChannels, groupFilters, depth;
-  /// Vectors side by side in a tile of a panel. With eight rows three leave
-  /// room in 32 registers, with four in 16, and need fewer instructions for
-  /// each multiply-add than two.
+  /// Vectors side by side in a tile of a panel.
   const int64_t columns;
 };
 

@@ -20,58 +20,15 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-/// Vectors side by side in a tile. Three need fewer instructions for each
-/// multiply-add than two: beside eight rows of 32 registers 35 for 24, two 26
-/// for 16; beside four of 16 registers 19 for 12 and 14 for 8, which are also
-/// too few sums to keep two multipliers busy. Where memory has to take the
-/// results of short loops, two of 512 bits are faster.
-int64_t ConvEmitter::planColumns() {
-  if (plan.getForm() != ConvForm::Im2col)
-    return lanes >= 16 ? 3 : 2;
-  if (lanes < 8)
-    return 2;
-  constexpr int64_t kFewValues = 64;
-  auto results = cast<ShapedType>(op.getInit().getType());
-  bool isMuch = results.hasStaticShape() &&
-                results.getNumElements() * int64_t(sizeof(float)) >
-                    target.getL2Bytes() / 2;
-  bool isShort = IndexMath::known(depth).value_or(kFewValues + 1) <= kFewValues;
-  return lanes >= 16 && isMuch && isShort ? 2 : 3;
-}
-
-/// Panels of an output of known size.
-int64_t ConvEmitter::countPanels() {
-  return llvm::divideCeil(*IndexMath::known(outPositions), panelWidth());
-}
-
-/// Tiles of output channels that a chunk computes: all of them, so that a
-/// panel is packed once, unless panels are too few to occupy the threads.
-int64_t ConvEmitter::tilesPerChunk() {
-  constexpr int64_t kMinChannels = 128;
-  std::optional<int64_t> positions = IndexMath::known(outPositions);
-  std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (!filters)
-    return 16;
-  int64_t tiles = llvm::divideCeil(*filters, shape.rows);
-  if (!positions)
-    return std::max<int64_t>(1, tiles);
-  int64_t images = IndexMath::known(evaluator.getSize(0)).value_or(1);
-  int64_t chunks = std::max<int64_t>(1, images * group * countPanels());
-  int64_t split = llvm::divideCeil(kMinChunks, chunks);
-  return std::clamp<int64_t>(llvm::divideCeil(tiles, split),
-                             std::min(tiles, kMinChannels / shape.rows),
-                             std::max<int64_t>(1, tiles));
-}
-
-/// As many as tilesPerChunk(), or a part of them where more than a quarter of
-/// the threads would wait for the others. `otherChunks`: how many chunks there
-/// are of all tiles.
+/// As many tiles as the plan says, or a part of them where more than a quarter
+/// of the threads would wait for the others. `otherChunks`: how many chunks
+/// there are of all tiles.
 Value ConvEmitter::emitTilesPerChunk(ImplicitLocOpBuilder &b,
                                      Value otherChunks) {
   IndexMath math(b);
   // Each packs its panel, or at least reads it.
   constexpr int64_t kMinChannels = 32;
-  int64_t most = tilesPerChunk();
+  int64_t most = plan.getChunkTiles();
   int64_t least = std::min(most, kMinChannels / shape.rows);
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
   // Each chunk must begin with a whole tile.
@@ -94,36 +51,11 @@ Value ConvEmitter::emitTilesPerChunk(ImplicitLocOpBuilder &b,
   return chosen;
 }
 
-/// How the inputs of panels come to the tiles.
-ConvEmitter::Packing ConvEmitter::planPacking() {
-  const bool hasManyTaps = facts.countTaps() != 1;
-  // Gathers, and masks where registers are few, are better done once for all.
-  if (hasManyTaps && (!isShift() || lanes < 16))
-    return Packing::Before;
-  // Few rows of a small picture are in few pages: packing them gains nothing.
-  constexpr int64_t kSmallPicture = 256, kFewValues = 128;
-  std::optional<int64_t> positions = IndexMath::known(outPositions);
-  if (!hasManyTaps && isShift() && positions && *positions <= kSmallPicture &&
-      IndexMath::known(depth).value_or(kFewValues + 1) <= kFewValues)
-    return Packing::Never;
-  std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (!filters)
-    return Packing::Before;
-  if (hasManyTaps && *filters == shape.rows)
-    return Packing::Never; // there is one tile to read them
-  // Each chunk must begin with a whole tile.
-  int64_t tiles = llvm::divideCeil(*filters, shape.rows);
-  int64_t lastChunk = (tiles - 1) / tilesPerChunk() * tilesPerChunk();
-  return lastChunk < *filters / shape.rows ? Packing::InFirstTile
-                                           : Packing::Before;
-}
-
 void ConvEmitter::emitIm2col(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   Value allTiles = math.ceilDiv(groupFilters, shape.rows);
   std::optional<int64_t> positions = IndexMath::known(outPositions);
-  Value panels = positions ? math.constant(countPanels())
-                           : math.ceilDiv(outPositions, panelWidth());
+  Value panels = math.ceilDiv(outPositions, panelWidth());
   Value images = evaluator.getSize(0);
   Value tiles = emitTilesPerChunk(b, math.mul(math.mul(images, group), panels));
   // Channels outermost: a chunk's weights stay in the L2 cache for all panels,
@@ -138,13 +70,13 @@ void ConvEmitter::emitIm2col(ImplicitLocOpBuilder &b) {
     chunk.position = math.mul(ivs[3], panelWidth());
     chunk.endTile = math.min(math.add(chunk.firstTile, tiles), allTiles);
     chunk.width = lanes;
-    Packing packing = planPacking();
-    if (packing != Packing::Never)
+    ConvPacking packing = plan.getPacking();
+    if (packing != ConvPacking::Never)
       chunk.scratch = emitScratch(b, panelWidth());
     // A last panel of fewer columns has tiles of its own.
     int64_t tail = positions ? *positions % panelWidth() : 0;
     int64_t tailColumns = llvm::divideCeil(tail, lanes);
-    auto panel = [&](int64_t columns, bool masked, Packing how) {
+    auto panel = [&](int64_t columns, bool masked, ConvPacking how) {
       chunk.packing = how;
       chunk.masks.assign(columns, Value());
       for (int64_t c = 0; masked && c < columns; ++c)
@@ -152,7 +84,7 @@ void ConvEmitter::emitIm2col(ImplicitLocOpBuilder &b) {
           chunk.masks[c] = emitTailMask(
               b, math.sub(outPositions, math.add(chunk.position, c * lanes)),
               lanes);
-      if (how == Packing::Before)
+      if (how == ConvPacking::Before)
         emitPack(b, chunk, math.constant(0), groupChannels);
       emitChannels(b, chunk);
     };
@@ -164,10 +96,10 @@ void ConvEmitter::emitIm2col(ImplicitLocOpBuilder &b) {
       emitIf(
           b, math.less(outPositions, end),
           [&] {
-            bool packs = packing != Packing::Never;
+            bool packs = packing != ConvPacking::Never;
             emitFor(b, begin, outPositions, lanes, [&](Value first) {
               chunk.position = first;
-              panel(1, /*masked=*/true, packs ? Packing::Before : packing);
+              panel(1, /*masked=*/true, packs ? ConvPacking::Before : packing);
             });
           },
           [&] {
@@ -187,8 +119,8 @@ void ConvEmitter::emitIm2col(ImplicitLocOpBuilder &b) {
           [&] {
             chunk.position = math.constant(*positions - tail);
             chunk.isTail = isRare;
-            bool packs = isRare && packing != Packing::Never;
-            panel(tailColumns, masked, packs ? Packing::Before : packing);
+            bool packs = isRare && packing != ConvPacking::Never;
+            panel(tailColumns, masked, packs ? ConvPacking::Before : packing);
           });
     }
     if (chunk.scratch)
@@ -372,7 +304,7 @@ Value ConvEmitter::emitInputs(ImplicitLocOpBuilder &b, const Chunk &chunk,
 
 void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
   Value next = chunk.firstTile;
-  if (chunk.packing == Packing::InFirstTile) {
+  if (chunk.packing == ConvPacking::InFirstTile) {
     emitTile(b, chunk, next, shape.rows, /*limited=*/false,
              /*readsInputs=*/true);
     next = IndexMath(b).add(next, 1);
@@ -384,7 +316,7 @@ void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
 void ConvEmitter::emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk,
                             Value first) {
   IndexMath math(b);
-  const bool readsInputs = chunk.packing == Packing::Never;
+  const bool readsInputs = chunk.packing == ConvPacking::Never;
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
   if (!filters)
     return emitFor(b, first, chunk.endTile, 1, [&](Value tile) {
@@ -418,7 +350,7 @@ Prefetch ConvEmitter::prefetchInputs(ImplicitLocOpBuilder &b,
   int64_t images = IndexMath::known(evaluator.getSize(0)).value_or(0);
   int64_t rows = *channels * (phases ? countPhases() : 1);
   int64_t stride = type.getNumElements() / (images * group * rows);
-  int64_t tiles = std::min<int64_t>(tilesPerChunk(),
+  int64_t tiles = std::min<int64_t>(plan.getChunkTiles(),
                                     llvm::divideCeil(*filters, shape.rows));
   Value image = math.add(math.mul(chunk.image, group), chunk.group);
   Value from = math.add(math.mul(image, rows * stride),
@@ -465,7 +397,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
                            Value tileIndex, int64_t rows, bool limited,
                            bool readsInputs) {
   IndexMath math(b);
-  const bool packs = chunk.packing == Packing::InFirstTile && readsInputs;
+  const bool packs = chunk.packing == ConvPacking::InFirstTile && readsInputs;
   int64_t tilesPerBlock = op.getBlockRows() / shape.rows;
   Value block, rowInBlock;
   std::tie(block, rowInBlock) = findTile(b, tileIndex);

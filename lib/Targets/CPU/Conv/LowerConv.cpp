@@ -30,17 +30,18 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-/// Tiles whose rows divide a block of filters.
-static TileShape getTileShape(const ConvFacts &facts) {
-  TileShape shape = TileShape::get(facts.target, kPanelWidth);
-  shape.rows = std::gcd(shape.rows, facts.getOp().getBlockRows());
+/// A tile of the plan; of forms whose tiles say no number, that of most.
+static TileShape getTileShape(const ConvFacts &facts, ConvPlanAttr plan) {
+  TileShape shape = facts.getTileShape();
+  if (plan.getForm() != ConvForm::Winograd && plan.getTileRows())
+    shape.rows = plan.getTileRows();
   return shape;
 }
 
 ConvEmitter::ConvEmitter(const ConvFacts &facts, ConvPlanAttr plan,
                          TileEvaluator &evaluator, const ConvOperands &operands)
     : facts(facts), plan(plan), op(facts.getOp()), target(facts.target),
-      evaluator(evaluator), shape(getTileShape(facts)),
+      evaluator(evaluator), shape(getTileShape(facts, plan)),
       lanes(target.getLanes()), registers(target.countVectorRegisters()),
       spatial(op.getNumSpatialDims()), group(op.getGroup()),
       winograd(op.getAlgorithm()), input(operands.input),
@@ -50,7 +51,7 @@ ConvEmitter::ConvEmitter(const ConvFacts &facts, ConvPlanAttr plan,
       outPositions(operands.outPositions),
       groupChannels(operands.groupChannels),
       groupFilters(operands.groupFilters), depth(operands.depth),
-      columns(planColumns()) {}
+      columns(plan.getColumns()) {}
 
 LogicalResult ConvKernel::verify() {
   ConvOp op = facts.getOp();
@@ -59,33 +60,7 @@ LogicalResult ConvKernel::verify() {
     return op.emitOpError("has an operand that is computed in its own kernel");
   if (op.getGroup() <= 0)
     return op.emitOpError("has no groups");
-  if (op.hasSplitWeights()) {
-    auto isStatic = [](ShapedType type) {
-      return !ShapedType::isDynamicShape(type.getShape().drop_front());
-    };
-    if (facts.target.getLanes() != kTileRows ||
-        !op.getWeights().getType().hasStaticShape() ||
-        !isStatic(op.getInput().getType()) || !isStatic(op.getInit().getType()))
-      return op.emitOpError("has weights of bf16, which are for vectors of ")
-             << kTileRows << " numbers and for sizes that are known";
-  }
   return evaluator.verify(op.getInit());
-}
-
-/// Whether an output position and the input that one tap reads for it are
-/// always the same distance apart in memory, edges aside.
-bool ConvEmitter::isShift() {
-  if (phases)
-    return true;
-  for (int64_t d = 0; d < spatial; ++d) {
-    if (stride(d) != 1)
-      return false;
-    // The size in equals the size out, or does not matter.
-    int64_t pads = pad(d) + op.getPadsEnd()[d];
-    if (d > 0 && pads != dilation(d) * (kernel(d) - 1))
-      return false;
-  }
-  return true;
 }
 
 void ConvKernel::emit(ImplicitLocOpBuilder &b) {

@@ -35,22 +35,6 @@ static int64_t chooseRows(int64_t positions, int64_t most, int64_t fewest) {
   return best;
 }
 
-/// Registers of sums that hide the latency of multiply-adds.
-static constexpr int64_t kMinSums = 8;
-
-/// Two blocks at once have tiles of four registers in a row, which need fewer
-/// instructions for each multiply-add than those of two. A single position
-/// takes as many as it needs to keep the multipliers busy.
-int64_t ConvEmitter::laneBlocksAtOnce() {
-  int64_t filters = IndexMath::known(groupFilters).value_or(0);
-  if (filters <= op.getBlockRows())
-    return 1;
-  int64_t registers = op.getBlockRows() / lanes;
-  int64_t positions = std::max<int64_t>(*IndexMath::known(outPositions), 1);
-  int64_t needed = kMinSums / (positions * registers);
-  return std::max<int64_t>(needed, lanes >= 16 ? 2 : 1);
-}
-
 /// Threads share the channels. All inputs are packed first, and once; of many
 /// groups a thread takes one with all that it needs.
 void ConvEmitter::emitOutputChannels(ImplicitLocOpBuilder &b) {
@@ -85,7 +69,7 @@ void ConvEmitter::emitOutputChannels(ImplicitLocOpBuilder &b) {
             emitPack(b, chunk, first,
                      math.min(math.add(first, kPackedChannels), groupChannels));
           });
-      int64_t most = laneBlocksAtOnce();
+      int64_t most = plan.getColumns();
       emitParallel(b, {math.ceilDiv(blocks, most)}, [&](ValueRange ivs) {
         Value first = math.mul(ivs[0], most);
         emitChannelLaneBlocks(b, chunk, first,
@@ -101,7 +85,7 @@ void ConvEmitter::emitChannelLaneBlocks(ImplicitLocOpBuilder &b,
                                         const Chunk &chunk, Value first,
                                         Value end) {
   IndexMath math(b);
-  int64_t blockWidth = op.getBlockRows(), most = laneBlocksAtOnce();
+  int64_t blockWidth = op.getBlockRows(), most = plan.getColumns();
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return emitBuffer(b, MemRefType::get(shape, b.getF32Type()));
   };
@@ -141,14 +125,14 @@ void ConvEmitter::emitChannelLaneSums(ImplicitLocOpBuilder &b,
   // Of few positions a block is not cut into parts.
   int64_t width = shape.width;
   while (width < op.getBlockRows() &&
-         positions * blocks * width < kMinSums * lanes)
+         positions * blocks * width < kMinConvSums * lanes)
     width *= 2;
   int64_t registers = blocks * width / lanes;
   // Of six rows and as many columns as there are registers for.
   constexpr int64_t kMaxRows = 6;
   bool hasRoom = blocks > 1 || lanes == 8;
   int64_t height = chooseRows(positions, hasRoom ? kMaxRows : shape.rows,
-                              std::max<int64_t>(1, kMinSums / registers));
+                              std::max<int64_t>(1, kMinConvSums / registers));
   int64_t tail = positions % height;
   int64_t tiles = positions / height;
   int64_t allDepth = cast<MemRefType>(weights.getType()).getDimSize(2);

@@ -53,7 +53,7 @@ ConvEmitter::Lines ConvEmitter::planRowBuffer(ImplicitLocOpBuilder &b) {
       math.max(math.sub(most, math.constant(kernel(0))), math.constant(0)),
       stride(0));
   lines.outputRows = math.max(
-      math.min(math.add(more, 1), math.ceilDiv(outSize(0), kMinChunks)),
+      math.min(math.add(more, 1), math.ceilDiv(outSize(0), kMinConvChunks)),
       math.constant(1));
   lines.perChannel = math.add(
       math.mul(math.sub(lines.outputRows, math.constant(1)), stride(0)),

@@ -18,6 +18,7 @@
 #include "Conv/WinogradConv.h"
 #include "Common/IndexMath.h"
 #include "Conv/ConvEmitter.h"
+#include "Plan/WinogradTiles.h"
 
 #include <cmath>
 #include <numeric>
@@ -79,38 +80,11 @@ void sardonyx::cpu::emitWinogradWeights(ImplicitLocOpBuilder &b,
 // Groups of tiles
 //===----------------------------------------------------------------------===//
 
-/// The lanes of a vector hold the tiles of `rows` rows of tiles and
-/// `lanes / rows` columns, so that their inputs and outputs are runs of
-/// consecutive elements.
-static int64_t chooseGroupRows(const Winograd &algorithm, int64_t lanes,
-                               int64_t height, int64_t width, int64_t &groups) {
-  int64_t tileRows = llvm::divideCeil(height, algorithm.outputs);
-  int64_t tileColumns = llvm::divideCeil(width, algorithm.outputs);
-  int64_t best = 1;
-  groups = tileRows * llvm::divideCeil(tileColumns, lanes);
-  for (int64_t rows = 2; rows <= std::min<int64_t>(4, lanes / 2); rows *= 2) {
-    int64_t count = llvm::divideCeil(tileRows, rows) *
-                    llvm::divideCeil(tileColumns, lanes / rows);
-    if (count < groups)
-      std::tie(best, groups) = std::pair(rows, count);
-  }
-  return best;
-}
-
-int64_t sardonyx::cpu::countWinogradGroups(const Winograd &algorithm,
-                                           int64_t lanes, int64_t height,
-                                           int64_t width) {
-  int64_t groups;
-  chooseGroupRows(algorithm, lanes, height, width, groups);
-  return groups;
-}
-
 int64_t ConvEmitter::winogradGroupRows() {
   std::optional<int64_t> height = IndexMath::known(outSize(0));
   std::optional<int64_t> width = IndexMath::known(outSize(1));
-  int64_t groups;
   return height && width
-             ? chooseGroupRows(*winograd, lanes, *height, *width, groups)
+             ? WinogradGroups::get(*winograd, lanes, *height, *width).rows
              : 1;
 }
 
@@ -132,65 +106,23 @@ ConvEmitter::emitWinogradGroup(ImplicitLocOpBuilder &b, Value number) {
 // Convolution
 //===----------------------------------------------------------------------===//
 
-/// Filters of a tile of products whose rows have `width` tiles of the picture,
-/// and those that go through a tap before the next: as many as there are
-/// registers for their sums, unless too many are none.
-void ConvEmitter::planWinogradRows(WinogradPanel &panel) {
-  panel.tileRows = hasFilterLanes() ? op.getBlockRows() : shape.rows;
-  panel.groupRows = panel.tileRows;
-  std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (hasFilterLanes() || !filters)
-    return;
-  if (lanes == 8 && op.getBlockRows() == kWinogradRowsOf8Lanes) {
-    // Inputs of a tap that are in a small first cache are used by some tiles,
-    // by fewer where they fill half of it.
-    constexpr int64_t kSums = 12, kBlocks = 4, kManyChannels = 256;
-    int64_t rows = kSums * lanes / panel.width;
-    panel.tileRows =
-        wastesFewRows(*filters, rows) ? rows : kWinogradRowsOf8Lanes;
-    bool hasManyChannels =
-        IndexMath::known(groupChannels).value_or(0) >= kManyChannels;
-    int64_t blocks = hasManyChannels && panel.tileRows == kWinogradRowsOf8Lanes
-                         ? kBlocks - 1
-                         : kBlocks;
-    panel.groupRows = blocks * kWinogradRowsOf8Lanes;
-    return;
-  }
-  int64_t rows = 2 * shape.rows;
-  if (lanes >= 16 && panel.width == lanes &&
-      llvm::alignTo(*filters, rows) == llvm::alignTo(*filters, shape.rows))
-    panel.tileRows = panel.groupRows = rows;
-}
-
 void ConvEmitter::emitWinograd(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   int64_t rows = winogradGroupRows();
   int64_t outputs = winograd->outputs;
   Value groups = math.mul(math.ceilDiv(outSize(0), outputs * rows),
                           math.ceilDiv(outSize(1), outputs * (lanes / rows)));
-  int64_t width = std::max(shape.width, lanes);
-  int64_t panelBytes = IndexMath::known(groupChannels).value_or(0) *
-                       winograd->products() * width * 4;
-  std::optional<int64_t> known = IndexMath::known(groups);
-  // Panels of one vector load a weight for each multiply-add, and read all
-  // weights twice as often: with few lanes that takes longer (1.4 to 1.8 times
-  // as long) than to read inputs from further away.
-  if ((known && *known <= 1) ||
-      (lanes >= 16 && panelBytes > target.getBytesOfPanel()))
-    width = lanes;
+  const int64_t width = plan.getColumns() * lanes;
   Value images = evaluator.getSize(0);
   Value panels = math.ceilDiv(groups, width / lanes);
   WinogradPanel panel;
   panel.width = width;
-  planWinogradRows(panel);
+  panel.tileRows = plan.getTileRows();
+  panel.groupRows = plan.getGroupRows();
   Value blocks = math.ceilDiv(groupFilters, panel.groupRows);
 
-  // With many panels each is transformed where it is used. With few, all
-  // threads transform first, then all multiply.
-  int64_t chunks = IndexMath::known(images).value_or(1) *
-                   IndexMath::known(panels).value_or(kMinChunks);
   Value zero = math.constant(0);
-  if (chunks >= kMinChunks)
+  if (plan.getThreads() == ConvSharing::Panels)
     return emitParallel(b, {images, panels}, [&](ValueRange ivs) {
       panel.image = ivs[0];
       panel.number = ivs[1];

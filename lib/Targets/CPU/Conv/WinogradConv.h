@@ -17,26 +17,11 @@
 
 namespace sardonyx::cpu {
 
-/// Vectors of `lanes` tiles that cover an output of `height` x `width`.
-int64_t countWinogradGroups(const cpu::Winograd &algorithm, int64_t lanes,
-                            int64_t height, int64_t width);
-
-/// Filters of a block of weights that become the rows of tiles on vectors of
-/// 256 bits: 16 registers have room for the sums of six by two vectors.
-inline constexpr int64_t kWinogradRowsOf8Lanes = 6;
-
 /// Products of so many channels are added up before these sums are: rounding
 /// errors of products are what transforms of outputs enlarge.
 inline int64_t getWinogradSumDepth(std::optional<int64_t> channels) {
   constexpr int64_t kDepth = 32;
   return channels.value_or(2 * kDepth) > kDepth ? kDepth : kDepth / 2;
-}
-
-/// Whether few rows are without a filter where tiles have `rows` of them, next
-/// to tiles of four.
-inline bool wastesFewRows(int64_t filters, int64_t rows) {
-  int64_t least = llvm::alignTo(filters, 4);
-  return 8 * (int64_t(llvm::alignTo(filters, rows)) - least) <= filters;
 }
 
 /// matrix * tile * transpose(matrix) of a square tile in row-major order, for a

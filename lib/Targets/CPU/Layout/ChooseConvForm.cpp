@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Conv/WinogradConv.h"
 #include "Plan/ConvPlan.h"
+#include "Plan/WinogradTiles.h"
 
 #include "dialects/CPU/CPU.h"
 #include "sardonyx/Targets/CPU/Passes.h"
@@ -42,8 +42,9 @@ const Winograd *chooseAlgorithm(int64_t channels, bool hasLongSums,
     int64_t fewest = height * width * 9 * 3 / 4;
     for (int64_t outputs : {2, 4}) {
       const Winograd &algorithm = cpu::getWinograd(outputs, stride);
-      int64_t products = countWinogradGroups(algorithm, lanes, height, width) *
-                         lanes * algorithm.products();
+      int64_t products =
+          WinogradGroups::get(algorithm, lanes, height, width).count * lanes *
+          algorithm.products();
       if (channels >= kMinChannels && products <= fewest)
         std::tie(best, fewest) = std::pair(&algorithm, products);
     }
@@ -52,8 +53,8 @@ const Winograd *chooseAlgorithm(int64_t channels, bool hasLongSums,
   // Multiplications, in vectors of 16 positions or tiles.
   constexpr int64_t kLanes = 16;
   auto products = [&](const Winograd &algorithm) {
-    return countWinogradGroups(algorithm, kLanes, height, width) * kLanes *
-           algorithm.products();
+    return WinogradGroups::get(algorithm, kLanes, height, width).count *
+           kLanes * algorithm.products();
   };
   // The transforms cost as much for few channels as for many: with 4 those of
   // F(4x4) take what the products save. F(2x2) saves less.
@@ -79,7 +80,8 @@ int64_t chooseBlockRows(const Winograd &algorithm, int64_t filters,
   // Threads share the blocks.
   constexpr int64_t kMinBlocks = 4;
   bool isOneRegister =
-      lanes >= 16 && countWinogradGroups(algorithm, lanes, height, width) == 1;
+      lanes >= 16 &&
+      WinogradGroups::get(algorithm, lanes, height, width).count == 1;
   if (isOneRegister && filters % cpu::kPanelWidth == 0 &&
       filters >= kMinBlocks * cpu::kPanelWidth)
     return cpu::kPanelWidth;

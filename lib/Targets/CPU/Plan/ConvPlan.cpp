@@ -19,16 +19,29 @@ ConvFacts::ConvFacts(ConvOp op, TargetAttr target) : target(target), op(op) {
   in.assign(input.begin() + 2, input.end());
   out.assign(init.begin() + 2, init.end());
   const int64_t group = op.getGroup();
+  images = init[0];
   channels = isKnown(input[1]) ? input[1] / group : input[1];
   filters = isKnown(init[1]) ? init[1] / group : init[1];
   positions = ShapedType::isDynamicShape(out) ? ShapedType::kDynamic
                                               : ShapedType::getNumElements(out);
+  depth = op.getWeights().getType().getDimSize(2);
+  if (op.hasSplitWeights())
+    depth = isKnown(channels) ? channels * countTaps() : channels;
 }
 
 bool ConvFacts::hasKnownSizes() const {
   auto isThere = [](int64_t size) { return isKnown(size) && size > 0; };
   return llvm::all_of(in, isThere) && llvm::all_of(out, isThere) &&
          isThere(channels);
+}
+
+bool ConvFacts::hasSizesToSplit() const {
+  auto isStatic = [](ShapedType type) {
+    return !ShapedType::isDynamicShape(type.getShape().drop_front());
+  };
+  return getOp().getWeights().getType().hasStaticShape() &&
+         isStatic(getOp().getInput().getType()) &&
+         isStatic(getOp().getInit().getType());
 }
 
 int64_t ConvFacts::countTaps() const {
@@ -105,13 +118,20 @@ static std::string whyNotPolyphase(const ConvFacts &facts) {
   return "";
 }
 
-std::string cpu::whyNot(const ConvFacts &facts, ConvPlanAttr plan) {
+/// Why the form does not fit.
+static std::string whyNotForm(const ConvFacts &facts, ConvPlanAttr plan) {
   const ConvForm form = plan.getForm();
   FiltersAttr filters = facts.getOp().getFilters();
   if ((form == ConvForm::Winograd) != (filters.getAlgorithm() != nullptr))
     return "filters are transformed for Winograd's algorithm, and only for it";
   if ((form == ConvForm::Bf16x3) != filters.isSplit())
     return "filters are sums of bf16, and only for 'bf16x3'";
+  constexpr int64_t kSplitLanes = 16;
+  if (form == ConvForm::Bf16x3 &&
+      (facts.target.getLanes() != kSplitLanes || !facts.hasSizesToSplit()))
+    return "filters that are sums of bf16 are for vectors of 16 numbers and "
+           "for "
+           "sizes that are known";
   if (plan.getPolyphase()) {
     if (form != ConvForm::Im2col && form != ConvForm::Bf16x3)
       return "polyphase inputs are for 'im2col' and 'bf16x3'";
@@ -129,11 +149,19 @@ std::string cpu::whyNot(const ConvFacts &facts, ConvPlanAttr plan) {
   return "";
 }
 
-ConvPlanAttr cpu::selectPlan(const ConvFacts &facts) {
+std::string cpu::whyNot(const ConvFacts &facts, ConvPlanAttr plan) {
+  std::string reason = whyNotForm(facts, plan);
+  return reason.empty() ? whyNotNumbers(facts, plan) : reason;
+}
+
+/// The fastest form that is known to fit.
+static ConvPlanAttr selectForm(const ConvFacts &facts) {
   auto plan = [&](ConvForm form, bool polyphase = false) {
     return ConvPlanAttr::get(facts.getOp().getContext(), form, polyphase);
   };
-  auto fits = [&](ConvPlanAttr plan) { return whyNot(facts, plan).empty(); };
+  auto fits = [&](ConvPlanAttr plan) {
+    return whyNotForm(facts, plan).empty();
+  };
   if (facts.getOp().getAlgorithm())
     return plan(ConvForm::Winograd);
   if (fits(plan(ConvForm::Depthwise)))
@@ -147,4 +175,8 @@ ConvPlanAttr cpu::selectPlan(const ConvFacts &facts) {
       facts.getOp().hasSplitWeights() ? ConvForm::Bf16x3 : ConvForm::Im2col;
   return fits(plan(form, /*polyphase=*/true)) ? plan(form, /*polyphase=*/true)
                                               : plan(form);
+}
+
+ConvPlanAttr cpu::selectPlan(const ConvFacts &facts) {
+  return completePlan(facts, selectForm(facts));
 }

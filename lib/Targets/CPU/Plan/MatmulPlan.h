@@ -130,6 +130,11 @@ MatmulPlan planMatmul(const MatmulFacts &facts, int64_t rows,
 /// The fastest loops that are known to fit.
 MatmulPlanAttr selectPlan(const MatmulFacts &facts);
 
+/// A case says all.
+inline MatmulPlanAttr completePlan(const MatmulFacts &, MatmulPlanAttr plan) {
+  return plan;
+}
+
 /// Why a product cannot be computed by a plan, as the end of a sentence; empty
 /// if it can.
 std::string whyNot(const MatmulFacts &facts, MatmulPlanAttr plan);

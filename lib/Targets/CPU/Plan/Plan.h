@@ -21,19 +21,19 @@ namespace sardonyx::cpu {
 llvm::LogicalResult emitMisfit(mlir::func::FuncOp kernel, mlir::Operation *root,
                                mlir::Attribute plan, llvm::StringRef reason);
 
-/// The plan that `kernel`, around `root`, has, and that fits `facts`, or else
-/// the one that is selected for them.
+/// The plan that `kernel`, around `root`, has, and that fits `facts`, with
+/// numbers for those that it leaves open, or else the one that is selected.
 template <typename PlanT, typename FactsT>
 llvm::FailureOr<PlanT> getPlan(mlir::func::FuncOp kernel, mlir::Operation *root,
                                const FactsT &facts) {
   mlir::Attribute given = kernel->getAttr(kPlanAttr);
   if (!given)
-    return selectPlan(facts);
+    given = selectPlan(facts);
   auto plan = llvm::dyn_cast<PlanT>(given);
   std::string reason =
       plan ? whyNot(facts, plan) : "it is for another kind of kernel";
   if (reason.empty())
-    return plan;
+    return completePlan(facts, plan);
   return emitMisfit(kernel, root, given, reason);
 }
 
