@@ -9,6 +9,7 @@
 #define SARDONYX_CPU_ATTRS
 
 include "dialects/CPU/CPULayout.td"
+include "dialects/CPU/CPULoopPlans.td"
 include "dialects/CPU/CPUPlan.td"
 include "dialects/CPU/CPUTarget.td"
 

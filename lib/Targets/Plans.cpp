@@ -56,11 +56,13 @@ llvm::Expected<DictionaryAttr> sardonyx::parsePlans(MLIRContext *context,
     if (line.empty() || line.starts_with("#"))
       continue;
     auto [fingerprint, rest] = line.split(' ');
-    bool isFingerprint = fingerprint.size() == kDigits &&
-                         llvm::all_of(fingerprint, llvm::isHexDigit);
+    bool isFingerprint = fingerprint == kOtherKernels ||
+                         (fingerprint.size() == kDigits &&
+                          llvm::all_of(fingerprint, llvm::isHexDigit));
     StringRef value = rest.trim().split(" # ").first.trim();
     if (!isFingerprint || value.empty())
-      return refuseLine(i + 1, "is no fingerprint of 16 digits and a plan");
+      return refuseLine(i + 1,
+                        "is no fingerprint of 16 digits, or *, and a plan");
     std::string problem;
     ScopedDiagnosticHandler quiet(context, [&](Diagnostic &diagnostic) {
       // The first says what is wrong, those after it what that led to.
@@ -72,7 +74,9 @@ llvm::Expected<DictionaryAttr> sardonyx::parsePlans(MLIRContext *context,
     if (!plan)
       return refuseLine(i + 1, "cannot be read: " + problem);
     if (plans.get(fingerprint))
-      return refuseLine(i + 1, "is of a kernel that another line is of");
+      return refuseLine(i + 1, fingerprint == kOtherKernels
+                                   ? "is a second one for all kernels"
+                                   : "is of a kernel that another line is of");
     plans.append(fingerprint, plan);
   }
   return plans.getDictionary(context);
@@ -87,6 +91,8 @@ void sardonyx::applyPlans(ModuleOp module, StringRef plan) {
   if (!plans)
     return;
   llvm::StringSet<> used;
+  const Attribute others = plans.get(kOtherKernels);
+  used.insert(kOtherKernels);
   for (auto func : module.getOps<func::FuncOp>()) {
     if (!isKernel(func))
       continue;
@@ -94,6 +100,8 @@ void sardonyx::applyPlans(ModuleOp module, StringRef plan) {
     if (Attribute given = plans.get(fingerprint)) {
       func->setAttr(plan, given);
       used.insert(fingerprint);
+    } else if (others) {
+      func->setAttr(plan, others);
     }
   }
   Builder b(module.getContext());

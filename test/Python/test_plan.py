@@ -239,8 +239,8 @@ def test_a_stale_line_is_a_warning(tmp_path):
 @pytest.mark.parametrize(
     "text,sentence",
     [
-        ("conv #cpu.conv_plan<im2col>", "line 1 of the plan is no fingerprint of 16 digits and a plan"),
-        ("\n0123456789abcdef", "line 2 of the plan is no fingerprint of 16 digits and a plan"),
+        ("conv #cpu.conv_plan<im2col>", "line 1 of the plan is no fingerprint of 16 digits, or *, and a plan"),
+        ("\n0123456789abcdef", "line 2 of the plan is no fingerprint of 16 digits, or *, and a plan"),
         ("0123456789abcdef #cpu.conv_plan<fast>", "line 1 of the plan cannot be read: expected ::sardonyx::cpu::ConvForm to be one of: im2col"),
         ("0123456789abcdef nothing", "line 1 of the plan cannot be read"),
         (

@@ -57,9 +57,9 @@ def SDXApplyPlans : Pass<"sdx-apply-plans", "::mlir::ModuleOp"> {
   let summary = "Give kernels the plans that the module has for them";
   let description = [{
     `sdx.plans` of the module has plans by the fingerprints of kernels
-    (Targets/Plans.h); each kernel that it has one for gets it, and what no kernel
-    has is told in `sdx.stale_plans`. A target that plans kernels runs it before
-    it does.
+    (Targets/Plans.h); each kernel that it has one for gets it, all others get
+    the one of `*`, and what no kernel has is told in `sdx.stale_plans`. A target
+    that plans kernels runs it before it does.
 
     ```mlir
     module attributes {sdx.plans = {"03f8a61b2c94d5e7" = #cpu.conv_plan<im2col>}} {

@@ -8,7 +8,7 @@
 // A plan says how a kernel is computed: an attribute of the target's dialect,
 // which its passes choose and which may be given. As text it is a line for each
 // kernel: the kernel's fingerprint, the plan, and after # what a person wants
-// to know.
+// to know. A line that begins with * is for all kernels that have no other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,11 @@
 namespace sardonyx {
 
 /// The plans given for kernels of a module: a dictionary of them by the
-/// kernels' fingerprints.
+/// kernels' fingerprints, and of one for all others.
 inline constexpr llvm::StringLiteral kPlansAttr = "sdx.plans";
+/// What is said in the place of a fingerprint for all kernels without another
+/// plan.
+inline constexpr llvm::StringLiteral kOtherKernels = "*";
 /// Sentences on those of them that no kernel has.
 inline constexpr llvm::StringLiteral kStalePlansAttr = "sdx.stale_plans";
 

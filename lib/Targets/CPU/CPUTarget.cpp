@@ -66,6 +66,7 @@ public:
   /// form takes it, and the last takes any.
   void buildCodegenPasses(OpPassManager &module) const override {
     OpPassManager &kernels = module.nest<func::FuncOp>();
+    kernels.addPass(createCPUDecomposePackedOps());
     kernels.addPass(createCPULowerContractions());
     kernels.addPass(createCPULowerConv());
     kernels.addPass(createCPULowerPool());

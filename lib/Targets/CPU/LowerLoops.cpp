@@ -32,6 +32,7 @@ namespace sardonyx {
 } // namespace sardonyx
 
 using namespace mlir;
+using namespace sardonyx::cpu;
 
 namespace {
 
@@ -218,6 +219,11 @@ struct LowerLoopsPass : sardonyx::impl::CPULowerLoopsBase<LowerLoopsPass> {
     func::FuncOp func = getOperation();
     if (func.isExternal() || !func->hasAttr("sdx.kernel"))
       return;
+    // A plan by hand asks for scalars; without one, loops are over vectors.
+    auto plan = func->getAttrOfType<LoopsAttr>(kPlanAttr);
+    const bool onVectors = !plan || plan.getVectors();
+    if (plan)
+      func->removeAttr(kPlanAttr);
     if (!usesTensors(func) && !usesLinalg(func))
       return;
     if (failed(bufferize(func))) {
@@ -245,13 +251,12 @@ struct LowerLoopsPass : sardonyx::impl::CPULowerLoopsBase<LowerLoopsPass> {
                                  copy.getTarget());
       rewriter.eraseOp(copy);
     }
-    unsigned vectorBits =
-        sardonyx::cpu::getTargetOrDefault(func).getVectorBits();
+    unsigned vectorBits = getTargetOrDefault(func).getVectorBits();
     SmallVector<linalg::LinalgOp> ops;
     func.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     for (linalg::LinalgOp op : ops) {
       rewriter.setInsertionPoint(op);
-      if (succeeded(sardonyx::cpu::emitRowLoops(rewriter, op, vectorBits)))
+      if (onVectors && succeeded(emitRowLoops(rewriter, op, vectorBits)))
         continue;
       if (failed(emitScalarLoops(rewriter, op))) {
         op->emitOpError("could not be lowered to loops");

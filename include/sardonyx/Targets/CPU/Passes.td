@@ -68,6 +68,37 @@ def CPUSelectPlans : Pass<"cpu-select-plans", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sardonyx::cpu::CPUDialect"];
 }
 
+def CPUDecomposePackedOps
+    : Pass<"cpu-decompose-packed-ops", "::mlir::func::FuncOp"> {
+  let summary = "Make loop nests of packed operations where a plan asks for it";
+  let description = [{
+    In kernels whose plan is `#cpu.loops`, products and convolutions on packed
+    operands become an unpacking and a loop nest on what it gives, and packings
+    and poolings become loop nests. Filters that were transformed for Winograd's
+    algorithm are transformed back, so that the sum is direct. Then
+    `cpu-lower-loops` takes the kernel.
+
+    ```mlir
+    %y = cpu.packed_matmul ins(%a, %p : tensor<?x768xf32>, tensor<2x768x32xf32>)
+        outs(%zero : tensor<?x40xf32>) ...
+    // becomes
+    %w = linalg.generic ... outs(%e : tensor<40x768xf32>) {
+      %n = linalg.index 0
+      %k = linalg.index 1
+      %v = tensor.extract %p[%n floordiv 32, %k, %n mod 32]
+      linalg.yield %v
+    }
+    %y = linalg.generic ... ins(%a, %w) outs(%zero : tensor<?x40xf32>)
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def CPULowerConv : Pass<"cpu-lower-conv", "::mlir::func::FuncOp"> {
   let summary = "Lower convolution kernels to register-tiled loops";
   let description = [{

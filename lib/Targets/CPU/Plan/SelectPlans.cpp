@@ -49,6 +49,9 @@ struct SelectPlansPass : sardonyx::impl::CPUSelectPlansBase<SelectPlansPass> {
     func::FuncOp func = getOperation();
     if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
       return;
+    // Any kernel can be plain loops.
+    if (func->hasAttrOfType<LoopsAttr>(kPlanAttr))
+      return;
     if (failed(setPlan<ConvOp, ConvFacts, ConvPlanAttr>(func)) ||
         failed(setPlan<PackedMatmulOp, MatmulFacts, MatmulPlanAttr>(func)))
       signalPassFailure();

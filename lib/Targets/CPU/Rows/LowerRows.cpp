@@ -61,7 +61,8 @@ struct LowerRowsPass : sardonyx::impl::CPULowerRowsBase<LowerRowsPass> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (func.isExternal() || !func->hasAttr("sdx.kernel"))
+    if (func.isExternal() || !func->hasAttr("sdx.kernel") ||
+        func->hasAttrOfType<sardonyx::cpu::LoopsAttr>(sardonyx::cpu::kPlanAttr))
       return;
     // A marker where the kernel's own operations end and the emitted begin.
     Operation *terminator = func.getBody().back().getTerminator();
