@@ -33,4 +33,46 @@ def CPU_LoopsAttr : AttrDef<CPU_Dialect, "Loops"> {
   let assemblyFormat = "(`<` `vectors` `=` $vectors^ `>`)?";
 }
 
+def CPU_RowsPlanAttr : AttrDef<CPU_Dialect, "RowsPlan"> {
+  let mnemonic = "rows_plan";
+  let summary = "How an elementwise or row kernel is computed";
+  let description = [{
+    The operations of a kernel share one iteration space, whose dimensions count
+    from 0 on after neighbours that all accesses walk in step have become one.
+
+    - `lane` lies along vectors of `lanes` elements, `unroll` of which the loop
+      along it computes at a time. Without it (-1) code is scalar.
+    - `transposed`: loads that are contiguous along this dimension, not along
+      `lane`, are squares of `lanes` x `lanes` transposed in registers; -1: none.
+    - `chunk`: so many positions along `lane` are a task for a thread, where
+      `lane` is no dimension of a row; 0: all of them.
+
+    ```mlir
+    func.func private @k0_softmax(...) attributes {
+        sdx.kernel, cpu.plan = #cpu.rows_plan<lanes = 16, unroll = 4, lane = 1>}
+    ```
+  }];
+  let parameters = (ins "int64_t":$lanes, "int64_t":$unroll,
+                        DefaultValuedParameter<"int64_t", "-1">:$lane,
+                        DefaultValuedParameter<"int64_t", "-1">:$transposed,
+                        DefaultValuedParameter<"int64_t", "0">:$chunk);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def CPU_PoolPlanAttr : AttrDef<CPU_Dialect, "PoolPlan"> {
+  let mnemonic = "pool_plan";
+  let summary = "How the kernel of a maximum pooling is computed";
+  let description = [{
+    `columns` of the input are compared at a time, `width` results are a vector,
+    and `rows` rows of results are a task for a thread.
+
+    ```mlir
+    func.func private @k0_max_pool(...) attributes {sdx.kernel,
+        cpu.plan = #cpu.pool_plan<columns = 32, width = 16, rows = 56>}
+    ```
+  }];
+  let parameters = (ins "int64_t":$columns, "int64_t":$width, "int64_t":$rows);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 #endif // SARDONYX_CPU_LOOP_PLANS

@@ -22,6 +22,8 @@ def SDX_Dialect : Dialect {
 
     Discardable attributes of this dialect:
     - on a function: `sdx.kernel` (unit): a kernel, called by `sdx.call`;
+    - on a kernel: `sdx.plan_reason`: why it has none of the forms that its target
+      computes fast, as a noun;
     - on an argument of a host function, exactly one of `sdx.input = i`,
       `sdx.constant = <elements>`, `sdx.persistent = i` (result `i` of `@init`);
     - on a bufferized host function: `sdx.results`: for each result it had a

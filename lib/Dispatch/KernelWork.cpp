@@ -191,9 +191,12 @@ std::string sardonyx::describeForm(func::FuncOp kernel) {
       text = dense.describeForm();
     return text.empty() ? WalkResult::advance() : WalkResult::interrupt();
   });
-  if (!text.empty())
-    return text;
-  // The name says it: a number, then the kind.
-  StringRef name = kernel.getName();
-  return name.drop_front(std::min(name.find('_') + 1, name.size())).str();
+  if (text.empty()) {
+    // The name says it: a number, then the kind.
+    StringRef name = kernel.getName();
+    text = name.drop_front(std::min(name.find('_') + 1, name.size())).str();
+  }
+  if (auto reason = kernel->getAttrOfType<StringAttr>(kPlanReasonAttr))
+    text += ", by plain loops: " + reason.str();
+  return text;
 }

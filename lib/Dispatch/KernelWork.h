@@ -12,6 +12,10 @@
 
 namespace sardonyx {
 
+/// Of a kernel: why it has none of the forms that its target computes fast, as
+/// a noun. The target's plan passes write it.
+inline constexpr llvm::StringLiteral kPlanReasonAttr = "sdx.plan_reason";
+
 /// A product of a number and of sizes that a call tells.
 struct WorkTerm {
   /// A kernel's argument and one of its dimensions; the argument itself, an
@@ -43,7 +47,7 @@ WorkTerm countBytes(mlir::MemRefType type, unsigned argument);
 KernelWork countWork(mlir::func::FuncOp kernel);
 
 /// The kernel's dense operation and its parameters in a word or two, say
-/// "conv 3x3 stride 2x2".
+/// "conv 3x3 stride 2x2", and why it has none of its target's forms.
 std::string describeForm(mlir::func::FuncOp kernel);
 
 } // namespace sardonyx

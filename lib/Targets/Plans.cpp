@@ -28,6 +28,7 @@ std::string sardonyx::fingerprintKernel(func::FuncOp kernel, StringRef plan) {
   OwningOpRef<func::FuncOp> copy = kernel.clone();
   copy->setName("kernel");
   (*copy)->removeAttr(plan);
+  (*copy)->removeAttr(kPlanReasonAttr);
   std::string text;
   llvm::raw_string_ostream os(text);
   copy->print(os, OpPrintingFlags().useLocalScope().printGenericOpForm());
@@ -116,14 +117,31 @@ void sardonyx::applyPlans(ModuleOp module, StringRef plan) {
     module->setAttr(kStalePlansAttr, b.getArrayAttr(stale));
 }
 
-/// "node 'c' (Conv)", of which a kernel's dense operation was made.
+/// "node 'c' (Conv)", of which a kernel's dense operation was made, or its
+/// first operation.
 static std::string describeNode(func::FuncOp kernel) {
   std::string node;
-  kernel.walk([&](sdx::DenseOpInterface op) {
-    node = sdx::describeOrigin(op.getLoc());
-    return WalkResult::interrupt();
+  kernel.walk([&](Operation *op) {
+    if (node.empty() || isa<sdx::DenseOpInterface>(op))
+      node = sdx::describeOrigin(op->getLoc());
+    return isa<sdx::DenseOpInterface>(op) ? WalkResult::interrupt()
+                                          : WalkResult::advance();
   });
   return node;
+}
+
+std::vector<std::string> sardonyx::listFallbacks(ModuleOp module) {
+  std::vector<std::string> sentences;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    auto reason = func->getAttrOfType<StringAttr>(kPlanReasonAttr);
+    if (!reason)
+      continue;
+    std::string node = describeNode(func);
+    sentences.push_back("kernel '" + func.getName().str() +
+                        (node.empty() ? "'" : "' of " + node) +
+                        " goes by plain loops because of " + reason.str());
+  }
+  return sentences;
 }
 
 std::string sardonyx::printPlans(ModuleOp module, StringRef plan) {

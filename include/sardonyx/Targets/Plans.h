@@ -50,6 +50,10 @@ void applyPlans(mlir::ModuleOp module, llvm::StringRef plan);
 /// The plans of `module`'s kernels, as the attribute `plan`, as text.
 std::string printPlans(mlir::ModuleOp module, llvm::StringRef plan);
 
+/// Sentences on the kernels of `module` that have none of the forms which their
+/// target computes fast.
+std::vector<std::string> listFallbacks(mlir::ModuleOp module);
+
 } // namespace sardonyx
 
 #endif // SARDONYX_TARGETS_PLANS_H

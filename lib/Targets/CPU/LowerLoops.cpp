@@ -7,6 +7,7 @@
 
 #include "Rows/RowEmitter.h"
 #include "dialects/CPU/CPU.h"
+#include "lib/Dispatch/KernelWork.h"
 #include "sardonyx/Targets/CPU/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -224,6 +225,7 @@ struct LowerLoopsPass : sardonyx::impl::CPULowerLoopsBase<LowerLoopsPass> {
     const bool onVectors = !plan || plan.getVectors();
     if (plan)
       func->removeAttr(kPlanAttr);
+    func->removeAttr(sardonyx::kPlanReasonAttr);
     if (!usesTensors(func) && !usesLinalg(func))
       return;
     if (failed(bufferize(func))) {
@@ -251,12 +253,12 @@ struct LowerLoopsPass : sardonyx::impl::CPULowerLoopsBase<LowerLoopsPass> {
                                  copy.getTarget());
       rewriter.eraseOp(copy);
     }
-    unsigned vectorBits = getTargetOrDefault(func).getVectorBits();
+    const TargetAttr target = getTargetOrDefault(func);
     SmallVector<linalg::LinalgOp> ops;
     func.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     for (linalg::LinalgOp op : ops) {
       rewriter.setInsertionPoint(op);
-      if (onVectors && succeeded(emitRowLoops(rewriter, op, vectorBits)))
+      if (onVectors && succeeded(emitRowLoops(rewriter, op, target)))
         continue;
       if (failed(emitScalarLoops(rewriter, op))) {
         op->emitOpError("could not be lowered to loops");

@@ -52,10 +52,14 @@ def CPULowerContractions
 def CPUSelectPlans : Pass<"cpu-select-plans", "::mlir::func::FuncOp"> {
   let summary = "Choose how each kernel is computed";
   let description = [{
-    Sets `cpu.plan` of kernels around a `cpu.conv` or a `cpu.packed_matmul`: the
-    form of their loops, as their shapes, the layout of their weights and the
-    machine ask for. A plan that is there stays; where the kernel cannot be
-    computed by it, that is an error.
+    Sets `cpu.plan` of kernels: the form of their loops, as their shapes, the
+    layout of their operands and the machine ask for: `#cpu.conv_plan` around a
+    `cpu.conv`, `#cpu.matmul_plan` around a `cpu.packed_matmul`, `#cpu.pool_plan`
+    around an `sdx.max_pool`, `#cpu.rows_plan` where operations share an iteration
+    space. Any other is loops, an operation at a time
+    (`#cpu.loops<vectors = true>`), and `sdx.plan_reason` says why, as does a
+    remark of the category `plans`. A plan that is there stays; where the kernel
+    cannot be computed by it, that is an error.
 
     ```mlir
     func.func private @k0_conv(...) attributes {sdx.kernel} {

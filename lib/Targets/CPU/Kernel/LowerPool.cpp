@@ -19,6 +19,8 @@
 #include "Kernel/Vectorize.h"
 #include "MicroKernels/ContractionLoop.h"
 #include "MicroKernels/VectorOps.h"
+#include "Plan/Plan.h"
+#include "Plan/PoolPlan.h"
 #include "sardonyx/Targets/CPU/Passes.h"
 
 #include "dialects/CPU/CPU.h"
@@ -55,9 +57,9 @@ Value emitMaximum(ImplicitLocOpBuilder &b, Value x, Value y) {
 
 class PoolEmitter {
 public:
-  PoolEmitter(sdx::MaxPoolOp op, KernelBody &body, unsigned vectorBits)
-      : op(op), body(body), evaluator(body, op->getResult(0), 1, 2),
-        lanes(std::max<int64_t>(4, vectorBits / 32)) {}
+  PoolEmitter(const PoolFacts &facts, PoolPlanAttr plan, KernelBody &body)
+      : op(facts.getOp()), facts(facts), plan(plan), body(body),
+        evaluator(body, op->getResult(0), 1, 2), width(plan.getWidth()) {}
 
   LogicalResult verify() {
     if (!KernelBody::hasBuffer(op.getInput()))
@@ -78,45 +80,32 @@ private:
   int64_t outSize(int64_t d) {
     return op.getInit().getType().getDimSize(2 + d);
   }
-  int64_t planRows();
   void emitLine(ImplicitLocOpBuilder &b, ValueRange plane, Value row);
   SmallVector<Value> emitColumns(ImplicitLocOpBuilder &b, Value column);
   void emitResults(ImplicitLocOpBuilder &b, ValueRange plane, Value row);
 
   sdx::MaxPoolOp op;
+  const PoolFacts &facts;
+  const PoolPlanAttr plan;
   KernelBody &body;
   TileEvaluator evaluator;
-  int64_t lanes;
   /// Results in a vector.
-  int64_t width;
+  const int64_t width;
   /// The input, and the largest elements of the rows that a row of windows
   /// sees, from the first column of padding on.
   Value input, line;
 };
 
-/// Rows of a task: all of a plane, unless planes are too few for the threads.
-int64_t PoolEmitter::planRows() {
-  constexpr int64_t kMinPlanes = 16, kFewRows = 8;
-  ArrayRef<int64_t> shape = op.getInit().getType().getShape();
-  int64_t planes = 1;
-  for (int64_t size : shape.take_front(2))
-    planes *= ShapedType::isDynamic(size) ? 1 : size;
-  return planes >= kMinPlanes ? outSize(0) : std::min(kFewRows, outSize(0));
-}
-
 void PoolEmitter::emit(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   input = body.getBuffer(op.getInput());
   evaluator.prepare(b, op.getInit());
-  // As few as fill the line, but a register of 128 bits.
-  width = lanes;
-  while (width > 4 && width / 2 >= outSize(1))
-    width /= 2;
+  const int64_t lanes = facts.lanes;
   // A load of every second column reads up to twice a vector's.
   int64_t reach =
       (llvm::alignTo(outSize(1), width) + width) * stride(1) + kernel(1);
   int64_t size = llvm::alignTo(reach, lanes);
-  int64_t rows = planRows();
+  const int64_t rows = plan.getRows();
   SmallVector<Value> sizes = {
       evaluator.getSize(0), evaluator.getSize(1),
       math.constant(llvm::divideCeil(outSize(0), rows))};
@@ -152,9 +141,7 @@ void PoolEmitter::emitLine(ImplicitLocOpBuilder &b, ValueRange plane,
                     math.constant(inSize(0) - 1));
     rows.push_back(at);
   }
-  int64_t seen = (outSize(1) - 1) * stride(1) + kernel(1) - pad(1);
-  int64_t columns = std::min(inSize(1), seen);
-  int64_t step = llvm::bit_floor<uint64_t>(std::min(columns, 2 * lanes));
+  const int64_t columns = facts.seen, step = plan.getColumns();
   auto emitVector = [&](Value column) {
     Value largest;
     for (Value at : rows) {
@@ -242,9 +229,13 @@ struct LowerPoolPass : sardonyx::impl::CPULowerPoolBase<LowerPoolPass> {
       return signalPassFailure();
     if (!*root)
       return;
-    unsigned vectorBits = cpu::getTargetOrDefault(func).getVectorBits();
+    PoolFacts facts(*root, cpu::getTargetOrDefault(func));
+    FailureOr<PoolPlanAttr> plan = getPlan<PoolPlanAttr>(func, *root, facts);
+    if (failed(plan))
+      return signalPassFailure();
+    func->removeAttr(kPlanAttr);
     KernelBody body(func);
-    PoolEmitter emitter(*root, body, vectorBits);
+    PoolEmitter emitter(facts, *plan, body);
     if (failed(emitKernel(func, *root, body, emitter)))
       signalPassFailure();
   }

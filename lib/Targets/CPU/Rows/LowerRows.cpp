@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Plan/Plan.h"
 #include "Rows/RowEmitter.h"
-#include "dialects/CPU/CPU.h"
+#include "Rows/RowsPlan.h"
 #include "sardonyx/Targets/CPU/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -15,9 +16,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/Support/Debug.h"
-
-#define DEBUG_TYPE "cpu-lower-rows"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_CPULOWERROWS
@@ -25,6 +23,14 @@ namespace sardonyx {
 } // namespace sardonyx
 
 using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+static bool isOnTensors(func::FuncOp func) {
+  return llvm::any_of(func.getOps(), [](Operation &op) {
+    return llvm::any_of(op.getResultTypes(), llvm::IsaPred<TensorType>);
+  });
+}
 
 /// Removes what worked on tensors; sizes are asked of the buffers.
 static void eraseTensorOps(func::FuncOp func, Operation *end) {
@@ -61,8 +67,8 @@ struct LowerRowsPass : sardonyx::impl::CPULowerRowsBase<LowerRowsPass> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (func.isExternal() || !func->hasAttr("sdx.kernel") ||
-        func->hasAttrOfType<sardonyx::cpu::LoopsAttr>(sardonyx::cpu::kPlanAttr))
+    if (func.isExternal() || !func->hasAttr(sdx::kKernelAttr) ||
+        func->hasAttrOfType<LoopsAttr>(kPlanAttr))
       return;
     // A marker where the kernel's own operations end and the emitted begin.
     Operation *terminator = func.getBody().back().getTerminator();
@@ -71,10 +77,16 @@ struct LowerRowsPass : sardonyx::impl::CPULowerRowsBase<LowerRowsPass> {
       return;
     OpBuilder b(terminator);
     std::string reason;
-    auto group = sardonyx::cpu::buildGroup(b, func, reason);
+    auto group = buildGroup(b, func, reason);
+    Attribute given = func->getAttr(kPlanAttr);
     if (failed(group)) {
-      LLVM_DEBUG(llvm::dbgs() << "kernel '" << func.getName()
-                              << "' is no row kernel: " << reason << "\n");
+      if (given) {
+        (void)emitMisfit(func, last, given, "it is for another kind of kernel");
+        return signalPassFailure();
+      }
+      // Other passes have left loops of most kernels.
+      if (isOnTensors(func))
+        remarkFallback(func, reason);
       for (Operation *op = terminator->getPrevNode(); op && op != last;) {
         Operation *previous = op->getPrevNode();
         if (op->use_empty())
@@ -84,8 +96,13 @@ struct LowerRowsPass : sardonyx::impl::CPULowerRowsBase<LowerRowsPass> {
       return;
     }
     Operation *firstEmitted = last->getNextNode();
-    sardonyx::cpu::emitRowGroup(
-        b, *group, sardonyx::cpu::getTargetOrDefault(func).getVectorBits());
+    collapseDims(b, *group);
+    FailureOr<RowsPlanAttr> plan = getPlan<RowsPlanAttr>(
+        func, last, RowsFacts(*group, &getContext(), getTargetOrDefault(func)));
+    if (failed(plan))
+      return signalPassFailure();
+    func->removeAttr(kPlanAttr);
+    emitRowGroup(b, *group, *plan);
     if (firstEmitted == terminator)
       firstEmitted = last->getNextNode();
     eraseTensorOps(func, firstEmitted);

@@ -11,6 +11,7 @@
 
 #include "Rows/RowEmitter.h"
 #include "Rows/RowGroupEmitter.h"
+#include "Rows/RowsPlan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -20,8 +21,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-/// Iterations of a long flat loop that form one task.
-static constexpr int64_t kChunk = 4096;
 /// Parallel iterations that are enough to occupy the threads.
 static constexpr int64_t kMinTasks = 256;
 
@@ -53,7 +52,7 @@ void RowGroupEmitter::emitTask(Point point, OpFoldResult begin,
                                OpFoldResult end) {
   for (unsigned s = 0; s < group.stages.size(); ++s)
     if (plan.kept[s])
-      for (auto [r, access] : llvm::enumerate(plan.keptIn[s]))
+      for (auto [r, access] : llvm::enumerate(keptIn[s]))
         if (access.kind == RowAccess::None)
           access = makeScratch(group.stages[s].resultTypes[r]);
   Scope top;
@@ -117,30 +116,12 @@ void RowGroupEmitter::emitTransposedTask(Point point, Value firstRow) {
                });
 }
 
-/// The part of the lane dimension that is one task, or 0 for all of it.
-int64_t RowGroupEmitter::chooseChunk(ArrayRef<unsigned> outer) {
-  if (plan.lane < 0 || plan.laneReduced || plan.transposed >= 0)
-    return 0;
-  int64_t tasks = 1;
-  for (unsigned d : outer) {
-    int64_t size = group.getStaticSize(d);
-    // Other dynamic dimensions are the batch, which is often 1.
-    tasks *= size < 0 ? 1 : size;
-  }
-  int64_t step = plan.lanes * plan.unroll;
-  int64_t size = group.getStaticSize(plan.lane);
-  if (tasks >= 64)
-    return 0;
-  int64_t chunk = group.reduced.any() ? step : llvm::alignTo(kChunk, step);
-  return size >= 0 && size <= chunk ? 0 : chunk;
-}
-
 void RowGroupEmitter::run() {
   SmallVector<unsigned> outer;
   for (unsigned d = 0; d < group.getNumDims(); ++d)
     if (!isInnerDim(d))
       outer.push_back(d);
-  int64_t chunk = chooseChunk(outer);
+  const int64_t chunk = plan.chunk;
   // Without lanes, inner dimensions become loops once there are iterations
   // enough: an iteration is more than one element then.
   SmallVector<unsigned> sequential;
@@ -207,9 +188,8 @@ void RowGroupEmitter::run() {
 
 namespace sardonyx::cpu {
 
-void emitRowGroup(OpBuilder &b, ReductionGroup &group, unsigned vectorBits) {
-  collapseDims(b, group);
-  RowPlan plan = makeRowPlan(group, vectorBits);
+void emitRowGroup(OpBuilder &b, ReductionGroup &group, RowsPlanAttr choice) {
+  const RowPlan plan = makeRowPlan(group, choice);
   if (plan.conditions.empty()) {
     RowGroupEmitter(b, group, plan).run();
     return;
@@ -230,17 +210,19 @@ void emitRowGroup(OpBuilder &b, ReductionGroup &group, unsigned vectorBits) {
   b.setInsertionPoint(branch.thenYield());
   RowGroupEmitter(b, group, plan).run();
   b.setInsertionPoint(branch.elseYield());
-  RowPlan scalar = makeRowPlan(group, /*vectorBits=*/0);
+  const RowPlan scalar = makeRowPlan(group, getScalarRowsPlan(b.getContext()));
   RowGroupEmitter(b, group, scalar).run();
 }
 
 LogicalResult emitRowLoops(RewriterBase &rewriter, linalg::LinalgOp op,
-                           unsigned vectorBits) {
+                           TargetAttr target) {
   rewriter.setInsertionPoint(op);
   FailureOr<ReductionGroup> group = buildGroup(rewriter, op);
   if (failed(group))
     return failure();
-  emitRowGroup(rewriter, *group, vectorBits);
+  collapseDims(rewriter, *group);
+  emitRowGroup(rewriter, *group,
+               selectPlan(RowsFacts(*group, op.getContext(), target)));
   rewriter.eraseOp(op);
   return success();
 }

@@ -56,7 +56,6 @@ private:
            static_cast<int64_t>(d) == plan.transposed;
   }
 
-  int64_t chooseChunk(llvm::ArrayRef<unsigned> outer);
   void emitTask(Point point, mlir::OpFoldResult begin, mlir::OpFoldResult end);
   void emitTransposedTask(Point point, mlir::Value firstRow);
   void preload(const Point &point, Scope &scope, bool onlyInnerStages,

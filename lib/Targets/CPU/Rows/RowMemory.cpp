@@ -7,6 +7,7 @@
 
 #include "Rows/RowMemory.h"
 #include "Kernel/Vectorize.h"
+#include "Rows/AccessPattern.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -39,8 +39,8 @@ struct Point {
 /// Emits the accesses of a group's stages to memory.
 class RowMemory {
 public:
-  RowMemory(mlir::OpBuilder &b, ReductionGroup &group, RowPlan &plan)
-      : b(b), loc(group.loc), group(group), plan(plan) {}
+  RowMemory(mlir::OpBuilder &b, ReductionGroup &group, const RowPlan &plan)
+      : b(b), loc(group.loc), group(group), plan(plan), keptIn(plan.keptIn) {}
 
   /// The values that `access` reads at `point`.
   Copies load(const RowAccess &access, const Point &point);
@@ -63,7 +63,9 @@ protected:
   mlir::OpBuilder &b;
   mlir::Location loc;
   ReductionGroup &group;
-  RowPlan &plan;
+  const RowPlan &plan;
+  /// Where kept results are: as `plan` says, or in scratch.
+  llvm::SmallVector<llvm::SmallVector<RowAccess>> keptIn;
   /// Scratch that is to be freed at the end of the task.
   llvm::SmallVector<mlir::Value> buffers;
 

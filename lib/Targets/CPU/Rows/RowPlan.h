@@ -10,25 +10,14 @@
 
 #include "Rows/ReductionGroup.h"
 
+#include "dialects/CPU/CPU.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace sardonyx::cpu {
 
-/// How an access walks memory as the lane dimension advances by one.
-enum class AccessPattern { Uniform, Contiguous, Strided, Irregular };
-
-AccessPattern getAccessPattern(const RowAccess &access, int64_t lane);
-
-/// The constant distance of lanes in memory when it is so small that loading
-/// all elements between pays; else 0.
-int64_t getInterleave(const RowAccess &access, int64_t lane);
-
-/// The static coefficients of `lane` in the results of the access's map.
-/// Fails when one is not linear.
-bool getLaneCoefficients(const RowAccess &access, int64_t lane,
-                         llvm::SmallVectorImpl<int64_t> &coefficients);
-
-/// Decisions about a group, before anything is emitted.
+/// How the loops of a group are laid out: its #cpu.rows_plan, and what follows
+/// from that and the group. Nothing is emitted yet.
 struct RowPlan {
   /// The dimension along the lanes, or -1 for scalar code.
   int64_t lane = -1;
@@ -40,6 +29,8 @@ struct RowPlan {
   /// Lanes of a vector, and vectors that the main loop works on at a time.
   int64_t lanes = 1;
   unsigned unroll = 1;
+  /// Positions along the lanes that are one task; 0 for all of them.
+  int64_t chunk = 0;
   /// Vectors are right only if each of these values is as said: it selects
   /// between the position along the lanes and a fixed one.
   llvm::SmallVector<std::pair<mlir::Value, bool>> conditions;
@@ -60,8 +51,16 @@ struct RowPlan {
   llvm::SmallVector<llvm::SmallVector<mlir::vector::CombiningKind>> kinds;
 };
 
-/// `vectorBits` 0 asks for scalar code.
-RowPlan makeRowPlan(ReductionGroup &group, unsigned vectorBits);
+/// `choice` fits the group (Plan/RowsPlan.h).
+RowPlan makeRowPlan(ReductionGroup &group, RowsPlanAttr choice);
+
+/// Whether the stage runs inside of the loops over the row.
+bool isInnerStage(const ReductionGroup &group, const RowStage &stage);
+
+/// Whether each result of the reduction is one combining operation on its
+/// accumulator, which then may be split over lanes; how values combine.
+bool matchReduction(RowStage &stage,
+                    llvm::SmallVectorImpl<mlir::vector::CombiningKind> &kinds);
 
 /// A rough count of the cycles that a body takes.
 int64_t estimateBody(mlir::Block &body);

@@ -195,7 +195,7 @@ RowGroupEmitter::evaluate(unsigned stage, const Point &point, Scope &scope) {
     return *known;
   SmallVector<Copies> values;
   if (plan.kept[stage] && plan.level[stage] < point.level)
-    for (const RowAccess &access : plan.keptIn[stage])
+    for (const RowAccess &access : keptIn[stage])
       values.push_back(load(access, point));
   else
     values = compute(stage, point, scope);
@@ -209,5 +209,5 @@ void RowGroupEmitter::storeResults(unsigned stage, const Point &point,
     if (access.kind == RowAccess::Memory)
       store(access, point, values[i]);
     else if (plan.kept[stage] && plan.level[stage] == point.level)
-      store(plan.keptIn[stage][i], point, values[i]);
+      store(keptIn[stage][i], point, values[i]);
 }

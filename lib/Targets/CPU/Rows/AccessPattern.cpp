@@ -1,0 +1,68 @@
+//===- AccessPattern.cpp - How accesses walk memory along lanes -----------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rows/AccessPattern.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+bool cpu::getLaneCoefficients(const RowAccess &access, int64_t lane,
+                              SmallVectorImpl<int64_t> &coefficients) {
+  MLIRContext *context = access.map.getContext();
+  unsigned numDims = access.map.getNumDims();
+  AffineExpr dim = getAffineDimExpr(lane, context);
+  for (AffineExpr expr : access.map.getResults()) {
+    AffineExpr step =
+        simplifyAffineExpr(expr.replace(dim, dim + 1) - expr, numDims, 0);
+    auto constant = dyn_cast<AffineConstantExpr>(step);
+    if (!constant)
+      return false;
+    coefficients.push_back(constant.getValue());
+  }
+  return true;
+}
+
+AccessPattern cpu::getAccessPattern(const RowAccess &access, int64_t lane) {
+  if (access.kind != RowAccess::Memory)
+    return AccessPattern::Uniform;
+  if (!access.map.isFunctionOfDim(lane))
+    return AccessPattern::Uniform;
+  SmallVector<int64_t> coefficients;
+  if (!getLaneCoefficients(access, lane, coefficients))
+    return AccessPattern::Irregular;
+  auto type = cast<MemRefType>(access.value.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
+    return AccessPattern::Irregular;
+  bool last = true;
+  for (auto [c, stride] :
+       llvm::zip(ArrayRef(coefficients).drop_back(), strides))
+    if (c != 0) {
+      last = false;
+      if (ShapedType::isDynamic(stride) && !type.getLayout().isIdentity())
+        return AccessPattern::Irregular;
+    }
+  if (last && coefficients.back() == 0)
+    return AccessPattern::Uniform;
+  return last && coefficients.back() == 1 ? AccessPattern::Contiguous
+                                          : AccessPattern::Strided;
+}
+
+int64_t cpu::getInterleave(const RowAccess &access, int64_t lane) {
+  SmallVector<int64_t> coefficients;
+  if (getAccessPattern(access, lane) != AccessPattern::Strided ||
+      !getLaneCoefficients(access, lane, coefficients))
+    return 0;
+  for (int64_t c : ArrayRef(coefficients).drop_back())
+    if (c != 0)
+      return 0;
+  return coefficients.back() >= 2 && coefficients.back() <= 4
+             ? coefficients.back()
+             : 0;
+}

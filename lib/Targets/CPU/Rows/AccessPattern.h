@@ -1,0 +1,31 @@
+//===- AccessPattern.h - How accesses walk memory along lanes ---*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_CPU_ACCESSPATTERN_H
+#define SARDONYX_LIB_TARGETS_CPU_ACCESSPATTERN_H
+
+#include "Rows/ReductionGroup.h"
+
+namespace sardonyx::cpu {
+
+/// How an access walks memory as the lane dimension advances by one.
+enum class AccessPattern { Uniform, Contiguous, Strided, Irregular };
+
+AccessPattern getAccessPattern(const RowAccess &access, int64_t lane);
+
+/// The constant distance of lanes in memory when it is so small that loading
+/// all elements between pays; else 0.
+int64_t getInterleave(const RowAccess &access, int64_t lane);
+
+/// The static coefficients of `lane` in the results of the access's map.
+/// Fails when one is not linear.
+bool getLaneCoefficients(const RowAccess &access, int64_t lane,
+                         llvm::SmallVectorImpl<int64_t> &coefficients);
+
+} // namespace sardonyx::cpu
+
+#endif // SARDONYX_LIB_TARGETS_CPU_ACCESSPATTERN_H

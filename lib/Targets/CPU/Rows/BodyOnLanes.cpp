@@ -1,0 +1,107 @@
+//===- BodyOnLanes.cpp - What of a body differs between lanes ------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rows/BodyOnLanes.h"
+#include "Rows/AccessPattern.h"
+
+#include "dialects/CPU/CPU.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+BodyOnLanes::Kind BodyOnLanes::getArgument(RowAccess &access) {
+  if (access.kind == RowAccess::Memory)
+    return getAccessPattern(access, lane) == AccessPattern::Uniform ? Uniform
+                                                                    : Varying;
+  if (access.kind != RowAccess::Stage)
+    return Uniform;
+  RowStage &from = group.stages[access.stage];
+  bool isTotal = from.isReduction && group.reduced[lane];
+  return from.domain[lane] && !isTotal ? Varying : Uniform;
+}
+
+std::optional<BodyOnLanes::Kind> BodyOnLanes::getExtract(tensor::ExtractOp op) {
+  auto indices = op.getIndices();
+  if (indices.empty())
+    return Uniform;
+  for (Value index : indices.drop_back())
+    if (get(index) != Uniform)
+      return std::nullopt;
+  Kind last = get(indices.back());
+  if (last == Uniform)
+    return Uniform;
+  if (last == Varying)
+    return std::nullopt;
+  if (last == Either) {
+    auto select = indices.back().getDefiningOp<arith::SelectOp>();
+    conditions.push_back(
+        {select.getCondition(), get(select.getTrueValue()) == Position});
+  }
+  ++loads;
+  return Varying;
+}
+
+std::optional<BodyOnLanes::Kind> BodyOnLanes::getResult(Operation &op) {
+  if (auto index = dyn_cast<linalg::IndexOp>(op))
+    return stage.dims[index.getDim()] == lane ? Position : Uniform;
+  if (op.hasTrait<OpTrait::ConstantLike>())
+    return Uniform;
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+    return getExtract(extract);
+  if (auto check = dyn_cast<sdx::CheckOp>(op)) {
+    if (llvm::any_of(check->getOperands(),
+                     [&](Value v) { return get(v) != Uniform; }))
+      return std::nullopt;
+    return Uniform;
+  }
+  if (op.getNumRegions() != 0 || !OpTrait::hasElementwiseMappableTraits(&op))
+    return std::nullopt;
+  if (auto select = dyn_cast<arith::SelectOp>(op)) {
+    Kind yes = get(select.getTrueValue()), no = get(select.getFalseValue());
+    bool isOutside = select.getCondition().getParentBlock() != stage.body;
+    if (isOutside && ((yes == Position && no == Uniform) ||
+                      (yes == Uniform && no == Position)))
+      return Either;
+  }
+  bool uniform = llvm::all_of(op.getOperands(),
+                              [&](Value v) { return get(v) == Uniform; });
+  return uniform ? Uniform : Varying;
+}
+
+bool BodyOnLanes::fits() {
+  auto note = [&](Value value) {
+    Type type = value.getType();
+    if (!type.isIntOrIndexOrFloat())
+      return false;
+    if (get(value) == Varying)
+      widest =
+          std::max(widest, type.isIndex() ? 64 : type.getIntOrFloatBitWidth());
+    return true;
+  };
+  for (auto [arg, access] : llvm::zip(stage.body->getArguments(), stage.args)) {
+    kinds[arg] = getArgument(access);
+    if (!note(arg))
+      return false;
+  }
+  for (Operation &op : stage.body->without_terminator()) {
+    std::optional<Kind> kind = getResult(op);
+    if (!kind)
+      return false;
+    for (Value result : op.getResults()) {
+      kinds[result] = *kind;
+      if (!note(result))
+        return false;
+    }
+  }
+  for (Type type : stage.resultTypes)
+    widest =
+        std::max(widest, type.isIndex() ? 64 : type.getIntOrFloatBitWidth());
+  return true;
+}

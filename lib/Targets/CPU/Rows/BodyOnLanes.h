@@ -1,0 +1,55 @@
+//===- BodyOnLanes.h - What of a body differs between lanes -----*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_CPU_BODYONLANES_H
+#define SARDONYX_LIB_TARGETS_CPU_BODYONLANES_H
+
+#include "Rows/ReductionGroup.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <optional>
+
+namespace sardonyx::cpu {
+
+/// How the values of a body depend on the position along the lanes.
+class BodyOnLanes {
+public:
+  BodyOnLanes(ReductionGroup &group, RowStage &stage, int64_t lane)
+      : group(group), stage(stage), lane(lane) {}
+
+  /// Whether the body can be computed on vectors.
+  bool fits();
+
+  /// Bits of the widest value that differs between lanes.
+  unsigned widest = 8;
+  /// Vectors that the body loads by itself.
+  unsigned loads = 0;
+  llvm::SmallVector<std::pair<mlir::Value, bool>> conditions;
+
+private:
+  /// The same in all lanes; the position along the lanes; that or a fixed
+  /// position, as a value from outside says; anything else.
+  enum Kind { Uniform, Position, Either, Varying };
+
+  Kind get(mlir::Value value) {
+    auto it = kinds.find(value);
+    return it == kinds.end() ? Uniform : it->second;
+  }
+  Kind getArgument(RowAccess &access);
+  std::optional<Kind> getResult(mlir::Operation &op);
+  std::optional<Kind> getExtract(mlir::tensor::ExtractOp op);
+
+  ReductionGroup &group;
+  RowStage &stage;
+  int64_t lane;
+  llvm::DenseMap<mlir::Value, Kind> kinds;
+};
+
+} // namespace sardonyx::cpu
+
+#endif // SARDONYX_LIB_TARGETS_CPU_BODYONLANES_H

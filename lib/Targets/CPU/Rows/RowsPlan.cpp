@@ -1,0 +1,281 @@
+//===- RowsPlan.cpp - How elementwise and row kernels are computed --------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rows/RowsPlan.h"
+
+#include "Kernel/Vectorize.h"
+#include "Rows/AccessPattern.h"
+#include "Rows/BodyOnLanes.h"
+#include "Rows/RowPlan.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+/// The bounds of plans by hand.
+static constexpr int64_t kMinLanes = 2, kMaxLanes = 64, kMaxUnroll = 8,
+                         kMaxChunk = int64_t(1) << 30;
+
+/// A cost of `lane` along the vectors; none when it is impossible.
+static std::optional<double> rateLane(ReductionGroup &group, int64_t lane,
+                                      int64_t lanes) {
+  int64_t size = group.getStaticSize(lane);
+  if (size >= 0 && size < 2)
+    return std::nullopt;
+  double cost = 0;
+  auto add = [&](RowAccess &access, double strided) {
+    if (access.kind != RowAccess::Memory)
+      return true;
+    Type type = cast<MemRefType>(access.value.getType()).getElementType();
+    if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() < 8)
+      return false;
+    switch (getAccessPattern(access, lane)) {
+    case AccessPattern::Uniform:
+      cost += 0.25;
+      return true;
+    case AccessPattern::Contiguous:
+      cost += 1;
+      return true;
+    case AccessPattern::Strided:
+      cost += getInterleave(access, lane) ? 2 : strided;
+      return true;
+    case AccessPattern::Irregular:
+      return false;
+    }
+    return false;
+  };
+  bool reduced = group.reduced[lane];
+  for (RowStage &stage : group.stages) {
+    BodyOnLanes body(group, stage, lane);
+    if (!body.fits())
+      return std::nullopt;
+    cost += body.loads;
+    for (RowAccess &arg : stage.args)
+      if (!add(arg, 6))
+        return std::nullopt;
+    for (RowAccess &store : stage.stores)
+      if (!add(store, 12))
+        return std::nullopt;
+    SmallVector<vector::CombiningKind> kinds;
+    if (reduced && ((stage.isReduction && !matchReduction(stage, kinds)) ||
+                    mayTrapOnPadding(*stage.body)))
+      return std::nullopt;
+  }
+  if (size >= 0)
+    cost *= static_cast<double>(llvm::alignTo(size, lanes)) / size;
+  return cost + (reduced ? 0.5 : 0);
+}
+/// Widest square tile that is transposed in registers.
+static constexpr int64_t kTile = 16;
+
+/// Whether squares of `lanes` x `lanes` fit into the two dimensions, as far as
+/// one knows.
+static bool fitSquares(ReductionGroup &group, int64_t transposed, int64_t lane,
+                       int64_t lanes) {
+  return llvm::all_of(ArrayRef<int64_t>({transposed, lane}), [&](int64_t d) {
+    int64_t size = group.getStaticSize(d);
+    return size < 0 || size >= lanes;
+  });
+}
+
+/// The one dimension along which all loads that stride along `lane` are
+/// contiguous; -1 without one.
+static int64_t findTransposed(ReductionGroup &group, int64_t lane) {
+  if (group.reduced.any())
+    return -1;
+  int64_t found = -1;
+  for (RowStage &stage : group.stages) {
+    for (RowAccess &store : stage.stores)
+      if (store.kind == RowAccess::Memory &&
+          getAccessPattern(store, lane) != AccessPattern::Contiguous)
+        return -1;
+    for (RowAccess &arg : stage.args) {
+      if (arg.kind != RowAccess::Memory ||
+          getAccessPattern(arg, lane) != AccessPattern::Strided ||
+          getInterleave(arg, lane))
+        continue;
+      auto last = dyn_cast<AffineDimExpr>(arg.map.getResults().back());
+      if (!last ||
+          getAccessPattern(arg, last.getPosition()) !=
+              AccessPattern::Contiguous ||
+          (found >= 0 && found != last.getPosition()))
+        return -1;
+      found = last.getPosition();
+    }
+  }
+  return found;
+}
+
+static int64_t chooseLane(ReductionGroup &group, unsigned vectorBits) {
+  int64_t chosen = -1;
+  double best = 0;
+  for (unsigned d = 0; d < group.getNumDims(); ++d) {
+    auto cost = rateLane(group, d, vectorBits / 32);
+    if (cost && (chosen < 0 || *cost < best)) {
+      chosen = d;
+      best = *cost;
+    }
+  }
+  return chosen;
+}
+
+static int64_t chooseLanes(ReductionGroup &group, int64_t lane,
+                           unsigned vectorBits) {
+  unsigned widest = 8;
+  for (RowStage &stage : group.stages) {
+    BodyOnLanes body(group, stage, lane);
+    (void)body.fits();
+    widest = std::max(widest, body.widest);
+  }
+  int64_t lanes =
+      std::clamp<int64_t>(vectorBits / widest, kMinLanes, kMaxLanes);
+  int64_t size = group.getStaticSize(lane);
+  return size > 0 ? std::min<int64_t>(lanes, llvm::PowerOf2Ceil(size)) : lanes;
+}
+
+static int64_t chooseUnroll(ReductionGroup &group, int64_t lane, int64_t lanes,
+                            unsigned vectorBits) {
+  bool reduces = group.reduced.any();
+  int64_t cycles = 0, longest = 0;
+  for (RowStage &stage : group.stages) {
+    int64_t body = estimateBody(*stage.body);
+    cycles += body;
+    if (!reduces || isInnerStage(group, stage))
+      longest = std::max(longest, body);
+  }
+  // Where there are 16 registers, not 32, the constants of a function leave no
+  // room for copies.
+  bool hasRoom = vectorBits >= 512 || longest < 16;
+  int64_t unroll;
+  if (reduces) // four accumulators hide the latency of an addition
+    unroll = hasRoom ? 4 : 2;
+  else
+    unroll = cycles <= 4 ? 4 : cycles <= 16 && hasRoom ? 2 : 1;
+  int64_t size = group.getStaticSize(lane);
+  while (unroll > 1 && size > 0 && size < unroll * lanes)
+    unroll /= 2;
+  return unroll;
+}
+
+/// The part of the lane dimension that is one task, or 0 for all of it; `step`
+/// are the positions that its loop computes at a time.
+static int64_t chooseChunk(ReductionGroup &group, int64_t lane, int64_t step) {
+  // Iterations of a long flat loop that form one task, and how many tasks are
+  // enough.
+  constexpr int64_t kChunk = 4096, kEnoughTasks = 64;
+  if (group.reduced[lane])
+    return 0;
+  int64_t tasks = 1;
+  for (unsigned d = 0; d < group.getNumDims(); ++d) {
+    int64_t size = group.getStaticSize(d);
+    // Other dynamic dimensions are the batch, which is often 1.
+    if (!group.reduced[d] && d != lane)
+      tasks *= size < 0 ? 1 : size;
+  }
+  if (tasks >= kEnoughTasks)
+    return 0;
+  int64_t size = group.getStaticSize(lane);
+  int64_t chunk = group.reduced.any() ? step : llvm::alignTo(kChunk, step);
+  return size >= 0 && size <= chunk ? 0 : chunk;
+}
+
+RowsPlanAttr cpu::getScalarRowsPlan(MLIRContext *context) {
+  return RowsPlanAttr::get(context, 1, 1, -1, -1, 0);
+}
+
+RowsPlanAttr cpu::selectPlan(const RowsFacts &facts) {
+  ReductionGroup &group = facts.group;
+  MLIRContext *context = facts.context;
+  const unsigned vectorBits = facts.vectorBits;
+  const int64_t lane = chooseLane(group, vectorBits);
+  if (lane < 0)
+    return getScalarRowsPlan(context);
+  int64_t lanes = chooseLanes(group, lane, vectorBits);
+  int64_t transposed = findTransposed(group, lane);
+  if (transposed >= 0) {
+    int64_t square = std::min(lanes, kTile);
+    if (fitSquares(group, transposed, lane, square))
+      return RowsPlanAttr::get(context, square, 1, lane, transposed, 0);
+  }
+  int64_t unroll = chooseUnroll(group, lane, lanes, vectorBits);
+  return RowsPlanAttr::get(context, lanes, unroll, lane, -1,
+                           chooseChunk(group, lane, lanes * unroll));
+}
+
+/// What is wrong with 'transposed'.
+static std::string whyNotTransposed(ReductionGroup &group, RowsPlanAttr plan) {
+  if (plan.getTransposed() != findTransposed(group, plan.getLane()))
+    return "no loads are contiguous along its dimension " +
+           std::to_string(plan.getTransposed());
+  if (plan.getLanes() > kTile ||
+      !fitSquares(group, plan.getTransposed(), plan.getLane(), plan.getLanes()))
+    return "its dimensions have no squares of 'lanes', or these are more than "
+           "16";
+  if (plan.getUnroll() != 1 || plan.getChunk() != 0)
+    return "loads that are transposed go with an 'unroll' of 1 and no 'chunk'";
+  return "";
+}
+
+/// What is wrong with 'chunk'.
+static std::string whyNotChunk(ReductionGroup &group, RowsPlanAttr plan) {
+  if (group.reduced[plan.getLane()])
+    return "a row is no task in chunks";
+  int64_t size = group.getStaticSize(plan.getLane());
+  int64_t step = plan.getLanes() * plan.getUnroll();
+  if (plan.getChunk() < 0 || plan.getChunk() % step != 0 ||
+      plan.getChunk() > kMaxChunk || (size >= 0 && plan.getChunk() >= size))
+    return "'chunk' must be a multiple of " + std::to_string(step) +
+           " and less than " +
+           std::to_string(size >= 0 ? std::min(size, kMaxChunk + 1)
+                                    : kMaxChunk + 1);
+  return "";
+}
+
+std::string cpu::whyNot(const RowsFacts &facts, RowsPlanAttr plan) {
+  ReductionGroup &group = facts.group;
+  const int64_t lane = plan.getLane(), dims = group.getNumDims();
+  if (lane == -1)
+    return plan == getScalarRowsPlan(plan.getContext())
+               ? ""
+               : "without 'lane' there are 'lanes' and 'unroll' of 1 only";
+  if (lane < 0 || lane >= dims)
+    return "it has " + std::to_string(dims) + " dimensions, from 0 on";
+  if (!rateLane(group, lane, 1))
+    return "it has no vectors along dimension " + std::to_string(lane);
+  auto isPowerWithin = [](int64_t number, int64_t least, int64_t most) {
+    return llvm::isPowerOf2_64(number) && number >= least && number <= most;
+  };
+  const int64_t size = group.getStaticSize(lane);
+  const int64_t mostLanes =
+      size >= 0 ? std::min<int64_t>(kMaxLanes, llvm::PowerOf2Ceil(size))
+                : kMaxLanes;
+  if (!isPowerWithin(plan.getLanes(), kMinLanes, mostLanes))
+    return "'lanes' must be a power of two from " + std::to_string(kMinLanes) +
+           " to " + std::to_string(mostLanes);
+  const int64_t mostUnroll =
+      size >= 0 ? std::clamp<int64_t>(
+                      llvm::bit_floor<uint64_t>(size / plan.getLanes()), 1,
+                      kMaxUnroll)
+                : kMaxUnroll;
+  if (!isPowerWithin(plan.getUnroll(), 1, mostUnroll))
+    return "'unroll' must be a power of two from 1 to " +
+           std::to_string(mostUnroll);
+  if (plan.getTransposed() != -1)
+    return whyNotTransposed(group, plan);
+  return plan.getChunk() != 0 ? whyNotChunk(group, plan) : "";
+}
+
+void cpu::remarkFallback(func::FuncOp func, StringRef reason) {
+  remark::missed(func.getLoc(), remark::RemarkOpts::name("plain-loops")
+                                    .category("plans")
+                                    .function(func.getName()))
+      << remark::reason("{0}", reason.str());
+}
