@@ -27,6 +27,8 @@ struct CommonOptions {
   std::vector<std::string> libraries, functions, mlir;
   /// A file that `sardonyx plan` wrote; empty: none.
   std::string plan;
+  /// Whether to tell which kernels have no fast form.
+  bool remarks = false;
 };
 
 /// Where inputs come from.

@@ -60,6 +60,12 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
   addCustomOps(app, common);
 }
 
+static void addRemarks(CLI::App *app, CommonOptions &common) {
+  app->add_flag("--remarks", common.remarks,
+                "Tell which kernels go by plain loops, and why (compiles anew, "
+                "without the cache)");
+}
+
 static void addCpu(CLI::App *app, CommonOptions &common) {
   app->add_option("--cpu", common.session.cpu,
                   "Processor to compile for, in LLVM's spelling (default: this "
@@ -105,6 +111,7 @@ static void addExecution(CLI::App *app, CommonOptions &common,
                          FeedOptions &feeds) {
   addCommon(app, common);
   addCpu(app, common);
+  addRemarks(app, common);
   addCache(app, common);
   addLimits(app, common);
   addFeeds(app, feeds);
@@ -201,6 +208,7 @@ static CLI::App *addCompileCommand(CLI::App &program, CompileCommand &command) {
   CLI::App *app = program.add_subcommand(
       "compile", "Show a model after a phase of the compiler");
   addCommon(app, command.common);
+  addRemarks(app, command.common);
   addCpu(app, command.common);
   app->add_option("--to", command.phase,
                   "One of " + phases + " (default linalg)");
@@ -218,6 +226,7 @@ static CLI::App *addPlanCommand(CLI::App &program, PlanCommand &command) {
   CLI::App *app = program.add_subcommand(
       "plan", "Show how a model's kernels are computed, to pin it by --plan");
   addCommon(app, command.common);
+  addRemarks(app, command.common);
   addCpu(app, command.common);
   app->add_option("--output,-o", command.output,
                   "File to write (default: standard output)");

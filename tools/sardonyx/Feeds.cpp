@@ -349,6 +349,12 @@ SessionOptions sessionOptions(const CommonOptions &common) {
   options.cache = !common.noCache;
   options.dims = parseDims("--fix", common.fixed);
   options.customOps = customOps(common);
+  if (common.remarks) {
+    options.cache = false;
+    options.remark = [](const std::string &sentence) {
+      fprintf(stderr, "sardonyx: remark: %s\n", sentence.c_str());
+    };
+  }
   if (!common.plan.empty()) {
     std::ifstream file(common.plan, std::ios::binary);
     options.plan.assign(std::istreambuf_iterator<char>(file), {});

@@ -91,6 +91,10 @@ struct SessionOptions {
   /// would choose. Lines of kernels that the model has not are warnings; plans
   /// that do not fit their kernel are errors.
   std::string plan;
+  /// Told, while the model is compiled, a sentence on each kernel that has none
+  /// of the forms that its target computes fast, and why. What the cache has is
+  /// not compiled.
+  std::function<void(const std::string &)> remark;
   /// Look at every index before code reads or writes memory there, and fail the
   /// run where one lies outside: for finding faults, several times slower.
   bool checkBounds = false;

@@ -59,6 +59,8 @@ compileTo(const ModelSource &model, const std::string &phase,
       failed(runPhases(*module, Phase::Import, *last, compilation.pipeline(),
                        [&](StringRef done, double seconds) {
                          compilation.record(done, seconds);
+                         if (done == getPhaseName(Phase::Kernels))
+                           compilation.tellRemarks(*module);
                        })))
     return compilation.error("the compiler failed before phase '" + phase +
                              "'");

@@ -244,6 +244,12 @@ PipelineOptions Compilation::pipeline() const {
   return result;
 }
 
+void Compilation::tellRemarks(ModuleOp module) const {
+  if (options.remark)
+    for (const std::string &sentence : listFallbacks(module))
+      options.remark(sentence);
+}
+
 /// Whether a run may find that a tensor has another rank than it was given.
 static bool assumesRank(ModuleOp module) {
   return module
@@ -408,6 +414,7 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
   if (MaybeError error = readBoxedResults(*module, ahead, artifact))
     return *error;
   takeStalePlans(*module, artifact.warnings);
+  compilation.tellRemarks(*module);
   artifact.assumesRank = assumesRank(*module);
   artifact.customCalls = compilation.customCalls();
   auto generate = [&](ModuleOp module, const TargetOptions &target,

@@ -78,6 +78,9 @@ public:
     return customInference->calls();
   }
 
+  /// Tells the options' `remark` what is slow in `module` after Phase::Kernels.
+  void tellRemarks(mlir::ModuleOp module) const;
+
   std::vector<Timing> timings;
   /// Adds a timing, as an observer of phases.
   void record(llvm::StringRef step, double seconds);

@@ -97,10 +97,10 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, optLevel,
                externalDataDir, dims, mayDimsBeUnknown, inputShapes,
                inputValues, distinctDims, denotedDims, initializers, customOps,
-               numerics, splitFloats, plan, checkBounds, profile, perfMap,
-               memoryLimit, compileTimeout, interrupted] = options;
+               numerics, splitFloats, plan, remark, checkBounds, profile,
+               perfMap, memoryLimit, compileTimeout, interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
-  (void)cache, (void)cacheDir, (void)perfMap, (void)memoryLimit,
+  (void)cache, (void)cacheDir, (void)remark, (void)perfMap, (void)memoryLimit,
       (void)compileTimeout, (void)interrupted;
 
   // Lengths keep one text from running into the next.
