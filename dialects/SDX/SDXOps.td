@@ -349,11 +349,13 @@ def SDX_OutputBufferOp : SDX_Op<"output_buffer", [MemoryEffects<[MemWrite]>]> {
 def SDX_ArenaOp : SDX_Op<"arena", [Pure]> {
   let summary = "The planned memory of a run";
   let description = [{
-    One block of bytes, aligned to 64, for all buffers whose size and lifetime
-    are known when compiling.
+    One block of bytes, aligned to 64, for all buffers of a memory space whose
+    size and lifetime are known when compiling. Without one it is the host's
+    memory.
 
     ```mlir
     %arena = sdx.arena : memref<1048576xi8>
+    %other = sdx.arena : memref<65536xi8, #gpu.address_space<global>>
     ```
   }];
   let results = (outs AnyStaticShapeMemRef:$memory);

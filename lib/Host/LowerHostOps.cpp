@@ -43,6 +43,8 @@ struct LowerHostOpsPass
       if (auto func = table.lookup<func::FuncOp>(name))
         if (failed(lowerArguments(func)))
           return signalPassFailure();
+    if (failed(verifyMemory(module)))
+      return signalPassFailure();
     SmallVector<Operation *> ops;
     module.walk([&](Operation *op) {
       // The runtime aligns to 64 bytes by itself.
@@ -77,6 +79,21 @@ struct LowerHostOpsPass
   }
 
 private:
+  /// The host program reads, writes and allocates the host's memory only.
+  static LogicalResult verifyMemory(ModuleOp module) {
+    WalkResult result = module.walk([](Operation *op) {
+      for (Value value : op->getResults())
+        if (auto type = dyn_cast<BaseMemRefType>(value.getType());
+            type && type.getMemorySpace()) {
+          op->emitOpError("is in memory space ")
+              << type.getMemorySpace() << ", which the host has no access to";
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
   /// An entry point takes one pointer to the records {data, sizes...} of its
   /// arguments. What reads one loads it there and then: a large model has
   /// thousands, far more than registers.

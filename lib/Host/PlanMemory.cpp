@@ -56,23 +56,27 @@ public:
              placed.contains(findViewedAllocation(value));
     });
 
-    SmallVector<Buffer> planned;
+    llvm::MapVector<Attribute, SmallVector<Buffer>> planned;
     for (Buffer &buffer : findBuffers()) {
       if (buffer.escapes)
         continue;
       if (isStatic(buffer.alloc))
-        planned.push_back(buffer);
+        planned[getSpace(buffer.alloc)].push_back(buffer);
       else
         freeAfter(buffer);
     }
-    if (!planned.empty())
-      makeArena(planned, place(planned));
+    for (auto &[space, buffers] : planned)
+      makeArena(space, buffers, place(buffers));
   }
 
 private:
   static bool isStatic(memref::AllocOp alloc) {
     return alloc.getType().hasStaticShape() &&
            alloc.getSymbolOperands().empty();
+  }
+
+  static Attribute getSpace(memref::AllocOp alloc) {
+    return alloc.getType().getMemorySpace();
   }
 
   SmallVector<Buffer> findBuffers() {
@@ -185,9 +189,11 @@ private:
     return total;
   }
 
-  void makeArena(ArrayRef<Buffer> buffers, int64_t bytes) {
+  /// Gives the buffers of a memory space their places.
+  void makeArena(Attribute space, ArrayRef<Buffer> buffers, int64_t bytes) {
     OpBuilder b = OpBuilder::atBlockBegin(&func.getBody().front());
-    auto type = MemRefType::get({bytes}, b.getI8Type());
+    auto type = MemRefType::get({bytes}, b.getI8Type(),
+                                MemRefLayoutAttrInterface(), space);
     Value arena = sdx::ArenaOp::create(b, func.getLoc(), type);
     DenseMap<int64_t, Value> offsets;
     DenseMap<Operation *, int64_t> offsetOf;
@@ -223,6 +229,8 @@ private:
         if (!type || type.getLayout().isIdentity())
           continue;
         memref::AllocOp alloc = findViewedAllocation(operand.get());
+        if (!offsetOf.contains(alloc))
+          continue; // in another memory space
         OpBuilder b(call);
         Location loc = call->getLoc();
         int64_t bytes = elementBytes(type.getElementType());
@@ -233,7 +241,9 @@ private:
           shift = arith::AddIOp::create(b, loc, shift,
                                         times(b, loc, variable, bytes));
         operand.set(memref::ViewOp::create(
-            b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+            b, loc,
+            MemRefType::get(type.getShape(), type.getElementType(),
+                            MemRefLayoutAttrInterface(), type.getMemorySpace()),
             arena, shift, ValueRange()));
       }
     });

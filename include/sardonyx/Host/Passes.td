@@ -46,9 +46,9 @@ def SDXBufferizeHost : Pass<"sdx-bufferize-host", "::mlir::ModuleOp"> {
 def SDXPlanMemory : Pass<"sdx-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Place the host's buffers";
   let description = [{
-    Buffers of static size get an offset in one arena, by lifetime (greedy by
-    size, 64-byte aligned). Buffers of dynamic size are freed after their last
-    use. A buffer that leaves the loop iteration or branch that made it is left
+    Buffers of static size get an offset in the arena of their memory space, by
+    lifetime (greedy by size, 64-byte aligned). Buffers of dynamic size are freed
+    after their last use. A buffer that leaves the loop iteration or branch that made it is left
     to the end of the run.
 
     ```mlir
