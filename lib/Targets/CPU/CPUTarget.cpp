@@ -25,8 +25,6 @@ public:
 
   void buildLayoutPasses(OpPassManager &module,
                          Numerics numerics) const override {
-    const bool isExact = numerics == Numerics::Exact;
-    const bool isFast = numerics == Numerics::Fast;
     if (numerics == Numerics::F32)
       module.addNestedPass<func::FuncOp>(createCPUKeepConvsDirect());
     module.addPass(createCPUPackConvs());
@@ -34,20 +32,10 @@ public:
     // Which form a convolution takes decides how its weights are packed, which
     // must be known before they are hoisted.
     CPUChooseConvFormOptions forms;
-    forms.winograd = !isExact;
-    if (!isFast)
-      forms.minChannels = 64;
-    forms.splits = isFast;
+    forms.numerics = numerics;
     module.addNestedPass<func::FuncOp>(createCPUChooseConvForm(forms));
     CPUPackContractionsOptions packing;
-    // Fewer bytes may stay in the L2 cache, where they count less than
-    // instructions.
-    constexpr int64_t kMinShortBytes = 1 << 20;
-    if (!isExact)
-      packing.compressWeights = kMinShortBytes;
-    packing.lossyW21 = isFast;
-    packing.bf16x2Weights = isFast;
-    packing.strassen = !isExact;
+    packing.numerics = numerics;
     module.addPass(createCPUPackContractions(packing));
   }
 

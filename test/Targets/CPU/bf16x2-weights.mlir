@@ -1,7 +1,7 @@
 // RUN: %python -c "import sys; print(open(sys.argv[1]).read().replace('TENTHS', '0x' + 8192 * 'CDCCCC3D0000803E').replace('TINY', '0x' + 8192 * '6042A20D6042A20C').replace('INFINITE', '0x' + 8192 * '0000807F0000803E'))" %s > %t.mlir
-// RUN: onnx-opt %t.mlir --target=sapphirerapids --cpu-pack-contractions=bf16x2-weights | FileCheck %s
+// RUN: onnx-opt %t.mlir --target=sapphirerapids --cpu-pack-contractions=numerics=fast | FileCheck %s
 // RUN: onnx-opt %t.mlir --target=sapphirerapids --cpu-pack-contractions | FileCheck %s --check-prefix=OFF
-// RUN: onnx-opt %t.mlir --target=cooperlake --cpu-pack-contractions=bf16x2-weights | FileCheck %s --check-prefix=OFF
+// RUN: onnx-opt %t.mlir --target=cooperlake --cpu-pack-contractions=numerics=fast | FileCheck %s --check-prefix=OFF
 
 // OFF-NOT: xbf16
 

@@ -1,16 +1,13 @@
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(cpu-choose-conv-form))" | FileCheck %s
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(cpu-choose-conv-form))" | onnx-opt | FileCheck %s
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(cpu-choose-conv-form{winograd=false}))" | FileCheck %s --check-prefix=DIRECT
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(cpu-choose-conv-form{numerics=fast}))" | FileCheck %s
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(cpu-choose-conv-form{numerics=fast}))" | onnx-opt | FileCheck %s
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(cpu-choose-conv-form{numerics=exact}))" | FileCheck %s --check-prefix=DIRECT
 
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(sdx-attach-target{cpu=haswell},func.func(cpu-choose-conv-form))" | FileCheck %s --check-prefix=NARROW
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(sdx-attach-target{cpu=haswell},func.func(cpu-choose-conv-form{numerics=fast}))" | FileCheck %s --check-prefix=NARROW
 
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(sdx-attach-target{cpu=sapphirerapids},func.func(cpu-choose-conv-form{splits}))" | FileCheck %s --check-prefix=UNIT
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(sdx-attach-target{cpu=sapphirerapids},func.func(cpu-choose-conv-form{numerics=fast}))" | FileCheck %s --check-prefix=UNIT
 
 // Tiles of 4x4 are for sums of that many channels.
-// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(cpu-choose-conv-form{min-channels=65}))" | FileCheck %s --check-prefix=SHORT
-
-// SHORT-LABEL: func.func @taken
-// SHORT: cpu.pack_conv_weights {{.*}}winograd = 2>} -> tensor<1x8x1024x8xf32>
+// RUN: onnx-opt %s -pass-pipeline="builtin.module(func.func(cpu-choose-conv-form))" | FileCheck %s --check-prefix=SHORT
 
 // DIRECT-NOT: winograd
 // DIRECT: -> tensor<1x2x576x32xf32>
@@ -149,4 +146,17 @@ func.func @exact(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tens
       {dilations = array<i64: 1, 1>, exact, group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads_begin = array<i64: 1, 1>,
        pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x56x56xf32>
   return %0 : tensor<1x8x56x56xf32>
+}
+
+// CHECK-LABEL: func.func @few_channels
+// CHECK: winograd = 4>} -> tensor<1x8x1152x8xf32>
+// SHORT-LABEL: func.func @few_channels
+// SHORT: winograd = 2>} -> tensor<1x8x512x8xf32>
+func.func @few_channels(%x: tensor<?x32x56x56xf32>, %w: tensor<64x32x3x3xf32>, %init: tensor<?x64x56x56xf32>) -> tensor<?x64x56x56xf32> {
+  %e = tensor.empty() : tensor<1x8x288x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<64x32x3x3xf32>) outs(%e : tensor<1x8x288x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x288x8xf32>
+  %y = cpu.conv ins(%x, %p : tensor<?x32x56x56xf32>, tensor<1x8x288x8xf32>) outs(%init : tensor<?x64x56x56xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<?x64x56x56xf32>
+  return %y : tensor<?x64x56x56xf32>
 }

@@ -1,9 +1,9 @@
-// RUN: onnx-opt %s --target=haswell --sdx-normalize-contractions --cpu-pack-contractions="compress-weights=32 lossy-w21" --split-input-file | FileCheck %s
-// RUN: onnx-opt %s --target=nehalem --sdx-normalize-contractions --cpu-pack-contractions=compress-weights=32 --split-input-file | FileCheck %s --check-prefix=BYTES
+// RUN: onnx-opt %s --target=haswell --sdx-normalize-contractions --cpu-pack-contractions="numerics=fast min-compressed-bytes=32" --split-input-file | FileCheck %s
+// RUN: onnx-opt %s --target=nehalem --sdx-normalize-contractions --cpu-pack-contractions=min-compressed-bytes=32 --split-input-file | FileCheck %s --check-prefix=BYTES
 // Sums of so few products are more exact than 21 bits.
-// RUN: onnx-opt %s --target=haswell --sdx-normalize-contractions --cpu-pack-contractions="compress-weights=32" --split-input-file | FileCheck %s --check-prefix=BYTES
-// RUN: onnx-opt %s --target=haswell --sdx-normalize-contractions --cpu-pack-contractions --split-input-file | FileCheck %s --check-prefix=OFF
-// RUN: onnx-opt %s --target=znver3 --sdx-normalize-contractions --cpu-pack-contractions="compress-weights=32" --split-input-file | FileCheck %s --check-prefix=LOOP
+// RUN: onnx-opt %s --target=haswell --sdx-normalize-contractions --cpu-pack-contractions=min-compressed-bytes=32 --split-input-file | FileCheck %s --check-prefix=BYTES
+// RUN: onnx-opt %s --target=haswell --sdx-normalize-contractions --cpu-pack-contractions="numerics=exact min-compressed-bytes=32" --split-input-file | FileCheck %s --check-prefix=OFF
+// RUN: onnx-opt %s --target=znver3 --sdx-normalize-contractions --cpu-pack-contractions=min-compressed-bytes=32 --split-input-file | FileCheck %s --check-prefix=LOOP
 
 // Numbers whose largest is 3 of a column are multiples of 2^-21 at least.
 // CHECK-LABEL: @few_rows

@@ -8,6 +8,8 @@
 #ifndef SARDONYX_TARGETS_CPU_PASSES_H
 #define SARDONYX_TARGETS_CPU_PASSES_H
 
+#include "sardonyx/Targets/Passes.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"

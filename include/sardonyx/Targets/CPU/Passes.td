@@ -181,6 +181,13 @@ def CPUChooseConvForm
     - A convolution with so few output positions that they would leave vectors
       half empty gets weights in blocks of a vector of channels.
 
+    Where f32 is to be exact no convolution goes by Winograd's algorithm. With
+    `numerics=f32` those of fewer than 64 channels go by F(2x2, 3x3), for of
+    shorter sums the rounding errors of F(4x4, 3x3) are more than twice those of
+    the direct form. With `numerics=fast` strides of 2 are left to products of
+    bf16 where the target has them, which are faster than what the algorithm
+    saves.
+
     ```mlir
     %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) ... -> tensor<1x8x576x8xf32>
     %y = cpu.conv ins(%x, %p) ...
@@ -193,14 +200,9 @@ def CPUChooseConvForm
     ```
   }];
   let options = [
-    Option<"winograd", "winograd", "bool", "true",
-           "Use Winograd's algorithm where it is faster">,
-    Option<"splits", "splits", "bool", "false",
-           "Leave convolutions of stride 2 to products of bf16 where the target "
-           "has them: they are faster than what Winograd's algorithm saves">,
-    Option<"minChannels", "min-channels", "int64_t", "8",
-           "Fewest input channels of F(4x4, 3x3): of shorter sums its rounding "
-           "errors are more than twice those of the direct form">
+    Option<"numerics", "numerics", "::sardonyx::Numerics",
+           "::sardonyx::Numerics::F32", "How exact f32 is",
+           [{::sardonyx::getNumericsValues()}]>
   ];
   let dependentDialects = [
     "::sardonyx::cpu::CPUDialect",
@@ -376,8 +378,11 @@ def CPUPackContractions : Pass<"cpu-pack-contractions", "::mlir::ModuleOp"> {
     is a weight and the target wants it, and are else made of f32. Products of
     other types become loop nests.
 
-    Where memory decides how long a product takes, weights may be kept in fewer
-    bits: those of few rows.
+    Unless f32 is to be exact, weights of few rows, where memory decides how long
+    a product takes, are kept in fewer bits, and products by weights of even size
+    may add halves of them (`strassen`). With `numerics=fast` rounding may take
+    more of the results, and the filters of convolutions become sums of two bf16
+    where the target's tile registers are faster by them.
 
     ```mlir
     %r = sdx.matmul ins(%a, %b : tensor<?x768xf32>, tensor<768x40xf32>)
@@ -396,18 +401,14 @@ def CPUPackContractions : Pass<"cpu-pack-contractions", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect",
                            "::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect"];
-  let options = [Option<"compressWeights", "compress-weights", "int64_t", "0",
-                        "Pack weights of few rows and at least so many bytes "
-                        "in 24 or 21 bits a number (0: none)">,
-                 Option<"lossyW21", "lossy-w21", "bool", "false",
-                        "Pack them in 21 bits also where rounding takes more of results "
-                        "than 1.7 times what a sum in f32 does">,
-                 Option<"bf16x2Weights", "bf16x2-weights", "bool", "false",
-                        "Split the filters of convolutions into sums of two bf16 "
-                        "where the target's tile registers are faster by them">,
-                 Option<"strassen", "strassen", "bool", "false",
-                        "Let products by even weights go by Strassen's "
-                        "algorithm">];
+  let options = [
+    Option<"numerics", "numerics", "::sardonyx::Numerics",
+           "::sardonyx::Numerics::F32", "How exact f32 is",
+           [{::sardonyx::getNumericsValues()}]>,
+    // Fewer bytes may stay in the L2 cache, where they count less than
+    // instructions.
+    Option<"minCompressedBytes", "min-compressed-bytes", "int64_t", "1 << 20",
+           "Bytes of weights from which on they are kept in fewer bits">];
 }
 
 def CPUShareInitPackingKernels : Pass<"cpu-share-init-packing-kernels", "::mlir::ModuleOp"> {

@@ -199,10 +199,15 @@ struct ChooseConvFormPass
 
   void runOnOperation() override {
     cpu::TargetAttr target = cpu::getTargetOrDefault(getOperation());
-    bool strided = !splits || target.getF32() != cpu::F32Product::AmxBf16x6;
+    const bool isFast = numerics == Numerics::Fast;
+    // Of shorter sums rounding errors of F(4x4, 3x3) are more than twice those
+    // of the direct form.
+    const int64_t minChannels = isFast ? 8 : 64;
+    const bool strided =
+        !isFast || target.getF32() != cpu::F32Product::AmxBf16x6;
     RewritePatternSet patterns(&getContext());
     patterns.add<UseOutputChannels>(&getContext());
-    if (winograd)
+    if (numerics != Numerics::Exact)
       patterns.add<UseWinograd>(&getContext(), target.getVectorBits(), strided,
                                 minChannels,
                                 /*benefit=*/2);

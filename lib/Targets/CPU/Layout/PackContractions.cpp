@@ -272,14 +272,18 @@ struct PackContractionsPass
     // Narrower vectors compute longer than memory takes, and have too few
     // registers.
     bool hasWideVectors = target.getVectorBits() >= 256;
+    const bool isExact = numerics == Numerics::Exact;
+    const bool isFast = numerics == Numerics::Fast;
     int64_t shortBytes =
-        target.has(cpu::TargetTraits::ShufflesBytes) ? compressWeights : 0;
-    CompressionLimits limits{shortBytes, hasWideVectors, lossyW21};
+        !isExact && target.has(cpu::TargetTraits::ShufflesBytes)
+            ? minCompressedBytes
+            : 0;
+    CompressionLimits limits{shortBytes, hasWideVectors, /*losesMore=*/isFast};
     WeightSurveys surveys(&getContext(), limits);
     patterns.add<PackContraction>(&getContext(), surveys, shortBytes != 0,
                                   target.getBytesOfFastL3(),
-                                  strassen && hasWideVectors);
-    if (bf16x2Weights && target.getF32() == cpu::F32Product::AmxBf16x6)
+                                  !isExact && hasWideVectors);
+    if (isFast && target.getF32() == cpu::F32Product::AmxBf16x6)
       populateBf16x2WeightsPatterns(patterns);
     populatePackNarrowProductsPatterns(patterns, target.getBf16() !=
                                                      cpu::Bf16Product::Generic);
