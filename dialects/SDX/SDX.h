@@ -14,6 +14,7 @@
 #define SARDONYX_DIALECTS_SDX_SDX_H
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/SCF/IR/DeviceMappingInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
@@ -51,6 +52,9 @@ struct FusionLimits {
 #include "dialects/SDX/SDXDialect.h.inc"
 #include "dialects/SDX/SDXEnums.h.inc"
 #include "dialects/SDX/SDXInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/SDX/SDXAttrs.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/SDX/SDXOps.h.inc"

@@ -41,6 +41,10 @@ def SDX_Dialect : Dialect {
       bytes of its value in a file.
   }];
   let hasOperationAttrVerify = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerAttrs();
+  }];
 }
 
 #endif // SARDONYX_SDX_BASE

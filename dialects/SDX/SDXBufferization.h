@@ -24,7 +24,8 @@ bufferizeInPlace(mlir::Operation *op, mlir::RewriterBase &rewriter,
 /// and the analysis asks them most of its time.
 unsigned firstInit(mlir::Operation *op);
 
-/// Inputs are read, inits are written, and read too if `readsInit`.
+/// Inputs are read, inits are written, and read too if `readsInit`, or by a
+/// call that updates them.
 template <typename OpTy, bool readsInit>
 struct DpsModel
     : public mlir::bufferization::DstBufferizableOpInterfaceExternalModel<
@@ -32,7 +33,10 @@ struct DpsModel
   bool
   bufferizesToMemoryRead(mlir::Operation *op, mlir::OpOperand &operand,
                          const mlir::bufferization::AnalysisState &) const {
-    return readsInit || operand.getOperandNumber() < firstInit(op);
+    unsigned first = firstInit(op), index = operand.getOperandNumber();
+    if constexpr (std::is_same_v<OpTy, CallOp>)
+      return index < first || mlir::cast<CallOp>(op).updatesOut(index - first);
+    return readsInit || index < first;
   }
 
   bool

@@ -54,6 +54,7 @@ LogicalResult SDXDialect::verifyOperationAttribute(Operation *op,
 }
 
 void SDXDialect::initialize() {
+  registerAttrs();
   addOperations<
 #define GET_OP_LIST
 #include "dialects/SDX/SDXOps.cpp.inc"

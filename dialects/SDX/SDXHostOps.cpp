@@ -37,15 +37,22 @@ bool sdx::isContiguous(MemRefType type) {
 }
 
 void sdx::CallOp::build(OpBuilder &b, OperationState &state, StringRef callee,
-                        ValueRange inputs, ValueRange outputs) {
+                        ValueRange inputs, ValueRange outputs,
+                        ArrayRef<int64_t> updates) {
   SmallVector<Type> results;
   for (Type type : outputs.getTypes())
     if (isa<RankedTensorType>(type))
       results.push_back(type);
-  build(b, state, results, callee, inputs, outputs);
+  build(b, state, results, callee, inputs, outputs,
+        updates.empty() ? DenseI64ArrayAttr()
+                        : b.getDenseI64ArrayAttr(updates));
 }
 
 LogicalResult sdx::CallOp::verify() {
+  for (int64_t index : getUpdates().value_or(ArrayRef<int64_t>()))
+    if (index < 0 || index >= static_cast<int64_t>(getOuts().size()))
+      return emitOpError("updates out ")
+             << index << ", and it has " << getOuts().size();
   return verifyDps(*this, getOuts(), getResultTypes());
 }
 
@@ -80,6 +87,11 @@ LogicalResult sdx::CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 void sdx::CallOp::getEffects(Effects &effects) {
   getDpsEffects(*this, /*accumulates=*/false, effects);
+  for (int64_t index : getUpdates().value_or(ArrayRef<int64_t>())) {
+    OpOperand &out = getOutsMutable()[index];
+    if (isa<MemRefType>(out.get().getType()))
+      effects.emplace_back(MemoryEffects::Read::get(), &out);
+  }
 }
 
 LogicalResult

@@ -223,17 +223,22 @@ def SDX_CallOp : SDX_DpsOp<"call", [
   let summary = "Call a kernel";
   let description = [{
     Runs a kernel (a function with `sdx.kernel`) on `ins` and writes all of its
-    results over `outs`, which it does not read. The kernel's arguments are
-    memrefs of identity layout for `ins` that are tensors or memrefs, scalars
-    for the others, then one memref for each of `outs`.
+    results over `outs`. It reads those whose positions `updates` lists: their
+    results are what they held, but for elements that the kernel changes. It
+    does not read the others. The kernel's arguments are memrefs of identity
+    layout for `ins` that are tensors or memrefs, scalars for the others, then
+    one memref for each of `outs`.
 
     ```mlir
     %r = sdx.call @k3(%a, %n : tensor<?x768xf32>, index)
         outs(%e : tensor<?x768xf32>) -> tensor<?x768xf32>
+    %s = sdx.call @k4(%i : tensor<3xi64>) outs(%r : tensor<?x768xf32>)
+        {updates = array<i64: 0>} -> tensor<?x768xf32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$ins,
-                       Variadic<AnyShaped>:$outs);
+                       Variadic<AnyShaped>:$outs,
+                       OptionalAttr<DenseI64ArrayAttr>:$updates);
   let results = (outs Variadic<AnyRankedTensor>:$result_tensors);
   let assemblyFormat = [{
     $callee `(` ($ins^ `:` type($ins))? `)`
@@ -241,9 +246,16 @@ def SDX_CallOp : SDX_DpsOp<"call", [
   }];
   let builders = [OpBuilder<(ins "::llvm::StringRef":$callee,
                                  "::mlir::ValueRange":$inputs,
-                                 "::mlir::ValueRange":$outputs)>];
+                                 "::mlir::ValueRange":$outputs,
+                                 CArg<"::llvm::ArrayRef<int64_t>",
+                                      "{}">:$updates)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
+    /// Whether the kernel reads what `outs[index]` holds.
+    bool updatesOut(int64_t index) {
+      auto updates = getUpdates();
+      return updates && ::llvm::is_contained(*updates, index);
+    }
   }];
 }
 

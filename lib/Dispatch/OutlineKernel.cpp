@@ -10,9 +10,11 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Utils/Utils.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -29,6 +31,26 @@ static SmallVector<OpFoldResult> sizesOf(OpBuilder &b, Value tensor) {
   if (auto empty = tensor.getDefiningOp<tensor::EmptyOp>())
     return empty.getMixedSizes();
   return tensor::getMixedSizes(b, tensor.getLoc(), tensor);
+}
+
+/// Whether the kernel may write `result` into the memory of what it starts
+/// from, since nothing else reads that: a program that changes few elements
+/// copies none of the others. Arguments and constants must keep their values.
+static bool mayUpdate(OpResult result) {
+  if (!isa<scf::ForallOp>(result.getOwner()))
+    return false;
+  Value init = getDestination(result);
+  while (isReadOnce(init)) {
+    Operation *def = init.getDefiningOp();
+    if (!def)
+      return !isa<func::FuncOp>(init.getParentBlock()->getParentOp());
+    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
+            def))
+      return !isa<arith::ConstantOp, tensor::EmptyOp, linalg::FillOp,
+                  tensor::ExtractSliceOp>(def);
+    init = def->getOperand(0);
+  }
+  return false;
 }
 
 static bool isScalarConstant(Value value) {
@@ -49,6 +71,13 @@ public:
   }
 
   void run(StringRef name) {
+    for (Operation *op : ops)
+      for (OpResult result : op->getResults())
+        if (isUsedOutside(result)) {
+          if (mayUpdate(result))
+            updated[getDestination(result)] = results.size();
+          results.push_back(result);
+        }
     for (Operation *op : ops) {
       for (OpOperand &operand : op->getOpOperands()) {
         if (readsMemory(operand))
@@ -58,9 +87,6 @@ public:
       }
       for (Value captured : capturedValues(op))
         collect(captured);
-      for (OpResult result : op->getResults())
-        if (isUsedOutside(result))
-          results.push_back(result);
     }
     makeDestinations();
     collectDims();
@@ -98,7 +124,7 @@ private:
   /// are made anew inside.
   void collect(Value value, bool outputSizes = false) {
     Operation *def = value.getDefiningOp();
-    if (def && members.contains(def))
+    if ((def && members.contains(def)) || updated.contains(value))
       return;
     if (auto empty = value.getDefiningOp<tensor::EmptyOp>()) {
       if (!outputSizes)
@@ -119,6 +145,10 @@ private:
   void makeDestinations() {
     for (OpResult result : results) {
       Value init = getDestination(result);
+      if (updated.contains(init)) {
+        destinations.push_back(init);
+        continue;
+      }
       auto type = cast<RankedTensorType>(result.getType());
       SmallVector<OpFoldResult> sizes = sizesOf(host, init);
       SmallVector<Value> dynamic;
@@ -144,7 +174,9 @@ private:
       if (dimSources.count(value))
         return true;
       auto dim = value.getDefiningOp<tensor::DimOp>();
-      if (!dim || !dim.getConstantIndex() || !tensors.contains(dim.getSource()))
+      if (!dim || !dim.getConstantIndex() ||
+          (!tensors.contains(dim.getSource()) &&
+           !updated.contains(dim.getSource())))
         return false;
       argumentDims[value] = {dim.getSource(), *dim.getConstantIndex()};
       return true;
@@ -189,6 +221,13 @@ private:
     for (Value value : scalars)
       mapping.map(value, entry->getArgument(next++));
     firstOut = next;
+    for (auto [value, index] : updated) {
+      Value out = entry->getArgument(firstOut + index);
+      bufferOfTensor[value] = out;
+      mapping.map(value, bufferization::ToTensorOp::create(
+                             b, loc, value.getType(), out, /*restrict=*/true,
+                             /*writable=*/true));
+    }
 
     for (Operation *op : ops) {
       // An empty that the body reads is this operation's alone, too.
@@ -210,8 +249,8 @@ private:
     func::ReturnOp::create(b, loc);
   }
 
-  /// An init that holds values is an input of the kernel, which must not be
-  /// written: the operation works on a copy.
+  /// An init that holds values and is not updated is an input of the kernel,
+  /// which must not be written: the operation works on a copy.
   Value materializeOperand(OpBuilder &b, OpOperand &operand) {
     bool isInit = isDestination(operand);
     // The same fill may also be an operand that is read from memory.
@@ -219,8 +258,9 @@ private:
       return materializeFill(b, operand.get(), takesOutputSizes(&operand));
     Value value = materialize(b, operand.get(), takesOutputSizes(&operand));
     Operation *def = operand.get().getDefiningOp();
-    if (!isInit || (def && (members.contains(def) ||
-                            isa<tensor::EmptyOp, linalg::FillOp>(def))))
+    if (!isInit || updated.contains(operand.get()) ||
+        (def &&
+         (members.contains(def) || isa<tensor::EmptyOp, linalg::FillOp>(def))))
       return value;
     Location loc = operand.getOwner()->getLoc();
     auto type = cast<RankedTensorType>(value.getType());
@@ -281,8 +321,9 @@ private:
   void callKernel(func::FuncOp kernel) {
     SmallVector<Value> ins(tensors.begin(), tensors.end());
     ins.append(scalars.begin(), scalars.end());
-    auto call = sdx::CallOp::create(host, kernel.getLoc(), kernel.getName(),
-                                    ins, destinations);
+    auto call = sdx::CallOp::create(
+        host, kernel.getLoc(), kernel.getName(), ins, destinations,
+        llvm::to_vector(llvm::make_second_range(updated)));
     for (auto [result, replacement] : llvm::zip(results, call->getResults()))
       result.replaceAllUsesWith(replacement);
   }
@@ -295,6 +336,8 @@ private:
   llvm::SetVector<Value> tensors, scalars;
   SmallVector<OpResult> results;
   SmallVector<Value> destinations;
+  /// What results are written into and start from, and the results' numbers.
+  llvm::MapVector<Value, int64_t> updated;
   DenseMap<Value, std::pair<unsigned, int64_t>> dimSources; // of destinations
   DenseMap<Value, std::pair<Value, int64_t>> argumentDims;
   DenseMap<Value, Value> bufferOfTensor;

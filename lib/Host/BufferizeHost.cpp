@@ -73,27 +73,43 @@ static void convertArguments(func::FuncOp func) {
       b.getFunctionType(entry.getArgumentTypes(), func.getResultTypes()));
 }
 
-/// A tensor that loops write elements of, hundreds of them in turn (scatters),
-/// is copied now and then: for each the analysis looks at all that came before
-/// in the same memory.
+/// The tensors that `op` changes, each with the result that has the changes.
+static SmallVector<std::pair<OpOperand *, Value>> findChanges(Operation &op) {
+  SmallVector<std::pair<OpOperand *, Value>> changes;
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    for (auto [init, result] :
+         llvm::zip(loop.getInitArgsMutable(), loop.getResults()))
+      changes.emplace_back(&init, result);
+  if (auto call = dyn_cast<sdx::CallOp>(op))
+    for (int64_t index : call.getUpdates().value_or(ArrayRef<int64_t>()))
+      changes.emplace_back(&call.getOutsMutable()[index],
+                           call.getResult(index));
+  return changes;
+}
+
+/// A tensor that loops write parts of, or kernels elements of, hundreds of them
+/// in turn (scatters), is copied now and then: for each the analysis looks at
+/// all that came before in the same memory.
 static void breakChains(Block &block) {
   constexpr unsigned longest = 32;
   llvm::DenseMap<Value, unsigned> lengths; // of the chain that ends in a value
-  for (auto loop : block.getOps<scf::ForOp>())
-    for (auto [init, result] :
-         llvm::zip(loop.getInitArgsMutable(), loop.getResults())) {
-      auto type = dyn_cast<RankedTensorType>(init.get().getType());
+  for (Operation &op : block) {
+    if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(op))
+      lengths[op.getResult(0)] = lengths.lookup(op.getOperand(0));
+    for (auto [init, result] : findChanges(op)) {
+      auto type = dyn_cast<RankedTensorType>(init->get().getType());
       if (!type)
         continue;
-      unsigned length = lengths.lookup(init.get()) + 1;
+      unsigned length = lengths.lookup(init->get()) + 1;
       if (length > longest) {
-        OpBuilder b(loop);
-        init.set(bufferization::AllocTensorOp::create(
-            b, loop.getLoc(), type, ValueRange(), init.get()));
+        OpBuilder b(&op);
+        init->set(bufferization::AllocTensorOp::create(
+            b, op.getLoc(), type, ValueRange(), init->get()));
         length = 1;
       }
       lengths[result] = length;
     }
+  }
 }
 
 /// Each use of an empty tensor is a destination of its own.

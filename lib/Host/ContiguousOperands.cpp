@@ -68,6 +68,11 @@ void sardonyx::makeOperandsContiguous(func::FuncOp func,
           b, loc, MemRefType::get(type.getShape(), type.getElementType()),
           sizes, b.getI64IntegerAttr(64));
       bool isOut = cast<DestinationStyleOpInterface>(call).isDpsInit(&operand);
+      auto kernel = dyn_cast<sdx::CallOp>(call);
+      if (isOut && kernel &&
+          kernel.updatesOut(operand.getOperandNumber() -
+                            kernel.getIns().size()))
+        memref::CopyOp::create(b, loc, value, copy);
       if (isOut)
         b.setInsertionPointAfter(call);
       memref::CopyOp::create(b, loc, isOut ? copy : value,

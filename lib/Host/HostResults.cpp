@@ -85,6 +85,27 @@ private:
     ret.getOperandsMutable().erase(count, next - count);
   }
 
+  /// The sizes of what `collapse` makes the tensor in `buffer` of; nothing
+  /// where an open one is multiplied with another that is not 1.
+  static std::optional<SmallVector<OpFoldResult>>
+  findExpandedSizes(OpBuilder &b, Value buffer,
+                    tensor::CollapseShapeOp collapse) {
+    RankedTensorType type = collapse.getSrcType();
+    SmallVector<OpFoldResult> sizes =
+        getAsIndexOpFoldResult(b.getContext(), type.getShape());
+    for (auto [i, group] : llvm::enumerate(collapse.getReassociationIndices()))
+      for (int64_t dim : group) {
+        if (!type.isDynamicDim(dim))
+          continue;
+        for (int64_t other : group)
+          if (other != dim && type.getDimSize(other) != 1)
+            return std::nullopt;
+        sizes[dim] =
+            memref::DimOp::create(b, collapse.getLoc(), buffer, i).getResult();
+      }
+    return sizes;
+  }
+
   void writeResult(unsigned i, ArrayRef<Value> sizes) {
     Value value = ret.getOperand(i);
     OpBuilder b(func.getContext());
@@ -113,10 +134,13 @@ private:
       } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(view)) {
         source = collapse.getSrc();
         auto type = cast<RankedTensorType>(source.getType());
-        if (!type.hasStaticShape())
+        std::optional<SmallVector<OpFoldResult>> expanded =
+            findExpandedSizes(b, buffer, collapse);
+        if (!expanded)
           break;
         buffer = memref::ExpandShapeOp::create(
-            b, loc, bufferOf(type), buffer, collapse.getReassociationIndices());
+            b, loc, bufferOf(type), buffer, collapse.getReassociationIndices(),
+            *expanded);
       } else {
         break;
       }

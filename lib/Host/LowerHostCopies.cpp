@@ -25,10 +25,12 @@ using namespace sardonyx;
 
 namespace {
 
-bool isContiguous(Value memref) {
+/// `inKernel`, a row of any size is as well.
+bool isContiguous(Value memref, bool inKernel) {
   auto type = cast<MemRefType>(memref.getType());
   return type.getLayout().isIdentity() ||
-         memref::isStaticShapeAndContiguousRowMajor(type);
+         memref::isStaticShapeAndContiguousRowMajor(type) ||
+         (inKernel && type.getRank() == 1 && type.areTrailingDimsContiguous(1));
 }
 
 /// The copies of one function.
@@ -42,9 +44,10 @@ public:
 
   void run() {
     SmallVector<memref::CopyOp> copies, strided;
+    bool inKernel = func->hasAttr(sdx::kKernelAttr);
     func.walk([&](memref::CopyOp copy) {
-      bool whole =
-          isContiguous(copy.getSource()) && isContiguous(copy.getTarget());
+      bool whole = isContiguous(copy.getSource(), inKernel) &&
+                   isContiguous(copy.getTarget(), inKernel);
       (whole ? copies : strided).push_back(copy);
     });
     for (memref::CopyOp copy : copies)
@@ -146,7 +149,7 @@ struct LowerCopiesPass
       return runtime ? runtime : runtime = declareRuntime(module);
     };
     for (auto func : llvm::to_vector(module.getOps<func::FuncOp>()))
-      if (!func.isExternal() && !func->hasAttr(sdx::kKernelAttr))
+      if (!func.isExternal())
         CopyLowering(func, declare).run();
   }
 

@@ -85,6 +85,9 @@ int64_t estimateOp(Operation &op) {
     return kAccess * units;
   if (isa<vector::StoreOp, vector::MaskedStoreOp>(op))
     return kAccess * countRegisters(op.getOperandTypes());
+  // A row of open size: some hundred elements.
+  if (isa<LLVM::MemcpyOp>(op))
+    return 64 * kAccess;
   if (isa<math::MathDialect>(op.getDialect()))
     return 16 * units;
   if (isa<LLVM::ExpOp, LLVM::Exp2Op, LLVM::LogOp, LLVM::Log2Op, LLVM::Log10Op,

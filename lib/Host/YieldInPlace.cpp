@@ -27,6 +27,13 @@ static bool isMadeIn(Value value, Value argument) {
       value = insert.getDest();
     } else if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
       value = insert.getDest();
+    } else if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp,
+                   tensor::CastOp>(op)) {
+      value = op->getOperand(0);
+    } else if (auto call = dyn_cast<sdx::CallOp>(op)) {
+      if (!call.updatesOut(index))
+        return false;
+      value = call.getOuts()[index];
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       if (!isMadeIn(loop.getYieldedValues()[index],
                     loop.getRegionIterArg(index)))
@@ -54,8 +61,14 @@ static void collectOrigins(Value value,
         !origins.insert(next.getAsOpaquePointer()).second)
       continue;
     Operation *op = next.getDefiningOp();
-    if (!op || isa<sdx::CallOp, sdx::RuntimeCallOp>(op))
+    if (!op || isa<sdx::RuntimeCallOp>(op))
       continue;
+    if (auto call = dyn_cast<sdx::CallOp>(op)) {
+      unsigned index = cast<OpResult>(next).getResultNumber();
+      if (call.updatesOut(index))
+        work.push_back(call.getOuts()[index]);
+      continue;
+    }
     llvm::append_range(work, op->getOperands());
     for (Region &region : op->getRegions())
       if (!region.empty())

@@ -229,3 +229,42 @@ func.func @no_depth(%x: tensor<2x0xf32>) -> tensor<2x3xf32> {
   %0 = cpu.packed_matmul ins(%x, %p : tensor<2x0xf32>, tensor<1x0x32xf32>) outs(%f : tensor<2x3xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<2x3xf32>
   return %0 : tensor<2x3xf32>
 }
+
+// -----
+
+// A program on elements starts from an argument, which it copies, and then from
+// what only it reads, which it updates.
+// CHECK-LABEL: func.func @programs
+// CHECK: %[[E:.*]] = tensor.empty()
+// CHECK: %[[A:.*]] = sdx.call @k0_forall(%{{.*}}, %{{.*}}) outs(%[[E]] : tensor<1x8xf32>) ->
+// CHECK: sdx.call @k1_forall(%{{.*}}) outs(%[[A]] : tensor<1x8xf32>) {updates = array<i64: 0>} ->
+// CHECK-LABEL: func.func private @k0_forall
+// CHECK-SAME: (%[[X:.*]]: memref<1x8xf32>, %[[V:.*]]: f32, %[[OUT:.*]]: memref<1x8xf32>)
+// CHECK: %[[IN:.*]] = bufferization.to_tensor %[[X]] restrict :
+// CHECK: %[[COPY:.*]] = linalg.copy ins(%[[IN]]
+// CHECK: scf.forall (%{{.*}}) in (1) shared_outs(%{{.*}} = %[[COPY]])
+// CHECK-LABEL: func.func private @k1_forall
+// CHECK-SAME: (%{{.*}}: f32, %[[OUT:.*]]: memref<1x8xf32>)
+// CHECK: %[[HELD:.*]] = bufferization.to_tensor %[[OUT]] restrict writable
+// CHECK-NOT: linalg.copy
+// CHECK: scf.forall (%{{.*}}) in (1) shared_outs(%{{.*}} = %[[HELD]])
+// CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[OUT]]
+func.func @programs(%x: tensor<1x8xf32> {sdx.input = 0 : i64}, %v: f32) -> tensor<1x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = scf.forall (%i) in (1) shared_outs(%o = %x) -> (tensor<1x8xf32>) {
+    %row = tensor.extract_slice %o[%i, 0] [1, 8] [1, 1] : tensor<1x8xf32> to tensor<8xf32>
+    %next = tensor.insert %v into %row[%c0] : tensor<8xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %next into %o[%i, 0] [1, 8] [1, 1] : tensor<8xf32> into tensor<1x8xf32>
+    }
+  } {mapping = [#sdx.task]}
+  %1 = scf.forall (%i) in (1) shared_outs(%o = %0) -> (tensor<1x8xf32>) {
+    %row = tensor.extract_slice %o[%i, 0] [1, 8] [1, 1] : tensor<1x8xf32> to tensor<8xf32>
+    %next = tensor.insert %v into %row[%c1] : tensor<8xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %next into %o[%i, 0] [1, 8] [1, 1] : tensor<8xf32> into tensor<1x8xf32>
+    }
+  } {mapping = [#sdx.task]}
+  return %1 : tensor<1x8xf32>
+}

@@ -424,3 +424,39 @@ func.func @inserted_in_turn(%x: tensor<1x4xf32> {sdx.input = 0 : i64}, %z: tenso
   %3 = tensor.insert_slice %1 into %2[1, 0, 0] [1, 1, 4] [1, 1, 1] : tensor<1x4xf32> into tensor<2x1x4xf32>
   return %3 : tensor<2x1x4xf32>
 }
+
+// -----
+
+func.func private @k0(f32, memref<8xf32>) attributes {sdx.kernel}
+
+// A kernel that updates what a loop carries works in its memory: the only copy
+// is that of the argument.
+// CHECK-LABEL: func.func @updated_in_a_loop
+// CHECK: memref.copy %arg0, %[[STATE:.*]] :
+// CHECK: scf.for
+// CHECK-NOT: memref.copy
+// CHECK: sdx.call @k0(%{{.*}} : f32) outs(%[[STATE]] : memref<8xf32>) {updates = array<i64: 0>}
+// CHECK-NOT: memref.copy
+// CHECK: }
+func.func @updated_in_a_loop(%x: tensor<8xf32> {sdx.input = 0 : i64}, %n: index, %v: f32) -> (tensor<8xf32> {onnx.name = "y"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %x) -> (tensor<8xf32>) {
+    %1 = sdx.call @k0(%v : f32) outs(%s : tensor<8xf32>) {updates = array<i64: 0>} -> tensor<8xf32>
+    scf.yield %1 : tensor<8xf32>
+  }
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func private @k0(f32, memref<8xf32>) attributes {sdx.kernel}
+
+// What others still read is copied before a kernel updates it.
+// CHECK-LABEL: func.func @updated_copy
+// CHECK: memref.copy %arg0, %[[COPY:.*]] :
+// CHECK: sdx.call @k0(%{{.*}} : f32) outs(%[[COPY]] : memref<8xf32>) {updates = array<i64: 0>}
+func.func @updated_copy(%x: tensor<8xf32> {sdx.input = 0 : i64}, %v: f32) -> (tensor<8xf32> {onnx.name = "y"}, tensor<8xf32> {onnx.name = "z"}) {
+  %0 = sdx.call @k0(%v : f32) outs(%x : tensor<8xf32>) {updates = array<i64: 0>} -> tensor<8xf32>
+  return %0, %x : tensor<8xf32>, tensor<8xf32>
+}

@@ -245,7 +245,9 @@ def SDXFormDispatches : Pass<"sdx-form-dispatches", "::mlir::ModuleOp"> {
     `sdx.call` calls. A group is one product or convolution with its
     elementwise epilogue; row operations (reductions over trailing dimensions
     with elementwise ones between); elementwise operations on one domain; or a
-    single other operation.
+    single other operation. A program on elements (`scf.forall` mapped to
+    `#sdx.task`) updates the tensor that it starts from, if nothing else reads
+    it; otherwise the kernel copies that.
 
     ```mlir
     %m = cpu.packed_matmul ins(%x, %p ...) outs(%zero ...)

@@ -151,10 +151,10 @@ def SDXLowerHostOps : Pass<"sdx-lower-host-ops", "::mlir::ModuleOp"> {
 }
 
 def SDXLowerHostCopies : Pass<"sdx-lower-host-copies", "::mlir::ModuleOp"> {
-  let summary = "Lower the host program's copies";
+  let summary = "Lower copies";
   let description = [{
-    `memref.copy` between contiguous buffers becomes `memcpy`, any other a call
-    of `sdx_rt_copy`. Sizes and strides are written to one place in the
+    `memref.copy` between contiguous buffers becomes `memcpy`, also of rows that
+    a target leaves to it in kernels, any other a call of `sdx_rt_copy`. Sizes and strides are written to one place in the
     function's frame, which all copies share: a model may have thousands.
 
     ```mlir

@@ -39,6 +39,8 @@ namespace {
 
 /// Temporaries up to this size live on the stack.
 constexpr int64_t kStackBytes = 16384;
+/// Elements of a row that are left to `memcpy`.
+constexpr int64_t kLongRow = 512;
 /// Parallel iterations that are enough to occupy the threads: dimensions
 /// inside of them become sequential loops.
 constexpr int64_t kMinIterations = 256;
@@ -213,6 +215,18 @@ LogicalResult lowerRowLoops(func::FuncOp func) {
   return success();
 }
 
+/// A task's copy of a long row, or of one of open size, for which loops would
+/// take longer to begin than most rows take: it is left to `memcpy`.
+bool copiesLongRow(memref::CopyOp copy) {
+  auto isRow = [](Value memref) {
+    auto type = cast<MemRefType>(memref.getType());
+    return type.getRank() == 1 && type.areTrailingDimsContiguous(1) &&
+           (type.isDynamicDim(0) || type.getDimSize(0) >= kLongRow);
+  };
+  return copy->getParentOfType<scf::ParallelOp>() && isRow(copy.getSource()) &&
+         isRow(copy.getTarget());
+}
+
 struct LowerLoopsPass : sardonyx::impl::CPULowerLoopsBase<LowerLoopsPass> {
   using Base::Base;
 
@@ -245,7 +259,7 @@ struct LowerLoopsPass : sardonyx::impl::CPULowerLoopsBase<LowerLoopsPass> {
     func.walk([&](memref::CopyOp op) { copies.push_back(op); });
     for (memref::CopyOp copy : copies) {
       if (!isa<MemRefType>(copy.getSource().getType()) ||
-          !isa<MemRefType>(copy.getTarget().getType()))
+          !isa<MemRefType>(copy.getTarget().getType()) || copiesLongRow(copy))
         continue;
       rewriter.setInsertionPoint(copy);
       if (copy.getSource() != copy.getTarget())

@@ -630,6 +630,15 @@ func.func @no_kernel(%t: tensor<8xf32>) {
 
 // -----
 
+func.func private @kernel(memref<8xf32>, memref<8xf32>)
+func.func @updates_nothing(%t: tensor<8xf32>) {
+  // expected-error@+1 {{updates out 1, and it has 1}}
+  %0 = sdx.call @kernel(%t : tensor<8xf32>) outs(%t : tensor<8xf32>) {updates = array<i64: 1>} -> tensor<8xf32>
+  return
+}
+
+// -----
+
 func.func private @kernel(memref<9xf32>, memref<8xf32>)
 func.func @wrong_type(%t: tensor<8xf32>) {
   // expected-error@+1 {{operand 0 is 'tensor<8xf32>' but 'kernel' takes 'memref<9xf32>'}}

@@ -88,6 +88,7 @@ func.func private @kernel(memref<?x8xf32>, index, memref<?x8xf32>) attributes {s
 
 // CHECK-LABEL: @host
 // CHECK: sdx.call @kernel(%{{.*}}, %{{.*}} : tensor<?x8xf32>, index) outs(%{{.*}} : tensor<?x8xf32>) -> tensor<?x8xf32>
+// CHECK: sdx.call @kernel(%{{.*}}, %{{.*}} : tensor<?x8xf32>, index) outs(%{{.*}} : tensor<?x8xf32>) {updates = array<i64: 0>} -> tensor<?x8xf32>
 // CHECK: sdx.call @kernel(%{{.*}}, %{{.*}} : memref<?x8xf32>, index) outs(%{{.*}} : memref<?x8xf32>)
 // CHECK: sdx.check %{{.*}}, "sizes differ"
 // CHECK: sdx.check %{{.*}}, "sizes {0} and {1} differ"(%[[I:.*]], %[[I]])
@@ -97,6 +98,7 @@ func.func private @kernel(memref<?x8xf32>, index, memref<?x8xf32>) attributes {s
 // CHECK: sdx.thread_count : index
 func.func @host(%t: tensor<?x8xf32>, %m: memref<?x8xf32>, %n: index, %c: i1) -> tensor<?x8xf32> {
   %0 = sdx.call @kernel(%t, %n : tensor<?x8xf32>, index) outs(%t : tensor<?x8xf32>) -> tensor<?x8xf32>
+  %4 = sdx.call @kernel(%t, %n : tensor<?x8xf32>, index) outs(%0 : tensor<?x8xf32>) {updates = array<i64: 0>} -> tensor<?x8xf32>
   sdx.call @kernel(%m, %n : memref<?x8xf32>, index) outs(%m : memref<?x8xf32>)
   sdx.check %c, "sizes differ"
   sdx.check %c, "sizes {0} and {1} differ" (%n, %n)
@@ -114,4 +116,20 @@ func.func @runtime(%t: tensor<i64>, %m: memref<i64>, %n: index, %i: i64) -> tens
   %0 = sdx.runtime_call "sdx_rt_list_length" (%t : tensor<i64>) outs(%t : tensor<i64>) -> tensor<i64>
   sdx.runtime_call stateful "sdx_rt_list_erase" (%m, %n, %i : memref<i64>, index, i64) outs(%m : memref<i64>)
   return %0 : tensor<i64>
+}
+
+// A loop of one iteration stays a loop.
+// CHECK-LABEL: @tasks
+// CHECK: scf.forall (%{{.*}}) in (1) shared_outs
+// CHECK: mapping = [#sdx.task]
+func.func @tasks(%t: tensor<1x8xf32>, %x: f32) -> tensor<1x8xf32> {
+  %c0 = arith.constant 0 : index
+  %0 = scf.forall (%i) in (1) shared_outs(%o = %t) -> (tensor<1x8xf32>) {
+    %row = tensor.extract_slice %o[%i, 0] [1, 8] [1, 1] : tensor<1x8xf32> to tensor<8xf32>
+    %next = tensor.insert %x into %row[%c0] : tensor<8xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %next into %o[%i, 0] [1, 8] [1, 1] : tensor<8xf32> into tensor<1x8xf32>
+    }
+  } {mapping = [#sdx.task]}
+  return %0 : tensor<1x8xf32>
 }
