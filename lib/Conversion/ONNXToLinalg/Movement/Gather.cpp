@@ -22,42 +22,8 @@ using namespace mlir;
 namespace sardonyx {
 namespace {
 
-Value byElement(OpBuilder &b, Location loc, Value flat, Value list, Size rows,
-                Size extent, Size count, Size length) {
-  Value size = asIndex(b, loc, extent);
-  Type element = cast<RankedTensorType>(flat.getType()).getElementType();
-  return createIndexed(
-      b, loc, {rows, count, length}, element,
-      [&](OpBuilder &inner, Location at, ValueRange i) -> Value {
-        Value raw = tensor::ExtractOp::create(inner, at, list, i[1]);
-        Value index = checkedIndex(inner, at, raw, size);
-        return tensor::ExtractOp::create(inner, at, flat,
-                                         ValueRange{i[0], index, i[2]});
-      });
-}
-
-Value byRow(OpBuilder &b, Location loc, Value flat, Value list, Size rows,
-            Size extent, Size count, Size length) {
-  Value size = asIndex(b, loc, extent);
-  Type element = cast<RankedTensorType>(flat.getType()).getElementType();
-  Value empty = createEmpty(b, loc, {rows, count, length}, element);
-  Size one = asSize(b, 1), zero = asSize(b, 0);
-  return forEach(
-      b, loc, {count, rows}, empty,
-      [&](OpBuilder &inner, Location at, ValueRange i, Value out) -> Value {
-        Value raw = tensor::ExtractOp::create(inner, at, list, i[0]);
-        Value index = checkedIndex(inner, at, raw, size);
-        SmallVector<OpFoldResult> from = {i[1], index, zero};
-        SmallVector<OpFoldResult> to = {i[1], i[0], zero};
-        SmallVector<OpFoldResult> box = {one, one, length};
-        Value row = slice(inner, at, flat, from, box);
-        return insertSlice(inner, at, row, out, to, box);
-      });
-}
-
 /// As [P, D, T] x [I] -> [P, I, T]: rows of T elements are copied whole.
 LogicalResult lowerGather(Lowering<onnx::GatherOp> &b) {
-  Location loc = b.getLoc();
   Value data = b.in.getData(), indices = b.in.getIndices();
   Sizes in = b.dims(data);
   Sizes at = b.dims(indices);
@@ -77,12 +43,7 @@ LogicalResult lowerGather(Lowering<onnx::GatherOp> &b) {
   if (RankedTensorType declared = b.declared())
     out = refineSizes(b, out, declared);
 
-  std::optional<int64_t> known = getStaticSize(length);
-  Value result =
-      known && *known < 8
-          ? byElement(b, loc, flat, list, rows, in[*axis], count, length)
-          : byRow(b, loc, flat, list, rows, in[*axis], count, length);
-  return b.replace(b.reshape(result, out));
+  return b.replace(b.reshape(takeSlices(b, flat, list), out));
 }
 
 LogicalResult lowerGatherElements(Lowering<onnx::GatherElementsOp> &b) {

@@ -9,10 +9,14 @@
 
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
+#include "Support/RowLoop.h"
 
 using namespace mlir;
 
 namespace sardonyx {
+
+/// Slices of fewer elements are not copied by a task each.
+static constexpr int64_t kMinSlice = 8;
 
 Value checkedIndex(OpBuilder &b, Location loc, Value raw, Value size) {
   Value given = toIndex(b, loc, raw), index = given;
@@ -36,24 +40,60 @@ void checkReaches(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> want,
                           Twine(dim));
 }
 
-Value forEach(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
-              Value carried,
-              function_ref<Value(OpBuilder &, Location, ValueRange indices,
-                                 Value carried)>
-                  body) {
-  SmallVector<Value> lower(sizes.size(), createIndex(b, loc, 0)),
-      step(sizes.size(), createIndex(b, loc, 1)), upper;
-  for (Size size : sizes)
-    upper.push_back(asIndex(b, loc, size));
-  if (sizes.empty())
-    return body(b, loc, {}, carried);
-  scf::LoopNest nest =
-      scf::buildLoopNest(b, loc, lower, upper, step, carried,
-                         [&](OpBuilder &inner, Location at, ValueRange indices,
-                             ValueRange state) -> scf::ValueVector {
-                           return {body(inner, at, indices, state.front())};
-                         });
-  return nest.results.front();
+/// Each element on its own, so that short slices can be part of what is
+/// computed with them.
+static Value takeElements(TensorBuilder &b, Value flat, Value list) {
+  Value extent = b.index(b.dim(flat, 1));
+  return createIndexed(
+      b, b.getLoc(), {b.dim(flat, 0), b.dim(list, 0), b.dim(flat, 2)},
+      elementTypeOf(flat),
+      [&](OpBuilder &inner, Location at, ValueRange i) -> Value {
+        Value raw = tensor::ExtractOp::create(inner, at, list, i[1]);
+        Value index = checkedIndex(inner, at, raw, extent);
+        return tensor::ExtractOp::create(inner, at, flat,
+                                         ValueRange{i[0], index, i[2]});
+      });
+}
+
+Value takeSlices(TensorBuilder &b, Value flat, Value list) {
+  OpFoldResult rows = b.dim(flat, 0), extent = b.dim(flat, 1);
+  OpFoldResult count = b.dim(list, 0), length = b.dim(flat, 2);
+  std::optional<int64_t> known = getStaticSize(length);
+  if (known && *known < kMinSlice)
+    return takeElements(b, flat, list);
+  if (isEmptyBox({rows, extent, count, length}))
+    return takeElements(b, flat, list);
+  // One slice is a view.
+  if (getStaticSize(count) == 1) {
+    Value raw = b.extract(list, b.index(int64_t(0)));
+    Value index = checkedIndex(b, b.getLoc(), raw, b.index(extent));
+    return b.slice(flat, {b.size(0), index, b.size(0)},
+                   {rows, b.size(1), length});
+  }
+  Value end = b.index(extent), zero = b.index(int64_t(0));
+  // Each slice is a task.
+  auto take = [&](TensorBuilder &s, Value row, Value number) -> Values {
+    Value raw = s.extract(list, number);
+    Value index = checkedIndex(s, s.getLoc(), raw, end);
+    return {s.slice(flat, {row, index, s.size(0)},
+                    {s.size(1), s.size(1), length}, {0, 1})};
+  };
+  if (getStaticSize(rows) == 1) {
+    Value empty = b.empty({count, length}, elementTypeOf(flat));
+    auto body = [&](TensorBuilder &s, Value number, ValueRange) {
+      return take(s, zero, number);
+    };
+    return asOneRow(b, forEachRow(b, empty, body).front());
+  }
+  Value empty = b.empty({rows, count, length}, elementTypeOf(flat));
+  auto partOf = [&](TensorBuilder &s, ValueRange task, unsigned) {
+    return Part{
+        {task[0], task[1], s.size(0)}, {s.size(1), s.size(1), length}, {0, 1}};
+  };
+  auto body = [&](TensorBuilder &s, ValueRange task, ValueRange) {
+    return take(s, task[0], task[1]);
+  };
+  return forEachTask(b, {rows, count}, empty, partOf, body).front();
 }
 
 SmallVector<Value> getTuple(OpBuilder &b, Location loc, Value indices,

@@ -8,7 +8,7 @@
 #ifndef SARDONYX_LIB_CONVERSION_ONNXTOLINALG_MOVEMENT_POSITIONS_H
 #define SARDONYX_LIB_CONVERSION_ONNXTOLINALG_MOVEMENT_POSITIONS_H
 
-#include "Support/Common.h"
+#include "Support/TensorBuilder.h"
 
 namespace sardonyx {
 
@@ -23,14 +23,9 @@ void checkReaches(mlir::OpBuilder &b, mlir::Location loc,
                   llvm::ArrayRef<mlir::OpFoldResult> want,
                   llvm::ArrayRef<mlir::OpFoldResult> have, int64_t except = -1);
 
-/// Runs `body` for every position of `sizes`, row by row, carrying a tensor.
-mlir::Value
-forEach(mlir::OpBuilder &b, mlir::Location loc,
-        llvm::ArrayRef<mlir::OpFoldResult> sizes, mlir::Value carried,
-        llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location,
-                                       mlir::ValueRange indices,
-                                       mlir::Value carried)>
-            body);
+/// [rows, extent, length] x [count] -> [rows, count, length]: the slices of
+/// `flat` along its second dimension that `list` names, with checked indices.
+mlir::Value takeSlices(TensorBuilder &b, mlir::Value flat, mlir::Value list);
 
 /// The position that the index tuple `indices[prefix..., :]` names in `data`,
 /// after `batch` leading dimensions that both share.

@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Indices are checked at run time: one out of range fails the run.
+// Indices are checked at run time: one out of range fails the run. Updates of
+// one element are written in their order, so only what cannot be the same
+// element is split into tasks: positions of dimensions that no index decides
+// on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +17,7 @@
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
+#include "Support/RowLoop.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -21,6 +25,9 @@ using namespace mlir;
 
 namespace sardonyx {
 namespace {
+
+/// Elements of a slice for which a range of its own is worth while.
+constexpr int64_t kMinColumns = 64;
 
 /// How an update meets the element that is there.
 LogicalResult isKnownReduction(StringRef name, Value data) {
@@ -110,6 +117,112 @@ struct Indices {
   }
 };
 
+/// The updates of a ScatterElements.
+struct ElementScatter {
+  Value updates;
+  Indices where;
+  Sizes sizes; // of the indices
+  Sizes in;    // of the data
+  int64_t axis;
+  Value extent;
+  StringRef reduction;
+  Type onnxType;
+
+  /// A task for each position of the dimensions before the axis.
+  Value byRows(TensorBuilder &b, Value data) const {
+    return forEachTask(
+               b, ArrayRef<Size>(sizes).take_front(axis), data,
+               [&](TensorBuilder &s, ValueRange task, unsigned) {
+                 return partAt(s, task);
+               },
+               [&](TensorBuilder &s, ValueRange task, ValueRange parts) {
+                 ArrayRef<Size> counts = ArrayRef<Size>(sizes).drop_front(axis);
+                 return write(s, task, Value(), counts, parts);
+               })
+        .front();
+  }
+
+  /// The dimensions before the axis have size 1 in the indices: a task for each
+  /// range of the dimension behind the axis.
+  Value byColumns(TensorBuilder &b, Value data) const {
+    Value row = asOneRow(b, data);
+    bool hasColumns = axis + 1 < static_cast<int64_t>(sizes.size());
+    Ranges ranges(b, hasColumns ? sizes[axis + 1] : b.size(1), kMinColumns);
+    Value zero = b.index(int64_t(0));
+    SmallVector<Value> first(axis, zero);
+    Values result = forEachTask(
+        b, ranges.count(), row,
+        [&](TensorBuilder &s, ValueRange task, unsigned) {
+          Part part = partAt(s, first);
+          if (hasColumns) {
+            Value begin = ranges.begin(s, task.front());
+            part.offsets[axis + 1] = begin;
+            part.sizes[axis + 1] = ranges.size(s, begin);
+          }
+          part.offsets.insert(part.offsets.begin(), s.size(0));
+          part.sizes.insert(part.sizes.begin(), s.size(1));
+          part.dropped.push_back(axis);
+          return part;
+        },
+        [&](TensorBuilder &s, ValueRange task, ValueRange parts) {
+          Sizes counts(ArrayRef<Size>(sizes).drop_front(axis));
+          Value begin;
+          if (hasColumns) {
+            begin = ranges.begin(s, task.front());
+            counts[1] = ranges.size(s, begin);
+          }
+          return write(s, first, begin, counts, parts);
+        });
+    return onlyRow(b, result.front());
+  }
+
+private:
+  /// The data at a position of the dimensions before the axis.
+  Part partAt(TensorBuilder &s, ValueRange before) const {
+    Part part{Sizes(before.begin(), before.end()), Sizes(axis, s.size(1)),
+              llvm::to_vector(llvm::seq<int64_t>(0, axis))};
+    part.offsets.resize(in.size(), s.size(0));
+    llvm::append_range(part.sizes, ArrayRef<Size>(in).drop_front(axis));
+    return part;
+  }
+
+  /// Writes the updates at `before` of the dimensions before the axis, `counts`
+  /// of the others. The part has the data's dimensions from the axis on; its
+  /// columns are those from `firstColumn` on (null: from 0).
+  Values write(TensorBuilder &b, ValueRange before, Value firstColumn,
+               ArrayRef<Size> counts, ValueRange parts) const {
+    auto source = [&](TensorBuilder &s, ValueRange i) {
+      SmallVector<Value> from(before);
+      llvm::append_range(from, i);
+      if (firstColumn && i.size() > 1)
+        from[axis + 1] = s.add(from[axis + 1], firstColumn);
+      return from;
+    };
+    int64_t varying = where.varying - axis;
+    auto writeOne = [&](TensorBuilder &s, Value place, ValueRange i,
+                        ValueRange state) -> Values {
+      SmallVector<Value> target(i);
+      target.front() = place;
+      Value update = s.extract(updates, source(s, i));
+      Value old = s.extract(state.front(), target);
+      Value next = combine(s, s.getLoc(), reduction, old, update, onnxType);
+      return {put(s, next, state.front(), target)};
+    };
+    return nest(b, counts.take_front(varying), parts,
+                [&](TensorBuilder &s, ValueRange i, ValueRange state) {
+                  Value raw = where.at(s, s.getLoc(), source(s, i));
+                  Value place = checkedIndex(s, s.getLoc(), raw, extent);
+                  return nest(
+                      s, counts.drop_front(varying), state,
+                      [&](TensorBuilder &t, ValueRange j, ValueRange state) {
+                        SmallVector<Value> all(i);
+                        llvm::append_range(all, j);
+                        return writeOne(t, place, all, state);
+                      });
+                });
+  }
+};
+
 LogicalResult lowerScatterElements(Lowering<onnx::ScatterElementsOp> &b) {
   Location loc = b.getLoc();
   Value data = b.in.getData(), indices = b.in.getIndices();
@@ -125,63 +238,119 @@ LogicalResult lowerScatterElements(Lowering<onnx::ScatterElementsOp> &b) {
   checkReaches(b, loc, sizes, in, *axis);
   checkReaches(b, loc, sizes, b.dims(updates));
   Value extent = b.index(in[*axis]);
-  Type onnxType = getOnnxElementType(b.op.getData());
-  StringRef reduction = b.op.getReduction();
-  const Indices where = Indices::of(b, *axis);
-  ArrayRef<Size> outer = ArrayRef<Size>(sizes).take_front(where.varying);
-  ArrayRef<Size> inner = ArrayRef<Size>(sizes).drop_front(where.varying);
-  Value result = forEach(
-      b, loc, outer, data,
-      [&](OpBuilder &b, Location at, ValueRange i, Value out) -> Value {
-        Value place = checkedIndex(b, at, where.at(b, at, i), extent);
-        return forEach(
-            b, at, inner, out,
-            [&](OpBuilder &b, Location at, ValueRange j, Value out) -> Value {
-              SmallVector<Value> from(i);
-              llvm::append_range(from, j);
-              SmallVector<Value> target(from);
-              target[*axis] = place;
-              Value update = tensor::ExtractOp::create(b, at, updates, from);
-              Value old = tensor::ExtractOp::create(b, at, out, target);
-              Value next = combine(b, at, reduction, old, update, onnxType);
-              return tensor::InsertOp::create(b, at, next, out, target);
-            });
-      });
-  return b.replace(result);
+  if (isEmptyBox(sizes) || isEmptyBox(in))
+    return b.replace(data);
+  ElementScatter scatter{updates,
+                         Indices::of(b, *axis),
+                         sizes,
+                         in,
+                         *axis,
+                         extent,
+                         b.op.getReduction(),
+                         getOnnxElementType(b.op.getData())};
+  ArrayRef<Size> before = ArrayRef<Size>(sizes).take_front(*axis);
+  bool isOneRow =
+      llvm::all_of(before, [](Size size) { return getStaticSize(size) == 1; });
+  return b.replace(isOneRow ? scatter.byColumns(b, data)
+                            : scatter.byRows(b, data));
 }
 
-/// `data` with the slice at each tuple of indices replaced by its update.
-Value writeSlices(OpBuilder &b, Location loc, Value data, Value indices,
-                  Value updates, int64_t tuple, ArrayRef<Value> extents) {
-  Sizes in = getSizes(b, loc, data), at = getSizes(b, loc, indices);
-  Sizes outer(ArrayRef<Size>(at).drop_back());
-  auto type = cast<RankedTensorType>(data.getType());
-  // Sizes may be known better than the data's type says.
-  ArrayRef<Size> rest = ArrayRef<Size>(in).drop_front(tuple);
-  RankedTensorType sliceType = getTensorType(rest, type.getElementType());
-  // Slices of a tensor whose leading sizes are 1.
-  auto describe = [&](OpBuilder &b, ValueRange leading, Sizes &offsets,
-                      Sizes &sizes, Sizes &strides) {
-    offsets.assign(leading.begin(), leading.end());
-    offsets.append(rest.size(), b.getIndexAttr(0));
-    sizes.assign(leading.size(), b.getIndexAttr(1));
-    sizes.append(rest.begin(), rest.end());
-    strides.assign(sizes.size(), b.getIndexAttr(1));
-  };
-  return forEach(
-      b, loc, outer, data,
-      [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
-        SmallVector<Value> target =
-            getTuple(b, where, indices, i, tuple, extents, 0);
-        Sizes offsets, sizes, strides;
-        describe(b, i, offsets, sizes, strides);
-        Value update = tensor::ExtractSliceOp::create(
-            b, where, sliceType, updates, offsets, sizes, strides);
-        describe(b, target, offsets, sizes, strides);
-        return tensor::InsertSliceOp::create(b, where, update, out, offsets,
-                                             sizes, strides);
-      });
-}
+/// The updates of a ScatterND, whose index tuples name places of the `tuple`
+/// first dimensions of the data.
+struct TupleScatter {
+  Value indices, updates;
+  int64_t tuple;
+  Sizes outer; // of the indices
+  Sizes in;    // of the data
+  SmallVector<Value> extents;
+  StringRef reduction;
+  Type onnxType;
+
+  /// A task for each range of the first dimension behind the tuple's.
+  Value write(TensorBuilder &b, Value data) const {
+    Value row = asOneRow(b, data);
+    bool hasSlices = tuple < static_cast<int64_t>(in.size());
+    int64_t least = kMinColumns;
+    if (hasSlices)
+      for (Size size : ArrayRef<Size>(in).drop_front(tuple + 1))
+        least = std::max<int64_t>(
+            1, least / std::max<int64_t>(1, getStaticSize(size).value_or(1)));
+    Ranges ranges(b, hasSlices ? in[tuple] : b.size(1), least);
+    Values result = forEachTask(
+        b, ranges.count(), row,
+        [&](TensorBuilder &s, ValueRange task, unsigned) {
+          Part part{Sizes(in.size() + 1, s.size(0)), in, {0}};
+          part.sizes.insert(part.sizes.begin(), s.size(1));
+          if (hasSlices) {
+            Value begin = ranges.begin(s, task.front());
+            part.offsets[tuple + 1] = begin;
+            part.sizes[tuple + 1] = ranges.size(s, begin);
+          }
+          return part;
+        },
+        [&](TensorBuilder &s, ValueRange task, ValueRange parts) {
+          Sizes slice(ArrayRef<Size>(in).drop_front(tuple));
+          Value begin;
+          if (hasSlices) {
+            begin = ranges.begin(s, task.front());
+            slice.front() = ranges.size(s, begin);
+          }
+          return nest(
+              s, outer, parts,
+              [&](TensorBuilder &t, ValueRange i, ValueRange state) {
+                SmallVector<Value> target =
+                    getTuple(t, t.getLoc(), indices, i, tuple, extents, 0);
+                return reduction == "none" && hasSlices
+                           ? copySlice(t, i, target, begin, slice, state)
+                           : updateSlice(t, i, target, begin, slice, state);
+              });
+        });
+    return onlyRow(b, result.front());
+  }
+
+private:
+  /// Replaces a range of the slice at `target` by that of the update at `i`.
+  Values copySlice(TensorBuilder &b, ValueRange i, ValueRange target,
+                   Value begin, ArrayRef<Size> slice, ValueRange state) const {
+    Part from = partAt(b, i, slice);
+    from.offsets[i.size()] = begin;
+    Part to = partAt(b, target, slice);
+    Value update = b.slice(updates, from.offsets, from.sizes, from.dropped);
+    return {tensor::InsertSliceOp::create(b, update, state.front(), to.offsets,
+                                          to.sizes,
+                                          Sizes(to.sizes.size(), b.size(1)))};
+  }
+
+  /// Combines each element of such a slice with that of the update.
+  Values updateSlice(TensorBuilder &b, ValueRange i, ValueRange target,
+                     Value begin, ArrayRef<Size> slice,
+                     ValueRange state) const {
+    return nest(
+        b, slice, state,
+        [&](TensorBuilder &s, ValueRange j, ValueRange state) -> Values {
+          SmallVector<Value> from(i), to(target);
+          llvm::append_range(from, j);
+          llvm::append_range(to, j);
+          if (!j.empty())
+            from[i.size()] = s.add(from[i.size()], begin);
+          Value update = s.extract(updates, from);
+          Value old = s.extract(state.front(), to);
+          Value next = combine(s, s.getLoc(), reduction, old, update, onnxType);
+          return {put(s, next, state.front(), to)};
+        });
+  }
+
+  /// The slice at `leading` dimensions of size 1.
+  static Part partAt(TensorBuilder &b, ValueRange leading,
+                     ArrayRef<Size> slice) {
+    Part part{Sizes(leading.begin(), leading.end()),
+              Sizes(leading.size(), b.size(1)),
+              llvm::to_vector(llvm::seq<int64_t>(0, leading.size()))};
+    part.offsets.resize(leading.size() + slice.size(), b.size(0));
+    llvm::append_range(part.sizes, slice);
+    return part;
+  }
+};
 
 LogicalResult lowerScatterND(Lowering<onnx::ScatterNDOp> &b) {
   Location loc = b.getLoc();
@@ -194,8 +363,7 @@ LogicalResult lowerScatterND(Lowering<onnx::ScatterNDOp> &b) {
   if (!tuple || *tuple > int64_t(in.size()) ||
       failed(isKnownReduction(b.op.getReduction(), b.op.getData())))
     return b.refuse("length of index tuples unknown");
-  int64_t outer = at.size() - 1;
-  Sizes sizes(ArrayRef<Size>(at).drop_back());
+  Sizes sizes(ArrayRef<Size>(at).drop_back()), outer = sizes;
   sizes.append(in.begin() + *tuple, in.end());
   Sizes given = b.dims(updates);
   if (given.size() != sizes.size())
@@ -208,29 +376,21 @@ LogicalResult lowerScatterND(Lowering<onnx::ScatterNDOp> &b) {
   SmallVector<Value> extents;
   for (Size size : in)
     extents.push_back(b.index(size));
-  Type onnxType = getOnnxElementType(b.op.getData());
-  StringRef reduction = b.op.getReduction();
   for (auto [need, have] : llvm::zip_equal(sizes, given)) {
     std::optional<int64_t> least = getStaticSize(need);
     std::optional<int64_t> known = getStaticSize(have);
     if (least && known && *known < *least)
       return b.refuse("there are too few updates");
   }
-  if (reduction == "none" && *tuple < int64_t(in.size()))
-    return b.replace(
-        writeSlices(b, loc, data, indices, updates, *tuple, extents));
-  Value result = forEach(
-      b, loc, sizes, data,
-      [&](OpBuilder &b, Location where, ValueRange i, Value out) -> Value {
-        SmallVector<Value> target = getTuple(
-            b, where, indices, i.take_front(outer), *tuple, extents, 0);
-        llvm::append_range(target, i.drop_front(outer));
-        Value update = tensor::ExtractOp::create(b, where, updates, i);
-        Value old = tensor::ExtractOp::create(b, where, out, target);
-        Value next = combine(b, where, reduction, old, update, onnxType);
-        return tensor::InsertOp::create(b, where, next, out, target);
-      });
-  return b.replace(result);
+  TupleScatter scatter{indices,
+                       updates,
+                       *tuple,
+                       outer,
+                       in,
+                       extents,
+                       b.op.getReduction(),
+                       getOnnxElementType(b.op.getData())};
+  return b.replace(scatter.write(b, data));
 }
 
 } // namespace

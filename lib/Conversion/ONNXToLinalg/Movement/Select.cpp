@@ -4,12 +4,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Elements that are selected are counted by ranges, a task each; the host reads
+// the sum, which is a size; then each range writes its part of the result.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Movement/Positions.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
+#include "Support/RowLoop.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -18,72 +24,154 @@ using namespace mlir;
 namespace sardonyx {
 namespace {
 
-/// The number of positions of `sizes` for which `test` (i1) holds.
-Value countIf(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
-              function_ref<Value(OpBuilder &, Location, ValueRange)> test) {
-  return forEach(
-      b, loc, sizes, createIndex(b, loc, 0),
-      [&](OpBuilder &inner, Location at, ValueRange i, Value count) -> Value {
-        Value one = createIndex(inner, at, 1), zero = createIndex(inner, at, 0);
-        Value add =
-            arith::SelectOp::create(inner, at, test(inner, at, i), one, zero);
-        return arith::AddIOp::create(inner, at, count, add);
+Value isTrue(TensorBuilder &b, Value stored, Type onnxType) {
+  return castScalar(b, b.getLoc(), loadScalar(b, b.getLoc(), stored, onnxType),
+                    onnxType, b.getI1Type());
+}
+
+/// Elements that are worth a task of their own.
+constexpr int64_t kMinRange = 4096;
+
+/// The positions of the true elements of a tensor of at least one dimension.
+class TrueElements {
+public:
+  /// Only the elements within `sizes` are looked at.
+  TrueElements(TensorBuilder &b, Value tensor, Type onnxType, Sizes sizes)
+      : tensor(tensor), onnxType(onnxType), sizes(std::move(sizes)),
+        split(findSplit()), ranges(b, this->sizes[split], leastInRange()) {}
+
+  /// How many there are, a size that the host reads.
+  OpFoldResult count(TensorBuilder &b);
+  /// Their coordinates, a column for each element, in a tensor of the sizes
+  /// `out`. They must have been counted.
+  Value positions(TensorBuilder &b, ArrayRef<OpFoldResult> out);
+
+private:
+  /// The first dimension that is not known to be of size 1, or the last.
+  int64_t findSplit() const {
+    int64_t dim = 0, last = sizes.size() - 1;
+    while (dim < last && getStaticSize(sizes[dim]) == 1)
+      ++dim;
+    return dim;
+  }
+  int64_t leastInRange() const {
+    int64_t inner = 1;
+    for (OpFoldResult size : ArrayRef(sizes).drop_front(split + 1)) {
+      int64_t known = getStaticSize(size).value_or(kMinRange);
+      inner =
+          std::min(inner * std::clamp<int64_t>(known, 1, kMinRange), kMinRange);
+    }
+    return kMinRange / inner;
+  }
+  /// Runs `body` at each true element of a range, with its coordinates.
+  Values walk(TensorBuilder &b, Value range, ValueRange state,
+              function_ref<Values(TensorBuilder &, ValueRange at, ValueRange)>
+                  body) const;
+
+  Value tensor;
+  Type onnxType;
+  Sizes sizes;
+  /// The dimension that is cut into ranges.
+  int64_t split;
+  Ranges ranges;
+  /// For each range, how many true elements there are in it, [ranges,1], and
+  /// before it, [ranges].
+  Value inRange, before;
+};
+
+Values TrueElements::walk(
+    TensorBuilder &b, Value range, ValueRange state,
+    function_ref<Values(TensorBuilder &, ValueRange, ValueRange)> body) const {
+  Value begin = ranges.begin(b, range);
+  Sizes counts = sizes;
+  counts[split] = ranges.size(b, begin);
+  return nest(
+      b, counts, state, [&](TensorBuilder &s, ValueRange i, ValueRange state) {
+        SmallVector<Value> at(i);
+        at[split] = s.add(at[split], begin);
+        Value hit = isTrue(s, s.extract(tensor, at), onnxType);
+        return when(s, hit, state,
+                    [&](TensorBuilder &t) { return body(t, at, state); });
       });
 }
 
-Value isTrue(OpBuilder &b, Location loc, Value stored, Type onnxType) {
-  return castScalar(b, loc, loadScalar(b, loc, stored, onnxType), onnxType,
-                    b.getI1Type());
+OpFoldResult TrueElements::count(TensorBuilder &b) {
+  Type i64 = b.getI64Type();
+  inRange =
+      forEachRow(b, b.empty({ranges.count(), b.size(1)}, i64),
+                 [&](TensorBuilder &s, Value range, ValueRange rows) -> Values {
+                   Value sum =
+                       walk(s, range, s.integer(i64, 0),
+                            [&](TensorBuilder &t, ValueRange,
+                                ValueRange state) -> Values {
+                              return {t.add(state.front(), t.integer(i64, 1))};
+                            })
+                           .front();
+                   return {put(s, sum, rows.front(), s.index(int64_t(0)))};
+                 })
+          .front();
+  Value zero = b.index(int64_t(0)), number = b.index(ranges.count());
+  Values made = {b.empty(ranges.count(), i64), b.empty(b.size(1), i64)};
+  made = runOnce(b, made, [&](TensorBuilder &s, ValueRange made) -> Values {
+    Values state = {made.front(), s.integer(i64, 0)};
+    state = loop(s, zero, number, state,
+                 [&](TensorBuilder &t, Value i, ValueRange state) -> Values {
+                   Value next = t.add(state[1], t.extract(inRange, {i, zero}));
+                   return {put(t, state[1], state[0], i), next};
+                 });
+    return {state[0], put(s, state[1], made.back(), zero)};
+  });
+  before = made.front();
+  return b.convert(b.extract(made.back(), zero), b.getIndexType());
+}
+
+Value TrueElements::positions(TensorBuilder &b, ArrayRef<OpFoldResult> out) {
+  Type i64 = b.getI64Type();
+  OpFoldResult rank = b.size(sizes.size());
+  Value zero = b.index(int64_t(0));
+  auto partOf = [&](TensorBuilder &s, ValueRange range, unsigned) {
+    auto read = [&](Value list, ValueRange at) {
+      return s.convert(s.extract(list, at), s.getIndexType());
+    };
+    return Part{{s.size(0), s.size(0), read(before, range.front())},
+                {s.size(1), rank, read(inRange, {range.front(), zero})},
+                {0}};
+  };
+  auto write = [&](TensorBuilder &s, ValueRange range, ValueRange parts) {
+    Values state = {parts.front(), zero};
+    state =
+        walk(s, range.front(), state,
+             [&](TensorBuilder &t, ValueRange at, ValueRange state) -> Values {
+               Value part = state[0];
+               for (auto [dim, index] : llvm::enumerate(at))
+                 part = put(t, t.convert(index, i64), part,
+                            {t.index(static_cast<int64_t>(dim)), state[1]});
+               return {part, t.add(state[1], t.index(1))};
+             });
+    return Values{state.front()};
+  };
+  Value row = asOneRow(b, b.empty(out, i64));
+  return onlyRow(b, forEachTask(b, ranges.count(), row, partOf, write).front());
 }
 
 LogicalResult lowerNonZero(Lowering<onnx::NonZeroOp> &b) {
-  Location loc = b.getLoc();
   Value x = b.in.getX();
-  Type onnxType = getOnnxElementType(b.op.getX());
   Sizes sizes = b.dims(x);
-  auto test = [&](OpBuilder &b, Location at, ValueRange i) {
-    return isTrue(b, at, tensor::ExtractOp::create(b, at, x, i), onnxType);
-  };
-  Value count = countIf(b, loc, sizes, test);
-  Sizes out = {b.size(sizes.size()), Size(count)};
+  int64_t rank = sizes.size();
+  if (rank == 0) { // The rank of a scalar is 0: a [0, n] result.
+    x = b.reshape(x, {b.size(1)});
+    sizes = {b.size(1)};
+  }
+  TrueElements elements(b, x, getOnnxElementType(b.op.getX()), sizes);
+  Sizes out = {b.size(rank), elements.count(b)};
   if (RankedTensorType declared = b.declared())
     out = refineSizes(b, out, declared);
-  Value empty = b.empty(out, b.getI64Type());
-  if (sizes.empty()) // The rank of a scalar is 0: a [0, n] result.
-    return b.replace(empty);
-  SmallVector<Value> lower(sizes.size(), createIndex(b, loc, 0)),
-      step(sizes.size(), createIndex(b, loc, 1)), upper;
-  for (Size size : sizes)
-    upper.push_back(b.index(size));
-  scf::LoopNest nest = scf::buildLoopNest(
-      b, loc, lower, upper, step, ValueRange{empty, createIndex(b, loc, 0)},
-      [&](OpBuilder &b, Location at, ValueRange i,
-          ValueRange state) -> scf::ValueVector {
-        auto found = scf::IfOp::create(
-            b, at, test(b, at, i),
-            [&](OpBuilder &then, Location where) {
-              Value out = state[0];
-              for (auto [dim, index] : llvm::enumerate(i)) {
-                Value value = arith::IndexCastOp::create(
-                    then, where, then.getI64Type(), index);
-                Value row = createIndex(then, where, dim);
-                out = tensor::InsertOp::create(then, where, value, out,
-                                               ValueRange{row, state[1]});
-              }
-              Value next = arith::AddIOp::create(then, where, state[1],
-                                                 createIndex(then, where, 1));
-              scf::YieldOp::create(then, where, ValueRange{out, next});
-            },
-            [&](OpBuilder &otherwise, Location where) {
-              scf::YieldOp::create(otherwise, where, state);
-            });
-        return {found.getResult(0), found.getResult(1)};
-      });
-  return b.replace(nest.results[0]);
+  if (isEmptyBox(out))
+    return b.replace(b.empty(out, b.getI64Type()));
+  return b.replace(elements.positions(b, out));
 }
 
 LogicalResult lowerCompress(Lowering<onnx::CompressOp> &b) {
-  Location loc = b.getLoc();
   Value input = b.in.getInput(), condition = b.in.getCondition();
   Sizes sizes = b.dims(input);
   int64_t axis = 0;
@@ -97,43 +185,25 @@ LogicalResult lowerCompress(Lowering<onnx::CompressOp> &b) {
     input = b.reshape(input, sizes);
   }
   // Conditions past the axis' end select nothing.
-  Value extent = b.index(sizes[axis]);
-  Value length = b.index(b.dim(condition, 0));
-  length = arith::MinSIOp::create(b, loc, length, extent);
-  Type boolean = b.getI1Type();
-  auto test = [&](OpBuilder &b, Location at, ValueRange i) {
-    return loadScalar(b, at, tensor::ExtractOp::create(b, at, condition, i),
-                      boolean);
-  };
-  Sizes out = sizes, box = sizes;
-  out[axis] = countIf(b, loc, {Size(length)}, test);
+  Size length = b.dim(condition, 0);
+  std::optional<int64_t> given = getStaticSize(length),
+                         known = getStaticSize(sizes[axis]);
+  length = given && known
+               ? b.size(std::min(*given, *known))
+               : Size(b.minimum(b.index(length), b.index(sizes[axis])));
+  TrueElements elements(b, condition, b.getI1Type(), {length});
+  Sizes out = sizes;
+  out[axis] = elements.count(b);
   if (RankedTensorType declared = b.declared())
     out = refineSizes(b, out, declared);
-  box[axis] = b.size(1);
-  Type element = elementTypeOf(input);
-  Value empty = b.empty(out, element);
-  Value zero = createIndex(b, loc, 0);
-  auto loop = scf::ForOp::create(
-      b, loc, zero, length, createIndex(b, loc, 1), ValueRange{empty, zero},
-      [&](OpBuilder &b, Location at, Value i, ValueRange state) {
-        auto found = scf::IfOp::create(
-            b, at, test(b, at, i),
-            [&](OpBuilder &then, Location where) {
-              Sizes from(sizes.size(), asSize(then, 0)), to = from;
-              from[axis] = i;
-              to[axis] = state[1];
-              Value part = slice(then, where, input, from, box);
-              Value next = insertSlice(then, where, part, state[0], to, box);
-              Value count = arith::AddIOp::create(then, where, state[1],
-                                                  createIndex(then, where, 1));
-              scf::YieldOp::create(then, where, ValueRange{next, count});
-            },
-            [&](OpBuilder &otherwise, Location where) {
-              scf::YieldOp::create(otherwise, where, state);
-            });
-        scf::YieldOp::create(b, at, found.getResults());
-      });
-  return b.replace(loop.getResult(0));
+  if (isEmptyBox(out))
+    return b.replace(b.empty(out, elementTypeOf(input)));
+  Value list = elements.positions(b, {b.size(1), out[axis]});
+  list = b.reshape(list, {out[axis]});
+  ArrayRef<Size> all(sizes);
+  Value flat = b.reshape(input, {b.product(all.take_front(axis)), sizes[axis],
+                                 b.product(all.drop_front(axis + 1))});
+  return b.replace(b.reshape(takeSlices(b, flat, list), out));
 }
 
 } // namespace

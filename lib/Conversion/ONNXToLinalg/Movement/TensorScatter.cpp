@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The update of each sample is a box of its cache, or two where it wraps
-// around: whole boxes are copied.
+// around: whole boxes are copied, by a task for each position of the dimensions
+// before the axis.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +15,7 @@
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
+#include "Support/RowLoop.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -22,26 +24,23 @@ using namespace mlir;
 namespace sardonyx {
 namespace {
 
-/// Where updates go: along `axis`, for the sample `sample`.
+/// What is written to one position of the dimensions before the axis: `update`
+/// has the axis first.
 struct CacheBox {
   Value update;
-  int64_t axis;
-  Sizes sizes; // of an update of all samples
+  Sizes sizes; // of the update
 
-  /// `cache` with the positions [from, from + count) of the sample's update
-  /// written at `to`.
-  Value write(TensorBuilder &b, Value cache, Value sample, OpFoldResult from,
+  /// `cache` with the positions [from, from + count) of the update written at
+  /// `to`.
+  Value write(TensorBuilder &b, Value cache, OpFoldResult from,
               OpFoldResult count, OpFoldResult to) const {
     Sizes source(sizes.size(), b.size(0)), box = sizes;
-    source[0] = sample;
     Sizes target = source;
-    source[axis] = from;
-    target[axis] = to;
-    box[0] = b.size(1);
-    box[axis] = count;
-    Location loc = b.getLoc();
-    Value part = slice(b, loc, update, source, box);
-    return insertSlice(b, loc, part, cache, target, box);
+    source[0] = from;
+    target[0] = to;
+    box[0] = count;
+    Value part = slice(b, b.getLoc(), update, source, box);
+    return insertSlice(b, b.getLoc(), part, cache, target, box);
   }
 };
 
@@ -89,29 +88,40 @@ LogicalResult lowerTensorScatter(Lowering<onnx::TensorScatterOp> &b) {
   if (isEmptyBox(sizes))
     return b.replace(cache);
   Value extent = b.index(have[*axis]), count = b.index(sizes[*axis]);
-  CacheBox box{update, *axis, sizes};
   Value zero = b.index(int64_t(0));
-  auto loop = scf::ForOp::create(
-      b, zero, b.index(have[0]), b.index(1), cache,
-      [&](OpBuilder &builder, Location loc, Value sample, ValueRange state) {
-        TensorBuilder s(loc, builder);
-        Value start = zero, first = count, next = state[0];
+  // What a task works on: everything from the axis on.
+  auto partOf = [&](TensorBuilder &s, ValueRange task, ArrayRef<Size> all) {
+    Part part{Sizes(task.begin(), task.end()), Sizes(task.size(), s.size(1)),
+              llvm::to_vector(llvm::seq<int64_t>(0, task.size()))};
+    part.offsets.resize(all.size(), s.size(0));
+    llvm::append_range(part.sizes, all.drop_front(task.size()));
+    return part;
+  };
+  Values result = forEachTask(
+      b, ArrayRef<Size>(have).take_front(*axis), cache,
+      [&](TensorBuilder &s, ValueRange task, unsigned) {
+        return partOf(s, task, have);
+      },
+      [&](TensorBuilder &s, ValueRange task, ValueRange parts) -> Values {
+        Part from = partOf(s, task, sizes);
+        CacheBox box{s.slice(update, from.offsets, from.sizes, from.dropped),
+                     Sizes(ArrayRef<Size>(sizes).drop_front(*axis))};
+        Value start = zero, first = count, next = parts.front();
         if (indices) {
-          Value given = toIndex(s, loc, s.extract(indices, sample));
+          Value given = toIndex(s, s.getLoc(), s.extract(indices, task[0]));
           start = getStart(s, given, extent, count, mode == "circular");
           first = s.minimum(count, s.sub(extent, start));
         }
-        next = box.write(s, next, sample, s.size(0), first, start);
+        next = box.write(s, next, s.size(0), first, start);
         if (indices && mode == "circular") {
           // Where nothing is left it starts inside all the same.
           Value rest = s.sub(count, first);
           Value last = s.maximum(s.sub(count, s.index(1)), zero);
-          Value from = s.minimum(first, last);
-          next = box.write(s, next, sample, from, rest, s.size(0));
+          next = box.write(s, next, s.minimum(first, last), rest, s.size(0));
         }
-        scf::YieldOp::create(s, next);
+        return {next};
       });
-  return b.replace(loop.getResult(0));
+  return b.replace(result);
 }
 
 } // namespace
