@@ -32,7 +32,7 @@ func.func @main_graph(%x: tensor<?x?xf32>) -> !onnx.seq<!onnx.map<i64, tensor<f3
 // CHECK:         scf.for
 // CHECK:           tensor.extract %[[KEYS]]
 // CHECK:           tensor.extract %[[VALUES]]
-// CHECK:           tensor.insert %{{.*}} : tensor<1x2xf64>
+// CHECK:           tensor.insert %{{.*}} : tensor<2xf64>
 func.func @main_graph(%m: !onnx.map<i64, tensor<f64>>) -> tensor<1x2xf64> {
   %0 = onnx.ml.DictVectorizer(%m) {int64_vocabulary = array<i64: 20, 10>} : (!onnx.map<i64, tensor<f64>>) -> tensor<1x2xf64>
   return %0 : tensor<1x2xf64>

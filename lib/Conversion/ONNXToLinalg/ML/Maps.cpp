@@ -17,6 +17,7 @@
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 #include "Support/Patterns.h"
+#include "Support/RowLoop.h"
 #include "Support/RuntimeCalls.h"
 #include "dialects/ONNX/ONNX.h"
 
@@ -56,21 +57,21 @@ Value valuesOf(TensorBuilder &b, Value map, Type onnxType) {
 Value scatter(TensorBuilder &b, Value keys, Value values, Value row,
               int64_t width,
               function_ref<Value(TensorBuilder &, Value key)> placeOf) {
-  Value zero = b.index(int64_t(0)), one = b.index(1), last = b.index(width - 1);
-  return scf::ForOp::create(
-             b, zero, b.index(b.dim(keys, 0)), one, row,
-             [&](OpBuilder &builder, Location loc, Value i, ValueRange state) {
-               TensorBuilder s(loc, builder);
-               Value place = placeOf(s, s.extract(keys, i));
-               Value at = arith::MinUIOp::create(s, place, last);
-               Value isIn = s.compare(arith::CmpIPredicate::ule, place, last);
-               Value old = s.extract(state[0], {zero, at});
-               Value next = s.select(isIn, s.extract(values, i), old);
-               Value row = tensor::InsertOp::create(s, next, state[0],
-                                                    ValueRange{zero, at});
-               scf::YieldOp::create(s, row);
-             })
-      .getResult(0);
+  Value zero = b.index(int64_t(0)), last = b.index(width - 1);
+  Value count = b.index(b.dim(keys, 0));
+  auto write = [&](TensorBuilder &s, Value i, ValueRange state) -> Values {
+    Value place = placeOf(s, s.extract(keys, i));
+    Value at = arith::MinUIOp::create(s, place, last);
+    Value isIn = s.compare(arith::CmpIPredicate::ule, place, last);
+    Value old = s.extract(state[0], at);
+    Value next = s.select(isIn, s.extract(values, i), old);
+    return {put(s, next, state[0], at)};
+  };
+  return forEachRow(b, row,
+                    [&](TensorBuilder &s, Value, ValueRange rows) {
+                      return loop(s, zero, count, rows, write);
+                    })
+      .front();
 }
 
 /// Whether a list of keys has one twice.

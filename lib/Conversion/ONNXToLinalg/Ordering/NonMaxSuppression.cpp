@@ -188,37 +188,46 @@ Values selectBoxes(TensorBuilder &b, const Suppression &all) {
   return {made[1], made[2]};
 }
 
-/// The list of [batch, class, box] of all rows.
+/// The list of [batch, class, box] of all rows. The host reads its length.
 Value listSelected(TensorBuilder &b, Value indices, Value counts, Value groups,
                    RankedTensorType declared) {
+  Type i64 = b.getI64Type();
   Value zero = b.index(int64_t(0)), one = b.index(1);
   Value rows = b.index(b.dim(indices, 0));
-  auto countOf = [&](TensorBuilder &s, Value row) {
-    return s.convert(s.extract(counts, {row, zero}), s.getIndexType());
+  auto addCount = [&](TensorBuilder &s, Value row, ValueRange sum) -> Values {
+    return {s.add(sum[0], s.extract(counts, {row, zero}))};
   };
-  Value total = loop(b, zero, rows, zero,
-                     [&](TensorBuilder &s, Value row, ValueRange sum) {
-                       return Values{s.add(sum[0], countOf(s, row))};
-                     })
+  Value total = runOnce(b, b.empty(b.size(1), i64),
+                        [&](TensorBuilder &s, ValueRange made) -> Values {
+                          Value none = s.integer(i64, 0);
+                          Value sum =
+                              loop(s, zero, rows, none, addCount).front();
+                          return {put(s, sum, made.front(), zero)};
+                        })
                     .front();
+  total = b.convert(b.extract(total, zero), b.getIndexType());
   Sizes sizes = refineSizes(b, {Size(total), b.size(3)}, declared);
-  Values state = {b.empty(sizes, b.getI64Type()), zero};
-  return loop(b, zero, rows, state,
-              [&](TensorBuilder &s, Value row, ValueRange state) {
-                Value batch = arith::DivUIOp::create(s, row, groups);
-                Value group = arith::RemUIOp::create(s, row, groups);
-                return loop(
-                    s, zero, countOf(s, row), state,
-                    [&](TensorBuilder &t, Value i, ValueRange state) {
-                      Value list = state[0], place = state[1];
-                      Type i64 = t.getI64Type();
-                      list = put(t, t.convert(batch, i64), list, {place, zero});
-                      list = put(t, t.convert(group, i64), list, {place, one});
-                      list = put(t, t.extract(indices, {row, i}), list,
-                                 {place, t.index(2)});
-                      return Values{list, t.add(place, one)};
-                    });
-              })
+  if (isEmptyBox(sizes))
+    return b.empty(sizes, i64);
+  auto listRow = [&](TensorBuilder &s, Value row, ValueRange state) {
+    Value batch = arith::DivUIOp::create(s, row, groups);
+    Value group = arith::RemUIOp::create(s, row, groups);
+    Value count = s.convert(s.extract(counts, {row, zero}), s.getIndexType());
+    return loop(s, zero, count, state,
+                [&](TensorBuilder &t, Value i, ValueRange state) {
+                  Value list = state[0], place = state[1];
+                  list = put(t, t.convert(batch, i64), list, {place, zero});
+                  list = put(t, t.convert(group, i64), list, {place, one});
+                  list = put(t, t.extract(indices, {row, i}), list,
+                             {place, t.index(2)});
+                  return Values{list, t.add(place, one)};
+                });
+  };
+  return runOnce(b, b.empty(sizes, i64),
+                 [&](TensorBuilder &s, ValueRange made) -> Values {
+                   Values state = {made.front(), zero};
+                   return {loop(s, zero, rows, state, listRow).front()};
+                 })
       .front();
 }
 

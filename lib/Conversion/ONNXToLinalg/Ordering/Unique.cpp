@@ -91,6 +91,8 @@ Values sortSlices(TensorBuilder &b, const Slices &slices) {
   if (isList)
     heap.push_back(b.empty({size}, elementTypeOf(slices.tensor)));
   heap.push_back(b.empty({size}, b.getI64Type()));
+  if (isEmptyBox(size))
+    return heap;
   auto source = [&](TensorBuilder &s, Value i) {
     Values entry;
     if (isList)
@@ -98,10 +100,13 @@ Values sortSlices(TensorBuilder &b, const Slices &slices) {
     entry.push_back(s.convert(i, s.getI64Type()));
     return entry;
   };
-  return Selection(compare).select(b, count, count, heap, source);
+  return runOnce(b, heap, [&](TensorBuilder &s, ValueRange heap) {
+    return Selection(compare).select(s, count, count, heap, source);
+  });
 }
 
-/// Walks over the sorted slices.
+/// Walks over the sorted slices. The host reads the number of groups, which is
+/// a size.
 Groups findGroups(TensorBuilder &b, const Slices &slices) {
   Value sorted = sortSlices(b, slices).back();
   OpFoldResult size = b.dim(slices.tensor, 1);
@@ -109,27 +114,35 @@ Groups findGroups(TensorBuilder &b, const Slices &slices) {
   Value zero = b.index(int64_t(0)), one = b.index(1);
   Value no = b.integer(i64, 0), single = b.integer(i64, 1);
   // `number` is of the groups so far: that of the current one is less by 1.
-  Values state = {b.empty({size}, i64), b.empty({size}, i64),
-                  b.empty({size}, i64), zero};
-  state = loop(
-      b, zero, b.index(size), state,
-      [&](TensorBuilder &s, Value j, ValueRange state) {
-        Value index = s.extract(sorted, j);
-        Value previous = s.maximum(s.sub(j, one), zero);
-        Value before = s.convert(s.extract(sorted, previous), s.getIndexType());
-        Value here = s.convert(index, s.getIndexType());
-        Value isFirst = s.compare(arith::CmpIPredicate::eq, j, zero);
-        Value differs = slices.isBefore(s, before, here);
-        Value isNew = arith::OrIOp::create(s, isFirst, differs);
-        Value number = s.select(isNew, s.add(state[3], one), state[3]);
-        Value group = s.sub(number, one);
-        Value first = s.select(isNew, index, s.extract(state[0], group));
-        Value count = s.select(isNew, no, s.extract(state[1], group));
-        return Values{put(s, first, state[0], group),
-                      put(s, s.add(count, single), state[1], group),
-                      put(s, s.convert(group, i64), state[2], here), number};
-      });
-  return {state[0], state[1], state[2], state[3]};
+  auto walk = [&](TensorBuilder &s, Value j, ValueRange state) {
+    Value index = s.extract(sorted, j);
+    Value previous = s.maximum(s.sub(j, one), zero);
+    Value before = s.convert(s.extract(sorted, previous), s.getIndexType());
+    Value here = s.convert(index, s.getIndexType());
+    Value isFirst = s.compare(arith::CmpIPredicate::eq, j, zero);
+    Value differs = slices.isBefore(s, before, here);
+    Value isNew = arith::OrIOp::create(s, isFirst, differs);
+    Value number = s.select(isNew, s.add(state[3], one), state[3]);
+    Value group = s.sub(number, one);
+    Value first = s.select(isNew, index, s.extract(state[0], group));
+    Value count = s.select(isNew, no, s.extract(state[1], group));
+    return Values{put(s, first, state[0], group),
+                  put(s, s.add(count, single), state[1], group),
+                  put(s, s.convert(group, i64), state[2], here), number};
+  };
+  Values made = {b.empty({size}, i64), b.empty({size}, i64),
+                 b.empty({size}, i64), b.empty({b.size(1)}, i64)};
+  if (isEmptyBox(size))
+    return {made[0], made[1], made[2], zero};
+  made = runOnce(b, made, [&](TensorBuilder &s, ValueRange made) {
+    Values state(made.drop_back());
+    state.push_back(zero);
+    state = loop(s, zero, s.index(size), state, walk);
+    state[3] = put(s, s.convert(state[3], i64), made.back(), zero);
+    return state;
+  });
+  Value number = b.convert(b.extract(made[3], zero), b.getIndexType());
+  return {made[0], made[1], made[2], number};
 }
 
 /// The same groups in the order of their first occurrences.
@@ -137,24 +150,31 @@ Groups orderByOccurrence(TensorBuilder &b, const Groups &groups) {
   OpFoldResult size = b.dim(groups.first, 0);
   Type i64 = b.getI64Type(), index = b.getIndexType();
   Value zero = b.index(int64_t(0)), one = b.index(1);
+  if (isEmptyBox(size))
+    return groups;
   // New first occurrences and counts, new numbers by old ones, how many.
+  auto walk = [&](TensorBuilder &s, Value i, ValueRange state) {
+    Value group = s.convert(s.extract(groups.ofElement, i), index);
+    Value first = s.extract(groups.first, group);
+    Value isFirst =
+        s.compare(arith::CmpIPredicate::eq, s.convert(first, index), i);
+    return when(s, isFirst, state, [&](TensorBuilder &t) {
+      Value count = t.extract(groups.counts, group);
+      Value number = t.convert(state[3], i64);
+      return Values{put(t, first, state[0], state[3]),
+                    put(t, count, state[1], state[3]),
+                    put(t, number, state[2], group), t.add(state[3], one)};
+    });
+  };
   Values state = {b.empty({size}, i64), b.empty({size}, i64),
-                  b.empty({size}, i64), zero};
-  state = loop(b, zero, b.index(size), state,
-               [&](TensorBuilder &s, Value i, ValueRange state) {
-                 Value group = s.convert(s.extract(groups.ofElement, i), index);
-                 Value first = s.extract(groups.first, group);
-                 Value isFirst = s.compare(arith::CmpIPredicate::eq,
-                                           s.convert(first, index), i);
-                 return when(s, isFirst, state, [&](TensorBuilder &t) {
-                   Value count = t.extract(groups.counts, group);
-                   Value number = t.convert(state[3], i64);
-                   return Values{put(t, first, state[0], state[3]),
-                                 put(t, count, state[1], state[3]),
-                                 put(t, number, state[2], group),
-                                 t.add(state[3], one)};
-                 });
-               });
+                  b.empty({size}, i64)};
+  state = runOnce(b, state, [&](TensorBuilder &s, ValueRange made) {
+    Values state(made);
+    state.push_back(zero);
+    state = loop(s, zero, s.index(size), state, walk);
+    state.pop_back();
+    return state;
+  });
   Value numbers = state[2];
   Value ofElement =
       b.map(groups.ofElement, i64, [&](TensorBuilder &s, ValueRange in) {

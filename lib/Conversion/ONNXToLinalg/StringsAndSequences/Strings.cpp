@@ -15,6 +15,7 @@
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
+#include "Support/RowLoop.h"
 #include "Support/RuntimeCalls.h"
 #include "Support/SmallFloats.h"
 #include "dialects/ONNX/ONNX.h"
@@ -137,32 +138,34 @@ LogicalResult lowerRegexFullMatch(Lowering<onnx::RegexFullMatchOp> &b) {
 
 /// The handles that stay, in order, and one empty string where none does.
 Value compress(TensorBuilder &b, Value words, Value stays) {
-  Value zero = b.index(int64_t(0)), one = b.index(1);
-  Value length = b.index(b.dim(words, 0));
-  auto count = scf::ForOp::create(
-      b, zero, length, one, zero,
-      [&](OpBuilder &builder, Location loc, Value i, ValueRange sum) {
-        TensorBuilder s(loc, builder);
-        Value here = s.convert(s.extract(stays, i), s.getIndexType());
-        scf::YieldOp::create(s, s.add(sum[0], here));
-      });
-  OpFoldResult size = b.atLeast(count.getResult(0), 1);
-  Value init = b.zeros(size, b.getI64Type());
-  auto fill = scf::ForOp::create(
-      b, zero, length, one, ValueRange{zero, init},
-      [&](OpBuilder &builder, Location loc, Value i, ValueRange state) {
-        TensorBuilder s(loc, builder);
-        Value here = s.convert(s.extract(stays, i), s.getIndexType());
-        // What does not stay is overwritten by the next, if there is one.
-        Value last = s.sub(s.index(size), s.index(1));
-        Value at = s.minimum(state[0], last);
-        Value isIn = s.compare(arith::CmpIPredicate::ne, here, zero);
-        Value old = s.extract(state[1], at);
-        Value next = s.select(isIn, s.extract(words, i), old);
-        Value kept = tensor::InsertOp::create(s, next, state[1], at);
-        scf::YieldOp::create(s, ValueRange{s.add(state[0], here), kept});
-      });
-  return fill.getResult(1);
+  Type i64 = b.getI64Type();
+  Value zero = b.index(int64_t(0)), length = b.index(b.dim(words, 0));
+  Value count = runOnce(
+      b, b.empty({b.size(1)}, i64),
+      [&](TensorBuilder &s, ValueRange made) -> Values {
+        auto add = [&](TensorBuilder &t, Value i, ValueRange sum) -> Values {
+          return {t.add(sum[0], t.convert(t.extract(stays, i), i64))};
+        };
+        Value sum = loop(s, zero, length, s.integer(i64, 0), add).front();
+        return {put(s, sum, made.front(), zero)};
+      })[0];
+  count = b.convert(b.extract(count, zero), b.getIndexType());
+  OpFoldResult size = b.atLeast(count, 1);
+  auto write = [&](TensorBuilder &s, Value i, ValueRange state) -> Values {
+    Value here = s.convert(s.extract(stays, i), s.getIndexType());
+    // What does not stay is overwritten by the next, if there is one.
+    Value last = s.sub(s.index(size), s.index(1));
+    Value at = s.minimum(state[0], last);
+    Value isIn = s.compare(arith::CmpIPredicate::ne, here, zero);
+    Value next = s.select(isIn, s.extract(words, i), s.extract(state[1], at));
+    return {s.add(state[0], here), put(s, next, state[1], at)};
+  };
+  Values filled =
+      forEachRow(b, b.zeros({b.size(1), size}, i64),
+                 [&](TensorBuilder &s, Value, ValueRange rows) -> Values {
+                   return {loop(s, zero, length, {zero, rows[0]}, write)[1]};
+                 });
+  return onlyRow(b, filled.front());
 }
 
 LogicalResult lowerNormalizer(Lowering<onnx::StringNormalizerOp> &b) {
