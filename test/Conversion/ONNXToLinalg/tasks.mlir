@@ -92,3 +92,44 @@ func.func @compress(%x: tensor<20x30xf32>, %c: tensor<20xi1>) -> tensor<?x30xf32
   %0 = onnx.Compress(%x, %c) {axis = 0 : si64} : (tensor<20x30xf32>, tensor<20xi1>) -> tensor<?x30xf32>
   return %0 : tensor<?x30xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @det
+// CHECK: scf.forall (%{{.*}}) in (7)
+func.func @det(%x: tensor<7x5x5xf32>) -> tensor<7xf32> {
+  %0 = onnx.Det(%x) : (tensor<7x5x5xf32>) -> tensor<7xf32>
+  return %0 : tensor<7xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @sums_of_rows
+// CHECK: scf.forall (%{{.*}}) in (7)
+func.func @sums_of_rows(%x: tensor<7x500xf32>) -> tensor<7x500xf32> {
+  %axis = onnx.Constant() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
+  %0 = onnx.CumSum(%x, %axis) : (tensor<7x500xf32>, tensor<i64>) -> tensor<7x500xf32>
+  return %0 : tensor<7x500xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @sums_of_columns
+// CHECK: sdx.thread_count
+// CHECK: scf.forall (%{{.*}}, %{{.*}}) in (7, %{{.*}})
+func.func @sums_of_columns(%x: tensor<7x500x256xf32>) -> tensor<7x500x256xf32> {
+  %axis = onnx.Constant() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
+  %0 = onnx.CumSum(%x, %axis) : (tensor<7x500x256xf32>, tensor<i64>) -> tensor<7x500x256xf32>
+  return %0 : tensor<7x500x256xf32>
+}
+
+// -----
+
+// Indices count in the whole result: one task.
+// CHECK-LABEL: func.func @unpool
+// CHECK: linalg.fill
+// CHECK: scf.forall (%{{.*}}) in (1)
+func.func @unpool(%x: tensor<1x4x8x8xf32>, %i: tensor<1x4x8x8xi64>) -> tensor<1x4x16x16xf32> {
+  %0 = onnx.MaxUnpool(%x, %i) {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xi64>) -> tensor<1x4x16x16xf32>
+  return %0 : tensor<1x4x16x16xf32>
+}

@@ -15,10 +15,9 @@
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
+#include "Support/RowLoop.h"
 
 #include "dialects/ONNX/ONNX.h"
-
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
@@ -28,6 +27,8 @@ namespace {
 
 /// A longer axis is long.
 constexpr int64_t kLong = 32;
+/// Columns that are worth a range of their own.
+constexpr int64_t kMinColumns = 64;
 
 class CumulativeBuilder {
 public:
@@ -48,55 +49,20 @@ public:
     return round(b, reduceBefore(b, x, dest, isAxis, extent));
   }
 
-  /// By one pass along dimension `axis`.
+  /// By one pass along dimension `axis`: a task for each position of the
+  /// dimensions before it and each range of those behind it.
   Value buildScan(TensorBuilder &b, Value x, int64_t axis) {
-    Location loc = b.getLoc();
     Sizes sizes = b.dims(x);
     Size before = b.product(ArrayRef<Size>(sizes).take_front(axis));
     Size after = b.product(ArrayRef<Size>(sizes).drop_front(axis + 1));
-    Value end = b.index(sizes[axis]), rows = b.index(before);
-    Value columns = b.index(after);
-    x = reshape(b, loc, x, {before, sizes[axis], after});
-    Type stored = convertElementType(accumulator);
-    Value result = b.empty({before, sizes[axis], after}, stored);
-    Value totals = b.empty({after}, stored);
-    Value zero = b.index(int64_t(0)), one = b.index(1), last = b.sub(end, one);
-    // State: the result and, for each column, the total so far.
-    auto step = [&](OpBuilder &o, Location at, Value row, ValueRange indices,
-                    ValueRange state) -> scf::ValueVector {
-      TensorBuilder s(at, o);
-      Value column = indices[1];
-      Value place = reverse ? s.sub(last, indices[0]) : indices[0];
-      Value total = s.extract(state[1], column);
-      total = loadScalar(s, at, total, accumulator);
-      Value element = s.extract(x, {row, place, column});
-      Value next = combine(s, at, total, loadScalar(s, at, element, type));
-      Value put = storeScalar(s, at, exclusive ? total : next, accumulator);
-      next = storeScalar(s, at, next, accumulator);
-      return {tensor::InsertOp::create(s, put, state[0],
-                                       ValueRange{row, place, column}),
-              tensor::InsertOp::create(s, next, state[1], column)};
-    };
-    auto scanRow = [&](OpBuilder &o, Location at, ValueRange row,
-                       ValueRange state) -> scf::ValueVector {
-      Value start = storeScalar(o, at, neutral(o, at), accumulator);
-      scf::LoopNest cleared = scf::buildLoopNest(
-          o, at, zero, columns, one, state[1],
-          [&](OpBuilder &n, Location in, ValueRange i,
-              ValueRange totals) -> scf::ValueVector {
-            return {tensor::InsertOp::create(n, in, start, totals[0], i)};
-          });
-      return scf::buildLoopNest(o, at, {zero, zero}, {end, columns}, {one, one},
-                                {state[0], cleared.results[0]},
-                                [&](OpBuilder &n, Location in, ValueRange i,
-                                    ValueRange state) {
-                                  return step(n, in, row[0], i, state);
-                                })
-          .results;
-    };
-    scf::LoopNest scan =
-        scf::buildLoopNest(b, loc, zero, rows, one, {result, totals}, scanRow);
-    return round(b, reshape(b, loc, scan.results[0], sizes));
+    Size length = sizes[axis];
+    x = b.reshape(x, {before, length, after});
+    Value result =
+        b.empty({before, length, after}, convertElementType(accumulator));
+    if (!isEmptyBox(sizes))
+      result = getStaticSize(after) == 1 ? scanRows(b, x, result)
+                                         : scanColumns(b, x, result);
+    return round(b, b.reshape(result, sizes));
   }
 
 private:
@@ -110,6 +76,89 @@ private:
     element = castScalar(b, loc, element, type, accumulator);
     ScalarBuilder s(b, loc, accumulator);
     return isProduct ? s.mul(total, element) : s.add(total, element);
+  }
+
+  /// Step `i` of `end` is at this place of the axis.
+  Value placeOf(TensorBuilder &b, Value i, Value end) const {
+    return reverse ? b.sub(b.sub(end, b.index(1)), i) : i;
+  }
+
+  /// A row at a time, its total so far in a register. All are [before,axis,1].
+  Value scanRows(TensorBuilder &b, Value x, Value result) {
+    Value end = b.index(b.dim(x, 1)), zero = b.index(int64_t(0));
+    return forEachRow(
+               b, result,
+               [&](TensorBuilder &s, Value row, ValueRange rows) -> Values {
+                 Values state = {rows.front(), neutral(s)};
+                 state = nest(
+                     s, b.dim(x, 1), state,
+                     [&](TensorBuilder &t, ValueRange i,
+                         ValueRange state) -> Values {
+                       Value place = placeOf(t, i.front(), end);
+                       Value element = t.extract(x, {row, place, zero});
+                       Value next = add(t, state[1], element);
+                       Value out = exclusive ? state[1] : next;
+                       return {put(t, store(t, out), state[0], {place, zero}),
+                               next};
+                     });
+                 return {state.front()};
+               })
+        .front();
+  }
+
+  /// A step of all columns at a time: a total is what the result has at the
+  /// place before. All are [before,axis,after].
+  Value scanColumns(TensorBuilder &b, Value x, Value result) {
+    Size length = b.dim(x, 1);
+    Value end = b.index(length), one = b.index(1);
+    Ranges ranges(b, b.dim(x, 2), kMinColumns, b.dim(x, 0));
+    auto partOf = [&](TensorBuilder &s, ValueRange task, unsigned) {
+      Value begin = ranges.begin(s, task[1]);
+      return Part{{task[0], s.size(0), begin},
+                  {s.size(1), length, ranges.size(s, begin)},
+                  {0}};
+    };
+    auto scan = [&](TensorBuilder &s, ValueRange task, ValueRange parts) {
+      Value begin = ranges.begin(s, task[1]), none = s.index(int64_t(0));
+      Size columns = ranges.size(s, begin);
+      auto read = [&](TensorBuilder &t, Value step, Value column) {
+        return t.extract(
+            x, {task[0], placeOf(t, step, end), t.add(begin, column)});
+      };
+      Value place = placeOf(s, none, end);
+      // An axis may turn out to be empty.
+      Value isEmpty = s.compare(arith::CmpIPredicate::eq, end, none);
+      Values state =
+          loop(s, none, s.select(isEmpty, none, s.index(columns)), parts,
+               [&](TensorBuilder &t, Value j, ValueRange state) -> Values {
+                 Value first = neutral(t);
+                 if (!exclusive)
+                   first = add(t, first, read(t, none, j));
+                 return {put(t, store(t, first), state.front(), {place, j})};
+               });
+      return nest(
+          s, {s.plus(length, -1), columns}, state,
+          [&](TensorBuilder &t, ValueRange i, ValueRange state) -> Values {
+            Value step = t.add(i[0], one);
+            Value stored =
+                t.extract(state.front(), {placeOf(t, i[0], end), i[1]});
+            Value total = loadScalar(t, t.getLoc(), stored, accumulator);
+            Value next = add(t, total, read(t, exclusive ? i[0] : step, i[1]));
+            return {put(t, store(t, next), state.front(),
+                        {placeOf(t, step, end), i[1]})};
+          });
+    };
+    return forEachTask(b, {b.dim(x, 0), ranges.count()}, result, partOf, scan)
+        .front();
+  }
+
+  /// A total with one more element, as stored in `x`.
+  Value add(TensorBuilder &b, Value total, Value element) {
+    return combine(b, b.getLoc(), total,
+                   loadScalar(b, b.getLoc(), element, type));
+  }
+  Value store(TensorBuilder &b, Value total) {
+    return storeScalar(b, b.getLoc(), total, accumulator);
   }
 
   /// The result's elements from those of `x` before them, beginning with

@@ -9,6 +9,7 @@
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
+#include "Support/RowLoop.h"
 #include "Window/Window.h"
 #include "dialects/ONNX/ONNX.h"
 
@@ -57,25 +58,24 @@ FailureOr<UnpoolAttributes> getAttributes(Lowering<onnx::MaxUnpoolOp> &b,
 }
 
 /// A list of `total` zeros in which each of `values` has the place that its
-/// index names.
+/// index names. Indices count in the whole result, so one task writes them all.
 Value scatterValues(TensorBuilder &b, Value values, Value indices,
                     OpFoldResult total, Type element) {
-  OpFoldResult count = b.dim(values, 0);
-  Value init = b.filled({total}, b.zero(element));
-  auto loop = scf::ForOp::create(
-      b, b.index(int64_t(0)), b.index(count), b.index(1), init,
-      [&](OpBuilder &builder, Location loc, Value i, ValueRange state) {
-        TensorBuilder s(loc, builder);
-        Value at = s.convert(s.extract(indices, i), s.getIndexType());
-        createCheck(s, loc,
-                    s.compare(arith::CmpIPredicate::ult, at, s.index(total)),
-                    "index {0} lies outside of an output of {1} elements",
-                    {OpFoldResult(at), total});
-        Value next =
-            tensor::InsertOp::create(s, s.extract(values, i), state[0], at);
-        scf::YieldOp::create(s, next);
+  Value zeros = b.filled({b.size(1), total}, b.zero(element));
+  Values rows =
+      forEachRow(b, zeros, [&](TensorBuilder &s, Value, ValueRange rows) {
+        auto write = [&](TensorBuilder &t, ValueRange i, ValueRange state) {
+          Value at = t.convert(t.extract(indices, i), t.getIndexType());
+          Value inside =
+              t.compare(arith::CmpIPredicate::ult, at, t.index(total));
+          createCheck(t, t.getLoc(), inside,
+                      "index {0} lies outside of an output of {1} elements",
+                      {OpFoldResult(at), total});
+          return Values{put(t, t.extract(values, i), state.front(), at)};
+        };
+        return nest(s, b.dim(values, 0), rows, write);
       });
-  return loop.getResult(0);
+  return onlyRow(b, rows.front());
 }
 
 /// `tensor`, of `sizes`, with zeros behind until it has the sizes of input
