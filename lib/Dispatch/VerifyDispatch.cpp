@@ -8,6 +8,12 @@
 #include "Utils.h"
 #include "sardonyx/Dispatch/Passes.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXVERIFYDISPATCH
 #include "sardonyx/Dispatch/Passes.h.inc"
@@ -16,9 +22,21 @@ namespace sardonyx {
 using namespace mlir;
 using namespace sardonyx;
 
-static bool isDense(Operation *op) {
+static bool belongsInKernel(Operation *op) {
   return isa<linalg::LinalgDialect>(op->getDialect()) ||
-         isa<sdx::DenseOpInterface>(op);
+         isa<sdx::DenseOpInterface, scf::ForallOp, scf::ParallelOp>(op);
+}
+
+/// Whether `op` reads or writes an element whose place hangs on what is
+/// computed: what goes through elements does, and a size or condition that the
+/// host reads has a place of its own.
+static bool accessesAnyElement(Operation *op) {
+  auto isAny = [](Value index) { return !matchPattern(index, m_Constant()); };
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<tensor::ExtractOp, tensor::InsertOp, memref::LoadOp,
+            memref::StoreOp>(
+          [&](auto access) { return llvm::any_of(access.getIndices(), isAny); })
+      .Default(false);
 }
 
 static LogicalResult verifyArguments(func::FuncOp func) {
@@ -56,8 +74,13 @@ struct VerifyDispatchPass
 
 private:
   WalkResult verifyHostOp(Operation *op) {
-    if (isDense(op)) {
+    if (belongsInKernel(op)) {
       op->emitOpError("is left on the host; it belongs in a kernel");
+      return WalkResult::interrupt();
+    }
+    if (accessesAnyElement(op)) {
+      op->emitOpError("accesses an element on the host at a place that is not "
+                      "constant; it belongs in a kernel");
       return WalkResult::interrupt();
     }
     if (!bufferized)

@@ -144,6 +144,16 @@ def test_time_limit(endless, slow):
         assert time.monotonic() - start < SOON
 
 
+def test_time_limit_of_a_program_on_elements(model):
+    """One task, whose loops take many seconds."""
+    session = sdx.InferenceSession(model("m (float[N,M] x) => (float y) { y = Det(x) }"), options())
+    x = np.ones((5000, 5000), np.float32)
+    start = time.monotonic()
+    with pytest.raises(sdx.Fail, match=r"the run took longer than its limit of 0\.1 s"):
+        session.run(None, {"x": x}, limited(timeout=0.1))
+    assert time.monotonic() - start < SOON
+
+
 def test_trip_limit(model):
     graph = (
         "m (int64 n, float[2] x) => (float[2] y) <bool c = {1}> {"

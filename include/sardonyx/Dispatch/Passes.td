@@ -289,9 +289,29 @@ def SDXDedupKernels : Pass<"sdx-dedup-kernels", "::mlir::ModuleOp"> {
 def SDXVerifyDispatch : Pass<"sdx-verify-dispatch", "::mlir::ModuleOp"> {
   let summary = "Check that host functions only call kernels";
   let description = [{
-    The contract at the end of the phase: no linalg or dense sdx operation is
-    left outside kernels, every argument of a host function says where it comes
-    from, and with `bufferized` no tensor is left on the host.
+    The contract at the end of the phase:
+    - no linalg or dense sdx operation and no parallel loop is left outside
+      kernels;
+    - the host computes on no elements: it reads and writes an element
+      (`tensor.extract`, `tensor.insert`, `memref.load`, `memref.store`) only at
+      a constant position, as it does for sizes, conditions, counts and indices
+      of views. A loop that goes through elements has positions that are not
+      constant. The loops of ONNX's Loop, Scan and recurrent operators stay on
+      the host: their bodies call kernels and copy slices;
+    - every argument of a host function says where it comes from;
+    - with `bufferized` no tensor is left on the host.
+
+    The host may pass whole tensors on: to functions of the runtime
+    (`sdx.runtime_call`: strings, sequences, maps, images, custom nodes), and to
+    copies.
+
+    ```mlir
+    scf.for %i = %c0 to %n step %c1 iter_args(%t = %x) -> (tensor<?xf32>) {
+      %e = tensor.extract %t[%i] : tensor<?xf32>   // refused
+      ...
+    }
+    %k = tensor.extract %count[%c0] : tensor<1xi64>   // a size
+    ```
   }];
   let options = [Option<"bufferized", "bufferized", "bool", "false",
                         "Also require that no tensor is left on the host">];
