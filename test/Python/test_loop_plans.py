@@ -23,9 +23,9 @@ def pool(columns, width, rows):
 PLANS = {
     # For the first kernel of the model that has such a plan.
     "layer_norm": [rows(1, 1), rows(2, 8, 1), rows(32, 1, 1), rows(4, 1, 0), rows(8, 1, 0), rows(4, 2, 0, chunk=8), rows(64, 1, 1)],
-    "softmax": [rows(1, 1), rows(2, 1, 0), rows(4, 2, 2), rows(8, 8, 1), rows(16, 4, 1), rows(16, 1, 1, chunk=32)],
+    "softmax": [rows(1, 1), rows(2, 1, 0), rows(4, 1, 2), rows(8, 8, 1), rows(16, 4, 1), rows(16, 1, 1, chunk=32)],
     "mean": [rows(1, 1), rows(8, 1, 1), rows(2, 2, 1), rows(4, 1, 2)],
-    "transpose": [rows(1, 1), rows(16, 1, 1, 0), rows(4, 1, 1, 0), rows(2, 1, 1, 0), rows(8, 1, 1), rows(16, 2, 0), rows(4, 1, 1, chunk=4)],
+    "transpose": [rows(1, 1), rows(16, 1, 1, 0), rows(4, 1, 1, 0), rows(2, 1, 1, 0), rows(8, 1, 1), rows(8, 2, 0), rows(4, 1, 1, chunk=4)],
     "average_pool": [rows(1, 1), rows(4, 1, 2), rows(2, 2, 2), rows(8, 1, 1)],
     "resize": [rows(1, 1), rows(2, 1, 1)],
     "attention": [rows(1, 1), rows(8, 1, 3), rows(2, 4, 3), rows(8, 1, 2), rows(2, 1, 3, chunk=6)],
@@ -45,7 +45,7 @@ def test_plans_that_fit_give_the_same(name, tmp_path):
         given = pinned(tmp_path, f"{fingerprint} {plan}\n")
         try:
             y = run(model, feeds, given)
-        except sardonyx.Fail as error:
+        except sardonyx.InvalidArgument as error:
             # Other processors have other lanes.
             assert "does not fit" in str(error), plan
             continue
