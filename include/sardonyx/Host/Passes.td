@@ -154,8 +154,9 @@ def SDXLowerHostCopies : Pass<"sdx-lower-host-copies", "::mlir::ModuleOp"> {
   let summary = "Lower copies";
   let description = [{
     `memref.copy` between contiguous buffers becomes `memcpy`, also of rows that
-    a target leaves to it in kernels, any other a call of `sdx_rt_copy`. Sizes and strides are written to one place in the
-    function's frame, which all copies share: a model may have thousands.
+    a target leaves to it in kernels, any other a call of `sdx_rt_copy`. Sizes and
+    strides are written to one place in the function's frame, which all copies
+    share: a model may have thousands.
 
     ```mlir
     memref.copy %a, %b : memref<4x2xf32, strided<[8, 1]>> to memref<4x2xf32>

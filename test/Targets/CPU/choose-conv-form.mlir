@@ -148,6 +148,8 @@ func.func @exact(%x: tensor<1x8x56x56xf32>, %w: tensor<8x8x3x3xf32>, %init: tens
   return %0 : tensor<1x8x56x56xf32>
 }
 
+// NARROW-LABEL: func.func @few_channels
+// UNIT-LABEL: func.func @few_channels
 // CHECK-LABEL: func.func @few_channels
 // CHECK: winograd = 4>} -> tensor<1x8x1152x8xf32>
 // SHORT-LABEL: func.func @few_channels
