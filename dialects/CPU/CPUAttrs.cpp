@@ -143,14 +143,20 @@ const Winograd *FiltersAttr::getAlgorithm() const {
 LogicalResult
 MatmulPlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        ArrayRef<MatmulCaseAttr> cases, MatmulCaseAttr direct) {
-  if (cases.empty())
-    return emitError() << "a plan has one case or more";
+  constexpr size_t kMaxCases = 16;
+  constexpr int64_t kMaxRows = int64_t(1) << 31;
+  if (cases.empty() || cases.size() > kMaxCases)
+    return emitError() << "a plan has 1 to " << kMaxCases << " cases, not "
+                       << cases.size();
   int64_t before = 0;
   for (MatmulCaseAttr one : cases.drop_back()) {
     if (one.getMaxRows() <= before)
       return emitError() << "'max_rows' must grow from case to case, but "
                          << one.getMaxRows() << " comes after " << before;
     before = one.getMaxRows();
+    if (before > kMaxRows)
+      return emitError() << "'max_rows' is at most " << kMaxRows << ", not "
+                         << before;
   }
   if (cases.back().getMaxRows() || (direct && direct.getMaxRows()))
     return emitError() << "the last case and 'direct' have no 'max_rows'";

@@ -586,3 +586,13 @@ func.func private @shrinking_cases() attributes {cpu.plan = #cpu.matmul_plan<[<"
 
 // expected-error@+1 {{the last case and 'direct' have no 'max_rows'}}
 func.func private @bounded_last_case() attributes {cpu.plan = #cpu.matmul_plan<[<"fma", rows = 1, max_rows = 1, tile_rows = 8, tile_columns = 32>]>}
+
+// -----
+
+// expected-error@+1 {{'max_rows' is at most 2147483648, not 9223372036854775807}}
+func.func private @endless_case() attributes {cpu.plan = #cpu.matmul_plan<[<"fma", rows = 1, max_rows = 9223372036854775807, tile_rows = 8, tile_columns = 32>, <"fma", rows = 8, tile_rows = 8, tile_columns = 32>]>}
+
+// -----
+
+// expected-error@+1 {{a plan has 1 to 16 cases, not 17}}
+func.func private @many_cases() attributes {cpu.plan = #cpu.matmul_plan<[<"fma", rows = 1, max_rows = 1, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 2, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 3, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 4, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 5, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 6, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 7, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 8, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 9, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 10, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 11, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 12, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 13, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 14, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 15, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 16, tile_rows = 8, tile_columns = 32>, <"fma", rows = 8, tile_rows = 8, tile_columns = 32>]>}
