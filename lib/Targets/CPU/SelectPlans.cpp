@@ -23,11 +23,26 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
+/// Has `kernel` be plain loops, for a reason that a remark tells.
+static void setLoops(func::FuncOp kernel, bool onVectors, StringRef reason) {
+  MLIRContext *context = kernel.getContext();
+  kernel->setAttr(kPlanAttr, LoopsAttr::get(context, onVectors));
+  kernel->setAttr(kPlanReasonAttr, StringAttr::get(context, reason));
+  remarkFallback(kernel, reason);
+}
+
 /// Gives `kernel`, around `root`, the plan that its facts ask for, or verifies
-/// the one that it has.
+/// the one that it has. A kernel that no loops of its kind are made for is
+/// plain loops.
 template <typename PlanT, typename FactsT>
 static LogicalResult setPlan(func::FuncOp kernel, Operation *root,
                              const FactsT &facts) {
+  if (!kernel->hasAttr(kPlanAttr))
+    if (std::string reason = whyNot(facts, selectPlan(facts));
+        !reason.empty()) {
+      setLoops(kernel, /*onVectors=*/false, reason);
+      return success();
+    }
   FailureOr<PlanT> plan = getPlan<PlanT>(kernel, root, facts);
   if (failed(plan))
     return failure();
@@ -69,9 +84,7 @@ static LogicalResult setRowsPlan(func::FuncOp kernel, TargetAttr target) {
   }
   if (failed(refusePlan(kernel, last)))
     return failure();
-  kernel->setAttr(kPlanAttr, LoopsAttr::get(b.getContext(), /*vectors=*/true));
-  kernel->setAttr(kPlanReasonAttr, b.getStringAttr(reason));
-  remarkFallback(kernel, reason);
+  setLoops(kernel, /*onVectors=*/true, reason);
   return success();
 }
 

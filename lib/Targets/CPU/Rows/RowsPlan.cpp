@@ -135,8 +135,9 @@ static int64_t chooseLanes(ReductionGroup &group, int64_t lane,
     (void)body.fits();
     widest = std::max(widest, body.widest);
   }
-  int64_t lanes =
-      std::clamp<int64_t>(vectorBits / widest, kMinLanes, kMaxLanes);
+  // Types of custom operators may have any width.
+  int64_t lanes = std::clamp<int64_t>(llvm::bit_floor(vectorBits / widest),
+                                      kMinLanes, kMaxLanes);
   int64_t size = group.getStaticSize(lane);
   return size > 0 ? std::min<int64_t>(lanes, llvm::PowerOf2Ceil(size)) : lanes;
 }
