@@ -1,0 +1,270 @@
+//===- BulkCopy.cpp - Copies by cp.async.bulk -----------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Elementwise.h"
+#include <functional>
+
+namespace sardonyx::fakecuda {
+
+namespace {
+
+/// 16 bytes of a box, or fewer: where they lie on both sides. Those before
+/// `begin` and from `end` on are outside of the tensor.
+struct Chunk {
+  uint32_t shared;
+  uint64_t global; ///< The address of the first byte, were it inside.
+  unsigned bytes, begin, end;
+};
+
+/// The box of a tensor that a copy moves.
+class Box {
+public:
+  Box(const TensorMap &map, const std::array<int32_t, 5> &origin,
+      uint32_t shared)
+      : map(map), origin(origin), shared(shared) {}
+
+  static unsigned elementBytes(const TensorMap &map) {
+    static const uint8_t kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+    return map.type < sizeof kBytes ? kBytes[map.type] : 0;
+  }
+  uint32_t bytes() const {
+    uint32_t all = elementBytes(map);
+    for (unsigned i = 0; i < map.rank; ++i)
+      all *= map.box[i];
+    return all;
+  }
+  /// Calls `visit` for all chunks until it returns false.
+  bool visit(const std::function<bool(const Chunk &)> &visit) const;
+
+private:
+  uint32_t swizzle(uint32_t address) const {
+    static const uint32_t kRows[] = {0, 1, 3, 7};
+    return address ^ (address >> 7 & kRows[map.swizzle & 3]) << 4;
+  }
+
+  const TensorMap &map;
+  std::array<int32_t, 5> origin;
+  uint32_t shared;
+};
+
+} // namespace
+
+bool Box::visit(const std::function<bool(const Chunk &)> &visit) const {
+  unsigned element = elementBytes(map);
+  uint32_t rowBytes = map.box[0] * element, rows = bytes() / rowBytes;
+  for (uint32_t row = 0; row < rows; ++row) {
+    uint64_t address = map.address;
+    bool inside = true;
+    uint32_t rest = row;
+    for (unsigned i = 1; i < map.rank; ++i) {
+      int64_t at = origin[i] + int64_t(rest % map.box[i]) *
+                                   std::max<unsigned>(map.elementStrides[i], 1);
+      rest /= map.box[i];
+      inside = inside && at >= 0 && at < int64_t(map.sizes[i]);
+      address += uint64_t(at) * map.strides[i - 1];
+    }
+    for (uint32_t at = 0; at < rowBytes; at += 16) {
+      int64_t first = int64_t(origin[0]) * element + at;
+      int64_t end = int64_t(map.sizes[0]) * element - first;
+      Chunk chunk = {swizzle(shared + row * rowBytes + at),
+                     address + uint64_t(first), std::min(16u, rowBytes - at), 0,
+                     0};
+      auto limit = [&](int64_t byte) {
+        return unsigned(byte < 0 ? 0 : byte > chunk.bytes ? chunk.bytes : byte);
+      };
+      if (inside) {
+        chunk.begin = limit(-first);
+        chunk.end = limit(end);
+      }
+      if (!visit(chunk))
+        return false;
+    }
+  }
+  return true;
+}
+
+// Fills a chunk of shared memory from the tensor.
+static void loadChunk(const TensorMap &map, const Chunk &chunk, char *memory) {
+  // NaN of all floats is 0xff in each byte, near enough to what is filled.
+  memset(memory, map.fill ? 0xff : 0, chunk.bytes);
+  if (chunk.begin >= chunk.end)
+    return;
+  memcpy(memory + chunk.begin,
+         reinterpret_cast<const char *>(chunk.global + chunk.begin),
+         chunk.end - chunk.begin);
+  if (map.type != 11 && map.type != 12)
+    return;
+  for (unsigned at = 0; at + 4 <= chunk.bytes; at += 4) {
+    uint32_t bits;
+    memcpy(&bits, memory + at, 4);
+    if ((bits & 0x7f800000) != 0x7f800000)
+      bits = (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
+    memcpy(memory + at, &bits, 4);
+  }
+}
+
+static bool readMap(Warp &warp, unsigned lane, uint64_t address,
+                    TensorMap &map) {
+  char *memory =
+      warp.access(Space::Generic, lane, address, sizeof(TensorMap), false);
+  if (!memory)
+    return false;
+  memcpy(&map, memory, sizeof map);
+  if (map.magic == TensorMap::kMagic && map.rank >= 1 && map.rank <= 5 &&
+      Box::elementBytes(map) && map.swizzle <= 3 && map.box[0] > 0)
+    return true;
+  warp.fault(lane, "the parameter isn't a tensor map");
+  return false;
+}
+
+static Mbarrier *findMbarrier(Warp &warp, unsigned lane, uint64_t address) {
+  auto found = warp.block.mbarriers.find(address);
+  if (found != warp.block.mbarriers.end())
+    return &found->second;
+  warp.fault(lane, "there is no mbarrier at byte " + std::to_string(address) +
+                       " of shared memory");
+  return nullptr;
+}
+
+// The coordinates are the operands of the instruction. b: the tensor map; a:
+// the address in shared memory; c: the mbarrier, whose offset is in target.
+static bool prepare(Warp &warp, const Instruction &instruction, unsigned lane,
+                    TensorMap &map, std::array<int32_t, 5> &origin,
+                    uint32_t &shared) {
+  if (!readMap(warp, lane, warp.get(instruction.b, lane), map))
+    return false;
+  if (map.rank != instruction.count) {
+    warp.fault(lane, "the tensor map has rank " + std::to_string(map.rank));
+    return false;
+  }
+  for (unsigned i = 0; i < map.rank; ++i)
+    origin[i] =
+        int32_t(warp.get(warp.program.operands[instruction.first + i], lane));
+  shared =
+      uint32_t(warp.get(instruction.a, lane) + uint64_t(instruction.offset));
+  if (shared % 128) {
+    warp.fault(lane, "its place in shared memory isn't aligned to 128 bytes");
+    return false;
+  }
+  return true;
+}
+
+static void runLoad(Warp &warp, const Instruction &instruction) {
+  forLanes(warp.mask, [&](unsigned lane) {
+    TensorMap map;
+    std::array<int32_t, 5> origin = {};
+    uint32_t shared = 0;
+    if (!warp.block.fault.empty() ||
+        !prepare(warp, instruction, lane, map, origin, shared))
+      return;
+    uint64_t where = uint32_t(warp.get(instruction.c, lane) +
+                              uint64_t(int64_t(int32_t(instruction.target))));
+    Mbarrier *barrier = findMbarrier(warp, lane, where);
+    Box box(map, origin, shared);
+    Block &block = warp.block;
+    if (!barrier)
+      return;
+    bool good = box.visit([&](const Chunk &chunk) {
+      char *memory =
+          warp.access(Space::Shared, lane, chunk.shared, chunk.bytes, true);
+      if (!memory ||
+          (chunk.begin < chunk.end &&
+           !warp.access(Space::Global, lane, chunk.global + chunk.begin,
+                        chunk.end - chunk.begin, false)))
+        return false;
+      memset(memory, 0xff, chunk.bytes);
+      block.markPending(chunk.shared, chunk.bytes, 1);
+      return true;
+    });
+    if (!good)
+      return;
+    barrier->copies.push_back([&block, map, origin, shared, where] {
+      Box box(map, origin, shared);
+      box.visit([&](const Chunk &chunk) {
+        loadChunk(map, chunk, block.shared.data() + chunk.shared);
+        block.markPending(chunk.shared, chunk.bytes, -1);
+        return true;
+      });
+      block.mbarriers[where].bytes -= box.bytes();
+      return true;
+    });
+    block.wakeMbarrier(where);
+  });
+}
+
+// Stores are done at once.
+static void runStore(Warp &warp, const Instruction &instruction) {
+  forLanes(warp.mask, [&](unsigned lane) {
+    TensorMap map;
+    std::array<int32_t, 5> origin = {};
+    uint32_t shared = 0;
+    if (!warp.block.fault.empty() ||
+        !prepare(warp, instruction, lane, map, origin, shared))
+      return;
+    Box(map, origin, shared).visit([&](const Chunk &chunk) {
+      char *from =
+          warp.access(Space::Shared, lane, chunk.shared, chunk.bytes, false);
+      if (!from ||
+          !warp.block.touch(warp, lane, chunk.shared, chunk.bytes, Touch::Read))
+        return false;
+      if (chunk.begin >= chunk.end)
+        return true;
+      char *to = warp.access(Space::Global, lane, chunk.global + chunk.begin,
+                             chunk.end - chunk.begin, true);
+      if (to)
+        memcpy(to, from + chunk.begin, chunk.end - chunk.begin);
+      return to != nullptr;
+    });
+  });
+}
+
+static void runNothing(Warp &, const Instruction &) {}
+
+// "[%map, {%x, %y}]": the row of the map and the coordinates.
+static bool decodeTensor(Decoder &decoder, const std::string &text) {
+  Instruction &instruction = decoder.instruction;
+  auto parts = splitList(std::string_view(text).substr(1, text.size() - 2));
+  int64_t offset = 0;
+  if (parts.size() != 2)
+    return decoder.fail("'" + text + "' isn't a place in a tensor");
+  decoder.address(parts[0], instruction.b, offset);
+  if (offset)
+    return decoder.fail("a tensor map at an offset isn't known");
+  decoder.sources(parts[1], "s32");
+  return true;
+}
+
+bool decodeBulkCopy(Decoder &decoder) {
+  const auto &parts = decoder.statement.parts;
+  Instruction &instruction = decoder.instruction;
+  if (decoder.base() != "cp" || parts.size() < 4 || parts[1] != "async" ||
+      parts[2] != "bulk")
+    return false;
+  if (parts[3] == "commit_group" || parts[3] == "wait_group" ||
+      parts[3] == "prefetch") {
+    instruction.run = runNothing;
+    return true;
+  }
+  if (parts[3] != "tensor" || decoder.has("im2col") ||
+      decoder.has("multicast::cluster") || decoder.has("tile::gather4") ||
+      parts.size() < 7)
+    return false;
+  decoder.program->checksRaces = false;
+  if (parts[5] == "global") {
+    instruction.run = runStore;
+    decoder.address(decoder.operand(1), instruction.a, instruction.offset);
+    return decodeTensor(decoder, decoder.operand(0));
+  }
+  int64_t offset = 0;
+  instruction.run = runLoad;
+  decoder.address(decoder.operand(2), instruction.c, offset);
+  instruction.target = uint32_t(int32_t(offset));
+  decoder.address(decoder.operand(0), instruction.a, instruction.offset);
+  return decodeTensor(decoder, decoder.operand(1));
+}
+
+} // namespace sardonyx::fakecuda

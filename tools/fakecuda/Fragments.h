@@ -1,0 +1,80 @@
+//===- Fragments.h - Elements of matrices in registers -------- -*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_TOOLS_FAKECUDA_FRAGMENTS_H
+#define SARDONYX_TOOLS_FAKECUDA_FRAGMENTS_H
+
+#include "Numbers.h"
+
+namespace sardonyx::fakecuda {
+
+// Each tells how many elements a register holds, what they are computed in, how
+// element `i` is read, and, for sums, what is written.
+
+struct FloatElement {
+  using Compute = float;
+  static constexpr unsigned kEach = 1;
+  static float load(uint64_t bits, unsigned) { return F32::load(bits); }
+  static uint64_t store(float value) { return F32::store(value); }
+};
+
+struct DoubleElement {
+  using Compute = double;
+  static constexpr unsigned kEach = 1;
+  static double load(uint64_t bits, unsigned) { return F64::load(bits); }
+  static uint64_t store(double value) { return F64::store(value); }
+};
+
+/// The lower 13 bits of a TensorFloat-32 are not looked at.
+struct TensorFloatElement {
+  static constexpr unsigned kEach = 1;
+  static float load(uint64_t bits, unsigned) {
+    return F32::load(bits & 0xffffe000);
+  }
+};
+
+struct HalfElement {
+  using Compute = float;
+  static constexpr unsigned kEach = 2;
+  static float load(uint64_t bits, unsigned i) {
+    return halfToFloat(uint16_t(bits >> (16 * i)));
+  }
+  static uint64_t store(float value) { return halfFromFloat(value); }
+};
+
+struct BrainElement {
+  static constexpr unsigned kEach = 2;
+  static float load(uint64_t bits, unsigned i) {
+    return bfloatToFloat(uint16_t(bits >> (16 * i)));
+  }
+};
+
+struct SignedElement {
+  static constexpr unsigned kEach = 4;
+  static int32_t load(uint64_t bits, unsigned i) {
+    return int8_t(bits >> (8 * i));
+  }
+};
+
+struct UnsignedElement {
+  static constexpr unsigned kEach = 4;
+  static int32_t load(uint64_t bits, unsigned i) {
+    return uint8_t(bits >> (8 * i));
+  }
+};
+
+/// Sums of integers wrap.
+struct WordElement {
+  using Compute = uint32_t;
+  static constexpr unsigned kEach = 1;
+  static uint32_t load(uint64_t bits, unsigned) { return uint32_t(bits); }
+  static uint64_t store(uint32_t value) { return value; }
+};
+
+} // namespace sardonyx::fakecuda
+
+#endif // SARDONYX_TOOLS_FAKECUDA_FRAGMENTS_H
