@@ -362,6 +362,7 @@ bool TextParser::parseFunction(std::string_view header, unsigned first) {
   rest = trim(rest.substr(end));
   if (!rest.empty() && rest[0] == '(' && !parenthesis(function.parameters))
     return false;
+  error.clear();
   parseLimits(rest, function);
   if (function.name.empty()) {
     error = "a function without a name";
