@@ -29,6 +29,26 @@ bool Decoder::fail(const std::string &what) {
   return true;
 }
 
+bool Decoder::checkOperandCount() {
+  static const std::map<std::string_view, size_t> kCounts = {
+      {"neg", 2},  {"abs", 2},  {"not", 2},   {"cnot", 2},  {"popc", 2},
+      {"clz", 2},  {"brev", 2}, {"bfind", 2}, {"cvt", 2},   {"mov", 2},
+      {"cvta", 2}, {"rcp", 2},  {"sqrt", 2},  {"rsqrt", 2}, {"ex2", 2},
+      {"lg2", 2},  {"sin", 2},  {"cos", 2},   {"tanh", 2},  {"mad", 4},
+      {"fma", 4},  {"sad", 4},  {"bfe", 4},   {"shf", 4},   {"prmt", 4},
+      {"dp2a", 4}, {"dp4a", 4}, {"lop3", 5},  {"bfi", 5}};
+  auto known = kCounts.find(base());
+  size_t expected = known == kCounts.end() ? 3 : known->second;
+  // Pairs are converted from two operands.
+  if (base() == "cvt" && statement.opcode.find("x2.") != std::string::npos)
+    expected = 3;
+  if (operandCount() == expected)
+    return true;
+  fail("it has " + std::to_string(operandCount()) + " operands, where " +
+       std::to_string(expected) + " are known");
+  return false;
+}
+
 Decoder::Scope *Decoder::makeScope(Scope *parent) {
   scopes.push_back(std::make_unique<Scope>());
   scopes.back()->parent = parent;

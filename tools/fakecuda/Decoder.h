@@ -46,6 +46,9 @@ public:
   /// Says what is wrong with the instruction. Returns true.
   bool fail(const std::string &what);
 
+  /// Whether arithmetic has as many operands as its name asks for.
+  bool checkOperandCount();
+
   /// The row of a register that is written; "_" is row 0.
   uint32_t destination(std::string_view name);
   /// The row of a register or of a constant of `type`.

@@ -55,8 +55,11 @@ template <class Number, bool Packed, auto Apply> struct Elementwise {
   }
 };
 
-/// Sets the operands of an instruction with a result and up to three sources.
+/// Sets the operands of an instruction with a result and up to three sources;
+/// there have to be as many as its name asks for.
 inline void setOperands(Decoder &decoder, Handler run) {
+  if (!decoder.checkOperandCount())
+    return;
   Instruction &instruction = decoder.instruction;
   instruction.run = run;
   instruction.d = decoder.destination(decoder.operand(0));

@@ -196,10 +196,10 @@ void Decoder::finish(Function &function) {
   program->localBytes = (program->localBytes + 15) / 16 * 16;
   function.registers = unsigned(registers);
   uses.resize(program->rows);
-  // LLVM widens loads over gaps: what goes into registers that nobody reads
-  // doesn't count as read.
+  // LLVM widens loads of vectors over gaps: what goes into registers that
+  // nobody reads doesn't count as read.
   for (Instruction &instruction : program->code) {
-    if (!instruction.used)
+    if (!instruction.used || instruction.count == 1)
       continue;
     uint32_t elements = instruction.count;
     while (elements &&
