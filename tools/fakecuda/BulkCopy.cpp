@@ -227,6 +227,8 @@ static void runNothing(Warp &, const Instruction &) {}
 // "[%map, {%x, %y}]": the row of the map and the coordinates.
 static bool decodeTensor(Decoder &decoder, const std::string &text) {
   Instruction &instruction = decoder.instruction;
+  if (text.size() < 2 || text.front() != '[')
+    return decoder.fail("'" + text + "' isn't a place in a tensor");
   auto parts = splitList(std::string_view(text).substr(1, text.size() - 2));
   int64_t offset = 0;
   if (parts.size() != 2)

@@ -89,7 +89,7 @@ static Handler findArithmetic(Decoder &decoder) {
   using T = typename Number::Compute;
   const std::string &name = decoder.base();
   bool nan = decoder.has("NaN");
-  if (decoder.has("xorsign") || decoder.has("abs"))
+  if (decoder.has("xorsign"))
     return nullptr;
   if (name == "min")
     return nan ? Elementwise<Number, Packed, extreme<T, false, true>>::run

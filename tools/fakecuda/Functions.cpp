@@ -11,6 +11,9 @@
 
 namespace sardonyx::fakecuda {
 
+/// What a function may have in each space that isn't device memory.
+constexpr size_t kMostBytes = size_t(1) << 20;
+
 static void runBranch(Warp &warp, const Instruction &instruction) {
   warp.branch(instruction.target);
 }
@@ -229,7 +232,11 @@ bool Decoder::decode(const FunctionText &text, Function &function,
     offset += parameter.bytes;
   }
   function.parameterBytes = offset;
-  if (!expand(text, outer)) {
+  if (expand(text, outer) &&
+      std::max({offset, sharedBytes, program->localBytes}) > kMostBytes)
+    fail("the function has more than a megabyte of parameters, of shared or of "
+         "local memory");
+  if (!problem.empty()) {
     error = "line " + std::to_string(problemLine) + " of the PTX, " +
             statement.opcode + ": " + problem;
     return false;

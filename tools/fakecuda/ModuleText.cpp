@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModuleText.h"
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -82,6 +83,9 @@ size_t sizeOfType(std::string_view type) {
                          : 0;
 }
 
+/// More bytes than this no variable has.
+constexpr long long kMostBytes = 1ll << 40;
+
 // Reads the values of an array or of a single variable.
 static bool parseInitial(std::string_view text, size_t elementBytes,
                          Variable &variable, std::string &error) {
@@ -127,7 +131,8 @@ bool parseVariable(std::string_view text, Variable &variable,
     long long number = 0;
     if (word == "align") {
       end = rest.find_first_of(" \t");
-      if (!parseInteger(rest.substr(0, end), number) || number < 1) {
+      if (!parseInteger(rest.substr(0, end), number) || number < 1 ||
+          number > 65536) {
         error = "an .align without a number";
         return false;
       }
@@ -158,6 +163,8 @@ bool parseVariable(std::string_view text, Variable &variable,
     else if (!parseInteger(rest.substr(1, close - 1), size) || size < 0)
       break;
     count *= size_t(size);
+    if (size > kMostBytes || count > size_t(kMostBytes))
+      break;
     rest = trim(rest.substr(close + 1));
   }
   if (variable.name.empty() || elementBytes == 0 || !rest.empty()) {
@@ -308,7 +315,7 @@ bool TextParser::parseList(std::string_view list, std::vector<Variable> &into) {
   for (const std::string &part : splitList(list)) {
     Variable variable;
     std::string_view rest = part;
-    size_t end = rest.find_first_of(" \t\n");
+    size_t end = std::min(rest.find_first_of(" \t\n"), rest.size());
     variable.space = rest.substr(1, end - 1);
     if (variable.space != "param" && variable.space != "reg") {
       error = "'" + part + "' isn't a parameter";
