@@ -77,3 +77,24 @@ def test_buffer_that_is_too_small_is_refused(operands, tmp_path):
     done = run(lower("ptx_product.mlir", tmp_path), "product", 32, [a, b, c[:15].copy()], tmp_path)
     assert done.returncode == 1
     assert re.search(r"writes 4 bytes .*out of bounds.*allocation of 480 bytes", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O3"])
+def test_arithmetic_is_that_of_the_host(level, tmp_path):
+    """C is compiled for the host and for NVPTX; contractions and what C leaves open are kept out."""
+    if not (LLVM / "clang").exists():
+        pytest.skip("needs LLVM 22's clang")
+    source = Path(__file__).parent / "Inputs" / "ptx_arithmetic.c"
+    common = [LLVM / "clang", "-w", "-ffp-contract=off", source]
+    host, ptx = tmp_path / "host", tmp_path / "kernels.ptx"
+    made = subprocess.run([*common, "-O1", "-o", host, "-lm"], capture_output=True, text=True)
+    if made.returncode:
+        pytest.skip("the host's compiler can't link")
+    device = ["--target=nvptx64-nvidia-cuda", "-march=sm_80", "-nocudalib", "-ffreestanding", "-S", level, "-o", ptx]
+    subprocess.run([*common, *device], check=True)
+    numbers = np.random.default_rng(1).integers(0, 1 << 32, 256, np.uint32)
+    expected = np.frombuffer(subprocess.run([host], input=numbers.tobytes(), capture_output=True).stdout, np.uint64)
+    results = np.zeros(256, np.uint64)
+    done = run(ptx, "compute", 256, [results, numbers], tmp_path)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(results, expected)
