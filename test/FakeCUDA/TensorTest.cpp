@@ -1,0 +1,159 @@
+#include "PtxTest.h"
+#include <gtest/gtest.h>
+
+using namespace sardonyx::fakecuda;
+
+static const char *const kShared = ".extern .shared .align 1024 .b8 dynamic[];";
+
+// Half floats of small integers.
+static uint16_t halfOf(int value) {
+  if (value == 0)
+    return 0;
+  int magnitude = value < 0 ? -value : value, exponent = 0;
+  while (magnitude >> (exponent + 1))
+    ++exponent;
+  int rest = (magnitude << (10 - exponent)) - 1024;
+  return uint16_t((value < 0 ? 0x8000 : 0) | ((exponent + 15) << 10) | rest);
+}
+
+// A matrix of halves, 64 to a row, and its map with boxes of `boxRows` rows.
+static uint64_t makeMap(PtxKernel &kernel, const std::vector<uint16_t> &values,
+                        uint16_t boxRows) {
+  TensorMap map;
+  map.type = 6;
+  map.rank = 2;
+  map.swizzle = 3;
+  map.address = kernel.put(values);
+  map.strides[0] = 128;
+  map.sizes = {64, uint32_t(values.size() / 64), 0, 0, 0};
+  map.box = {64, boxRows, 0, 0, 0};
+  map.elementStrides = {1, 1, 0, 0, 0};
+  return kernel.put(std::vector<TensorMap>{map});
+}
+
+// Thread 0 starts copies by TMA into byte 0 (and more); all wait for them. The
+// mbarrier is at byte 16384.
+static std::string copyAndWait(const std::string &copies, unsigned bytes) {
+  return R"(
+    mov.u32 %r31, %tid.x;
+    mov.b32 %r30, dynamic;
+    setp.ne.u32 %p1, %r31, 0;
+    @%p1 bra $ready;
+    mbarrier.init.shared.b64 [dynamic+16384], 1;
+    fence.proxy.async.shared::cta;
+  $ready:
+    bar.sync 0;
+    @%p1 bra $wait;
+    mbarrier.arrive.expect_tx.shared.b64 _, [dynamic+16384], )" +
+         std::to_string(bytes) + ";\n" + copies + R"(
+  $wait:
+    mbarrier.try_wait.parity.shared.b64 %p2, [dynamic+16384], 0;
+    @!%p2 bra $wait;
+  )";
+}
+
+static const std::string kCopy =
+    "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::"
+    "bytes ";
+
+TEST(Tensor, CopiesABoxWithItsSwizzle) {
+  // Rows 6 to 13 of 10: the last four are outside, and zero.
+  std::string body = "ld.param.b64 %rd1, [p0];\nld.param.b64 %rd2, [p1];\n"
+                     "mov.b32 %r1, 0;\nmov.b32 %r2, 6;\n" +
+                     copyAndWait(kCopy + "[dynamic], [%rd1, {%r1, %r2}], "
+                                         "[dynamic+16384];",
+                                 1024) +
+                     R"(
+    shl.b32 %r3, %r31, 4;
+    add.u32 %r3, %r3, %r30;
+    ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r3];
+    mul.wide.u32 %rd3, %r31, 16;
+    add.s64 %rd2, %rd2, %rd3;
+    st.global.v4.b32 [%rd2], {%r4, %r5, %r6, %r7};)";
+  PtxKernel kernel(body, 2, kShared);
+  std::vector<uint16_t> values(10 * 64);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = uint16_t(i + 1);
+  uint64_t map = makeMap(kernel, values, 8);
+  uint64_t out = kernel.put(std::vector<uint16_t>(8 * 64));
+  ASSERT_EQ(kernel.run({map, out}, 64, 1, 16392), "");
+  auto result = kernel.get<uint16_t>(out, 8 * 64);
+  for (uint32_t row = 0; row < 8; ++row)
+    for (uint32_t column = 0; column < 64; ++column) {
+      uint32_t chunk = (column / 8) ^ row;
+      uint16_t expected = row < 4 ? values[(row + 6) * 64 + column] : 0;
+      EXPECT_EQ(result[row * 64 + chunk * 8 + column % 8], expected)
+          << row << ", " << column;
+    }
+}
+
+TEST(Tensor, CopiesThatNobodyWaitsForAreSeen) {
+  std::string body = "ld.param.b64 %rd1, [p0];\nmov.b32 %r1, 0;\n" +
+                     copyAndWait(kCopy + "[dynamic], [%rd1, {%r1, %r1}], "
+                                         "[dynamic+16384];",
+                                 1024);
+  size_t wait = body.find("$wait:\n");
+  body.resize(wait + 7);
+  body += "ld.shared.b32 %r5, [%r30+64];\nst.shared.b32 [%r30+8192], %r5;";
+  PtxKernel kernel(body, 1, kShared);
+  uint64_t map = makeMap(kernel, std::vector<uint16_t>(8 * 64), 8);
+  std::string fault = kernel.run({map}, 1, 1, 16392);
+  EXPECT_NE(fault.find("unfinished async copy"), std::string::npos) << fault;
+}
+
+TEST(Tensor, RefusesWhatIsNoMap) {
+  std::string body = "ld.param.b64 %rd1, [p0];\nmov.b32 %r1, 0;\n" +
+                     copyAndWait(kCopy + "[dynamic], [%rd1, {%r1, %r1}], "
+                                         "[dynamic+16384];",
+                                 1024);
+  PtxKernel kernel(body, 1, kShared);
+  uint64_t zeros = kernel.put(std::vector<uint64_t>(16));
+  std::string fault = kernel.run({zeros}, 1, 1, 16392);
+  EXPECT_NE(fault.find("isn't a tensor map"), std::string::npos) << fault;
+}
+
+TEST(Tensor, WarpgroupsMultiply) {
+  // D [64, 8] = A [64, 16] B [8, 16]^T, twice: once without D, once on top.
+  std::string product =
+      "wgmma.fence.sync.aligned;\n"
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+      "{%f0, %f1, %f2, %f3}, %rd10, %rd11, %p3, 1, 1, 0, 0;\n"
+      "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n";
+  std::string body =
+      "ld.param.b64 %rd1, [p0];\nld.param.b64 %rd2, [p1];\n"
+      "ld.param.b64 %rd3, [p2];\nmov.b32 %r1, 0;\n" +
+      copyAndWait(kCopy + "[dynamic], [%rd1, {%r1, %r1}], [dynamic+16384];\n" +
+                      kCopy +
+                      "[dynamic+8192], [%rd2, {%r1, %r1}], [dynamic+16384];",
+                  8192 + 1024) +
+      "mov.f32 %f0, 0f42C80000;\nmov.b64 %rd10, 0x4000004000010000;\n"
+      "or.b64 %rd11, %rd10, 512;\nmov.pred %p3, 0;\n" +
+      product + "mov.pred %p3, 1;\n" + product + R"(
+    mul.wide.u32 %rd4, %r31, 16;
+    add.s64 %rd3, %rd3, %rd4;
+    st.global.v4.f32 [%rd3], {%f0, %f1, %f2, %f3};)";
+  PtxKernel kernel(body, 3, kShared);
+  ASSERT_EQ(kernel.error, "");
+  auto a = [](int m, int k) { return (m * 3 + k * 5) % 11 - 5; };
+  auto b = [](int n, int k) { return (n * 7 + k * 2) % 13 - 6; };
+  std::vector<uint16_t> left(64 * 64), right(8 * 64);
+  for (int k = 0; k < 64; ++k) {
+    for (int m = 0; m < 64; ++m)
+      left[size_t(m * 64 + k)] = halfOf(a(m, k));
+    for (int n = 0; n < 8; ++n)
+      right[size_t(n * 64 + k)] = halfOf(b(n, k));
+  }
+  uint64_t mapA = makeMap(kernel, left, 64), mapB = makeMap(kernel, right, 8);
+  uint64_t out = kernel.put(std::vector<float>(512));
+  ASSERT_EQ(kernel.run({mapA, mapB, out}, 128, 1, 16392), "");
+  auto result = kernel.get<float>(out, 512);
+  for (int thread = 0; thread < 128; ++thread)
+    for (int i = 0; i < 4; ++i) {
+      int m = thread / 32 * 16 + thread % 32 / 4 + 8 * (i / 2);
+      int n = thread % 4 * 2 + i % 2, sum = 0;
+      for (int k = 0; k < 16; ++k)
+        sum += a(m, k) * b(n, k);
+      EXPECT_EQ(result[size_t(thread * 4 + i)], 2.0f * float(sum))
+          << m << ", " << n;
+    }
+}
