@@ -87,6 +87,30 @@ TEST(Tensor, CopiesABoxWithItsSwizzle) {
     }
 }
 
+TEST(Tensor, CopiesBytesInAndOut) {
+  std::string body =
+      "ld.param.b64 %rd1, [p0];\nld.param.b64 %rd2, [p1];\n" +
+      copyAndWait("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::"
+                  "bytes [dynamic+64], [%rd1+16], 96, [dynamic+16384];",
+                  96) +
+      "@%p1 bra $end;\ncp.async.bulk.global.shared::cta.bulk_group [%rd2+32], "
+      "[dynamic+80], 64;\ncp.async.bulk.commit_group;\n"
+      "cp.async.bulk.wait_group 0;\n$end:";
+  PtxKernel kernel(body, 2, kShared);
+  std::vector<uint32_t> values(28);
+  for (uint32_t i = 0; i < 28; ++i)
+    values[i] = i + 1;
+  uint64_t in = kernel.put(values), out = kernel.put(std::vector<uint32_t>(24));
+  ASSERT_EQ(kernel.run({in, out}, 32, 1, 16392), "");
+  auto result = kernel.get<uint32_t>(out, 24);
+  for (uint32_t i = 0; i < 24; ++i)
+    EXPECT_EQ(result[i], i < 8 ? 0 : values[i]) << i;
+  uint64_t small = kernel.put(std::vector<uint32_t>(27));
+  std::string fault = kernel.run({small, out}, 32, 1, 16392);
+  EXPECT_NE(fault.find("reads 96 bytes out of bounds"), std::string::npos)
+      << fault;
+}
+
 TEST(Tensor, CopiesThatNobodyWaitsForAreSeen) {
   std::string body = "ld.param.b64 %rd1, [p0];\nmov.b32 %r1, 0;\n" +
                      copyAndWait(kCopy + "[dynamic], [%rd1, {%r1, %r1}], "

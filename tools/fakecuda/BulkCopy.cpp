@@ -222,6 +222,101 @@ static void runStore(Warp &warp, const Instruction &instruction) {
   });
 }
 
+// Copies of bytes that follow each other. a: the address in shared memory; b:
+// that in device memory, whose offset is in q; d: the number of bytes.
+struct Bytes {
+  uint32_t shared = 0, count = 0;
+  char *sharedMemory = nullptr, *globalMemory = nullptr;
+};
+
+static bool prepareBytes(Warp &warp, const Instruction &instruction,
+                         unsigned lane, bool stores, Bytes &bytes) {
+  bytes.count = uint32_t(warp.get(instruction.d, lane));
+  bytes.shared =
+      uint32_t(warp.get(instruction.a, lane) + uint64_t(instruction.offset));
+  uint64_t global =
+      warp.get(instruction.b, lane) + uint64_t(int64_t(int32_t(instruction.q)));
+  if (bytes.count % 16 || bytes.shared % 16 || global % 16) {
+    warp.fault(lane, "its addresses and its size aren't multiples of 16 bytes");
+    return false;
+  }
+  bytes.sharedMemory =
+      warp.access(Space::Shared, lane, bytes.shared, 16, !stores);
+  if (bytes.sharedMemory && bytes.count > 16)
+    warp.access(Space::Shared, lane, uint64_t(bytes.shared) + bytes.count - 16,
+                16, !stores);
+  // In device memory all of it lies in one allocation.
+  if (!warp.block.fault.empty())
+    return false;
+  bytes.globalMemory = warp.block.grid.resolve(global, bytes.count);
+  if (!bytes.globalMemory)
+    warp.fault(lane, std::string(stores ? "writes " : "reads ") +
+                         std::to_string(bytes.count) +
+                         " bytes out of bounds, " +
+                         warp.block.grid.describe(global));
+  return bytes.globalMemory != nullptr;
+}
+
+static void runLoadBytes(Warp &warp, const Instruction &instruction) {
+  forLanes(warp.mask, [&](unsigned lane) {
+    Bytes bytes;
+    if (!warp.block.fault.empty() ||
+        !prepareBytes(warp, instruction, lane, false, bytes))
+      return;
+    uint64_t where = uint32_t(warp.get(instruction.c, lane) +
+                              uint64_t(int64_t(int32_t(instruction.target))));
+    Mbarrier *barrier = findMbarrier(warp, lane, where);
+    if (!barrier)
+      return;
+    Block &block = warp.block;
+    memset(bytes.sharedMemory, 0xff, bytes.count);
+    block.markPending(bytes.shared, bytes.count, 1);
+    barrier->copies.push_back([&block, bytes, where] {
+      memcpy(bytes.sharedMemory, bytes.globalMemory, bytes.count);
+      block.markPending(bytes.shared, bytes.count, -1);
+      block.mbarriers[where].bytes -= bytes.count;
+      return true;
+    });
+    block.wakeMbarrier(where);
+  });
+}
+
+static void runStoreBytes(Warp &warp, const Instruction &instruction) {
+  forLanes(warp.mask, [&](unsigned lane) {
+    Bytes bytes;
+    if (warp.block.fault.empty() &&
+        prepareBytes(warp, instruction, lane, true, bytes) &&
+        warp.block.touch(warp, lane, bytes.shared, bytes.count, Touch::Read))
+      memcpy(bytes.globalMemory, bytes.sharedMemory, bytes.count);
+  });
+}
+
+// cp.async.bulk without a tensor.
+static bool decodeBytes(Decoder &decoder) {
+  Instruction &instruction = decoder.instruction;
+  const std::string &to = decoder.statement.parts[3];
+  bool stores = to == "global";
+  if ((!stores && to != "shared::cluster" && to != "shared::cta") ||
+      decoder.has("multicast::cluster") || decoder.has("L2::cache_hint") ||
+      decoder.has("cp_mask") || !decoder.has(stores ? "shared::cta" : "global"))
+    return false;
+  decoder.program->checksRaces = false;
+  int64_t offset = 0;
+  instruction.run = stores ? runStoreBytes : runLoadBytes;
+  decoder.address(decoder.operand(stores ? 0 : 1), instruction.b, offset);
+  if (offset != int32_t(offset))
+    return decoder.fail("the offset is too large");
+  instruction.q = uint32_t(int32_t(offset));
+  instruction.d = decoder.source(decoder.operand(2), "b32");
+  if (!stores) {
+    decoder.address(decoder.operand(3), instruction.c, offset);
+    instruction.target = uint32_t(int32_t(offset));
+  }
+  decoder.address(decoder.operand(stores ? 1 : 0), instruction.a,
+                  instruction.offset);
+  return true;
+}
+
 static void runNothing(Warp &, const Instruction &) {}
 
 // "[%map, {%x, %y}]": the row of the map and the coordinates.
@@ -251,9 +346,10 @@ bool decodeBulkCopy(Decoder &decoder) {
     instruction.run = runNothing;
     return true;
   }
-  if (parts[3] != "tensor" || decoder.has("im2col") ||
-      decoder.has("multicast::cluster") || decoder.has("tile::gather4") ||
-      parts.size() < 7)
+  if (parts[3] != "tensor")
+    return decodeBytes(decoder);
+  if (decoder.has("im2col") || decoder.has("multicast::cluster") ||
+      decoder.has("tile::gather4") || parts.size() < 7)
     return false;
   decoder.program->checksRaces = false;
   if (parts[5] == "global") {
