@@ -278,5 +278,15 @@ TEST(Interpreter, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(errorOf("add.s32 %r1, %r2;").find("2 operands"), std::string::npos);
   EXPECT_NE(errorOf("{ .param .b32 a; call.uni f, (a); }").find("call"),
             std::string::npos);
+  // What is known in part is not run in part.
+  for (const char *text :
+       {"add.cc.s32 %r1, %r2, %r3;", "fma.rn.oob.f32 %f1, %f1, %f1, %f1;",
+        "add.f32.f16 %f1, %rs1, %f2;", "shl.new.b32 %r1, %r2, 3;",
+        "min.xorsign.abs.f32 %f1, %f2, %f3;",
+        "cvt.pack.sat.u8.s32.b32 %r1, %r2, %r3, %r4;",
+        "st.async.b32 [%r1], %r2;"})
+    EXPECT_NE(errorOf(text).find("doesn't know this instruction"),
+              std::string::npos)
+        << text;
   EXPECT_EQ(errorOf("ret;"), "");
 }

@@ -138,17 +138,25 @@ TEST(Warp, MatricesComeBackAsTheyWereStored) {
           << lane;
 }
 
+// All of A is 2, column n of B is n - 3: m16n8k32.
+static std::vector<uint32_t> multiplyBytes(const std::string &start,
+                                           const std::string &how) {
+  return runLanes("mov.b32 %r1, 0x02020202;\nshr.u32 %r2, %r31, 2;\n"
+                  "sub.s32 %r2, %r2, 3;\nand.b32 %r2, %r2, 255;\n"
+                  "mul.lo.u32 %r2, %r2, 0x01010101;\nmov.b32 %r3, " +
+                  start + ";\nmma.sync.aligned.m16n8k32.row.col" + how +
+                  ".s32.s8.s8.s32 {%r0, %r4, %r5, %r6}, {%r1, %r1, %r1, %r1}, "
+                  "{%r2, %r2}, {%r3, %r3, %r3, %r3};");
+}
+
 TEST(Warp, ProductsOfBytes) {
-  // All of A is 2, column n of B is n - 3, C is 1: m16n8k32.
-  auto values = runLanes(R"(
-    mov.b32 %r1, 0x02020202;
-    shr.u32 %r2, %r31, 2;
-    sub.s32 %r2, %r2, 3;
-    and.b32 %r2, %r2, 255;
-    mul.lo.u32 %r2, %r2, 0x01010101;
-    mov.b32 %r3, 1;
-    mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r0, %r4, %r5, %r6},
-      {%r1, %r1, %r1, %r1}, {%r2, %r2}, {%r3, %r3, %r3, %r3};)");
-  for (uint32_t lane = 0; lane < 32; ++lane)
-    EXPECT_EQ(int32_t(values[lane]), 1 + 64 * (int32_t(2 * (lane % 4)) - 3));
+  auto values = multiplyBytes("1", "");
+  auto wrapped = multiplyBytes("0x7fffffff", "");
+  auto saturated = multiplyBytes("0x7fffffff", ".satfinite");
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    int32_t sum = 64 * (int32_t(2 * (lane % 4)) - 3);
+    EXPECT_EQ(int32_t(values[lane]), 1 + sum);
+    EXPECT_EQ(wrapped[lane], 0x7fffffffu + uint32_t(sum));
+    EXPECT_EQ(saturated[lane], sum > 0 ? 0x7fffffffu : wrapped[lane]);
+  }
 }

@@ -236,6 +236,8 @@ bool decodeBits(Decoder &decoder) {
   if (type == "pred")
     return decodePredicates(decoder);
   Handler run = nullptr;
+  if (!decoder.hasOnly({"l", "r", "wrap", "clamp", "shiftamt"}))
+    return false;
   if (type == "b16")
     run = findLogic<uint16_t>(name);
   else if (type == "b32" && !(run = findLogic<uint32_t>(name)))

@@ -16,6 +16,14 @@ bool Decoder::has(std::string_view part) const {
          statement.parts.end();
 }
 
+bool Decoder::hasOnly(std::initializer_list<std::string_view> known) const {
+  for (size_t i = 1; i + 1 < statement.parts.size(); ++i)
+    if (std::find(known.begin(), known.end(), statement.parts[i]) ==
+        known.end())
+      return false;
+  return true;
+}
+
 const std::string &Decoder::operand(size_t i) const {
   static const std::string kNothing;
   return i < statement.operands.size() ? statement.operands[i] : kNothing;

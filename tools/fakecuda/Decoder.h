@@ -39,6 +39,9 @@ public:
   // What follows is for those who decode a family of instructions. They return
   // true when the instruction is theirs and set `instruction`, or call fail().
   bool has(std::string_view part) const;
+  /// Whether all parts between the name and the type are among these: what
+  /// isn't known must not be passed over.
+  bool hasOnly(std::initializer_list<std::string_view> known) const;
   const std::string &base() const { return statement.parts[0]; }
   const std::string &type() const { return statement.parts.back(); }
   size_t operandCount() const { return statement.operands.size(); }

@@ -89,8 +89,6 @@ static Handler findArithmetic(Decoder &decoder) {
   using T = typename Number::Compute;
   const std::string &name = decoder.base();
   bool nan = decoder.has("NaN");
-  if (decoder.has("xorsign"))
-    return nullptr;
   if (name == "min")
     return nan ? Elementwise<Number, Packed, extreme<T, false, true>>::run
                : Elementwise<Number, Packed, extreme<T, false, false>>::run;
@@ -170,6 +168,9 @@ bool decodeFloat(Decoder &decoder) {
   const std::string &type = decoder.type();
   bool flushes = decoder.has("ftz"), saturates = decoder.has("sat");
   Handler run = nullptr;
+  if (!decoder.hasOnly({"rn", "rz", "rm", "rp", "approx", "full", "ftz",
+                        "noftz", "sat", "relu", "NaN"}))
+    return false;
   if (type == "f32")
     run = flushes     ? saturates ? findSingle<Saturated<F32Ftz>>(decoder)
                                   : findSingle<F32Ftz>(decoder)

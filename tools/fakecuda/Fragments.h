@@ -75,6 +75,17 @@ struct WordElement {
   static uint64_t store(uint32_t value) { return value; }
 };
 
+/// .satfinite: sums of integers stay within 32 bits.
+struct SaturatedWordElement {
+  using Compute = int64_t;
+  static constexpr unsigned kEach = 1;
+  static int64_t load(uint64_t bits, unsigned) { return int32_t(bits); }
+  static uint64_t store(int64_t value) {
+    value = value < INT32_MIN ? INT32_MIN : value;
+    return uint32_t(value > INT32_MAX ? INT32_MAX : value);
+  }
+};
+
 } // namespace sardonyx::fakecuda
 
 #endif // SARDONYX_TOOLS_FAKECUDA_FRAGMENTS_H

@@ -116,8 +116,6 @@ template <class T> static Handler findHandler(Decoder &decoder) {
     return name == "add"   ? plain<T, addSaturated<T>>()
            : name == "sub" ? plain<T, subtractSaturated<T>>()
                            : nullptr;
-  if (decoder.has("cc"))
-    return nullptr;
   static const std::pair<const char *, Handler> kHandlers[] = {
       {"add", plain<T, add<T>>()},          {"sub", plain<T, subtract<T>>()},
       {"div", plain<T, divide<T>>()},       {"rem", plain<T, remainder<T>>()},
@@ -193,6 +191,8 @@ bool decodeInteger(Decoder &decoder) {
     return true;
   const std::string &type = decoder.type();
   Handler run = nullptr;
+  if (!decoder.hasOnly({"lo", "hi", "wide", "sat"}))
+    return false;
   if (type == "u16x2" || type == "s16x2")
     run = findPair(decoder);
   else if (type == "s16")

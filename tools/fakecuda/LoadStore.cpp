@@ -232,7 +232,8 @@ bool decodeLoadStore(Decoder &decoder) {
   bool stores = name == "st";
   if (name != "ld" && name != "ldu" && !stores)
     return decodeHint(decoder);
-  static const std::vector<std::string> kUnknown = {"shared::cluster", "mmio"};
+  static const std::vector<std::string> kUnknown = {"shared::cluster", "mmio",
+                                                    "async", "bulk"};
   for (const std::string &part : kUnknown)
     if (decoder.has(part))
       return false;

@@ -74,8 +74,21 @@ static void runProduct(Warp &warp, const Instruction &instruction) {
   }
 }
 
+template <class Sum>
+static Handler findInteger(const std::string &a, const std::string &b) {
+  if (a == "s8")
+    return b == "s8"   ? runProduct<SignedElement, SignedElement, Sum>
+           : b == "u8" ? runProduct<SignedElement, UnsignedElement, Sum>
+                       : nullptr;
+  if (a == "u8")
+    return b == "s8"   ? runProduct<UnsignedElement, SignedElement, Sum>
+           : b == "u8" ? runProduct<UnsignedElement, UnsignedElement, Sum>
+                       : nullptr;
+  return nullptr;
+}
+
 static Handler findProduct(const std::string &a, const std::string &b,
-                           const std::string &sum) {
+                           const std::string &sum, bool saturates) {
   if (a == "f16" && b == "f16")
     return sum == "f32"   ? runProduct<HalfElement, HalfElement, FloatElement>
            : sum == "f16" ? runProduct<HalfElement, HalfElement, HalfElement>
@@ -88,35 +101,28 @@ static Handler findProduct(const std::string &a, const std::string &b,
     return runProduct<DoubleElement, DoubleElement, DoubleElement>;
   if (sum != "s32")
     return nullptr;
-  if (a == "s8")
-    return b == "s8"   ? runProduct<SignedElement, SignedElement, WordElement>
-           : b == "u8" ? runProduct<SignedElement, UnsignedElement, WordElement>
-                       : nullptr;
-  if (a == "u8")
-    return b == "s8" ? runProduct<UnsignedElement, SignedElement, WordElement>
-           : b == "u8"
-               ? runProduct<UnsignedElement, UnsignedElement, WordElement>
-               : nullptr;
-  return nullptr;
+  return saturates ? findInteger<SaturatedWordElement>(a, b)
+                   : findInteger<WordElement>(a, b);
 }
 
-// mma.sync.aligned.SHAPE.row.col.D.A.B.C
+// mma.sync.aligned.SHAPE.row.col{.satfinite}.D.A.B.C
 bool decodeMma(Decoder &decoder) {
   const auto &parts = decoder.statement.parts;
+  bool saturates = parts.size() > 6 && parts[6] == "satfinite";
   if (decoder.base() != "mma" || !decoder.has("sync") || !decoder.has("row") ||
-      !decoder.has("col") || decoder.has("satfinite") || decoder.has("sp") ||
-      parts.size() != 10)
+      !decoder.has("col") || parts.size() != 10 + saturates)
     return false;
-  const std::string &shape = parts[3], &sum = parts[6], &a = parts[7],
-                    &b = parts[8];
+  const std::string *types = &parts[6 + saturates];
+  const std::string &shape = parts[3], &sum = types[0], &a = types[1],
+                    &b = types[2];
   Instruction &instruction = decoder.instruction;
   static const char *const kNames[] = {"m16n8k4",  "m16n8k8", "m16n8k16",
                                        "m16n8k32", "m8n8k4",  "m8n8k16"};
   auto found = std::find(std::begin(kNames), std::end(kNames), shape);
-  if (found == std::end(kNames) || parts[9] != sum)
+  if (found == std::end(kNames) || types[3] != sum)
     return false;
   instruction.flag = uint8_t(found - std::begin(kNames));
-  instruction.run = findProduct(a, b, sum);
+  instruction.run = findProduct(a, b, sum, saturates);
   auto [rows, depth] = kShapes[instruction.flag];
   unsigned each = a == "f64" || a == "tf32" ? 1
                   : a == "s8" || a == "u8"  ? 4
