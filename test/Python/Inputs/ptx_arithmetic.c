@@ -1,6 +1,6 @@
-// Arithmetic of all widths, branches, loops, calls and local arrays. Compiled for
-// the host and for NVPTX, both have to give the same results; `index` is the
-// number of the thread.
+// Arithmetic of all widths, branches, loops, calls and local arrays. Compiled
+// for the host and for NVPTX, both have to give the same results; `index` is
+// the number of the thread.
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -41,10 +41,13 @@ __attribute__((noinline)) static u64 integers(u64 sum, u32 a, u32 b) {
   ADD((u8)(a + b)), ADD((short)(a * b)), ADD((signed char)(s >> 3));
   ADD((u32)(u16)(b >> 7) * (u16)a), ADD(s >> (b & 31)), ADD(a >> (b & 31));
   ADD(l >> (b & 63)), ADD((u64)l << (b & 63));
-  ADD(__builtin_popcount(b)), ADD(__builtin_clz(b | 1)), ADD(__builtin_ctz(b | 256));
-  ADD(__builtin_popcountll(l)), ADD(__builtin_clzll(l | 1)), ADD(__builtin_bswap32(b));
+  ADD(__builtin_popcount(b)), ADD(__builtin_clz(b | 1)),
+      ADD(__builtin_ctz(b | 256));
+  ADD(__builtin_popcountll(l)), ADD(__builtin_clzll(l | 1)),
+      ADD(__builtin_bswap32(b));
   ADD(__builtin_bitreverse32(b)), ADD(__builtin_bitreverse64(l));
-  ADD(__builtin_rotateleft32(a, b & 31)), ADD(__builtin_rotateleft64(l, b & 63));
+  ADD(__builtin_rotateleft32(a, b & 31)),
+      ADD(__builtin_rotateleft64(l, b & 63));
   ADD(s < t), ADD(a < b), ADD(l <= m), ADD(s > t ? l : m);
   ADD(((unsigned __int128)(u64)l * (u64)m) >> 64), ADD((a & 0xff00) >> 8);
   return sum;
@@ -66,16 +69,19 @@ __attribute__((noinline)) static u64 floats(u64 sum, u32 a, u32 b) {
   float f = (float)(int)a * 1e-3f, g = (float)b + 0.5f;
   long long l = (long long)((u64)a << 20 ^ b);
   double d = (double)l, e = (double)b * 3 + 1;
-  ADD(bits32(f + g)), ADD(bits32(f - g)), ADD(bits32(f * g)), ADD(bits32(f / g));
+  ADD(bits32(f + g)), ADD(bits32(f - g)), ADD(bits32(f * g)),
+      ADD(bits32(f / g));
   ADD(bits32(__builtin_sqrtf(g))), ADD(bits32(__builtin_fmaf(f, g, f)));
   ADD(bits32(__builtin_floorf(f))), ADD(bits32(__builtin_ceilf(f)));
   ADD(bits32(__builtin_truncf(f))), ADD(bits32(__builtin_rintf(f)));
   ADD(bits32(__builtin_fabsf(f))), ADD(bits32(__builtin_copysignf(g, f)));
   ADD(bits32(__builtin_fminf(f, g))), ADD(bits32(__builtin_fmaxf(f, g)));
   ADD(bits64(d + e)), ADD(bits64(d * e)), ADD(bits64(d / e));
-  ADD(bits64(__builtin_sqrt(__builtin_fabs(d)))), ADD(bits64(__builtin_fma(d, e, f)));
+  ADD(bits64(__builtin_sqrt(__builtin_fabs(d)))),
+      ADD(bits64(__builtin_fma(d, e, f)));
   ADD(bits64(polynomial(1.0 / (1 + (b & 7)), b & 15)));
-  ADD((long long)(f * 0.001f)), ADD((long long)(d * 1e-6)), ADD((u32)(g * 0.1f));
+  ADD((long long)(f * 0.001f)), ADD((long long)(d * 1e-6)),
+      ADD((u32)(g * 0.1f));
   ADD(bits32((float)d)), ADD(bits32((float)(u64)l)), ADD(bits32((float)l));
   ADD(bits64((double)(u64)l)), ADD(bits64(f));
   ADD(f < g), ADD(f != f), ADD(d >= e), ADD(!(f <= g));
@@ -97,14 +103,29 @@ KERNEL void compute(u64 *out, const u32 *in) {
       array[(j * 7 + b) & 15] = j * seed;
     ADD(array[seed & 15]), ADD(array[b & 15]);
     switch (b % 9) {
-    case 0: sum += 5; break;
-    case 1: sum ^= 77; break;
-    case 2: sum *= 3; break;
-    case 3: sum -= seed; break;
-    case 4: sum += b; break;
-    case 5: sum = ~sum; break;
-    case 6: sum >>= 1; break;
-    default: sum += 9;
+    case 0:
+      sum += 5;
+      break;
+    case 1:
+      sum ^= 77;
+      break;
+    case 2:
+      sum *= 3;
+      break;
+    case 3:
+      sum -= seed;
+      break;
+    case 4:
+      sum += b;
+      break;
+    case 5:
+      sum = ~sum;
+      break;
+    case 6:
+      sum >>= 1;
+      break;
+    default:
+      sum += 9;
     }
     if (b & 64)
       continue;
