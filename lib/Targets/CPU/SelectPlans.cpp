@@ -37,12 +37,15 @@ static void setLoops(func::FuncOp kernel, bool onVectors, StringRef reason) {
 template <typename PlanT, typename FactsT>
 static LogicalResult setPlan(func::FuncOp kernel, Operation *root,
                              const FactsT &facts) {
-  if (!kernel->hasAttr(kPlanAttr))
-    if (std::string reason = whyNot(facts, selectPlan(facts));
-        !reason.empty()) {
+  if (!kernel->hasAttr(kPlanAttr)) {
+    PlanT selected = selectPlan(facts);
+    std::string reason = whyNot(facts, selected);
+    if (reason.empty())
+      kernel->setAttr(kPlanAttr, selected);
+    else
       setLoops(kernel, /*onVectors=*/false, reason);
-      return success();
-    }
+    return success();
+  }
   FailureOr<PlanT> plan = getPlan<PlanT>(kernel, root, facts);
   if (failed(plan))
     return failure();

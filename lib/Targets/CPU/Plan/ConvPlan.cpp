@@ -11,8 +11,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-static bool isKnown(int64_t size) { return !ShapedType::isDynamic(size); }
-
 ConvFacts::ConvFacts(ConvOp op, TargetAttr target) : target(target), op(op) {
   ArrayRef<int64_t> input = op.getInput().getType().getShape();
   ArrayRef<int64_t> init = op.getInit().getType().getShape();

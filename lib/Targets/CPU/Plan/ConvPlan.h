@@ -25,6 +25,9 @@ namespace sardonyx::cpu {
 /// the lanes of vectors: those whose weights come in blocks of a panel's width.
 inline constexpr int64_t kMaxOutputChannelPositions = 64;
 
+/// Whether a size of ConvFacts is not kDynamic.
+inline bool isKnown(int64_t size) { return !mlir::ShapedType::isDynamic(size); }
+
 /// Chunks that keep the threads of most machines busy.
 inline constexpr int64_t kMinConvChunks = 16;
 

@@ -21,8 +21,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-static bool isKnown(int64_t size) { return !ShapedType::isDynamic(size); }
-
 TileShape ConvFacts::getTileShape() const {
   TileShape shape = TileShape::get(target, kPanelWidth);
   shape.rows = std::gcd(shape.rows, getOp().getBlockRows());

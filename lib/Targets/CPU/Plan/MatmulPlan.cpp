@@ -249,13 +249,17 @@ static void chooseStrassen(const MatmulFacts &facts, MatmulPlan &plan) {
   plan.strassen = planStrassen(facts, plan);
 }
 
+bool cpu::canPrefetch(const MatmulFacts &facts, const MatmulPlan &plan) {
+  return facts.comesFromMemory && facts.k && !facts.hasScales() &&
+         !plan.usesBf16x3();
+}
+
 /// What tiles fetch of the next panel.
 static void planPrefetch(const MatmulFacts &facts, MatmulPlan &plan) {
   // Of so many rows memory has to give as much as it can, which L1 has no room
   // for.
   constexpr int64_t kMin = 3, kMax = cpu::kMinStrassenRows;
-  if (!facts.comesFromMemory || !facts.k || facts.hasScales() ||
-      plan.usesBf16x3() || readsOneStream(facts, plan))
+  if (!canPrefetch(facts, plan) || readsOneStream(facts, plan))
     plan.prefetch = MatmulPrefetch::None;
   else if (plan.rows >= kMin && plan.rows <= kMax)
     plan.prefetch = MatmulPrefetch::L2;
@@ -278,7 +282,7 @@ MatmulPlan cpu::planMatmul(const MatmulFacts &facts, int64_t rows,
   return plan;
 }
 
-MatmulPlan MatmulPlan::get(const MatmulFacts &facts, MatmulCaseAttr from) {
+MatmulPlan MatmulPlan::read(MatmulCaseAttr from) {
   MatmulPlan plan;
   plan.rows = from.getRows();
   plan.shape = {from.getTileRows(), from.getTileColumns()};
@@ -291,6 +295,11 @@ MatmulPlan MatmulPlan::get(const MatmulFacts &facts, MatmulCaseAttr from) {
   plan.partDepth = from.getPartDepth();
   plan.partPanels = from.getPartPanels();
   plan.usesStrassen = from.getStrassen() != 0;
+  return plan;
+}
+
+MatmulPlan MatmulPlan::get(const MatmulFacts &facts, MatmulCaseAttr from) {
+  MatmulPlan plan = read(from);
   if (plan.usesStrassen)
     plan.strassen = planStrassen(facts, plan);
   return plan;

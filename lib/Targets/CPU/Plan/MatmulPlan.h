@@ -107,6 +107,8 @@ struct MatmulPlan {
     return micro->getUnit() == MicroKernel::Unit::SplitTiles;
   }
 
+  /// What a case says, with nothing of what follows from it.
+  static MatmulPlan read(MatmulCaseAttr from);
   /// That of a case, which fits.
   static MatmulPlan get(const MatmulFacts &facts, MatmulCaseAttr from);
   /// The case for at most `maxRows`.
@@ -142,6 +144,10 @@ std::string whyNot(const MatmulFacts &facts, MatmulPlanAttr plan);
 /// How the values of k of a product that `plan` computes by Strassen's
 /// algorithm, and its panels, are cut.
 StrassenPlan planStrassen(const MatmulFacts &facts, const MatmulPlan &plan);
+
+/// Whether tiles of `plan` can fetch the next panel: one of known size, without
+/// scales, that comes from memory.
+bool canPrefetch(const MatmulFacts &facts, const MatmulPlan &plan);
 
 /// Whether a run may find that it must be computed directly.
 bool needsDirectCase(const MatmulFacts &facts, const MatmulPlan &plan);

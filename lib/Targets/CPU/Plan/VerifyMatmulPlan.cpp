@@ -139,23 +139,14 @@ static std::string whyNotCase(const MatmulFacts &facts, MatmulCaseAttr of,
                               bool isDirect) {
   if (std::string reason = whyNotMicro(facts, of.getMicro()); !reason.empty())
     return reason;
-  MatmulPlan plan;
-  plan.micro = findMicroKernel(of.getMicro());
-  plan.shape = {of.getTileRows(), of.getTileColumns()};
-  plan.panelsPerTile = of.getPanels();
-  plan.chunkTiles = of.getChunkTiles();
-  plan.partRows = of.getPartRows();
-  plan.partDepth = of.getPartDepth();
-  plan.partPanels = of.getPartPanels();
+  const MatmulPlan plan = MatmulPlan::read(of);
   if (!isWithin(of.getRows(), 1, kMaxRows))
     return "'rows' is 1 to " + std::to_string(kMaxRows);
   if (!isWithin(of.getChunkTiles(), 1, kMaxChunkTiles))
     return "'chunk_tiles' is 1 to " + std::to_string(kMaxChunkTiles);
   if (std::string reason = whyNotTile(facts, plan); !reason.empty())
     return reason;
-  if (of.getPrefetch() != MatmulPrefetch::None &&
-      (!facts.comesFromMemory || !facts.k || facts.hasScales() ||
-       plan.usesBf16x3()))
+  if (plan.prefetch != MatmulPrefetch::None && !canPrefetch(facts, plan))
     return "only panels of known size, without scales, that come from memory "
            "are fetched";
   if (isDirect && (plan.usesBf16x3() || of.getStrassen()))
