@@ -76,8 +76,10 @@ LogicalResult sdx::CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
              from.getElementType() == to.getElementType() &&
              from.getShape() == to.getShape();
     // A piece of a buffer is as good as a buffer once it has an address.
-    if (auto buffer = dyn_cast<MemRefType>(operand))
-      same &= isContiguous(buffer);
+    if (auto buffer = dyn_cast<MemRefType>(operand); buffer && to)
+      same = operand == argument ||
+             (same && isContiguous(buffer) &&
+              buffer.getMemorySpace() == to.getMemorySpace());
     if (!same)
       return emitOpError("operand ") << i << " is " << operand << " but '"
                                      << getCallee() << "' takes " << argument;
@@ -124,7 +126,7 @@ RuntimeCallOp::reifyResultShapes(OpBuilder &b,
 }
 
 //===----------------------------------------------------------------------===//
-// CheckOp, OutputBufferOp, ArenaOp
+// CheckOp, OutputBufferOp, ArenaOp, LaunchOp, FailureRecordOp
 //===----------------------------------------------------------------------===//
 
 void CheckOp::build(OpBuilder &b, OperationState &state, Value condition,
@@ -161,5 +163,30 @@ LogicalResult ArenaOp::verify() {
   auto type = cast<MemRefType>(getMemory().getType());
   if (!type.getElementType().isInteger(8) || type.getRank() != 1)
     return emitOpError("is a row of bytes, memref<Nxi8>; got ") << type;
+  return success();
+}
+
+LogicalResult LaunchOp::verify() {
+  if (getBlocks().size() != 3 || getThreads().size() != 3)
+    return emitOpError("has ")
+           << getBlocks().size() << " sizes of a grid and "
+           << getThreads().size() << " of a block; it takes 3 of each";
+  for (int64_t size : getThreads())
+    if (size < 1)
+      return emitOpError("has blocks of ") << size << " threads";
+  if (static_cast<int64_t>(getShared()) < 0)
+    return emitOpError("asks for ") << getShared() << " bytes";
+  for (Type type : getArgs().getTypes())
+    if (!isa<MemRefType>(type) && !type.isIntOrIndexOrFloat())
+      return emitOpError("passes a ")
+             << type << "; a kernel takes memrefs, integers and floats";
+  return success();
+}
+
+LogicalResult FailureRecordOp::verify() {
+  auto type = cast<MemRefType>(getRecord().getType());
+  if (type.getShape() != ArrayRef<int64_t>{kWords} ||
+      !type.getElementType().isInteger(64))
+    return emitOpError("is ") << kWords << " words of 64 bits; got " << type;
   return success();
 }

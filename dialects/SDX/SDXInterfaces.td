@@ -61,7 +61,10 @@ def SDX_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
     InterfaceMethod<[{
       How much a kernel may hold.
     }], "::sardonyx::sdx::FusionLimits", "getFusionLimits", (ins), "",
-    "return ::sardonyx::sdx::FusionLimits();">
+    "return ::sardonyx::sdx::FusionLimits();">,
+    InterfaceMethod<[{
+      The memory space in which kernels have their operands; null: the host's.
+    }], "::mlir::Attribute", "getMemorySpace", (ins), "", "return {};">
   ];
 }
 

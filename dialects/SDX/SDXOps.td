@@ -375,6 +375,59 @@ def SDX_ArenaOp : SDX_Op<"arena", [Pure]> {
   let hasVerifier = 1;
 }
 
+def SDX_LaunchOp : SDX_Op<"launch", [AttrSizedOperandSegments,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Start a kernel on the device";
+  let description = [{
+    Has the device run `kernel`, one of those that the module's images have, on
+    a grid of `blocks` (x, y, z; none if one of them is 0) of `threads` (x, y, z)
+    threads and `shared` bytes of shared memory for each block, which comes to
+    what the kernel has declared. What a run starts on its device happens in the
+    order in which it is started; nobody waits here. The kernel's parameters are
+    the addresses of the first elements of memrefs in device memory, and the
+    scalars as they are.
+
+    It stands in functions with `sdx.kernel`, which the host program calls: such
+    a function starts one or several kernels.
+
+    ```mlir
+    sdx.launch "k3_0" blocks(%n, %c1, %c1) threads [256, 1, 1]
+        (%a, %size : memref<?xf32, #gpu.address_space<global>>, index)
+    sdx.launch "k4" blocks(%m, %n, %c1) threads [128, 1, 1] shared 98304
+        (%a, %b, %c : ...)
+    ```
+  }];
+  let arguments = (ins StrAttr:$kernel, Variadic<Index>:$blocks,
+                       Variadic<AnyType>:$args, DenseI64ArrayAttr:$threads,
+                       DefaultValuedAttr<I64Attr, "0">:$shared);
+  let assemblyFormat = [{
+    $kernel `blocks` `(` $blocks `)` `threads` $threads (`shared` $shared^)?
+    `(` ($args^ `:` type($args))? `)` attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def SDX_FailureRecordOp : SDX_Op<"failure_record", [Pure]> {
+  let summary = "Where kernels on the device tell that a check failed";
+  let description = [{
+    Six words in device memory, which belong to the run: whether a check has
+    failed, the number of its sentence among the messages of the module's images,
+    and the four values that the sentence names. The first kernel that fails
+    writes them; the host looks there when it waits for the device.
+
+    ```mlir
+    %record = sdx.failure_record : memref<6xi64, #gpu.address_space<global>>
+    ```
+  }];
+  let results = (outs AnyStaticShapeMemRef:$record);
+  let assemblyFormat = "attr-dict `:` type($record)";
+  let extraClassDeclaration = [{
+    /// Words of a record.
+    static constexpr int64_t kWords = 6;
+  }];
+  let hasVerifier = 1;
+}
+
 def SDX_ClockOp : SDX_Op<"clock", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "The time, in nanoseconds of a clock that never goes back";
   let description = [{

@@ -17,7 +17,7 @@ using namespace sardonyx;
 /// First bytes, the same in all versions.
 static constexpr char kMagic[16] = "sardonyx packed";
 /// Goes up with the format of what follows.
-static constexpr uint64_t kVersion = 6;
+static constexpr uint64_t kVersion = 7;
 
 namespace {
 struct Header {
@@ -99,9 +99,21 @@ public:
     add(call.results);
     add(call.isStateful);
   }
+  void add(const Message &message) {
+    add(message.text);
+    add(message.kind);
+  }
+  void add(const DeviceKernel &kernel) {
+    add(kernel.name);
+    add(kernel.node);
+    add(kernel.arguments);
+    add(kernel.sharedBytes);
+  }
   void add(const Image &image) {
     add(image.target);
     add(image.bytes);
+    add(image.kernels);
+    add(image.messages);
   }
   void add(const std::pair<std::string, std::string> &pair) {
     add(pair.first);
@@ -208,9 +220,21 @@ public:
     get(call.results);
     get(call.isStateful);
   }
+  void get(Message &message) {
+    get(message.text);
+    get(message.kind);
+  }
+  void get(DeviceKernel &kernel) {
+    get(kernel.name);
+    get(kernel.node);
+    get(kernel.arguments);
+    get(kernel.sharedBytes);
+  }
   void get(Image &image) {
     get(image.target);
     get(image.bytes);
+    get(image.kernels);
+    get(image.messages);
   }
   void get(std::pair<std::string, std::string> &pair) {
     get(pair.first);

@@ -34,15 +34,39 @@ llvm::cl::ValuesClass sardonyx::getNumericsValues() {
       clEnumValN(Numerics::Fast, "fast", "also what loses more"));
 }
 
-/// Leaves declarations of kernels, and the images beside them.
+static Attribute describe(Builder &b, const Image &image) {
+  SmallVector<Attribute> kernels, messages;
+  for (const DeviceKernel &kernel : image.kernels)
+    kernels.push_back(b.getDictionaryAttr(
+        {b.getNamedAttr("name", b.getStringAttr(kernel.name)),
+         b.getNamedAttr("node", b.getStringAttr(kernel.node)),
+         b.getNamedAttr("arguments", b.getI64IntegerAttr(kernel.arguments)),
+         b.getNamedAttr("shared", b.getI64IntegerAttr(kernel.sharedBytes))}));
+  for (const Message &message : image.messages)
+    messages.push_back(b.getDictionaryAttr(
+        {b.getNamedAttr("text", b.getStringAttr(message.text)),
+         b.getNamedAttr("kind", b.getI64IntegerAttr(message.kind))}));
+  NamedAttrList attrs;
+  attrs.set("target", b.getStringAttr(image.target));
+  attrs.set("bytes", b.getStringAttr(image.bytes));
+  if (!kernels.empty())
+    attrs.set("kernels", b.getArrayAttr(kernels));
+  if (!messages.empty())
+    attrs.set("messages", b.getArrayAttr(messages));
+  return attrs.getDictionary(b.getContext());
+}
+
+/// Leaves the images beside the kernels: functions that start them, or, where
+/// the images define what is called, declarations.
 static void storeImages(ModuleOp module, ArrayRef<Image> images) {
   Builder b(module.getContext());
   SmallVector<Attribute> stored;
   for (const Image &image : images)
-    stored.push_back(b.getDictionaryAttr(
-        {b.getNamedAttr("target", b.getStringAttr(image.target)),
-         b.getNamedAttr("bytes", b.getStringAttr(image.bytes))}));
+    stored.push_back(describe(b, image));
   module->setAttr(sdx::kImagesAttr, b.getArrayAttr(stored));
+  if (llvm::any_of(images,
+                   [](const Image &image) { return !image.kernels.empty(); }))
+    return;
   for (auto func : module.getOps<func::FuncOp>())
     if (func->hasAttr(sdx::kKernelAttr) && !func.isDeclaration()) {
       func.eraseBody();

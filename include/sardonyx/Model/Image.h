@@ -9,14 +9,41 @@
 #define SARDONYX_MODEL_IMAGE_H
 
 #include <string>
+#include <vector>
 
 namespace sardonyx {
 
-/// Code for kernels in a form that only a target knows.
+/// What a check of a kernel fails a run with.
+struct Message {
+  std::string text;
+  /// SDX_RT_FAILED or another kind of RuntimeABI.h.
+  int64_t kind = 0;
+};
+
+/// A kernel that the host program starts on a device.
+struct DeviceKernel {
+  std::string name;
+  /// The nodes that it computes, for errors; may be empty.
+  std::string node;
+  /// How many parameters it has.
+  int64_t arguments = 0;
+  /// The most bytes of shared memory that a launch asks for, beside what the
+  /// kernel declares.
+  int64_t sharedBytes = 0;
+};
+
+/// Code for kernels in a form that only a target, or a device, knows.
 struct Image {
   /// The name of the target that can load it.
   std::string target;
   std::string bytes;
+  /// Of code that runs on a device: its kernels, which the host program starts
+  /// by their positions here. Empty: the host program calls what the target
+  /// makes of the bytes, by the kernels' names.
+  std::vector<DeviceKernel> kernels = {};
+  /// The sentences that checks of kernels on a device fail with, by the numbers
+  /// that their code has for them; {0} to {3} stand for values.
+  std::vector<Message> messages = {};
 };
 
 } // namespace sardonyx

@@ -68,7 +68,8 @@ public:
   /// caller leaves declarations of theirs, which the host program calls with
   /// memrefs as their parts (a pointer twice, an offset, sizes, strides) and
   /// scalars as they are, and which must be in what `TargetInfo::load` gives.
-  /// Without images kernels are compiled with the host program.
+  /// Without images kernels are compiled with the host program. Where images
+  /// name kernels, the functions stay and start these (sdx.launch).
   virtual mlir::LogicalResult emit(mlir::ModuleOp module,
                                    llvm::SmallVectorImpl<Image> &images) const {
     return mlir::success();

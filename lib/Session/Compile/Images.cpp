@@ -17,9 +17,22 @@ void sardonyx::takeImages(ModuleOp module, std::vector<Image> &images) {
   auto stored = module->getAttrOfType<ArrayAttr>(sdx::kImagesAttr);
   if (!stored)
     return;
-  for (auto image : stored.getAsRange<DictionaryAttr>())
-    images.push_back({image.getAs<StringAttr>("target").str(),
-                      image.getAs<StringAttr>("bytes").str()});
+  for (auto attrs : stored.getAsRange<DictionaryAttr>()) {
+    Image &image = images.emplace_back();
+    image.target = attrs.getAs<StringAttr>("target").str();
+    image.bytes = attrs.getAs<StringAttr>("bytes").str();
+    if (auto kernels = attrs.getAs<ArrayAttr>("kernels"))
+      for (auto kernel : kernels.getAsRange<DictionaryAttr>())
+        image.kernels.push_back(
+            {kernel.getAs<StringAttr>("name").str(),
+             kernel.getAs<StringAttr>("node").str(),
+             kernel.getAs<IntegerAttr>("arguments").getInt(),
+             kernel.getAs<IntegerAttr>("shared").getInt()});
+    if (auto messages = attrs.getAs<ArrayAttr>("messages"))
+      for (auto message : messages.getAsRange<DictionaryAttr>())
+        image.messages.push_back({message.getAs<StringAttr>("text").str(),
+                                  message.getAs<IntegerAttr>("kind").getInt()});
+  }
   module->removeAttr(sdx::kImagesAttr);
 }
 

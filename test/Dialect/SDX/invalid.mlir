@@ -735,3 +735,44 @@ func.func @far_dilation(%x: tensor<1x1x8xf32>, %w: tensor<1x1x3xf32>, %y: tensor
       {strides = array<i64: 1>, dilations = array<i64: 9223372036854775807>, pads_begin = array<i64: 0>, pads_end = array<i64: 0>, group = 1 : i64} -> tensor<1x1x10xf32>
   return
 }
+
+// -----
+
+func.func @two_sizes(%n: index) {
+  // expected-error @below {{has 2 sizes of a grid and 3 of a block; it takes 3 of each}}
+  sdx.launch "k" blocks(%n, %n) threads [1, 1, 1] ()
+  return
+}
+
+// -----
+
+func.func @no_threads(%n: index) {
+  // expected-error @below {{has blocks of 0 threads}}
+  sdx.launch "k" blocks(%n, %n, %n) threads [1, 0, 1] ()
+  return
+}
+
+// -----
+
+func.func @passes_a_tensor(%n: index, %t: tensor<4xf32>) {
+  // expected-error @below {{passes a 'tensor<4xf32>'; a kernel takes memrefs, integers and floats}}
+  sdx.launch "k" blocks(%n, %n, %n) threads [1, 1, 1] (%t : tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @short_record() {
+  // expected-error @below {{is 6 words of 64 bits; got 'memref<4xi64>'}}
+  %0 = sdx.failure_record : memref<4xi64>
+  return
+}
+
+// -----
+
+func.func private @k(memref<4xf32, #gpu.address_space<global>>) attributes {sdx.kernel}
+func.func @other_space(%m: memref<4xf32>) {
+  // expected-error @below {{operand 0 is 'memref<4xf32>' but 'k' takes 'memref<4xf32, #gpu.address_space<global>>'}}
+  sdx.call @k(%m : memref<4xf32>)
+  return
+}
