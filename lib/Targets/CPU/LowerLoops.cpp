@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Common/KernelBuffers.h"
 #include "Rows/RowEmitter.h"
 #include "dialects/CPU/CPU.h"
 #include "lib/Dispatch/KernelWork.h"
@@ -12,20 +13,12 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
-#include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/Transforms/Transforms.h"
-#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Dominance.h"
-#include "mlir/Transforms/CSE.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_CPULOWERLOOPS
@@ -33,6 +26,7 @@ namespace sardonyx {
 } // namespace sardonyx
 
 using namespace mlir;
+using namespace sardonyx;
 using namespace sardonyx::cpu;
 
 namespace {
@@ -45,76 +39,23 @@ constexpr int64_t kLongRow = 512;
 /// inside of them become sequential loops.
 constexpr int64_t kMinIterations = 256;
 
-bool usesTensors(func::FuncOp func) {
-  WalkResult result = func.walk([](Operation *op) {
-    auto isTensor = [](Type type) { return isa<TensorType>(type); };
-    return llvm::any_of(op->getResultTypes(), isTensor)
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
-  });
-  return result.wasInterrupted();
-}
-
 bool usesLinalg(func::FuncOp func) {
   return func.walk([](linalg::LinalgOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 
-LogicalResult bufferize(func::FuncOp func) {
-  {
-    RewritePatternSet patterns(func.getContext());
-    tensor::populateDecomposeTensorConcatPatterns(patterns);
-    if (failed(applyPatternsGreedily(func, std::move(patterns))))
-      return failure();
-  }
-  IRRewriter rewriter(func.getContext());
-  if (failed(bufferization::eliminateEmptyTensors(rewriter, func)))
-    return failure();
-  bufferization::OneShotBufferizationOptions options;
-  options.bufferizeFunctionBoundaries = false;
-  options.bufferAlignment = 64;
-  options.allocationFn = [](OpBuilder &b, Location loc, MemRefType type,
-                            ValueRange sizes,
-                            unsigned alignment) -> FailureOr<Value> {
-    bool small = type.hasStaticShape() && type.getLayout().isIdentity() &&
-                 type.getElementType().isIntOrFloat() &&
-                 type.getNumElements() *
-                         llvm::divideCeil(type.getElementTypeBitWidth(), 8) <=
-                     kStackBytes;
-    auto align = b.getI64IntegerAttr(alignment);
-    if (small)
-      return memref::AllocaOp::create(b, loc, type, sizes, align).getResult();
-    return memref::AllocOp::create(b, loc, type, sizes).getResult();
-  };
-  bufferization::BufferizationState state;
-  return bufferization::runOneShotBufferize(func, options, state);
-}
-
-/// Whether `value`, or a view of it, leaves its block through the terminator.
-bool escapesBlock(Value value, Block *block) {
-  for (Operation *user : value.getUsers()) {
-    if (user->hasTrait<OpTrait::IsTerminator>())
-      return true;
-    for (Value result : user->getResults())
-      if (isa<BaseMemRefType>(result.getType()) && escapesBlock(result, block))
-        return true;
-  }
-  return false;
-}
-
-/// Frees each temporary at the end of the block that makes it.
-void insertDeallocs(func::FuncOp func) {
-  SmallVector<memref::AllocOp> allocs;
-  func.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
-  for (memref::AllocOp alloc : allocs) {
-    Block *block = alloc->getBlock();
-    if (llvm::any_of(alloc->getUsers(), llvm::IsaPred<memref::DeallocOp>))
-      continue;
-    if (escapesBlock(alloc, block))
-      continue;
-    OpBuilder b(block->getTerminator());
-    memref::DeallocOp::create(b, alloc.getLoc(), alloc);
-  }
+/// Small temporaries live on the stack.
+FailureOr<Value> allocate(OpBuilder &b, Location loc, MemRefType type,
+                          ValueRange sizes, unsigned alignment) {
+  bool small = type.hasStaticShape() && type.getLayout().isIdentity() &&
+               type.getElementType().isIntOrFloat() &&
+               type.getNumElements() *
+                       llvm::divideCeil(type.getElementTypeBitWidth(), 8) <=
+                   kStackBytes;
+  auto align = b.getI64IntegerAttr(alignment);
+  if (small)
+    return memref::AllocaOp::create(b, loc, type, sizes, align).getResult();
+  return memref::AllocOp::create(b, loc, type, sizes).getResult();
 }
 
 /// Makes the inner dimensions of `loop` sequential once the outer ones have
@@ -189,32 +130,6 @@ LogicalResult emitScalarLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
   return success();
 }
 
-/// Loops over rows that are tensor code inside (scf.forall): what they carry is
-/// written in place, which shows once views of one place are one value. Then
-/// they are parallel loops.
-LogicalResult lowerRowLoops(func::FuncOp func) {
-  SmallVector<scf::ForallOp> loops;
-  func.walk([&](scf::ForallOp loop) { loops.push_back(loop); });
-  if (loops.empty())
-    return success();
-  MLIRContext *context = func.getContext();
-  IRRewriter rewriter(context);
-  for (scf::ForallOp loop : loops) {
-    rewriter.setInsertionPoint(loop);
-    if (failed(scf::forallToParallelLoop(rewriter, loop)))
-      return failure();
-  }
-  RewritePatternSet patterns(context);
-  scf::ForOp::getCanonicalizationPatterns(patterns, context);
-  scf::IfOp::getCanonicalizationPatterns(patterns, context);
-  memref::SubViewOp::getCanonicalizationPatterns(patterns, context);
-  if (failed(applyPatternsGreedily(func, std::move(patterns))))
-    return failure();
-  DominanceInfo dominance;
-  eliminateCommonSubExpressions(rewriter, dominance, func);
-  return success();
-}
-
 /// A task's copy of a long row, or of one of open size, for which loops would
 /// take longer to begin than most rows take: it is left to `memcpy`.
 bool copiesLongRow(memref::CopyOp copy) {
@@ -242,12 +157,12 @@ struct LowerLoopsPass : sardonyx::impl::CPULowerLoopsBase<LowerLoopsPass> {
     func->removeAttr(sardonyx::kPlanReasonAttr);
     if (!usesTensors(func) && !usesLinalg(func))
       return;
-    if (failed(bufferize(func))) {
+    if (failed(bufferizeKernel(func, /*space=*/{}, allocate))) {
       func.emitError("kernel '")
           << func.getName() << "' could not be given buffers";
       return signalPassFailure();
     }
-    if (failed(lowerRowLoops(func))) {
+    if (failed(lowerTaskLoops(func))) {
       func.emitError("kernel '")
           << func.getName() << "' could not be given parallel loops";
       return signalPassFailure();
