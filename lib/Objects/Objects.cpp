@@ -160,7 +160,8 @@ llvm::Expected<std::string> requiredFeatures(const TargetOptions &options) {
 std::string describeTarget(const TargetOptions &options) {
   TargetOptions resolved = resolveTarget(options);
   return resolved.triple + ";" + resolved.cpu + ";" + resolved.features + ";O" +
-         std::to_string(resolved.optLevel) + ";llvm" LLVM_VERSION_STRING;
+         std::to_string(resolved.optLevel) + ";llvm" LLVM_VERSION_STRING +
+         (resolved.device.empty() ? "" : ";" + resolved.device);
 }
 
 void registerTargetTranslations(DialectRegistry &registry) {

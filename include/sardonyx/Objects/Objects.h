@@ -33,6 +33,9 @@ struct TargetOptions {
   std::string cpu;
   /// "+avx2,-avx512f,..."; empty with an empty `cpu`: what this machine has.
   std::string features;
+  /// The device beside the processor that kernels are for, "sm_90a"; empty:
+  /// what the target takes for granted.
+  std::string device;
   /// 0 to 3. Kernels are vectorised before, so 1 is enough.
   unsigned optLevel = 1;
   /// Threads to compile on, at most as many as there are cores; 0: so many.

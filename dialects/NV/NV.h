@@ -1,0 +1,45 @@
+//===- NV.h - GPUs of NVIDIA's ----------------------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The nv dialect: the devices that the NVPTX target knows. Everything about it
+// is included from here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_DIALECTS_NV_NV_H
+#define SARDONYX_DIALECTS_NV_NV_H
+
+#include "dialects/SDX/SDX.h"
+
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#include "dialects/NV/NVDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/NV/NVAttrs.h.inc"
+
+namespace sardonyx::nv {
+
+/// Names of this dialect's discardable attributes.
+inline constexpr llvm::StringLiteral kStepAttr = "nv.step";
+inline constexpr llvm::StringLiteral kFailureRecordAttr = "nv.failure_record";
+inline constexpr llvm::StringLiteral kMessagesAttr = "nv.messages";
+inline constexpr llvm::StringLiteral kNodeAttr = "nv.node";
+
+/// The device that a name as "sm_90a" stands for, all that is known of it
+/// filled in; null for what is no such name, and for devices before sm_80.
+TargetAttr findDevice(mlir::MLIRContext *context, llvm::StringRef name);
+
+/// The device that the code of `op` is for; null where none is said, or where
+/// it is another target's.
+TargetAttr getTarget(mlir::Operation *op);
+
+} // namespace sardonyx::nv
+
+#endif // SARDONYX_DIALECTS_NV_NV_H

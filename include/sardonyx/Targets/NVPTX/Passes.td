@@ -1,0 +1,137 @@
+//===- Passes.td - Kernels for GPUs of NVIDIA ---------------*- tablegen -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_TARGETS_NVPTX_PASSES
+#define SARDONYX_TARGETS_NVPTX_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def NVLowerLoops : Pass<"nv-lower-loops", "::mlir::func::FuncOp"> {
+  let summary = "Lower any kernel to loops whose iterations are threads";
+  let description = [{
+    Takes whatever kernel is left and makes parallel loops of it, each of which
+    is to be started on the device with a thread for each iteration: one for each
+    linalg operation over its parallel dimensions, with sequential loops for its
+    reductions inside, whose sums are values, and one for each loop over tasks
+    (scf.forall). What else reads or writes the device's memory becomes a loop of
+    one iteration, and what later loops need of it goes through the device's
+    memory. Sizes and scalar arguments are computed by the host. `nv.step` says
+    what a loop computes.
+
+    Temporaries of a kernel are memref.alloc, of a thread memref.alloca where
+    they are small and their size is known, and otherwise pieces of a buffer that
+    is allocated before the loop.
+
+    ```mlir
+    %s = linalg.generic {... ["parallel", "reduction"]} ins(%x) outs(%zero) {addf}
+    // becomes
+    scf.parallel (%i) = (%c0) to (%m) step (%c1) {
+      %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (f32) {
+        %v = memref.load %x[%i, %k]
+        %a = arith.addf %acc, %v : f32
+        scf.yield %a : f32
+      }
+      memref.store %sum, %y[%i]
+    } {nv.step = "reduce"}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+def NVOutlineKernels : Pass<"nv-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Make kernels of the device of parallel loops";
+  let description = [{
+    Each parallel loop in the body of a function with `sdx.kernel` becomes a
+    kernel in the module `@device`, and an `sdx.launch` that starts it with a
+    thread for each iteration, in blocks of 256. A parameter is the address of
+    the first element of a buffer, one of its open sizes and strides, or a
+    scalar. Constants are computed in the kernel. A kernel that checks gets the
+    run's failure record.
+
+    ```mlir
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+      %v = memref.load %x[%i] : memref<?xf32, #gpu.address_space<global>>
+      ...
+    // becomes
+    sdx.launch "k0_elementwise" blocks(%blocks, %c1, %c1) threads [256, 1, 1]
+        (%x, %n, %y, ... : ...)
+    gpu.module @device {
+      gpu.func @k0_elementwise(%x: !llvm.ptr<1>, %n: index, ...) kernel {
+        %block = gpu.block_id x
+        %thread = gpu.thread_id x
+        ...
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+def NVExpandMath : Pass<"nv-expand-math", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Expand math functions to arithmetic";
+  let description = [{
+    Functions that PTX has no exact instruction for become range reductions and
+    polynomials, as the CPU's are; f16 and bf16 are computed in f32. What is left
+    is an instruction: square roots, absolute values, rounding, multiply-adds.
+
+    ```mlir
+    %e = math.exp %x : f32
+    // becomes
+    %n = math.fma ... ; arith.subf ... ; arith.shli ...
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def NVConvertToNVVM : Pass<"nv-convert-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Convert kernels to the dialects llvm and nvvm";
+  let description = [{
+    One conversion with the patterns of gpu, memref, arith, math, vector, scf, cf
+    and affine. A check that fails sets the first word of the failure record from
+    0 to 1; the thread that did writes the number of the sentence, a position in
+    `nv.messages` of the module, and the values, and each thread that failed
+    ends. A function that is no instruction is an error at its operation.
+
+    ```mlir
+    sdx.check %ok, "node 'g' (Gather): index {0} is out of range" (%i)
+    // becomes
+    llvm.cond_br %ok, ^go_on, ^failed
+    ^failed:
+      %first = llvm.cmpxchg %record, %c0, %c1 monotonic monotonic : ...
+      ...
+      nvvm.exit
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::affine::AffineDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def NVVerify : Pass<"nv-verify", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Check kernels before code is made of them";
+  let description = [{
+    Kernels call nothing, their parameters take up at most 4096 bytes, what a
+    thread has of its own at most 4096, and the shared memory that they declare
+    is at most 48 KiB. Anything else is an error at the operation.
+  }];
+}
+
+#endif // SARDONYX_TARGETS_NVPTX_PASSES

@@ -1,0 +1,86 @@
+//===- NVPTXTarget.cpp - How code for NVIDIA's GPUs is made ---------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sardonyx/Targets/NVPTX/NVPTXTarget.h"
+
+#include "EmitPTX.h"
+#include "dialects/NV/NV.h"
+#include "sardonyx/Dispatch/Passes.h"
+#include "sardonyx/Targets/NVPTX/Passes.h"
+
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace sardonyx;
+
+namespace {
+
+class NVPTXTarget : public TargetInterface {
+public:
+  using TargetInterface::TargetInterface;
+
+  /// Everything becomes linalg: kernels are loops.
+  void buildLayoutPasses(OpPassManager &module, Numerics) const override {
+    module.addPass(createSDXDecomposeDenseOps());
+  }
+
+  /// Kernels become functions that start kernels of the device, which are made
+  /// of their loops.
+  void buildCodegenPasses(OpPassManager &module) const override {
+    module.addNestedPass<func::FuncOp>(createNVLowerLoops());
+    module.addPass(createNVOutlineKernels());
+    OpPassManager &device = module.nest<gpu::GPUModuleOp>();
+    device.addPass(createCanonicalizerPass());
+    device.addPass(createCSEPass());
+    device.addPass(createNVExpandMath());
+    device.addPass(createNVConvertToNVVM());
+    device.addPass(createCanonicalizerPass());
+    device.addPass(createCSEPass());
+    device.addPass(createNVVerify());
+  }
+
+  LogicalResult emit(ModuleOp module,
+                     SmallVectorImpl<Image> &images) const override {
+    return nv::emitImages(module, images);
+  }
+};
+
+} // namespace
+
+static void registerTarget(DialectRegistry &registry) {
+  registry.insert<nv::NVDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  registry.addExtension(+[](MLIRContext *, nv::NVDialect *dialect) {
+    dialect->addInterfaces<NVPTXTarget>();
+  });
+}
+
+static void registerPasses() { registerSardonyxTargetsNVPTXPasses(); }
+
+/// Every kernel can be computed from sm_80 on, whose code runs on all devices.
+static sdx::TargetAttrInterface describe(MLIRContext *context,
+                                         const TargetOptions &options) {
+  context->getOrLoadDialect<nv::NVDialect>();
+  StringRef device = options.device;
+  if (nv::TargetAttr known = nv::findDevice(context, device))
+    return known;
+  if (!device.empty())
+    emitError(UnknownLoc::get(context))
+        << "'" << device << "' is no device that code can be made for";
+  return nv::findDevice(context, "sm_80");
+}
+
+TargetInfo sardonyx::getNVPTXTarget() {
+  return {"nvidia", registerTarget, registerPasses, describe};
+}

@@ -1,0 +1,369 @@
+//===- OutlineKernels.cpp - Kernels of the device of parallel loops -------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/NV/NV.h"
+#include "sardonyx/NodeName.h"
+#include "sardonyx/Targets/NVPTX/Passes.h"
+
+#include "mlir/Conversion/GPUCommon/GPUCommonPass.h"
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_NVOUTLINEKERNELS
+#include "sardonyx/Targets/NVPTX/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+namespace {
+
+/// Threads of a block.
+constexpr int64_t kThreads = 256;
+/// The address space of the device's memory in LLVM.
+constexpr unsigned kGlobal = 1;
+
+/// Makes a kernel of one loop, and what starts it.
+class KernelOutliner {
+public:
+  KernelOutliner(scf::ParallelOp loop, gpu::GPUModuleOp module,
+                 const LLVMTypeConverter &types, StringRef name)
+      : loop(loop), loc(loop.getLoc()), types(types), host(loop),
+        device(loop.getContext()) {
+    // Parameters are added as they are found.
+    device.setInsertionPointToEnd(module.getBody());
+    kernel = gpu::GPUFuncOp::create(
+        device, loc, name, FunctionType::get(loop.getContext(), {}, {}));
+    kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                    device.getUnitAttr());
+    kernel.setKnownBlockSize(
+        ArrayRef<int32_t>{static_cast<int32_t>(kThreads), 1, 1});
+    std::string node = sdx::describeOrigin(loc);
+    if (node.empty())
+      node = describeNode(loc);
+    if (!node.empty())
+      kernel->setAttr(nv::kNodeAttr, device.getStringAttr(node));
+    device.setInsertionPointToStart(&kernel.front());
+  }
+
+  LogicalResult run() {
+    if (loop.getNumReductions() != 0)
+      return loop.emitOpError("reduces, which threads do not");
+    countIterations();
+    if (failed(passValues()))
+      return failure();
+    emitKernel();
+    start();
+    return success();
+  }
+
+private:
+  /// How often each dimension's loop turns, on the host.
+  void countIterations() {
+    total = arith::ConstantIndexOp::create(host, loc, 1);
+    for (auto [from, to, step] : llvm::zip(
+             loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
+      Value extent = to;
+      if (!isConstantIntValue(from, 0))
+        extent = arith::SubIOp::create(host, loc, to, from);
+      if (!isConstantIntValue(step, 1))
+        extent = arith::CeilDivSIOp::create(host, loc, extent, step);
+      auto low = getConstantIntValue(from), high = getConstantIntValue(to),
+           by = getConstantIntValue(step);
+      std::optional<int64_t> known;
+      if (low && high && by && *by > 0)
+        known = std::max<int64_t>(0, llvm::divideCeilSigned(*high - *low, *by));
+      if (known)
+        extent = arith::ConstantIndexOp::create(host, loc, *known);
+      else if (!extent.getDefiningOp<memref::DimOp>())
+        extent = arith::MaxSIOp::create(
+            host, loc, extent, arith::ConstantIndexOp::create(host, loc, 0));
+      extents.push_back(extent);
+      total = arith::MulIOp::create(host, loc, total, extent);
+      if (knownTotal && known)
+        knownTotal = *knownTotal * *known;
+      else
+        knownTotal = std::nullopt;
+    }
+    if (knownTotal)
+      total = arith::ConstantIndexOp::create(host, loc, *knownTotal);
+  }
+
+  Value addParameter(Value value) {
+    arguments.push_back(value);
+    Type type = value.getType();
+    if (auto buffer = dyn_cast<MemRefType>(type))
+      type = LLVM::LLVMPointerType::get(type.getContext(), kGlobal);
+    return kernel.front().addArgument(type, value.getLoc());
+  }
+
+  /// `value` of the host in the kernel.
+  Value pass(Value value) {
+    if (Value known = mapping.lookupOrNull(value))
+      return known;
+    Value passed;
+    if (auto dim = value.getDefiningOp<memref::DimOp>();
+        dim && dim.getConstantIndex()) {
+      passed = passSize(dim.getSource(), *dim.getConstantIndex(), value);
+    } else if (auto result = dyn_cast<OpResult>(value);
+               result && result.getOwner()->hasTrait<OpTrait::ConstantLike>()) {
+      passed = device.clone(*result.getOwner())->getResult(0);
+    } else if (value.getType().isInteger(1)) {
+      // A parameter is a byte at least.
+      Value byte = arith::ExtUIOp::create(host, loc, host.getI8Type(), value);
+      passed = arith::TruncIOp::create(device, loc, device.getI1Type(),
+                                       addParameter(byte));
+    } else if (isa<MemRefType>(value.getType())) {
+      passed = passBuffer(cast<TypedValue<MemRefType>>(value));
+    } else {
+      passed = addParameter(value);
+    }
+    mapping.map(value, passed);
+    return passed;
+  }
+
+  /// A size of a buffer is passed once.
+  Value passSize(Value buffer, int64_t dim, Value size = {}) {
+    Value &passed = passedSizes[{buffer, dim}];
+    if (!passed)
+      passed = addParameter(
+          size ? size : memref::DimOp::create(host, loc, buffer, dim));
+    return passed;
+  }
+
+  /// A buffer is the address of its first element, and its open sizes and
+  /// strides. In the kernel memory of any space is addressed alike, since
+  /// threads have buffers of their own beside it; LLVM finds out which is
+  /// which.
+  Value passBuffer(TypedValue<MemRefType> buffer) {
+    MemRefType type = buffer.getType();
+    Type i64 = device.getI64Type();
+    Value address = addParameter(buffer);
+    auto pointer = LLVM::LLVMPointerType::get(device.getContext());
+    address = LLVM::AddrSpaceCastOp::create(device, loc, pointer, address);
+    MemRefType inside = MemRefType::Builder(type).setMemorySpace({});
+    auto [strides, offset] = type.getStridesAndOffset();
+    if (!ShapedType::isDynamic(offset) && offset != 0) {
+      // Code counts on the offset that the type has.
+      Type element = types.convertType(type.getElementType());
+      address = LLVM::GEPOp::create(
+          device, loc, pointer, element, address,
+          ValueRange{LLVM::ConstantOp::create(device, loc, i64, -offset)});
+    }
+    auto record =
+        MemRefDescriptor::poison(device, loc, types.convertType(inside));
+    record.setAllocatedPtr(device, loc, address);
+    record.setAlignedPtr(device, loc, address);
+    record.setConstantOffset(device, loc,
+                             ShapedType::isDynamic(offset) ? 0 : offset);
+    memref::ExtractStridedMetadataOp metadata;
+    auto asWord = [&](Value value) -> Value {
+      return arith::IndexCastOp::create(device, loc, i64, value);
+    };
+    auto constant = [&](int64_t value) -> Value {
+      return LLVM::ConstantOp::create(device, loc, i64, value);
+    };
+    Value product = constant(1);
+    SmallVector<Value> sizes(type.getRank());
+    for (int64_t i = 0; i < type.getRank(); ++i)
+      sizes[i] = type.isDynamicDim(i) ? asWord(passSize(buffer, i))
+                                      : constant(type.getDimSize(i));
+    for (int64_t i = type.getRank() - 1; i >= 0; --i) {
+      Value stride;
+      if (type.getLayout().isIdentity()) {
+        stride = product;
+        product = LLVM::MulOp::create(device, loc, product, sizes[i]);
+      } else if (!ShapedType::isDynamic(strides[i])) {
+        stride = constant(strides[i]);
+      } else {
+        if (!metadata)
+          metadata =
+              memref::ExtractStridedMetadataOp::create(host, loc, buffer);
+        stride = asWord(pass(metadata.getStrides()[i]));
+      }
+      record.setSize(device, loc, i, sizes[i]);
+      record.setStride(device, loc, i, stride);
+    }
+    return UnrealizedConversionCastOp::create(device, loc, inside,
+                                              Value(record))
+        .getResult(0);
+  }
+
+  LogicalResult passValues() {
+    SetVector<Value> used;
+    getUsedValuesDefinedAbove(loop.getRegion(), used);
+    for (Value value : used) {
+      Type type = value.getType();
+      auto buffer = dyn_cast<MemRefType>(type);
+      if (!type.isIntOrIndexOrFloat() && !buffer)
+        return loop.emitOpError("uses a value of type ")
+               << type << ", which no kernel takes";
+      if (buffer && failed(buffer.getStridesAndOffset(strides, offset)))
+        return loop.emitOpError("uses a buffer of type ")
+               << type << ", whose layout has no strides";
+    }
+    for (Value value : used)
+      pass(value);
+    bool checks =
+        loop.walk([](sdx::CheckOp) { return WalkResult::interrupt(); })
+            .wasInterrupted();
+    if (checks)
+      passFailureRecord();
+    return success();
+  }
+
+  void passFailureRecord() {
+    Value record = sdx::FailureRecordOp::create(
+        host, loc,
+        MemRefType::get({sdx::FailureRecordOp::kWords}, host.getI64Type(),
+                        AffineMap(),
+                        gpu::AddressSpaceAttr::get(host.getContext(),
+                                                   gpu::AddressSpace::Global)));
+    addParameter(record);
+    recordIndex = arguments.size() - 1;
+  }
+
+  /// The number of a thread, if there is an iteration for it, gives the
+  /// position of that.
+  void emitKernel() {
+    SmallVector<Value> lengths, froms, steps;
+    for (Value extent : extents)
+      lengths.push_back(pass(extent));
+    for (Value from : loop.getLowerBound())
+      froms.push_back(pass(from));
+    for (Value step : loop.getStep())
+      steps.push_back(pass(step));
+    Value count = pass(total);
+    Value block = gpu::BlockIdOp::create(device, loc, gpu::Dimension::x);
+    Value thread = gpu::ThreadIdOp::create(device, loc, gpu::Dimension::x);
+    Value size = arith::ConstantIndexOp::create(device, loc, kThreads);
+    Value number = arith::AddIOp::create(
+        device, loc, arith::MulIOp::create(device, loc, block, size), thread);
+    Value isInside = arith::CmpIOp::create(
+        device, loc, arith::CmpIPredicate::ult, number, count);
+    auto ifOp = scf::IfOp::create(device, loc, isInside, /*withElse=*/false);
+    gpu::ReturnOp::create(device, loc);
+    device.setInsertionPointToStart(ifOp.thenBlock());
+    emitPosition(number, lengths, froms, steps);
+    for (Operation &op : loop.getBody()->without_terminator())
+      device.clone(op, mapping);
+    addressAlike(ifOp);
+    SmallVector<Type> parameters(kernel.front().getArgumentTypes());
+    kernel.setFunctionType(
+        FunctionType::get(kernel.getContext(), parameters, {}));
+    if (recordIndex)
+      kernel.setArgAttr(*recordIndex, nv::kFailureRecordAttr,
+                        device.getUnitAttr());
+  }
+
+  /// Divisions of 32 bits are a fraction of those of 64.
+  void emitPosition(Value number, ArrayRef<Value> lengths,
+                    ArrayRef<Value> froms, ArrayRef<Value> steps) {
+    const bool isShort = knownTotal && *knownTotal < INT32_MAX;
+    Type i32 = device.getI32Type(), index = device.getIndexType();
+    auto shorten = [&](Value value) -> Value {
+      return isShort ? arith::IndexCastOp::create(device, loc, i32, value)
+                     : value;
+    };
+    Value rest = shorten(number);
+    for (int i = lengths.size() - 1; i >= 0; --i) {
+      Value at = rest;
+      if (i > 0) {
+        Value length = shorten(lengths[i]);
+        at = arith::RemUIOp::create(device, loc, rest, length);
+        rest = arith::DivUIOp::create(device, loc, rest, length);
+      }
+      if (isShort)
+        at = arith::IndexCastUIOp::create(device, loc, index, at);
+      if (!isConstantIntValue(steps[i], 1))
+        at = arith::MulIOp::create(device, loc, at, steps[i]);
+      if (!isConstantIntValue(froms[i], 0))
+        at = arith::AddIOp::create(device, loc, at, froms[i]);
+      mapping.map(loop.getInductionVars()[i], at);
+    }
+  }
+
+  /// Buffers are of no memory space from here on.
+  static void addressAlike(Operation *root) {
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([](MemRefType type) -> std::optional<Type> {
+      if (!type.getMemorySpace())
+        return std::nullopt;
+      return MemRefType(MemRefType::Builder(type).setMemorySpace({}));
+    });
+    replacer.recursivelyReplaceElementsIn(root, /*replaceAttrs=*/true,
+                                          /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
+  }
+
+  void start() {
+    Value threads = arith::ConstantIndexOp::create(host, loc, kThreads);
+    Value one = arith::ConstantIndexOp::create(host, loc, 1);
+    Value blocks = arith::CeilDivUIOp::create(host, loc, total, threads);
+    sdx::LaunchOp::create(host, loc, kernel.getName(),
+                          ValueRange{blocks, one, one}, arguments,
+                          ArrayRef<int64_t>{kThreads, 1, 1});
+    loop.erase();
+  }
+
+  scf::ParallelOp loop;
+  const Location loc;
+  const LLVMTypeConverter &types;
+  OpBuilder host, device;
+  gpu::GPUFuncOp kernel;
+  SmallVector<Value> arguments, extents;
+  Value total;
+  std::optional<int64_t> knownTotal = 1;
+  std::optional<unsigned> recordIndex;
+  IRMapping mapping;
+  DenseMap<std::pair<Value, int64_t>, Value> passedSizes;
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+};
+
+struct OutlineKernelsPass
+    : sardonyx::impl::NVOutlineKernelsBase<OutlineKernelsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    LLVMTypeConverter types(&getContext());
+    gpu::GPUModuleOp device;
+    for (auto func : module.getOps<func::FuncOp>()) {
+      if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+        continue;
+      SmallVector<scf::ParallelOp> loops(
+          func.front().getOps<scf::ParallelOp>());
+      for (auto [i, loop] : llvm::enumerate(loops)) {
+        if (!device)
+          device = makeModule(module);
+        std::string name = func.getName().str();
+        if (loops.size() > 1) {
+          auto step = loop->getAttrOfType<StringAttr>(nv::kStepAttr);
+          name += "_" + std::to_string(i) + "_" +
+                  (step ? step.getValue().str() : "loop");
+        }
+        if (failed(KernelOutliner(loop, device, types, name).run()))
+          return signalPassFailure();
+      }
+    }
+  }
+
+private:
+  static gpu::GPUModuleOp makeModule(ModuleOp module) {
+    auto b = OpBuilder::atBlockEnd(module.getBody());
+    return gpu::GPUModuleOp::create(b, module.getLoc(), "device");
+  }
+};
+
+} // namespace

@@ -1,0 +1,51 @@
+// RUN: onnx-opt %s --pass-pipeline="builtin.module(gpu.module(nv-convert-to-nvvm,canonicalize))" --split-input-file --verify-diagnostics | FileCheck %s
+
+// CHECK: gpu.module @device attributes {nv.messages = [{kind = 1 : i64, text = "node 'g' (Gather): index {0} is below {1}"}]}
+gpu.module @device {
+
+// The thread that sets the first word writes the others; all that fail end.
+// CHECK-LABEL: llvm.func @check(
+// CHECK-SAME: %[[RECORD:[^:]+]]: !llvm.ptr<1>,
+// CHECK-SAME: nvvm.kernel, nvvm.maxntid = array<i32: 256, 1, 1>
+// CHECK: llvm.cond_br
+// CHECK: %[[OLD:.+]] = llvm.cmpxchg %[[RECORD]], %{{.+}}, %{{.+}} monotonic monotonic : !llvm.ptr<1>, i64
+// CHECK: %[[FIRST:.+]] = llvm.extractvalue %[[OLD]][1]
+// CHECK: llvm.cond_br %[[FIRST]]
+// CHECK: llvm.store %{{.+}}, %{{.+}} : i64, !llvm.ptr<1>
+// CHECK: llvm.store %{{.+}}, %{{.+}} : i64, !llvm.ptr<1>
+// CHECK: llvm.store %{{.+}}, %{{.+}} : i64, !llvm.ptr<1>
+// CHECK: nvvm.exit
+// CHECK: llvm.intr.sqrt
+// CHECK: llvm.return
+gpu.func @check(%record: !llvm.ptr<1> {nv.failure_record}, %n: index, %x: f32, %p: !llvm.ptr<1>) kernel
+    attributes {known_block_size = array<i32: 256, 1, 1>} {
+  %i = gpu.thread_id x
+  %ok = arith.cmpi ult, %i, %n : index
+  sdx.check %ok, "node 'g' (Gather): index {0} is below {1}" (%i, %n) as invalid_argument
+  %r = math.sqrt %x : f32
+  llvm.store %r, %p : f32, !llvm.ptr<1>
+  gpu.return
+}
+
+}
+
+// -----
+
+gpu.module @device {
+gpu.func @unknown(%x: f32, %p: !llvm.ptr<1>) kernel {
+  // expected-error@+1 {{is a function that no instruction computes}}
+  %r = math.erf %x : f32
+  llvm.store %r, %p : f32, !llvm.ptr<1>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @device {
+gpu.func @no_record(%ok: i1) kernel {
+  // expected-error@+1 {{is in a kernel that gets no failure record}}
+  sdx.check %ok, "no"
+  gpu.return
+}
+}

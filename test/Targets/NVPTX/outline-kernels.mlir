@@ -1,0 +1,48 @@
+// RUN: onnx-opt %s --nv-outline-kernels | FileCheck %s
+
+#g = #gpu.address_space<global>
+module attributes {sdx.target = #nv.target<sm = 80>} {
+
+// A size is passed once, constants are not passed, i1 is a byte, and a buffer
+// with strides passes those that are open.
+// CHECK-LABEL: func.func private @k(
+// CHECK-SAME: %[[X:[^:]+]]: memref<?x4xf32, {{[^:]+}}>, %[[P:[^:]+]]: memref<?x4xf32, strided<[?, 1], offset: 8>, {{[^:]+}}>, %[[F:[^:]+]]: i1
+// CHECK: %[[BYTE:.+]] = arith.extui %[[F]] : i1 to i8
+// CHECK: %[[BLOCKS:.+]] = arith.ceildivui %{{.+}}, %c256
+// CHECK: sdx.launch "k_0_first" blocks(%[[BLOCKS]], %{{.+}}, %{{.+}}) threads [256, 1, 1]
+// CHECK-SAME: (%[[X]], %[[N:.+]], %[[BYTE]], %[[P]], %{{.+}}, %[[STRIDE:.+]]#0, %{{.+}} : memref
+// CHECK: sdx.failure_record
+// CHECK: sdx.launch "k_1_second" blocks(%[[ONE:.+]], %{{.+}}, %{{.+}})
+// CHECK-NOT: scf.parallel
+// CHECK: gpu.module @device
+// CHECK: gpu.func @k_0_first(%{{.+}}: !llvm.ptr<1>, %{{.+}}: index, %{{.+}}: i8, %{{.+}}: !llvm.ptr<1>, %{{.+}}: index, %{{.+}}: index, %{{.+}}: index) kernel
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
+// CHECK-SAME: nv.node = "node 'a' (Add)"
+// CHECK: llvm.getelementptr %{{.+}}[%{{.+}}] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+// CHECK: %[[BLOCK:.+]] = gpu.block_id x
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: %[[AT:.+]] = arith.addi
+// CHECK: arith.cmpi ult, %[[AT]]
+// CHECK: scf.if
+// CHECK: arith.remui %[[AT]], %c4
+// CHECK: memref.load %{{.+}} : memref<?x4xf32>
+// CHECK: gpu.func @k_1_second({{.*}}!llvm.ptr<1> {nv.failure_record}
+// CHECK: sdx.check
+func.func private @k(%x: memref<?x4xf32, #g>, %p: memref<?x4xf32, strided<[?, 1], offset: 8>, #g>, %f: i1) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %n = memref.dim %x, %c0 : memref<?x4xf32, #g>
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i, %j) = (%c0, %c0) to (%n, %c4) step (%c1, %c1) {
+    %v = memref.load %x[%i, %j] : memref<?x4xf32, #g>
+    %s = arith.select %f, %v, %zero : f32
+    memref.store %s, %p[%i, %j] : memref<?x4xf32, strided<[?, 1], offset: 8>, #g>
+  } {nv.step = "first"} loc(fused<"node 'a' (Add)">["a"])
+  scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+    sdx.check %f, "node 'g' (Gather): index {0} is out of range" (%i)
+  } {nv.step = "second"}
+  return
+}
+
+}
