@@ -92,6 +92,48 @@ void sdx_rt_copy(int64_t elementBytes, int64_t rank, const void *source,
 /// lib/Runtime.
 typedef void (*sdx_rt_function)(const int64_t *words);
 
+/// Runs with kernels on a device. All that these functions start happens on the
+/// device in their order, later than they return unless they say otherwise.
+/// Device memory is aligned to 256 bytes. `node`, which may be null, names what
+/// is computed, "node 'x' (Conv)". A run without a device fails in each.
+
+/// `bytes` of device memory, until the run ends or frees it. Fails the run when
+/// there is none.
+void *sdx_rt_device_alloc(int64_t bytes, const char *node);
+void sdx_rt_device_free(void *memory);
+
+/// The run's planned arena on the device, of at least `bytes`. In steady state
+/// it is the same memory in each run and nothing is allocated.
+void *sdx_rt_device_arena(int64_t bytes);
+
+/// Device memory for result `index` of the given shape, as sdx_rt_output gives
+/// memory of the host. The caller finds the result where he wants it.
+void *sdx_rt_device_output(int64_t index, int64_t rank, const int64_t *sizes);
+
+/// The run's failure record on the device: 6 words of 64 bits, which are 0 when
+/// the run begins. A check of a kernel that fails sets the first from 0 to 1;
+/// who has done so writes the number of the message and four values.
+void *sdx_rt_device_failure(void);
+
+/// What a copy reads and writes.
+enum {
+  /// Host to device. The source may change when the call returns.
+  SDX_RT_TO_DEVICE = 1,
+  /// Device to host. Waits, until the bytes are there, and fails the run where
+  /// a check has failed.
+  SDX_RT_TO_HOST = 2,
+  SDX_RT_ON_DEVICE = 3
+};
+void sdx_rt_device_copy(int64_t kind, void *target, const void *source,
+                        int64_t bytes);
+
+/// Starts the kernel of this position in the model's image. `size` holds the
+/// blocks in x, y and z, the threads of a block in x, y and z, and the bytes of
+/// shared memory beside what the kernel declares; no blocks are no work. Each
+/// of the `count` words of `args` holds a parameter in its low bytes.
+void sdx_rt_launch(int64_t kernel, const int64_t *size, int64_t count,
+                   const int64_t *args);
+
 /// Nanoseconds of a clock that never goes back.
 int64_t sdx_rt_clock(void);
 

@@ -60,9 +60,11 @@ RunContext::~RunContext() {
 }
 
 void RunContext::releaseOutput(OutputSlot &slot) {
-  if (slot.data && slot.data != slot.callerMemory)
+  if (slot.data && !slot.isOnDevice && slot.data != slot.callerMemory)
     outputMemory->release(slot.data);
   slot.data = nullptr;
+  slot.owner = nullptr;
+  slot.isOnDevice = false;
 }
 
 void RunContext::dropOutputs() {
@@ -88,8 +90,8 @@ void RunContext::callLeavably(void (*call)(void *), void *env) {
   ThreadPool::setInsideLoop(nested);
 }
 
-bool RunContext::run(sdx_entry_point entry, void **args,
-                     const RunLimits &given) {
+bool RunContext::run(sdx_entry_point entry, void **args, const RunLimits &given,
+                     const DeviceSteps &steps) {
   hasFailed.store(false, std::memory_order_relaxed);
   failureMessage.clear();
   kindOfFailure = SDX_RT_FAILED;
@@ -98,10 +100,15 @@ bool RunContext::run(sdx_entry_point entry, void **args,
   limits = &given;
   startClock(given.seconds);
   poll(); // it may have been ended before it began
+  // What is asked whether to interrupt a run may run something itself.
+  bool nested = std::exchange(runsHost, true);
+  if (deviceRun && !failed()) {
+    deviceRun->begin(*this);
+    if (!failed() && steps.placeInputs)
+      steps.placeInputs();
+  }
   if (!failed()) {
     RunContextScope scope(this);
-    // What is asked whether to interrupt a run may run something itself.
-    bool nested = std::exchange(runsHost, true);
     struct Call {
       sdx_entry_point entry;
       void **args;
@@ -112,8 +119,10 @@ bool RunContext::run(sdx_entry_point entry, void **args,
           call->entry(call->args);
         },
         &call);
-    runsHost = nested;
   }
+  if (deviceRun)
+    settleOutputs();
+  runsHost = nested;
   limits = nullptr;
   values.endRun();
   for (ScratchMemory &memory : scratch)
@@ -177,6 +186,12 @@ void RunContext::startClock(double seconds) {
                  ? now + static_cast<int64_t>(seconds * 1e9)
                  : kNever;
   nextQuestion = limits->interrupted ? now + kQuestionInterval : kNever;
+}
+
+bool RunContext::pollWhileWaiting() {
+  if (pollFlags() && clockMatters)
+    pollAt(coarseClock());
+  return !failed();
 }
 
 /// Whether the run goes on.
@@ -350,9 +365,10 @@ static std::string shapeText(const int64_t *sizes, int64_t rank) {
   return text + "]";
 }
 
-void *RunContext::output(int64_t index, int64_t rank, const int64_t *sizes) {
+OutputSlot *RunContext::beginOutput(int64_t index, int64_t rank,
+                                    const int64_t *sizes, int64_t &bytes) {
   auto refuse = [&](std::string message,
-                    int64_t kind = SDX_RT_FAILED) -> void * {
+                    int64_t kind = SDX_RT_FAILED) -> OutputSlot * {
     setFailure(std::move(message), kind);
     return nullptr;
   };
@@ -360,7 +376,7 @@ void *RunContext::output(int64_t index, int64_t rank, const int64_t *sizes) {
     return refuse("the compiled model gives a result " + std::to_string(index) +
                   " that it does not declare");
   OutputSlot &slot = outputSlots[index];
-  int64_t bytes = slot.elementBytes;
+  bytes = slot.elementBytes;
   bool overflow = false;
   for (int64_t i = 0; i < rank; ++i)
     overflow |= sizes[i] < 0 || __builtin_mul_overflow(bytes, sizes[i], &bytes);
@@ -368,24 +384,42 @@ void *RunContext::output(int64_t index, int64_t rank, const int64_t *sizes) {
     return refuse("output '" + slot.name +
                   "' would have the impossible shape " +
                   shapeText(sizes, rank));
-
-  std::vector<int64_t> shape(sizes, sizes + rank);
-  if (slot.callerMemory && shape != slot.expected)
+  if (slot.callerMemory &&
+      !std::equal(sizes, sizes + rank, slot.expected.begin(),
+                  slot.expected.end()))
     return refuse("output '" + slot.name + "': the caller's memory has shape " +
                       shapeText(slot.expected.data(), slot.expected.size()) +
                       ", the model gives " + shapeText(sizes, rank),
                   SDX_RT_INVALID_ARGUMENT);
   releaseOutput(slot); // given once more, say in a loop: the last one counts
-  if (slot.callerMemory && !slot.copied)
-    slot.data = slot.callerMemory;
+  return &slot;
+}
+
+void RunContext::endOutput(OutputSlot &slot, int64_t rank,
+                           const int64_t *sizes) {
+  slot.sizes.assign(sizes, sizes + rank);
+  slot.given = true;
+}
+
+void RunContext::setResultOutOfMemory(const OutputSlot &slot, int64_t rank,
+                                      const int64_t *sizes, int64_t bytes) {
+  setOutOfMemory(
+      "output '" + slot.name + "' of shape " + shapeText(sizes, rank), bytes);
+}
+
+void *RunContext::output(int64_t index, int64_t rank, const int64_t *sizes) {
+  int64_t bytes = 0;
+  OutputSlot *slot = beginOutput(index, rank, sizes, bytes);
+  if (!slot)
+    return nullptr;
+  if (slot->callerMemory && !slot->copied && !slot->wantedOnDevice)
+    slot->data = slot->callerMemory;
   else
-    slot.data = tryTwice([&] { return outputMemory->allocate(bytes); });
-  if (!slot.data) {
-    setOutOfMemory(
-        "output '" + slot.name + "' of shape " + shapeText(sizes, rank), bytes);
+    slot->data = tryTwice([&] { return outputMemory->allocate(bytes); });
+  if (!slot->data) {
+    setResultOutOfMemory(*slot, rank, sizes, bytes);
     return nullptr;
   }
-  slot.sizes = std::move(shape);
-  slot.given = true;
-  return slot.data;
+  endOutput(*slot, rank, sizes);
+  return slot->data;
 }

@@ -55,6 +55,13 @@ static const Symbol table[] = {
     ADDRESS(sdx_rt_copy),
     ADDRESS(sdx_rt_clock),
     ADDRESS(sdx_rt_record),
+    ADDRESS(sdx_rt_device_alloc),
+    ADDRESS(sdx_rt_device_free),
+    ADDRESS(sdx_rt_device_arena),
+    ADDRESS(sdx_rt_device_output),
+    ADDRESS(sdx_rt_device_failure),
+    ADDRESS(sdx_rt_device_copy),
+    ADDRESS(sdx_rt_launch),
 #define DO(name) ADDRESS(name),
 #include "RuntimeFunctions.inc"
 #undef DO

@@ -10,6 +10,7 @@
 
 #include "sardonyx-c/RuntimeABI.h"
 #include "sardonyx/Runtime/BufferPool.h"
+#include "sardonyx/Runtime/DeviceRun.h"
 #include "sardonyx/Runtime/ListTable.h"
 #include "sardonyx/Runtime/Mutex.h"
 #include "sardonyx/Runtime/RunMemory.h"
@@ -37,11 +38,18 @@ struct OutputSlot {
   /// The caller's memory is also an input's: it is left alone until the run
   /// is over and has its inputs behind it.
   bool copied = false;
+  /// The caller wants the result on the device, where his memory lies, if there
+  /// is some.
+  bool wantedOnDevice = false;
 
   /// Where the result is, and its shape, when the run has given it.
   void *data = nullptr;
   std::vector<int64_t> sizes;
   bool given = false;
+  /// Whether `data` is device memory. Until the run is over the device has it,
+  /// then `owner`, unless it is the caller's.
+  bool isOnDevice = false;
+  std::shared_ptr<void> owner;
 };
 
 /// What can end a run before it is done.
@@ -77,6 +85,13 @@ public:
   virtual void compute(int64_t node, RuntimeCall &call) = 0;
 };
 
+/// What a run with a device does besides calling the entry point.
+struct DeviceSteps {
+  /// Before the entry point is called, which it is not where this fails the
+  /// run: inputs take their places.
+  std::function<void()> placeInputs;
+};
+
 /// Memory that a run can do without, for when it gets tight.
 using ReclaimMemory = std::function<void()>;
 
@@ -99,7 +114,12 @@ public:
 
   /// Runs an entry point of a compiled model. False if the run failed; the
   /// sentence is failure().
-  bool run(sdx_entry_point entry, void **args, const RunLimits &limits = {});
+  bool run(sdx_entry_point entry, void **args, const RunLimits &limits = {},
+           const DeviceSteps &steps = {});
+
+  /// Before the first run. Null, the default: runs have no device.
+  void setDevice(std::unique_ptr<DeviceRun> given);
+  DeviceRun *device() const { return deviceRun.get(); }
 
   const std::string &failure() const { return failureMessage; }
   /// SDX_RT_FAILED or another kind of RuntimeABI.h.
@@ -144,6 +164,8 @@ public:
   void unreserve(int64_t bytes);
   void *arena(int64_t bytes);
   void *output(int64_t index, int64_t rank, const int64_t *sizes);
+  /// The same on the device, which the run must have.
+  void *deviceOutput(int64_t index, int64_t rank, const int64_t *sizes);
   /// {0} to {3} in `message` stand for the four `values`.
   void fail(const char *message, int64_t kind, const int64_t *values);
   void fail(std::string sentence) { setFailure(std::move(sentence)); }
@@ -153,6 +175,13 @@ public:
   /// The same for whoever has just looked at the clock, nanoseconds of
   /// CLOCK_MONOTONIC.
   void pollAt(int64_t now);
+  /// The same for whoever waits for something else. Whether the run goes on.
+  bool pollWhileWaiting();
+  /// Frees memory that other runs keep.
+  void reclaimMemory() {
+    if (reclaim)
+      reclaim();
+  }
   /// Only on the thread that runs.
   void record(const StepRecord &step) {
     if (recordedSteps.size() < kMaxSteps)
@@ -179,6 +208,15 @@ private:
   void *tryTwice(const std::function<void *()> &allocate);
   void *allocateArena(int64_t bytes);
   void freeArena();
+  /// The result's place and its bytes; null, and the run has failed, where
+  /// there can be no such result.
+  OutputSlot *beginOutput(int64_t index, int64_t rank, const int64_t *sizes,
+                          int64_t &bytes);
+  void endOutput(OutputSlot &slot, int64_t rank, const int64_t *sizes);
+  void setResultOutOfMemory(const OutputSlot &slot, int64_t rank,
+                            const int64_t *sizes, int64_t bytes);
+  void settleOutputs();
+  void settleOutput(OutputSlot &slot);
   void startClock(double seconds);
   bool pollFlags();
 
@@ -195,6 +233,7 @@ private:
   StringTable stringTable;
   ListTable listTable;
   CustomNodes *custom = nullptr;
+  std::unique_ptr<DeviceRun> deviceRun;
 
   void *arenaMemory = nullptr;
   int64_t arenaBytes = 0;
