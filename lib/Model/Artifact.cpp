@@ -17,7 +17,7 @@ using namespace sardonyx;
 /// First bytes, the same in all versions.
 static constexpr char kMagic[16] = "sardonyx packed";
 /// Goes up with the format of what follows.
-static constexpr uint64_t kVersion = 7;
+static constexpr uint64_t kVersion = 8;
 
 namespace {
 struct Header {
@@ -67,6 +67,7 @@ public:
     add(arg.offset);
     add(arg.length);
     add(arg.shape);
+    add(arg.onDevice);
   }
   void add(const ProfileSite &site) {
     add(site.kernel);
@@ -188,6 +189,7 @@ public:
     get(arg.offset);
     get(arg.length);
     get(arg.shape);
+    get(arg.onDevice);
   }
   void get(ProfileSite &site) {
     get(site.kernel);
@@ -306,7 +308,8 @@ std::string sardonyx::pack(const Artifact &artifact, std::string_view key) {
 static bool isSound(const Artifact &artifact, const Argument &arg) {
   switch (arg.kind) {
   case Argument::Input:
-    return arg.index < artifact.inputs.size();
+    return arg.index < artifact.inputs.size() &&
+           !(arg.onDevice && isHandled(artifact.inputs[arg.index]));
   case Argument::Persistent:
     return arg.index < artifact.persistentElementBytes.size();
   case Argument::Constant: {

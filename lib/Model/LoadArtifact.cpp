@@ -15,6 +15,7 @@
 #include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Model/Seal.h"
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <dlfcn.h>
@@ -115,6 +116,12 @@ LoadedArtifact::run(const std::vector<TensorRef> &inputs,
                     const RunOptions &options) {
   Arguments arguments;
   std::vector<sdx_value> values;
+  auto isOnDevice = [](const auto &ref) { return ref.device != kHost; };
+  if (std::any_of(inputs.begin(), inputs.end(), isOnDevice) ||
+      std::any_of(memory.begin(), memory.end(), isOnDevice))
+    return Error(ErrorKind::InvalidArgument,
+                 "a model that was built ahead of time runs on the CPU, and "
+                 "takes no tensors that lie on a CUDA device");
   for (const TensorRef &input : inputs)
     values.push_back(arguments.convert(input));
   if (!memory.empty() && memory.size() != outputs().size())

@@ -7,6 +7,7 @@
 
 #include "sardonyx/Model/Model.h"
 #include "Handles.h"
+#include "ModelState.h"
 #include "sardonyx/DimNames.h"
 #include <algorithm>
 #include <cstring>
@@ -53,21 +54,6 @@ void **ArgumentTable::pointers() {
 //===----------------------------------------------------------------------===//
 // States
 //===----------------------------------------------------------------------===//
-
-/// What one run needs; kept for the next.
-struct Model::State {
-  State(unsigned threads, std::shared_ptr<runtime::BufferPool> pool,
-        std::shared_ptr<runtime::MemoryBudget> budget,
-        runtime::ReclaimMemory reclaim)
-      : context(threads, std::move(pool), std::move(budget),
-                std::move(reclaim)) {}
-  RunContext context;
-  ArgumentTable table;
-  /// The handles that stand for inputs which are no numbers.
-  std::vector<std::vector<int64_t>> handles;
-  /// The number of the model's run that used it last.
-  uint64_t lastRun = 0;
-};
 
 Model::Model(const std::vector<ValueInfo> &inputs,
              const std::vector<ValueInfo> &outputs, unsigned threads,
@@ -116,6 +102,8 @@ std::unique_ptr<Model::State> Model::takeState() {
     state->table.add(arg.input ? emptyTensor : arg.data, arg.shape);
   state->context.strings().setLiterals(code.literals);
   state->context.setCustomNodes(code.customNodes.get());
+  if (code.device)
+    state->context.setDevice(code.device->makeRun());
   state->handles.resize(inputInfos.size());
   for (const ValueInfo &info : outputInfos) {
     OutputSlot slot;
@@ -148,6 +136,8 @@ void Model::releaseMemory() {
   }
   old.clear();
   outputPool->trimAll();
+  if (code.device)
+    code.device->releaseMemory();
 }
 
 //===----------------------------------------------------------------------===//
@@ -173,6 +163,24 @@ static Error wrongInput(const ValueInfo &info, const std::string &what) {
   return refuse("input '" + info.name + "' " + what);
 }
 
+/// `what` is to lie, or lies, on the device of the number `place`.
+MaybeError Model::checkPlace(const std::string &what, const ValueInfo &info,
+                             int place) const {
+  if (place == kHost)
+    return std::nullopt;
+  const std::string text =
+      what + " lies on CUDA device " + std::to_string(place);
+  if (device == kHost)
+    return refuse(text + ", and the model runs on the CPU");
+  if (place != device)
+    return refuse(text + ", and the model runs on CUDA device " +
+                  std::to_string(device));
+  if (isHandled(info))
+    return refuse(text + ", and has the type " + info.type +
+                  ", which is the CPU's only");
+  return std::nullopt;
+}
+
 MaybeError Model::checkInputs(const std::vector<TensorRef> &inputs) const {
   if (inputs.size() != inputInfos.size())
     return Error(ErrorKind::InvalidArgument,
@@ -181,6 +189,10 @@ MaybeError Model::checkInputs(const std::vector<TensorRef> &inputs) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueInfo &info = inputInfos[i];
     const TensorRef &tensor = inputs[i];
+    if (tensor.device != kHost)
+      if (MaybeError error =
+              checkPlace("input '" + info.name + "'", info, tensor.device))
+        return error;
     if (!info.items.empty()) {
       if (MaybeError error = checkList(info, tensor))
         return error;
@@ -279,9 +291,14 @@ MaybeError Model::checkMemory(const std::vector<OutputRef> &memory) const {
                      " outputs, got memory for " +
                      std::to_string(memory.size()));
   for (size_t i = 0; i < memory.size(); ++i) {
+    const ValueInfo &info = outputInfos[i];
+    if (memory[i].device != kHost)
+      if (MaybeError error =
+              checkPlace("the memory for output '" + info.name + "'", info,
+                         memory[i].device))
+        return error;
     if (!memory[i].data)
       continue;
-    const ValueInfo &info = outputInfos[i];
     if (isHandled(info))
       return Error(ErrorKind::InvalidArgument,
                    "output '" + info.name + "' has the type " + info.type +
@@ -311,6 +328,7 @@ void Model::setOutputs(RunContext &context,
     slot.data = nullptr;
     slot.callerMemory = memory.empty() ? nullptr : memory[i].data;
     slot.copied = false;
+    slot.wantedOnDevice = !memory.empty() && memory[i].device != kHost;
     if (!slot.callerMemory)
       continue;
     slot.expected = memory[i].shape;
@@ -342,6 +360,13 @@ Expected<std::vector<Tensor>> Model::takeOutputs(RunContext &context,
     }
     result.type = outputInfos[i].elementType;
     result.shape = slot.sizes;
+    if (slot.isOnDevice) {
+      result.data = slot.data;
+      result.owner = std::move(slot.owner);
+      result.device = device;
+      slot.data = nullptr;
+      continue;
+    }
     if (slot.copied) {
       memcpy(slot.callerMemory, slot.data, result.bytes());
       context.releaseOutput(slot);
@@ -426,7 +451,10 @@ Expected<std::vector<Tensor>> Model::run(const std::vector<TensorRef> &inputs,
   limits.trips = options.maxTripCount;
   limits.interrupted = options.interrupted;
   int64_t begin = observer ? sdx_rt_clock() : 0;
-  bool ok = context.run(code.main, state->table.pointers(), limits);
+  runtime::DeviceSteps steps;
+  if (code.device)
+    steps.placeInputs = [&] { placeInputs(*state, inputs); };
+  bool ok = context.run(code.main, state->table.pointers(), limits, steps);
   if (ok && observer)
     observer(begin, sdx_rt_clock(), context.steps());
   Expected<std::vector<Tensor>> result =

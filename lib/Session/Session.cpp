@@ -21,11 +21,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <deque>
 
 using namespace sardonyx;
 using runtime::BufferPool;
-using runtime::OutputSlot;
-using runtime::RunContext;
 
 namespace {
 
@@ -116,6 +115,50 @@ static MaybeError checkProcessor(const SessionOptions &options) {
                    "' cannot run on this one, which lacks " + missing);
 }
 
+/// What a session that computes on the CPU warns of, which was asked for
+/// another device.
+static std::string tellFallback(const std::string &why) {
+  return "the model runs on the CPU: " + why;
+}
+
+MaybeError Session::Impl::openDevice(const Impl *whole) {
+  DeviceOptions &asked = options.device;
+  if (!asked.cuda)
+    return std::nullopt;
+  auto refuse = [&](const Error &error) -> MaybeError {
+    if (!asked.mayUseCpu)
+      return error;
+    warnings.add("device", tellFallback(error.message()));
+    asked = DeviceOptions();
+    return std::nullopt;
+  };
+  if (!targetInfoOf(options))
+    return refuse(
+        Error(ErrorKind::Unsupported,
+              "this build of Sardonyx makes no code for CUDA devices"));
+  if (whole && whole->device) {
+    device = whole->device;
+  } else {
+    auto opened = SessionDevice::open(asked);
+    if (!opened)
+      return refuse(opened.error());
+    device = std::move(*opened);
+  }
+  asked.architecture = device->architecture();
+  return std::nullopt;
+}
+
+Expected<std::shared_ptr<Session>>
+Session::Impl::loadForCpu(std::shared_ptr<FileMap> model,
+                          const ModelSource &source, SessionOptions options,
+                          const Impl *whole, const Error &why) {
+  options.device = DeviceOptions();
+  auto session = load(std::move(model), source, options, whole);
+  if (session)
+    (*session)->impl->warnings.add("device", tellFallback(why.message()));
+  return session;
+}
+
 Expected<std::shared_ptr<Session>>
 Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
                     const SessionOptions &options, const Impl *whole) {
@@ -135,6 +178,8 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
   if (!forgotten.exchange(true))
     forgetCompilerPages();
   auto impl = std::make_shared<Impl>(options, whole ? whole->budget : nullptr);
+  if (MaybeError error = impl->openDevice(whole))
+    return *error;
   if (!source.bytes && options.externalDataDir.empty())
     impl->options.externalDataDir = folderOf(source.path);
   impl->report.threads = impl->threads;
@@ -168,6 +213,10 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
     auto compiled =
         compileStoppably(source, impl->options, impl->report.timings,
                          /*mayDefer=*/!whole);
+    if (!compiled && impl->device && options.device.mayUseCpu &&
+        compiled.error().kind() == ErrorKind::Unsupported)
+      return loadForCpu(std::move(model), source, options, whole,
+                        compiled.error());
     if (!compiled)
       return compiled.error();
     impl->artifact = std::move(*compiled);
@@ -219,6 +268,8 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
   model = std::make_unique<Model>(artifact.inputs, artifact.outputs, threads,
                                   budget);
   model->setReclaim([this] { releaseMemory(); });
+  if (device)
+    model->setDevice(device->ordinal());
   if (artifact.deferred)
     return std::nullopt;
   (void)requestTileRegisters(); // code from the cache may use them
@@ -227,9 +278,18 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
       !artifact.initArgs.empty() || !artifact.persistentElementBytes.empty();
   if (MaybeError error = loadImages(artifact.images, artifact.objects))
     return error;
+  if (device) {
+    auto loaded = DeviceModel::load(device, artifact.images);
+    if (!loaded)
+      return loaded.error();
+    deviceModel = std::move(*loaded);
+  }
+  const bool callsProcess =
+      std::any_of(artifact.images.begin(), artifact.images.end(),
+                  [](const Image &image) { return !isForDevice(image); });
+  artifact.images = {};
   auto linked = LinkedCode::link(artifact.objects, /*needsMain=*/true,
-                                 needsInit, options.perfMap,
-                                 /*callsProcess=*/!artifact.images.empty());
+                                 needsInit, options.perfMap, callsProcess);
   if (!linked)
     return linked.error();
   code = std::move(*linked);
@@ -246,11 +306,18 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
       return error;
     report.timings.push_back({"init", watch.seconds()});
   }
+  Expected<std::vector<ModelArgument>> arguments = bind(artifact.mainArgs);
+  if (deviceModel) {
+    arguments = bindOnDevice(artifact.mainArgs, deviceModel->constants);
+    if (!arguments)
+      return arguments.error();
+    report.timings.push_back({"upload", watch.seconds()});
+  }
   // Pages of weights that were packed are of no more use.
   std::vector<bool> used(files.size());
   bool dataUsed = false;
   for (const Argument &arg : artifact.mainArgs)
-    if (arg.kind == Argument::Constant) {
+    if (arg.kind == Argument::Constant && !arg.onDevice) {
       if (arg.index == Argument::inlineData)
         dataUsed = true;
       else
@@ -262,138 +329,9 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
       files[i] = nullptr;
   if (!dataUsed)
     artifact.data = {};
-  model->setCode({code->mainEntry(), bind(artifact.mainArgs),
+  model->setCode({code->mainEntry(), std::move(*arguments),
                   std::make_shared<runtime::StringLiterals>(artifact.strings),
-                  customNodes});
-  return std::nullopt;
-}
-
-MaybeError Session::Impl::mapFiles(std::shared_ptr<FileMap> model) {
-  for (const SourceFile &source : artifact.files) {
-    std::shared_ptr<FileMap> file = model;
-    if (!source.path.empty()) {
-      auto opened = FileMap::open(source.path);
-      if (!opened)
-        return opened.error();
-      file = *opened;
-    }
-    if (file->bytes().size() != source.size ||
-        (!source.path.empty() && file->modified() != source.modified))
-      return Error(ErrorKind::Failed,
-                   "'" + source.path + "' changed while it was being read");
-    files.push_back(std::move(file));
-  }
-  return std::nullopt;
-}
-
-const void *Session::Impl::constantData(const Argument &arg) const {
-  if (arg.length == 0)
-    return emptyTensor;
-  if (arg.index == Argument::inlineData)
-    return artifact.data.data() + arg.offset;
-  return files[arg.index]->bytes().data() + arg.offset;
-}
-
-std::vector<ModelArgument>
-Session::Impl::bind(const std::vector<Argument> &args) const {
-  std::vector<ModelArgument> bound(args.size());
-  for (size_t i = 0; i < args.size(); ++i) {
-    const Argument &arg = args[i];
-    switch (arg.kind) {
-    case Argument::Input:
-      bound[i].input = arg.index;
-      bound[i].shape.resize(artifact.inputs[arg.index].dims.size());
-      break;
-    case Argument::Constant:
-      bound[i] = {std::nullopt, constantData(arg), arg.shape};
-      break;
-    case Argument::Persistent:
-      bound[i] = {std::nullopt, persistent[arg.index].data,
-                  persistent[arg.index].sizes};
-      break;
-    }
-  }
-  return bound;
-}
-
-void Session::Impl::forgetPages() const {
-  for (const std::shared_ptr<FileMap> &file : files)
-    file->forgetPages();
-}
-
-void Session::Impl::releasePacked() {
-  persistentPool->releaseAll();
-  persistentPool->trimAll();
-}
-
-bool Session::Impl::share(std::shared_ptr<const PackedWeights> weights) {
-  if (!weights)
-    return false;
-  const auto bytes = static_cast<int64_t>(weights->file->bytes().size());
-  if (!budget->take(bytes))
-    return false;
-  releasePacked();
-  packed = std::move(weights);
-  persistent = packed->tensors;
-  packed->file->fetchPages(threads);
-  report.persistentBytes = bytes;
-  return true;
-}
-
-MaybeError Session::Impl::packWeights(const Cache &cache,
-                                      const std::string &key) {
-  // Weights of an artifact that had to be made again are old.
-  if (report.fromCache && share(cache.loadWeights(key, artifact)))
-    return std::nullopt;
-  if (MaybeError error = runInit())
-    return error;
-  // The file takes as much memory as it is written, and a machine that has to
-  // ask its host for each page is slow to give that twice.
-  bool isLost = false;
-  auto stored = cache.storeWeights(
-      key, artifact, persistent, [&](std::string_view written) {
-        isLost = true;
-        runtime::forgetContents(written.data(), written.size());
-      });
-  if (isLost) {
-    persistent.clear();
-    releasePacked();
-  }
-  if (share(std::move(stored)) || !isLost)
-    return std::nullopt;
-  return runInit();
-}
-
-MaybeError Session::Impl::runInit() {
-  RunContext context(threads, persistentPool, budget);
-  for (size_t i = 0; i < artifact.persistentElementBytes.size(); ++i) {
-    OutputSlot slot;
-    slot.name = "persistent " + std::to_string(i);
-    slot.elementBytes = artifact.persistentElementBytes[i];
-    context.outputs().push_back(std::move(slot));
-  }
-  ArgumentTable table;
-  for (const ModelArgument &arg : bind(artifact.initArgs))
-    table.add(arg.data, arg.shape);
-  runtime::RunLimits limits;
-  limits.terminate = &LoadScope::processEnds();
-  // Asked every some milliseconds: weights that are packed are not held twice.
-  limits.interrupted = [this] {
-    forgetPages();
-    return options.interrupted && options.interrupted();
-  };
-  if (!context.run(code->initEntry(), table.pointers(), limits))
-    return Error(ErrorKind::Failed,
-                 "preparing the weights failed: " + context.failure());
-  for (OutputSlot &slot : context.outputs()) {
-    if (!slot.given)
-      return Error(ErrorKind::Failed,
-                   "internal error: sdx_init gave no " + slot.name);
-    persistent.push_back({slot.data, static_cast<uint32_t>(slot.elementBytes),
-                          std::move(slot.sizes)});
-  }
-  context.outputs().clear(); // they live as long as their pool
-  report.persistentBytes = persistentPool->bytesHeld();
+                  customNodes, deviceModel ? deviceModel->code() : nullptr});
   return std::nullopt;
 }
 
@@ -513,12 +451,29 @@ Expected<std::vector<Tensor>> Session::run(const std::vector<TensorRef> &inputs,
   std::shared_ptr<Impl> session = impl;
   if (MaybeError error = session->model->check(inputs, memory, options))
     return *error;
-  if (MaybeError error = checkValues(session->artifact.inputs, inputs,
-                                     session->options.inputValues))
+  // Values decide on code where they lie on the host.
+  if (session->device &&
+      (session->variants || !session->options.inputValues.empty())) {
+    std::vector<TensorRef> known = inputs;
+    std::deque<std::string> copies;
+    if (MaybeError error = session->device->fetchKnown(known, copies))
+      return *error;
+    if (!copies.empty())
+      return session->runChecked(known, memory, options);
+  }
+  return session->runChecked(inputs, memory, options);
+}
+
+Expected<std::vector<Tensor>>
+Session::Impl::runChecked(const std::vector<TensorRef> &inputs,
+                          const std::vector<OutputRef> &memory,
+                          const RunOptions &runOptions) {
+  if (MaybeError error =
+          checkValues(artifact.inputs, inputs, options.inputValues))
     return *error;
-  auto results = session->runAny(inputs, memory, options);
+  auto results = runAny(inputs, memory, runOptions);
   if (results)
-    session->warnings.addOutputs(session->artifact.outputs, *results);
+    warnings.addOutputs(artifact.outputs, *results);
   return results;
 }
 

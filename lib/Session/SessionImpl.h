@@ -11,6 +11,7 @@
 #include "lib/Session/Cache/Cache.h"
 #include "lib/Session/Compile/Linker.h"
 #include "lib/Session/Custom/CustomNodes.h"
+#include "lib/Session/Device/DeviceModel.h"
 #include "lib/Session/ProfileLog.h"
 #include "lib/Session/Variants/Variants.h"
 #include "lib/Session/Warnings.h"
@@ -38,6 +39,11 @@ struct Session::Impl {
   /// Where these lie if not in their pool.
   std::shared_ptr<const PackedWeights> packed;
 
+  /// Null where the processor computes all. Variants have their session's.
+  std::shared_ptr<SessionDevice> device;
+  /// What of the model lies there; null before there is code.
+  std::unique_ptr<DeviceModel> deviceModel;
+
   /// The nodes that runs call; null where there are none.
   std::shared_ptr<CustomNodes> customNodes;
 
@@ -60,6 +66,11 @@ struct Session::Impl {
                                                  const ModelSource &source,
                                                  const SessionOptions &options,
                                                  const Impl *whole = nullptr);
+  /// The same without the device that the options ask for, `why` being the
+  /// warning's reason.
+  static Expected<std::shared_ptr<Session>>
+  loadForCpu(std::shared_ptr<FileMap> model, const ModelSource &source,
+             SessionOptions options, const Impl *whole, const Error &why);
   /// Finds the operators that the artifact calls. False: they are no more what
   /// they were when it was made.
   Expected<bool> findCustomOps(const Artifact &found);
@@ -71,6 +82,11 @@ struct Session::Impl {
   /// them.
   MaybeError packWeights(const Cache &cache, const std::string &key);
   MaybeError runInit();
+  /// Whether a result of `sdx_init` stays on the device, where all that take it
+  /// look for it.
+  std::vector<bool> findPersistentOnDevice() const;
+  /// The device that the options ask for, unless it is that of `whole`.
+  MaybeError openDevice(const Impl *whole);
   /// Has `weights` instead of memory of its own; null and weights that the
   /// budget does not allow change nothing.
   bool share(std::shared_ptr<const PackedWeights> weights);
@@ -80,7 +96,15 @@ struct Session::Impl {
   const void *constantData(const Argument &arg) const;
   /// The arguments with the data that they stand for.
   std::vector<ModelArgument> bind(const std::vector<Argument> &args) const;
+  /// The same with what the device takes there, in memory that `memory` gets.
+  Expected<std::vector<ModelArgument>>
+  bindOnDevice(const std::vector<Argument> &args,
+               std::unique_ptr<runtime::gpu::DeviceMemory> &memory) const;
 
+  /// Runs what Model::check() has passed.
+  Expected<std::vector<Tensor>> runChecked(const std::vector<TensorRef> &inputs,
+                                           const std::vector<OutputRef> &memory,
+                                           const RunOptions &options);
   /// Runs this session's own code; the inputs fit. `otherRank` turns true where
   /// the code was made for other ranks than these inputs lead to.
   Expected<std::vector<Tensor>> runCode(const std::vector<TensorRef> &inputs,

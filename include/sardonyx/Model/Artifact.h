@@ -43,6 +43,8 @@ struct Argument {
   uint32_t index = 0;
   uint64_t offset = 0, length = 0; // of a constant's bytes
   std::vector<int64_t> shape;      // of a constant
+  /// The code takes it in device memory.
+  bool onDevice = false;
 
   static constexpr uint32_t inlineData = UINT32_MAX;
   /// In the weights of an artifact that was built ahead of time.

@@ -18,6 +18,7 @@
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Model/Values.h"
 #include "sardonyx/Runtime/BufferPool.h"
+#include "sardonyx/Runtime/DeviceRun.h"
 #include "sardonyx/Runtime/ForkSafeMutex.h"
 #include "sardonyx/Runtime/MemoryBudget.h"
 #include "sardonyx/Runtime/RunContext.h"
@@ -52,6 +53,8 @@ struct ModelArgument {
   std::optional<size_t> input;
   const void *data = nullptr;
   std::vector<int64_t> shape;
+  /// Its elements lie, or are to lie, on the device.
+  bool onDevice = false;
 };
 
 /// The code of a model and what it works on. What is pointed to must outlive
@@ -63,6 +66,8 @@ struct ModelCode {
   std::shared_ptr<const runtime::StringLiterals> literals;
   /// Null where the code calls none.
   std::shared_ptr<runtime::CustomNodes> customNodes;
+  /// Null where all of it is the host's.
+  std::shared_ptr<runtime::DeviceCode> device;
 };
 
 /// Runs a model's code, on any number of threads at a time.
@@ -79,6 +84,9 @@ public:
   void setCode(ModelCode given) { code = std::move(given); }
   /// Called, in the place of releaseMemory(), before an allocation fails.
   void setReclaim(runtime::ReclaimMemory given) { reclaim = std::move(given); }
+  /// The number of the device that inputs and results may lie on; kHost, the
+  /// default: they may lie on none.
+  void setDevice(int number) { device = number; }
 
   /// Whether a run takes these inputs and this memory for results; see
   /// Session::run().
@@ -119,9 +127,13 @@ private:
   void putBack(std::unique_ptr<State> state);
   MaybeError checkInputs(const std::vector<TensorRef> &inputs) const;
   MaybeError checkMemory(const std::vector<OutputRef> &memory) const;
+  MaybeError checkPlace(const std::string &what, const ValueInfo &info,
+                        int place) const;
   /// Puts the inputs, or the handles that stand for them, into the table.
   MaybeError setInputs(State &state,
                        const std::vector<TensorRef> &inputs) const;
+  /// Has inputs be where the code takes them, in a run that has a device.
+  void placeInputs(State &state, const std::vector<TensorRef> &inputs) const;
   void setOutputs(runtime::RunContext &context,
                   const std::vector<TensorRef> &inputs,
                   const std::vector<OutputRef> &memory) const;
@@ -136,6 +148,7 @@ private:
   std::shared_ptr<runtime::BufferPool> outputPool;
   ModelCode code;
   runtime::ReclaimMemory reclaim;
+  int device = kHost;
 
   /// For each dimension of each input, the number of its symbol, or -1 where it
   /// has none that is the name of a size.

@@ -37,6 +37,9 @@ struct RunOptions {
   bool releaseMemory = false;
 };
 
+/// Stands for the host's memory where devices are counted.
+constexpr int kHost = -1;
+
 /// A tensor in the caller's memory, contiguous, row by row; or a sequence of
 /// such or of maps, or a map, or nothing for an optional.
 struct TensorRef {
@@ -47,6 +50,9 @@ struct TensorRef {
   /// Of a sequence. Of a map: its keys and its values, in any order that is the
   /// same for both.
   std::vector<TensorRef> items = {};
+  /// The number of the CUDA device that the data lies on. What the process's
+  /// default stream has to do then comes before a run.
+  int device = kHost;
 };
 
 /// Memory of the caller for a result; without `data` the session gives its own.
@@ -54,6 +60,8 @@ struct OutputRef {
   ElementType type = ElementType::Undefined;
   void *data = nullptr;
   std::vector<int64_t> shape;
+  /// The number of the CUDA device where the memory is, or is to be.
+  int device = kHost;
 };
 
 /// A result. Copies share the memory.
@@ -66,6 +74,9 @@ struct SARDONYX_API Tensor {
   ValueKind kind = ValueKind::Tensor;
   /// Of a sequence. Of a map: its keys, in ascending order, and its values.
   std::vector<Tensor> items = {};
+  /// The number of the CUDA device that the data lies on. The memory may serve
+  /// the next run when its last owner is gone: work on it must be done then.
+  int device = kHost;
 
   int64_t elements() const;
   int64_t bytes() const { return elements() * byteSizeOf(type); }

@@ -40,6 +40,27 @@ namespace sardonyx {
 /// for more has made a mistake.
 constexpr unsigned kMaxThreads = 4096;
 
+/// A device that computes in the processor's place.
+struct DeviceOptions {
+  /// Whether kernels run on a GPU of NVIDIA's.
+  bool cuda = false;
+  /// Its number, as the driver counts.
+  int deviceId = 0;
+  /// Bytes of its memory that weights, runs and results may take together; 0:
+  /// what there is.
+  int64_t memoryLimit = 0;
+  /// A stream of the caller's (CUstream) that all work is given to, which must
+  /// outlive the session; null: each run has one of the session's.
+  void *userStream = nullptr;
+  /// Record the launches of a run once and repeat them as one.
+  bool enableGraph = false;
+  /// Where the device, or the model on it, is not possible, warn and use the
+  /// processor.
+  bool mayUseCpu = false;
+  /// What code is made for, "sm_90a"; a session has it say what its device is.
+  std::string architecture;
+};
+
 struct SessionOptions {
   /// Threads that a run uses, at most kMaxThreads; 0: one for each physical
   /// core it may use.
@@ -54,6 +75,8 @@ struct SessionOptions {
   /// The machine to compile for, "aarch64-linux-gnu", where the code is only
   /// looked at or built ahead of time; empty: this one.
   std::string triple;
+  /// What computes besides the processor.
+  DeviceOptions device;
   /// LLVM's optimisation level, 0 to 3. Kernels are vectorised before.
   unsigned optLevel = 1;
   /// Folder that external data must lie in; empty: the model file's.

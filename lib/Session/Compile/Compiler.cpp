@@ -231,7 +231,7 @@ sdx::TargetAttrInterface Compilation::targetAttr() {
   limits.withoutTiles = options.checkBounds || options.optLevel == 0;
   limits.withoutSplitFloats = !splitsFloats(options);
   return limitMachine(
-      getLinkedTargets().front().describe(mlirContext.get(), target()), limits);
+      targetInfoOf(options)->describe(mlirContext.get(), target()), limits);
 }
 
 PipelineOptions Compilation::pipeline() const {
@@ -351,7 +351,7 @@ static TargetOptions targetThisMachine(ModuleOp module,
   here.threads = options.intraOpThreads;
   here = resolveTarget(here);
   setTargetWithoutTiles(
-      module, getLinkedTargets().front().describe(module.getContext(), here));
+      module, targetInfoOf(options)->describe(module.getContext(), here));
   return here;
 }
 

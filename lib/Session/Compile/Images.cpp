@@ -39,6 +39,8 @@ void sardonyx::takeImages(ModuleOp module, std::vector<Image> &images) {
 MaybeError sardonyx::loadImages(const std::vector<Image> &images,
                                 std::vector<std::string> &objects) {
   for (const Image &image : images) {
+    if (isForDevice(image))
+      continue;
     const TargetInfo *target =
         llvm::find_if(getLinkedTargets(), [&](const TargetInfo &info) {
           return info.name == image.target;

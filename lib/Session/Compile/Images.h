@@ -1,5 +1,4 @@
-//===- Images.h - Code of targets' own ---------------------------*- C++
-//-*-===//
+//===- Images.h - Code of targets' own --------------------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,8 +21,12 @@ namespace sardonyx {
 /// Moves the images that `module` has as `sdx.images` to the end of `images`.
 void takeImages(mlir::ModuleOp module, std::vector<Image> &images);
 
-/// Adds what the targets of `images` make of these to `objects`. Fails where
-/// this program has no such target, or the target says no.
+/// Whether an image is code for a device, which no target loads.
+inline bool isForDevice(const Image &image) { return !image.kernels.empty(); }
+
+/// Adds what the targets of `images` make of these to `objects`, but for those
+/// for devices. Fails where this program has no such target, or the target says
+/// no.
 MaybeError loadImages(const std::vector<Image> &images,
                       std::vector<std::string> &objects);
 

@@ -8,6 +8,7 @@
 #include "lib/Session/Compile/Options.h"
 #include "sardonyx/Objects/Facts.h"
 #include "sardonyx/Targets/Target.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/BLAKE3.h"
 
 using namespace sardonyx;
@@ -24,9 +25,22 @@ TargetOptions sardonyx::targetOf(const SessionOptions &options) {
   target.triple = options.triple;
   target.cpu = options.cpu;
   target.features = options.features;
+  target.device = options.device.cuda ? options.device.architecture : "";
   target.optLevel = options.optLevel;
   target.threads = options.intraOpThreads;
   return target;
+}
+
+/// The target that makes code for NVIDIA's GPUs.
+static constexpr char kCudaTarget[] = "nvidia";
+
+const TargetInfo *sardonyx::targetInfoOf(const SessionOptions &options) {
+  llvm::ArrayRef<TargetInfo> targets = getLinkedTargets();
+  if (!options.device.cuda)
+    return &targets.front();
+  const TargetInfo *found = llvm::find_if(
+      targets, [](const TargetInfo &info) { return info.name == kCudaTarget; });
+  return found == targets.end() ? nullptr : found;
 }
 
 Expected<std::string> sardonyx::featuresOf(const SessionOptions &options) {
@@ -47,6 +61,16 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
   if (options.memoryLimit < 0)
     return refuse("the memory limit must be a positive number of bytes, got " +
                   std::to_string(options.memoryLimit));
+  const DeviceOptions &device = options.device;
+  if (device.memoryLimit < 0)
+    return refuse("the memory limit of the device must be a positive number of "
+                  "bytes, got " +
+                  std::to_string(device.memoryLimit));
+  if (device.deviceId < 0)
+    return refuse("there is no CUDA device " + std::to_string(device.deviceId));
+  if (!targetInfoOf(options) && !device.mayUseCpu)
+    return Error(ErrorKind::Unsupported,
+                 "this build of Sardonyx makes no code for CUDA devices");
   for (const auto &[name, sizes] : options.inputShapes)
     for (int64_t size : sizes)
       if (size < -1)
@@ -94,8 +118,8 @@ static std::string hashOf(const GivenInitializers &initializers) {
 std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
-  const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, optLevel,
-               externalDataDir, dims, mayDimsBeUnknown, inputShapes,
+  const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, device,
+               optLevel, externalDataDir, dims, mayDimsBeUnknown, inputShapes,
                inputValues, distinctDims, denotedDims, initializers, customOps,
                numerics, splitFloats, plan, remark, checkBounds, profile,
                perfMap, memoryLimit, compileTimeout, interrupted] = options;
@@ -109,7 +133,9 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
     text += std::to_string(value.size()) + ':' + value + '\n';
   };
   (void)cpu, (void)features, (void)triple;
-  add(getLinkedTargets().front().name.str());
+  const TargetInfo *targetInfo = targetInfoOf(options);
+  add(targetInfo ? targetInfo->name.str() : "");
+  add(device.cuda ? device.architecture : "");
   add(describeTarget(resolveTarget(targetOf(options))));
   add(std::to_string(optLevel));
   add(externalDataDir);

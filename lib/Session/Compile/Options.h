@@ -13,11 +13,17 @@
 
 namespace sardonyx {
 
+struct TargetInfo;
+
 /// What is wrong with the options, if anything.
 MaybeError checkOptions(const SessionOptions &options);
 
 /// What a session compiles for, as its options say it.
 TargetOptions targetOf(const SessionOptions &options);
+
+/// The target among those that this program is linked with that makes the code;
+/// null where the options ask for one that it has not.
+const TargetInfo *targetInfoOf(const SessionOptions &options);
 
 /// The features that a processor must have for the code of these options, as
 /// requiredFeatures() gives them.

@@ -428,12 +428,16 @@ MaybeError ArgumentReader::read(func::FuncOp func,
                                ? 8
                                : (type.getElementTypeBitWidth() + 7) / 8;
     Argument arg;
+    // The host's memory has no space of its own.
+    arg.onDevice = static_cast<bool>(type.getMemorySpace());
     if (auto input = dyn_cast_or_null<IntegerAttr>(attribute("sdx.input"))) {
       arg.kind = Argument::Input;
       arg.index = input.getInt();
       if (arg.index >= artifact.inputs.size())
         return internal(what + " is an input that the model does not have");
       const ValueInfo &info = artifact.inputs[arg.index];
+      if (arg.onDevice && isHandled(info))
+        return internal(what + " takes handles on a device");
       if (!info.items.empty()) { // a handle
         if (elementBytes != 8 || type.getRank() != 0)
           return internal(what + " does not fit the input '" + info.name + "'");

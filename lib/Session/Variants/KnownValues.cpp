@@ -32,12 +32,18 @@ bool sardonyx::isShortList(const ValueInfo &info, bool mayBeOpen) {
          (length.isStatic() ? length.size <= kLongestList : mayBeOpen);
 }
 
-std::optional<std::vector<int64_t>>
-sardonyx::valuesOf(const TensorRef &tensor) {
+int64_t sardonyx::countOfKnown(const TensorRef &tensor) {
   if (!isReadable(tensor.type) || tensor.shape.size() > 1 ||
       (tensor.shape.size() == 1 && tensor.shape[0] > kLongestList))
+    return -1;
+  return tensor.shape.empty() ? 1 : tensor.shape[0];
+}
+
+std::optional<std::vector<int64_t>>
+sardonyx::valuesOf(const TensorRef &tensor) {
+  const int64_t count = countOfKnown(tensor);
+  if (count < 0)
     return std::nullopt;
-  const int64_t count = tensor.shape.empty() ? 1 : tensor.shape[0];
   std::vector<int64_t> values;
   for (int64_t i = 0; i < count; ++i)
     switch (tensor.type) {

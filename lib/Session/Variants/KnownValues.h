@@ -27,6 +27,9 @@ MaybeError fixValues(mlir::ModuleOp module,
 /// `mayBeOpen`.
 bool isShortList(const ValueInfo &info, bool mayBeOpen = false);
 
+/// How many elements valuesOf() gives of a tensor, or -1 where it gives none.
+int64_t countOfKnown(const TensorRef &tensor);
+
 /// All elements of a tensor of int32, int64 or booleans, if it has at most as
 /// many as a short list.
 std::optional<std::vector<int64_t>> valuesOf(const TensorRef &tensor);

@@ -9,50 +9,6 @@ using namespace sardonyx::runtime::gpu;
 
 namespace {
 
-/// x[i] *= s where x[i] is not negative; else the check of message 1 fails with
-/// the values i, 7, 8 and 9. A block has as many threads as there are elements.
-constexpr const char *kChecked = R"(
-.version 7.0
-.target sm_80
-.address_size 64
-
-.visible .entry scale_checked(.param .u64 x, .param .f32 s, .param .u64 record)
-{
-  .reg .pred %p<3>;
-  .reg .b32 %r<2>;
-  .reg .f32 %f<4>;
-  .reg .b64 %rd<8>;
-  ld.param.u64 %rd1, [x];
-  ld.param.f32 %f1, [s];
-  ld.param.u64 %rd2, [record];
-  mov.u32 %r1, %tid.x;
-  mul.wide.u32 %rd3, %r1, 4;
-  add.s64 %rd4, %rd1, %rd3;
-  ld.global.f32 %f2, [%rd4];
-  setp.ge.f32 %p1, %f2, 0f00000000;
-  @%p1 bra FINE;
-  mov.u64 %rd6, 0;
-  mov.u64 %rd7, 1;
-  atom.global.cas.b64 %rd5, [%rd2], %rd6, %rd7;
-  setp.ne.s64 %p2, %rd5, 0;
-  @%p2 exit;
-  st.global.u64 [%rd2+8], %rd7;
-  cvt.u64.u32 %rd5, %r1;
-  st.global.u64 [%rd2+16], %rd5;
-  mov.u64 %rd5, 7;
-  st.global.u64 [%rd2+24], %rd5;
-  mov.u64 %rd5, 8;
-  st.global.u64 [%rd2+32], %rd5;
-  mov.u64 %rd5, 9;
-  st.global.u64 [%rd2+40], %rd5;
-  exit;
-FINE:
-  mul.f32 %f3, %f2, %f1;
-  st.global.f32 [%rd4], %f3;
-  ret;
-}
-)";
-
 std::shared_ptr<StreamCode> loadCode(const char *ptx,
                                      std::vector<KernelDescription> kernels,
                                      std::vector<CheckMessage> messages = {},
@@ -304,7 +260,7 @@ static void scaleChecked(void **args) {
 TEST(GPUStreamRun, TellsWhichCheckOfAKernelFailed) {
   runAlone({}, [] {
     auto code =
-        loadCode(kChecked, {{"scale_checked", "n", 3, 0}},
+        loadCode(kKernels, {{"scale_checked", "n", 3, 0}},
                  {{"never", SDX_RT_FAILED},
                   {"node 'n' (Scale): element {0} is negative ({1}, {2}, {3})",
                    SDX_RT_INVALID_ARGUMENT}});

@@ -1,0 +1,207 @@
+//===- SessionWeights.cpp - What a session's code works on ----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Constants in files and in artifacts, and what sdx_init makes of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Session/Compile/StoppableWork.h"
+#include "lib/Session/SessionImpl.h"
+#include "sardonyx/Runtime/AlignedMemory.h"
+
+#include <algorithm>
+
+using namespace sardonyx;
+using runtime::OutputSlot;
+using runtime::RunContext;
+
+MaybeError Session::Impl::mapFiles(std::shared_ptr<FileMap> model) {
+  for (const SourceFile &source : artifact.files) {
+    std::shared_ptr<FileMap> file = model;
+    if (!source.path.empty()) {
+      auto opened = FileMap::open(source.path);
+      if (!opened)
+        return opened.error();
+      file = *opened;
+    }
+    if (file->bytes().size() != source.size ||
+        (!source.path.empty() && file->modified() != source.modified))
+      return Error(ErrorKind::Failed,
+                   "'" + source.path + "' changed while it was being read");
+    files.push_back(std::move(file));
+  }
+  return std::nullopt;
+}
+
+const void *Session::Impl::constantData(const Argument &arg) const {
+  if (arg.length == 0)
+    return emptyTensor;
+  if (arg.index == Argument::inlineData)
+    return artifact.data.data() + arg.offset;
+  return files[arg.index]->bytes().data() + arg.offset;
+}
+
+std::vector<ModelArgument>
+Session::Impl::bind(const std::vector<Argument> &args) const {
+  std::vector<ModelArgument> bound(args.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Argument &arg = args[i];
+    switch (arg.kind) {
+    case Argument::Input:
+      bound[i].input = arg.index;
+      bound[i].shape.resize(artifact.inputs[arg.index].dims.size());
+      break;
+    case Argument::Constant:
+      bound[i] = {std::nullopt, constantData(arg), arg.shape};
+      break;
+    case Argument::Persistent:
+      bound[i] = {std::nullopt, persistent[arg.index].data,
+                  persistent[arg.index].sizes};
+      break;
+    }
+    bound[i].onDevice = arg.onDevice;
+  }
+  return bound;
+}
+
+Expected<std::vector<ModelArgument>> Session::Impl::bindOnDevice(
+    const std::vector<Argument> &args,
+    std::unique_ptr<runtime::gpu::DeviceMemory> &memory) const {
+  std::vector<ModelArgument> bound = bind(args);
+  std::vector<DeviceModel::Constant> constants;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Argument &arg = args[i];
+    const bool isPersistent = arg.kind == Argument::Persistent;
+    if (!arg.onDevice || arg.kind == Argument::Input ||
+        (isPersistent && deviceModel->persistent[arg.index]))
+      continue;
+    constants.push_back({bound[i].data, isPersistent
+                                            ? persistent[arg.index].bytes()
+                                            : arg.length});
+    places.push_back(i);
+  }
+  if (constants.empty())
+    return bound;
+  if (MaybeError error = deviceModel->upload(constants, memory))
+    return *error;
+  for (size_t i = 0; i < places.size(); ++i)
+    bound[places[i]].data = constants[i].place;
+  return bound;
+}
+
+void Session::Impl::forgetPages() const {
+  for (const std::shared_ptr<FileMap> &file : files)
+    file->forgetPages();
+}
+
+void Session::Impl::releasePacked() {
+  persistentPool->releaseAll();
+  persistentPool->trimAll();
+}
+
+bool Session::Impl::share(std::shared_ptr<const PackedWeights> weights) {
+  if (!weights)
+    return false;
+  const auto bytes = static_cast<int64_t>(weights->file->bytes().size());
+  if (!budget->take(bytes))
+    return false;
+  releasePacked();
+  packed = std::move(weights);
+  persistent = packed->tensors;
+  packed->file->fetchPages(threads);
+  report.persistentBytes = bytes;
+  return true;
+}
+
+MaybeError Session::Impl::packWeights(const Cache &cache,
+                                      const std::string &key) {
+  if (deviceModel) {
+    deviceModel->persistent.resize(artifact.persistentElementBytes.size());
+    std::vector<bool> onDevice = findPersistentOnDevice();
+    // What lies there is no file's.
+    if (std::find(onDevice.begin(), onDevice.end(), true) != onDevice.end())
+      return runInit();
+  }
+  // Weights of an artifact that had to be made again are old.
+  if (report.fromCache && share(cache.loadWeights(key, artifact)))
+    return std::nullopt;
+  if (MaybeError error = runInit())
+    return error;
+  // The file takes as much memory as it is written, and a machine that has to
+  // ask its host for each page is slow to give that twice.
+  bool isLost = false;
+  auto stored = cache.storeWeights(
+      key, artifact, persistent, [&](std::string_view written) {
+        isLost = true;
+        runtime::forgetContents(written.data(), written.size());
+      });
+  if (isLost) {
+    persistent.clear();
+    releasePacked();
+  }
+  if (share(std::move(stored)) || !isLost)
+    return std::nullopt;
+  return runInit();
+}
+
+std::vector<bool> Session::Impl::findPersistentOnDevice() const {
+  std::vector<bool> found(artifact.persistentElementBytes.size());
+  for (const Argument &arg : artifact.mainArgs)
+    if (arg.kind == Argument::Persistent && arg.onDevice)
+      found[arg.index] = true;
+  for (const Argument &arg : artifact.mainArgs)
+    if (arg.kind == Argument::Persistent && !arg.onDevice)
+      found[arg.index] = false;
+  return found;
+}
+
+MaybeError Session::Impl::runInit() {
+  std::unique_ptr<runtime::gpu::DeviceMemory> constants; // gone after it
+  RunContext context(threads, persistentPool, budget);
+  std::vector<bool> onDevice(artifact.persistentElementBytes.size());
+  Expected<std::vector<ModelArgument>> arguments = bind(artifact.initArgs);
+  if (deviceModel) {
+    context.setDevice(deviceModel->code()->makeRun());
+    onDevice = findPersistentOnDevice();
+    arguments = bindOnDevice(artifact.initArgs, constants);
+    if (!arguments)
+      return arguments.error();
+  }
+  for (size_t i = 0; i < artifact.persistentElementBytes.size(); ++i) {
+    OutputSlot slot;
+    slot.name = "persistent " + std::to_string(i);
+    slot.elementBytes = artifact.persistentElementBytes[i];
+    slot.wantedOnDevice = onDevice[i];
+    context.outputs().push_back(std::move(slot));
+  }
+  ArgumentTable table;
+  for (const ModelArgument &arg : *arguments)
+    table.add(arg.data, arg.shape);
+  runtime::RunLimits limits;
+  limits.terminate = &LoadScope::processEnds();
+  // Asked every some milliseconds: weights that are packed are not held twice.
+  limits.interrupted = [this] {
+    forgetPages();
+    return options.interrupted && options.interrupted();
+  };
+  if (!context.run(code->initEntry(), table.pointers(), limits))
+    return Error(ErrorKind::Failed,
+                 "preparing the weights failed: " + context.failure());
+  for (OutputSlot &slot : context.outputs()) {
+    if (!slot.given)
+      return Error(ErrorKind::Failed,
+                   "internal error: sdx_init gave no " + slot.name);
+    if (slot.isOnDevice)
+      deviceModel->persistent[persistent.size()] = std::move(slot.owner);
+    persistent.push_back({slot.data, static_cast<uint32_t>(slot.elementBytes),
+                          std::move(slot.sizes)});
+  }
+  context.outputs().clear(); // they live as long as their pool
+  report.persistentBytes = persistentPool->bytesHeld();
+  return std::nullopt;
+}
