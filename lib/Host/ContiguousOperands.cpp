@@ -65,7 +65,9 @@ void sardonyx::makeOperandsContiguous(func::FuncOp func,
         if (type.isDynamicDim(i))
           sizes.push_back(memref::DimOp::create(b, loc, value, i));
       Value copy = memref::AllocOp::create(
-          b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+          b, loc,
+          MemRefType::get(type.getShape(), type.getElementType(),
+                          MemRefLayoutAttrInterface(), type.getMemorySpace()),
           sizes, b.getI64IntegerAttr(64));
       bool isOut = cast<DestinationStyleOpInterface>(call).isDpsInit(&operand);
       auto kernel = dyn_cast<sdx::CallOp>(call);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/SDX/SDX.h"
+#include "sardonyx-c/RuntimeABI.h"
 #include "sardonyx/Host/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,16 +34,67 @@ bool isContiguous(Value memref, bool inKernel) {
          (inKernel && type.getRank() == 1 && type.areTrailingDimsContiguous(1));
 }
 
+/// Which way a copy goes, as sdx_rt_device_copy takes it; 0: within the host's
+/// memory.
+int64_t directionOf(memref::CopyOp copy) {
+  auto isElsewhere = [](Value memref) {
+    return bool(cast<MemRefType>(memref.getType()).getMemorySpace());
+  };
+  bool from = isElsewhere(copy.getSource()), to = isElsewhere(copy.getTarget());
+  return from && to ? SDX_RT_ON_DEVICE
+         : from     ? SDX_RT_TO_HOST
+         : to       ? SDX_RT_TO_DEVICE
+                    : 0;
+}
+
+/// Functions of the runtime, which are declared when they are called first.
+class Runtime {
+public:
+  explicit Runtime(ModuleOp module) : module(module) {}
+
+  /// sdx_rt_copy.
+  LLVM::LLVMFuncOp copy() {
+    auto [pointer, i64] = types();
+    return declare(strided, "sdx_rt_copy",
+                   {i64, i64, pointer, pointer, pointer});
+  }
+  /// sdx_rt_device_copy.
+  LLVM::LLVMFuncOp deviceCopy() {
+    auto [pointer, i64] = types();
+    return declare(device, "sdx_rt_device_copy", {i64, pointer, pointer, i64});
+  }
+
+private:
+  std::pair<Type, Type> types() {
+    return {LLVM::LLVMPointerType::get(module.getContext()),
+            IntegerType::get(module.getContext(), 64)};
+  }
+
+  LLVM::LLVMFuncOp declare(LLVM::LLVMFuncOp &known, StringRef name,
+                           ArrayRef<Type> arguments) {
+    if (known)
+      return known;
+    auto b = OpBuilder::atBlockBegin(module.getBody());
+    known = LLVM::LLVMFuncOp::create(
+        b, module.getLoc(), name,
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
+                                    arguments));
+    return known;
+  }
+
+  ModuleOp module;
+  LLVM::LLVMFuncOp strided, device;
+};
+
 /// The copies of one function.
 class CopyLowering {
 public:
-  CopyLowering(func::FuncOp func,
-               llvm::function_ref<LLVM::LLVMFuncOp()> runtime)
+  CopyLowering(func::FuncOp func, Runtime &runtime)
       : func(func), runtime(runtime),
         pointer(LLVM::LLVMPointerType::get(func.getContext())),
         i64(IntegerType::get(func.getContext(), 64)) {}
 
-  void run() {
+  LogicalResult run() {
     SmallVector<memref::CopyOp> copies, strided;
     bool inKernel = func->hasAttr(sdx::kKernelAttr);
     func.walk([&](memref::CopyOp copy) {
@@ -53,7 +105,11 @@ public:
     for (memref::CopyOp copy : copies)
       copyWhole(copy);
     if (strided.empty())
-      return;
+      return success();
+    for (memref::CopyOp copy : strided)
+      if (directionOf(copy))
+        return copy.emitOpError("to or from a device is not of neighbouring "
+                                "elements");
     // One description for all: each is read before the next is written.
     int64_t rank = 0;
     for (memref::CopyOp copy : strided)
@@ -64,6 +120,7 @@ public:
     layout = LLVM::AllocaOp::create(entry, func.getLoc(), pointer, i64, count);
     for (memref::CopyOp copy : strided)
       copyStrided(copy);
+    return success();
   }
 
 private:
@@ -80,9 +137,15 @@ private:
     Value bytes = LLVM::ConstantOp::create(b, loc, i64, elementBytes(copy));
     for (OpFoldResult size : source.getConstifiedMixedSizes())
       bytes = LLVM::MulOp::create(b, loc, bytes, asInteger(b, loc, size));
-    LLVM::MemcpyOp::create(b, loc, address(copy, copy.getTarget(), target),
-                           address(copy, copy.getSource(), source), bytes,
-                           /*isVolatile=*/false);
+    Value to = address(copy, copy.getTarget(), target);
+    Value from = address(copy, copy.getSource(), source);
+    if (int64_t direction = directionOf(copy)) {
+      Value kind = LLVM::ConstantOp::create(b, loc, i64, direction);
+      LLVM::CallOp::create(b, loc, runtime.deviceCopy(),
+                           ValueRange{kind, to, from, bytes});
+    } else {
+      LLVM::MemcpyOp::create(b, loc, to, from, bytes, /*isVolatile=*/false);
+    }
     copy.erase();
   }
 
@@ -104,7 +167,7 @@ private:
     Value bytes = LLVM::ConstantOp::create(b, loc, i64, elementBytes(copy));
     Value rank = LLVM::ConstantOp::create(b, loc, i64, type.getRank());
     LLVM::CallOp::create(
-        b, loc, runtime(),
+        b, loc, runtime.copy(),
         ValueRange{bytes, rank, address(copy, copy.getSource(), source),
                    address(copy, copy.getTarget(), target), layout});
     copy.erase();
@@ -135,7 +198,7 @@ private:
   }
 
   func::FuncOp func;
-  llvm::function_ref<LLVM::LLVMFuncOp()> runtime;
+  Runtime &runtime;
   Type pointer, i64;
   Value layout;
 };
@@ -144,24 +207,10 @@ struct LowerCopiesPass
     : sardonyx::impl::SDXLowerHostCopiesBase<LowerCopiesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    LLVM::LLVMFuncOp runtime;
-    auto declare = [&] {
-      return runtime ? runtime : runtime = declareRuntime(module);
-    };
+    Runtime runtime(module);
     for (auto func : llvm::to_vector(module.getOps<func::FuncOp>()))
-      if (!func.isExternal())
-        CopyLowering(func, declare).run();
-  }
-
-private:
-  static LLVM::LLVMFuncOp declareRuntime(ModuleOp module) {
-    auto b = OpBuilder::atBlockBegin(module.getBody());
-    Type i64 = b.getI64Type();
-    Type pointer = LLVM::LLVMPointerType::get(b.getContext());
-    return LLVM::LLVMFuncOp::create(
-        b, module.getLoc(), "sdx_rt_copy",
-        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
-                                    {i64, i64, pointer, pointer, pointer}));
+      if (!func.isExternal() && failed(CopyLowering(func, runtime).run()))
+        return signalPassFailure();
   }
 };
 

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HostMemory.h"
 #include "TextConstant.h"
 #include "dialects/SDX/SDX.h"
 #include "sardonyx/Host/Passes.h"
 #include "sardonyx/NodeName.h"
 
-#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -43,8 +43,6 @@ struct LowerHostOpsPass
       if (auto func = table.lookup<func::FuncOp>(name))
         if (failed(lowerArguments(func)))
           return signalPassFailure();
-    if (failed(verifyMemory(module)))
-      return signalPassFailure();
     SmallVector<Operation *> ops;
     module.walk([&](Operation *op) {
       // The runtime aligns to 64 bytes by itself.
@@ -79,21 +77,6 @@ struct LowerHostOpsPass
   }
 
 private:
-  /// The host program reads, writes and allocates the host's memory only.
-  static LogicalResult verifyMemory(ModuleOp module) {
-    WalkResult result = module.walk([](Operation *op) {
-      for (Value value : op->getResults())
-        if (auto type = dyn_cast<BaseMemRefType>(value.getType());
-            type && type.getMemorySpace()) {
-          op->emitOpError("is in memory space ")
-              << type.getMemorySpace() << ", which the host has no access to";
-          return WalkResult::interrupt();
-        }
-      return WalkResult::advance();
-    });
-    return failure(result.wasInterrupted());
-  }
-
   /// An entry point takes one pointer to the records {data, sizes...} of its
   /// arguments. What reads one loads it there and then: a large model has
   /// thousands, far more than registers.
@@ -150,7 +133,7 @@ private:
       sizes.push_back(ShapedType::isDynamic(dim)
                           ? load(i64, record, i64, i + 1)
                           : LLVM::ConstantOp::create(b, loc, i64, dim));
-    return makeBuffer(b, loc, type, data, sizes);
+    return makeBuffer(b, loc, *types, type, data, sizes);
   }
 
   LLVM::LLVMFuncOp declare(StringRef name, Type result, ArrayRef<Type> args) {
@@ -162,43 +145,6 @@ private:
         b, module.getLoc(), name, LLVM::LLVMFunctionType::get(result, args));
     symbols->insert(func, module.getBody()->begin());
     return func;
-  }
-
-  /// The check that the bytes of an allocation can be counted: their number is
-  /// computed without a look at overflow. Null where it is constant, and in
-  /// kernels, whose buffers are no larger than what they read or write.
-  static sdx::CheckOp guardAllocation(memref::AllocOp alloc) {
-    MemRefType type = alloc.getType();
-    if (alloc.getDynamicSizes().empty() ||
-        alloc->getParentOfType<func::FuncOp>()->hasAttr(sdx::kKernelAttr))
-      return {};
-    Location loc = alloc.getLoc();
-    OpBuilder b(alloc);
-    Type f64 = b.getF64Type();
-    double bytes = (type.getElementTypeBitWidth() + 7) / 8;
-    for (int64_t size : type.getShape())
-      if (!ShapedType::isDynamic(size))
-        bytes *= static_cast<double>(size);
-    Value product = arith::ConstantOp::create(b, loc, b.getF64FloatAttr(bytes));
-    for (Value size : alloc.getDynamicSizes()) {
-      // As unsigned, a negative size is huge.
-      Value integer = arith::IndexCastOp::create(b, loc, b.getI64Type(), size);
-      Value factor = arith::UIToFPOp::create(b, loc, f64, integer);
-      product = arith::MulFOp::create(b, loc, product, factor);
-    }
-    Value most = arith::ConstantOp::create(b, loc, b.getF64FloatAttr(0x1p62));
-    Value good =
-        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, product, most);
-    std::string text = describeNode(loc);
-    text += text.empty() ? "" : ": ";
-    text += "a tensor has the impossible size";
-    unsigned named = std::min<unsigned>(alloc.getDynamicSizes().size(),
-                                        sdx::CheckOp::kMaxValues);
-    for (unsigned i = 0; i < named; ++i)
-      text += (i ? " x {" : " {") + std::to_string(i) + "}";
-    return sdx::CheckOp::create(b, loc, good, b.getStringAttr(text),
-                                alloc.getDynamicSizes().take_front(named),
-                                sdx::FailureKind::Failed);
   }
 
   LogicalResult lowerCall(OpBuilder &b, sdx::CallOp call) {
@@ -335,24 +281,6 @@ private:
     return success();
   }
 
-  /// A buffer of `type` at `address`; `sizes` are those of all dimensions.
-  Value makeBuffer(OpBuilder &b, Location loc, MemRefType type, Value address,
-                   ArrayRef<Value> sizes) {
-    auto desc = MemRefDescriptor::poison(b, loc, types->convertType(type));
-    desc.setAllocatedPtr(b, loc, address);
-    desc.setAlignedPtr(b, loc, address);
-    desc.setConstantOffset(b, loc, 0);
-    Value stride = LLVM::ConstantOp::create(b, loc, b.getI64Type(), 1);
-    for (int64_t i = type.getRank() - 1; i >= 0; --i) {
-      desc.setSize(b, loc, i, sizes[i]);
-      desc.setStride(b, loc, i, stride);
-      if (i > 0)
-        stride = LLVM::MulOp::create(b, loc, stride, sizes[i]);
-    }
-    return UnrealizedConversionCastOp::create(b, loc, type, Value(desc))
-        .getResult(0);
-  }
-
   LogicalResult lowerArena(OpBuilder &b, sdx::ArenaOp arena) {
     Location loc = arena.getLoc();
     auto type = cast<MemRefType>(arena.getMemory().getType());
@@ -362,13 +290,17 @@ private:
     int64_t bytes =
         type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
     Value size = LLVM::ConstantOp::create(b, loc, b.getI64Type(), bytes);
-    auto call = LLVM::CallOp::create(
-        b, loc, declare("sdx_rt_arena", pointer, {b.getI64Type()}), size);
+    auto call = LLVM::CallOp::create(b, loc,
+                                     declare(arena->hasAttr(kOnDeviceAttr)
+                                                 ? "sdx_rt_device_arena"
+                                                 : "sdx_rt_arena",
+                                             pointer, {b.getI64Type()}),
+                                     size);
     SmallVector<Value> sizes;
     for (int64_t dim : type.getShape())
       sizes.push_back(LLVM::ConstantOp::create(b, loc, b.getI64Type(), dim));
     arena.getMemory().replaceAllUsesWith(
-        makeBuffer(b, loc, type, call.getResult(), sizes));
+        makeBuffer(b, loc, *types, type, call.getResult(), sizes));
     return success();
   }
 
@@ -400,11 +332,14 @@ private:
     }
     Value index = LLVM::ConstantOp::create(b, loc, i64, out.getIndex());
     Value rank = LLVM::ConstantOp::create(b, loc, i64, type.getRank());
-    auto call = LLVM::CallOp::create(
-        b, loc, declare("sdx_rt_output", pointer, {i64, i64, pointer}),
-        ValueRange{index, rank, slots});
+    auto call = LLVM::CallOp::create(b, loc,
+                                     declare(out->hasAttr(kOnDeviceAttr)
+                                                 ? "sdx_rt_device_output"
+                                                 : "sdx_rt_output",
+                                             pointer, {i64, i64, pointer}),
+                                     ValueRange{index, rank, slots});
     out.getMemory().replaceAllUsesWith(
-        makeBuffer(b, loc, type, call.getResult(), sizes));
+        makeBuffer(b, loc, *types, type, call.getResult(), sizes));
     return success();
   }
 

@@ -29,7 +29,9 @@ namespace sardonyx {
 using namespace mlir;
 using namespace sardonyx;
 
-static constexpr int64_t kAlignment = 64;
+/// Bytes at whose multiples buffers begin: lines of the host's caches, and what
+/// a device reads at once.
+static constexpr int64_t kHostAlignment = 64, kDeviceAlignment = 256;
 
 namespace {
 
@@ -111,7 +113,8 @@ private:
   static int64_t bytesOf(MemRefType type) {
     int64_t bytes = std::max<int64_t>(type.getNumElements(), 1) *
                     elementBytes(type.getElementType());
-    return llvm::alignTo(bytes, kAlignment);
+    return llvm::alignTo(bytes, type.getMemorySpace() ? kDeviceAlignment
+                                                      : kHostAlignment);
   }
 
   Buffer describe(memref::AllocOp alloc, BufferViewFlowAnalysis &views) {

@@ -93,7 +93,9 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
 /// Buffers for the host program.
 void buildKernelsPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSDXBufferizeHost());
+  pm.addPass(createSDXPlaceBuffers());
   pm.addPass(createSDXPlanMemory());
+  pm.addPass(createSDXOutlineDeviceCopies());
   pm.addPass(runTarget(TargetStage::Plan, options));
   SDXVerifyDispatchOptions bufferized;
   bufferized.bufferized = true;
@@ -114,6 +116,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
     pm.nest<func::FuncOp>().addPass(createCanonicalizerPass());
   }
   pm.addPass(createSDXLowerHostCopies());
+  pm.addPass(createSDXLowerDeviceOps());
   pm.addPass(createSDXLowerHostOps());
   pm.nest<func::FuncOp>().addPass(createSDXLowerHostViews());
   pm.nest<func::FuncOp>().addPass(createSDXVerifyCodegen());

@@ -37,3 +37,23 @@ func.func @whole(%a: memref<?x3xf64>, %b: memref<?x3xf64>, %c: memref<4x8xf32>) 
   memref.copy %v, %w : memref<8xf32, strided<[1], offset: 16>> to memref<8xf32>
   return
 }
+
+// -----
+
+// To a device, within it and back: the runtime's.
+// CHECK: llvm.func @sdx_rt_device_copy(i64, !llvm.ptr, !llvm.ptr, i64)
+// CHECK-LABEL: func.func @device(
+// CHECK-DAG:     %[[TO:.*]] = llvm.mlir.constant(1 : i64)
+// CHECK-DAG:     %[[FROM:.*]] = llvm.mlir.constant(2 : i64)
+// CHECK-DAG:     %[[WITHIN:.*]] = llvm.mlir.constant(3 : i64)
+// CHECK:         llvm.call @sdx_rt_device_copy(%[[TO]], %{{.*}}, %{{.*}}, %{{.*}})
+// CHECK:         llvm.call @sdx_rt_device_copy(%[[WITHIN]],
+// CHECK:         llvm.call @sdx_rt_device_copy(%[[FROM]],
+// CHECK-NOT:     memref.copy
+func.func @device(%a: memref<?xf32>, %b: memref<?xf32, #gpu.address_space<global>>,
+                  %c: memref<?xf32, #gpu.address_space<global>>) {
+  memref.copy %a, %b : memref<?xf32> to memref<?xf32, #gpu.address_space<global>>
+  memref.copy %b, %c : memref<?xf32, #gpu.address_space<global>> to memref<?xf32, #gpu.address_space<global>>
+  memref.copy %c, %a : memref<?xf32, #gpu.address_space<global>> to memref<?xf32>
+  return
+}

@@ -110,11 +110,3 @@ func.func @words(%x: memref<?xi64>, %n: i64, %y: memref<i64>) {
   sdx.runtime_call "sdx_rt_list_length" (%y : memref<i64>) outs(%y : memref<i64>)
   return
 }
-
-// -----
-
-func.func @another_space(%x: memref<4xf32>) {
-  // expected-error@+1 {{'memref.alloc' op is in memory space 1 : i64, which the host has no access to}}
-  %a = memref.alloc() : memref<4xf32, 1>
-  return
-}

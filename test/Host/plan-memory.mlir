@@ -174,13 +174,13 @@ func.func private @p(memref<4xf32, 1>, memref<16xf32>) attributes {sdx.kernel}
 // Each memory space has an arena of its own; pieces of a buffer are views of
 // that of its space.
 // CHECK-LABEL: func.func @spaces
-// CHECK-DAG: %[[DEVICE:.*]] = sdx.arena : memref<64xi8, 1>
+// CHECK-DAG: %[[DEVICE:.*]] = sdx.arena : memref<256xi8, 1>
 // CHECK-DAG: %[[HOST:.*]] = sdx.arena : memref<64xi8>
-// CHECK: %[[A:.*]] = memref.view %[[DEVICE]][%{{.*}}][] : memref<64xi8, 1> to memref<16xf32, 1>
+// CHECK: %[[A:.*]] = memref.view %[[DEVICE]][%{{.*}}][] : memref<256xi8, 1> to memref<16xf32, 1>
 // CHECK: sdx.call @k(%arg0 : memref<16xf32>) outs(%[[A]] : memref<16xf32, 1>)
 // CHECK: %[[B:.*]] = memref.view %[[HOST]][%{{.*}}][] : memref<64xi8> to memref<16xf32>
 // CHECK: sdx.call @r(%[[A]] : memref<16xf32, 1>) outs(%[[B]] : memref<16xf32>)
-// CHECK: %[[PIECE:.*]] = memref.view %[[DEVICE]][%{{.*}}][] : memref<64xi8, 1> to memref<4xf32, 1>
+// CHECK: %[[PIECE:.*]] = memref.view %[[DEVICE]][%{{.*}}][] : memref<256xi8, 1> to memref<4xf32, 1>
 // CHECK: sdx.call @p(%[[PIECE]] : memref<4xf32, 1>) outs(%arg1 : memref<16xf32>)
 func.func @spaces(%x: memref<16xf32>, %y: memref<16xf32>) {
   %a = memref.alloc() : memref<16xf32, 1>

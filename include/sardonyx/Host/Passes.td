@@ -43,11 +43,59 @@ def SDXBufferizeHost : Pass<"sdx-bufferize-host", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect"];
 }
 
+def SDXPlaceBuffers : Pass<"sdx-place-buffers", "::mlir::ModuleOp"> {
+  let summary = "Place buffers in the host's or a device's memory";
+  let description = [{
+    Where the machine of kernels has memory of its own (`getMemorySpace` of
+    `sdx.target`), what they read and write lies there, and copies are put where
+    the host's operations need it, or where kernels need what the host writes.
+    Inputs, constants and what `@init` gives have a place, too: one that is
+    needed in both becomes two arguments.
+
+    ```mlir
+    func.func @main(%x: memref<4xf32> {sdx.input = 0}) {
+      %a = memref.alloc() : memref<4xf32>
+      sdx.call @k0(%x : memref<4xf32>) outs(%a : memref<4xf32>)
+      %n = memref.load %a[%c0] : memref<4xf32>
+    // becomes
+    func.func @main(%x: memref<4xf32, #gpu.address_space<global>> {sdx.input = 0}) {
+      %a = memref.alloc() : memref<4xf32, #gpu.address_space<global>>
+      sdx.call @k0(%x : ...) outs(%a : ...)
+      %h = memref.alloc() : memref<4xf32>
+      memref.copy %a, %h : ...
+      %n = memref.load %h[%c0] : memref<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def SDXOutlineDeviceCopies
+    : Pass<"sdx-outline-device-copies", "::mlir::ModuleOp"> {
+  let summary = "Make kernels of strided copies in a device's memory";
+  let description = [{
+    A copy within the memory of a device that is not of neighbouring elements
+    becomes a call of a kernel, the same for all copies of one rank and element
+    type.
+
+    ```mlir
+    memref.copy %a, %b : memref<4x8xf32, strided<[16, 1]>, #gpu.address_space<global>>
+        to memref<4x8xf32, #gpu.address_space<global>>
+    // becomes
+    sdx.call @copy_2d_f32(%c : memref<?x?xf32, strided<[?, ?], offset: ?>, ...>)
+        outs(%d : memref<?x?xf32, strided<[?, ?], offset: ?>, ...>)
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::sardonyx::sdx::SDXDialect"];
+}
+
 def SDXPlanMemory : Pass<"sdx-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Place the host's buffers";
   let description = [{
     Buffers of static size get an offset in the arena of their memory space, by
-    lifetime (greedy by size, 64-byte aligned). Buffers of dynamic size are freed
+    lifetime (greedy by size, aligned to 64 bytes, to 256 in a device's memory). Buffers of dynamic size are freed
     after their last use. A buffer that leaves the loop iteration or branch that made it is left
     to the end of the run.
 
@@ -126,6 +174,26 @@ def SDXLowerHostParallel
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::scf::SCFDialect"
+  ];
+}
+
+def SDXLowerDeviceOps : Pass<"sdx-lower-device-ops", "::mlir::ModuleOp"> {
+  let summary = "Lower launches and memory of a device to runtime calls";
+  let description = [{
+    `sdx.launch` becomes a call of `sdx_rt_launch`, allocations in a device's
+    memory calls of `sdx_rt_device_alloc`, `sdx.failure_record` one of
+    `sdx_rt_device_failure`. From here on types don't tell where memory is:
+    `sdx.arena` and `sdx.output_buffer` of the device get `sdx.on_device`.
+
+    ```mlir
+    sdx.launch "k0" blocks(%n, %c1, %c1) threads [256, 1, 1] (%a : ...)
+    // becomes
+    llvm.call @sdx_rt_launch(%kernel, %size, %count, %args)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect"
   ];
 }
 

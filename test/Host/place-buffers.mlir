@@ -1,0 +1,112 @@
+// RUN: onnx-opt %s -split-input-file -sdx-place-buffers | FileCheck %s
+
+// What kernels read and write is in the device's memory, inputs and results as
+// well; what the host reads of it is copied.
+
+// CHECK: func.func private @k0(memref<4xf32, #gpu.address_space<global>>, memref<4xf32, #gpu.address_space<global>>)
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[X:.*]]: memref<4xf32, #gpu.address_space<global>> {sdx.input = 0 : i64}
+// CHECK: %[[OUT:.*]] = sdx.output_buffer 0() : memref<4xf32, #gpu.address_space<global>>
+// CHECK: %[[A:.*]] = memref.alloc() : memref<4xf32, #gpu.address_space<global>>
+// CHECK: sdx.call @k0(%[[X]] : {{.*}}) outs(%[[A]]
+// CHECK: %[[H:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
+// CHECK: memref.copy %[[A]], %[[H]]
+// CHECK: memref.load %[[H]][
+// One copy serves until somebody writes.
+// CHECK-NOT: memref.copy
+// CHECK: memref.load %[[H]][
+// CHECK: sdx.call @k0(%[[A]] : {{.*}}) outs(%[[OUT]]
+// CHECK: sdx.call @k0(%[[OUT]] : {{.*}}) outs(%[[A]]
+// CHECK: memref.copy %[[A]],
+// CHECK: memref.load
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  func.func private @k0(memref<4xf32>, memref<4xf32>) attributes {sdx.kernel}
+  func.func @main(%x: memref<4xf32> {sdx.input = 0}) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %out = sdx.output_buffer 0() : memref<4xf32>
+    %a = memref.alloc() : memref<4xf32>
+    sdx.call @k0(%x : memref<4xf32>) outs(%a : memref<4xf32>)
+    %0 = memref.load %a[%c0] : memref<4xf32>
+    %1 = memref.load %a[%c1] : memref<4xf32>
+    sdx.call @k0(%a : memref<4xf32>) outs(%out : memref<4xf32>)
+    sdx.call @k0(%out : memref<4xf32>) outs(%a : memref<4xf32>)
+    %2 = memref.load %a[%c1] : memref<4xf32>
+    return
+  }
+}
+
+// -----
+
+// What the host writes stays with it; kernels get a copy. An input, and a
+// constant, that both need comes twice.
+
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[X:[a-z0-9]*]]: memref<2xi64, #gpu.address_space<global>> {sdx.input = 0 : i64}
+// CHECK-SAME: %[[TWIN:[a-z0-9]*]]: memref<2xi64> {sdx.input = 0 : i64})
+// CHECK: %[[N:.*]] = memref.load %[[TWIN]][
+// CHECK: %[[S:.*]] = memref.alloc() : memref<2xi64>
+// CHECK: memref.store %[[N]], %[[S]][
+// CHECK: memref.store %[[N]], %[[S]][
+// CHECK: %[[D:.*]] = memref.alloc() {{.*}} : memref<2xi64, #gpu.address_space<global>>
+// CHECK: memref.copy %[[S]], %[[D]]
+// CHECK: sdx.call @k0(%[[X]], %[[D]] :
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  func.func private @k0(memref<2xi64>, memref<2xi64>, memref<2xi64>) attributes {sdx.kernel}
+  func.func @main(%x: memref<2xi64> {sdx.input = 0}) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %out = sdx.output_buffer 0() : memref<2xi64>
+    %n = memref.load %x[%c0] : memref<2xi64>
+    %s = memref.alloc() : memref<2xi64>
+    memref.store %n, %s[%c0] : memref<2xi64>
+    memref.store %n, %s[%c1] : memref<2xi64>
+    sdx.call @k0(%x, %s : memref<2xi64>, memref<2xi64>) outs(%out : memref<2xi64>)
+    return
+  }
+}
+
+// -----
+
+// A loop's state is in one place from its initial value to its result, and
+// pieces of buffers are where these are: what has gaps is made dense there
+// before it goes to the host.
+
+// CHECK-LABEL: func.func @main
+// CHECK: %[[R:.*]] = scf.for {{.*}} -> (memref<4x4xf32, #gpu.address_space<global>>)
+// CHECK: %[[V:.*]] = memref.subview %[[R]]
+// CHECK: %[[H:.*]] = memref.alloc() {{.*}} : memref<4x2xf32>
+// CHECK: %[[DENSE:.*]] = memref.alloc() {{.*}} : memref<4x2xf32, #gpu.address_space<global>>
+// CHECK: memref.copy %[[V]], %[[DENSE]]
+// CHECK: memref.copy %[[DENSE]], %[[H]]
+// CHECK: sdx.runtime_call "sdx_rt_f"(%[[H]] :
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  func.func private @k0(memref<4x4xf32>, memref<4x4xf32>) attributes {sdx.kernel}
+  func.func @main(%x: memref<4x4xf32> {sdx.input = 0}, %o: memref<i64> {sdx.input = 1}) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %a = memref.alloc() : memref<4x4xf32>
+    %r = scf.for %i = %c0 to %c4 step %c1 iter_args(%s = %a) -> (memref<4x4xf32>) {
+      %b = memref.alloc() : memref<4x4xf32>
+      sdx.call @k0(%s : memref<4x4xf32>) outs(%b : memref<4x4xf32>)
+      scf.yield %b : memref<4x4xf32>
+    }
+    %v = memref.subview %r[0, 1] [4, 2] [1, 1] : memref<4x4xf32> to memref<4x2xf32, strided<[4, 1], offset: 1>>
+    sdx.runtime_call "sdx_rt_f" (%v : memref<4x2xf32, strided<[4, 1], offset: 1>>) outs(%o : memref<i64>)
+    return
+  }
+}
+
+// -----
+
+// Without a device nothing changes.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT: gpu.address_space
+module attributes {sdx.target = #cpu.target<>} {
+  func.func private @k0(memref<4xf32>, memref<4xf32>) attributes {sdx.kernel}
+  func.func @main(%x: memref<4xf32> {sdx.input = 0}, %y: memref<4xf32> {sdx.input = 1}) {
+    sdx.call @k0(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+    return
+  }
+}
