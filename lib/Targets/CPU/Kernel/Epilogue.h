@@ -14,6 +14,7 @@
 #ifndef SARDONYX_LIB_TARGETS_CPU_EPILOGUE_H
 #define SARDONYX_LIB_TARGETS_CPU_EPILOGUE_H
 
+#include "Common/KernelBody.h"
 #include "MicroKernels/ContractionLoop.h"
 #include "MicroKernels/VectorOps.h"
 
@@ -23,40 +24,6 @@
 #include "llvm/ADT/MapVector.h"
 
 namespace sardonyx::cpu {
-
-/// The body of a kernel function on tensors.
-class KernelBody {
-public:
-  struct Output {
-    mlir::Value tensor;
-    mlir::Value memref;
-  };
-
-  explicit KernelBody(mlir::func::FuncOp func);
-
-  /// The memref that holds `tensor`, or null if the kernel computes it. Casts
-  /// and reshapes of an argument are views of its memory.
-  mlir::Value getBuffer(mlir::Value tensor);
-  /// Whether `getBuffer` would find one. Builds nothing.
-  static bool hasBuffer(mlir::Value tensor);
-
-  /// What the kernel leaves in memory. Casts are looked through.
-  llvm::ArrayRef<Output> getOutputs() const { return outputs; }
-
-  /// Makes sizes of tensors sizes of memrefs, so that they outlive the tensors.
-  mlir::LogicalResult replaceDims();
-
-  /// Erases all operations on tensors; nothing may use them any more.
-  void eraseTensors();
-
-private:
-  mlir::func::FuncOp func;
-  llvm::SmallVector<Output> outputs;
-  llvm::DenseMap<mlir::Value, mlir::Value> buffers;
-};
-
-/// Looks through tensor.cast.
-mlir::Value skipCasts(mlir::Value tensor);
 
 /// A tile of the result's index space: some rows (consecutive indices of
 /// `rowDim`), each of `width` consecutive positions in the flattened trailing
