@@ -18,7 +18,8 @@ void makeOperandsContiguous(mlir::func::FuncOp func,
                             llvm::function_ref<bool(mlir::Value)> isFine);
 
 /// True for a contiguous piece of a buffer of static size that the function
-/// allocates: once the buffer has a place, the piece has one, too.
+/// allocates: once the buffer has a place, the piece has one, too. On a device
+/// it begins at a multiple of 16 bytes.
 bool isViewOfPlannable(mlir::Value value);
 
 /// The allocation that `value` is a view of; null if there is none or a step

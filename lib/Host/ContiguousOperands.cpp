@@ -37,9 +37,20 @@ memref::AllocOp sardonyx::findViewedAllocation(Value value) {
   return {};
 }
 
+/// Kernels on a device access sixteen bytes at a time.
+static bool isAligned(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset = ShapedType::kDynamic;
+  (void)type.getStridesAndOffset(strides, offset);
+  return !ShapedType::isDynamic(offset) &&
+         offset * ((type.getElementTypeBitWidth() + 7) / 8) % 16 == 0;
+}
+
 bool sardonyx::isViewOfPlannable(Value value) {
   auto type = dyn_cast<MemRefType>(value.getType());
-  return type && sdx::isContiguous(type) && findViewedAllocation(value);
+  return type && sdx::isContiguous(type) &&
+         (!type.getMemorySpace() || isAligned(type)) &&
+         findViewedAllocation(value);
 }
 
 void sardonyx::makeOperandsContiguous(func::FuncOp func,

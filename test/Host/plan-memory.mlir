@@ -192,3 +192,25 @@ func.func @spaces(%x: memref<16xf32>, %y: memref<16xf32>) {
   sdx.call @k(%b : memref<16xf32>) outs(%a : memref<16xf32, 1>)
   return
 }
+
+// -----
+
+func.func private @k(memref<16xf32>, memref<16xf32, #gpu.address_space<global>>) attributes {sdx.kernel}
+func.func private @p(memref<3xf32, #gpu.address_space<global>>, memref<16xf32>) attributes {sdx.kernel}
+
+// On a device pieces are read where they are if they begin at a multiple of 16
+// bytes.
+// CHECK-LABEL: func.func @aligned
+// CHECK-NOT: memref.copy
+// CHECK: sdx.call @p
+// CHECK: memref.copy
+// CHECK: sdx.call @p
+func.func @aligned(%x: memref<16xf32>, %y: memref<16xf32>) {
+  %a = memref.alloc() : memref<16xf32, #gpu.address_space<global>>
+  sdx.call @k(%x : memref<16xf32>) outs(%a : memref<16xf32, #gpu.address_space<global>>)
+  %s = memref.subview %a[4] [3] [1] : memref<16xf32, #gpu.address_space<global>> to memref<3xf32, strided<[1], offset: 4>, #gpu.address_space<global>>
+  sdx.call @p(%s : memref<3xf32, strided<[1], offset: 4>, #gpu.address_space<global>>) outs(%y : memref<16xf32>)
+  %t = memref.subview %a[5] [3] [1] : memref<16xf32, #gpu.address_space<global>> to memref<3xf32, strided<[1], offset: 5>, #gpu.address_space<global>>
+  sdx.call @p(%t : memref<3xf32, strided<[1], offset: 5>, #gpu.address_space<global>>) outs(%y : memref<16xf32>)
+  return
+}

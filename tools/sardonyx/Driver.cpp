@@ -66,10 +66,37 @@ static void addRemarks(CLI::App *app, CommonOptions &common) {
                 "without the cache)");
 }
 
+/// "cuda", "cuda:1", "sm_90a".
+static void readDevice(const std::string &name, DeviceOptions &device) {
+  device.cuda = true;
+  if (name.rfind("sm_", 0) == 0) {
+    device.architecture = name;
+    return;
+  }
+  const std::string prefix = "cuda:";
+  if (name == "cuda")
+    return;
+  int number = -1;
+  if (name.rfind(prefix, 0) != 0 ||
+      !CLI::detail::lexical_cast(name.substr(prefix.size()), number) ||
+      number < 0)
+    throw CLI::ValidationError("--device", "'" + name +
+                                               "' is none of cuda, cuda:N, "
+                                               "sm_NN");
+  device.deviceId = number;
+}
+
 static void addCpu(CLI::App *app, CommonOptions &common) {
   app->add_option("--cpu", common.session.cpu,
                   "Processor to compile for, in LLVM's spelling (default: this "
                   "one)");
+  app->add_option_function<std::string>(
+      "--device",
+      [&common](const std::string &name) {
+        readDevice(name, common.session.device);
+      },
+      "GPU to compute on: cuda, cuda:1; where nothing is run also what to "
+      "compile for, sm_80 (default: the processor)");
 }
 
 static void addLimits(CLI::App *app, CommonOptions &common) {
