@@ -20,17 +20,24 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 #include "dialects/NV/NVDialect.h.inc"
+#include "dialects/NV/NVEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/NV/NVAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/NV/NVOps.h.inc"
 
 namespace sardonyx::nv {
 
 /// Names of this dialect's discardable attributes.
 inline constexpr llvm::StringLiteral kStepAttr = "nv.step";
+inline constexpr llvm::StringLiteral kThreadsAttr = "nv.threads";
+inline constexpr llvm::StringLiteral kPlanAttr = "nv.plan";
 inline constexpr llvm::StringLiteral kFailureRecordAttr = "nv.failure_record";
 inline constexpr llvm::StringLiteral kMessagesAttr = "nv.messages";
 inline constexpr llvm::StringLiteral kNodeAttr = "nv.node";
+inline constexpr llvm::StringLiteral kSharedAttr = "nv.shared";
 
 /// The device that a name as "sm_90a" stands for, all that is known of it
 /// filled in; null for what is no such name, and for devices before sm_80.
@@ -39,6 +46,8 @@ TargetAttr findDevice(mlir::MLIRContext *context, llvm::StringRef name);
 /// The device that the code of `op` is for; null where none is said, or where
 /// it is another target's.
 TargetAttr getTarget(mlir::Operation *op);
+/// The same; where it is not said, the least that there is code for.
+TargetAttr getTargetOrDefault(mlir::Operation *op);
 
 } // namespace sardonyx::nv
 

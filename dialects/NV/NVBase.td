@@ -20,11 +20,15 @@ def NV_Dialect : Dialect {
     Discardable attributes of this dialect:
     - on a loop whose iterations are threads of a kernel: `nv.step`, a word for
       what it computes, which the kernel's name ends in;
+    - on such a loop whose iterations are blocks: `nv.threads`, how many threads
+      a block has, which all run the loop's body;
     - on an argument of a kernel: `nv.failure_record`, the memory where a check
       that fails says so;
     - on a module of kernels: `nv.messages`, the sentences of their checks, an
       array of {text, kind};
-    - on a kernel: `nv.node`, the nodes that it computes.
+    - on a kernel: `nv.node`, the nodes that it computes, `nv.shared`, the bytes
+      of shared memory that it is started with, and, before it is code, `nv.plan`,
+      how it is computed.
   }];
   let dependentDialects = [
     "::sardonyx::sdx::SDXDialect", "::mlir::gpu::GPUDialect",

@@ -17,8 +17,13 @@ using namespace sardonyx::nv;
 
 #include "dialects/NV/NVDialect.cpp.inc"
 
+#include "dialects/NV/NVEnums.cpp.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/NV/NVAttrs.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/NV/NVOps.cpp.inc"
 
 void NVDialect::registerAttrs() {
   addAttributes<
@@ -27,4 +32,53 @@ void NVDialect::registerAttrs() {
       >();
 }
 
-void NVDialect::initialize() { registerAttrs(); }
+void NVDialect::initialize() {
+  registerAttrs();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/NV/NVOps.cpp.inc"
+      >();
+}
+
+LogicalResult SharedMemoryOp::verify() {
+  auto type = cast<MemRefType>(getBytes().getType());
+  auto space =
+      gpu::AddressSpaceAttr::get(getContext(), gpu::AddressSpace::Workgroup);
+  if (!type.getElementType().isInteger(8) || type.getRank() != 1 ||
+      type.getMemorySpace() != space)
+    return emitOpError("is a row of bytes in the block's memory, memref<Nxi8, "
+                       "#gpu.address_space<workgroup>>; got ")
+           << type;
+  return success();
+}
+
+LogicalResult
+MatmulPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                       ProductForm form, int64_t tileM, int64_t tileN,
+                       int64_t tileK, int64_t partM, int64_t partN,
+                       int64_t stages) {
+  const int64_t rows = form == ProductForm::Mma ? 16 : 4;
+  const int64_t cols = form == ProductForm::Mma ? 16 : 4;
+  auto divides = [](int64_t size, int64_t whole) {
+    return size > 0 && whole > 0 && whole % size == 0;
+  };
+  if (!divides(rows, partM) || !divides(cols, partN))
+    return emitError() << "parts are of " << rows << "x" << cols
+                       << " sums or several; got " << partM << "x" << partN;
+  if (!divides(partM, tileM) || !divides(partN, tileN))
+    return emitError() << "a tile of " << tileM << "x" << tileN
+                       << " sums is not of parts of " << partM << "x" << partN;
+  int64_t threads =
+      tileM / partM * (tileN / partN) * (form == ProductForm::Mma ? 32 : 1);
+  if (threads > 1024)
+    return emitError() << "a block has at most 1024 threads; got " << threads;
+  if (form == ProductForm::Mma && tileN % 64)
+    return emitError() << "tiles for tensor cores are 64 columns wide or "
+                          "several times that; got "
+                       << tileN;
+  if (tileK < 4 || tileK % 4)
+    return emitError() << "a step is of 4 products or several; got " << tileK;
+  if (stages < 2 || stages > 8)
+    return emitError() << "2 to 8 stages are possible; got " << stages;
+  return success();
+}

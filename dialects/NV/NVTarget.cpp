@@ -120,6 +120,11 @@ TargetAttr nv::findDevice(MLIRContext *context, StringRef name) {
   return TargetAttr::getKnown(context, sm, name);
 }
 
+TargetAttr nv::getTargetOrDefault(Operation *op) {
+  TargetAttr known = getTarget(op);
+  return known ? known : findDevice(op->getContext(), "sm_80");
+}
+
 TargetAttr nv::getTarget(Operation *op) {
   return dyn_cast_or_null<TargetAttr>(sdx::getTarget(op));
 }

@@ -134,6 +134,8 @@ static void describeKernels(gpu::GPUModuleOp kernels, Image &image) {
     if (auto node = func->getAttrOfType<StringAttr>(nv::kNodeAttr))
       kernel.node = node.getValue().str();
     kernel.arguments = func.getNumArguments();
+    if (auto shared = func->getAttrOfType<IntegerAttr>(nv::kSharedAttr))
+      kernel.sharedBytes = shared.getInt();
     image.kernels.push_back(std::move(kernel));
   }
   auto messages = kernels->getAttrOfType<ArrayAttr>(nv::kMessagesAttr);

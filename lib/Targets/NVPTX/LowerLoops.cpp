@@ -8,6 +8,7 @@
 #include "Common/KernelBuffers.h"
 #include "ThreadLoops.h"
 #include "dialects/NV/NV.h"
+#include "lib/Dispatch/Utils.h"
 #include "sardonyx/Targets/NVPTX/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -106,13 +107,37 @@ struct LowerLoopsPass : sardonyx::impl::NVLowerLoopsBase<LowerLoopsPass> {
       func.emitError("no 'sdx.target' says which device code is for");
       return signalPassFailure();
     }
-    if (failed(lowerKernel(func)) || failed(emitLoops(func)) ||
-        failed(nv::wrapDeviceScalars(func)) ||
+    if (hasBlocks(func))
+      return;
+    if (failed(decompose(func)) || failed(lowerKernel(func)) ||
+        failed(emitLoops(func)) || failed(nv::wrapDeviceScalars(func)) ||
         failed(nv::placeThreadMemory(func)))
       signalPassFailure();
   }
 
 private:
+  /// Whether another pass has taken the kernel.
+  static bool hasBlocks(func::FuncOp func) {
+    return llvm::any_of(
+        func.getOps<scf::ParallelOp>(),
+        [](scf::ParallelOp loop) { return loop->hasAttr(nv::kThreadsAttr); });
+  }
+
+  /// Dense operations that no other pass has taken are loops, too.
+  static LogicalResult decompose(func::FuncOp func) {
+    SmallVector<sdx::DenseOpInterface> ops;
+    func.walk([&](sdx::DenseOpInterface op) { ops.push_back(op); });
+    for (sdx::DenseOpInterface op : ops) {
+      OpBuilder b(op);
+      Value loops = decomposeToLinalg(b, op);
+      if (!loops)
+        return op.emitError("has no form as loops");
+      op->getResult(0).replaceAllUsesWith(loops);
+      op->erase();
+    }
+    return success();
+  }
+
   static LogicalResult emitLoops(func::FuncOp func) {
     IRRewriter rewriter(func.getContext());
     // Fills last: those that sums start with are gone by then.

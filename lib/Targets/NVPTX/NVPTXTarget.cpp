@@ -27,15 +27,17 @@ class NVPTXTarget : public TargetInterface {
 public:
   using TargetInterface::TargetInterface;
 
-  /// Everything becomes linalg: kernels are loops.
   void buildLayoutPasses(OpPassManager &module, Numerics) const override {
-    module.addPass(createSDXDecomposeDenseOps());
+    module.addPass(createNVPrepareProducts());
   }
 
   /// Kernels become functions that start kernels of the device, which are made
   /// of their loops.
   void buildCodegenPasses(OpPassManager &module) const override {
-    module.addNestedPass<func::FuncOp>(createNVLowerLoops());
+    OpPassManager &kernels = module.nest<func::FuncOp>();
+    kernels.addPass(createNVLowerMatmul());
+    kernels.addPass(createNVLowerRows());
+    kernels.addPass(createNVLowerLoops());
     module.addPass(createNVOutlineKernels());
     OpPassManager &device = module.nest<gpu::GPUModuleOp>();
     device.addPass(createCanonicalizerPass());

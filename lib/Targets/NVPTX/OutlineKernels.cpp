@@ -10,6 +10,7 @@
 #include "sardonyx/Targets/NVPTX/Passes.h"
 
 #include "mlir/Conversion/GPUCommon/GPUCommonPass.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -28,8 +29,13 @@ using namespace sardonyx;
 
 namespace {
 
-/// Threads of a block.
+/// Threads of a block, where iterations are threads.
 constexpr int64_t kThreads = 256;
+/// Where a piece of shared memory begins, in bytes, and the block's all of it:
+/// bulk copies and matrices of tensor cores want that.
+constexpr int64_t kSharedAlignment = 128, kBlockAlignment = 1024;
+/// The block's shared memory, whose size a launch tells.
+constexpr StringLiteral kSharedName = "block_shared";
 /// The address space of the device's memory in LLVM.
 constexpr unsigned kGlobal = 1;
 
@@ -46,8 +52,12 @@ public:
         device, loc, name, FunctionType::get(loop.getContext(), {}, {}));
     kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                     device.getUnitAttr());
+    if (auto count = loop->getAttrOfType<IntegerAttr>(nv::kThreadsAttr)) {
+      threads = count.getInt();
+      hasBlocks = true;
+    }
     kernel.setKnownBlockSize(
-        ArrayRef<int32_t>{static_cast<int32_t>(kThreads), 1, 1});
+        ArrayRef<int32_t>{static_cast<int32_t>(threads), 1, 1});
     std::string node = sdx::describeOrigin(loc);
     if (node.empty())
       node = describeNode(loc);
@@ -142,16 +152,20 @@ private:
   }
 
   /// A buffer is the address of its first element, and its open sizes and
-  /// strides. In the kernel memory of any space is addressed alike, since
-  /// threads have buffers of their own beside it; LLVM finds out which is
-  /// which.
+  /// strides. Where iterations are threads, memory of any space is addressed
+  /// alike in the kernel, since threads have buffers of their own beside it;
+  /// LLVM finds out which is which.
   Value passBuffer(TypedValue<MemRefType> buffer) {
     MemRefType type = buffer.getType();
     Type i64 = device.getI64Type();
     Value address = addParameter(buffer);
-    auto pointer = LLVM::LLVMPointerType::get(device.getContext());
-    address = LLVM::AddrSpaceCastOp::create(device, loc, pointer, address);
-    MemRefType inside = MemRefType::Builder(type).setMemorySpace({});
+    auto pointer = cast<LLVM::LLVMPointerType>(address.getType());
+    MemRefType inside = type;
+    if (!hasBlocks) {
+      pointer = LLVM::LLVMPointerType::get(device.getContext());
+      address = LLVM::AddrSpaceCastOp::create(device, loc, pointer, address);
+      inside = MemRefType::Builder(type).setMemorySpace({});
+    }
     auto [strides, offset] = type.getStridesAndOffset();
     if (!ShapedType::isDynamic(offset) && offset != 0) {
       // Code counts on the offset that the type has.
@@ -243,10 +257,37 @@ private:
       froms.push_back(pass(from));
     for (Value step : loop.getStep())
       steps.push_back(pass(step));
-    Value count = pass(total);
     Value block = gpu::BlockIdOp::create(device, loc, gpu::Dimension::x);
+    if (hasBlocks) {
+      emitPosition(block, lengths, froms, steps);
+      emitBlock();
+    } else {
+      emitThread(block, pass(total), lengths, froms, steps);
+    }
+    SmallVector<Type> parameters(kernel.front().getArgumentTypes());
+    kernel.setFunctionType(
+        FunctionType::get(kernel.getContext(), parameters, {}));
+    if (recordIndex)
+      kernel.setArgAttr(*recordIndex, nv::kFailureRecordAttr,
+                        device.getUnitAttr());
+    for (auto [i, argument] : llvm::enumerate(arguments))
+      if (auto buffer = dyn_cast<MemRefType>(argument.getType()))
+        describeBuffer(i, buffer);
+  }
+
+  /// Buffers lie at multiples of 256 bytes, and pieces of them that have no
+  /// layout of their own at multiples of 16. None is written that another
+  /// parameter reads.
+  void describeBuffer(unsigned parameter, MemRefType type) {
+    if (type.getLayout().isIdentity())
+      kernel.setArgAttr(parameter, LLVM::LLVMDialect::getAlignAttrName(),
+                        device.getI64IntegerAttr(16));
+  }
+
+  void emitThread(Value block, Value count, ArrayRef<Value> lengths,
+                  ArrayRef<Value> froms, ArrayRef<Value> steps) {
     Value thread = gpu::ThreadIdOp::create(device, loc, gpu::Dimension::x);
-    Value size = arith::ConstantIndexOp::create(device, loc, kThreads);
+    Value size = arith::ConstantIndexOp::create(device, loc, threads);
     Value number = arith::AddIOp::create(
         device, loc, arith::MulIOp::create(device, loc, block, size), thread);
     Value isInside = arith::CmpIOp::create(
@@ -258,12 +299,49 @@ private:
     for (Operation &op : loop.getBody()->without_terminator())
       device.clone(op, mapping);
     addressAlike(ifOp);
-    SmallVector<Type> parameters(kernel.front().getArgumentTypes());
-    kernel.setFunctionType(
-        FunctionType::get(kernel.getContext(), parameters, {}));
-    if (recordIndex)
-      kernel.setArgAttr(*recordIndex, nv::kFailureRecordAttr,
-                        device.getUnitAttr());
+  }
+
+  /// The block's shared memory, pieces one after the other.
+  void emitBlock() {
+    for (Operation &op : loop.getBody()->without_terminator())
+      device.clone(op, mapping);
+    gpu::ReturnOp::create(device, loc);
+    SmallVector<nv::SharedMemoryOp> pieces;
+    kernel.walk([&](nv::SharedMemoryOp piece) { pieces.push_back(piece); });
+    if (pieces.empty())
+      return;
+    LLVM::GlobalOp global = findSharedMemory();
+    for (nv::SharedMemoryOp piece : pieces) {
+      OpBuilder b(piece);
+      auto type = cast<MemRefType>(piece.getBytes().getType());
+      Value address = LLVM::AddressOfOp::create(b, loc, global);
+      address = LLVM::GEPOp::create(
+          b, loc, address.getType(), b.getI8Type(), address,
+          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(shared)});
+      piece.getBytes().replaceAllUsesWith(describeBytes(b, type, address));
+      shared += llvm::alignTo(type.getNumElements(), kSharedAlignment);
+      piece.erase();
+    }
+    kernel->setAttr(nv::kSharedAttr, device.getI64IntegerAttr(shared));
+  }
+
+  Value describeBytes(OpBuilder &b, MemRefType type, Value address) {
+    auto record =
+        MemRefDescriptor::fromStaticShape(b, loc, types, type, address);
+    return UnrealizedConversionCastOp::create(b, loc, type, Value(record))
+        .getResult(0);
+  }
+
+  LLVM::GlobalOp findSharedMemory() {
+    auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
+    if (auto known = module.lookupSymbol<LLVM::GlobalOp>(kSharedName))
+      return known;
+    auto b = OpBuilder::atBlockBegin(module.getBody());
+    auto type = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
+    return LLVM::GlobalOp::create(
+        b, module.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::External,
+        kSharedName, Attribute(), kBlockAlignment,
+        static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
   }
 
   /// Divisions of 32 bits are a fraction of those of 64.
@@ -307,12 +385,16 @@ private:
   }
 
   void start() {
-    Value threads = arith::ConstantIndexOp::create(host, loc, kThreads);
     Value one = arith::ConstantIndexOp::create(host, loc, 1);
-    Value blocks = arith::CeilDivUIOp::create(host, loc, total, threads);
-    sdx::LaunchOp::create(host, loc, kernel.getName(),
-                          ValueRange{blocks, one, one}, arguments,
-                          ArrayRef<int64_t>{kThreads, 1, 1});
+    Value blocks = total;
+    if (!hasBlocks) {
+      Value size = arith::ConstantIndexOp::create(host, loc, threads);
+      blocks = arith::CeilDivUIOp::create(host, loc, total, size);
+    }
+    auto launch = sdx::LaunchOp::create(host, loc, kernel.getName(),
+                                        ValueRange{blocks, one, one}, arguments,
+                                        ArrayRef<int64_t>{threads, 1, 1});
+    launch.setShared(shared);
     loop.erase();
   }
 
@@ -325,6 +407,10 @@ private:
   Value total;
   std::optional<int64_t> knownTotal = 1;
   std::optional<unsigned> recordIndex;
+  /// Of a block; whether iterations are blocks; bytes of their shared memory.
+  int64_t threads = kThreads;
+  bool hasBlocks = false;
+  int64_t shared = 0;
   IRMapping mapping;
   DenseMap<std::pair<Value, int64_t>, Value> passedSizes;
   SmallVector<int64_t> strides;
@@ -338,6 +424,7 @@ struct OutlineKernelsPass
   void runOnOperation() override {
     ModuleOp module = getOperation();
     LLVMTypeConverter types(&getContext());
+    configureGpuToNVVMTypeConverter(types);
     gpu::GPUModuleOp device;
     for (auto func : module.getOps<func::FuncOp>()) {
       if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())

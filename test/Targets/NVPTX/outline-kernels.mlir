@@ -15,7 +15,7 @@ module attributes {sdx.target = #nv.target<sm = 80>} {
 // CHECK: sdx.launch "k_1_second" blocks(%[[ONE:.+]], %{{.+}}, %{{.+}})
 // CHECK-NOT: scf.parallel
 // CHECK: gpu.module @device
-// CHECK: gpu.func @k_0_first(%{{.+}}: !llvm.ptr<1>, %{{.+}}: index, %{{.+}}: i8, %{{.+}}: !llvm.ptr<1>, %{{.+}}: index, %{{.+}}: index, %{{.+}}: index) kernel
+// CHECK: gpu.func @k_0_first(%{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: index, %{{.+}}: i8, %{{.+}}: !llvm.ptr<1>, %{{.+}}: index, %{{.+}}: index, %{{.+}}: index) kernel
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
 // CHECK-SAME: nv.node = "node 'a' (Add)"
 // CHECK: llvm.getelementptr %{{.+}}[%{{.+}}] : (!llvm.ptr, i64) -> !llvm.ptr, f32
@@ -26,7 +26,7 @@ module attributes {sdx.target = #nv.target<sm = 80>} {
 // CHECK: scf.if
 // CHECK: arith.remui %[[AT]], %c4
 // CHECK: memref.load %{{.+}} : memref<?x4xf32>
-// CHECK: gpu.func @k_1_second({{.*}}!llvm.ptr<1> {nv.failure_record}
+// CHECK: gpu.func @k_1_second({{.*}}!llvm.ptr<1> {{{.*}}nv.failure_record}
 // CHECK: sdx.check
 func.func private @k(%x: memref<?x4xf32, #g>, %p: memref<?x4xf32, strided<[?, 1], offset: 8>, #g>, %f: i1) attributes {sdx.kernel} {
   %c0 = arith.constant 0 : index

@@ -10,6 +10,80 @@
 
 include "mlir/Pass/PassBase.td"
 
+def NVPrepareProducts : Pass<"nv-prepare-products", "::mlir::ModuleOp"> {
+  let summary = "Bring products into forms that have kernels";
+  let description = [{
+    Products of f16 and bf16 that were turned into f32 are taken as they were,
+    the right-hand side of products of bytes is transposed, so that its elements
+    follow each other along K, and all other dense operations become linalg.
+
+    ```mlir
+    %a = linalg.generic ins(%x : tensor<?x64xf16>) ... extf -> tensor<?x64xf32>
+    %b = linalg.generic ins(%w : tensor<64x32xf16>) ... extf
+    %r = sdx.matmul ins(%a, %b : tensor<?x64xf32>, tensor<64x32xf32>) outs(...)
+    // becomes
+    %r = sdx.matmul ins(%x, %w : tensor<?x64xf16>, tensor<64x32xf16>) outs(...)
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
+  let summary = "Lower matrix products to tiles of blocks";
+  let description = [{
+    A kernel around an `sdx.matmul` becomes a loop over tiles of the result, each
+    of which a block computes: tiles of the operands go to shared memory, several
+    at a time (cp.async), the sums are in registers, by multiply-adds or by
+    mma.sync, and what follows the product is applied to them. Whatever it cannot
+    be applied to is left to `nv-lower-loops`.
+
+    ```mlir
+    %r = sdx.matmul ins(%a, %b : tensor<?x64xf16>, tensor<64x32xf16>) outs(%zeros)
+    // becomes
+    scf.parallel (%block) = (%c0) to (%tiles) step (%c1) {
+      %shared = nv.shared_memory : memref<65536xi8, #gpu.address_space<workgroup>>
+      nvvm.cp.async.shared.global ...
+      %sums:64 = scf.for %k = %c0 to %steps step %c1 iter_args(...) {
+        ... nvvm.mma.sync ...
+    } {nv.step = "matmul", nv.threads = 128 : i64}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+def NVLowerRows : Pass<"nv-lower-rows", "::mlir::func::FuncOp"> {
+  let summary = "Lower reductions of rows to warps and blocks";
+  let description = [{
+    A kernel of reductions over trailing dimensions, with elementwise operations
+    before, between and after them (softmax, normalisations), becomes a loop over
+    rows. A warp has a row of at most 1024 elements, a block a longer one; sums
+    are combined by shuffles, and through shared memory. Where a thread has few
+    elements of a row it keeps them in registers. Short rows, and reductions that
+    are no single operation, are left to `nv-lower-loops`.
+
+    ```mlir
+    %m = linalg.generic {... ["parallel", "reduction"]} ins(%x) outs(%low) {maxnumf}
+    // becomes
+    scf.parallel (%block) = (%c0) to (%blocks) step (%c1) {
+      ...
+      %other, %valid = gpu.shuffle xor %most, %c16, %c32 : f32
+      %more = arith.maxnumf %most, %other : f32
+    } {nv.step = "rows", nv.threads = 256 : i64}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
 def NVLowerLoops : Pass<"nv-lower-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower any kernel to loops whose iterations are threads";
   let description = [{

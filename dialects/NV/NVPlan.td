@@ -1,0 +1,55 @@
+//===- NVPlan.td - How kernels are computed ---------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_NV_PLAN
+#define SARDONYX_NV_PLAN
+
+include "dialects/NV/NVBase.td"
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def NV_ProductForm : I32EnumAttr<"ProductForm", "what multiplies", [
+    // Multiply-adds.
+    I32EnumAttrCase<"Fma", 0, "fma">,
+    // mma.sync: the tensor cores, a warp at a time.
+    I32EnumAttrCase<"Mma", 1, "mma">]> {
+  let cppNamespace = "::sardonyx::nv";
+  let genSpecializedAttr = 0;
+}
+
+def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
+  let mnemonic = "matmul_plan";
+  let summary = "The tiles of a matrix product";
+  let description = [{
+    A block computes `tile_m` x `tile_n` sums, `tile_k` products further at each
+    step; a thread (`fma`) or a warp (`mma`) of it has `part_m` x `part_n` of
+    them. `stages` pairs of tiles of the operands are in shared memory.
+
+    ```mlir
+    nv.plan = #nv.matmul_plan<form = mma, tile_m = 128, tile_n = 128,
+        tile_k = 64, part_m = 64, part_n = 64, stages = 3>
+    ```
+  }];
+  let parameters = (ins
+    EnumParameter<NV_ProductForm>:$form,
+    "int64_t":$tile_m, "int64_t":$tile_n, "int64_t":$tile_k,
+    "int64_t":$part_m, "int64_t":$part_n, "int64_t":$stages
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool isMma() const { return getForm() == ProductForm::Mma; }
+    /// Threads of a block.
+    int64_t countThreads() const {
+      return getTileM() / getPartM() * (getTileN() / getPartN()) *
+             (isMma() ? 32 : 1);
+    }
+  }];
+}
+
+#endif // SARDONYX_NV_PLAN

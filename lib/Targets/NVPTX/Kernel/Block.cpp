@@ -1,0 +1,110 @@
+//===- Block.cpp - What the threads of a block do together ----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel/Block.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+Value Indices::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+Value Indices::add(Value x, Value y) {
+  if (isConstantIntValue(x, 0))
+    return y;
+  if (isConstantIntValue(y, 0))
+    return x;
+  return b.createOrFold<arith::AddIOp>(x, y);
+}
+
+Value Indices::mul(Value x, Value y) {
+  if (isConstantIntValue(x, 1))
+    return y;
+  if (isConstantIntValue(y, 1))
+    return x;
+  return b.createOrFold<arith::MulIOp>(x, y);
+}
+
+Value Indices::div(Value x, Value y) {
+  return isConstantIntValue(y, 1) ? x : b.createOrFold<arith::DivUIOp>(x, y);
+}
+
+Value Indices::rem(Value x, Value y) {
+  return isConstantIntValue(y, 1) ? constant(0)
+                                  : b.createOrFold<arith::RemUIOp>(x, y);
+}
+
+Value Indices::exclusiveOr(Value x, Value y) {
+  return b.createOrFold<arith::XOrIOp>(x, y);
+}
+
+Value Indices::less(Value x, Value y) {
+  return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, x, y);
+}
+
+Value Indices::both(Value x, Value y) {
+  return b.createOrFold<arith::AndIOp>(x, y);
+}
+
+scf::ParallelOp nv::startBlocks(ImplicitLocOpBuilder &b, Value blocks,
+                                int64_t threads, StringRef step) {
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  auto loop = scf::ParallelOp::create(b, zero, blocks, one);
+  loop->setAttr(kThreadsAttr, b.getI64IntegerAttr(threads));
+  loop->setAttr(kStepAttr, b.getStringAttr(step));
+  b.setInsertionPointToStart(loop.getBody());
+  return loop;
+}
+
+static Attribute workgroupSpace(MLIRContext *context) {
+  return gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Workgroup);
+}
+
+Value nv::allocateShared(ImplicitLocOpBuilder &b, int64_t bytes) {
+  auto type =
+      MemRefType::get({bytes}, b.getI8Type(), MemRefLayoutAttrInterface(),
+                      workgroupSpace(b.getContext()));
+  return SharedMemoryOp::create(b, type);
+}
+
+Value nv::viewShared(ImplicitLocOpBuilder &b, Value bytes, int64_t byteOffset,
+                     ArrayRef<int64_t> shape, Type type) {
+  auto view = MemRefType::get(shape, type, MemRefLayoutAttrInterface(),
+                              workgroupSpace(b.getContext()));
+  Value offset = arith::ConstantIndexOp::create(b, byteOffset);
+  return memref::ViewOp::create(b, view, bytes, offset, ValueRange());
+}
+
+Value nv::addressOf(ImplicitLocOpBuilder &b, Value memref, Value index) {
+  auto type = cast<MemRefType>(memref.getType());
+  bool isShared = type.getMemorySpace() == workgroupSpace(b.getContext());
+  unsigned space = static_cast<unsigned>(
+      isShared ? NVVM::NVVMMemorySpace::Shared : NVVM::NVVMMemorySpace::Global);
+  Indices i(b);
+  Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
+  Value at = i.add(base, i.mul(index, (type.getElementTypeBitWidth() + 7) / 8));
+  Value word = arith::IndexCastOp::create(b, b.getI64Type(), at);
+  return LLVM::IntToPtrOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), space), word);
+}
+
+Value nv::sizeOf(ImplicitLocOpBuilder &b, Value memref, int64_t dim) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!type.isDynamicDim(dim))
+    return arith::ConstantIndexOp::create(b, type.getDimSize(dim));
+  return memref::DimOp::create(b, memref, dim);
+}

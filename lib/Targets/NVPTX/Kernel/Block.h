@@ -1,0 +1,69 @@
+//===- Block.h - What the threads of a block do together --------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_NVPTX_KERNEL_BLOCK_H
+#define SARDONYX_LIB_TARGETS_NVPTX_KERNEL_BLOCK_H
+
+#include "dialects/NV/NV.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace sardonyx::nv {
+
+/// Index arithmetic that folds what is constant.
+class Indices {
+public:
+  explicit Indices(mlir::ImplicitLocOpBuilder &b) : b(b) {}
+
+  mlir::Value constant(int64_t value);
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value add(mlir::Value x, int64_t y) { return add(x, constant(y)); }
+  mlir::Value mul(mlir::Value x, mlir::Value y);
+  mlir::Value mul(mlir::Value x, int64_t y) { return mul(x, constant(y)); }
+  /// Of numbers that are not negative.
+  mlir::Value div(mlir::Value x, mlir::Value y);
+  mlir::Value div(mlir::Value x, int64_t y) { return div(x, constant(y)); }
+  mlir::Value rem(mlir::Value x, mlir::Value y);
+  mlir::Value rem(mlir::Value x, int64_t y) { return rem(x, constant(y)); }
+  mlir::Value ceilDiv(mlir::Value x, int64_t y) {
+    return div(add(x, y - 1), y);
+  }
+  mlir::Value exclusiveOr(mlir::Value x, mlir::Value y);
+  mlir::Value less(mlir::Value x, mlir::Value y);
+  mlir::Value both(mlir::Value x, mlir::Value y);
+
+private:
+  mlir::ImplicitLocOpBuilder &b;
+};
+
+/// The loop over the blocks of a kernel of `threads` threads each, all of which
+/// run its body; the builder is in there afterwards. `step` names it.
+mlir::scf::ParallelOp startBlocks(mlir::ImplicitLocOpBuilder &b,
+                                  mlir::Value blocks, int64_t threads,
+                                  llvm::StringRef step);
+
+/// `bytes` of the block's shared memory.
+mlir::Value allocateShared(mlir::ImplicitLocOpBuilder &b, int64_t bytes);
+
+/// A typed piece of the block's shared memory, `byteOffset` from its beginning.
+mlir::Value viewShared(mlir::ImplicitLocOpBuilder &b, mlir::Value bytes,
+                       int64_t byteOffset, llvm::ArrayRef<int64_t> shape,
+                       mlir::Type type);
+
+/// The address of element `index`, counted from the first, of a buffer in the
+/// device's or the block's memory, as the llvm dialect has it.
+mlir::Value addressOf(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                      mlir::Value index);
+
+/// The size of a dimension, a constant where it is known.
+mlir::Value sizeOf(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                   int64_t dim);
+
+} // namespace sardonyx::nv
+
+#endif // SARDONYX_LIB_TARGETS_NVPTX_KERNEL_BLOCK_H

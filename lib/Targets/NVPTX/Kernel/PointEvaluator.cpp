@@ -1,0 +1,189 @@
+//===- PointEvaluator.cpp - Tensors of a kernel at one position -----------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel/PointEvaluator.h"
+
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+/// The one number that a constant tensor consists of, or null.
+static TypedAttr findSplat(Value tensor) {
+  auto constant = tensor.getDefiningOp<arith::ConstantOp>();
+  if (!constant)
+    return nullptr;
+  auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
+  return splat ? splat.getSplatValue<TypedAttr>() : nullptr;
+}
+
+/// Whether an operation's result is its loops, all of them, in some order.
+static bool isPermutation(AffineMap map) {
+  return map.isPermutation() || (map.getNumDims() == 0 && map.isEmpty());
+}
+
+Operation *PointEvaluator::findObstacle(Value tensor) {
+  tensor = skipCasts(tensor);
+  if (known.contains(tensor) || KernelBody::hasBuffer(tensor) ||
+      findSplat(tensor) || !checked.insert(tensor).second)
+    return nullptr;
+  Operation *op = tensor.getDefiningOp();
+  if (isa_and_nonnull<linalg::FillOp>(op))
+    return nullptr;
+  auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
+  Operation *obstacle = op;
+  if (generic && generic.getNumReductionLoops() == 0 &&
+      llvm::all_of(generic.getDpsInitsMutable(), [&](OpOperand &init) {
+        return isPermutation(generic.getMatchingIndexingMap(&init));
+      }))
+    obstacle = findObstacleIn(generic, /*sumsUp=*/false);
+  if (obstacle)
+    checked.erase(tensor);
+  return obstacle;
+}
+
+Operation *PointEvaluator::findObstacleIn(linalg::GenericOp op, bool sumsUp) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!op.payloadUsesValueFromOperand(&operand) ||
+        !isa<ShapedType>(operand.get().getType()) ||
+        (sumsUp && op.isDpsInit(&operand)))
+      continue;
+    if (Operation *obstacle = findObstacle(operand.get()))
+      return obstacle;
+  }
+  // Tensors that the body reads itself must lie in memory.
+  WalkResult result = op.getBody()->walk([](Operation *inner) {
+    if (auto extract = dyn_cast<tensor::ExtractOp>(inner))
+      return KernelBody::hasBuffer(extract.getTensor())
+                 ? WalkResult::advance()
+                 : WalkResult::interrupt();
+    bool usesTensor =
+        llvm::any_of(inner->getOperandTypes(), llvm::IsaPred<TensorType>) ||
+        llvm::any_of(inner->getResultTypes(), llvm::IsaPred<TensorType>);
+    return usesTensor && !isa<tensor::DimOp>(inner) ? WalkResult::interrupt()
+                                                    : WalkResult::advance();
+  });
+  return result.wasInterrupted() ? op : nullptr;
+}
+
+bool PointEvaluator::canEvaluateBody(linalg::GenericOp op) {
+  return !findObstacleIn(op, op.getNumReductionLoops() != 0);
+}
+
+LogicalResult PointEvaluator::verify(Value tensor) {
+  Operation *obstacle = findObstacle(tensor);
+  if (!obstacle)
+    return success();
+  return obstacle->emitOpError("cannot be computed element by element in a "
+                               "kernel around another operation");
+}
+
+Value PointEvaluator::evaluate(ImplicitLocOpBuilder &b, Value tensor,
+                               ValueRange index, Point &point) {
+  tensor = skipCasts(tensor);
+  for (auto &[other, position, value] : llvm::reverse(point.values))
+    if (other == tensor && llvm::equal(position, index))
+      return value;
+  Value value;
+  if (KernelBody::hasBuffer(tensor)) {
+    value = memref::LoadOp::create(b, body.getBuffer(tensor), index);
+  } else if (TypedAttr splat = findSplat(tensor)) {
+    value = arith::ConstantOp::create(b, splat);
+  } else if (auto fill = tensor.getDefiningOp<linalg::FillOp>()) {
+    value = fill.getInputs()[0];
+  } else {
+    auto result = cast<OpResult>(tensor);
+    value = evaluateGeneric(b, cast<linalg::GenericOp>(result.getOwner()),
+                            result.getResultNumber(), index, point);
+  }
+  point.add(tensor, index, value);
+  return value;
+}
+
+/// The values of the dimensions of `map` where its results are `index`.
+static SmallVector<Value> invert(AffineMap map, ValueRange index) {
+  SmallVector<Value> dims(map.getNumDims());
+  for (auto [i, expr] : llvm::enumerate(map.getResults()))
+    dims[cast<AffineDimExpr>(expr).getPosition()] = index[i];
+  return dims;
+}
+
+SmallVector<Value> PointEvaluator::evaluateBody(ImplicitLocOpBuilder &b,
+                                                linalg::GenericOp op,
+                                                ValueRange loops,
+                                                ValueRange sums, Point &point) {
+  IRMapping mapping;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!op.payloadUsesValueFromOperand(&operand))
+      continue;
+    BlockArgument argument = op.getMatchingBlockArgument(&operand);
+    if (op.isScalar(&operand)) {
+      mapping.map(argument, operand.get());
+      continue;
+    }
+    if (op.isDpsInit(&operand) && !sums.empty()) {
+      mapping.map(argument,
+                  sums[operand.getOperandNumber() - op.getNumDpsInputs()]);
+      continue;
+    }
+    SmallVector<Value> at;
+    for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults())
+      at.push_back(
+          affine::expandAffineExpr(b, b.getLoc(), expr, loops, ValueRange()));
+    mapping.map(argument, evaluate(b, operand.get(), at, point));
+  }
+  for (Operation &inner : op.getBody()->without_terminator())
+    cloneInto(b, inner, loops, mapping);
+  SmallVector<Value> yielded;
+  for (Value value : op.getBody()->getTerminator()->getOperands())
+    yielded.push_back(mapping.lookupOrDefault(value));
+  return yielded;
+}
+
+void PointEvaluator::cloneInto(ImplicitLocOpBuilder &b, Operation &inner,
+                               ValueRange loops, IRMapping &mapping) {
+  if (auto at = dyn_cast<linalg::IndexOp>(inner)) {
+    mapping.map(at.getResult(), loops[at.getDim()]);
+    return;
+  }
+  Operation *made = b.clone(inner, mapping);
+  // What is inside of branches, too.
+  made->walk([&](Operation *nested) {
+    OpBuilder at(nested);
+    if (auto position = dyn_cast<linalg::IndexOp>(nested)) {
+      position.replaceAllUsesWith(loops[position.getDim()]);
+      position.erase();
+    } else if (auto extract = dyn_cast<tensor::ExtractOp>(nested)) {
+      Value loaded = memref::LoadOp::create(at, nested->getLoc(),
+                                            body.getBuffer(extract.getTensor()),
+                                            extract.getIndices());
+      if (nested == made)
+        mapping.map(inner.getResult(0), loaded);
+      extract.replaceAllUsesWith(loaded);
+      extract.erase();
+    }
+  });
+}
+
+Value PointEvaluator::evaluateGeneric(ImplicitLocOpBuilder &b,
+                                      linalg::GenericOp op, unsigned result,
+                                      ValueRange index, Point &point) {
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(result));
+  SmallVector<Value> values =
+      evaluateBody(b, op, invert(map, index), ValueRange(), point);
+  // All results are there at once.
+  for (unsigned i = 0, e = op.getNumResults(); i < e; ++i)
+    if (i != result &&
+        op.getMatchingIndexingMap(op.getDpsInitOperand(i)) == map)
+      point.add(op.getResult(i), index, values[i]);
+  return values[result];
+}

@@ -1,0 +1,27 @@
+//===- MatmulPlan.h - Which tiles a product goes by -------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_NVPTX_MATMUL_MATMULPLAN_H
+#define SARDONYX_LIB_TARGETS_NVPTX_MATMUL_MATMULPLAN_H
+
+#include "dialects/NV/NV.h"
+#include "dialects/SDX/SDX.h"
+
+#include <optional>
+
+namespace sardonyx::nv {
+
+/// Whether there are tiles for what the operation multiplies.
+bool hasTiles(sdx::MatmulOp op);
+
+/// The tiles that are chosen for a product, or none.
+std::optional<MatmulPlanAttr> chooseMatmulPlan(sdx::MatmulOp op,
+                                               TargetAttr target);
+
+} // namespace sardonyx::nv
+
+#endif // SARDONYX_LIB_TARGETS_NVPTX_MATMUL_MATMULPLAN_H

@@ -1,0 +1,207 @@
+//===- MmaTile.cpp - Products of tiles by tensor cores --------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A warp has a part of the block's tile, in pieces of 16x8 sums, which mma.sync
+// adds products of 32 bytes along K to. Operands come from shared memory by
+// ldmatrix. A thread has sums (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1) of a
+// piece, where g is its lane div 4 and t its lane mod 4.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel/Block.h"
+#include "Matmul/BlockTile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+/// Rows and columns of a piece, and the bytes along K that an instruction
+/// multiplies.
+static constexpr int64_t kRows = 16, kCols = 8, kStepBytes = 32;
+/// Bytes of what ldmatrix reads for a lane.
+static constexpr int64_t kPieceBytes = 16;
+static constexpr int64_t kSumsOfPiece = 4;
+
+namespace {
+
+class MmaTile : public BlockTile {
+public:
+  MmaTile(const ProductTypes &types, MatmulPlanAttr plan, Value thread)
+      : types(types), plan(plan), thread(thread),
+        piecesM(plan.getPartM() / kRows), piecesN(plan.getPartN() / kCols) {}
+
+  TileLayout lhsLayout() const override {
+    return {TileLayout::Swizzled, plan.getTileM(), plan.getTileK(),
+            types.lhsBytes()};
+  }
+  TileLayout rhsLayout() const override {
+    if (types.transposed)
+      return {TileLayout::Swizzled, plan.getTileN(), plan.getTileK(),
+              types.rhsBytes()};
+    return {TileLayout::Swizzled, plan.getTileK(), plan.getTileN(),
+            types.rhsBytes()};
+  }
+
+  SmallVector<Value> zeros(ImplicitLocOpBuilder &b) const override {
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(types.sum));
+    return SmallVector<Value>(piecesM * piecesN * kSumsOfPiece, zero);
+  }
+
+  SmallVector<Value> multiply(ImplicitLocOpBuilder &b, Value lhs,
+                              Value lhsOffset, Value rhs, Value rhsOffset,
+                              ValueRange sums) const override {
+    SmallVector<Value> next(sums);
+    const int64_t depth = plan.getTileK() * types.lhsBytes() / kStepBytes;
+    for (int64_t step = 0; step < depth; ++step) {
+      SmallVector<SmallVector<Value>> a, c;
+      for (int64_t m = 0; m < piecesM; ++m)
+        a.push_back(loadLhs(b, lhs, lhsOffset, m, step));
+      for (int64_t n = 0; n < piecesN; n += 2) {
+        SmallVector<Value> two = loadRhs(b, rhs, rhsOffset, n, step);
+        c.push_back({two[0], two[1]});
+        c.push_back({two[2], two[3]});
+      }
+      for (int64_t m = 0; m < piecesM; ++m)
+        for (int64_t n = 0; n < piecesN; ++n)
+          multiplyPiece(b, a[m], c[n],
+                        MutableArrayRef(next).slice(
+                            (m * piecesN + n) * kSumsOfPiece, kSumsOfPiece));
+    }
+    return next;
+  }
+
+  void store(ImplicitLocOpBuilder &b, ValueRange sums,
+             Value tile) const override {
+    Indices i(b);
+    Value row0 = i.add(warpRow(b), i.div(lane(b), 4));
+    Value col0 = i.add(warpCol(b), i.mul(i.rem(lane(b), 4), 2));
+    for (int64_t m = 0; m < piecesM; ++m)
+      for (int64_t n = 0; n < piecesN; ++n)
+        for (int64_t part = 0; part < kSumsOfPiece; ++part) {
+          Value row = i.add(row0, m * kRows + part / 2 * 8);
+          Value col = i.add(col0, n * kCols + part % 2);
+          memref::StoreOp::create(b,
+                                  sums[(m * piecesN + n) * kSumsOfPiece + part],
+                                  tile, ValueRange{row, col});
+        }
+  }
+
+private:
+  Value lane(ImplicitLocOpBuilder &b) const {
+    return Indices(b).rem(thread, 32);
+  }
+  int64_t warpCols() const { return plan.getTileN() / plan.getPartN(); }
+  Value warpRow(ImplicitLocOpBuilder &b) const {
+    Indices i(b);
+    return i.mul(i.div(i.div(thread, 32), warpCols()), plan.getPartM());
+  }
+  Value warpCol(ImplicitLocOpBuilder &b) const {
+    Indices i(b);
+    return i.mul(i.rem(i.div(thread, 32), warpCols()), plan.getPartN());
+  }
+
+  /// Four 8x8 matrices of 16 bits, or what has as many bytes: a register each.
+  static SmallVector<Value> loadMatrices(ImplicitLocOpBuilder &b, Value address,
+                                         bool transpose) {
+    Type i32 = b.getI32Type();
+    auto four =
+        LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, i32});
+    auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
+    Value loaded = NVVM::LdMatrixOp::create(
+        b, four, address, 4,
+        transpose ? NVVM::MMALayout::col : NVVM::MMALayout::row, shape,
+        NVVM::LdStMatrixEltType::B16);
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < 4; ++i)
+      registers.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
+    return registers;
+  }
+
+  /// Rows 0-7 and 8-15 of a piece's first 16 bytes along K, then of the next.
+  SmallVector<Value> loadLhs(ImplicitLocOpBuilder &b, Value buffer,
+                             Value offset, int64_t m, int64_t step) const {
+    Indices i(b);
+    const int64_t piece = kPieceBytes / types.lhsBytes();
+    Value row = i.add(i.add(warpRow(b), i.rem(lane(b), 16)), m * kRows);
+    Value col = i.mul(i.add(i.div(lane(b), 16), 2 * step), piece);
+    Value at = i.add(offset, lhsLayout().place(b, row, col));
+    return loadMatrices(b, addressOf(b, buffer, at), /*transpose=*/false);
+  }
+
+  /// The two registers of piece `n`, then those of the next.
+  SmallVector<Value> loadRhs(ImplicitLocOpBuilder &b, Value buffer,
+                             Value offset, int64_t n, int64_t step) const {
+    Indices i(b);
+    const int64_t piece = kPieceBytes / types.rhsBytes();
+    Value row, col;
+    if (types.transposed) {
+      Value inside = i.add(i.rem(lane(b), 8), i.mul(i.div(lane(b), 16), 8));
+      row = i.add(i.add(warpCol(b), inside), n * kCols);
+      col = i.mul(i.add(i.rem(i.div(lane(b), 8), 2), 2 * step), piece);
+    } else {
+      row = i.add(i.rem(lane(b), 16), step * 16);
+      col =
+          i.add(i.add(warpCol(b), i.mul(i.div(lane(b), 16), piece)), n * kCols);
+    }
+    Value at = i.add(offset, rhsLayout().place(b, row, col));
+    return loadMatrices(b, addressOf(b, buffer, at), !types.transposed);
+  }
+
+  NVVM::MMATypes typeOf(Type type, bool isUnsigned) const {
+    if (type.isF16())
+      return NVVM::MMATypes::f16;
+    if (type.isBF16())
+      return NVVM::MMATypes::bf16;
+    return isUnsigned ? NVVM::MMATypes::u8 : NVVM::MMATypes::s8;
+  }
+
+  void multiplyPiece(ImplicitLocOpBuilder &b, ArrayRef<Value> lhs,
+                     ArrayRef<Value> rhs, MutableArrayRef<Value> sums) const {
+    auto asOperands = [&](ArrayRef<Value> registers) {
+      SmallVector<Value> operands(registers);
+      if (types.lhs.isF16())
+        for (Value &operand : operands)
+          operand = LLVM::BitcastOp::create(
+              b, VectorType::get({2}, b.getF16Type()), operand);
+      return operands;
+    };
+    const bool isInteger = types.lhs.isInteger();
+    SmallVector<Type> parts(kSumsOfPiece, types.sum);
+    auto result = LLVM::LLVMStructType::getLiteral(b.getContext(), parts);
+    const int64_t depth = kStepBytes / types.lhsBytes();
+    std::array<NVVM::MMATypes, 2> operandTypes = {
+        typeOf(types.lhs, types.isLhsUnsigned),
+        typeOf(types.rhs, types.isRhsUnsigned)};
+    std::array<NVVM::MMALayout, 2> layouts = {NVVM::MMALayout::row,
+                                              NVVM::MMALayout::col};
+    Value product = NVVM::MmaOp::create(
+        b, result, asOperands(lhs), asOperands(rhs), ValueRange(sums),
+        ArrayRef<int64_t>{kRows, kCols, depth}, std::nullopt,
+        isInteger ? std::optional(NVVM::MMAIntOverflow::wrapped) : std::nullopt,
+        operandTypes, layouts);
+    for (auto [i, sum] : llvm::enumerate(sums))
+      sum = LLVM::ExtractValueOp::create(b, product, i);
+  }
+
+  ProductTypes types;
+  MatmulPlanAttr plan;
+  Value thread;
+  int64_t piecesM, piecesN;
+};
+
+} // namespace
+
+std::unique_ptr<BlockTile> nv::createMmaTile(const ProductTypes &types,
+                                             MatmulPlanAttr plan,
+                                             Value thread) {
+  return std::make_unique<MmaTile>(types, plan, thread);
+}

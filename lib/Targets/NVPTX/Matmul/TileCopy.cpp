@@ -1,0 +1,113 @@
+//===- TileCopy.cpp - Tiles of matrices in shared memory ------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Matmul/TileCopy.h"
+
+#include "Kernel/Block.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+Value TileLayout::place(ImplicitLocOpBuilder &b, Value row, Value col) const {
+  Indices i(b);
+  switch (kind) {
+  case Swizzled: {
+    const int64_t piece = 16 / elementBytes;
+    Value number = i.exclusiveOr(i.div(col, piece), i.rem(row, 8));
+    return i.add(i.mul(row, cols),
+                 i.add(i.mul(number, piece), i.rem(col, piece)));
+  }
+  case Padded:
+    return i.add(i.mul(row, cols + kGap), col);
+  case Transposed:
+    return i.add(i.mul(col, rows + kGap), row);
+  }
+  return {};
+}
+
+TileCopy::TileCopy(TileSource source, TileLayout layout, Value thread,
+                   int64_t threads)
+    : source(source), layout(layout), thread(thread), threads(threads) {
+  // Pieces of rows are aligned where rows are a multiple of them: buffers are.
+  auto type = cast<MemRefType>(source.memref.getType());
+  int64_t size = type.getShape().back();
+  width = 16 / layout.elementBytes;
+  if (ShapedType::isDynamic(size) || layout.kind == TileLayout::Transposed)
+    width = 1;
+  else
+    while (width > 1 && size % width)
+      width /= 2;
+  if (!isAsync())
+    width = 1;
+}
+
+void TileCopy::emit(ImplicitLocOpBuilder &b, Value row, Value col, Value shared,
+                    Value offset) const {
+  Indices i(b);
+  const int64_t piecesOfRow = layout.cols / width;
+  const int64_t pieces = layout.rows * piecesOfRow;
+  for (int64_t first = 0; first < pieces; first += threads) {
+    Value piece = i.add(thread, first);
+    OpBuilder::InsertionGuard guard(b);
+    if (first + threads > pieces) {
+      Value exists = i.less(piece, i.constant(pieces));
+      auto some = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+      b.setInsertionPoint(some.thenYield());
+    }
+    Value r = i.div(piece, piecesOfRow);
+    Value c = i.mul(i.rem(piece, piecesOfRow), width);
+    copyPiece(b, row, col, r, c, shared, offset);
+  }
+}
+
+void TileCopy::copyPiece(ImplicitLocOpBuilder &b, Value row, Value col, Value r,
+                         Value c, Value shared, Value offset) const {
+  Indices i(b);
+  Value at = i.add(row, r), column = i.add(col, c);
+  Value to = i.add(offset, layout.place(b, r, c));
+  Value inside =
+      i.both(i.less(at, source.numRows), i.less(column, source.numCols));
+  Value flat = at;
+  if (source.batch)
+    flat = i.add(i.mul(source.batch, source.numRows), at);
+  flat = i.add(i.mul(flat, source.numCols), column);
+  flat = b.createOrFold<arith::SelectOp>(inside, flat, i.constant(0));
+  if (isAsync()) {
+    const int32_t bytes = width * layout.elementBytes;
+    Value all = arith::ConstantIntOp::create(b, bytes, 32);
+    Value none = arith::ConstantIntOp::create(b, 0, 32);
+    Value size = b.createOrFold<arith::SelectOp>(inside, all, none);
+    auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG
+                             : NVVM::LoadCacheModifierKind::CA;
+    NVVM::CpAsyncOp::create(b, addressOf(b, shared, to),
+                            addressOf(b, source.memref, flat), bytes, cache,
+                            size);
+    return;
+  }
+  auto type = cast<MemRefType>(source.memref.getType()).getElementType();
+  auto load = scf::IfOp::create(b, type, inside, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(load.thenBlock());
+    SmallVector<Value> index;
+    if (source.batch)
+      index.push_back(source.batch);
+    index.append({at, column});
+    Value element = memref::LoadOp::create(b, source.memref, index);
+    scf::YieldOp::create(b, element);
+    b.setInsertionPointToStart(load.elseBlock());
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    scf::YieldOp::create(b, zero);
+  }
+  memref::StoreOp::create(b, load.getResult(0), shared, to);
+}

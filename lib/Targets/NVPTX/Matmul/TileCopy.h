@@ -1,0 +1,87 @@
+//===- TileCopy.h - Tiles of matrices in shared memory ----------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_NVPTX_MATMUL_TILECOPY_H
+#define SARDONYX_LIB_TARGETS_NVPTX_MATMUL_TILECOPY_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace sardonyx::nv {
+
+/// How the elements of a tile lie in shared memory.
+struct TileLayout {
+  enum Kind {
+    /// Row by row, pieces of 16 bytes of row r at their number xor r mod 8:
+    /// ldmatrix finds eight rows in different banks.
+    Swizzled,
+    /// Row by row, with a gap after each.
+    Padded,
+    /// Column by column, with a gap after each.
+    Transposed
+  };
+  Kind kind;
+  int64_t rows, cols; // of the tile
+  int64_t elementBytes;
+
+  static constexpr int64_t kGap = 4; // elements
+
+  int64_t countElements() const {
+    switch (kind) {
+    case Swizzled:
+      return rows * cols;
+    case Padded:
+      return rows * (cols + kGap);
+    case Transposed:
+      return cols * (rows + kGap);
+    }
+    return 0;
+  }
+  int64_t countBytes() const { return countElements() * elementBytes; }
+  /// Where element (row, col) is.
+  mlir::Value place(mlir::ImplicitLocOpBuilder &b, mlir::Value row,
+                    mlir::Value col) const;
+};
+
+/// A matrix, one of a batch, of which tiles are copied.
+struct TileSource {
+  mlir::Value memref;
+  /// The number of the matrix, or null.
+  mlir::Value batch;
+  mlir::Value numRows, numCols;
+};
+
+/// Copies tiles of a matrix to shared memory. All threads of the block call it.
+class TileCopy {
+public:
+  /// `thread` of `threads`.
+  TileCopy(TileSource source, TileLayout layout, mlir::Value thread,
+           int64_t threads);
+
+  /// Whether copies go on while the threads do something else (cp.async).
+  bool isAsync() const { return width * layout.elementBytes >= 4; }
+
+  /// Copies the tile that begins at (row, col) to `shared`, a flat buffer of
+  /// elements, from element `offset` on. What lies outside of the matrix is 0.
+  void emit(mlir::ImplicitLocOpBuilder &b, mlir::Value row, mlir::Value col,
+            mlir::Value shared, mlir::Value offset) const;
+
+private:
+  void copyPiece(mlir::ImplicitLocOpBuilder &b, mlir::Value row,
+                 mlir::Value col, mlir::Value r, mlir::Value c,
+                 mlir::Value shared, mlir::Value offset) const;
+
+  TileSource source;
+  TileLayout layout;
+  mlir::Value thread;
+  int64_t threads;
+  /// Elements that a thread copies at a time.
+  int64_t width;
+};
+
+} // namespace sardonyx::nv
+
+#endif // SARDONYX_LIB_TARGETS_NVPTX_MATMUL_TILECOPY_H

@@ -1,0 +1,418 @@
+//===- LowerRows.cpp - Kernels that reduce rows ---------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A warp, or a block, has a row. Where a thread's elements of it are few, what
+// is computed of them stays in registers from one reduction to the next;
+// otherwise each reduction reads the row again.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel/Block.h"
+#include "Kernel/PointEvaluator.h"
+#include "Rows/Combiner.h"
+
+#include "dialects/NV/NV.h"
+#include "dialects/SDX/SDX.h"
+#include "sardonyx/Targets/NVPTX/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_NVLOWERROWS
+#include "sardonyx/Targets/NVPTX/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+static constexpr int64_t kWarp = 32;
+/// Threads of a block, and the longest row that one warp takes.
+static constexpr int64_t kThreads = 256, kLongestOfWarp = 1024;
+/// The shortest row that several threads share.
+static constexpr int64_t kShortest = 16;
+/// So many elements of a row a thread keeps.
+static constexpr int64_t kKept = 32;
+
+namespace {
+
+/// The kernel of a group of operations with reductions over trailing loops.
+class RowsKernel {
+public:
+  RowsKernel(func::FuncOp func, KernelBody &body) : body(body), points(body) {
+    for (auto op : func.getOps<linalg::GenericOp>())
+      ops.push_back(op);
+  }
+
+  /// Whether all of it can be computed so; the caller has another way.
+  bool isPossible() {
+    for (linalg::GenericOp op : ops) {
+      if (op.getNumReductionLoops() == 0)
+        continue;
+      if (!first) {
+        first = op;
+        rowDims = op.getNumParallelLoops();
+        dims = op.getNumLoops();
+      }
+      if (!isRowReduction(op) || !points.canEvaluateBody(op))
+        return false;
+      for (Value result : op.getResults())
+        points.declare(result);
+    }
+    if (!first || !hasLength())
+      return false;
+    return llvm::all_of(body.getOutputs(), [&](const KernelBody::Output &out) {
+      int64_t rank = cast<MemRefType>(out.memref.getType()).getRank();
+      return (rank == rowDims || rank == dims) &&
+             points.canEvaluate(out.tensor);
+    });
+  }
+
+  /// Finds the sizes of all loops. They are sizes of tensors, which become
+  /// sizes of buffers meanwhile.
+  LogicalResult findSizes(ImplicitLocOpBuilder &b) {
+    auto op = cast<linalg::LinalgOp>(first.getOperation());
+    SmallVector<Value> found;
+    for (Range range : op.createLoopRanges(b, op.getLoc()))
+      found.push_back(
+          getValueOrCreateConstantIndexOp(b, op.getLoc(), range.size));
+    // Its operands follow when they are replaced.
+    auto holder = UnrealizedConversionCastOp::create(
+        b, TypeRange(b.getIndexType()), found);
+    if (failed(body.replaceDims()))
+      return failure();
+    sizes.assign(holder.getInputs().begin(), holder.getInputs().end());
+    holder.erase();
+    return success();
+  }
+
+  void emit(ImplicitLocOpBuilder &b) {
+    Indices i(b);
+    Value rows = i.constant(1);
+    cols = i.constant(1);
+    for (auto [dim, size] : llvm::enumerate(sizes)) {
+      Value &count = int64_t(dim) < rowDims ? rows : cols;
+      count = i.mul(count, size);
+    }
+    std::optional<int64_t> length = getConstantIntValue(cols);
+    group = length && *length <= kLongestOfWarp ? kWarp : kThreads;
+    width = chooseWidth();
+    if (length && llvm::divideCeil(*length, group * width) * width <= kKept)
+      kept = llvm::divideCeil(*length, group * width);
+    const int64_t rowsOfBlock = kThreads / group;
+    OpBuilder::InsertionGuard guard(b);
+    Value blocks = i.ceilDiv(rows, rowsOfBlock);
+    scf::ParallelOp loop = startBlocks(b, blocks, kThreads, "rows");
+    thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+    lane = i.rem(thread, group);
+    Value row = loop.getInductionVars()[0];
+    if (rowsOfBlock > 1) {
+      row = i.add(i.mul(row, rowsOfBlock), i.div(thread, kWarp));
+      // The last warps have nothing to do, and nobody waits for them.
+      auto some = scf::IfOp::create(b, i.less(row, rows), false);
+      b.setInsertionPoint(some.thenYield());
+    }
+    emitRow(b, row);
+  }
+
+private:
+  /// Parallel loops first, and results that have one element for each of their
+  /// positions.
+  bool isRowReduction(linalg::GenericOp op) {
+    if (op.getNumParallelLoops() != unsigned(rowDims) ||
+        op.getNumLoops() != unsigned(dims))
+      return false;
+    for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+      if ((kind == utils::IteratorType::parallel) != (int64_t(loop) < rowDims))
+        return false;
+    SmallVector<AffineExpr> exprs;
+    for (int64_t loop = 0; loop < rowDims; ++loop)
+      exprs.push_back(getAffineDimExpr(loop, op.getContext()));
+    AffineMap rows = AffineMap::get(dims, 0, exprs, op.getContext());
+    SmallVector<Combiner> found;
+    for (auto [number, init] : llvm::enumerate(op.getDpsInitsMutable())) {
+      std::optional<Combiner> combiner = Combiner::find(op, number);
+      if (!combiner || op.getMatchingIndexingMap(&init) != rows ||
+          !points.canEvaluate(init.get()))
+        return false;
+      found.push_back(*combiner);
+    }
+    combiners[op] = std::move(found);
+    return true;
+  }
+
+  /// Rows that are worth several threads.
+  bool hasLength() {
+    int64_t length = 1;
+    for (int64_t size :
+         ArrayRef(first.getStaticLoopRanges()).drop_front(rowDims)) {
+      if (ShapedType::isDynamic(size))
+        return true;
+      length *= size;
+    }
+    return length >= kShortest;
+  }
+
+  /// Neighbouring elements that a thread reads at a time: 16 bytes.
+  int64_t chooseWidth() {
+    int64_t bytes = 4;
+    for (Value operand : first.getDpsInputs())
+      if (auto type = dyn_cast<ShapedType>(operand.getType()))
+        bytes = std::max<int64_t>(1, type.getElementTypeBitWidth() / 8);
+    std::optional<int64_t> inner = getConstantIntValue(sizes.back());
+    int64_t most = std::clamp<int64_t>(16 / bytes, 1, 8);
+    while (most > 1 && (!inner || *inner % most))
+      most /= 2;
+    return most;
+  }
+
+  /// The position in `sizes` of number `flat` of those dimensions.
+  static SmallVector<Value> unflatten(ImplicitLocOpBuilder &b, Value flat,
+                                      ArrayRef<Value> sizes) {
+    Indices i(b);
+    SmallVector<Value> index(sizes.size());
+    for (int64_t dim = sizes.size() - 1; dim > 0; --dim) {
+      index[dim] = i.rem(flat, sizes[dim]);
+      flat = i.div(flat, sizes[dim]);
+    }
+    if (!index.empty())
+      index[0] = flat;
+    return index;
+  }
+
+  using Point = PointEvaluator::Point;
+
+  /// An element of a row that a thread has.
+  struct Element {
+    SmallVector<Value> index; // in all dimensions
+    Value exists;             // null: always
+    Point point;
+  };
+
+  /// The elements from column `first` on, `width` of them.
+  SmallVector<Element> findElements(ImplicitLocOpBuilder &b, Value firstCol,
+                                    bool mayPass) {
+    Indices i(b);
+    Value exists;
+    if (mayPass) {
+      exists = i.less(firstCol, cols);
+      firstCol = arith::SelectOp::create(b, exists, firstCol, i.constant(0));
+    }
+    SmallVector<Value> at =
+        unflatten(b, firstCol, ArrayRef(sizes).drop_front(rowDims));
+    SmallVector<Element> elements;
+    for (int64_t j = 0; j < width; ++j) {
+      Element &element = elements.emplace_back();
+      element.index = rowIndex;
+      element.index.append(at.begin(), at.end());
+      element.index.back() = i.add(at.back(), j);
+      element.exists = exists;
+    }
+    return elements;
+  }
+
+  void emitRow(ImplicitLocOpBuilder &b, Value row) {
+    Indices i(b);
+    rowIndex = unflatten(b, row, ArrayRef(sizes).take_front(rowDims));
+    SmallVector<Element> elements;
+    for (int64_t turn = 0; turn < kept; ++turn) {
+      Value at = i.add(i.mul(lane, width), turn * group * width);
+      bool mayPass = (turn + 1) * group * width > *getConstantIntValue(cols);
+      llvm::append_range(elements, findElements(b, at, mayPass));
+    }
+    for (linalg::GenericOp op : ops)
+      if (op.getNumReductionLoops() != 0)
+        emitReduction(b, op, elements);
+    emitResults(b, elements);
+  }
+
+  /// What has been summed up of a row is the same at each of its elements.
+  Point pointOf(const Element &element) const {
+    Point point = rowPoint;
+    llvm::append_range(point.values, element.point.values);
+    return point;
+  }
+
+  SmallVector<Value> addElement(ImplicitLocOpBuilder &b, linalg::GenericOp op,
+                                Element &element, ValueRange sums) {
+    Point point = pointOf(element);
+    const size_t before = point.values.size();
+    SmallVector<Value> next =
+        points.evaluateBody(b, op, element.index, sums, point);
+    element.point.values.append(point.values.begin() + before,
+                                point.values.end());
+    if (element.exists)
+      for (auto [value, sum] : llvm::zip(next, sums))
+        value = arith::SelectOp::create(b, element.exists, value, sum);
+    return next;
+  }
+
+  void emitReduction(ImplicitLocOpBuilder &b, linalg::GenericOp op,
+                     MutableArrayRef<Element> elements) {
+    Indices i(b);
+    ArrayRef<Combiner> how = combiners[op];
+    SmallVector<Value> sums;
+    for (const Combiner &combiner : how)
+      sums.push_back(combiner.neutral(b));
+    if (kept) {
+      for (Element &element : elements)
+        sums = addElement(b, op, element, sums);
+    } else {
+      auto loop = scf::ForOp::create(b, i.mul(lane, width), cols,
+                                     i.constant(group * width), sums);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      SmallVector<Value> next(loop.getRegionIterArgs());
+      for (Element &element :
+           findElements(b, loop.getInductionVar(), /*mayPass=*/false))
+        next = addElement(b, op, element, next);
+      scf::YieldOp::create(b, next);
+      sums.assign(loop.getResults().begin(), loop.getResults().end());
+    }
+    for (auto [number, combiner] : llvm::enumerate(how)) {
+      Value sum = combiner.combineWarp(b, sums[number]);
+      if (group > kWarp)
+        sum = combineBlock(b, combiner, sum);
+      Value init =
+          points.evaluate(b, op.getDpsInits()[number], rowIndex, rowPoint);
+      rowPoint.add(op.getResult(number), rowIndex,
+                   combiner.combine(b, init, sum));
+    }
+  }
+
+  /// The sums of all warps together, through shared memory.
+  Value combineBlock(ImplicitLocOpBuilder &b, const Combiner &combiner,
+                     Value sum) {
+    Indices i(b);
+    constexpr int64_t warps = kThreads / kWarp;
+    const int64_t bytes =
+        std::max<int64_t>(1, combiner.getType().getIntOrFloatBitWidth() / 8);
+    Value place = viewShared(b, allocateShared(b, warps * bytes), 0, {warps},
+                             combiner.getType());
+    auto isFirst = scf::IfOp::create(
+        b,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, i.rem(thread, kWarp),
+                              i.constant(0)),
+        false);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(isFirst.thenYield());
+      memref::StoreOp::create(b, sum, place, i.div(thread, kWarp));
+    }
+    gpu::BarrierOp::create(b);
+    Value total;
+    for (int64_t warp = 0; warp < warps; ++warp) {
+      Value part = memref::LoadOp::create(b, place, i.constant(warp));
+      total = total ? combiner.combine(b, total, part) : part;
+    }
+    return total;
+  }
+
+  void emitResults(ImplicitLocOpBuilder &b, MutableArrayRef<Element> elements) {
+    Indices i(b);
+    SmallVector<KernelBody::Output> whole, ofRow;
+    for (const KernelBody::Output &output : body.getOutputs()) {
+      bool isWhole =
+          cast<MemRefType>(output.memref.getType()).getRank() == dims;
+      (isWhole ? whole : ofRow).push_back(output);
+    }
+    if (!ofRow.empty()) {
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
+                                            i.constant(0));
+      auto one = scf::IfOp::create(b, isFirst, false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(one.thenYield());
+      Point point = rowPoint;
+      for (const KernelBody::Output &output : ofRow) {
+        Value value = points.evaluate(b, output.tensor, rowIndex, point);
+        memref::StoreOp::create(b, value, output.memref, rowIndex);
+      }
+    }
+    if (whole.empty())
+      return;
+    if (kept) {
+      for (size_t at = 0; at < elements.size(); at += width)
+        storeElements(b, elements.slice(at, width), whole);
+      return;
+    }
+    auto loop = scf::ForOp::create(b, i.mul(lane, width), cols,
+                                   i.constant(group * width));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Element> found =
+        findElements(b, loop.getInductionVar(), /*mayPass=*/false);
+    storeElements(b, found, whole);
+  }
+
+  /// All is read before anything is written.
+  void storeElements(ImplicitLocOpBuilder &b, MutableArrayRef<Element> elements,
+                     ArrayRef<KernelBody::Output> outputs) {
+    OpBuilder::InsertionGuard guard(b);
+    if (Value exists = elements.front().exists) {
+      auto some = scf::IfOp::create(b, exists, false);
+      b.setInsertionPoint(some.thenYield());
+    }
+    SmallVector<SmallVector<Value>> values;
+    for (Element &element : elements) {
+      Point point = pointOf(element);
+      SmallVector<Value> &results = values.emplace_back();
+      for (const KernelBody::Output &output : outputs)
+        results.push_back(
+            points.evaluate(b, output.tensor, element.index, point));
+    }
+    for (auto [number, output] : llvm::enumerate(outputs))
+      for (auto [element, results] : llvm::zip(elements, values))
+        memref::StoreOp::create(b, results[number], output.memref,
+                                element.index);
+  }
+
+  KernelBody &body;
+  PointEvaluator points;
+  SmallVector<linalg::GenericOp> ops;
+  linalg::GenericOp first;
+  int64_t rowDims = 0, dims = 0;
+  DenseMap<Operation *, SmallVector<Combiner>> combiners;
+  SmallVector<Value> sizes;
+  Value cols;
+  /// Threads that share a row, neighbours that one reads at a time, and how
+  /// often it does where it keeps them all; 0: it keeps none.
+  int64_t group = 0, width = 1, kept = 0;
+  Value thread, lane;
+  SmallVector<Value> rowIndex;
+  Point rowPoint;
+};
+
+struct LowerRowsPass : sardonyx::impl::NVLowerRowsBase<LowerRowsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+      return;
+    // Everything is a generic operation, but for fills.
+    for (Operation &op : func.getBody().front())
+      if (isa<linalg::LinalgOp, sdx::DenseOpInterface, scf::ForallOp>(op) &&
+          !isa<linalg::GenericOp, linalg::FillOp>(op))
+        return;
+    KernelBody body(func);
+    RowsKernel kernel(func, body);
+    if (!kernel.isPossible())
+      return;
+    ImplicitLocOpBuilder b(func.getLoc(),
+                           func.getBody().front().getTerminator());
+    if (failed(kernel.findSizes(b)))
+      return signalPassFailure();
+    kernel.emit(b);
+    body.eraseTensors();
+  }
+};
+
+} // namespace

@@ -1,0 +1,50 @@
+// RUN: onnx-opt %s -split-input-file -nv-prepare-products | FileCheck %s
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// Numbers that were turned into f32 are multiplied as they were.
+// CHECK-LABEL: func @halves
+// CHECK-SAME: %[[X:.*]]: tensor<?x64xf16>, %[[W:.*]]: tensor<64x32xf16>
+// CHECK: sdx.matmul ins(%[[X]], %[[W]] : tensor<?x64xf16>, tensor<64x32xf16>)
+func.func @halves(%x: tensor<?x64xf16>, %w: tensor<64x32xf16>, %e: tensor<?x64xf32>,
+                  %f: tensor<64x32xf32>, %z: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %a = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x64xf16>) outs(%e : tensor<?x64xf32>) {
+  ^bb0(%in: f16, %out: f32):
+    %0 = arith.extf %in : f16 to f32
+    linalg.yield %0 : f32
+  } -> tensor<?x64xf32>
+  %b = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%w : tensor<64x32xf16>) outs(%f : tensor<64x32xf32>) {
+  ^bb0(%in: f16, %out: f32):
+    %0 = arith.extf %in : f16 to f32
+    linalg.yield %0 : f32
+  } -> tensor<64x32xf32>
+  %r = sdx.matmul ins(%a, %b : tensor<?x64xf32>, tensor<64x32xf32>)
+      outs(%z : tensor<?x32xf32>) -> tensor<?x32xf32>
+  return %r : tensor<?x32xf32>
+}
+
+// -----
+
+// Bytes follow each other along K.
+// CHECK-LABEL: func @bytes
+// CHECK: %[[T:.*]] = linalg.transpose ins(%{{.*}} : tensor<64x32xi8>) {{.*}} permutation = [1, 0]
+// CHECK: sdx.matmul ins(%{{.*}}, %[[T]] : tensor<?x64xi8>, tensor<32x64xi8>) {{.*}} {lhs_unsigned, transposed}
+func.func @bytes(%x: tensor<?x64xi8>, %w: tensor<64x32xi8>, %z: tensor<?x32xi32>) -> tensor<?x32xi32> {
+  %r = sdx.matmul ins(%x, %w : tensor<?x64xi8>, tensor<64x32xi8>)
+      outs(%z : tensor<?x32xi32>) {lhs_unsigned} -> tensor<?x32xi32>
+  return %r : tensor<?x32xi32>
+}
+
+// -----
+
+// What has no tiles is loops.
+// CHECK-LABEL: func @mixed
+// CHECK-NOT: sdx.matmul
+// CHECK: linalg.generic
+func.func @mixed(%x: tensor<?x64xbf16>, %w: tensor<64x32xf32>, %z: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %r = sdx.matmul ins(%x, %w : tensor<?x64xbf16>, tensor<64x32xf32>)
+      outs(%z : tensor<?x32xf32>) -> tensor<?x32xf32>
+  return %r : tensor<?x32xf32>
+}
