@@ -69,12 +69,25 @@ typedef enum {
 SDX_API void sdx_options_set_numerics(sdx_options *options,
                                       sdx_numerics numerics);
 
+/** Has kernels run on the GPU of NVIDIA's of this number, as CUDA's driver
+    counts. `memory_limit`: bytes of its memory that weights, runs and results
+    may take; 0: what there is. `stream`: a CUstream that all work is given to,
+    which outlives the session; NULL: the session has its own. Where that is not
+    possible, sessions are on the processor if `may_use_cpu` is not 0, and
+    loading fails otherwise. docs/GPU.md tells more. */
+SDX_API void sdx_options_set_cuda(sdx_options *options, int device,
+                                  int64_t memory_limit, void *stream,
+                                  int may_use_cpu);
+
 /** Bytes that packed weights, runs and results may take together; 0: what the
     machine has. */
 SDX_API void sdx_options_set_memory_limit(sdx_options *options, int64_t bytes);
 /** Seconds that compiling may take; 0: as long as it likes. */
 SDX_API void sdx_options_set_compile_timeout(sdx_options *options,
                                              double seconds);
+
+/** Stands for the host's memory where CUDA devices are counted. */
+#define SDX_HOST (-1)
 
 /* Sessions. */
 
@@ -87,6 +100,9 @@ SDX_API sdx_session *sdx_session_create_from_bytes(const void *data,
                                                    sdx_error **error);
 /** Threads that run the session may go on. */
 SDX_API void sdx_session_free(sdx_session *session);
+
+/** The number of the CUDA device that the session runs on; SDX_HOST: none. */
+SDX_API int sdx_session_device(const sdx_session *session);
 
 SDX_API size_t sdx_session_input_count(const sdx_session *session);
 SDX_API size_t sdx_session_output_count(const sdx_session *session);
@@ -136,6 +152,17 @@ sdx_session_run_with_options(sdx_session *session, const sdx_tensor *inputs,
                              size_t input_count, const sdx_tensor *memory,
                              const sdx_run_options *options, sdx_error **error);
 
+/** The same with tensors on the session's CUDA device. `input_devices` is NULL
+   or tells for each input the number of the device that its data lies on, or
+    SDX_HOST; what the process's default stream has to do comes before the run.
+    `memory_devices` is NULL or tells the same for each output, `memory` being
+    NULL or without data where the session is to give the memory there. */
+SDX_API sdx_results *
+sdx_session_run_on_device(sdx_session *session, const sdx_tensor *inputs,
+                          const int *input_devices, size_t input_count,
+                          const sdx_tensor *memory, const int *memory_devices,
+                          const sdx_run_options *options, sdx_error **error);
+
 /** Runs a model whose inputs may be of any type; `options` may be NULL. NULL if
     it fails. */
 SDX_API sdx_results *sdx_session_run_values(sdx_session *session,
@@ -166,6 +193,8 @@ SDX_API sdx_tensor sdx_results_get(const sdx_results *results, size_t index);
 /** The same for results of any type. */
 SDX_API sdx_value sdx_results_get_value(const sdx_results *results,
                                         size_t index);
+/** The number of the CUDA device that a result lies on, or SDX_HOST. */
+SDX_API int sdx_results_get_device(const sdx_results *results, size_t index);
 SDX_API void sdx_results_free(sdx_results *results);
 
 SDX_API const char *sdx_version(void);

@@ -10,6 +10,7 @@
 
 using namespace sardonyx;
 
+static_assert(SDX_HOST == kHost);
 static_assert(SDX_SEQUENCE == static_cast<int>(ValueKind::Sequence) &&
               SDX_NOTHING == static_cast<int>(ValueKind::Nothing) &&
               SDX_MAP == static_cast<int>(ValueKind::Map));
@@ -71,6 +72,9 @@ static int64_t shapeAt(const std::vector<ValueInfo> &infos, size_t index,
   return static_cast<int64_t>(info->dims.size());
 }
 
+int sdx_session_device(const sdx_session *session) {
+  return session->session->device();
+}
 size_t sdx_session_input_count(const sdx_session *session) {
   return session->session->inputs().size();
 }
@@ -159,13 +163,30 @@ sdx_results *sdx_session_run_with_options(sdx_session *session,
                                           const sdx_tensor *memory,
                                           const sdx_run_options *options,
                                           sdx_error **error) {
+  return sdx_session_run_on_device(session, inputs, nullptr, inputCount, memory,
+                                   nullptr, options, error);
+}
+
+sdx_results *
+sdx_session_run_on_device(sdx_session *session, const sdx_tensor *inputs,
+                          const int *inputDevices, size_t inputCount,
+                          const sdx_tensor *memory, const int *memoryDevices,
+                          const sdx_run_options *options, sdx_error **error) {
   // Another thread may free the handle meanwhile.
   std::shared_ptr<Runner> running = session->session;
   std::vector<TensorRef> refs(inputCount);
-  for (size_t i = 0; i < inputCount; ++i)
+  for (size_t i = 0; i < inputCount; ++i) {
     refs[i] = {static_cast<ElementType>(inputs[i].type), inputs[i].data,
                shapeOf(inputs[i])};
+    if (inputDevices)
+      refs[i].device = inputDevices[i];
+  }
   std::vector<OutputRef> outputs = memoryOf(memory, running->outputs());
+  if (memoryDevices) {
+    outputs.resize(running->outputs().size());
+    for (size_t i = 0; i < outputs.size(); ++i)
+      outputs[i].device = memoryDevices[i];
+  }
   auto results = options ? running->run(refs, outputs, options->options)
                          : running->run(refs, outputs);
   if (results)
@@ -285,6 +306,11 @@ sdx_value sdx_results_get_value(const sdx_results *results, size_t index) {
   if (index >= results->values.size())
     return {SDX_NOTHING, {}, 0, nullptr};
   return results->values[index];
+}
+
+int sdx_results_get_device(const sdx_results *results, size_t index) {
+  return index < results->tensors.size() ? results->tensors[index].device
+                                         : SDX_HOST;
 }
 
 void sdx_results_free(sdx_results *results) { delete results; }

@@ -62,6 +62,15 @@ void sdx_options_set_numerics(sdx_options *options, sdx_numerics numerics) {
 void sdx_options_set_memory_limit(sdx_options *options, int64_t bytes) {
   options->options.memoryLimit = bytes;
 }
+void sdx_options_set_cuda(sdx_options *options, int device, int64_t memoryLimit,
+                          void *stream, int mayUseCpu) {
+  DeviceOptions &asked = options->options.device;
+  asked.cuda = true;
+  asked.deviceId = device;
+  asked.memoryLimit = memoryLimit;
+  asked.userStream = stream;
+  asked.mayUseCpu = mayUseCpu != 0;
+}
 void sdx_options_set_compile_timeout(sdx_options *options, double seconds) {
   options->options.compileTimeout = seconds;
 }

@@ -133,9 +133,7 @@ MaybeError Session::Impl::openDevice(const Impl *whole) {
     return std::nullopt;
   };
   if (!targetInfoOf(options))
-    return refuse(
-        Error(ErrorKind::Unsupported,
-              "this build of Sardonyx makes no code for CUDA devices"));
+    return refuse(noCodeForCuda());
   if (whole && whole->device) {
     device = whole->device;
   } else {
@@ -349,6 +347,9 @@ const ModelMetadata &Session::metadata() const {
 }
 const LoadReport &Session::report() const { return impl->report; }
 const SessionOptions &Session::options() const { return impl->options; }
+int Session::device() const {
+  return impl->device ? impl->device->ordinal() : kHost;
+}
 int64_t Session::bytesHeld() const { return impl->budget->bytesHeld(); }
 bool Session::hasWarnings() const { return impl->warnings.any(); }
 std::vector<std::string> Session::takeWarnings() {

@@ -36,6 +36,10 @@ public:
       const std::vector<OutputRef> &memory = {},
       const RunOptions &options = RunOptions()) = 0;
 
+  /// The number of the CUDA device that its kernels run on, and where inputs
+  /// and results may lie; kHost: none.
+  virtual int device() const { return kHost; }
+
   /// What the model, or what a run was given, has wrong that kept nothing from
   /// running: a sentence each, told once. Any thread may ask.
   virtual bool hasWarnings() const { return false; }

@@ -75,7 +75,8 @@ struct SARDONYX_API Tensor {
   /// Of a sequence. Of a map: its keys, in ascending order, and its values.
   std::vector<Tensor> items = {};
   /// The number of the CUDA device that the data lies on. The memory may serve
-  /// the next run when its last owner is gone: work on it must be done then.
+  /// the next run when its last owner is gone: work of other streams than the
+  /// process's default one must be done then.
   int device = kHost;
 
   int64_t elements() const;

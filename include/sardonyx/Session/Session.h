@@ -190,6 +190,7 @@ public:
       const std::vector<OutputRef> &memory = {},
       const RunOptions &options = RunOptions()) override;
 
+  int device() const override;
   int64_t bytesHeld() const override;
   void releaseMemory() override;
 

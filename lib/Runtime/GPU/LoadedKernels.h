@@ -46,7 +46,8 @@ public:
 
   const std::shared_ptr<Device> &device() const { return owner; }
   const std::shared_ptr<MemoryBudget> &memoryBudget() const { return budget; }
-  /// Memory of results that nobody has any more, on which no work is left.
+  /// Memory of results that callers have had, on which the process's default
+  /// stream may have work left.
   const std::shared_ptr<DevicePool> &results() const { return kept; }
   /// Null where there is no such kernel.
   const Kernel *kernel(int64_t number) const;

@@ -73,6 +73,7 @@ void StreamRun::begin(RunContext &run) {
   isArenaTaken = false;
   isRecordStale = false;
   concernsCaller = false;
+  hasJoined = false;
   if (!check(run, prepare()) || !code->hasMessages() || !allocateRecord(run))
     return;
   isPending = true;
@@ -88,7 +89,7 @@ void StreamRun::end(RunContext &run) {
   for (auto &[start, memory] : taken)
     pool.give(std::move(memory));
   for (auto &[start, memory] : results)
-    (isPending ? pool : *code->results()).give(std::move(memory));
+    pool.give(std::move(memory));
   taken.clear();
   results.clear();
   pool.trim();
@@ -99,14 +100,14 @@ void StreamRun::end(RunContext &run) {
 //===----------------------------------------------------------------------===//
 
 std::unique_ptr<DeviceMemory>
-StreamRun::allocateBlock(RunContext &run, DevicePool &from, int64_t bytes,
-                         const char *node, const std::string &what) {
-  Result<std::unique_ptr<DeviceMemory>> memory = from.allocate(bytes, what);
+StreamRun::allocateBlock(RunContext &run, int64_t bytes, const char *node,
+                         const std::string &what) {
+  Result<std::unique_ptr<DeviceMemory>> memory = pool.allocate(bytes, what);
   if (!memory && memory.failure().kind == FailureKind::OutOfMemory) {
     pool.trimAll();
     code->results()->trimAll();
     run.reclaimMemory();
-    memory = from.allocate(bytes, what);
+    memory = pool.allocate(bytes, what);
   }
   if (memory)
     return std::move(*memory);
@@ -115,21 +116,15 @@ StreamRun::allocateBlock(RunContext &run, DevicePool &from, int64_t bytes,
   return nullptr;
 }
 
-void *StreamRun::take(RunContext &run, DevicePool &from, Blocks &blocks,
-                      int64_t bytes, const char *node,
-                      const std::string &what) {
-  std::unique_ptr<DeviceMemory> memory = from.find(bytes);
+void *StreamRun::allocate(RunContext &run, int64_t bytes, const char *node) {
+  std::unique_ptr<DeviceMemory> memory = pool.find(bytes);
   if (!memory)
-    memory = allocateBlock(run, from, bytes, node, what);
+    memory = allocateBlock(run, bytes, node, "an intermediate value");
   if (!memory)
     return nullptr;
   void *start = pointer(memory->address());
-  blocks[start] = std::move(memory);
+  taken[start] = std::move(memory);
   return start;
-}
-
-void *StreamRun::allocate(RunContext &run, int64_t bytes, const char *node) {
-  return take(run, pool, taken, bytes, node, "an intermediate value");
 }
 
 void StreamRun::release(void *memory) {
@@ -147,15 +142,23 @@ void *StreamRun::arena(RunContext &run, int64_t bytes) {
   isArenaTaken = true;
   if (!arenaMemory || arenaMemory->size() < bytes) {
     arenaMemory = nullptr;
-    arenaMemory =
-        allocateBlock(run, pool, bytes, nullptr, "its intermediate values");
+    arenaMemory = allocateBlock(run, bytes, nullptr, "its intermediate values");
   }
   return arenaMemory ? pointer(arenaMemory->address()) : nullptr;
 }
 
 void *StreamRun::allocateResult(RunContext &run, int64_t bytes,
                                 const std::string &what) {
-  return take(run, *code->results(), results, bytes, nullptr, what);
+  std::unique_ptr<DeviceMemory> memory = pool.find(bytes);
+  if (!memory && (memory = code->results()->find(bytes)))
+    joinDefaultStream(run);
+  if (!memory)
+    memory = allocateBlock(run, bytes, nullptr, what);
+  if (!memory)
+    return nullptr;
+  void *start = pointer(memory->address());
+  results[start] = std::move(memory);
+  return start;
 }
 
 std::shared_ptr<void> StreamRun::keep(void *result) {
@@ -172,8 +175,8 @@ std::shared_ptr<void> StreamRun::keep(void *result) {
 
 bool StreamRun::allocateRecord(RunContext &run) {
   if (!record)
-    record = allocateBlock(run, pool, kRecordWords * 8, nullptr,
-                           "the record of failures");
+    record =
+        allocateBlock(run, kRecordWords * 8, nullptr, "the record of failures");
   if (!record || recordCopy)
     return record != nullptr;
   Result<std::unique_ptr<PinnedMemory>> copy =
@@ -196,11 +199,16 @@ void *StreamRun::failureRecord(RunContext &run) {
 //===----------------------------------------------------------------------===//
 
 void StreamRun::joinCaller(RunContext &run) {
-  if (concernsCaller)
-    return;
   concernsCaller = true;
-  // The default stream waits for all others that do not say they need not be
-  // waited for.
+  joinDefaultStream(run);
+}
+
+/// What comes next comes after all that the process's default stream has been
+/// given.
+void StreamRun::joinDefaultStream(RunContext &run) {
+  if (hasJoined)
+    return;
+  hasJoined = true;
   std::unique_ptr<Stream> others = Stream::borrow(code->device(), nullptr);
   if (check(run, others->record(*joined)))
     check(run, stream->wait(*joined));

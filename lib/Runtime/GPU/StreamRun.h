@@ -57,11 +57,10 @@ private:
   };
 
   MaybeFailure prepare();
-  void *take(RunContext &run, DevicePool &pool, Blocks &blocks, int64_t bytes,
-             const char *node, const std::string &what);
-  std::unique_ptr<DeviceMemory> allocateBlock(RunContext &run, DevicePool &pool,
-                                              int64_t bytes, const char *node,
+  std::unique_ptr<DeviceMemory> allocateBlock(RunContext &run, int64_t bytes,
+                                              const char *node,
                                               const std::string &what);
+  void joinDefaultStream(RunContext &run);
   bool allocateRecord(RunContext &run);
   MaybeFailure makeRoom(int64_t bytes);
   Result<bool> waitFor(RunContext &run, const Event &event);
@@ -91,6 +90,8 @@ private:
   /// Whether the stream may have work to do, and whether that concerns memory
   /// of the caller's.
   bool isPending = false, concernsCaller = false;
+  /// Whether the run has waited for the default stream.
+  bool hasJoined = false;
   Arguments pointers;
 };
 

@@ -43,6 +43,11 @@ const TargetInfo *sardonyx::targetInfoOf(const SessionOptions &options) {
   return found == targets.end() ? nullptr : found;
 }
 
+Error sardonyx::noCodeForCuda() {
+  return Error(ErrorKind::Unsupported,
+               "this build of Sardonyx makes no code for CUDA devices");
+}
+
 Expected<std::string> sardonyx::featuresOf(const SessionOptions &options) {
   auto features = requiredFeatures(targetOf(options));
   if (!features)
@@ -69,8 +74,7 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
   if (device.deviceId < 0)
     return refuse("there is no CUDA device " + std::to_string(device.deviceId));
   if (!targetInfoOf(options) && !device.mayUseCpu)
-    return Error(ErrorKind::Unsupported,
-                 "this build of Sardonyx makes no code for CUDA devices");
+    return noCodeForCuda();
   for (const auto &[name, sizes] : options.inputShapes)
     for (int64_t size : sizes)
       if (size < -1)

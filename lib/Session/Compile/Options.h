@@ -24,6 +24,8 @@ TargetOptions targetOf(const SessionOptions &options);
 /// The target among those that this program is linked with that makes the code;
 /// null where the options ask for one that it has not.
 const TargetInfo *targetInfoOf(const SessionOptions &options);
+/// Why there is none for CUDA devices.
+Error noCodeForCuda();
 
 /// The features that a processor must have for the code of these options, as
 /// requiredFeatures() gives them.

@@ -410,6 +410,7 @@ TEST(GPUStreamRun, AllocatesNothingInSteadyState) {
     auto code = loadScale();
     auto device = openDevice();
     OneResult one(*code);
+    one.slot().wantedOnDevice = true;
     int64_t free = 0;
     for (int i = 0; i < 1000; ++i) {
       std::vector<float> x = {1, 2, 3};

@@ -1,6 +1,7 @@
 #include "../HandmadeModel.h"
 #include "lib/Session/Cache/Cache.h"
 #include "sardonyx-c/RuntimeABI.h"
+#include "sardonyx-c/sardonyx.h"
 #include "sardonyx/Session/Session.h"
 #include "sardonyx/Targets/CPU/CPUTarget.h"
 #include "test/Runtime/GPU/FakeDevice.h"
@@ -285,6 +286,50 @@ TEST(SessionDevice, RefusesTensorsOfOtherDevices) {
     ASSERT_FALSE(results);
     EXPECT_EQ(results.error().message(),
               "input 'b' lies on CUDA device 0, and the model runs on the CPU");
+  });
+}
+
+TEST(SessionDevice, SpeaksC) {
+  runAlone({}, [] {
+    TemporaryFolder folder;
+    (void)deviceOptions(folder);
+    sdx_options *options = sdx_options_create();
+    sdx_options_set_cache(options, 1, folder.path.c_str());
+    sdx_options_set_cuda(options, 0, 1 << 30, nullptr, 0);
+    sdx_error *error = nullptr;
+    sdx_session *session = sdx_session_create_from_bytes(
+        kHandmadeBytes.data(), kHandmadeBytes.size(), options, &error);
+    ASSERT_NE(session, nullptr) << sdx_error_message(error);
+    EXPECT_EQ(sdx_session_device(session), 0);
+    Feeds feeds(3);
+    const int64_t three = 3, one = 1;
+    const sdx_tensor inputs[] = {{1, 1, &three, feeds.x.data()},
+                                 {1, 1, &one, feeds.k.data()}};
+    const int there[] = {0, SDX_HOST, 0};
+    sdx_results *first = sdx_session_run_on_device(
+        session, inputs, nullptr, 2, nullptr, there, nullptr, &error);
+    ASSERT_NE(first, nullptr) << sdx_error_message(error);
+    EXPECT_EQ(sdx_results_get_device(first, 0), 0);
+    EXPECT_EQ(sdx_results_get_device(first, 1), SDX_HOST);
+    EXPECT_EQ(sdx_results_get_device(first, 9), SDX_HOST);
+    // c is the next x: it lies on the device, and its results do not.
+    const sdx_tensor again[] = {sdx_results_get(first, 2), inputs[1]};
+    const int devices[] = {0, SDX_HOST};
+    sdx_results *second = sdx_session_run_on_device(
+        session, again, devices, 2, nullptr, nullptr, nullptr, &error);
+    ASSERT_NE(second, nullptr) << sdx_error_message(error);
+    EXPECT_EQ(sdx_results_get_device(second, 2), SDX_HOST);
+    EXPECT_EQ(static_cast<float *>(sdx_results_get(second, 2).data)[1], 54);
+    const int elsewhere[] = {1, SDX_HOST};
+    EXPECT_EQ(sdx_session_run_on_device(session, again, elsewhere, 2, nullptr,
+                                        nullptr, nullptr, &error),
+              nullptr);
+    EXPECT_EQ(sdx_error_get_kind(error), SDX_INVALID_ARGUMENT);
+    sdx_error_free(error);
+    sdx_results_free(second);
+    sdx_results_free(first);
+    sdx_session_free(session);
+    sdx_options_free(options);
   });
 }
 
