@@ -72,8 +72,8 @@ const char *className(const Raised &raised) {
 
 } // namespace
 
-/// The module of the exceptions.
-static std::string errorsModule;
+/// The modules of the exceptions and of what lies on devices.
+static std::string errorsModule, devicesModule;
 
 static void raiseInPython(const Raised &raised) {
   nb::object type =
@@ -88,6 +88,7 @@ static void raiseInPython(const Raised &raised) {
 void translateErrors(const nb::module_ &extension) {
   std::string name = nb::cast<std::string>(extension.attr("__name__"));
   errorsModule = name.substr(0, name.rfind('.')) + ".errors";
+  devicesModule = name.substr(0, name.rfind('.')) + "._cuda";
   nb::register_exception_translator([](const std::exception_ptr &p, void *) {
     try {
       std::rethrow_exception(p);
@@ -222,6 +223,8 @@ nb::object toStrings(const Tensor &tensor) {
 nb::object toNumpy(const Tensor &tensor) {
   if (tensor.type == ElementType::String)
     return toStrings(tensor);
+  if (tensor.device != kHost)
+    return nb::cast(DeviceTensor{tensor, nb::none()});
   std::vector<size_t> shape(tensor.shape.begin(), tensor.shape.end());
   nb::capsule owner(new std::shared_ptr<void>(tensor.owner),
                     [](void *pointer) noexcept {
@@ -296,6 +299,21 @@ std::string typeName(nb::handle object) {
   return nb::cast<std::string>(nb::type_name(object.type()));
 }
 
+/// The DeviceTensor of another library's tensor that lies on a device, or None.
+nb::object importTensor(nb::handle value) {
+  return nb::module_::import_(devicesModule.c_str())
+      .attr("import_tensor")(value);
+}
+
+TensorRef refOf(const Tensor &tensor) {
+  TensorRef ref;
+  ref.type = tensor.type;
+  ref.data = tensor.data;
+  ref.shape = tensor.shape;
+  ref.device = tensor.device;
+  return ref;
+}
+
 /// The caller's inputs as a session takes them, and what keeps them alive.
 class Feeds {
 public:
@@ -320,11 +338,19 @@ public:
       if (nb::len(parts) == 3)
         return readStrings(nb::cast<nb::list>(parts[1]),
                            nb::cast<std::vector<int64_t>>(parts[2]));
+      if (nb::isinstance<DeviceTensor>(parts[1]))
+        return refOf(nb::cast<DeviceTensor &>(parts[1]).tensor);
       InputArray &array = arrays.emplace_back();
-      if (!nb::try_cast(parts[1], array))
+      if (!nb::try_cast(parts[1], array)) {
+        nb::object there = importTensor(parts[1]);
+        if (nb::isinstance<DeviceTensor>(there)) {
+          kept.push_back(there);
+          return refOf(nb::cast<DeviceTensor &>(there).tensor);
+        }
         throw Raised(Error(ErrorKind::InvalidArgument,
                            "input '" + name + "' is a " + typeName(parts[1]) +
                                " that gives no data in the CPU's memory"));
+      }
       ref.type = typeOf(nb::cast<int32_t>(parts[0]), array.dtype());
       ref.data = array.data();
       ref.shape = shapeOf(array);
@@ -346,7 +372,7 @@ private:
 
   std::deque<InputArray> arrays;
   std::deque<std::vector<StringSpan>> strings;
-  std::vector<nb::list> kept;
+  std::vector<nb::object> kept;
 };
 
 /// How a run goes where the caller does not say.
@@ -371,22 +397,42 @@ nb::list runModel(Runner &session, nb::list inputs, nb::object memory,
                                         ? session.inputs()[refs.size()].name
                                         : std::string()));
   std::vector<OutputArray> targets;
+  std::vector<nb::object> deviceTargets;
   std::vector<OutputRef> outputs;
   if (!memory.is_none())
     for (nb::handle item : nb::cast<nb::list>(memory)) {
       outputs.emplace_back();
       if (item.is_none())
         continue;
+      if (nb::isinstance<nb::int_>(item)) {
+        outputs.back().device = nb::cast<int>(item);
+        continue;
+      }
       nb::tuple pair = nb::cast<nb::tuple>(item);
+      auto useDevice = [&](nb::handle given) {
+        if (!nb::isinstance<DeviceTensor>(given))
+          return false;
+        const Tensor &tensor = nb::cast<DeviceTensor &>(given).tensor;
+        outputs.back() = {tensor.type, tensor.data, tensor.shape,
+                          tensor.device};
+        return true;
+      };
+      if (useDevice(pair[1]))
+        continue;
       // No conversion: a copy would take the result in the array's place.
       OutputArray &array = targets.emplace_back();
-      if (!nb::try_cast(pair[1], array, /*convert=*/false))
+      if (!nb::try_cast(pair[1], array, /*convert=*/false)) {
+        targets.pop_back();
+        deviceTargets.push_back(importTensor(pair[1]));
+        if (useDevice(deviceTargets.back()))
+          continue;
         throw Raised(Error(
             ErrorKind::InvalidArgument,
             "output '" + session.outputs().at(outputs.size() - 1).name +
                 "' takes a contiguous array in the CPU's memory that can be "
                 "written to, got a " +
                 typeName(pair[1])));
+      }
       outputs.back() = {typeOf(nb::cast<int32_t>(pair[0]), array.dtype()),
                         array.data(), shapeOf(array)};
     }
@@ -404,15 +450,55 @@ nb::list runModel(Runner &session, nb::list inputs, nb::object memory,
 }
 
 nb::object exportMemory(uintptr_t data, int32_t type,
-                        const std::vector<int64_t> &shape, nb::object owner) {
+                        const std::vector<int64_t> &shape, nb::object owner,
+                        int device) {
   auto element = static_cast<ElementType>(type);
   nb::dlpack::dtype dtype = dlpackTypeOf(element);
   if (element == ElementType::Bfloat16)
     dtype.code = static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat);
   std::vector<size_t> sizes(shape.begin(), shape.end());
+  const bool isHost = device == kHost;
   nb::ndarray<> array(reinterpret_cast<void *>(data), sizes.size(),
-                      sizes.data(), owner, nullptr, dtype);
+                      sizes.data(), owner, nullptr, dtype,
+                      isHost ? nb::device::cpu::value : nb::device::cuda::value,
+                      isHost ? 0 : device);
   return nb::cast(array);
+}
+
+DeviceTensor importDeviceMemory(nb::object source) {
+  using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cuda>;
+  Array array = nb::cast<Array>(source, /*convert=*/false);
+  DeviceTensor result;
+  result.tensor.type = elementTypeOf(array.dtype());
+  result.tensor.shape = shapeOf(array);
+  result.tensor.data = const_cast<void *>(array.data());
+  result.tensor.device = array.device_id();
+  result.keeps = nb::capsule(new Array(array), [](void *kept) noexcept {
+    delete static_cast<Array *>(kept);
+  });
+  return result;
+}
+
+void defineDeviceTensor(nb::module_ &m) {
+  nb::class_<DeviceTensor>(m, "DeviceTensor")
+      .def_prop_ro("data",
+                   [](DeviceTensor &self) {
+                     return reinterpret_cast<uintptr_t>(self.tensor.data);
+                   })
+      .def_prop_ro("device",
+                   [](DeviceTensor &self) { return self.tensor.device; })
+      .def_prop_rw(
+          "type",
+          [](DeviceTensor &self) {
+            return static_cast<int32_t>(self.tensor.type);
+          },
+          [](DeviceTensor &self, int32_t type) {
+            self.tensor.type = static_cast<ElementType>(type);
+          })
+      .def_prop_ro("shape",
+                   [](DeviceTensor &self) { return self.tensor.shape; })
+      .def_prop_ro("bytes",
+                   [](DeviceTensor &self) { return self.tensor.bytes(); });
 }
 
 nb::tuple importMemory(nb::object source) {

@@ -67,18 +67,35 @@ template <typename F> auto withoutGil(F work) {
   return result;
 }
 
+/// A tensor on a device as Python has it.
+struct DeviceTensor {
+  sardonyx::Tensor tensor;
+  /// What keeps the memory in the place of `tensor.owner`: another library's.
+  nanobind::object keeps;
+};
+
+/// Tells a module of DeviceTensor.
+void defineDeviceTensor(nanobind::module_ &m);
+
 /// `inputs`: (element type or 0, array) for each input. `memory`: None, or the
-/// same for each output, None where the model is to give the memory. Results
-/// are arrays, None where they went to the caller's.
+/// same for each output, None where the model is to give the memory, and the
+/// number of a device where it is to give memory there. Arrays may be
+/// DeviceTensors. Results are arrays, or DeviceTensors where they lie on a
+/// device, and None where they went to the caller's memory.
 nanobind::list runModel(sardonyx::Runner &model, nanobind::list inputs,
                         nanobind::object memory,
                         const sardonyx::RunOptions *options);
 
 /// A DLPack capsule of memory that `owner` keeps, with the element type that it
-/// has in ONNX; numpy exports none of bfloat16.
+/// has in ONNX; numpy exports none of bfloat16. `device`: the number of the
+/// CUDA device that the memory is of, or kHost.
 nanobind::object exportMemory(uintptr_t data, int32_t type,
                               const std::vector<int64_t> &shape,
-                              nanobind::object owner);
+                              nanobind::object owner,
+                              int device = sardonyx::kHost);
+
+/// The DeviceTensor of what a DLPack capsule of CUDA's memory holds.
+DeviceTensor importDeviceMemory(nanobind::object source);
 
 /// (element type, array on the same memory, whether it may be written) of what
 /// has DLPack, or of a capsule; types that numpy lacks as their bits.

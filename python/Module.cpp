@@ -12,6 +12,7 @@
 
 #include "Arrays.h"
 #include "CustomOps.h"
+#include "Devices.h"
 #include "sardonyx/Build/Build.h"
 #include "sardonyx/Session/Compile.h"
 #include "sardonyx/Session/PeakFlops.h"
@@ -93,6 +94,20 @@ void defineOptions(nb::module_ &m) {
       .value("exact", Numerics::Exact)
       .value("f32", Numerics::F32)
       .value("fast", Numerics::Fast);
+  nb::class_<DeviceOptions>(m, "DeviceOptions")
+      .def_rw("cuda", &DeviceOptions::cuda)
+      .def_rw("device_id", &DeviceOptions::deviceId)
+      .def_rw("memory_limit", &DeviceOptions::memoryLimit)
+      .def_prop_rw(
+          "user_stream",
+          [](DeviceOptions &self) {
+            return reinterpret_cast<uintptr_t>(self.userStream);
+          },
+          [](DeviceOptions &self, uintptr_t stream) {
+            self.userStream = reinterpret_cast<void *>(stream);
+          })
+      .def_rw("enable_graph", &DeviceOptions::enableGraph)
+      .def_rw("may_use_cpu", &DeviceOptions::mayUseCpu);
   nb::class_<SessionOptions>(m, "Options")
       .def(nb::init<>())
       .def_rw("threads", &SessionOptions::intraOpThreads)
@@ -100,6 +115,9 @@ void defineOptions(nb::module_ &m) {
       .def_rw("cache_dir", &SessionOptions::cacheDir)
       .def_rw("cpu", &SessionOptions::cpu)
       .def_rw("features", &SessionOptions::features)
+      .def_prop_ro(
+          "device", [](SessionOptions &self) { return &self.device; },
+          nb::rv_policy::reference_internal)
       .def_rw("triple", &SessionOptions::triple)
       .def_rw("opt_level", &SessionOptions::optLevel)
       .def_rw("dims", &SessionOptions::dims)
@@ -143,6 +161,8 @@ void defineSession(nb::module_ &m) {
           "start"_a)
       .def_prop_ro("cache_problem",
                    [](Session &s) { return s.report().cacheProblem; })
+      .def_prop_ro("uses_cuda",
+                   [](Session &s) { return s.options().device.cuda; })
       .def_prop_ro("from_cache",
                    [](Session &s) { return s.report().fromCache; })
       .def_prop_ro("timings", [](Session &s) {
@@ -279,4 +299,5 @@ NB_MODULE(_sardonyx, m) {
   defineFiles(m);
   defineViews(m);
   defineTools(m);
+  defineDevices(m);
 }

@@ -54,9 +54,11 @@ NB_MODULE(_runtime, m) {
       .def_prop_ro("metadata",
                    [](Runner &r) { return describe(r.metadata()); });
 
+  defineDeviceTensor(m);
   m.def("export_memory", &exportMemory, "data"_a, "type"_a, "shape"_a,
-        "owner"_a);
+        "owner"_a, "device"_a = kHost);
   m.def("import_memory", &importMemory, "source"_a);
+  m.def("import_device_memory", &importDeviceMemory, "source"_a);
   m.def(
       "load",
       [](const std::string &path, unsigned threads, int64_t memoryLimit) {

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ._runtime import DeviceTensor
 from .errors import InvalidArgument
 
 # onnx.TensorProto.DataType by the name of the numpy dtype.
@@ -121,7 +122,8 @@ def as_value(value, name: str, item_type: int, is_sequence: bool, key_type: int 
 
 
 def as_input(value, name: str, element_type: int):
-    """(element type, array) for the extension; copies only what is not contiguous."""
+    """(element type, array) for the extension, which finds out by itself what lies on a device; copies only what is not
+    contiguous."""
     if element_type == _STRING:
         return _as_strings(value, name)
     if isinstance(value, np.ndarray):
@@ -134,6 +136,8 @@ def as_input(value, name: str, element_type: int):
             return 9, OrtValue.from_dlpack(value).numpy()
         # torch refuses to export what it would differentiate.
         value = value.detach() if getattr(value, "requires_grad", False) else value
+        return 0, value
+    elif isinstance(value, DeviceTensor) or hasattr(value, "__cuda_array_interface__"):
         return 0, value
     else:
         try:
@@ -157,6 +161,8 @@ def as_input(value, name: str, element_type: int):
 def as_memory(value, name: str):
     """(element type, array) for a result that goes to the caller's array; None where it goes
     there by way of an array of its own."""
+    if isinstance(value, int):  # the number of a device
+        return value
     if not isinstance(value, np.ndarray):
         return 0, value
     if not value.flags.writeable:
@@ -199,8 +205,8 @@ def from_output(array, element_type: int):
     """A result with the dtype that it has in ONNX; strings are objects, a sequence is a list."""
     if isinstance(array, list):
         return [from_output(item, element_type) for item in array]
-    if array is None:
-        return None
+    if array is None or isinstance(array, DeviceTensor):
+        return array
     if element_type == _STRING:
         texts, shape = array
         result = np.empty(len(texts), dtype=object)

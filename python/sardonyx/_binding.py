@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._arrays import memory_at
-from ._devices import OrtDevice, check_device
+from . import _cuda
+from ._devices import CPU, OrtDevice, place_of
 from ._values import OrtValue
 from .errors import InvalidArgument
 
@@ -30,8 +31,9 @@ class OrtValueVector(list):
     def push_back_batch(self, tensors, data_ptrs, element_types, shapes, devices) -> None:
         """Appends memory of the caller's: for each tensor, which is kept, its address, dtype, shape and OrtDevice."""
         for tensor, pointer, element_type, shape, device in zip(tensors, data_ptrs, element_types, shapes, devices):
-            check_device(device)
-            value = OrtValue(memory_at(pointer, element_type, shape))
+            place = place_of(device)
+            memory = memory_at(pointer, element_type, shape) if place == CPU else _cuda.memory_at(pointer, element_type, shape, place)
+            value = OrtValue(memory)
             value._keeps = tensor
             self.append(value)
 
@@ -83,17 +85,19 @@ class SessionIOBinding:
         self.bind_input(name, value)
 
     def bind_output(self, name: str, device: OrtDevice, *memory) -> None:
-        """Each run makes an array for the output, or writes to memory of an element type, a shape and an address."""
+        """Each run makes an array for the output, or a tensor on the device, or writes to memory of an element type, a shape
+        and an address."""
         if len(memory) not in (0, 3):
             raise TypeError(f"bind_output takes memory by an element type, a shape and an address, got {memory}")
         self._session._indices([name])
-        check_device(device, InvalidArgument)
-        self._outputs[name] = _memory(name, device, *memory) if memory else None
+        place = place_of(device, failure=InvalidArgument)
+        there = None if place == CPU else place
+        self._outputs[name] = _memory(name, device, *memory) if memory else there
 
     def bind_ortvalue_output(self, name: str, value: OrtValue) -> None:
         """Runs write to the value's memory."""
         self._session._indices([name])
-        self._outputs[name] = value.numpy()
+        self._outputs[name] = value._tensor()
 
     def clear_binding_inputs(self) -> None:
         """Lets go of all inputs."""
@@ -104,10 +108,10 @@ class SessionIOBinding:
         self._outputs.clear()
 
     def synchronize_inputs(self) -> None:
-        """Accepted for compatibility: the CPU does one thing after the other."""
+        """Accepted for compatibility: runs wait for what the default stream writes to inputs, and are over when they return."""
 
     def synchronize_outputs(self) -> None:
-        """Accepted for compatibility: the CPU does one thing after the other."""
+        """Accepted for compatibility: runs wait for what the default stream writes to inputs, and are over when they return."""
 
     def get_outputs(self) -> OrtValueVector:
         """What the last run gave, in the order in which outputs were bound."""
@@ -115,7 +119,9 @@ class SessionIOBinding:
 
     def copy_outputs_to_cpu(self) -> list:
         """Copies of what the last run gave: arrays, lists or dicts."""
-        return [v._value.copy() if v.is_tensor() else v._value for v in self._results]
+        return [
+            (v.numpy() if v.device_name() == "cuda" else v._value.copy()) if v.is_tensor() else v._value for v in self._results
+        ]
 
     def _run(self, run_options) -> None:
         out = {name: array for name, array in self._outputs.items() if array is not None}
@@ -124,14 +130,14 @@ class SessionIOBinding:
         self._results = OrtValueVector(self._session._as_ort_values(names, results))
 
 
-def _memory(name: str, device, element_type, shape, pointer: int) -> np.ndarray:
-    check_device(device, InvalidArgument)
+def _memory(name: str, device, element_type, shape, pointer: int):
+    place = place_of(device, failure=InvalidArgument)
     if shape is None or element_type is None:
         raise InvalidArgument(f"'{name}' is bound to memory without an element type and a shape")
     is_number = isinstance(element_type, int)
     if element_type == _STRING if is_number else np.dtype(element_type).kind in "UOST":
         raise InvalidArgument(f"'{name}' is of strings, which cannot be bound by an address")
-    return memory_at(pointer, element_type, shape)
+    return memory_at(pointer, element_type, shape) if place == CPU else _cuda.memory_at(pointer, element_type, shape, place)
 
 
 class IOBinding:
@@ -164,7 +170,8 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Without `buffer_ptr` each run makes an array for the output; with it runs write to this address."""
+        """Without `buffer_ptr` each run makes an array for the output, or a tensor on the device; with it runs write to this
+        address."""
         memory = () if buffer_ptr is None else (element_type, shape, buffer_ptr)
         self._iobinding.bind_output(name, OrtDevice.make(device_type, device_id), *memory)
 
@@ -181,10 +188,10 @@ class IOBinding:
         self._iobinding.clear_binding_outputs()
 
     def synchronize_inputs(self) -> None:
-        """Accepted for compatibility: the CPU does one thing after the other."""
+        """Accepted for compatibility: runs wait for what the default stream writes to inputs, and are over when they return."""
 
     def synchronize_outputs(self) -> None:
-        """Accepted for compatibility: the CPU does one thing after the other."""
+        """Accepted for compatibility: runs wait for what the default stream writes to inputs, and are over when they return."""
 
     def get_outputs(self) -> list[OrtValue]:
         """What the last run gave, in the order in which outputs were bound."""

@@ -1,4 +1,5 @@
-"""Devices, memory and execution providers as objects, by onnxruntime's names: there is the CPU and its memory."""
+"""Devices, memory and execution providers as objects, by onnxruntime's names: there is the CPU and its memory, and that
+of CUDA devices."""
 
 from __future__ import annotations
 
@@ -189,13 +190,26 @@ class OrtDevice:
         return f"OrtDevice({self._type}, {self._memory}, {self._vendor}, {self._id})"
 
 
-def check_device(device, failure=Fail) -> None:
-    """Raises where a device, by its name or as an OrtDevice, is not the CPU."""
+CPU = -1  # in the place of a CUDA device's number
+
+
+def place_of(device, device_id: int = 0, failure=Fail) -> int:
+    """The number of a CUDA device, by a name or as an OrtDevice, or CPU. Raises where there is no such device."""
     if isinstance(device, OrtDevice):
-        if device.device_type() != _TYPES["cpu"]:
-            raise failure(f"there is no memory of the device '{device._name or device}'; only 'cpu' is supported")
-    elif _type_of(device) != _TYPES["cpu"]:
-        raise failure(f"there is no memory of the device '{device.lower()}'; only 'cpu' is supported")
+        kind, name, device_id = device.device_type(), device._name or repr(device), device.device_id()
+        is_cuda = kind == _TYPES["cuda"] and device.device_vendor_id() in (0, OrtDeviceVendorId.NVIDIA)
+    else:
+        kind, name = _type_of(device), device.lower()
+        is_cuda = name in ("cuda", "gpu")
+    if kind == _TYPES["cpu"]:
+        return CPU
+    if not is_cuda:
+        raise failure(f"there is no memory of the device '{name}'; only 'cpu' and 'cuda' are supported")
+    from . import _cuda
+
+    if problem := _cuda.problem(needs_code=False):
+        raise failure(f"there is no memory of the device '{name}': {problem}")
+    return operator.index(device_id)
 
 
 class OrtMemoryInfo:

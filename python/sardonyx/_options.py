@@ -15,7 +15,7 @@ from ._config_keys import SESSION
 from ._custom import CustomOps, together
 from ._run_options import MOST, positive
 from ._devices import OrtEpDevice, OrtExecutionProviderDevicePolicy
-from ._providers import PROVIDERS, check_provider
+from ._providers import CUDA_PROVIDER, PROVIDERS, available_providers, check_provider
 from ._values import OrtValue
 from .errors import Fail, InvalidArgument, NotImplemented
 
@@ -161,6 +161,8 @@ class SessionOptions(Options):
         self._custom_ops = CustomOps()
         self._cancel = _sardonyx.CancelFlag()
         self._has_providers = False
+        # What `choose` of _providers gives: CUDA's options and whether the CPU's may stand in for it.
+        self._chosen: tuple[dict[str, str], bool] | None = None
         self._delegate: Callable | None = None
         self._denoted_dims: dict[str, int] = {}
         self._initializers: dict[str, tuple] = {}
@@ -206,10 +208,19 @@ class SessionOptions(Options):
             raise TypeError(f"set_load_cancellation_flag takes a bool, got {value!r}") from None
 
     def add_provider(self, name: str, options: dict[str, str]) -> None:
-        """Accepted for the CPU's, which all models run on. Raises `InvalidArgument` for others, `Fail` for names of none."""
+        """Adds CUDA's, where it is available, or the CPU's, which all models run on where nothing else does. What
+        `InferenceSession` is given itself counts more. Raises `InvalidArgument` for others, `Fail` for names of none."""
         check_provider(name)
-        if name not in PROVIDERS:
+        if name not in available_providers():
             raise InvalidArgument(f"there is no provider '{name}'; there is {PROVIDERS[0]}")
+        if name == CUDA_PROVIDER:
+            from . import _cuda
+
+            self._chosen = _cuda.check_options({str(key): str(value) for key, value in options.items()}), False
+            self._has_providers = True
+            return
+        if self._chosen:
+            self._chosen = self._chosen[0], True
         for key in options:
             tell_once(f"the option '{key}' of {name}", "the provider has none")
         self._has_providers = True

@@ -1,4 +1,5 @@
-"""Execution providers by name: there is the CPU's. Those that onnxruntime can be built with are known, and passed over."""
+"""Execution providers by name: there is the CPU's, and CUDA's where there are a driver and a device. Others that onnxruntime
+can be built with are known, and passed over."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from ._suggest import close_to
 from .errors import Fail
 
-PROVIDERS = ["CPUExecutionProvider"]
+CPU_PROVIDER, CUDA_PROVIDER = "CPUExecutionProvider", "CUDAExecutionProvider"
+PROVIDERS = [CPU_PROVIDER]  # that are here whatever the machine
 # In onnxruntime's order of precedence.
 ALL_PROVIDERS = [
     "NvTensorRTRTXExecutionProvider", "TensorrtExecutionProvider", "CUDAExecutionProvider", "MIGraphXExecutionProvider",
@@ -23,6 +25,13 @@ _FORMER = {
     "ArmNNExecutionProvider", "HailoExecutionProvider", "MLCExecutionProvider", "NGRAPHExecutionProvider",
     "NupharExecutionProvider", "NvTensorRtRtxExecutionProvider", "ROCMExecutionProvider", "SNPEExecutionProvider", "TvmExecutionProvider",
 }  # fmt: skip
+
+
+def available_providers() -> list[str]:
+    """The providers that can be had on this machine."""
+    from . import _cuda
+
+    return PROVIDERS if _cuda.problem() else [CUDA_PROVIDER, *PROVIDERS]
 
 
 def check_provider(name: str) -> None:
@@ -77,14 +86,30 @@ def check_and_normalize_provider_args(
     return list(found), list(found.values())
 
 
-def choose(providers, provider_options=None) -> None:
-    """Checks what a caller names as providers; says so where none of them is the CPU's, which runs the model anyway."""
+def choose(providers, provider_options=None) -> tuple[dict[str, str], bool] | None:
+    """Checks what a caller names as providers. Gives the checked options of CUDA's, and whether the CPU's may stand in for it,
+    where the caller wants CUDA's before the CPU's and it is there; else the CPU's runs the model, and a warning says so where
+    the caller does not name it."""
     if isinstance(providers, str):
         providers = [providers]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        names, _ = check_and_normalize_provider_args(providers or None, provider_options if providers else None, PROVIDERS)
+        names, options = check_and_normalize_provider_args(
+            providers or None, provider_options if providers else None, PROVIDERS
+        )
     for name in names:
         check_provider(name)
+    problem = ""
+    if CUDA_PROVIDER in names:
+        from . import _cuda
+
+        cuda = _cuda.check_options(options[names.index(CUDA_PROVIDER)])
+        may_use_cpu = CPU_PROVIDER in names
+        is_first = not may_use_cpu or names.index(CUDA_PROVIDER) < names.index(CPU_PROVIDER)
+        problem = _cuda.problem()
+        if is_first and not problem:
+            return cuda, may_use_cpu
     if names and not set(names) & set(PROVIDERS):
-        warnings.warn(f"none of the providers {names} is there; the model runs on the CPU", stacklevel=3)
+        why = f" ({problem})" if problem else ""
+        warnings.warn(f"none of the providers {names} is there; the model runs on the CPU{why}", stacklevel=3)
+    return None

@@ -16,8 +16,9 @@ from ._attributes import integer, tell_once
 from ._binding import IOBinding
 from ._devices import CPU_DEVICE, CPU_MEMORY, OrtEpDevice, OrtMemoryInfo
 from ._native_session import Internals
-from ._providers import ALL_PROVIDERS, PROVIDERS, choose
+from ._providers import ALL_PROVIDERS, CPU_PROVIDER, CUDA_PROVIDER, available_providers, choose
 from ._run_options import RunOptions
+from ._runtime import DeviceTensor
 from ._suggest import unknown
 from ._values import OrtValue, SparseTensor
 from .errors import Fail, InvalidArgument
@@ -119,6 +120,7 @@ class Runnable(Internals):
 
     _session: Any  # an extension's Runner
     _logger = log.Logger()
+    _used_providers: Mapping[str, Mapping[str, str]] = {CPU_PROVIDER: {}}  # with their options
     _adapted: frozenset[str] = frozenset()  # the initializers in whose place an adapter's tensors are
 
     def _describe(self):
@@ -137,8 +139,8 @@ class Runnable(Internals):
     ) -> list[Any]:
         """The outputs named, or all of them, for a dict of inputs by name.
 
-        Inputs are arrays of numpy or of any library with DLPack on the CPU; contiguous ones are
-        not copied. Optional ones may be left out. `out` may give arrays to write outputs to, by name; they may overlap
+        Inputs are arrays of numpy or of any library with DLPack; contiguous ones are not copied. Those on a CUDA device are
+        for sessions that run there. Optional ones may be left out. `out` may give arrays to write outputs to, by name; they may overlap
         inputs. Results are arrays, lists for sequences, dicts for maps, or None for an optional that holds nothing.
         Raises `InvalidArgument` for names, types and shapes that the model does not have, `RuntimeException` where the run failed.
         """
@@ -173,7 +175,7 @@ class Runnable(Internals):
                 continue
             if arg._is_special:
                 results[i] = from_output(results[i], arg._item_type or arg._element_type)
-            if out and arg.name in out:
+            if out and arg.name in out and not isinstance(results[i], DeviceTensor):
                 results[i] = copy_to(out[arg.name], results[i], arg.name)
         if output_names is None or len(output_names) == 0:
             return results
@@ -303,16 +305,19 @@ class Runnable(Internals):
         return ModelMetadata(self._session.metadata)
 
     def get_providers(self) -> list[str]:
-        """The execution providers by name: the CPU's."""
-        return list(PROVIDERS)
+        """The execution providers by name: CUDA's, where kernels run on a device, and the CPU's."""
+        return list(self._used_providers)
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Options by the name of a provider: none."""
-        return {name: {} for name in PROVIDERS}
+        """Options by the name of a provider, as text; the CPU's has none."""
+        return {name: dict(options) for name, options in self._used_providers.items()}
 
     def set_providers(self, providers=None, provider_options=None) -> None:
-        """Accepted for compatibility: the CPU's is the only one. Raises `Fail` for a name that onnxruntime never had."""
-        choose(providers, provider_options)
+        """Accepted for compatibility: a session keeps the providers that it was loaded with, which a warning says where others
+        are named. Raises `Fail` for a name that onnxruntime never had."""
+        chosen = choose(providers, provider_options)
+        if (chosen is not None) != (CUDA_PROVIDER in self._used_providers) and providers:
+            tell_once("set_providers", "a session keeps the providers that it was loaded with")
 
     def disable_fallback(self) -> None:
         """Accepted for compatibility: there is nothing to fall back from."""
@@ -369,8 +374,8 @@ def load(path, *, threads: int = 0, memory_limit: int = 0) -> BuiltModel:
 
 
 def get_available_providers() -> list[str]:
-    """The execution providers that are here: the CPU's."""
-    return list(PROVIDERS)
+    """The execution providers that are here: CUDA's, where there are a driver and a device, and the CPU's."""
+    return available_providers()
 
 
 def get_all_providers() -> list[str]:
@@ -379,8 +384,8 @@ def get_all_providers() -> list[str]:
 
 
 def get_device() -> str:
-    """What models run on: "CPU"."""
-    return "CPU"
+    """What models can run on: "GPU" where CUDA's provider is available, else "CPU"."""
+    return "GPU" if CUDA_PROVIDER in available_providers() else "CPU"
 
 
 def set_default_logger_severity(severity: int) -> None:

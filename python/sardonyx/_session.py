@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from . import _log as log
 from . import _sardonyx
 from ._adapters import LoraAdapter, parameters_of
+from ._cuda import set_options
 from ._loading import choose_by, folder_of, with_config_of
 from ._options import SessionOptions
 from ._overridable import overridable
-from ._providers import choose
+from ._providers import CUDA_PROVIDER, choose
 from ._running import NodeArg, Runnable
 from ._suggest import unknown
 from ._values import type_name
@@ -64,8 +65,9 @@ class InferenceSession(Runnable):
     `path_or_bytes` is a path, the bytes of a model, or an onnx.ModelProto. `run` may be called by
     any number of threads at a time; Python runs on meanwhile.
 
-    `providers` and `provider_options` are checked: names that onnxruntime never had raise `Fail`, and a warning says
-    so where none of them is the CPU's. `read_config_from_model` or the environment variable
+    `providers` and `provider_options` are onnxruntime's: "CUDAExecutionProvider" before "CPUExecutionProvider", or alone,
+    runs the model on a GPU (`docs/GPU.md`). Names that onnxruntime never had raise `Fail`; a warning says so where none
+    of them is there. `read_config_from_model` or the environment variable
     ORT_LOAD_CONFIG_FROM_MODEL=1 takes options from the model's metadata, as onnxruntime does.
     """
 
@@ -79,7 +81,7 @@ class InferenceSession(Runnable):
         read_config_from_model: bool | int | None = None,
         **kwargs,
     ):
-        choose(providers, provider_options)
+        chosen = choose(providers, provider_options)
         if sess_options is not None and not isinstance(sess_options, SessionOptions):
             raise TypeError(f"sess_options are SessionOptions, got {type(sess_options).__name__}")
         self._options = sess_options or SessionOptions()
@@ -92,6 +94,12 @@ class InferenceSession(Runnable):
         self._logger = log.Logger(self._options.log_severity_level, self._options.logid)
         self._options._check_formats()
         native = self._options._native()
+        if not providers:
+            chosen = self._options._chosen
+        if chosen:
+            set_options(native.device, *chosen)
+        # As an adapter may need them to load the model again.
+        self._given_providers = providers, provider_options
         # Programs set them for whatever models they load.
         native.may_dims_be_unknown = True
         if not path:
@@ -104,6 +112,8 @@ class InferenceSession(Runnable):
         self._profiling_start = time.monotonic_ns()
         watch = log.Stopwatch()
         self._session = self._load(path, data, native)
+        if chosen and self._session.uses_cuda:
+            self._used_providers = {CUDA_PROVIDER: chosen[0], **self._used_providers}
         if self._options._delegate is not None:
             choose_by(self._options._delegate, self._session.metadata)
         steps = ", ".join(f"{step} {seconds * 1000:.1f} ms" for step, seconds in self.timings.items())
@@ -153,7 +163,7 @@ class InferenceSession(Runnable):
                 tensors = {name: (*given[name]._as_initializer(name), False) for name in names}
                 options._initializers = {**options._initializers, **tensors}
                 options.optimized_model_filepath, options._delegate = "", None
-                session = InferenceSession(self._source, options)
+                session = InferenceSession(self._source, options, *self._given_providers)
                 session._adapted = self._adapted | names
                 self._variants[key] = session
             return self._variants[key]

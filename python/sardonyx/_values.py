@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import enum
+import math
 import operator
 from typing import Any
 
 import numpy as np
 
-from . import _runtime
+from . import _cuda, _runtime
 from ._arrays import _as_strings, _bits, dtype_of, element_type_of
-from ._devices import OrtDevice, OrtMemoryInfo, check_device
+from ._devices import CPU, OrtDevice, OrtMemoryInfo, place_of
 from .errors import Fail, InvalidArgument
 
 _STRING, _BOOL, _UINT8, _BFLOAT16 = 8, 9, 2, 16
@@ -33,10 +34,10 @@ def _contiguous(array: np.ndarray) -> np.ndarray:
 
 
 class OrtValue:
-    """A value of a model by the name that onnxruntime gives it: it holds numpy's array, which it does not copy, or
-    what a run gives for other values. bfloat16 and the like are dtypes of ml_dtypes.
+    """A value of a model by the name that onnxruntime gives it: it holds numpy's array, which it does not copy, memory of
+    a CUDA device, or what a run gives for other values. bfloat16 and the like are dtypes of ml_dtypes.
 
-    Devices are names ("cpu") or OrtDevices: onnxruntime has two classes, of which `_pybind_state.OrtValue` takes
+    Devices are names ("cpu", "cuda") or OrtDevices: onnxruntime has two classes, of which `_pybind_state.OrtValue` takes
     the latter; here they are one.
     """
 
@@ -50,13 +51,15 @@ class OrtValue:
     def ortvalue_from_numpy(
         cls, numpy_obj: np.ndarray, /, device_type: str | OrtDevice = "cpu", device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        """A tensor in an array's memory; what is not contiguous is copied. Raises `Fail` for strings."""
-        check_device(device_type)
+        """A tensor in an array's memory; what is not contiguous is copied, and so is what goes to a device. Raises `Fail` for
+        strings, and where there is no such device."""
+        place = place_of(device_type, device_id)
         if not isinstance(numpy_obj, np.ndarray) or numpy_obj.dtype.kind in "UOST":
             raise Fail("Creation of OrtValues is currently only supported from non-string numpy arrays")
         if not element_type_of(numpy_obj.dtype.newbyteorder("=")):
             raise Fail(f"no ONNX tensor has the dtype {numpy_obj.dtype}")
-        return cls(_contiguous(numpy_obj))
+        array = _contiguous(numpy_obj)
+        return cls(array if place == CPU else _cuda.to_device(array, element_type_of(array.dtype), place))
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
@@ -77,8 +80,10 @@ class OrtValue:
         memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
         """A tensor whose elements are not set. `element_type` is ONNX's number or a dtype."""
-        check_device(device_type)
+        place = place_of(device_type, device_id)
         dtype = _dtype(element_type)
+        if place != CPU:
+            return cls(_cuda.allocate(tuple(shape), element_type_of(dtype), place))
         try:
             return cls(np.empty(tuple(shape), dtype))
         except ValueError as problem:
@@ -94,16 +99,27 @@ class OrtValue:
     @classmethod
     def from_dlpack(cls, data, /, is_bool_tensor: bool = False) -> OrtValue:
         """The memory of another library's tensor, which is not copied, or of a DLPack capsule, whose bytes may stand
-        for booleans."""
+        for booleans. On a CUDA device what the tensor's own stream writes is waited for; who writes to a capsule's memory
+        on other streams than the default one has to be done before."""
         if isinstance(data, OrtValue):
             return cls(data._tensor())
         is_bool = is_bool_tensor or _looks_bool(data)
+        if hasattr(data, "__dlpack_device__") and _cuda.is_on_device(data):
+            tensor = _cuda.import_tensor(data)
+            if is_bool and tensor.type == _UINT8:
+                tensor.type = _BOOL
+            return cls(tensor)
         if not hasattr(data, "__dlpack__") and type(data).__name__ != "PyCapsule":
             raise TypeError("from_dlpack expected a valid DLPack capsule named 'dltensor'")
         try:
             element_type, array, is_writable = _runtime.import_memory(data)
         except (RuntimeError, InvalidArgument):
-            raise Fail("DLPack is taken of contiguous tensors on the CPU only") from None
+            if type(data).__name__ == "PyCapsule":
+                try:
+                    return cls(_cuda.import_capsule(data, is_bool))
+                except InvalidArgument:
+                    pass
+            raise Fail("DLPack is taken of contiguous tensors on the CPU or on CUDA devices only") from None
         if not element_type:
             raise Fail("the tensor has a type of elements that no ONNX tensor has")
         if is_bool and element_type == _UINT8:
@@ -113,11 +129,14 @@ class OrtValue:
         return cls(array)
 
     def __dlpack__(self, *, stream=None):
-        """A DLPack capsule of the tensor's memory. Raises `BufferError` where DLPack has no way to say what it is."""
+        """A DLPack capsule of the tensor's memory. Raises `BufferError` where DLPack has no way to say what it is. Nothing
+        on a device is left to wait for, whatever the stream."""
         array = self._tensor()
-        element_type = element_type_of(array.dtype)
+        element_type = self.element_type()
         if element_type > _BFLOAT16 or element_type == _STRING:
             raise BufferError(f"DLPack has no elements of the type {type_name(element_type)}")
+        if isinstance(array, _cuda.DeviceTensor):
+            return _runtime.export_memory(array.data, element_type, array.shape, array, array.device)
         if not array.flags.writeable:
             raise BufferError("DLPack has no way to say that memory must not be written")
         return _runtime.export_memory(array.ctypes.data, element_type, list(array.shape), array)
@@ -127,9 +146,16 @@ class OrtValue:
         return self.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """(1, 0): the CPU."""
-        self._tensor()
-        return (1, 0)
+        """(1, 0): the CPU; (2, its number): a CUDA device."""
+        array = self._tensor()
+        return (2, array.device) if isinstance(array, _cuda.DeviceTensor) else (1, 0)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory of a tensor on a CUDA device, as numba and others take it; no attribute of other values."""
+        if not isinstance(self._value, _cuda.DeviceTensor):
+            raise AttributeError("__cuda_array_interface__ is of tensors on CUDA devices only")
+        return _cuda.interface_of(self._value)
 
     def update_inplace(self, data) -> None:
         """Copies elements in, as many bytes as there are, whatever the shape."""
@@ -138,6 +164,9 @@ class OrtValue:
         elif not isinstance(data, np.ndarray):
             raise TypeError("data must be a numpy.ndarray or an OrtValue.")
         target = self._tensor()
+        if isinstance(target, _cuda.DeviceTensor) or isinstance(data, _cuda.DeviceTensor):
+            _copy_on_device(target, data)
+            return
         if target.dtype.hasobject or data.dtype.newbyteorder("=") != target.dtype:
             raise Fail(f"the OrtValue has elements of {target.dtype}, got {data.dtype}")
         if data.size != target.size:
@@ -152,17 +181,18 @@ class OrtValue:
             raise Fail(f"This OrtValue does not contain SparseTensor, but {self.data_type()}")
         return self._value
 
-    def _tensor(self) -> np.ndarray:
+    def _tensor(self) -> Any:
         if not self.is_tensor():
             raise Fail(f"Only OrtValues that are Tensors are currently supported, this one is {self.data_type()}")
         return self._value
 
     def numpy(self) -> np.ndarray:
-        """The tensor's memory as an array; raises `Fail` where it is no tensor."""
-        return self._tensor()
+        """The tensor's memory as an array, or a copy of what lies on a device; raises `Fail` where it is no tensor."""
+        array = self._tensor()
+        return _cuda.to_host(array) if isinstance(array, _cuda.DeviceTensor) else array
 
     def __array__(self, dtype=None, copy=None):
-        array = self._tensor()
+        array = self.numpy()
         if copy is not None:
             return np.array(array, dtype=dtype, copy=copy)
         return array if dtype is None else np.asarray(array, dtype=dtype)
@@ -178,6 +208,8 @@ class OrtValue:
         if self.is_sparse_tensor():
             return self._value._element_type
         array = self._tensor()
+        if isinstance(array, _cuda.DeviceTensor):
+            return array.type
         return _STRING if array.dtype.hasobject else element_type_of(array.dtype)
 
     def data_type(self) -> str:
@@ -195,20 +227,22 @@ class OrtValue:
         return "optional"
 
     def device_name(self) -> str:
-        """Where the memory lies: cpu."""
-        return "cpu"
+        """Where the memory lies: cpu or cuda."""
+        return "cuda" if isinstance(self._value, _cuda.DeviceTensor) else "cpu"
 
     def data_ptr(self) -> int:
         """The address of a tensor's first element."""
-        return self._tensor().ctypes.data
+        array = self._tensor()
+        return array.data if isinstance(array, _cuda.DeviceTensor) else array.ctypes.data
 
     def tensor_size_in_bytes(self) -> int:
         """Bytes of a tensor's elements."""
-        return self._tensor().nbytes
+        array = self._tensor()
+        return array.bytes if isinstance(array, _cuda.DeviceTensor) else array.nbytes
 
     def is_tensor(self) -> bool:
         """Whether it holds a tensor."""
-        return isinstance(self._value, np.ndarray)
+        return isinstance(self._value, (np.ndarray, _cuda.DeviceTensor))
 
     def is_sparse_tensor(self) -> bool:
         """Whether it holds a sparse tensor."""
@@ -232,13 +266,34 @@ class OrtValue:
 
     def _as_initializer(self, name: str):
         """(element type, shape, bytes or a list of them) of a copy."""
-        array = self._tensor()
+        array = self.numpy()
         element_type = self.element_type()
         if element_type == _STRING:
             return element_type, list(array.shape), _as_strings(array, name)[1]
         if element_type >= 21 and element_type != 24:
             raise Fail(f"initializer '{name}' cannot be given as {self.data_type()}, whose elements are less than a byte")
         return element_type, list(array.shape), (array if element_type < 16 else _bits(array)).tobytes()
+
+
+def _copy_on_device(target, source) -> None:
+    """Copies all elements between tensors of which one lies on a device."""
+
+    def told(tensor):
+        if isinstance(tensor, _cuda.DeviceTensor):
+            return dtype_of(tensor.type), tensor.shape
+        return tensor.dtype.newbyteorder("="), tensor.shape
+
+    (dtype, shape), (given, given_shape) = told(target), told(source)
+    if dtype != given:
+        raise Fail(f"the OrtValue has elements of {dtype}, got {given}")
+    if math.prod(shape) != math.prod(given_shape):
+        raise Fail("The input size of numpy arrays does not match the size of the OrtValue.")
+    if isinstance(target, _cuda.DeviceTensor):
+        _cuda.overwrite(target, source if isinstance(source, _cuda.DeviceTensor) else _contiguous(source))
+    elif not target.flags.writeable:
+        raise Fail("the memory of the OrtValue must not be written")
+    else:
+        _cuda.read_into(target, source)
 
 
 def _dtype(element_type) -> np.dtype:
