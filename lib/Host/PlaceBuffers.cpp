@@ -190,6 +190,9 @@ private:
         (access.onDevice ? uses.deviceWrites : uses.hostWrites) |=
             access.writes;
       }
+      // Constants are the host's.
+      if (auto global = dyn_cast<memref::GetGlobalOp>(op))
+        usesOf[classOf(global)].hostWrites = true;
       if (auto copy = dyn_cast<memref::CopyOp>(op))
         copies.emplace_back(classOf(copy.getSource()),
                             classOf(copy.getTarget()));
@@ -259,26 +262,45 @@ private:
     memref::CopyOp::create(b, loc, dense, target);
   }
 
-  /// The argument of the function that `value` is a view of, or null.
-  BlockArgument findArgument(Value value) {
+  /// Whether `value` is a constant, an argument of the function, or a view of
+  /// one: it can be had in any place from the beginning.
+  bool isGiven(Value value) {
     while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
       value = view.getViewSource();
     auto argument = dyn_cast<BlockArgument>(value);
-    return argument && argument.getOwner() == &func.getBody().front() ? argument
-                                                                      : nullptr;
+    return value.getDefiningOp<memref::GetGlobalOp>() ||
+           (argument && argument.getOwner() == &func.getBody().front());
   }
 
-  /// What is in the other place as well: an argument, or a view of one.
+  /// A new argument that is what `attrs` say.
+  Value addArgument(Type type, DictionaryAttr attrs, Location loc) {
+    unsigned index = func.getNumArguments();
+    (void)func.insertArgument(index, type, attrs, loc);
+    return func.getArgument(index);
+  }
+
+  /// A constant of the program as one of its arguments.
+  Value addConstant(memref::GetGlobalOp op) {
+    auto global = symbols.lookup<memref::GlobalOp>(op.getName());
+    Builder b(func.getContext());
+    return addArgument(
+        op.getType(),
+        b.getDictionaryAttr(b.getNamedAttr(sdx::kConstantAttr,
+                                           global.getInitialValueAttr())),
+        op.getLoc());
+  }
+
+  /// What isGiven() is true of, in the other place.
   Value twinOf(Value value) {
     if (Value known = twins.lookup(value))
       return known;
     Value twin;
     if (auto argument = dyn_cast<BlockArgument>(value)) {
-      unsigned index = func.getNumArguments();
-      (void)func.insertArgument(index, argument.getType(),
-                                func.getArgAttrDict(argument.getArgNumber()),
-                                argument.getLoc());
-      twin = func.getArgument(index);
+      twin = addArgument(argument.getType(),
+                         func.getArgAttrDict(argument.getArgNumber()),
+                         argument.getLoc());
+    } else if (auto global = value.getDefiningOp<memref::GetGlobalOp>()) {
+      twin = addConstant(global);
     } else {
       Operation *view = value.getDefiningOp();
       Value source = cast<ViewLikeOpInterface>(view).getViewSource();
@@ -334,7 +356,7 @@ private:
     Value value = operand.get();
     Operation *op = operand.getOwner();
     const Access access = accessOf(operand);
-    if (!access.writes && findArgument(value)) {
+    if (!access.writes && isGiven(value)) {
       operand.set(twinOf(value));
       return;
     }

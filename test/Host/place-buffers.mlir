@@ -100,6 +100,25 @@ module attributes {sdx.target = #nv.target<sm = 80>} {
 
 // -----
 
+// A constant that kernels read is an argument, which is there once and for all.
+
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: memref<2xi64, #gpu.address_space<global>> {sdx.input = 0 : i64}
+// CHECK-SAME: %[[C:[a-z0-9]*]]: memref<2xi64, #gpu.address_space<global>> {sdx.constant = dense<[1, 2]> : tensor<2xi64>})
+// CHECK: sdx.call @k0(%{{.*}}, %[[C]] :
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  memref.global "private" constant @table : memref<2xi64> = dense<[1, 2]>
+  func.func private @k0(memref<2xi64>, memref<2xi64>, memref<2xi64>) attributes {sdx.kernel}
+  func.func @main(%x: memref<2xi64> {sdx.input = 0}) {
+    %out = sdx.output_buffer 0() : memref<2xi64>
+    %c = memref.get_global @table : memref<2xi64>
+    sdx.call @k0(%x, %c : memref<2xi64>, memref<2xi64>) outs(%out : memref<2xi64>)
+    return
+  }
+}
+
+// -----
+
 // Without a device nothing changes.
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: gpu.address_space
