@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Common/MathExpansions.h"
+#include "Doubles.h"
 #include "dialects/NV/NV.h"
 #include "sardonyx/Targets/NVPTX/Passes.h"
 
@@ -27,6 +28,66 @@ using namespace sardonyx;
 
 namespace {
 
+/// A function of f64 as arithmetic; one of f32 that has no expansion of its own
+/// by way of f64, whose rounding then counts alone.
+template <typename OpTy, auto function>
+struct ExpandByDoubles : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &b) const override {
+    Type type = op.getType(), f64 = b.getF64Type();
+    if (!type.isF64() && !type.isF32() && !type.isF16() && !type.isBF16())
+      return b.notifyMatchFailure(op, "not of f64 or shorter floats");
+    Location loc = op.getLoc();
+    SmallVector<nv::Double> numbers;
+    for (Value operand : op->getOperands())
+      numbers.push_back(
+          {&b, loc,
+           type.isF64() ? operand
+                        : Value(arith::ExtFOp::create(b, loc, f64, operand))});
+    Value result = apply(function, numbers).value;
+    if (!type.isF64())
+      result = arith::TruncFOp::create(b, loc, b.getF32Type(), result);
+    if (type.isF16() || type.isBF16())
+      result = arith::TruncFOp::create(b, loc, type, result);
+    b.replaceOp(op, result);
+    return success();
+  }
+
+private:
+  static nv::Double apply(nv::Double (*one)(nv::Double),
+                          ArrayRef<nv::Double> numbers) {
+    return one(numbers[0]);
+  }
+  static nv::Double apply(nv::Double (*two)(nv::Double, nv::Double),
+                          ArrayRef<nv::Double> numbers) {
+    return two(numbers[0], numbers[1]);
+  }
+};
+
+void populateDoubleMath(RewritePatternSet &patterns) {
+  patterns.add<ExpandByDoubles<math::ExpOp, nv::exp>,
+               ExpandByDoubles<math::ExpM1Op, nv::expm1>,
+               ExpandByDoubles<math::LogOp, nv::log>,
+               ExpandByDoubles<math::Log1pOp, nv::log1p>,
+               ExpandByDoubles<math::PowFOp, nv::pow>,
+               ExpandByDoubles<math::SinhOp, nv::sinh>,
+               ExpandByDoubles<math::CoshOp, nv::cosh>,
+               ExpandByDoubles<math::TanhOp, nv::tanh>,
+               ExpandByDoubles<math::AsinhOp, nv::asinh>,
+               ExpandByDoubles<math::AcoshOp, nv::acosh>,
+               ExpandByDoubles<math::AtanhOp, nv::atanh>,
+               ExpandByDoubles<math::ErfOp, nv::erf>,
+               ExpandByDoubles<math::SinOp, nv::sin>,
+               ExpandByDoubles<math::CosOp, nv::cos>,
+               ExpandByDoubles<math::TanOp, nv::tan>,
+               ExpandByDoubles<math::AsinOp, nv::asin>,
+               ExpandByDoubles<math::AcosOp, nv::acos>,
+               ExpandByDoubles<math::AtanOp, nv::atan>,
+               ExpandByDoubles<arith::RemFOp, nv::fmod>>(patterns.getContext(),
+                                                         /*benefit=*/0);
+}
+
 struct ExpandMathPass : sardonyx::impl::NVExpandMathBase<ExpandMathPass> {
   using Base::Base;
 
@@ -34,6 +95,7 @@ struct ExpandMathPass : sardonyx::impl::NVExpandMathBase<ExpandMathPass> {
     prepareMath(getOperation(), /*scale=*/{});
     RewritePatternSet patterns(&getContext());
     populateMathExpansions(patterns, /*scale=*/{});
+    populateDoubleMath(patterns);
     GreedyRewriteConfig config;
     config.enableFolding(false).enableConstantCSE(false);
     if (failed(

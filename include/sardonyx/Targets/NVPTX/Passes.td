@@ -156,7 +156,8 @@ def NVExpandMath : Pass<"nv-expand-math", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Expand math functions to arithmetic";
   let description = [{
     Functions that PTX has no exact instruction for become range reductions and
-    polynomials, as the CPU's are; f16 and bf16 are computed in f32. What is left
+    polynomials, as the CPU's are; f16 and bf16 are computed in f32, and f32 in f64
+    where it has no expansion of its own. What is left
     is an instruction: square roots, absolute values, rounding, multiply-adds.
 
     ```mlir

@@ -1,0 +1,91 @@
+//===- DoubleRemainder.cpp - The remainder of a division ------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Doubles.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+static Value makeInteger(Double x, int64_t value) {
+  return arith::ConstantOp::create(*x.b, x.loc, x.b->getI64IntegerAttr(value));
+}
+
+/// A size x = mantissa * 2^(exponent - 1075) with a mantissa of 53 bits, unless
+/// x is 0.
+static std::pair<Value, Value> split(Double x) {
+  OpBuilder &b = *x.b;
+  Location loc = x.loc;
+  Value bits = arith::BitcastOp::create(b, loc, b.getI64Type(), x.value);
+  Value field = arith::ShRUIOp::create(b, loc, bits, makeInteger(x, 52));
+  Value fraction =
+      arith::AndIOp::create(b, loc, bits, makeInteger(x, 0x000fffffffffffff));
+  Value normal = arith::OrIOp::create(b, loc, fraction,
+                                      makeInteger(x, 0x0010000000000000));
+  // A subnormal number has no first bit by itself.
+  Value zeros = arith::SubIOp::create(
+      b, loc, math::CountLeadingZerosOp::create(b, loc, fraction),
+      makeInteger(x, 11));
+  Value moved = arith::ShLIOp::create(b, loc, fraction, zeros);
+  Value isSubnormal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                            field, makeInteger(x, 0));
+  Value less = arith::SubIOp::create(b, loc, makeInteger(x, 1), zeros);
+  return {arith::SelectOp::create(b, loc, isSubnormal, moved, normal),
+          arith::SelectOp::create(b, loc, isSubnormal, less, field)};
+}
+
+/// The division by hand, a bit of the quotient at a time, which is exact.
+Double nv::fmod(Double x, Double y) {
+  OpBuilder &b = *x.b;
+  Location loc = x.loc;
+  Double sizeX = abs(x), sizeY = abs(y);
+  auto [m, exponent] = split(sizeX);
+  auto [divisor, least] = split(sizeY);
+  Value zero = makeInteger(x, 0), one = makeInteger(x, 1);
+  auto subtract = [&](Value from) -> Value {
+    Value rest = arith::SubIOp::create(b, loc, from, divisor);
+    Value fits =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, rest, zero);
+    return arith::SelectOp::create(b, loc, fits, rest, from);
+  };
+  Value steps = arith::SubIOp::create(b, loc, exponent, least);
+  auto loop = scf::ForOp::create(b, loc, zero, steps, one, ValueRange{m});
+  Block *after = b.getInsertionBlock();
+  auto place = b.getInsertionPoint();
+  b.setInsertionPointToStart(loop.getBody());
+  Value next =
+      arith::ShLIOp::create(b, loc, subtract(loop.getRegionIterArgs()[0]), one);
+  scf::YieldOp::create(b, loc, next);
+  b.setInsertionPoint(after, place);
+  Value rest = subtract(loop.getResult(0));
+  // rest * 2^(least - 1075) by two factors, neither of which leaves the range.
+  auto power = [&](Value n) {
+    Value bits = arith::ShLIOp::create(
+        b, loc, arith::AddIOp::create(b, loc, n, makeInteger(x, 1023)),
+        makeInteger(x, 52));
+    return x.with(arith::BitcastOp::create(b, loc, b.getF64Type(), bits));
+  };
+  Value n = arith::SubIOp::create(b, loc, least, makeInteger(x, 1075));
+  Value half = arith::ShRSIOp::create(b, loc, n, one);
+  Double result =
+      x.with(arith::UIToFPOp::create(b, loc, b.getF64Type(), rest)) *
+      power(half) * power(arith::SubIOp::create(b, loc, n, half));
+  result = copySign(result, x);
+  result = select(sizeY > sizeX, x, result);
+  // Nothing is left of infinity, nor after a division by 0.
+  Double none = x.constant(std::numeric_limits<double>::quiet_NaN());
+  result = select(isEqual(y, 0.0), none, result);
+  result = select(isEqual(sizeX, std::numeric_limits<double>::infinity()), none,
+                  result);
+  result = select(isNaN(x), x, result);
+  return select(isNaN(y), y, result);
+}

@@ -1,0 +1,77 @@
+//===- Doubles.h - Arithmetic on f64 ----------------------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_TARGETS_NVPTX_DOUBLES_H
+#define SARDONYX_TARGETS_NVPTX_DOUBLES_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace sardonyx::nv {
+
+/// A number of f64 and where operations on it are put.
+struct Double {
+  mlir::OpBuilder *b;
+  mlir::Location loc;
+  mlir::Value value;
+
+  Double with(mlir::Value other) const { return {b, loc, other}; }
+  Double constant(double number) const;
+};
+
+Double operator+(Double x, Double y);
+Double operator-(Double x, Double y);
+Double operator*(Double x, Double y);
+Double operator/(Double x, Double y);
+Double operator-(Double x);
+Double operator+(Double x, double y);
+Double operator-(double x, Double y);
+Double operator*(Double x, double y);
+mlir::Value operator<(Double x, double y);
+mlir::Value operator>(Double x, double y);
+mlir::Value operator>(Double x, Double y);
+mlir::Value isEqual(Double x, double y);
+mlir::Value isEqual(Double x, Double y);
+mlir::Value isNaN(Double x);
+
+/// x * y + z, rounded once.
+Double fma(Double x, Double y, Double z);
+Double fma(Double x, double y, Double z);
+Double sqrt(Double x);
+Double abs(Double x);
+/// The nearest whole number, the even one of two.
+Double round(Double x);
+Double copySign(Double size, Double sign);
+/// `x` where `condition` (i1) holds, else `y`.
+Double select(mlir::Value condition, Double x, Double y);
+/// The polynomial in x of these coefficients, the highest first.
+Double polynomial(Double x, llvm::ArrayRef<double> coefficients);
+
+/// The functions of the C library, to a few units in the last place.
+Double exp(Double x);
+Double expm1(Double x);
+Double log(Double x);
+Double log1p(Double x);
+Double pow(Double x, Double y);
+Double sinh(Double x);
+Double cosh(Double x);
+Double tanh(Double x);
+Double asinh(Double x);
+Double acosh(Double x);
+Double atanh(Double x);
+Double erf(Double x);
+Double sin(Double x);
+Double cos(Double x);
+Double tan(Double x);
+Double asin(Double x);
+Double acos(Double x);
+Double atan(Double x);
+/// Exact.
+Double fmod(Double x, Double y);
+
+} // namespace sardonyx::nv
+
+#endif // SARDONYX_TARGETS_NVPTX_DOUBLES_H
