@@ -308,8 +308,7 @@ std::string sardonyx::pack(const Artifact &artifact, std::string_view key) {
 static bool isSound(const Artifact &artifact, const Argument &arg) {
   switch (arg.kind) {
   case Argument::Input:
-    return arg.index < artifact.inputs.size() &&
-           !(arg.onDevice && isHandled(artifact.inputs[arg.index]));
+    return arg.index < artifact.inputs.size();
   case Argument::Persistent:
     return arg.index < artifact.persistentElementBytes.size();
   case Argument::Constant: {

@@ -98,15 +98,25 @@ void Model::placeInputs(State &state,
   if (concernsCaller)
     context.device()->joinCaller(context);
 
-  PlacedInputs placed(context, inputs);
+  // Strings and lists are handles, on the device as well.
+  std::vector<TensorRef> numbers = inputs;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (isHandled(inputInfos[i])) {
+      numbers[i] = TensorRef();
+      numbers[i].type = ElementType::Int64;
+      numbers[i].data = state.handles[i].data();
+      if (inputInfos[i].items.empty())
+        numbers[i].shape = inputs[i].shape;
+    }
+  PlacedInputs placed(context, numbers);
   for (size_t i = 0; i < code.arguments.size() && !context.failed(); ++i) {
     const ModelArgument &argument = code.arguments[i];
-    if (!argument.input || isHandled(inputInfos[*argument.input]))
+    if (!argument.input)
       continue;
     const size_t number = *argument.input;
     const void *data =
         argument.onDevice ? placed.onDeviceOf(number) : placed.onHostOf(number);
-    state.table.set(i, data, inputs[number].shape);
+    state.table.set(i, data, numbers[number].shape);
   }
   placed.finish();
 }

@@ -436,8 +436,6 @@ MaybeError ArgumentReader::read(func::FuncOp func,
       if (arg.index >= artifact.inputs.size())
         return internal(what + " is an input that the model does not have");
       const ValueInfo &info = artifact.inputs[arg.index];
-      if (arg.onDevice && isHandled(info))
-        return internal(what + " takes handles on a device");
       if (!info.items.empty()) { // a handle
         if (elementBytes != 8 || type.getRank() != 0)
           return internal(what + " does not fit the input '" + info.name + "'");
