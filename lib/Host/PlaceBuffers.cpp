@@ -283,11 +283,10 @@ private:
   Value addConstant(memref::GetGlobalOp op) {
     auto global = symbols.lookup<memref::GlobalOp>(op.getName());
     Builder b(func.getContext());
-    return addArgument(
-        op.getType(),
-        b.getDictionaryAttr(b.getNamedAttr(sdx::kConstantAttr,
-                                           global.getInitialValueAttr())),
-        op.getLoc());
+    return addArgument(op.getType(),
+                       b.getDictionaryAttr(b.getNamedAttr(
+                           sdx::kConstantAttr, global.getInitialValueAttr())),
+                       op.getLoc());
   }
 
   /// What isGiven() is true of, in the other place.

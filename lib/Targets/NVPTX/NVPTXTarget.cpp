@@ -36,6 +36,7 @@ public:
   void buildCodegenPasses(OpPassManager &module) const override {
     OpPassManager &kernels = module.nest<func::FuncOp>();
     kernels.addPass(createNVLowerMatmul());
+    kernels.addPass(createNVLowerConv());
     kernels.addPass(createNVLowerRows());
     kernels.addPass(createNVLowerLoops());
     module.addPass(createNVOutlineKernels());

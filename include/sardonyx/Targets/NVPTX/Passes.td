@@ -57,6 +57,33 @@ def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
   ];
 }
 
+def NVLowerConv : Pass<"nv-lower-conv", "::mlir::func::FuncOp"> {
+  let summary = "Lower convolutions to products of tiles";
+  let description = [{
+    A kernel around an `sdx.conv` becomes products of tiles as `nv-lower-matmul`
+    makes them, for each image and group: of the filters by the windows of the
+    image, which are gathered when a tile of them goes to shared memory (an
+    implicit GEMM). What lies in the pads is 0 there.
+
+    ```mlir
+    %y = sdx.conv ins(%x, %w : tensor<?x64x56x56xf32>, tensor<64x64x3x3xf32>) ...
+    // becomes
+    scf.parallel (%block) = (%c0) to (%tiles) step (%c1) {
+      %inside = arith.cmpi ult, %row, %height : index
+      ...
+      nvvm.cp.async.shared.global %to, %from, 4, cache = ca, %bytes
+      ...
+    } {nv.step = "conv", nv.threads = 256 : i64}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
 def NVLowerRows : Pass<"nv-lower-rows", "::mlir::func::FuncOp"> {
   let summary = "Lower reductions of rows to warps and blocks";
   let description = [{

@@ -102,6 +102,11 @@ Value nv::addressOf(ImplicitLocOpBuilder &b, Value memref, Value index) {
       b, LLVM::LLVMPointerType::get(b.getContext(), space), word);
 }
 
+Value nv::loadAt(ImplicitLocOpBuilder &b, Value memref, Value index) {
+  auto type = cast<MemRefType>(memref.getType()).getElementType();
+  return LLVM::LoadOp::create(b, type, addressOf(b, memref, index));
+}
+
 Value nv::sizeOf(ImplicitLocOpBuilder &b, Value memref, int64_t dim) {
   auto type = cast<MemRefType>(memref.getType());
   if (!type.isDynamicDim(dim))

@@ -60,6 +60,10 @@ mlir::Value viewShared(mlir::ImplicitLocOpBuilder &b, mlir::Value bytes,
 mlir::Value addressOf(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                       mlir::Value index);
 
+/// That element.
+mlir::Value loadAt(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                   mlir::Value index);
+
 /// The size of a dimension, a constant where it is known.
 mlir::Value sizeOf(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                    int64_t dim);

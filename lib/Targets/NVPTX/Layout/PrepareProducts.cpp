@@ -75,14 +75,15 @@ static Value findShort(Value tensor, OpBuilder *b) {
 
 /// Products of f16 and bf16 are exact in f32: tensor cores take them as they
 /// are.
-static void narrow(sdx::MatmulOp op) {
-  Value lhs = findShort(op.getLhs(), nullptr);
-  Value rhs = findShort(op.getRhs(), nullptr);
-  if (!lhs || !rhs || getElementTypeOrSelf(lhs) != getElementTypeOrSelf(rhs))
+static void narrow(Operation *op, OpOperand &lhs, OpOperand &rhs) {
+  Value shortLhs = findShort(lhs.get(), nullptr);
+  Value shortRhs = findShort(rhs.get(), nullptr);
+  if (!shortLhs || !shortRhs ||
+      getElementTypeOrSelf(shortLhs) != getElementTypeOrSelf(shortRhs))
     return;
   OpBuilder b(op);
-  op.getLhsMutable().assign(findShort(op.getLhs(), &b));
-  op.getRhsMutable().assign(findShort(op.getRhs(), &b));
+  lhs.set(findShort(lhs.get(), &b));
+  rhs.set(findShort(rhs.get(), &b));
 }
 
 /// Tensor cores take bytes that follow each other along K.
@@ -108,10 +109,15 @@ struct PrepareProductsPass
     getOperation().walk([&](sdx::DenseOpInterface op) { ops.push_back(op); });
     for (sdx::DenseOpInterface op : ops) {
       if (auto matmul = dyn_cast<sdx::MatmulOp>(op.getOperation())) {
-        narrow(matmul);
+        narrow(op, matmul.getLhsMutable(), matmul.getRhsMutable());
         transposeBytes(matmul);
         if (nv::hasTiles(matmul))
           continue;
+      } else if (auto conv = dyn_cast<sdx::ConvOp>(op.getOperation())) {
+        if (nv::hasTiles(conv)) {
+          narrow(op, conv.getInputMutable(), conv.getWeightsMutable());
+          continue;
+        }
       }
       OpBuilder b(op);
       if (Value loops = decomposeToLinalg(b, op)) {

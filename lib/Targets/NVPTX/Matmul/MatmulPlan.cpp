@@ -14,7 +14,7 @@ using namespace sardonyx;
 using namespace sardonyx::nv;
 
 /// What an open size is taken for.
-static constexpr int64_t kUsualSize = 256;
+static constexpr int64_t kUsualSize = 256, kUsualSide = 32;
 
 namespace {
 struct Tiles {
@@ -34,25 +34,66 @@ static constexpr Tiles kFmaTiles[] = {{128, 128, 8, 8, 3},
                                       {32, 32, 4, 4, 3}};
 static constexpr int64_t kFmaDepth = 16;
 
-static std::optional<ProductForm> findForm(sdx::MatmulOp op) {
-  Type lhs = op.getLhs().getType().getElementType();
-  Type rhs = op.getRhs().getType().getElementType();
-  Type sum = op.getInit().getType().getElementType();
+/// Filters of a group that are worth a tile: fewer leave most of it empty.
+static constexpr int64_t kFewestFilters = 8;
+
+/// `transposed`: the right-hand side follows itself along K.
+static std::optional<ProductForm> findForm(Type lhs, Type rhs, Type sum,
+                                           bool transposed) {
   if (lhs == sum && rhs == sum && (sum.isF32() || sum.isF64()))
     return ProductForm::Fma;
   if (lhs == rhs && (lhs.isF16() || lhs.isBF16()) && sum.isF32())
     return ProductForm::Mma;
   // Bytes are loaded along K only.
-  if (lhs.isInteger(8) && rhs.isInteger(8) && sum.isInteger(32) &&
-      op.getTransposed())
+  if (lhs.isInteger(8) && rhs.isInteger(8) && sum.isInteger(32) && transposed)
     return ProductForm::Mma;
   return std::nullopt;
 }
 
+static std::optional<ProductForm> findForm(sdx::MatmulOp op) {
+  return findForm(op.getLhs().getType().getElementType(),
+                  op.getRhs().getType().getElementType(),
+                  op.getInit().getType().getElementType(), op.getTransposed());
+}
+
+static std::optional<ProductForm> findForm(sdx::ConvOp op) {
+  if (op.getWeights().getType().getDimSize(0) / op.getGroup() < kFewestFilters)
+    return std::nullopt;
+  return findForm(op.getWeights().getType().getElementType(),
+                  op.getInput().getType().getElementType(),
+                  op.getInit().getType().getElementType(),
+                  /*transposed=*/false);
+}
+
 bool nv::hasTiles(sdx::MatmulOp op) { return findForm(op).has_value(); }
+bool nv::hasTiles(sdx::ConvOp op) { return findForm(op).has_value(); }
 
 static int64_t usually(int64_t size) {
   return ShapedType::isDynamic(size) ? kUsualSize : size;
+}
+
+/// The largest tiles that leave no multiprocessor without work.
+static MatmulPlanAttr choose(ProductForm form, Type type, int64_t pairs,
+                             int64_t m, int64_t n, TargetAttr target) {
+  const bool isMma = form == ProductForm::Mma;
+  ArrayRef<Tiles> choices = isMma ? ArrayRef(kMmaTiles) : ArrayRef(kFmaTiles);
+  // Sums of f64 take up the registers of two.
+  const int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  if (bytes == 8)
+    choices = choices.drop_front();
+  const Tiles *chosen = &choices.back();
+  for (const Tiles &tiles : choices) {
+    int64_t blocks =
+        pairs * llvm::divideCeil(m, tiles.m) * llvm::divideCeil(n, tiles.n);
+    if (blocks >= target.countMultiprocessors()) {
+      chosen = &tiles;
+      break;
+    }
+  }
+  const int64_t depth = isMma ? 128 / bytes : kFmaDepth;
+  return MatmulPlanAttr::get(type.getContext(), form, chosen->m, chosen->n,
+                             depth, chosen->partM, chosen->partN,
+                             chosen->stages);
 }
 
 std::optional<MatmulPlanAttr> nv::chooseMatmulPlan(sdx::MatmulOp op,
@@ -61,26 +102,24 @@ std::optional<MatmulPlanAttr> nv::chooseMatmulPlan(sdx::MatmulOp op,
   if (!form)
     return std::nullopt;
   ArrayRef<int64_t> result = op.getInit().getType().getShape();
-  const int64_t n = usually(result.back());
-  const int64_t m = usually(result[result.size() - 2]);
-  const int64_t batches = op.isBatched() ? usually(result[0]) : 1;
-  const bool isMma = *form == ProductForm::Mma;
-  ArrayRef<Tiles> choices = isMma ? ArrayRef(kMmaTiles) : ArrayRef(kFmaTiles);
-  // Sums of f64 take up the registers of two.
-  const int64_t bytes = op.getLhs().getType().getElementTypeBitWidth() / 8;
-  if (bytes == 8)
-    choices = choices.drop_front();
-  const Tiles *chosen = &choices.back();
-  for (const Tiles &tiles : choices) {
-    int64_t blocks =
-        batches * llvm::divideCeil(m, tiles.m) * llvm::divideCeil(n, tiles.n);
-    if (blocks >= target.countMultiprocessors()) {
-      chosen = &tiles;
-      break;
-    }
-  }
-  const int64_t depth = isMma ? 128 / bytes : kFmaDepth;
-  return MatmulPlanAttr::get(op.getContext(), *form, chosen->m, chosen->n,
-                             depth, chosen->partM, chosen->partN,
-                             chosen->stages);
+  return choose(*form, op.getLhs().getType().getElementType(),
+                op.isBatched() ? usually(result[0]) : 1,
+                usually(result[result.size() - 2]), usually(result.back()),
+                target);
+}
+
+std::optional<MatmulPlanAttr> nv::chooseConvPlan(sdx::ConvOp op,
+                                                 TargetAttr target) {
+  std::optional<ProductForm> form = findForm(op);
+  if (!form)
+    return std::nullopt;
+  ArrayRef<int64_t> result = op.getInit().getType().getShape();
+  int64_t positions = 1;
+  for (int64_t size : result.drop_front(2))
+    positions *= ShapedType::isDynamic(size) ? kUsualSide : size;
+  int64_t images = ShapedType::isDynamic(result[0]) ? 1 : result[0];
+  return choose(*form, op.getInput().getType().getElementType(),
+                images * op.getGroup(),
+                op.getWeights().getType().getDimSize(0) / op.getGroup(),
+                positions, target);
 }

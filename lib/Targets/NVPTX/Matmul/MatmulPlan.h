@@ -17,10 +17,13 @@ namespace sardonyx::nv {
 
 /// Whether there are tiles for what the operation multiplies.
 bool hasTiles(sdx::MatmulOp op);
+bool hasTiles(sdx::ConvOp op);
 
 /// The tiles that are chosen for a product, or none.
 std::optional<MatmulPlanAttr> chooseMatmulPlan(sdx::MatmulOp op,
                                                TargetAttr target);
+/// The same for a convolution, whose filters are the rows of the product.
+std::optional<MatmulPlanAttr> chooseConvPlan(sdx::ConvOp op, TargetAttr target);
 
 } // namespace sardonyx::nv
 

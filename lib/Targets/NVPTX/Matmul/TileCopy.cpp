@@ -35,18 +35,33 @@ Value TileLayout::place(ImplicitLocOpBuilder &b, Value row, Value col) const {
   return {};
 }
 
+TileSource TileSource::matrix(Value memref, Value batch, Value numRows,
+                              Value numCols) {
+  TileSource source;
+  source.memref = memref;
+  // Rows are aligned where they are a multiple of 16 bytes: buffers are.
+  auto type = cast<MemRefType>(memref.getType());
+  const int64_t size = type.getShape().back();
+  source.width = 16 / ((type.getElementTypeBitWidth() + 7) / 8);
+  if (ShapedType::isDynamic(size))
+    source.width = 1;
+  while (source.width > 1 && size % source.width)
+    source.width /= 2;
+  source.find = [=](ImplicitLocOpBuilder &b, Value row, Value col) -> Element {
+    Indices i(b);
+    Value inside = i.both(i.less(row, numRows), i.less(col, numCols));
+    Value flat = row;
+    if (batch)
+      flat = i.add(i.mul(batch, numRows), row);
+    return {i.add(i.mul(flat, numCols), col), inside};
+  };
+  return source;
+}
+
 TileCopy::TileCopy(TileSource source, TileLayout layout, Value thread,
                    int64_t threads)
-    : source(source), layout(layout), thread(thread), threads(threads) {
-  // Pieces of rows are aligned where rows are a multiple of them: buffers are.
-  auto type = cast<MemRefType>(source.memref.getType());
-  int64_t size = type.getShape().back();
-  width = 16 / layout.elementBytes;
-  if (ShapedType::isDynamic(size) || layout.kind == TileLayout::Transposed)
-    width = 1;
-  else
-    while (width > 1 && size % width)
-      width /= 2;
+    : source(source), layout(layout), thread(thread), threads(threads),
+      width(layout.kind == TileLayout::Transposed ? 1 : source.width) {
   if (!isAsync())
     width = 1;
 }
@@ -73,38 +88,28 @@ void TileCopy::emit(ImplicitLocOpBuilder &b, Value row, Value col, Value shared,
 void TileCopy::copyPiece(ImplicitLocOpBuilder &b, Value row, Value col, Value r,
                          Value c, Value shared, Value offset) const {
   Indices i(b);
-  Value at = i.add(row, r), column = i.add(col, c);
   Value to = i.add(offset, layout.place(b, r, c));
-  Value inside =
-      i.both(i.less(at, source.numRows), i.less(column, source.numCols));
-  Value flat = at;
-  if (source.batch)
-    flat = i.add(i.mul(source.batch, source.numRows), at);
-  flat = i.add(i.mul(flat, source.numCols), column);
-  flat = b.createOrFold<arith::SelectOp>(inside, flat, i.constant(0));
+  auto [index, exists] = source.find(b, i.add(row, r), i.add(col, c));
   if (isAsync()) {
     const int32_t bytes = width * layout.elementBytes;
     Value all = arith::ConstantIntOp::create(b, bytes, 32);
     Value none = arith::ConstantIntOp::create(b, 0, 32);
-    Value size = b.createOrFold<arith::SelectOp>(inside, all, none);
+    Value size = b.createOrFold<arith::SelectOp>(exists, all, none);
+    // Nothing is read of what does not exist, but it has an address.
+    index = b.createOrFold<arith::SelectOp>(exists, index, i.constant(0));
     auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG
                              : NVVM::LoadCacheModifierKind::CA;
     NVVM::CpAsyncOp::create(b, addressOf(b, shared, to),
-                            addressOf(b, source.memref, flat), bytes, cache,
+                            addressOf(b, source.memref, index), bytes, cache,
                             size);
     return;
   }
   auto type = cast<MemRefType>(source.memref.getType()).getElementType();
-  auto load = scf::IfOp::create(b, type, inside, /*withElseRegion=*/true);
+  auto load = scf::IfOp::create(b, type, exists, /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(load.thenBlock());
-    SmallVector<Value> index;
-    if (source.batch)
-      index.push_back(source.batch);
-    index.append({at, column});
-    Value element = memref::LoadOp::create(b, source.memref, index);
-    scf::YieldOp::create(b, element);
+    scf::YieldOp::create(b, loadAt(b, source.memref, index));
     b.setInsertionPointToStart(load.elseBlock());
     Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
     scf::YieldOp::create(b, zero);

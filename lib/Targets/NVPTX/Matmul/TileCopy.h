@@ -10,6 +10,8 @@
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <functional>
+
 namespace sardonyx::nv {
 
 /// How the elements of a tile lie in shared memory.
@@ -46,12 +48,26 @@ struct TileLayout {
                     mlir::Value col) const;
 };
 
-/// A matrix, one of a batch, of which tiles are copied.
+/// A matrix of which tiles are copied.
 struct TileSource {
+  /// An element of the matrix: where it is in `memref`, counted from the first
+  /// element, and whether it is there; what is not is 0.
+  struct Element {
+    mlir::Value index, exists;
+  };
+
   mlir::Value memref;
-  /// The number of the matrix, or null.
-  mlir::Value batch;
-  mlir::Value numRows, numCols;
+  /// So many elements of a row follow each other in memory, from any multiple
+  /// of that number on, and are there or not together.
+  int64_t width = 1;
+  std::function<Element(mlir::ImplicitLocOpBuilder &b, mlir::Value row,
+                        mlir::Value col)>
+      find;
+
+  /// A matrix of so many rows and columns, number `batch` (null: the only one)
+  /// of those that follow each other in `memref`.
+  static TileSource matrix(mlir::Value memref, mlir::Value batch,
+                           mlir::Value numRows, mlir::Value numCols);
 };
 
 /// Copies tiles of a matrix to shared memory. All threads of the block call it.

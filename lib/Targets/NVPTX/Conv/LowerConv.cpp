@@ -1,0 +1,197 @@
+//===- LowerConv.cpp - Convolutions as products of tiles ------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An implicit GEMM: for each image and group the filters, [OC, C*k...], are
+// multiplied by the windows of the image, [C*k..., positions], of which a tile
+// is gathered as it is needed. Results are in the model's own order, [N, OC,
+// positions...].
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel/Block.h"
+#include "Matmul/MatmulPlan.h"
+#include "Matmul/ProductKernel.h"
+
+#include "sardonyx/Targets/NVPTX/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_NVLOWERCONV
+#include "sardonyx/Targets/NVPTX/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+namespace {
+
+class ConvKernel : public ProductKernel {
+public:
+  ConvKernel(sdx::ConvOp op, MatmulPlanAttr plan, KernelBody &body)
+      : ProductKernel(cast<sdx::DenseOpInterface>(op.getOperation()),
+                      typesOf(op), plan, body),
+        conv(op), spatial(op.getNumSpatialDims()),
+        filters(op.getWeights().getType().getDimSize(0) / op.getGroup()),
+        channels(op.getWeights().getType().getDimSize(1)) {}
+
+private:
+  static ProductTypes typesOf(sdx::ConvOp op) {
+    return {op.getWeights().getType().getElementType(),
+            op.getInput().getType().getElementType(),
+            op.getInit().getType().getElementType()};
+  }
+
+  bool hasOperands() override {
+    return KernelBody::hasBuffer(conv.getInput()) &&
+           KernelBody::hasBuffer(conv.getWeights());
+  }
+
+  int64_t countTaps() {
+    int64_t taps = 1;
+    for (int64_t size : conv.getKernelShape())
+      taps *= size;
+    return taps;
+  }
+
+  Sizes findSizes(ImplicitLocOpBuilder &b) override {
+    Indices i(b);
+    input = body.getBuffer(conv.getInput());
+    weights = body.getBuffer(conv.getWeights());
+    Value output = body.getOutputs().front().memref;
+    Sizes sizes;
+    sizes.pairs = i.mul(sizeOf(b, input, 0), conv.getGroup());
+    sizes.m = i.constant(filters);
+    sizes.k = i.constant(channels * countTaps());
+    sizes.n = i.constant(1);
+    for (int64_t dim = 0; dim < spatial; ++dim) {
+      inputSizes.push_back(sizeOf(b, input, dim + 2));
+      outputSizes.push_back(sizeOf(b, output, dim + 2));
+      sizes.n = i.mul(sizes.n, outputSizes.back());
+    }
+    positions = sizes.n;
+    return sizes;
+  }
+
+  Value groupOf(ImplicitLocOpBuilder &b, Value pair) {
+    return Indices(b).rem(pair, conv.getGroup());
+  }
+
+  TileSource findLhs(ImplicitLocOpBuilder &b, Value pair) override {
+    const int64_t depth = channels * countTaps();
+    TileSource source;
+    source.memref = weights;
+    source.width = 16 / types.lhsBytes();
+    while (depth % source.width)
+      source.width /= 2;
+    Value first = Indices(b).mul(groupOf(b, pair), filters);
+    source.find = [=](ImplicitLocOpBuilder &b, Value row,
+                      Value col) -> TileSource::Element {
+      Indices i(b);
+      Value exists = i.both(i.less(row, i.constant(filters)),
+                            i.less(col, i.constant(depth)));
+      return {i.add(i.mul(i.add(first, row), depth), col), exists};
+    };
+    return source;
+  }
+
+  /// Row `k` of the windows is a channel and a tap, column `n` a position.
+  TileSource findRhs(ImplicitLocOpBuilder &b, Value pair) override {
+    Indices i(b);
+    Value image = i.div(pair, conv.getGroup());
+    Value planes = i.add(i.mul(image, channels * conv.getGroup()),
+                         i.mul(groupOf(b, pair), channels));
+    TileSource source;
+    source.memref = input;
+    source.find = [this, planes](ImplicitLocOpBuilder &b, Value k,
+                                 Value n) -> TileSource::Element {
+      Indices i(b);
+      Value exists = i.both(i.less(k, i.constant(channels * countTaps())),
+                            i.less(n, positions));
+      Value channel = i.div(k, countTaps());
+      SmallVector<Value> taps = unflatten(b, i.rem(k, countTaps()), true);
+      SmallVector<Value> at = unflatten(b, n, false);
+      Value flat = i.add(planes, channel);
+      for (int64_t dim = 0; dim < spatial; ++dim) {
+        Value place = i.add(i.mul(at[dim], conv.getStrides()[dim]),
+                            i.mul(taps[dim], conv.getDilations()[dim]));
+        place = i.add(place, -conv.getPadsBegin()[dim]);
+        // A position before the beginning is a huge number without a sign.
+        Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                             place, inputSizes[dim]);
+        exists = i.both(exists, inside);
+        flat = i.add(i.mul(flat, inputSizes[dim]), place);
+      }
+      return {flat, exists};
+    };
+    return source;
+  }
+
+  /// The indices of number `flat` of the taps, or of the positions.
+  SmallVector<Value> unflatten(ImplicitLocOpBuilder &b, Value flat,
+                               bool ofTaps) {
+    Indices i(b);
+    SmallVector<Value> index(spatial);
+    for (int64_t dim = spatial - 1; dim > 0; --dim) {
+      Value size =
+          ofTaps ? i.constant(conv.getKernelShape()[dim]) : outputSizes[dim];
+      index[dim] = i.rem(flat, size);
+      flat = i.div(flat, size);
+    }
+    index[0] = flat;
+    return index;
+  }
+
+  SmallVector<Value> findResult(ImplicitLocOpBuilder &b, Value pair, Value m,
+                                Value n) override {
+    Indices i(b);
+    SmallVector<Value> index = {i.div(pair, conv.getGroup()),
+                                i.add(i.mul(groupOf(b, pair), filters), m)};
+    index.append(unflatten(b, n, false));
+    return index;
+  }
+
+  int64_t countNeighbours() override {
+    int64_t size = conv.getInit().getType().getShape().back();
+    return ShapedType::isDynamic(size) ? 1 : size;
+  }
+
+  sdx::ConvOp conv;
+  const int64_t spatial;
+  const int64_t filters, channels; // of a group
+  Value input, weights, positions;
+  SmallVector<Value> inputSizes, outputSizes;
+};
+
+struct LowerConvPass : sardonyx::impl::NVLowerConvBase<LowerConvPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+      return;
+    auto roots = llvm::to_vector(func.getOps<sdx::ConvOp>());
+    if (roots.size() != 1 || !roots.front().hasPureTensorSemantics())
+      return;
+    sdx::ConvOp root = roots.front();
+    std::optional<MatmulPlanAttr> plan =
+        chooseConvPlan(root, getTargetOrDefault(func));
+    if (!plan)
+      return;
+    KernelBody body(func);
+    ConvKernel kernel(root, *plan, body);
+    if (failed(emitProductKernel(func, kernel, body)))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,87 @@
+//===- ProductKernel.h - Kernels around a product of matrices ---*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A block computes a tile of the result. While it multiplies one pair of tiles
+// of the operands, copies of the next ones are on their way to shared memory.
+// The sums go through shared memory once more, so that what follows the product
+// reads and writes rows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_NVPTX_MATMUL_PRODUCTKERNEL_H
+#define SARDONYX_LIB_TARGETS_NVPTX_MATMUL_PRODUCTKERNEL_H
+
+#include "Kernel/PointEvaluator.h"
+#include "Matmul/BlockTile.h"
+
+namespace sardonyx::nv {
+
+/// The kernel of an operation that is, for each of a number of pairs of
+/// matrices, their product [M,K] x [K,N]: where their elements are, and those
+/// of the result, is the derived class's to say.
+class ProductKernel {
+public:
+  ProductKernel(sdx::DenseOpInterface op, ProductTypes types,
+                MatmulPlanAttr plan, KernelBody &body);
+  virtual ~ProductKernel() = default;
+
+  /// Whether all that the kernel computes can be computed so; the caller has
+  /// another way.
+  bool isPossible();
+  /// Puts the loop over the blocks at the builder's place.
+  void emit(mlir::ImplicitLocOpBuilder &b);
+
+protected:
+  /// The sizes of all matrices, and how many pairs there are.
+  struct Sizes {
+    mlir::Value pairs, m, n, k;
+  };
+  virtual bool hasOperands() = 0;
+  virtual Sizes findSizes(mlir::ImplicitLocOpBuilder &b) = 0;
+  /// The operands of pair `pair`, for the code of a block.
+  virtual TileSource findLhs(mlir::ImplicitLocOpBuilder &b,
+                             mlir::Value pair) = 0;
+  virtual TileSource findRhs(mlir::ImplicitLocOpBuilder &b,
+                             mlir::Value pair) = 0;
+  /// The indices of sum (m, n) of a pair in the operation's result.
+  virtual llvm::SmallVector<mlir::Value>
+  findResult(mlir::ImplicitLocOpBuilder &b, mlir::Value pair, mlir::Value m,
+             mlir::Value n) = 0;
+  /// So many sums of a row, from any multiple of that number on, follow each
+  /// other in the result and are there or not together.
+  virtual int64_t countNeighbours() = 0;
+
+  mlir::Value init() const { return op->getOperand(op->getNumOperands() - 1); }
+
+  sdx::DenseOpInterface op;
+  ProductTypes types;
+  MatmulPlanAttr plan;
+  KernelBody &body;
+
+private:
+  int64_t sumCols() const;
+  void emitProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value steps);
+  void emitResults(mlir::ImplicitLocOpBuilder &b);
+  void emitPoints(mlir::ImplicitLocOpBuilder &b, mlir::Value r, mlir::Value c,
+                  mlir::Value m, mlir::Value n, int64_t width);
+
+  PointEvaluator points;
+  Sizes sizes;
+  mlir::Value thread, pair, row0, col0; // of the block's tile
+  mlir::Value sumTile;
+  std::unique_ptr<BlockTile> tile;
+};
+
+/// Puts what `kernel` emits in the place of all that `func` computes. False:
+/// it cannot, and nothing has changed.
+mlir::FailureOr<bool> emitProductKernel(mlir::func::FuncOp func,
+                                        ProductKernel &kernel,
+                                        KernelBody &body);
+
+} // namespace sardonyx::nv
+
+#endif // SARDONYX_LIB_TARGETS_NVPTX_MATMUL_PRODUCTKERNEL_H
