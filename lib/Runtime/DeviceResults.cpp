@@ -44,8 +44,9 @@ void *RunContext::deviceOutput(int64_t index, int64_t rank,
       isAligned(slot->callerMemory))
     slot->data = slot->callerMemory;
   else
-    slot->data =
-        deviceRun->allocateResult(*this, bytes, describe(*slot, rank, sizes));
+    slot->data = deviceRun->allocateResult(
+        *this, bytes, describe(*slot, rank, sizes),
+        /*isKept=*/slot->wantedOnDevice && !slot->callerMemory);
   if (!slot->data)
     return nullptr;
   slot->isOnDevice = true;
@@ -77,7 +78,8 @@ void RunContext::settleOutput(OutputSlot &slot) {
   if (!slot.isOnDevice) {
     if (!device)
       device = deviceRun->allocateResult(
-          *this, bytes, describe(slot, slot.sizes.size(), slot.sizes.data()));
+          *this, bytes, describe(slot, slot.sizes.size(), slot.sizes.data()),
+          /*isKept=*/true);
     if (!device)
       return;
     deviceRun->copyToDevice(*this, device, slot.data, bytes);

@@ -52,10 +52,10 @@ public:
   virtual void release(void *memory) = 0;
   /// Memory that the next run finds again.
   virtual void *arena(RunContext &run, int64_t bytes) = 0;
-  /// Memory of a result, "output 'y' of shape [3]"; keep() gives it to the
-  /// caller when the run has succeeded.
+  /// Memory of a result, "output 'y' of shape [3]". With `isKept`, keep() gives
+  /// it to the caller when the run has succeeded.
   virtual void *allocateResult(RunContext &run, int64_t bytes,
-                               const std::string &what) = 0;
+                               const std::string &what, bool isKept) = 0;
   virtual std::shared_ptr<void> keep(void *result) = 0;
   /// Words that are 0 when the run begins, which a failing check writes.
   virtual void *failureRecord(RunContext &run) = 0;

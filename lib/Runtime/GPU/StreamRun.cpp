@@ -93,6 +93,7 @@ void StreamRun::end(RunContext &run) {
   taken.clear();
   results.clear();
   pool.trim();
+  code->results()->trim();
 }
 
 //===----------------------------------------------------------------------===//
@@ -148,9 +149,12 @@ void *StreamRun::arena(RunContext &run, int64_t bytes) {
 }
 
 void *StreamRun::allocateResult(RunContext &run, int64_t bytes,
-                                const std::string &what) {
-  std::unique_ptr<DeviceMemory> memory = pool.find(bytes);
-  if (!memory && (memory = code->results()->find(bytes)))
+                                const std::string &what, bool isKept) {
+  // Blocks that callers get come back elsewhere: were they taken from the pool,
+  // it would run dry.
+  std::unique_ptr<DeviceMemory> memory =
+      isKept ? code->results()->find(bytes) : pool.find(bytes);
+  if (memory && isKept)
     joinDefaultStream(run);
   if (!memory)
     memory = allocateBlock(run, bytes, nullptr, what);

@@ -30,8 +30,8 @@ public:
   void *allocate(RunContext &run, int64_t bytes, const char *node) override;
   void release(void *memory) override;
   void *arena(RunContext &run, int64_t bytes) override;
-  void *allocateResult(RunContext &run, int64_t bytes,
-                       const std::string &what) override;
+  void *allocateResult(RunContext &run, int64_t bytes, const std::string &what,
+                       bool isKept) override;
   std::shared_ptr<void> keep(void *result) override;
   void *failureRecord(RunContext &run) override;
   void joinCaller(RunContext &run) override;

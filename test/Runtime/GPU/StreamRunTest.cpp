@@ -55,6 +55,7 @@ void scaleByThree(void **args) {
   auto *copy = static_cast<float *>(sdx_rt_device_alloc(bytes, nullptr));
   sdx_rt_device_copy(SDX_RT_ON_DEVICE, copy, arena, bytes);
   launchScale(copy, x->size, 3);
+  sdx_rt_device_free(sdx_rt_device_alloc(bytes, nullptr));
   auto *y = static_cast<float *>(sdx_rt_device_output(0, 1, &x->size));
   sdx_rt_device_copy(SDX_RT_ON_DEVICE, y, copy, bytes);
   sdx_rt_device_free(copy);
