@@ -69,7 +69,7 @@ void defineDevices(nb::module_ &m) {
         made.keeps = std::move(owner);
         return made;
       },
-      "data"_a, "type"_a, "shape"_a, "device"_a, "owner"_a,
+      "data"_a, "type"_a, "shape"_a, "device"_a, "owner"_a.none(),
       "Memory that `owner` keeps.");
   m.def(
       "cuda_device_of",

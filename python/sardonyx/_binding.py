@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -70,7 +70,8 @@ class SessionIOBinding:
     def __init__(self, session: Runnable | NativeSession):
         self._session: Runnable = session._ready() if hasattr(session, "_ready") else session
         self._inputs: dict[str, object] = {}
-        self._outputs: dict[str, np.ndarray | None] = {}
+        # Arrays and tensors to write to; None for a new array, the number of a device for a new tensor there.
+        self._outputs: dict[str, Any] = {}
         self._results = OrtValueVector()
 
     def bind_input(self, name: str, *value) -> None:

@@ -104,8 +104,8 @@ class OrtValue:
         if isinstance(data, OrtValue):
             return cls(data._tensor())
         is_bool = is_bool_tensor or _looks_bool(data)
-        if hasattr(data, "__dlpack_device__") and _cuda.is_on_device(data):
-            tensor = _cuda.import_tensor(data)
+        tensor = _cuda.import_tensor(data) if hasattr(data, "__dlpack_device__") else None
+        if tensor is not None:
             if is_bool and tensor.type == _UINT8:
                 tensor.type = _BOOL
             return cls(tensor)
@@ -438,7 +438,7 @@ class SparseTensor:
         return self._as((), "BlockSparse")
 
     def to_cuda(self, ort_device):
-        """Raises `Fail`: there is the CPU's memory only."""
+        """Raises `Fail`: sparse tensors lie in the CPU's memory only."""
         raise Fail("there is no memory of the device 'cuda'")
 
     def format(self) -> OrtSparseFormat:
