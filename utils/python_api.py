@@ -41,8 +41,7 @@ QUANTIZED_TESTS = """
 With `--quantization` it runs the tests of `onnxruntime.quantization`, whose models onnxruntime makes and Sardonyx runs; these do not pass:
 
 """
-ONE_DEVICE = "there is the CPU's memory only"
-PLUGINS = "there are no execution providers beside the CPU's"
+PLUGINS = "there are no execution providers beside CUDA's and the CPU's"
 COMPILED = "`sardonyx build` makes files of models: [AheadOfTime](AheadOfTime.md)"
 ONE_CHOICE = "there is one device to choose"
 
@@ -50,7 +49,7 @@ ONE_CHOICE = "there is one device to choose"
 REMARKS = {
     "InferenceSession.run_async": ("same", "also gives a `concurrent.futures.Future`; `callback` may be left out"),
     "InferenceSession.run_with_ortvaluevector": ("same", "with lists of `OrtValue`"),
-    "InferenceSession.set_providers": ("same", "the CPU's is the only one; names that onnxruntime never had are refused"),
+    "InferenceSession.set_providers": ("same", "a session keeps those that it was loaded with; names that onnxruntime never had are refused"),
     "InferenceSession.get_overridable_initializers": (
         "same", "adapters and `SessionOptions.add_initializer` give them other values; `run` by itself takes none",
     ),
@@ -60,7 +59,7 @@ REMARKS = {
     "InferenceSession.release_captured_graph": ("same", "nothing: graphs are captured on GPUs only"),
     "InferenceSession.set_ep_dynamic_options": ("no effect", "the CPU's provider has no such options"),
     "SessionOptions.add_external_initializers_from_files_in_memory": ("same", "the compiled model is not kept on disk"),
-    "SessionOptions.add_provider": ("same", "`CPUExecutionProvider`; others are refused"),
+    "SessionOptions.add_provider": ("same", "`CUDAExecutionProvider` and `CPUExecutionProvider`; others are refused"),
     "SessionOptions.add_provider_for_devices": ("same", "of the CPU"),
     "SessionOptions.clear_ep_context_data_read_func": ("hint", "models with code of other providers are refused"),
     "SessionOptions.set_ep_context_data_read_func": ("hint", "models with code of other providers are refused"),
@@ -89,7 +88,7 @@ REMARKS = {
     "SparseTensor.sparse_coo_from_numpy": ("same", "no model takes or gives one; indices out of bounds are refused"),
     "SparseTensor.sparse_csr_from_numpy": ("same", "no model takes or gives one; indices out of bounds are refused"),
     "SparseTensor.as_blocksparse_view": ("refused", "no such tensor can be made"),
-    "SparseTensor.to_cuda": ("refused", ONE_DEVICE),
+    "SparseTensor.to_cuda": ("refused", "sparse tensors lie in the CPU's memory only"),
     "OrtDevice.make": ("same", "nothing can be put on another device than `cpu`"),
     "OrtMemoryInfo": ("same", "of the CPU; others are refused"),
     "OrtArenaCfg": ("hint", "memory is planned when the model is compiled"),
@@ -99,7 +98,7 @@ REMARKS = {
     "create_and_register_allocator_v2": ("hint", "memory is planned when the model is compiled"),
     "disable_telemetry_events": ("same", "nothing is told to anybody"),
     "enable_telemetry_events": ("same", "nothing is told to anybody"),
-    "get_all_providers": ("same", "what onnxruntime can be built with; there is the CPU's"),
+    "get_all_providers": ("same", "what onnxruntime can be built with; there are CUDA's ([GPU](GPU.md)) and the CPU's"),
     "get_version_string": ("same", "Sardonyx's version; `onnxruntime.get_version_string` gives that of the API"),
     "preload_dlls": ("same", "nothing: there is no library of CUDA's to load"),
     "set_seed": ("no effect", "operators without a seed draw numbers that nobody can foretell"),
