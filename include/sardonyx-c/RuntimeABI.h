@@ -138,7 +138,8 @@ void sdx_rt_launch(int64_t kernel, const int64_t *size, int64_t count,
 int64_t sdx_rt_clock(void);
 
 /// Step `site` of the host program, which began at `begin` of that clock, is
-/// done. Only code that is compiled for profiling calls it.
+/// done; on a device it is waited for. Only code that is compiled for profiling
+/// calls it.
 void sdx_rt_record(int64_t site, int64_t begin, int64_t flops, int64_t bytes);
 
 /// Entry points of a compiled model, `sdx_init` and `sdx_main`: args[i] points

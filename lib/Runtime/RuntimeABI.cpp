@@ -119,6 +119,13 @@ int64_t sdx_rt_clock() {
 }
 
 void sdx_rt_record(int64_t site, int64_t begin, int64_t flops, int64_t bytes) {
-  if (RunContext *run = RunContext::current())
-    run->record({site, begin, sdx_rt_clock(), flops, bytes});
+  RunContext *run = RunContext::current();
+  if (!run)
+    return;
+  // What a step has started on a device is a part of it.
+  if (run->device()) {
+    run->device()->wait(*run);
+    run->leaveIfFailed();
+  }
+  run->record({site, begin, sdx_rt_clock(), flops, bytes});
 }

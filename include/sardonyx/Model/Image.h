@@ -23,7 +23,7 @@ struct Message {
 /// A kernel that the host program starts on a device.
 struct DeviceKernel {
   std::string name;
-  /// The nodes that it computes, for errors; may be empty.
+  /// The nodes that it computes, "node 'x' (Conv)", for errors; may be empty.
   std::string node;
   /// How many parameters it has.
   int64_t arguments = 0;

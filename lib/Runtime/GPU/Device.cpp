@@ -217,10 +217,10 @@ MaybeFailure Device::check(const std::string &what, CUresult code,
   return Failure{kind, what + ": " + driver.describe(code)};
 }
 
-/// "K (node N)".
+/// "K (node 'x' (Conv))".
 static std::string nameKernel(const KernelNames &names) {
   return names.node.empty() ? names.kernel
-                            : names.kernel + " (node " + names.node + ")";
+                            : names.kernel + " (" + names.node + ")";
 }
 
 void Device::lose(CUresult code, const LaunchedKernels *current) {

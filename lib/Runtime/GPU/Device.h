@@ -43,7 +43,7 @@ struct DeviceFacts {
 constexpr int kLeastSM = 80;
 
 /// What is told of a kernel when something is wrong with it: its name and that
-/// of the node that it computes.
+/// of the node that it computes, "node 'x' (Conv)".
 struct KernelNames {
   std::string kernel, node;
 };

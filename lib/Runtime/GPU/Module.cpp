@@ -158,7 +158,7 @@ Result<Module::Global> Module::findGlobal(const std::string &global) const {
 
 std::string Kernel::describeLaunch() const {
   std::string what = "cannot launch kernel " + known->kernel;
-  return known->node.empty() ? what : what + " (node " + known->node + ")";
+  return known->node.empty() ? what : what + " (" + known->node + ")";
 }
 
 MaybeFailure Kernel::checkLaunch(const LaunchSize &size,

@@ -36,7 +36,7 @@ using Arguments = std::vector<void *>;
 /// What a caller knows of a kernel before it is loaded.
 struct KernelDescription {
   std::string name;
-  /// The node that it computes, for errors; may be empty.
+  /// The node that it computes, "node 'x' (Conv)", for errors; may be empty.
   std::string node;
   /// Number of arguments.
   size_t arguments = 0;
@@ -54,7 +54,7 @@ public:
   /// Why the driver would refuse these, or nothing.
   MaybeFailure checkLaunch(const LaunchSize &size,
                            const Arguments &arguments) const;
-  /// "cannot launch kernel K (node N)".
+  /// "cannot launch kernel K (node 'x' (Conv))".
   std::string describeLaunch() const;
 
   cuda::CUfunction handle() const { return function; }

@@ -193,9 +193,9 @@ inline std::shared_ptr<Module> loadKernels(const std::shared_ptr<Device> &d) {
   return get(Module::load(d, kKernels, "the test's module"));
 }
 
-/// Kernel `scale` for the node "Scale".
+/// Kernel `scale` for "node Scale".
 inline std::shared_ptr<const Kernel> findScale(const Module &module) {
-  return get(module.find({"scale", "Scale", 2, 0}));
+  return get(module.find({"scale", "node Scale", 2, 0}));
 }
 
 inline LaunchSize threads(int64_t count) {

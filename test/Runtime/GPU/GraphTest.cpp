@@ -127,7 +127,7 @@ TEST(GPUGraph, IsNotUnderSuspicionWithoutKernels) {
   runAlone({}, [] {
     auto device = openDevice();
     auto stream = get(Stream::create(device));
-    auto wild = get(loadKernels(device)->find({"wild", "Conv_7", 0, 0}));
+    auto wild = get(loadKernels(device)->find({"wild", "node Conv_7", 0, 0}));
     auto memory = allocate(device, 4);
     auto graph = get(Graph::create(device));
     get(graph->addFillBytes(memory->address(), 0, 4, {}));

@@ -9,7 +9,7 @@ TEST(GPUModule, LaunchesKernels) {
   runAlone({}, [] {
     auto device = openDevice();
     auto stream = get(Stream::create(device));
-    auto kernel = get(loadKernels(device)->find({"add", "Add", 4, 0}));
+    auto kernel = get(loadKernels(device)->find({"add", "node Add", 4, 0}));
     unsigned n = 600;
     std::vector<float> left, right, sums;
     for (unsigned i = 0; i < n; ++i) {
@@ -173,7 +173,8 @@ TEST(GPUModule, ChecksLaunches) {
   runAlone({}, [] {
     auto device = openDevice();
     auto stream = get(Stream::create(device));
-    auto kernel = get(loadKernels(device)->find({"add", "Add_1", 4, 100000}));
+    auto kernel =
+        get(loadKernels(device)->find({"add", "node Add_1", 4, 100000}));
     CUdeviceptr none = 0;
     unsigned n = 0;
     Arguments arguments = {&none, &none, &none, &n};
@@ -238,7 +239,7 @@ TEST(GPUModule, LosesTheDeviceInOneKernel) {
     auto stream = get(Stream::create(device));
     auto module = loadKernels(device);
     auto memory = upload(*stream, {1});
-    auto wild = get(module->find({"wild", "Conv_7", 0, 0}));
+    auto wild = get(module->find({"wild", "node Conv_7", 0, 0}));
     auto scale = findScale(*module);
     // A kernel that is done is not under suspicion.
     CUdeviceptr address = memory->address();
@@ -281,7 +282,7 @@ TEST(GPUModule, LosesTheDeviceInOneOfSomeKernels) {
     auto stream = get(Stream::create(device));
     auto module = loadKernels(device);
     auto memory = upload(*stream, {1});
-    auto wild = get(module->find({"wild", "Conv_7", 0, 0}));
+    auto wild = get(module->find({"wild", "node Conv_7", 0, 0}));
     auto scale = findScale(*module);
     CUdeviceptr address = memory->address();
     float factor = 2;

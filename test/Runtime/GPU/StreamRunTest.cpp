@@ -19,9 +19,10 @@ std::shared_ptr<StreamCode> loadCode(const char *ptx,
 }
 
 std::shared_ptr<StreamCode> loadScale(int64_t most = INT64_MAX) {
-  return loadCode(kKernels,
-                  {{"scale", "Scale", 2, 0}, {"wild", "node 'w' (Wild)", 0, 0}},
-                  {}, most);
+  return loadCode(
+      kKernels,
+      {{"scale", "node Scale", 2, 0}, {"wild", "node 'w' (Wild)", 0, 0}}, {},
+      most);
 }
 
 /// An argument of an entry point.
@@ -261,7 +262,7 @@ static void scaleChecked(void **args) {
 TEST(GPUStreamRun, TellsWhichCheckOfAKernelFailed) {
   runAlone({}, [] {
     auto code =
-        loadCode(kKernels, {{"scale_checked", "n", 3, 0}},
+        loadCode(kKernels, {{"scale_checked", "node 'n' (Scale)", 3, 0}},
                  {{"never", SDX_RT_FAILED},
                   {"node 'n' (Scale): element {0} is negative ({1}, {2}, {3})",
                    SDX_RT_INVALID_ARGUMENT}});
@@ -276,6 +277,28 @@ TEST(GPUStreamRun, TellsWhichCheckOfAKernelFailed) {
                 "node 'n' (Scale): element 2 is negative (7, 8, 9)");
       EXPECT_EQ(one.context.failureKind(), SDX_RT_INVALID_ARGUMENT);
     }
+  });
+}
+
+TEST(GPUStreamRun, WaitsForStepsThatAreRecorded) {
+  runAlone({}, [] {
+    auto code = loadScale();
+    OneResult one(*code);
+    static float isDone;
+    std::vector<float> x = {3, 4};
+    ASSERT_TRUE(one.run(
+        [](void **args) {
+          auto *x = static_cast<Vector *>(args[0]);
+          auto *y = static_cast<float *>(sdx_rt_device_output(0, 1, &x->size));
+          sdx_rt_device_copy(SDX_RT_TO_DEVICE, y, x->data, 8);
+          launchScale(y, 2, 2);
+          sdx_rt_record(0, sdx_rt_clock(), 2, 16);
+          isDone = y[1]; // the fake device's memory is the host's
+        },
+        x))
+        << one.context.failure();
+    EXPECT_EQ(isDone, 8);
+    EXPECT_EQ(one.context.steps().size(), 1u);
   });
 }
 
@@ -369,7 +392,7 @@ TEST(GPUStreamRun, TellsOfALostDevice) {
         },
         x));
     EXPECT_EQ(one.context.failure().find(
-                  "the device was lost in kernel wild (node node 'w' (Wild))"),
+                  "the device was lost in kernel wild (node 'w' (Wild))"),
               0u)
         << one.context.failure();
     const std::string first = one.context.failure();
