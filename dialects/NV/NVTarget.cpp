@@ -101,8 +101,8 @@ unsigned TargetAttr::getL2MiB() const {
   return getL2Mib() ? getL2Mib() : getFacts(getSm()).l2MiB;
 }
 
-/// Registers hold more operations than a processor's; a kernel has 4 KB of
-/// parameters, of which a tensor of open sizes takes up to nine words.
+/// A kernel has 512 words of parameters, of which a tensor of open sizes takes
+/// one and one for each of them.
 sdx::FusionLimits TargetAttr::getFusionLimits() const {
   return sdx::FusionLimits();
 }

@@ -17,6 +17,7 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/raw_ostream.h"
@@ -72,6 +73,19 @@ static std::unique_ptr<llvm::TargetMachine> makeMachine(nv::TargetAttr device,
       llvm::TargetRegistry::lookupTarget(triple.str(), error);
   if (!target)
     return nullptr;
+  // Of what it does not know LLVM only warns.
+  std::unique_ptr<llvm::MCSubtargetInfo> known(
+      target->createMCSubtargetInfo(triple, "", ""));
+  std::string ptx = "ptx" + std::to_string(device.getPtxVersion());
+  bool hasVersion =
+      known && llvm::any_of(known->getAllProcessorFeatures(),
+                            [&](const llvm::SubtargetFeatureKV &feature) {
+                              return ptx == feature.Key;
+                            });
+  if (!hasVersion || !known->isCPUStringValid(device.getChip())) {
+    error = device.getChip() + " with " + ptx + " is not known";
+    return nullptr;
+  }
   llvm::TargetOptions options;
   // What is asked for as a multiply-add becomes one; nothing else does.
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;

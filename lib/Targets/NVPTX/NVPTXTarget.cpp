@@ -38,8 +38,13 @@ public:
     kernels.addPass(createNVLowerMatmul());
     kernels.addPass(createNVLowerConv());
     kernels.addPass(createNVLowerRows());
+    // Not canonicalised: loops of one iteration are kernels, too.
     kernels.addPass(createNVLowerLoops());
+    kernels.addPass(createCSEPass());
     module.addPass(createNVOutlineKernels());
+    OpPassManager &host = module.nest<func::FuncOp>();
+    host.addPass(createCanonicalizerPass());
+    host.addPass(createCSEPass());
     OpPassManager &device = module.nest<gpu::GPUModuleOp>();
     device.addPass(createCanonicalizerPass());
     device.addPass(createCSEPass());

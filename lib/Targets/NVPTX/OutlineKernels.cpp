@@ -78,6 +78,11 @@ public:
   }
 
 private:
+  Attribute space() {
+    return gpu::AddressSpaceAttr::get(host.getContext(),
+                                      gpu::AddressSpace::Global);
+  }
+
   /// How often each dimension's loop turns, on the host.
   void countIterations() {
     total = arith::ConstantIndexOp::create(host, loc, 1);
@@ -151,6 +156,15 @@ private:
     return passed;
   }
 
+  /// Whether nothing in the loop asks for the first size of `buffer`, which no
+  /// address hangs on.
+  bool ignoresFirstSize(Value buffer) {
+    return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+      return !loop->isProperAncestor(user) ||
+             isa<memref::LoadOp, memref::StoreOp>(user);
+    });
+  }
+
   /// A buffer is the address of its first element, and its open sizes and
   /// strides. Where iterations are threads, memory of any space is addressed
   /// alike in the kernel, since threads have buffers of their own beside it;
@@ -190,8 +204,12 @@ private:
     Value product = constant(1);
     SmallVector<Value> sizes(type.getRank());
     for (int64_t i = 0; i < type.getRank(); ++i)
-      sizes[i] = type.isDynamicDim(i) ? asWord(passSize(buffer, i))
-                                      : constant(type.getDimSize(i));
+      if (!type.isDynamicDim(i))
+        sizes[i] = constant(type.getDimSize(i));
+      else if (i == 0 && ignoresFirstSize(buffer))
+        sizes[i] = constant(0);
+      else
+        sizes[i] = asWord(passSize(buffer, i));
     for (int64_t i = type.getRank() - 1; i >= 0; --i) {
       Value stride;
       if (type.getLayout().isIdentity()) {
@@ -222,6 +240,9 @@ private:
       if (!type.isIntOrIndexOrFloat() && !buffer)
         return loop.emitOpError("uses a value of type ")
                << type << ", which no kernel takes";
+      if (buffer && buffer.getMemorySpace() != space())
+        return loop.emitOpError("uses a buffer of type ")
+               << type << ", to which the device has no access";
       if (buffer && failed(buffer.getStridesAndOffset(strides, offset)))
         return loop.emitOpError("uses a buffer of type ")
                << type << ", whose layout has no strides";
@@ -251,7 +272,9 @@ private:
   /// position of that.
   void emitKernel() {
     SmallVector<Value> lengths, froms, steps;
-    for (Value extent : extents)
+    // Of the first dimension what is left of the number is the position.
+    lengths.push_back({});
+    for (Value extent : ArrayRef<Value>(extents).drop_front())
       lengths.push_back(pass(extent));
     for (Value from : loop.getLowerBound())
       froms.push_back(pass(from));

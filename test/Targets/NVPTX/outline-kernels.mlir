@@ -1,21 +1,21 @@
-// RUN: onnx-opt %s --nv-outline-kernels | FileCheck %s
+// RUN: onnx-opt %s --nv-outline-kernels --split-input-file --verify-diagnostics | FileCheck %s
 
 #g = #gpu.address_space<global>
 module attributes {sdx.target = #nv.target<sm = 80>} {
 
-// A size is passed once, constants are not passed, i1 is a byte, and a buffer
-// with strides passes those that are open.
+// Sizes that no address hangs on and constants are not passed, i1 is a byte, and
+// a buffer with strides passes those that are open.
 // CHECK-LABEL: func.func private @k(
 // CHECK-SAME: %[[X:[^:]+]]: memref<?x4xf32, {{[^:]+}}>, %[[P:[^:]+]]: memref<?x4xf32, strided<[?, 1], offset: 8>, {{[^:]+}}>, %[[F:[^:]+]]: i1
 // CHECK: %[[BYTE:.+]] = arith.extui %[[F]] : i1 to i8
 // CHECK: %[[BLOCKS:.+]] = arith.ceildivui %{{.+}}, %c256
 // CHECK: sdx.launch "k_0_first" blocks(%[[BLOCKS]], %{{.+}}, %{{.+}}) threads [256, 1, 1]
-// CHECK-SAME: (%[[X]], %[[N:.+]], %[[BYTE]], %[[P]], %{{.+}}, %[[STRIDE:.+]]#0, %{{.+}} : memref
+// CHECK-SAME: (%[[X]], %[[BYTE]], %[[P]], %[[STRIDE:.+]]#0, %{{.+}} : memref
 // CHECK: sdx.failure_record
 // CHECK: sdx.launch "k_1_second" blocks(%[[ONE:.+]], %{{.+}}, %{{.+}})
 // CHECK-NOT: scf.parallel
 // CHECK: gpu.module @device
-// CHECK: gpu.func @k_0_first(%{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: index, %{{.+}}: i8, %{{.+}}: !llvm.ptr<1>, %{{.+}}: index, %{{.+}}: index, %{{.+}}: index) kernel
+// CHECK: gpu.func @k_0_first(%{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: i8, %{{.+}}: !llvm.ptr<1>, %{{.+}}: index, %{{.+}}: index) kernel
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
 // CHECK-SAME: nv.node = "node 'a' (Add)"
 // CHECK: llvm.getelementptr %{{.+}}[%{{.+}}] : (!llvm.ptr, i64) -> !llvm.ptr, f32
@@ -45,4 +45,43 @@ func.func private @k(%x: memref<?x4xf32, #g>, %p: memref<?x4xf32, strided<[?, 1]
   return
 }
 
+}
+
+// -----
+
+#g = #gpu.address_space<global>
+module attributes {sdx.target = #nv.target<sm = 80>} {
+
+// A size that the addresses of two buffers hang on is passed once.
+// CHECK-LABEL: func.func private @sizes(
+// CHECK-SAME: %[[X:[^:]+]]: memref<?x?xf32, {{[^:]+}}>, %[[Y:[^:]+]]: memref
+// CHECK: sdx.launch "sizes"
+// CHECK-SAME: (%[[X]], %[[N:.+]], %[[Y]], %[[M:.+]], %{{.+}} : memref<?x?xf32, {{.+}}>, index, memref<?x?xf32, {{.+}}>, index, index)
+func.func private @sizes(%x: memref<?x?xf32, #g>, %y: memref<?x?xf32, #g>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %x, %c0 : memref<?x?xf32, #g>
+  %n = memref.dim %x, %c1 : memref<?x?xf32, #g>
+  scf.parallel (%i, %j) = (%c0, %c0) to (%m, %n) step (%c1, %c1) {
+    %v = memref.load %x[%i, %j] : memref<?x?xf32, #g>
+    memref.store %v, %y[%i, %j] : memref<?x?xf32, #g>
+  }
+  return
+}
+
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 80>} {
+func.func private @of_host(%x: memref<4xf32>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  // expected-error@+1 {{uses a buffer of type 'memref<4xf32>', to which the device has no access}}
+  scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+    memref.store %zero, %x[%i] : memref<4xf32>
+  }
+  return
+}
 }
