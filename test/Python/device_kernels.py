@@ -185,8 +185,8 @@ class Kernels:
         }[name]()
 
     def launch(self, operation, env):
-        kernel, blocks, threads, arguments, kinds = re.match(
-            r'sdx\.launch "(\w+)" blocks\((.*?)\) threads \[(.*?)\]\s*\((.*?) : (.*)\)', operation
+        kernel, blocks, threads, shared, arguments, kinds = re.match(
+            r'sdx\.launch "(\w+)" blocks\((.*?)\) threads \[(.*?)\](?: shared (\d+))?\s*\((.*?) : (.*)\)', operation
         ).groups()
         self.launches.append(kernel)
         grid = [env[v.strip()] for v in blocks.split(",")]
@@ -198,7 +198,7 @@ class Kernels:
             dtype = "i8" if isinstance(value, Buffer) else TYPES[kind]
             words.append(ctypes.create_string_buffer(np.array([data]).astype(dtype).tobytes(), 8))
         pointers = (ctypes.c_void_p * max(1, len(words)))(*[ctypes.addressof(word) for word in words])
-        config = LaunchConfig(*grid, *(int(n) for n in threads.split(",")), 0, self.driver.stream, None, 0)
+        config = LaunchConfig(*grid, *(int(n) for n in threads.split(",")), int(shared or 0), self.driver.stream, None, 0)
         function = ctypes.c_void_p()
         self.driver("cuModuleGetFunction", ctypes.byref(function), self.module, kernel.encode())
         self.driver("cuLaunchKernelEx", ctypes.byref(config), function, pointers, None)
