@@ -65,6 +65,7 @@ public:
       return success();
     choosePlaces();
     copyInBlock(func.getBody().front());
+    moveConstants();
     setTypes();
     return success();
   }
@@ -411,6 +412,23 @@ private:
         else if (access.writes)
           forget(operand.get(), known);
       }
+    }
+  }
+
+  /// A constant that may be a loop's state or a branch's value on the device is
+  /// there, too.
+  void moveConstants() {
+    SmallVector<memref::GetGlobalOp> globals;
+    func.walk([&](memref::GetGlobalOp op) {
+      if (isOnDevice(op.getResult()))
+        globals.push_back(op);
+    });
+    for (memref::GetGlobalOp op : globals) {
+      Value argument = addConstant(op);
+      classes.insert(argument.getAsOpaquePointer());
+      unite(op.getResult(), argument);
+      op.replaceAllUsesWith(argument);
+      op.erase();
     }
   }
 

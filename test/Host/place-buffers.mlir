@@ -119,6 +119,33 @@ module attributes {sdx.target = #nv.target<sm = 80>} {
 
 // -----
 
+// So is one that a loop begins with.
+
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[C:[a-z0-9]*]]: memref<4x4xf32, #gpu.address_space<global>> {sdx.constant = dense<0.000000e+00> : tensor<4x4xf32>})
+// CHECK-NOT: memref.get_global
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[C]])
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  memref.global "private" constant @zeros : memref<4x4xf32> = dense<0.0>
+  func.func private @k0(memref<4x4xf32>, memref<4x4xf32>) attributes {sdx.kernel}
+  func.func @main(%x: memref<4x4xf32> {sdx.input = 0}) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %out = sdx.output_buffer 0() : memref<4x4xf32>
+    %a = memref.get_global @zeros : memref<4x4xf32>
+    %r = scf.for %i = %c0 to %c4 step %c1 iter_args(%s = %a) -> (memref<4x4xf32>) {
+      %b = memref.alloc() : memref<4x4xf32>
+      sdx.call @k0(%s : memref<4x4xf32>) outs(%b : memref<4x4xf32>)
+      scf.yield %b : memref<4x4xf32>
+    }
+    sdx.call @k0(%r : memref<4x4xf32>) outs(%out : memref<4x4xf32>)
+    return
+  }
+}
+
+// -----
+
 // Without a device nothing changes.
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: gpu.address_space

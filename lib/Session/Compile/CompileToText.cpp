@@ -7,6 +7,7 @@
 
 #include "lib/Session/Compile/CompileStoppably.h"
 #include "lib/Session/Compile/Compiler.h"
+#include "lib/Session/Compile/Images.h"
 #include "lib/Session/Compile/Options.h"
 #include "lib/Session/Compile/Signature.h"
 #include "mlir/IR/OperationSupport.h"
@@ -18,12 +19,29 @@
 using namespace sardonyx;
 using namespace mlir;
 
+/// What printImages() makes of a module after Phase::Codegen.
+static constexpr llvm::StringLiteral kPtx = "ptx";
+
 std::vector<std::string> sardonyx::phaseNames() {
   std::vector<std::string> names;
   for (const PhaseInfo &info : getPhases())
     names.push_back(info.name.str());
   names.push_back("asm");
+  names.push_back(kPtx.str());
   return names;
+}
+
+/// The code for a device, as text.
+static Expected<std::string> printImages(ModuleOp module) {
+  std::vector<Image> images;
+  takeImages(module, images);
+  std::string text;
+  for (const Image &image : images)
+    text += image.bytes;
+  if (text.empty())
+    return Error(ErrorKind::InvalidArgument,
+                 "the model has no code for a device");
+  return text;
 }
 
 /// What printPlans() makes of a module after Phase::Kernels.
@@ -34,14 +52,15 @@ compileTo(const ModelSource &model, const std::string &phase,
           const SessionOptions &options, std::vector<std::string> *files,
           bool elideWeights, const std::atomic<bool> *stop) {
   bool assembly = phase == "asm";
-  std::optional<Phase> last = assembly ? std::optional<Phase>(Phase::Llvm)
-                              : phase == kPlans
-                                  ? std::optional<Phase>(Phase::Kernels)
-                                  : parsePhase(phase);
+  std::optional<Phase> last =
+      assembly          ? std::optional<Phase>(Phase::Llvm)
+      : phase == kPlans ? std::optional<Phase>(Phase::Kernels)
+      : phase == kPtx   ? std::optional<Phase>(Phase::Codegen)
+                        : parsePhase(phase);
   if (!last)
-    return Error(ErrorKind::InvalidArgument, "there is no phase '" + phase +
-                                                 "'; the phases are " +
-                                                 listPhaseNames() + ", asm");
+    return Error(ErrorKind::InvalidArgument,
+                 "there is no phase '" + phase + "'; the phases are " +
+                     listPhaseNames() + ", asm, ptx");
   Compilation compilation(options, stop);
   Artifact signature;
   Expected<OwningOpRef<ModuleOp>> imported =
@@ -73,6 +92,8 @@ compileTo(const ModelSource &model, const std::string &phase,
                                       compilation.target());
     return std::move(*text);
   }
+  if (phase == kPtx)
+    return printImages(*module);
   if (phase == kPlans) {
     const TargetInterface *target = TargetInterface::find(*module);
     return target ? printPlans(*module, target->getPlanName()) : std::string();

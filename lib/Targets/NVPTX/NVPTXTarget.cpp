@@ -38,6 +38,7 @@ public:
     kernels.addPass(createNVLowerMatmul());
     kernels.addPass(createNVLowerConv());
     kernels.addPass(createNVLowerRows());
+    kernels.addPass(createNVLowerElementwise());
     // Not canonicalised: loops of one iteration are kernels, too.
     kernels.addPass(createNVLowerLoops());
     kernels.addPass(createCSEPass());

@@ -111,6 +111,35 @@ def NVLowerRows : Pass<"nv-lower-rows", "::mlir::func::FuncOp"> {
   ];
 }
 
+def NVLowerElementwise
+    : Pass<"nv-lower-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Lower elementwise kernels to threads with several elements";
+  let description = [{
+    In a kernel of elementwise operations a thread computes neighbours of all
+    results, as many as 16 bytes of the widest elements hold, where rows are a
+    multiple of that, so that memory is accessed 16 bytes at a time. Reductions,
+    results of several shapes, and several operations on open shapes are left to
+    other passes.
+
+    ```mlir
+    %r = linalg.generic {... ["parallel", "parallel"]} ins(%x : tensor<8x64xf32>) ...
+    // becomes
+    scf.parallel (%block) = (%c0) to (%blocks) step (%c1) {
+      ...
+      scf.if %inside {
+        %a = memref.load %x[%i, %j]
+        %b = memref.load %x[%i, %j1]
+        ...
+    } {nv.step = "elementwise", nv.threads = 256 : i64}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
 def NVLowerLoops : Pass<"nv-lower-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower any kernel to loops whose iterations are threads";
   let description = [{

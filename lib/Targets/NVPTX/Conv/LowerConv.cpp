@@ -118,8 +118,11 @@ private:
       Value exists = i.both(i.less(k, i.constant(channels * countTaps())),
                             i.less(n, positions));
       Value channel = i.div(k, countTaps());
-      SmallVector<Value> taps = unflatten(b, i.rem(k, countTaps()), true);
-      SmallVector<Value> at = unflatten(b, n, false);
+      SmallVector<Value> kernel;
+      for (int64_t size : conv.getKernelShape())
+        kernel.push_back(i.constant(size));
+      SmallVector<Value> taps = i.unflatten(i.rem(k, countTaps()), kernel);
+      SmallVector<Value> at = i.unflatten(n, outputSizes);
       Value flat = i.add(planes, channel);
       for (int64_t dim = 0; dim < spatial; ++dim) {
         Value place = i.add(i.mul(at[dim], conv.getStrides()[dim]),
@@ -136,27 +139,12 @@ private:
     return source;
   }
 
-  /// The indices of number `flat` of the taps, or of the positions.
-  SmallVector<Value> unflatten(ImplicitLocOpBuilder &b, Value flat,
-                               bool ofTaps) {
-    Indices i(b);
-    SmallVector<Value> index(spatial);
-    for (int64_t dim = spatial - 1; dim > 0; --dim) {
-      Value size =
-          ofTaps ? i.constant(conv.getKernelShape()[dim]) : outputSizes[dim];
-      index[dim] = i.rem(flat, size);
-      flat = i.div(flat, size);
-    }
-    index[0] = flat;
-    return index;
-  }
-
   SmallVector<Value> findResult(ImplicitLocOpBuilder &b, Value pair, Value m,
                                 Value n) override {
     Indices i(b);
     SmallVector<Value> index = {i.div(pair, conv.getGroup()),
                                 i.add(i.mul(groupOf(b, pair), filters), m)};
-    index.append(unflatten(b, n, false));
+    index.append(i.unflatten(n, outputSizes));
     return index;
   }
 

@@ -59,6 +59,17 @@ Value Indices::both(Value x, Value y) {
   return b.createOrFold<arith::AndIOp>(x, y);
 }
 
+SmallVector<Value> Indices::unflatten(Value flat, ArrayRef<Value> sizes) {
+  SmallVector<Value> index(sizes.size());
+  for (int64_t dim = int64_t(sizes.size()) - 1; dim > 0; --dim) {
+    index[dim] = rem(flat, sizes[dim]);
+    flat = div(flat, sizes[dim]);
+  }
+  if (!index.empty())
+    index[0] = flat;
+  return index;
+}
+
 scf::ParallelOp nv::startBlocks(ImplicitLocOpBuilder &b, Value blocks,
                                 int64_t threads, StringRef step) {
   Value zero = arith::ConstantIndexOp::create(b, 0);

@@ -36,6 +36,9 @@ public:
   mlir::Value exclusiveOr(mlir::Value x, mlir::Value y);
   mlir::Value less(mlir::Value x, mlir::Value y);
   mlir::Value both(mlir::Value x, mlir::Value y);
+  /// The position in a grid of `sizes` of its element number `flat`.
+  llvm::SmallVector<mlir::Value> unflatten(mlir::Value flat,
+                                           llvm::ArrayRef<mlir::Value> sizes);
 
 private:
   mlir::ImplicitLocOpBuilder &b;

@@ -174,20 +174,6 @@ private:
     return most;
   }
 
-  /// The position in `sizes` of number `flat` of those dimensions.
-  static SmallVector<Value> unflatten(ImplicitLocOpBuilder &b, Value flat,
-                                      ArrayRef<Value> sizes) {
-    Indices i(b);
-    SmallVector<Value> index(sizes.size());
-    for (int64_t dim = sizes.size() - 1; dim > 0; --dim) {
-      index[dim] = i.rem(flat, sizes[dim]);
-      flat = i.div(flat, sizes[dim]);
-    }
-    if (!index.empty())
-      index[0] = flat;
-    return index;
-  }
-
   using Point = PointEvaluator::Point;
 
   /// An element of a row that a thread has.
@@ -207,7 +193,7 @@ private:
       firstCol = arith::SelectOp::create(b, exists, firstCol, i.constant(0));
     }
     SmallVector<Value> at =
-        unflatten(b, firstCol, ArrayRef(sizes).drop_front(rowDims));
+        i.unflatten(firstCol, ArrayRef(sizes).drop_front(rowDims));
     SmallVector<Element> elements;
     for (int64_t j = 0; j < width; ++j) {
       Element &element = elements.emplace_back();
@@ -221,7 +207,7 @@ private:
 
   void emitRow(ImplicitLocOpBuilder &b, Value row) {
     Indices i(b);
-    rowIndex = unflatten(b, row, ArrayRef(sizes).take_front(rowDims));
+    rowIndex = i.unflatten(row, ArrayRef(sizes).take_front(rowDims));
     SmallVector<Element> elements;
     for (int64_t turn = 0; turn < kept; ++turn) {
       Value at = i.add(i.mul(lane, width), turn * group * width);
