@@ -86,6 +86,7 @@ void StreamRun::end(RunContext &run) {
   // The caller may do with his memory what he likes from now on.
   if (isPending && concernsCaller && !stream->synchronize())
     isPending = false;
+  concernsCaller = false;
   for (auto &[start, memory] : taken)
     pool.give(std::move(memory));
   for (auto &[start, memory] : results)

@@ -22,6 +22,10 @@
 #include <string>
 #include <vector>
 
+namespace mlir {
+class PassManager;
+} // namespace mlir
+
 namespace sardonyx {
 
 struct PipelineOptions;
