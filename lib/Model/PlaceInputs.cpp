@@ -17,13 +17,14 @@ namespace {
 /// The inputs of one run in both places, each copied at most once.
 class PlacedInputs {
 public:
-  PlacedInputs(RunContext &context, const std::vector<TensorRef> &inputs)
-      : context(context), device(*context.device()), inputs(inputs),
-        onDevice(inputs.size()), onHost(inputs.size()) {}
+  PlacedInputs(RunContext &context, size_t count)
+      : context(context), device(*context.device()), onDevice(count),
+        onHost(count) {}
 
-  /// Null, and the run has failed, where it cannot be there.
-  const void *onDeviceOf(size_t number);
-  const void *onHostOf(size_t number);
+  /// Where the input of this number, which is `tensor`, is. Null, and the run
+  /// has failed, where it cannot be there.
+  const void *onDeviceOf(size_t number, const TensorRef &tensor);
+  const void *onHostOf(size_t number, const TensorRef &tensor);
   /// Has host copies hold what they are copies of.
   void finish() {
     if (isReading && !context.failed())
@@ -33,7 +34,6 @@ public:
 private:
   RunContext &context;
   DeviceRun &device;
-  const std::vector<TensorRef> &inputs;
   std::vector<void *> onDevice, onHost;
   bool isReading = false;
 };
@@ -52,8 +52,7 @@ static bool isAligned(const void *memory) {
   return reinterpret_cast<uintptr_t>(memory) % runtime::kDeviceAlignment == 0;
 }
 
-const void *PlacedInputs::onDeviceOf(size_t number) {
-  const TensorRef &tensor = inputs[number];
+const void *PlacedInputs::onDeviceOf(size_t number, const TensorRef &tensor) {
   const bool isThere = tensor.device != kHost;
   if (isThere && tensor.data && isAligned(tensor.data))
     return tensor.data;
@@ -71,8 +70,7 @@ const void *PlacedInputs::onDeviceOf(size_t number) {
   return copy;
 }
 
-const void *PlacedInputs::onHostOf(size_t number) {
-  const TensorRef &tensor = inputs[number];
+const void *PlacedInputs::onHostOf(size_t number, const TensorRef &tensor) {
   const int64_t bytes = bytesOf(tensor);
   if (tensor.device == kHost || bytes == 0)
     return tensor.device == kHost && tensor.data ? tensor.data : emptyTensor;
@@ -99,24 +97,27 @@ void Model::placeInputs(State &state,
     context.device()->joinCaller(context);
 
   // Strings and lists are handles, on the device as well.
-  std::vector<TensorRef> numbers = inputs;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (isHandled(inputInfos[i])) {
-      numbers[i] = TensorRef();
-      numbers[i].type = ElementType::Int64;
-      numbers[i].data = state.handles[i].data();
-      if (inputInfos[i].items.empty())
-        numbers[i].shape = inputs[i].shape;
-    }
-  PlacedInputs placed(context, numbers);
+  std::vector<TensorRef> handles;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!isHandled(inputInfos[i]))
+      continue;
+    handles.resize(inputs.size());
+    handles[i].type = ElementType::Int64;
+    handles[i].data = state.handles[i].data();
+    if (inputInfos[i].items.empty())
+      handles[i].shape = inputs[i].shape;
+  }
+  PlacedInputs placed(context, inputs.size());
   for (size_t i = 0; i < code.arguments.size() && !context.failed(); ++i) {
     const ModelArgument &argument = code.arguments[i];
     if (!argument.input)
       continue;
     const size_t number = *argument.input;
-    const void *data =
-        argument.onDevice ? placed.onDeviceOf(number) : placed.onHostOf(number);
-    state.table.set(i, data, numbers[number].shape);
+    const TensorRef &tensor =
+        isHandled(inputInfos[number]) ? handles[number] : inputs[number];
+    const void *data = argument.onDevice ? placed.onDeviceOf(number, tensor)
+                                         : placed.onHostOf(number, tensor);
+    state.table.set(i, data, tensor.shape);
   }
   placed.finish();
 }

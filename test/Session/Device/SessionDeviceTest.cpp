@@ -523,8 +523,7 @@ TEST(SessionDevice, RefusesDamagedArtifacts) {
   Artifact artifact = deviceArtifact();
   EXPECT_TRUE(deserialize(serialize(artifact)));
   EXPECT_TRUE(deserialize(serialize(artifact))->mainArgs[0].onDevice);
-  // Strings are handles, which no device has.
-  artifact.inputs[0].elementType = ElementType::String;
+  artifact.mainArgs[0].index = 2;
   EXPECT_FALSE(deserialize(serialize(artifact)));
 }
 
