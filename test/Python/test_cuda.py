@@ -335,6 +335,20 @@ def test_no_such_device(script):
     script(none, SARDONYX_FAKECUDA_VERSION="11080")
 
 
+def test_backend(script):
+    script("""
+        import onnx
+        from sardonyx import backend
+        assert all(backend.supports_device(device) for device in (None, "CPU", "CUDA", "CUDA:0", "GPU"))
+        assert not backend.supports_device("TPU")
+        rep = backend.prepare(onnx.load_from_string(MLP), "CUDA")
+        assert rep.session.get_providers() == CUDA
+        check(rep.run([X, W]))
+        check(backend.run_model(onnx.load_from_string(MLP), [X, W], "CPU"))
+        raises(sdx.Fail, "no CUDA device 3", backend.prepare, onnx.load_from_string(MLP), "CUDA:3")
+    """)
+
+
 def test_nothing_leaks(script):
     script("""
         import gc

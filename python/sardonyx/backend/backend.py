@@ -8,12 +8,13 @@ import onnx
 from onnx.backend.base import Backend
 
 from sardonyx._options import SessionOptions
+from sardonyx._providers import CUDA_PROVIDER, available_providers
 from sardonyx._session import InferenceSession
 from sardonyx.backend.backend_rep import SardonyxRep
 
 
 class SardonyxBackend(Backend):
-    """onnx.backend.base.Backend, on the device "CPU"."""
+    """onnx.backend.base.Backend, on the devices "CPU" and "CUDA", where there is one; "CUDA:1" is the second."""
 
     @classmethod
     def is_compatible(cls, model: Any, device: str | None = None, **kwargs) -> bool:
@@ -39,7 +40,7 @@ class SardonyxBackend(Backend):
             for name, value in kwargs.items():
                 if hasattr(SessionOptions, name) and not callable(getattr(SessionOptions, name)):
                     setattr(options, name, value)
-        return SardonyxRep(InferenceSession(model, options))
+        return SardonyxRep(InferenceSession(model, options, _providers_of(device)))
 
     @classmethod
     def run_model(cls, model: Any, inputs: Any, device: str | None = None, **kwargs) -> Any:
@@ -64,8 +65,15 @@ class SardonyxBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str | None) -> bool:
-        """Whether the device is the CPU, which None stands for."""
-        return (device or "CPU").upper().split(":")[0] == "CPU"
+        """Whether the device is the CPU, which None stands for, or CUDA's, where there is one."""
+        kind = (device or "CPU").upper().split(":")[0]
+        return kind == "CPU" or (kind in ("CUDA", "GPU") and CUDA_PROVIDER in available_providers())
+
+
+def _providers_of(device: str | None) -> list | None:
+    """Without the CPU's beside CUDA's: a backend is to say what it cannot do."""
+    kind, _, number = (device or "CPU").upper().partition(":")
+    return None if kind == "CPU" else [(CUDA_PROVIDER, {"device_id": number or "0"})]
 
 
 OnnxRuntimeBackend = SardonyxBackend
