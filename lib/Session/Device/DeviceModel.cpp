@@ -24,8 +24,15 @@ Error sardonyx::toError(const Failure &failure, const std::string &what) {
 }
 
 std::string sardonyx::architectureOf(int sm) {
-  // From 9.0 on there are instructions that only this very device has.
-  return "sm_" + std::to_string(sm) + (sm >= 90 ? "a" : "");
+  // Code for older devices runs on newer ones, but for what only the very
+  // device has, from 9.0 on.
+  constexpr int kKnown[] = {80, 86, 87, 89, 90, 100, 120}, kOwn = 90;
+  int known = kKnown[0];
+  for (int number : kKnown)
+    if (number <= sm)
+      known = number;
+  const bool isOwn = known == sm && sm >= kOwn;
+  return "sm_" + std::to_string(known) + (isOwn ? "a" : "");
 }
 
 //===----------------------------------------------------------------------===//

@@ -23,7 +23,8 @@ namespace sardonyx {
 Error toError(const runtime::gpu::Failure &failure,
               const std::string &what = "");
 
-/// What a compiler calls a device of this compute capability (90), "sm_90a".
+/// What code is made for on a device of this compute capability (90): "sm_90a",
+/// or of one that is not known the newest that came before it, "sm_100".
 std::string architectureOf(int sm);
 
 /// The device of a session and its budget. Thread-safe.

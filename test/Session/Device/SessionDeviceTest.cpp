@@ -164,11 +164,12 @@ int64_t residentKilobytes() {
 } // namespace
 
 TEST(SessionDevice, RunsOnTheDevice) {
-  for (const char *sm : {"90", "80"})
-    runAlone({{"SARDONYX_FAKECUDA_SM", sm}}, [&] {
+  const std::pair<const char *, const char *> cases[] = {
+      {"80", "sm_80"},    {"86", "sm_86"},   {"88", "sm_87"},  {"90", "sm_90a"},
+      {"100", "sm_100a"}, {"103", "sm_100"}, {"130", "sm_120"}};
+  for (auto [sm, name] : cases)
+    runAlone({{"SARDONYX_FAKECUDA_SM", sm}}, [name = std::string(name)] {
       TemporaryFolder folder;
-      const std::string name =
-          std::string("sm_") + sm + (sm[0] == '9' ? "a" : "");
       auto session = mustLoad(deviceOptions(folder, name));
       EXPECT_TRUE(session->report().fromCache);
       EXPECT_TRUE(session->options().device.cuda);
