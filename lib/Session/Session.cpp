@@ -18,6 +18,7 @@
 #include "sardonyx/Runtime/ProcessorFeatures.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -453,7 +454,11 @@ Expected<std::vector<Tensor>> Session::run(const std::vector<TensorRef> &inputs,
   if (MaybeError error = session->model->check(inputs, memory, options))
     return *error;
   // Values decide on code where they lie on the host.
-  if (session->device &&
+  const bool areThere =
+      session->device &&
+      std::any_of(inputs.begin(), inputs.end(),
+                  [](const TensorRef &ref) { return ref.device != kHost; });
+  if (areThere &&
       (session->variants || !session->options.inputValues.empty())) {
     std::vector<TensorRef> known = inputs;
     std::deque<std::string> copies;
