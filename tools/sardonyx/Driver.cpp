@@ -66,9 +66,16 @@ static void addRemarks(CLI::App *app, CommonOptions &common) {
                 "without the cache)");
 }
 
-/// "cuda", "cuda:1", "sm_90a".
-static void readDevice(const std::string &name, DeviceOptions &device) {
+/// "cuda", "cuda:1", "sm_90a", each also with ",cpu".
+static void readDevice(std::string name, DeviceOptions &device) {
   device.cuda = true;
+  const std::string processor = ",cpu";
+  if (name.size() > processor.size() &&
+      name.compare(name.size() - processor.size(), processor.size(),
+                   processor) == 0) {
+    device.mayUseCpu = true;
+    name.resize(name.size() - processor.size());
+  }
   if (name.rfind("sm_", 0) == 0) {
     device.architecture = name;
     return;
@@ -95,7 +102,8 @@ static void addCpu(CLI::App *app, CommonOptions &common) {
       [&common](const std::string &name) {
         readDevice(name, common.session.device);
       },
-      "GPU to compute on: cuda, cuda:1; where nothing is run also what to "
+      "GPU to compute on: cuda, cuda:1, or cuda,cpu where the processor may "
+      "compute what has no kernels there; where nothing is run also what to "
       "compile for, sm_80 (default: the processor)");
 }
 

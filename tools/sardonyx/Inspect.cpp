@@ -22,6 +22,24 @@ static void printValues(const char *title,
                                  : "");
 }
 
+/// "3 copies".
+static std::string count(int64_t number, const char *one, const char *many) {
+  return std::to_string(number) + " " + (number == 1 ? one : many);
+}
+
+static void printDevice(const DeviceReport &report) {
+  printf("device      %s, %s to it and %s to the host in a run, beside inputs "
+         "and results\n",
+         count(report.kernels, "kernel", "kernels").c_str(),
+         count(report.copiesToDevice, "copy", "copies").c_str(),
+         count(report.copiesToHost, "copy", "copies").c_str());
+  if (report.onProcessor.empty())
+    return;
+  printf("processor\n");
+  for (const std::string &node : report.onProcessor)
+    printf("  %s\n", node.c_str());
+}
+
 int inspect(const InspectCommand &command) {
   ModelSource source;
   source.path = command.common.model;
@@ -62,6 +80,8 @@ int inspect(const InspectCommand &command) {
          report.weightElements * 1e-6);
   printf("operations  %.3f GFLOP a run%s\n", report.flops * 1e-9,
          dims.empty() ? " (open dimensions count as 1; see --dim)" : "");
+  if (report.device)
+    printDevice(*report.device);
   if (report.unsupported.empty()) {
     printf("supported   all of it\n");
     return 0;

@@ -14,6 +14,7 @@
 #include "sardonyx/Session/Session.h"
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,15 @@ SARDONYX_API MaybeError saveOptimized(const ModelSource &model,
                                       const WeightsFile &weights = {});
 
 /// What `sardonyx inspect` shows.
+/// What a device does of a model, and what is left to the processor.
+struct DeviceReport {
+  /// Calls of kernels, and copies of values between the two; what stands in a
+  /// loop counts once. Inputs and results are copied besides.
+  int64_t kernels = 0, copiesToDevice = 0, copiesToHost = 0;
+  /// The nodes that the device has no kernels for, "node 'x' (StringConcat)".
+  std::vector<std::string> onProcessor;
+};
+
 struct ModelReport {
   ModelMetadata metadata;
   std::vector<std::pair<std::string, int64_t>> opsets;
@@ -79,6 +89,8 @@ struct ModelReport {
   /// One sentence for each thing that the compiler cannot do; empty if it can
   /// compile the model.
   std::vector<std::string> unsupported;
+  /// For a device (SessionOptions::device), where it can be compiled for that.
+  std::optional<DeviceReport> device;
 };
 
 /// `dims` gives sizes of named dimensions for the count of operations; others

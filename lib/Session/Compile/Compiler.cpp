@@ -8,6 +8,7 @@
 #include "lib/Session/Compile/Compiler.h"
 #include "lib/Session/Compile/CompilerPages.h"
 #include "lib/Session/Compile/CompilerWork.h"
+#include "lib/Session/Compile/DeviceWork.h"
 #include "lib/Session/Compile/Images.h"
 #include "lib/Session/Compile/Options.h"
 #include "lib/Session/Compile/Signature.h"
@@ -409,6 +410,9 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
   if (!lowered || compilation.stopped())
     return fail(compilation.error("the compiler failed after phase '" +
                                   lastPhase + "'"));
+  if (options.device.cuda && !options.device.mayUseCpu)
+    if (MaybeError error = refuseHostWork(findDeviceWork(*module)))
+      return *error;
   if (MaybeError error = readArguments(*module, modelPath, artifact))
     return fail(*error);
   if (MaybeError error = readBoxedResults(*module, ahead, artifact))

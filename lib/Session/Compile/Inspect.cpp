@@ -8,6 +8,7 @@
 #include "dialects/ONNX/ONNX.h"
 #include "lib/Session/Compile/CompileStoppably.h"
 #include "lib/Session/Compile/Compiler.h"
+#include "lib/Session/Compile/DeviceWork.h"
 #include "lib/Session/Compile/Options.h"
 #include "lib/Session/Compile/Signature.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -166,6 +167,11 @@ static Expected<ModelReport> inspect(const ModelSource &model,
   }
   if (compilation.stopped())
     return Error(ErrorKind::Failed, "looking at the model was stopped");
+  if (options.device.cuda && compilation.errors().empty()) {
+    sdx::setTarget(*module, compilation.targetAttr());
+    if (succeeded(runPhases(*module, Phase::Linalg, Phase::Kernels, pipeline)))
+      report.device = findDeviceWork(*module);
+  }
   std::set<std::string> seen;
   for (const std::string &message : compilation.errors())
     if (seen.insert(message).second)

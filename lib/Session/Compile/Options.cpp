@@ -140,6 +140,8 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   const TargetInfo *targetInfo = targetInfoOf(options);
   add(targetInfo ? targetInfo->name.str() : "");
   add(device.cuda ? device.architecture : "");
+  // It decides whether there is code at all.
+  add(std::to_string(device.cuda && device.mayUseCpu));
   add(describeTarget(resolveTarget(targetOf(options))));
   add(std::to_string(optLevel));
   add(externalDataDir);
