@@ -13,6 +13,7 @@
 #include "Arrays.h"
 #ifndef SARDONYX_RUNTIME_ONLY
 #include "OpenCompiler.h"
+#include "lib/Runtime/GPU/Driver.h"
 #endif
 #include "sardonyx/Model/LoadArtifact.h"
 #include <nanobind/nanobind.h>
@@ -67,6 +68,14 @@ NB_MODULE(_runtime, m) {
       },
       "path"_a, "threads"_a, "memory_limit"_a);
 #ifndef SARDONYX_RUNTIME_ONLY
+  m.def(
+      "cuda_driver_problem",
+      [] {
+        const auto &driver = runtime::gpu::Driver::get();
+        return driver ? std::string() : driver.failure().sentence;
+      },
+      "Why there is no CUDA device; empty: there is one. The compiler is not "
+      "loaded to tell.");
   m.def("open_compiler_libraries", &openCompilerLibraries, "path"_a);
 #endif
 }

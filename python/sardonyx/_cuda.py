@@ -40,7 +40,10 @@ def _extension() -> Any:
 
 
 def problem(needs_code: bool = True) -> str:
-    """Why no session can have a CUDA device, or its memory; empty where one can."""
+    """Why no session can have a CUDA device, or its memory; empty where one can. Without a driver the compiler is not loaded."""
+    tell = getattr(_runtime, "cuda_driver_problem", None)
+    if tell and (without_driver := tell()):
+        return without_driver
     try:
         return _extension().cuda_problem(needs_code)
     except Fail as failure:

@@ -86,6 +86,12 @@ def script():
     return run
 
 
+def test_the_compiler_is_not_loaded_to_find_no_driver():
+    text = "import sys, sardonyx; print(sardonyx.get_available_providers(), 'sardonyx._sardonyx' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert done.stdout == "['CPUExecutionProvider'] False\n"
+
+
 def test_without_a_driver(model):
     """Nothing is as it would not be in a package without CUDA."""
     assert sdx.get_available_providers() == ["CPUExecutionProvider"]
