@@ -111,6 +111,11 @@ model (float[N] x) => (float[M] y)
 TEST(Compile, ShowsEveryPhase) {
   for (const std::string &phase : phaseNames()) {
     auto result = compileToText(text(kRelu), phase);
+    if (phase == "ptx") {
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().message(), "the model has no code for a device");
+      continue;
+    }
     ASSERT_TRUE(result) << phase << ": " << result.error().message();
     EXPECT_FALSE(result->empty());
   }

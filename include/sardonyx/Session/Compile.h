@@ -29,7 +29,8 @@ struct ModelSource {
   std::shared_ptr<const void> owner;
 };
 
-/// The names of the phases that compileToText takes, in order; "asm" is last.
+/// The names of the phases that compileToText takes, in order; "asm" and "ptx"
+/// are last.
 SARDONYX_API std::vector<std::string> phaseNames();
 
 /// The module after a phase, as MLIR text; for "asm" the machine's assembly.
