@@ -316,6 +316,23 @@ def test_failing_runs(script):
     """)
 
 
+def test_nodes_without_kernels(script):
+    """Strings are the processor's: one error names all of such nodes, or they are computed there."""
+    script("""
+        text = parser.parse_model('<ir_version: 10, opset_import: ["" : 20]> m (string[N] s, string[N] t, float[N,4] x)'
+                                  ' => (string[N] y, string[N] z, float[N,4] r)'
+                                  ' { [first] y = StringConcat(s, t)  [second] z = StringConcat(y, t)  r = Relu(x) }').SerializeToString()
+        raises(NotImplementedError, "no kernels for 2 nodes of the model, and the CPU's may not be used: "
+               "node 'first' (StringConcat), node 'second' (StringConcat)", load, text, ["CUDAExecutionProvider"])
+        session = load(text)
+        assert session.get_providers()[0] == "CUDAExecutionProvider"
+        feeds = {"s": np.array(["a", "b"]), "t": np.array(["c", "d"]), "x": X[:2, :4]}
+        y, z, r = session.run(None, feeds)
+        assert list(y) == ["ac", "bd"] and list(z) == ["acc", "bdd"]
+        np.testing.assert_array_equal(r, np.maximum(X[:2, :4], 0))
+    """)
+
+
 def test_no_such_device(script):
     script("""
         raises(sdx.Fail, "no CUDA device 2: the driver finds 1", load, providers=[("CUDAExecutionProvider", {"device_id": 2})])

@@ -316,14 +316,23 @@ static void takeStalePlans(ModuleOp module,
 }
 
 /// What is built ahead of time takes inputs of known ranks.
-static MaybeError requireRanks(const std::vector<ValueInfo> &inputs) {
+static MaybeError requireRanks(const std::vector<ValueInfo> &inputs,
+                               bool isAhead) {
   for (const ValueInfo &input : inputs)
-    if (input.items.empty() && !input.hasRank)
+    if (isAhead && input.items.empty() && !input.hasRank)
       return Error(ErrorKind::Unsupported,
                    "the model cannot be built ahead of time: the rank of its "
                    "input '" +
                        input.name + "' is known to runs only");
   return std::nullopt;
+}
+
+/// Whether the processor may do what the module leaves to it.
+static MaybeError checkHostWork(ModuleOp module,
+                                const SessionOptions &options) {
+  if (!options.device.cuda || options.device.mayUseCpu)
+    return std::nullopt;
+  return refuseHostWork(findDeviceWork(module));
 }
 
 /// What is known of a model before there are inputs to compile it for.
@@ -369,12 +378,10 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
     return imported.error();
   OwningOpRef<ModuleOp> module = std::move(*imported);
 
-  if (ahead)
-    if (MaybeError error = requireRanks(artifact.inputs))
-      return *error;
+  if (MaybeError error = requireRanks(artifact.inputs, ahead))
+    return *error;
 
   llvm::append_range(artifact.warnings, compilation.warnings());
-
   const std::string modelPath = model.bytes ? std::string() : model.path;
   if (MaybeError error = readSourceFiles(*module, modelPath, artifact))
     return *error;
@@ -410,9 +417,8 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
   if (!lowered || compilation.stopped())
     return fail(compilation.error("the compiler failed after phase '" +
                                   lastPhase + "'"));
-  if (options.device.cuda && !options.device.mayUseCpu)
-    if (MaybeError error = refuseHostWork(findDeviceWork(*module)))
-      return *error;
+  if (MaybeError error = checkHostWork(*module, options))
+    return *error;
   if (MaybeError error = readArguments(*module, modelPath, artifact))
     return fail(*error);
   if (MaybeError error = readBoxedResults(*module, ahead, artifact))

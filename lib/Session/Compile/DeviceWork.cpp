@@ -50,10 +50,10 @@ MaybeError sardonyx::refuseHostWork(const DeviceReport &report) {
   const size_t count = report.onProcessor.size();
   if (count == 0)
     return std::nullopt;
-  std::string text = "the CUDA provider has no kernels for " +
-                     (count == 1 ? std::string("a node")
-                                 : std::to_string(count) + " nodes") +
-                     " of the model, and the CPU's may not be used: ";
+  std::string text =
+      "the CUDA provider has no kernels for " +
+      (count == 1 ? std::string("a node") : std::to_string(count) + " nodes") +
+      " of the model, and the CPU's may not be used: ";
   for (size_t i = 0; i < count; ++i)
     text += (i ? ", " : "") + report.onProcessor[i];
   return Error(ErrorKind::Unsupported, text);
