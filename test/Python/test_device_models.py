@@ -43,6 +43,7 @@ MODELS = {
         "y = Conv <group = 2, strides = [2, 1], pads = [1, 0, 2, 1], dilations = [1, 2]> (x, k, b)}",
         {"x": floats(2, 6, 11, 9), "k": floats(8, 3, 3, 2), "b": floats(8)},
     ),
+    "conv_of_open_filters": ("g (float[n, c, h, w] x, float[o, c, 3, 2] k) => (float[n, o, p, q] y) {y = Conv <kernel_shape = [3, 2]> (x, k)}", {"x": floats(2, 5, 9, 8), "k": floats(13, 5, 3, 2)}),
     "depthwise": (
         "g (float[1, 5, 7, h] x, float[5, 1, 3, 3] k) => (float[1, 5, p, q] y) {c = Conv <group = 5, pads = [1, 1, 1, 1]> (x, k)\n y = Relu(c)}",
         {"x": floats(1, 5, 7, 8), "k": floats(5, 1, 3, 3)},

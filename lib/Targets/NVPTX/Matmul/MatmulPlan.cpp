@@ -57,7 +57,11 @@ static std::optional<ProductForm> findForm(sdx::MatmulOp op) {
 }
 
 static std::optional<ProductForm> findForm(sdx::ConvOp op) {
-  if (op.getWeights().getType().getDimSize(0) / op.getGroup() < kFewestFilters)
+  // Code counts on the numbers of filters and channels.
+  auto weights = cast<ShapedType>(op.getWeights().getType());
+  const int64_t groups = op.getGroup();
+  if (!weights.hasStaticShape() ||
+      weights.getDimSize(0) / groups < kFewestFilters)
     return std::nullopt;
   return findForm(op.getWeights().getType().getElementType(),
                   op.getInput().getType().getElementType(),
