@@ -49,7 +49,8 @@ Double nv::fmod(Double x, Double y) {
   Location loc = x.loc;
   Double sizeX = abs(x), sizeY = abs(y);
   auto [m, exponent] = split(sizeX);
-  auto [divisor, least] = split(sizeY);
+  const std::pair<Value, Value> ofY = split(sizeY);
+  Value divisor = ofY.first, least = ofY.second;
   Value zero = makeInteger(x, 0), one = makeInteger(x, 1);
   auto subtract = [&](Value from) -> Value {
     Value rest = arith::SubIOp::create(b, loc, from, divisor);
