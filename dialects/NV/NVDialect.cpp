@@ -56,7 +56,7 @@ LogicalResult
 MatmulPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                        ProductForm form, int64_t tileM, int64_t tileN,
                        int64_t tileK, int64_t partM, int64_t partN,
-                       int64_t stages) {
+                       int64_t stages, int64_t split) {
   const int64_t rows = form == ProductForm::Mma ? 16 : 4;
   const int64_t cols = form == ProductForm::Mma ? 16 : 4;
   auto divides = [](int64_t size, int64_t whole) {
@@ -80,5 +80,7 @@ MatmulPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "a step is of 4 products or several; got " << tileK;
   if (stages < 2 || stages > 8)
     return emitError() << "2 to 8 stages are possible; got " << stages;
+  if (split < 1 || split > 64)
+    return emitError() << "1 to 64 blocks can share a tile; got " << split;
   return success();
 }

@@ -28,7 +28,9 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
   let description = [{
     A block computes `tile_m` x `tile_n` sums, `tile_k` products further at each
     step; a thread (`fma`) or a warp (`mma`) of it has `part_m` x `part_n` of
-    them. `stages` pairs of tiles of the operands are in shared memory.
+    them. `stages` pairs of tiles of the operands are in shared memory. With
+    `split` > 1 so many blocks share the products along K of a tile, and their
+    sums are added up, in this order, by a kernel of their own.
 
     ```mlir
     nv.plan = #nv.matmul_plan<form = mma, tile_m = 128, tile_n = 128,
@@ -38,7 +40,8 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
   let parameters = (ins
     EnumParameter<NV_ProductForm>:$form,
     "int64_t":$tile_m, "int64_t":$tile_n, "int64_t":$tile_k,
-    "int64_t":$part_m, "int64_t":$part_n, "int64_t":$stages
+    "int64_t":$part_m, "int64_t":$part_n, "int64_t":$stages,
+    DefaultValuedParameter<"int64_t", "1">:$split
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

@@ -68,3 +68,35 @@ func.func private @k1(%a: !lhs, %b: !rhs, %i: !out, %c: !out) attributes {sdx.ke
   return
 }
 }
+
+// -----
+
+!lhs = memref<4x1024xf32, #gpu.address_space<global>>
+!rhs = memref<1024x64xf32, #gpu.address_space<global>>
+!out = memref<4x64xf32, #gpu.address_space<global>>
+
+// Few rows: blocks share the products of a tile, and a kernel adds up what they
+// have, with what follows.
+// CHECK-LABEL: func private @split
+// CHECK: %[[PARTS:.*]] = memref.alloc() : memref<16x1x4x64xf32, #gpu.address_space<global>>
+// CHECK: scf.parallel
+// CHECK: math.fma
+// CHECK: memref.store %{{.*}}, %[[PARTS]]
+// CHECK: nv.step = "matmul"
+// CHECK: scf.parallel
+// CHECK-COUNT-16: memref.load %[[PARTS]]
+// CHECK: memref.store %{{.*}}, %arg2
+// CHECK: nv.step = "sums"
+// CHECK: memref.dealloc %[[PARTS]]
+module attributes {sdx.target = #nv.target<sm = 80>} {
+func.func private @split(%a: !lhs, %b: !rhs, %c: !out) attributes {sdx.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %ta = bufferization.to_tensor %a restrict : !lhs to tensor<4x1024xf32>
+  %tb = bufferization.to_tensor %b restrict : !rhs to tensor<1024x64xf32>
+  %e = tensor.empty() : tensor<4x64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<4x64xf32>) -> tensor<4x64xf32>
+  %r = sdx.matmul ins(%ta, %tb : tensor<4x1024xf32>, tensor<1024x64xf32>) outs(%z : tensor<4x64xf32>) -> tensor<4x64xf32>
+  bufferization.materialize_in_destination %r in restrict writable %c : (tensor<4x64xf32>, !out) -> ()
+  return
+}
+}

@@ -76,28 +76,40 @@ static int64_t usually(int64_t size) {
   return ShapedType::isDynamic(size) ? kUsualSize : size;
 }
 
-/// The largest tiles that leave no multiprocessor without work.
+/// The most blocks that share a tile's products, and the fewest steps along K
+/// that are worth a block.
+static constexpr int64_t kMostSplits = 16, kFewestSteps = 4;
+
+/// The largest tiles that leave no multiprocessor without work. Where even the
+/// smallest are too few, blocks share them. `k`: 0 if it is open.
 static MatmulPlanAttr choose(ProductForm form, Type type, int64_t pairs,
-                             int64_t m, int64_t n, TargetAttr target) {
+                             int64_t m, int64_t n, int64_t k,
+                             TargetAttr target) {
   const bool isMma = form == ProductForm::Mma;
   ArrayRef<Tiles> choices = isMma ? ArrayRef(kMmaTiles) : ArrayRef(kFmaTiles);
   // Sums of f64 take up the registers of two.
   const int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   if (bytes == 8)
     choices = choices.drop_front();
+  const int64_t wanted = target.countMultiprocessors();
+  auto countBlocks = [&](const Tiles &tiles) {
+    return std::max<int64_t>(1, pairs * llvm::divideCeil(m, tiles.m) *
+                                    llvm::divideCeil(n, tiles.n));
+  };
   const Tiles *chosen = &choices.back();
-  for (const Tiles &tiles : choices) {
-    int64_t blocks =
-        pairs * llvm::divideCeil(m, tiles.m) * llvm::divideCeil(n, tiles.n);
-    if (blocks >= target.countMultiprocessors()) {
+  for (const Tiles &tiles : choices)
+    if (countBlocks(tiles) >= wanted) {
       chosen = &tiles;
       break;
     }
-  }
   const int64_t depth = isMma ? 128 / bytes : kFmaDepth;
+  const int64_t most =
+      std::min<int64_t>(kMostSplits, llvm::divideCeil(k, depth) / kFewestSteps);
+  const int64_t split = std::clamp<int64_t>(wanted / countBlocks(*chosen), 1,
+                                            std::max<int64_t>(most, 1));
   return MatmulPlanAttr::get(type.getContext(), form, chosen->m, chosen->n,
                              depth, chosen->partM, chosen->partN,
-                             chosen->stages);
+                             chosen->stages, split);
 }
 
 std::optional<MatmulPlanAttr> nv::chooseMatmulPlan(sdx::MatmulOp op,
@@ -106,10 +118,11 @@ std::optional<MatmulPlanAttr> nv::chooseMatmulPlan(sdx::MatmulOp op,
   if (!form)
     return std::nullopt;
   ArrayRef<int64_t> result = op.getInit().getType().getShape();
+  const int64_t k = op.getLhs().getType().getShape().back();
   return choose(*form, op.getLhs().getType().getElementType(),
                 op.isBatched() ? usually(result[0]) : 1,
                 usually(result[result.size() - 2]), usually(result.back()),
-                target);
+                ShapedType::isDynamic(k) ? 0 : k, target);
 }
 
 std::optional<MatmulPlanAttr> nv::chooseConvPlan(sdx::ConvOp op,
@@ -121,9 +134,12 @@ std::optional<MatmulPlanAttr> nv::chooseConvPlan(sdx::ConvOp op,
   int64_t positions = 1;
   for (int64_t size : result.drop_front(2))
     positions *= ShapedType::isDynamic(size) ? kUsualSide : size;
-  int64_t images = ShapedType::isDynamic(result[0]) ? 1 : result[0];
+  const int64_t images = ShapedType::isDynamic(result[0]) ? 1 : result[0];
+  const int64_t groups = op.getGroup();
+  ArrayRef<int64_t> weights = op.getWeights().getType().getShape();
+  int64_t k = 1;
+  for (int64_t size : weights.drop_front())
+    k *= size;
   return choose(*form, op.getInput().getType().getElementType(),
-                images * op.getGroup(),
-                op.getWeights().getType().getDimSize(0) / op.getGroup(),
-                positions, target);
+                images * groups, weights[0] / groups, positions, k, target);
 }

@@ -43,14 +43,29 @@ bool ProductKernel::isPossible() {
 void ProductKernel::emit(ImplicitLocOpBuilder &b) {
   Indices i(b);
   sizes = findSizes(b);
-  Value rows = i.ceilDiv(sizes.m, plan.getTileM());
-  Value cols = i.ceilDiv(sizes.n, plan.getTileN());
-  Value steps = i.ceilDiv(sizes.k, plan.getTileK());
-  Value blocks = i.mul(sizes.pairs, i.mul(rows, cols));
-  OpBuilder::InsertionGuard guard(b);
-  scf::ParallelOp loop =
-      startBlocks(b, blocks, plan.countThreads(), op.getKernelName());
-  Value id = loop.getInductionVars()[0];
+  rows = i.ceilDiv(sizes.m, plan.getTileM());
+  cols = i.ceilDiv(sizes.n, plan.getTileN());
+  steps = i.ceilDiv(sizes.k, plan.getTileK());
+  Value blocks = i.mul(i.mul(sizes.pairs, i.mul(rows, cols)), plan.getSplit());
+  if (plan.getSplit() > 1)
+    partials = allocatePartials(b);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    scf::ParallelOp loop =
+        startBlocks(b, blocks, plan.countThreads(), op.getKernelName());
+    emitBlock(b, loop.getInductionVars()[0]);
+  }
+  if (!partials)
+    return;
+  emitSums(b);
+  memref::DeallocOp::create(b, partials);
+}
+
+/// The code of block `id`.
+void ProductKernel::emitBlock(ImplicitLocOpBuilder &b, Value id) {
+  Indices i(b);
+  Value part = i.rem(id, plan.getSplit());
+  id = i.div(id, plan.getSplit());
   Value tileCol = i.rem(id, cols);
   id = i.div(id, cols);
   pair = i.div(id, rows);
@@ -59,16 +74,43 @@ void ProductKernel::emit(ImplicitLocOpBuilder &b) {
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   tile = plan.isMma() ? createMmaTile(types, plan, thread)
                       : createFmaTile(types, plan, thread);
-  emitProduct(b, steps);
-  emitResults(b);
+  if (!partials) {
+    emitProduct(b, i.constant(0), steps);
+    return emitResults(b);
+  }
+  Value stepsOfPart = i.ceilDiv(steps, plan.getSplit());
+  Value from = i.mul(part, stepsOfPart);
+  Value to = arith::MinSIOp::create(b, steps, i.add(from, stepsOfPart));
+  emitProduct(b, from, to);
+  storePartials(b, part);
+}
+
+Value ProductKernel::allocatePartials(ImplicitLocOpBuilder &b) {
+  SmallVector<int64_t> shape = {plan.getSplit()};
+  SmallVector<Value> open;
+  for (Value size : {sizes.pairs, sizes.m, sizes.n}) {
+    std::optional<int64_t> known = getConstantIntValue(size);
+    shape.push_back(known.value_or(ShapedType::kDynamic));
+    if (!known)
+      open.push_back(size);
+  }
+  Attribute space = cast<MemRefType>(body.getOutputs().front().memref.getType())
+                        .getMemorySpace();
+  return memref::AllocOp::create(
+      b, MemRefType::get(shape, types.sum, MemRefLayoutAttrInterface(), space),
+      open);
 }
 
 /// Of a row of the sums in shared memory: a gap keeps rows out of each other's
 /// banks.
 int64_t ProductKernel::sumCols() const { return plan.getTileN() + kWidth; }
 
-/// Sums in registers, then in shared memory.
-void ProductKernel::emitProduct(ImplicitLocOpBuilder &b, Value steps) {
+int64_t ProductKernel::width() {
+  return countNeighbours() % kWidth == 0 ? kWidth : 1;
+}
+
+/// Sums in registers, then in shared memory, of steps `from` to `to`.
+void ProductKernel::emitProduct(ImplicitLocOpBuilder &b, Value from, Value to) {
   Indices i(b);
   const int64_t stages = plan.getStages();
   const TileLayout lhsLayout = tile->lhsLayout(), rhsLayout = tile->rhsLayout();
@@ -91,10 +133,11 @@ void ProductKernel::emitProduct(ImplicitLocOpBuilder &b, Value steps) {
                  sharedRhs, i.mul(stage, rhsCount));
   };
   for (int64_t stage = 0; stage < stages - 1; ++stage) {
-    copy(i.constant(stage), i.constant(stage));
+    copy(i.add(from, stage), i.constant(stage));
     NVVM::CpAsyncCommitGroupOp::create(b);
   }
-  auto loop = scf::ForOp::create(b, i.constant(0), steps, i.constant(1),
+  Value count = b.createOrFold<arith::SubIOp>(to, from);
+  auto loop = scf::ForOp::create(b, i.constant(0), count, i.constant(1),
                                  tile->zeros(b));
   {
     OpBuilder::InsertionGuard guard(b);
@@ -103,11 +146,11 @@ void ProductKernel::emitProduct(ImplicitLocOpBuilder &b, Value steps) {
     gpu::BarrierOp::create(b);
     Value next = i.add(loop.getInductionVar(), stages - 1);
     auto more =
-        scf::IfOp::create(b, i.less(next, steps), /*withElseRegion=*/false);
+        scf::IfOp::create(b, i.less(next, count), /*withElseRegion=*/false);
     {
       OpBuilder::InsertionGuard inner(b);
       b.setInsertionPoint(more.thenYield());
-      copy(next, i.rem(next, stages));
+      copy(i.add(from, next), i.rem(next, stages));
     }
     NVVM::CpAsyncCommitGroupOp::create(b);
     Value stage = i.rem(loop.getInductionVar(), stages);
@@ -123,8 +166,9 @@ void ProductKernel::emitProduct(ImplicitLocOpBuilder &b, Value steps) {
   gpu::BarrierOp::create(b);
 }
 
-/// What follows the product, on neighbours at a time.
-void ProductKernel::emitResults(ImplicitLocOpBuilder &b) {
+/// Visits the sums of the tile that exist, neighbours at a time: at (r, c) of
+/// the tile, (m, n) of the matrix.
+void ProductKernel::forEachPiece(ImplicitLocOpBuilder &b, EmitPiece emitPiece) {
   Indices i(b);
   const int64_t piecesOfRow = plan.getTileN() / kWidth;
   Value pieces = i.constant(plan.getTileM() * piecesOfRow);
@@ -135,34 +179,86 @@ void ProductKernel::emitResults(ImplicitLocOpBuilder &b) {
   Value r = i.div(loop.getInductionVar(), piecesOfRow);
   Value c = i.mul(i.rem(loop.getInductionVar(), piecesOfRow), kWidth);
   Value m = i.add(row0, r), n = i.add(col0, c);
-  const int64_t width = countNeighbours() % kWidth == 0 ? kWidth : 1;
-  for (int64_t j = 0; j < kWidth; j += width) {
+  for (int64_t j = 0; j < kWidth; j += width()) {
     Value column = i.add(n, j);
     Value inside = i.both(i.less(m, sizes.m), i.less(column, sizes.n));
     auto some = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPoint(some.thenYield());
-    emitPoints(b, r, i.add(c, j), m, column, width);
+    emitPiece(r, i.add(c, j), m, column);
   }
 }
 
+/// What follows the product.
+void ProductKernel::emitResults(ImplicitLocOpBuilder &b) {
+  Indices i(b);
+  forEachPiece(b, [&](Value r, Value c, Value m, Value n) {
+    emitPoints(b, m, n, [&](int64_t j) -> Value {
+      return memref::LoadOp::create(b, sumTile, ValueRange{r, i.add(c, j)});
+    });
+  });
+}
+
+void ProductKernel::storePartials(ImplicitLocOpBuilder &b, Value part) {
+  Indices i(b);
+  forEachPiece(b, [&](Value r, Value c, Value m, Value n) {
+    SmallVector<Value> sums;
+    for (int64_t j = 0; j < width(); ++j)
+      sums.push_back(
+          memref::LoadOp::create(b, sumTile, ValueRange{r, i.add(c, j)}));
+    for (auto [j, sum] : llvm::enumerate(sums))
+      memref::StoreOp::create(b, sum, partials,
+                              ValueRange{part, pair, m, i.add(n, j)});
+  });
+}
+
+Value ProductKernel::addSums(ImplicitLocOpBuilder &b, Value x, Value y) {
+  if (isa<FloatType>(types.sum))
+    return arith::AddFOp::create(b, x, y);
+  return arith::AddIOp::create(b, x, y);
+}
+
+/// Adds up what the blocks that shared tiles have; a thread has neighbours.
+void ProductKernel::emitSums(ImplicitLocOpBuilder &b) {
+  constexpr int64_t threads = 256;
+  Indices i(b);
+  SmallVector<Value> grid = {sizes.pairs, sizes.m, i.div(sizes.n, width())};
+  Value count = i.mul(grid[0], i.mul(grid[1], grid[2]));
+  OpBuilder::InsertionGuard guard(b);
+  scf::ParallelOp loop =
+      startBlocks(b, i.ceilDiv(count, threads), threads, "sums");
+  Value number = i.add(i.mul(loop.getInductionVars()[0], threads),
+                       gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  auto some = scf::IfOp::create(b, i.less(number, count),
+                                /*withElseRegion=*/false);
+  b.setInsertionPoint(some.thenYield());
+  SmallVector<Value> at = i.unflatten(number, grid);
+  pair = at[0];
+  Value m = at[1], n = i.mul(at[2], width());
+  emitPoints(b, m, n, [&](int64_t j) {
+    Value total;
+    for (int64_t part = 0; part < plan.getSplit(); ++part) {
+      Value sum = memref::LoadOp::create(
+          b, partials, ValueRange{i.constant(part), pair, m, i.add(n, j)});
+      total = total ? addSums(b, total, sum) : sum;
+    }
+    return total;
+  });
+}
+
 /// All is read before anything is written.
-void ProductKernel::emitPoints(ImplicitLocOpBuilder &b, Value r, Value c,
-                               Value m, Value n, int64_t width) {
+void ProductKernel::emitPoints(ImplicitLocOpBuilder &b, Value m, Value n,
+                               SumAt sumAt) {
   Indices i(b);
   SmallVector<SmallVector<Value>> indices, values;
   SmallVector<Value> first = findResult(b, pair, m, n);
-  for (int64_t j = 0; j < width; ++j) {
+  for (int64_t j = 0; j < width(); ++j) {
     SmallVector<Value> &index = indices.emplace_back(first);
     index.back() = i.add(index.back(), j);
     PointEvaluator::Point point;
-    Value sum = memref::LoadOp::create(b, sumTile, ValueRange{r, i.add(c, j)});
-    if (!isZeroFilled(init())) {
-      Value start = points.evaluate(b, init(), index, point);
-      sum = isa<FloatType>(types.sum)
-                ? arith::AddFOp::create(b, sum, start).getResult()
-                : arith::AddIOp::create(b, sum, start).getResult();
-    }
+    Value sum = sumAt(j);
+    if (!isZeroFilled(init()))
+      sum = addSums(b, sum, points.evaluate(b, init(), index, point));
     point.add(op->getResult(0), index, sum);
     SmallVector<Value> &results = values.emplace_back();
     for (const KernelBody::Output &output : body.getOutputs())

@@ -63,16 +63,35 @@ protected:
   KernelBody &body;
 
 private:
+  /// Computes the sum of number `j` of neighbours.
+  using SumAt = llvm::function_ref<mlir::Value(int64_t j)>;
+  using EmitPiece = llvm::function_ref<void(mlir::Value r, mlir::Value c,
+                                            mlir::Value m, mlir::Value n)>;
+
+  mlir::Value allocatePartials(mlir::ImplicitLocOpBuilder &b);
+  mlir::Value addSums(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
+                      mlir::Value y);
   int64_t sumCols() const;
-  void emitProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value steps);
+  /// Neighbours that a thread has at a time.
+  int64_t width();
+  void emitBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value id);
+  void emitProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
+                   mlir::Value to);
+  void forEachPiece(mlir::ImplicitLocOpBuilder &b, EmitPiece emitPiece);
   void emitResults(mlir::ImplicitLocOpBuilder &b);
-  void emitPoints(mlir::ImplicitLocOpBuilder &b, mlir::Value r, mlir::Value c,
-                  mlir::Value m, mlir::Value n, int64_t width);
+  void storePartials(mlir::ImplicitLocOpBuilder &b, mlir::Value part);
+  void emitSums(mlir::ImplicitLocOpBuilder &b);
+  void emitPoints(mlir::ImplicitLocOpBuilder &b, mlir::Value m, mlir::Value n,
+                  SumAt sumAt);
 
   PointEvaluator points;
   Sizes sizes;
   mlir::Value thread, pair, row0, col0; // of the block's tile
   mlir::Value sumTile;
+  mlir::Value rows, cols, steps; // how many tiles there are, and of K
+  /// Sums of the blocks that share tiles, [split, pairs, M, N]; null where each
+  /// has its own.
+  mlir::Value partials;
   std::unique_ptr<BlockTile> tile;
 };
 
