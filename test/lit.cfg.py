@@ -26,5 +26,10 @@ config.environment["PATH"] = os.pathsep.join(
 )
 # The address sanitizer's build has a libLLVM beside it that it didn't build.
 config.environment["ASAN_OPTIONS"] = "detect_leaks=0:detect_container_overflow=0:allow_user_poisoning=0"
+# A tree without a target is a compiler for the others.
+targets = os.path.join(config.test_source_root, "..", "lib", "Targets")
+for target in ("CPU", "NVPTX"):
+    if os.path.isdir(os.path.join(targets, target)):
+        config.available_features.add(target.lower())
 config.substitutions.append(("%python", os.path.abspath(python)))
 config.substitutions.append(("%build", build))

@@ -1,3 +1,4 @@
+// REQUIRES: nvptx
 // RUN: onnx-opt %s -split-input-file -sdx-place-buffers | FileCheck %s
 
 // What kernels read and write is in the device's memory, inputs and results as
