@@ -33,7 +33,6 @@ namespace sardonyx::nv {
 /// Names of this dialect's discardable attributes.
 inline constexpr llvm::StringLiteral kStepAttr = "nv.step";
 inline constexpr llvm::StringLiteral kThreadsAttr = "nv.threads";
-inline constexpr llvm::StringLiteral kPlanAttr = "nv.plan";
 inline constexpr llvm::StringLiteral kFailureRecordAttr = "nv.failure_record";
 inline constexpr llvm::StringLiteral kMessagesAttr = "nv.messages";
 inline constexpr llvm::StringLiteral kNodeAttr = "nv.node";

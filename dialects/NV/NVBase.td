@@ -26,9 +26,8 @@ def NV_Dialect : Dialect {
       that fails says so;
     - on a module of kernels: `nv.messages`, the sentences of their checks, an
       array of {text, kind};
-    - on a kernel: `nv.node`, the nodes that it computes, `nv.shared`, the bytes
-      of shared memory that it is started with, and, before it is code, `nv.plan`,
-      how it is computed.
+    - on a kernel: `nv.node`, the nodes that it computes, and `nv.shared`, the
+      bytes of shared memory that it is started with.
   }];
   let dependentDialects = [
     "::sardonyx::sdx::SDXDialect", "::mlir::gpu::GPUDialect",

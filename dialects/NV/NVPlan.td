@@ -33,7 +33,7 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
     sums are added up, in this order, by a kernel of their own.
 
     ```mlir
-    nv.plan = #nv.matmul_plan<form = mma, tile_m = 128, tile_n = 128,
+    #nv.matmul_plan<form = mma, tile_m = 128, tile_n = 128,
         tile_k = 64, part_m = 64, part_n = 64, stages = 3>
     ```
   }];

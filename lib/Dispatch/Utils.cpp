@@ -22,6 +22,18 @@ bool sardonyx::isHostFunction(func::FuncOp func) {
   return !func.isExternal() && !func->hasAttr(sdx::kKernelAttr);
 }
 
+void sardonyx::dropMemorySpaces(Operation *root) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([](MemRefType type) -> std::optional<Type> {
+    if (!type.getMemorySpace())
+      return std::nullopt;
+    return MemRefType(MemRefType::Builder(type).setMemorySpace({}));
+  });
+  replacer.recursivelyReplaceElementsIn(root, /*replaceAttrs=*/true,
+                                        /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+}
+
 bool sardonyx::isComputeOp(Operation *op) {
   if (op->getNumResults() == 0 || isa<linalg::FillOp>(op))
     return false;

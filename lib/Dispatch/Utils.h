@@ -67,6 +67,9 @@ llvm::SmallVector<mlir::OpOperand *> findWriters(mlir::Value tensor);
 void rewriteGreedily(mlir::Operation *op,
                      const mlir::FrozenRewritePatternSet &patterns);
 
+/// Leaves no memory space in the types of buffers in `root`.
+void dropMemorySpaces(mlir::Operation *root);
+
 /// Leaves one of each kind of operations that compute the same.
 void mergeEqual(mlir::Operation *root);
 

@@ -12,6 +12,10 @@
 
 namespace sardonyx {
 
+/// A buffer of its own for what `value` may hold, in the same memory space.
+mlir::Value allocateLike(mlir::OpBuilder &b, mlir::Location loc,
+                         mlir::Value value);
+
 /// Kernels take memrefs of identity layout: gives each operand of a call that
 /// has another one a contiguous copy, unless `isFine`.
 void makeOperandsContiguous(mlir::func::FuncOp func,

@@ -13,6 +13,19 @@
 using namespace mlir;
 using namespace sardonyx;
 
+Value sardonyx::allocateLike(OpBuilder &b, Location loc, Value value) {
+  auto type = cast<MemRefType>(value.getType());
+  SmallVector<Value> sizes;
+  for (int64_t i = 0, e = type.getRank(); i < e; ++i)
+    if (type.isDynamicDim(i))
+      sizes.push_back(memref::DimOp::create(b, loc, value, i));
+  return memref::AllocOp::create(
+      b, loc,
+      MemRefType::get(type.getShape(), type.getElementType(),
+                      MemRefLayoutAttrInterface(), type.getMemorySpace()),
+      sizes, b.getI64IntegerAttr(64));
+}
+
 static bool hasIdentityLayout(Value value) {
   auto type = dyn_cast<MemRefType>(value.getType());
   return !type || type.getLayout().isIdentity();
@@ -69,17 +82,8 @@ void sardonyx::makeOperandsContiguous(func::FuncOp func,
       Value value = operand.get();
       if (hasIdentityLayout(value) || isFine(value))
         continue;
-      auto type = cast<MemRefType>(value.getType());
-      SmallVector<Value> sizes;
       b.setInsertionPoint(call);
-      for (int64_t i = 0, e = type.getRank(); i < e; ++i)
-        if (type.isDynamicDim(i))
-          sizes.push_back(memref::DimOp::create(b, loc, value, i));
-      Value copy = memref::AllocOp::create(
-          b, loc,
-          MemRefType::get(type.getShape(), type.getElementType(),
-                          MemRefLayoutAttrInterface(), type.getMemorySpace()),
-          sizes, b.getI64IntegerAttr(64));
+      Value copy = allocateLike(b, loc, value);
       bool isOut = cast<DestinationStyleOpInterface>(call).isDpsInit(&operand);
       auto kernel = dyn_cast<sdx::CallOp>(call);
       if (isOut && kernel &&

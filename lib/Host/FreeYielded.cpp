@@ -150,13 +150,7 @@ private:
   }
 
   static Value copyOf(OpBuilder &b, Location loc, Value value) {
-    auto type = cast<MemRefType>(value.getType());
-    SmallVector<Value> sizes;
-    for (int64_t i = 0, e = type.getRank(); i < e; ++i)
-      if (type.isDynamicDim(i))
-        sizes.push_back(memref::DimOp::create(b, loc, value, i));
-    Value copy =
-        memref::AllocOp::create(b, loc, type, sizes, b.getI64IntegerAttr(64));
+    Value copy = allocateLike(b, loc, value);
     memref::CopyOp::create(b, loc, value, copy);
     return copy;
   }

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "HostMemory.h"
+#include "HostLowering.h"
 #include "TextConstant.h"
 #include "dialects/SDX/SDX.h"
+#include "lib/Dispatch/Utils.h"
 #include "sardonyx/Host/Passes.h"
 #include "sardonyx/NodeName.h"
 
@@ -53,7 +54,9 @@ struct LowerDeviceOpsPass
       if (isa<sdx::ArenaOp, sdx::OutputBufferOp>(op))
         op->setAttr(kOnDeviceAttr, UnitAttr::get(&getContext()));
     });
-    forgetSpaces(module);
+    // An address is an address: from here on no type says where it is.
+    for (auto func : module.getOps<func::FuncOp>())
+      dropMemorySpaces(func);
     for (Operation *op : ops) {
       OpBuilder b(op);
       LogicalResult lowered =
@@ -100,34 +103,8 @@ private:
     return op->getNumResults() == 1 && spaceOf(op->getResult(0));
   }
 
-  /// An address is an address: from here on no type says where it is.
-  static void forgetSpaces(ModuleOp module) {
-    auto strip = [](Type type) -> Type {
-      auto memref = dyn_cast<MemRefType>(type);
-      if (!memref || !memref.getMemorySpace())
-        return type;
-      return MemRefType::get(memref.getShape(), memref.getElementType(),
-                             memref.getLayout());
-    };
-    AttrTypeReplacer replacer;
-    replacer.addReplacement([&](MemRefType type) -> std::optional<Type> {
-      return type.getMemorySpace() ? std::optional(strip(type)) : std::nullopt;
-    });
-    for (auto func : module.getOps<func::FuncOp>())
-      replacer.recursivelyReplaceElementsIn(func, /*replaceAttrs=*/true,
-                                            /*replaceLocs=*/false,
-                                            /*replaceTypes=*/true);
-  }
-
   LLVM::LLVMFuncOp declare(StringRef name, Type result, ArrayRef<Type> args) {
-    if (auto func = symbols->lookup<LLVM::LLVMFuncOp>(name))
-      return func;
-    ModuleOp module = getOperation();
-    auto b = OpBuilder::atBlockBegin(module.getBody());
-    auto func = LLVM::LLVMFuncOp::create(
-        b, module.getLoc(), name, LLVM::LLVMFunctionType::get(result, args));
-    symbols->insert(func, module.getBody()->begin());
-    return func;
+    return declareRuntime(*symbols, name, result, args);
   }
 
   /// `count` words in the frame of the function that `op` is in.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HostLowering.h"
 #include "dialects/SDX/SDX.h"
 #include "sardonyx-c/RuntimeABI.h"
 #include "sardonyx/Host/Passes.h"
@@ -47,50 +48,11 @@ int64_t directionOf(memref::CopyOp copy) {
                     : 0;
 }
 
-/// Functions of the runtime, which are declared when they are called first.
-class Runtime {
-public:
-  explicit Runtime(ModuleOp module) : module(module) {}
-
-  /// sdx_rt_copy.
-  LLVM::LLVMFuncOp copy() {
-    auto [pointer, i64] = types();
-    return declare(strided, "sdx_rt_copy",
-                   {i64, i64, pointer, pointer, pointer});
-  }
-  /// sdx_rt_device_copy.
-  LLVM::LLVMFuncOp deviceCopy() {
-    auto [pointer, i64] = types();
-    return declare(device, "sdx_rt_device_copy", {i64, pointer, pointer, i64});
-  }
-
-private:
-  std::pair<Type, Type> types() {
-    return {LLVM::LLVMPointerType::get(module.getContext()),
-            IntegerType::get(module.getContext(), 64)};
-  }
-
-  LLVM::LLVMFuncOp declare(LLVM::LLVMFuncOp &known, StringRef name,
-                           ArrayRef<Type> arguments) {
-    if (known)
-      return known;
-    auto b = OpBuilder::atBlockBegin(module.getBody());
-    known = LLVM::LLVMFuncOp::create(
-        b, module.getLoc(), name,
-        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
-                                    arguments));
-    return known;
-  }
-
-  ModuleOp module;
-  LLVM::LLVMFuncOp strided, device;
-};
-
 /// The copies of one function.
 class CopyLowering {
 public:
-  CopyLowering(func::FuncOp func, Runtime &runtime)
-      : func(func), runtime(runtime),
+  CopyLowering(func::FuncOp func, SymbolTable &symbols)
+      : func(func), symbols(symbols),
         pointer(LLVM::LLVMPointerType::get(func.getContext())),
         i64(IntegerType::get(func.getContext(), 64)) {}
 
@@ -124,6 +86,11 @@ public:
   }
 
 private:
+  LLVM::LLVMFuncOp declare(StringRef name, ArrayRef<Type> args) {
+    return declareRuntime(symbols, name,
+                          LLVM::LLVMVoidType::get(func.getContext()), args);
+  }
+
   static int64_t elementBytes(memref::CopyOp copy) {
     auto type = cast<MemRefType>(copy.getSource().getType());
     return (type.getElementTypeBitWidth() + 7) / 8;
@@ -141,8 +108,9 @@ private:
     Value from = address(copy, copy.getSource(), source);
     if (int64_t direction = directionOf(copy)) {
       Value kind = LLVM::ConstantOp::create(b, loc, i64, direction);
-      LLVM::CallOp::create(b, loc, runtime.deviceCopy(),
-                           ValueRange{kind, to, from, bytes});
+      LLVM::CallOp::create(
+          b, loc, declare("sdx_rt_device_copy", {i64, pointer, pointer, i64}),
+          ValueRange{kind, to, from, bytes});
     } else {
       LLVM::MemcpyOp::create(b, loc, to, from, bytes, /*isVolatile=*/false);
     }
@@ -167,7 +135,7 @@ private:
     Value bytes = LLVM::ConstantOp::create(b, loc, i64, elementBytes(copy));
     Value rank = LLVM::ConstantOp::create(b, loc, i64, type.getRank());
     LLVM::CallOp::create(
-        b, loc, runtime.copy(),
+        b, loc, declare("sdx_rt_copy", {i64, i64, pointer, pointer, pointer}),
         ValueRange{bytes, rank, address(copy, copy.getSource(), source),
                    address(copy, copy.getTarget(), target), layout});
     copy.erase();
@@ -198,7 +166,7 @@ private:
   }
 
   func::FuncOp func;
-  Runtime &runtime;
+  SymbolTable &symbols;
   Type pointer, i64;
   Value layout;
 };
@@ -207,9 +175,9 @@ struct LowerCopiesPass
     : sardonyx::impl::SDXLowerHostCopiesBase<LowerCopiesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    Runtime runtime(module);
+    SymbolTable symbols(module);
     for (auto func : llvm::to_vector(module.getOps<func::FuncOp>()))
-      if (!func.isExternal() && failed(CopyLowering(func, runtime).run()))
+      if (!func.isExternal() && failed(CopyLowering(func, symbols).run()))
         return signalPassFailure();
   }
 };

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "HostMemory.h"
+#include "HostLowering.h"
 #include "TextConstant.h"
 #include "dialects/SDX/SDX.h"
 #include "sardonyx/Host/Passes.h"
@@ -137,14 +137,7 @@ private:
   }
 
   LLVM::LLVMFuncOp declare(StringRef name, Type result, ArrayRef<Type> args) {
-    if (auto func = symbols->lookup<LLVM::LLVMFuncOp>(name))
-      return func;
-    ModuleOp module = getOperation();
-    auto b = OpBuilder::atBlockBegin(module.getBody());
-    auto func = LLVM::LLVMFuncOp::create(
-        b, module.getLoc(), name, LLVM::LLVMFunctionType::get(result, args));
-    symbols->insert(func, module.getBody()->begin());
-    return func;
+    return declareRuntime(*symbols, name, result, args);
   }
 
   LogicalResult lowerCall(OpBuilder &b, sdx::CallOp call) {

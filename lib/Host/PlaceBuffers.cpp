@@ -37,19 +37,16 @@ static constexpr int64_t kSmall = 512;
 static bool isBuffer(Value value) { return isa<MemRefType>(value.getType()); }
 
 static MemRefType withSpace(MemRefType type, Attribute space) {
-  return MemRefType::get(type.getShape(), type.getElementType(),
-                         type.getLayout(), space);
+  return MemRefType::Builder(type).setMemorySpace(space);
 }
 
-/// What an operation does to a buffer.
 namespace {
+
+/// What an operation does to a buffer.
 struct Access {
   bool onDevice = false;
   bool reads = false, writes = false;
 };
-} // namespace
-
-namespace {
 
 /// The buffers of one host function.
 class Placement {
@@ -232,14 +229,7 @@ private:
 
   /// Adds a buffer that is one of its own.
   Value allocate(OpBuilder &b, Location loc, Value like, bool device) {
-    auto type = cast<MemRefType>(like.getType());
-    SmallVector<Value> sizes;
-    for (int64_t i = 0, e = type.getRank(); i < e; ++i)
-      if (type.isDynamicDim(i))
-        sizes.push_back(memref::DimOp::create(b, loc, like, i));
-    Value made = memref::AllocOp::create(
-        b, loc, MemRefType::get(type.getShape(), type.getElementType()), sizes,
-        b.getI64IntegerAttr(64));
+    Value made = allocateLike(b, loc, like);
     classes.insert(made.getAsOpaquePointer());
     if (device)
       onDevice.insert(classOf(made));
@@ -331,7 +321,6 @@ private:
         offset = b.getIndexAttr(*known);
     Value element = memref::SubViewOp::create(b, loc, load.getMemRef(), offsets,
                                               ones, ones);
-    classes.insert(element.getAsOpaquePointer());
     unite(load.getMemRef(), element);
     Value copy = allocate(b, loc, element, /*device=*/false);
     copyAcross(b, loc, element, copy);
@@ -425,7 +414,6 @@ private:
     });
     for (memref::GetGlobalOp op : globals) {
       Value argument = addConstant(op);
-      classes.insert(argument.getAsOpaquePointer());
       unite(op.getResult(), argument);
       op.replaceAllUsesWith(argument);
       op.erase();

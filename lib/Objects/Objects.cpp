@@ -17,6 +17,7 @@
 #include "TargetMachine.h"
 #include "sardonyx/Objects/Facts.h"
 #include "sardonyx/Objects/FatalErrors.h"
+#include "sardonyx/Objects/KeepErrors.h"
 #include "sardonyx/Runtime/ProcessorFeatures.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -234,28 +235,6 @@ emit(llvm::Module &module, llvm::TargetMachine &machine,
   return std::make_unique<llvm::SmallVectorMemoryBuffer>(
       std::move(bytes), /*RequiresNullTerminator=*/false);
 }
-
-namespace {
-/// Keeps what LLVM has against code. By itself it prints that, and ends the
-/// process.
-class KeepErrors : public llvm::DiagnosticHandler {
-public:
-  explicit KeepErrors(std::string &errors) : errors(errors) {}
-  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
-    if (info.getSeverity() != llvm::DS_Error)
-      return true;
-    llvm::raw_string_ostream stream(errors);
-    if (!errors.empty())
-      stream << "\n";
-    llvm::DiagnosticPrinterRawOStream printer(stream);
-    info.print(printer);
-    return true;
-  }
-
-private:
-  std::string &errors;
-};
-} // namespace
 
 /// An object, or assembly.
 using Emitted = llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>;

@@ -111,8 +111,20 @@ Result<Graph::Node> Graph::addKernel(std::shared_ptr<const Kernel> kernel,
   return node;
 }
 
-Result<Graph::Node> Graph::addCopy(const CUDA_MEMCPY3D &copy,
+/// A copy within the device.
+static CUDA_MEMCPY3D describeCopy() {
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  return copy;
+}
+
+Result<Graph::Node> Graph::addCopy(CUDA_MEMCPY3D copy, int64_t bytes,
                                    const std::vector<Node> &after) {
+  if (bytes <= 0)
+    return invalid("cannot add a copy of " + std::to_string(bytes) +
+                   " bytes to a graph");
+  copy.WidthInBytes = static_cast<size_t>(bytes);
+  copy.Height = copy.Depth = 1;
   return add("cannot add a copy to a graph", after, nullptr,
              [&](const Functions &f, CUgraphNode *handle,
                  const CUgraphNode *after, size_t count) {
@@ -121,51 +133,33 @@ Result<Graph::Node> Graph::addCopy(const CUDA_MEMCPY3D &copy,
              });
 }
 
-/// A copy of one row.
-static Result<CUDA_MEMCPY3D> describeCopy(int64_t bytes) {
-  if (bytes <= 0)
-    return invalid("cannot add a copy of " + std::to_string(bytes) +
-                   " bytes to a graph");
-  CUDA_MEMCPY3D copy = {};
-  copy.WidthInBytes = static_cast<size_t>(bytes);
-  copy.Height = copy.Depth = 1;
-  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-  return copy;
-}
-
 Result<Graph::Node> Graph::addCopyToDevice(CUdeviceptr to, const void *from,
                                            int64_t bytes,
                                            const std::vector<Node> &after) {
-  Result<CUDA_MEMCPY3D> copy = describeCopy(bytes);
-  if (!copy)
-    return copy.failure();
-  copy->srcMemoryType = CU_MEMORYTYPE_HOST;
-  copy->srcHost = from;
-  copy->dstDevice = to;
-  return addCopy(*copy, after);
+  CUDA_MEMCPY3D copy = describeCopy();
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = from;
+  copy.dstDevice = to;
+  return addCopy(copy, bytes, after);
 }
 
 Result<Graph::Node> Graph::addCopyToHost(void *to, CUdeviceptr from,
                                          int64_t bytes,
                                          const std::vector<Node> &after) {
-  Result<CUDA_MEMCPY3D> copy = describeCopy(bytes);
-  if (!copy)
-    return copy.failure();
-  copy->srcDevice = from;
-  copy->dstMemoryType = CU_MEMORYTYPE_HOST;
-  copy->dstHost = to;
-  return addCopy(*copy, after);
+  CUDA_MEMCPY3D copy = describeCopy();
+  copy.srcDevice = from;
+  copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+  copy.dstHost = to;
+  return addCopy(copy, bytes, after);
 }
 
 Result<Graph::Node> Graph::addCopyOnDevice(CUdeviceptr to, CUdeviceptr from,
                                            int64_t bytes,
                                            const std::vector<Node> &after) {
-  Result<CUDA_MEMCPY3D> copy = describeCopy(bytes);
-  if (!copy)
-    return copy.failure();
-  copy->srcDevice = from;
-  copy->dstDevice = to;
-  return addCopy(*copy, after);
+  CUDA_MEMCPY3D copy = describeCopy();
+  copy.srcDevice = from;
+  copy.dstDevice = to;
+  return addCopy(copy, bytes, after);
 }
 
 Result<Graph::Node> Graph::addFillBytes(CUdeviceptr to, uint8_t value,

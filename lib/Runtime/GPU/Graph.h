@@ -63,7 +63,8 @@ private:
   template <typename F>
   Result<Node> add(const std::string &what, const std::vector<Node> &after,
                    std::shared_ptr<const Kernel> kernel, const F &function);
-  Result<Node> addCopy(const cuda::CUDA_MEMCPY3D &copy,
+  /// `copy` says what to read and write.
+  Result<Node> addCopy(cuda::CUDA_MEMCPY3D copy, int64_t bytes,
                        const std::vector<Node> &after);
 
   std::shared_ptr<Device> device;

@@ -9,6 +9,7 @@
 
 #include "dialects/NV/NV.h"
 #include "sardonyx/Objects/FatalErrors.h"
+#include "sardonyx/Objects/KeepErrors.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -45,26 +46,6 @@ static void initializeNVPTX() {
   });
 }
 
-namespace {
-/// Keeps what LLVM has against code, which it would print by itself.
-class KeepErrors : public llvm::DiagnosticHandler {
-public:
-  explicit KeepErrors(std::string &errors) : errors(errors) {}
-  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
-    if (info.getSeverity() != llvm::DS_Error)
-      return true;
-    llvm::raw_string_ostream stream(errors);
-    stream << (errors.empty() ? "" : "\n");
-    llvm::DiagnosticPrinterRawOStream printer(stream);
-    info.print(printer);
-    return true;
-  }
-
-private:
-  std::string &errors;
-};
-} // namespace
-
 static std::unique_ptr<llvm::TargetMachine> makeMachine(nv::TargetAttr device,
                                                         std::string &error) {
   initializeNVPTX();
@@ -90,9 +71,8 @@ static std::unique_ptr<llvm::TargetMachine> makeMachine(nv::TargetAttr device,
   // What is asked for as a multiply-add becomes one; nothing else does.
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, device.getChip(), "+ptx" + std::to_string(device.getPtxVersion()),
-      options, llvm::Reloc::PIC_, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
+      triple, device.getChip(), "+" + ptx, options, llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/NV/NV.h"
+#include "lib/Dispatch/Utils.h"
 #include "sardonyx/NodeName.h"
 #include "sardonyx/Targets/NVPTX/Passes.h"
 
@@ -321,7 +322,8 @@ private:
     emitPosition(number, lengths, froms, steps);
     for (Operation &op : loop.getBody()->without_terminator())
       device.clone(op, mapping);
-    addressAlike(ifOp);
+    // Memory of any space is addressed alike from here on.
+    dropMemorySpaces(ifOp);
   }
 
   /// The block's shared memory, pieces one after the other.
@@ -392,19 +394,6 @@ private:
         at = arith::AddIOp::create(device, loc, at, froms[i]);
       mapping.map(loop.getInductionVars()[i], at);
     }
-  }
-
-  /// Buffers are of no memory space from here on.
-  static void addressAlike(Operation *root) {
-    AttrTypeReplacer replacer;
-    replacer.addReplacement([](MemRefType type) -> std::optional<Type> {
-      if (!type.getMemorySpace())
-        return std::nullopt;
-      return MemRefType(MemRefType::Builder(type).setMemorySpace({}));
-    });
-    replacer.recursivelyReplaceElementsIn(root, /*replaceAttrs=*/true,
-                                          /*replaceLocs=*/false,
-                                          /*replaceTypes=*/true);
   }
 
   void start() {

@@ -87,21 +87,9 @@ private:
   }
 
   TileSource findLhs(ImplicitLocOpBuilder &b, Value pair) override {
-    const int64_t depth = channels * countTaps();
-    TileSource source;
-    source.memref = weights;
-    source.width = 16 / types.lhsBytes();
-    while (depth % source.width)
-      source.width /= 2;
-    Value first = Indices(b).mul(groupOf(b, pair), filters);
-    source.find = [=](ImplicitLocOpBuilder &b, Value row,
-                      Value col) -> TileSource::Element {
-      Indices i(b);
-      Value exists = i.both(i.less(row, i.constant(filters)),
-                            i.less(col, i.constant(depth)));
-      return {i.add(i.mul(i.add(first, row), depth), col), exists};
-    };
-    return source;
+    Indices i(b);
+    return TileSource::matrix(weights, groupOf(b, pair), i.constant(filters),
+                              i.constant(channels * countTaps()));
   }
 
   /// Row `k` of the windows is a channel and a tap, column `n` a position.
@@ -148,11 +136,6 @@ private:
     return index;
   }
 
-  int64_t countNeighbours() override {
-    int64_t size = conv.getInit().getType().getShape().back();
-    return ShapedType::isDynamic(size) ? 1 : size;
-  }
-
   sdx::ConvOp conv;
   const int64_t spatial;
   const int64_t filters, channels; // of a group
@@ -165,12 +148,9 @@ struct LowerConvPass : sardonyx::impl::NVLowerConvBase<LowerConvPass> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+    auto root = findProduct<sdx::ConvOp>(func);
+    if (!root)
       return;
-    auto roots = llvm::to_vector(func.getOps<sdx::ConvOp>());
-    if (roots.size() != 1 || !roots.front().hasPureTensorSemantics())
-      return;
-    sdx::ConvOp root = roots.front();
     std::optional<MatmulPlanAttr> plan =
         chooseConvPlan(root, getTargetOrDefault(func));
     if (!plan)

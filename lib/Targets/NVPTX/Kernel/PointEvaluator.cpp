@@ -79,14 +79,6 @@ bool PointEvaluator::canEvaluateBody(linalg::GenericOp op) {
   return !findObstacleIn(op, op.getNumReductionLoops() != 0);
 }
 
-LogicalResult PointEvaluator::verify(Value tensor) {
-  Operation *obstacle = findObstacle(tensor);
-  if (!obstacle)
-    return success();
-  return obstacle->emitOpError("cannot be computed element by element in a "
-                               "kernel around another operation");
-}
-
 Value PointEvaluator::evaluate(ImplicitLocOpBuilder &b, Value tensor,
                                ValueRange index, Point &point) {
   tensor = skipCasts(tensor);
@@ -186,4 +178,17 @@ Value PointEvaluator::evaluateGeneric(ImplicitLocOpBuilder &b,
         op.getMatchingIndexingMap(op.getDpsInitOperand(i)) == map)
       point.add(op.getResult(i), index, values[i]);
   return values[result];
+}
+
+void PointEvaluator::store(ImplicitLocOpBuilder &b,
+                           ArrayRef<KernelBody::Output> outputs,
+                           ArrayRef<SmallVector<Value>> indices,
+                           MutableArrayRef<Point> points) {
+  SmallVector<SmallVector<Value>> values(outputs.size());
+  for (auto [index, point] : llvm::zip_equal(indices, points))
+    for (auto [output, of] : llvm::zip_equal(outputs, values))
+      of.push_back(evaluate(b, output.tensor, index, point));
+  for (auto [output, of] : llvm::zip_equal(outputs, values))
+    for (auto [index, value] : llvm::zip_equal(indices, of))
+      memref::StoreOp::create(b, value, output.memref, index);
 }

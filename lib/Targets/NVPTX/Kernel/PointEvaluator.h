@@ -42,10 +42,7 @@ public:
   /// Says that somebody else computes `tensor`, and adds it to points.
   void declare(mlir::Value tensor) { known.insert(tensor); }
 
-  /// Fails, and says what not, unless `tensor` can be evaluated at any
-  /// position.
-  mlir::LogicalResult verify(mlir::Value tensor);
-  /// The same, without saying it.
+  /// Whether `tensor` can be evaluated at any position.
   bool canEvaluate(mlir::Value tensor) { return !findObstacle(tensor); }
 
   /// `tensor` at `index`, which are indices within its sizes.
@@ -61,6 +58,13 @@ public:
   mlir::SmallVector<mlir::Value>
   evaluateBody(mlir::ImplicitLocOpBuilder &b, mlir::linalg::GenericOp op,
                mlir::ValueRange loops, mlir::ValueRange sums, Point &point);
+
+  /// Computes `outputs` at each of `indices`, where `points` hold what is known
+  /// there, and writes them. All is read before anything is written.
+  void store(mlir::ImplicitLocOpBuilder &b,
+             llvm::ArrayRef<KernelBody::Output> outputs,
+             llvm::ArrayRef<llvm::SmallVector<mlir::Value>> indices,
+             llvm::MutableArrayRef<Point> points);
 
 private:
   /// The operation that cannot be evaluated, or null.

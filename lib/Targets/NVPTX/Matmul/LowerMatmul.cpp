@@ -56,6 +56,8 @@ private:
     sizes.pairs = first ? sizeOf(b, lhs, 0) : Indices(b).constant(1);
     sizes.m = sizeOf(b, lhs, first);
     sizes.k = sizeOf(b, lhs, first + 1);
+    if (!getConstantIntValue(sizes.k))
+      sizes.k = sizeOf(b, rhs, matmul.getDepthDim());
     sizes.n = sizeOf(b, rhs, matmul.getColumnDim());
     return sizes;
   }
@@ -81,11 +83,6 @@ private:
     return index;
   }
 
-  int64_t countNeighbours() override {
-    int64_t size = matmul.getInit().getType().getShape().back();
-    return ShapedType::isDynamic(size) ? 1 : size;
-  }
-
   sdx::MatmulOp matmul;
   Value lhs, rhs;
   Sizes sizes;
@@ -96,12 +93,9 @@ struct LowerMatmulPass : sardonyx::impl::NVLowerMatmulBase<LowerMatmulPass> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+    auto root = findProduct<sdx::MatmulOp>(func);
+    if (!root)
       return;
-    auto roots = llvm::to_vector(func.getOps<sdx::MatmulOp>());
-    if (roots.size() != 1 || !roots.front().hasPureTensorSemantics())
-      return;
-    sdx::MatmulOp root = roots.front();
     std::optional<MatmulPlanAttr> plan =
         chooseMatmulPlan(root, getTargetOrDefault(func));
     if (!plan)

@@ -105,8 +105,12 @@ Value ProductKernel::allocatePartials(ImplicitLocOpBuilder &b) {
 /// banks.
 int64_t ProductKernel::sumCols() const { return plan.getTileN() + kWidth; }
 
-int64_t ProductKernel::width() {
-  return countNeighbours() % kWidth == 0 ? kWidth : 1;
+/// So many sums of a row, from any multiple of that number on, follow each
+/// other in the result and are there or not together.
+int64_t ProductKernel::width() const {
+  const int64_t row =
+      cast<RankedTensorType>(init().getType()).getShape().back();
+  return !ShapedType::isDynamic(row) && row % kWidth == 0 ? kWidth : 1;
 }
 
 /// Sums in registers, then in shared memory, of steps `from` to `to`.
@@ -246,27 +250,22 @@ void ProductKernel::emitSums(ImplicitLocOpBuilder &b) {
   });
 }
 
-/// All is read before anything is written.
 void ProductKernel::emitPoints(ImplicitLocOpBuilder &b, Value m, Value n,
                                SumAt sumAt) {
   Indices i(b);
-  SmallVector<SmallVector<Value>> indices, values;
+  SmallVector<SmallVector<Value>> indices;
+  SmallVector<PointEvaluator::Point> known;
   SmallVector<Value> first = findResult(b, pair, m, n);
   for (int64_t j = 0; j < width(); ++j) {
     SmallVector<Value> &index = indices.emplace_back(first);
     index.back() = i.add(index.back(), j);
-    PointEvaluator::Point point;
+    PointEvaluator::Point &point = known.emplace_back();
     Value sum = sumAt(j);
     if (!isZeroFilled(init()))
       sum = addSums(b, sum, points.evaluate(b, init(), index, point));
     point.add(op->getResult(0), index, sum);
-    SmallVector<Value> &results = values.emplace_back();
-    for (const KernelBody::Output &output : body.getOutputs())
-      results.push_back(points.evaluate(b, output.tensor, index, point));
   }
-  for (auto [number, output] : llvm::enumerate(body.getOutputs()))
-    for (auto [index, results] : llvm::zip(indices, values))
-      memref::StoreOp::create(b, results[number], output.memref, index);
+  points.store(b, body.getOutputs(), indices, known);
 }
 
 FailureOr<bool> nv::emitProductKernel(func::FuncOp func, ProductKernel &kernel,

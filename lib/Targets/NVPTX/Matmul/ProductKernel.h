@@ -51,10 +51,6 @@ protected:
   virtual llvm::SmallVector<mlir::Value>
   findResult(mlir::ImplicitLocOpBuilder &b, mlir::Value pair, mlir::Value m,
              mlir::Value n) = 0;
-  /// So many sums of a row, from any multiple of that number on, follow each
-  /// other in the result and are there or not together.
-  virtual int64_t countNeighbours() = 0;
-
   mlir::Value init() const { return op->getOperand(op->getNumOperands() - 1); }
 
   sdx::DenseOpInterface op;
@@ -73,7 +69,7 @@ private:
                       mlir::Value y);
   int64_t sumCols() const;
   /// Neighbours that a thread has at a time.
-  int64_t width();
+  int64_t width() const;
   void emitBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value id);
   void emitProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
                    mlir::Value to);
@@ -94,6 +90,15 @@ private:
   mlir::Value partials;
   std::unique_ptr<BlockTile> tile;
 };
+
+/// The only `OpT` of a kernel on tensors, or null.
+template <typename OpT> OpT findProduct(mlir::func::FuncOp func) {
+  if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration() ||
+      !llvm::hasSingleElement(func.getOps<OpT>()))
+    return OpT();
+  OpT op = *func.getOps<OpT>().begin();
+  return op.hasPureTensorSemantics() ? op : OpT();
+}
 
 /// Puts what `kernel` emits in the place of all that `func` computes. False:
 /// it cannot, and nothing has changed.

@@ -41,11 +41,9 @@ TileSource TileSource::matrix(Value memref, Value batch, Value numRows,
   source.memref = memref;
   // Rows are aligned where they are a multiple of 16 bytes: buffers are.
   auto type = cast<MemRefType>(memref.getType());
-  const int64_t size = type.getShape().back();
-  source.width = 16 / ((type.getElementTypeBitWidth() + 7) / 8);
-  if (ShapedType::isDynamic(size))
-    source.width = 1;
-  while (source.width > 1 && size % source.width)
+  std::optional<int64_t> size = getConstantIntValue(numCols);
+  source.width = size ? 16 / ((type.getElementTypeBitWidth() + 7) / 8) : 1;
+  while (source.width > 1 && *size % source.width)
     source.width /= 2;
   source.find = [=](ImplicitLocOpBuilder &b, Value row, Value col) -> Element {
     Indices i(b);

@@ -88,13 +88,7 @@ public:
 private:
   /// Whether one operation computes all results, so that they have its sizes.
   bool hasOneDomain() {
-    linalg::GenericOp only;
-    for (auto op : func.getOps<linalg::GenericOp>()) {
-      if (only)
-        return false;
-      only = op;
-    }
-    return bool(only);
+    return llvm::hasSingleElement(func.getOps<linalg::GenericOp>());
   }
 
   /// Neighbours are read together where rows of all are a multiple of them.
@@ -115,22 +109,16 @@ private:
     return width;
   }
 
-  /// All is read before anything is written.
   void emitPoints(ImplicitLocOpBuilder &b, ArrayRef<Value> first,
                   int64_t width) {
     Indices i(b);
-    SmallVector<SmallVector<Value>> indices, values;
+    SmallVector<SmallVector<Value>> indices;
     for (int64_t j = 0; j < width; ++j) {
       SmallVector<Value> &index = indices.emplace_back(first);
       index.back() = i.add(index.back(), j);
-      PointEvaluator::Point point;
-      SmallVector<Value> &results = values.emplace_back();
-      for (const KernelBody::Output &output : body.getOutputs())
-        results.push_back(points.evaluate(b, output.tensor, index, point));
     }
-    for (auto [number, output] : llvm::enumerate(body.getOutputs()))
-      for (auto [index, results] : llvm::zip(indices, values))
-        memref::StoreOp::create(b, results[number], output.memref, index);
+    SmallVector<PointEvaluator::Point> known(width);
+    points.store(b, body.getOutputs(), indices, known);
   }
 
   func::FuncOp func;

@@ -338,7 +338,6 @@ private:
     storeElements(b, found, whole);
   }
 
-  /// All is read before anything is written.
   void storeElements(ImplicitLocOpBuilder &b, MutableArrayRef<Element> elements,
                      ArrayRef<KernelBody::Output> outputs) {
     OpBuilder::InsertionGuard guard(b);
@@ -346,18 +345,13 @@ private:
       auto some = scf::IfOp::create(b, exists, false);
       b.setInsertionPoint(some.thenYield());
     }
-    SmallVector<SmallVector<Value>> values;
-    for (Element &element : elements) {
-      Point point = pointOf(element);
-      SmallVector<Value> &results = values.emplace_back();
-      for (const KernelBody::Output &output : outputs)
-        results.push_back(
-            points.evaluate(b, output.tensor, element.index, point));
+    SmallVector<SmallVector<Value>> indices;
+    SmallVector<Point> known;
+    for (const Element &element : elements) {
+      indices.push_back(element.index);
+      known.push_back(pointOf(element));
     }
-    for (auto [number, output] : llvm::enumerate(outputs))
-      for (auto [element, results] : llvm::zip(elements, values))
-        memref::StoreOp::create(b, results[number], output.memref,
-                                element.index);
+    points.store(b, outputs, indices, known);
   }
 
   KernelBody &body;

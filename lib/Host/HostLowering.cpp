@@ -1,11 +1,11 @@
-//===- HostMemory.cpp - Addresses as buffers ------------------------------===//
+//===- HostLowering.cpp - What lowers the host program shares -------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "HostMemory.h"
+#include "HostLowering.h"
 
 #include "sardonyx/NodeName.h"
 
@@ -16,6 +16,18 @@
 
 using namespace mlir;
 using namespace sardonyx;
+
+LLVM::LLVMFuncOp sardonyx::declareRuntime(SymbolTable &symbols, StringRef name,
+                                          Type result, ArrayRef<Type> args) {
+  if (auto func = symbols.lookup<LLVM::LLVMFuncOp>(name))
+    return func;
+  auto module = cast<ModuleOp>(symbols.getOp());
+  auto b = OpBuilder::atBlockBegin(module.getBody());
+  auto func = LLVM::LLVMFuncOp::create(
+      b, module.getLoc(), name, LLVM::LLVMFunctionType::get(result, args));
+  symbols.insert(func, module.getBody()->begin());
+  return func;
+}
 
 Value sardonyx::makeBuffer(OpBuilder &b, Location loc,
                            const LLVMTypeConverter &types, MemRefType type,

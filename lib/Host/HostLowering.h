@@ -1,16 +1,17 @@
-//===- HostMemory.h - Addresses as buffers ----------------------*- C++ -*-===//
+//===- HostLowering.h - What lowers the host program shares -----*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_HOST_HOSTMEMORY_H
-#define SARDONYX_LIB_HOST_HOSTMEMORY_H
+#ifndef SARDONYX_LIB_HOST_HOSTLOWERING_H
+#define SARDONYX_LIB_HOST_HOSTLOWERING_H
 
 #include "dialects/SDX/SDX.h"
 
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Builders.h"
 
@@ -18,6 +19,11 @@ namespace sardonyx {
 
 /// Of `sdx.arena` and `sdx.output_buffer`: the memory is the device's.
 inline constexpr llvm::StringLiteral kOnDeviceAttr = "sdx.on_device";
+
+/// A function of the runtime, which is declared when it is asked for first.
+mlir::LLVM::LLVMFuncOp declareRuntime(mlir::SymbolTable &symbols,
+                                      llvm::StringRef name, mlir::Type result,
+                                      llvm::ArrayRef<mlir::Type> args);
 
 /// A buffer of `type`, which has no layout, at `address`; `sizes` are those of
 /// all dimensions, in words.
@@ -33,4 +39,4 @@ sdx::CheckOp guardAllocation(mlir::memref::AllocOp alloc);
 
 } // namespace sardonyx
 
-#endif // SARDONYX_LIB_HOST_HOSTMEMORY_H
+#endif // SARDONYX_LIB_HOST_HOSTLOWERING_H
