@@ -59,6 +59,9 @@ public:
     }
     kernel.setKnownBlockSize(
         ArrayRef<int32_t>{static_cast<int32_t>(threads), 1, 1});
+    // ptxas would keep registers for a second block beside it, and spill.
+    kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    device.getI32IntegerAttr(1));
     std::string node = sdx::describeOrigin(loc);
     if (node.empty())
       node = describeNode(loc);

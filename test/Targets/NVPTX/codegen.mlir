@@ -7,6 +7,7 @@
 // CHECK: .target sm_80
 // CHECK: .visible .entry k0_elementwise(
 // CHECK: .maxntid 256, 1, 1
+// CHECK: .minnctapersm 1
 // CHECK: add.rn.f32
 // CHECK: kernels = [{arguments = {{[0-9]}} : i64, name = "k0_elementwise", node = "", shared = 0 : i64}], target = "nvidia"
 // CHECK: sdx.launch "k0_elementwise"

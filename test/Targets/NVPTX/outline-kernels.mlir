@@ -18,6 +18,7 @@ module attributes {sdx.target = #nv.target<sm = 80>} {
 // CHECK: gpu.func @k_0_first(%{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: i8, %{{.+}}: !llvm.ptr<1>, %{{.+}}: index, %{{.+}}: index) kernel
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
 // CHECK-SAME: nv.node = "node 'a' (Add)"
+// CHECK-SAME: nvvm.minctasm = 1 : i32
 // CHECK: llvm.getelementptr %{{.+}}[%{{.+}}] : (!llvm.ptr, i64) -> !llvm.ptr, f32
 // CHECK: %[[BLOCK:.+]] = gpu.block_id x
 // CHECK: %[[THREAD:.+]] = gpu.thread_id x
