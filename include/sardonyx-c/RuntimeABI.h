@@ -130,7 +130,8 @@ void sdx_rt_device_copy(int64_t kind, void *target, const void *source,
 /// Starts the kernel of this position in the model's image. `size` holds the
 /// blocks in x, y and z, the threads of a block in x, y and z, and the bytes of
 /// shared memory beside what the kernel declares; no blocks are no work. Each
-/// of the `count` words of `args` holds a parameter in its low bytes.
+/// of the `count` words of `args` holds a parameter in its low bytes; the
+/// others are zero.
 void sdx_rt_launch(int64_t kernel, const int64_t *size, int64_t count,
                    const int64_t *args);
 

@@ -140,6 +140,19 @@ private:
     return arith::IndexCastOp::create(b, loc, b.getI64Type(), base);
   }
 
+  /// A parameter of a kernel in the low bytes of 64 bits, the others zero.
+  Value wordOf(OpBuilder &b, Location loc, Value value) {
+    Type i64 = b.getI64Type();
+    if (isa<MemRefType>(value.getType()))
+      return addressOf(b, loc, value);
+    if (value.getType().isIndex())
+      return arith::IndexCastOp::create(b, loc, i64, value);
+    const unsigned width = value.getType().getIntOrFloatBitWidth();
+    if (isa<FloatType>(value.getType()))
+      value = arith::BitcastOp::create(b, loc, b.getIntegerType(width), value);
+    return width == 64 ? value : arith::ExtUIOp::create(b, loc, i64, value);
+  }
+
   /// The position of a kernel in the list that the images have.
   std::optional<int64_t> findKernel(StringRef name) {
     if (kernelIndices.empty())
@@ -178,12 +191,7 @@ private:
     int64_t count = launch.getArgs().size();
     Value args = allocateWords(launch, std::max<int64_t>(count, 1));
     for (auto [i, arg] : llvm::enumerate(launch.getArgs())) {
-      Value word = arg;
-      if (isa<MemRefType>(arg.getType()))
-        word = addressOf(b, loc, arg);
-      else if (arg.getType().isIndex())
-        word = arith::IndexCastOp::create(b, loc, i64, arg);
-      storeWord(b, loc, word, args, i);
+      storeWord(b, loc, wordOf(b, loc, arg), args, i);
     }
     LLVM::CallOp::create(
         b, loc,

@@ -18,10 +18,11 @@ DeviceTensor = _runtime.DeviceTensor
 _DLPACK_TYPES = (2, 13)
 _BOOL, _UINT8 = 9, 2
 
-# onnxruntime's options of the provider, with its defaults.
+# onnxruntime's options of the provider, with its defaults. Graphs are made unless a program says that it wants none: they ask
+# nothing of a model.
 DEFAULTS = {
     "device_id": "0", "gpu_mem_limit": "18446744073709551615", "user_compute_stream": "0", "has_user_compute_stream": "0",
-    "enable_cuda_graph": "0", "arena_extend_strategy": "kNextPowerOfTwo", "cudnn_conv_algo_search": "EXHAUSTIVE",
+    "enable_cuda_graph": "1", "arena_extend_strategy": "kNextPowerOfTwo", "cudnn_conv_algo_search": "EXHAUSTIVE",
     "cudnn_conv_use_max_workspace": "1", "cudnn_conv1d_pad_to_nc1d": "0", "do_copy_in_default_stream": "1",
     "enable_skip_layer_norm_strict_mode": "0", "fuse_conv_bias": "0", "prefer_nhwc": "0", "sdpa_kernel": "0", "use_tf32": "1",
     "use_ep_level_unified_stream": "0", "gpu_external_alloc": "0", "gpu_external_free": "0", "gpu_external_empty_cache": "0",

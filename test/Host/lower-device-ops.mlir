@@ -12,7 +12,10 @@ module attributes {sdx.images = [{target = "nvidia", bytes = "",
   // CHECK: %[[ARGS:.*]] = llvm.alloca %{{.*}} x i64
   // CHECK: %[[SIZE:.*]] = llvm.alloca %{{.*}} x i64
   // CHECK: %[[RECORD:.*]] = llvm.call @sdx_rt_device_failure
-  // CHECK: llvm.store %[[S]]
+  // The bytes of a word that no parameter has are zero.
+  // CHECK: %[[BITS:.*]] = arith.bitcast %[[S]] : f32 to i32
+  // CHECK: %[[WORD:.*]] = arith.extui %[[BITS]] : i32 to i64
+  // CHECK: llvm.store %[[WORD]]
   // CHECK: memref.extract_aligned_pointer_as_index
   // CHECK: %[[KERNEL:.*]] = llvm.mlir.constant(1 : i64)
   // CHECK-NEXT: %[[COUNT:.*]] = llvm.mlir.constant(4 : i64)

@@ -372,6 +372,42 @@ def test_backend(script):
     """)
 
 
+GRAPHS = """
+    rng = np.random.default_rng(5)
+    options = {"enable_cuda_graph": "%d"}
+    session = load(providers=[("CUDAExecutionProvider", options)])
+    for round in range(6):
+        for rows in (5, 1, 3):
+            x = rng.standard_normal((rows, 8), dtype=np.float32)
+            check(session.run(None, {"x": x, "w": W}), x)
+    # Inputs and results on the device, whose addresses are others each time.
+    values = []
+    for round in range(6):
+        x = rng.standard_normal((5, 8), dtype=np.float32)
+        binding = session.io_binding()
+        binding.bind_ortvalue_input("x", sdx.OrtValue.ortvalue_from_numpy(x, "cuda"))
+        binding.bind_cpu_input("w", W)
+        for name in "yz":
+            binding.bind_output(name, "cuda")
+        session.run_with_iobinding(binding)
+        values.append((binding.get_outputs(), x))
+    for outputs, x in values:
+        check([output.numpy() for output in outputs], x)
+"""
+
+
+def test_runs_that_repeat_are_graphs(script):
+    script(GRAPHS % 1)
+    script(GRAPHS % 0, SARDONYX_FAKECUDA_FAIL="cuGraphCreate:1")
+    # A run has six kernels. They are launched once for each of three shapes, and perhaps again for the first, which found no
+    # memory yet.
+    script("\n".join(GRAPHS.splitlines()[:8]) % 1, SARDONYX_FAKECUDA_FAIL="cuLaunchKernelEx:25:700")
+
+
+def test_a_graph_that_is_refused(script):
+    script(GRAPHS % 1, says="cuGraphInstantiateWithFlags fails", SARDONYX_FAKECUDA_FAIL="cuGraphInstantiateWithFlags:1")
+
+
 def test_nothing_leaks(script):
     script("""
         import gc

@@ -52,8 +52,8 @@ struct DeviceOptions {
   /// A stream of the caller's (CUstream) that all work is given to, which must
   /// outlive the session; null: each run has one of the session's.
   void *userStream = nullptr;
-  /// Record the launches of a run once and repeat them as one.
-  bool enableGraph = false;
+  /// Make one launch of all that a run has the device do, if it repeats.
+  bool enableGraph = true;
   /// Where the device, or the model on it, is not possible, warn and use the
   /// processor.
   bool mayUseCpu = false;

@@ -32,8 +32,9 @@ DevicePool::DevicePool(std::shared_ptr<Device> device,
 
 std::unique_ptr<DeviceMemory> DevicePool::find(int64_t bytes) {
   std::lock_guard<ForkSafeMutex> lock(mutex);
-  auto found = kept.find(sizeOfBlock(bytes));
-  if (found == kept.end())
+  const int64_t size = sizeOfBlock(bytes);
+  auto found = kept.lower_bound({size, 0});
+  if (found == kept.end() || found->first.first != size)
     return nullptr;
   std::unique_ptr<DeviceMemory> memory = std::move(found->second.memory);
   kept.erase(found);
@@ -47,8 +48,8 @@ DevicePool::allocate(int64_t bytes, const std::string &what) {
 
 void DevicePool::give(std::unique_ptr<DeviceMemory> memory) {
   std::lock_guard<ForkSafeMutex> lock(mutex);
-  const int64_t size = memory->size();
-  kept.emplace(size, Kept{std::move(memory), clock});
+  const std::pair place(memory->size(), memory->address());
+  kept.emplace(place, Kept{std::move(memory), clock});
 }
 
 void DevicePool::trim(uint64_t runs) {
@@ -66,7 +67,7 @@ void DevicePool::trim(uint64_t runs) {
 }
 
 void DevicePool::trimAll() {
-  std::multimap<int64_t, Kept> all; // freed without the lock
+  decltype(kept) all; // freed without the lock
   std::lock_guard<ForkSafeMutex> lock(mutex);
   all.swap(kept);
 }

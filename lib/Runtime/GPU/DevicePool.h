@@ -52,7 +52,9 @@ private:
   std::shared_ptr<Device> device;
   std::shared_ptr<MemoryBudget> budget;
   ForkSafeMutex mutex;
-  std::multimap<int64_t, Kept> kept;
+  /// By size and address, so that which block is found hangs on nothing but
+  /// which ones there are.
+  std::map<std::pair<int64_t, cuda::CUdeviceptr>, Kept> kept;
   uint64_t clock = 0;
 };
 

@@ -14,13 +14,13 @@ using namespace sardonyx::runtime::gpu;
 Result<std::shared_ptr<const LoadedKernels>>
 LoadedKernels::load(std::shared_ptr<Device> device, const KernelImage &image,
                     std::shared_ptr<MemoryBudget> budget,
-                    cuda::CUstream stream) {
+                    const WorkOptions &options) {
   std::shared_ptr<LoadedKernels> loaded(new LoadedKernels);
   loaded->owner = device;
   loaded->budget = budget;
   loaded->kept = std::make_shared<DevicePool>(device, std::move(budget));
   loaded->messages = image.messages;
-  loaded->callersStream = stream;
+  loaded->options = options;
   std::shared_ptr<const LoadedKernels> result = loaded;
   if (image.kernels.empty())
     return result;
@@ -38,9 +38,9 @@ LoadedKernels::load(std::shared_ptr<Device> device, const KernelImage &image,
   return result;
 }
 
-const Kernel *LoadedKernels::kernel(int64_t number) const {
+std::shared_ptr<const Kernel> LoadedKernels::kernel(int64_t number) const {
   return number >= 0 && number < static_cast<int64_t>(kernels.size())
-             ? kernels[number].get()
+             ? kernels[number]
              : nullptr;
 }
 
@@ -51,7 +51,7 @@ const CheckMessage *LoadedKernels::message(int64_t number) const {
 }
 
 Result<std::unique_ptr<Stream>> LoadedKernels::makeStream() const {
-  if (callersStream)
-    return Stream::borrow(owner, callersStream);
+  if (options.stream)
+    return Stream::borrow(owner, options.stream);
   return Stream::create(owner);
 }

@@ -34,15 +34,22 @@ struct KernelImage {
   std::vector<CheckMessage> messages;
 };
 
+/// How runs give their work to a device.
+struct WorkOptions {
+  /// A stream of the caller's that all work is given to, if it is not null.
+  cuda::CUstream stream = nullptr;
+  /// Whether work that repeats becomes a graph.
+  bool makesGraphs = true;
+};
+
 /// What all runs of a model on a device share. Thread-safe.
 class LoadedKernels {
 public:
   /// Without kernels nothing is loaded, and runs have the device for memory
-  /// alone. What runs and results hold counts against `budget`. `stream`, if it
-  /// is not null, is a stream of the caller's that all work is given to.
+  /// alone. What runs and results hold counts against `budget`.
   static Result<std::shared_ptr<const LoadedKernels>>
   load(std::shared_ptr<Device> device, const KernelImage &image,
-       std::shared_ptr<MemoryBudget> budget, cuda::CUstream stream = nullptr);
+       std::shared_ptr<MemoryBudget> budget, const WorkOptions &options = {});
 
   const std::shared_ptr<Device> &device() const { return owner; }
   const std::shared_ptr<MemoryBudget> &memoryBudget() const { return budget; }
@@ -50,11 +57,12 @@ public:
   /// stream may have work left.
   const std::shared_ptr<DevicePool> &results() const { return kept; }
   /// Null where there is no such kernel.
-  const Kernel *kernel(int64_t number) const;
+  std::shared_ptr<const Kernel> kernel(int64_t number) const;
   bool hasMessages() const { return !messages.empty(); }
   /// Null where there is no such message.
   const CheckMessage *message(int64_t number) const;
   Result<std::unique_ptr<Stream>> makeStream() const;
+  bool makesGraphs() const { return options.makesGraphs; }
 
 private:
   LoadedKernels() = default;
@@ -64,7 +72,7 @@ private:
   std::shared_ptr<DevicePool> kept;
   std::vector<std::shared_ptr<const Kernel>> kernels;
   std::vector<CheckMessage> messages;
-  cuda::CUstream callersStream = nullptr;
+  WorkOptions options;
 };
 
 } // namespace gpu

@@ -24,11 +24,35 @@ Result<bool> sardonyx::runtime::gpu::waitAlways(const Event &event) {
 Staging::Staging(std::shared_ptr<Device> device, int64_t mostBytes)
     : device(std::move(device)), mostBytes(mostBytes) {}
 
-void Staging::forgetCopies() {
+static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+MaybeFailure Staging::forgetCopies() {
   for (Piece &piece : pieces) {
     piece.used = 0;
     piece.isRead = false;
   }
+  // The same copies have the same places each time.
+  current = 0;
+  const int64_t bytes = std::min(wanted, mostBytes);
+  wanted = 0;
+  if (bytes > 0 && (!pieces[0].memory || pieces[0].memory->size() < bytes))
+    return allocate(bytes);
+  return std::nullopt;
+}
+
+const void *Staging::hold(const void *from, int64_t bytes) {
+  if (bytes > mostBytes)
+    return nullptr;
+  wanted += rounded(bytes);
+  Piece &piece = pieces[current];
+  if (!piece.memory)
+    (void)allocate(bytes); // copy() tells of what is wrong
+  if (!piece.memory || piece.used + bytes > piece.memory->size())
+    return nullptr;
+  char *place = static_cast<char *>(piece.memory->data()) + piece.used;
+  memcpy(place, from, static_cast<size_t>(bytes));
+  piece.used += rounded(bytes);
+  return place;
 }
 
 MaybeFailure Staging::waitFor(Piece &piece, const Wait &wait, bool &goesOn) {
@@ -72,6 +96,11 @@ MaybeFailure Staging::enlarge(Stream &stream, int64_t bytes, const Wait &wait,
         failure || !goesOn)
       return failure;
   }
+  return allocate(bytes);
+}
+
+/// Makes pieces of at least `bytes` of those that nothing reads.
+MaybeFailure Staging::allocate(int64_t bytes) {
   int64_t size = kLeastBytes;
   while (size < bytes)
     size *= 2;
@@ -110,7 +139,7 @@ MaybeFailure Staging::copy(Stream &stream, CUdeviceptr to, const void *from,
     if (MaybeFailure failure = stream.copyToDevice(
             to + static_cast<CUdeviceptr>(done), place, part))
       return failure;
-    piece.used += (part + 63) / 64 * 64;
+    piece.used += rounded(part);
     done += part;
   }
   return std::nullopt;

@@ -34,8 +34,12 @@ public:
   MaybeFailure copy(Stream &stream, cuda::CUdeviceptr to, const void *from,
                     int64_t bytes, const Wait &wait);
 
+  /// A copy of the bytes in pinned memory, which stays until forgetCopies(), or
+  /// null where there is no room for it: there is next time.
+  const void *hold(const void *from, int64_t bytes);
+
   /// The stream has done all of its work.
-  void forgetCopies();
+  MaybeFailure forgetCopies();
 
 private:
   struct Piece {
@@ -45,6 +49,7 @@ private:
     std::unique_ptr<Event> event;
     bool isRead = false;
   };
+  MaybeFailure allocate(int64_t bytes);
   MaybeFailure enlarge(Stream &stream, int64_t bytes, const Wait &wait,
                        bool &goesOn);
   MaybeFailure turn(Stream &stream, const Wait &wait, bool &goesOn);
@@ -54,6 +59,8 @@ private:
   const int64_t mostBytes;
   Piece pieces[2];
   unsigned current = 0;
+  /// What hold() was asked for since the last forgetCopies().
+  int64_t wanted = 0;
 };
 
 /// Waits for an event on this thread whatever happens.

@@ -39,7 +39,8 @@ static bool check(RunContext &run, const MaybeFailure &failure) {
 
 StreamRun::StreamRun(std::shared_ptr<const LoadedKernels> given)
     : code(std::move(given)), pool(code->device(), code->memoryBudget()),
-      uploads(code->device(), kMostPinned) {}
+      uploads(code->device(), kMostPinned),
+      queue(code->device(), code->makesGraphs()) {}
 
 StreamRun::~StreamRun() {
   // What the device is still busy with is not freed under its hands.
@@ -77,10 +78,11 @@ void StreamRun::begin(RunContext &run) {
   if (!check(run, prepare()) || !code->hasMessages() || !allocateRecord(run))
     return;
   isPending = true;
-  check(run, stream->fillWords(record->address(), 0, 2 * kRecordWords));
+  queue.addClear(record->address(), 8 * kRecordWords);
 }
 
 void StreamRun::end(RunContext &run) {
+  queue.drop();
   downloads.clear();
   downloadUsed = 0;
   // The caller may do with his memory what he likes from now on.
@@ -106,6 +108,9 @@ StreamRun::allocateBlock(RunContext &run, int64_t bytes, const char *node,
                          const std::string &what) {
   Result<std::unique_ptr<DeviceMemory>> memory = pool.allocate(bytes, what);
   if (!memory && memory.failure().kind == FailureKind::OutOfMemory) {
+    // The driver waits for work that uses what is freed.
+    if (!submit(run))
+      return nullptr;
     pool.trimAll();
     code->results()->trimAll();
     run.reclaimMemory();
@@ -219,18 +224,26 @@ void StreamRun::joinDefaultStream(RunContext &run) {
     check(run, stream->wait(*joined));
 }
 
+/// Gives the stream what there is to do.
+bool StreamRun::submit(RunContext &run) {
+  return check(run, queue.submit(*stream));
+}
+
 void StreamRun::copyToDevice(RunContext &run, void *target, const void *source,
                              int64_t bytes) {
   isPending = true;
-  check(run,
-        uploads.copy(*stream, address(target), source, bytes,
-                     [&](const Event &event) { return waitFor(run, event); }));
+  if (const void *held = uploads.hold(source, bytes))
+    return queue.addCopyToDevice(address(target), held, bytes);
+  if (submit(run))
+    check(run, uploads.copy(
+                   *stream, address(target), source, bytes,
+                   [&](const Event &event) { return waitFor(run, event); }));
 }
 
-void StreamRun::copyOnDevice(RunContext &run, void *target, const void *source,
+void StreamRun::copyOnDevice(RunContext &, void *target, const void *source,
                              int64_t bytes) {
   isPending = true;
-  check(run, stream->copyOnDevice(address(target), address(source), bytes));
+  queue.addCopyOnDevice(address(target), address(source), bytes);
 }
 
 /// Makes the pinned memory for downloads larger, which nothing may use.
@@ -266,13 +279,13 @@ void StreamRun::copyToHost(RunContext &run, void *target, const void *source,
     return;
   downloadUsed += rounded;
   isPending = true;
-  check(run, stream->copyToHost(pinned, address(source), bytes));
+  queue.addCopyToHost(pinned, address(source), bytes);
 }
 
 void StreamRun::launch(RunContext &run, int64_t number,
                        const DeviceLaunchSize &size, int64_t count,
                        const int64_t *arguments) {
-  const Kernel *kernel = code->kernel(number);
+  std::shared_ptr<const Kernel> kernel = code->kernel(number);
   if (!kernel)
     return run.fail("the model's code starts a kernel " +
                     std::to_string(number) + ", which there is not");
@@ -280,12 +293,9 @@ void StreamRun::launch(RunContext &run, int64_t number,
   std::copy_n(size.blocks, 3, launch.grid.begin());
   std::copy_n(size.threads, 3, launch.block.begin());
   launch.sharedBytes = size.sharedBytes;
-  pointers.clear();
-  for (int64_t i = 0; i < count; ++i)
-    pointers.push_back(const_cast<int64_t *>(arguments + i));
   isPending = true;
   isRecordStale = code->hasMessages();
-  check(run, kernel->launch(*stream, launch, pointers));
+  check(run, queue.addKernel(std::move(kernel), launch, count, arguments));
 }
 
 //===----------------------------------------------------------------------===//
@@ -350,11 +360,10 @@ void StreamRun::wait(RunContext &run) {
   if (!isPending && downloads.empty())
     return;
   const bool readsRecord = isRecordStale && record;
-  if (readsRecord &&
-      !check(run, stream->copyToHost(recordCopy->data(), record->address(),
-                                     kRecordWords * 8)))
-    return;
-  if (!check(run, stream->record(*done)))
+  if (readsRecord)
+    queue.addCopyToHost(recordCopy->data(), record->address(),
+                        8 * kRecordWords);
+  if (!submit(run) || !check(run, stream->record(*done)))
     return;
   Result<bool> isDone = waitFor(run, *done);
   if (!isDone) {
@@ -365,7 +374,8 @@ void StreamRun::wait(RunContext &run) {
     return;
   code->device()->noteEnd(stream->handle());
   isPending = false;
-  uploads.forgetCopies();
+  if (!check(run, uploads.forgetCopies()))
+    return;
   if (readsRecord) {
     isRecordStale = false;
     if (!checkRecord(run))

@@ -10,6 +10,7 @@
 
 #include "lib/Runtime/GPU/LoadedKernels.h"
 #include "lib/Runtime/GPU/Staging.h"
+#include "lib/Runtime/GPU/WorkQueue.h"
 #include "sardonyx/Runtime/DeviceRun.h"
 #include <unordered_map>
 
@@ -19,7 +20,8 @@ namespace gpu {
 
 /// A stream of its own, and memory that only work of this stream uses: what one
 /// run has freed the next may have at once, while the device is still busy with
-/// it.
+/// it. Work is gathered until somebody waits for it, so that what repeats is a
+/// graph.
 class StreamRun : public DeviceRun {
 public:
   explicit StreamRun(std::shared_ptr<const LoadedKernels> code);
@@ -57,6 +59,7 @@ private:
   };
 
   MaybeFailure prepare();
+  bool submit(RunContext &run);
   std::unique_ptr<DeviceMemory> allocateBlock(RunContext &run, int64_t bytes,
                                               const char *node,
                                               const std::string &what);
@@ -76,6 +79,7 @@ private:
   std::unique_ptr<DeviceMemory> arenaMemory;
   bool isArenaTaken = false;
   Staging uploads;
+  WorkQueue queue;
 
   /// The record of failures, on the device and as it was when it was last
   /// waited for; whether kernels may have written it since.
@@ -87,12 +91,11 @@ private:
   std::unique_ptr<PinnedMemory> downloadMemory;
   int64_t downloadUsed = 0, downloadWanted = 0;
 
-  /// Whether the stream may have work to do, and whether that concerns memory
-  /// of the caller's.
+  /// Whether the stream or the queue may have work to do, and whether that
+  /// concerns memory of the caller's.
   bool isPending = false, concernsCaller = false;
   /// Whether the run has waited for the default stream.
   bool hasJoined = false;
-  Arguments pointers;
 };
 
 /// The kernels of a model, each run of which has a stream.

@@ -49,6 +49,7 @@ SessionDevice::open(const DeviceOptions &options) {
   opened->budget = std::make_shared<runtime::MemoryBudget>(
       options.memoryLimit ? options.memoryLimit : INT64_MAX);
   opened->stream = options.userStream;
+  opened->makesGraphs = options.enableGraph;
   return opened;
 }
 
@@ -96,8 +97,9 @@ DeviceModel::load(std::shared_ptr<SessionDevice> device,
     for (const Message &message : image.messages)
       kernels.messages.push_back({message.text, message.kind});
   }
-  auto loaded = LoadedKernels::load(device->device, kernels, device->budget,
-                                    static_cast<CUstream>(device->stream));
+  auto loaded = LoadedKernels::load(
+      device->device, kernels, device->budget,
+      {static_cast<CUstream>(device->stream), device->makesGraphs});
   if (!loaded)
     return toError(loaded.failure());
   std::unique_ptr<DeviceModel> model(new DeviceModel);

@@ -50,6 +50,7 @@ private:
   std::shared_ptr<runtime::gpu::Device> device;
   std::shared_ptr<runtime::MemoryBudget> budget;
   void *stream = nullptr;
+  bool makesGraphs = true;
 };
 
 /// The kernels of a model and its constants on a device.
