@@ -94,6 +94,11 @@ void defineOptions(nb::module_ &m) {
       .value("exact", Numerics::Exact)
       .value("f32", Numerics::F32)
       .value("fast", Numerics::Fast);
+  nb::enum_<Precision>(m, "Precision")
+      .value("f32", Precision::F32)
+      .value("tf32", Precision::TF32)
+      .value("f16", Precision::F16)
+      .value("bf16", Precision::BF16);
   nb::class_<DeviceOptions>(m, "DeviceOptions")
       .def_rw("cuda", &DeviceOptions::cuda)
       .def_rw("device_id", &DeviceOptions::deviceId)
@@ -136,6 +141,7 @@ void defineOptions(nb::module_ &m) {
              self.customOps = std::make_shared<CustomOps>(ops);
            })
       .def_rw("numerics", &SessionOptions::numerics)
+      .def_rw("precision", &SessionOptions::precision)
       .def_rw("split_floats", &SessionOptions::splitFloats)
       .def_rw("plan", &SessionOptions::plan)
       .def_rw("check_bounds", &SessionOptions::checkBounds)

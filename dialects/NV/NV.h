@@ -37,6 +37,8 @@ inline constexpr llvm::StringLiteral kFailureRecordAttr = "nv.failure_record";
 inline constexpr llvm::StringLiteral kMessagesAttr = "nv.messages";
 inline constexpr llvm::StringLiteral kNodeAttr = "nv.node";
 inline constexpr llvm::StringLiteral kSharedAttr = "nv.shared";
+/// Of a product of f32: its operands may be rounded to tf32.
+inline constexpr llvm::StringLiteral kTF32Attr = "nv.tf32";
 
 /// The device that a name as "sm_90a" stands for, all that is known of it
 /// filled in; null for what is no such name, and for devices before sm_80.

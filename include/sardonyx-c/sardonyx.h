@@ -69,6 +69,20 @@ typedef enum {
 SDX_API void sdx_options_set_numerics(sdx_options *options,
                                       sdx_numerics numerics);
 
+/** What operands of products and convolutions of f32 may be rounded to on a
+    device that computes this faster: to 11 bits (TF32), to f16, which ends at
+    65504, or to bf16. Sums stay f32; processors round nothing. The default is
+    SDX_PRECISION_F32. */
+typedef enum sdx_precision {
+  SDX_PRECISION_F32 = 0,
+  SDX_PRECISION_TF32 = 1,
+  SDX_PRECISION_F16 = 2,
+  SDX_PRECISION_BF16 = 3
+} sdx_precision;
+/** Loading fails where `precision` is none of these. */
+SDX_API void sdx_options_set_precision(sdx_options *options,
+                                       sdx_precision precision);
+
 /** Has kernels run on the GPU of NVIDIA's of this number, as CUDA's driver
     counts. `memory_limit`: bytes of its memory that weights, runs and results
     may take; 0: what there is. `stream`: a CUstream that all work is given to,

@@ -30,6 +30,20 @@ enum class Numerics {
   Fast,
 };
 
+/// What products and convolutions of f32 may take in place of f32 where the
+/// machine computes it faster. Sums stay f32, as does what is no operand of
+/// them; models of f16 or bf16 are not affected. Processors compute all of it
+/// in f32.
+enum class Precision {
+  F32,
+  /// Operands are rounded to 11 bits, their range is that of f32.
+  TF32,
+  /// Operands are rounded to f16 (11 bits, up to 65504) or bf16 (8 bits, the
+  /// range of f32), and are kept so in memory.
+  F16,
+  BF16,
+};
+
 } // namespace sardonyx
 
 #endif // SARDONYX_NUMERICS_H

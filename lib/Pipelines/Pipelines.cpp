@@ -70,6 +70,7 @@ std::unique_ptr<Pass> runTarget(TargetStage stage,
   SDXRunTargetOptions target;
   target.stage = stage;
   target.numerics = options.numerics;
+  target.precision = options.precision;
   return createSDXRunTarget(target);
 }
 

@@ -34,6 +34,14 @@ llvm::cl::ValuesClass sardonyx::getNumericsValues() {
       clEnumValN(Numerics::Fast, "fast", "also what loses more"));
 }
 
+llvm::cl::ValuesClass sardonyx::getPrecisionValues() {
+  return llvm::cl::values(
+      clEnumValN(Precision::F32, "f32", "operands as they are"),
+      clEnumValN(Precision::TF32, "tf32", "operands rounded to 11 bits"),
+      clEnumValN(Precision::F16, "f16", "operands rounded to f16"),
+      clEnumValN(Precision::BF16, "bf16", "operands rounded to bf16"));
+}
+
 static Attribute describe(Builder &b, const Image &image) {
   SmallVector<Attribute> kernels, messages;
   for (const DeviceKernel &kernel : image.kernels)
@@ -87,7 +95,7 @@ struct RunTargetPass : sardonyx::impl::SDXRunTargetBase<RunTargetPass> {
     OpPassManager passes(ModuleOp::getOperationName());
     switch (stage) {
     case TargetStage::Layout:
-      target->buildLayoutPasses(passes, numerics);
+      target->buildLayoutPasses(passes, {numerics, precision});
       break;
     case TargetStage::Plan:
       target->buildPlanPasses(passes);

@@ -18,13 +18,13 @@ DeviceTensor = _runtime.DeviceTensor
 _DLPACK_TYPES = (2, 13)
 _BOOL, _UINT8 = 9, 2
 
-# onnxruntime's options of the provider, with its defaults. Graphs are made unless a program says that it wants none: they ask
-# nothing of a model.
+# onnxruntime's options of the provider, with its defaults, but for two: graphs are made unless a program says that it wants
+# none, since they ask nothing of a model, and products of f32 are not rounded unless it says so.
 DEFAULTS = {
     "device_id": "0", "gpu_mem_limit": "18446744073709551615", "user_compute_stream": "0", "has_user_compute_stream": "0",
     "enable_cuda_graph": "1", "arena_extend_strategy": "kNextPowerOfTwo", "cudnn_conv_algo_search": "EXHAUSTIVE",
     "cudnn_conv_use_max_workspace": "1", "cudnn_conv1d_pad_to_nc1d": "0", "do_copy_in_default_stream": "1",
-    "enable_skip_layer_norm_strict_mode": "0", "fuse_conv_bias": "0", "prefer_nhwc": "0", "sdpa_kernel": "0", "use_tf32": "1",
+    "enable_skip_layer_norm_strict_mode": "0", "fuse_conv_bias": "0", "prefer_nhwc": "0", "sdpa_kernel": "0", "use_tf32": "0",
     "use_ep_level_unified_stream": "0", "gpu_external_alloc": "0", "gpu_external_free": "0", "gpu_external_empty_cache": "0",
     "tunable_op_enable": "0", "tunable_op_tuning_enable": "0", "tunable_op_max_tuning_duration_ms": "0",
 }  # fmt: skip
@@ -70,14 +70,17 @@ def check_options(options: Mapping[str, str]) -> dict[str, str]:
     _number("device_id", found["device_id"], 2**31 - 1)
     _number("gpu_mem_limit", found["gpu_mem_limit"], 2**64 - 1)
     _number("user_compute_stream", found["user_compute_stream"], 2**64 - 1)
-    for name in ("enable_cuda_graph", "has_user_compute_stream"):
+    for name in ("enable_cuda_graph", "has_user_compute_stream", "use_tf32"):
         if found[name].lower() not in _BOOLEANS:
             raise InvalidArgument(f"the option '{name}' of CUDAExecutionProvider is {found[name]!r}, neither 0 nor 1")
     return found
 
 
-def set_options(device: Any, options: Mapping[str, str], may_use_cpu: bool) -> None:
-    """Has an extension's DeviceOptions ask for the device that checked options tell."""
+def set_options(native: Any, options: Mapping[str, str], may_use_cpu: bool) -> None:
+    """Has an extension's SessionOptions ask for the device that checked options tell."""
+    if _BOOLEANS[options["use_tf32"].lower()] and native.precision == native.precision.f32:
+        native.precision = native.precision.tf32
+    device = native.device
     device.cuda = True
     device.device_id = int(options["device_id"])
     limit = int(options["gpu_mem_limit"])

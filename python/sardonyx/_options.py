@@ -47,6 +47,7 @@ class ExecutionOrder(enum.IntEnum):
 
 _PLANNED = "memory is planned when the model is compiled"
 _NUMERICS = ("exact", "f32", "fast")
+_PRECISIONS = ("f32", "tf32", "f16", "bf16")
 _pool_size: int | None = None
 
 
@@ -67,10 +68,10 @@ def _check_threads(threads: int) -> None:
         raise InvalidArgument(f"intra_op_num_threads must be from 0 to {_sardonyx.MAX_THREADS}, got {threads}")
 
 
-def _numerics(name) -> _sardonyx.Numerics:
-    if not isinstance(name, str) or name not in _NUMERICS:
-        raise InvalidArgument(f"numerics must be {', '.join(map(repr, _NUMERICS))}, got {name!r}")
-    return getattr(_sardonyx.Numerics, name)
+def _one_of(names: tuple[str, ...], what: str, name) -> str:
+    if not isinstance(name, str) or name not in names:
+        raise InvalidArgument(f"{what} must be {', '.join(map(repr, names))}, got {name!r}")
+    return name
 
 
 class SessionOptions(Options):
@@ -129,6 +130,13 @@ class SessionOptions(Options):
         "common): Winograd's and Strassen's algorithms, weights in 21 or 24 bits where rounding takes little of them, "
         "products as sums of three bf16. 'fast': also what loses more: convolutions by filters of 16 bits where the "
         "processor has AMX, some 2e-6 a layer.",
+    )
+    precision = Attribute(
+        "f32",
+        anything,
+        "What operands of products and convolutions of f32 may be rounded to on a device that computes this faster: 'tf32' "
+        "(11 bits, the range of f32), 'f16' (11 bits, up to 65504), 'bf16' (8 bits). Sums and what is no such operand stay "
+        "f32. Processors compute all of it in f32.",
     )
     split_floats = Attribute[Optional[bool]](
         None,
@@ -362,7 +370,8 @@ class SessionOptions(Options):
         options.set_initializers(self._initializers)
         options.input_shapes = self._input_shapes
         options.set_custom_ops(together(self.custom_ops))
-        options.numerics = _numerics(self.numerics)
+        options.numerics = getattr(_sardonyx.Numerics, _one_of(_NUMERICS, "numerics", self.numerics))
+        options.precision = getattr(_sardonyx.Precision, _one_of(_PRECISIONS, "precision", self.precision))
         options.split_floats = None if self.split_floats is None else bool(self.split_floats)
         if self.plan:
             with open(self.plan, encoding="utf-8") as file:

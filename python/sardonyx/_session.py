@@ -97,7 +97,7 @@ class InferenceSession(Runnable):
         if not providers:
             chosen = self._options._chosen
         if chosen:
-            set_options(native.device, *chosen)
+            set_options(native, *chosen)
         # As an adapter may need them to load the model again.
         self._given_providers = providers, provider_options
         # Programs set them for whatever models they load.

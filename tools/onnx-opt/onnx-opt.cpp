@@ -110,6 +110,10 @@ struct PhaseFlags {
                                    llvm::cl::desc("How exact f32 is"),
                                    getNumericsValues(),
                                    llvm::cl::cat(category)};
+  llvm::cl::opt<Precision> precision{
+      "precision", llvm::cl::init(Precision::F32),
+      llvm::cl::desc("What operands of f32 may be rounded to"),
+      getPrecisionValues(), llvm::cl::cat(category)};
   llvm::cl::opt<bool> checkBounds{
       "check-bounds",
       llvm::cl::desc(
@@ -153,6 +157,7 @@ LogicalResult PhaseFlags::parse() {
     return complain("--compile-from=" + compileFrom +
                     " is not before --compile-to=" + compileTo);
   options.numerics = numerics;
+  options.precision = precision;
   options.checkBounds = checkBounds;
   options.verifyIndices = verifyIndices;
   return success();

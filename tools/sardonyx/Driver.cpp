@@ -43,6 +43,16 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
                   "errors within twice theirs) or fast (convolutions also by "
                   "16 bits of their weights, in the tile registers of AMX)")
       ->transform(CLI::CheckedTransformer(kNumerics));
+  static const std::map<std::string, Precision> kPrecisions = {
+      {"f32", Precision::F32},
+      {"tf32", Precision::TF32},
+      {"f16", Precision::F16},
+      {"bf16", Precision::BF16}};
+  app->add_option("--precision", common.session.precision,
+                  "What operands of products and convolutions of f32 may be "
+                  "rounded to on a device: f32 (the default: nothing is "
+                  "rounded), tf32, f16 or bf16")
+      ->transform(CLI::CheckedTransformer(kPrecisions));
   app->add_flag_function(
       "--split-floats,!--no-split-floats",
       [&common](int64_t count) { common.session.splitFloats = count > 0; },

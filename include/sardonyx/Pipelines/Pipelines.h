@@ -49,6 +49,8 @@ enum class Phase {
 struct PipelineOptions {
   /// By which algorithms products and convolutions of f32 may go.
   Numerics numerics = Numerics::F32;
+  /// What their operands may be rounded to.
+  Precision precision = Precision::F32;
   /// Whether code checks each index before it accesses memory.
   bool checkBounds = false;
   /// Whether the host program records its steps.

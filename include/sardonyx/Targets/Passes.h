@@ -19,6 +19,7 @@ enum class TargetStage { Layout, Plan, Codegen };
 
 /// The values of an option that says how exact f32 is.
 llvm::cl::ValuesClass getNumericsValues();
+llvm::cl::ValuesClass getPrecisionValues();
 
 #define GEN_PASS_DECL
 #include "sardonyx/Targets/Passes.h.inc"

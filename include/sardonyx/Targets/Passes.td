@@ -40,7 +40,10 @@ def SDXRunTarget : Pass<"sdx-run-target", "::mlir::ModuleOp"> {
                         "those that make code of kernels"))}]>,
     Option<"numerics", "numerics", "::sardonyx::Numerics",
            "::sardonyx::Numerics::F32", "How exact f32 is",
-           [{::sardonyx::getNumericsValues()}]>
+           [{::sardonyx::getNumericsValues()}]>,
+    Option<"precision", "precision", "::sardonyx::Precision",
+           "::sardonyx::Precision::F32", "What operands of f32 may be rounded to",
+           [{::sardonyx::getPrecisionValues()}]>
   ];
   let dependentDialects = [
     "::sardonyx::sdx::SDXDialect", "::mlir::affine::AffineDialect",

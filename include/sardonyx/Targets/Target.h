@@ -37,6 +37,12 @@ struct MachineLimits {
   bool withoutSplitFloats = false;
 };
 
+/// How exact the results of layout passes' work are to be.
+struct LayoutOptions {
+  Numerics numerics = Numerics::F32;
+  Precision precision = Precision::F32;
+};
+
 /// How code for a kind of machine is made: an interface of the dialect that
 /// the machine's attribute belongs to.
 class TargetInterface : public mlir::DialectInterface::Base<TargetInterface> {
@@ -49,7 +55,7 @@ public:
   /// sdx.conv, ...), on tensors; what is left of them must be something that
   /// the codegen passes take.
   virtual void buildLayoutPasses(mlir::OpPassManager &module,
-                                 Numerics numerics) const {}
+                                 const LayoutOptions &options) const {}
 
   /// Passes on a module at the end of the kernels phase: kernels are functions
   /// with `sdx.kernel`, which work on tensors between memrefs, and the host

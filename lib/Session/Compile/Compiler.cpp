@@ -238,6 +238,7 @@ sdx::TargetAttrInterface Compilation::targetAttr() {
 PipelineOptions Compilation::pipeline() const {
   PipelineOptions result;
   result.numerics = options.numerics;
+  result.precision = options.precision;
   result.checkBounds = options.checkBounds;
   result.profile = options.profile;
   // What is not this compiler's own is followed more closely.

@@ -63,6 +63,9 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
   if (options.numerics < Numerics::Exact || options.numerics > Numerics::Fast)
     return refuse("there are no numerics of number " +
                   std::to_string(static_cast<int>(options.numerics)));
+  if (options.precision < Precision::F32 || options.precision > Precision::BF16)
+    return refuse("there is no precision of number " +
+                  std::to_string(static_cast<int>(options.precision)));
   if (options.memoryLimit < 0)
     return refuse("the memory limit must be a positive number of bytes, got " +
                   std::to_string(options.memoryLimit));
@@ -125,8 +128,9 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, device,
                optLevel, externalDataDir, dims, mayDimsBeUnknown, inputShapes,
                inputValues, distinctDims, denotedDims, initializers, customOps,
-               numerics, splitFloats, plan, remark, checkBounds, profile,
-               perfMap, memoryLimit, compileTimeout, interrupted] = options;
+               numerics, precision, splitFloats, plan, remark, checkBounds,
+               profile, perfMap, memoryLimit, compileTimeout, interrupted] =
+      options;
   // How a model is loaded and run, not what it is compiled to.
   (void)cache, (void)cacheDir, (void)remark, (void)perfMap, (void)memoryLimit,
       (void)compileTimeout, (void)interrupted;
@@ -146,6 +150,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(std::to_string(optLevel));
   add(externalDataDir);
   add(std::to_string(static_cast<int>(numerics)));
+  add(std::to_string(static_cast<int>(precision)));
   // All numbers of threads but one share what is compiled.
   (void)intraOpThreads, (void)splitFloats;
   add(std::to_string(splitsFloats(options) && requestTileRegisters()));

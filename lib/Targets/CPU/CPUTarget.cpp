@@ -24,7 +24,8 @@ public:
   using TargetInterface::TargetInterface;
 
   void buildLayoutPasses(OpPassManager &module,
-                         Numerics numerics) const override {
+                         const LayoutOptions &options) const override {
+    const Numerics numerics = options.numerics;
     if (numerics == Numerics::F32)
       module.addNestedPass<func::FuncOp>(createCPUKeepConvsDirect());
     module.addPass(createCPUPackConvs());

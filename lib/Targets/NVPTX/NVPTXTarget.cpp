@@ -27,7 +27,11 @@ class NVPTXTarget : public TargetInterface {
 public:
   using TargetInterface::TargetInterface;
 
-  void buildLayoutPasses(OpPassManager &module, Numerics) const override {
+  void buildLayoutPasses(OpPassManager &module,
+                         const LayoutOptions &options) const override {
+    NVRoundOperandsOptions rounding;
+    rounding.precision = options.precision;
+    module.addPass(createNVRoundOperands(rounding));
     module.addPass(createNVPrepareProducts());
   }
 

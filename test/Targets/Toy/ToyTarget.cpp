@@ -53,7 +53,8 @@ public:
   using TargetInterface::TargetInterface;
 
   /// There is nothing better than loop nests.
-  void buildLayoutPasses(OpPassManager &module, Numerics) const override {
+  void buildLayoutPasses(OpPassManager &module,
+                         const LayoutOptions &) const override {
     module.addPass(createSDXDecomposeDenseOps());
   }
 

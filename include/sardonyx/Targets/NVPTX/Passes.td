@@ -10,6 +10,35 @@
 
 include "mlir/Pass/PassBase.td"
 
+def NVRoundOperands : Pass<"nv-round-operands", "::mlir::ModuleOp"> {
+  let summary = "Round operands of products to what tensor cores take";
+  let description = [{
+    Operands of products and convolutions of f32 that have tiles are rounded to
+    f16 or bf16 and back, where they are made, before they are reshaped or
+    transposed. Who else takes the value takes it rounded, so that it is in
+    memory once, unless it is a result of the model. With tf32 operands stay as
+    they are, and the operation gets `nv.tf32`, which allows its kernel to round
+    them.
+
+    ```mlir
+    %r = sdx.matmul ins(%a, %b : tensor<?x64xf32>, tensor<64x32xf32>) outs(...)
+    // becomes, with precision=f16,
+    %s = linalg.generic ins(%a : tensor<?x64xf32>) ... truncf -> tensor<?x64xf16>
+    %t = linalg.generic ins(%s : tensor<?x64xf16>) ... extf -> tensor<?x64xf32>
+    // ... the same of %b
+    %r = sdx.matmul ins(%t, %v : tensor<?x64xf32>, tensor<64x32xf32>) outs(...)
+    ```
+  }];
+  let options = [
+    Option<"precision", "precision", "::sardonyx::Precision",
+           "::sardonyx::Precision::F32", "What operands may be rounded to",
+           [{::sardonyx::getPrecisionValues()}]>
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def NVPrepareProducts : Pass<"nv-prepare-products", "::mlir::ModuleOp"> {
   let summary = "Bring products into forms that have kernels";
   let description = [{

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Layout/ShortOperands.h"
 #include "Matmul/MatmulPlan.h"
 
 #include "lib/Dispatch/Utils.h"
@@ -22,25 +23,6 @@ namespace sardonyx {
 using namespace mlir;
 using namespace sardonyx;
 
-/// The tensor of f16 or bf16 that `op` turns into f32, or null.
-static Value findShortSource(linalg::GenericOp op) {
-  if (!isElementwiseGeneric(op) || op.getNumDpsInputs() != 1 ||
-      op->getNumResults() != 1 ||
-      !llvm::all_of(op.getIndexingMapsArray(),
-                    [](AffineMap map) { return map.isIdentity(); }))
-    return nullptr;
-  Block *body = op.getBody();
-  auto extend = dyn_cast<arith::ExtFOp>(body->front());
-  if (!extend || body->getOperations().size() != 2 ||
-      extend.getIn() != body->getArgument(0) ||
-      body->getTerminator()->getOperand(0) != extend.getOut())
-    return nullptr;
-  Type type = extend.getIn().getType();
-  return (type.isF16() || type.isBF16()) && extend.getOut().getType().isF32()
-             ? op.getDpsInputs()[0]
-             : nullptr;
-}
-
 static RankedTensorType withElement(Value tensor, Type element) {
   auto type = cast<RankedTensorType>(tensor.getType());
   return RankedTensorType::get(type.getShape(), element);
@@ -51,11 +33,8 @@ static RankedTensorType withElement(Value tensor, Type element) {
 /// and order.
 static Value findShort(Value tensor, OpBuilder *b) {
   Operation *op = tensor.getDefiningOp();
-  if (auto generic = dyn_cast_or_null<linalg::GenericOp>(op))
-    return findShortSource(generic);
-  if (!isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
-                       linalg::TransposeOp>(op))
-    return nullptr;
+  if (!nv::isMovement(op))
+    return nv::findWidenedSource(tensor);
   Value source = findShort(op->getOperand(0), b);
   if (!source || !b)
     return source;

@@ -38,8 +38,10 @@ static constexpr int64_t kFmaDepth = 16;
 static constexpr int64_t kFewestFilters = 8;
 
 /// `transposed`: the right-hand side follows itself along K.
-static std::optional<ProductForm> findForm(Type lhs, Type rhs, Type sum,
-                                           bool transposed) {
+static std::optional<ProductForm> findForm(Operation *op, Type lhs, Type rhs,
+                                           Type sum, bool transposed) {
+  if (lhs.isF32() && rhs.isF32() && sum.isF32() && op->hasAttr(kTF32Attr))
+    return ProductForm::Mma;
   if (lhs == sum && rhs == sum && (sum.isF32() || sum.isF64()))
     return ProductForm::Fma;
   if (lhs == rhs && (lhs.isF16() || lhs.isBF16()) && sum.isF32())
@@ -51,7 +53,7 @@ static std::optional<ProductForm> findForm(Type lhs, Type rhs, Type sum,
 }
 
 static std::optional<ProductForm> findForm(sdx::MatmulOp op) {
-  return findForm(op.getLhs().getType().getElementType(),
+  return findForm(op, op.getLhs().getType().getElementType(),
                   op.getRhs().getType().getElementType(),
                   op.getInit().getType().getElementType(), op.getTransposed());
 }
@@ -63,7 +65,7 @@ static std::optional<ProductForm> findForm(sdx::ConvOp op) {
   if (!weights.hasStaticShape() ||
       weights.getDimSize(0) / groups < kFewestFilters)
     return std::nullopt;
-  return findForm(op.getWeights().getType().getElementType(),
+  return findForm(op, op.getWeights().getType().getElementType(),
                   op.getInput().getType().getElementType(),
                   op.getInit().getType().getElementType(),
                   /*transposed=*/false);

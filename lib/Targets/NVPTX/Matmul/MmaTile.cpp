@@ -7,7 +7,9 @@
 //
 // A warp has a part of the block's tile, in pieces of 16x8 sums, which mma.sync
 // adds products of 32 bytes along K to. Operands come from shared memory by
-// ldmatrix. A thread has sums (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1) of a
+// ldmatrix, which gives a thread elements of f32 as well, but cannot transpose
+// them: those of a right-hand side that follows itself along N are loaded one
+// by one. A thread has sums (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1) of a
 // piece, where g is its lane div 4 and t its lane mod 4.
 //
 //===----------------------------------------------------------------------===//
@@ -47,8 +49,8 @@ public:
     if (types.transposed)
       return {TileLayout::Swizzled, plan.getTileN(), plan.getTileK(),
               types.rhsBytes()};
-    return {TileLayout::Swizzled, plan.getTileK(), plan.getTileN(),
-            types.rhsBytes()};
+    return {loadsElements() ? TileLayout::SwizzledByTwo : TileLayout::Swizzled,
+            plan.getTileK(), plan.getTileN(), types.rhsBytes()};
   }
 
   SmallVector<Value> zeros(ImplicitLocOpBuilder &b) const override {
@@ -96,6 +98,9 @@ public:
   }
 
 private:
+  /// Of f32, which are rounded to tf32.
+  bool isTF32() const { return types.lhs.isF32(); }
+  bool loadsElements() const { return isTF32() && !types.transposed; }
   Value lane(ImplicitLocOpBuilder &b) const {
     return Indices(b).rem(thread, 32);
   }
@@ -134,7 +139,8 @@ private:
     Value row = i.add(i.add(warpRow(b), i.rem(lane(b), 16)), m * kRows);
     Value col = i.mul(i.add(i.div(lane(b), 16), 2 * step), piece);
     Value at = i.add(offset, lhsLayout().place(b, row, col));
-    return loadMatrices(b, addressOf(b, buffer, at), /*transpose=*/false);
+    return roundTF32(
+        b, loadMatrices(b, addressOf(b, buffer, at), /*transpose=*/false));
   }
 
   /// The two registers of piece `n`, then those of the next.
@@ -142,6 +148,8 @@ private:
                              Value offset, int64_t n, int64_t step) const {
     Indices i(b);
     const int64_t piece = kPieceBytes / types.rhsBytes();
+    if (loadsElements())
+      return loadElements(b, buffer, offset, n, step);
     Value row, col;
     if (types.transposed) {
       Value inside = i.add(i.rem(lane(b), 8), i.mul(i.div(lane(b), 16), 8));
@@ -153,7 +161,37 @@ private:
           i.add(i.add(warpCol(b), i.mul(i.div(lane(b), 16), piece)), n * kCols);
     }
     Value at = i.add(offset, rhsLayout().place(b, row, col));
-    return loadMatrices(b, addressOf(b, buffer, at), !types.transposed);
+    return roundTF32(
+        b, loadMatrices(b, addressOf(b, buffer, at), !types.transposed));
+  }
+
+  /// The same, of words: rows t and t+4 of eight along K, column g.
+  SmallVector<Value> loadElements(ImplicitLocOpBuilder &b, Value buffer,
+                                  Value offset, int64_t n, int64_t step) const {
+    Indices i(b);
+    Value row0 = i.add(i.rem(lane(b), 4), step * 8);
+    Value col0 = i.add(i.add(warpCol(b), i.div(lane(b), 4)), n * kCols);
+    SmallVector<Value> words;
+    for (int64_t next = 0; next < 4; ++next) {
+      Value row = i.add(row0, next % 2 * 4);
+      Value col = i.add(col0, next / 2 * kCols);
+      Value at = i.add(offset, rhsLayout().place(b, row, col));
+      words.push_back(
+          LLVM::BitcastOp::create(b, b.getI32Type(), loadAt(b, buffer, at)));
+    }
+    return roundTF32(b, std::move(words));
+  }
+
+  /// Words of f32 rounded to the nearest of 11 bits, where the tensor cores
+  /// would drop the others.
+  SmallVector<Value> roundTF32(ImplicitLocOpBuilder &b,
+                               SmallVector<Value> words) const {
+    if (isTF32())
+      for (Value &word : words)
+        word = NVVM::ConvertFloatToTF32Op::create(
+            b, b.getI32Type(), LLVM::BitcastOp::create(b, b.getF32Type(), word),
+            NVVM::FPRoundingMode::RNA);
+    return words;
   }
 
   NVVM::MMATypes typeOf(Type type, bool isUnsigned) const {
@@ -161,6 +199,8 @@ private:
       return NVVM::MMATypes::f16;
     if (type.isBF16())
       return NVVM::MMATypes::bf16;
+    if (type.isF32())
+      return NVVM::MMATypes::tf32;
     return isUnsigned ? NVVM::MMATypes::u8 : NVVM::MMATypes::s8;
   }
 

@@ -21,9 +21,11 @@ using namespace sardonyx::nv;
 Value TileLayout::place(ImplicitLocOpBuilder &b, Value row, Value col) const {
   Indices i(b);
   switch (kind) {
-  case Swizzled: {
+  case Swizzled:
+  case SwizzledByTwo: {
     const int64_t piece = 16 / elementBytes;
-    Value number = i.exclusiveOr(i.div(col, piece), i.rem(row, 8));
+    Value mask = kind == Swizzled ? i.rem(row, 8) : i.mul(i.rem(row, 4), 2);
+    Value number = i.exclusiveOr(i.div(col, piece), mask);
     return i.add(i.mul(row, cols),
                  i.add(i.mul(number, piece), i.rem(col, piece)));
   }

@@ -20,6 +20,9 @@ struct TileLayout {
     /// Row by row, pieces of 16 bytes of row r at their number xor r mod 8:
     /// ldmatrix finds eight rows in different banks.
     Swizzled,
+    /// The same with 2 (r mod 4): four rows of eight words are in different
+    /// banks.
+    SwizzledByTwo,
     /// Row by row, with a gap after each.
     Padded,
     /// Column by column, with a gap after each.
@@ -34,6 +37,7 @@ struct TileLayout {
   int64_t countElements() const {
     switch (kind) {
     case Swizzled:
+    case SwizzledByTwo:
       return rows * cols;
     case Padded:
       return rows * (cols + kGap);
