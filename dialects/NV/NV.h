@@ -33,6 +33,7 @@ namespace sardonyx::nv {
 /// Names of this dialect's discardable attributes.
 inline constexpr llvm::StringLiteral kStepAttr = "nv.step";
 inline constexpr llvm::StringLiteral kThreadsAttr = "nv.threads";
+inline constexpr llvm::StringLiteral kBlocksAttr = "nv.blocks";
 inline constexpr llvm::StringLiteral kFailureRecordAttr = "nv.failure_record";
 inline constexpr llvm::StringLiteral kMessagesAttr = "nv.messages";
 inline constexpr llvm::StringLiteral kNodeAttr = "nv.node";

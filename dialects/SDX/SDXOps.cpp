@@ -234,9 +234,12 @@ LogicalResult DequantMatmulOp::verify() {
     return failure();
   ShapedType lhs = getLhs().getType(), weights = getWeights().getType();
   ShapedType scales = getScales().getType(), init = getInit().getType();
+  Type element = lhs.getElementType();
   if (lhs.getRank() != 2 || init.getRank() != 2 ||
-      !lhs.getElementType().isF32() || !init.getElementType().isF32())
-    return emitOpError("lhs must be [M,K] and init [M,N], of f32");
+      !(element.isF32() || element.isF16() || element.isBF16()) ||
+      !init.getElementType().isF32())
+    return emitOpError(
+        "lhs must be [M,K] of f32, f16 or bf16, and init [M,N] of f32");
   int64_t bits = getBits(), block = getBlock();
   if (bits != 2 && bits != 4 && bits != 8)
     return emitOpError("'bits' must be 2, 4 or 8, got ") << bits;

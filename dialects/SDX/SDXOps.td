@@ -85,7 +85,7 @@ def SDX_DequantMatmulOp : SDX_DpsOp<"dequant_matmul", [
     `init[m, n] += sum_k lhs[m, k] * scales[n, k floordiv block] *
     (weights[n, k] - zero_points[n, k floordiv block])`
 
-    `lhs` is [M,K] and `init` [M,N], of f32. The weights are unsigned integers of
+    `lhs` is [M,K], of f32, f16 or bf16, and `init` [M,N] of f32. The weights are unsigned integers of
     `bits` = 2, 4 or 8 bits, those of a block of `block` values along K beside
     each other in bytes, the first in the lowest bits: `weights` is
     [N,ceil(K/block),block*bits/8] of i8. `scales` is [N,ceil(K/block)] of

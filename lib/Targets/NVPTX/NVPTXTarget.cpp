@@ -40,6 +40,7 @@ public:
   void buildCodegenPasses(OpPassManager &module) const override {
     OpPassManager &kernels = module.nest<func::FuncOp>();
     kernels.addPass(createNVLowerMatmul());
+    kernels.addPass(createNVLowerDequantMatmul());
     kernels.addPass(createNVLowerConv());
     kernels.addPass(createNVLowerRows());
     kernels.addPass(createNVLowerElementwise());

@@ -60,8 +60,11 @@ public:
     kernel.setKnownBlockSize(
         ArrayRef<int32_t>{static_cast<int32_t>(threads), 1, 1});
     // ptxas would keep registers for a second block beside it, and spill.
+    int64_t blocks = 1;
+    if (auto wanted = loop->getAttrOfType<IntegerAttr>(nv::kBlocksAttr))
+      blocks = wanted.getInt();
     kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    device.getI32IntegerAttr(1));
+                    device.getI32IntegerAttr(blocks));
     std::string node = sdx::describeOrigin(loc);
     if (node.empty())
       node = describeNode(loc);

@@ -61,3 +61,29 @@ func.func @open_filters(%x: tensor<1x?x9x9xf32>, %w: tensor<?x?x3x3xf32>, %z: te
        group = 1 : i64} -> tensor<1x?x7x7xf32>
   return %r : tensor<1x?x7x7xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// Weights of a few bits stay packed, and what they are multiplied by is taken as
+// it was; where a block is no whole words they are numbers before the product.
+// CHECK-LABEL: func @packed_weights
+// CHECK-SAME: %[[X:.*]]: tensor<?x64xf16>
+// CHECK: sdx.dequant_matmul ins(%[[X]], %{{.*}} : tensor<?x64xf16>, tensor<32x2x16xi8>, tensor<32x2xf32>)
+// CHECK-NOT: sdx.dequant_matmul
+// CHECK: linalg.generic
+func.func @packed_weights(%x: tensor<?x64xf16>, %w: tensor<32x2x16xi8>, %s: tensor<32x2xf32>, %v: tensor<32x32x1xi8>,
+                          %t: tensor<32x32xf32>, %e: tensor<?x64xf32>, %z: tensor<?x32xf32>) -> (tensor<?x32xf32>, tensor<?x32xf32>) {
+  %a = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x64xf16>) outs(%e : tensor<?x64xf32>) {
+  ^bb0(%in: f16, %out: f32):
+    %0 = arith.extf %in : f16 to f32
+    linalg.yield %0 : f32
+  } -> tensor<?x64xf32>
+  %r = sdx.dequant_matmul ins(%a, %w, %s : tensor<?x64xf32>, tensor<32x2x16xi8>, tensor<32x2xf32>)
+      outs(%z : tensor<?x32xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<?x32xf32>
+  %q = sdx.dequant_matmul ins(%a, %v, %t : tensor<?x64xf32>, tensor<32x32x1xi8>, tensor<32x32xf32>)
+      outs(%z : tensor<?x32xf32>) {bits = 4 : i64, block = 2 : i64} -> tensor<?x32xf32>
+  return %r, %q : tensor<?x32xf32>, tensor<?x32xf32>
+}

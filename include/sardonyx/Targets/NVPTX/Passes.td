@@ -86,6 +86,40 @@ def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
   ];
 }
 
+def NVLowerDequantMatmul
+    : Pass<"nv-lower-dequant-matmul", "::mlir::func::FuncOp"> {
+  let summary = "Lower products by packed weights to warps and tiles";
+  let description = [{
+    A kernel around an `sdx.dequant_matmul` reads its weights as they are packed,
+    16 bytes at a time, and unpacks them in registers. Of up to 8 rows a warp
+    computes four columns, by rows that lie in shared memory, with sums of f32;
+    warps share columns along K where these are few. Of more rows a block
+    computes a tile as `nv-lower-matmul` has it do, with weights that become
+    numbers of the left side's type on their way to shared memory. Where the
+    number of rows is open there is code for all, and the host starts what is
+    right for it.
+
+    ```mlir
+    %r = sdx.dequant_matmul ins(%x, %w, %s : tensor<1x768xf16>, tensor<3072x24x16xi8>, ...
+    // becomes
+    scf.parallel (%block) = (%c0) to (%c96) step (%c1) {
+      %four = llvm.load %from {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+      ...
+      %0 = arith.andi %word, %mask : i32
+      %1 = arith.ori %0, %magic : i32
+      %2 = arith.bitcast %1 : i32 to f32
+      ...
+    } {nv.step = "rows", nv.threads = 256 : i64}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
 def NVLowerConv : Pass<"nv-lower-conv", "::mlir::func::FuncOp"> {
   let summary = "Lower convolutions to products of tiles";
   let description = [{

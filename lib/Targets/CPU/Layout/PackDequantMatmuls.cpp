@@ -137,7 +137,8 @@ struct PackDequantMatmulsPass
   void runOnOperation() override {
     SmallVector<sdx::DequantMatmulOp> ops;
     getOperation().walk([&](sdx::DequantMatmulOp op) {
-      if (op.hasPureTensorSemantics())
+      if (op.hasPureTensorSemantics() &&
+          op.getLhs().getType().getElementType().isF32())
         ops.push_back(op);
     });
     for (sdx::DequantMatmulOp op : ops) {

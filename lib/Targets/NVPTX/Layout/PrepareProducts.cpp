@@ -65,6 +65,13 @@ static void narrow(Operation *op, OpOperand &lhs, OpOperand &rhs) {
   rhs.set(findShort(rhs.get(), &b));
 }
 
+/// The same where the other side is packed weights.
+static void narrow(sdx::DequantMatmulOp op) {
+  OpBuilder b(op);
+  if (findShort(op.getLhs(), nullptr))
+    op.getLhsMutable().assign(findShort(op.getLhs(), &b));
+}
+
 /// Tensor cores take bytes that follow each other along K.
 static void transposeBytes(sdx::MatmulOp op) {
   if (op.getTransposed() ||
@@ -95,6 +102,12 @@ struct PrepareProductsPass
       } else if (auto conv = dyn_cast<sdx::ConvOp>(op.getOperation())) {
         if (nv::hasTiles(conv)) {
           narrow(op, conv.getInputMutable(), conv.getWeightsMutable());
+          continue;
+        }
+      } else if (auto dequant =
+                     dyn_cast<sdx::DequantMatmulOp>(op.getOperation())) {
+        if (nv::hasTiles(dequant)) {
+          narrow(dequant);
           continue;
         }
       }

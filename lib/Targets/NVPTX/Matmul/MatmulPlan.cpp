@@ -8,6 +8,7 @@
 #include "Matmul/MatmulPlan.h"
 
 #include "Matmul/BlockTile.h"
+#include "Matmul/PackedWeights.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -74,6 +75,10 @@ static std::optional<ProductForm> findForm(sdx::ConvOp op) {
 bool nv::hasTiles(sdx::MatmulOp op) { return findForm(op).has_value(); }
 bool nv::hasTiles(sdx::ConvOp op) { return findForm(op).has_value(); }
 
+bool nv::hasTiles(sdx::DequantMatmulOp op) {
+  return canUnpack(op) && op.getDepth() > 0 && op.getColumns() > 0;
+}
+
 static int64_t usually(int64_t size) {
   return ShapedType::isDynamic(size) ? kUsualSize : size;
 }
@@ -125,6 +130,19 @@ std::optional<MatmulPlanAttr> nv::chooseMatmulPlan(sdx::MatmulOp op,
                 op.isBatched() ? usually(result[0]) : 1,
                 usually(result[result.size() - 2]), usually(result.back()),
                 ShapedType::isDynamic(k) ? 0 : k, target);
+}
+
+std::optional<MatmulPlanAttr> nv::chooseDequantPlan(sdx::DequantMatmulOp op,
+                                                    TargetAttr target) {
+  Type type = op.getLhs().getType().getElementType();
+  std::optional<ProductForm> form =
+      findForm(type, type, op.getInit().getType().getElementType(),
+               /*transposed=*/true);
+  if (!form)
+    return std::nullopt;
+  return choose(*form, type, /*pairs=*/1,
+                usually(op.getInit().getType().getDimSize(0)), op.getColumns(),
+                op.getDepth(), target);
 }
 
 std::optional<MatmulPlanAttr> nv::chooseConvPlan(sdx::ConvOp op,

@@ -47,6 +47,8 @@ void ProductKernel::emit(ImplicitLocOpBuilder &b) {
   cols = i.ceilDiv(sizes.n, plan.getTileN());
   steps = i.ceilDiv(sizes.k, plan.getTileK());
   Value blocks = i.mul(i.mul(sizes.pairs, i.mul(rows, cols)), plan.getSplit());
+  if (isWanted)
+    blocks = b.createOrFold<arith::SelectOp>(isWanted, blocks, i.constant(0));
   if (plan.getSplit() > 1)
     partials = allocatePartials(b);
   {
@@ -113,60 +115,122 @@ int64_t ProductKernel::width() const {
   return !ShapedType::isDynamic(row) && row % kWidth == 0 ? kWidth : 1;
 }
 
-/// Sums in registers, then in shared memory, of steps `from` to `to`.
-void ProductKernel::emitProduct(ImplicitLocOpBuilder &b, Value from, Value to) {
-  Indices i(b);
-  const int64_t stages = plan.getStages();
+/// Shared memory for the operands' tiles, and later for the sums; all of it.
+Value ProductKernel::allocateStages(ImplicitLocOpBuilder &b, Stages &stages) {
   const TileLayout lhsLayout = tile->lhsLayout(), rhsLayout = tile->rhsLayout();
-  const int64_t lhsCount = lhsLayout.countElements();
-  const int64_t rhsCount = rhsLayout.countElements();
-  const int64_t lhsBytes = stages * lhsLayout.countBytes();
-  const int64_t rhsBytes = stages * rhsLayout.countBytes();
+  const int64_t count = plan.getStages();
+  stages.lhsCount = lhsLayout.countElements();
+  stages.rhsCount = rhsLayout.countElements();
+  const int64_t lhsBytes = count * lhsLayout.countBytes();
+  const int64_t rhsBytes = count * rhsLayout.countBytes();
   const int64_t sumBytes =
       plan.getTileM() * sumCols() * (types.sum.getIntOrFloatBitWidth() / 8);
   Value shared = allocateShared(b, std::max(lhsBytes + rhsBytes, sumBytes));
-  Value sharedLhs = viewShared(b, shared, 0, {stages * lhsCount}, types.lhs);
-  Value sharedRhs =
-      viewShared(b, shared, lhsBytes, {stages * rhsCount}, types.rhs);
-  TileCopy copyLhs(findLhs(b, pair), lhsLayout, thread, plan.countThreads());
-  TileCopy copyRhs(findRhs(b, pair), rhsLayout, thread, plan.countThreads());
-  auto copy = [&](Value step, Value stage) {
-    Value k = i.mul(step, plan.getTileK());
-    copyLhs.emit(b, row0, k, sharedLhs, i.mul(stage, lhsCount));
-    copyRhs.emit(b, types.transposed ? col0 : k, types.transposed ? k : col0,
-                 sharedRhs, i.mul(stage, rhsCount));
-  };
-  for (int64_t stage = 0; stage < stages - 1; ++stage) {
-    copy(i.add(from, stage), i.constant(stage));
+  stages.lhs = viewShared(b, shared, 0, {count * stages.lhsCount}, types.lhs);
+  stages.rhs =
+      viewShared(b, shared, lhsBytes, {count * stages.rhsCount}, types.rhs);
+  return shared;
+}
+
+void ProductKernel::copyLhs(ImplicitLocOpBuilder &b, const Stages &stages,
+                            Value step, Value stage) {
+  Indices i(b);
+  TileCopy(findLhs(b, pair), tile->lhsLayout(), thread, plan.countThreads())
+      .emit(b, row0, i.mul(step, plan.getTileK()), stages.lhs,
+            i.mul(stage, stages.lhsCount));
+}
+
+/// Copies a tile of the right-hand side, or reads what it is computed from.
+SmallVector<Value> ProductKernel::startRhs(ImplicitLocOpBuilder &b,
+                                           const Stages &stages, Value step,
+                                           Value stage) {
+  Indices i(b);
+  Value k = i.mul(step, plan.getTileK());
+  Value row = types.transposed ? col0 : k, col = types.transposed ? k : col0;
+  if (computesRhs())
+    return readRhs(b, row, col);
+  TileCopy(findRhs(b, pair), tile->rhsLayout(), thread, plan.countThreads())
+      .emit(b, row, col, stages.rhs, i.mul(stage, stages.rhsCount));
+  return {};
+}
+
+void ProductKernel::finishRhs(ImplicitLocOpBuilder &b, const Stages &stages,
+                              ValueRange read, Value step, Value stage) {
+  Indices i(b);
+  if (computesRhs())
+    writeRhs(b, read, i.mul(step, plan.getTileK()), stages.rhs,
+             i.mul(stage, stages.rhsCount));
+}
+
+/// The sums of steps `from` to `to`, in registers.
+ValueRange ProductKernel::emitSteps(ImplicitLocOpBuilder &b,
+                                    const Stages &stages, Value from,
+                                    Value to) {
+  Indices i(b);
+  const int64_t ahead = plan.getStages() - 1;
+  SmallVector<Type> typesOfRead;
+  for (int64_t stage = 0; stage < ahead; ++stage) {
+    Value step = i.add(from, stage), at = i.constant(stage);
+    copyLhs(b, stages, step, at);
+    SmallVector<Value> read = startRhs(b, stages, step, at);
+    finishRhs(b, stages, read, step, at);
+    typesOfRead = llvm::to_vector(ValueRange(read).getTypes());
     NVVM::CpAsyncCommitGroupOp::create(b);
   }
   Value count = b.createOrFold<arith::SubIOp>(to, from);
   auto loop = scf::ForOp::create(b, i.constant(0), count, i.constant(1),
                                  tile->zeros(b));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    NVVM::CpAsyncWaitGroupOp::create(b, stages - 2);
-    gpu::BarrierOp::create(b);
-    Value next = i.add(loop.getInductionVar(), stages - 1);
-    auto more =
-        scf::IfOp::create(b, i.less(next, count), /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard inner(b);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
+  gpu::BarrierOp::create(b);
+  Value next = i.add(loop.getInductionVar(), ahead);
+  Value isMore = i.less(next, count);
+  auto inNext = [&](scf::IfOp more, function_ref<void(Value, Value)> emit) {
+    OpBuilder::InsertionGuard inner(b);
+    if (more.thenBlock()->mightHaveTerminator())
       b.setInsertionPoint(more.thenYield());
-      copy(i.add(from, next), i.rem(next, stages));
-    }
-    NVVM::CpAsyncCommitGroupOp::create(b);
-    Value stage = i.rem(loop.getInductionVar(), stages);
-    SmallVector<Value> sums =
-        tile->multiply(b, sharedLhs, i.mul(stage, lhsCount), sharedRhs,
-                       i.mul(stage, rhsCount), loop.getRegionIterArgs());
-    scf::YieldOp::create(b, sums);
+    else
+      b.setInsertionPointToEnd(more.thenBlock());
+    emit(i.add(from, next), i.rem(next, plan.getStages()));
+  };
+  auto more = scf::IfOp::create(b, typesOfRead, isMore,
+                                /*withElseRegion=*/!typesOfRead.empty());
+  inNext(more, [&](Value step, Value stage) {
+    copyLhs(b, stages, step, stage);
+    SmallVector<Value> read = startRhs(b, stages, step, stage);
+    if (read.empty())
+      return;
+    scf::YieldOp::create(b, read);
+    b.setInsertionPointToStart(more.elseBlock());
+    for (Value &value : read)
+      value = arith::ConstantOp::create(b, b.getZeroAttr(value.getType()));
+    scf::YieldOp::create(b, read);
+  });
+  NVVM::CpAsyncCommitGroupOp::create(b);
+  Value stage = i.rem(loop.getInductionVar(), plan.getStages());
+  SmallVector<Value> sums =
+      tile->multiply(b, stages.lhs, i.mul(stage, stages.lhsCount), stages.rhs,
+                     i.mul(stage, stages.rhsCount), loop.getRegionIterArgs());
+  if (computesRhs()) {
+    auto write = scf::IfOp::create(b, isMore, /*withElseRegion=*/false);
+    inNext(write, [&](Value step, Value stage) {
+      finishRhs(b, stages, more.getResults(), step, stage);
+    });
   }
+  scf::YieldOp::create(b, sums);
+  return loop.getResults();
+}
+
+/// Sums in registers, then in shared memory, of steps `from` to `to`.
+void ProductKernel::emitProduct(ImplicitLocOpBuilder &b, Value from, Value to) {
+  Stages stages;
+  Value shared = allocateStages(b, stages);
+  ValueRange sums = emitSteps(b, stages, from, to);
   NVVM::CpAsyncWaitGroupOp::create(b, 0);
   gpu::BarrierOp::create(b);
   sumTile = viewShared(b, shared, 0, {plan.getTileM(), sumCols()}, types.sum);
-  tile->store(b, loop.getResults(), sumTile);
+  tile->store(b, sums, sumTile);
   gpu::BarrierOp::create(b);
 }
 
@@ -229,8 +293,10 @@ void ProductKernel::emitSums(ImplicitLocOpBuilder &b) {
   SmallVector<Value> grid = {sizes.pairs, sizes.m, i.div(sizes.n, width())};
   Value count = i.mul(grid[0], i.mul(grid[1], grid[2]));
   OpBuilder::InsertionGuard guard(b);
-  scf::ParallelOp loop =
-      startBlocks(b, i.ceilDiv(count, threads), threads, "sums");
+  Value blocks = i.ceilDiv(count, threads);
+  if (isWanted)
+    blocks = b.createOrFold<arith::SelectOp>(isWanted, blocks, i.constant(0));
+  scf::ParallelOp loop = startBlocks(b, blocks, threads, "sums");
   Value number = i.add(i.mul(loop.getInductionVars()[0], threads),
                        gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   auto some = scf::IfOp::create(b, i.less(number, count),

@@ -51,12 +51,28 @@ protected:
   virtual llvm::SmallVector<mlir::Value>
   findResult(mlir::ImplicitLocOpBuilder &b, mlir::Value pair, mlir::Value m,
              mlir::Value n) = 0;
+  /// Where tiles of the right-hand side are computed rather than copied, a
+  /// thread reads what it needs for the tile that begins at (row, col) before
+  /// it multiplies others, and writes its part of the tile afterwards.
+  virtual bool computesRhs() const { return false; }
+  virtual llvm::SmallVector<mlir::Value>
+  readRhs(mlir::ImplicitLocOpBuilder &b, mlir::Value row, mlir::Value col) {
+    return {};
+  }
+  virtual void writeRhs(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange read,
+                        mlir::Value col, mlir::Value shared,
+                        mlir::Value offset) {}
   mlir::Value init() const { return op->getOperand(op->getNumOperands() - 1); }
 
   sdx::DenseOpInterface op;
   ProductTypes types;
   MatmulPlanAttr plan;
   KernelBody &body;
+  /// Whether the kernel is wanted, for the host; null: always.
+  mlir::Value isWanted;
+  // Of the code of a block.
+  mlir::Value thread;
+  std::unique_ptr<BlockTile> tile;
 
 private:
   /// Computes the sum of number `j` of neighbours.
@@ -71,6 +87,22 @@ private:
   /// Neighbours that a thread has at a time.
   int64_t width() const;
   void emitBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value id);
+  /// The stages of the operands' tiles in shared memory.
+  struct Stages {
+    mlir::Value lhs, rhs;
+    int64_t lhsCount, rhsCount; // elements of a stage
+  };
+  mlir::Value allocateStages(mlir::ImplicitLocOpBuilder &b, Stages &stages);
+  void copyLhs(mlir::ImplicitLocOpBuilder &b, const Stages &stages,
+               mlir::Value step, mlir::Value stage);
+  llvm::SmallVector<mlir::Value> startRhs(mlir::ImplicitLocOpBuilder &b,
+                                          const Stages &stages,
+                                          mlir::Value step, mlir::Value stage);
+  void finishRhs(mlir::ImplicitLocOpBuilder &b, const Stages &stages,
+                 mlir::ValueRange read, mlir::Value step, mlir::Value stage);
+  mlir::ValueRange emitSteps(mlir::ImplicitLocOpBuilder &b,
+                             const Stages &stages, mlir::Value from,
+                             mlir::Value to);
   void emitProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
                    mlir::Value to);
   void forEachPiece(mlir::ImplicitLocOpBuilder &b, EmitPiece emitPiece);
@@ -82,13 +114,12 @@ private:
 
   PointEvaluator points;
   Sizes sizes;
-  mlir::Value thread, pair, row0, col0; // of the block's tile
+  mlir::Value pair, row0, col0; // of the block's tile
   mlir::Value sumTile;
   mlir::Value rows, cols, steps; // how many tiles there are, and of K
   /// Sums of the blocks that share tiles, [split, pairs, M, N]; null where each
   /// has its own.
   mlir::Value partials;
-  std::unique_ptr<BlockTile> tile;
 };
 
 /// The only `OpT` of a kernel on tensors, or null.

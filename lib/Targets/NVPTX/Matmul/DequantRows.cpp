@@ -1,0 +1,288 @@
+//===- DequantRows.cpp - A few rows times packed weights ------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Matmul/DequantRows.h"
+
+#include "Kernel/Block.h"
+
+#include "lib/Dispatch/Utils.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+static constexpr int64_t kWarp = 32, kWarps = 8, kThreads = kWarp * kWarps;
+/// Columns of a warp: each element of a row that it reads meets so many
+/// weights.
+static constexpr int64_t kColumns = 4;
+/// Bytes of shared memory for rows.
+static constexpr int64_t kChunkBytes = 48 * 1024;
+/// Neighbours that a thread copies, or multiplies by, at a time.
+static constexpr int64_t kWidth = 4;
+static constexpr int64_t kF32Bytes = 4;
+/// As many weights as a piece can have: 2 bits each.
+static constexpr int64_t kMostValues = 64;
+
+DequantRows::DequantRows(sdx::DequantMatmulOp op, KernelBody &body,
+                         int64_t rows, TargetAttr target)
+    : op(op), body(body), points(body), weights(op, body, kMostValues),
+      rows(rows), depth(op.getDepth()), columns(op.getColumns()) {
+  points.declare(op.getResult());
+  choosePlan(target);
+}
+
+/// Warps share columns until each multiprocessor has a block.
+void DequantRows::choosePlan(TargetAttr target) {
+  const int64_t wanted = target.countMultiprocessors();
+  auto chunkBytes = [&] { return rows * rowPitch() * kF32Bytes; };
+  while (parts < kWarps && weights.piecesOfRow() > stepPieces() &&
+         llvm::divideCeil(columns, kColumns * kWarps / parts) < wanted) {
+    parts *= 2;
+    if (chunkBytes() > kChunkBytes) {
+      parts /= 2;
+      break;
+    }
+  }
+  steps = llvm::divideCeil(weights.piecesOfRow(), stepPieces());
+  const int64_t most = kChunkBytes / chunkBytes();
+  chunkSteps = std::clamp<int64_t>(most, 1, std::max<int64_t>(steps, 1));
+}
+
+void DequantRows::emit(ImplicitLocOpBuilder &b, Value isWanted) {
+  Indices i(b);
+  lhs = body.getBuffer(op.getLhs());
+  numRows = sizeOf(b, lhs, 0);
+  const int64_t columnsOfBlock = kColumns * kWarps / parts;
+  const int64_t blockCols = llvm::divideCeil(columns, columnsOfBlock);
+  Value blocks = i.mul(i.ceilDiv(numRows, rows), blockCols);
+  if (isWanted)
+    blocks = b.createOrFold<arith::SelectOp>(isWanted, blocks, i.constant(0));
+  OpBuilder::InsertionGuard guard(b);
+  scf::ParallelOp loop = startBlocks(b, blocks, kThreads, "rows");
+  // The more pieces are on their way to registers the better.
+  loop->setAttr(kBlocksAttr, b.getI64IntegerAttr(2));
+  Value block = loop.getInductionVars()[0];
+  row0 = i.mul(i.div(block, blockCols), rows);
+  col0 = i.mul(i.rem(block, blockCols), columnsOfBlock);
+  emitBlock(b, block);
+}
+
+void DequantRows::emitBlock(ImplicitLocOpBuilder &b, Value block) {
+  Indices i(b);
+  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  lane = i.rem(thread, kWarp);
+  Value warp = i.div(thread, kWarp);
+  part = i.rem(warp, parts);
+  warpCol = i.add(col0, i.mul(i.div(warp, parts), kColumns));
+  const int64_t chunkBytes = rows * rowPitch() * kF32Bytes;
+  const int64_t sumsOfWarp = rows * kColumns;
+  Value shared =
+      allocateShared(b, std::max(chunkBytes, kWarps * sumsOfWarp * kF32Bytes));
+  Type f32 = b.getF32Type();
+  chunkOfRows = viewShared(b, shared, 0, {rows * rowPitch()}, f32);
+  sums = viewShared(b, shared, 0, {kWarps, sumsOfWarp}, f32);
+  State state = emitChunks(b);
+  gpu::BarrierOp::create(b);
+  storeSums(b, ArrayRef(state).take_front(sumsOfWarp));
+  gpu::BarrierOp::create(b);
+  emitResults(b);
+}
+
+/// What the thread multiplies in a step, of each of its columns.
+DequantRows::State DequantRows::loadPieces(ImplicitLocOpBuilder &b,
+                                           Value step) {
+  Indices i(b);
+  Value piece =
+      i.add(i.add(i.mul(step, stepPieces()), i.mul(part, kWarp)), lane);
+  Value exists = i.less(piece, i.constant(weights.piecesOfRow()));
+  State loaded;
+  for (int64_t c = 0; c < kColumns; ++c) {
+    // Sums of columns that there aren't are not stored.
+    Value column =
+        arith::MinSIOp::create(b, i.add(warpCol, c), i.constant(columns - 1));
+    llvm::append_range(loaded, weights.load(b, column, piece, exists));
+  }
+  return loaded;
+}
+
+Value DequantRows::loadLhs(ImplicitLocOpBuilder &b, Value row, Value k) {
+  return convertToF32(b, memref::LoadOp::create(b, lhs, ValueRange{row, k}));
+}
+
+/// Copies a chunk of the block's rows to shared memory, as f32 times what makes
+/// up for the weights' places in words. What lies outside of them is 0.
+void DequantRows::copyRows(ImplicitLocOpBuilder &b, Value chunk) {
+  Indices i(b);
+  const int64_t values = weights.countValues();
+  const int64_t columnsOfChunk = chunkSteps * stepPieces() * values;
+  Value first = i.mul(chunk, columnsOfChunk);
+  auto loop = scf::ForOp::create(b, i.mul(thread, kWidth),
+                                 i.constant(rows * columnsOfChunk),
+                                 i.constant(kThreads * kWidth));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value at = loop.getInductionVar();
+  Value r = i.div(at, columnsOfChunk), c = i.rem(at, columnsOfChunk);
+  Value row = i.add(row0, r), k = i.add(first, c);
+  Value to = i.add(i.mul(r, rowPitch()),
+                   i.add(i.mul(i.div(c, values), pitch()), i.rem(c, values)));
+  // Neighbours are there together where K is a multiple of their number.
+  const int64_t together = depth % kWidth == 0 ? kWidth : 1;
+  Type f32 = b.getF32Type();
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  SmallVector<Value> copied;
+  for (int64_t j = 0; j < kWidth; j += together) {
+    Value inside =
+        i.both(i.less(row, numRows), i.less(i.add(k, j), i.constant(depth)));
+    auto some = scf::IfOp::create(b, SmallVector<Type>(together, f32), inside,
+                                  /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToStart(some.elseBlock());
+    scf::YieldOp::create(b, SmallVector<Value>(together, zero));
+    b.setInsertionPointToStart(some.thenBlock());
+    SmallVector<Value> loaded;
+    for (int64_t n = 0; n < together; ++n)
+      loaded.push_back(loadLhs(b, row, i.add(k, j + n)));
+    for (auto [n, value] : llvm::enumerate(loaded))
+      value = arith::MulFOp::create(b, value,
+                                    weights.inverseFactor(b, i.add(c, j + n)));
+    scf::YieldOp::create(b, loaded);
+    llvm::append_range(copied, some.getResults());
+  }
+  for (auto [j, value] : llvm::enumerate(copied))
+    memref::StoreOp::create(b, value, chunkOfRows, i.add(to, j));
+}
+
+DequantRows::State DequantRows::emitChunks(ImplicitLocOpBuilder &b) {
+  Indices i(b);
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  State state(rows * kColumns, zero);
+  llvm::append_range(state, loadPieces(b, i.constant(0)));
+  const int64_t chunks = llvm::divideCeil(steps, chunkSteps);
+  if (chunks == 1)
+    return emitChunk(b, i.constant(0), state);
+  auto loop = scf::ForOp::create(b, i.constant(0), i.constant(chunks),
+                                 i.constant(1), state);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  gpu::BarrierOp::create(b);
+  State next = emitChunk(b, loop.getInductionVar(), loop.getRegionIterArgs());
+  scf::YieldOp::create(b, next);
+  return State(loop.getResults());
+}
+
+DequantRows::State DequantRows::emitChunk(ImplicitLocOpBuilder &b, Value chunk,
+                                          ValueRange state) {
+  Indices i(b);
+  copyRows(b, chunk);
+  gpu::BarrierOp::create(b);
+  Value first = i.mul(chunk, chunkSteps);
+  auto loop = scf::ForOp::create(b, i.constant(0), i.constant(chunkSteps),
+                                 i.constant(1), state);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value step = loop.getInductionVar();
+  // Steps beyond the last one have no pieces.
+  State next = loadPieces(b, i.add(i.add(first, step), 1));
+  State added = multiply(b, step, loop.getRegionIterArgs());
+  llvm::append_range(added, next);
+  scf::YieldOp::create(b, added);
+  return State(loop.getResults());
+}
+
+/// The sums with a step's products.
+DequantRows::State DequantRows::multiply(ImplicitLocOpBuilder &b,
+                                         Value stepOfChunk, ValueRange state) {
+  Indices i(b);
+  const int64_t numSums = rows * kColumns;
+  const int64_t perPiece = weights.types(b).size();
+  auto pieceOf = [&](int64_t c) {
+    return state.slice(numSums + c * perPiece, perPiece);
+  };
+  Value piece =
+      i.add(i.add(i.mul(stepOfChunk, stepPieces()), i.mul(part, kWarp)), lane);
+  Value from = i.mul(piece, pitch());
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  State products(numSums, zero);
+  for (int64_t at = 0; at < weights.countValues(); at += kWidth) {
+    SmallVector<Value> elements; // [rows, kWidth]
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t j = 0; j < kWidth; ++j)
+        elements.push_back(memref::LoadOp::create(
+            b, chunkOfRows, i.add(from, r * rowPitch() + at + j)));
+    for (int64_t j = 0; j < kWidth; ++j)
+      for (int64_t c = 0; c < kColumns; ++c) {
+        Value weight = weights.unpack(b, pieceOf(c), at + j);
+        for (int64_t r = 0; r < rows; ++r) {
+          Value &sum = products[r * kColumns + c];
+          sum = math::FmaOp::create(b, weight, elements[r * kWidth + j], sum);
+        }
+      }
+  }
+  State added;
+  for (auto [n, product] : llvm::enumerate(products))
+    added.push_back(math::FmaOp::create(
+        b, weights.scaleOf(pieceOf(n % kColumns)), product, state[n]));
+  return added;
+}
+
+/// Adds up what the lanes of a warp have; its first one writes it.
+void DequantRows::storeSums(ImplicitLocOpBuilder &b, ValueRange ofLane) {
+  Indices i(b);
+  SmallVector<Value> total(ofLane);
+  for (Value &sum : total)
+    for (int32_t distance = kWarp / 2; distance > 0; distance /= 2)
+      sum = arith::AddFOp::create(
+          b, sum,
+          gpu::ShuffleOp::create(b, sum, distance, kWarp, gpu::ShuffleMode::XOR)
+              .getShuffleResult());
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, i.constant(0));
+  auto one = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(one.thenYield());
+  Value warp = i.div(thread, kWarp);
+  for (auto [n, sum] : llvm::enumerate(total))
+    memref::StoreOp::create(b, sum, sums, ValueRange{warp, i.constant(n)});
+}
+
+/// A thread has one element of the result: it adds up the parts of K, and
+/// computes what follows.
+void DequantRows::emitResults(ImplicitLocOpBuilder &b) {
+  Indices i(b);
+  const int64_t columnsOfBlock = kColumns * kWarps / parts;
+  Value r = i.div(thread, columnsOfBlock), c = i.rem(thread, columnsOfBlock);
+  Value m = i.add(row0, r), n = i.add(col0, c);
+  Value exists =
+      i.both(i.less(thread, i.constant(rows * columnsOfBlock)),
+             i.both(i.less(m, numRows), i.less(n, i.constant(columns))));
+  auto some = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(some.thenYield());
+  Value warp = i.mul(i.div(c, kColumns), parts);
+  Value number = i.add(i.mul(r, kColumns), i.rem(c, kColumns));
+  Value total;
+  for (int64_t p = 0; p < parts; ++p) {
+    Value sum =
+        memref::LoadOp::create(b, sums, ValueRange{i.add(warp, p), number});
+    total = total ? arith::AddFOp::create(b, total, sum).getResult() : sum;
+  }
+  SmallVector<SmallVector<Value>> indices = {{m, n}};
+  SmallVector<PointEvaluator::Point> known(1);
+  SmallVector<Value> &index = indices.front();
+  PointEvaluator::Point &point = known.front();
+  if (!isZeroFilled(op.getInit()))
+    total = arith::AddFOp::create(
+        b, total, points.evaluate(b, op.getInit(), index, point));
+  point.add(op.getResult(), index, total);
+  points.store(b, body.getOutputs(), indices, known);
+}

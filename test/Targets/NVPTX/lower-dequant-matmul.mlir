@@ -1,0 +1,86 @@
+// RUN: onnx-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(nv-lower-dequant-matmul))' | FileCheck %s
+
+!x = memref<1x4096xf16, #gpu.address_space<global>>
+!w = memref<4096x128x16xi8, #gpu.address_space<global>>
+!s = memref<4096x128xf16, #gpu.address_space<global>>
+!y = memref<1x4096xf32, #gpu.address_space<global>>
+
+// One row lies in shared memory as f32. Of four columns the next 16 bytes are
+// read before the last ones are unpacked: 4 x 32 numbers, whose sums are f32.
+// CHECK-LABEL: func private @one_row
+// CHECK-SAME: %[[X:.*]]: memref<1x4096xf16
+// CHECK: scf.parallel {{.*}} to (%c128)
+// CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: scf.for
+// CHECK: memref.load %[[X]]
+// CHECK: gpu.barrier
+// CHECK: scf.for
+// CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-COUNT-128: math.fma
+// CHECK-COUNT-4: math.fma
+// CHECK-NOT: math.fma
+// CHECK-COUNT-20: gpu.shuffle xor
+// CHECK: memref.store %{{.*}}, %arg3
+// CHECK: nv.blocks = 2 : i64, nv.step = "rows", nv.threads = 256 : i64
+// CHECK-NOT: scf.parallel
+module attributes {sdx.target = #nv.target<sm = 80>} {
+func.func private @one_row(%x: !x, %w: !w, %s: !s, %y: !y) attributes {sdx.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %tx = bufferization.to_tensor %x restrict : !x to tensor<1x4096xf16>
+  %tw = bufferization.to_tensor %w restrict : !w to tensor<4096x128x16xi8>
+  %ts = bufferization.to_tensor %s restrict : !s to tensor<4096x128xf16>
+  %e = tensor.empty() : tensor<1x4096xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<1x4096xf32>) -> tensor<1x4096xf32>
+  %r = sdx.dequant_matmul ins(%tx, %tw, %ts : tensor<1x4096xf16>, tensor<4096x128x16xi8>, tensor<4096x128xf16>)
+      outs(%z : tensor<1x4096xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<1x4096xf32>
+  bufferization.materialize_in_destination %r in restrict writable %y : (tensor<1x4096xf32>, !y) -> ()
+  return
+}
+}
+
+// -----
+
+!x = memref<?x256xf16, #gpu.address_space<global>>
+!w = memref<64x8x8xi8, #gpu.address_space<global>>
+!s = memref<64x8xf32, #gpu.address_space<global>>
+!z = memref<64x2xi8, #gpu.address_space<global>>
+!y = memref<?x64xf32, #gpu.address_space<global>>
+
+// The host chooses among a row, four rows and tiles, whose weights are read
+// before others are multiplied, and written to shared memory as f16 afterwards.
+// CHECK-LABEL: func private @open_rows
+// CHECK-SAME: %[[X:.*]]: memref<?x256xf16
+// CHECK: %[[M:.*]] = memref.dim %[[X]]
+// CHECK: %[[ONE:.*]] = arith.cmpi slt, %[[M]], %c2
+// CHECK: %[[FEW:.*]] = arith.cmpi slt, %[[M]], %c9
+// CHECK: %[[SOME:.*]] = arith.cmpi ugt, %[[FEW]], %[[ONE]]
+// CHECK: arith.select %[[ONE]], %{{.*}}, %c0
+// CHECK: scf.parallel
+// CHECK: nv.step = "rows"
+// CHECK: arith.select %[[SOME]], %{{.*}}, %c0
+// CHECK: scf.parallel
+// CHECK: nv.step = "rows"
+// CHECK: arith.select %{{.*}}, %{{.*}}, %c0
+// CHECK: scf.parallel
+// CHECK: scf.for
+// CHECK: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xi32>
+// CHECK: nvvm.mma.sync
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xf16>, !llvm.ptr<3>
+// CHECK: nv.step = "matmul"
+module attributes {sdx.target = #nv.target<sm = 80>} {
+func.func private @open_rows(%x: !x, %w: !w, %s: !s, %p: !z, %y: !y) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %tx = bufferization.to_tensor %x restrict : !x to tensor<?x256xf16>
+  %tw = bufferization.to_tensor %w restrict : !w to tensor<64x8x8xi8>
+  %ts = bufferization.to_tensor %s restrict : !s to tensor<64x8xf32>
+  %tp = bufferization.to_tensor %p restrict : !z to tensor<64x2xi8>
+  %n = memref.dim %y, %c0 : !y
+  %e = tensor.empty(%n) : tensor<?x64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?x64xf32>) -> tensor<?x64xf32>
+  %r = sdx.dequant_matmul ins(%tx, %tw, %ts, %tp : tensor<?x256xf16>, tensor<64x8x8xi8>, tensor<64x8xf32>, tensor<64x2xi8>)
+      outs(%z : tensor<?x64xf32>) {bits = 2 : i64, block = 32 : i64} -> tensor<?x64xf32>
+  bufferization.materialize_in_destination %r in restrict writable %y : (tensor<?x64xf32>, !y) -> ()
+  return
+}
+}
