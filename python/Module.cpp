@@ -169,6 +169,21 @@ void defineSession(nb::module_ &m) {
                    [](Session &s) { return s.report().cacheProblem; })
       .def_prop_ro("uses_cuda",
                    [](Session &s) { return s.options().device.cuda; })
+      .def_prop_ro("device_use",
+                   [](Session &s) -> nb::object {
+                     std::optional<DeviceUse> use = s.lastDeviceUse();
+                     if (!use)
+                       return nb::none();
+                     nb::dict dict;
+                     dict["kernels"] = use->kernels;
+                     dict["copies"] = use->copies;
+                     dict["copied_bytes"] = use->copiedBytes;
+                     dict["submissions"] = use->submissions;
+                     dict["waits"] = use->waits;
+                     dict["memory_bytes"] = use->memoryBytes;
+                     dict["host_seconds"] = use->hostSeconds;
+                     return dict;
+                   })
       .def_prop_ro("from_cache",
                    [](Session &s) { return s.report().fromCache; })
       .def_prop_ro("timings", [](Session &s) {

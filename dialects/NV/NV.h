@@ -31,6 +31,7 @@
 namespace sardonyx::nv {
 
 /// Names of this dialect's discardable attributes.
+inline constexpr llvm::StringLiteral kPlanAttr = "nv.plan";
 inline constexpr llvm::StringLiteral kStepAttr = "nv.step";
 inline constexpr llvm::StringLiteral kThreadsAttr = "nv.threads";
 inline constexpr llvm::StringLiteral kBlocksAttr = "nv.blocks";

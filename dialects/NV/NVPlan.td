@@ -55,4 +55,18 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
   }];
 }
 
+def NV_LoopsAttr : AttrDef<NV_Dialect, "Loops"> {
+  let mnemonic = "loops";
+  let summary = "A kernel is plain loops, one operation after the other";
+  let description = [{
+    Any kernel can be computed so: a thread has an element of a result, and what
+    lies between two operations is in memory. That is slow, and shares no code
+    with the other forms, so it is what their results are compared with.
+
+    ```mlir
+    func.func private @k0_matmul(...) attributes {sdx.kernel, nv.plan = #nv.loops}
+    ```
+  }];
+}
+
 #endif // SARDONYX_NV_PLAN

@@ -119,6 +119,8 @@ void Model::putBack(std::unique_ptr<State> state) {
   std::vector<std::unique_ptr<State>> old; // destroyed without the lock
   std::lock_guard<runtime::ForkSafeMutex> lock(idleMutex);
   state->lastRun = ++runs;
+  if (const runtime::DeviceRun *run = state->context.device())
+    deviceUse = run->lastUse();
   idle.push_back(std::move(state));
   auto end = std::find_if(idle.begin(), idle.end(), [&](const auto &state) {
     return state->lastRun + kIdleRuns > runs;
@@ -126,6 +128,11 @@ void Model::putBack(std::unique_ptr<State> state) {
   old.assign(std::make_move_iterator(idle.begin()),
              std::make_move_iterator(end));
   idle.erase(idle.begin(), end);
+}
+
+std::optional<DeviceUse> Model::lastDeviceUse() const {
+  std::lock_guard<runtime::ForkSafeMutex> lock(idleMutex);
+  return deviceUse;
 }
 
 void Model::releaseMemory() {
@@ -456,7 +463,7 @@ Expected<std::vector<Tensor>> Model::run(const std::vector<TensorRef> &inputs,
     steps.placeInputs = [&] { placeInputs(*state, inputs); };
   bool ok = context.run(code.main, state->table.pointers(), limits, steps);
   if (ok && observer)
-    observer(begin, sdx_rt_clock(), context.steps());
+    observer(begin, sdx_rt_clock(), context.steps(), context.launches());
   Expected<std::vector<Tensor>> result =
       ok ? takeOutputs(context, !options.releaseMemory)
          : Expected<std::vector<Tensor>>(failureOf(context));

@@ -90,6 +90,21 @@ void RunContext::callLeavably(void (*call)(void *), void *env) {
   ThreadPool::setInsideLoop(nested);
 }
 
+void RunContext::recordStep(int64_t site, int64_t begin, int64_t flops,
+                            int64_t bytes) {
+  int64_t onDevice = 0;
+  launchesOfStep.clear();
+  if (deviceRun)
+    onDevice = deviceRun->finishStep(*this, launchesOfStep);
+  if (recordedSteps.size() >= kMaxSteps)
+    return;
+  const int64_t end = onDevice ? begin + onDevice : sdx_rt_clock();
+  recordedSteps.push_back({site, begin, end, flops, bytes});
+  for (const DeviceLaunch &launch : launchesOfStep)
+    if (recordedLaunches.size() < kMaxSteps)
+      recordedLaunches.push_back({site, begin, launch});
+}
+
 bool RunContext::run(sdx_entry_point entry, void **args, const RunLimits &given,
                      const DeviceSteps &steps) {
   hasFailed.store(false, std::memory_order_relaxed);
@@ -97,6 +112,7 @@ bool RunContext::run(sdx_entry_point entry, void **args, const RunLimits &given,
   kindOfFailure = SDX_RT_FAILED;
   arenaTaken = false;
   recordedSteps.clear();
+  recordedLaunches.clear();
   limits = &given;
   startClock(given.seconds);
   poll(); // it may have been ended before it began

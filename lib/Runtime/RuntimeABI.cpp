@@ -122,10 +122,6 @@ void sdx_rt_record(int64_t site, int64_t begin, int64_t flops, int64_t bytes) {
   RunContext *run = RunContext::current();
   if (!run)
     return;
-  // What a step has started on a device is a part of it.
-  if (run->device()) {
-    run->device()->wait(*run);
-    run->leaveIfFailed();
-  }
-  run->record({site, begin, sdx_rt_clock(), flops, bytes});
+  run->recordStep(site, begin, flops, bytes);
+  run->leaveIfFailed();
 }

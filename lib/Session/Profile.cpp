@@ -15,16 +15,35 @@
 
 using namespace sardonyx;
 
+static ProfileLaunch describe(const runtime::LaunchRecord &record) {
+  const runtime::DeviceLaunch &launch = record.launch;
+  ProfileLaunch result;
+  result.site = static_cast<size_t>(record.site);
+  result.kernel = launch.kernel;
+  std::copy_n(launch.size.blocks, 3, result.blocks);
+  std::copy_n(launch.size.threads, 3, result.threads);
+  result.sharedBytes = launch.size.sharedBytes + launch.declaredSharedBytes;
+  result.registers = launch.registers;
+  result.begin = record.stepBegin + launch.begin;
+  result.end = record.stepBegin + launch.end;
+  result.occupancy = launch.occupancy;
+  return result;
+}
+
 void ProfileLog::add(int64_t begin, int64_t end,
                      const std::vector<runtime::StepRecord> &steps,
+                     const std::vector<runtime::LaunchRecord> &launches,
                      size_t sites) {
-  ProfileRun run{begin, end, /*thread=*/0, {}};
+  ProfileRun run{begin, end, /*thread=*/0, {}, {}};
   run.events.reserve(steps.size());
   for (const runtime::StepRecord &step : steps)
     if (step.site >= 0 && static_cast<size_t>(step.site) < sites)
       run.events.push_back({static_cast<size_t>(step.site), step.begin,
                             step.end, static_cast<double>(step.flops),
                             static_cast<double>(step.bytes)});
+  for (const runtime::LaunchRecord &record : launches)
+    if (record.site >= 0 && static_cast<size_t>(record.site) < sites)
+      run.launches.push_back(describe(record));
   std::lock_guard<runtime::ForkSafeMutex> lock(mutex);
   if (events >= Profile::kMaxEvents) {
     ++droppedRuns;
@@ -32,7 +51,7 @@ void ProfileLog::add(int64_t begin, int64_t end,
   }
   run.thread = threads.try_emplace(std::this_thread::get_id(), threads.size())
                    .first->second;
-  events += run.events.size();
+  events += run.events.size() + run.launches.size();
   runs.push_back(std::move(run));
 }
 
@@ -44,6 +63,8 @@ void ProfileLog::moveTo(Profile &profile,
   for (ProfileRun &run : runs) {
     for (ProfileEvent &event : run.events)
       event.site += first;
+    for (ProfileLaunch &launch : run.launches)
+      launch.site += first;
     profile.runs.push_back(std::move(run));
   }
   profile.droppedRuns += droppedRuns;
@@ -91,6 +112,21 @@ std::string sardonyx::toTrace(const Profile &profile, int64_t start) {
                      json.attribute("bytes", event.bytes);
                    });
       }
+      for (const ProfileLaunch &launch : run.launches)
+        writeEvent(json, "Kernel", launch.kernel, run.thread, start,
+                   launch.begin, launch.end, [&] {
+                     json.attributeArray("blocks", [&] {
+                       for (int64_t size : launch.blocks)
+                         json.value(size);
+                     });
+                     json.attributeArray("threads", [&] {
+                       for (int64_t size : launch.threads)
+                         json.value(size);
+                     });
+                     json.attribute("registers", launch.registers);
+                     json.attribute("shared", launch.sharedBytes);
+                     json.attribute("occupancy", launch.occupancy);
+                   });
     }
   });
   return text;

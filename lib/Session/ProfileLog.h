@@ -23,7 +23,8 @@ class ProfileLog {
 public:
   /// Adds a run of code that has so many `sites`.
   void add(int64_t begin, int64_t end,
-           const std::vector<runtime::StepRecord> &steps, size_t sites);
+           const std::vector<runtime::StepRecord> &steps,
+           const std::vector<runtime::LaunchRecord> &launches, size_t sites);
   /// Moves all runs to the end of `profile`, with the code's sites.
   void moveTo(Profile &profile, const std::vector<ProfileSite> &sites);
 

@@ -138,7 +138,7 @@ MaybeError Session::Impl::openDevice(const Impl *whole) {
   if (whole && whole->device) {
     device = whole->device;
   } else {
-    auto opened = SessionDevice::open(asked);
+    auto opened = SessionDevice::open(asked, options.profile);
     if (!opened)
       return refuse(opened.error());
     device = std::move(*opened);
@@ -348,6 +348,9 @@ const ModelMetadata &Session::metadata() const {
 }
 const LoadReport &Session::report() const { return impl->report; }
 const SessionOptions &Session::options() const { return impl->options; }
+std::optional<DeviceUse> Session::lastDeviceUse() const {
+  return impl->model->lastDeviceUse();
+}
 int Session::device() const {
   return impl->device ? impl->device->ordinal() : kHost;
 }
@@ -404,8 +407,9 @@ Session::Impl::runCode(const std::vector<TensorRef> &inputs,
   Model::Observer observer;
   if (options.profile)
     observer = [this](int64_t begin, int64_t end,
-                      const std::vector<runtime::StepRecord> &steps) {
-      profile.add(begin, end, steps, artifact.profileSites.size());
+                      const std::vector<runtime::StepRecord> &steps,
+                      const std::vector<runtime::LaunchRecord> &launches) {
+      profile.add(begin, end, steps, launches, artifact.profileSites.size());
     };
   return model->run(inputs, memory, runOptions, otherRank, observer);
 }

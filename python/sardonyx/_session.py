@@ -221,6 +221,13 @@ class InferenceSession(Runnable):
         return self._session.timings
 
     @property
+    def device_use(self) -> dict[str, float] | None:
+        """What the run that ended last has had the device do: `kernels`, `copies` between the host and the device and their
+        `copied_bytes`, `submissions` (a graph is one), `waits`, `memory_bytes` of the device at its end, and `host_seconds`,
+        in which it did not wait. None without a device, or before any run."""
+        return self._session.device_use
+
+    @property
     def from_cache(self) -> bool:
         """Whether the compiled model was found on disk."""
         return self._session.from_cache

@@ -405,6 +405,21 @@ def test_runs_that_repeat_are_graphs(script):
     script("\n".join(GRAPHS.splitlines()[:8]) % 1, SARDONYX_FAKECUDA_FAIL="cuLaunchKernelEx:25:700")
 
 
+def test_what_a_run_costs(script):
+    script("""
+        session = load(providers=CUDA[:1])
+        assert session.device_use is None
+        for round in range(3):
+            check(session.run(None, FEEDS))
+        use = session.device_use
+        # Two inputs and two results.
+        assert use["copies"] == 4 and use["copied_bytes"] == 4 * (5 * 8 + 8 * 4 + 5 * 4 + 5 * 8), use
+        assert use["submissions"] == 1 and use["waits"] == 1 and use["kernels"] >= 2, use
+        assert 0 < use["host_seconds"] < 1 and use["memory_bytes"] > 0, use
+        assert load(providers=CUDA[1:]).device_use is None
+    """)
+
+
 def test_a_graph_that_is_refused(script):
     script(GRAPHS % 1, says="cuGraphInstantiateWithFlags fails", SARDONYX_FAKECUDA_FAIL="cuGraphInstantiateWithFlags:1")
 

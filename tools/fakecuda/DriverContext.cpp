@@ -193,6 +193,15 @@ CUresult cuda::cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
     case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
       *value = 32;
       return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+      *value = 1'500'000; // kHz
+      return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+      *value = 2'500'000;
+      return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+      *value = 5120; // bits
+      return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
       *value = 132;
       return CUDA_SUCCESS;

@@ -134,6 +134,9 @@ CUresult cuda::cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes,
   });
 }
 
+/// What a compiler would have given each thread.
+static constexpr int kRegisters = 32;
+
 CUresult cuda::cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
                                   CUfunction function) {
   DriverState &state = DriverState::get();
@@ -150,14 +153,40 @@ CUresult cuda::cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       *value = static_cast<int>(function->dynamicSharedBytes);
       return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      *value = kRegisters;
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
       break;
     }
     return state.tell(CUDA_ERROR_NOT_SUPPORTED,
                       "function attribute " + std::to_string(attribute) +
                           " is known to compilers only");
   });
+}
+
+/// The least of what threads, registers and shared memory leave room for.
+CUresult cuda::cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
+                                                           CUfunction function,
+                                                           int threads,
+                                                           size_t sharedBytes) {
+  DriverState &state = DriverState::get();
+  return state.call(
+      "cuOccupancyMaxActiveBlocksPerMultiprocessor", Needs::Context, [&] {
+        constexpr int kThreads = 2048, kMostBlocks = 32, kAllRegisters = 65536;
+        if (!state.isLoaded(function))
+          return CUDA_ERROR_INVALID_HANDLE;
+        if (threads < 1)
+          return CUDA_ERROR_INVALID_VALUE;
+        const size_t shared =
+            sharedBytes + function->function->staticSharedBytes + 1024;
+        const auto all = static_cast<size_t>(
+            sharedBytesOfMultiprocessor(state.settings().sm));
+        *blocks = std::min({kThreads / threads, kMostBlocks,
+                            kAllRegisters / (threads * kRegisters),
+                            static_cast<int>(all / shared)});
+        return CUDA_SUCCESS;
+      });
 }
 
 /// Bytes of shared memory that a block may have when it asks for more.

@@ -81,6 +81,18 @@ int bench(const BenchCommand &command) {
          describeSeconds(times.back()).c_str(),
          describeSeconds(total / times.size()).c_str());
   printf("memory     %s at its peak\n", describeBytes(memory).c_str());
+  if (std::optional<DeviceUse> use = session->lastDeviceUse()) {
+    printf("device     %lld kernels, %lld copies of %s, given in %lld pieces, "
+           "%lld waits a run\n",
+           static_cast<long long>(use->kernels),
+           static_cast<long long>(use->copies),
+           describeBytes(use->copiedBytes).c_str(),
+           static_cast<long long>(use->submissions),
+           static_cast<long long>(use->waits));
+    printf("host       %s of a run, besides waiting\n",
+           describeSeconds(use->hostSeconds).c_str());
+    printf("on device  %s\n", describeBytes(use->memoryBytes).c_str());
+  }
   if (double flops = countFlops(command, *session, feeds))
     printf("speed      %.1f GFLOP/s at the median (%.3f GFLOP a run)\n",
            flops / percentile(0.5) * 1e-9, flops * 1e-9);

@@ -111,6 +111,9 @@ int inspect(const InspectCommand &command);
 
 /// The session's options with those of the command line that need parsing.
 sardonyx::SessionOptions sessionOptions(const CommonOptions &common);
+/// The same where code is only looked at: for the device that a session would
+/// use, if there is one.
+sardonyx::SessionOptions compileOptions(const CommonOptions &common);
 
 /// The files of custom operators, and these with the model.
 std::vector<std::string> customFiles(const CommonOptions &common);

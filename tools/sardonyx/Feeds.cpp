@@ -9,6 +9,7 @@
 #include "sardonyx/DimNames.h"
 #include "sardonyx/Model/LoadArtifact.h"
 #include "sardonyx/Model/Names.h"
+#include "sardonyx/Session/Devices.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -362,6 +363,14 @@ SessionOptions sessionOptions(const CommonOptions &common) {
       throw std::runtime_error("cannot read '" + common.plan +
                                "': " + strerror(errno));
   }
+  return options;
+}
+
+SessionOptions compileOptions(const CommonOptions &common) {
+  SessionOptions options = sessionOptions(common);
+  if (options.device.cuda && options.device.architecture.empty())
+    if (auto device = describeCudaDevice(options.device.deviceId))
+      options.device.architecture = device->architecture;
   return options;
 }
 

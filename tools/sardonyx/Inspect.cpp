@@ -43,7 +43,7 @@ static void printDevice(const DeviceReport &report) {
 int inspect(const InspectCommand &command) {
   ModelSource source;
   source.path = command.common.model;
-  const SessionOptions options = sessionOptions(command.common);
+  const SessionOptions options = compileOptions(command.common);
   std::map<std::string, int64_t> dims = options.dims;
   for (const auto &[name, size] : parseDims("--dim", command.dims))
     dims[name] = size;

@@ -7,12 +7,15 @@
 
 #include "Profile.h"
 #include "Commands.h"
+#include "sardonyx/Session/Devices.h"
 #include "sardonyx/Session/NewFiles.h"
 #include "sardonyx/Session/PeakFlops.h"
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <stdexcept>
+#include <tuple>
 
 using namespace sardonyx;
 
@@ -76,14 +79,51 @@ static void fillRows(const Profile &profile, const std::string &by,
   for (size_t i = 0; i < table.rows.size(); ++i) {
     ProfileRow &row = table.rows[i];
     row.seconds = median(times[i]);
-    double best = std::max(row.flops / (table.peakGflops * 1e9),
-                           row.bytes / (table.peakGBs * 1e9));
-    // Products of narrow numbers have another peak, which is not measured.
-    if (row.seconds > 0 && row.form.find("product of") == std::string::npos)
-      row.roofline = best / row.seconds;
+    // Products of narrow numbers have another peak; a processor's is not
+    // measured.
+    const bool isNarrow = row.form.find("product of") != std::string::npos;
+    const double peak = isNarrow ? table.peakTensorGflops : table.peakGflops;
+    if (row.seconds <= 0 || peak <= 0 || table.peakGBs <= 0)
+      continue;
+    row.roofline =
+        std::max(row.flops / (peak * 1e9), row.bytes / (table.peakGBs * 1e9)) /
+        row.seconds;
   }
   std::stable_sort(table.rows.begin(), table.rows.end(),
                    [](const ProfileRow &x, const ProfileRow &y) {
+                     return x.seconds > y.seconds;
+                   });
+}
+
+static std::string describeSizes(const int64_t sizes[3]) {
+  int last = 2;
+  while (last > 0 && sizes[last] == 1)
+    --last;
+  std::string text = std::to_string(sizes[0]);
+  for (int i = 1; i <= last; ++i)
+    text += "x" + std::to_string(sizes[i]);
+  return text;
+}
+
+static void fillLaunches(const Profile &profile, ProfileTable &table) {
+  std::map<std::tuple<std::string, std::string, std::string>, LaunchRow> known;
+  for (const ProfileRun &run : profile.runs)
+    for (const ProfileLaunch &launch : run.launches) {
+      LaunchRow &row = known[{launch.kernel, describeSizes(launch.blocks),
+                              describeSizes(launch.threads)}];
+      row.kernel = launch.kernel;
+      row.blocks = describeSizes(launch.blocks);
+      row.threads = describeSizes(launch.threads);
+      row.registers = launch.registers;
+      row.sharedBytes = launch.sharedBytes;
+      row.occupancy = launch.occupancy;
+      row.calls += 1;
+      row.seconds += (launch.end - launch.begin) * 1e-9 / profile.runs.size();
+    }
+  for (auto &[key, row] : known)
+    table.launches.push_back(std::move(row));
+  std::stable_sort(table.launches.begin(), table.launches.end(),
+                   [](const LaunchRow &x, const LaunchRow &y) {
                      return x.seconds > y.seconds;
                    });
 }
@@ -107,13 +147,28 @@ static std::string listNodes(const std::vector<std::string> &nodes) {
   return text;
 }
 
+std::string describePeaks(const ProfileTable &table) {
+  if (table.peakGflops <= 0 || table.peakGBs <= 0)
+    return "not known";
+  char text[128];
+  snprintf(text, sizeof(text), "%.0f GFLOP/s, ", table.peakGflops);
+  std::string peaks = text;
+  if (table.peakTensorGflops > 0) {
+    snprintf(text, sizeof(text), "%.0f of 16 bits, ", table.peakTensorGflops);
+    peaks += text;
+  }
+  snprintf(text, sizeof(text), "%.1f GB/s from memory", table.peakGBs);
+  return peaks + text;
+}
+
 static void print(const ProfileTable &table, size_t top) {
   printf("model      %s\n", table.model.c_str());
   for (const std::string &input : table.inputs)
     printf("input      %s\n", input.c_str());
   printf("threads    %u\n", table.threads);
-  printf("peaks      %.0f GFLOP/s, %.1f GB/s from memory\n", table.peakGflops,
-         table.peakGBs);
+  if (!table.device.empty())
+    printf("device     %s\n", table.device.c_str());
+  printf("peaks      %s\n", describePeaks(table).c_str());
   printf("run        %s at the median of %zu, %.1f %% of it in the steps "
          "below\n\n",
          describeSeconds(table.seconds).c_str(), table.runs,
@@ -135,6 +190,44 @@ static void print(const ProfileTable &table, size_t top) {
   }
   if (shown < table.rows.size())
     printf("and %zu more (--top)\n", table.rows.size() - shown);
+}
+
+static void printLaunches(const ProfileTable &table, size_t top) {
+  if (table.launches.empty())
+    return;
+  printf("\n%10s %6s %6s %10s %8s %5s %7s %6s  %s\n", "time", "share", "calls",
+         "blocks", "threads", "regs", "shared", "occup.", "kernel");
+  const size_t shown = std::min(top, table.launches.size());
+  for (size_t i = 0; i < shown; ++i) {
+    const LaunchRow &row = table.launches[i];
+    printf("%10s %5.1f%% %6s %10s %8s %5lld %7lld %5.0f%%  %s\n",
+           describeSeconds(row.seconds).c_str(),
+           100 * row.seconds / table.seconds,
+           cell("%.0f", row.calls / table.runs).c_str(), row.blocks.c_str(),
+           row.threads.c_str(), static_cast<long long>(row.registers),
+           static_cast<long long>(row.sharedBytes), 100 * row.occupancy,
+           row.kernel.c_str());
+  }
+  if (shown < table.launches.size())
+    printf("and %zu more (--top)\n", table.launches.size() - shown);
+}
+
+/// Which machine computes, and its peaks.
+static void describeMachine(const Session &session, ProfileTable &table) {
+  table.threads = session.report().threads;
+  if (session.device() == kHost) {
+    table.peakGflops = measurePeakGflops(table.threads);
+    table.peakGBs = measureMemoryBandwidth(table.threads);
+    return;
+  }
+  auto device = describeCudaDevice(session.device());
+  if (!device)
+    throw std::runtime_error(device.error().message());
+  table.device = device->name + " (" + device->architecture + ", " +
+                 std::to_string(device->multiprocessors) + " multiprocessors)";
+  table.peakGflops = device->flops * 1e-9;
+  table.peakTensorGflops = device->tensorFlops * 1e-9;
+  table.peakGBs = device->bytes * 1e-9;
 }
 
 int profile(const ProfileCommand &command) {
@@ -169,11 +262,11 @@ int profile(const ProfileCommand &command) {
   ProfileTable table;
   table.model = common.model;
   table.inputs = describeFeeds(*session, feeds);
-  table.threads = session->report().threads;
-  table.peakGflops = measurePeakGflops(table.threads);
-  table.peakGBs = measureMemoryBandwidth(table.threads);
+  describeMachine(*session, table);
   fillRows(profile, command.by, table);
+  fillLaunches(profile, table);
   print(table, command.top);
+  printLaunches(table, command.top);
   if (!command.trace.empty())
     writeText(command.trace, toTrace(profile), inputs);
   if (!command.html.empty())

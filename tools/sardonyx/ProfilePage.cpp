@@ -29,11 +29,10 @@ tr:hover { background: #eef3fa; }
 )";
 
 /// Sorts by the column whose head is clicked, numbers from large to small.
-static const char kTail[] = R"(</tbody>
-</table>
-<script>
-document.querySelectorAll("th").forEach((head, column) => head.onclick = () => {
-  const body = document.querySelector("tbody");
+static const char kTail[] = R"(<script>
+document.querySelectorAll("th").forEach(head => head.onclick = () => {
+  const column = head.cellIndex;
+  const body = head.closest("table").querySelector("tbody");
   const key = row => row.cells[column].dataset.value ?? row.cells[column].textContent;
   [...body.rows].sort((x, y) => isNaN(key(x)) || isNaN(key(y))
       ? key(x).localeCompare(key(y)) : key(y) - key(x))
@@ -85,17 +84,41 @@ static std::string text(const std::string &content) {
   return "<td class=\"text\">" + escape(content) + "</td>";
 }
 
+static std::string launchTable(const ProfileTable &table) {
+  if (table.launches.empty())
+    return "";
+  std::string page =
+      "<h2>Launches</h2>\n<table>\n<thead><tr><th>time</th><th>share</th>"
+      "<th>calls</th><th>blocks</th><th>threads</th><th>registers</th>"
+      "<th>shared bytes</th><th>occupancy</th><th>kernel</th></tr></thead>\n"
+      "<tbody>\n";
+  for (const LaunchRow &row : table.launches) {
+    const double share =
+        table.seconds > 0 ? 100 * row.seconds / table.seconds : 0;
+    auto whole = [](double value) {
+      return number(value, std::to_string(static_cast<long long>(value + 0.5)));
+    };
+    page += "<tr>" + number(row.seconds, describeSeconds(row.seconds)) +
+            fixed(share, " %") + whole(row.calls / table.runs) +
+            text(row.blocks) + text(row.threads) + whole(row.registers) +
+            whole(row.sharedBytes) + fixed(100 * row.occupancy, " %") +
+            text(row.kernel) + "</tr>\n";
+  }
+  return page + "</tbody>\n</table>\n";
+}
+
 std::string toHtml(const ProfileTable &table) {
   std::string page = kHead;
   page += "<h1>" + escape(table.model) + "</h1>\n<p>";
   for (const std::string &input : table.inputs)
     page += escape(input) + "<br>\n";
+  page += (table.device.empty() ? std::to_string(table.threads) + " threads"
+                                : escape(table.device)) +
+          "; at its peak " + describePeaks(table) + "<br>\n";
   char line[256];
   snprintf(line, sizeof(line),
-           "%u threads; at their peak %.0f GFLOP/s, and %.1f GB/s from "
-           "memory<br>\n%s a run, the median of %zu; %.1f %% of it in the "
-           "steps below</p>\n",
-           table.threads, table.peakGflops, table.peakGBs,
+           "%s a run, the median of %zu; %.1f %% of it in the steps "
+           "below</p>\n",
            describeSeconds(table.seconds).c_str(), table.runs,
            100 * table.covered);
   page += line;
@@ -122,5 +145,5 @@ std::string toHtml(const ProfileTable &table) {
       nodes += (nodes.empty() ? "" : ", ") + node;
     page += text(nodes) + "</tr>\n";
   }
-  return page + kTail;
+  return page + "</tbody>\n</table>\n" + launchTable(table) + kTail;
 }

@@ -158,7 +158,7 @@ int compile(const CompileCommand &command) {
   source.path = command.common.model;
   std::vector<std::string> files;
   auto text =
-      compileToText(source, command.phase, sessionOptions(command.common),
+      compileToText(source, command.phase, compileOptions(command.common),
                     &files, command.elideWeights);
   if (!text)
     throw std::runtime_error(text.error().message());
@@ -172,7 +172,7 @@ int plan(const PlanCommand &command) {
   checkShown(command.output, inputs);
   ModelSource source;
   source.path = command.common.model;
-  auto text = planModel(source, sessionOptions(command.common));
+  auto text = planModel(source, compileOptions(command.common));
   if (!text)
     throw std::runtime_error(text.error().message());
   show(command.output, *text, inputs);

@@ -105,11 +105,14 @@ public:
   std::optional<Disagreement>
   findDisagreement(const std::vector<TensorRef> &inputs) const;
 
+  /// Of the run that ended last; nothing without a device, or before any run.
+  std::optional<DeviceUse> lastDeviceUse() const;
+
   /// What a run that succeeds has recorded, between two times of
   /// sdx_rt_clock().
-  using Observer =
-      std::function<void(int64_t begin, int64_t end,
-                         const std::vector<runtime::StepRecord> &steps)>;
+  using Observer = std::function<void(
+      int64_t begin, int64_t end, const std::vector<runtime::StepRecord> &steps,
+      const std::vector<runtime::LaunchRecord> &launches)>;
 
   /// Runs the code on what check() has passed. `otherRank` turns true where the
   /// code was made for other ranks than these inputs lead to.
@@ -156,9 +159,10 @@ private:
   std::vector<std::string> symbols;
 
   /// States that no run uses, the one that was used last at the end.
-  runtime::ForkSafeMutex idleMutex;
+  mutable runtime::ForkSafeMutex idleMutex;
   std::vector<std::unique_ptr<State>> idle;
   uint64_t runs = 0;
+  std::optional<DeviceUse> deviceUse;
 };
 
 } // namespace sardonyx

@@ -38,12 +38,29 @@ struct ProfileEvent {
   double flops, bytes;
 };
 
+/// A launch of a kernel that a step has made on a device.
+struct ProfileLaunch {
+  /// Of Profile::sites.
+  size_t site;
+  std::string kernel;
+  /// In x, y and z.
+  int64_t blocks[3], threads[3];
+  /// Of a block, and the registers of a thread.
+  int64_t sharedBytes, registers;
+  /// Nanoseconds of std::chrono::steady_clock.
+  int64_t begin, end;
+  /// Of the warps that a multiprocessor can have at a time, the part that it
+  /// has of this kernel.
+  double occupancy;
+};
+
 /// One run of the model that did not fail, with its events.
 struct ProfileRun {
   int64_t begin, end;
   /// Counts the threads that run the session, from 0.
   size_t thread;
   std::vector<ProfileEvent> events;
+  std::vector<ProfileLaunch> launches;
 };
 
 struct Profile {
@@ -58,7 +75,8 @@ struct Profile {
 
 /// The profile in Chrome's trace event format, which Perfetto and
 /// chrome://tracing show: an array of complete events, of the category
-/// "Session" for runs and "Node" for steps. Times count from
+/// "Session" for runs, "Node" for steps and "Kernel" for launches on a device,
+/// which have blocks, threads and occupancy. Times count from
 /// `start`, in nanoseconds of the steady clock, or from the first run where
 /// that is earlier.
 SARDONYX_API std::string toTrace(const Profile &profile,

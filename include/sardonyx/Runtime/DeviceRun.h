@@ -14,9 +14,11 @@
 #ifndef SARDONYX_RUNTIME_DEVICERUN_H
 #define SARDONYX_RUNTIME_DEVICERUN_H
 
+#include "sardonyx/Runtime/DeviceUse.h"
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace sardonyx {
 namespace runtime {
@@ -31,6 +33,20 @@ inline constexpr uintptr_t kDeviceAlignment = 16;
 /// shared memory beside what the kernel declares.
 struct DeviceLaunchSize {
   int64_t blocks[3], threads[3], sharedBytes;
+};
+
+/// A launch of a kernel in a run that is profiled.
+struct DeviceLaunch {
+  std::string kernel;
+  DeviceLaunchSize size;
+  /// Nanoseconds since the device began with the step.
+  int64_t begin, end;
+  /// Registers of a thread, and the bytes of shared memory that the kernel
+  /// declares.
+  int64_t registers, declaredSharedBytes;
+  /// Of the warps that a multiprocessor can have at a time, the part that it
+  /// has of this kernel.
+  double occupancy;
 };
 
 /// The device of one run at a time, and what is kept of it for the next. What a
@@ -82,6 +98,12 @@ public:
   /// Waits until all is done, unless something ends the run before. Fails it
   /// where a check of a kernel has failed.
   virtual void wait(RunContext &run) = 0;
+  /// The same, for the nanoseconds that the device took for what it was given
+  /// since the last wait, and, where the run is profiled, the launches.
+  virtual int64_t finishStep(RunContext &run,
+                             std::vector<DeviceLaunch> &launches) = 0;
+  /// Of the run that has ended last.
+  virtual DeviceUse lastUse() const = 0;
 };
 
 /// The kernels of a model on a device. Thread-safe.

@@ -73,6 +73,14 @@ struct StepRecord {
   int64_t flops, bytes;
 };
 
+/// A launch that a step has made on a device.
+struct LaunchRecord {
+  int64_t site;
+  /// Of sdx_rt_clock, when the step began.
+  int64_t stepBegin;
+  DeviceLaunch launch;
+};
+
 class RuntimeCall;
 
 /// The operators of a model that its session calls.
@@ -128,6 +136,8 @@ public:
   /// What the run has recorded: its first steps, kMaxSteps at most.
   const std::vector<StepRecord> &steps() const { return recordedSteps; }
   static constexpr size_t kMaxSteps = 1000000;
+  /// The launches of these steps.
+  const std::vector<LaunchRecord> &launches() const { return recordedLaunches; }
 
   /// What the handles of the run stand for, until clearHandles(): results are
   /// read after the run.
@@ -182,11 +192,9 @@ public:
     if (reclaim)
       reclaim();
   }
-  /// Only on the thread that runs.
-  void record(const StepRecord &step) {
-    if (recordedSteps.size() < kMaxSteps)
-      recordedSteps.push_back(step);
-  }
+  /// Ends a step that began at `begin`: with what it has started on a device,
+  /// whose time is the step's then. Only on the thread that runs.
+  void recordStep(int64_t site, int64_t begin, int64_t flops, int64_t bytes);
   /// Leaves the innermost LeavePoint of the calling thread by longjmp if the
   /// run has failed. The frames in between must have nothing to destroy.
   void leaveIfFailed();
@@ -230,6 +238,8 @@ private:
   std::vector<ScratchMemory> scratch;
   std::vector<OutputSlot> outputSlots;
   std::vector<StepRecord> recordedSteps;
+  std::vector<LaunchRecord> recordedLaunches;
+  std::vector<DeviceLaunch> launchesOfStep;
   StringTable stringTable;
   ListTable listTable;
   CustomNodes *custom = nullptr;

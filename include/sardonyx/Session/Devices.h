@@ -17,6 +17,7 @@
 #include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Values.h"
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace sardonyx {
@@ -25,6 +26,19 @@ namespace sardonyx {
 /// session can. Nothing where it can; it does not look at a device closely: one
 /// may still be refused.
 SARDONYX_API MaybeError findCudaProblem(bool needsCode);
+
+/// A device and its peaks at the clocks that the driver tells: operations a
+/// second of f32, and of f16 with sums in f32 by the tensor cores, and bytes a
+/// second of its memory.
+struct CudaDevice {
+  std::string name;
+  /// What sessions make code for, DeviceOptions::architecture: "sm_90a".
+  std::string architecture;
+  int multiprocessors;
+  int64_t memoryBytes;
+  double flops, tensorFlops, bytes;
+};
+SARDONYX_API Expected<CudaDevice> describeCudaDevice(int device);
 
 /// A tensor on a device, whose elements are not set.
 SARDONYX_API Expected<Tensor>

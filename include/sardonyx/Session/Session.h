@@ -25,6 +25,7 @@
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Model/Values.h"
 #include "sardonyx/Numerics.h"
+#include "sardonyx/Runtime/DeviceUse.h"
 #include "sardonyx/Session/CustomOps.h"
 #include <cstddef>
 #include <functional>
@@ -193,6 +194,9 @@ public:
       const RunOptions &options = RunOptions()) override;
 
   int device() const override;
+  /// What the run that ended last has had the device do; nothing without a
+  /// device, or before any run.
+  std::optional<DeviceUse> lastDeviceUse() const;
   int64_t bytesHeld() const override;
   void releaseMemory() override;
 

@@ -127,6 +127,21 @@ Device::~Device() {
     driver.functions().cuDevicePrimaryCtxRelease(device);
 }
 
+namespace {
+/// Operations a clock and multiprocessor.
+struct CoreRates {
+  int flops, tensorFlops;
+};
+} // namespace
+
+static CoreRates ratesOf(int sm) {
+  if (sm == 80)
+    return {128, 2048};
+  if (sm < 90)
+    return {256, 1024};
+  return sm == 90 ? CoreRates{256, 4096} : CoreRates{256, 8192};
+}
+
 CUresult Device::readFacts() {
   const Functions &functions = driver.functions();
   char name[256] = "";
@@ -139,12 +154,15 @@ CUresult Device::readFacts() {
     return code;
   knownFacts.memoryBytes = static_cast<int64_t>(bytes);
   int major = 0, minor = 0, shared = 0, l2 = 0;
+  int clock = 0, memoryClock = 0, memoryBits = 0;
   const std::pair<CUdevice_attribute, int *> attributes[] = {
       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor},
       {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &knownFacts.multiprocessors},
       {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &shared},
       {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &l2},
+      {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+       &knownFacts.threadsPerMultiprocessor},
   };
   for (auto [attribute, value] : attributes)
     if (CUresult code =
@@ -153,6 +171,19 @@ CUresult Device::readFacts() {
   knownFacts.sm = 10 * major + minor;
   knownFacts.sharedBytesPerBlock = shared;
   knownFacts.l2Bytes = l2;
+  // A driver that does not tell them leaves 0.
+  functions.cuDeviceGetAttribute(&clock, CU_DEVICE_ATTRIBUTE_CLOCK_RATE,
+                                 device);
+  functions.cuDeviceGetAttribute(&memoryClock,
+                                 CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, device);
+  functions.cuDeviceGetAttribute(
+      &memoryBits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, device);
+  // Clocks are in kHz; memory moves two bits on each wire at a beat of its own.
+  const CoreRates rates = ratesOf(knownFacts.sm);
+  const double beats = 1e3 * clock * knownFacts.multiprocessors;
+  knownFacts.peakFlops = beats * rates.flops;
+  knownFacts.peakTensorFlops = beats * rates.tensorFlops;
+  knownFacts.peakBytes = 1e3 * memoryClock * 2 * memoryBits / 8;
   return CUDA_SUCCESS;
 }
 

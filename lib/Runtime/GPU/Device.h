@@ -32,6 +32,11 @@ struct DeviceFacts {
   /// The compute capability: 90 of 9.0.
   int sm = 0;
   int multiprocessors = 0;
+  /// That are there at a time.
+  int threadsPerMultiprocessor = 0;
+  /// At the clocks that the driver tells: operations a second of f32, of f16
+  /// with sums in f32 by the tensor cores, and bytes a second of memory.
+  double peakFlops = 0, peakTensorFlops = 0, peakBytes = 0;
   /// Bytes of shared memory that one block may have when a kernel asks for
   /// more than the usual 48 KB.
   int64_t sharedBytesPerBlock = 0;

@@ -9,7 +9,7 @@
 #define SARDONYX_LIB_RUNTIME_GPU_LOADEDKERNELS_H
 
 #include "lib/Runtime/GPU/DevicePool.h"
-#include "lib/Runtime/GPU/Module.h"
+#include "lib/Runtime/GPU/WorkQueue.h"
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,8 +38,7 @@ struct KernelImage {
 struct WorkOptions {
   /// A stream of the caller's that all work is given to, if it is not null.
   cuda::CUstream stream = nullptr;
-  /// Whether work that repeats becomes a graph.
-  bool makesGraphs = true;
+  WorkMode mode = WorkMode::Graphs;
 };
 
 /// What all runs of a model on a device share. Thread-safe.
@@ -62,7 +61,7 @@ public:
   /// Null where there is no such message.
   const CheckMessage *message(int64_t number) const;
   Result<std::unique_ptr<Stream>> makeStream() const;
-  bool makesGraphs() const { return options.makesGraphs; }
+  WorkMode workMode() const { return options.mode; }
 
 private:
   LoadedKernels() = default;

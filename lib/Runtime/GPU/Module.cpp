@@ -121,6 +121,7 @@ Module::find(const KernelDescription &description) const {
   if (MaybeFailure failure = owner->check(what, code))
     return *failure;
   kernel->mostThreads = threads;
+  kernel->declaredSharedBytes = declared;
   int64_t asked = description.sharedBytes,
           most = owner->facts().sharedBytesPerBlock - declared;
   if (asked < 0 || asked > most)
@@ -196,6 +197,29 @@ MaybeFailure Kernel::checkLaunch(const LaunchSize &size,
                   " bytes of shared memory, at most " +
                   std::to_string(mostSharedBytes) + " were asked for");
   return std::nullopt;
+}
+
+MaybeFailure Kernel::describe(const LaunchSize &size,
+                              DeviceLaunch &launch) const {
+  constexpr int64_t kThreadsOfWarp = 32;
+  Device &device = *module->device();
+  int registers = 0, blocks = 0;
+  const int64_t threads = size.block[0] * size.block[1] * size.block[2];
+  CUresult code = device.attempt([&](const Functions &f) {
+    CUresult code =
+        f.cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function);
+    if (code != CUDA_SUCCESS)
+      return code;
+    return f.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        &blocks, function, static_cast<int>(threads),
+        static_cast<size_t>(size.sharedBytes));
+  });
+  launch.registers = registers;
+  launch.declaredSharedBytes = declaredSharedBytes;
+  const int64_t warps = (threads + kThreadsOfWarp - 1) / kThreadsOfWarp;
+  launch.occupancy = double(blocks * warps * kThreadsOfWarp) /
+                     double(device.facts().threadsPerMultiprocessor);
+  return device.check("cannot describe kernel " + known->kernel, code);
 }
 
 MaybeFailure Kernel::launch(Stream &stream, const LaunchSize &size,

@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_RUNTIME_GPU_MODULE_H
 
 #include "lib/Runtime/GPU/Stream.h"
+#include "sardonyx/Runtime/DeviceRun.h"
 #include <array>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,8 @@ public:
   /// Why the driver would refuse these, or nothing.
   MaybeFailure checkLaunch(const LaunchSize &size,
                            const Arguments &arguments) const;
+  /// Fills in the registers, the shared memory and the occupancy of a launch.
+  MaybeFailure describe(const LaunchSize &size, DeviceLaunch &launch) const;
   /// "cannot launch kernel K (node 'x' (Conv))".
   std::string describeLaunch() const;
 
@@ -68,7 +71,7 @@ private:
   cuda::CUfunction function = nullptr;
   std::shared_ptr<const KernelNames> known;
   size_t argumentCount = 0;
-  int64_t mostThreads = 0, mostSharedBytes = 0;
+  int64_t mostThreads = 0, mostSharedBytes = 0, declaredSharedBytes = 0;
 };
 
 /// Code and constants on a device.

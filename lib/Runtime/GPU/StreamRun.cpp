@@ -40,7 +40,7 @@ static bool check(RunContext &run, const MaybeFailure &failure) {
 StreamRun::StreamRun(std::shared_ptr<const LoadedKernels> given)
     : code(std::move(given)), pool(code->device(), code->memoryBudget()),
       uploads(code->device(), kMostPinned),
-      queue(code->device(), code->makesGraphs()) {}
+      queue(code->device(), code->workMode()) {}
 
 StreamRun::~StreamRun() {
   // What the device is still busy with is not freed under its hands.
@@ -71,6 +71,9 @@ MaybeFailure StreamRun::prepare() {
 }
 
 void StreamRun::begin(RunContext &run) {
+  use = {};
+  began = std::chrono::steady_clock::now();
+  waited = {};
   isArenaTaken = false;
   isRecordStale = false;
   concernsCaller = false;
@@ -97,6 +100,10 @@ void StreamRun::end(RunContext &run) {
   results.clear();
   pool.trim();
   code->results()->trim();
+  use.memoryBytes = code->memoryBudget()->bytesHeld();
+  use.hostSeconds = std::chrono::duration<double>(
+                        std::chrono::steady_clock::now() - began - waited)
+                        .count();
 }
 
 //===----------------------------------------------------------------------===//
@@ -226,7 +233,7 @@ void StreamRun::joinDefaultStream(RunContext &run) {
 
 /// Gives the stream what there is to do.
 bool StreamRun::submit(RunContext &run) {
-  return check(run, queue.submit(*stream));
+  return check(run, queue.submit(*stream, use));
 }
 
 void StreamRun::copyToDevice(RunContext &run, void *target, const void *source,
@@ -234,10 +241,14 @@ void StreamRun::copyToDevice(RunContext &run, void *target, const void *source,
   isPending = true;
   if (const void *held = uploads.hold(source, bytes))
     return queue.addCopyToDevice(address(target), held, bytes);
-  if (submit(run))
-    check(run, uploads.copy(
-                   *stream, address(target), source, bytes,
-                   [&](const Event &event) { return waitFor(run, event); }));
+  if (!submit(run))
+    return;
+  ++use.copies;
+  ++use.submissions;
+  use.copiedBytes += bytes;
+  check(run,
+        uploads.copy(*stream, address(target), source, bytes,
+                     [&](const Event &event) { return waitFor(run, event); }));
 }
 
 void StreamRun::copyOnDevice(RunContext &, void *target, const void *source,
@@ -307,15 +318,18 @@ Result<bool> StreamRun::waitFor(RunContext &run, const Event &event) {
   // A run of a millisecond is not to wait for this thread to be woken.
   constexpr unsigned kBusyQueries = 2000;
   constexpr timespec kPause = {0, 30 * 1000};
-  for (unsigned queries = 0;; ++queries) {
-    Result<bool> isDone = event.isDone();
-    if (!isDone || *isDone)
-      return isDone;
+  ++use.waits;
+  const auto start = std::chrono::steady_clock::now();
+  Result<bool> isDone = event.isDone();
+  for (unsigned queries = 0; isDone && !*isDone; ++queries) {
     if (!run.pollWhileWaiting())
-      return false;
+      break;
     if (queries >= kBusyQueries)
       nanosleep(&kPause, nullptr);
+    isDone = event.isDone();
   }
+  waited += std::chrono::steady_clock::now() - start;
+  return isDone;
 }
 
 /// Whether no check has failed that was waited for.
@@ -340,13 +354,20 @@ MaybeFailure StreamRun::finishDownloads() {
       continue;
     }
     isDirect = true;
+    ++use.copies;
+    ++use.submissions;
+    use.copiedBytes += download.bytes;
     if (MaybeFailure failure = stream->copyToHost(
             download.target, download.source, download.bytes))
       return failure;
   }
-  if (isDirect)
+  if (isDirect) {
+    const auto start = std::chrono::steady_clock::now();
     if (MaybeFailure failure = stream->synchronize())
       return failure;
+    ++use.waits;
+    waited += std::chrono::steady_clock::now() - start;
+  }
   downloads.clear();
   downloadUsed = 0;
   const int64_t wanted = std::min(downloadWanted, kMostPinned);
@@ -382,4 +403,16 @@ void StreamRun::wait(RunContext &run) {
       return;
   }
   check(run, finishDownloads());
+}
+
+int64_t StreamRun::finishStep(RunContext &run,
+                              std::vector<DeviceLaunch> &launches) {
+  wait(run);
+  if (run.failed())
+    return 0;
+  Result<int64_t> nanoseconds = queue.takeTimes(launches);
+  if (nanoseconds)
+    return *nanoseconds;
+  run.fail(nanoseconds.failure().sentence);
+  return 0;
 }

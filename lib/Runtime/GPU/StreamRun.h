@@ -12,6 +12,7 @@
 #include "lib/Runtime/GPU/Staging.h"
 #include "lib/Runtime/GPU/WorkQueue.h"
 #include "sardonyx/Runtime/DeviceRun.h"
+#include <chrono>
 #include <unordered_map>
 
 namespace sardonyx {
@@ -46,6 +47,9 @@ public:
   void launch(RunContext &run, int64_t kernel, const DeviceLaunchSize &size,
               int64_t count, const int64_t *arguments) override;
   void wait(RunContext &run) override;
+  int64_t finishStep(RunContext &run,
+                     std::vector<DeviceLaunch> &launches) override;
+  DeviceUse lastUse() const override { return use; }
 
 private:
   using Blocks = std::unordered_map<void *, std::unique_ptr<DeviceMemory>>;
@@ -96,6 +100,10 @@ private:
   bool isPending = false, concernsCaller = false;
   /// Whether the run has waited for the default stream.
   bool hasJoined = false;
+
+  DeviceUse use;
+  std::chrono::steady_clock::time_point began;
+  std::chrono::steady_clock::duration waited;
 };
 
 /// The kernels of a model, each run of which has a stream.

@@ -129,13 +129,27 @@ void WorkQueue::addClear(CUdeviceptr to, int64_t bytes) {
 // Giving
 //===----------------------------------------------------------------------===//
 
-MaybeFailure WorkQueue::submit(Stream &stream) {
+void WorkQueue::count(DeviceUse &use) const {
+  for (const Item &item : work.items) {
+    use.kernels += item.kind == Kind::Kernel;
+    if (item.kind != Kind::ToDevice && item.kind != Kind::ToHost)
+      continue;
+    ++use.copies;
+    use.copiedBytes += item.bytes;
+  }
+}
+
+MaybeFailure WorkQueue::submit(Stream &stream, DeviceUse &use) {
   if (isEmpty())
     return std::nullopt;
+  count(use);
   // Whoever waits for each launch wants to know which one failed.
-  const bool isGraph = records && work.kernelCount >= kLeastKernels &&
-                       !device->waitsForLaunches();
-  MaybeFailure failure = isGraph ? submitRepeated(stream) : give(stream);
+  bool isGraph = mode == WorkMode::Graphs &&
+                 work.kernelCount >= kLeastKernels &&
+                 !device->waitsForLaunches();
+  MaybeFailure failure =
+      isGraph ? submitRepeated(stream, isGraph) : give(stream);
+  use.submissions += isGraph ? 1 : static_cast<int64_t>(work.items.size());
   work.clear();
   return failure;
 }
@@ -145,6 +159,11 @@ MaybeFailure WorkQueue::give(Stream &stream) {
   for (size_t i = 0; i < work.items.size(); ++i) {
     const Item &item = work.items[i];
     MaybeFailure failure;
+    if (mode == WorkMode::Timed) {
+      if ((failure = recordTime(stream)))
+        return failure;
+      timed.push_back({item.kernel, item.size});
+    }
     switch (item.kind) {
     case Kind::Kernel:
       failure = item.kernel->launch(stream, item.size, work.arguments(i));
@@ -167,10 +186,58 @@ MaybeFailure WorkQueue::give(Stream &stream) {
     if (failure)
       return failure;
   }
-  return std::nullopt;
+  if (mode != WorkMode::Timed)
+    return std::nullopt;
+  MaybeFailure failure = recordTime(stream);
+  timed.push_back({nullptr, {}}); // the time until somebody gives it more
+  return failure;
 }
 
-MaybeFailure WorkQueue::submitRepeated(Stream &stream) {
+/// Records the event that comes before what is timed next.
+MaybeFailure WorkQueue::recordTime(Stream &stream) {
+  if (timed.size() == events.size()) {
+    Result<std::unique_ptr<Event>> event =
+        Event::create(device, /*isTimed=*/true);
+    if (!event)
+      return event.failure();
+    events.push_back(std::move(*event));
+  }
+  return stream.record(*events[timed.size()]);
+}
+
+Result<int64_t> WorkQueue::takeTimes(std::vector<DeviceLaunch> &launches) {
+  auto between = [&](size_t from, size_t to) -> Result<int64_t> {
+    Result<float> milliseconds = Event::elapsed(*events[from], *events[to]);
+    if (!milliseconds)
+      return milliseconds.failure();
+    return static_cast<int64_t>(*milliseconds * 1e6f);
+  };
+  int64_t total = 0;
+  for (size_t i = 0; i + 1 < timed.size(); ++i) {
+    Result<int64_t> begin = between(0, i), end = between(0, i + 1);
+    if (!begin || !end)
+      return begin ? end.failure() : begin.failure();
+    total = *end;
+    const Timed &item = timed[i];
+    if (!item.kernel)
+      continue;
+    DeviceLaunch launch;
+    launch.kernel = item.kernel->names()->kernel;
+    std::copy_n(item.size.grid.begin(), 3, launch.size.blocks);
+    std::copy_n(item.size.block.begin(), 3, launch.size.threads);
+    launch.size.sharedBytes = item.size.sharedBytes;
+    launch.begin = *begin;
+    launch.end = *end;
+    if (MaybeFailure failure = item.kernel->describe(item.size, launch))
+      return *failure;
+    launches.push_back(std::move(launch));
+  }
+  timed.clear();
+  return total;
+}
+
+/// `isGraph`: whether it became a launch of a graph.
+MaybeFailure WorkQueue::submitRepeated(Stream &stream, bool &isGraph) {
   ++clock;
   const uint64_t hash = work.hash();
   MaybeFailure failure;
@@ -181,6 +248,7 @@ MaybeFailure WorkQueue::submitRepeated(Stream &stream) {
     failure = update(*known, hash);
   if (!known) {
     remember(hash);
+    isGraph = false;
     return give(stream);
   }
   known->lastUse = clock;
@@ -190,7 +258,8 @@ MaybeFailure WorkQueue::submitRepeated(Stream &stream) {
     if (failure->kind == FailureKind::DeviceLost)
       return failure;
   }
-  return known->graph ? known->graph->launch(stream) : give(stream);
+  isGraph = known->graph != nullptr;
+  return isGraph ? known->graph->launch(stream) : give(stream);
 }
 
 WorkQueue::Known *WorkQueue::find(uint64_t hash) {

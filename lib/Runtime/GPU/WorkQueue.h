@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_RUNTIME_GPU_WORKQUEUE_H
 
 #include "lib/Runtime/GPU/Graph.h"
+#include "sardonyx/Runtime/DeviceRun.h"
 #include <memory>
 #include <vector>
 
@@ -16,15 +17,24 @@ namespace sardonyx {
 namespace runtime {
 namespace gpu {
 
+/// How work is given to a device.
+enum class WorkMode {
+  /// One thing after the other.
+  Plain,
+  /// What repeats as a graph.
+  Graphs,
+  /// One thing after the other, each timed.
+  Timed,
+};
+
 /// Launches, copies and fills in the order in which the device does them, which
 /// are given to it together. What is given for the second time becomes a graph,
 /// which costs a single call from then on: a few graphs are kept, those that
 /// were used last. Memory must live until the work is done. Not thread-safe.
 class WorkQueue {
 public:
-  /// Without `records` there are no graphs.
-  WorkQueue(std::shared_ptr<Device> device, bool records)
-      : device(std::move(device)), records(records) {}
+  WorkQueue(std::shared_ptr<Device> device, WorkMode mode)
+      : device(std::move(device)), mode(mode) {}
 
   /// Each of the words at `arguments` holds an argument in its low bytes. They
   /// are copied; no blocks are no work.
@@ -40,10 +50,17 @@ public:
   void addClear(cuda::CUdeviceptr to, int64_t bytes);
 
   bool isEmpty() const { return work.items.empty(); }
-  /// Gives the stream all that was added since the last time.
-  MaybeFailure submit(Stream &stream);
+  /// Gives the stream all that was added since the last time, and counts it.
+  MaybeFailure submit(Stream &stream, DeviceUse &use);
   /// Forgets what was added since then.
-  void drop() { work.clear(); }
+  void drop() {
+    work.clear();
+    timed.clear();
+  }
+
+  /// Where work is timed, the nanoseconds that all of it has taken since the
+  /// last time, and its launches. It is done.
+  Result<int64_t> takeTimes(std::vector<DeviceLaunch> &launches);
 
 private:
   enum class Kind { Kernel, ToDevice, ToHost, OnDevice, Clear };
@@ -80,9 +97,18 @@ private:
     bool isRefused = false;
   };
 
+  /// Something that the stream was given between two events.
+  struct Timed {
+    /// Null for what is no kernel.
+    std::shared_ptr<const Kernel> kernel;
+    LaunchSize size;
+  };
+
+  MaybeFailure recordTime(Stream &stream);
   void addCopy(Kind kind, uint64_t to, uint64_t from, int64_t bytes);
+  void count(DeviceUse &use) const;
   MaybeFailure give(Stream &stream);
-  MaybeFailure submitRepeated(Stream &stream);
+  MaybeFailure submitRepeated(Stream &stream, bool &isGraph);
   Known *find(uint64_t hash);
   Known *findAlike();
   void remember(uint64_t hash);
@@ -92,10 +118,14 @@ private:
   MaybeFailure update(Known &known, uint64_t hash);
 
   const std::shared_ptr<Device> device;
-  const bool records;
+  const WorkMode mode;
   Work work;
   std::vector<std::unique_ptr<Known>> kept;
   uint64_t clock = 0;
+  /// Each thing that was timed has the event of its number before it, and the
+  /// next one behind it; nothing is one of them where nothing is timed.
+  std::vector<Timed> timed;
+  std::vector<std::unique_ptr<Event>> events;
 };
 
 } // namespace gpu

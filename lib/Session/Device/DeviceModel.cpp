@@ -40,7 +40,7 @@ std::string sardonyx::architectureOf(int sm) {
 //===----------------------------------------------------------------------===//
 
 Expected<std::shared_ptr<SessionDevice>>
-SessionDevice::open(const DeviceOptions &options) {
+SessionDevice::open(const DeviceOptions &options, bool isProfiled) {
   auto device = Device::open(options.deviceId);
   if (!device)
     return toError(device.failure());
@@ -49,7 +49,9 @@ SessionDevice::open(const DeviceOptions &options) {
   opened->budget = std::make_shared<runtime::MemoryBudget>(
       options.memoryLimit ? options.memoryLimit : INT64_MAX);
   opened->stream = options.userStream;
-  opened->makesGraphs = options.enableGraph;
+  opened->mode = isProfiled            ? WorkMode::Timed
+                 : options.enableGraph ? WorkMode::Graphs
+                                       : WorkMode::Plain;
   return opened;
 }
 
@@ -99,7 +101,7 @@ DeviceModel::load(std::shared_ptr<SessionDevice> device,
   }
   auto loaded = LoadedKernels::load(
       device->device, kernels, device->budget,
-      {static_cast<CUstream>(device->stream), device->makesGraphs});
+      {static_cast<CUstream>(device->stream), device->mode});
   if (!loaded)
     return toError(loaded.failure());
   std::unique_ptr<DeviceModel> model(new DeviceModel);

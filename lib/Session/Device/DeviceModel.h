@@ -31,7 +31,7 @@ std::string architectureOf(int sm);
 class SessionDevice {
 public:
   static Expected<std::shared_ptr<SessionDevice>>
-  open(const DeviceOptions &options);
+  open(const DeviceOptions &options, bool isProfiled);
 
   int ordinal() const { return device->ordinal(); }
   std::string architecture() const {
@@ -50,7 +50,7 @@ private:
   std::shared_ptr<runtime::gpu::Device> device;
   std::shared_ptr<runtime::MemoryBudget> budget;
   void *stream = nullptr;
-  bool makesGraphs = true;
+  runtime::gpu::WorkMode mode = runtime::gpu::WorkMode::Graphs;
 };
 
 /// The kernels of a model and its constants on a device.

@@ -38,6 +38,17 @@ static Expected<int64_t> bytesOf(ElementType type,
   return bytes;
 }
 
+Expected<CudaDevice> sardonyx::describeCudaDevice(int device) {
+  auto opened = Device::open(device);
+  if (!opened)
+    return toError(opened.failure());
+  const DeviceFacts &facts = (*opened)->facts();
+  return CudaDevice{
+      facts.name,        architectureOf(facts.sm), facts.multiprocessors,
+      facts.memoryBytes, facts.peakFlops,          facts.peakTensorFlops,
+      facts.peakBytes};
+}
+
 Expected<Tensor> sardonyx::allocateOnCuda(ElementType type,
                                           std::vector<int64_t> shape,
                                           int device) {

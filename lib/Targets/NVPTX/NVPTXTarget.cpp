@@ -35,6 +35,15 @@ public:
     module.addPass(createNVPrepareProducts());
   }
 
+  void buildPlanPasses(OpPassManager &module) const override {
+    SDXApplyPlansOptions given;
+    given.plan = nv::kPlanAttr.str();
+    module.addPass(createSDXApplyPlans(given));
+    module.addNestedPass<func::FuncOp>(createNVSelectPlans());
+  }
+
+  StringRef getPlanName() const override { return nv::kPlanAttr; }
+
   /// Kernels become functions that start kernels of the device, which are made
   /// of their loops.
   void buildCodegenPasses(OpPassManager &module) const override {

@@ -2,7 +2,9 @@
 #include "FakeDevice.h"
 #include <cstring>
 
+using namespace sardonyx;
 using namespace sardonyx::cuda;
+using namespace sardonyx::runtime;
 using namespace sardonyx::runtime::gpu;
 
 namespace {
@@ -10,11 +12,10 @@ namespace {
 /// Four numbers that come from the host, are scaled by several launches and go
 /// back.
 struct Scaling {
-  explicit Scaling(bool records = true)
+  explicit Scaling(WorkMode mode = WorkMode::Graphs)
       : device(openDevice()), stream(get(Stream::create(device))),
         kernel(findScale(*loadKernels(device))), memory(allocate(device, 32)),
-        pinned(get(PinnedMemory::allocate(device, 64))),
-        queue(device, records) {}
+        pinned(get(PinnedMemory::allocate(device, 64))), queue(device, mode) {}
 
   /// What one number becomes; the launch of each factor scales `count` ones.
   float run(float number, const std::vector<float> &factors, int count = 4) {
@@ -33,8 +34,12 @@ struct Scaling {
     queue.addClear(address, 16);
     queue.addCopyToHost(numbers + 4, address + 16, 16);
     EXPECT_FALSE(queue.isEmpty());
-    EXPECT_EQ(sentenceOf(queue.submit(*stream)), "");
+    use = {};
+    EXPECT_EQ(sentenceOf(queue.submit(*stream, use)), "");
     EXPECT_TRUE(queue.isEmpty());
+    EXPECT_EQ(use.kernels, static_cast<int64_t>(factors.size()));
+    EXPECT_EQ(use.copies, 2);
+    EXPECT_EQ(use.copiedBytes, 32);
     EXPECT_EQ(sentenceOf(stream->synchronize()), "");
     return numbers[4 + count - 1];
   }
@@ -45,6 +50,7 @@ struct Scaling {
   std::unique_ptr<DeviceMemory> memory;
   std::unique_ptr<PinnedMemory> pinned;
   WorkQueue queue;
+  DeviceUse use;
 };
 
 /// The driver makes no launch of this number, and none after it.
@@ -58,8 +64,10 @@ TEST(GPUWorkQueue, LaunchesWhatRepeatsAsAGraph) {
   // The first time there are three launches.
   runAlone(failingLaunch(4), [] {
     Scaling work;
-    for (int i = 1; i < 20; ++i)
+    for (int i = 1; i < 20; ++i) {
       EXPECT_EQ(work.run(float(i), {2, 3, 0.5}), float(i) * 3);
+      EXPECT_EQ(work.use.submissions, i == 1 ? 7 : 1);
+    }
   });
 }
 
@@ -73,9 +81,31 @@ TEST(GPUWorkQueue, MakesNoGraphOfOneLaunch) {
 
 TEST(GPUWorkQueue, MakesNoGraphsUnlessItMay) {
   runAlone({{"SARDONYX_FAKECUDA_FAIL", "cuGraphCreate:1"}}, [] {
-    Scaling work(/*records=*/false);
+    Scaling work(WorkMode::Plain);
     for (int i = 1; i < 4; ++i)
       EXPECT_EQ(work.run(float(i), {2, 3}), float(i) * 6);
+  });
+}
+
+TEST(GPUWorkQueue, TimesLaunches) {
+  runAlone({}, [] {
+    Scaling work(WorkMode::Timed);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(work.run(1, {2, 3}, 4), 6);
+      std::vector<DeviceLaunch> launches;
+      int64_t all = get(work.queue.takeTimes(launches));
+      ASSERT_EQ(launches.size(), 2u);
+      EXPECT_EQ(launches[0].kernel, "scale");
+      EXPECT_EQ(launches[0].size.threads[0], 4);
+      EXPECT_LE(launches[0].end, launches[1].begin);
+      EXPECT_LE(launches[1].end, all);
+      EXPECT_GT(launches[1].registers, 0);
+      // A warp of each of 32 blocks, of 64 that there could be.
+      EXPECT_EQ(launches[1].occupancy, 0.5);
+      launches.clear();
+      EXPECT_EQ(get(work.queue.takeTimes(launches)), 0);
+      EXPECT_TRUE(launches.empty());
+    }
   });
 }
 
@@ -147,13 +177,13 @@ TEST(GPUWorkQueue, TellsOfADeviceThatIsLost) {
       EXPECT_EQ(
           sentenceOf(work.queue.addKernel(work.kernel, threads(4), 2, words)),
           "");
-    EXPECT_EQ(sentenceOf(work.queue.submit(*work.stream)), "");
+    EXPECT_EQ(sentenceOf(work.queue.submit(*work.stream, work.use)), "");
     EXPECT_EQ(
         sentenceOf(work.stream->synchronize()).find("the device was lost"), 0u);
     EXPECT_EQ(
         sentenceOf(work.queue.addKernel(work.kernel, threads(4), 2, words)),
         "");
-    EXPECT_EQ(sentenceOf(work.queue.submit(*work.stream)),
+    EXPECT_EQ(sentenceOf(work.queue.submit(*work.stream, work.use)),
               work.device->lossSentence());
   });
 }

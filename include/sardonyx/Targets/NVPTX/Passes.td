@@ -58,6 +58,25 @@ def NVPrepareProducts : Pass<"nv-prepare-products", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def NVSelectPlans : Pass<"nv-select-plans", "::mlir::func::FuncOp"> {
+  let summary = "Choose how each kernel is computed";
+  let description = [{
+    Sets `nv.plan` of kernels around a product or a convolution: the tiles that
+    its shape, its types and the device ask for. A plan that is there stays;
+    where the kernel cannot be computed by it, that is an error. Any kernel can
+    be `#nv.loops`.
+
+    ```mlir
+    func.func private @k0_matmul(...) attributes {sdx.kernel} {
+      %r = sdx.matmul ins(%x, %w : tensor<128x768xf16>, tensor<768x768xf16>) ...
+    // becomes
+    func.func private @k0_matmul(...) attributes {sdx.kernel,
+        nv.plan = #nv.matmul_plan<form = mma, tile_m = 32, tile_n = 64, ...>} {
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::nv::NVDialect"];
+}
+
 def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
   let summary = "Lower matrix products to tiles of blocks";
   let description = [{

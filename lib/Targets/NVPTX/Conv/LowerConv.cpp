@@ -39,18 +39,12 @@ class ConvKernel : public ProductKernel {
 public:
   ConvKernel(sdx::ConvOp op, MatmulPlanAttr plan, KernelBody &body)
       : ProductKernel(cast<sdx::DenseOpInterface>(op.getOperation()),
-                      typesOf(op), plan, body),
+                      getProductTypes(op), plan, body),
         conv(op), spatial(op.getNumSpatialDims()),
         filters(op.getWeights().getType().getDimSize(0) / op.getGroup()),
         channels(op.getWeights().getType().getDimSize(1)) {}
 
 private:
-  static ProductTypes typesOf(sdx::ConvOp op) {
-    return {op.getWeights().getType().getElementType(),
-            op.getInput().getType().getElementType(),
-            op.getInit().getType().getElementType()};
-  }
-
   bool hasOperands() override {
     return KernelBody::hasBuffer(conv.getInput()) &&
            KernelBody::hasBuffer(conv.getWeights());
@@ -151,8 +145,7 @@ struct LowerConvPass : sardonyx::impl::NVLowerConvBase<LowerConvPass> {
     auto root = findProduct<sdx::ConvOp>(func);
     if (!root)
       return;
-    std::optional<MatmulPlanAttr> plan =
-        chooseConvPlan(root, getTargetOrDefault(func));
+    std::optional<MatmulPlanAttr> plan = getPlan(func, root);
     if (!plan)
       return;
     KernelBody body(func);

@@ -55,7 +55,13 @@ public:
                      mlir::Value tile) const = 0;
 };
 
+/// Elements after each row of sums in shared memory, which keep rows out of
+/// each other's banks.
+inline constexpr int64_t kSumGap = 4;
+
 /// The tile of a plan, for the thread of this number.
+std::unique_ptr<BlockTile> createTile(const ProductTypes &types,
+                                      MatmulPlanAttr plan, mlir::Value thread);
 std::unique_ptr<BlockTile> createFmaTile(const ProductTypes &types,
                                          MatmulPlanAttr plan,
                                          mlir::Value thread);

@@ -42,20 +42,13 @@ public:
   DequantTiles(sdx::DequantMatmulOp op, MatmulPlanAttr plan, KernelBody &body,
                const PackedWeights &weights)
       : ProductKernel(cast<sdx::DenseOpInterface>(op.getOperation()),
-                      typesOf(op), plan, body),
+                      getProductTypes(op), plan, body),
         dequant(op), weights(weights) {}
 
   /// Only where `condition` holds.
   void onlyIf(Value condition) { isWanted = condition; }
 
 private:
-  static ProductTypes typesOf(sdx::DequantMatmulOp op) {
-    Type type = op.getLhs().getType().getElementType();
-    ProductTypes types{type, type, op.getInit().getType().getElementType()};
-    types.transposed = true;
-    return types;
-  }
-
   bool hasOperands() override {
     return KernelBody::hasBuffer(dequant.getLhs());
   }
@@ -199,7 +192,7 @@ struct LowerDequantMatmulPass
     if (!root || !hasTiles(root) || !hasOperands(root))
       return;
     TargetAttr target = getTargetOrDefault(func);
-    std::optional<MatmulPlanAttr> plan = chooseDequantPlan(root, target);
+    std::optional<MatmulPlanAttr> plan = getPlan(func, root);
     if (!plan)
       return;
     KernelBody body(func);

@@ -31,19 +31,10 @@ class MatmulKernel : public ProductKernel {
 public:
   MatmulKernel(sdx::MatmulOp op, MatmulPlanAttr plan, KernelBody &body)
       : ProductKernel(cast<sdx::DenseOpInterface>(op.getOperation()),
-                      typesOf(op), plan, body),
+                      getProductTypes(op), plan, body),
         matmul(op) {}
 
 private:
-  static ProductTypes typesOf(sdx::MatmulOp op) {
-    return {op.getLhs().getType().getElementType(),
-            op.getRhs().getType().getElementType(),
-            op.getInit().getType().getElementType(),
-            op.getLhsUnsigned(),
-            op.getRhsUnsigned(),
-            op.getTransposed()};
-  }
-
   bool hasOperands() override {
     return KernelBody::hasBuffer(matmul.getLhs()) &&
            KernelBody::hasBuffer(matmul.getRhs());
@@ -96,8 +87,7 @@ struct LowerMatmulPass : sardonyx::impl::NVLowerMatmulBase<LowerMatmulPass> {
     auto root = findProduct<sdx::MatmulOp>(func);
     if (!root)
       return;
-    std::optional<MatmulPlanAttr> plan =
-        chooseMatmulPlan(root, getTargetOrDefault(func));
+    std::optional<MatmulPlanAttr> plan = getPlan(func, root);
     if (!plan)
       return;
     KernelBody body(func);

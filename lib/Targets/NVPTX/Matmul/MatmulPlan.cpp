@@ -7,8 +7,9 @@
 
 #include "Matmul/MatmulPlan.h"
 
-#include "Matmul/BlockTile.h"
 #include "Matmul/PackedWeights.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -53,12 +54,6 @@ static std::optional<ProductForm> findForm(Operation *op, Type lhs, Type rhs,
   return std::nullopt;
 }
 
-static std::optional<ProductForm> findForm(sdx::MatmulOp op) {
-  return findForm(op, op.getLhs().getType().getElementType(),
-                  op.getRhs().getType().getElementType(),
-                  op.getInit().getType().getElementType(), op.getTransposed());
-}
-
 static std::optional<ProductForm> findForm(sdx::ConvOp op) {
   // Code counts on the numbers of filters and channels.
   auto weights = cast<ShapedType>(op.getWeights().getType());
@@ -72,7 +67,11 @@ static std::optional<ProductForm> findForm(sdx::ConvOp op) {
                   /*transposed=*/false);
 }
 
-bool nv::hasTiles(sdx::MatmulOp op) { return findForm(op).has_value(); }
+bool nv::hasTiles(sdx::MatmulOp op) {
+  const ProductTypes types = getProductTypes(op);
+  return findForm(op, types.lhs, types.rhs, types.sum, types.transposed)
+      .has_value();
+}
 bool nv::hasTiles(sdx::ConvOp op) { return findForm(op).has_value(); }
 
 bool nv::hasTiles(sdx::DequantMatmulOp op) {
@@ -119,37 +118,44 @@ static MatmulPlanAttr choose(ProductForm form, Type type, int64_t pairs,
                              chosen->stages, split);
 }
 
-std::optional<MatmulPlanAttr> nv::chooseMatmulPlan(sdx::MatmulOp op,
-                                                   TargetAttr target) {
-  std::optional<ProductForm> form = findForm(op);
-  if (!form)
-    return std::nullopt;
+//===----------------------------------------------------------------------===//
+// The tiles of an operation
+//===----------------------------------------------------------------------===//
+
+ProductTypes nv::getProductTypes(Operation *op) {
+  auto elementOf = [](Value value) { return getElementTypeOrSelf(value); };
+  ProductTypes types;
+  if (auto matmul = dyn_cast<sdx::MatmulOp>(op)) {
+    types = {elementOf(matmul.getLhs()),  elementOf(matmul.getRhs()),
+             elementOf(matmul.getInit()), matmul.getLhsUnsigned(),
+             matmul.getRhsUnsigned(),     matmul.getTransposed()};
+  } else if (auto conv = dyn_cast<sdx::ConvOp>(op)) {
+    types = {elementOf(conv.getWeights()), elementOf(conv.getInput()),
+             elementOf(conv.getInit())};
+  } else if (auto dequant = dyn_cast<sdx::DequantMatmulOp>(op)) {
+    Type type = elementOf(dequant.getLhs());
+    types = {type, type, elementOf(dequant.getInit())};
+    types.transposed = true;
+  }
+  return types;
+}
+
+namespace {
+/// Sizes of a product; open ones are guessed, K is 0 then.
+struct Extent {
+  int64_t pairs, m, n, k;
+};
+} // namespace
+
+static Extent getExtent(sdx::MatmulOp op) {
   ArrayRef<int64_t> result = op.getInit().getType().getShape();
   const int64_t k = op.getLhs().getType().getShape().back();
-  return choose(*form, op.getLhs().getType().getElementType(),
-                op.isBatched() ? usually(result[0]) : 1,
-                usually(result[result.size() - 2]), usually(result.back()),
-                ShapedType::isDynamic(k) ? 0 : k, target);
+  return {op.isBatched() ? usually(result[0]) : 1,
+          usually(result[result.size() - 2]), usually(result.back()),
+          ShapedType::isDynamic(k) ? 0 : k};
 }
 
-std::optional<MatmulPlanAttr> nv::chooseDequantPlan(sdx::DequantMatmulOp op,
-                                                    TargetAttr target) {
-  Type type = op.getLhs().getType().getElementType();
-  std::optional<ProductForm> form =
-      findForm(type, type, op.getInit().getType().getElementType(),
-               /*transposed=*/true);
-  if (!form)
-    return std::nullopt;
-  return choose(*form, type, /*pairs=*/1,
-                usually(op.getInit().getType().getDimSize(0)), op.getColumns(),
-                op.getDepth(), target);
-}
-
-std::optional<MatmulPlanAttr> nv::chooseConvPlan(sdx::ConvOp op,
-                                                 TargetAttr target) {
-  std::optional<ProductForm> form = findForm(op);
-  if (!form)
-    return std::nullopt;
+static Extent getExtent(sdx::ConvOp op) {
   ArrayRef<int64_t> result = op.getInit().getType().getShape();
   int64_t positions = 1;
   for (int64_t size : result.drop_front(2))
@@ -160,6 +166,104 @@ std::optional<MatmulPlanAttr> nv::chooseConvPlan(sdx::ConvOp op,
   int64_t k = 1;
   for (int64_t size : weights.drop_front())
     k *= size;
-  return choose(*form, op.getInput().getType().getElementType(),
-                images * groups, weights[0] / groups, positions, k, target);
+  return {images * groups, weights[0] / groups, positions, k};
+}
+
+static Extent getExtent(sdx::DequantMatmulOp op) {
+  return {/*pairs=*/1, usually(op.getInit().getType().getDimSize(0)),
+          op.getColumns(), op.getDepth()};
+}
+
+static std::optional<ProductForm> findForm(Operation *op) {
+  if (auto conv = dyn_cast<sdx::ConvOp>(op))
+    return findForm(conv);
+  const ProductTypes types = nv::getProductTypes(op);
+  return findForm(op, types.lhs, types.rhs, types.sum, types.transposed);
+}
+
+std::optional<MatmulPlanAttr> nv::choosePlan(Operation *op, TargetAttr target) {
+  std::optional<ProductForm> form = findForm(op);
+  if (!form)
+    return std::nullopt;
+  const Extent extent =
+      llvm::TypeSwitch<Operation *, Extent>(op)
+          .Case<sdx::MatmulOp, sdx::ConvOp, sdx::DequantMatmulOp>(
+              [](auto product) { return getExtent(product); });
+  return choose(*form, getProductTypes(op).lhs, extent.pairs, extent.m,
+                extent.n, extent.k, target);
+}
+
+std::unique_ptr<BlockTile> nv::createTile(const ProductTypes &types,
+                                          MatmulPlanAttr plan, Value thread) {
+  return plan.isMma() ? createMmaTile(types, plan, thread)
+                      : createFmaTile(types, plan, thread);
+}
+
+int64_t nv::countSharedBytes(const ProductTypes &types, MatmulPlanAttr plan) {
+  // No code is made: sizes hang on no thread.
+  std::unique_ptr<BlockTile> tile = createTile(types, plan, Value());
+  const int64_t stage =
+      tile->lhsLayout().countBytes() + tile->rhsLayout().countBytes();
+  const int64_t sums = plan.getTileM() * (plan.getTileN() + kSumGap) *
+                       (types.sum.getIntOrFloatBitWidth() / 8);
+  return std::max(plan.getStages() * stage, sums);
+}
+
+//===----------------------------------------------------------------------===//
+// Plans that are given
+//===----------------------------------------------------------------------===//
+
+/// Sums that a thread keeps in registers beside operands and addresses.
+static constexpr int64_t kMostSumBytes = 512;
+
+/// Why tiles for tensor cores do not lie in shared memory as they must: rows
+/// are eight pieces of 16 bytes, or several times that.
+static std::string whyNotAligned(const ProductTypes &types,
+                                 MatmulPlanAttr plan) {
+  constexpr int64_t kRow = 128;
+  if (plan.getTileK() * types.lhsBytes() % kRow)
+    return "tile_k is a multiple of " + std::to_string(kRow / types.lhsBytes());
+  if (!types.transposed && plan.getTileN() * types.rhsBytes() % kRow)
+    return "tile_n is a multiple of " + std::to_string(kRow / types.rhsBytes());
+  return "";
+}
+
+std::string nv::whyNot(Operation *op, MatmulPlanAttr plan, TargetAttr target) {
+  std::optional<MatmulPlanAttr> chosen = choosePlan(op, target);
+  if (!chosen)
+    return "there are no tiles for what it multiplies";
+  const ProductTypes types = getProductTypes(op);
+  // What may be rounded need not be.
+  const bool isExactly = plan.getForm() == chosen->getForm() ||
+                         (types.lhs.isF32() && !plan.isMma());
+  if (!isExactly)
+    return ("what it multiplies goes by " +
+            stringifyProductForm(chosen->getForm()))
+        .str();
+  // Pieces of packed weights are a step's.
+  if (isa<sdx::DequantMatmulOp>(op) && plan.getTileK() != chosen->getTileK())
+    return "tile_k is " + std::to_string(chosen->getTileK());
+  if (plan.isMma())
+    if (std::string reason = whyNotAligned(types, plan); !reason.empty())
+      return reason;
+  const int64_t sums = plan.getPartM() * plan.getPartN() *
+                       (types.sum.getIntOrFloatBitWidth() / 8) /
+                       (plan.isMma() ? 32 : 1);
+  if (sums > kMostSumBytes)
+    return "a thread has " + std::to_string(sums) + " bytes of sums, at most " +
+           std::to_string(kMostSumBytes) + " are in registers";
+  const int64_t shared = countSharedBytes(types, plan);
+  if (shared > target.getSharedBytesOfBlock())
+    return "its tiles take " + std::to_string(shared) +
+           " bytes of shared memory, a block has at most " +
+           std::to_string(target.getSharedBytesOfBlock());
+  return "";
+}
+
+std::optional<MatmulPlanAttr> nv::getPlan(func::FuncOp func, Operation *op) {
+  if (Attribute plan = func->getAttr(kPlanAttr)) {
+    auto tiles = dyn_cast<MatmulPlanAttr>(plan);
+    return tiles ? std::optional(tiles) : std::nullopt;
+  }
+  return choosePlan(op, getTargetOrDefault(func));
 }

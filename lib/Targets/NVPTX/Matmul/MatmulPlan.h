@@ -8,10 +8,12 @@
 #ifndef SARDONYX_LIB_TARGETS_NVPTX_MATMUL_MATMULPLAN_H
 #define SARDONYX_LIB_TARGETS_NVPTX_MATMUL_MATMULPLAN_H
 
-#include "dialects/NV/NV.h"
-#include "dialects/SDX/SDX.h"
+#include "Matmul/BlockTile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <optional>
+#include <string>
 
 namespace sardonyx::nv {
 
@@ -21,15 +23,25 @@ bool hasTiles(sdx::ConvOp op);
 /// Whether its packed weights are unpacked in registers.
 bool hasTiles(sdx::DequantMatmulOp op);
 
+/// What the kernel of a product (sdx.matmul, sdx.conv, whose filters are the
+/// left-hand side, or sdx.dequant_matmul, whose weights are unpacked to the
+/// type of the other side) multiplies.
+ProductTypes getProductTypes(mlir::Operation *op);
+
 /// The tiles that are chosen for a product, or none.
-std::optional<MatmulPlanAttr> chooseMatmulPlan(sdx::MatmulOp op,
-                                               TargetAttr target);
-/// The same for a convolution, whose filters are the rows of the product.
-std::optional<MatmulPlanAttr> chooseConvPlan(sdx::ConvOp op, TargetAttr target);
-/// The same for a product whose weights are unpacked to the type of the other
-/// side on their way to the tiles.
-std::optional<MatmulPlanAttr> chooseDequantPlan(sdx::DequantMatmulOp op,
-                                                TargetAttr target);
+std::optional<MatmulPlanAttr> choosePlan(mlir::Operation *op,
+                                         TargetAttr target);
+/// Why the kernel of a product cannot go by `plan`, the end of a sentence;
+/// empty where it can.
+std::string whyNot(mlir::Operation *op, MatmulPlanAttr plan, TargetAttr target);
+
+/// The plan of the kernel `func` around the product `op`: what nv-select-plans
+/// has set, else what is chosen; none where it is loops.
+std::optional<MatmulPlanAttr> getPlan(mlir::func::FuncOp func,
+                                      mlir::Operation *op);
+
+/// Bytes of shared memory that tiles and sums of a block take.
+int64_t countSharedBytes(const ProductTypes &types, MatmulPlanAttr plan);
 
 } // namespace sardonyx::nv
 

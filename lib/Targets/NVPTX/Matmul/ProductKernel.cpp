@@ -8,6 +8,7 @@
 #include "Matmul/ProductKernel.h"
 
 #include "Kernel/Block.h"
+#include "Matmul/MatmulPlan.h"
 
 #include "lib/Dispatch/Utils.h"
 
@@ -74,8 +75,7 @@ void ProductKernel::emitBlock(ImplicitLocOpBuilder &b, Value id) {
   row0 = i.mul(i.rem(id, rows), plan.getTileM());
   col0 = i.mul(tileCol, plan.getTileN());
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  tile = plan.isMma() ? createMmaTile(types, plan, thread)
-                      : createFmaTile(types, plan, thread);
+  tile = createTile(types, plan, thread);
   if (!partials) {
     emitProduct(b, i.constant(0), steps);
     return emitResults(b);
@@ -103,9 +103,7 @@ Value ProductKernel::allocatePartials(ImplicitLocOpBuilder &b) {
       open);
 }
 
-/// Of a row of the sums in shared memory: a gap keeps rows out of each other's
-/// banks.
-int64_t ProductKernel::sumCols() const { return plan.getTileN() + kWidth; }
+int64_t ProductKernel::sumCols() const { return plan.getTileN() + kSumGap; }
 
 /// So many sums of a row, from any multiple of that number on, follow each
 /// other in the result and are there or not together.
@@ -121,14 +119,10 @@ Value ProductKernel::allocateStages(ImplicitLocOpBuilder &b, Stages &stages) {
   const int64_t count = plan.getStages();
   stages.lhsCount = lhsLayout.countElements();
   stages.rhsCount = rhsLayout.countElements();
-  const int64_t lhsBytes = count * lhsLayout.countBytes();
-  const int64_t rhsBytes = count * rhsLayout.countBytes();
-  const int64_t sumBytes =
-      plan.getTileM() * sumCols() * (types.sum.getIntOrFloatBitWidth() / 8);
-  Value shared = allocateShared(b, std::max(lhsBytes + rhsBytes, sumBytes));
+  Value shared = allocateShared(b, countSharedBytes(types, plan));
   stages.lhs = viewShared(b, shared, 0, {count * stages.lhsCount}, types.lhs);
-  stages.rhs =
-      viewShared(b, shared, lhsBytes, {count * stages.rhsCount}, types.rhs);
+  stages.rhs = viewShared(b, shared, count * lhsLayout.countBytes(),
+                          {count * stages.rhsCount}, types.rhs);
   return shared;
 }
 

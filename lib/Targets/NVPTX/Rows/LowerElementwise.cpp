@@ -132,7 +132,8 @@ struct LowerElementwisePass
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration() ||
+        isa_and_nonnull<LoopsAttr>(func->getAttr(kPlanAttr)))
       return;
     for (Operation &op : func.getBody().front()) {
       auto generic = dyn_cast<linalg::GenericOp>(op);

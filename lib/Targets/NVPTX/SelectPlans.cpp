@@ -1,0 +1,61 @@
+//===- SelectPlans.cpp - How kernels are computed -------------------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Matmul/MatmulPlan.h"
+#include "Matmul/ProductKernel.h"
+
+#include "sardonyx/Targets/NVPTX/Passes.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_NVSELECTPLANS
+#include "sardonyx/Targets/NVPTX/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+/// The product that `kernel` is around, or null.
+static Operation *findAnyProduct(func::FuncOp kernel) {
+  if (auto op = findProduct<sdx::MatmulOp>(kernel))
+    return op;
+  if (auto op = findProduct<sdx::ConvOp>(kernel))
+    return op;
+  auto op = findProduct<sdx::DequantMatmulOp>(kernel);
+  return op && hasTiles(op) ? op.getOperation() : nullptr;
+}
+
+namespace {
+
+struct SelectPlansPass : sardonyx::impl::NVSelectPlansBase<SelectPlansPass> {
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+      return;
+    Attribute given = func->getAttr(kPlanAttr);
+    if (isa_and_nonnull<LoopsAttr>(given))
+      return;
+    Operation *product = findAnyProduct(func);
+    TargetAttr target = getTargetOrDefault(func);
+    if (!given) {
+      if (product)
+        if (std::optional<MatmulPlanAttr> plan = choosePlan(product, target))
+          func->setAttr(kPlanAttr, *plan);
+      return;
+    }
+    auto plan = dyn_cast<MatmulPlanAttr>(given);
+    std::string reason = plan && product ? whyNot(product, plan, target)
+                                         : "it is for another kind of kernel";
+    if (reason.empty())
+      return;
+    func.emitError("the plan ") << given << " of kernel '" << func.getName()
+                                << "' does not fit: " << reason;
+    signalPassFailure();
+  }
+};
+
+} // namespace

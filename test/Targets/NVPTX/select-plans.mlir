@@ -1,0 +1,96 @@
+// RUN: onnx-opt %s -split-input-file -verify-diagnostics -nv-select-plans | FileCheck %s
+
+
+// The largest tiles that leave no multiprocessor without work; where there are
+// too few, several blocks share a tile.
+// CHECK-LABEL: func @large
+// CHECK-SAME: nv.plan = #nv.matmul_plan<form = mma, tile_m = 128, tile_n = 128, tile_k = 64, part_m = 64, part_n = 64, stages = 3>
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  func.func @large(%x: tensor<4096x4096xf16>, %w: tensor<4096x4096xf16>, %z: tensor<4096x4096xf32>)
+      -> tensor<4096x4096xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<4096x4096xf16>, tensor<4096x4096xf16>) outs(%z : tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+    return %r : tensor<4096x4096xf32>
+  }
+  // CHECK-LABEL: func @few
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = fma, {{.*}}, split = {{[0-9]+}}>
+  func.func @few(%x: tensor<8x4096xf32>, %w: tensor<4096x64xf32>, %z: tensor<8x64xf32>)
+      -> tensor<8x64xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<8x4096xf32>, tensor<4096x64xf32>) outs(%z : tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %r : tensor<8x64xf32>
+  }
+  // A plan stays.
+  // CHECK-LABEL: func @given
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = fma, tile_m = 64, tile_n = 64, tile_k = 16, part_m = 4, part_n = 8, stages = 2>
+  func.func @given(%x: tensor<8x4096xf32>, %w: tensor<4096x64xf32>, %z: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {sdx.kernel,
+      nv.plan = #nv.matmul_plan<form = fma, tile_m = 64, tile_n = 64, tile_k = 16, part_m = 4, part_n = 8, stages = 2>} {
+    %r = sdx.matmul ins(%x, %w : tensor<8x4096xf32>, tensor<4096x64xf32>) outs(%z : tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %r : tensor<8x64xf32>
+  }
+  // CHECK-LABEL: func @loops
+  // CHECK-SAME: nv.plan = #nv.loops
+  func.func @loops(%x: tensor<8xf32>) -> tensor<8xf32> attributes {sdx.kernel, nv.plan = #nv.loops} {
+    return %x : tensor<8xf32>
+  }
+  // Operands that may be rounded are, by the tensor cores.
+  // CHECK-LABEL: func @tf32
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = mma, {{.*}}tile_k = 32
+  func.func @tf32(%x: tensor<512x512xf32>, %w: tensor<512x512xf32>, %z: tensor<512x512xf32>)
+      -> tensor<512x512xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<512x512xf32>, tensor<512x512xf32>) outs(%z : tensor<512x512xf32>) {nv.tf32} -> tensor<512x512xf32>
+    return %r : tensor<512x512xf32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 86>} {
+  // expected-error@+1 {{the plan #nv.matmul_plan<form = mma, tile_m = 64, tile_n = 64, tile_k = 16, part_m = 32, part_n = 32, stages = 2> of kernel 'form' does not fit: what it multiplies goes by fma}}
+  func.func @form(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>, %z: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {sdx.kernel,
+      nv.plan = #nv.matmul_plan<form = mma, tile_m = 64, tile_n = 64, tile_k = 16, part_m = 32, part_n = 32, stages = 2>} {
+    %r = sdx.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x64xf32>) outs(%z : tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %r : tensor<8x64xf32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 86>} {
+  // expected-error@+1 {{of kernel 'depth' does not fit: tile_k is a multiple of 64}}
+  func.func @depth(%x: tensor<8x64xf16>, %w: tensor<64x64xf16>, %z: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {sdx.kernel,
+      nv.plan = #nv.matmul_plan<form = mma, tile_m = 64, tile_n = 64, tile_k = 32, part_m = 32, part_n = 32, stages = 2>} {
+    %r = sdx.matmul ins(%x, %w : tensor<8x64xf16>, tensor<64x64xf16>) outs(%z : tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %r : tensor<8x64xf32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 86>} {
+  // expected-error@+1 {{of kernel 'shared' does not fit: its tiles take 131072 bytes of shared memory, a block has at most 101376}}
+  func.func @shared(%x: tensor<8x64xf16>, %w: tensor<64x64xf16>, %z: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {sdx.kernel,
+      nv.plan = #nv.matmul_plan<form = mma, tile_m = 128, tile_n = 128, tile_k = 64, part_m = 64, part_n = 64, stages = 4>} {
+    %r = sdx.matmul ins(%x, %w : tensor<8x64xf16>, tensor<64x64xf16>) outs(%z : tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %r : tensor<8x64xf32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  // expected-error@+1 {{of kernel 'sums' does not fit: a thread has 1024 bytes of sums, at most 512 are in registers}}
+  func.func @sums(%x: tensor<8x64xf16>, %w: tensor<64x64xf16>, %z: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {sdx.kernel,
+      nv.plan = #nv.matmul_plan<form = mma, tile_m = 128, tile_n = 128, tile_k = 64, part_m = 64, part_n = 128, stages = 2>} {
+    %r = sdx.matmul ins(%x, %w : tensor<8x64xf16>, tensor<64x64xf16>) outs(%z : tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %r : tensor<8x64xf32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  // expected-error@+1 {{of kernel 'other' does not fit: it is for another kind of kernel}}
+  func.func @other(%x: tensor<8xf32>) -> tensor<8xf32> attributes {sdx.kernel,
+      nv.plan = #nv.matmul_plan<form = fma, tile_m = 64, tile_n = 64, tile_k = 16, part_m = 4, part_n = 8, stages = 2>} {
+    return %x : tensor<8xf32>
+  }
+}
