@@ -221,11 +221,15 @@ void defineFiles(nb::module_ &m) {
       "build",
       [](const std::string &path, nb::bytes bytes, const std::string &output,
          SessionOptions session, std::vector<std::string> cpus,
-         const std::string &name, const std::string &weights, bool isStatic) {
+         const std::vector<std::string> &targets, const std::string &name,
+         const std::string &weights, bool isStatic) {
         ModelSource source = sourceOf(path, bytes);
         BuildOptions options;
         options.session = std::move(session);
         options.cpus = std::move(cpus);
+        for (const std::string &target : targets)
+          if (MaybeError error = setTarget(target, options))
+            throw Raised(*error);
         options.name = name;
         options.weightsFile = weights;
         options.isStatic = isStatic;
@@ -233,8 +237,8 @@ void defineFiles(nb::module_ &m) {
             unwrap(withoutGil([&] { return build(source, output, options); }));
         return report.files;
       },
-      "path"_a, "bytes"_a, "output"_a, "options"_a, "cpus"_a, "name"_a,
-      "weights"_a, "static"_a);
+      "path"_a, "bytes"_a, "output"_a, "options"_a, "cpus"_a, "targets"_a,
+      "name"_a, "weights"_a, "static"_a);
   m.def(
       "save_optimized",
       [](const std::string &path, nb::bytes bytes, const std::string &output,

@@ -17,6 +17,7 @@
 #endif
 #include "sardonyx/Model/LoadArtifact.h"
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -47,6 +48,7 @@ NB_MODULE(_runtime, m) {
       .def("run", &runModel, "inputs"_a, "memory"_a.none() = nb::none(),
            "options"_a.none() = nb::none())
       .def_prop_ro("bytes_held", &Runner::bytesHeld)
+      .def_prop_ro("device", &Runner::device)
       .def("release_memory", &Runner::releaseMemory)
       .def_prop_ro("has_warnings", &Runner::hasWarnings)
       .def("take_warnings", &Runner::takeWarnings)
@@ -62,11 +64,19 @@ NB_MODULE(_runtime, m) {
   m.def("import_device_memory", &importDeviceMemory, "source"_a);
   m.def(
       "load",
-      [](const std::string &path, unsigned threads, int64_t memoryLimit) {
-        return unwrap(withoutGil(
-            [&] { return loadArtifact(path, {threads, memoryLimit}); }));
+      [](const std::string &path, unsigned threads, int64_t memoryLimit,
+         std::optional<int> device, int64_t deviceMemoryLimit,
+         uintptr_t stream) {
+        ArtifactOptions options;
+        options.threads = threads;
+        options.memoryLimit = memoryLimit;
+        options.device = device;
+        options.deviceMemoryLimit = deviceMemoryLimit;
+        options.stream = reinterpret_cast<void *>(stream);
+        return unwrap(withoutGil([&] { return loadArtifact(path, options); }));
       },
-      "path"_a, "threads"_a, "memory_limit"_a);
+      "path"_a, "threads"_a, "memory_limit"_a, "device"_a.none() = nb::none(),
+      "device_memory_limit"_a, "stream"_a);
 #ifndef SARDONYX_RUNTIME_ONLY
   m.def(
       "cuda_driver_problem",

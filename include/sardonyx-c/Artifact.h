@@ -31,6 +31,16 @@ typedef struct {
   /** Not NULL: what the constants in memory must have, by XXH3. A model looks
       when it is opened if they are few, else when it first runs. */
   const uint64_t *weights_hash;
+  /** Of a model whose kernels run on a GPU: its number, as CUDA's driver
+     counts, bytes of its memory that weights, runs and results may take (0:
+     what there is), and a CUstream that all work is given to and that outlives
+     the model (NULL: each run has its own). */
+  int device;
+  int64_t device_memory_limit;
+  void *stream;
+  /** Not 0: each kernel is launched by itself, and no graph made of runs that
+      repeat. */
+  int without_graphs;
 } sdx_open_options;
 
 /** What can end a run before it is done; NULL stands for zeros. */
@@ -84,6 +94,23 @@ typedef struct {
   sdx_error_kind (*error_kind)(const sdx_error *error);
   const char *(*error_message)(const sdx_error *error);
   void (*free_error)(sdx_error *error);
+
+  /** run() with tensors on the model's CUDA device. `input_devices` is NULL or
+      tells for each input the number of the device that its data lies on, or
+      -1 for the host, what is no tensor being the host's; `memory_devices` the
+      same for each output, `memory` being NULL or without data where the model
+      is to give the memory there. What the process's default stream has to do
+      comes before the run. */
+  sdx_results *(*run_on_device)(sdx_session *model, const sdx_value *inputs,
+                                const int *input_devices, size_t input_count,
+                                const sdx_tensor *memory,
+                                const int *memory_devices,
+                                const sdx_run_limits *limits,
+                                sdx_error **error);
+  /** The number of the CUDA device that a result lies on, and that a model runs
+      on; -1: none. */
+  int (*result_device)(const sdx_results *results, size_t index);
+  int (*device)(const sdx_session *model);
 } sdx_functions;
 
 /** The code of a model for one kind of processor. */
@@ -95,6 +122,16 @@ typedef struct {
   const void *description;
   uint64_t description_bytes;
 } sdx_artifact_code;
+
+/** The code of a model whose kernels run on a kind of GPU. */
+typedef struct {
+  sdx_artifact_code code;
+  void (*init)(void **arguments); /* NULL: there is nothing to prepare */
+  const char *images;             /* "sm_90a cubin, sm_90a ptx" */
+} sdx_device_code;
+
+/** The library's own: what uses CUDA's driver. */
+struct sdx_device_runtime;
 
 #define SDX_ARTIFACT_MAGIC "sardonyx model 1"
 
@@ -111,6 +148,11 @@ typedef struct sdx_artifact {
   /** The one to take is the first that the processor can run. */
   const sdx_artifact_code *codes;
   uint64_t code_count;
+  /** Code for GPUs, which is taken in the place of the above where there is
+      any: the best that the device and the processor can run. */
+  const struct sdx_device_runtime *devices;
+  const sdx_device_code *device_codes;
+  uint64_t device_code_count;
 } sdx_artifact;
 
 #ifdef __cplusplus

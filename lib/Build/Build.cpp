@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Build/Build.h"
-#include "ElfObject.h"
+#include "DeviceCode.h"
 #include "Header.h"
 #include "Identifiers.h"
 #include "Link.h"
+#include "ModelData.h"
 #include "OutputNames.h"
 #include "WebData.h"
 #include "WebModule.h"
 #include "WriteStream.h"
-#include "sardonyx-c/Artifact.h"
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Model/LoadArtifact.h"
 #include "sardonyx/Model/Seal.h"
@@ -22,18 +22,15 @@
 #include "sardonyx/Session/NewFiles.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 #include <chrono>
-#include <cstddef>
 #include <cstdlib>
 #include <dlfcn.h>
 
 using namespace sardonyx;
-using namespace llvm::ELF;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
@@ -73,108 +70,8 @@ static Expected<std::string> findArchive(const Platform &platform) {
 }
 
 //===----------------------------------------------------------------------===//
-// The data of a model
+// What cannot be built
 //===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Lays out the model's description (Artifact.h) and its weights.
-class DataBuilder {
-public:
-  DataBuilder(uint16_t machine) : object(machine) {
-    table = object.addSection(".data.rel.ro", SHF_ALLOC | SHF_WRITE, 8);
-    text = object.addSection(".rodata.sardonyx", SHF_ALLOC, 16);
-  }
-
-  /// Points from a place in the table to bytes of their own.
-  void pointToBytes(uint64_t place, std::string_view bytes) {
-    std::string name = "sdx_text_" + std::to_string(texts++);
-    uint64_t at = object.append(text, bytes, 16);
-    object.define(name, text, at, bytes.size(), /*isPublic=*/false);
-    object.point(table, place, name);
-  }
-  void pointToText(uint64_t place, const std::string &words) {
-    pointToBytes(place, {words.c_str(), words.size() + 1});
-  }
-
-  ElfObject object;
-  size_t table, text;
-
-private:
-  unsigned texts = 0;
-};
-
-} // namespace
-
-/// Adds the code for each kind of processor and gives the symbol of the table.
-static void addCodes(DataBuilder &data, const std::vector<AheadCode> &codes,
-                     const std::vector<std::string> &prefixes,
-                     const WeightPool &weights) {
-  std::vector<sdx_artifact_code> entries(codes.size());
-  std::vector<std::string> descriptions;
-  for (size_t i = 0; i < codes.size(); ++i) {
-    Artifact description = codes[i].description;
-    description.weightsBytes = weights.size();
-    descriptions.push_back(pack(description, "ahead of time"));
-    entries[i].description_bytes = descriptions.back().size();
-  }
-  const uint64_t size = entries.size() * sizeof(sdx_artifact_code);
-  uint64_t at = data.object.append(
-      data.table, {reinterpret_cast<const char *>(entries.data()), size}, 8);
-  data.object.define("sdx_codes", data.table, at, size, /*isPublic=*/false);
-  for (size_t i = 0; i < codes.size(); ++i) {
-    uint64_t entry = at + i * sizeof(sdx_artifact_code);
-    data.pointToText(entry + offsetof(sdx_artifact_code, processor),
-                     codes[i].processor);
-    data.pointToText(entry + offsetof(sdx_artifact_code, features),
-                     codes[i].features);
-    data.object.point(data.table, entry + offsetof(sdx_artifact_code, main),
-                      prefixes[i] + "sdx_main");
-    data.pointToBytes(entry + offsetof(sdx_artifact_code, description),
-                      descriptions[i]);
-  }
-}
-
-/// Engines agree on a gigabyte for all of a file.
-static constexpr uint64_t kMaxWebWeights = uint64_t(1000) << 20;
-
-/// The linker takes this off names that begin with it.
-static constexpr char kWeightsSection[] = ".lrodata";
-
-static void addWeights(DataBuilder &data, const WeightPool &weights,
-                       uint16_t machine) {
-  // Far from the code, which only follows a pointer to them: there may be more
-  // than 2 GB.
-  uint64_t flags = SHF_ALLOC | (machine == EM_X86_64 ? SHF_X86_64_LARGE : 0);
-  size_t section = data.object.addSection(
-      std::string(kWeightsSection) + ".weights", flags, 4096);
-  static const char zeros[64] = {};
-  for (const WeightPool::Block &block : weights.blocks()) {
-    data.object.appendBorrowed(section, {zeros, block.padding});
-    data.object.appendBorrowed(section, block.bytes);
-  }
-  data.object.define("sdx_weights", section, 0, weights.size(),
-                     /*isPublic=*/false);
-}
-
-/// Writes the weights to a file of their own, which errors call `shown`, and
-/// gives its hash.
-static Expected<uint64_t> writeWeights(const WeightPool &weights,
-                                       const std::string &name,
-                                       const std::string &shown) {
-  auto write = [&](llvm::raw_fd_ostream &file) {
-    for (const WeightPool::Block &block : weights.blocks()) {
-      file.write_zeros(block.padding);
-      file.write(block.bytes.data(), block.bytes.size());
-    }
-  };
-  if (MaybeError error = writeStream(name, shown, write))
-    return *error;
-  auto written = FileMap::open(name);
-  if (!written)
-    return written.error();
-  return hashOfMuch((*written)->bytes());
-}
 
 namespace {
 /// A function of the runtime that takes a library beyond the C library, who
@@ -213,6 +110,28 @@ static MaybeError checkCalls(const std::string &object,
                          "' needs libraries that only sessions have");
   }
   return std::nullopt;
+}
+
+/// Engines agree on a gigabyte for all of a file.
+static constexpr uint64_t kMaxWebWeights = uint64_t(1000) << 20;
+
+/// Writes the weights to a file of their own, which errors call `shown`, and
+/// gives its hash.
+static Expected<uint64_t> writeWeights(const WeightPool &weights,
+                                       const std::string &name,
+                                       const std::string &shown) {
+  auto write = [&](llvm::raw_fd_ostream &file) {
+    for (const WeightPool::Block &block : weights.blocks()) {
+      file.write_zeros(block.padding);
+      file.write(block.bytes.data(), block.bytes.size());
+    }
+  };
+  if (MaybeError error = writeStream(name, shown, write))
+    return *error;
+  auto written = FileMap::open(name);
+  if (!written)
+    return written.error();
+  return hashOfMuch((*written)->bytes());
 }
 
 //===----------------------------------------------------------------------===//
@@ -280,6 +199,12 @@ MaybeError Builder::check() {
   const bool isWeb = form == ArtifactForm::WebModule;
   if (options.isStatic && form != ArtifactForm::Program)
     return refuse("only a program can be static, and '" + output + "' is none");
+  if (options.isStatic && !options.devices.empty())
+    return Error(ErrorKind::Unsupported,
+                 "a static program cannot load CUDA's driver");
+  if (isWeb && !options.devices.empty())
+    return Error(ErrorKind::Unsupported,
+                 "WebAssembly has no CUDA devices to run kernels on");
   if (isWeb && session.triple.empty())
     session.triple = kWebTriple;
   auto found = platformOf(session.triple);
@@ -341,16 +266,25 @@ MaybeError Builder::checkOutputs(const std::vector<std::string> &inputs) const {
 }
 
 MaybeError Builder::compile() {
-  std::vector<std::string> cpus = options.cpus;
+  std::vector<std::string> cpus = options.cpus, devices = options.devices;
   if (cpus.empty())
     cpus.push_back(session.cpu);
-  for (size_t i = 0; i < cpus.size(); ++i) {
-    session.cpu = cpus[i];
-    prefixes.push_back(name + (cpus.size() > 1 ? std::to_string(i) : "") + "_");
+  session.device.cuda = !devices.empty();
+  if (devices.empty())
+    devices.emplace_back();
+  const size_t count = cpus.size() * devices.size();
+  for (size_t i = 0; i < count; ++i) {
+    session.cpu = cpus[i % cpus.size()];
+    session.device.architecture = devices[i / cpus.size()];
+    prefixes.push_back(name + (count > 1 ? std::to_string(i) : "") + "_");
     auto code =
         compileAhead(model, session, prefixes[i], weights, report.timings);
     if (!code)
       return code.error();
+    const bool keepsText = session.device.architecture == findOldest(devices);
+    if (MaybeError error = assembleImages(code->description.images,
+                                          options.assembler, keepsText))
+      return error;
     if (MaybeError error = checkOutputs(code->files))
       return error;
     for (const std::string &object : code->objects)
@@ -377,13 +311,9 @@ MaybeError Builder::writeData(const std::string &file) {
                          codes[0].features, weights},
                         file);
   }
-  const uint16_t machine = platform->elfMachine;
-  DataBuilder data(machine);
-  sdx_artifact artifact = {};
-  memcpy(artifact.magic, SDX_ARTIFACT_MAGIC, sizeof(artifact.magic));
-  artifact.threads = session.intraOpThreads;
-  artifact.weights_bytes = weights.size();
-  artifact.code_count = codes.size();
+  ModelData data{
+      name,   platform->elfMachine, session.intraOpThreads, codes, prefixes,
+      weights};
   if (!options.weightsFile.empty()) {
     auto written = files.add(options.weightsFile);
     if (!written)
@@ -391,30 +321,11 @@ MaybeError Builder::writeData(const std::string &file) {
     auto hash = writeWeights(weights, *written, options.weightsFile);
     if (!hash)
       return hash.error();
-    artifact.weights_hash = *hash;
+    data.weightsFile = weightsNameIn(options.weightsFile, output);
+    data.weightsHash = *hash;
     report.files.push_back(options.weightsFile);
   }
-  uint64_t at = data.object.append(
-      data.table, {reinterpret_cast<const char *>(&artifact), sizeof(artifact)},
-      8);
-  data.object.define(name, data.table, at, sizeof(artifact), /*isPublic=*/true);
-  data.object.define(kArtifactSymbol, data.table, at, sizeof(artifact),
-                     /*isPublic=*/true);
-  data.object.point(data.table, at + offsetof(sdx_artifact, functions),
-                    "sdx_artifact_functions");
-  data.pointToText(at + offsetof(sdx_artifact, name), name);
-  data.object.point(data.table, at + offsetof(sdx_artifact, codes),
-                    "sdx_codes");
-  addCodes(data, codes, prefixes, weights);
-  if (!options.weightsFile.empty()) {
-    data.pointToText(at + offsetof(sdx_artifact, weights_file),
-                     weightsNameIn(options.weightsFile, output));
-  } else {
-    addWeights(data, weights, machine);
-    data.object.point(data.table, at + offsetof(sdx_artifact, weights),
-                      "sdx_weights");
-  }
-  return data.object.write(file);
+  return writeModelData(data, file);
 }
 
 /// Where a shared library holds its weights, if it does.

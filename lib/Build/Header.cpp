@@ -63,7 +63,11 @@ private:
   std::string inputArguments(const char *separator) const;
   std::string fillInputs() const;
   std::string runAny() const;
-  std::string run() const;
+  /// Whether kernels run on a GPU.
+  bool hasDevice() const { return !model.images.empty(); }
+  std::string openOnDevice() const;
+  /// `onDevice`: all tensors lie there.
+  std::string run(bool onDevice) const;
 
   const std::string name;
   const Artifact &model;
@@ -293,22 +297,55 @@ std::string Interface::runAny() const {
          std::to_string(inputs.size()) + ", NULL, limits, error);\n}\n\n";
 }
 
-std::string Interface::run() const {
-  if (!isPredictable())
+std::string Interface::openOnDevice() const {
+  if (!hasDevice())
     return "";
-  std::string text = "/** Runs the model, into memory of the caller. 0 is "
-                     "success.\n";
+  return "/** The same for the GPU of a number, as CUDA's driver counts; " +
+         name +
+         "_open() takes 0.\n * @param memory_limit bytes of its memory that "
+         "weights, runs and results may take;\n * 0: what there is\n * @param "
+         "stream a CUstream that all work is given to, which outlives the "
+         "model; NULL:\n * each run has its own\n */\n"
+         "static inline sdx_session *" +
+         name +
+         "_open_on_device(int device, int64_t memory_limit, void *stream, "
+         "sdx_error **error) {\n  sdx_open_options options;\n"
+         "  memset(&options, 0, sizeof(options));\n"
+         "  options.size = sizeof(options);\n  options.device = device;\n"
+         "  options.device_memory_limit = memory_limit;\n"
+         "  options.stream = stream;\n  return " +
+         name + ".functions->open(&" + name + ", &options, error);\n}\n\n";
+}
+
+std::string Interface::run(bool onDevice) const {
+  auto isString = [](const Parameter &p) { return p.type == "sdx_string"; };
+  if (!isPredictable() ||
+      (onDevice && (!hasDevice() || llvm::any_of(inputs, isString))))
+    return "";
+  std::string text =
+      onDevice ? "/** " + name +
+                     "_run() where all pointers are to memory of the model's "
+                     "GPU. What the default stream\n * has to do comes "
+                     "before.\n"
+               : "/** Runs the model, into memory of the caller. 0 is "
+                 "success.\n";
   for (const Parameter &p : inputs)
     text += " * @param " + p.name + " input " + p.describe() + "\n";
   for (const Parameter &p : outputs)
     text += " * @param " + p.name + " output " + p.describe() +
             ", memory for " + name + "_" + p.name + "_count() elements\n";
-  text += " */\nstatic inline int " + name + "_run(" + inputArguments(", ");
+  text += " */\nstatic inline int " + name +
+          (onDevice ? "_run_on_device(" : "_run(") + inputArguments(", ");
   for (const Parameter &p : outputs)
     text += ", " + p.type + " *" + p.name;
   text += ", sdx_error **error) {\n";
   text += "  sdx_tensor memory[" +
           std::to_string(std::max<size_t>(outputs.size(), 1)) + "];\n";
+  if (onDevice)
+    text += "  int input_devices[" +
+            std::to_string(std::max<size_t>(inputs.size(), 1)) +
+            "], output_devices[" +
+            std::to_string(std::max<size_t>(outputs.size(), 1)) + "];\n";
   for (size_t i = 0; i < outputs.size(); ++i)
     if (!outputs[i].dims.empty()) {
       text += "  const int64_t result_" + std::to_string(i) + "[] = {";
@@ -331,8 +368,20 @@ std::string Interface::run() const {
     }
     text += entry + ".data = " + p.name + ";\n";
   }
-  text += "  results = " + name + ".functions->run(model, values, " +
-          std::to_string(inputs.size()) + ", memory, NULL, error);\n";
+  if (onDevice) {
+    auto places = [&](const char *of, size_t count) {
+      for (size_t i = 0; i < count; ++i)
+        text += std::string("  ") + of + "[" + std::to_string(i) +
+                "] = " + name + ".functions->device(model);\n";
+    };
+    places("input_devices", inputs.size());
+    places("output_devices", outputs.size());
+  }
+  text += "  results = " + name +
+          (onDevice ? ".functions->run_on_device(model, values, input_devices, "
+                    : ".functions->run(model, values, ") +
+          std::to_string(inputs.size()) + ", memory, " +
+          (onDevice ? "output_devices, " : "") + "NULL, error);\n";
   return text + "  if (!results)\n    return 1;\n  " + name +
          ".functions->free_results(results);\n  return 0;\n}\n\n";
 }
@@ -353,9 +402,10 @@ std::string Interface::c() const {
           "static inline sdx_session *" +
           name + "_open(sdx_error **error) {\n  return " + name +
           ".functions->open(&" + name + ", NULL, error);\n}\n\n";
+  text += openOnDevice();
   text += "static inline void " + name + "_close(sdx_session *model) {\n  " +
           name + ".functions->close(model);\n}\n\n";
-  text += run() + runAny();
+  text += run(/*onDevice=*/false) + run(/*onDevice=*/true) + runAny();
   text += "/** Result number `index` of a run. */\n"
           "static inline sdx_value " +
           name +

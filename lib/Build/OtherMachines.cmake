@@ -16,11 +16,15 @@ endforeach()
 file(GLOB other_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/lib/Runtime/*.cpp ${PROJECT_SOURCE_DIR}/lib/Model/*.cpp)
 list(FILTER other_sources EXCLUDE REGEX "/(Regex|Case|Symbols|LoadArtifact)[^/]*$")
+# What uses CUDA's driver, for machines that have one.
+file(GLOB other_device_sources CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/lib/Runtime/GPU/*.cpp ${PROJECT_SOURCE_DIR}/lib/Model/Device/*.cpp)
 file(GLOB other_headers CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/include/sardonyx/Runtime/*.h
   ${PROJECT_SOURCE_DIR}/include/sardonyx/Model/*.h
   ${PROJECT_SOURCE_DIR}/include/sardonyx-c/*.h
   ${PROJECT_SOURCE_DIR}/lib/Runtime/*.h ${PROJECT_SOURCE_DIR}/lib/Model/*.h
+  ${PROJECT_SOURCE_DIR}/lib/Runtime/GPU/*.h ${PROJECT_SOURCE_DIR}/lib/Model/Device/*.h
   ${CMAKE_CURRENT_SOURCE_DIR}/Web/include/*.h)
 
 # runtime_for(name FLAGS ... SOURCES ... ARCHIVES ...): libsardonyx-runtime.a for
@@ -69,7 +73,7 @@ function(add_other_machine name)
     list(APPEND archives ${file})
   endforeach()
   runtime_for(${name} FLAGS --target=${name}
-    SOURCES ${other_sources}
+    SOURCES ${other_sources} ${other_device_sources}
       ${CMAKE_CURRENT_SOURCE_DIR}/HalfParts.cpp ${CMAKE_CURRENT_SOURCE_DIR}/OneThread.cpp
       ${CMAKE_CURRENT_SOURCE_DIR}/Program.cpp
       ${CMAKE_CURRENT_SOURCE_DIR}/Start.S ${CMAKE_CURRENT_SOURCE_DIR}/StartParts.cpp

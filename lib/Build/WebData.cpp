@@ -103,7 +103,9 @@ MaybeError sardonyx::writeWebData(const WebData &data,
                      b.text(data.name), /*threads=*/b.number(1),
                      b.bytes(weights, kWeightsAlign), /*weights_file=*/b.null(),
                      b.number(weights.size()), /*weights_hash=*/b.number(0),
-                     code, /*code_count=*/b.number(1)}),
+                     code, /*code_count=*/b.number(1), /*devices=*/b.null(),
+                     /*device_codes=*/b.null(),
+                     /*device_code_count=*/b.number(0)}),
            llvm::GlobalValue::ExternalLinkage);
   TargetOptions target;
   target.triple = kWebTriple;

@@ -17,7 +17,7 @@ using namespace sardonyx;
 /// First bytes, the same in all versions.
 static constexpr char kMagic[16] = "sardonyx packed";
 /// Goes up with the format of what follows.
-static constexpr uint64_t kVersion = 8;
+static constexpr uint64_t kVersion = 9;
 
 namespace {
 struct Header {
@@ -115,6 +115,8 @@ public:
     add(image.bytes);
     add(image.kernels);
     add(image.messages);
+    add(image.kind);
+    add(image.architecture);
   }
   void add(const std::pair<std::string, std::string> &pair) {
     add(pair.first);
@@ -237,6 +239,9 @@ public:
     get(image.bytes);
     get(image.kernels);
     get(image.messages);
+    get(image.kind);
+    get(image.architecture);
+    ok &= image.kind <= ImageKind::Cubin;
   }
   void get(std::pair<std::string, std::string> &pair) {
     get(pair.first);

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Model/ArtifactDevice.h"
 #include "sardonyx-c/Artifact.h"
 #include "sardonyx/Model/Artifact.h"
 #include "sardonyx/Model/CTypes.h"
@@ -60,10 +61,8 @@ private:
 
 class ArtifactModel : public Runner {
 public:
-  static Expected<std::shared_ptr<Runner>> open(const sdx_artifact &artifact,
-                                                uint64_t threads,
-                                                int64_t memoryLimit,
-                                                const uint64_t *weightsHash);
+  static Expected<std::shared_ptr<Runner>>
+  open(const sdx_artifact &artifact, const sdx_open_options &options);
 
   const std::vector<ValueInfo> &inputs() const override {
     return description.inputs;
@@ -77,16 +76,26 @@ public:
   Expected<std::vector<Tensor>> run(const std::vector<TensorRef> &inputs,
                                     const std::vector<OutputRef> &memory,
                                     const RunOptions &options) override;
+  int device() const override { return gpu ? gpu->ordinal() : kHost; }
   int64_t bytesHeld() const override { return budget->bytesHeld(); }
   void releaseMemory() override { model->releaseMemory(); }
 
   const sdx_artifact_code *code = nullptr;
 
 private:
+  /// Reads what is said of the code that was chosen.
+  MaybeError describe();
+  /// Opens the device and loads the code that it runs best.
+  MaybeError chooseForDevice(const sdx_artifact &artifact,
+                             const sdx_open_options &options);
   MaybeError bind(const sdx_artifact &artifact, unsigned threads,
                   const uint64_t *weightsHash);
 
   Artifact description;
+  /// Null where the processor computes all.
+  std::unique_ptr<ArtifactDevice> gpu;
+  /// Makes what the code counts on; null where there is nothing to make.
+  sdx_entry_point init = nullptr;
   Weights weights;
   std::shared_ptr<runtime::MemoryBudget> budget;
   std::unique_ptr<Model> model;
@@ -94,22 +103,37 @@ private:
 
 } // namespace
 
+namespace {
+/// Tells which code this processor can run, and why not what it cannot.
+class ProcessorCheck {
+public:
+  bool canRun(const sdx_artifact_code &code) {
+    std::string missing = runtime::missingFeatures(code.features);
+    if (!missing.empty())
+      why += (why.empty() ? "" : "; ") + std::string(code.processor) +
+             ", of which it lacks " + missing;
+    return missing.empty();
+  }
+  Error refuse(const sdx_artifact &artifact) const {
+    return Error(ErrorKind::Unsupported,
+                 std::string("the model '") + artifact.name +
+                     "' was built for other processors than this one: for " +
+                     why);
+  }
+
+private:
+  std::string why;
+};
+} // namespace
+
 /// The code for this processor, or why there is none.
 static Expected<const sdx_artifact_code *>
 choose(const sdx_artifact &artifact) {
-  std::string why;
-  for (uint64_t i = 0; i < artifact.code_count; ++i) {
-    const sdx_artifact_code &code = artifact.codes[i];
-    std::string missing = runtime::missingFeatures(code.features);
-    if (missing.empty())
-      return &code;
-    why += (why.empty() ? "" : "; ") + std::string(code.processor) +
-           ", of which it lacks " + missing;
-  }
-  return Error(ErrorKind::Unsupported,
-               std::string("the model '") + artifact.name +
-                   "' was built for other processors than this one: for " +
-                   why);
+  ProcessorCheck check;
+  for (uint64_t i = 0; i < artifact.code_count; ++i)
+    if (check.canRun(artifact.codes[i]))
+      return &artifact.codes[i];
+  return check.refuse(artifact);
 }
 
 /// The folder of the file that holds `artifact`, with a slash, or nothing.
@@ -162,25 +186,73 @@ MaybeError Weights::prepare() {
   return std::nullopt;
 }
 
+MaybeError ArtifactModel::describe() {
+  auto read = unpack({static_cast<const char *>(code->description),
+                      static_cast<size_t>(code->description_bytes)},
+                     "ahead of time");
+  if (!read)
+    return read.error();
+  description = std::move(*read);
+  return std::nullopt;
+}
+
+MaybeError ArtifactModel::chooseForDevice(const sdx_artifact &artifact,
+                                          const sdx_open_options &options) {
+  ProcessorCheck check;
+  std::vector<const sdx_device_code *> codes;
+  for (uint64_t i = 0; i < artifact.device_code_count; ++i)
+    if (check.canRun(artifact.device_codes[i].code))
+      codes.push_back(&artifact.device_codes[i]);
+  if (codes.empty())
+    return check.refuse(artifact);
+  auto opened = artifact.devices->open(options);
+  if (!opened)
+    return opened.error();
+  gpu = std::move(*opened);
+  auto ranked = gpu->rank(codes, artifact.name);
+  if (!ranked)
+    return ranked.error();
+  MaybeError first;
+  for (const sdx_device_code *candidate : *ranked) {
+    code = &candidate->code;
+    init = candidate->init;
+    if (MaybeError error = describe())
+      return error;
+    MaybeError error = gpu->load(description);
+    if (!error)
+      return std::nullopt;
+    // A driver may be too old for one image, and read the next.
+    if (!first)
+      first = error;
+  }
+  return first;
+}
+
 Expected<std::shared_ptr<Runner>>
-ArtifactModel::open(const sdx_artifact &artifact, uint64_t threads,
-                    int64_t memoryLimit, const uint64_t *weightsHash) {
+ArtifactModel::open(const sdx_artifact &artifact,
+                    const sdx_open_options &options) {
+  uint64_t threads = options.threads;
+  const int64_t memoryLimit = options.memory_limit;
   if (threads > kMaxThreads || memoryLimit < 0)
     return Error(ErrorKind::InvalidArgument,
                  "a model takes at most " + std::to_string(kMaxThreads) +
                      " threads and no negative memory limit");
-  auto chosen = choose(artifact);
-  if (!chosen)
-    return chosen.error();
+  if (options.device < 0 || options.device_memory_limit < 0)
+    return Error(ErrorKind::InvalidArgument,
+                 "CUDA devices are counted from 0, and have no negative memory "
+                 "limit");
   auto result = std::make_shared<ArtifactModel>();
-  result->code = *chosen;
-  auto description =
-      unpack({static_cast<const char *>(result->code->description),
-              static_cast<size_t>(result->code->description_bytes)},
-             "ahead of time");
-  if (!description)
-    return description.error();
-  result->description = std::move(*description);
+  if (artifact.device_code_count) {
+    if (MaybeError error = result->chooseForDevice(artifact, options))
+      return *error;
+  } else {
+    auto chosen = choose(artifact);
+    if (!chosen)
+      return chosen.error();
+    result->code = *chosen;
+    if (MaybeError error = result->describe())
+      return *error;
+  }
   if (!threads)
     threads = artifact.threads;
   if (!threads)
@@ -190,8 +262,8 @@ ArtifactModel::open(const sdx_artifact &artifact, uint64_t threads,
   result->model = std::make_unique<Model>(
       result->description.inputs, result->description.outputs,
       static_cast<unsigned>(threads), result->budget);
-  if (MaybeError error =
-          result->bind(artifact, static_cast<unsigned>(threads), weightsHash))
+  if (MaybeError error = result->bind(artifact, static_cast<unsigned>(threads),
+                                      options.weights_hash))
     return *error;
   return std::shared_ptr<Runner>(std::move(result));
 }
@@ -208,6 +280,17 @@ MaybeError ArtifactModel::bind(const sdx_artifact &artifact, unsigned threads,
   made.main = code->main;
   made.literals =
       std::make_shared<runtime::StringLiterals>(description.strings);
+  if (gpu) {
+    // They are read now, and not by the first run.
+    if (MaybeError error = weights.prepare())
+      return error;
+    if (MaybeError error =
+            gpu->bind(description, init, weights.data(), threads, budget, made))
+      return error;
+    model->setDevice(gpu->ordinal());
+    model->setCode(std::move(made));
+    return std::nullopt;
+  }
   for (const Argument &arg : description.mainArgs) {
     ModelArgument bound;
     if (arg.kind == Argument::Input) {
@@ -254,8 +337,7 @@ static sdx_session *openModel(const sdx_artifact *artifact,
   sdx_open_options known = {};
   if (options)
     memcpy(&known, options, std::min(options->size, sizeof(known)));
-  auto model = ArtifactModel::open(*artifact, known.threads, known.memory_limit,
-                                   known.weights_hash);
+  auto model = ArtifactModel::open(*artifact, known);
   if (model)
     return new sdx_session(*model);
   report(model.error(), error);
@@ -268,9 +350,12 @@ static const void *describe(const sdx_session *session, size_t *bytes) {
   return model->code->description;
 }
 
-static sdx_results *runModel(sdx_session *session, const sdx_value *inputs,
-                             size_t inputCount, const sdx_tensor *memory,
-                             const sdx_run_limits *limits, sdx_error **error) {
+static sdx_results *runOnDevice(sdx_session *session, const sdx_value *inputs,
+                                const int *inputDevices, size_t inputCount,
+                                const sdx_tensor *memory,
+                                const int *memoryDevices,
+                                const sdx_run_limits *limits,
+                                sdx_error **error) {
   RunOptions options;
   if (limits) {
     options.timeout = limits->timeout;
@@ -283,7 +368,15 @@ static sdx_results *runModel(sdx_session *session, const sdx_value *inputs,
     options.terminateFlag =
         reinterpret_cast<const std::atomic<bool> *>(limits->terminate);
   }
-  return runValues(session, inputs, inputCount, memory, options, error);
+  return runValues(session, inputs, inputCount, memory,
+                   {inputDevices, memoryDevices}, options, error);
+}
+
+static sdx_results *runModel(sdx_session *session, const sdx_value *inputs,
+                             size_t inputCount, const sdx_tensor *memory,
+                             const sdx_run_limits *limits, sdx_error **error) {
+  return runOnDevice(session, inputs, nullptr, inputCount, memory, nullptr,
+                     limits, error);
 }
 
 static int64_t bytesHeld(const sdx_session *session) {
@@ -314,4 +407,7 @@ const sdx_functions sdx_artifact_functions = {
     sdx_error_get_kind,
     sdx_error_message,
     sdx_error_free,
+    runOnDevice,
+    sdx_results_get_device,
+    sdx_session_device,
 };

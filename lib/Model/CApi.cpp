@@ -140,13 +140,19 @@ static std::vector<int64_t> shapeOf(const sdx_tensor &tensor) {
 }
 
 std::vector<OutputRef>
-sardonyx::memoryOf(const sdx_tensor *memory,
+sardonyx::memoryOf(const sdx_tensor *memory, const int *devices,
                    const std::vector<ValueInfo> &outputs) {
   std::vector<OutputRef> refs;
-  for (size_t i = 0; memory && i < outputs.size(); ++i)
-    refs.push_back(
-        {static_cast<ElementType>(memory[i].type), memory[i].data,
-         memory[i].data ? shapeOf(memory[i]) : std::vector<int64_t>()});
+  if (!memory && !devices)
+    return refs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    OutputRef &ref = refs.emplace_back();
+    if (memory)
+      ref = {static_cast<ElementType>(memory[i].type), memory[i].data,
+             memory[i].data ? shapeOf(memory[i]) : std::vector<int64_t>()};
+    if (devices)
+      ref.device = devices[i];
+  }
   return refs;
 }
 
@@ -181,12 +187,8 @@ sdx_session_run_on_device(sdx_session *session, const sdx_tensor *inputs,
     if (inputDevices)
       refs[i].device = inputDevices[i];
   }
-  std::vector<OutputRef> outputs = memoryOf(memory, running->outputs());
-  if (memoryDevices) {
-    outputs.resize(running->outputs().size());
-    for (size_t i = 0; i < outputs.size(); ++i)
-      outputs[i].device = memoryDevices[i];
-  }
+  std::vector<OutputRef> outputs =
+      memoryOf(memory, memoryDevices, running->outputs());
   auto results = options ? running->run(refs, outputs, options->options)
                          : running->run(refs, outputs);
   if (results)
@@ -233,7 +235,7 @@ static Expected<TensorRef> refOf(const sdx_value &value, int depth = 0) {
 
 sdx_results *sardonyx::runValues(const sdx_session *session,
                                  const sdx_value *inputs, size_t inputCount,
-                                 const sdx_tensor *memory,
+                                 const sdx_tensor *memory, const Places &places,
                                  const RunOptions &options, sdx_error **error) {
   std::shared_ptr<Runner> running = session->session;
   std::vector<TensorRef> refs;
@@ -245,10 +247,12 @@ sdx_results *sardonyx::runValues(const sdx_session *session,
              error);
       return nullptr;
     }
+    if (places.inputs && ref->kind == ValueKind::Tensor)
+      ref->device = places.inputs[i];
     refs.push_back(std::move(*ref));
   }
-  auto results =
-      running->run(refs, memoryOf(memory, running->outputs()), options);
+  auto results = running->run(
+      refs, memoryOf(memory, places.memory, running->outputs()), options);
   if (results)
     return new sdx_results(std::move(*results));
   report(results.error(), error);
@@ -259,10 +263,10 @@ sdx_results *sdx_session_run_values(sdx_session *session,
                                     const sdx_value *inputs, size_t inputCount,
                                     const sdx_run_options *options,
                                     sdx_error **error) {
-  return options ? runValues(session, inputs, inputCount, nullptr,
+  return options ? runValues(session, inputs, inputCount, nullptr, {},
                              options->options, error)
-                 : runValues(session, inputs, inputCount, nullptr, RunOptions(),
-                             error);
+                 : runValues(session, inputs, inputCount, nullptr, {},
+                             RunOptions(), error);
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,6 +16,7 @@
 #include "sardonyx/Model/FileMap.h"
 #include "sardonyx/Model/Seal.h"
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <deque>
 #include <dlfcn.h>
@@ -30,6 +31,10 @@ static constexpr uint16_t kMachine = EM_AARCH64;
 #else
 static constexpr uint16_t kMachine = EM_NONE;
 #endif
+
+/// Bytes of the table of functions that the first files have.
+static constexpr size_t kFirstFunctions =
+    offsetof(sdx_functions, run_on_device);
 
 namespace {
 
@@ -63,6 +68,11 @@ public:
         description(std::move(description)) {}
   ~LoadedArtifact() override { functions.close(model); }
 
+  int device() const override {
+    return has(offsetof(sdx_functions, device)) ? functions.device(model)
+                                                : kHost;
+  }
+
   const std::vector<ValueInfo> &inputs() const override {
     return description.inputs;
   }
@@ -79,6 +89,11 @@ public:
   void releaseMemory() override { functions.release_memory(model); }
 
 private:
+  /// Whether the file knows the function at this place of the table.
+  bool has(size_t place) const {
+    return functions.size >= place + sizeof(void *);
+  }
+
   const sdx_functions &functions;
   sdx_session *model;
   Artifact description;
@@ -95,7 +110,7 @@ static Error take(const sdx_functions &functions, sdx_error *error) {
 }
 
 static Tensor convert(const sdx_value &value,
-                      const std::shared_ptr<void> &owner) {
+                      const std::shared_ptr<void> &owner, int device = kHost) {
   Tensor tensor;
   tensor.kind = static_cast<ValueKind>(value.kind);
   if (tensor.kind == ValueKind::Tensor) {
@@ -104,6 +119,7 @@ static Tensor convert(const sdx_value &value,
                         value.tensor.shape + value.tensor.rank);
     tensor.data = value.tensor.data;
     tensor.owner = owner;
+    tensor.device = device;
   }
   for (size_t i = 0; i < value.count; ++i)
     tensor.items.push_back(convert(value.items[i], owner));
@@ -116,12 +132,19 @@ LoadedArtifact::run(const std::vector<TensorRef> &inputs,
                     const RunOptions &options) {
   Arguments arguments;
   std::vector<sdx_value> values;
+  std::vector<int> inputDevices, memoryDevices;
   auto isOnDevice = [](const auto &ref) { return ref.device != kHost; };
   if (std::any_of(inputs.begin(), inputs.end(), isOnDevice) ||
-      std::any_of(memory.begin(), memory.end(), isOnDevice))
-    return Error(ErrorKind::InvalidArgument,
-                 "a model that was built ahead of time runs on the CPU, and "
-                 "takes no tensors that lie on a CUDA device");
+      std::any_of(memory.begin(), memory.end(), isOnDevice)) {
+    if (device() == kHost)
+      return Error(ErrorKind::InvalidArgument,
+                   "the model was built for processors, and takes no tensors "
+                   "that lie on a CUDA device");
+    for (const TensorRef &input : inputs)
+      inputDevices.push_back(input.device);
+    for (const OutputRef &ref : memory)
+      memoryDevices.push_back(ref.device);
+  }
   for (const TensorRef &input : inputs)
     values.push_back(arguments.convert(input));
   if (!memory.empty() && memory.size() != outputs().size())
@@ -148,9 +171,17 @@ LoadedArtifact::run(const std::vector<TensorRef> &inputs,
   }
   limits.release_memory = options.releaseMemory;
   sdx_error *error = nullptr;
+  const sdx_tensor *given = memory.empty() ? nullptr : targets.data();
   sdx_results *results =
-      functions.run(model, values.data(), values.size(),
-                    memory.empty() ? nullptr : targets.data(), &limits, &error);
+      inputDevices.empty() && memoryDevices.empty()
+          ? functions.run(model, values.data(), values.size(), given, &limits,
+                          &error)
+          : functions.run_on_device(
+                model, values.data(),
+                inputDevices.empty() ? nullptr : inputDevices.data(),
+                values.size(), given,
+                memoryDevices.empty() ? nullptr : memoryDevices.data(), &limits,
+                &error);
   if (!results)
     return take(functions, error);
   // Results outlive the model, but not the library.
@@ -159,7 +190,9 @@ LoadedArtifact::run(const std::vector<TensorRef> &inputs,
   });
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < functions.result_count(results); ++i) {
-    tensors.push_back(convert(functions.result(results, i), owner));
+    const int place =
+        device() == kHost ? kHost : functions.result_device(results, i);
+    tensors.push_back(convert(functions.result(results, i), owner, place));
     if (!memory.empty() && memory[i].data)
       tensors.back().owner = nullptr; // the caller's
   }
@@ -221,11 +254,17 @@ sardonyx::loadArtifact(const std::string &path,
     return refuse("is no model that 'sardonyx build' has made");
   if (memcmp(artifact->magic, SDX_ARTIFACT_MAGIC, sizeof(artifact->magic)) !=
           0 ||
-      artifact->functions->size < sizeof(sdx_functions))
+      artifact->functions->size < kFirstFunctions)
     return refuse("was made by another version of Sardonyx");
   const sdx_functions &functions = *artifact->functions;
-  sdx_open_options open = {sizeof(open), options.threads, options.memoryLimit,
-                           *weightsHash ? &**weightsHash : nullptr};
+  sdx_open_options open = {sizeof(open),
+                           options.threads,
+                           options.memoryLimit,
+                           *weightsHash ? &**weightsHash : nullptr,
+                           options.device.value_or(0),
+                           options.deviceMemoryLimit,
+                           options.stream,
+                           /*without_graphs=*/0};
   sdx_error *error = nullptr;
   sdx_session *model = functions.open(artifact, &open, &error);
   if (!model)
@@ -239,6 +278,12 @@ sardonyx::loadArtifact(const std::string &path,
     return Error(ErrorKind::InvalidModel,
                  "'" + path + "': " + description.error().message());
   }
-  return std::shared_ptr<Runner>(std::make_shared<LoadedArtifact>(
-      functions, model, std::move(*description)));
+  auto loaded = std::make_shared<LoadedArtifact>(functions, model,
+                                                 std::move(*description));
+  if (options.device && loaded->device() == kHost)
+    return Error(ErrorKind::Unsupported,
+                 "'" + path +
+                     "' was built for processors, and has no code for CUDA "
+                     "devices");
+  return std::shared_ptr<Runner>(std::move(loaded));
 }

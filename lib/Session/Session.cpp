@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Session/Session.h"
+#include "lib/Model/Device/ImageChoice.h"
 #include "lib/Session/Compile/CompileStoppably.h"
 #include "lib/Session/Compile/CompilerPages.h"
 #include "lib/Session/Compile/Images.h"
 #include "lib/Session/Compile/Options.h"
 #include "lib/Session/Compile/Signature.h"
+#include "lib/Session/Device/FetchKnown.h"
 #include "lib/Session/SessionImpl.h"
 #include "lib/Session/Variants/KnownValues.h"
 #include "sardonyx/Objects/Objects.h"
@@ -122,6 +124,13 @@ static std::string tellFallback(const std::string &why) {
   return "the model runs on the CPU: " + why;
 }
 
+static runtime::gpu::WorkMode workModeOf(const SessionOptions &options) {
+  if (options.profile)
+    return runtime::gpu::WorkMode::Timed;
+  return options.device.enableGraph ? runtime::gpu::WorkMode::Graphs
+                                    : runtime::gpu::WorkMode::Plain;
+}
+
 MaybeError Session::Impl::openDevice(const Impl *whole) {
   DeviceOptions &asked = options.device;
   if (!asked.cuda)
@@ -138,12 +147,13 @@ MaybeError Session::Impl::openDevice(const Impl *whole) {
   if (whole && whole->device) {
     device = whole->device;
   } else {
-    auto opened = SessionDevice::open(asked, options.profile);
+    auto opened = ModelDevice::open(asked.deviceId, asked.memoryLimit,
+                                    asked.userStream, workModeOf(options));
     if (!opened)
       return refuse(opened.error());
     device = std::move(*opened);
   }
-  asked.architecture = device->architecture();
+  asked.architecture = architectureOf(device->sm());
   return std::nullopt;
 }
 
@@ -466,7 +476,7 @@ Expected<std::vector<Tensor>> Session::run(const std::vector<TensorRef> &inputs,
       (session->variants || !session->options.inputValues.empty())) {
     std::vector<TensorRef> known = inputs;
     std::deque<std::string> copies;
-    if (MaybeError error = session->device->fetchKnown(known, copies))
+    if (MaybeError error = fetchKnown(*session->device, known, copies))
       return *error;
     if (!copies.empty())
       return session->runChecked(known, memory, options);

@@ -8,10 +8,10 @@
 #ifndef SARDONYX_LIB_SESSION_SESSIONIMPL_H
 #define SARDONYX_LIB_SESSION_SESSIONIMPL_H
 
+#include "lib/Model/Device/DeviceModel.h"
 #include "lib/Session/Cache/Cache.h"
 #include "lib/Session/Compile/Linker.h"
 #include "lib/Session/Custom/CustomNodes.h"
-#include "lib/Session/Device/DeviceModel.h"
 #include "lib/Session/ProfileLog.h"
 #include "lib/Session/Variants/Variants.h"
 #include "lib/Session/Warnings.h"
@@ -40,7 +40,7 @@ struct Session::Impl {
   std::shared_ptr<const PackedWeights> packed;
 
   /// Null where the processor computes all. Variants have their session's.
-  std::shared_ptr<SessionDevice> device;
+  std::shared_ptr<ModelDevice> device;
   /// What of the model lies there; null before there is code.
   std::unique_ptr<DeviceModel> deviceModel;
 
@@ -82,9 +82,6 @@ struct Session::Impl {
   /// them.
   MaybeError packWeights(const Cache &cache, const std::string &key);
   MaybeError runInit();
-  /// Whether a result of `sdx_init` stays on the device, where all that take it
-  /// look for it.
-  std::vector<bool> findPersistentOnDevice() const;
   /// The device that the options ask for, unless it is that of `whole`.
   MaybeError openDevice(const Impl *whole);
   /// Has `weights` instead of memory of its own; null and weights that the

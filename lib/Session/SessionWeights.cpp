@@ -72,25 +72,13 @@ Expected<std::vector<ModelArgument>> Session::Impl::bindOnDevice(
     const std::vector<Argument> &args,
     std::unique_ptr<runtime::gpu::DeviceMemory> &memory) const {
   std::vector<ModelArgument> bound = bind(args);
-  std::vector<DeviceModel::Constant> constants;
-  std::vector<size_t> places;
-  for (size_t i = 0; i < args.size(); ++i) {
-    const Argument &arg = args[i];
-    const bool isPersistent = arg.kind == Argument::Persistent;
-    if (!arg.onDevice || arg.kind == Argument::Input ||
-        (isPersistent && deviceModel->persistent[arg.index]))
-      continue;
-    constants.push_back({bound[i].data, isPersistent
-                                            ? persistent[arg.index].bytes()
-                                            : arg.length});
-    places.push_back(i);
-  }
-  if (constants.empty())
-    return bound;
-  if (MaybeError error = deviceModel->upload(constants, memory))
+  auto bytesOf = [&](size_t i) {
+    return args[i].kind == Argument::Persistent
+               ? persistent[args[i].index].bytes()
+               : args[i].length;
+  };
+  if (MaybeError error = deviceModel->place(args, bytesOf, bound, memory))
     return *error;
-  for (size_t i = 0; i < places.size(); ++i)
-    bound[places[i]].data = constants[i].place;
   return bound;
 }
 
@@ -122,7 +110,8 @@ MaybeError Session::Impl::packWeights(const Cache &cache,
                                       const std::string &key) {
   if (deviceModel) {
     deviceModel->persistent.resize(artifact.persistentElementBytes.size());
-    std::vector<bool> onDevice = findPersistentOnDevice();
+    std::vector<bool> onDevice = findPersistentOnDevice(
+        artifact.mainArgs, artifact.persistentElementBytes.size());
     // What lies there is no file's.
     if (std::find(onDevice.begin(), onDevice.end(), true) != onDevice.end())
       return runInit();
@@ -149,17 +138,6 @@ MaybeError Session::Impl::packWeights(const Cache &cache,
   return runInit();
 }
 
-std::vector<bool> Session::Impl::findPersistentOnDevice() const {
-  std::vector<bool> found(artifact.persistentElementBytes.size());
-  for (const Argument &arg : artifact.mainArgs)
-    if (arg.kind == Argument::Persistent && arg.onDevice)
-      found[arg.index] = true;
-  for (const Argument &arg : artifact.mainArgs)
-    if (arg.kind == Argument::Persistent && !arg.onDevice)
-      found[arg.index] = false;
-  return found;
-}
-
 MaybeError Session::Impl::runInit() {
   std::unique_ptr<runtime::gpu::DeviceMemory> constants; // gone after it
   RunContext context(threads, persistentPool, budget);
@@ -167,7 +145,7 @@ MaybeError Session::Impl::runInit() {
   Expected<std::vector<ModelArgument>> arguments = bind(artifact.initArgs);
   if (deviceModel) {
     context.setDevice(deviceModel->code()->makeRun());
-    onDevice = findPersistentOnDevice();
+    onDevice = findPersistentOnDevice(artifact.mainArgs, onDevice.size());
     arguments = bindOnDevice(artifact.initArgs, constants);
     if (!arguments)
       return arguments.error();

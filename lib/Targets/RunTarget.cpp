@@ -57,6 +57,10 @@ static Attribute describe(Builder &b, const Image &image) {
   NamedAttrList attrs;
   attrs.set("target", b.getStringAttr(image.target));
   attrs.set("bytes", b.getStringAttr(image.bytes));
+  if (!image.architecture.empty())
+    attrs.set("architecture", b.getStringAttr(image.architecture));
+  if (image.kind == ImageKind::PTX)
+    attrs.set("ptx", b.getUnitAttr());
   if (!kernels.empty())
     attrs.set("kernels", b.getArrayAttr(kernels));
   if (!messages.empty())

@@ -357,20 +357,36 @@ class Runnable(Internals):
 class BuiltModel(Runnable):
     """A model that `sardonyx build` has made a shared library of; see `load`."""
 
-    def __init__(self, path, threads=0, memory_limit=0):
-        self._session = _runtime.load(os.fspath(path), threads, memory_limit)
+    def __init__(self, path, threads=0, memory_limit=0, device=None, device_memory_limit=0, stream=0):
+        self._session = _runtime.load(os.fspath(path), threads, memory_limit, device, device_memory_limit, stream)
+        if self._session.device >= 0:
+            options = {"device_id": str(self._session.device)}
+            self._used_providers = {CUDA_PROVIDER: options, **self._used_providers}
         self._describe()
 
 
-def load(path, *, threads: int = 0, memory_limit: int = 0) -> BuiltModel:
+def load(
+    path,
+    *,
+    threads: int = 0,
+    memory_limit: int = 0,
+    device: int | None = None,
+    device_memory_limit: int = 0,
+    stream: int = 0,
+) -> BuiltModel:
     """Loads a shared library of `sardonyx build`, which needs no compiler and no cache.
 
     What it gives runs like an `InferenceSession`. The file's code runs in this process: load only what
     you trust. It is read once, and refused where it is damaged or for another processor. `threads`: 0
     is as many as it was built for; `memory_limit`: bytes that runs and results may take, 0 is what the
     machine has.
+
+    A model that was built for CUDA devices runs on the one of the number `device`, by default 0; with a
+    number, a model that was built for processors is refused. `device_memory_limit`: bytes of the device's
+    memory that weights, runs and results may take, 0 is what there is; `stream`: the address of a CUstream
+    that all work is given to, and which outlives the model, 0: each run has its own.
     """
-    return BuiltModel(path, threads, memory_limit)
+    return BuiltModel(path, threads, memory_limit, device, device_memory_limit, stream)
 
 
 def get_available_providers() -> list[str]:

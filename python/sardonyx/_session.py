@@ -239,7 +239,7 @@ def build(
     *,
     dims: dict[str, int] | None = None,
     cpus: list[str] | None = None,
-    target: str = "",
+    target: str | list[str] = "",
     name: str = "",
     weights="",
     static: bool = False,
@@ -249,15 +249,16 @@ def build(
 
     `output` ends in .so, .o, .a or .wasm, or is a program. `dims` fixes named dimensions; others stay open. `cpus`: the
     processors to make code for, the best first (["x86-64-v4", "x86-64-v3"]; default this machine's). `target`:
-    the machine ("aarch64-linux-gnu"; default this one). `name`: what the
+    the machine ("aarch64-linux-gnu"; default this one), GPUs of NVIDIA's ("nvidia:sm_90a,sm_80", with ",cpu" where
+    the processor may compute what has no kernels there), or a list of both. `name`: what the
     model is called in C. `weights`: a file for the weights beside. `static`: a program that needs no C library.
     `load` loads a .so again.
     """
     path, data = model_source(model)
     native = (options or SessionOptions())._native()
     native.dims = {**native.dims, **(dims or {})}
-    native.triple = target
-    return _sardonyx.build(path, data, os.fspath(output), native, cpus or [], name, os.fspath(weights), static)
+    targets = [target] if isinstance(target, str) else list(target)
+    return _sardonyx.build(path, data, os.fspath(output), native, cpus or [], targets, name, os.fspath(weights), static)
 
 
 def compile(

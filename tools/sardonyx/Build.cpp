@@ -33,6 +33,10 @@ int build(const BuildCommand &command) {
   for (const auto &[name, size] : parseDims("--dim", command.dims))
     options.session.dims[name] = size;
   options.inputs = customFiles(common);
+  for (const std::string &target : command.targets)
+    if (MaybeError error = setTarget(target, options))
+      throw std::runtime_error(error->message());
+  options.assembler = command.assembler;
   options.cpus = split(command.cpus);
   options.name = command.name;
   options.weightsFile = command.weights;

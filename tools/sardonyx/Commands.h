@@ -71,6 +71,9 @@ struct BuildCommand {
   std::string output, name, weights;
   /// Processors, each of which may be a list with commas.
   std::vector<std::string> cpus;
+  /// Machines and GPUs.
+  std::vector<std::string> targets;
+  std::string assembler;
   /// NAME=SIZE, as CommonOptions::fixed.
   std::vector<std::string> dims;
   bool isStatic = false;

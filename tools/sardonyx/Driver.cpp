@@ -229,10 +229,15 @@ static CLI::App *addBuildCommand(CLI::App &program, BuildCommand &command) {
   app->add_option("--cpu", command.cpus,
                   "Processors to make code for, in LLVM's spelling, the "
                   "best first: x86-64-v4,x86-64-v3 (default: this one)");
-  app->add_option("--target", command.common.session.triple,
+  app->add_option("--target", command.targets,
                   "The machine to build for: x86_64-linux-gnu, "
                   "aarch64-linux-gnu, wasm32-wasi (default: this one, or "
-                  "what the file's name says)");
+                  "what the file's name says); and GPUs: nvidia:sm_90a,sm_80, "
+                  "with ,cpu where the processor may compute what has no "
+                  "kernels there");
+  app->add_option("--ptxas", command.assembler,
+                  "CUDA's ptxas, which makes code for GPUs, or none (default: "
+                  "as SARDONYX_PTXAS or CUDA_HOME say, or along PATH)");
   app->add_option("--dim,-d", command.dims,
                   "NAME=SIZE: fix a named dimension; others stay open");
   app->add_option("--name", command.name,

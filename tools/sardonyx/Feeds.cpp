@@ -401,6 +401,10 @@ std::shared_ptr<Runner> loadRunner(const CommonOptions &common) {
   ArtifactOptions options;
   options.threads = common.session.intraOpThreads;
   options.memoryLimit = common.session.memoryLimit;
+  if (const DeviceOptions &device = common.session.device; device.cuda) {
+    options.device = device.deviceId;
+    options.deviceMemoryLimit = device.memoryLimit;
+  }
   auto artifact = loadArtifact(common.model, options);
   if (!artifact)
     throw std::runtime_error(artifact.error().message());

@@ -43,6 +43,16 @@ struct BuildOptions {
   /// empty: this machine's. When the file is loaded, the first that fits is
   /// taken.
   std::vector<std::string> cpus;
+  /// The GPUs of NVIDIA's to make code for, "sm_90a"; empty: none, the
+  /// processor computes all. When the file is loaded, the code for the very
+  /// device is taken, else PTX of the newest that it can run: that of the
+  /// oldest here always goes along. `session.device.mayUseCpu` says whether the
+  /// processor may compute what has no kernels.
+  std::vector<std::string> devices;
+  /// CUDA's ptxas, which makes machine code for these devices; empty: the one
+  /// that is found, "none": none, and the driver compiles PTX when the file is
+  /// loaded.
+  std::string assembler;
   /// What the file is called in C: an identifier. Empty: made from the output.
   std::string name;
   /// Where weights go instead of into the file; empty: into it.
@@ -59,6 +69,12 @@ struct BuildReport {
   std::vector<std::string> files;
   uint64_t fileBytes = 0, weightBytes = 0;
 };
+
+/// Has a model be built for a machine ("aarch64-linux-gnu"), or, as
+/// "nvidia:sm_90a,sm_80", for GPUs of NVIDIA's; with ",cpu" at the end the
+/// processor may compute what has no kernels there.
+SARDONYX_API MaybeError setTarget(const std::string &target,
+                                  BuildOptions &options);
 
 /// The form that a file's name asks for: .so (or .so.1), .o, .a, .wasm, or else
 /// a program.

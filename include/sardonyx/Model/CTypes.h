@@ -46,15 +46,22 @@ namespace sardonyx {
 /// Gives an error to a caller who wants to have it.
 void report(const Error &error, sdx_error **out);
 
-/// The caller's memory for results, which is null or has an entry for each of
-/// `outputs`.
-std::vector<OutputRef> memoryOf(const sdx_tensor *memory,
+/// The caller's memory for results and the devices that it is on; both are null
+/// or have an entry for each of `outputs`.
+std::vector<OutputRef> memoryOf(const sdx_tensor *memory, const int *devices,
                                 const std::vector<ValueInfo> &outputs);
+
+/// The numbers of the CUDA devices that inputs and the memory for results are
+/// on, or are to be; null: all are the host's.
+struct Places {
+  const int *inputs = nullptr, *memory = nullptr;
+};
 
 /// Runs a model on values of any type; null and an error where that fails.
 sdx_results *runValues(const sdx_session *session, const sdx_value *inputs,
                        size_t inputCount, const sdx_tensor *memory,
-                       const RunOptions &options, sdx_error **error);
+                       const Places &places, const RunOptions &options,
+                       sdx_error **error);
 
 } // namespace sardonyx
 

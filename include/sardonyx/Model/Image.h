@@ -8,6 +8,7 @@
 #ifndef SARDONYX_MODEL_IMAGE_H
 #define SARDONYX_MODEL_IMAGE_H
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,16 @@ struct DeviceKernel {
   int64_t sharedBytes = 0;
 };
 
+/// What the bytes of an image are.
+enum class ImageKind : uint8_t {
+  /// What the target itself loads.
+  Own,
+  /// The text of PTX, which the driver compiles for the device that it has.
+  PTX,
+  /// Machine code of one kind of device.
+  Cubin,
+};
+
 /// Code for kernels in a form that only a target, or a device, knows.
 struct Image {
   /// The name of the target that can load it.
@@ -44,7 +55,13 @@ struct Image {
   /// The sentences that checks of kernels on a device fail with, by the numbers
   /// that their code has for them; {0} to {3} stand for values.
   std::vector<Message> messages = {};
+  ImageKind kind = ImageKind::Own;
+  /// Of code that runs on a device: what it was made for, "sm_90a".
+  std::string architecture = {};
 };
+
+/// Whether an image is code for a device, which no target loads.
+inline bool isForDevice(const Image &image) { return !image.kernels.empty(); }
 
 } // namespace sardonyx
 

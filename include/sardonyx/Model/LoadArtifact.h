@@ -12,6 +12,7 @@
 #include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Runner.h"
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace sardonyx {
@@ -21,6 +22,15 @@ struct ArtifactOptions {
   unsigned threads = 0;
   /// Bytes that runs and results may take together; 0: what the machine has.
   int64_t memoryLimit = 0;
+  /// The number of the CUDA device that a model with kernels for one runs on.
+  /// Not set: 0, and models without are taken, too.
+  std::optional<int> device;
+  /// Bytes of its memory that weights, runs and results may take; 0: what there
+  /// is.
+  int64_t deviceMemoryLimit = 0;
+  /// A CUstream that all work is given to and that outlives the model; null:
+  /// each run has its own.
+  void *stream = nullptr;
 };
 
 /// The name of the constant (Artifact.h) that each shared library of `sardonyx

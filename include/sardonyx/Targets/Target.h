@@ -25,6 +25,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Error.h"
 
+#include <optional>
 #include <string>
 
 namespace sardonyx {
@@ -96,6 +97,15 @@ public:
 sdx::TargetAttrInterface limitMachine(sdx::TargetAttrInterface machine,
                                       const MachineLimits &limits);
 
+/// How images of text become machine code.
+struct AssembleOptions {
+  /// The assembler's file; empty: the one that is found, "none": there is none.
+  std::string tool;
+  /// The version of CUDA, as drivers tell it (12040), that is to load the code;
+  /// an assembler of a later major version is not used. 0: any.
+  int driverVersion = 0;
+};
+
 /// A target that a program is linked with.
 struct TargetInfo {
   llvm::StringLiteral name;
@@ -104,11 +114,16 @@ struct TargetInfo {
   /// Registers its passes for onnx-opt.
   void (*registerPasses)();
   /// The machine to compile for, of an attribute that the context may not yet
-  /// know the dialect of.
+  /// know the dialect of; null where the options name a device that there is no
+  /// code for.
   sdx::TargetAttrInterface (*describe)(mlir::MLIRContext *context,
                                        const TargetOptions &options);
   /// An ELF object of the functions of an image, for this process.
   llvm::Expected<std::string> (*load)(const Image &image) = nullptr;
+  /// Machine code for the device that an image of text was made for, with the
+  /// same kernels; nothing where this machine has no assembler for it.
+  llvm::Expected<std::optional<Image>> (*assemble)(
+      const Image &image, const AssembleOptions &options) = nullptr;
 };
 
 /// The targets that this program is linked with, the one that sessions compile

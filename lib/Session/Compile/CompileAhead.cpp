@@ -51,7 +51,8 @@ public:
   /// Runs `sdx_init` of these objects.
   MaybeError pack(const std::vector<std::string> &objects, unsigned threads);
 
-  /// Puts what an argument of `sdx_main` stands for into the pool.
+  /// Puts what an argument stands for into the pool, but for what `sdx_init`
+  /// has yet to make.
   Argument place(const Argument &arg, WeightPool &pool) const;
 
 private:
@@ -138,11 +139,13 @@ MaybeError Weights::pack(const std::vector<std::string> &objects,
 }
 
 Argument Weights::place(const Argument &arg, WeightPool &pool) const {
-  if (arg.kind == Argument::Input)
+  if (arg.kind == Argument::Input ||
+      (arg.kind == Argument::Persistent && packed.empty()))
     return arg;
   Argument placed;
   placed.kind = Argument::Constant;
   placed.index = Argument::weights;
+  placed.onDevice = arg.onDevice;
   std::string_view bytes;
   std::shared_ptr<const void> owner;
   if (arg.kind == Argument::Persistent) {
@@ -214,6 +217,16 @@ Expected<AheadCode> sardonyx::compileAhead(const ModelSource &model,
   description.strings = std::move(compiled->strings);
   for (const Argument &arg : compiled->mainArgs)
     description.mainArgs.push_back(constants.place(arg, weights));
+  code.isForDevice = options.device.cuda;
+  if (code.isForDevice) {
+    for (const Argument &arg : compiled->initArgs)
+      description.initArgs.push_back(constants.place(arg, weights));
+    description.persistentElementBytes =
+        std::move(compiled->persistentElementBytes);
+    description.images = std::move(compiled->images);
+    code.hasInit = !description.initArgs.empty() ||
+                   !description.persistentElementBytes.empty();
+  }
   description.weightsBytes = weights.size();
   return code;
 }

@@ -168,7 +168,10 @@ Compilation::importFixed(const ModelSource &model, Artifact &signature,
   if (MaybeError error =
           fixValues(*module, options.inputValues, signature.inputs))
     return *error;
-  sdx::setTarget(*module, targetAttr());
+  auto machine = targetAttr();
+  if (!machine)
+    return machine.error();
+  sdx::setTarget(*module, *machine);
   if (!options.plan.empty()) {
     auto plans = parsePlans(mlirContext.get(), options.plan);
     if (!plans)
@@ -225,14 +228,20 @@ TargetOptions Compilation::target() const {
   return resolveTarget(target);
 }
 
-sdx::TargetAttrInterface Compilation::targetAttr() {
+Expected<sdx::TargetAttrInterface> Compilation::targetAttr() {
   MachineLimits limits;
   // Accesses of tiles cannot be checked, and LLVM allocates tile registers only
   // where it optimises.
   limits.withoutTiles = options.checkBounds || options.optLevel == 0;
   limits.withoutSplitFloats = !splitsFloats(options);
-  return limitMachine(
-      targetInfoOf(options)->describe(mlirContext.get(), target()), limits);
+  sdx::TargetAttrInterface machine =
+      targetInfoOf(options)->describe(mlirContext.get(), target());
+  if (!machine)
+    return Error(ErrorKind::InvalidArgument,
+                 "there is no code for the device '" +
+                     options.device.architecture +
+                     "': it is one as 'sm_90a', and from 'sm_80' on");
+  return limitMachine(machine, limits);
 }
 
 PipelineOptions Compilation::pipeline() const {
@@ -437,7 +446,7 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
                                lastPhase + "'");
     auto start = std::chrono::steady_clock::now();
     takeImages(module, artifact.images);
-    if (ahead && !artifact.images.empty())
+    if (ahead && !llvm::all_of(artifact.images, isForDevice))
       return Error(ErrorKind::Unsupported,
                    "the model cannot be built ahead of time for the target '" +
                        artifact.images.front().target + "'");
@@ -452,7 +461,7 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
     compilation.record("objects", secondsSince(start));
     return std::nullopt;
   };
-  if (ahead) {
+  if (ahead && !options.device.cuda) {
     // Weights are packed here and now, by code for this machine.
     if (OwningOpRef<ModuleOp> init = splitInit(*module)) {
       TargetOptions here = targetThisMachine(*init, options);

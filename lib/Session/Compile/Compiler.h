@@ -75,7 +75,7 @@ public:
   TargetOptions target() const;
   PipelineOptions pipeline() const;
   /// What passes are to know of the machine, with these options.
-  sdx::TargetAttrInterface targetAttr();
+  Expected<sdx::TargetAttrInterface> targetAttr();
 
   /// The calls of custom operators in the code that was made.
   const std::vector<CustomCall> &customCalls() const {
@@ -103,7 +103,8 @@ struct AheadOfTime {
   /// Before the names that others see.
   std::string prefix;
   /// Objects with `sdx_init` for this machine, without the prefix; empty where
-  /// the model needs none.
+  /// the model needs none, and where it runs on a device: there it is among the
+  /// objects that runs need, and is called when the model is opened.
   std::vector<std::string> initObjects;
 };
 

@@ -8,6 +8,7 @@
 #include "lib/Session/Compile/Images.h"
 
 #include "dialects/SDX/SDX.h"
+#include "sardonyx/Session/CompileAhead.h"
 #include "sardonyx/Targets/Target.h"
 
 using namespace mlir;
@@ -21,6 +22,10 @@ void sardonyx::takeImages(ModuleOp module, std::vector<Image> &images) {
     Image &image = images.emplace_back();
     image.target = attrs.getAs<StringAttr>("target").str();
     image.bytes = attrs.getAs<StringAttr>("bytes").str();
+    if (auto architecture = attrs.getAs<StringAttr>("architecture"))
+      image.architecture = architecture.str();
+    if (attrs.get("ptx"))
+      image.kind = ImageKind::PTX;
     if (auto kernels = attrs.getAs<ArrayAttr>("kernels"))
       for (auto kernel : kernels.getAsRange<DictionaryAttr>())
         image.kernels.push_back(
@@ -36,16 +41,51 @@ void sardonyx::takeImages(ModuleOp module, std::vector<Image> &images) {
   module->removeAttr(sdx::kImagesAttr);
 }
 
+/// The target that has made an image; null where this program has none such.
+static const TargetInfo *targetOf(const Image &image) {
+  const TargetInfo *target =
+      llvm::find_if(getLinkedTargets(), [&](const TargetInfo &info) {
+        return info.name == image.target;
+      });
+  return target == getLinkedTargets().end() ? nullptr : target;
+}
+
+Expected<std::optional<Image>> sardonyx::assembleImage(const Image &image,
+                                                       const std::string &tool,
+                                                       int driverVersion) {
+  const TargetInfo *target = targetOf(image);
+  if (!target || !target->assemble || image.kind != ImageKind::PTX)
+    return std::optional<Image>();
+  auto made = target->assemble(image, {tool, driverVersion});
+  if (!made)
+    return Error(ErrorKind::Failed, llvm::toString(made.takeError()));
+  return std::move(*made);
+}
+
+MaybeError sardonyx::assembleImages(std::vector<Image> &images,
+                                    const std::string &tool, bool keepsText) {
+  std::vector<Image> all;
+  for (Image &image : images) {
+    auto made = assembleImage(image, tool);
+    if (!made)
+      return made.error();
+    const bool isText = !*made;
+    if (!isText)
+      all.push_back(std::move(**made));
+    if (isText || keepsText)
+      all.push_back(std::move(image));
+  }
+  images = std::move(all);
+  return std::nullopt;
+}
+
 MaybeError sardonyx::loadImages(const std::vector<Image> &images,
                                 std::vector<std::string> &objects) {
   for (const Image &image : images) {
     if (isForDevice(image))
       continue;
-    const TargetInfo *target =
-        llvm::find_if(getLinkedTargets(), [&](const TargetInfo &info) {
-          return info.name == image.target;
-        });
-    if (target == getLinkedTargets().end() || !target->load)
+    const TargetInfo *target = targetOf(image);
+    if (!target || !target->load)
       return Error(ErrorKind::Unsupported,
                    "the model has code for the target '" + image.target +
                        "', which this program cannot load");

@@ -13,6 +13,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,12 @@ namespace sardonyx {
 /// Moves the images that `module` has as `sdx.images` to the end of `images`.
 void takeImages(mlir::ModuleOp module, std::vector<Image> &images);
 
-/// Whether an image is code for a device, which no target loads.
-inline bool isForDevice(const Image &image) { return !image.kernels.empty(); }
+/// Machine code of an image of PTX, for a driver of this version (12040; 0:
+/// any), by the assembler that `tool` names or that is found; nothing where
+/// there is none, or the image is no text.
+Expected<std::optional<Image>> assembleImage(const Image &image,
+                                             const std::string &tool,
+                                             int driverVersion = 0);
 
 /// Adds what the targets of `images` make of these to `objects`, but for those
 /// for devices. Fails where this program has no such target, or the target says

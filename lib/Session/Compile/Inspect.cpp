@@ -168,7 +168,10 @@ static Expected<ModelReport> inspect(const ModelSource &model,
   if (compilation.stopped())
     return Error(ErrorKind::Failed, "looking at the model was stopped");
   if (options.device.cuda && compilation.errors().empty()) {
-    sdx::setTarget(*module, compilation.targetAttr());
+    auto machine = compilation.targetAttr();
+    if (!machine)
+      return machine.error();
+    sdx::setTarget(*module, *machine);
     if (succeeded(runPhases(*module, Phase::Linalg, Phase::Kernels, pipeline)))
       report.device = findDeviceWork(*module);
   }

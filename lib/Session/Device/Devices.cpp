@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "sardonyx/Session/Devices.h"
+#include "lib/Model/Device/DeviceModel.h"
 #include "lib/Runtime/GPU/Stream.h"
 #include "lib/Session/Compile/Options.h"
-#include "lib/Session/Device/DeviceModel.h"
 
 using namespace sardonyx;
 using namespace sardonyx::cuda;

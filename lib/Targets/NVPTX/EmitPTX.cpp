@@ -153,6 +153,8 @@ LogicalResult nv::emitImages(ModuleOp module, SmallVectorImpl<Image> &images) {
        llvm::make_early_inc_range(module.getOps<gpu::GPUModuleOp>())) {
     Image image;
     image.target = "nvidia";
+    image.kind = ImageKind::PTX;
+    image.architecture = device.getChip();
     std::string error;
     std::optional<std::string> fatal = recoverFatalErrors(
         [&] { image.bytes = makePTX(kernels, device, error); });

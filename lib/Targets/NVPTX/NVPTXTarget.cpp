@@ -7,6 +7,7 @@
 
 #include "sardonyx/Targets/NVPTX/NVPTXTarget.h"
 
+#include "Assemble.h"
 #include "EmitPTX.h"
 #include "dialects/NV/NV.h"
 #include "sardonyx/Dispatch/Passes.h"
@@ -96,14 +97,10 @@ static sdx::TargetAttrInterface describe(MLIRContext *context,
                                          const TargetOptions &options) {
   context->getOrLoadDialect<nv::NVDialect>();
   StringRef device = options.device;
-  if (nv::TargetAttr known = nv::findDevice(context, device))
-    return known;
-  if (!device.empty())
-    emitError(UnknownLoc::get(context))
-        << "'" << device << "' is no device that code can be made for";
-  return nv::findDevice(context, "sm_80");
+  return nv::findDevice(context, device.empty() ? "sm_80" : device);
 }
 
 TargetInfo sardonyx::getNVPTXTarget() {
-  return {"nvidia", registerTarget, registerPasses, describe};
+  return {"nvidia", registerTarget,   registerPasses,
+          describe, /*load=*/nullptr, nv::assemble};
 }

@@ -2,14 +2,14 @@
 
 // What the host program starts, in the place of the kernel's body, and the code
 // of what it starts.
-// CHECK: sdx.images = [{bytes =
+// CHECK: sdx.images = [{architecture = "sm_80", bytes =
 // CHECK: .version 7.0
 // CHECK: .target sm_80
 // CHECK: .visible .entry k0_elementwise(
 // CHECK: .maxntid 256, 1, 1
 // CHECK: .minnctapersm 1
 // CHECK: add.rn.f32
-// CHECK: kernels = [{arguments = {{[0-9]}} : i64, name = "k0_elementwise", node = "", shared = 0 : i64}], target = "nvidia"
+// CHECK: kernels = [{arguments = {{[0-9]}} : i64, name = "k0_elementwise", node = "", shared = 0 : i64}], ptx, target = "nvidia"
 // CHECK: sdx.launch "k0_elementwise"
 // CHECK-NOT: gpu.module
 
