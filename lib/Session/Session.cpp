@@ -13,6 +13,7 @@
 #include "lib/Session/Compile/Options.h"
 #include "lib/Session/Compile/Signature.h"
 #include "lib/Session/Device/FetchKnown.h"
+#include "lib/Session/Device/MachineCode.h"
 #include "lib/Session/SessionImpl.h"
 #include "lib/Session/Variants/KnownValues.h"
 #include "sardonyx/Objects/Objects.h"
@@ -267,7 +268,7 @@ Expected<bool> Session::Impl::findCustomOps(const Artifact &found) {
 }
 
 MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
-                                  const Cache &cache, const std::string &key) {
+                                  Cache &cache, const std::string &key) {
   for (const auto *infos : {&artifact.inputs, &artifact.outputs})
     for (const ValueInfo &info : *infos)
       if (byteSizeOf(info.innerType()) == 0)
@@ -288,10 +289,12 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
   if (MaybeError error = loadImages(artifact.images, artifact.objects))
     return error;
   if (device) {
+    addMachineCode(artifact, *device, cache, key);
     auto loaded = DeviceModel::load(device, artifact.images);
     if (!loaded)
       return loaded.error();
     deviceModel = std::move(*loaded);
+    report.timings.push_back({"kernels", watch.seconds()});
   }
   const bool callsProcess =
       std::any_of(artifact.images.begin(), artifact.images.end(),

@@ -75,7 +75,7 @@ struct Session::Impl {
   /// they were when it was made.
   Expected<bool> findCustomOps(const Artifact &found);
   /// `key`: the artifact's in the cache.
-  MaybeError prepare(std::shared_ptr<FileMap> modelFile, const Cache &cache,
+  MaybeError prepare(std::shared_ptr<FileMap> modelFile, Cache &cache,
                      const std::string &key);
   MaybeError mapFiles(std::shared_ptr<FileMap> model);
   /// Packs the weights, or takes from the cache what another load has made of

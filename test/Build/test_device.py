@@ -4,6 +4,7 @@ A process has one driver: what runs does so in one of its own.
 """
 
 import os
+import stat
 import subprocess
 import sys
 import textwrap
@@ -44,11 +45,22 @@ def check(results):
 
 @pytest.fixture
 def driver():
-    """The environment of a process that has the fake driver."""
+    """The variable that has a process take the fake driver."""
     library = Path(os.environ.get("SARDONYX_BUILD", ""), "lib", "libsdx-fakecuda.so")
     if not library.exists():
         pytest.skip("SARDONYX_BUILD names no build folder")
-    return {**os.environ, "SARDONYX_CUDA_DRIVER": str(library)}
+    return {"SARDONYX_CUDA_DRIVER": str(library)}
+
+
+@pytest.fixture
+def ptxas(tmp_path, monkeypatch):
+    """An assembler whose cubins the fake driver runs, and which notes what it was asked for."""
+    path = tmp_path / "tools" / "ptxas"
+    path.parent.mkdir()
+    path.write_text(f"#!{sys.executable}\n" + (HERE / "fake_ptxas.py").read_text())
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("SARDONYX_PTXAS", str(path))
+    return path
 
 
 def build(output, target, text=MODEL, **options):
@@ -57,7 +69,7 @@ def build(output, target, text=MODEL, **options):
 
 def run(driver, text, says="", **variables):
     """Runs a script; what the process writes on stderr."""
-    environment = {**driver, **variables}
+    environment = {**os.environ, **driver, **variables}
     done = subprocess.run(
         [sys.executable, "-c", PREAMBLE + textwrap.dedent(text)], capture_output=True, text=True, timeout=120, env=environment
     )
@@ -165,7 +177,7 @@ def test_what_does_not_fit_is_told(tmp_path, driver, no_ptxas):
 def test_no_driver_is_a_sentence(tmp_path, no_ptxas):
     build(tmp_path / "m.so", "nvidia:sm_80")
     run(
-        {**os.environ, "SARDONYX_CUDA_DRIVER": "/nowhere/libcuda.so.1"},
+        {"SARDONYX_CUDA_DRIVER": "/nowhere/libcuda.so.1"},
         f"""
         try:
             sdx.load({str(tmp_path / "m.so")!r})
@@ -239,7 +251,7 @@ def test_header(tmp_path, driver, no_ptxas, cc):  # noqa: F811
     program = tmp_path / "program"
     command = [cc, "-Wall", "-Wextra", "-Werror", f"-I{tmp_path}", str(HERE / "device_model.c"), str(tmp_path / "m.a")]
     subprocess.run([*command, "-ldl", "-lm", "-lpthread", "-o", program], check=True)
-    done = subprocess.run([program, driver["SARDONYX_CUDA_DRIVER"]], capture_output=True, text=True, timeout=60, env=driver)
+    done = subprocess.run([program, driver["SARDONYX_CUDA_DRIVER"]], capture_output=True, text=True, timeout=60, env={**os.environ, **driver})
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.split() == ["host", "device"]
 
@@ -250,14 +262,131 @@ def test_program(tmp_path, driver, no_ptxas):
     np.save(tmp_path / "x.npy", x)
     np.save(tmp_path / "z.npy", z)
     command = [tmp_path / "m", "--input", f"x={tmp_path}/x.npy", "--input", f"z={tmp_path}/z.npy", "--output-dir", tmp_path / "out"]
-    subprocess.run(command, check=True, env=driver, capture_output=True)
+    subprocess.run(command, check=True, env={**os.environ, **driver}, capture_output=True)
     weights = np.array([k % 7 - 3 for k in range(32)], np.float32).reshape(8, 4)
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), np.maximum(x @ weights.T, 0))
 
 
 def test_tool_runs_on_the_device(tmp_path, tool, driver, no_ptxas):
     build(tmp_path / "m.so", "nvidia:sm_80")
-    done = subprocess.run([tool, "run", tmp_path / "m.so", "--device", "cuda", "--dim", "n=2"], capture_output=True, text=True, env=driver)
+    done = subprocess.run([tool, "run", tmp_path / "m.so", "--device", "cuda", "--dim", "n=2"], capture_output=True, text=True, env={**os.environ, **driver})
     assert done.returncode == 0 and "y: float [2, 8]" in done.stdout, done.stderr
-    done = subprocess.run([tool, "run", tmp_path / "m.so", "--device", "cuda:3"], capture_output=True, text=True, env=driver)
+    done = subprocess.run([tool, "run", tmp_path / "m.so", "--device", "cuda:3"], capture_output=True, text=True, env={**os.environ, **driver})
     assert done.returncode == 1 and "no CUDA device 3" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("sm", ["90", "80", "86"])
+def test_cubins_go_before_text(tmp_path, driver, ptxas, monkeypatch, sm):
+    monkeypatch.setenv("SARDONYX_FAKE_PTXAS_LOG", str(tmp_path / "log"))
+    build(tmp_path / "m.so", "nvidia:sm_90a,sm_80")
+    asked = (tmp_path / "log").read_text().splitlines()
+    assert [line.split()[0] for line in asked] == ["-arch=sm_90a", "-arch=sm_80"]
+    told = (tmp_path / "m.so").read_bytes()
+    assert b"sm_90a cubin\0" in told and b"sm_80 cubin, sm_80 ptx\0" in told
+    run(driver, f"check(sdx.load({str(tmp_path / 'm.so')!r}).run(None, FEEDS))", SARDONYX_FAKECUDA_SM=sm)
+
+
+def test_a_cubin_that_the_driver_refuses_is_passed_over(tmp_path, driver, ptxas, monkeypatch):
+    """As that of a later CUDA: then PTX is compiled."""
+    ptxas.write_text(ptxas.read_text().replace("0x7FAB0001", "1"))
+    build(tmp_path / "m.so", "nvidia:sm_90a,sm_80")
+    says = run(driver, f"check(sdx.load({str(tmp_path / 'm.so')!r}).run(None, FEEDS))", says="only PTX can be interpreted")
+    assert says.count("\n") == 1
+    build(tmp_path / "n.so", "nvidia:sm_90a")
+    run(
+        driver,
+        f"""
+        try:
+            sdx.load({str(tmp_path / "n.so")!r})
+        except sdx.Fail as error:
+            assert "cannot load the kernels of the model" in str(error), error
+        else:
+            raise AssertionError
+        """,
+        says="only PTX can be interpreted",
+    )
+
+
+def test_what_ptxas_refuses_is_told(tmp_path, ptxas, monkeypatch):
+    monkeypatch.setenv("SARDONYX_FAKE_PTXAS", "fail")
+    with pytest.raises(sardonyx.Fail, match="ptxas' makes no code for sm_80: .*error.*Not to my taste$"):
+        build(tmp_path / "m.so", "nvidia:sm_80")
+    assert not (tmp_path / "m.so").exists()
+    monkeypatch.setenv("SARDONYX_PTXAS", str(tmp_path / "nothing"))
+    with pytest.raises(sardonyx.Fail, match="the assembler '.*nothing' is no program"):
+        build(tmp_path / "m.so", "nvidia:sm_80")
+
+
+def test_ptxas_is_found_where_cuda_is(tmp_path, ptxas, monkeypatch):
+    for name in ("SARDONYX_PTXAS", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SARDONYX_FAKE_PTXAS_LOG", str(tmp_path / "log"))
+    (tmp_path / "cuda" / "bin").mkdir(parents=True)
+    ptxas.rename(tmp_path / "cuda" / "bin" / "ptxas")
+    for name, value in {"CUDA_HOME": tmp_path / "cuda", "CUDA_PATH": tmp_path / "cuda", "PATH": f"{tmp_path}/cuda/bin"}.items():
+        with monkeypatch.context() as patch:
+            patch.setenv("PATH", "/nowhere")
+            patch.setenv(name, str(value))
+            build(tmp_path / "m.so", "nvidia:sm_80")
+        assert len((tmp_path / "log").read_text().splitlines()) == 1
+        (tmp_path / "log").unlink()
+
+
+SESSION = """
+    session = sdx.InferenceSession({model!r}, providers=["CUDAExecutionProvider"])
+    check(session.run(None, FEEDS))
+    print(session.from_cache)
+"""
+
+
+def load_session(driver, tmp_path, **variables):
+    """Runs the model in a session whose cache is in the folder."""
+    (tmp_path / "m.onnx").write_bytes(parser.parse_model(MODEL).SerializeToString())
+    script = SESSION.format(model=str(tmp_path / "m.onnx"))
+    return run(driver, script, SARDONYX_CACHE="1", SARDONYX_CACHE_DIR=str(tmp_path / "cache"), **variables)
+
+
+def kept(tmp_path):
+    """The cache's files that hold machine code."""
+    return [file for file in (tmp_path / "cache").iterdir() if b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xbe\x00" in file.read_bytes()]
+
+
+def test_sessions_keep_what_the_driver_compiles(tmp_path, driver, no_ptxas):
+    load_session(driver, tmp_path)
+    (file,) = kept(tmp_path)
+    before = file.stat().st_mtime_ns, file.read_bytes()
+    # Linking fails: what is kept is used, and loaded as machine code.
+    load_session(driver, tmp_path, SARDONYX_FAKECUDA_FAIL="cuLinkCreate:1")
+    assert [file] == kept(tmp_path) and file.read_bytes() == before[1]
+    # Another driver, another device.
+    load_session(driver, tmp_path, SARDONYX_FAKECUDA_VERSION="12040")
+    assert len(kept(tmp_path)) == 2
+    load_session(driver, tmp_path, SARDONYX_FAKECUDA_SM="80")
+    assert len(kept(tmp_path)) == 3
+    # What is damaged is made again.
+    damaged = bytearray(before[1])
+    damaged[-100] ^= 1
+    file.write_bytes(damaged)
+    load_session(driver, tmp_path)
+    assert file.read_bytes() == before[1]
+
+
+def test_sessions_run_where_the_driver_cannot_link(tmp_path, driver, no_ptxas):
+    load_session(driver, tmp_path, SARDONYX_FAKECUDA_FAIL="cuLinkCreate:1:801")
+    assert not kept(tmp_path)
+
+
+def test_sessions_use_ptxas(tmp_path, driver, ptxas):
+    log = tmp_path / "log"
+    load_session(driver, tmp_path, SARDONYX_FAKE_PTXAS_LOG=str(log), SARDONYX_FAKECUDA_FAIL="cuLinkCreate:1")
+    version, arguments = log.read_text().splitlines()
+    assert version == "--version" and arguments.startswith("-arch=sm_90a ")
+    assert len(kept(tmp_path)) == 1
+    load_session(driver, tmp_path, SARDONYX_FAKE_PTXAS_LOG=str(log))
+    assert len(log.read_text().splitlines()) == 2
+    # Not one whose code the driver cannot read.
+    newer = {"SARDONYX_FAKE_PTXAS_LOG": str(log), "SARDONYX_FAKE_PTXAS_RELEASE": "13.0", "SARDONYX_FAKECUDA_VERSION": "12050"}
+    load_session(driver, tmp_path, **newer)
+    assert log.read_text().splitlines()[2:] == ["--version"]
+    # And one that fails is no reason not to run.
+    load_session(driver, tmp_path, SARDONYX_FAKE_PTXAS="fail", SARDONYX_FAKECUDA_SM="80")

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tools/fakecuda/Cubin.h"
 #include "tools/fakecuda/DriverState.h"
 #include "tools/fakecuda/DriverWork.h"
 #include <algorithm>
@@ -22,38 +23,24 @@ static constexpr size_t kUsualSharedBytes = 48 << 10;
 // Modules
 //===----------------------------------------------------------------------===//
 
-/// Why the device of this compute capability cannot run PTX for `.target`, or
-/// an empty sentence. That of sm_90a runs on 9.0 only.
-static std::string checkTarget(const char *ptx, int sm) {
-  const char *at = strstr(ptx, ".target");
-  at = at ? strstr(at, "sm_") : nullptr;
-  if (!at)
-    return "";
-  char *end = nullptr;
-  long wanted = strtol(at + 3, &end, 10);
-  bool isExact = *end == 'a';
-  if (isExact ? wanted == sm : wanted <= sm)
-    return "";
-  return "the PTX is for sm_" + std::to_string(wanted) + (isExact ? "a" : "") +
-         ", the device is sm_" + std::to_string(sm);
-}
-
-/// Writes what the compiler of PTX says where the options ask for it.
-static void writeLog(const std::string &log, unsigned int count,
-                     const CUjit_option *options, void **values) {
-  char *buffer = nullptr;
-  size_t bytes = 0;
+CompilerLog fakecuda::findLog(unsigned int count, const CUjit_option *options,
+                              void **values) {
+  CompilerLog log;
   for (unsigned int i = 0; i < count; ++i) {
     if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
-      buffer = static_cast<char *>(values[i]);
+      log.buffer = static_cast<char *>(values[i]);
     if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
-      bytes = reinterpret_cast<size_t>(values[i]) & 0xffffffff;
+      log.bytes = reinterpret_cast<size_t>(values[i]) & 0xffffffff;
   }
-  if (!buffer || !bytes)
+  return log;
+}
+
+void fakecuda::writeLog(const CompilerLog &log, const std::string &text) {
+  if (!log.buffer || !log.bytes)
     return;
-  size_t length = std::min(log.size(), bytes - 1);
-  memcpy(buffer, log.data(), length);
-  buffer[length] = 0;
+  size_t length = std::min(text.size(), log.bytes - 1);
+  memcpy(log.buffer, text.data(), length);
+  log.buffer[length] = 0;
 }
 
 CUresult cuda::cuModuleLoadDataEx(CUmodule *module, const void *image,
@@ -64,17 +51,24 @@ CUresult cuda::cuModuleLoadDataEx(CUmodule *module, const void *image,
     if (!module || !image)
       return CUDA_ERROR_INVALID_VALUE;
     const char *ptx = static_cast<const char *>(image);
-    if (!strncmp(ptx, "\177ELF", 4))
-      return state.tell(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                        "a cubin, only PTX can be interpreted");
-    std::string error = strstr(ptx, ".version")
-                            ? checkTarget(ptx, state.settings().sm)
-                            : "PTX without a .version";
+    if (isElf(ptx)) {
+      Cubin cubin;
+      if (!readCubin(ptx, cubin))
+        return state.tell(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                          "a cubin, only PTX can be interpreted");
+      if (!cubin.runsOn(state.settings().sm))
+        return state.tell(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                          "a cubin for " + cubin.architecture() +
+                              ", the device is sm_" +
+                              std::to_string(state.settings().sm));
+      ptx = cubin.text;
+    }
+    std::string error = checkText(ptx, state.settings().sm);
     auto loaded = std::make_unique<CUmod_st>();
     if (error.empty())
       loaded->module = Module::parse(ptx, state.memory, error);
     if (!loaded->module) {
-      writeLog(error, count, options, values);
+      writeLog(findLog(count, options, values), error);
       return state.tell(CUDA_ERROR_INVALID_PTX, error);
     }
     *module = loaded.release();

@@ -42,6 +42,18 @@ struct CUmod_st {
   std::map<std::string, std::unique_ptr<CUfunc_st>> functions;
 };
 
+/// Where the compiler of PTX writes what is wrong; null: nowhere.
+struct CompilerLog {
+  char *buffer = nullptr;
+  size_t bytes = 0;
+};
+
+/// What a linker has been given, and has made of it.
+struct CUlinkState_st {
+  std::string text, cubin;
+  CompilerLog log;
+};
+
 struct CUfunc_st {
   const fakecuda::Function *function;
   /// Bytes that a launch may have beside what the kernel declares.
@@ -162,6 +174,7 @@ public:
 
   // What exists, so that handles of nothing are refused.
   std::set<cuda::CUmodule> modules;
+  std::set<cuda::CUlinkState> links;
   std::set<cuda::CUevent> events;
   std::vector<std::unique_ptr<cuda::CUstream_st>> streams;
   std::set<cuda::CUgraph> graphs;

@@ -19,6 +19,12 @@ cuda::CUresult checkDevice(const char *what, cuda::CUdeviceptr address,
                            size_t bytes);
 cuda::CUresult checkHost(const char *what, const void *data);
 
+/// The log that options ask for.
+cuda::CompilerLog findLog(unsigned int count, const cuda::CUjit_option *options,
+                          void **values);
+/// Writes what there is room for, and a zero.
+void writeLog(const cuda::CompilerLog &log, const std::string &text);
+
 /// One end of a copy.
 struct CopyEnd {
   void *data;

@@ -19,8 +19,11 @@ std::string sardonyx::architectureOf(int sm) {
   for (int number : kKnown)
     if (number <= sm)
       known = number;
-  const bool isOwn = known == sm && sm >= kOwn;
-  return "sm_" + std::to_string(known) + (isOwn ? "a" : "");
+  return nameOfArchitecture(known, known == sm && sm >= kOwn);
+}
+
+std::string sardonyx::nameOfArchitecture(int sm, bool isOwn) {
+  return "sm_" + std::to_string(sm) + (isOwn ? "a" : "");
 }
 
 namespace {

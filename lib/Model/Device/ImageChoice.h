@@ -19,6 +19,9 @@ namespace sardonyx {
 /// or of one that is not known the newest that came before it, "sm_100".
 std::string architectureOf(int sm);
 
+/// "sm_90" of 90, with `isOwn` "sm_90a".
+std::string nameOfArchitecture(int sm, bool isOwn);
+
 /// How well an image of this kind and architecture ("sm_90a") serves a device:
 /// the higher the better, negative: not at all. A cubin runs on the very
 /// compute capability that it was made for, PTX also on all later ones, unless

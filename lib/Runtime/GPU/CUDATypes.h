@@ -29,6 +29,7 @@ using cuuint64_t = uint64_t;
 
 using CUcontext = struct CUctx_st *;
 using CUmodule = struct CUmod_st *;
+using CUlinkState = struct CUlinkState_st *;
 using CUfunction = struct CUfunc_st *;
 using CUkernel = struct CUkern_st *;
 using CUstream = struct CUstream_st *;
@@ -119,6 +120,11 @@ enum CUjit_option : int {
   CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
   CU_JIT_ERROR_LOG_BUFFER = 5,
   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+};
+
+enum CUjitInputType : int {
+  CU_JIT_INPUT_CUBIN = 0,
+  CU_JIT_INPUT_PTX = 1,
 };
 
 enum : unsigned {

@@ -91,6 +91,42 @@ Result<std::shared_ptr<Module>> Module::load(std::shared_ptr<Device> device,
   return failure;
 }
 
+Result<std::string> Module::compile(const std::shared_ptr<Device> &device,
+                                    const std::string &text,
+                                    const std::string &name) {
+  std::vector<char> errors(4096);
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER,
+                            CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {errors.data(), reinterpret_cast<void *>(errors.size())};
+  std::string made;
+  CUresult code = device->attempt([&](const Functions &f) {
+    CUlinkState state = nullptr;
+    CUresult code = f.cuLinkCreate(2, options, values, &state);
+    if (code != CUDA_SUCCESS)
+      return code;
+    // With the zero at its end.
+    code = f.cuLinkAddData(state, CU_JIT_INPUT_PTX,
+                           const_cast<char *>(text.c_str()), text.size() + 1,
+                           name.c_str(), 0, nullptr, nullptr);
+    void *cubin = nullptr;
+    size_t bytes = 0;
+    if (code == CUDA_SUCCESS)
+      code = f.cuLinkComplete(state, &cubin, &bytes);
+    // It is the state's.
+    if (code == CUDA_SUCCESS)
+      made.assign(static_cast<const char *>(cubin), bytes);
+    CUresult destroyed = f.cuLinkDestroy(state);
+    return code == CUDA_SUCCESS ? destroyed : code;
+  });
+  if (code == CUDA_SUCCESS)
+    return made;
+  Failure failure =
+      *device->check("cannot compile the kernels of " + name, code);
+  if (failure.kind == FailureKind::Failed)
+    failure.sentence += printLog(errors);
+  return failure;
+}
+
 Module::~Module() {
   if (module)
     owner->release(

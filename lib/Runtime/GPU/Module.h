@@ -82,6 +82,10 @@ public:
   static Result<std::shared_ptr<Module>> load(std::shared_ptr<Device> device,
                                               std::string_view image,
                                               const std::string &name);
+  /// The cubin that the driver makes of the text of PTX, as load() would.
+  static Result<std::string> compile(const std::shared_ptr<Device> &device,
+                                     const std::string &text,
+                                     const std::string &name);
   ~Module();
   Module(const Module &) = delete;
   Module &operator=(const Module &) = delete;

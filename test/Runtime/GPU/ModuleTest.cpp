@@ -379,3 +379,46 @@ TEST(GPUModule, LosesTheDeviceWithoutAKernel) {
               "(CUDA_ERROR_LAUNCH_FAILED)");
   });
 }
+
+TEST(GPUModule, KeepsWhatTheDriverCompiles) {
+  runAlone({}, [] {
+    auto device = openDevice();
+    std::string cubin = get(Module::compile(device, kKernels, "a test"));
+    EXPECT_EQ(cubin.substr(0, 4), "\177ELF");
+    auto module = get(Module::load(device, cubin, "a test"));
+    auto stream = get(Stream::create(device));
+    auto kernel = findScale(*module);
+    auto memory = upload(*stream, {3});
+    CUdeviceptr address = memory->address();
+    float factor = 2;
+    EXPECT_EQ(
+        sentenceOf(kernel->launch(*stream, threads(1), {&address, &factor})),
+        "");
+    EXPECT_EQ(download(*stream, *memory), (std::vector<float>{6}));
+    EXPECT_EQ(sentenceOf(Module::load(device, cubin.substr(0, cubin.size() - 1),
+                                      "a test")),
+              "cannot load the kernels of a test: the cubin is cut off or "
+              "damaged");
+    std::string other = cubin;
+    other[48] = 80; // the compute capability that it is for
+    EXPECT_NE(sentenceOf(Module::load(device, other, "a test"))
+                  .find("CUDA_ERROR_NO_BINARY_FOR_GPU"),
+              std::string::npos);
+  });
+}
+
+TEST(GPUModule, TellsWhatTheDriverDoesNotCompile) {
+  runAlone({}, [] {
+    auto device = openDevice();
+    std::string sentence =
+        sentenceOf(Module::compile(device, "no PTX at all", "a test"));
+    EXPECT_EQ(sentence.find("cannot compile the kernels of a test: "), 0u);
+    EXPECT_NE(sentence.find("PTX without a .version"), std::string::npos);
+  });
+  runAlone({{"SARDONYX_FAKECUDA_FAIL", "cuLinkComplete:1:2"}}, [] {
+    auto device = openDevice();
+    auto failed = Module::compile(device, kKernels, "a test");
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.failure().kind, FailureKind::OutOfMemory);
+  });
+}
