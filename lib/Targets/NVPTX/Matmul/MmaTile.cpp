@@ -16,6 +16,7 @@
 
 #include "Kernel/Block.h"
 #include "Matmul/BlockTile.h"
+#include "Matmul/MmaPiece.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -26,12 +27,11 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-/// Rows and columns of a piece, and the bytes along K that an instruction
-/// multiplies.
-static constexpr int64_t kRows = 16, kCols = 8, kStepBytes = 32;
+static constexpr int64_t kRows = kMmaRows, kCols = kMmaCols;
+static constexpr int64_t kStepBytes = kMmaStepBytes;
 /// Bytes of what ldmatrix reads for a lane.
 static constexpr int64_t kPieceBytes = 16;
-static constexpr int64_t kSumsOfPiece = 4;
+static constexpr int64_t kSumsOfPiece = kMmaSums;
 
 namespace {
 
@@ -74,7 +74,7 @@ public:
       }
       for (int64_t m = 0; m < piecesM; ++m)
         for (int64_t n = 0; n < piecesN; ++n)
-          multiplyPiece(b, a[m], c[n],
+          multiplyPiece(b, types, a[m], c[n],
                         MutableArrayRef(next).slice(
                             (m * piecesN + n) * kSumsOfPiece, kSumsOfPiece));
     }
@@ -112,23 +112,6 @@ private:
   Value warpCol(ImplicitLocOpBuilder &b) const {
     Indices i(b);
     return i.mul(i.rem(i.div(thread, 32), warpCols()), plan.getPartN());
-  }
-
-  /// Four 8x8 matrices of 16 bits, or what has as many bytes: a register each.
-  static SmallVector<Value> loadMatrices(ImplicitLocOpBuilder &b, Value address,
-                                         bool transpose) {
-    Type i32 = b.getI32Type();
-    auto four =
-        LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, i32});
-    auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
-    Value loaded = NVVM::LdMatrixOp::create(
-        b, four, address, 4,
-        transpose ? NVVM::MMALayout::col : NVVM::MMALayout::row, shape,
-        NVVM::LdStMatrixEltType::B16);
-    SmallVector<Value> registers;
-    for (int64_t i = 0; i < 4; ++i)
-      registers.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
-    return registers;
   }
 
   /// Rows 0-7 and 8-15 of a piece's first 16 bytes along K, then of the next.
@@ -192,44 +175,6 @@ private:
             b, b.getI32Type(), LLVM::BitcastOp::create(b, b.getF32Type(), word),
             NVVM::FPRoundingMode::RNA);
     return words;
-  }
-
-  NVVM::MMATypes typeOf(Type type, bool isUnsigned) const {
-    if (type.isF16())
-      return NVVM::MMATypes::f16;
-    if (type.isBF16())
-      return NVVM::MMATypes::bf16;
-    if (type.isF32())
-      return NVVM::MMATypes::tf32;
-    return isUnsigned ? NVVM::MMATypes::u8 : NVVM::MMATypes::s8;
-  }
-
-  void multiplyPiece(ImplicitLocOpBuilder &b, ArrayRef<Value> lhs,
-                     ArrayRef<Value> rhs, MutableArrayRef<Value> sums) const {
-    auto asOperands = [&](ArrayRef<Value> registers) {
-      SmallVector<Value> operands(registers);
-      if (types.lhs.isF16())
-        for (Value &operand : operands)
-          operand = LLVM::BitcastOp::create(
-              b, VectorType::get({2}, b.getF16Type()), operand);
-      return operands;
-    };
-    const bool isInteger = types.lhs.isInteger();
-    SmallVector<Type> parts(kSumsOfPiece, types.sum);
-    auto result = LLVM::LLVMStructType::getLiteral(b.getContext(), parts);
-    const int64_t depth = kStepBytes / types.lhsBytes();
-    std::array<NVVM::MMATypes, 2> operandTypes = {
-        typeOf(types.lhs, types.isLhsUnsigned),
-        typeOf(types.rhs, types.isRhsUnsigned)};
-    std::array<NVVM::MMALayout, 2> layouts = {NVVM::MMALayout::row,
-                                              NVVM::MMALayout::col};
-    Value product = NVVM::MmaOp::create(
-        b, result, asOperands(lhs), asOperands(rhs), ValueRange(sums),
-        ArrayRef<int64_t>{kRows, kCols, depth}, std::nullopt,
-        isInteger ? std::optional(NVVM::MMAIntOverflow::wrapped) : std::nullopt,
-        operandTypes, layouts);
-    for (auto [i, sum] : llvm::enumerate(sums))
-      sum = LLVM::ExtractValueOp::create(b, product, i);
   }
 
   ProductTypes types;

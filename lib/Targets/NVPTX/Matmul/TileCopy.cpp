@@ -33,6 +33,8 @@ Value TileLayout::place(ImplicitLocOpBuilder &b, Value row, Value col) const {
     return i.add(i.mul(row, cols + kGap), col);
   case Transposed:
     return i.add(i.mul(col, rows + kGap), row);
+  case Spaced:
+    return i.add(i.mul(row, cols + 16 / elementBytes), col);
   }
   return {};
 }

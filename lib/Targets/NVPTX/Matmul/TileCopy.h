@@ -26,7 +26,10 @@ struct TileLayout {
     /// Row by row, with a gap after each.
     Padded,
     /// Column by column, with a gap after each.
-    Transposed
+    Transposed,
+    /// Row by row, with 16 bytes after each: ldmatrix finds eight rows in
+    /// different banks where a row is a multiple of 32 bytes.
+    Spaced
   };
   Kind kind;
   int64_t rows, cols; // of the tile
@@ -43,6 +46,8 @@ struct TileLayout {
       return rows * (cols + kGap);
     case Transposed:
       return cols * (rows + kGap);
+    case Spaced:
+      return rows * (cols + 16 / elementBytes);
     }
     return 0;
   }
