@@ -11,6 +11,9 @@
 include "dialects/NV/NVPlan.td"
 include "dialects/NV/NVTarget.td"
 
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def NV_SharedMemoryOp : Op<NV_Dialect, "shared_memory"> {
@@ -27,6 +30,105 @@ def NV_SharedMemoryOp : Op<NV_Dialect, "shared_memory"> {
   let results = (outs AnyStaticShapeMemRef:$bytes);
   let assemblyFormat = "attr-dict `:` type($bytes)";
   let hasVerifier = 1;
+}
+
+def NV_AttentionTensor : TypeConstraint<
+    RankedTensorOf<[F16, BF16, F32]>.predicate,
+    "tensor of f16, bf16 or f32", "::mlir::RankedTensorType">;
+
+def NV_AttentionOp : Op<NV_Dialect, "attention", [
+    Pure, DestinationStyleOpInterface,
+    SingleBlockImplicitTerminator<"::sardonyx::nv::YieldOp">,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
+                              ["reifyResultShapes"]>,
+    DeclareOpInterfaceMethods<SDX_DenseOpInterface,
+                              ["isRoot", "isContraction", "countFlops"]>]> {
+  let summary = "Scores of queries and keys, their softmax, and sums of values";
+  let description = [{
+    For each position of the loops before the last three, which are those over
+    keys n, depth d and columns e:
+
+    `score[n] = modify(sum_d query[d] * key[n, d], element of each extra, indices)`
+    `result[e] = sum_n softmax(score)[n] * value[n, e]`
+
+    `indexing_maps` say for the query, the keys, the values, each of the extras
+    and the init which loops its dimensions are; a dimension may also be the
+    constant 0. Heads that share keys are a loop that the maps of the keys and
+    the values leave out. The last dimension of query and keys is d, of values
+    and init e. The body modifies a score: its arguments are the score, in f32,
+    an element of each extra, and the indices of all loops but the last two. A
+    query whose scores are all -inf has NaN, as its softmax does.
+
+    All sums, and the softmax, are of f32, and each is rounded once, at most to
+    the types of values and of the result.
+
+    ```mlir
+    %r = nv.attention {indexing_maps = [
+        affine_map<(h, m, n, d, e) -> (h, m, d)>, affine_map<(h, m, n, d, e) -> (h, n, d)>,
+        affine_map<(h, m, n, d, e) -> (h, n, e)>, affine_map<(h, m, n, d, e) -> (m, n)>,
+        affine_map<(h, m, n, d, e) -> (h, m, e)>]}
+        ins(%q, %k, %v, %mask : tensor<12x128x64xf16>, tensor<12x128x64xf16>,
+            tensor<12x128x64xf16>, tensor<128x128xf16>)
+        outs(%init : tensor<12x128x64xf16>) {
+    ^bb0(%score: f32, %added: f16, %h: index, %m: index, %n: index):
+      %wide = arith.extf %added : f16 to f32
+      %scaled = arith.mulf %score, %c0_125 : f32
+      %sum = arith.addf %scaled, %wide : f32
+      nv.yield %sum : f32
+    } -> tensor<12x128x64xf16>
+    ```
+  }];
+  let arguments = (ins NV_AttentionTensor:$query, NV_AttentionTensor:$key,
+                       NV_AttentionTensor:$value,
+                       Variadic<AnyRankedTensor>:$extras,
+                       NV_AttentionTensor:$init,
+                       AffineMapArrayAttr:$indexing_maps);
+  let regions = (region SizedRegion<1>:$body);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    attr-dict
+    `ins` `(` $query `,` $key `,` $value (`,` $extras^)? `:` type($query) `,`
+    type($key) `,` type($value) (`,` type($extras)^)? `)`
+    `outs` `(` $init `:` type($init) `)` $body `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    /// The map of operand number `operand`.
+    ::mlir::AffineMap getMap(unsigned operand) {
+      return ::mlir::cast<::mlir::AffineMapAttr>(getIndexingMaps()[operand])
+          .getValue();
+    }
+    ::mlir::AffineMap getInitMap() { return getMap(getIndexingMaps().size() - 1); }
+    unsigned getNumLoops() { return getInitMap().getNumDims(); }
+    /// The loops before those over keys, depth and columns.
+    unsigned getNumOuterLoops() { return getNumLoops() - 3; }
+    unsigned getKeyLoop() { return getNumLoops() - 3; }
+    unsigned getDepthLoop() { return getNumLoops() - 2; }
+    unsigned getColumnLoop() { return getNumLoops() - 1; }
+    ::mlir::Value getScore() { return getBody().front().getArgument(0); }
+    /// The arguments of the body that are elements of the extras.
+    ::mlir::ValueRange getElements() {
+      return getBody().front().getArguments().slice(1, getExtras().size());
+    }
+    /// Those that are indices.
+    ::mlir::ValueRange getIndices() {
+      return getBody().front().getArguments().drop_front(1 + getExtras().size());
+    }
+    /// What the body yields.
+    ::mlir::Value getModified() {
+      return getBody().front().getTerminator()->getOperand(0);
+    }
+  }];
+}
+
+def NV_YieldOp : Op<NV_Dialect, "yield", [
+    Pure, Terminator, ReturnLike, HasParent<"::sardonyx::nv::AttentionOp">]> {
+  let summary = "The result of a body";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+  let builders = [OpBuilder<(ins), [{}]>];
 }
 
 #endif // SARDONYX_NV_OPS

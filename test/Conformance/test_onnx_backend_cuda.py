@@ -57,9 +57,11 @@ def test_case(name):
     except (NotImplementedError, UserWarning) as refusal:
         assert name in REFUSED, f"refused: {refusal}"
         return
+    # Between the products ONNX's reference rounds scores and probabilities to f16, the kernel of attention does not.
+    rtol = max(case.rtol, 2e-3) if "attention" in name and "fp16" in name else case.rtol
     for (_, expected), outputs in zip(data_sets, answers):
         assert len(outputs) == len(expected)
-        Runner.assert_similar_outputs(expected, outputs, rtol=case.rtol, atol=case.atol)
+        Runner.assert_similar_outputs(expected, outputs, rtol=rtol, atol=case.atol)
     assert name not in REFUSED, f"{name} passes: take it out of not_on_cuda.txt"
 
 

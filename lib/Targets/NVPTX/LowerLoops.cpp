@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Attention/DecomposeAttention.h"
 #include "Common/KernelBuffers.h"
 #include "ThreadLoops.h"
 #include "dialects/NV/NV.h"
@@ -129,7 +130,9 @@ private:
     func.walk([&](sdx::DenseOpInterface op) { ops.push_back(op); });
     for (sdx::DenseOpInterface op : ops) {
       OpBuilder b(op);
-      Value loops = decomposeToLinalg(b, op);
+      auto attention = dyn_cast<nv::AttentionOp>(*op);
+      Value loops = attention ? nv::decomposeAttention(b, attention)
+                              : decomposeToLinalg(b, op);
       if (!loops)
         return op.emitError("has no form as loops");
       op->getResult(0).replaceAllUsesWith(loops);

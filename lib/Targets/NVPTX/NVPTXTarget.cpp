@@ -34,6 +34,8 @@ public:
     rounding.precision = options.precision;
     module.addPass(createNVRoundOperands(rounding));
     module.addPass(createNVPrepareProducts());
+    // Afterwards, when its operands are what is in memory.
+    module.addPass(createNVFormAttention());
   }
 
   void buildPlanPasses(OpPassManager &module) const override {
@@ -52,6 +54,7 @@ public:
     kernels.addPass(createNVLowerMatmul());
     kernels.addPass(createNVLowerDequantMatmul());
     kernels.addPass(createNVLowerConv());
+    kernels.addPass(createNVLowerAttention());
     kernels.addPass(createNVLowerRows());
     kernels.addPass(createNVLowerElementwise());
     // Not canonicalised: loops of one iteration are kernels, too.

@@ -77,6 +77,35 @@ def NVSelectPlans : Pass<"nv-select-plans", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sardonyx::nv::NVDialect"];
 }
 
+def NVFormAttention : Pass<"nv-form-attention", "::mlir::ModuleOp"> {
+  let summary = "Make one operation of attention";
+  let description = [{
+    A product of queries and keys, whatever is done to its elements, a softmax of
+    its rows and a product by values become an `nv.attention`, if nothing else
+    needs the scores or the probabilities. Transposes and reshapes of operands
+    and of the result, repeated heads, and factors of queries and keys become
+    maps and part of its body. Rows of probabilities that are set to 0 become
+    rows of the result that are.
+
+    What is in f16 or bf16 between the products is not rounded any more.
+
+    ```mlir
+    %s = sdx.matmul ins(%q, %k) {transposed}
+    %t = linalg.generic ins(%s, %mask) {mulf, addf}
+    // max, exp, sum, division
+    %r = sdx.matmul ins(%p, %v)
+    // becomes
+    %r = nv.attention {indexing_maps = [...]} ins(%q, %k, %v, %mask : ...) outs(...) {
+    ^bb0(%score: f32, %added: f32, %h: index, %m: index, %n: index):
+      ...
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::nv::NVDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
   let summary = "Lower matrix products to tiles of blocks";
   let description = [{
@@ -163,6 +192,37 @@ def NVLowerConv : Pass<"nv-lower-conv", "::mlir::func::FuncOp"> {
     "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect"
+  ];
+}
+
+def NVLowerAttention : Pass<"nv-lower-attention", "::mlir::func::FuncOp"> {
+  let summary = "Lower attention to tiles of blocks";
+  let description = [{
+    A kernel around an `nv.attention` becomes a loop over tiles of queries, each
+    of which a block has with all heads that share their keys. It goes over tiles
+    of keys and values, which go to shared memory ahead (cp.async): scores and
+    probabilities stay in registers, and the softmax is computed as scores come.
+    f16 and bf16 are multiplied by mma.sync, f32 by multiply-adds. Keys that the
+    body excludes by a bound are not visited. Where queries are few, blocks share
+    the keys, and a second loop adds up what they have.
+
+    ```mlir
+    %r = nv.attention ... ins(%q, %k, %v : tensor<12x128x64xf16>, ...) outs(...) {...}
+    // becomes
+    scf.parallel (%block) = (%c0) to (%tiles) step (%c1) {
+      %shared = nv.shared_memory : memref<46080xi8, #gpu.address_space<workgroup>>
+      nvvm.cp.async.shared.global ...
+      %state:36 = scf.for %tile = %c0 to %count step %c1 iter_args(...) {
+        ... nvvm.mma.sync ...
+        ... gpu.shuffle xor ...
+    } {nv.step = "attention", nv.threads = 128 : i64}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
 

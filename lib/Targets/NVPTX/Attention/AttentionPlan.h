@@ -1,0 +1,42 @@
+//===- AttentionPlan.h - How attention is computed --------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_ATTENTIONPLAN_H
+#define SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_ATTENTIONPLAN_H
+
+#include "dialects/NV/NV.h"
+
+namespace sardonyx::nv {
+
+/// The tiles of attention. A block has the queries of a tile, of all heads that
+/// share their keys, and goes over the keys a tile at a time.
+struct AttentionPlan {
+  /// By tensor cores; otherwise by multiply-adds.
+  bool isMma = false;
+  /// Queries and keys of a tile, and queries of a thread (not with tensor
+  /// cores, where a warp has 16).
+  int64_t rows = 0, keys = 0, rowsOfThread = 1;
+  /// Depth and columns, rounded up to what tiles have.
+  int64_t depth = 0, columns = 0;
+  /// So many blocks share the keys of a tile of queries.
+  int64_t split = 1;
+
+  int64_t countThreads() const {
+    return isMma ? rows / 16 * 32 : rows / rowsOfThread * 16;
+  }
+};
+
+/// Whether there is a kernel for the product of queries and keys, and that of
+/// probabilities and values: operands of one type of floats, whose depth and
+/// columns are known and not too many for a thread's registers.
+bool canComputeAttention(sdx::MatmulOp scores, sdx::MatmulOp sums);
+
+AttentionPlan chooseAttentionPlan(AttentionOp op, TargetAttr target);
+
+} // namespace sardonyx::nv
+
+#endif // SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_ATTENTIONPLAN_H

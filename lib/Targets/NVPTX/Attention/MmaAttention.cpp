@@ -1,0 +1,194 @@
+//===- MmaAttention.cpp - Tiles of attention by tensor cores --------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A warp has 16 queries, all keys of a tile and all columns. Scores are where
+// the sums of mma.sync are, and so are the registers of the left-hand side of
+// the second product: they stay in the thread.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Attention/AttentionTile.h"
+#include "Kernel/Block.h"
+#include "Matmul/MmaPiece.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+/// Elements along K that an instruction multiplies, and that ldmatrix reads for
+/// a lane.
+static constexpr int64_t kStep = 16, kPiece = 8;
+/// The longest queries that a thread keeps in registers.
+static constexpr int64_t kKeptDepth = 128;
+
+namespace {
+
+class MmaAttention : public AttentionTile {
+public:
+  MmaAttention(Type type, const AttentionPlan &plan, Value thread)
+      : plan(plan), thread(thread) {
+    types.lhs = types.rhs = type;
+    types.sum = Float32Type::get(type.getContext());
+  }
+
+  TileLayout queryLayout() const override {
+    return {TileLayout::Spaced, plan.rows, plan.depth, 2};
+  }
+  TileLayout keyLayout() const override {
+    return {TileLayout::Spaced, plan.keys, plan.depth, 2};
+  }
+  TileLayout valueLayout() const override {
+    return {TileLayout::Spaced, plan.keys, plan.columns, 2};
+  }
+
+  Values rows(ImplicitLocOpBuilder &b) const override {
+    Indices i(b);
+    Value first = i.add(warpRow(b), i.div(lane(b), 4));
+    return {first, i.add(first, 8)};
+  }
+  Values keys(ImplicitLocOpBuilder &b) const override {
+    return pairs(b, plan.keys);
+  }
+  Values columns(ImplicitLocOpBuilder &b) const override {
+    return pairs(b, plan.columns);
+  }
+  int64_t columnWidth() const override { return 2; }
+  int64_t threadsOfRow() const override { return 4; }
+
+  Values loadQueries(ImplicitLocOpBuilder &b, Value queries) const override {
+    Values loaded;
+    if (plan.depth <= kKeptDepth)
+      for (int64_t step = 0; step < plan.depth / kStep; ++step)
+        llvm::append_range(loaded, loadQuery(b, queries, step));
+    return loaded;
+  }
+
+  Values multiply(ImplicitLocOpBuilder &b, Value queries, ValueRange loaded,
+                  Value keys, Value offset) const override {
+    Indices i(b);
+    Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+    const int64_t pieces = plan.keys / kMmaCols;
+    Values sums(pieces * kMmaSums, zero);
+    Value inside = i.add(i.rem(lane(b), 8), i.mul(i.div(lane(b), 16), 8));
+    Value half = i.rem(i.div(lane(b), 8), 2);
+    for (int64_t step = 0; step < plan.depth / kStep; ++step) {
+      Values query = loaded.empty() ? loadQuery(b, queries, step)
+                                    : Values(loaded.slice(step * 4, 4));
+      for (int64_t n = 0; n < pieces; n += 2) {
+        Value row = i.add(inside, n * kMmaCols);
+        Value col = i.mul(i.add(half, 2 * step), kPiece);
+        Value at = i.add(offset, keyLayout().place(b, row, col));
+        Values key = loadMatrices(b, addressOf(b, keys, at), false);
+        for (int64_t j = 0; j < 2; ++j)
+          multiplyPiece(
+              b, types, query, ArrayRef(key).slice(2 * j, 2),
+              MutableArrayRef(sums).slice((n + j) * kMmaSums, kMmaSums));
+      }
+    }
+    return byRows(sums);
+  }
+
+  Values accumulate(ImplicitLocOpBuilder &b, ValueRange factors, Value,
+                    Value values, Value offset,
+                    ValueRange sums) const override {
+    Indices i(b);
+    Values next = byPieces(sums);
+    Values factorPieces = byPieces(factors);
+    const int64_t pieces = plan.columns / kMmaCols;
+    Value row0 = i.rem(lane(b), 16);
+    Value col0 = i.mul(i.div(lane(b), 16), kPiece);
+    for (int64_t step = 0; step < plan.keys / kStep; ++step) {
+      Values lhs;
+      for (int64_t half = 0; half < 4; ++half)
+        lhs.push_back(pack(b, factorPieces[step * 8 + 2 * half],
+                           factorPieces[step * 8 + 2 * half + 1]));
+      for (int64_t n = 0; n < pieces; n += 2) {
+        Value row = i.add(row0, step * kStep);
+        Value col = i.add(col0, n * kMmaCols);
+        Value at = i.add(offset, valueLayout().place(b, row, col));
+        Values value = loadMatrices(b, addressOf(b, values, at), true);
+        for (int64_t j = 0; j < 2; ++j)
+          multiplyPiece(
+              b, types, lhs, ArrayRef(value).slice(2 * j, 2),
+              MutableArrayRef(next).slice((n + j) * kMmaSums, kMmaSums));
+      }
+    }
+    return byRows(next);
+  }
+
+private:
+  Value lane(ImplicitLocOpBuilder &b) const {
+    return Indices(b).rem(thread, 32);
+  }
+  Value warpRow(ImplicitLocOpBuilder &b) const {
+    Indices i(b);
+    return i.mul(i.div(thread, 32), kMmaRows);
+  }
+
+  /// The columns of the thread's sums in pieces of `size` columns.
+  Values pairs(ImplicitLocOpBuilder &b, int64_t size) const {
+    Indices i(b);
+    Value first = i.mul(i.rem(lane(b), 4), 2);
+    Values numbers;
+    for (int64_t piece = 0; piece < size; piece += kMmaCols)
+      for (int64_t j = 0; j < 2; ++j)
+        numbers.push_back(i.add(first, piece + j));
+    return numbers;
+  }
+
+  /// Sums of pieces, of which each has two of one row and two of another, row
+  /// by row, and back.
+  static Values byRows(ValueRange pieces) {
+    Values rows;
+    for (int64_t row = 0; row < 2; ++row)
+      for (size_t piece = 0; piece < pieces.size(); piece += kMmaSums)
+        for (int64_t j = 0; j < 2; ++j)
+          rows.push_back(pieces[piece + 2 * row + j]);
+    return rows;
+  }
+  static Values byPieces(ValueRange rows) {
+    Values pieces;
+    const size_t half = rows.size() / 2;
+    for (size_t piece = 0; piece < half; piece += 2)
+      for (int64_t row = 0; row < 2; ++row)
+        for (int64_t j = 0; j < 2; ++j)
+          pieces.push_back(rows[row * half + piece + j]);
+    return pieces;
+  }
+
+  Values loadQuery(ImplicitLocOpBuilder &b, Value queries, int64_t step) const {
+    Indices i(b);
+    Value row = i.add(warpRow(b), i.rem(lane(b), 16));
+    Value col = i.mul(i.add(i.div(lane(b), 16), 2 * step), kPiece);
+    Value at = queryLayout().place(b, row, col);
+    return loadMatrices(b, addressOf(b, queries, at), false);
+  }
+
+  /// Two numbers, rounded, in a register.
+  Value pack(ImplicitLocOpBuilder &b, Value low, Value high) const {
+    Value two = vector::FromElementsOp::create(
+        b, VectorType::get({2}, b.getF32Type()), ValueRange{low, high});
+    Value rounded =
+        arith::TruncFOp::create(b, VectorType::get({2}, types.lhs), two);
+    return LLVM::BitcastOp::create(b, b.getI32Type(), rounded);
+  }
+
+  AttentionPlan plan;
+  ProductTypes types;
+  Value thread;
+};
+
+} // namespace
+
+std::unique_ptr<AttentionTile>
+nv::createMmaAttention(Type type, const AttentionPlan &plan, Value thread) {
+  return std::make_unique<MmaAttention>(type, plan, thread);
+}

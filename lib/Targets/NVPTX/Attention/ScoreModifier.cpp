@@ -1,0 +1,169 @@
+//===- ScoreModifier.cpp - The body of attention in a kernel --------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Attention/ScoreModifier.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+/// The factor between `score` and `from`, if that is all there is.
+static std::optional<double> findFactor(Value score, Value from) {
+  double factor = 1;
+  while (score != from) {
+    Operation *op = score.getDefiningOp();
+    APFloat number(1.0f);
+    if (!isa_and_nonnull<arith::MulFOp, arith::DivFOp>(op) ||
+        !matchPattern(op->getOperand(1), m_ConstantFloat(&number)) ||
+        number.isNegative() || !number.isNormal())
+      return std::nullopt;
+    const double value = number.convertToDouble();
+    factor = isa<arith::MulFOp>(op) ? factor * value : factor / value;
+    score = op->getOperand(0);
+  }
+  return factor;
+}
+
+ScoreModifier::ScoreModifier(AttentionOp op, KernelBody &body)
+    : op(op), body(body), factor(findFactor(op.getModified(), op.getScore())) {
+  findBound(op.getModified());
+}
+
+Value ScoreModifier::evaluate(ImplicitLocOpBuilder &b, Value score,
+                              ValueRange indices) {
+  IRMapping mapping;
+  mapping.map(op.getScore(), score);
+  for (auto [argument, index] : llvm::zip_equal(op.getIndices(), indices))
+    mapping.map(argument, index);
+  for (auto [i, element] : llvm::enumerate(op.getElements())) {
+    if (element.use_empty())
+      continue;
+    SmallVector<Value> at;
+    for (AffineExpr expr : op.getMap(3 + i).getResults()) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      at.push_back(dim ? indices[dim.getPosition()]
+                       : arith::ConstantIndexOp::create(b, 0).getResult());
+    }
+    Value loaded =
+        memref::LoadOp::create(b, body.getBuffer(op.getExtras()[i]), at);
+    mapping.map(element, loaded);
+  }
+  for (Operation &inner : op.getBody().front().without_terminator())
+    b.clone(inner, mapping);
+  return mapping.lookupOrDefault(op.getModified());
+}
+
+static Value skipConversions(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<arith::ExtFOp, arith::TruncFOp, arith::IndexCastOp,
+             arith::ExtSIOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+static bool isMinusInfinity(Value value) {
+  APFloat number(0.0f);
+  return matchPattern(skipConversions(value), m_ConstantFloat(&number)) &&
+         number.isInfinity() && number.isNegative();
+}
+
+/// Looks for -inf past a bound, which what is added to leaves -inf.
+bool ScoreModifier::findBound(Value score) {
+  Operation *op = skipConversions(score).getDefiningOp();
+  if (isa_and_nonnull<arith::AddFOp>(op))
+    return findBound(op->getOperand(0)) || findBound(op->getOperand(1));
+  auto select = dyn_cast_or_null<arith::SelectOp>(op);
+  if (!select)
+    return false;
+  bool whereTrue = isMinusInfinity(select.getTrueValue());
+  if (!whereTrue && !isMinusInfinity(select.getFalseValue()))
+    return false;
+  Value condition = select.getCondition();
+  // A truth value that was a byte in between.
+  while (auto compare = condition.getDefiningOp<arith::CmpIOp>()) {
+    auto extend = compare.getLhs().getDefiningOp<arith::ExtUIOp>();
+    if (!extend || !matchPattern(compare.getRhs(), m_Zero()) ||
+        !extend.getIn().getType().isInteger(1))
+      return findBoundIn(compare, whereTrue);
+    if (compare.getPredicate() == arith::CmpIPredicate::eq)
+      whereTrue = !whereTrue;
+    else if (compare.getPredicate() != arith::CmpIPredicate::ne)
+      return false;
+    condition = extend.getIn();
+  }
+  return false;
+}
+
+/// Whether a comparison is `last < key`, or, if not `whereTrue`, the opposite.
+bool ScoreModifier::findBoundIn(arith::CmpIOp compare, bool whereTrue) {
+  using Predicate = arith::CmpIPredicate;
+  Value lhs = compare.getLhs(), rhs = compare.getRhs();
+  Predicate predicate = compare.getPredicate();
+  if (!whereTrue)
+    predicate = arith::invertPredicate(predicate);
+  if (predicate == Predicate::sgt) {
+    std::swap(lhs, rhs);
+    predicate = Predicate::slt;
+  }
+  Value key = op.getIndices()[op.getKeyLoop()];
+  if (predicate != Predicate::slt || skipConversions(rhs) != key)
+    return false;
+  if (!growsWithLoop(lhs))
+    return false;
+  lastKey = lhs;
+  return true;
+}
+
+/// Whether `number` is the index of a loop plus what is the same everywhere.
+bool ScoreModifier::growsWithLoop(Value number) {
+  number = skipConversions(number);
+  if (auto add = number.getDefiningOp<arith::AddIOp>()) {
+    auto isSame = [&](Value value) {
+      value = skipConversions(value);
+      return matchPattern(value, m_Constant()) ||
+             value.getParentRegion() != &op.getBody();
+    };
+    if (isSame(add.getRhs()))
+      return growsWithLoop(add.getLhs());
+    return isSame(add.getLhs()) && growsWithLoop(add.getRhs());
+  }
+  for (auto [loop, index] : llvm::enumerate(op.getIndices().drop_back()))
+    if (index == number) {
+      boundingLoop = loop;
+      return true;
+    }
+  return false;
+}
+
+Value ScoreModifier::findLastKey(ImplicitLocOpBuilder &b, Value index) {
+  IRMapping mapping;
+  mapping.map(op.getIndices()[*boundingLoop], index);
+  // What its operands are made of, the first ones first.
+  SmallVector<Operation *> needed;
+  auto collect = [&](auto &&self, Value value) -> void {
+    Operation *def = value.getDefiningOp();
+    if (!def || def->getParentRegion() != &op.getBody() ||
+        llvm::is_contained(needed, def))
+      return;
+    for (Value operand : def->getOperands())
+      self(self, operand);
+    needed.push_back(def);
+  };
+  collect(collect, lastKey);
+  for (Operation *inner : needed)
+    b.clone(*inner, mapping);
+  Value last = mapping.lookupOrDefault(lastKey);
+  if (last.getType().isIndex())
+    return last;
+  return arith::IndexCastOp::create(b, b.getIndexType(), last);
+}

@@ -1,0 +1,270 @@
+// RUN: onnx-opt %s -split-input-file -nv-form-attention | FileCheck %s
+
+#score = affine_map<(b, h, m, n) -> (b, h, m, n)>
+#row = affine_map<(b, h, m, n) -> (b, h, m)>
+#keys = affine_map<(b, h, m, n) -> (b, n)>
+#copied = affine_map<(b, k, g, n, d) -> (b, k, n, d)>
+#repeated = affine_map<(b, k, g, n, d) -> (b, k, g, n, d)>
+#one = affine_map<(b, h, m) -> (b, h, m)>
+
+// Transposes of heads, a division, a mask, the rounding to f16 and back, and the
+// transpose of the result: all that is left is one operation on the tensors as
+// they lie in memory.
+// CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d2, d1, d4)>
+// CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d3, d1, d4)>
+// CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d3, d1, d5)>
+// CHECK-DAG: #[[M:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d3)>
+// CHECK-DAG: #[[R:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d2, d1, d5)>
+// CHECK-LABEL: func @encoder
+// CHECK-SAME: %[[QUERY:.*]]: tensor<2x40x4x64xf16>, %[[KEY:.*]]: tensor<2x40x4x64xf16>, %[[VALUE:.*]]: tensor<2x40x4x64xf16>, %[[MASK:.*]]: tensor<2x40xf16>
+// CHECK: %[[A:.*]] = nv.attention {indexing_maps = [#[[Q]], #[[K]], #[[V]], #[[M]], #[[R]]]}
+// CHECK-SAME: ins(%[[QUERY]], %[[KEY]], %[[VALUE]], %[[MASK]]
+// CHECK-NEXT: ^bb0(%[[S:.*]]: f32, %[[E:.*]]: f16,
+// CHECK-NEXT: %[[D:.*]] = arith.divf %[[S]], %{{.*}} : f32
+// CHECK-NEXT: %[[W:.*]] = arith.extf %[[E]] : f16 to f32
+// CHECK-NEXT: %[[X:.*]] = arith.addf %[[D]], %[[W]] : f32
+// CHECK-NEXT: nv.yield %[[X]] : f32
+// CHECK: return %[[A]] : tensor<2x40x4x64xf16>
+func.func @encoder(%q: tensor<2x40x4x64xf16>, %k: tensor<2x40x4x64xf16>, %v: tensor<2x40x4x64xf16>,
+                   %mask: tensor<2x40xf16>) -> tensor<2x40x4x64xf16> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %eight = arith.constant 8.0 : f32
+  %heads = tensor.empty() : tensor<2x4x40x64xf16>
+  %turned = tensor.empty() : tensor<2x4x64x40xf16>
+  %q1 = linalg.transpose ins(%q : tensor<2x40x4x64xf16>) outs(%heads : tensor<2x4x40x64xf16>) permutation = [0, 2, 1, 3]
+  %k1 = linalg.transpose ins(%k : tensor<2x40x4x64xf16>) outs(%turned : tensor<2x4x64x40xf16>) permutation = [0, 2, 3, 1]
+  %v1 = linalg.transpose ins(%v : tensor<2x40x4x64xf16>) outs(%heads : tensor<2x4x40x64xf16>) permutation = [0, 2, 1, 3]
+  %q2 = tensor.collapse_shape %q1 [[0, 1], [2], [3]] : tensor<2x4x40x64xf16> into tensor<8x40x64xf16>
+  %k2 = tensor.collapse_shape %k1 [[0, 1], [2], [3]] : tensor<2x4x64x40xf16> into tensor<8x64x40xf16>
+  %v2 = tensor.collapse_shape %v1 [[0, 1], [2], [3]] : tensor<2x4x40x64xf16> into tensor<8x40x64xf16>
+  %e0 = tensor.empty() : tensor<8x40x40xf32>
+  %z0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8x40x40xf32>) -> tensor<8x40x40xf32>
+  %s0 = sdx.matmul ins(%q2, %k2 : tensor<8x40x64xf16>, tensor<8x64x40xf16>) outs(%z0 : tensor<8x40x40xf32>) -> tensor<8x40x40xf32>
+  %s1 = tensor.expand_shape %s0 [[0, 1], [2], [3]] output_shape [2, 4, 40, 40] : tensor<8x40x40xf32> into tensor<2x4x40x40xf32>
+  %half = tensor.empty() : tensor<2x4x40x40xf16>
+  %s2 = linalg.generic {indexing_maps = [#score, #keys, #score], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%s1, %mask : tensor<2x4x40x40xf32>, tensor<2x40xf16>) outs(%half : tensor<2x4x40x40xf16>) {
+  ^bb0(%s: f32, %m: f16, %out: f16):
+    %0 = arith.divf %s, %eight : f32
+    %1 = arith.truncf %0 : f32 to f16
+    %2 = arith.extf %1 : f16 to f32
+    %3 = arith.extf %m : f16 to f32
+    %4 = arith.addf %2, %3 : f32
+    %5 = arith.truncf %4 : f32 to f16
+    linalg.yield %5 : f16
+  } -> tensor<2x4x40x40xf16>
+  %e1 = tensor.empty() : tensor<2x4x40xf32>
+  %z1 = linalg.fill ins(%low : f32) outs(%e1 : tensor<2x4x40xf32>) -> tensor<2x4x40xf32>
+  %most = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%s2 : tensor<2x4x40x40xf16>) outs(%z1 : tensor<2x4x40xf32>) {
+  ^bb0(%s: f16, %out: f32):
+    %0 = arith.extf %s : f16 to f32
+    %1 = arith.maxnumf %out, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<2x4x40xf32>
+  %terms = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%s2, %most : tensor<2x4x40x40xf16>, tensor<2x4x40xf32>) outs(%half : tensor<2x4x40x40xf16>) {
+  ^bb0(%s: f16, %m: f32, %out: f16):
+    %0 = arith.extf %s : f16 to f32
+    %1 = arith.subf %0, %m : f32
+    %2 = math.exp %1 : f32
+    %3 = arith.truncf %2 : f32 to f16
+    linalg.yield %3 : f16
+  } -> tensor<2x4x40x40xf16>
+  %z2 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<2x4x40xf32>) -> tensor<2x4x40xf32>
+  %sum = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%terms : tensor<2x4x40x40xf16>) outs(%z2 : tensor<2x4x40xf32>) {
+  ^bb0(%t: f16, %out: f32):
+    %0 = arith.extf %t : f16 to f32
+    %1 = arith.addf %out, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<2x4x40xf32>
+  %p = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%terms, %sum : tensor<2x4x40x40xf16>, tensor<2x4x40xf32>) outs(%half : tensor<2x4x40x40xf16>) {
+  ^bb0(%t: f16, %m: f32, %out: f16):
+    %0 = arith.extf %t : f16 to f32
+    %1 = arith.divf %0, %m : f32
+    %2 = arith.truncf %1 : f32 to f16
+    linalg.yield %2 : f16
+  } -> tensor<2x4x40x40xf16>
+  %p1 = tensor.collapse_shape %p [[0, 1], [2], [3]] : tensor<2x4x40x40xf16> into tensor<8x40x40xf16>
+  %e3 = tensor.empty() : tensor<8x40x64xf32>
+  %z3 = linalg.fill ins(%zero : f32) outs(%e3 : tensor<8x40x64xf32>) -> tensor<8x40x64xf32>
+  %o = sdx.matmul ins(%p1, %v2 : tensor<8x40x40xf16>, tensor<8x40x64xf16>) outs(%z3 : tensor<8x40x64xf32>) -> tensor<8x40x64xf32>
+  %o1 = tensor.expand_shape %o [[0, 1], [2], [3]] output_shape [2, 4, 40, 64] : tensor<8x40x64xf32> into tensor<2x4x40x64xf32>
+  %o2 = linalg.generic {indexing_maps = [#score, #score], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%o1 : tensor<2x4x40x64xf32>) outs(%heads : tensor<2x4x40x64xf16>) {
+  ^bb0(%x: f32, %out: f16):
+    %0 = arith.truncf %x : f32 to f16
+    linalg.yield %0 : f16
+  } -> tensor<2x4x40x64xf16>
+  %beside = tensor.empty() : tensor<2x40x4x64xf16>
+  %o3 = linalg.transpose ins(%o2 : tensor<2x4x40x64xf16>) outs(%beside : tensor<2x40x4x64xf16>) permutation = [0, 2, 1, 3]
+  return %o3 : tensor<2x40x4x64xf16>
+}
+
+// -----
+
+#score = affine_map<(h, m, n) -> (h, m, n)>
+#row = affine_map<(h, m, n) -> (h, m)>
+#plain = affine_map<(h, m) -> (h, m)>
+#copied = affine_map<(k, g, n, d) -> (k, n, d)>
+#repeated = affine_map<(k, g, n, d) -> (k, g, n, d)>
+#mask = affine_map<(h, m, n) -> (m, n)>
+
+// Heads of keys that are repeated are read where they are; a constant triangle
+// is a comparison of indices.
+// CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d4)>
+// CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d3, d4)>
+// CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d3, d5)>
+// CHECK-LABEL: func @decoder
+// CHECK: tensor.expand_shape %{{.*}} {{.*}} output_shape [2, 2, 3, 16]
+// CHECK: nv.attention {indexing_maps = [#[[Q]], #[[K]], #[[V]], #{{.*}}]}
+// CHECK-SAME: tensor<2x2x3x16xf32>, tensor<2x4x16xf32>, tensor<2x4x16xf32>)
+// CHECK-NEXT: ^bb0(%[[S:.*]]: f32, %{{.*}}: index, %{{.*}}: index, %[[ROW:.*]]: index, %[[KEY:.*]]: index):
+// CHECK: %[[ONE:.*]] = arith.constant 1 : index
+// CHECK: %[[LAST:.*]] = arith.addi %[[ROW]], %[[ONE]] : index
+// CHECK: arith.cmpi slt, %[[LAST]], %[[KEY]] : index
+
+// Where somebody else reads the scores they are computed.
+// CHECK-LABEL: func @scores_are_needed
+// CHECK-NOT: nv.attention
+// CHECK: return
+func.func @decoder(%q: tensor<4x3x16xf32>, %k: tensor<2x4x16xf32>, %v: tensor<2x4x16xf32>) -> tensor<4x3x16xf32> {
+  %mask = arith.constant dense<[[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]]> : tensor<3x4xi8>
+  %none = arith.constant 0 : i8
+  %one = arith.constant 1.0 : f32
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %e0 = tensor.empty() : tensor<2x2x4x16xf32>
+  %k0 = linalg.generic {indexing_maps = [#copied, #repeated], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%k : tensor<2x4x16xf32>) outs(%e0 : tensor<2x2x4x16xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    linalg.yield %x : f32
+  } -> tensor<2x2x4x16xf32>
+  %v0 = linalg.generic {indexing_maps = [#copied, #repeated], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%v : tensor<2x4x16xf32>) outs(%e0 : tensor<2x2x4x16xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    linalg.yield %x : f32
+  } -> tensor<2x2x4x16xf32>
+  %k1 = tensor.collapse_shape %k0 [[0, 1], [2], [3]] : tensor<2x2x4x16xf32> into tensor<4x4x16xf32>
+  %v1 = tensor.collapse_shape %v0 [[0, 1], [2], [3]] : tensor<2x2x4x16xf32> into tensor<4x4x16xf32>
+  %e1 = tensor.empty() : tensor<4x3x4xf32>
+  %z1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<4x3x4xf32>) -> tensor<4x3x4xf32>
+  %s0 = sdx.matmul ins(%q, %k1 : tensor<4x3x16xf32>, tensor<4x4x16xf32>) outs(%z1 : tensor<4x3x4xf32>) {transposed} -> tensor<4x3x4xf32>
+  %s1 = linalg.generic {indexing_maps = [#score, #mask, #score], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s0, %mask : tensor<4x3x4xf32>, tensor<3x4xi8>) outs(%e1 : tensor<4x3x4xf32>) {
+  ^bb0(%s: f32, %m: i8, %out: f32):
+    %0 = arith.cmpi ne, %m, %none : i8
+    %1 = arith.select %0, %low, %s : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x3x4xf32>
+  %e2 = tensor.empty() : tensor<4x3xf32>
+  %z2 = linalg.fill ins(%low : f32) outs(%e2 : tensor<4x3xf32>) -> tensor<4x3xf32>
+  %most = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s1 : tensor<4x3x4xf32>) outs(%z2 : tensor<4x3xf32>) {
+  ^bb0(%s: f32, %out: f32):
+    %0 = arith.maxnumf %out, %s : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x3xf32>
+  %terms = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s1, %most : tensor<4x3x4xf32>, tensor<4x3xf32>) outs(%e1 : tensor<4x3x4xf32>) {
+  ^bb0(%s: f32, %m: f32, %out: f32):
+    %0 = arith.subf %s, %m : f32
+    %1 = math.exp %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x3x4xf32>
+  %z3 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<4x3xf32>) -> tensor<4x3xf32>
+  %sum = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%terms : tensor<4x3x4xf32>) outs(%z3 : tensor<4x3xf32>) {
+  ^bb0(%t: f32, %out: f32):
+    %0 = arith.addf %out, %t : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x3xf32>
+  %inverse = linalg.generic {indexing_maps = [#plain, #plain], iterator_types = ["parallel", "parallel"]}
+      ins(%sum : tensor<4x3xf32>) outs(%e2 : tensor<4x3xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %0 = arith.divf %one, %x : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x3xf32>
+  %p = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%terms, %inverse : tensor<4x3x4xf32>, tensor<4x3xf32>) outs(%e1 : tensor<4x3x4xf32>) {
+  ^bb0(%t: f32, %i: f32, %out: f32):
+    %0 = arith.mulf %t, %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x3x4xf32>
+  %e4 = tensor.empty() : tensor<4x3x16xf32>
+  %z4 = linalg.fill ins(%zero : f32) outs(%e4 : tensor<4x3x16xf32>) -> tensor<4x3x16xf32>
+  %o = sdx.matmul ins(%p, %v1 : tensor<4x3x4xf32>, tensor<4x4x16xf32>) outs(%z4 : tensor<4x3x16xf32>) -> tensor<4x3x16xf32>
+  return %o : tensor<4x3x16xf32>
+}
+
+func.func @scores_are_needed(%q: tensor<4x3x16xf32>, %k: tensor<2x4x16xf32>, %v: tensor<2x4x16xf32>) -> (tensor<4x3x16xf32>, tensor<4x3x4xf32>) {
+  %mask = arith.constant dense<[[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]]> : tensor<3x4xi8>
+  %none = arith.constant 0 : i8
+  %one = arith.constant 1.0 : f32
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %e0 = tensor.empty() : tensor<2x2x4x16xf32>
+  %k0 = linalg.generic {indexing_maps = [#copied, #repeated], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%k : tensor<2x4x16xf32>) outs(%e0 : tensor<2x2x4x16xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    linalg.yield %x : f32
+  } -> tensor<2x2x4x16xf32>
+  %v0 = linalg.generic {indexing_maps = [#copied, #repeated], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%v : tensor<2x4x16xf32>) outs(%e0 : tensor<2x2x4x16xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    linalg.yield %x : f32
+  } -> tensor<2x2x4x16xf32>
+  %k1 = tensor.collapse_shape %k0 [[0, 1], [2], [3]] : tensor<2x2x4x16xf32> into tensor<4x4x16xf32>
+  %v1 = tensor.collapse_shape %v0 [[0, 1], [2], [3]] : tensor<2x2x4x16xf32> into tensor<4x4x16xf32>
+  %e1 = tensor.empty() : tensor<4x3x4xf32>
+  %z1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<4x3x4xf32>) -> tensor<4x3x4xf32>
+  %s0 = sdx.matmul ins(%q, %k1 : tensor<4x3x16xf32>, tensor<4x4x16xf32>) outs(%z1 : tensor<4x3x4xf32>) {transposed} -> tensor<4x3x4xf32>
+  %s1 = linalg.generic {indexing_maps = [#score, #mask, #score], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s0, %mask : tensor<4x3x4xf32>, tensor<3x4xi8>) outs(%e1 : tensor<4x3x4xf32>) {
+  ^bb0(%s: f32, %m: i8, %out: f32):
+    %0 = arith.cmpi ne, %m, %none : i8
+    %1 = arith.select %0, %low, %s : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x3x4xf32>
+  %e2 = tensor.empty() : tensor<4x3xf32>
+  %z2 = linalg.fill ins(%low : f32) outs(%e2 : tensor<4x3xf32>) -> tensor<4x3xf32>
+  %most = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s1 : tensor<4x3x4xf32>) outs(%z2 : tensor<4x3xf32>) {
+  ^bb0(%s: f32, %out: f32):
+    %0 = arith.maxnumf %out, %s : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x3xf32>
+  %terms = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s1, %most : tensor<4x3x4xf32>, tensor<4x3xf32>) outs(%e1 : tensor<4x3x4xf32>) {
+  ^bb0(%s: f32, %m: f32, %out: f32):
+    %0 = arith.subf %s, %m : f32
+    %1 = math.exp %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x3x4xf32>
+  %z3 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<4x3xf32>) -> tensor<4x3xf32>
+  %sum = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%terms : tensor<4x3x4xf32>) outs(%z3 : tensor<4x3xf32>) {
+  ^bb0(%t: f32, %out: f32):
+    %0 = arith.addf %out, %t : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x3xf32>
+  %inverse = linalg.generic {indexing_maps = [#plain, #plain], iterator_types = ["parallel", "parallel"]}
+      ins(%sum : tensor<4x3xf32>) outs(%e2 : tensor<4x3xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %0 = arith.divf %one, %x : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x3xf32>
+  %p = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%terms, %inverse : tensor<4x3x4xf32>, tensor<4x3xf32>) outs(%e1 : tensor<4x3x4xf32>) {
+  ^bb0(%t: f32, %i: f32, %out: f32):
+    %0 = arith.mulf %t, %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x3x4xf32>
+  %e4 = tensor.empty() : tensor<4x3x16xf32>
+  %z4 = linalg.fill ins(%zero : f32) outs(%e4 : tensor<4x3x16xf32>) -> tensor<4x3x16xf32>
+  %o = sdx.matmul ins(%p, %v1 : tensor<4x3x4xf32>, tensor<4x4x16xf32>) outs(%z4 : tensor<4x3x16xf32>) -> tensor<4x3x16xf32>
+  return %o, %s1 : tensor<4x3x16xf32>, tensor<4x3x4xf32>
+}
