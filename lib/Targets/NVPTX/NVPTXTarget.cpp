@@ -30,6 +30,7 @@ public:
 
   void buildLayoutPasses(OpPassManager &module,
                          const LayoutOptions &options) const override {
+    module.addPass(createNVPreparePools());
     NVRoundOperandsOptions rounding;
     rounding.precision = options.precision;
     module.addPass(createNVRoundOperands(rounding));
@@ -55,6 +56,7 @@ public:
     kernels.addPass(createNVLowerDequantMatmul());
     kernels.addPass(createNVLowerConv());
     kernels.addPass(createNVLowerAttention());
+    kernels.addPass(createNVLowerWindows());
     kernels.addPass(createNVLowerRows());
     kernels.addPass(createNVLowerElementwise());
     // Not canonicalised: loops of one iteration are kernels, too.

@@ -44,7 +44,9 @@ def NVPrepareProducts : Pass<"nv-prepare-products", "::mlir::ModuleOp"> {
   let description = [{
     Products of f16 and bf16 that were turned into f32 are taken as they were,
     the right-hand side of products of bytes is transposed, so that its elements
-    follow each other along K, and all other dense operations become linalg.
+    follow each other along K, and products without tiles become linalg. All
+    convolutions and pools stay, and so do products by packed weights, unless
+    blocks of these are no whole words.
 
     ```mlir
     %a = linalg.generic ins(%x : tensor<?x64xf16>) ... extf -> tensor<?x64xf32>
@@ -104,6 +106,25 @@ def NVFormAttention : Pass<"nv-form-attention", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
+}
+
+def NVPreparePools : Pass<"nv-prepare-pools", "::mlir::ModuleOp"> {
+  let summary = "Make convolutions of sums over windows";
+  let description = [{
+    A sum over windows of an image, as an average pool has one, becomes a
+    convolution of each channel by weights of 1. Where the image has been padded
+    with zeros before, they are the convolution's pads.
+
+    ```mlir
+    %p = tensor.insert_slice %x into %zeros[0, 0, 1, 1] [1, 16, 30, 30] [1, 1, 1, 1]
+    %s = linalg.generic {... #window ...} ins(%p, %kernel) outs(%zero) {addf}
+    // becomes
+    %s = sdx.conv ins(%x, %ones : tensor<1x16x30x30xf32>, tensor<16x1x3x3xf32>)
+        outs(%zero : tensor<1x16x15x15xf32>) {group = 16 : i64, ...}
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
+                           "::mlir::arith::ArithDialect"];
 }
 
 def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
@@ -223,6 +244,36 @@ def NVLowerAttention : Pass<"nv-lower-attention", "::mlir::func::FuncOp"> {
     "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def NVLowerWindows : Pass<"nv-lower-windows", "::mlir::func::FuncOp"> {
+  let summary = "Lower convolutions and pools to strips of outputs";
+  let description = [{
+    A kernel around an `sdx.conv` that no tiles are for, as where a group has few
+    filters, or around an `sdx.max_pool` becomes a loop over strips of up to four
+    outputs below each other, of up to four filters. A thread has one, its
+    neighbour the one beside it. It reads each element that its windows see once,
+    or what changes nothing where that lies in the pads. Windows of more than 64
+    taps are loops.
+
+    ```mlir
+    %y = sdx.conv ins(%x, %w : tensor<1x32x56x56xf16>, tensor<32x1x3x3xf16>) ...
+    // becomes
+    scf.parallel (%block) = (%c0) to (%c98) step (%c1) {
+      %inside = arith.cmpi ult, %row, %c56 : index
+      ...
+      %value = llvm.load %from : !llvm.ptr<1> -> f16
+      %sum = math.fma %wide, %weight, %0 : f32
+      ...
+    } {nv.step = "conv", nv.threads = 256 : i64}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
   ];
 }
 

@@ -59,14 +59,51 @@ Value Indices::both(Value x, Value y) {
   return b.createOrFold<arith::AndIOp>(x, y);
 }
 
+/// Whether all positions in a grid of `sizes` are numbers of 32 bits, and some
+/// beyond.
+static bool isShort(ArrayRef<Value> sizes) {
+  int64_t count = 1;
+  for (Value size : sizes) {
+    std::optional<int64_t> known = getConstantIntValue(size);
+    if (!known || *known >= INT32_MAX)
+      return false;
+    count *= *known;
+    if (count >= INT32_MAX / 2)
+      return false;
+  }
+  return true;
+}
+
 SmallVector<Value> Indices::unflatten(Value flat, ArrayRef<Value> sizes) {
   SmallVector<Value> index(sizes.size());
-  for (int64_t dim = int64_t(sizes.size()) - 1; dim > 0; --dim) {
-    index[dim] = rem(flat, sizes[dim]);
-    flat = div(flat, sizes[dim]);
+  if (sizes.size() < 2) {
+    if (!index.empty())
+      index[0] = flat;
+    return index;
   }
-  if (!index.empty())
-    index[0] = flat;
+  // Divisions of 32 bits are a fraction of those of 64.
+  const bool shorten = isShort(sizes) && !getConstantIntValue(flat);
+  Type i32 = b.getI32Type();
+  if (shorten)
+    flat = arith::IndexCastOp::create(b, i32, flat);
+  auto back = [&](Value value) -> Value {
+    return shorten ? arith::IndexCastUIOp::create(b, b.getIndexType(), value)
+                         .getResult()
+                   : value;
+  };
+  for (int64_t dim = int64_t(sizes.size()) - 1; dim > 0; --dim) {
+    if (isConstantIntValue(sizes[dim], 1)) {
+      index[dim] = constant(0);
+      continue;
+    }
+    Value size = sizes[dim];
+    if (shorten)
+      size = arith::ConstantIntOp::create(b, i32,
+                                          *getConstantIntValue(sizes[dim]));
+    index[dim] = back(b.createOrFold<arith::RemUIOp>(flat, size));
+    flat = b.createOrFold<arith::DivUIOp>(flat, size);
+  }
+  index[0] = back(flat);
   return index;
 }
 

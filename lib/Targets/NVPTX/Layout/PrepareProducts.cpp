@@ -100,10 +100,10 @@ struct PrepareProductsPass
         if (nv::hasTiles(matmul))
           continue;
       } else if (auto conv = dyn_cast<sdx::ConvOp>(op.getOperation())) {
-        if (nv::hasTiles(conv)) {
-          narrow(op, conv.getInputMutable(), conv.getWeightsMutable());
-          continue;
-        }
+        narrow(op, conv.getInputMutable(), conv.getWeightsMutable());
+        continue;
+      } else if (isa<sdx::MaxPoolOp>(op.getOperation())) {
+        continue;
       } else if (auto dequant =
                      dyn_cast<sdx::DequantMatmulOp>(op.getOperation())) {
         if (nv::hasTiles(dequant)) {

@@ -72,6 +72,7 @@ bool nv::hasTiles(sdx::MatmulOp op) {
   return findForm(op, types.lhs, types.rhs, types.sum, types.transposed)
       .has_value();
 }
+
 bool nv::hasTiles(sdx::ConvOp op) { return findForm(op).has_value(); }
 
 bool nv::hasTiles(sdx::DequantMatmulOp op) {
