@@ -58,6 +58,8 @@ public:
     kernels.addPass(createNVLowerAttention());
     kernels.addPass(createNVLowerWindows());
     kernels.addPass(createNVLowerRows());
+    kernels.addPass(createNVLowerTranspose());
+    kernels.addPass(createNVLowerGather());
     kernels.addPass(createNVLowerElementwise());
     // Not canonicalised: loops of one iteration are kernels, too.
     kernels.addPass(createNVLowerLoops());

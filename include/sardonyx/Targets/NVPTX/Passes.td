@@ -304,6 +304,63 @@ def NVLowerRows : Pass<"nv-lower-rows", "::mlir::func::FuncOp"> {
   ];
 }
 
+def NVLowerTranspose : Pass<"nv-lower-transpose", "::mlir::func::FuncOp"> {
+  let summary = "Lower transposes to tiles in shared memory";
+  let description = [{
+    A kernel that is one `linalg.transpose` becomes a loop over tiles of the
+    dimension that is the operand's fastest and the one that is the result's, 32
+    x 32 or, of elements of one or two bytes, 64 x 64. A block reads it row by
+    row of the operand and writes it row by row of the result; in shared memory
+    rows have a gap. Where the fastest dimension stays, or where one of the two
+    has fewer than 8 elements, a thread has neighbours of the result, 16 bytes at
+    most.
+
+    ```mlir
+    %r = linalg.transpose ins(%x : tensor<512x70xf32>) outs(%e) permutation = [1, 0]
+    // becomes
+    scf.parallel (%block) = (%c0) to (%c48) step (%c1) {
+      %shared = nv.shared_memory : memref<4224xi8, #gpu.address_space<workgroup>>
+      ...
+      gpu.barrier
+      ...
+    } {nv.step = "transpose", nv.threads = 256 : i64}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+def NVLowerGather : Pass<"nv-lower-gather", "::mlir::func::FuncOp"> {
+  let summary = "Lower copies of pieces whose places data decide to threads";
+  let description = [{
+    A kernel that is a loop over tasks (scf.forall), each of which copies a piece
+    of a buffer into the result, as a row of a table, becomes a loop in which a
+    thread has neighbours of a piece, 16 bytes where rows are a multiple of that.
+    It finds the place of its piece for itself.
+
+    ```mlir
+    %r = scf.forall (%task) in (%n) shared_outs(%out = %empty) {
+      %row = tensor.extract %rows[%task]
+      %piece = tensor.extract_slice %x[%row, 0] [1, 768] [1, 1]
+      ... tensor.parallel_insert_slice %piece into %out[%task, 0] [1, 768] [1, 1]
+    // becomes
+    scf.parallel (%block) = (%c0) to (%blocks) step (%c1) {
+      ...
+      %row = memref.load %rows[%task]
+      %v = memref.load %x[%row, %i]
+      ...
+      memref.store %v, %y[%task, %i]
+    } {nv.step = "gather", nv.threads = 256 : i64}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
 def NVLowerElementwise
     : Pass<"nv-lower-elementwise", "::mlir::func::FuncOp"> {
   let summary = "Lower elementwise kernels to threads with several elements";
