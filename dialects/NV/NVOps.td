@@ -131,4 +131,82 @@ def NV_YieldOp : Op<NV_Dialect, "yield", [
   let builders = [OpBuilder<(ins), [{}]>];
 }
 
+class NV_DenseOp<string mnemonic, list<Trait> traits = []>
+    : Op<NV_Dialect, mnemonic, !listconcat([
+        Pure, DestinationStyleOpInterface,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
+                                  ["reifyResultShapes"]>,
+        DeclareOpInterfaceMethods<SDX_DenseOpInterface,
+                                  ["isRoot", "isContraction", "describeForm",
+                                   "getKernelName", "countFlops"]>], traits)> {
+  let hasVerifier = 1;
+}
+
+def NV_NumberTensor : TypeConstraint<
+    RankedTensorOf<[AnyFloat, AnySignlessInteger]>.predicate,
+    "tensor of floats or integers", "::mlir::RankedTensorType">;
+
+def NV_ConvOp : NV_DenseOp<"conv"> {
+  let summary = "Convolution with channels last";
+  let description = [{
+    What `sdx.conv` is, of an `input` [N,S...,C], `weights` [OC,k...,C/group] and
+    an `init` [N,O...,OC]: the products of an output follow each other along the
+    channels, tap by tap.
+
+    ```mlir
+    %y = nv.conv ins(%x, %w : tensor<?x56x56x64xf16>, tensor<64x3x3x64xf16>)
+        outs(%zero : tensor<?x56x56x64xf32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+         pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>,
+         group = 1 : i64} -> tensor<?x56x56x64xf32>
+    ```
+  }];
+  let arguments = (ins NV_NumberTensor:$input, NV_NumberTensor:$weights,
+                       NV_NumberTensor:$init,
+                       DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$dilations,
+                       DenseI64ArrayAttr:$pads_begin,
+                       DenseI64ArrayAttr:$pads_end, I64Attr:$group);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    `ins` `(` $input `,` $weights `:` type($input) `,` type($weights) `)`
+    `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }
+    /// The kernel's sizes, all known.
+    ::llvm::ArrayRef<int64_t> getKernelShape() {
+      return getWeights().getType().getShape().drop_front().drop_back();
+    }
+  }];
+}
+
+def NV_MaxPoolOp : NV_DenseOp<"max_pool"> {
+  let summary = "Largest elements of windows, with channels last";
+  let description = [{
+    What `sdx.max_pool` is, of an `input` [N,S...,C] and an `init` [N,O...,C].
+
+    ```mlir
+    %y = nv.max_pool ins(%x : tensor<?x112x112x64xf32>)
+        outs(%lowest : tensor<?x56x56x64xf32>)
+        {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>,
+         pads_begin = array<i64: 1, 1>} -> tensor<?x56x56x64xf32>
+    ```
+  }];
+  let arguments = (ins NV_NumberTensor:$input, NV_NumberTensor:$init,
+                       DenseI64ArrayAttr:$kernel_shape,
+                       DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$pads_begin);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    `ins` `(` $input `:` type($input) `)`
+    `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }
+  }];
+}
+
 #endif // SARDONYX_NV_OPS

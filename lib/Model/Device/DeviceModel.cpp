@@ -26,9 +26,10 @@ Error sardonyx::toError(const Failure &failure, const std::string &what) {
 // Devices
 //===----------------------------------------------------------------------===//
 
-Expected<std::shared_ptr<ModelDevice>>
-ModelDevice::open(int ordinal, int64_t memoryLimit, void *stream,
-                  WorkMode mode) {
+Expected<std::shared_ptr<ModelDevice>> ModelDevice::open(int ordinal,
+                                                         int64_t memoryLimit,
+                                                         void *stream,
+                                                         WorkMode mode) {
   auto device = Device::open(ordinal);
   if (!device)
     return toError(device.failure());

@@ -7,6 +7,7 @@
 
 #include "sardonyx/Session/Devices.h"
 #include "lib/Model/Device/DeviceModel.h"
+#include "lib/Model/Device/ImageChoice.h"
 #include "lib/Runtime/GPU/Stream.h"
 #include "lib/Session/Compile/Options.h"
 

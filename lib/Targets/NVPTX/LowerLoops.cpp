@@ -7,6 +7,7 @@
 
 #include "Attention/DecomposeAttention.h"
 #include "Common/KernelBuffers.h"
+#include "Conv/DecomposeLast.h"
 #include "ThreadLoops.h"
 #include "dialects/NV/NV.h"
 #include "lib/Dispatch/Utils.h"
@@ -132,7 +133,9 @@ private:
       OpBuilder b(op);
       auto attention = dyn_cast<nv::AttentionOp>(*op);
       Value loops = attention ? nv::decomposeAttention(b, attention)
-                              : decomposeToLinalg(b, op);
+                              : nv::decomposeLast(b, op);
+      if (!loops)
+        loops = decomposeToLinalg(b, op);
       if (!loops)
         return op.emitError("has no form as loops");
       op->getResult(0).replaceAllUsesWith(loops);

@@ -35,7 +35,8 @@ public:
     rounding.precision = options.precision;
     module.addPass(createNVRoundOperands(rounding));
     module.addPass(createNVPrepareProducts());
-    // Afterwards, when its operands are what is in memory.
+    // Afterwards, when operands are what is in memory.
+    module.addPass(createNVAssignLayouts());
     module.addPass(createNVFormAttention());
   }
 

@@ -25,6 +25,8 @@ static Operation *findAnyProduct(func::FuncOp kernel) {
     return op;
   if (auto op = findProduct<sdx::ConvOp>(kernel))
     return op;
+  if (auto op = findProduct<ConvOp>(kernel))
+    return op;
   auto op = findProduct<sdx::DequantMatmulOp>(kernel);
   return op && hasTiles(op) ? op.getOperation() : nullptr;
 }

@@ -60,6 +60,34 @@ def NVPrepareProducts : Pass<"nv-prepare-products", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def NVAssignLayouts : Pass<"nv-assign-layouts", "::mlir::ModuleOp"> {
+  let summary = "Put channels last where tensor cores convolve";
+  let description = [{
+    A convolution for tensor cores becomes an `nv.conv`, whose operands have
+    channels last: what is multiplied lies in pieces of 16 bytes. So do the
+    elementwise operations, slices, pools and other convolutions that read its
+    result, up to those that have no such form: images are transposed where a
+    region of such operations begins or ends. Channels are filled up with zeros
+    to whole pieces.
+
+    ```mlir
+    %y = sdx.conv ins(%x, %w : tensor<1x64x56x56xf16>, tensor<64x64x3x3xf16>) ...
+    %r = linalg.generic ins(%y) ... maximumf
+    // becomes
+    %t = linalg.transpose ins(%x : tensor<1x64x56x56xf16>) ... permutation = [0, 2, 3, 1]
+    %v = linalg.transpose ins(%w : tensor<64x64x3x3xf16>) ... permutation = [0, 2, 3, 1]
+    %y = nv.conv ins(%t, %v : tensor<1x56x56x64xf16>, tensor<64x3x3x64xf16>) ...
+    %s = linalg.generic ins(%y : tensor<1x56x56x64xf32>) ... maximumf
+    %r = linalg.transpose ins(%s : tensor<1x56x56x64xf32>) ... permutation = [0, 3, 1, 2]
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::nv::NVDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def NVSelectPlans : Pass<"nv-select-plans", "::mlir::func::FuncOp"> {
   let summary = "Choose how each kernel is computed";
   let description = [{

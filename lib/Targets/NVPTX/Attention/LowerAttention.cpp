@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention/AttentionKernel.h"
+#include "Kernel/Block.h"
 
 #include "sardonyx/Targets/NVPTX/Passes.h"
 
@@ -32,7 +33,7 @@ struct LowerAttentionPass
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration() ||
+    if (!mayHaveBlocks(func) ||
         !llvm::hasSingleElement(func.getOps<AttentionOp>()))
       return;
     AttentionOp op = *func.getOps<AttentionOp>().begin();

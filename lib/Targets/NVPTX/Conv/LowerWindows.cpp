@@ -50,6 +50,8 @@ struct Window {
   Value input, weights, init; // weights: null where the largest is wanted
   SmallVector<int64_t> kernel, strides, dilations, pads;
   int64_t groups = 0; // 0: each channel
+  /// Whether channels are the last dimension, of weights as well.
+  bool isLast = false;
 
   static Window of(sdx::ConvOp op) {
     return {cast<sdx::DenseOpInterface>(op.getOperation()),
@@ -72,6 +74,34 @@ struct Window {
             SmallVector<int64_t>(op.getNumSpatialDims(), 1),
             SmallVector<int64_t>(op.getPadsBegin())};
   }
+  static Window of(ConvOp op) {
+    return {cast<sdx::DenseOpInterface>(op.getOperation()),
+            op.getInput(),
+            op.getWeights(),
+            op.getInit(),
+            SmallVector<int64_t>(op.getKernelShape()),
+            SmallVector<int64_t>(op.getStrides()),
+            SmallVector<int64_t>(op.getDilations()),
+            SmallVector<int64_t>(op.getPadsBegin()),
+            static_cast<int64_t>(op.getGroup()),
+            /*isLast=*/true};
+  }
+  static Window of(MaxPoolOp op) {
+    return {cast<sdx::DenseOpInterface>(op.getOperation()),
+            op.getInput(),
+            Value(),
+            op.getInit(),
+            SmallVector<int64_t>(op.getKernelShape()),
+            SmallVector<int64_t>(op.getStrides()),
+            SmallVector<int64_t>(op.getNumSpatialDims(), 1),
+            SmallVector<int64_t>(op.getPadsBegin()),
+            /*groups=*/0,
+            /*isLast=*/true};
+  }
+
+  /// The dimension of channels, and the first of the image.
+  int64_t channelDim() const { return isLast ? kernel.size() + 1 : 1; }
+  int64_t imageDim() const { return isLast ? 1 : 2; }
 };
 
 class WindowKernel {
@@ -100,12 +130,16 @@ public:
     Indices i(b);
     findSizes(b);
     choosePlan();
-    SmallVector<Value> grid = {images, groups, i.div(filters, numFilters)};
-    grid.append(outputSizes);
-    if (spatial > 1) {
-      Value &rows = grid[grid.size() - 2];
-      rows = i.ceilDiv(rows, numRows);
-    }
+    SmallVector<Value> strips(outputSizes);
+    if (spatial > 1)
+      strips[spatial - 2] = i.ceilDiv(strips[spatial - 2], numRows);
+    // Neighbours in memory are neighbouring threads.
+    SmallVector<Value> grid = {images};
+    if (w.isLast)
+      grid.append(strips);
+    grid.append({groups, i.div(filters, numFilters)});
+    if (!w.isLast)
+      grid.append(strips);
     Value count = i.constant(1);
     for (Value size : grid)
       count = i.mul(count, size);
@@ -119,9 +153,11 @@ public:
     b.setInsertionPoint(some.thenYield());
     SmallVector<Value> at = i.unflatten(number, grid);
     image = at[0];
-    group = at[1];
-    filter0 = i.mul(at[2], numFilters);
-    first.assign(at.begin() + 3, at.end());
+    const int64_t channelsAt = w.isLast ? spatial + 1 : 1;
+    const int64_t stripAt = w.isLast ? 1 : 3;
+    group = at[channelsAt];
+    filter0 = i.mul(at[channelsAt + 1], numFilters);
+    first.assign(at.begin() + stripAt, at.begin() + stripAt + spatial);
     if (spatial > 1)
       first[spatial - 2] = i.mul(first[spatial - 2], numRows);
     emitResults(b, emitPlanes(b));
@@ -133,16 +169,17 @@ private:
     input = body.getBuffer(w.input);
     Value output = body.getOutputs().front().memref;
     images = sizeOf(b, output, 0);
-    groups = w.groups ? i.constant(w.groups) : sizeOf(b, output, 1);
-    filters = i.div(sizeOf(b, output, 1), groups);
+    Value outputChannels = sizeOf(b, output, w.channelDim());
+    groups = w.groups ? i.constant(w.groups) : outputChannels;
+    filters = i.div(outputChannels, groups);
     channels = i.constant(1);
     if (w.weights) {
       weights = body.getBuffer(w.weights);
-      channels = sizeOf(b, weights, 1);
+      channels = sizeOf(b, weights, w.channelDim());
     }
     for (int64_t dim = 0; dim < spatial; ++dim) {
-      inputSizes.push_back(sizeOf(b, input, dim + 2));
-      outputSizes.push_back(sizeOf(b, output, dim + 2));
+      inputSizes.push_back(sizeOf(b, input, dim + w.imageDim()));
+      outputSizes.push_back(sizeOf(b, output, dim + w.imageDim()));
     }
     mayBeEmpty = llvm::any_of(inputSizes, [](Value size) {
       return getConstantIntValue(size).value_or(0) == 0;
@@ -257,9 +294,12 @@ private:
   SmallVector<Value> emitPlane(ImplicitLocOpBuilder &b, Value plane,
                                int64_t leading, SmallVector<Value> sums) {
     Indices i(b);
-    Value channel = i.div(plane, leading), tap = i.rem(plane, leading);
-    Value flat =
-        i.add(i.mul(i.add(i.mul(image, groups), group), channels), channel);
+    channel = i.div(plane, leading);
+    Value tap = i.rem(plane, leading);
+    Value flat = image;
+    if (!w.isLast)
+      flat =
+          i.add(i.mul(i.add(i.mul(image, groups), group), channels), channel);
     SmallVector<Value> shape;
     for (int64_t dim = 0; dim < spatial - 2; ++dim)
       shape.push_back(i.constant(w.kernel[dim]));
@@ -274,15 +314,34 @@ private:
     SmallVector<Value> weightsAt;
     for (int64_t f = 0; f < numFilters; ++f) {
       Value filter = i.add(i.mul(group, filters), i.add(filter0, f));
-      Value at = i.add(i.mul(filter, channels), channel);
+      Value at = filter;
+      if (!w.isLast)
+        at = i.add(i.mul(filter, channels), channel);
       weightsAt.push_back(i.mul(i.add(i.mul(at, leading), tap), taps));
     }
     return isUnrolled ? emitTaps(b, flat, exists, weightsAt, std::move(sums))
                       : loopTaps(b, flat, exists, weightsAt, sums);
   }
 
+  /// The weight of tap `at`, counted through all filters and planes.
   Value loadWeight(ImplicitLocOpBuilder &b, Value at) {
-    return weights ? extend(b, loadAt(b, weights, at)) : Value();
+    Indices i(b);
+    if (!weights)
+      return Value();
+    if (w.isLast)
+      at = i.add(i.mul(at, channels), channel);
+    return extend(b, loadAt(b, weights, at));
+  }
+
+  /// The element of the plane's channel at a place in the row of number `row`
+  /// of all rows.
+  Value loadFrom(ImplicitLocOpBuilder &b, Value row, Value col, Value exists) {
+    Indices i(b);
+    Value at = i.add(i.mul(row, inputSizes.back()), col);
+    if (w.isLast)
+      at = i.add(i.mul(at, i.mul(groups, channels)),
+                 i.add(i.mul(group, channels), channel));
+    return load(b, at, exists);
   }
 
   /// The row that the strip's first output sees by a tap that is so many rows
@@ -311,11 +370,11 @@ private:
     for (int64_t tap = 0; tap < kernelRows * kernelCols; ++tap)
       for (Value at : weightsAt)
         ofTaps.push_back(loadWeight(b, i.add(at, tap)));
-    Value width = inputSizes.back();
     SmallVector<Place> cols;
     for (int64_t c = 0; c < kernelCols; ++c)
-      cols.push_back(check(
-          b, placeOf(b, spatial - 1, first.back(), i.constant(c)), width));
+      cols.push_back(check(b,
+                           placeOf(b, spatial - 1, first.back(), i.constant(c)),
+                           inputSizes.back()));
     const int64_t stride = spatial > 1 ? w.strides[spatial - 2] : 1;
     const int64_t dilation = spatial > 1 ? w.dilations[spatial - 2] : 1;
     std::set<int64_t> offsets;
@@ -327,7 +386,7 @@ private:
       for (int64_t c = 0; c < kernelCols; ++c) {
         Value inside =
             row.exists ? i.both(row.exists, cols[c].exists) : cols[c].exists;
-        Value value = load(b, i.add(i.mul(row.at, width), cols[c].at), inside);
+        Value value = loadFrom(b, row.at, cols[c].at, inside);
         for (int64_t r = 0; r < numRows; ++r) {
           const int64_t k = (offset - r * stride) / dilation;
           if (offset < r * stride || (offset - r * stride) % dilation ||
@@ -363,8 +422,7 @@ private:
         check(b, placeOf(b, spatial - 1, first.back(), i.rem(tap, kernelCols)),
               inputSizes.back());
     Value inside = row.exists ? i.both(row.exists, col.exists) : col.exists;
-    Value value =
-        load(b, i.add(i.mul(row.at, inputSizes.back()), col.at), inside);
+    Value value = loadFrom(b, row.at, col.at, inside);
     Value sum = combine(b, loop.getRegionIterArgs()[0], value,
                         loadWeight(b, i.add(weightsAt[0], tap)));
     scf::YieldOp::create(b, sum);
@@ -388,8 +446,10 @@ private:
       SmallVector<PointEvaluator::Point> known(numFilters);
       for (int64_t f = 0; f < numFilters; ++f) {
         SmallVector<Value> &index = indices.emplace_back();
-        index = {image, i.add(i.mul(group, filters), i.add(filter0, f))};
+        index.push_back(image);
         index.append(position);
+        index.insert(index.begin() + w.channelDim(),
+                     i.add(i.mul(group, filters), i.add(filter0, f)));
         known[f].add(w.op->getResult(0), index,
                      addInit(b, sums[r * numFilters + f], index, known[f]));
       }
@@ -422,6 +482,7 @@ private:
   bool isUnrolled = true;
   // What a thread has: the position of its first output.
   Value image, group, filter0;
+  Value channel; // of the plane that is read, in its group
   SmallVector<Value> first;
 };
 
@@ -434,6 +495,10 @@ struct LowerWindowsPass : sardonyx::impl::NVLowerWindowsBase<LowerWindowsPass> {
     if (auto conv = findProduct<sdx::ConvOp>(func))
       window = Window::of(conv);
     else if (auto pool = findProduct<sdx::MaxPoolOp>(func))
+      window = Window::of(pool);
+    else if (auto conv = findProduct<ConvOp>(func))
+      window = Window::of(conv);
+    else if (auto pool = findProduct<MaxPoolOp>(func))
       window = Window::of(pool);
     if (!window)
       return;

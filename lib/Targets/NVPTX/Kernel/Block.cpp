@@ -107,6 +107,11 @@ SmallVector<Value> Indices::unflatten(Value flat, ArrayRef<Value> sizes) {
   return index;
 }
 
+bool nv::mayHaveBlocks(func::FuncOp func) {
+  return func->hasAttr(sdx::kKernelAttr) && !func.isDeclaration() &&
+         !isa_and_nonnull<LoopsAttr>(func->getAttr(kPlanAttr));
+}
+
 scf::ParallelOp nv::startBlocks(ImplicitLocOpBuilder &b, Value blocks,
                                 int64_t threads, StringRef step) {
   Value zero = arith::ConstantIndexOp::create(b, 0);

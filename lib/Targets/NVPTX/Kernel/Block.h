@@ -10,6 +10,7 @@
 
 #include "dialects/NV/NV.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -43,6 +44,9 @@ public:
 private:
   mlir::ImplicitLocOpBuilder &b;
 };
+
+/// Whether `func` is a kernel that need not be plain loops.
+bool mayHaveBlocks(mlir::func::FuncOp func);
 
 /// The loop over the blocks of a kernel of `threads` threads each, all of which
 /// run its body; the builder is in there afterwards. `step` names it.

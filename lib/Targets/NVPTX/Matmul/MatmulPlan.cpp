@@ -38,6 +38,8 @@ static constexpr int64_t kFmaDepth = 16;
 
 /// Filters of a group that are worth a tile: fewer leave most of it empty.
 static constexpr int64_t kFewestFilters = 8;
+/// Bytes of channels that are copied at a time, and sums that are stored so.
+static constexpr int64_t kPieceBytes = 16, kWidth = 4;
 
 /// `transposed`: the right-hand side follows itself along K.
 static std::optional<ProductForm> findForm(Operation *op, Type lhs, Type rhs,
@@ -74,6 +76,28 @@ bool nv::hasTiles(sdx::MatmulOp op) {
 }
 
 bool nv::hasTiles(sdx::ConvOp op) { return findForm(op).has_value(); }
+
+bool nv::hasLastTiles(Operation *conv, Type element, Type sum, int64_t filters,
+                      int64_t channels, int64_t groups) {
+  const bool isMma =
+      sum.isF32() && (element.isF16() || element.isBF16() ||
+                      (element.isF32() && conv->hasAttr(kTF32Attr)));
+  if (!isMma || filters / groups < kFewestFilters || channels == 0)
+    return false;
+  const int64_t piece = kPieceBytes * 8 / element.getIntOrFloatBitWidth();
+  // Neighbouring sums are stored together, and are of one group.
+  return channels % piece == 0 &&
+         (groups == 1 || filters / groups % kWidth == 0);
+}
+
+bool nv::hasTiles(nv::ConvOp op) {
+  RankedTensorType weights = op.getWeights().getType();
+  return weights.getElementType() == op.getInput().getType().getElementType() &&
+         hasLastTiles(op, weights.getElementType(),
+                      op.getInit().getType().getElementType(),
+                      weights.getDimSize(0), weights.getShape().back(),
+                      op.getGroup());
+}
 
 bool nv::hasTiles(sdx::DequantMatmulOp op) {
   return canUnpack(op) && op.getDepth() > 0 && op.getColumns() > 0;
@@ -133,6 +157,10 @@ ProductTypes nv::getProductTypes(Operation *op) {
   } else if (auto conv = dyn_cast<sdx::ConvOp>(op)) {
     types = {elementOf(conv.getWeights()), elementOf(conv.getInput()),
              elementOf(conv.getInit())};
+  } else if (auto conv = dyn_cast<nv::ConvOp>(op)) {
+    types = {elementOf(conv.getInput()), elementOf(conv.getWeights()),
+             elementOf(conv.getInit())};
+    types.transposed = true;
   } else if (auto dequant = dyn_cast<sdx::DequantMatmulOp>(op)) {
     Type type = elementOf(dequant.getLhs());
     types = {type, type, elementOf(dequant.getInit())};
@@ -170,6 +198,19 @@ static Extent getExtent(sdx::ConvOp op) {
   return {images * groups, weights[0] / groups, positions, k};
 }
 
+static Extent getExtent(nv::ConvOp op) {
+  ArrayRef<int64_t> result = op.getInit().getType().getShape();
+  int64_t positions = ShapedType::isDynamic(result[0]) ? 1 : result[0];
+  for (int64_t size : result.drop_front().drop_back())
+    positions *= ShapedType::isDynamic(size) ? kUsualSide : size;
+  ArrayRef<int64_t> weights = op.getWeights().getType().getShape();
+  int64_t k = 1;
+  for (int64_t size : weights.drop_front())
+    k *= size;
+  const auto groups = static_cast<int64_t>(op.getGroup());
+  return {groups, positions, weights[0] / groups, k};
+}
+
 static Extent getExtent(sdx::DequantMatmulOp op) {
   return {/*pairs=*/1, usually(op.getInit().getType().getDimSize(0)),
           op.getColumns(), op.getDepth()};
@@ -178,6 +219,8 @@ static Extent getExtent(sdx::DequantMatmulOp op) {
 static std::optional<ProductForm> findForm(Operation *op) {
   if (auto conv = dyn_cast<sdx::ConvOp>(op))
     return findForm(conv);
+  if (auto conv = dyn_cast<nv::ConvOp>(op))
+    return nv::hasTiles(conv) ? std::optional(ProductForm::Mma) : std::nullopt;
   const ProductTypes types = nv::getProductTypes(op);
   return findForm(op, types.lhs, types.rhs, types.sum, types.transposed);
 }
@@ -188,7 +231,7 @@ std::optional<MatmulPlanAttr> nv::choosePlan(Operation *op, TargetAttr target) {
     return std::nullopt;
   const Extent extent =
       llvm::TypeSwitch<Operation *, Extent>(op)
-          .Case<sdx::MatmulOp, sdx::ConvOp, sdx::DequantMatmulOp>(
+          .Case<sdx::MatmulOp, sdx::ConvOp, nv::ConvOp, sdx::DequantMatmulOp>(
               [](auto product) { return getExtent(product); });
   return choose(*form, getProductTypes(op).lhs, extent.pairs, extent.m,
                 extent.n, extent.k, target);

@@ -20,12 +20,17 @@ namespace sardonyx::nv {
 /// Whether there are tiles for what the operation multiplies.
 bool hasTiles(sdx::MatmulOp op);
 bool hasTiles(sdx::ConvOp op);
+bool hasTiles(ConvOp op);
+/// Whether a convolution of so many filters, and channels of a group, would
+/// have them as an nv.conv.
+bool hasLastTiles(mlir::Operation *conv, mlir::Type element, mlir::Type sum,
+                  int64_t filters, int64_t channels, int64_t groups);
 /// Whether its packed weights are unpacked in registers.
 bool hasTiles(sdx::DequantMatmulOp op);
 
-/// What the kernel of a product (sdx.matmul, sdx.conv, whose filters are the
-/// left-hand side, or sdx.dequant_matmul, whose weights are unpacked to the
-/// type of the other side) multiplies.
+/// What the kernel of a product multiplies: sdx.matmul, sdx.conv, whose filters
+/// are the left-hand side, nv.conv, whose windows are, or sdx.dequant_matmul,
+/// whose weights are unpacked to the type of the other side.
 ProductTypes getProductTypes(mlir::Operation *op);
 
 /// The tiles that are chosen for a product, or none.

@@ -15,6 +15,7 @@
 #ifndef SARDONYX_LIB_TARGETS_NVPTX_MATMUL_PRODUCTKERNEL_H
 #define SARDONYX_LIB_TARGETS_NVPTX_MATMUL_PRODUCTKERNEL_H
 
+#include "Kernel/Block.h"
 #include "Kernel/PointEvaluator.h"
 #include "Matmul/BlockTile.h"
 
@@ -124,8 +125,7 @@ private:
 
 /// The only `OpT` of a kernel on tensors, or null.
 template <typename OpT> OpT findProduct(mlir::func::FuncOp func) {
-  if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration() ||
-      !llvm::hasSingleElement(func.getOps<OpT>()))
+  if (!mayHaveBlocks(func) || !llvm::hasSingleElement(func.getOps<OpT>()))
     return OpT();
   OpT op = *func.getOps<OpT>().begin();
   return op.hasPureTensorSemantics() ? op : OpT();

@@ -246,7 +246,7 @@ struct LowerGatherPass : sardonyx::impl::NVLowerGatherBase<LowerGatherPass> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+    if (!mayHaveBlocks(func))
       return;
     KernelBody body(func);
     GatherKernel kernel(func, body);

@@ -245,7 +245,7 @@ struct LowerTransposePass
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration())
+    if (!mayHaveBlocks(func))
       return;
     KernelBody body(func);
     linalg::TransposeOp op = findTranspose(func, body);

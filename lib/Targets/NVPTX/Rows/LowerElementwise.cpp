@@ -132,8 +132,7 @@ struct LowerElementwisePass
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration() ||
-        isa_and_nonnull<LoopsAttr>(func->getAttr(kPlanAttr)))
+    if (!mayHaveBlocks(func))
       return;
     for (Operation &op : func.getBody().front()) {
       auto generic = dyn_cast<linalg::GenericOp>(op);

@@ -375,8 +375,7 @@ struct LowerRowsPass : sardonyx::impl::NVLowerRowsBase<LowerRowsPass> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr(sdx::kKernelAttr) || func.isDeclaration() ||
-        isa_and_nonnull<LoopsAttr>(func->getAttr(kPlanAttr)))
+    if (!mayHaveBlocks(func))
       return;
     // Everything is a generic operation, but for fills.
     for (Operation &op : func.getBody().front())
