@@ -294,7 +294,7 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
     if (!loaded)
       return loaded.error();
     deviceModel = std::move(*loaded);
-    report.timings.push_back({"kernels", watch.seconds()});
+    report.timings.push_back({"machine code", watch.seconds()});
   }
   const bool callsProcess =
       std::any_of(artifact.images.begin(), artifact.images.end(),
