@@ -38,6 +38,13 @@ def run(text, inputs, folder):
 
 
 MODELS = {
+    # More kernels than a thread compiles at a time, some with memory that blocks share.
+    "many_kernels": (
+        "g (float[n, 64] x, float[64, 48] a, float[48, 96] b, float[96, 33] c) => (float[n, 33] y, float[n, 33] z, float[33, n] t) {"
+        "one = Constant <value_int = 1> ()\n p = MatMul (x, a)\n s = Softmax (p)\n q = MatMul (s, b)\n r = Softmax <axis = 0> (q)\n"
+        "y = MatMul (r, c)\n z = CumSum (y, one)\n t = Transpose (y)}",
+        {"x": floats(5, 64), "a": floats(64, 48), "b": floats(48, 96), "c": floats(96, 33)},
+    ),
     "conv": (
         "g (float[n, 6, h, w] x, float[8, 3, 3, 2] k, float[8] b) => (float[n, 8, p, q] y) {"
         "y = Conv <group = 2, strides = [2, 1], pads = [1, 0, 2, 1], dilations = [1, 2]> (x, k, b)}",

@@ -12,6 +12,7 @@
 #include "sardonyx/Objects/KeepErrors.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -90,33 +91,135 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       .run(module, modules);
 }
 
-/// The PTX of `device`; where there is none, why.
-static std::string makePTX(gpu::GPUModuleOp kernels, nv::TargetAttr device,
-                           std::string &error) {
-  std::unique_ptr<llvm::TargetMachine> machine = makeMachine(device, error);
+namespace {
+/// The text of some kernels; where there is none, why.
+struct EmittedText {
+  std::string text, error;
+  /// Whether it defines more than kernels: variables that LLVM has made.
+  bool hasVariables = false;
+};
+} // namespace
+
+static bool isDefinition(const llvm::GlobalVariable &variable) {
+  return !variable.isDeclaration();
+}
+
+static EmittedText emitText(gpu::GPUModuleOp kernels, nv::TargetAttr device) {
+  EmittedText emitted;
+  std::unique_ptr<llvm::TargetMachine> machine =
+      makeMachine(device, emitted.error);
   if (!machine)
-    return "";
+    return emitted;
   llvm::LLVMContext context;
-  context.setDiagnosticHandler(std::make_unique<KeepErrors>(error));
+  context.setDiagnosticHandler(std::make_unique<KeepErrors>(emitted.error));
   std::unique_ptr<llvm::Module> module =
       translateModuleToLLVMIR(kernels, context, "sardonyx");
   if (!module) {
-    error = "the kernels could not be translated to LLVM IR";
-    return "";
+    emitted.error = "the kernels could not be translated to LLVM IR";
+    return emitted;
   }
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
   optimize(*module, *machine);
+  emitted.hasVariables = llvm::any_of(module->globals(), isDefinition);
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager codegen;
   if (machine->addPassesToEmitFile(codegen, stream, nullptr,
                                    llvm::CodeGenFileType::AssemblyFile)) {
-    error = "LLVM emits no PTX";
-    return "";
+    emitted.error = "LLVM emits no PTX";
+    return emitted;
   }
   codegen.run(*module);
-  return text.str().str();
+  emitted.text = text.str().str();
+  return emitted;
+}
+
+/// The same where LLVM may end the work.
+static EmittedText emitSafely(gpu::GPUModuleOp kernels, nv::TargetAttr device) {
+  EmittedText emitted;
+  if (std::optional<std::string> fatal =
+          recoverFatalErrors([&] { emitted = emitText(kernels, device); }))
+    emitted.error = *fatal;
+  return emitted;
+}
+
+static bool isKernel(Operation &op) {
+  return op.hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName());
+}
+
+/// The kernels in modules of a few, each with all else that the module has.
+static SmallVector<OwningOpRef<gpu::GPUModuleOp>>
+splitKernels(gpu::GPUModuleOp kernels) {
+  // What a thread compiles at a time. The text is the same with any number of
+  // threads.
+  constexpr size_t kKernelsOfPart = 4;
+  SmallVector<Operation *> others, entries;
+  for (Operation &op : *kernels.getBody())
+    (isKernel(op) ? entries : others).push_back(&op);
+  SmallVector<OwningOpRef<gpu::GPUModuleOp>> parts;
+  for (size_t begin = 0; begin < entries.size(); begin += kKernelsOfPart) {
+    auto part = cast<gpu::GPUModuleOp>(kernels->cloneWithoutRegions());
+    Block &body = part.getBodyRegion().emplaceBlock();
+    OpBuilder builder = OpBuilder::atBlockEnd(&body);
+    for (Operation *op : others)
+      builder.clone(*op);
+    for (Operation *op :
+         ArrayRef(entries).drop_front(begin).take_front(kKernelsOfPart))
+      builder.clone(*op);
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+/// One text of several for the same device: each begins with the same
+/// directives, and declares the memory of a block that is as large as a launch
+/// says.
+static std::string join(ArrayRef<EmittedText> parts) {
+  std::string all = parts.front().text;
+  constexpr StringLiteral kLast = ".address_size 64\n",
+                          kDeclaration = ".extern .shared ";
+  bool declaresShared = StringRef(all).contains(kDeclaration);
+  for (const EmittedText &part : parts.drop_front()) {
+    StringRef rest = StringRef(part.text).split(kLast).second;
+    while (!rest.empty()) {
+      auto [line, others] = rest.split('\n');
+      rest = others;
+      const bool isDeclaration = line.starts_with(kDeclaration);
+      if (isDeclaration && declaresShared)
+        continue;
+      declaresShared |= isDeclaration;
+      all += line;
+      all += '\n';
+    }
+  }
+  return all;
+}
+
+/// The PTX of all kernels, by the threads of the context. Where a part has
+/// variables, whose names would have to differ, it is made in one piece.
+static std::string makePTX(gpu::GPUModuleOp kernels, nv::TargetAttr device,
+                           std::string &error) {
+  auto emitWhole = [&] {
+    EmittedText whole = emitSafely(kernels, device);
+    error = whole.error;
+    return whole.text;
+  };
+  SmallVector<OwningOpRef<gpu::GPUModuleOp>> parts = splitKernels(kernels);
+  if (parts.size() < 2)
+    return emitWhole();
+  std::vector<EmittedText> texts(parts.size());
+  parallelFor(kernels.getContext(), 0, parts.size(),
+              [&](size_t i) { texts[i] = emitSafely(*parts[i], device); });
+  for (const EmittedText &text : texts)
+    if (!text.error.empty()) {
+      error = text.error;
+      return "";
+    }
+  if (llvm::any_of(texts,
+                   [](const EmittedText &text) { return text.hasVariables; }))
+    return emitWhole();
+  return join(texts);
 }
 
 static void describeKernels(gpu::GPUModuleOp kernels, Image &image) {
@@ -156,11 +259,9 @@ LogicalResult nv::emitImages(ModuleOp module, SmallVectorImpl<Image> &images) {
     image.kind = ImageKind::PTX;
     image.architecture = device.getChip();
     std::string error;
-    std::optional<std::string> fatal = recoverFatalErrors(
-        [&] { image.bytes = makePTX(kernels, device, error); });
-    if (fatal || !error.empty())
-      return module.emitError("LLVM makes no PTX of the kernels: ")
-             << (fatal ? *fatal : error);
+    image.bytes = makePTX(kernels, device, error);
+    if (!error.empty())
+      return module.emitError("LLVM makes no PTX of the kernels: ") << error;
     describeKernels(kernels, image);
     images.push_back(std::move(image));
     kernels.erase();
