@@ -4,9 +4,11 @@
     utils/ptx.py                    every case of ONNX's backend suite, for sm_80 and sm_90a
     utils/ptx.py --every 20         a sample of it
     utils/ptx.py MODEL.onnx ...     these models
+    utils/ptx.py --forms            models of a node or two, whose kernels must have the instructions that they are fast by
 
-A kernel that ptxas refuses, or that keeps registers in memory (spills), is an error. ptxas is that of $CUDA_HOME, of
-$PATH or of PyPI's nvidia-cuda-nvcc-cu12. Options: --sm sm_80,sm_90a; --jobs N; --build FOLDER (build/release).
+A kernel that ptxas refuses, that keeps registers or arrays in memory of threads (spills, a stack, ld.local), or that has more
+registers than its threads leave it, is an error. ptxas is that of $SARDONYX_PTXAS, $CUDA_HOME, $CUDA_PATH, $PATH or of
+PyPI's nvidia-cuda-nvcc. Options: --sm sm_80,sm_90a; --jobs N; --build FOLDER (build/release).
 """
 
 import argparse
@@ -22,15 +24,62 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
+REGISTERS = 65536  # of a multiprocessor; a thread has 255 at most
+# What the kernels of a model are fast by: the model's text, and how often each instruction must occur at least.
+FORMS = {
+    "product of f16": (
+        "g (float16[n, 512] x, float16[512, 256] w) => (float16[n, 256] y) { y = MatMul (x, w) }",
+        {"mma.sync": 8, "ldmatrix": 2, "cp.async.cg": 2},
+    ),
+    "product of f32": (
+        "g (float[n, 512] x, float[512, 256] w) => (float[n, 256] y) { y = MatMul (x, w) }",
+        {"cp.async.c": 2, "fma.rn.f32": 16},
+    ),
+    "elementwise of f32": ("g (float[1024, 64] x) => (float[1024, 64] y) { y = Relu (x) }", {"ld.global.v4": 1, "st.global.v4": 1}),
+    "rows of f32": ("g (float[512, 768] x) => (float[512, 768] y) { y = Softmax (x) }", {"ld.global.v4": 1, "shfl.sync.bfly": 2}),
+}
+
+
 def find_ptxas():
     """The path of ptxas, or None."""
-    home = os.environ.get("CUDA_HOME")
-    if home and (Path(home) / "bin/ptxas").exists():
-        return str(Path(home) / "bin/ptxas")
+    named = os.environ.get("SARDONYX_PTXAS")
+    if named:
+        return None if named == "none" else named
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        home = os.environ.get(name)
+        if home and (Path(home) / "bin/ptxas").exists():
+            return str(Path(home) / "bin/ptxas")
     if found := shutil.which("ptxas"):
         return found
-    wheels = [Path(folder) / "nvidia/cuda_nvcc/bin/ptxas" for folder in sys.path]
+    wheels = [Path(folder) / "nvidia" / part / "bin/ptxas" for folder in sys.path for part in ("cu13", "cuda_nvcc")]
     return next((str(path) for path in wheels if path.exists()), None)
+
+
+def find_local(text):
+    """The kernels of a text of PTX that have arrays in memory of threads."""
+    kernel, found = "", []
+    for line in text.splitlines():
+        if entry := re.search(r"\.entry (\w+)\(", line):
+            kernel = entry[1]
+        if re.match(r"\s*(@\S+\s+)?(ld|st)\.local|\s*\.local\b", line) and kernel not in found:
+            found.append(kernel)
+    return found
+
+
+def most_registers(text):
+    """The registers that each kernel may have, by the threads of a block that it is made for."""
+    limits, kernel = {}, ""
+    for line in text.splitlines():
+        if entry := re.search(r"\.entry (\w+)\(", line):
+            kernel = entry[1]
+        if threads := re.match(r"\s*\.maxntid (\d+)", line):
+            limits[kernel] = min(255, REGISTERS // int(threads[1]))
+    return limits
+
+
+def missing(text, wanted):
+    """What a text lacks of the instructions that it must have."""
+    return [f"{text.count(word)} of {word}, expected {least}" for word, least in wanted.items() if text.count(word) < least]
 
 
 def list_suite(folder, every):
@@ -50,8 +99,17 @@ def list_suite(folder, every):
     return models
 
 
-def assemble(sardonyx, ptxas, model, sm, folder):
-    """(faults, kernels, most registers) of a model's kernels on a device."""
+def list_forms(folder):
+    """Writes the models of FORMS: {name: path}."""
+    models = {}
+    for name, (text, _) in FORMS.items():
+        models[name] = Path(folder) / f"{name.replace(' ', '_')}.onnxtxt"
+        models[name].write_text(f'<ir_version: 10, opset_import: ["" : 21]>\n{text}')
+    return models
+
+
+def assemble(sardonyx, ptxas, model, sm, folder, wanted=None):
+    """(faults, kernels, most registers) of a model's kernels on a device, which must have the instructions `wanted`."""
     base = Path(folder) / f"{model.stem}-{os.urandom(4).hex()}-{sm}"
     made = subprocess.run(
         [sardonyx, "compile", str(model), "--device", sm, "--to", "ptx", "-o", f"{base}.ptx"],
@@ -65,15 +123,22 @@ def assemble(sardonyx, ptxas, model, sm, folder):
         [ptxas, f"-arch={sm}", "-O3", "-v", "-o", f"{base}.cubin", f"{base}.ptx"], capture_output=True, text=True
     )
     report = done.stdout + done.stderr
+    text = Path(f"{base}.ptx").read_text()
     for ending in ("ptx", "cubin"):
         Path(f"{base}.{ending}").unlink(missing_ok=True)
     faults = [line for line in report.splitlines() if "error" in line or "fatal" in line]
-    kernel = ""
+    faults += [f"{kernel}: memory of threads" for kernel in find_local(text)]
+    faults += missing(text, wanted or {})
+    limits, kernel = most_registers(text), ""
     for line in report.splitlines():
         if found := re.search(r"Compiling entry function '(\S+)'|Function properties for (\S+)", line):
             kernel = found.group(1) or found.group(2)
         if (found := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line)) and found.group(1) != "0":
             faults.append(f"{kernel}: {found.group(0)}")
+        if (found := re.search(r"(\d+) bytes stack frame", line)) and found.group(1) != "0":
+            faults.append(f"{kernel}: {found.group(0)}")
+        if (found := re.search(r"Used (\d+) registers", line)) and int(found.group(1)) > limits.get(kernel, 255):
+            faults.append(f"{kernel}: {found.group(1)} registers, {limits[kernel]} are there for each thread")
     registers = [int(text) for text in re.findall(r"Used (\d+) registers", report)]
     return faults, len(registers), max(registers, default=0)
 
@@ -81,6 +146,7 @@ def assemble(sardonyx, ptxas, model, sm, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--forms", action="store_true")
     parser.add_argument("--sm", default="sm_80,sm_90a")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -88,12 +154,14 @@ def main():
     args = parser.parse_args()
     ptxas = find_ptxas()
     if not ptxas:
-        sys.exit("ptx.py: there is no ptxas: install CUDA's toolkit, or nvidia-cuda-nvcc-cu12 from PyPI")
+        sys.exit("ptx.py: there is no ptxas: install CUDA's toolkit, or nvidia-cuda-nvcc from PyPI")
     sardonyx = str(args.build / "bin/sardonyx")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.jobs) as pool:
-        models = {path.stem: path for path in args.models} or list_suite(folder, args.every)
+        models = {path.stem: path for path in args.models}
+        if not models:
+            models = list_forms(folder) if args.forms else list_suite(folder, args.every)
         tasks = {
-            (name, sm): pool.submit(assemble, sardonyx, ptxas, path, sm, folder)
+            (name, sm): pool.submit(assemble, sardonyx, ptxas, path, sm, folder, FORMS[name][1] if args.forms else None)
             for name, path in models.items()
             for sm in args.sm.split(",")
         }
