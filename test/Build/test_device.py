@@ -390,3 +390,14 @@ def test_sessions_use_ptxas(tmp_path, driver, ptxas):
     assert log.read_text().splitlines()[2:] == ["--version"]
     # And one that fails is no reason not to run.
     load_session(driver, tmp_path, SARDONYX_FAKE_PTXAS="fail", SARDONYX_FAKECUDA_SM="80")
+
+
+def test_other_machines_have_devices_too(tmp_path, no_ptxas):
+    """Of aarch64 the file is only looked at: there is no driver for an emulator."""
+    try:
+        build(tmp_path / "m.so", ["aarch64-linux-gnu", "nvidia:sm_90a"])
+    except sardonyx.NoSuchFile:
+        pytest.skip("the C library of aarch64 is not there")
+    assert needed(tmp_path / "m.so") <= libraries()
+    held = (tmp_path / "m.so").read_bytes()
+    assert held[18:20] == b"\xb7\0" and b"libcuda.so.1" in held and b"sm_90a ptx\0" in held

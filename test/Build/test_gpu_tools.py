@@ -24,8 +24,10 @@ def packed(tmp_path_factory):
     if not (BUILD / "lib" / gpu.FAKE).exists():
         pytest.skip("SARDONYX_BUILD names no build folder")
     folder = tmp_path_factory.mktemp("gpu") / "pack"
-    command = [sys.executable, ROOT / "utils/gpu.py", "pack", folder, "--fake", "--every=250", "--jobs=2", "--build", BUILD]
+    command = [sys.executable, ROOT / "utils/gpu.py", "pack", f"{folder}.zip", "--fake", "--every=250", "--jobs=2", "--build", BUILD]
     subprocess.run([*command, "--networks", "perceptron"], check=True, env={**os.environ, "SARDONYX_PTXAS": "none"})
+    shutil.rmtree(folder)
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", f"{folder}.zip", folder.parent], check=True)
     return folder
 
 
