@@ -30,9 +30,10 @@ def attention(q, k, v, scale, change=lambda scores: scores):
         return terms / terms.sum(axis=-1, keepdims=True) @ v
 
 
-def run(text, inputs, folder, opset=21):
+def run(text, inputs, folder, opset=21, weights={}):
     """The outputs that the tool gives for a model on the device, and the names of its kernels."""
     model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]>\n' + text)
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in weights.items())
     onnx.save(model, folder / "model.onnx")
     tool = BUILD / "bin" / "sardonyx"
     code = subprocess.run([tool, "compile", folder / "model.onnx", "--device", "sm_80", "--to", "ptx"], capture_output=True, text=True, check=True).stdout
@@ -161,6 +162,36 @@ def test_the_operator_with_a_mask(tmp_path):
     expected = attention(q, k, v, 0.3, lambda s: np.where(mask, 2 * np.tanh(s / 2), -np.inf))
     expected[:, :, 7] = 0
     check(y, expected, "float")
+
+
+# A causal mask among the weights: no kernel reads it, and keys past it are not visited. Heads share keys.
+@pytest.mark.parametrize("type", ["float", "float16"])
+@pytest.mark.parametrize("queries, keys", [(150, 150), (70, 200), (5, 9)])
+def test_a_constant_mask(type, queries, keys, tmp_path):
+    number, shared, depth = 4, 2, 32
+    q = floats(type, number, queries, depth)
+    k, v = floats(type, shared, keys, depth), floats(type, shared, keys, depth)
+    model = f"""g ({type}[{number}, {queries}, {depth}] q, {type}[{shared}, {keys}, {depth}] k, {type}[{shared}, {keys}, {depth}] v) => ({type}[{number}, {queries}, {depth}] y)
+        <int64[1] at = {{1}}, int64[4] wide = {{{shared}, 2, {keys}, {depth}}}, int64[3] shape = {{{number}, {keys}, {depth}}}, float low = {{-inf}}, float c = {{0.2}}> {{
+        k1 = Unsqueeze(k, at)
+        k2 = Expand(k1, wide)
+        k3 = Reshape(k2, shape)
+        v1 = Unsqueeze(v, at)
+        v2 = Expand(v1, wide)
+        v3 = Reshape(v2, shape)
+        k4 = Transpose <perm = [0, 2, 1]> (k3)
+        s = MatMul(q, k4)
+        f = CastLike(c, q)
+        t = Mul(s, f)
+        l = CastLike(low, q)
+        u = Where(mask, l, t)
+        p = Softmax <axis = -1> (u)
+        y = MatMul(p, v3)
+    }}"""
+    future = np.triu(np.ones((queries, keys), bool), keys - queries + 1)
+    (y,), kernels = run(model, {"q": q, "k": k, "v": v}, tmp_path, weights={"mask": future})
+    assert is_one_kernel(kernels) and len(kernels) <= 2
+    check(y, attention(q[None], k[None], v[None], 0.2, lambda s: np.where(future, -np.inf, s))[0], type)
 
 
 PLAIN = """g (float16[h, m, 64] q, float16[h, 64, n] k, float16[h, n, 64] v) => (float16[h, m, 64] y) {

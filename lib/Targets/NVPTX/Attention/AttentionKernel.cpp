@@ -171,22 +171,25 @@ TileSource AttentionKernel::findSource(unsigned operand, Value pair) {
   return source;
 }
 
-/// How many tiles of keys have scores for the tile of queries.
-Value AttentionKernel::countTiles(ImplicitLocOpBuilder &b) {
+/// How many keys one of the tile's queries has scores with, or all of them.
+Value AttentionKernel::countKeys(ImplicitLocOpBuilder &b, bool ofAll) {
   Indices i(b);
   Value keys = sizes[op.getKeyLoop()];
   std::optional<unsigned> loop = modifier.getBoundingLoop();
   if (!loop)
-    return i.ceilDiv(keys, plan.keys);
-  // The largest index of the tile, if its queries follow each other.
-  Value last = i.add(sizes[*loop], -1);
-  if (!rowLoops.empty() && rowLoops.back() == *loop)
-    last = arith::MinSIOp::create(
-        b, last, i.add(i.rem(row0, sizes[*loop]), plan.rows - 1));
-  Value count = i.add(modifier.findLastKey(b, last), 1);
-  count = arith::MaxSIOp::create(b, count, i.constant(0));
-  count = arith::MinSIOp::create(b, count, keys);
-  return i.ceilDiv(count, plan.keys);
+    return keys;
+  // Queries follow each other, unless another head begins among them.
+  Value most = i.add(sizes[*loop], -1), least = i.constant(0);
+  if (!rowLoops.empty() && rowLoops.back() == *loop) {
+    Value first = i.rem(row0, sizes[*loop]);
+    Value last = i.add(first, plan.rows - 1);
+    Value isOneHead = i.less(last, sizes[*loop]);
+    least = b.createOrFold<arith::SelectOp>(isOneHead, first, least);
+    most = arith::MinSIOp::create(b, most, last);
+  }
+  Value last = modifier.findLastKey(b, ofAll ? least : most);
+  Value count = arith::MaxSIOp::create(b, i.add(last, 1), i.constant(0));
+  return arith::MinSIOp::create(b, count, keys);
 }
 
 /// The code of block `id`.
@@ -208,7 +211,8 @@ void AttentionKernel::emitBlock(ImplicitLocOpBuilder &b, Value id) {
   rowsOfThread.clear();
   for (Value row : tile->rows(b))
     rowsOfThread.push_back(findRow(b, pair, i.add(row0, row)));
-  Value count = countTiles(b);
+  Value count = i.ceilDiv(countKeys(b, /*ofAll=*/false), plan.keys);
+  seenByAll = countKeys(b, /*ofAll=*/true);
   if (!partials)
     return emitResults(b, emitKeys(b, pair, i.constant(0), count));
   Value ofPart = i.ceilDiv(count, plan.split);
@@ -305,32 +309,49 @@ Value AttentionKernel::combineRow(ImplicitLocOpBuilder &b, Value value,
                                          gpu::ShuffleMode::XOR)
                       .getShuffleResult();
     value = isSum ? arith::AddFOp::create(b, value, other).getResult()
-                  : arith::MaxNumFOp::create(b, value, other).getResult();
+                  : larger(b, value, other);
   }
   return value;
 }
 
-/// Applies the body; there is no score past the last key.
+/// Applies the body; there is no score past the last key. Where it only takes
+/// keys away, tiles of which all queries see all keys are left alone.
 void AttentionKernel::modifyScores(ImplicitLocOpBuilder &b, Values &scores,
                                    Value firstKey) {
   Indices i(b);
-  Value keys = sizes[op.getKeyLoop()];
-  std::optional<int64_t> known = getConstantIntValue(keys);
+  std::optional<int64_t> known = getConstantIntValue(sizes[op.getKeyLoop()]);
   const bool mayPass = !known || *known % plan.keys;
-  if (modifier.getFactor() && !mayPass)
+  if (modifier.isFactor() && !mayPass)
     return;
+  if (!modifier.isFactor() && !modifier.isBound())
+    return modifyEach(b, scores, firstKey, mayPass);
+  Value isCut = i.less(seenByAll, i.add(firstKey, plan.keys));
+  auto cut = scf::IfOp::create(b, ValueRange(scores).getTypes(), isCut,
+                               /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(cut.elseBlock());
+  scf::YieldOp::create(b, scores);
+  b.setInsertionPointToStart(cut.thenBlock());
+  modifyEach(b, scores, firstKey, mayPass);
+  scf::YieldOp::create(b, scores);
+  scores.assign(cut.getResults().begin(), cut.getResults().end());
+}
+
+void AttentionKernel::modifyEach(ImplicitLocOpBuilder &b, Values &scores,
+                                 Value firstKey, bool mayPass) {
+  Indices i(b);
   Values numbers = tile->keys(b);
   for (auto [k, number] : llvm::enumerate(numbers)) {
     Value key = i.add(firstKey, number), exists;
     if (mayPass) {
-      exists = i.less(key, keys);
+      exists = i.less(key, sizes[op.getKeyLoop()]);
       key = b.createOrFold<arith::SelectOp>(exists, key, i.constant(0));
     }
     for (auto [r, row] : llvm::enumerate(rowsOfThread)) {
       Value &score = scores[r * numbers.size() + k];
       Values indices = row.indices;
       indices.push_back(key);
-      if (!modifier.getFactor())
+      if (!modifier.isFactor())
         score = modifier.evaluate(b, score, indices);
       if (exists)
         score = arith::SelectOp::create(b, exists, score, minusInfinity(b));
@@ -341,12 +362,12 @@ void AttentionKernel::modifyScores(ImplicitLocOpBuilder &b, Values &scores,
 /// Makes exponentials of the scores of a row and counts them in.
 void AttentionKernel::addRow(ImplicitLocOpBuilder &b, size_t row,
                              MutableArrayRef<Value> scores, State &state) {
-  Value scale = floatConstant(b, modifier.getFactor().value_or(1) * kLog2E);
+  Value scale = floatConstant(b, modifier.getFactor() * kLog2E);
   Value largest = reduce(b, SmallVector<Value>(scores), /*isSum=*/false);
   largest = combineRow(b, largest, /*isSum=*/false);
   largest = arith::MulFOp::create(b, largest, scale);
   Value &before = state.largest[row];
-  largest = arith::MaxNumFOp::create(b, before, largest);
+  largest = larger(b, before, largest);
   Value base = finiteBase(b, largest);
   Value factor = exp2(b, arith::SubFOp::create(b, before, base));
   before = largest;

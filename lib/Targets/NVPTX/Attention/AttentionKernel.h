@@ -56,7 +56,7 @@ private:
   Row findRow(mlir::ImplicitLocOpBuilder &b, mlir::Value pair,
               mlir::Value number);
   TileSource findSource(unsigned operand, mlir::Value pair);
-  mlir::Value countTiles(mlir::ImplicitLocOpBuilder &b);
+  mlir::Value countKeys(mlir::ImplicitLocOpBuilder &b, bool ofAll);
   State emitKeys(mlir::ImplicitLocOpBuilder &b, mlir::Value pair,
                  mlir::Value from, mlir::Value count);
   State emitTile(mlir::ImplicitLocOpBuilder &b, Values scores,
@@ -64,6 +64,8 @@ private:
                  mlir::Value offset, const State &state);
   void modifyScores(mlir::ImplicitLocOpBuilder &b, Values &scores,
                     mlir::Value firstKey);
+  void modifyEach(mlir::ImplicitLocOpBuilder &b, Values &scores,
+                  mlir::Value firstKey, bool mayPass);
   void addRow(mlir::ImplicitLocOpBuilder &b, size_t row,
               llvm::MutableArrayRef<mlir::Value> scores, State &state);
   mlir::Value combineRow(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
@@ -93,6 +95,7 @@ private:
   // Of the block that is emitted.
   std::unique_ptr<AttentionTile> tile;
   mlir::Value thread, row0;
+  mlir::Value seenByAll; // how many keys all of its queries see
   llvm::SmallVector<Row> rowsOfThread;
 };
 

@@ -20,6 +20,9 @@ static constexpr int64_t kUsualRows = 256, kUsualKeys = 1024;
 static constexpr int64_t kMostBytes = 96 * 1024;
 /// Fewer tiles of keys are not worth a block, and more parts nothing.
 static constexpr int64_t kFewestTiles = 2, kMostSplits = 32;
+/// Pieces of a tile of keys that a thread copies: their addresses take
+/// registers.
+static constexpr int64_t kMostPieces = 16;
 
 bool nv::canComputeAttention(sdx::MatmulOp scores, sdx::MatmulOp sums) {
   Type type = scores.getLhs().getType().getElementType();
@@ -99,6 +102,11 @@ AttentionPlan nv::chooseAttentionPlan(AttentionOp op, TargetAttr target) {
   }
   if (!plan.isMma)
     plan.rowsOfThread = std::clamp<int64_t>(plan.rows / 8, 1, 4);
+  const int64_t piecesOfKey =
+      std::max(plan.depth, plan.columns) / (plan.isMma ? 8 : 4);
+  while (plan.keys > 16 &&
+         plan.keys * piecesOfKey > kMostPieces * plan.countThreads())
+    plan.keys /= 2;
   const int64_t blocks = pairs * llvm::divideCeil(rows, plan.rows);
   const int64_t tiles = llvm::divideCeil(countKeys(op), plan.keys);
   plan.split = std::clamp<int64_t>(

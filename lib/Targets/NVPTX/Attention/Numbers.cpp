@@ -38,15 +38,18 @@ Value nv::finiteBase(ImplicitLocOpBuilder &b, Value largest) {
   return arith::SelectOp::create(b, none, floatConstant(b, 0), largest);
 }
 
+Value nv::larger(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return LLVM::MaxNumOp::create(b, x, y);
+}
+
 Value nv::reduce(ImplicitLocOpBuilder &b, ValueRange values, bool isSum) {
   SmallVector<Value> left(values);
   while (left.size() > 1) {
     SmallVector<Value> next;
     for (size_t j = 0; j + 1 < left.size(); j += 2)
       next.push_back(
-          isSum
-              ? arith::AddFOp::create(b, left[j], left[j + 1]).getResult()
-              : arith::MaxNumFOp::create(b, left[j], left[j + 1]).getResult());
+          isSum ? arith::AddFOp::create(b, left[j], left[j + 1]).getResult()
+                : larger(b, left[j], left[j + 1]));
     if (left.size() % 2)
       next.push_back(left.back());
     left = std::move(next);

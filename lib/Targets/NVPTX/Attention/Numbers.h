@@ -22,6 +22,9 @@ mlir::Value exp2(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 /// -inf, which has the exponential 0.
 mlir::Value finiteBase(mlir::ImplicitLocOpBuilder &b, mlir::Value largest);
 
+/// The larger of two numbers, one that is no number aside: an instruction.
+mlir::Value larger(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
+
 /// The sum, or the largest, of `values`.
 mlir::Value reduce(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange values,
                    bool isSum);

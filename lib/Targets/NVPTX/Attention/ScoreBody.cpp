@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -134,7 +136,7 @@ bool ScoreBody::isWorthBuilding(Value tensor) {
     if (constant && isa<SplatElementsAttr>(constant.getValue()))
       return;
     if (constant) {
-      hasConstant |= !findBound(constant);
+      hasConstant |= !findBound(constant) && !findSequence(constant);
       return;
     }
     linalg::GenericOp generic = findElementwise(value);
@@ -211,21 +213,40 @@ FailureOr<Value> ScoreBody::visitExtra(const Position &position) {
   return Value();
 }
 
+/// The bytes of a constant's elements, which may lie in the model's file.
+static ArrayRef<char> findBytes(ElementsAttr elements) {
+  if (auto dense = dyn_cast<DenseElementsAttr>(elements))
+    return dense.isSplat() ? ArrayRef<char>() : dense.getRawData();
+  auto resource = dyn_cast<DenseResourceElementsAttr>(elements);
+  AsmResourceBlob *blob =
+      resource ? resource.getRawHandle().getBlob() : nullptr;
+  return blob ? blob->getData() : ArrayRef<char>();
+}
+
+/// The number of these bytes.
+static TypedAttr makeNumber(Type type, ArrayRef<char> bytes) {
+  APInt bits(bytes.size() * 8, 0);
+  for (auto [i, byte] : llvm::enumerate(bytes))
+    bits.insertBits(static_cast<uint8_t>(byte), i * 8, 8);
+  if (auto floats = dyn_cast<FloatType>(type))
+    return FloatAttr::get(type, APFloat(floats.getFloatSemantics(), bits));
+  return IntegerAttr::get(type, bits);
+}
+
 std::optional<ScoreBody::Bound> ScoreBody::findBound(arith::ConstantOp op) {
-  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
-  if (!dense || dense.isSplat() || dense.getType().getRank() < 2)
+  auto elements = dyn_cast<ElementsAttr>(op.getValue());
+  if (!elements || elements.getShapedType().getRank() < 2)
     return std::nullopt;
-  ArrayRef<int64_t> shape = dense.getType().getShape();
+  Type type = elements.getElementType();
+  ArrayRef<int64_t> shape = elements.getShapedType().getShape();
   const int64_t rows = shape[shape.size() - 2], cols = shape.back();
-  if (rows * cols != dense.getNumElements())
+  const int64_t bytes =
+      type.isIntOrFloat() ? type.getIntOrFloatBitWidth() / 8 : 0;
+  ArrayRef<char> data = findBytes(elements);
+  if (bytes == 0 || cols < 2 || rows * cols != elements.getNumElements() ||
+      int64_t(data.size()) != rows * cols * bytes)
     return std::nullopt;
-  const unsigned width = dense.getElementType().getIntOrFloatBitWidth();
-  if (width % 8)
-    return std::nullopt;
-  ArrayRef<char> data = dense.getRawData();
-  auto at = [&](int64_t index) {
-    return data.slice(index * (width / 8), width / 8);
-  };
+  auto at = [&](int64_t index) { return data.slice(index * bytes, bytes); };
   // The first row says which values there are, and where they change.
   int64_t past = 0;
   while (past + 1 < cols && at(past + 1) == at(0))
@@ -236,8 +257,45 @@ std::optional<ScoreBody::Bound> ScoreBody::findBound(arith::ConstantOp op) {
     for (int64_t col = 0; col < cols; ++col)
       if (at(row * cols + col) != at(col > row + past ? past + 1 : 0))
         return std::nullopt;
-  auto values = dense.getValues<TypedAttr>();
-  return Bound{values[0], values[past + 1], past};
+  return Bound{makeNumber(type, at(0)), makeNumber(type, at(past + 1)), past};
+}
+
+std::optional<ScoreBody::Sequence>
+ScoreBody::findSequence(arith::ConstantOp op) {
+  auto dense = dyn_cast<DenseIntElementsAttr>(op.getValue());
+  if (!dense || dense.isSplat())
+    return std::nullopt;
+  // The one dimension that is not of size 1.
+  std::optional<unsigned> dim;
+  for (auto [i, size] : llvm::enumerate(dense.getType().getShape())) {
+    if (size == 1)
+      continue;
+    if (dim)
+      return std::nullopt;
+    dim = i;
+  }
+  const int64_t first = (*dense.begin()).getSExtValue();
+  for (auto [i, value] : llvm::enumerate(dense.getValues<APInt>()))
+    if (value.getSExtValue() != first + int64_t(i))
+      return std::nullopt;
+  return Sequence{dim.value_or(0), first};
+}
+
+FailureOr<Value> ScoreBody::visitSequence(const Position &position,
+                                          Sequence sequence) {
+  FailureOr<Value> index = findIndex(position.dims[sequence.dim]);
+  if (failed(index))
+    return visitExtra(position);
+  if (!b)
+    return Value();
+  Location loc = product.getLoc();
+  Type type = getElementTypeOrSelf(position.tensor);
+  Value number = arith::IndexCastOp::create(*b, loc, type, *index);
+  if (sequence.first == 0)
+    return number;
+  Value first = arith::ConstantOp::create(
+      *b, loc, b->getIntegerAttr(type, sequence.first));
+  return arith::AddIOp::create(*b, loc, number, first).getResult();
 }
 
 FailureOr<Value> ScoreBody::visitConstant(const Position &position) {
@@ -247,6 +305,8 @@ FailureOr<Value> ScoreBody::visitConstant(const Position &position) {
                                          splat.getSplatValue<TypedAttr>())
                    .getResult()
              : Value();
+  if (std::optional<Sequence> sequence = findSequence(op))
+    return visitSequence(position, *sequence);
   std::optional<Bound> bound = findBound(op);
   if (!bound)
     return visitExtra(position);
@@ -329,6 +389,19 @@ FailureOr<Value> ScoreBody::visitGeneric(linalg::GenericOp op,
   return mapping.lookupOrDefault(op.getBody()->getTerminator()->getOperand(0));
 }
 
+/// `score` plus `mask` where that is zero, or -inf under a condition and zero
+/// otherwise; null where it is something else. No softmax tells -0 from 0.
+static Value addMask(OpBuilder &b, Value mask, Value score) {
+  if (matchPattern(mask, m_AnyZeroFloat()))
+    return score;
+  auto select = mask.getDefiningOp<arith::SelectOp>();
+  if (!select || !matchPattern(select.getTrueValue(), m_NegInfFloat()) ||
+      !matchPattern(select.getFalseValue(), m_AnyZeroFloat()))
+    return nullptr;
+  return arith::SelectOp::create(b, mask.getLoc(), select.getCondition(),
+                                 select.getTrueValue(), score);
+}
+
 LogicalResult ScoreBody::cloneOp(Operation &op, const Axes::Dims &loops,
                                  IRMapping &mapping) {
   if (auto index = dyn_cast<linalg::IndexOp>(op)) {
@@ -349,6 +422,14 @@ LogicalResult ScoreBody::cloneOp(Operation &op, const Axes::Dims &loops,
       return success();
     }
   }
+  if (isa<arith::AddFOp>(op))
+    for (unsigned side : {0, 1})
+      if (Value sum =
+              addMask(*b, mapping.lookupOrDefault(op.getOperand(side)),
+                      mapping.lookupOrDefault(op.getOperand(1 - side)))) {
+        mapping.map(op.getResult(0), sum);
+        return success();
+      }
   b->clone(op, mapping);
   return success();
 }

@@ -53,6 +53,12 @@ private:
     int64_t past;
   };
   static std::optional<Bound> findBound(mlir::arith::ConstantOp op);
+  /// A constant of integers that follow each other along a dimension.
+  struct Sequence {
+    unsigned dim;
+    int64_t first;
+  };
+  static std::optional<Sequence> findSequence(mlir::arith::ConstantOp op);
 
   mlir::FailureOr<mlir::Value> visit(Position position);
   mlir::FailureOr<mlir::Value> visitNew(const Position &position);
@@ -60,6 +66,8 @@ private:
                                             const Position &position);
   mlir::FailureOr<mlir::Value> visitExtra(const Position &position);
   mlir::FailureOr<mlir::Value> visitConstant(const Position &position);
+  mlir::FailureOr<mlir::Value> visitSequence(const Position &position,
+                                             Sequence sequence);
   mlir::LogicalResult cloneOp(mlir::Operation &op, const Axes::Dims &loops,
                               mlir::IRMapping &mapping);
   mlir::FailureOr<mlir::Value> findIndex(const Axes::List &list);

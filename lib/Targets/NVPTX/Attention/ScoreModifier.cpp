@@ -28,37 +28,10 @@ static std::optional<double> findFactor(Value score, Value from) {
     const double value = number.convertToDouble();
     factor = isa<arith::MulFOp>(op) ? factor * value : factor / value;
     score = op->getOperand(0);
+    if (!score.hasOneUse())
+      return std::nullopt;
   }
   return factor;
-}
-
-ScoreModifier::ScoreModifier(AttentionOp op, KernelBody &body)
-    : op(op), body(body), factor(findFactor(op.getModified(), op.getScore())) {
-  findBound(op.getModified());
-}
-
-Value ScoreModifier::evaluate(ImplicitLocOpBuilder &b, Value score,
-                              ValueRange indices) {
-  IRMapping mapping;
-  mapping.map(op.getScore(), score);
-  for (auto [argument, index] : llvm::zip_equal(op.getIndices(), indices))
-    mapping.map(argument, index);
-  for (auto [i, element] : llvm::enumerate(op.getElements())) {
-    if (element.use_empty())
-      continue;
-    SmallVector<Value> at;
-    for (AffineExpr expr : op.getMap(3 + i).getResults()) {
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      at.push_back(dim ? indices[dim.getPosition()]
-                       : arith::ConstantIndexOp::create(b, 0).getResult());
-    }
-    Value loaded =
-        memref::LoadOp::create(b, body.getBuffer(op.getExtras()[i]), at);
-    mapping.map(element, loaded);
-  }
-  for (Operation &inner : op.getBody().front().without_terminator())
-    b.clone(inner, mapping);
-  return mapping.lookupOrDefault(op.getModified());
 }
 
 static Value skipConversions(Value value) {
@@ -77,6 +50,84 @@ static bool isMinusInfinity(Value value) {
          number.isInfinity() && number.isNegative();
 }
 
+ScoreModifier::ScoreModifier(AttentionOp op, KernelBody &body)
+    : op(op), body(body), base(op.getModified()) {
+  findBound(op.getModified());
+  // Whatever is -inf stays so.
+  unsigned selects = 0;
+  for (auto select = base.getDefiningOp<arith::SelectOp>();
+       select && base.hasOneUse();
+       select = base.getDefiningOp<arith::SelectOp>(), ++selects) {
+    if (isMinusInfinity(select.getTrueValue()))
+      base = select.getFalseValue();
+    else if (isMinusInfinity(select.getFalseValue()))
+      base = select.getTrueValue();
+    else
+      break;
+  }
+  std::optional<double> found = findFactor(base, op.getScore());
+  // Nothing else may look at it.
+  if (!found || !base.hasOneUse())
+    base = op.getScore();
+  else
+    factor = *found;
+  isOnlyBound = found && boundingLoop && selects == 1;
+}
+
+/// Clones what `value` in the body hangs on, but for what is mapped.
+Value ScoreModifier::cloneInto(ImplicitLocOpBuilder &b, Value value,
+                               IRMapping &mapping) {
+  // What its operands are made of, the first ones first.
+  SmallVector<Operation *> needed;
+  auto collect = [&](auto &&self, Value value) -> void {
+    Operation *def = value.getDefiningOp();
+    if (!def || mapping.contains(value) ||
+        def->getParentRegion() != &op.getBody() ||
+        llvm::is_contained(needed, def))
+      return;
+    for (Value operand : def->getOperands())
+      self(self, operand);
+    needed.push_back(def);
+  };
+  collect(collect, value);
+  for (Operation *inner : needed)
+    b.clone(*inner, mapping);
+  return mapping.lookupOrDefault(value);
+}
+
+Value ScoreModifier::evaluate(ImplicitLocOpBuilder &b, Value score,
+                              ValueRange indices) {
+  IRMapping mapping;
+  mapping.map(base, score);
+  for (auto [argument, index] : llvm::zip_equal(op.getIndices(), indices))
+    mapping.map(argument, index);
+  for (auto [i, element] : llvm::enumerate(op.getElements())) {
+    if (element.use_empty())
+      continue;
+    SmallVector<Value> at;
+    for (AffineExpr expr : op.getMap(3 + i).getResults()) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      at.push_back(dim ? indices[dim.getPosition()]
+                       : arith::ConstantIndexOp::create(b, 0).getResult());
+    }
+    Value loaded =
+        memref::LoadOp::create(b, body.getBuffer(op.getExtras()[i]), at);
+    mapping.map(element, loaded);
+  }
+  return cloneInto(b, op.getModified(), mapping);
+}
+
+/// The condition under which an integer is not 0, or null.
+static Value findTruth(Value number) {
+  if (auto extend = number.getDefiningOp<arith::ExtUIOp>())
+    return extend.getIn().getType().isInteger(1) ? extend.getIn() : Value();
+  auto select = number.getDefiningOp<arith::SelectOp>();
+  return select && matchPattern(select.getFalseValue(), m_Zero()) &&
+                 matchPattern(select.getTrueValue(), m_NonZero())
+             ? select.getCondition()
+             : Value();
+}
+
 /// Looks for -inf past a bound, which what is added to leaves -inf.
 bool ScoreModifier::findBound(Value score) {
   Operation *op = skipConversions(score).getDefiningOp();
@@ -91,15 +142,16 @@ bool ScoreModifier::findBound(Value score) {
   Value condition = select.getCondition();
   // A truth value that was a byte in between.
   while (auto compare = condition.getDefiningOp<arith::CmpIOp>()) {
-    auto extend = compare.getLhs().getDefiningOp<arith::ExtUIOp>();
-    if (!extend || !matchPattern(compare.getRhs(), m_Zero()) ||
-        !extend.getIn().getType().isInteger(1))
+    Value truth = matchPattern(compare.getRhs(), m_Zero())
+                      ? findTruth(compare.getLhs())
+                      : Value();
+    if (!truth)
       return findBoundIn(compare, whereTrue);
     if (compare.getPredicate() == arith::CmpIPredicate::eq)
       whereTrue = !whereTrue;
     else if (compare.getPredicate() != arith::CmpIPredicate::ne)
       return false;
-    condition = extend.getIn();
+    condition = truth;
   }
   return false;
 }
@@ -148,21 +200,7 @@ bool ScoreModifier::growsWithLoop(Value number) {
 Value ScoreModifier::findLastKey(ImplicitLocOpBuilder &b, Value index) {
   IRMapping mapping;
   mapping.map(op.getIndices()[*boundingLoop], index);
-  // What its operands are made of, the first ones first.
-  SmallVector<Operation *> needed;
-  auto collect = [&](auto &&self, Value value) -> void {
-    Operation *def = value.getDefiningOp();
-    if (!def || def->getParentRegion() != &op.getBody() ||
-        llvm::is_contained(needed, def))
-      return;
-    for (Value operand : def->getOperands())
-      self(self, operand);
-    needed.push_back(def);
-  };
-  collect(collect, lastKey);
-  for (Operation *inner : needed)
-    b.clone(*inner, mapping);
-  Value last = mapping.lookupOrDefault(lastKey);
+  Value last = cloneInto(b, lastKey, mapping);
   if (last.getType().isIndex())
     return last;
   return arith::IndexCastOp::create(b, b.getIndexType(), last);

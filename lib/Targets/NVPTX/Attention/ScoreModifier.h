@@ -13,6 +13,7 @@
 #include "Common/KernelBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include <optional>
@@ -24,11 +25,16 @@ class ScoreModifier {
 public:
   ScoreModifier(AttentionOp op, KernelBody &body);
 
-  /// A positive factor that is all that the body applies; none if it does more.
-  std::optional<double> getFactor() const { return factor; }
+  /// A positive factor of scores that `evaluate` leaves out.
+  double getFactor() const { return factor; }
+  /// Whether the body is nothing but that factor.
+  bool isFactor() { return op.getModified() == base; }
+
+  /// Whether it is nothing but that factor and the bound of keys.
+  bool isBound() { return isOnlyBound; }
 
   /// The score that `score` becomes at these indices of all loops but the last
-  /// two.
+  /// two, divided by the factor.
   mlir::Value evaluate(mlir::ImplicitLocOpBuilder &b, mlir::Value score,
                        mlir::ValueRange indices);
 
@@ -42,10 +48,15 @@ private:
   bool findBound(mlir::Value score);
   bool findBoundIn(mlir::arith::CmpIOp compare, bool whereTrue);
   bool growsWithLoop(mlir::Value number);
+  mlir::Value cloneInto(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                        mlir::IRMapping &mapping);
 
   AttentionOp op;
   KernelBody &body;
-  std::optional<double> factor;
+  /// What the score stands for, in the body: the score times the factor.
+  mlir::Value base;
+  double factor = 1;
+  bool isOnlyBound = false;
   std::optional<unsigned> boundingLoop;
   mlir::Value lastKey; // in the body
 };
