@@ -96,9 +96,10 @@ void AttentionKernel::findSizes(ImplicitLocOpBuilder &b) {
 void AttentionKernel::emit(ImplicitLocOpBuilder &b) {
   Indices i(b);
   findSizes(b);
-  Value tiles = i.ceilDiv(rows, plan.rows);
-  Value blocks = i.mul(i.mul(pairs, tiles), plan.split);
-  if (plan.split > 1)
+  tiles = i.ceilDiv(rows, plan.rows);
+  parts = countParts(b);
+  Value blocks = i.mul(i.mul(pairs, tiles), parts);
+  if (plan.split != 1)
     partials = allocatePartials(b);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -195,9 +196,8 @@ Value AttentionKernel::countKeys(ImplicitLocOpBuilder &b, bool ofAll) {
 /// The code of block `id`.
 void AttentionKernel::emitBlock(ImplicitLocOpBuilder &b, Value id) {
   Indices i(b);
-  Value part = i.rem(id, plan.split);
-  id = i.div(id, plan.split);
-  Value tiles = i.ceilDiv(rows, plan.rows);
+  Value part = i.rem(id, parts);
+  id = i.div(id, parts);
   Value number = i.rem(id, tiles);
   // With a bound the last tiles have most to do, and begin first.
   if (modifier.getBoundingLoop())
@@ -215,12 +215,20 @@ void AttentionKernel::emitBlock(ImplicitLocOpBuilder &b, Value id) {
   seenByAll = countKeys(b, /*ofAll=*/true);
   if (!partials)
     return emitResults(b, emitKeys(b, pair, i.constant(0), count));
-  Value ofPart = i.ceilDiv(count, plan.split);
+  Value ofPart = i.div(i.add(count, i.add(parts, -1)), parts);
   Value from = i.mul(part, ofPart);
   Value to = arith::MinSIOp::create(b, count, i.add(from, ofPart));
   to = arith::MaxSIOp::create(b, to, from);
-  Value left = arith::SubIOp::create(b, to, from);
-  storePartials(b, emitKeys(b, pair, from, left), part, pair);
+  State state = emitKeys(b, pair, from, arith::SubIOp::create(b, to, from));
+  if (plan.split > 1)
+    return storePartials(b, state, part, pair);
+  Value isShared = i.less(i.constant(1), parts);
+  auto shared = scf::IfOp::create(b, isShared, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(shared.thenYield());
+  storePartials(b, state, part, pair);
+  b.setInsertionPoint(shared.elseYield());
+  emitResults(b, state);
 }
 
 /// Goes over `count` tiles of keys.

@@ -51,6 +51,7 @@ private:
   };
 
   void findSizes(mlir::ImplicitLocOpBuilder &b);
+  mlir::Value countParts(mlir::ImplicitLocOpBuilder &b);
   mlir::Value allocatePartials(mlir::ImplicitLocOpBuilder &b);
   void emitBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value id);
   Row findRow(mlir::ImplicitLocOpBuilder &b, mlir::Value pair,
@@ -90,7 +91,8 @@ private:
   Values sizes; // of all loops
   llvm::SmallVector<unsigned> pairLoops, rowLoops;
   Values pairSizes, rowSizes;
-  mlir::Value pairs, rows;
+  mlir::Value pairs, rows, tiles; // of rows
+  mlir::Value parts;              // blocks that share keys
   mlir::Value partials;
   // Of the block that is emitted.
   std::unique_ptr<AttentionTile> tile;

@@ -20,13 +20,33 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
+/// How many blocks share the keys of a tile of queries.
+Value AttentionKernel::countParts(ImplicitLocOpBuilder &b) {
+  Indices i(b);
+  if (plan.split)
+    return i.constant(plan.split);
+  Value one = i.constant(1);
+  Value blocks = arith::MaxSIOp::create(b, i.mul(pairs, tiles), one);
+  Value wanted = i.div(i.constant(plan.multiprocessors), blocks);
+  Value most =
+      i.div(i.ceilDiv(sizes[op.getKeyLoop()], plan.keys), plan.kFewestTiles);
+  wanted = arith::MinSIOp::create(b, wanted, most);
+  wanted = arith::MinSIOp::create(b, wanted, i.constant(plan.kMostSplits));
+  return arith::MaxSIOp::create(b, wanted, one);
+}
+
 /// For each part and each query: sums of values, the largest score, the sum of
-/// exponentials.
+/// exponentials. Nothing where there is only one part.
 Value AttentionKernel::allocatePartials(ImplicitLocOpBuilder &b) {
+  Indices i(b);
   const int64_t columns = op.getValue().getType().getShape().back();
-  SmallVector<int64_t> shape = {plan.split};
+  Value shared = parts;
+  if (!plan.split)
+    shared = arith::SelectOp::create(b, i.less(i.constant(1), parts), parts,
+                                     i.constant(0));
+  SmallVector<int64_t> shape;
   SmallVector<Value> open;
-  for (Value size : {pairs, rows}) {
+  for (Value size : {shared, pairs, rows}) {
     std::optional<int64_t> known = getConstantIntValue(size);
     shape.push_back(known.value_or(ShapedType::kDynamic));
     if (!known)
@@ -78,6 +98,9 @@ void AttentionKernel::emitSums(ImplicitLocOpBuilder &b) {
   const int64_t step = width(4);
   Values grid = {pairs, rows, i.constant(columns / step)};
   Value count = i.mul(grid[0], i.mul(grid[1], grid[2]));
+  if (!plan.split)
+    count = arith::SelectOp::create(b, i.less(i.constant(1), parts), count,
+                                    i.constant(0));
   OpBuilder::InsertionGuard guard(b);
   scf::ParallelOp loop =
       startBlocks(b, i.ceilDiv(count, threads), threads, "sums");
@@ -88,26 +111,39 @@ void AttentionKernel::emitSums(ImplicitLocOpBuilder &b) {
   b.setInsertionPoint(some.thenYield());
   Values at = i.unflatten(number, grid);
   Value column = i.mul(at[2], step);
-  auto load = [&](int64_t part, Value of) -> Value {
-    return memref::LoadOp::create(
-        b, partials, ValueRange{i.constant(part), at[0], at[1], of});
+  auto load = [&](Value part, Value of) -> Value {
+    return memref::LoadOp::create(b, partials,
+                                  ValueRange{part, at[0], at[1], of});
   };
-  Values largest;
-  for (int64_t part = 0; part < plan.split; ++part)
-    largest.push_back(load(part, i.constant(columns)));
-  Value base = finiteBase(b, reduce(b, largest, /*isSum=*/false));
-  Value sum;
-  Values values(step);
-  auto add = [&](Value &total, Value value, Value factor) {
-    total = total ? math::FmaOp::create(b, value, factor, total).getResult()
-                  : arith::MulFOp::create(b, value, factor).getResult();
-  };
-  for (int64_t part = 0; part < plan.split; ++part) {
-    Value factor = exp2(b, arith::SubFOp::create(b, largest[part], base));
-    add(sum, load(part, i.constant(columns + 1)), factor);
+  auto overParts =
+      [&](Values first,
+          llvm::function_ref<void(Value part, Values & state)> emitPart) {
+        auto loop =
+            scf::ForOp::create(b, i.constant(0), parts, i.constant(1), first);
+        OpBuilder::InsertionGuard inner(b);
+        b.setInsertionPointToStart(loop.getBody());
+        Values state(loop.getRegionIterArgs());
+        emitPart(loop.getInductionVar(), state);
+        scf::YieldOp::create(b, state);
+        return Values(loop.getResults());
+      };
+  Values largest =
+      overParts({minusInfinity(b)}, [&](Value part, Values &state) {
+        state[0] = larger(b, state[0], load(part, i.constant(columns)));
+      });
+  Value base = finiteBase(b, largest[0]);
+  Values zeros(step + 1, floatConstant(b, 0));
+  Values values = overParts(zeros, [&](Value part, Values &state) {
+    Value below =
+        arith::SubFOp::create(b, load(part, i.constant(columns)), base);
+    Value factor = exp2(b, below);
     for (int64_t j = 0; j < step; ++j)
-      add(values[j], load(part, i.add(column, j)), factor);
-  }
+      state[j] = math::FmaOp::create(b, load(part, i.add(column, j)), factor,
+                                     state[j]);
+    state[step] = math::FmaOp::create(b, load(part, i.constant(columns + 1)),
+                                      factor, state[step]);
+  });
+  Value sum = values.pop_back_val();
   Value factor = arith::DivFOp::create(b, floatConstant(b, 1), sum);
   for (Value &value : values)
     value = normalize(b, sizes[op.getKeyLoop()], value, factor);

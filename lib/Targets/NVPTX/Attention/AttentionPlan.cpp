@@ -13,13 +13,11 @@ using namespace sardonyx::nv;
 
 /// The longest rows of queries, keys and values.
 static constexpr int64_t kLongest = 256;
-/// What an open number of queries, or of keys, is taken for.
-static constexpr int64_t kUsualRows = 256, kUsualKeys = 1024;
+/// What an open number of keys is taken for.
+static constexpr int64_t kUsualKeys = 1024;
 /// Two blocks of a multiprocessor share its memory, as far as tiles of some
 /// size can; other devices of a generation have less than the first.
 static constexpr int64_t kMostBytes = 96 * 1024;
-/// Fewer tiles of keys are not worth a block, and more parts nothing.
-static constexpr int64_t kFewestTiles = 2, kMostSplits = 32;
 /// Pieces of a tile of keys that a thread copies: their addresses take
 /// registers.
 static constexpr int64_t kMostPieces = 16;
@@ -37,17 +35,20 @@ bool nv::canComputeAttention(sdx::MatmulOp scores, sdx::MatmulOp sums) {
          isPossible(sums.getRhs().getType().getDimSize(sums.getColumnDim()));
 }
 
-/// The product of the result's dimensions that keys have, or have not; open
-/// ones are `usual`.
-static int64_t countLoops(AttentionOp op, bool ofKeys, int64_t usual) {
+/// The product of the result's dimensions that keys have, or have not; open if
+/// one of them is.
+static int64_t countLoops(AttentionOp op, bool ofKeys) {
   int64_t count = 1;
   AffineMap keys = op.getMap(1), map = op.getInitMap();
   ArrayRef<int64_t> shape = op.getInit().getType().getShape();
   for (auto [size, expr] :
        llvm::zip_equal(shape.drop_back(), map.getResults().drop_back())) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
-    if (dim && keys.isFunctionOfDim(dim.getPosition()) == ofKeys)
-      count *= ShapedType::isDynamic(size) ? usual : size;
+    if (!dim || keys.isFunctionOfDim(dim.getPosition()) != ofKeys)
+      continue;
+    if (ShapedType::isDynamic(size))
+      return size;
+    count *= size;
   }
   return count;
 }
@@ -83,11 +84,11 @@ AttentionPlan nv::chooseAttentionPlan(AttentionOp op, TargetAttr target) {
   const int64_t columns = op.getValue().getType().getShape().back();
   plan.depth = roundUp(depth, plan.isMma ? 16 : 4);
   plan.columns = roundUp(columns, !plan.isMma && columns > 32 ? 64 : 16);
-  const int64_t rows = countLoops(op, /*ofKeys=*/false, kUsualRows);
-  const int64_t pairs = countLoops(op, /*ofKeys=*/true, 1);
+  const int64_t rows = countLoops(op, /*ofKeys=*/false);
+  const int64_t pairs = countLoops(op, /*ofKeys=*/true);
   const int64_t least = plan.isMma ? 16 : 4;
   int64_t wanted = least;
-  while (wanted < 64 && wanted < rows)
+  while (wanted < 64 && (wanted < rows || ShapedType::isDynamic(rows)))
     wanted *= 2;
   const int64_t bytes =
       std::min<int64_t>(kMostBytes, target.getSharedBytesOfBlock());
@@ -107,10 +108,16 @@ AttentionPlan nv::chooseAttentionPlan(AttentionOp op, TargetAttr target) {
   while (plan.keys > 16 &&
          plan.keys * piecesOfKey > kMostPieces * plan.countThreads())
     plan.keys /= 2;
+  plan.multiprocessors = target.countMultiprocessors();
+  // Where the number of queries is open, it may be one.
+  if (ShapedType::isDynamic(rows) || ShapedType::isDynamic(pairs)) {
+    plan.split = 0;
+    return plan;
+  }
   const int64_t blocks = pairs * llvm::divideCeil(rows, plan.rows);
   const int64_t tiles = llvm::divideCeil(countKeys(op), plan.keys);
   plan.split = std::clamp<int64_t>(
-      target.countMultiprocessors() / std::max<int64_t>(1, blocks), 1,
-      std::clamp<int64_t>(tiles / kFewestTiles, 1, kMostSplits));
+      plan.multiprocessors / std::max<int64_t>(1, blocks), 1,
+      std::clamp<int64_t>(tiles / plan.kFewestTiles, 1, plan.kMostSplits));
   return plan;
 }

@@ -22,8 +22,12 @@ struct AttentionPlan {
   int64_t rows = 0, keys = 0, rowsOfThread = 1;
   /// Depth and columns, rounded up to what tiles have.
   int64_t depth = 0, columns = 0;
-  /// So many blocks share the keys of a tile of queries.
+  /// So many blocks share the keys of a tile of queries; 0: as many as leave no
+  /// multiprocessor without work, which is known when it is.
   int64_t split = 1;
+  int64_t multiprocessors = 1;
+  /// The fewest tiles of keys that are worth a block, and the most blocks.
+  static constexpr int64_t kFewestTiles = 2, kMostSplits = 32;
 
   int64_t countThreads() const {
     return isMma ? rows / 16 * 32 : rows / rowsOfThread * 16;
