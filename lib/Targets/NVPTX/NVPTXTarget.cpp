@@ -30,6 +30,7 @@ public:
 
   void buildLayoutPasses(OpPassManager &module,
                          const LayoutOptions &options) const override {
+    module.addPass(createNVSetThreadCount());
     module.addPass(createNVPreparePools());
     NVRoundOperandsOptions rounding;
     rounding.precision = options.precision;
@@ -61,6 +62,8 @@ public:
     kernels.addPass(createNVLowerRows());
     kernels.addPass(createNVLowerTranspose());
     kernels.addPass(createNVLowerGather());
+    kernels.addPass(createNVLowerScan());
+    kernels.addPass(createNVLowerTopK());
     kernels.addPass(createNVLowerElementwise());
     // Not canonicalised: loops of one iteration are kernels, too.
     kernels.addPass(createNVLowerLoops());

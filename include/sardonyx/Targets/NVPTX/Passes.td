@@ -155,6 +155,21 @@ def NVPreparePools : Pass<"nv-prepare-pools", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect"];
 }
 
+def NVSetThreadCount : Pass<"nv-set-thread-count", "::mlir::ModuleOp"> {
+  let summary = "Cut loops over ranges for the threads of a device";
+  let description = [{
+    Loops that are cut into as many ranges as there are threads, as counts of
+    what a NonZero finds, are cut into 1024.
+
+    ```mlir
+    %threads = sdx.thread_count : index
+    // becomes
+    %threads = arith.constant 1024 : index
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
   let summary = "Lower matrix products to tiles of blocks";
   let description = [{
@@ -386,6 +401,60 @@ def NVLowerGather : Pass<"nv-lower-gather", "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+def NVLowerScan : Pass<"nv-lower-scan", "::mlir::func::FuncOp"> {
+  let summary = "Lower running sums and products to blocks";
+  let description = [{
+    A kernel that is a loop over tasks which says that it computes running sums
+    (`sdx.scan`) becomes a loop over rows. A block has one, 1024 elements at a
+    time: a thread sums up four, and threads their totals in shared memory. So
+    sums of floats are not in the order of the loop. Where other rows lie between
+    the elements of one, a thread has a row.
+
+    ```mlir
+    %r = scf.forall (%row) in (%n) ... {mapping = [#sdx.task], sdx.scan = "sum"}
+    // becomes
+    scf.parallel (%row) = (%c0) to (%n) step (%c1) {
+      %shared = nv.shared_memory : memref<2048xi8, #gpu.address_space<workgroup>>
+      scf.for %first = %c0 to %length step %c1024 iter_args(%before = %zero) -> (f32) {
+      ...
+    } {nv.step = "scan", nv.threads = 256 : i64}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+def NVLowerTopK : Pass<"nv-lower-top-k", "::mlir::func::FuncOp"> {
+  let summary = "Lower selections of the best of rows to blocks that sort";
+  let description = [{
+    A kernel that is a loop over tasks which says that it has the best elements
+    of rows (`sdx.top_k`) becomes a loop over rows. A block has one, up to 4096
+    elements of 64 bits in shared memory: a key and the index. It sorts them; of
+    longer rows the better half stays and the next elements take the place of
+    the other half. Where more than 2048 of them are wanted it sorts the row in
+    the device's memory; the host chooses where that is open. Elements of 64 bits
+    and rows of less than 32 are left to `nv-lower-loops`.
+
+    ```mlir
+    %r:2 = scf.forall (%row) in (%n) ... {mapping = [#sdx.task], sdx.top_k = "largest"}
+    // becomes
+    scf.parallel (%row) = (%c0) to (%n) step (%c1) {
+      %shared = nv.shared_memory : memref<16384xi8, #gpu.address_space<workgroup>>
+      ...
+      %least = arith.minui %first, %second : i64
+      ...
+    } {nv.step = "top_k", nv.threads = 256 : i64}
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
   ];
 }
 

@@ -13,6 +13,7 @@
 #include "Support/Lowering.h"
 
 #include "dialects/ONNX/ONNX.h"
+#include "dialects/SDX/TaskLoops.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -178,13 +179,20 @@ Values selectBest(TensorBuilder &b, Value matrix, OpFoldResult best,
   };
   Values results = {b.empty({rows, best}, elementTypeOf(matrix)),
                     b.empty({rows, best}, b.getI64Type())};
-  return forEachRow(
-      b, results, [&](TensorBuilder &s, Value row, ValueRange heap) {
+  results =
+      forEachRow(b, results, [&](TensorBuilder &s, Value row, ValueRange heap) {
         auto element = [&](TensorBuilder &t, Value i) -> Values {
           return {t.extract(matrix, {row, i}), t.convert(i, t.getI64Type())};
         };
         return Selection(isBetter).select(s, k, extent, heap, element);
       });
+  if (auto loop = results.front().getDefiningOp<scf::ForallOp>()) {
+    std::string words = largest ? "largest" : "smallest";
+    if (isUnsignedType(onnxType))
+      words += " unsigned";
+    loop->setAttr(sdx::kTopKAttr, b.getStringAttr(words));
+  }
+  return results;
 }
 
 LogicalResult lowerTopK(Lowering<onnx::TopKOp> &b) {

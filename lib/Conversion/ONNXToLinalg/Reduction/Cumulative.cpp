@@ -18,6 +18,7 @@
 #include "Support/RowLoop.h"
 
 #include "dialects/ONNX/ONNX.h"
+#include "dialects/SDX/TaskLoops.h"
 
 using namespace mlir;
 
@@ -60,8 +61,8 @@ public:
     Value result =
         b.empty({before, length, after}, convertElementType(accumulator));
     if (!isEmptyBox(sizes))
-      result = getStaticSize(after) == 1 ? scanRows(b, x, result)
-                                         : scanColumns(b, x, result);
+      result = say(b, getStaticSize(after) == 1 ? scanRows(b, x, result)
+                                                : scanColumns(b, x, result));
     return round(b, b.reshape(result, sizes));
   }
 
@@ -76,6 +77,20 @@ private:
     element = castScalar(b, loc, element, type, accumulator);
     ScalarBuilder s(b, loc, accumulator);
     return isProduct ? s.mul(total, element) : s.add(total, element);
+  }
+
+  /// Says at the loop what it computes.
+  Value say(TensorBuilder &b, Value result) {
+    auto loop = result.getDefiningOp<scf::ForallOp>();
+    if (!loop)
+      return result;
+    std::string words = isProduct ? "product" : "sum";
+    if (exclusive)
+      words += " exclusive";
+    if (reverse)
+      words += " reverse";
+    loop->setAttr(sdx::kScanAttr, b.getStringAttr(words));
+    return result;
   }
 
   /// Step `i` of `end` is at this place of the axis.
