@@ -146,7 +146,7 @@ def test_includes_have_no_circle():
 
 def passes():
     """The area, the name of the definition and the name of each pass."""
-    for td in sorted((ROOT / "include/sardonyx").rglob("Passes.td")):
+    for td in sorted((ROOT / "include/sardonyx").rglob("*Passes.td")):
         for definition, name in re.findall(r'^def (\w+)\s*:\s*\w+<\s*"([\w-]+)"', td.read_text(encoding="utf-8"), re.MULTILINE):
             yield td.parent.relative_to(ROOT / "include/sardonyx").as_posix(), definition, name
 

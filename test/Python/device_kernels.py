@@ -92,7 +92,7 @@ class Kernels:
         command = [BUILD / "bin" / "onnx-opt", "-", "--sdx-run-target=stage=codegen"]
         done = subprocess.run(command, input=module, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        image = re.search(r'sdx\.images = \[\{bytes = "((?:[^"\\]|\\.)*)", (.*)\}\]', done.stdout)
+        image = re.search(r'sdx\.images = \[\{(?:\w+ = "\w*", )*bytes = "((?:[^"\\]|\\.)*)", (.*)\}\]', done.stdout)
         self.ptx = re.sub(
             r"\\([0-9A-Fa-f]{2}|\\|.)", lambda m: m[1] if len(m[1]) == 1 else chr(int(m[1], 16)), image[1]
         )
