@@ -75,7 +75,7 @@ NB_MODULE(_runtime, m) {
         options.stream = reinterpret_cast<void *>(stream);
         return unwrap(withoutGil([&] { return loadArtifact(path, options); }));
       },
-      "path"_a, "threads"_a, "memory_limit"_a, "device"_a.none() = nb::none(),
+      "path"_a, "threads"_a, "memory_limit"_a, "device"_a.none(),
       "device_memory_limit"_a, "stream"_a);
 #ifndef SARDONYX_RUNTIME_ONLY
   m.def(

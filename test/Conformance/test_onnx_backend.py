@@ -53,6 +53,12 @@ def read_values(pattern, infos):
     return values
 
 
+def rtol_on_devices(name):
+    """The relative tolerance of a case on a GPU: between the products of attention ONNX's reference rounds scores and
+    probabilities to f16, the kernel does not."""
+    return max(CASES[name].rtol, 2e-3) if "attention" in name and "fp16" in name else CASES[name].rtol
+
+
 def materialize(case):
     """(model, [(inputs, expected outputs), ...]) as the official runner feeds them."""
     if case.model is not None:

@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from test_onnx_backend import CASES, PASSING, UNPASSABLE, Runner, materialize
+from test_onnx_backend import CASES, PASSING, UNPASSABLE, Runner, materialize, rtol_on_devices
 
 BUILD = Path(os.environ.get("SARDONYX_BUILD", Path(__file__).parents[2] / "build/release"))
 os.environ.setdefault("SARDONYX_CUDA_DRIVER", str(BUILD / "lib/libsdx-fakecuda.so"))
@@ -57,8 +57,7 @@ def test_case(name):
     except (NotImplementedError, UserWarning) as refusal:
         assert name in REFUSED, f"refused: {refusal}"
         return
-    # Between the products ONNX's reference rounds scores and probabilities to f16, the kernel of attention does not.
-    rtol = max(case.rtol, 2e-3) if "attention" in name and "fp16" in name else case.rtol
+    rtol = rtol_on_devices(name)
     for (_, expected), outputs in zip(data_sets, answers):
         assert len(outputs) == len(expected)
         Runner.assert_similar_outputs(expected, outputs, rtol=rtol, atol=case.atol)
