@@ -84,3 +84,11 @@ MatmulPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "1 to 64 blocks can share a tile; got " << split;
   return success();
 }
+
+LogicalResult
+FewRowsPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                        int64_t lanes) {
+  if (lanes < 4 || lanes > 32 || !llvm::isPowerOf2_64(lanes))
+    return emitError() << "4, 8, 16 or 32 threads read a row; got " << lanes;
+  return success();
+}

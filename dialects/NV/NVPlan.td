@@ -55,6 +55,23 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
   }];
 }
 
+def NV_FewRowsPlanAttr : AttrDef<NV_Dialect, "FewRowsPlan"> {
+  let mnemonic = "few_rows_plan";
+  let summary = "How a product of few rows reads its right-hand side";
+  let description = [{
+    A block has columns of the result, all rows of them. `lanes` threads of a
+    warp, 4 to 32, read 16 bytes each of a row of the right-hand side, the others
+    those of other rows.
+
+    ```mlir
+    #nv.few_rows_plan<lanes = 8>
+    ```
+  }];
+  let parameters = (ins "int64_t":$lanes);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def NV_LoopsAttr : AttrDef<NV_Dialect, "Loops"> {
   let mnemonic = "loops";
   let summary = "A kernel is plain loops, one operation after the other";

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Matmul/FewRows.h"
 #include "Matmul/MatmulPlan.h"
 #include "Matmul/ProductKernel.h"
 
@@ -43,6 +44,13 @@ struct SelectPlansPass : sardonyx::impl::NVSelectPlansBase<SelectPlansPass> {
       return;
     Operation *product = findAnyProduct(func);
     TargetAttr target = getTargetOrDefault(func);
+    std::optional<FewRowsPlanAttr> fewRows =
+        product ? chooseFewRows(product, target) : std::nullopt;
+    if (fewRows && (!given || isa<FewRowsPlanAttr>(given))) {
+      if (!given)
+        func->setAttr(kPlanAttr, *fewRows);
+      return;
+    }
     if (!given) {
       if (product)
         if (std::optional<MatmulPlanAttr> plan = choosePlan(product, target))

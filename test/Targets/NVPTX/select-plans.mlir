@@ -18,6 +18,21 @@ module attributes {sdx.target = #nv.target<sm = 80>} {
     %r = sdx.matmul ins(%x, %w : tensor<8x4096xf32>, tensor<4096x64xf32>) outs(%z : tensor<8x64xf32>) -> tensor<8x64xf32>
     return %r : tensor<8x64xf32>
   }
+  // Rows that are few go without tiles. Fewer columns have fewer lanes.
+  // CHECK-LABEL: func @one
+  // CHECK-SAME: nv.plan = #nv.few_rows_plan<lanes = 32>
+  func.func @one(%x: tensor<1x64xf16>, %w: tensor<64x40960xf16>, %z: tensor<1x40960xf32>)
+      -> tensor<1x40960xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<1x64xf16>, tensor<64x40960xf16>) outs(%z : tensor<1x40960xf32>) -> tensor<1x40960xf32>
+    return %r : tensor<1x40960xf32>
+  }
+  // CHECK-LABEL: func @narrow
+  // CHECK-SAME: nv.plan = #nv.few_rows_plan<lanes = 4>
+  func.func @narrow(%x: tensor<4x64xf32>, %w: tensor<64x128xf32>, %z: tensor<4x128xf32>)
+      -> tensor<4x128xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<4x64xf32>, tensor<64x128xf32>) outs(%z : tensor<4x128xf32>) -> tensor<4x128xf32>
+    return %r : tensor<4x128xf32>
+  }
   // A plan stays.
   // CHECK-LABEL: func @given
   // CHECK-SAME: nv.plan = #nv.matmul_plan<form = fma, tile_m = 64, tile_n = 64, tile_k = 16, part_m = 4, part_n = 8, stages = 2>
@@ -92,5 +107,16 @@ module attributes {sdx.target = #nv.target<sm = 80>} {
   func.func @other(%x: tensor<8xf32>) -> tensor<8xf32> attributes {sdx.kernel,
       nv.plan = #nv.matmul_plan<form = fma, tile_m = 64, tile_n = 64, tile_k = 16, part_m = 4, part_n = 8, stages = 2>} {
     return %x : tensor<8xf32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  // expected-error@+1 {{of kernel 'many' does not fit: it is for another kind of kernel}}
+  func.func @many(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>, %z: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {sdx.kernel,
+      nv.plan = #nv.few_rows_plan<lanes = 8>} {
+    %r = sdx.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x64xf32>) outs(%z : tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %r : tensor<8x64xf32>
   }
 }

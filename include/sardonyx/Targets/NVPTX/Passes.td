@@ -16,7 +16,8 @@ def NVSelectPlans : Pass<"nv-select-plans", "::mlir::func::FuncOp"> {
   let summary = "Choose how each kernel is computed";
   let description = [{
     Sets `nv.plan` of kernels around a product or a convolution: the tiles that
-    its shape, its types and the device ask for. A plan that is there stays;
+    its shape, its types and the device ask for, or, where rows are few, how many
+    threads read a row (`#nv.few_rows_plan`). A plan that is there stays;
     where the kernel cannot be computed by it, that is an error. Any kernel can
     be `#nv.loops`.
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernel/Block.h"
+#include "Matmul/FewRows.h"
 #include "Matmul/MatmulPlan.h"
 #include "Matmul/ProductKernel.h"
 
@@ -87,6 +88,8 @@ struct LowerMatmulPass : sardonyx::impl::NVLowerMatmulBase<LowerMatmulPass> {
     auto root = findProduct<sdx::MatmulOp>(func);
     if (!root)
       return;
+    if (auto plan = func->getAttrOfType<FewRowsPlanAttr>(kPlanAttr))
+      return lowerFewRows(func, root, plan);
     std::optional<MatmulPlanAttr> plan = getPlan(func, root);
     if (!plan)
       return;
@@ -94,6 +97,21 @@ struct LowerMatmulPass : sardonyx::impl::NVLowerMatmulBase<LowerMatmulPass> {
     MatmulKernel kernel(root, *plan, body);
     if (failed(emitProductKernel(func, kernel, body)))
       signalPassFailure();
+  }
+
+private:
+  void lowerFewRows(func::FuncOp func, sdx::MatmulOp root,
+                    FewRowsPlanAttr plan) {
+    KernelBody body(func);
+    FewRows kernel(root, plan, body);
+    if (!kernel.isPossible())
+      return;
+    if (failed(body.replaceDims()))
+      return signalPassFailure();
+    ImplicitLocOpBuilder b(func.getLoc(),
+                           func.getBody().front().getTerminator());
+    kernel.emit(b);
+    body.eraseTensors();
   }
 };
 
