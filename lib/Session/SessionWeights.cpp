@@ -11,6 +11,7 @@
 
 #include "lib/Session/Compile/StoppableWork.h"
 #include "lib/Session/SessionImpl.h"
+#include "sardonyx/Model/Init.h"
 #include "sardonyx/Runtime/AlignedMemory.h"
 
 #include <algorithm>
@@ -150,13 +151,6 @@ MaybeError Session::Impl::runInit() {
     if (!arguments)
       return arguments.error();
   }
-  for (size_t i = 0; i < artifact.persistentElementBytes.size(); ++i) {
-    OutputSlot slot;
-    slot.name = "persistent " + std::to_string(i);
-    slot.elementBytes = artifact.persistentElementBytes[i];
-    slot.wantedOnDevice = onDevice[i];
-    context.outputs().push_back(std::move(slot));
-  }
   ArgumentTable table;
   for (const ModelArgument &arg : *arguments)
     table.add(arg.data, arg.shape);
@@ -167,13 +161,11 @@ MaybeError Session::Impl::runInit() {
     forgetPages();
     return options.interrupted && options.interrupted();
   };
-  if (!context.run(code->initEntry(), table.pointers(), limits))
-    return Error(ErrorKind::Failed,
-                 "preparing the weights failed: " + context.failure());
+  if (MaybeError error =
+          sardonyx::runInit(context, code->initEntry(), table,
+                            artifact.persistentElementBytes, onDevice, limits))
+    return error;
   for (OutputSlot &slot : context.outputs()) {
-    if (!slot.given)
-      return Error(ErrorKind::Failed,
-                   "internal error: sdx_init gave no " + slot.name);
     if (slot.isOnDevice)
       deviceModel->persistent[persistent.size()] = std::move(slot.owner);
     persistent.push_back({slot.data, static_cast<uint32_t>(slot.elementBytes),

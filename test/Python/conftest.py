@@ -9,8 +9,7 @@ from onnx import parser
 os.environ["SARDONYX_CUDA_DRIVER"] = "/none/libcuda.so.1"
 
 if not (Path(__file__).parents[2] / "lib/Targets/NVPTX").exists():
-    collect_ignore = ["test_cuda.py"]
-    collect_ignore_glob = ["test_device_*.py"]
+    collect_ignore_glob = ["test_cuda*.py", "test_device_*.py"]
 
 
 @pytest.fixture(autouse=True)

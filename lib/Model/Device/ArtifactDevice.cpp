@@ -8,6 +8,7 @@
 #include "lib/Model/ArtifactDevice.h"
 #include "lib/Model/Device/DeviceModel.h"
 #include "lib/Model/Device/ImageChoice.h"
+#include "sardonyx/Model/Init.h"
 #include <algorithm>
 
 using namespace sardonyx;
@@ -135,13 +136,6 @@ MaybeError CUDAArtifactDevice::runInit(
   const std::vector<uint32_t> &sizes = description.persistentElementBytes;
   std::vector<bool> onDevice =
       findPersistentOnDevice(description.mainArgs, sizes.size());
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    OutputSlot slot;
-    slot.name = "persistent " + std::to_string(i);
-    slot.elementBytes = sizes[i];
-    slot.wantedOnDevice = onDevice[i];
-    context.outputs().push_back(std::move(slot));
-  }
   auto arguments =
       bindArguments(description, description.initArgs, weights, constants);
   if (!arguments)
@@ -149,13 +143,10 @@ MaybeError CUDAArtifactDevice::runInit(
   ArgumentTable table;
   for (const ModelArgument &arg : *arguments)
     table.add(arg.data, arg.shape);
-  if (!context.run(init, table.pointers(), runtime::RunLimits()))
-    return Error(ErrorKind::Failed,
-                 "preparing the weights failed: " + context.failure());
+  if (MaybeError error =
+          sardonyx::runInit(context, init, table, sizes, onDevice))
+    return error;
   for (OutputSlot &slot : context.outputs()) {
-    if (!slot.given)
-      return Error(ErrorKind::Failed,
-                   "internal error: sdx_init gave no " + slot.name);
     if (slot.isOnDevice)
       model->persistent[persistent.size()] = std::move(slot.owner);
     uint64_t bytes = slot.elementBytes;

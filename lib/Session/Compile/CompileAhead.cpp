@@ -12,6 +12,7 @@
 #include "lib/Session/Compile/Options.h"
 #include "lib/Session/Compile/Signature.h"
 #include "sardonyx/Model/FileMap.h"
+#include "sardonyx/Model/Init.h"
 #include "sardonyx/Model/Model.h"
 #include "sardonyx/Objects/Objects.h"
 #include "sardonyx/Runtime/ThreadPool.h"
@@ -108,12 +109,6 @@ MaybeError Weights::pack(const std::vector<std::string> &objects,
     return code.error();
   memory = std::make_shared<BufferPool>();
   runtime::RunContext context(threads, memory);
-  for (uint32_t bytes : artifact.persistentElementBytes) {
-    OutputSlot slot;
-    slot.name = "persistent " + std::to_string(context.outputs().size());
-    slot.elementBytes = bytes;
-    context.outputs().push_back(std::move(slot));
-  }
   ArgumentTable table;
   for (const Argument &arg : artifact.initArgs) {
     std::string_view bytes = bytesOf(arg);
@@ -121,13 +116,11 @@ MaybeError Weights::pack(const std::vector<std::string> &objects,
   }
   runtime::RunLimits limits;
   limits.terminate = &LoadScope::processEnds();
-  if (!context.run((*code)->initEntry(), table.pointers(), limits))
-    return Error(ErrorKind::Failed,
-                 "preparing the weights failed: " + context.failure());
+  if (MaybeError error =
+          runInit(context, (*code)->initEntry(), table,
+                  artifact.persistentElementBytes, /*onDevice=*/{}, limits))
+    return error;
   for (OutputSlot &slot : context.outputs()) {
-    if (!slot.given)
-      return Error(ErrorKind::Failed,
-                   "internal error: sdx_init gave no " + slot.name);
     uint64_t bytes = slot.elementBytes;
     for (int64_t size : slot.sizes)
       bytes *= static_cast<uint64_t>(size);

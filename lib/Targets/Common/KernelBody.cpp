@@ -122,3 +122,13 @@ void KernelBody::eraseTensors() {
   for (Operation *op : llvm::reverse(doomed))
     op->erase();
 }
+
+LogicalResult
+KernelBody::replaceWith(llvm::function_ref<void(ImplicitLocOpBuilder &)> emit) {
+  if (failed(replaceDims()))
+    return failure();
+  ImplicitLocOpBuilder b(func.getLoc(), func.getBody().front().getTerminator());
+  emit(b);
+  eraseTensors();
+  return success();
+}

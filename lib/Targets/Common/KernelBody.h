@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_TARGETS_COMMON_KERNELBODY_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace sardonyx {
 
@@ -36,6 +37,10 @@ public:
 
   /// Erases all operations on tensors; nothing may use them any more.
   void eraseTensors();
+
+  /// Puts what `emit` builds in the place of all that the kernel computes.
+  mlir::LogicalResult
+  replaceWith(llvm::function_ref<void(mlir::ImplicitLocOpBuilder &)> emit);
 
 private:
   mlir::func::FuncOp func;

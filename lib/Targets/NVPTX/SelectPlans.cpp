@@ -32,6 +32,14 @@ static Operation *findAnyProduct(func::FuncOp kernel) {
   return op && hasTiles(op) ? op.getOperation() : nullptr;
 }
 
+/// Null: the product has neither form.
+static Attribute selectPlan(Operation *product, TargetAttr target) {
+  if (std::optional<FewRowsPlanAttr> plan = chooseFewRows(product, target))
+    return *plan;
+  std::optional<MatmulPlanAttr> plan = choosePlan(product, target);
+  return plan ? Attribute(*plan) : Attribute();
+}
+
 namespace {
 
 struct SelectPlansPass : sardonyx::impl::NVSelectPlansBase<SelectPlansPass> {
@@ -44,19 +52,15 @@ struct SelectPlansPass : sardonyx::impl::NVSelectPlansBase<SelectPlansPass> {
       return;
     Operation *product = findAnyProduct(func);
     TargetAttr target = getTargetOrDefault(func);
-    std::optional<FewRowsPlanAttr> fewRows =
-        product ? chooseFewRows(product, target) : std::nullopt;
-    if (fewRows && (!given || isa<FewRowsPlanAttr>(given))) {
-      if (!given)
-        func->setAttr(kPlanAttr, *fewRows);
-      return;
-    }
     if (!given) {
       if (product)
-        if (std::optional<MatmulPlanAttr> plan = choosePlan(product, target))
-          func->setAttr(kPlanAttr, *plan);
+        if (Attribute plan = selectPlan(product, target))
+          func->setAttr(kPlanAttr, plan);
       return;
     }
+    if (product && isa<FewRowsPlanAttr>(given) &&
+        chooseFewRows(product, target))
+      return;
     auto plan = dyn_cast<MatmulPlanAttr>(given);
     std::string reason = plan && product ? whyNot(product, plan, target)
                                          : "it is for another kind of kernel";

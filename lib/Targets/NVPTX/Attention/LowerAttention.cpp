@@ -40,14 +40,9 @@ struct LowerAttentionPass
     KernelBody body(func);
     AttentionKernel kernel(
         op, chooseAttentionPlan(op, getTargetOrDefault(func)), body);
-    if (!kernel.isPossible())
-      return;
-    if (failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(func.getLoc(),
-                           func.getBody().front().getTerminator());
-    kernel.emit(b);
-    body.eraseTensors();
+    if (kernel.isPossible() &&
+        failed(body.replaceWith([&](auto &b) { kernel.emit(b); })))
+      signalPassFailure();
   }
 };
 

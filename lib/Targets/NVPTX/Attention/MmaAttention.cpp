@@ -87,10 +87,7 @@ public:
         Value col = i.mul(i.add(half, 2 * step), kPiece);
         Value at = i.add(offset, keyLayout().place(b, row, col));
         Values key = loadMatrices(b, addressOf(b, keys, at), false);
-        for (int64_t j = 0; j < 2; ++j)
-          multiplyPiece(
-              b, types, query, ArrayRef(key).slice(2 * j, 2),
-              MutableArrayRef(sums).slice((n + j) * kMmaSums, kMmaSums));
+        multiplyTwo(b, query, key, sums, n);
       }
     }
     return byRows(sums);
@@ -115,16 +112,22 @@ public:
         Value col = i.add(col0, n * kMmaCols);
         Value at = i.add(offset, valueLayout().place(b, row, col));
         Values value = loadMatrices(b, addressOf(b, values, at), true);
-        for (int64_t j = 0; j < 2; ++j)
-          multiplyPiece(
-              b, types, lhs, ArrayRef(value).slice(2 * j, 2),
-              MutableArrayRef(next).slice((n + j) * kMmaSums, kMmaSums));
+        multiplyTwo(b, lhs, value, next, n);
       }
     }
     return byRows(next);
   }
 
 private:
+  /// Adds products of one piece of the left-hand side to pieces `n` and `n` + 1
+  /// of the sums, whose right-hand sides are the registers `rhs`.
+  void multiplyTwo(ImplicitLocOpBuilder &b, const Values &lhs,
+                   const Values &rhs, Values &sums, int64_t n) const {
+    for (int64_t j = 0; j < 2; ++j)
+      multiplyPiece(b, types, lhs, ArrayRef(rhs).slice(2 * j, 2),
+                    MutableArrayRef(sums).slice((n + j) * kMmaSums, kMmaSums));
+  }
+
   Value lane(ImplicitLocOpBuilder &b) const {
     return Indices(b).rem(thread, 32);
   }

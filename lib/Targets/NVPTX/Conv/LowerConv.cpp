@@ -35,88 +35,118 @@ using namespace sardonyx::nv;
 
 namespace {
 
-class ConvKernel : public ProductKernel {
-public:
-  ConvKernel(sdx::ConvOp op, MatmulPlanAttr plan, KernelBody &body)
+/// A convolution as a product, whatever the order of its dimensions.
+template <typename OpT> class AnyConvKernel : public ProductKernel {
+protected:
+  AnyConvKernel(OpT op, MatmulPlanAttr plan, KernelBody &body, int64_t channels)
       : ProductKernel(cast<sdx::DenseOpInterface>(op.getOperation()),
                       getProductTypes(op), plan, body),
         conv(op), spatial(op.getNumSpatialDims()),
-        filters(op.getWeights().getType().getDimSize(0) / op.getGroup()),
-        channels(op.getWeights().getType().getDimSize(1)) {}
+        groups(static_cast<int64_t>(op.getGroup())),
+        filters(op.getWeights().getType().getDimSize(0) / groups),
+        channels(channels), taps(llvm::product_of(op.getKernelShape())) {}
 
-private:
   bool hasOperands() override {
     return KernelBody::hasBuffer(conv.getInput()) &&
            KernelBody::hasBuffer(conv.getWeights());
   }
 
-  int64_t countTaps() {
-    int64_t taps = 1;
-    for (int64_t size : conv.getKernelShape())
-      taps *= size;
-    return taps;
-  }
+  int64_t countProducts() const { return channels * taps; }
 
-  Sizes findSizes(ImplicitLocOpBuilder &b) override {
-    Indices i(b);
+  /// Finds the buffers, and the sizes of the image, whose first dimension is
+  /// `dim`. Gives those of the output's.
+  SmallVector<Value> findImage(ImplicitLocOpBuilder &b, int64_t dim) {
     input = body.getBuffer(conv.getInput());
     weights = body.getBuffer(conv.getWeights());
     Value output = body.getOutputs().front().memref;
-    Sizes sizes;
-    sizes.pairs = i.mul(sizeOf(b, input, 0), conv.getGroup());
-    sizes.m = i.constant(filters);
-    sizes.k = i.constant(channels * countTaps());
-    sizes.n = i.constant(1);
-    for (int64_t dim = 0; dim < spatial; ++dim) {
-      inputSizes.push_back(sizeOf(b, input, dim + 2));
-      outputSizes.push_back(sizeOf(b, output, dim + 2));
-      sizes.n = i.mul(sizes.n, outputSizes.back());
+    SmallVector<Value> outputSizes;
+    for (int64_t end = dim + spatial; dim < end; ++dim) {
+      inputSizes.push_back(sizeOf(b, input, dim));
+      outputSizes.push_back(sizeOf(b, output, dim));
     }
+    return outputSizes;
+  }
+
+  /// The filters of a group, a row each.
+  TileSource findFilters(ImplicitLocOpBuilder &b, Value group) {
+    Indices i(b);
+    return TileSource::matrix(weights, group, i.constant(filters),
+                              i.constant(countProducts()));
+  }
+
+  /// The element of plane number `plane` that output `at` sees by tap number
+  /// `tap`; it is there if `exists` and inside of the image.
+  TileSource::Element findElement(ImplicitLocOpBuilder &b, Value plane,
+                                  ArrayRef<Value> at, Value tap, Value exists) {
+    Indices i(b);
+    SmallVector<Value> kernel;
+    for (int64_t size : conv.getKernelShape())
+      kernel.push_back(i.constant(size));
+    SmallVector<Value> tapAt = i.unflatten(tap, kernel);
+    for (int64_t dim = 0; dim < spatial; ++dim) {
+      Value place = i.add(i.mul(at[dim], conv.getStrides()[dim]),
+                          i.mul(tapAt[dim], conv.getDilations()[dim]));
+      place = i.add(place, -conv.getPadsBegin()[dim]);
+      // A position before the beginning is a huge number without a sign.
+      Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, place,
+                                           inputSizes[dim]);
+      exists = i.both(exists, inside);
+      plane = i.add(i.mul(plane, inputSizes[dim]), place);
+    }
+    return {plane, exists};
+  }
+
+  OpT conv;
+  const int64_t spatial, groups;
+  const int64_t filters, channels; // of a group
+  const int64_t taps;
+  Value input, weights;
+  SmallVector<Value> inputSizes;
+};
+
+/// Rows of the product are filters, columns positions.
+class ConvKernel : public AnyConvKernel<sdx::ConvOp> {
+public:
+  ConvKernel(sdx::ConvOp op, MatmulPlanAttr plan, KernelBody &body)
+      : AnyConvKernel(op, plan, body, op.getWeights().getType().getDimSize(1)) {
+  }
+
+private:
+  Sizes findSizes(ImplicitLocOpBuilder &b) override {
+    Indices i(b);
+    outputSizes = findImage(b, 2);
+    Sizes sizes;
+    sizes.pairs = i.mul(sizeOf(b, input, 0), groups);
+    sizes.m = i.constant(filters);
+    sizes.k = i.constant(countProducts());
+    sizes.n = i.constant(1);
+    for (Value size : outputSizes)
+      sizes.n = i.mul(sizes.n, size);
     positions = sizes.n;
     return sizes;
   }
 
   Value groupOf(ImplicitLocOpBuilder &b, Value pair) {
-    return Indices(b).rem(pair, conv.getGroup());
+    return Indices(b).rem(pair, groups);
   }
 
   TileSource findLhs(ImplicitLocOpBuilder &b, Value pair) override {
-    Indices i(b);
-    return TileSource::matrix(weights, groupOf(b, pair), i.constant(filters),
-                              i.constant(channels * countTaps()));
+    return findFilters(b, groupOf(b, pair));
   }
 
   /// Row `k` of the windows is a channel and a tap, column `n` a position.
   TileSource findRhs(ImplicitLocOpBuilder &b, Value pair) override {
     Indices i(b);
-    Value image = i.div(pair, conv.getGroup());
-    Value planes = i.add(i.mul(image, channels * conv.getGroup()),
+    Value planes = i.add(i.mul(i.div(pair, groups), channels * groups),
                          i.mul(groupOf(b, pair), channels));
     TileSource source;
     source.memref = input;
-    source.find = [this, planes](ImplicitLocOpBuilder &b, Value k,
-                                 Value n) -> TileSource::Element {
+    source.find = [this, planes](ImplicitLocOpBuilder &b, Value k, Value n) {
       Indices i(b);
-      Value exists = i.both(i.less(k, i.constant(channels * countTaps())),
-                            i.less(n, positions));
-      Value channel = i.div(k, countTaps());
-      SmallVector<Value> kernel;
-      for (int64_t size : conv.getKernelShape())
-        kernel.push_back(i.constant(size));
-      SmallVector<Value> taps = i.unflatten(i.rem(k, countTaps()), kernel);
-      SmallVector<Value> at = i.unflatten(n, outputSizes);
-      Value flat = i.add(planes, channel);
-      for (int64_t dim = 0; dim < spatial; ++dim) {
-        Value place = i.add(i.mul(at[dim], conv.getStrides()[dim]),
-                            i.mul(taps[dim], conv.getDilations()[dim]));
-        place = i.add(place, -conv.getPadsBegin()[dim]);
-        // A position before the beginning is a huge number without a sign.
-        Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                             place, inputSizes[dim]);
-        exists = i.both(exists, inside);
-        flat = i.add(i.mul(flat, inputSizes[dim]), place);
-      }
-      return {flat, exists};
+      Value exists =
+          i.both(i.less(k, i.constant(countProducts())), i.less(n, positions));
+      return findElement(b, i.add(planes, i.div(k, taps)),
+                         i.unflatten(n, outputSizes), i.rem(k, taps), exists);
     };
     return source;
   }
@@ -124,57 +154,32 @@ private:
   SmallVector<Value> findResult(ImplicitLocOpBuilder &b, Value pair, Value m,
                                 Value n) override {
     Indices i(b);
-    SmallVector<Value> index = {i.div(pair, conv.getGroup()),
+    SmallVector<Value> index = {i.div(pair, groups),
                                 i.add(i.mul(groupOf(b, pair), filters), m)};
     index.append(i.unflatten(n, outputSizes));
     return index;
   }
 
-  sdx::ConvOp conv;
-  const int64_t spatial;
-  const int64_t filters, channels; // of a group
-  Value input, weights, positions;
-  SmallVector<Value> inputSizes, outputSizes;
+  Value positions;
+  SmallVector<Value> outputSizes;
 };
 
 /// With channels last: rows of the product are positions, columns filters.
-class LastConvKernel : public ProductKernel {
+class LastConvKernel : public AnyConvKernel<ConvOp> {
 public:
   LastConvKernel(ConvOp op, MatmulPlanAttr plan, KernelBody &body)
-      : ProductKernel(cast<sdx::DenseOpInterface>(op.getOperation()),
-                      getProductTypes(op), plan, body),
-        conv(op), spatial(op.getNumSpatialDims()),
-        groups(static_cast<int64_t>(op.getGroup())),
-        filters(op.getWeights().getType().getDimSize(0) / groups),
-        channels(op.getWeights().getType().getShape().back()) {}
+      : AnyConvKernel(op, plan, body,
+                      op.getWeights().getType().getShape().back()) {}
 
 private:
-  bool hasOperands() override {
-    return KernelBody::hasBuffer(conv.getInput()) &&
-           KernelBody::hasBuffer(conv.getWeights());
-  }
-
-  int64_t countProducts() {
-    int64_t count = channels;
-    for (int64_t size : conv.getKernelShape())
-      count *= size;
-    return count;
-  }
-
   Sizes findSizes(ImplicitLocOpBuilder &b) override {
     Indices i(b);
-    input = body.getBuffer(conv.getInput());
-    weights = body.getBuffer(conv.getWeights());
-    Value output = body.getOutputs().front().memref;
+    positions = findImage(b, 1);
+    positions.insert(positions.begin(), sizeOf(b, input, 0));
     Sizes sizes;
     sizes.pairs = i.constant(groups);
     sizes.n = i.constant(filters);
     sizes.k = i.constant(countProducts());
-    positions = {sizeOf(b, input, 0)};
-    for (int64_t dim = 0; dim < spatial; ++dim) {
-      inputSizes.push_back(sizeOf(b, input, dim + 1));
-      positions.push_back(sizeOf(b, output, dim + 1));
-    }
     sizes.m = i.constant(1);
     for (Value size : positions)
       sizes.m = i.mul(sizes.m, size);
@@ -186,38 +191,24 @@ private:
   TileSource findLhs(ImplicitLocOpBuilder &b, Value pair) override {
     TileSource source;
     source.memref = input;
-    source.width = 128 / getElementTypeOrSelf(input).getIntOrFloatBitWidth();
+    source.width = countInPiece(getElementTypeOrSelf(input));
     source.find = [this, pair](ImplicitLocOpBuilder &b, Value m,
                                Value k) -> TileSource::Element {
       Indices i(b);
       Value exists =
           i.both(i.less(m, numRows), i.less(k, i.constant(countProducts())));
-      SmallVector<Value> kernel;
-      for (int64_t size : conv.getKernelShape())
-        kernel.push_back(i.constant(size));
-      SmallVector<Value> taps = i.unflatten(i.div(k, channels), kernel);
       SmallVector<Value> at = i.unflatten(m, positions);
-      Value flat = at[0];
-      for (int64_t dim = 0; dim < spatial; ++dim) {
-        Value place = i.add(i.mul(at[dim + 1], conv.getStrides()[dim]),
-                            i.mul(taps[dim], conv.getDilations()[dim]));
-        place = i.add(place, -conv.getPadsBegin()[dim]);
-        // A position before the beginning is a huge number without a sign.
-        Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                             place, inputSizes[dim]);
-        exists = i.both(exists, inside);
-        flat = i.add(i.mul(flat, inputSizes[dim]), place);
-      }
+      TileSource::Element element = findElement(
+          b, at[0], ArrayRef(at).drop_front(), i.div(k, channels), exists);
       Value channel = i.add(i.mul(pair, channels), i.rem(k, channels));
-      return {i.add(i.mul(flat, channels * groups), channel), exists};
+      element.index = i.add(i.mul(element.index, channels * groups), channel);
+      return element;
     };
     return source;
   }
 
   TileSource findRhs(ImplicitLocOpBuilder &b, Value pair) override {
-    Indices i(b);
-    return TileSource::matrix(weights, pair, i.constant(filters),
-                              i.constant(countProducts()));
+    return findFilters(b, pair);
   }
 
   SmallVector<Value> findResult(ImplicitLocOpBuilder &b, Value pair, Value m,
@@ -228,11 +219,8 @@ private:
     return index;
   }
 
-  ConvOp conv;
-  const int64_t spatial, groups;
-  const int64_t filters, channels; // of a group
-  Value input, weights, numRows;
-  SmallVector<Value> inputSizes, positions; // positions: images as well
+  Value numRows;
+  SmallVector<Value> positions; // images as well
 };
 
 struct LowerConvPass : sardonyx::impl::NVLowerConvBase<LowerConvPass> {
@@ -254,7 +242,8 @@ private:
       return;
     KernelBody body(func);
     KernelT kernel(root, *plan, body);
-    if (failed(emitProductKernel(func, kernel, body)))
+    if (kernel.isPossible() &&
+        failed(body.replaceWith([&](auto &b) { kernel.emit(b); })))
       signalPassFailure();
   }
 };

@@ -53,28 +53,7 @@ struct Window {
   /// Whether channels are the last dimension, of weights as well.
   bool isLast = false;
 
-  static Window of(sdx::ConvOp op) {
-    return {cast<sdx::DenseOpInterface>(op.getOperation()),
-            op.getInput(),
-            op.getWeights(),
-            op.getInit(),
-            SmallVector<int64_t>(op.getKernelShape()),
-            SmallVector<int64_t>(op.getStrides()),
-            SmallVector<int64_t>(op.getDilations()),
-            SmallVector<int64_t>(op.getPadsBegin()),
-            static_cast<int64_t>(op.getGroup())};
-  }
-  static Window of(sdx::MaxPoolOp op) {
-    return {cast<sdx::DenseOpInterface>(op.getOperation()),
-            op.getInput(),
-            Value(),
-            op.getInit(),
-            SmallVector<int64_t>(op.getKernelShape()),
-            SmallVector<int64_t>(op.getStrides()),
-            SmallVector<int64_t>(op.getNumSpatialDims(), 1),
-            SmallVector<int64_t>(op.getPadsBegin())};
-  }
-  static Window of(ConvOp op) {
+  template <typename OpT> static Window ofConv(OpT op, bool isLast) {
     return {cast<sdx::DenseOpInterface>(op.getOperation()),
             op.getInput(),
             op.getWeights(),
@@ -84,9 +63,9 @@ struct Window {
             SmallVector<int64_t>(op.getDilations()),
             SmallVector<int64_t>(op.getPadsBegin()),
             static_cast<int64_t>(op.getGroup()),
-            /*isLast=*/true};
+            isLast};
   }
-  static Window of(MaxPoolOp op) {
+  template <typename OpT> static Window ofPool(OpT op, bool isLast) {
     return {cast<sdx::DenseOpInterface>(op.getOperation()),
             op.getInput(),
             Value(),
@@ -96,7 +75,7 @@ struct Window {
             SmallVector<int64_t>(op.getNumSpatialDims(), 1),
             SmallVector<int64_t>(op.getPadsBegin()),
             /*groups=*/0,
-            /*isLast=*/true};
+            isLast};
   }
 
   /// The dimension of channels, and the first of the image.
@@ -493,25 +472,20 @@ struct LowerWindowsPass : sardonyx::impl::NVLowerWindowsBase<LowerWindowsPass> {
     func::FuncOp func = getOperation();
     std::optional<Window> window;
     if (auto conv = findProduct<sdx::ConvOp>(func))
-      window = Window::of(conv);
+      window = Window::ofConv(conv, /*isLast=*/false);
     else if (auto pool = findProduct<sdx::MaxPoolOp>(func))
-      window = Window::of(pool);
+      window = Window::ofPool(pool, /*isLast=*/false);
     else if (auto conv = findProduct<ConvOp>(func))
-      window = Window::of(conv);
+      window = Window::ofConv(conv, /*isLast=*/true);
     else if (auto pool = findProduct<MaxPoolOp>(func))
-      window = Window::of(pool);
+      window = Window::ofPool(pool, /*isLast=*/true);
     if (!window)
       return;
     KernelBody body(func);
     WindowKernel kernel(*window, body);
-    if (!kernel.isPossible())
-      return;
-    if (failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(func.getLoc(),
-                           func.getBody().front().getTerminator());
-    kernel.emit(b);
-    body.eraseTensors();
+    if (kernel.isPossible() &&
+        failed(body.replaceWith([&](auto &b) { kernel.emit(b); })))
+      signalPassFailure();
   }
 };
 

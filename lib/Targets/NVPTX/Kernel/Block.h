@@ -45,6 +45,11 @@ private:
   mlir::ImplicitLocOpBuilder &b;
 };
 
+/// How many elements of a type the largest access of a thread, 16 bytes, has.
+inline int64_t countInPiece(mlir::Type element) {
+  return 128 / element.getIntOrFloatBitWidth();
+}
+
 /// Whether `func` is a kernel that need not be plain loops.
 bool mayHaveBlocks(mlir::func::FuncOp func);
 

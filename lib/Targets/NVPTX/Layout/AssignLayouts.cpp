@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Kernel/Block.h"
 #include "Layout/ChannelOrder.h"
 #include "Matmul/MatmulPlan.h"
 
@@ -62,17 +63,11 @@ static AffineMap makeLast(AffineMap map) {
                         map.getContext());
 }
 
-/// How many elements are copied to shared memory at a time.
-static int64_t pieceOf(sdx::ConvOp op) {
-  constexpr int64_t kPieceBits = 128;
-  return kPieceBits /
-         getElementTypeOrSelf(op.getInput()).getIntOrFloatBitWidth();
-}
-
 /// Channels of a group; those of an only group are filled up.
 static int64_t countChannels(sdx::ConvOp op) {
   const int64_t channels = op.getWeights().getType().getDimSize(1);
-  return op.getGroup() == 1 ? llvm::alignTo(channels, pieceOf(op)) : channels;
+  const int64_t piece = nv::countInPiece(getElementTypeOrSelf(op.getInput()));
+  return op.getGroup() == 1 ? llvm::alignTo(channels, piece) : channels;
 }
 
 /// Whether tiles are for the convolution with channels last.

@@ -55,6 +55,9 @@ public:
                      mlir::Value tile) const = 0;
 };
 
+/// Neighbouring elements of the result that a thread writes.
+inline constexpr int64_t kStoredSums = 4;
+
 /// Elements after each row of sums in shared memory, which keep rows out of
 /// each other's banks.
 inline constexpr int64_t kSumGap = 4;

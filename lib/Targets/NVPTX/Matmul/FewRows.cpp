@@ -32,10 +32,8 @@ static constexpr int64_t kUnrolled = 4;
 
 /// Columns that a thread reads together.
 static int64_t countWidth(sdx::MatmulOp op) {
-  const int64_t bits =
-      op.getRhs().getType().getElementType().getIntOrFloatBitWidth();
   const int64_t size = op.getRhs().getType().getShape().back();
-  const int64_t width = 128 / bits;
+  const int64_t width = countInPiece(op.getRhs().getType().getElementType());
   return !ShapedType::isDynamic(size) && size % width == 0 ? width : 1;
 }
 

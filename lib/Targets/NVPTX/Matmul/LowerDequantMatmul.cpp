@@ -198,14 +198,10 @@ struct LowerDequantMatmulPass
     KernelBody body(func);
     PackedWeights weights(root, body, plan->getTileK());
     DequantTiles tiles(root, *plan, body, weights);
-    if (!tiles.isPossible())
-      return;
-    if (failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(func.getLoc(),
-                           func.getBody().front().getTerminator());
-    emit(b, root, body, target, tiles);
-    body.eraseTensors();
+    if (tiles.isPossible() && failed(body.replaceWith([&](auto &b) {
+          emit(b, root, body, target, tiles);
+        })))
+      signalPassFailure();
   }
 
 private:

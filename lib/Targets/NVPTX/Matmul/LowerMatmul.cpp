@@ -89,29 +89,19 @@ struct LowerMatmulPass : sardonyx::impl::NVLowerMatmulBase<LowerMatmulPass> {
     if (!root)
       return;
     if (auto plan = func->getAttrOfType<FewRowsPlanAttr>(kPlanAttr))
-      return lowerFewRows(func, root, plan);
-    std::optional<MatmulPlanAttr> plan = getPlan(func, root);
-    if (!plan)
-      return;
-    KernelBody body(func);
-    MatmulKernel kernel(root, *plan, body);
-    if (failed(emitProductKernel(func, kernel, body)))
-      signalPassFailure();
+      lower<FewRows>(func, root, plan);
+    else if (std::optional<MatmulPlanAttr> plan = getPlan(func, root))
+      lower<MatmulKernel>(func, root, *plan);
   }
 
 private:
-  void lowerFewRows(func::FuncOp func, sdx::MatmulOp root,
-                    FewRowsPlanAttr plan) {
+  template <typename KernelT, typename PlanT>
+  void lower(func::FuncOp func, sdx::MatmulOp root, PlanT plan) {
     KernelBody body(func);
-    FewRows kernel(root, plan, body);
-    if (!kernel.isPossible())
-      return;
-    if (failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(func.getLoc(),
-                           func.getBody().front().getTerminator());
-    kernel.emit(b);
-    body.eraseTensors();
+    KernelT kernel(root, plan, body);
+    if (kernel.isPossible() &&
+        failed(body.replaceWith([&](auto &b) { kernel.emit(b); })))
+      signalPassFailure();
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "Matmul/MatmulPlan.h"
 
+#include "Kernel/Block.h"
 #include "Matmul/PackedWeights.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -38,8 +39,6 @@ static constexpr int64_t kFmaDepth = 16;
 
 /// Filters of a group that are worth a tile: fewer leave most of it empty.
 static constexpr int64_t kFewestFilters = 8;
-/// Bytes of channels that are copied at a time, and sums that are stored so.
-static constexpr int64_t kPieceBytes = 16, kWidth = 4;
 
 /// `transposed`: the right-hand side follows itself along K.
 static std::optional<ProductForm> findForm(Operation *op, Type lhs, Type rhs,
@@ -84,10 +83,9 @@ bool nv::hasLastTiles(Operation *conv, Type element, Type sum, int64_t filters,
                       (element.isF32() && conv->hasAttr(kTF32Attr)));
   if (!isMma || filters / groups < kFewestFilters || channels == 0)
     return false;
-  const int64_t piece = kPieceBytes * 8 / element.getIntOrFloatBitWidth();
   // Neighbouring sums are stored together, and are of one group.
-  return channels % piece == 0 &&
-         (groups == 1 || filters / groups % kWidth == 0);
+  return channels % countInPiece(element) == 0 &&
+         (groups == 1 || filters / groups % kStoredSums == 0);
 }
 
 bool nv::hasTiles(nv::ConvOp op) {

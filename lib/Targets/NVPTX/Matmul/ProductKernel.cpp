@@ -22,9 +22,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-/// Neighbouring elements of the result that a thread writes.
-static constexpr int64_t kWidth = 4;
-
 ProductKernel::ProductKernel(sdx::DenseOpInterface op, ProductTypes types,
                              MatmulPlanAttr plan, KernelBody &body)
     : op(op), types(types), plan(plan), body(body), points(body) {
@@ -110,7 +107,8 @@ int64_t ProductKernel::sumCols() const { return plan.getTileN() + kSumGap; }
 int64_t ProductKernel::width() const {
   const int64_t row =
       cast<RankedTensorType>(init().getType()).getShape().back();
-  return !ShapedType::isDynamic(row) && row % kWidth == 0 ? kWidth : 1;
+  return !ShapedType::isDynamic(row) && row % kStoredSums == 0 ? kStoredSums
+                                                               : 1;
 }
 
 /// Shared memory for the operands' tiles, and later for the sums; all of it.
@@ -232,16 +230,16 @@ void ProductKernel::emitProduct(ImplicitLocOpBuilder &b, Value from, Value to) {
 /// the tile, (m, n) of the matrix.
 void ProductKernel::forEachPiece(ImplicitLocOpBuilder &b, EmitPiece emitPiece) {
   Indices i(b);
-  const int64_t piecesOfRow = plan.getTileN() / kWidth;
+  const int64_t piecesOfRow = plan.getTileN() / kStoredSums;
   Value pieces = i.constant(plan.getTileM() * piecesOfRow);
   auto loop =
       scf::ForOp::create(b, thread, pieces, i.constant(plan.countThreads()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value r = i.div(loop.getInductionVar(), piecesOfRow);
-  Value c = i.mul(i.rem(loop.getInductionVar(), piecesOfRow), kWidth);
+  Value c = i.mul(i.rem(loop.getInductionVar(), piecesOfRow), kStoredSums);
   Value m = i.add(row0, r), n = i.add(col0, c);
-  for (int64_t j = 0; j < kWidth; j += width()) {
+  for (int64_t j = 0; j < kStoredSums; j += width()) {
     Value column = i.add(n, j);
     Value inside = i.both(i.less(m, sizes.m), i.less(column, sizes.n));
     auto some = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
@@ -326,16 +324,4 @@ void ProductKernel::emitPoints(ImplicitLocOpBuilder &b, Value m, Value n,
     point.add(op->getResult(0), index, sum);
   }
   points.store(b, body.getOutputs(), indices, known);
-}
-
-FailureOr<bool> nv::emitProductKernel(func::FuncOp func, ProductKernel &kernel,
-                                      KernelBody &body) {
-  if (!kernel.isPossible())
-    return false;
-  if (failed(body.replaceDims()))
-    return failure();
-  ImplicitLocOpBuilder b(func.getLoc(), func.getBody().front().getTerminator());
-  kernel.emit(b);
-  body.eraseTensors();
-  return true;
 }

@@ -131,12 +131,6 @@ template <typename OpT> OpT findProduct(mlir::func::FuncOp func) {
   return op.hasPureTensorSemantics() ? op : OpT();
 }
 
-/// Puts what `kernel` emits in the place of all that `func` computes. False:
-/// it cannot, and nothing has changed.
-mlir::FailureOr<bool> emitProductKernel(mlir::func::FuncOp func,
-                                        ProductKernel &kernel,
-                                        KernelBody &body);
-
 } // namespace sardonyx::nv
 
 #endif // SARDONYX_LIB_TARGETS_NVPTX_MATMUL_PRODUCTKERNEL_H

@@ -250,14 +250,9 @@ struct LowerGatherPass : sardonyx::impl::NVLowerGatherBase<LowerGatherPass> {
       return;
     KernelBody body(func);
     GatherKernel kernel(func, body);
-    if (!kernel.isPossible())
-      return;
-    if (failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(func.getLoc(),
-                           func.getBody().front().getTerminator());
-    kernel.emit(b);
-    body.eraseTensors();
+    if (kernel.isPossible() &&
+        failed(body.replaceWith([&](auto &b) { kernel.emit(b); })))
+      signalPassFailure();
   }
 };
 

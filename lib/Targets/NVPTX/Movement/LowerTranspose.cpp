@@ -249,15 +249,11 @@ struct LowerTransposePass
       return;
     KernelBody body(func);
     linalg::TransposeOp op = findTranspose(func, body);
-    if (!op)
-      return;
-    if (failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(func.getLoc(),
-                           func.getBody().front().getTerminator());
-    Value target = body.getOutputs().front().memref;
-    TransposeKernel(op, body.getBuffer(op.getInput()), target).emit(b);
-    body.eraseTensors();
+    if (op && failed(body.replaceWith([&](auto &b) {
+          Value target = body.getOutputs().front().memref;
+          TransposeKernel(op, body.getBuffer(op.getInput()), target).emit(b);
+        })))
+      signalPassFailure();
   }
 };
 

@@ -232,14 +232,11 @@ struct LowerScanPass : sardonyx::impl::NVLowerScanBase<LowerScanPass> {
     func::FuncOp func = getOperation();
     KernelBody body(func);
     std::optional<NamedLoop> loop = NamedLoop::find(func, body, sdx::kScanAttr);
-    if (!loop || !ScanKernel::isPossible(*loop))
-      return;
-    if (failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(func.getLoc(),
-                           func.getBody().front().getTerminator());
-    ScanKernel(*loop, body.getBuffer(loop->source)).emit(b);
-    body.eraseTensors();
+    if (loop && ScanKernel::isPossible(*loop) &&
+        failed(body.replaceWith([&](auto &b) {
+          ScanKernel(*loop, body.getBuffer(loop->source)).emit(b);
+        })))
+      signalPassFailure();
   }
 };
 

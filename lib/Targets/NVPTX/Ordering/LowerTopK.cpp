@@ -301,14 +301,11 @@ struct LowerTopKPass : sardonyx::impl::NVLowerTopKBase<LowerTopKPass> {
     func::FuncOp func = getOperation();
     KernelBody body(func);
     std::optional<NamedLoop> loop = NamedLoop::find(func, body, sdx::kTopKAttr);
-    if (!loop || !TopKKernel::isPossible(*loop))
-      return;
-    if (failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(func.getLoc(),
-                           func.getBody().front().getTerminator());
-    TopKKernel(*loop, body.getBuffer(loop->source)).emit(b);
-    body.eraseTensors();
+    if (loop && TopKKernel::isPossible(*loop) &&
+        failed(body.replaceWith([&](auto &b) {
+          TopKKernel(*loop, body.getBuffer(loop->source)).emit(b);
+        })))
+      signalPassFailure();
   }
 };
 

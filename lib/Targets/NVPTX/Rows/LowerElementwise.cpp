@@ -145,14 +145,9 @@ struct LowerElementwisePass
     }
     KernelBody body(func);
     ElementwiseKernel kernel(func, body);
-    if (!kernel.isPossible())
-      return;
-    if (failed(body.replaceDims()))
-      return signalPassFailure();
-    ImplicitLocOpBuilder b(func.getLoc(),
-                           func.getBody().front().getTerminator());
-    kernel.emit(b);
-    body.eraseTensors();
+    if (kernel.isPossible() &&
+        failed(body.replaceWith([&](auto &b) { kernel.emit(b); })))
+      signalPassFailure();
   }
 };
 
