@@ -46,6 +46,8 @@ void defineDevices(nb::module_ &m) {
       "needs_code"_a,
       "Why no CUDA device can be used, or no session can have one; empty: one "
       "can.");
+  m.def("cuda_device_count", countCudaDevices,
+        "How many CUDA devices the driver finds.");
   m.def(
       "cuda_allocate",
       [](int32_t type, std::vector<int64_t> shape, int device) {

@@ -92,7 +92,7 @@ REMARKS = {
     "OrtDevice.make": ("same", "nothing can be put on another device than `cpu`"),
     "OrtMemoryInfo": ("same", "of the CPU; others are refused"),
     "OrtArenaCfg": ("hint", "memory is planned when the model is compiled"),
-    "OrtEpDevice": ("same", "the CPU"),
+    "OrtEpDevice": ("same", "the CPU, and each CUDA device"),
     "OrtSyncStream": ("refused", "the CPU has none"),
     "create_and_register_allocator": ("hint", "memory is planned when the model is compiled"),
     "create_and_register_allocator_v2": ("hint", "memory is planned when the model is compiled"),

@@ -31,6 +31,13 @@ inline constexpr llvm::StringLiteral kScanAttr = "sdx.scan";
 /// else. A string of words: "smallest" instead of largest; "unsigned" integers.
 inline constexpr llvm::StringLiteral kTopKAttr = "sdx.top_k";
 
+/// On an scf.while in a loop over tasks: it asks whether a test, which changes
+/// nothing, holds for one of the indices from its first operand on. Its state
+/// is the index, which grows by 1, and whether one has been found; the first
+/// block ends where one has, or with the index at a limit, the left-hand side's
+/// in a comparison (slt). Several may be tested at a time.
+inline constexpr llvm::StringLiteral kAnyAttr = "sdx.any";
+
 } // namespace sardonyx::sdx
 
 #endif // SARDONYX_DIALECTS_SDX_TASKLOOPS_H

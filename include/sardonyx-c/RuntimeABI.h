@@ -122,7 +122,9 @@ enum {
   /// Device to host. Waits, until the bytes are there, and fails the run where
   /// a check has failed.
   SDX_RT_TO_HOST = 2,
-  SDX_RT_ON_DEVICE = 3
+  SDX_RT_ON_DEVICE = 3,
+  /// Device to host; the bytes are there after the next copy that waits.
+  SDX_RT_TO_HOST_LATER = 4
 };
 void sdx_rt_device_copy(int64_t kind, void *target, const void *source,
                         int64_t bytes);

@@ -38,6 +38,10 @@ void reshapeReducedSlices(mlir::Operation *root);
 /// slices there or copies them there.
 void assembleSlices(mlir::func::FuncOp func);
 
+/// Has copies of what a device has computed to the host stand in a row where
+/// nothing is done on the device between them.
+void gatherDownloads(mlir::func::FuncOp func);
+
 /// Makes each loop and branch own what it yields, so that it can be freed when
 /// the next iteration has replaced it, or after its last use.
 void freeYielded(mlir::func::FuncOp func);

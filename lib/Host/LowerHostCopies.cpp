@@ -16,6 +16,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXLOWERHOSTCOPIES
@@ -48,6 +49,20 @@ int64_t directionOf(memref::CopyOp copy) {
                     : 0;
 }
 
+/// The same of copies in a row that bring bytes to the host, but for what makes
+/// memory: the last one waits for all of them.
+int64_t directionInRow(memref::CopyOp copy) {
+  const int64_t direction = directionOf(copy);
+  if (direction != SDX_RT_TO_HOST)
+    return direction;
+  Operation *next = copy->getNextNode();
+  while (next && (isMemoryEffectFree(next) || isa<memref::AllocOp>(next)))
+    next = next->getNextNode();
+  auto other = dyn_cast_or_null<memref::CopyOp>(next);
+  return other && directionOf(other) == SDX_RT_TO_HOST ? SDX_RT_TO_HOST_LATER
+                                                       : direction;
+}
+
 /// The copies of one function.
 class CopyLowering {
 public:
@@ -64,8 +79,10 @@ public:
                    isContiguous(copy.getTarget(), inKernel);
       (whole ? copies : strided).push_back(copy);
     });
-    for (memref::CopyOp copy : copies)
-      copyWhole(copy);
+    SmallVector<int64_t> directions =
+        llvm::map_to_vector(copies, directionInRow);
+    for (auto [copy, direction] : llvm::zip_equal(copies, directions))
+      copyWhole(copy, direction);
     if (strided.empty())
       return success();
     for (memref::CopyOp copy : strided)
@@ -96,7 +113,7 @@ private:
     return (type.getElementTypeBitWidth() + 7) / 8;
   }
 
-  void copyWhole(memref::CopyOp copy) {
+  void copyWhole(memref::CopyOp copy, int64_t direction) {
     OpBuilder b(copy);
     Location loc = copy.getLoc();
     auto source = describe(b, loc, copy.getSource());
@@ -106,7 +123,7 @@ private:
       bytes = LLVM::MulOp::create(b, loc, bytes, asInteger(b, loc, size));
     Value to = address(copy, copy.getTarget(), target);
     Value from = address(copy, copy.getSource(), source);
-    if (int64_t direction = directionOf(copy)) {
+    if (direction) {
       Value kind = LLVM::ConstantOp::create(b, loc, i64, direction);
       LLVM::CallOp::create(
           b, loc, declare("sdx_rt_device_copy", {i64, pointer, pointer, i64}),

@@ -456,9 +456,13 @@ struct PlaceBuffersPass
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
-    for (auto func : module.getOps<func::FuncOp>())
-      if (isHostFunction(func) && failed(Placement(func, symbols).run()))
+    for (auto func : module.getOps<func::FuncOp>()) {
+      if (!isHostFunction(func))
+        continue;
+      if (failed(Placement(func, symbols).run()))
         return signalPassFailure();
+      gatherDownloads(func);
+    }
     for (auto func : module.getOps<func::FuncOp>())
       if (func->hasAttr(sdx::kKernelAttr))
         moveArguments(func);

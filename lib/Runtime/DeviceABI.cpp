@@ -88,6 +88,8 @@ void sdx_rt_device_copy(int64_t kind, void *target, const void *source,
       return;
     case SDX_RT_ON_DEVICE:
       return device.copyOnDevice(run, target, source, bytes);
+    case SDX_RT_TO_HOST_LATER:
+      return device.copyToHost(run, target, source, bytes);
     default:
       return run.fail("the model's code asks for a copy of the kind " +
                       std::to_string(kind) + ", which there is not");

@@ -51,6 +51,11 @@ def problem(needs_code: bool = True) -> str:
         return str(failure)
 
 
+def count_devices() -> int:
+    """How many CUDA devices sessions may have."""
+    return 0 if problem() else _extension().cuda_device_count()
+
+
 def _number(name: str, text: str, most: int) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > most:
         raise InvalidArgument(f"the option '{name}' of CUDAExecutionProvider is {text!r}, no number from 0 to {most}")

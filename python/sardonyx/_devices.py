@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 import operator
 
-from ._providers import PROVIDERS
+from ._providers import CPU_PROVIDER, CUDA_PROVIDER, PROVIDERS
 from ._suggest import close_to
 from .errors import Fail, InvalidArgument
 
@@ -213,17 +213,18 @@ def place_of(device, device_id: int = 0, failure=Fail) -> int:
 
 
 class OrtMemoryInfo:
-    """Memory by the name of its device ("Cpu"), how it is got, the device's number and what it is for.
+    """Memory by the name of its device ("Cpu", "Cuda"), how it is got, the device's number and what it is for.
 
-    Raises `Fail` for any other device than the CPU.
+    Raises `Fail` for any other device.
     """
 
     def __init__(self, name: str, allocator_type: OrtAllocatorType, device_id: int, mem_type: OrtMemType):
-        if name.lower() != "cpu":
-            raise Fail(f"there is no memory of the device '{name}'; only 'Cpu' is supported")
+        if name.lower() not in ("cpu", "cuda"):
+            raise Fail(f"there is no memory of the device '{name}'; only 'Cpu' and 'Cuda' are supported")
         self._name, self._kind = name, OrtAllocatorType(allocator_type)
         self._id, self._purpose = operator.index(device_id), OrtMemType(mem_type)
-        self._device_memory, self._vendor = OrtDeviceMemoryType.DEFAULT, 0
+        self._device_memory = OrtDeviceMemoryType.DEFAULT
+        self._vendor = int(OrtDeviceVendorId.NVIDIA) if name.lower() == "cuda" else 0
 
     @classmethod
     def create_v2(
@@ -274,7 +275,10 @@ class OrtMemoryInfo:
         return self._vendor
 
 
-CPU_MEMORY = OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtMemType.DEFAULT)
+def memory_of(place: int) -> OrtMemoryInfo:
+    """The memory of the CPU or, by its number, of a CUDA device."""
+    name = "Cpu" if place == CPU else "Cuda"
+    return OrtMemoryInfo(name, OrtAllocatorType.ORT_DEVICE_ALLOCATOR, max(place, 0), OrtMemType.DEFAULT)
 
 
 def _setting(name: str, text: str):
@@ -323,27 +327,31 @@ class OrtArenaCfg:
 
 
 class OrtHardwareDevice:
-    """A piece of hardware: the CPU."""
+    """A piece of hardware: the CPU, or a CUDA device."""
+
+    def __init__(self, place: int = CPU):
+        self._place = place
 
     @property
     def type(self) -> OrtHardwareDeviceType:
-        """Its kind: CPU."""
-        return OrtHardwareDeviceType.CPU
+        """Its kind: CPU or GPU."""
+        return OrtHardwareDeviceType.CPU if self._place == CPU else OrtHardwareDeviceType.GPU
 
     @property
     def vendor(self) -> str:
-        """Its maker's name, as the system tells it; empty where it does not."""
-        return _cpu_vendor()
+        """Its maker's name, for the CPU as the system tells it; empty where it does not."""
+        return _cpu_vendor() if self._place == CPU else "NVIDIA"
 
     @property
     def vendor_id(self) -> int:
         """Its maker's number; 0 where it is not known."""
-        return {"GenuineIntel": 0x8086, "AuthenticAMD": 0x1022}.get(_cpu_vendor(), 0)
+        makers = {"GenuineIntel": OrtDeviceVendorId.INTEL, "AuthenticAMD": OrtDeviceVendorId.AMD, "NVIDIA": OrtDeviceVendorId.NVIDIA}
+        return int(makers.get(self.vendor, 0))
 
     @property
     def device_id(self) -> int:
-        """Which one of several: 0."""
-        return 0
+        """Which one of several, as the driver counts; of the CPU 0."""
+        return max(self._place, 0)
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -360,7 +368,7 @@ def _cpu_vendor() -> str:
 
 
 class OrtSyncStream:
-    """A queue of work of a device. The CPU has none: `OrtEpDevice.create_sync_stream` raises."""
+    """A queue of work of a device, of which sessions have their own: `OrtEpDevice.create_sync_stream` raises."""
 
     def get_handle(self) -> int:
         """The address of the device's own queue: 0."""
@@ -368,12 +376,21 @@ class OrtSyncStream:
 
 
 class OrtEpDevice:
-    """An execution provider on a device: the CPU's."""
+    """An execution provider on a device: the CPU's, or CUDA's on one of its devices."""
+
+    def __init__(self, place: int = CPU):
+        self._place = place
+
+    def __eq__(self, other):
+        return isinstance(other, OrtEpDevice) and self._place == other._place
+
+    def __hash__(self):
+        return hash(self._place)
 
     @property
     def ep_name(self) -> str:
-        """"CPUExecutionProvider"."""
-        return PROVIDERS[0]
+        """"CPUExecutionProvider" or "CUDAExecutionProvider"."""
+        return CPU_PROVIDER if self._place == CPU else CUDA_PROVIDER
 
     @property
     def ep_vendor(self) -> str:
@@ -389,30 +406,34 @@ class OrtEpDevice:
 
     @property
     def ep_options(self) -> dict[str, str]:
-        """Its options: none."""
-        return {}
+        """Its options: which device, where there may be several."""
+        return {} if self._place == CPU else {"device_id": str(self._place)}
 
     @property
     def device(self) -> OrtHardwareDevice:
         """The hardware that it runs on."""
-        return OrtHardwareDevice()
+        return OrtHardwareDevice(self._place)
 
     def memory_info(self, memory_type: OrtDeviceMemoryType) -> OrtMemoryInfo | None:
-        """Memory of this type that is the device's alone: None, as onnxruntime's CPU has none."""
-        OrtDeviceMemoryType(memory_type)
-        return None
+        """Memory of this type that is the device's alone: a CUDA device's own; otherwise None, as onnxruntime's CPU has none."""
+        if OrtDeviceMemoryType(memory_type) != OrtDeviceMemoryType.DEFAULT or self._place == CPU:
+            return None
+        return memory_of(self._place)
 
     def create_sync_stream(self) -> OrtSyncStream:
-        """Raises `Fail`: the CPU has no queues of work."""
-        raise Fail("the CPU has no sync streams")
+        """Raises `Fail`: the CPU has no queues of work, and sessions on a CUDA device have their own, or the one of
+        `user_compute_stream`."""
+        raise Fail("the CPU has no sync streams" if self._place == CPU else "sessions have streams of their own; see user_compute_stream")
 
 
 CPU_DEVICE = OrtEpDevice()
 
 
 def get_ep_devices() -> list[OrtEpDevice]:
-    """All execution providers with their devices: the CPU's."""
-    return [CPU_DEVICE]
+    """All execution providers with their devices: the CPU's, and CUDA's for each device."""
+    from . import _cuda
+
+    return [CPU_DEVICE, *(OrtEpDevice(number) for number in range(_cuda.count_devices()))]
 
 
 def register_execution_provider_library(registration_name: str, library_path) -> None:

@@ -14,7 +14,7 @@ from ._arrays import as_input, as_memory, as_value, check_apart, copy_to, from_o
 from ._async import runners, tell
 from ._attributes import integer, tell_once
 from ._binding import IOBinding
-from ._devices import CPU_DEVICE, CPU_MEMORY, OrtEpDevice, OrtMemoryInfo
+from ._devices import CPU, OrtEpDevice, OrtMemoryInfo, memory_of
 from ._native_session import Internals
 from ._providers import ALL_PROVIDERS, CPU_PROVIDER, CUDA_PROVIDER, available_providers, choose
 from ._run_options import RunOptions
@@ -289,16 +289,21 @@ class Runnable(Internals):
         return []
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
-        """Where each input lies: in the CPU's memory."""
-        return [CPU_MEMORY for _ in self._inputs]
+        """Where each input lies best: in the memory of the CUDA device that the session uses, or in the CPU's."""
+        return [memory_of(self._place_of(arg)) for arg in self._inputs]
 
     def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
-        """Where each output lies: in the CPU's memory."""
-        return [CPU_MEMORY for _ in self._outputs]
+        """Where each output lies when it is computed: in the memory of the CUDA device that the session uses, or in the CPU's."""
+        return [memory_of(self._place_of(arg)) for arg in self._outputs]
 
     def get_input_epdevices(self) -> list[OrtEpDevice]:
-        """What reads each input: the CPU."""
-        return [CPU_DEVICE for _ in self._inputs]
+        """What reads each input: the CUDA device that the session uses, or the CPU."""
+        return [OrtEpDevice(self._place_of(arg)) for arg in self._inputs]
+
+    def _place_of(self, arg: NodeArg) -> int:
+        """The number of the session's CUDA device, or CPU: tensors of numbers may lie on a device."""
+        is_tensor = arg.type.startswith("tensor(") and arg.type != "tensor(string)"
+        return self._session.device if is_tensor and self._session.device >= 0 else CPU
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the model file says about itself."""

@@ -57,3 +57,24 @@ func.func @device(%a: memref<?xf32>, %b: memref<?xf32, #gpu.address_space<global
   memref.copy %c, %a : memref<?xf32, #gpu.address_space<global>> to memref<?xf32>
   return
 }
+
+// -----
+
+// Of copies to the host in a row the last one waits.
+// CHECK-LABEL: func.func @together(
+// CHECK-DAG:     %[[LATER:.*]] = llvm.mlir.constant(4 : i64)
+// CHECK-DAG:     %[[FROM:.*]] = llvm.mlir.constant(2 : i64)
+// CHECK:         llvm.call @sdx_rt_device_copy(%[[LATER]],
+// CHECK:         llvm.call @sdx_rt_device_copy(%[[FROM]],
+// CHECK:         memref.load
+// CHECK:         llvm.call @sdx_rt_device_copy(%{{.*}},
+func.func @together(%a: memref<2xi64, #gpu.address_space<global>>, %b: memref<2xi64, #gpu.address_space<global>>) -> i64 {
+  %c0 = arith.constant 0 : index
+  %x = memref.alloc() : memref<2xi64>
+  memref.copy %a, %x : memref<2xi64, #gpu.address_space<global>> to memref<2xi64>
+  %y = memref.alloc() : memref<2xi64>
+  memref.copy %b, %y : memref<2xi64, #gpu.address_space<global>> to memref<2xi64>
+  %0 = memref.load %x[%c0] : memref<2xi64>
+  memref.copy %b, %y : memref<2xi64, #gpu.address_space<global>> to memref<2xi64>
+  return %0 : i64
+}

@@ -157,3 +157,36 @@ module attributes {sdx.target = #cpu.target<>} {
     return
   }
 }
+
+// -----
+
+// Copies to the host stand in a row where nothing is done on the device between
+// them, but for one that is of the place that another one tells.
+// CHECK: #nv.target<sm = 80>
+// CHECK-LABEL: func.func @main
+// CHECK: sdx.call @k0(
+// CHECK: sdx.call @k0(
+// CHECK: memref.copy %{{.*}}, %[[B:.*]] :
+// CHECK-NEXT: memref.copy %{{.*}}, %[[A:.*]] :
+// CHECK: memref.load %[[A]][
+// CHECK: memref.load %[[B]][
+// CHECK: memref.copy
+// CHECK: memref.load
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  func.func private @k0(memref<4xi64>, memref<4xi64>) attributes {sdx.kernel}
+  func.func private @k1(memref<4xi64>, memref<1000xi64>) attributes {sdx.kernel}
+  func.func @main(%x: memref<4xi64> {sdx.input = 0}) {
+    %c0 = arith.constant 0 : index
+    %a = memref.alloc() : memref<4xi64>
+    %b = memref.alloc() : memref<4xi64>
+    %c = memref.alloc() : memref<1000xi64>
+    sdx.call @k1(%x : memref<4xi64>) outs(%c : memref<1000xi64>)
+    sdx.call @k0(%x : memref<4xi64>) outs(%a : memref<4xi64>)
+    sdx.call @k0(%x : memref<4xi64>) outs(%b : memref<4xi64>)
+    %0 = memref.load %a[%c0] : memref<4xi64>
+    %1 = memref.load %b[%c0] : memref<4xi64>
+    %at = arith.index_cast %1 : i64 to index
+    %2 = memref.load %c[%at] : memref<1000xi64>
+    return
+  }
+}

@@ -327,3 +327,36 @@ def test_nothing_leaks(script):
             grown.append(resident() - before)
         assert min(grown) < 500000, grown
     """)
+
+
+def test_devices_and_memory_by_name(script):
+    script(
+        """
+        cpu, *gpus = sdx.get_ep_devices()
+        assert [device.ep_name for device in (cpu, *gpus)] == [CUDA[1], CUDA[0], CUDA[0]]
+        assert [device.ep_options for device in gpus] == [{"device_id": "0"}, {"device_id": "1"}] and gpus[1] == sdx.get_ep_devices()[2] != cpu
+        assert cpu.device.type == sdx.OrtHardwareDeviceType.CPU and cpu.memory_info(sdx.OrtDeviceMemoryType.DEFAULT) is None
+        hardware = gpus[1].device
+        assert (hardware.type, hardware.vendor, hardware.vendor_id, hardware.device_id) == (sdx.OrtHardwareDeviceType.GPU, "NVIDIA", 0x10DE, 1)
+        memory = gpus[1].memory_info(sdx.OrtDeviceMemoryType.DEFAULT)
+        assert (memory.name, memory.device_id, memory.device_vendor_id) == ("Cuda", 1, 0x10DE)
+        assert gpus[1].memory_info(sdx.OrtDeviceMemoryType.HOST_ACCESSIBLE) is None
+        raises(sdx.Fail, "user_compute_stream", gpus[0].create_sync_stream)
+        for place, session in (("Cuda", load()), ("Cpu", load(providers=CUDA[1:]))):
+            infos = session.get_input_memory_infos(), session.get_output_memory_infos()
+            assert [[info.name for info in side] for side in infos] == [[place] * 2] * 2
+            assert session.get_input_epdevices() == [gpus[0] if place == "Cuda" else cpu] * 2
+        options = sdx.SessionOptions()
+        raises(sdx.InvalidArgument, "takes one device", options.add_provider_for_devices, [gpus[1], cpu], {})
+        # Only the first one of the devices that stand for a driver's can be used.
+        options.add_provider_for_devices(gpus[1:], {})
+        raises(sdx.Fail, "the CUDA device 1 cannot be used", sdx.InferenceSession, MLP, options)
+        options = sdx.SessionOptions()
+        options.add_provider_for_devices(gpus[:1], {"gpu_mem_limit": "1000000"})
+        session = sdx.InferenceSession(MLP, options)
+        assert session.get_providers() == CUDA
+        assert session.get_provider_options()[CUDA[0]]["gpu_mem_limit"] == "1000000"
+        assert session.get_input_memory_infos()[0].device_id == 0
+        """,
+        SARDONYX_FAKECUDA_DEVICES="2",
+    )

@@ -7,7 +7,7 @@ from device_models import run_on_device
 
 RANDOM = np.random.default_rng(14)
 FLOATS = {"float": "f4", "float16": "f2", "double": "f8"}
-INTEGERS = {"int32": "i4", "int64": "i8", "uint8": "u1", "int8": "i1", "uint32": "u4", "int16": "i2", "uint16": "u2"}
+INTEGERS = {"int32": "i4", "int64": "i8", "uint8": "u1", "int8": "i1", "uint32": "u4", "int16": "i2", "uint16": "u2", "uint64": "u8"}
 TYPES = {**FLOATS, **INTEGERS}
 
 
@@ -24,9 +24,9 @@ def numbers(type, *shape):
 
 def best(x, k, largest):
     """The places of the best of rows: of equals the lower index first, NaN more than all else."""
-    numbers = x.astype("f8" if x.dtype.kind == "f" else "i8")
-    is_nan = np.isnan(numbers)
-    keys = (-numbers, ~is_nan) if largest else (numbers, is_nan)
+    is_nan = np.isnan(x)
+    order = np.unique(np.where(is_nan, x.dtype.type(0), x), return_inverse=True)[1].reshape(x.shape)
+    keys = (-order, ~is_nan) if largest else (order, is_nan)
     places = np.broadcast_to(np.arange(x.shape[1]), x.shape)
     return np.lexsort((places, *keys), axis=-1)[:, :k]
 
@@ -46,6 +46,9 @@ def best(x, k, largest):
         ("double", "n, 700", (3, 700), 50, 1),
         ("int32", "n, 64", (3, 64), 5, 0),
         ("int64", "n, 64", (3, 64), 5, 1),
+        ("double", "2, w", (2, 5000), 100, 0),
+        ("int64", "1, w", (1, 2500), 2500, 0),
+        ("uint64", "n, 300", (2, 300), 40, 1),
         ("uint8", "n, 100", (3, 100), 60, 1),
         ("int8", "n, 100", (3, 100), 60, 0),
         ("uint32", "n, 100", (3, 100), 60, 0),
@@ -55,8 +58,8 @@ def best(x, k, largest):
 )
 def test_top_k(type, sizes, shape, k, largest):
     x = numbers(type, *shape)
-    if type == "uint32":
-        x = x << 24
+    if type in ("uint32", "uint64", "int64"):
+        x = x << (8 * x.itemsize - 8)
     if type in FLOATS and x.size > 100:
         x[0, 3::50], x[0, 5::60], x[0, 9::70], x[0, 11::70] = np.nan, -0.0, np.inf, -np.inf
     text = f"g ({type}[{sizes}] x) => ({type}[a, b] y, int64[a, b] i) <int64[1] k = {{{k}}}> {{y, i = TopK <axis = 1, largest = {largest}> (x, k)}}"
@@ -102,6 +105,87 @@ def test_running_sums(type, exclusive, reverse):
             np.testing.assert_allclose(y, expected, rtol=tolerance, atol=tolerance * 100)
         else:
             np.testing.assert_array_equal(y, expected.astype(dtype))
+
+
+@pytest.mark.parametrize("operator", ["CumSum", "CumProd"])
+@pytest.mark.parametrize(("exclusive", "reverse"), [(0, 0), (1, 1)])
+def test_long_rows(operator, exclusive, reverse):
+    """Few rows that are cut into parts, whether that is known or not, and columns."""
+    arrays = {"a": (1, 20000), "b": (2, 9000), "c": (2, 8192), "d": (1, 1000, 3), "e": (2, 600, 2), "f": (2, 500)}
+    sizes = {"a": "1, 20000", "b": "n, w", "c": "2, v", "d": "1, 1000, 3", "e": "2, u, t", "f": "n, w2"}
+    feeds = {name: RANDOM.choice(np.array([1, -1] if operator == "CumProd" else [0, 1, 2, 3], "i4"), shape) for name, shape in arrays.items()}
+    inputs = ", ".join(f"int32[{sizes[name]}] {name}" for name in arrays)
+    outputs = ", ".join(f"int32[{', '.join(f'{name}{dim}' for dim in range(len(shape)))}] y{name}" for name, shape in arrays.items())
+    nodes = "\n".join(f"y{name} = {operator} <exclusive = {exclusive}, reverse = {reverse}> ({name}, one)" for name in arrays)
+    (results,) = run_on_device(parse(f"g ({inputs}) => ({outputs}) <int64 one = {{1}}> {{{nodes}}}", 26), [feeds])
+    for x, y in zip(feeds.values(), results, strict=True):
+        run = np.cumprod if operator == "CumProd" else np.cumsum
+        turned = np.flip(x, 1) if reverse else x
+        expected = run(turned, axis=1)
+        if exclusive:
+            expected = np.concatenate([np.full_like(x[:, :1], operator == "CumProd"), expected[:, :-1]], 1)
+        np.testing.assert_array_equal(y, (np.flip(expected, 1) if reverse else expected).astype("i4"))
+
+
+@pytest.mark.parametrize("is_sorted", [0, 1])
+@pytest.mark.parametrize(("type", "shape", "axis"), [("float", (700,), None), ("int64", (5000,), None), ("uint8", (20, 5), None), ("float", (60, 2), 0), ("int32", (2, 9, 3), 1), ("double", (1,), None)])
+def test_unique(type, shape, axis, is_sorted):
+    x = numbers(type, *shape) if axis is None else numbers(type, *shape) % 2
+    if type == "float" and axis is None:
+        x[::50] = np.inf
+    where = "" if axis is None else f"axis = {axis}, "
+    names = ", ".join(f"n{dim}" for dim in range(len(shape)))
+    result = "a" if axis is None else ", ".join(f"m{dim}" for dim in range(len(shape)))
+    text = f"g ({type}[{names}] x) => ({type}[{result}] y, int64[b] i, int64[c] inverse, int64[d] counts) {{y, i, inverse, counts = Unique <{where}sorted = {is_sorted}> (x)}}"
+    ((y, first, inverse, counts),) = run_on_device(parse(text), [{"x": x}])
+    right = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    order = np.arange(len(right[1])) if is_sorted else np.argsort(right[1])
+    np.testing.assert_array_equal(y, np.take(right[0], order, axis or 0))
+    np.testing.assert_array_equal(first, right[1][order])
+    np.testing.assert_array_equal(inverse, np.argsort(order)[right[2].ravel()])
+    np.testing.assert_array_equal(counts, right[3][order])
+
+
+def test_unique_of_nothing():
+    text = "g (float[n] x) => (float[a] y, int64[b] i, int64[c] inverse, int64[d] counts) {y, i, inverse, counts = Unique(x)}"
+    for part in run_on_device(parse(text), [{"x": np.zeros(0, "f4")}])[0]:
+        assert part.shape == (0,)
+
+
+def suppress(boxes, scores, most, overlap, least):
+    """One box after the other; all in f32, as the operator says."""
+    kept = []
+    for batch, group in np.ndindex(scores.shape[:2]):
+        order = [i for i in np.argsort(-scores[batch, group], kind="stable") if least is None or scores[batch, group, i] > least]
+        chosen = []
+        for i in order:
+            y0, x0, y1, x1 = boxes[batch, i]
+            for j in chosen:
+                v0, u0, v1, u1 = boxes[batch, j]
+                height, width = min(y1, v1) - max(y0, v0), min(x1, u1) - max(x0, u0)
+                common = height * width
+                if height > 0 and width > 0 and common / ((y1 - y0) * (x1 - x0) + (v1 - v0) * (u1 - u0) - common) > overlap:
+                    break
+            else:
+                if len(chosen) < most:
+                    chosen.append(i)
+        kept += [(batch, group, i) for i in chosen]
+    return np.array(kept, np.int64).reshape(-1, 3)
+
+
+@pytest.mark.parametrize(("shape", "most", "least"), [((1, 1, 200), 50, 0.3), ((2, 3, 70), 200, None), ((2, 4, 40), 3, 0.5), ((1, 2, 30), 0, 0.2), ((1, 5, 20), 10, 2.0)])
+def test_non_max_suppression(shape, most, least):
+    batches, _, count = shape
+    corners, sizes = RANDOM.integers(0, 40, (batches, count, 2)), RANDOM.integers(1, 20, (batches, count, 2))
+    boxes = np.concatenate([corners, corners + sizes], -1).astype("f4")
+    scores = (RANDOM.integers(0, 100, shape) / 100).astype("f4")
+    given = "" if least is None else ", float[1] least"
+    text = f"g (float[b, n, 4] boxes, float[b, c, n] scores, int64[1] most, float[1] overlap{given}) => (int64[k, 3] y) {{y = NonMaxSuppression (boxes, scores, most, overlap{', least' if given else ''})}}"
+    feeds = {"boxes": boxes, "scores": scores, "most": np.array([most]), "overlap": np.array([0.4], "f4")}
+    if least is not None:
+        feeds["least"] = np.array([least], "f4")
+    ((y,),) = run_on_device(parse(text), [feeds])
+    np.testing.assert_array_equal(y, suppress(boxes, scores, most, np.float32(0.4), None if least is None else np.float32(least)))
 
 
 def test_what_is_found_in_ranges():

@@ -27,6 +27,9 @@ namespace sardonyx {
 /// may still be refused.
 SARDONYX_API MaybeError findCudaProblem(bool needsCode);
 
+/// How many CUDA devices the driver finds; 0 where there is none.
+SARDONYX_API int countCudaDevices();
+
 /// A device and its peaks at the clocks that the driver tells: operations a
 /// second of f32, and of f16 with sums in f32 by the tensor cores, and bytes a
 /// second of its memory.

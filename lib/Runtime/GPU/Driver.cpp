@@ -105,7 +105,6 @@ MaybeFailure Driver::initialize(const std::string &name) {
     return tooOld(name, offered);
   if (code == CUDA_SUCCESS)
     code = table.cuInit(/*flags=*/0);
-  int devices = 0;
   if (code == CUDA_SUCCESS)
     code = table.cuDeviceGetCount(&devices);
   if (code == CUDA_ERROR_NO_DEVICE || (code == CUDA_SUCCESS && devices == 0))

@@ -53,6 +53,8 @@ public:
   const cuda::Functions &functions() const { return table; }
   /// The version of CUDA that the driver offers, in its own form.
   int version() const { return offered; }
+  /// How many devices it finds, at least one.
+  int countDevices() const { return devices; }
   /// The driver's text for a code and its name: "out of memory
   /// (CUDA_ERROR_OUT_OF_MEMORY)".
   std::string describe(cuda::CUresult code) const;
@@ -63,7 +65,7 @@ private:
   MaybeFailure initialize(const std::string &name);
 
   cuda::Functions table;
-  int offered = 0;
+  int offered = 0, devices = 0;
 };
 
 } // namespace gpu

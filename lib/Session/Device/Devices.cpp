@@ -24,6 +24,11 @@ MaybeError sardonyx::findCudaProblem(bool needsCode) {
   return driver ? std::nullopt : MaybeError(toError(driver.failure()));
 }
 
+int sardonyx::countCudaDevices() {
+  const auto &driver = Driver::get();
+  return driver ? (*driver)->countDevices() : 0;
+}
+
 /// Bytes of a tensor, or an error where it has no such shape.
 static Expected<int64_t> bytesOf(ElementType type,
                                  const std::vector<int64_t> &shape) {

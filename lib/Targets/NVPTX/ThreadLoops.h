@@ -30,6 +30,10 @@ mlir::LogicalResult wrapDeviceScalars(mlir::func::FuncOp func);
 /// buffer that is allocated before the loop.
 mlir::LogicalResult placeThreadMemory(mlir::func::FuncOp func);
 
+/// Gives each iteration of a loop on buffers to a warp where it searches
+/// (dialects/SDX/TaskLoops.h, sdx.any): its threads test an index each.
+void shareTests(mlir::scf::ParallelOp loop);
+
 /// Has the iterations of a loop follow each other.
 void makeSequential(mlir::scf::ParallelOp loop);
 

@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Common/KernelBuffers.h"
+#include "Kernel/Block.h"
 #include "ThreadLoops.h"
 #include "dialects/NV/NV.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -33,25 +33,6 @@ static int64_t getElementBytes(MemRefType type) {
 static bool isSmall(MemRefType type) {
   return type.hasStaticShape() && type.getNumElements() <= kThreadBytes &&
          type.getNumElements() * getElementBytes(type) <= kThreadBytes;
-}
-
-/// `value` where it can be computed before `loop`, by a copy of what computes
-/// it; null where it hangs on the iteration.
-static Value hoistSize(OpBuilder &b, Value value, scf::ParallelOp loop) {
-  if (value.getParentRegion()->isProperAncestor(&loop.getRegion()))
-    return value;
-  Operation *op = value.getDefiningOp();
-  if (!op || !isMemoryEffectFree(op) || op->getNumRegions() != 0)
-    return {};
-  IRMapping mapping;
-  for (Value operand : op->getOperands()) {
-    Value hoisted = hoistSize(b, operand, loop);
-    if (!hoisted)
-      return {};
-    mapping.map(operand, hoisted);
-  }
-  return b.clone(*op, mapping)
-      ->getResult(cast<OpResult>(value).getResultNumber());
 }
 
 /// The number of an iteration of `loop`, and of all of them before it.
@@ -87,7 +68,7 @@ static LogicalResult makePieces(memref::AllocOp alloc, scf::ParallelOp loop) {
   Value bytes = arith::ConstantIndexOp::create(before, loc, known);
   SmallVector<Value> sizes;
   for (Value size : alloc.getDynamicSizes()) {
-    Value hoisted = hoistSize(before, size, loop);
+    Value hoisted = nv::hoistValue(&before, size, loop.getRegion());
     if (!hoisted)
       return alloc.emitOpError("makes a temporary in each thread whose size is "
                                "not known before, which is not supported");

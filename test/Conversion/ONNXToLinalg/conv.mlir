@@ -34,11 +34,15 @@ func.func @double(%x: tensor<1x2x5xf64>, %w: tensor<3x2x3xf64>) -> tensor<1x3x5x
 
 // -----
 
+// The input's zero point times the sums of the weights is taken off each result.
 // CHECK-LABEL: func @integer
-// CHECK: arith.extui
+// CHECK: sdx.conv ins(%arg0, %arg1 : tensor<1x1x3x3xi8>, tensor<1x1x2x2xi8>)
+// CHECK-SAME: input_unsigned
+// CHECK-SAME: weights_unsigned
+// CHECK: iterator_types = ["parallel", "reduction", "reduction", "reduction"]{{.*}} ins(%arg1
+// CHECK: arith.addi
+// CHECK: arith.muli
 // CHECK: arith.subi
-// CHECK: sdx.conv
-// CHECK: arith.fptosi
 func.func @integer(%x: tensor<1x1x3x3xui8>, %w: tensor<1x1x2x2xui8>, %z: tensor<ui8>) -> tensor<1x1x2x2xi32> {
   %0 = onnx.ConvInteger(%x, %w, %z) : (tensor<1x1x3x3xui8>, tensor<1x1x2x2xui8>, tensor<ui8>) -> tensor<1x1x2x2xi32>
   return %0 : tensor<1x1x2x2xi32>

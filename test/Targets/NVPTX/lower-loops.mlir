@@ -37,6 +37,54 @@ func.func private @sum(%x: memref<?x20xf32, #g>, %y: memref<?xf32, #g>) attribut
   return
 }
 
+// A warp has a task that asks whether something holds for one of many indices:
+// each thread tests another one, and all go on from what one of them found.
+// CHECK-LABEL: func.func private @any(
+// CHECK: scf.parallel
+// CHECK: scf.while
+// CHECK: ^bb0(%[[FIRST:.+]]: index, %{{.+}}: i1):
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: %[[OWN:.+]] = arith.addi %[[FIRST]], %[[THREAD]]
+// CHECK: %[[AT:.+]] = arith.minsi %[[OWN]], %{{.+}}
+// CHECK: memref.load %{{.+}}[%{{.+}}, %[[AT]]]
+// CHECK: %[[NEXT:.+]] = arith.addi %[[FIRST]], %c32
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK: %[[FOUND:.+]] = arith.trunci
+// CHECK: scf.yield %[[NEXT]], %[[FOUND]]
+// CHECK: nv.threads = 32 : i64
+func.func private @any(%x: memref<6x100xf32, #g>, %y: memref<6xi8, #g>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c100 = arith.constant 100 : index
+  %no = arith.constant false
+  %yes = arith.constant true
+  %zero = arith.constant 0.0 : f32
+  %0 = bufferization.to_tensor %x restrict : memref<6x100xf32, #g> to tensor<6x100xf32>
+  %e = tensor.empty() : tensor<6xi8>
+  %r = scf.forall (%task) in (6) shared_outs(%out = %e) -> (tensor<6xi8>) {
+    %p = tensor.extract_slice %out[%task] [1] [1] : tensor<6xi8> to tensor<1xi8>
+    %w:2 = scf.while (%i = %c0, %f = %no) : (index, i1) -> (index, i1) {
+      %more = arith.cmpi slt, %i, %c100 : index
+      %open = arith.xori %f, %yes : i1
+      %on = arith.andi %more, %open : i1
+      scf.condition(%on) %i, %f : index, i1
+    } do {
+    ^bb0(%i: index, %f: i1):
+      %v = tensor.extract %0[%task, %i] : tensor<6x100xf32>
+      %found = arith.cmpf olt, %v, %zero : f32
+      %next = arith.addi %i, %c1 : index
+      scf.yield %next, %found : index, i1
+    } attributes {sdx.any}
+    %n = arith.extui %w#1 : i1 to i8
+    %q = tensor.insert %n into %p[%c0] : tensor<1xi8>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %q into %out[%task] [1] [1] : tensor<1xi8> into tensor<6xi8>
+    }
+  } {mapping = [#sdx.task]}
+  bufferization.materialize_in_destination %r in restrict writable %y : (tensor<6xi8>, memref<6xi8, #g>) -> ()
+  return
+}
+
 // A scalar that the device reads is read in a loop of one iteration, and then
 // in each thread that uses it. Scalars of the host are computed there.
 // CHECK-LABEL: func.func private @scalar(

@@ -8,6 +8,9 @@
 // Tensor cores: copies run ahead, and what follows the product is applied to
 // four neighbours at a time.
 // CHECK-LABEL: func private @k0
+// CHECK: %[[ROWS:.*]] = memref.dim %arg0, %c0
+// CHECK: arith.cmpi slt, %[[ROWS]], %c2
+// CHECK-COUNT-2: nv.step = "matmul", nv.threads = 256 : i64
 // CHECK: scf.parallel
 // CHECK: nv.shared_memory : memref<{{[0-9]+}}xi8, #gpu.address_space<workgroup>>
 // CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg

@@ -89,3 +89,42 @@ func.func private @sum(%x: !x, %y: !y) attributes {sdx.kernel} {
   return
 }
 }
+
+// -----
+
+#full = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+!x = memref<?x8xf32, #gpu.address_space<global>>
+!y = memref<?xf32, #gpu.address_space<global>>
+
+// Two threads have a row of 8 elements, so that a block has 128 rows. Threads
+// that have none compute what nobody writes, since their warp exchanges sums.
+// CHECK-LABEL: func private @short
+// CHECK: scf.parallel
+// CHECK: %[[ROW:.*]] = arith.addi
+// CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : index
+// CHECK: arith.select %[[EXISTS]], %{{.*}}, %c0
+// CHECK-COUNT-4: memref.load %arg0
+// CHECK-COUNT-1: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK: scf.if %[[EXISTS]]
+// CHECK: memref.store %{{.*}}, %arg1
+// CHECK: nv.step = "rows", nv.threads = 256 : i64
+module attributes {sdx.target = #nv.target<sm = 80>} {
+func.func private @short(%x: !x, %y: !y) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %t = bufferization.to_tensor %x restrict : !x to tensor<?x8xf32>
+  %n = memref.dim %y, %c0 : !y
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %s = linalg.generic {indexing_maps = [#full, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%t : tensor<?x8xf32>) outs(%z : tensor<?xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  } -> tensor<?xf32>
+  bufferization.materialize_in_destination %s in restrict writable %y : (tensor<?xf32>, !y) -> ()
+  return
+}
+}

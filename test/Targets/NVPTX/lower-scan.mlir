@@ -52,7 +52,7 @@ func.func private @row(%x: !x, %y: !y) attributes {sdx.kernel} {
 
 // 64 neighbouring rows are those of 64 threads.
 // CHECK-LABEL: func private @columns
-// CHECK: scf.parallel {{.*}} to (%c1)
+// CHECK: scf.parallel {{.*}} to (%c1{{(_[0-9]+)?}})
 // CHECK-NOT: nv.shared_memory
 // CHECK: scf.for
 // CHECK: memref.load %arg0
@@ -72,6 +72,48 @@ func.func private @columns(%x: !x, %y: !x) attributes {sdx.kernel} {
     }
   } {mapping = [#sdx.task], sdx.scan = "product"}
   bufferization.materialize_in_destination %r in restrict writable %y : (tensor<4x100x64xi32>, !x) -> ()
+  return
+}
+}
+
+// -----
+
+!x = memref<2x100000x1xf32, #gpu.address_space<global>>
+
+// Two rows are cut into 25 parts each: blocks sum the parts up, a block for each
+// row scans their sums, and blocks scan the parts, beginning with those.
+// CHECK-LABEL: func private @parts
+// CHECK: %[[SUMS:.*]] = memref.alloc(%{{.*}}, %{{.*}}) : memref<?x?x1xf32, #gpu.address_space<global>>
+// CHECK: scf.parallel {{.*}} to (%c50{{(_[0-9]+)?}})
+// CHECK: memref.load %arg0
+// CHECK-NOT: memref.store %{{.*}}, %arg1
+// CHECK: memref.store %{{.*}}, %[[SUMS]]
+// CHECK: nv.step = "scan"
+// CHECK: %[[ROWS:.*]] = memref.dim %[[SUMS]], %c0
+// CHECK: scf.parallel {{.*}} to (%[[ROWS]])
+// CHECK: memref.load %[[SUMS]]
+// CHECK: memref.store %{{.*}}, %[[SUMS]]
+// CHECK: nv.step = "scan"
+// CHECK: scf.parallel {{.*}} to (%c50{{(_[0-9]+)?}})
+// CHECK: %[[BEFORE:.*]] = memref.load %[[SUMS]]
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[BEFORE]])
+// CHECK: memref.store %{{.*}}, %arg1
+// CHECK: nv.step = "scan"
+// CHECK: memref.dealloc %[[SUMS]]
+module attributes {sdx.target = #nv.target<sm = 80>} {
+func.func private @parts(%x: !x, %y: !x) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %tx = bufferization.to_tensor %x restrict : !x to tensor<2x100000x1xf32>
+  %e = tensor.empty() : tensor<2x100000x1xf32>
+  %r = scf.forall (%task) in (2) shared_outs(%out = %e) -> (tensor<2x100000x1xf32>) {
+    %p = tensor.extract_slice %out[%task, 0, 0] [1, 100000, 1] [1, 1, 1] : tensor<2x100000x1xf32> to tensor<100000x1xf32>
+    %v = tensor.extract %tx[%task, %c0, %c0] : tensor<2x100000x1xf32>
+    %u = tensor.insert %v into %p[%c0, %c0] : tensor<100000x1xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %u into %out[%task, 0, 0] [1, 100000, 1] [1, 1, 1] : tensor<100000x1xf32> into tensor<2x100000x1xf32>
+    }
+  } {mapping = [#sdx.task], sdx.scan = "sum"}
+  bufferization.materialize_in_destination %r in restrict writable %y : (tensor<2x100000x1xf32>, !x) -> ()
   return
 }
 }

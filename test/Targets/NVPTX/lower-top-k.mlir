@@ -85,3 +85,43 @@ func.func private @open(%x: !x, %i: !i) attributes {sdx.kernel} {
   return
 }
 }
+
+// -----
+
+!x = memref<3x100xi64, #gpu.address_space<global>>
+
+// Of elements of 64 bits the key fills a word, and the index is a number beside
+// it, which decides where keys are equal.
+// CHECK-LABEL: func private @wide
+// CHECK: scf.parallel
+// CHECK: nv.shared_memory : memref<1024xi8
+// CHECK: nv.shared_memory : memref<512xi8
+// CHECK: %[[KEY:.*]] = arith.xori %{{.*}}, %c-9223372036854775808
+// CHECK: arith.index_cast %{{.*}} : index to i32
+// CHECK: arith.cmpi eq, %{{.*}}, %{{.*}} : i64
+// CHECK: arith.cmpi ult, %{{.*}}, %{{.*}} : i32
+// CHECK: arith.cmpi ult, %{{.*}}, %{{.*}} : i64
+// CHECK: nv.step = "top_k", nv.threads = 64 : i64
+module attributes {sdx.target = #nv.target<sm = 80>} {
+func.func private @wide(%x: !x, %y: !x, %i: !x) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %none = arith.constant 0 : i64
+  %tx = bufferization.to_tensor %x restrict : !x to tensor<3x100xi64>
+  %e = tensor.empty() : tensor<3x100xi64>
+  %f = tensor.empty() : tensor<3x100xi64>
+  %r:2 = scf.forall (%task) in (3) shared_outs(%a = %e, %b = %f) -> (tensor<3x100xi64>, tensor<3x100xi64>) {
+    %p = tensor.extract_slice %a[%task, 0] [1, 100] [1, 1] : tensor<3x100xi64> to tensor<100xi64>
+    %q = tensor.extract_slice %b[%task, 0] [1, 100] [1, 1] : tensor<3x100xi64> to tensor<100xi64>
+    %first = tensor.extract %tx[%task, %c0] : tensor<3x100xi64>
+    %s = tensor.insert %first into %p[%c0] : tensor<100xi64>
+    %t = tensor.insert %none into %q[%c0] : tensor<100xi64>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %s into %a[%task, 0] [1, 100] [1, 1] : tensor<100xi64> into tensor<3x100xi64>
+      tensor.parallel_insert_slice %t into %b[%task, 0] [1, 100] [1, 1] : tensor<100xi64> into tensor<3x100xi64>
+    }
+  } {mapping = [#sdx.task], sdx.top_k = "smallest"}
+  bufferization.materialize_in_destination %r#0 in restrict writable %y : (tensor<3x100xi64>, !x) -> ()
+  bufferization.materialize_in_destination %r#1 in restrict writable %i : (tensor<3x100xi64>, !x) -> ()
+  return
+}
+}

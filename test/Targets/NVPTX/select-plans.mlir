@@ -33,6 +33,21 @@ module attributes {sdx.target = #nv.target<sm = 80>} {
     %r = sdx.matmul ins(%x, %w : tensor<4x64xf32>, tensor<64x128xf32>) outs(%z : tensor<4x128xf32>) -> tensor<4x128xf32>
     return %r : tensor<4x128xf32>
   }
+  // Rows of [N,K] are short here.
+  // CHECK-LABEL: func @transposed
+  // CHECK-SAME: nv.plan = #nv.few_rows_plan<lanes = 8>
+  func.func @transposed(%x: tensor<1x64xf16>, %w: tensor<40960x64xf16>, %z: tensor<1x40960xf32>)
+      -> tensor<1x40960xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<1x64xf16>, tensor<40960x64xf16>) outs(%z : tensor<1x40960xf32>) {transposed} -> tensor<1x40960xf32>
+    return %r : tensor<1x40960xf32>
+  }
+  // CHECK-LABEL: func @batched
+  // CHECK-SAME: nv.plan = #nv.few_rows_plan<lanes = 32>
+  func.func @batched(%x: tensor<128x2x64xf32>, %w: tensor<128x64x256xf32>, %z: tensor<128x2x256xf32>)
+      -> tensor<128x2x256xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<128x2x64xf32>, tensor<128x64x256xf32>) outs(%z : tensor<128x2x256xf32>) -> tensor<128x2x256xf32>
+    return %r : tensor<128x2x256xf32>
+  }
   // A plan stays.
   // CHECK-LABEL: func @given
   // CHECK-SAME: nv.plan = #nv.matmul_plan<form = fma, tile_m = 64, tile_n = 64, tile_k = 16, part_m = 4, part_n = 8, stages = 2>

@@ -300,7 +300,9 @@ struct TupleScatter {
               [&](TensorBuilder &t, ValueRange i, ValueRange state) {
                 SmallVector<Value> target =
                     getTuple(t, t.getLoc(), indices, i, tuple, extents, 0);
-                return reduction == "none" && hasSlices
+                // A tuple of no indices names all the data, and a slice that is
+                // all of its target would take its place.
+                return reduction == "none" && hasSlices && tuple > 0
                            ? copySlice(t, i, target, begin, slice, state)
                            : updateSlice(t, i, target, begin, slice, state);
               });

@@ -6,17 +6,22 @@
 //===----------------------------------------------------------------------===//
 //
 // Each class of each batch is a row of its own: its candidates are sorted by
-// their scores, then each is kept that overlaps none kept before.
+// their scores, then each is kept that overlaps none kept before. Running sums
+// of what is kept say where each row's part of the result begins.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Ordering/Sorting.h"
+#include "Reduction/RunningSums.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
 
 #include "dialects/ONNX/ONNX.h"
+#include "dialects/SDX/TaskLoops.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -81,9 +86,14 @@ Value Boxes::overlap(TensorBuilder &b, Value batch, Value first, Value second,
     Value holds = compareFloats(b, FloatPredicate::OGT, left, right);
     result = result ? arith::AndIOp::create(b, result, holds) : holds;
   };
+  // A box with a coordinate that is not a number has no area that is more than
+  // zero: which one of two is chosen does not matter there.
+  auto choose = [&](FloatPredicate predicate, Value left, Value right) {
+    return b.select(compareFloats(b, predicate, left, right), left, right);
+  };
   for (int64_t dim = 0; dim < 2; ++dim) {
-    Value low = b.maximum(x[dim], y[dim]);
-    Value high = b.minimum(x[dim + 2], y[dim + 2]);
+    Value low = choose(FloatPredicate::OGT, x[dim], y[dim]);
+    Value high = choose(FloatPredicate::OLT, x[dim + 2], y[dim + 2]);
     require(high, low);
     Value length = b.sub(high, low);
     common = common ? b.mul(common, length) : length;
@@ -102,46 +112,106 @@ struct Suppression {
   Boxes boxes;
   Value scores, most, iouThreshold, scoreThreshold;
 
-  /// The scores and indices of the candidates, and how many there are.
-  Values collect(TensorBuilder &b, Value batch, Value group,
-                 ValueRange rows) const;
-  /// Moves the indices that are kept to the front; and how many there are.
-  Values keep(TensorBuilder &b, Value batch, Value candidates,
-              Value indices) const;
+  /// For each score a number that is lower the better it is; not a number,
+  /// which comes last, for one that is not enough. [rows, boxes]
+  Value findKeys(TensorBuilder &b) const;
+  /// How many candidates each row has, i64. [rows]
+  Value countCandidates(TensorBuilder &b, Value keys) const;
+  /// Moves the keys and indices of a row's candidates to the front; and how
+  /// many there are.
+  Values collect(TensorBuilder &b, Value keys, Value row,
+                 ValueRange parts) const;
+  /// The indices of each row's candidates, the best first. [rows, boxes]
+  Value sortCandidates(TensorBuilder &b, Value keys) const;
+  /// The candidates of a row that are kept, in `list`; and how many there are.
+  Values keep(TensorBuilder &b, Value row, Value count, Value sorted,
+              Value list) const;
 };
 
-Values Suppression::collect(TensorBuilder &b, Value batch, Value group,
-                            ValueRange rows) const {
+Value Suppression::findKeys(TensorBuilder &b) const {
+  Sizes sizes = b.dims(scores);
+  Value keys =
+      b.map(scores, b.getF32Type(), [&](TensorBuilder &s, ValueRange in) {
+        Value key = arith::NegFOp::create(s, in[0]);
+        if (!scoreThreshold)
+          return Values{key};
+        Value passes =
+            compareFloats(s, FloatPredicate::OGT, in[0], scoreThreshold);
+        Value none =
+            s.scalar(key.getType(), std::numeric_limits<double>::quiet_NaN());
+        return Values{s.select(passes, key, none)};
+      });
+  return b.reshape(keys, {b.times(sizes[0], sizes[1]), sizes[2]});
+}
+
+Value Suppression::countCandidates(TensorBuilder &b, Value keys) const {
+  Type i64 = b.getI64Type();
+  Sizes sizes = b.dims(keys);
+  if (!scoreThreshold)
+    return b.filled(sizes[0], b.convert(b.index(sizes[1]), i64));
+  return b
+      .generic(
+          keys, b.zeros(sizes[0], i64), {b.identityMap(2), b.dimsMap(2, {0})},
+          {utils::IteratorType::parallel, utils::IteratorType::reduction},
+          [&](TensorBuilder &s, ValueRange args) -> Values {
+            Value is = compareFloats(s, FloatPredicate::ORD, args[0], args[0]);
+            return {s.add(args[1], s.convert(is, i64, /*isUnsigned=*/true))};
+          })
+      .front();
+}
+
+Values Suppression::collect(TensorBuilder &b, Value keys, Value row,
+                            ValueRange parts) const {
   Value zero = b.index(int64_t(0));
-  Values state = {rows[0], rows[1], zero};
-  return loop(b, zero, b.index(b.dim(scores, 2)), state,
+  Values state = {parts[0], parts[1], zero};
+  return loop(b, zero, b.index(b.dim(keys, 1)), state,
               [&](TensorBuilder &s, Value i, ValueRange state) {
-                Value score = s.extract(scores, {batch, group, i});
+                Value key = s.extract(keys, {row, i});
                 auto add = [&](TensorBuilder &t) {
                   Value index = t.convert(i, t.getI64Type());
-                  return Values{put(t, score, state[0], state[2]),
+                  return Values{put(t, key, state[0], state[2]),
                                 put(t, index, state[1], state[2]),
                                 t.add(state[2], t.index(1))};
                 };
                 if (!scoreThreshold)
                   return add(s);
-                Value passes = compareFloats(s, FloatPredicate::OGT, score,
-                                             scoreThreshold);
+                Value passes = compareFloats(s, FloatPredicate::ORD, key, key);
                 return when(s, passes, state, add);
               });
 }
 
-Values Suppression::keep(TensorBuilder &b, Value batch, Value candidates,
-                         Value indices) const {
+Value Suppression::sortCandidates(TensorBuilder &b, Value keys) const {
+  Sizes sizes = b.dims(keys);
+  auto isBefore = [](TensorBuilder &s, ValueRange x, ValueRange y) {
+    return orderByIndex(s, x, y, [&](ValueRange x, ValueRange y) {
+      return isLess(s, x[0], y[0], s.getF32Type());
+    });
+  };
+  Values sorted = {b.empty(sizes, b.getF32Type()),
+                   b.empty(sizes, b.getI64Type())};
+  sorted =
+      forEachRow(b, sorted, [&](TensorBuilder &s, Value row, ValueRange parts) {
+        Values found = collect(s, keys, row, parts);
+        Value count = found.pop_back_val();
+        return Selection(isBefore).sort(s, count, found);
+      });
+  // Who sorts a whole row has the candidates first, too.
+  if (auto loop = sorted.front().getDefiningOp<scf::ForallOp>())
+    loop->setAttr(sdx::kTopKAttr, b.getStringAttr("smallest"));
+  return sorted[1];
+}
+
+Values Suppression::keep(TensorBuilder &b, Value row, Value count, Value sorted,
+                         Value list) const {
   Value zero = b.index(int64_t(0));
-  Values state = {indices, zero};
+  Value batch = arith::DivUIOp::create(b, row, b.index(b.dim(scores, 1)));
+  Values state = {list, zero};
   return loop(
-      b, zero, candidates, state,
-      [&](TensorBuilder &s, Value i, ValueRange state) {
+      b, zero, count, state, [&](TensorBuilder &s, Value i, ValueRange state) {
         Value list = state[0], kept = state[1];
         Value room = s.compare(arith::CmpIPredicate::slt, kept, most);
         return when(s, room, state, [&](TensorBuilder &t) {
-          Value stored = t.extract(list, i);
+          Value stored = t.extract(sorted, {row, i});
           Value box = t.convert(stored, t.getIndexType());
           Value covered =
               holdsForAny(t, zero, kept, [&](TensorBuilder &u, Value k) {
@@ -157,78 +227,64 @@ Values Suppression::keep(TensorBuilder &b, Value batch, Value candidates,
       });
 }
 
-/// The kept indices of each row and their numbers.
+/// The kept indices of each row, [rows, boxes], and their numbers, [rows].
 Values selectBoxes(TensorBuilder &b, const Suppression &all) {
-  Sizes sizes = b.dims(all.scores);
-  OpFoldResult rows = b.times(sizes[0], sizes[1]);
-  Value groups = b.index(sizes[1]);
-  Values results = {b.empty({rows, sizes[2]}, b.getF32Type()),
-                    b.empty({rows, sizes[2]}, b.getI64Type()),
-                    b.empty({rows, b.size(1)}, b.getI64Type())};
-  // Not a number comes last.
-  auto isBetter = [](TensorBuilder &s, ValueRange x, ValueRange y) {
-    return orderByIndex(s, x, y, [&](ValueRange x, ValueRange y) {
-      Value isNumber = compareFloats(s, FloatPredicate::ORD, x[0], x[0]);
-      Value greater = compareFloats(s, FloatPredicate::UGT, x[0], y[0]);
-      return Value(arith::AndIOp::create(s, isNumber, greater));
-    });
-  };
-  Values made = forEachRow(
-      b, results, [&](TensorBuilder &s, Value row, ValueRange parts) {
-        Value batch = arith::DivUIOp::create(s, row, groups);
-        Value group = arith::RemUIOp::create(s, row, groups);
-        Values found = all.collect(s, batch, group, parts);
-        Value count = found.pop_back_val();
-        found = Selection(isBetter).sort(s, count, found);
-        Values kept = all.keep(s, batch, count, found[1]);
+  Value keys = all.findKeys(b);
+  Value counts = all.countCandidates(b, keys);
+  Value sorted = all.sortCandidates(b, keys);
+  Sizes sizes = b.dims(keys);
+  Values made = {b.empty(sizes, b.getI64Type()),
+                 b.empty({sizes[0], b.size(1)}, b.getI64Type())};
+  made = forEachRow(
+      b, made, [&](TensorBuilder &s, Value row, ValueRange parts) -> Values {
+        Value count = s.convert(s.extract(counts, row), s.getIndexType());
+        Values kept = all.keep(s, row, count, sorted, parts[0]);
         Value number = s.convert(kept[1], s.getI64Type());
-        return Values{found[0], kept[0],
-                      put(s, number, parts[2], s.index(int64_t(0)))};
+        return {kept[0], put(s, number, parts[1], s.index(int64_t(0)))};
       });
-  return {made[1], made[2]};
+  return {made[0], b.reshape(made[1], {sizes[0]})};
+}
+
+/// The row of which element number `at` of all rows' is: the first one up to
+/// which there are more.
+Value findRow(TensorBuilder &b, Value sums, Value at) {
+  Value rows = b.index(b.dim(sums, 0)), one = b.index(1), two = b.index(2);
+  Value wanted = b.convert(at, b.getI64Type());
+  Value zeros =
+      math::CountLeadingZerosOp::create(b, b.convert(rows, b.getI64Type()));
+  Value steps = b.sub(b.index(64), b.convert(zeros, b.getIndexType()));
+  Values range = {b.index(int64_t(0)), b.sub(rows, one)};
+  return loop(b, range[0], steps, range,
+              [&](TensorBuilder &s, Value, ValueRange range) -> Values {
+                Value middle =
+                    arith::DivUIOp::create(s, s.add(range[0], range[1]), two);
+                Value isThere = s.compare(arith::CmpIPredicate::sgt,
+                                          s.extract(sums, middle), wanted);
+                return {s.select(isThere, range[0], s.add(middle, one)),
+                        s.select(isThere, middle, range[1])};
+              })[1];
 }
 
 /// The list of [batch, class, box] of all rows. The host reads its length.
 Value listSelected(TensorBuilder &b, Value indices, Value counts, Value groups,
                    RankedTensorType declared) {
   Type i64 = b.getI64Type();
-  Value zero = b.index(int64_t(0)), one = b.index(1);
-  Value rows = b.index(b.dim(indices, 0));
-  auto addCount = [&](TensorBuilder &s, Value row, ValueRange sum) -> Values {
-    return {s.add(sum[0], s.extract(counts, {row, zero}))};
-  };
-  Value total = runOnce(b, b.empty(b.size(1), i64),
-                        [&](TensorBuilder &s, ValueRange made) -> Values {
-                          Value none = s.integer(i64, 0);
-                          Value sum =
-                              loop(s, zero, rows, none, addCount).front();
-                          return {put(s, sum, made.front(), zero)};
-                        })
-                    .front();
-  total = b.convert(b.extract(total, zero), b.getIndexType());
-  Sizes sizes = refineSizes(b, {Size(total), b.size(3)}, declared);
+  Value sums = sumUpToEach(b, counts);
+  Sizes sizes = refineSizes(b, {Size(lastSum(b, sums)), b.size(3)}, declared);
   if (isEmptyBox(sizes))
     return b.empty(sizes, i64);
-  auto listRow = [&](TensorBuilder &s, Value row, ValueRange state) {
+  auto write = [&](TensorBuilder &s, Value at, ValueRange parts) -> Values {
+    Value row = findRow(s, sums, at);
+    Value before = s.sub(s.extract(sums, row), s.extract(counts, row));
+    Value place = s.sub(at, s.convert(before, s.getIndexType()));
     Value batch = arith::DivUIOp::create(s, row, groups);
     Value group = arith::RemUIOp::create(s, row, groups);
-    Value count = s.convert(s.extract(counts, {row, zero}), s.getIndexType());
-    return loop(s, zero, count, state,
-                [&](TensorBuilder &t, Value i, ValueRange state) {
-                  Value list = state[0], place = state[1];
-                  list = put(t, t.convert(batch, i64), list, {place, zero});
-                  list = put(t, t.convert(group, i64), list, {place, one});
-                  list = put(t, t.extract(indices, {row, i}), list,
-                             {place, t.index(2)});
-                  return Values{list, t.add(place, one)};
-                });
+    Value line = parts.front();
+    line = put(s, s.convert(batch, i64), line, s.index(int64_t(0)));
+    line = put(s, s.convert(group, i64), line, s.index(1));
+    return {put(s, s.extract(indices, {row, place}), line, s.index(2))};
   };
-  return runOnce(b, b.empty(sizes, i64),
-                 [&](TensorBuilder &s, ValueRange made) -> Values {
-                   Values state = {made.front(), zero};
-                   return {loop(s, zero, rows, state, listRow).front()};
-                 })
-      .front();
+  return forEachRow(b, b.empty(sizes, i64), write).front();
 }
 
 LogicalResult lowerNonMaxSuppression(Lowering<onnx::NonMaxSuppressionOp> &b) {

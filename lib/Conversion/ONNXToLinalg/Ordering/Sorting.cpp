@@ -159,41 +159,39 @@ Value orderByIndex(TensorBuilder &b, ValueRange x, ValueRange y,
   return arith::OrIOp::create(b, before, b.select(after, no, earlier));
 }
 
-namespace {
-
-//===----------------------------------------------------------------------===//
-// TopK
-//===----------------------------------------------------------------------===//
-
-/// The best k of each row of a matrix and where they are, [rows,k].
-Values selectBest(TensorBuilder &b, Value matrix, OpFoldResult best,
-                  Type onnxType, bool largest) {
+Values sortRows(TensorBuilder &b, Value matrix, OpFoldResult count,
+                Type onnxType, bool largest) {
   OpFoldResult rows = b.dim(matrix, 0);
-  Value k = b.index(best);
-  Value extent = b.index(b.dim(matrix, 1));
-  auto isBetter = [&](TensorBuilder &s, ValueRange x, ValueRange y) {
+  Value k = b.index(count), extent = b.index(b.dim(matrix, 1));
+  auto isBefore = [&](TensorBuilder &s, ValueRange x, ValueRange y) {
     return orderByIndex(s, x, y, [&](ValueRange x, ValueRange y) {
       return largest ? isLess(s, y.front(), x.front(), onnxType)
                      : isLess(s, x.front(), y.front(), onnxType);
     });
   };
-  Values results = {b.empty({rows, best}, elementTypeOf(matrix)),
-                    b.empty({rows, best}, b.getI64Type())};
+  Values results = {b.empty({rows, count}, elementTypeOf(matrix)),
+                    b.empty({rows, count}, b.getI64Type())};
   results =
       forEachRow(b, results, [&](TensorBuilder &s, Value row, ValueRange heap) {
         auto element = [&](TensorBuilder &t, Value i) -> Values {
           return {t.extract(matrix, {row, i}), t.convert(i, t.getI64Type())};
         };
-        return Selection(isBetter).select(s, k, extent, heap, element);
+        return Selection(isBefore).select(s, k, extent, heap, element);
       });
   if (auto loop = results.front().getDefiningOp<scf::ForallOp>()) {
     std::string words = largest ? "largest" : "smallest";
-    if (isUnsignedType(onnxType))
+    if (isUnsignedType(onnxType) || isBoolType(onnxType))
       words += " unsigned";
     loop->setAttr(sdx::kTopKAttr, b.getStringAttr(words));
   }
   return results;
 }
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// TopK
+//===----------------------------------------------------------------------===//
 
 LogicalResult lowerTopK(Lowering<onnx::TopKOp> &b) {
   Value x = b.in.getX();
@@ -228,8 +226,8 @@ LogicalResult lowerTopK(Lowering<onnx::TopKOp> &b) {
   OpFoldResult rows = b.product(ArrayRef(movedSizes).drop_back());
   moved = b.reshape(moved, {rows, movedSizes.back()});
   Values best =
-      selectBest(b, moved, result[*axis], getOnnxElementType(b.op.getX()),
-                 b.op.getLargest() != 0);
+      sortRows(b, moved, result[*axis], getOnnxElementType(b.op.getX()),
+               b.op.getLargest() != 0);
   movedSizes.back() = result[*axis];
   for (Value &value : best)
     value = b.transpose(b.reshape(value, movedSizes), back);

@@ -48,6 +48,12 @@ private:
   mlir::Value levels; // of a heap of k
 };
 
+/// The largest or smallest `count` elements of each row of a matrix, in order,
+/// and their indices, [rows,count]: of equals the lower index is first, NaN is
+/// more than all else.
+Values sortRows(TensorBuilder &b, mlir::Value matrix, mlir::OpFoldResult count,
+                mlir::Type onnxType, bool largest);
+
 /// Whether the stored scalar `x` is less than `y`. NaN is more than all else
 /// and equal to itself.
 mlir::Value isLess(TensorBuilder &b, mlir::Value x, mlir::Value y,

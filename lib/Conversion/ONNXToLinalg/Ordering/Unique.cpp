@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Sorts the indices of all elements, or slices, by what is there. Those of
-// equal ones lie together then, the first occurrence first.
+// equal ones lie together then, the first occurrence first: where one differs
+// from that before it a group begins, and running sums number the groups.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Ordering/Sorting.h"
+#include "Reduction/RunningSums.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
@@ -65,123 +67,223 @@ Value Slices::isBefore(TensorBuilder &b, Value x, Value y) const {
   return op.getResult(1);
 }
 
-/// What a pass over the sorted indices gives: for each group of equal slices,
-/// with room for as many as there are slices, its first occurrence and size;
-/// the group of each slice; the number of groups.
-struct Groups {
-  Value first, counts, ofElement, number;
+/// The elements of a list that are chosen.
+struct Chosen {
+  /// How many there are up to each element.
+  Value ranks;
+  /// Where they are, in order; behind that many is anything.
+  Value places;
+
+  /// Those whose `flags`, a list of i64, are 1 and not 0.
+  static Chosen find(TensorBuilder &b, Value flags);
 };
 
-/// The indices of all slices, sorted.
-Values sortSlices(TensorBuilder &b, const Slices &slices) {
-  Value zero = b.index(int64_t(0));
+Chosen Chosen::find(TensorBuilder &b, Value flags) {
+  OpFoldResult size = b.dim(flags, 0);
+  Type i64 = b.getI64Type();
+  Value one = b.integer(i64, 1), room = b.index(size);
+  Value ranks = sumUpToEach(b, flags);
+  // What is not chosen has places of its own behind the others, so that no
+  // element is written twice.
+  auto write = [&](TensorBuilder &s, ValueRange i, ValueRange state) -> Values {
+    Value isChosen =
+        s.compare(arith::CmpIPredicate::eq, s.extract(flags, i), one);
+    Value rank = s.convert(s.sub(s.extract(ranks, i), one), s.getIndexType());
+    Value place = s.select(isChosen, rank, s.add(room, i.front()));
+    return {put(s, s.convert(i.front(), i64), state.front(), place)};
+  };
+  Value places = runOnce(b, b.empty({b.times(size, 2)}, i64),
+                         [&](TensorBuilder &s, ValueRange made) {
+                           return nest(s, size, made, write);
+                         })
+                     .front();
+  return {ranks, places};
+}
+
+/// The indices of all elements of a list, sorted.
+Value sortList(TensorBuilder &b, const Slices &slices) {
+  OpFoldResult size = b.dim(slices.tensor, 1);
+  Value row = b.reshape(slices.tensor, {b.size(1), size});
+  return onlyRow(b,
+                 sortRows(b, row, size, slices.onnxType, /*largest=*/false)[1]);
+}
+
+/// The same of slices.
+Value sortSlices(TensorBuilder &b, const Slices &slices) {
   OpFoldResult size = b.dim(slices.tensor, 1);
   Value count = b.index(size);
-  bool isList = slices.isList(b);
   auto compare = [&](TensorBuilder &s, ValueRange x, ValueRange y) {
-    return orderByIndex(s, x, y, [&](ValueRange x, ValueRange y) -> Value {
-      if (isList)
-        return isLess(s, x[0], y[0], slices.onnxType);
+    return orderByIndex(s, x, y, [&](ValueRange x, ValueRange y) {
       return slices.isBefore(s, s.convert(x[0], s.getIndexType()),
                              s.convert(y[0], s.getIndexType()));
     });
   };
-  // Elements of a list are sorted with their indices, which is faster.
-  Values heap;
-  if (isList)
-    heap.push_back(b.empty({size}, elementTypeOf(slices.tensor)));
-  heap.push_back(b.empty({size}, b.getI64Type()));
-  if (isEmptyBox(size))
-    return heap;
-  auto source = [&](TensorBuilder &s, Value i) {
-    Values entry;
-    if (isList)
-      entry.push_back(s.extract(slices.tensor, {zero, i, zero}));
-    entry.push_back(s.convert(i, s.getI64Type()));
-    return entry;
+  auto source = [](TensorBuilder &s, Value i) -> Values {
+    return {s.convert(i, s.getI64Type())};
   };
-  return runOnce(b, heap, [&](TensorBuilder &s, ValueRange heap) {
-    return Selection(compare).select(s, count, count, heap, source);
-  });
+  return runOnce(b, b.empty({size}, b.getI64Type()),
+                 [&](TensorBuilder &s, ValueRange heap) {
+                   return Selection(compare).select(s, count, count, heap,
+                                                    source);
+                 })
+      .front();
 }
 
-/// Walks over the sorted slices. The host reads the number of groups, which is
-/// a size.
-Groups findGroups(TensorBuilder &b, const Slices &slices) {
-  Value sorted = sortSlices(b, slices).back();
+/// For each sorted slice whether it is another one than that before it.
+Value findDifferences(TensorBuilder &b, const Slices &slices, Value sorted) {
   OpFoldResult size = b.dim(slices.tensor, 1);
   Type i64 = b.getI64Type();
   Value zero = b.index(int64_t(0)), one = b.index(1);
-  Value no = b.integer(i64, 0), single = b.integer(i64, 1);
-  // `number` is of the groups so far: that of the current one is less by 1.
-  auto walk = [&](TensorBuilder &s, Value j, ValueRange state) {
-    Value index = s.extract(sorted, j);
+  auto differs = [&](TensorBuilder &s, Value j) {
     Value previous = s.maximum(s.sub(j, one), zero);
-    Value before = s.convert(s.extract(sorted, previous), s.getIndexType());
-    Value here = s.convert(index, s.getIndexType());
+    Value x = s.convert(s.extract(sorted, previous), s.getIndexType());
+    Value y = s.convert(s.extract(sorted, j), s.getIndexType());
+    Value isLater =
+        slices.isList(s)
+            ? isLess(s, s.extract(slices.tensor, {zero, x, zero}),
+                     s.extract(slices.tensor, {zero, y, zero}), slices.onnxType)
+            : slices.isBefore(s, x, y);
     Value isFirst = s.compare(arith::CmpIPredicate::eq, j, zero);
-    Value differs = slices.isBefore(s, before, here);
-    Value isNew = arith::OrIOp::create(s, isFirst, differs);
-    Value number = s.select(isNew, s.add(state[3], one), state[3]);
-    Value group = s.sub(number, one);
-    Value first = s.select(isNew, index, s.extract(state[0], group));
-    Value count = s.select(isNew, no, s.extract(state[1], group));
-    return Values{put(s, first, state[0], group),
-                  put(s, s.add(count, single), state[1], group),
-                  put(s, s.convert(group, i64), state[2], here), number};
+    return s.convert(arith::OrIOp::create(s, isFirst, isLater), i64,
+                     /*isUnsigned=*/true);
   };
-  Values made = {b.empty({size}, i64), b.empty({size}, i64),
-                 b.empty({size}, i64), b.empty({b.size(1)}, i64)};
-  if (isEmptyBox(size))
-    return {made[0], made[1], made[2], zero};
-  made = runOnce(b, made, [&](TensorBuilder &s, ValueRange made) {
-    Values state(made.drop_back());
-    state.push_back(zero);
-    state = loop(s, zero, s.index(size), state, walk);
-    state[3] = put(s, s.convert(state[3], i64), made.back(), zero);
-    return state;
-  });
-  Value number = b.convert(b.extract(made[3], zero), b.getIndexType());
-  return {made[0], made[1], made[2], number};
+  if (slices.isList(b))
+    return createIndexed(b, b.getLoc(), {size}, i64,
+                         [&](OpBuilder &builder, Location at, ValueRange i) {
+                           TensorBuilder s(at, builder);
+                           return differs(s, i.front());
+                         });
+  Value flags =
+      forEachRow(b, b.empty({size, b.size(1)}, i64),
+                 [&](TensorBuilder &s, Value j, ValueRange rows) -> Values {
+                   return {put(s, differs(s, j), rows.front(), zero)};
+                 })
+          .front();
+  return b.reshape(flags, {size});
 }
 
-/// The same groups in the order of their first occurrences.
-Groups orderByOccurrence(TensorBuilder &b, const Groups &groups) {
-  OpFoldResult size = b.dim(groups.first, 0);
-  Type i64 = b.getI64Type(), index = b.getIndexType();
-  Value zero = b.index(int64_t(0)), one = b.index(1);
-  if (isEmptyBox(size))
-    return groups;
-  // New first occurrences and counts, new numbers by old ones, how many.
-  auto walk = [&](TensorBuilder &s, Value i, ValueRange state) {
-    Value group = s.convert(s.extract(groups.ofElement, i), index);
-    Value first = s.extract(groups.first, group);
-    Value isFirst =
-        s.compare(arith::CmpIPredicate::eq, s.convert(first, index), i);
-    return when(s, isFirst, state, [&](TensorBuilder &t) {
-      Value count = t.extract(groups.counts, group);
-      Value number = t.convert(state[3], i64);
-      return Values{put(t, first, state[0], state[3]),
-                    put(t, count, state[1], state[3]),
-                    put(t, number, state[2], group), t.add(state[3], one)};
-    });
+/// The groups of equal slices.
+struct Groups {
+  /// The indices of all slices, sorted; where in there groups begin; the group
+  /// of each slice.
+  Value sorted;
+  Chosen begins;
+  Value ofSlice;
+  Value number;
+
+  static Groups find(TensorBuilder &b, const Slices &slices);
+  /// The first slice of group `group`, and how many it has, both i64.
+  Value first(TensorBuilder &b, Value group) const;
+  Value count(TensorBuilder &b, Value group) const;
+};
+
+Groups Groups::find(TensorBuilder &b, const Slices &slices) {
+  OpFoldResult size = b.dim(slices.tensor, 1);
+  Type i64 = b.getI64Type();
+  Value one = b.integer(i64, 1);
+  Groups groups;
+  groups.sorted =
+      slices.isList(b) ? sortList(b, slices) : sortSlices(b, slices);
+  groups.begins = Chosen::find(b, findDifferences(b, slices, groups.sorted));
+  groups.number = lastSum(b, groups.begins.ranks);
+  auto write = [&](TensorBuilder &s, ValueRange j, ValueRange state) -> Values {
+    Value here = s.convert(s.extract(groups.sorted, j), s.getIndexType());
+    Value group = s.sub(s.extract(groups.begins.ranks, j), one);
+    return {put(s, group, state.front(), here)};
   };
-  Values state = {b.empty({size}, i64), b.empty({size}, i64),
-                  b.empty({size}, i64)};
-  state = runOnce(b, state, [&](TensorBuilder &s, ValueRange made) {
-    Values state(made);
-    state.push_back(zero);
-    state = loop(s, zero, s.index(size), state, walk);
-    state.pop_back();
-    return state;
-  });
-  Value numbers = state[2];
-  Value ofElement =
-      b.map(groups.ofElement, i64, [&](TensorBuilder &s, ValueRange in) {
-        Value group = s.convert(in[0], index);
-        return Values{s.extract(numbers, group)};
+  groups.ofSlice =
+      runOnce(b, b.empty({size}, i64), [&](TensorBuilder &s, ValueRange made) {
+        return nest(s, size, made, write);
+      }).front();
+  return groups;
+}
+
+Value Groups::first(TensorBuilder &b, Value group) const {
+  Value begin = b.convert(b.extract(begins.places, group), b.getIndexType());
+  return b.extract(sorted, begin);
+}
+
+Value Groups::count(TensorBuilder &b, Value group) const {
+  Value next = b.add(group, b.index(1));
+  Value all = b.convert(b.index(b.dim(sorted, 0)), b.getI64Type());
+  Value isLast = b.compare(arith::CmpIPredicate::sge, next, number);
+  Value end = b.select(isLast, all, b.extract(begins.places, next));
+  return b.sub(end, b.extract(begins.places, group));
+}
+
+/// The order of groups by their first occurrences: the slices that are such.
+Chosen orderByOccurrence(TensorBuilder &b, const Groups &groups) {
+  Type i64 = b.getI64Type(), index = b.getIndexType();
+  Value flags = createIndexed(
+      b, b.getLoc(), b.dims(groups.ofSlice), i64,
+      [&](OpBuilder &builder, Location at, ValueRange i) {
+        TensorBuilder s(at, builder);
+        Value group = s.convert(s.extract(groups.ofSlice, i), index);
+        Value first = s.convert(groups.first(s, group), index);
+        Value isFirst = s.compare(arith::CmpIPredicate::eq, first, i.front());
+        return s.convert(isFirst, i64, /*isUnsigned=*/true);
       });
-  return {state[0], state[1], ofElement, groups.number};
+  return Chosen::find(b, flags);
+}
+
+/// What the operator has of the groups: their first slices and sizes, and of
+/// each slice its group, all i64.
+struct UniqueLists {
+  Value first, counts, ofSlice;
+
+  /// `number` of groups, as a size.
+  static UniqueLists make(TensorBuilder &b, const Groups &groups,
+                          OpFoldResult number, bool isSorted);
+};
+
+UniqueLists UniqueLists::make(TensorBuilder &b, const Groups &groups,
+                              OpFoldResult number, bool isSorted) {
+  Type i64 = b.getI64Type(), index = b.getIndexType();
+  std::optional<Chosen> order;
+  if (!isSorted)
+    order = orderByOccurrence(b, groups);
+  auto list = [&](ArrayRef<OpFoldResult> sizes,
+                  function_ref<Value(TensorBuilder &, Value)> element) {
+    return createIndexed(b, b.getLoc(), sizes, i64,
+                         [&](OpBuilder &builder, Location at, ValueRange i) {
+                           TensorBuilder s(at, builder);
+                           return element(s, i.front());
+                         });
+  };
+  auto groupOf = [&](TensorBuilder &s, Value i) {
+    if (!order)
+      return i;
+    Value slice = s.convert(s.extract(order->places, i), index);
+    return s.convert(s.extract(groups.ofSlice, slice), index);
+  };
+  UniqueLists lists;
+  lists.first = list(number, [&](TensorBuilder &s, Value i) {
+    return order ? s.extract(order->places, i) : groups.first(s, i);
+  });
+  lists.counts = list(number, [&](TensorBuilder &s, Value i) {
+    return groups.count(s, groupOf(s, i));
+  });
+  lists.ofSlice = groups.ofSlice;
+  if (order)
+    lists.ofSlice =
+        list(b.dims(groups.ofSlice), [&](TensorBuilder &s, Value i) {
+          Value group = s.convert(s.extract(groups.ofSlice, i), index);
+          Value first = s.convert(groups.first(s, group), index);
+          return s.sub(s.extract(order->ranks, first), s.integer(i64, 1));
+        });
+  return lists;
+}
+
+/// Of no slices there are no groups.
+LogicalResult replaceWithNothing(Lowering<onnx::UniqueOp> &b, Value input) {
+  Value none = b.empty({b.size(0)}, b.getI64Type());
+  Values results = {input};
+  for (Value wanted :
+       {Value(b.op.getIndices()), Value(b.op.getInverseIndices()),
+        Value(b.op.getCounts())})
+    if (wanted)
+      results.push_back(none);
+  return b.replace(results);
 }
 
 LogicalResult lowerUnique(Lowering<onnx::UniqueOp> &b) {
@@ -209,33 +311,31 @@ LogicalResult lowerUnique(Lowering<onnx::UniqueOp> &b) {
     keys = callRuntime(b, "sdx_rt_string_ranks", input, sizes, onnxType);
   }
   Value slices = b.reshape(keys, {outer, sizes[axis], inner});
-  Groups groups = findGroups(b, {slices, onnxType});
-  if (!b.op.getSorted())
-    groups = orderByOccurrence(b, groups);
+  if (isEmptyBox(sizes[axis]))
+    return replaceWithNothing(b, input);
+  Groups groups = Groups::find(b, {slices, onnxType});
   Sizes made = sizes;
-  Value first = groups.first, counts = groups.counts;
-  if (!isEmptyBox(sizes[axis])) {
-    made[axis] = groups.number;
-    if (RankedTensorType declared = b.declared())
-      made = refineSizes(b, made, declared);
-    first = slice(b, loc, first, {b.size(0)}, {made[axis]});
-    counts = slice(b, loc, counts, {b.size(0)}, {made[axis]});
-  }
+  made[axis] = groups.number;
+  if (RankedTensorType declared = b.declared())
+    made = refineSizes(b, made, declared);
+  UniqueLists lists =
+      UniqueLists::make(b, groups, made[axis], b.op.getSorted() != 0);
   Value result = createIndexed(
       b, loc, made, elementTypeOf(input),
       [&](OpBuilder &builder, Location at, ValueRange i) -> Value {
         TensorBuilder s(at, builder);
         SmallVector<Value> source(i);
-        source[axis] = s.convert(s.extract(first, i[axis]), s.getIndexType());
+        source[axis] =
+            s.convert(s.extract(lists.first, i[axis]), s.getIndexType());
         return s.extract(input, source);
       });
   Values results = {result};
   if (b.op.getIndices())
-    results.push_back(first);
+    results.push_back(lists.first);
   if (b.op.getInverseIndices())
-    results.push_back(groups.ofElement);
+    results.push_back(lists.ofSlice);
   if (b.op.getCounts())
-    results.push_back(counts);
+    results.push_back(lists.counts);
   return b.replace(results);
 }
 

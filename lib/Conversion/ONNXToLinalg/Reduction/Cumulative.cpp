@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Reduction/ReductionKinds.h"
+#include "Reduction/RunningSums.h"
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
@@ -284,6 +285,27 @@ LogicalResult lowerCumulative(Lowering<OpT> &b) {
 }
 
 } // namespace
+
+Value sumUpToEach(TensorBuilder &b, Value list) {
+  CumulativeBuilder sums(elementTypeOf(list), /*isProduct=*/false,
+                         /*exclusive=*/false, /*reverse=*/false);
+  return sums.buildScan(b, list, /*axis=*/0);
+}
+
+Value lastSum(TensorBuilder &b, Value sums) {
+  Value size = b.index(b.dim(sums, 0)), zero = b.index(int64_t(0));
+  Type type = elementTypeOf(sums);
+  Value none = b.integer(type, 0);
+  auto body = [&](TensorBuilder &s, ValueRange made) -> Values {
+    Value some = s.compare(arith::CmpIPredicate::sgt, size, zero);
+    Values last = when(s, some, none, [&](TensorBuilder &t) -> Values {
+      return {t.extract(sums, t.sub(size, t.index(1)))};
+    });
+    return {put(s, last.front(), made.front(), zero)};
+  };
+  Value last = runOnce(b, b.empty({b.size(1)}, type), body).front();
+  return b.convert(b.extract(last, zero), b.getIndexType());
+}
 
 void populateCumulativePatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns) {

@@ -8,6 +8,7 @@
 #include "Support/RowLoop.h"
 
 #include "dialects/SDX/SDX.h"
+#include "dialects/SDX/TaskLoops.h"
 
 #include <functional>
 
@@ -223,6 +224,7 @@ Value holdsForAny(TensorBuilder &b, Value from, Value to,
         Value found = test(s, state[0]);
         scf::YieldOp::create(s, ValueRange{s.add(state[0], s.index(1)), found});
       });
+  op->setAttr(sdx::kAnyAttr, b.getUnitAttr());
   return op.getResult(1);
 }
 

@@ -13,6 +13,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -105,6 +107,25 @@ SmallVector<Value> Indices::unflatten(Value flat, ArrayRef<Value> sizes) {
   }
   index[0] = back(flat);
   return index;
+}
+
+Value nv::hoistValue(OpBuilder *b, Value value, Region &region) {
+  if (value.getParentRegion()->isProperAncestor(&region))
+    return value;
+  Operation *op = value.getDefiningOp();
+  if (!op || !isMemoryEffectFree(op) || op->getNumRegions() != 0)
+    return {};
+  IRMapping mapping;
+  for (Value operand : op->getOperands()) {
+    Value hoisted = hoistValue(b, operand, region);
+    if (!hoisted)
+      return {};
+    mapping.map(operand, hoisted);
+  }
+  if (!b)
+    return value;
+  return b->clone(*op, mapping)
+      ->getResult(cast<OpResult>(value).getResultNumber());
 }
 
 bool nv::mayHaveBlocks(func::FuncOp func) {

@@ -45,6 +45,12 @@ private:
   mlir::ImplicitLocOpBuilder &b;
 };
 
+/// `value` where it can be computed before `region`, by a copy of what computes
+/// it; null where it hangs on what is in there. Without a builder it only tells
+/// whether there is one.
+mlir::Value hoistValue(mlir::OpBuilder *b, mlir::Value value,
+                       mlir::Region &region);
+
 /// How many elements of a type the largest access of a thread, 16 bytes, has.
 inline int64_t countInPiece(mlir::Type element) {
   return 128 / element.getIntOrFloatBitWidth();

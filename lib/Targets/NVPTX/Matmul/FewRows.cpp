@@ -23,78 +23,121 @@ using namespace sardonyx;
 using namespace sardonyx::nv;
 
 static constexpr int64_t kWarp = 32, kWarps = 8, kThreads = kWarp * kWarps;
-/// Rows that are worth no tile of the tensor cores.
-static constexpr int64_t kMostRows = 4;
 /// Fewer threads side by side would read parts of sectors.
 static constexpr int64_t kFewestLanes = 4;
 /// Loads of the right-hand side that are on their way at a time.
 static constexpr int64_t kUnrolled = 4;
 
-/// Columns that a thread reads together.
+/// Elements of a row of the right-hand side that a thread reads together.
 static int64_t countWidth(sdx::MatmulOp op) {
   const int64_t size = op.getRhs().getType().getShape().back();
   const int64_t width = countInPiece(op.getRhs().getType().getElementType());
   return !ShapedType::isDynamic(size) && size % width == 0 ? width : 1;
 }
 
-std::optional<FewRowsPlanAttr> nv::chooseFewRows(Operation *product,
-                                                 TargetAttr target) {
+static int64_t rowsOf(sdx::MatmulOp op) {
+  return op.getInit().getType().getDimSize(op.isBatched());
+}
+
+/// Threads that read a row together.
+static int64_t chooseLanes(sdx::MatmulOp op, TargetAttr target) {
+  const int64_t size = op.getRhs().getType().getShape().back();
+  int64_t lanes = kWarp;
+  if (ShapedType::isDynamic(size))
+    return lanes;
+  const int64_t pieces = size / countWidth(op);
+  if (op.getTransposed()) {
+    while (lanes > kFewestLanes && pieces <= lanes / 2)
+      lanes /= 2;
+    return lanes;
+  }
+  const int64_t pairs =
+      op.isBatched() ? op.getInit().getType().getDimSize(0) : 1;
+  const int64_t multiple = ShapedType::isDynamic(pairs) ? 1 : pairs;
+  while (lanes > kFewestLanes &&
+         multiple * (pieces / lanes) < target.countMultiprocessors())
+    lanes /= 2;
+  return lanes;
+}
+
+std::optional<FewRowsPlanAttr>
+nv::chooseFewRows(Operation *product, TargetAttr target, bool mayBeOpen) {
   auto op = dyn_cast<sdx::MatmulOp>(product);
-  if (!op || op.isBatched() || op.getTransposed())
+  if (!op)
+    return std::nullopt;
+  const int64_t rows = rowsOf(op);
+  if (ShapedType::isDynamic(rows) ? !mayBeOpen : rows > kFewRows)
     return std::nullopt;
   Type type = op.getLhs().getType().getElementType();
-  const int64_t rows = op.getInit().getType().getShape().front();
-  if (ShapedType::isDynamic(rows) || rows > kMostRows ||
-      type != op.getRhs().getType().getElementType() ||
+  if (type != op.getRhs().getType().getElementType() ||
       !(type.isF32() || type.isF16() || type.isBF16()) ||
       !op.getInit().getType().getElementType().isF32())
     return std::nullopt;
-  const int64_t size = op.getRhs().getType().getShape().back();
-  int64_t lanes = kWarp;
-  while (lanes > kFewestLanes && !ShapedType::isDynamic(size) &&
-         size / (lanes * countWidth(op)) < target.countMultiprocessors())
-    lanes /= 2;
-  return FewRowsPlanAttr::get(product->getContext(), lanes);
+  return FewRowsPlanAttr::get(product->getContext(), chooseLanes(op, target));
 }
 
-FewRows::FewRows(sdx::MatmulOp op, FewRowsPlanAttr plan, KernelBody &body)
-    : op(op), body(body), points(body), lanes(plan.getLanes()),
-      rows(op.getInit().getType().getShape().front()), width(countWidth(op)) {
+FewRows::FewRows(sdx::MatmulOp op, FewRowsPlanAttr plan, KernelBody &body,
+                 int64_t rows)
+    : op(op), body(body), points(body), lanes(plan.getLanes()), rows(rows),
+      isTransposed(op.getTransposed()),
+      isOpen(ShapedType::isDynamic(rowsOf(op))), width(countWidth(op)) {
   points.declare(op->getResult(0));
 }
 
 bool FewRows::isPossible() {
+  const int64_t rank = op.getInit().getType().getRank();
   return KernelBody::hasBuffer(op.getLhs()) &&
          KernelBody::hasBuffer(op.getRhs()) &&
          points.canEvaluate(op.getInit()) &&
          llvm::all_of(body.getOutputs(), [&](const KernelBody::Output &out) {
-           return cast<MemRefType>(out.memref.getType()).getRank() == 2 &&
+           return cast<MemRefType>(out.memref.getType()).getRank() == rank &&
                   points.canEvaluate(out.tensor);
          });
 }
 
-void FewRows::emit(ImplicitLocOpBuilder &b) {
-  Indices i(b);
+int64_t FewRows::columnsOfBlock() const {
+  return isTransposed ? kThreads / lanes : lanes * width;
+}
+
+void FewRows::measure(ImplicitLocOpBuilder &b) {
   lhs = body.getBuffer(op.getLhs());
   rhs = body.getBuffer(op.getRhs());
-  depth = sizeOf(b, rhs, 0);
-  columns = sizeOf(b, rhs, 1);
-  const int64_t columnsOfBlock = lanes * width;
+  pairs = op.isBatched() ? sizeOf(b, lhs, 0) : Indices(b).constant(1);
+  numRows = sizeOf(b, lhs, op.isBatched());
+  depth = sizeOf(b, rhs, op.getDepthDim());
+  columns = sizeOf(b, rhs, op.getColumnDim());
+}
+
+void FewRows::emit(ImplicitLocOpBuilder &b, Value isWanted) {
+  Indices i(b);
+  measure(b);
+  Value blocks = i.mul(pairs, i.ceilDiv(columns, columnsOfBlock()));
+  if (isWanted)
+    blocks = b.createOrFold<arith::SelectOp>(isWanted, blocks, i.constant(0));
   OpBuilder::InsertionGuard guard(b);
-  scf::ParallelOp loop =
-      startBlocks(b, i.ceilDiv(columns, columnsOfBlock), kThreads, "matmul");
-  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  col0 = i.mul(loop.getInductionVars()[0], columnsOfBlock);
-  // Columns that there are not are read elsewhere and not stored.
-  col = i.add(col0, i.mul(i.rem(thread, lanes), width));
-  col =
-      b.createOrFold<arith::SelectOp>(i.less(col, columns), col, i.constant(0));
-  Value shared = allocateShared(b, kWarps * rows * columnsOfBlock * 4);
-  partials =
-      viewShared(b, shared, 0, {kWarps, rows, columnsOfBlock}, b.getF32Type());
-  combine(b, sumRows(b));
+  scf::ParallelOp loop = startBlocks(b, blocks, kThreads, "matmul");
+  startBlock(b, loop.getInductionVars()[0]);
+  combine(b, sumUp(b));
   gpu::BarrierOp::create(b);
   emitResults(b);
+}
+
+void FewRows::startBlock(ImplicitLocOpBuilder &b, Value block) {
+  Indices i(b);
+  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  SmallVector<Value> at =
+      i.unflatten(block, {pairs, i.ceilDiv(columns, columnsOfBlock())});
+  pair = at[0];
+  col0 = i.mul(at[1], columnsOfBlock());
+  col = i.add(col0, isTransposed ? i.div(thread, lanes)
+                                 : i.mul(i.rem(thread, lanes), width));
+  // Columns that there are not are read elsewhere and not stored.
+  col =
+      b.createOrFold<arith::SelectOp>(i.less(col, columns), col, i.constant(0));
+  const int64_t parts = isTransposed ? 1 : kWarps;
+  Value shared = allocateShared(b, parts * rows * columnsOfBlock() * 4);
+  partials =
+      viewShared(b, shared, 0, {parts, rows, columnsOfBlock()}, b.getF32Type());
 }
 
 static Value toF32(ImplicitLocOpBuilder &b, Value value) {
@@ -103,27 +146,60 @@ static Value toF32(ImplicitLocOpBuilder &b, Value value) {
              : arith::ExtFOp::create(b, b.getF32Type(), value).getResult();
 }
 
-/// The sums and the products of row `k` of the right-hand side.
+/// Row `row` of the left-hand side; another one where there is none.
+Value FewRows::rowOf(ImplicitLocOpBuilder &b, int64_t row) {
+  Indices i(b);
+  Value number = i.constant(row);
+  if (!isOpen || row == 0)
+    return number;
+  return b.createOrFold<arith::SelectOp>(i.less(number, numRows), number,
+                                         i.constant(0));
+}
+
+/// Neighbours from element `at` of `buffer` on.
+SmallVector<Value> FewRows::loadPiece(ImplicitLocOpBuilder &b, Value buffer,
+                                      Value at) {
+  if (width == 1)
+    return {toF32(b, loadAt(b, buffer, at))};
+  Type type = cast<MemRefType>(buffer.getType()).getElementType();
+  Value piece = LLVM::LoadOp::create(b, VectorType::get({width}, type),
+                                     addressOf(b, buffer, at),
+                                     /*alignment=*/16);
+  SmallVector<Value> values;
+  for (int64_t j = 0; j < width; ++j)
+    values.push_back(toF32(
+        b, LLVM::ExtractElementOp::create(
+               b, piece, LLVM::ConstantOp::create(b, b.getI32Type(), j))));
+  return values;
+}
+
+/// The sums and the products of row `k` of the right-hand side or, where that
+/// is [N,K], of the elements from `k` on of the thread's row.
 SmallVector<Value> FewRows::addProducts(ImplicitLocOpBuilder &b, Value k,
                                         ValueRange sums) {
   Indices i(b);
-  Type type = op.getRhs().getType().getElementType();
-  Value at = i.add(i.mul(k, columns), col);
-  SmallVector<Value> weights;
-  if (width == 1) {
-    weights.push_back(toF32(b, loadAt(b, rhs, at)));
-  } else {
-    Value piece = LLVM::LoadOp::create(b, VectorType::get({width}, type),
-                                       addressOf(b, rhs, at), /*alignment=*/16);
-    for (int64_t j = 0; j < width; ++j)
-      weights.push_back(toF32(
-          b, LLVM::ExtractElementOp::create(
-                 b, piece, LLVM::ConstantOp::create(b, b.getI32Type(), j))));
-  }
+  Value line = isTransposed ? col : k, place = isTransposed ? k : col;
+  Value length = isTransposed ? depth : columns;
+  Value at = i.add(i.mul(line, length), place);
+  if (op.isRhsBatched())
+    at = i.add(i.mul(pair, i.mul(depth, columns)), at);
+  SmallVector<Value> weights = loadPiece(b, rhs, at);
   SmallVector<Value> next;
   for (int64_t r = 0; r < rows; ++r) {
-    Value factor =
-        toF32(b, memref::LoadOp::create(b, lhs, ValueRange{i.constant(r), k}));
+    Value row = rowOf(b, r);
+    if (isTransposed) {
+      Value whole = i.add(i.mul(pair, numRows), row);
+      Value sum = sums[r];
+      for (auto [factor, weight] : llvm::zip_equal(
+               loadPiece(b, lhs, i.add(i.mul(whole, depth), k)), weights))
+        sum = math::FmaOp::create(b, factor, weight, sum);
+      next.push_back(sum);
+      continue;
+    }
+    SmallVector<Value> index = {row, k};
+    if (op.isBatched())
+      index.insert(index.begin(), pair);
+    Value factor = toF32(b, memref::LoadOp::create(b, lhs, index));
     for (int64_t j = 0; j < width; ++j)
       next.push_back(
           math::FmaOp::create(b, factor, weights[j], sums[r * width + j]));
@@ -131,14 +207,16 @@ SmallVector<Value> FewRows::addProducts(ImplicitLocOpBuilder &b, Value k,
   return next;
 }
 
-/// What a thread adds up: each so many-th row of the right-hand side.
-SmallVector<Value> FewRows::sumRows(ImplicitLocOpBuilder &b) {
+/// What a thread adds up: each so many-th row of the right-hand side, or each
+/// so many-th piece of its row.
+SmallVector<Value> FewRows::sumUp(ImplicitLocOpBuilder &b) {
   Indices i(b);
-  const int64_t step = kThreads / lanes;
-  Value first = i.div(thread, lanes);
+  const int64_t step = isTransposed ? lanes * width : kThreads / lanes;
+  Value first =
+      isTransposed ? i.mul(i.rem(thread, lanes), width) : i.div(thread, lanes);
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  SmallVector<Value> sums(rows * width, zero);
-  // Whole turns of several rows, and then one by one.
+  SmallVector<Value> sums(isTransposed ? rows : rows * width, zero);
+  // Whole turns of several pieces, and then one by one.
   Value turns = i.div(depth, step * kUnrolled);
   auto loop = scf::ForOp::create(b, i.constant(0), turns, i.constant(1), sums);
   {
@@ -165,46 +243,55 @@ SmallVector<Value> FewRows::sumRows(ImplicitLocOpBuilder &b) {
 void FewRows::combine(ImplicitLocOpBuilder &b, ValueRange ofThread) {
   Indices i(b);
   SmallVector<Value> sums(ofThread);
+  const int64_t most = isTransposed ? lanes / 2 : kWarp / 2;
+  const int64_t least = isTransposed ? 1 : lanes;
   for (Value &sum : sums)
-    for (int32_t distance = kWarp / 2; distance >= lanes; distance /= 2)
+    for (int32_t distance = most; distance >= least; distance /= 2)
       sum = arith::AddFOp::create(
           b, sum,
           gpu::ShuffleOp::create(b, sum, distance, kWarp, gpu::ShuffleMode::XOR)
               .getShuffleResult());
   Value inWarp = i.rem(thread, kWarp);
-  auto first = scf::IfOp::create(b, i.less(inWarp, i.constant(lanes)),
-                                 /*withElseRegion=*/false);
+  Value isFirst = isTransposed ? i.less(i.rem(thread, lanes), i.constant(1))
+                               : i.less(inWarp, i.constant(lanes));
+  auto first = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(first.thenYield());
-  Value warp = i.div(thread, kWarp), c = i.mul(inWarp, width);
+  Value part = isTransposed ? i.constant(0) : i.div(thread, kWarp);
+  Value c = isTransposed ? i.div(thread, lanes) : i.mul(inWarp, width);
+  const int64_t count = isTransposed ? 1 : width;
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t j = 0; j < width; ++j)
-      memref::StoreOp::create(b, sums[r * width + j], partials,
-                              ValueRange{warp, i.constant(r), i.add(c, j)});
+    for (int64_t j = 0; j < count; ++j)
+      memref::StoreOp::create(b, sums[r * count + j], partials,
+                              ValueRange{part, i.constant(r), i.add(c, j)});
 }
 
 /// A thread adds up what the warps have of an element of the result, and
 /// computes what follows.
 void FewRows::emitResults(ImplicitLocOpBuilder &b) {
   Indices i(b);
-  const int64_t columnsOfBlock = lanes * width;
-  auto loop = scf::ForOp::create(b, thread, i.constant(rows * columnsOfBlock),
+  auto loop = scf::ForOp::create(b, thread, i.constant(rows * columnsOfBlock()),
                                  i.constant(kThreads));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value m = i.div(loop.getInductionVar(), columnsOfBlock);
-  Value c = i.rem(loop.getInductionVar(), columnsOfBlock);
+  Value m = i.div(loop.getInductionVar(), columnsOfBlock());
+  Value c = i.rem(loop.getInductionVar(), columnsOfBlock());
   Value n = i.add(col0, c);
-  auto some = scf::IfOp::create(b, i.less(n, columns),
-                                /*withElseRegion=*/false);
+  Value exists = i.less(n, columns);
+  if (isOpen)
+    exists = i.both(exists, i.less(m, numRows));
+  auto some = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   b.setInsertionPoint(some.thenYield());
   Value total;
-  for (int64_t warp = 0; warp < kWarps; ++warp) {
+  const int64_t parts = cast<MemRefType>(partials.getType()).getDimSize(0);
+  for (int64_t part = 0; part < parts; ++part) {
     Value sum =
-        memref::LoadOp::create(b, partials, ValueRange{i.constant(warp), m, c});
+        memref::LoadOp::create(b, partials, ValueRange{i.constant(part), m, c});
     total = total ? arith::AddFOp::create(b, total, sum).getResult() : sum;
   }
   SmallVector<SmallVector<Value>> indices = {{m, n}};
+  if (op.isBatched())
+    indices[0].insert(indices[0].begin(), pair);
   SmallVector<PointEvaluator::Point> known(1);
   if (!isZeroFilled(op.getInit()))
     total = arith::AddFOp::create(

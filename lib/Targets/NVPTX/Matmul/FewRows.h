@@ -16,27 +16,40 @@
 
 namespace sardonyx::nv {
 
-/// The plan of a product whose rows are so few that reading the right-hand side
-/// takes longer than multiplying; none for others.
-std::optional<FewRowsPlanAttr> chooseFewRows(mlir::Operation *op,
-                                             TargetAttr target);
+/// Rows for which reading the right-hand side takes longer than multiplying.
+inline constexpr int64_t kFewRows = 4;
 
-/// The kernel of such a product [M,K] x [K,N]. A warp reads 16 bytes of a row
-/// of the right-hand side by each of `lanes` threads, and as many rows at a
-/// time as it has threads left.
+/// The plan of a product that has so few rows; none for others, and where their
+/// number is open unless `mayBeOpen`.
+std::optional<FewRowsPlanAttr>
+chooseFewRows(mlir::Operation *op, TargetAttr target, bool mayBeOpen = false);
+
+/// The kernel of such a product of `rows` rows, or, where their number is open,
+/// of at most so many. `lanes` threads of a warp read a row of the right-hand
+/// side, 16 bytes each, and the others other rows: of [K,N] each thread has
+/// columns of the result, and part of their sums; of [N,K] a part of the sum of
+/// one column.
 class FewRows {
 public:
-  FewRows(sdx::MatmulOp op, FewRowsPlanAttr plan, KernelBody &body);
+  FewRows(sdx::MatmulOp op, FewRowsPlanAttr plan, KernelBody &body,
+          int64_t rows);
 
   bool isPossible();
-  /// Puts the loop over the blocks at the builder's place.
-  void emit(mlir::ImplicitLocOpBuilder &b);
+  /// Puts the loop over the blocks at the builder's place. It has none where
+  /// not `isWanted`, if that is given.
+  void emit(mlir::ImplicitLocOpBuilder &b, mlir::Value isWanted = {});
 
 private:
+  void measure(mlir::ImplicitLocOpBuilder &b);
+  void startBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value block);
+  int64_t columnsOfBlock() const;
+  mlir::Value rowOf(mlir::ImplicitLocOpBuilder &b, int64_t row);
+  llvm::SmallVector<mlir::Value> loadPiece(mlir::ImplicitLocOpBuilder &b,
+                                           mlir::Value buffer, mlir::Value at);
   llvm::SmallVector<mlir::Value> addProducts(mlir::ImplicitLocOpBuilder &b,
                                              mlir::Value k,
                                              mlir::ValueRange sums);
-  llvm::SmallVector<mlir::Value> sumRows(mlir::ImplicitLocOpBuilder &b);
+  llvm::SmallVector<mlir::Value> sumUp(mlir::ImplicitLocOpBuilder &b);
   void combine(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
   void emitResults(mlir::ImplicitLocOpBuilder &b);
 
@@ -44,10 +57,12 @@ private:
   KernelBody &body;
   PointEvaluator points;
   const int64_t lanes, rows;
-  int64_t width = 1; // columns of a thread
-  mlir::Value lhs, rhs, depth, columns;
-  // Of the code of a block.
-  mlir::Value thread, col0, col, partials;
+  const bool isTransposed, isOpen;
+  const int64_t width; // elements of a row that a thread reads at a time
+  mlir::Value lhs, rhs, pairs, depth, columns, numRows;
+  // Of the code of a block: its pair of matrices, its first column, and the
+  // column that the thread begins with.
+  mlir::Value thread, pair, col0, col, partials;
 };
 
 } // namespace sardonyx::nv

@@ -35,6 +35,9 @@ public:
                       getProductTypes(op), plan, body),
         matmul(op) {}
 
+  /// Only where `condition` holds.
+  void onlyIf(Value condition) { isWanted = condition; }
+
 private:
   bool hasOperands() override {
     return KernelBody::hasBuffer(matmul.getLhs()) &&
@@ -88,20 +91,49 @@ struct LowerMatmulPass : sardonyx::impl::NVLowerMatmulBase<LowerMatmulPass> {
     auto root = findProduct<sdx::MatmulOp>(func);
     if (!root)
       return;
-    if (auto plan = func->getAttrOfType<FewRowsPlanAttr>(kPlanAttr))
-      lower<FewRows>(func, root, plan);
-    else if (std::optional<MatmulPlanAttr> plan = getPlan(func, root))
-      lower<MatmulKernel>(func, root, *plan);
+    KernelBody body(func);
+    if (auto plan = func->getAttrOfType<FewRowsPlanAttr>(kPlanAttr)) {
+      FewRows few(root, plan, body, rowsOf(root));
+      lower(body, few.isPossible(), [&](auto &b) { few.emit(b); });
+    } else if (std::optional<MatmulPlanAttr> plan = getPlan(func, root)) {
+      MatmulKernel tiles(root, *plan, body);
+      lower(body, tiles.isPossible(),
+            [&](auto &b) { emit(b, root, body, tiles); });
+    }
   }
 
 private:
-  template <typename KernelT, typename PlanT>
-  void lower(func::FuncOp func, sdx::MatmulOp root, PlanT plan) {
-    KernelBody body(func);
-    KernelT kernel(root, plan, body);
-    if (kernel.isPossible() &&
-        failed(body.replaceWith([&](auto &b) { kernel.emit(b); })))
+  static int64_t rowsOf(sdx::MatmulOp op) {
+    return op.getInit().getType().getDimSize(op.isBatched());
+  }
+
+  void lower(KernelBody &body, bool isPossible,
+             llvm::function_ref<void(ImplicitLocOpBuilder &)> emit) {
+    if (isPossible && failed(body.replaceWith(emit)))
       signalPassFailure();
+  }
+
+  /// Where the number of rows is open the host chooses: the other kernels have
+  /// no blocks then.
+  static void emit(ImplicitLocOpBuilder &b, sdx::MatmulOp op, KernelBody &body,
+                   MatmulKernel &tiles) {
+    std::optional<FewRowsPlanAttr> plan =
+        chooseFewRows(op, getTargetOrDefault(op), /*mayBeOpen=*/true);
+    if (!plan || !ShapedType::isDynamic(rowsOf(op)))
+      return tiles.emit(b);
+    FewRows one(op, *plan, body, 1), few(op, *plan, body, kFewRows);
+    if (!one.isPossible())
+      return tiles.emit(b);
+    Indices i(b);
+    Value rows = sizeOf(b, body.getBuffer(op.getLhs()), op.isBatched());
+    auto isWithin = [&](int64_t least, int64_t most) {
+      return i.both(i.less(i.constant(least - 1), rows),
+                    i.less(rows, i.constant(most + 1)));
+    };
+    one.emit(b, isWithin(1, 1));
+    few.emit(b, isWithin(2, kFewRows));
+    tiles.onlyIf(i.less(i.constant(kFewRows), rows));
+    tiles.emit(b);
   }
 };
 

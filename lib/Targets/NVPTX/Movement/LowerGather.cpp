@@ -10,8 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common/KernelBody.h"
-#include "Kernel/Block.h"
+#include "Movement/TaskScalars.h"
 
 #include "dialects/SDX/SDX.h"
 #include "sardonyx/Targets/NVPTX/Passes.h"
@@ -21,9 +20,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_NVLOWERGATHER
@@ -43,7 +39,8 @@ namespace {
 /// The kernel of a loop whose tasks copy a piece of a buffer each.
 class GatherKernel {
 public:
-  GatherKernel(func::FuncOp func, KernelBody &body) : func(func), body(body) {}
+  GatherKernel(func::FuncOp func, KernelBody &body)
+      : func(func), body(body), scalars(body) {}
 
   bool isPossible() {
     for (Operation &op : func.getBody().front()) {
@@ -62,7 +59,7 @@ public:
            body.getOutputs().front().tensor == forall->getResult(0) &&
            findPiece() &&
            llvm::all_of(forall.getBody()->without_terminator(),
-                        [&](Operation &op) { return isScalar(op); });
+                        TaskScalars::isPossible);
   }
 
   void emit(ImplicitLocOpBuilder &b) {
@@ -94,7 +91,7 @@ public:
     for (auto [variable, value] : llvm::zip(forall.getInductionVars(), at))
       mapping.map(variable, value);
     for (Operation &op : forall.getBody()->without_terminator())
-      cloneScalar(b, op, mapping);
+      scalars.clone(b, op, mapping);
     SmallVector<Value> piece(ArrayRef(at).drop_front(tasks));
     if (!piece.empty())
       piece.back() = i.mul(piece.back(), width);
@@ -136,35 +133,6 @@ private:
            });
   }
 
-  /// Whether it computes numbers, or is a part of the copy.
-  static bool isScalar(Operation &op) {
-    if (isa<tensor::ExtractSliceOp, tensor::CastOp, sdx::CheckOp>(op))
-      return true;
-    if (auto load = dyn_cast<tensor::ExtractOp>(op))
-      return KernelBody::hasBuffer(load.getTensor());
-    auto isNumber = [](Type type) { return type.isIntOrIndexOrFloat(); };
-    return isMemoryEffectFree(&op) && op.getNumRegions() == 0 &&
-           llvm::all_of(op.getOperandTypes(), isNumber) &&
-           llvm::all_of(op.getResultTypes(), isNumber);
-  }
-
-  void cloneScalar(ImplicitLocOpBuilder &b, Operation &op, IRMapping &mapping) {
-    if (isa<tensor::ExtractSliceOp, tensor::CastOp>(op))
-      return;
-    auto load = dyn_cast<tensor::ExtractOp>(op);
-    if (!load) {
-      b.clone(op, mapping);
-      return;
-    }
-    SmallVector<Value> index;
-    for (Value value : load.getIndices())
-      index.push_back(mapping.lookupOrDefault(value));
-    mapping.map(
-        load.getResult(),
-        memref::LoadOp::create(b, body.getBuffer(load.getTensor()), index)
-            .getResult());
-  }
-
   /// Neighbours are copied together where the piece, and rows of both sides,
   /// are a multiple of them.
   int64_t chooseWidth() {
@@ -192,27 +160,6 @@ private:
     return width;
   }
 
-  /// Where `piece` of a slice is in what it is a slice of.
-  template <typename SliceT>
-  SmallVector<Value> placeOf(ImplicitLocOpBuilder &b, SliceT slice,
-                             const IRMapping &mapping, ArrayRef<int64_t> dims,
-                             ArrayRef<Value> piece) {
-    Indices i(b);
-    auto valueOf = [&](OpFoldResult value) -> Value {
-      if (auto known = dyn_cast<Value>(value))
-        return mapping.lookupOrDefault(known);
-      return i.constant(*getConstantIntValue(value));
-    };
-    SmallVector<Value> index;
-    for (OpFoldResult offset : slice.getMixedOffsets())
-      index.push_back(valueOf(offset));
-    for (auto [number, dim] : llvm::enumerate(dims))
-      index[dim] =
-          i.add(index[dim],
-                i.mul(piece[number], valueOf(slice.getMixedStrides()[dim])));
-    return index;
-  }
-
   void copy(ImplicitLocOpBuilder &b, const IRMapping &mapping,
             ArrayRef<Value> piece, int64_t width) {
     Indices i(b);
@@ -221,18 +168,19 @@ private:
       if (!piece.empty())
         last.back() = i.add(piece.back(), j);
       values.push_back(memref::LoadOp::create(
-          b, source, placeOf(b, extract, mapping, sourceDims, last)));
+          b, source, TaskScalars::placeOf(b, extract, mapping, last)));
     }
     for (auto [j, value] : llvm::enumerate(values)) {
       if (!piece.empty())
         last.back() = i.add(piece.back(), j);
       memref::StoreOp::create(b, value, target,
-                              placeOf(b, insert, mapping, targetDims, last));
+                              TaskScalars::placeOf(b, insert, mapping, last));
     }
   }
 
   func::FuncOp func;
   KernelBody &body;
+  TaskScalars scalars;
   scf::ForallOp forall;
   tensor::ExtractSliceOp extract;
   tensor::ParallelInsertSliceOp insert;

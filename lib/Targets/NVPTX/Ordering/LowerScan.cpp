@@ -10,6 +10,9 @@
 // carried on to the next. Where elements of other rows lie between those of a
 // row, a thread has a row and its neighbour the next one.
 //
+// Few long rows are cut into parts: the parts are summed up, their sums
+// scanned, and then each part, beginning with what is before it.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Kernel/Block.h"
@@ -34,16 +37,22 @@ using namespace sardonyx::nv;
 static constexpr int64_t kThreads = 256;
 /// Neighbours that a thread sums up.
 static constexpr int64_t kNeighbours = 4;
+/// Elements of a part of a row, that a block has or, with other rows between
+/// them, a thread.
+static constexpr int64_t kPartOfBlock = 4096, kPartOfThread = 256;
 
 namespace {
 
 class ScanKernel {
 public:
+  ScanKernel(Value source, Value target, bool isProduct, bool isExclusive,
+             bool isReverse)
+      : source(source), target(target),
+        type(cast<MemRefType>(target.getType()).getElementType()),
+        isProduct(isProduct), isExclusive(isExclusive), isReverse(isReverse) {}
   ScanKernel(const NamedLoop &loop, Value source)
-      : source(source), target(loop.targets[0]),
-        type(loop.resultType(0).getElementType()),
-        isProduct(loop.says("product")), isExclusive(loop.says("exclusive")),
-        isReverse(loop.says("reverse")) {}
+      : ScanKernel(source, loop.targets[0], loop.says("product"),
+                   loop.says("exclusive"), loop.says("reverse")) {}
 
   static bool isPossible(const NamedLoop &loop) {
     auto isNumber = [](Type type) {
@@ -61,16 +70,22 @@ public:
              from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth()));
   }
 
-  void emit(ImplicitLocOpBuilder &b) {
+  /// Whether rows are cut may be for the host to decide: the other kernels have
+  /// no blocks then.
+  void emit(ImplicitLocOpBuilder &b, int64_t multiprocessors) {
     Indices i(b);
-    before = sizeOf(b, target, 0);
-    length = sizeOf(b, target, 1);
-    after = sizeOf(b, target, 2);
-    OpBuilder::InsertionGuard guard(b);
-    if (isConstantIntValue(after, 1))
-      emitRow(b);
-    else
-      emitColumn(b);
+    measure(b);
+    Value blocks = hasRows ? before : i.ceilDiv(i.mul(before, after), kThreads);
+    Value isLong = i.both(i.less(i.constant(2 * partLength()), length),
+                          i.less(blocks, i.constant(multiprocessors)));
+    std::optional<int64_t> known = getConstantIntValue(isLong);
+    if (!known)
+      emitParts(b, arith::SelectOp::create(b, isLong, before, i.constant(0)));
+    else if (*known != 0)
+      return emitParts(b, before);
+    if (!known)
+      before = arith::SelectOp::create(b, isLong, i.constant(0), before);
+    emitWhole(b);
   }
 
 private:
@@ -103,37 +118,151 @@ private:
     return value;
   }
 
-  /// A block has a row.
-  void emitRow(ImplicitLocOpBuilder &b) {
-    Indices i(b);
-    scf::ParallelOp blocks = startBlocks(b, before, kThreads, "scan");
-    row = blocks.getInductionVars()[0];
-    thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-    const int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-    totals = viewShared(b, allocateShared(b, 2 * kThreads * bytes), 0,
-                        {2, kThreads}, type);
-    auto loop =
-        scf::ForOp::create(b, i.constant(0), length,
-                           i.constant(kThreads * kNeighbours), neutral(b));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Value carried =
-        emitPiece(b, loop.getInductionVar(), loop.getRegionIterArgs()[0]);
-    // The next piece's totals lie where this one's do.
-    gpu::BarrierOp::create(b);
-    scf::YieldOp::create(b, carried);
+  int64_t partLength() const { return hasRows ? kPartOfBlock : kPartOfThread; }
+
+  void measure(ImplicitLocOpBuilder &b) {
+    before = sizeOf(b, target, 0);
+    length = sizeOf(b, target, 1);
+    after = sizeOf(b, target, 2);
+    hasRows = isConstantIntValue(after, 1);
   }
 
-  /// The piece from step `first` on, with `carried` of all before it; the same
-  /// for the next one.
-  Value emitPiece(ImplicitLocOpBuilder &b, Value first, Value carried) {
+  void emitWhole(ImplicitLocOpBuilder &b) {
+    OpBuilder::InsertionGuard guard(b);
+    Indices i(b);
+    start(b, i.constant(1));
+    scan(b, i.constant(0), length, neutral(b));
+  }
+
+  void emitParts(ImplicitLocOpBuilder &b, Value rows) {
+    Indices i(b);
+    Value parts = i.ceilDiv(length, partLength());
+    Attribute space = cast<MemRefType>(target.getType()).getMemorySpace();
+    const int64_t open = ShapedType::kDynamic;
+    auto sumsType = MemRefType::get({open, open, hasRows ? 1 : open}, type,
+                                    MemRefLayoutAttrInterface(), space);
+    SmallVector<Value> sizes = {rows, parts};
+    if (!hasRows)
+      sizes.push_back(after);
+    Value sums = memref::AllocOp::create(b, sumsType, sizes), whole = before;
+    before = rows;
+    auto forParts =
+        [&](llvm::function_ref<void(Value first, Value end, ValueRange)> body) {
+          OpBuilder::InsertionGuard guard(b);
+          start(b, parts);
+          Value first = i.mul(part, partLength());
+          Value end =
+              arith::MinSIOp::create(b, i.add(first, partLength()), length);
+          body(first, end, {row, part, column});
+        };
+    forParts([&](Value first, Value end, ValueRange place) {
+      sumUp(b, first, end, place, sums);
+    });
+    ScanKernel ofSums(sums, sums, isProduct, /*isExclusive=*/true,
+                      /*isReverse=*/false);
+    ofSums.measure(b);
+    ofSums.emitWhole(b);
+    forParts([&](Value first, Value end, ValueRange place) {
+      scan(b, first, end, memref::LoadOp::create(b, sums, place));
+    });
+    memref::DeallocOp::create(b, sums);
+    before = whole;
+  }
+
+  /// The loop over blocks, each of which, or of whose threads, has one of
+  /// `parts` parts of a row.
+  void start(ImplicitLocOpBuilder &b, Value parts) {
+    Indices i(b);
+    Value count = i.mul(before, parts);
+    if (!hasRows)
+      count = i.mul(count, after);
+    scf::ParallelOp blocks = startBlocks(
+        b, hasRows ? count : i.ceilDiv(count, kThreads), kThreads, "scan");
+    thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+    Value number = blocks.getInductionVars()[0];
+    if (!hasRows) {
+      number = i.add(i.mul(number, kThreads), thread);
+      auto some = scf::IfOp::create(b, i.less(number, count),
+                                    /*withElseRegion=*/false);
+      b.setInsertionPoint(some.thenYield());
+    }
+    SmallVector<Value> at = i.unflatten(number, {before, parts, after});
+    row = at[0];
+    part = at[1];
+    column = at[2];
+    if (hasRows) {
+      const int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+      totals = viewShared(b, allocateShared(b, 2 * kThreads * bytes), 0,
+                          {2, kThreads}, type);
+    }
+  }
+
+  /// Scans the steps from `first` to `end`, with `carried` of those before.
+  void scan(ImplicitLocOpBuilder &b, Value first, Value end, Value carried) {
+    Indices i(b);
+    const int64_t step = hasRows ? kThreads * kNeighbours : 1;
+    auto loop = scf::ForOp::create(b, first, end, i.constant(step), carried);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value at = loop.getInductionVar(), sum = loop.getRegionIterArgs()[0];
+    if (!hasRows) {
+      SmallVector<Value> index = {row, placeOf(b, at), column};
+      Value next = combine(b, sum, load(b, index));
+      memref::StoreOp::create(b, isExclusive ? sum : next, target, index);
+      scf::YieldOp::create(b, next);
+      return;
+    }
+    Value next = emitPiece(b, at, end, sum);
+    // The next piece's totals lie where this one's do.
+    gpu::BarrierOp::create(b);
+    scf::YieldOp::create(b, next);
+  }
+
+  /// Leaves the sum of the steps from `first` to `end` at `place` of `sums`.
+  void sumUp(ImplicitLocOpBuilder &b, Value first, Value end, ValueRange place,
+             Value sums) {
+    Indices i(b);
+    auto loop =
+        scf::ForOp::create(b, hasRows ? i.add(first, thread) : first, end,
+                           i.constant(hasRows ? kThreads : 1), neutral(b));
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      Value at = placeOf(b, loop.getInductionVar());
+      Value next =
+          combine(b, loop.getRegionIterArgs()[0], load(b, {row, at, column}));
+      scf::YieldOp::create(b, next);
+    }
+    Value sum = loop.getResult(0);
+    if (!hasRows) {
+      memref::StoreOp::create(b, sum, sums, place);
+      return;
+    }
+    scanTotals(b, sum);
+    auto isFirst = scf::IfOp::create(b, i.less(thread, i.constant(1)),
+                                     /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(isFirst.thenYield());
+    memref::StoreOp::create(b, lastTotal(b), sums, place);
+  }
+
+  Value lastTotal(ImplicitLocOpBuilder &b) {
+    Indices i(b);
+    return memref::LoadOp::create(
+        b, totals, ValueRange{i.constant(0), i.constant(kThreads - 1)});
+  }
+
+  /// The piece from step `first` on, up to `end`, with `carried` of all before
+  /// it; the same for the next one.
+  Value emitPiece(ImplicitLocOpBuilder &b, Value first, Value end,
+                  Value carried) {
     Indices i(b);
     Value zero = i.constant(0);
     SmallVector<SmallVector<Value>> indices;
     SmallVector<Value> exists, sums;
     for (int64_t j = 0; j < kNeighbours; ++j) {
       Value step = i.add(first, i.add(i.mul(thread, kNeighbours), j));
-      exists.push_back(i.less(step, length));
+      exists.push_back(i.less(step, end));
       indices.push_back({row, placeOf(b, step), zero});
       auto some = scf::IfOp::create(b, type, exists.back(), true);
       {
@@ -164,9 +293,7 @@ private:
       b.setInsertionPoint(some.thenYield());
       memref::StoreOp::create(b, result, target, indices[j]);
     }
-    Value all = memref::LoadOp::create(
-        b, totals, ValueRange{zero, i.constant(kThreads - 1)});
-    return combine(b, carried, all);
+    return combine(b, carried, lastTotal(b));
   }
 
   /// Leaves in the first half of the shared memory, for each thread, the
@@ -194,35 +321,14 @@ private:
     static_assert(kThreads == 256, "an even number of steps");
   }
 
-  /// A thread has a row, whose elements are `after` apart.
-  void emitColumn(ImplicitLocOpBuilder &b) {
-    Indices i(b);
-    Value count = i.mul(before, after);
-    scf::ParallelOp blocks =
-        startBlocks(b, i.ceilDiv(count, kThreads), kThreads, "scan");
-    thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-    Value number = i.add(i.mul(blocks.getInductionVars()[0], kThreads), thread);
-    auto some = scf::IfOp::create(b, i.less(number, count),
-                                  /*withElseRegion=*/false);
-    b.setInsertionPoint(some.thenYield());
-    SmallVector<Value> at = i.unflatten(number, {before, after});
-    auto loop =
-        scf::ForOp::create(b, i.constant(0), length, i.constant(1), neutral(b));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> index = {at[0], placeOf(b, loop.getInductionVar()),
-                                at[1]};
-    Value sum = loop.getRegionIterArgs()[0];
-    Value next = combine(b, sum, load(b, index));
-    memref::StoreOp::create(b, isExclusive ? sum : next, target, index);
-    scf::YieldOp::create(b, next);
-  }
-
   const Value source, target; // [before, length, after]
   const Type type;            // of sums
   const bool isProduct, isExclusive, isReverse;
   Value before, length, after;
-  Value thread, row, totals;
+  /// Whether elements of a row are neighbours.
+  bool hasRows = true;
+  // Of the code of a block.
+  Value thread, row, part, column, totals;
 };
 
 struct LowerScanPass : sardonyx::impl::NVLowerScanBase<LowerScanPass> {
@@ -234,7 +340,8 @@ struct LowerScanPass : sardonyx::impl::NVLowerScanBase<LowerScanPass> {
     std::optional<NamedLoop> loop = NamedLoop::find(func, body, sdx::kScanAttr);
     if (loop && ScanKernel::isPossible(*loop) &&
         failed(body.replaceWith([&](auto &b) {
-          ScanKernel(*loop, body.getBuffer(loop->source)).emit(b);
+          ScanKernel(*loop, body.getBuffer(loop->source))
+              .emit(b, getTargetOrDefault(func).countMultiprocessors());
         })))
       signalPassFailure();
   }

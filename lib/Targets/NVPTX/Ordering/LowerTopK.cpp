@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // A block has a row. An element is a number of 64 bits: a key that is lower the
-// better it is, then its index, so that no two are equal. The numbers are
-// sorted in shared memory (a bitonic sort); of a long row the better half of
-// them stays and the next elements take the place of the other. Where more are
-// wanted than that half has, the row is sorted in the device's memory.
+// better it is, then its index, so that no two are equal; of elements of 64
+// bits the index is a number beside the key. The numbers are sorted in shared
+// memory (a bitonic sort); of a long row the better half of them stays and the
+// next elements take the place of the other. Where more are wanted than that
+// half has, the row is sorted in the device's memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,6 +51,7 @@ public:
       : source(source), values(loop.targets[0]), places(loop.targets[1]),
         type(loop.sourceType().getElementType()),
         isSmallest(loop.says("smallest")), isUnsigned(loop.says("unsigned")),
+        isWide(type.getIntOrFloatBitWidth() == 64),
         knownLength(loop.sourceType().getDimSize(1)),
         knownCount(loop.resultType(0).getDimSize(1)) {}
 
@@ -60,9 +62,9 @@ public:
     Type type = loop.sourceType().getElementType();
     const int64_t length = loop.sourceType().getDimSize(1);
     const bool isLong = ShapedType::isDynamic(length) || length >= kShortest;
-    return isLong && (type.isF16() || type.isBF16() || type.isF32() ||
-                      (type.isInteger() && type.getIntOrFloatBitWidth() >= 8 &&
-                       type.getIntOrFloatBitWidth() <= 32));
+    return isLong &&
+           (type.isF16() || type.isBF16() || type.isF32() || type.isF64() ||
+            (type.isInteger() && type.getIntOrFloatBitWidth() >= 8));
   }
 
   void emit(ImplicitLocOpBuilder &b) {
@@ -105,6 +107,9 @@ private:
     startRow(b, blocks, std::min(kMostThreads, size / 2));
     entries = viewShared(b, allocateShared(b, size * 8), 0, {1, size},
                          b.getI64Type());
+    if (isWide)
+      indices = viewShared(b, allocateShared(b, size * 4), 0, {1, size},
+                           b.getI32Type());
     rowOfEntries = i.constant(0);
     capacity = i.constant(size);
     levels = i.constant(llvm::Log2_64(size));
@@ -137,10 +142,14 @@ private:
     Indices i(b);
     capacity = roundUp(b);
     Attribute space = cast<MemRefType>(source.getType()).getMemorySpace();
-    auto type =
-        MemRefType::get({ShapedType::kDynamic, ShapedType::kDynamic},
-                        b.getI64Type(), MemRefLayoutAttrInterface(), space);
-    entries = memref::AllocOp::create(b, type, ValueRange{blocks, capacity});
+    auto allocate = [&](Type word) -> Value {
+      auto type = MemRefType::get({ShapedType::kDynamic, ShapedType::kDynamic},
+                                  word, MemRefLayoutAttrInterface(), space);
+      return memref::AllocOp::create(b, type, ValueRange{blocks, capacity});
+    };
+    entries = allocate(b.getI64Type());
+    if (isWide)
+      indices = allocate(b.getI32Type());
     {
       OpBuilder::InsertionGuard guard(b);
       startRow(b, blocks, kMostThreads);
@@ -154,70 +163,131 @@ private:
       storeBest(b);
     }
     memref::DeallocOp::create(b, entries);
+    if (isWide)
+      memref::DeallocOp::create(b, indices);
   }
 
   Value constant(ImplicitLocOpBuilder &b, int64_t value, unsigned bits) {
     return arith::ConstantIntOp::create(b, value, bits);
   }
 
-  /// A number of 32 bits, without a sign, that is lower the better `value` is.
-  /// Zeros are equal, and NaNs, which are more than all else.
+  /// A number of 32 bits, of elements of 64 bits of 64, without a sign, that is
+  /// lower the better `value` is. Zeros are equal, and NaNs, which are more
+  /// than all else.
   Value keyOf(ImplicitLocOpBuilder &b, Value value) {
-    Type i32 = b.getI32Type(), f32 = b.getF32Type();
-    Value ones = constant(b, -1, 32), sign = constant(b, INT32_MIN, 32);
+    const unsigned bits = isWide ? 64 : 32;
+    Type word = b.getIntegerType(bits);
+    Type wide = isWide ? Type(b.getF64Type()) : b.getF32Type();
+    Value ones = constant(b, -1, bits);
+    Value sign = constant(b, isWide ? INT64_MIN : INT32_MIN, bits);
     Value key;
     if (isa<FloatType>(type)) {
-      if (type != f32)
-        value = arith::ExtFOp::create(b, f32, value);
-      Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+      if (type != wide)
+        value = arith::ExtFOp::create(b, wide, value);
+      Value zero = arith::ConstantOp::create(b, b.getFloatAttr(wide, 0));
       Value isZero =
           arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value, zero);
       Value isNaN =
           arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, value, value);
       value = arith::SelectOp::create(b, isZero, zero, value);
-      Value bits = arith::BitcastOp::create(b, i32, value);
+      Value pattern = arith::BitcastOp::create(b, word, value);
       Value isNegative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                               bits, constant(b, 0, 32));
+                                               pattern, constant(b, 0, bits));
       Value flips = arith::SelectOp::create(b, isNegative, ones, sign);
-      key = arith::XOrIOp::create(b, bits, flips);
+      key = arith::XOrIOp::create(b, pattern, flips);
       key = arith::SelectOp::create(b, isNaN, ones, key);
     } else {
       key = value;
-      if (type != i32)
-        key = isUnsigned ? arith::ExtUIOp::create(b, i32, value).getResult()
-                         : arith::ExtSIOp::create(b, i32, value).getResult();
+      if (type != word)
+        key = isUnsigned ? arith::ExtUIOp::create(b, word, value).getResult()
+                         : arith::ExtSIOp::create(b, word, value).getResult();
       if (!isUnsigned)
         key = arith::XOrIOp::create(b, key, sign);
     }
     return isSmallest ? key : arith::XOrIOp::create(b, key, ones).getResult();
   }
 
+  /// An element, in one or two numbers.
+  using Entry = SmallVector<Value, 2>;
+
+  Entry loadEntry(ImplicitLocOpBuilder &b, Value at) {
+    SmallVector<Value> place = {rowOfEntries, at};
+    Entry entry = {memref::LoadOp::create(b, entries, place)};
+    if (isWide)
+      entry.push_back(memref::LoadOp::create(b, indices, place));
+    return entry;
+  }
+  void storeEntry(ImplicitLocOpBuilder &b, const Entry &entry, Value at) {
+    SmallVector<Value> place = {rowOfEntries, at};
+    memref::StoreOp::create(b, entry[0], entries, place);
+    if (isWide)
+      memref::StoreOp::create(b, entry[1], indices, place);
+  }
+
+  Entry entryOf(ImplicitLocOpBuilder &b, Value value, Value at) {
+    Type i64 = b.getI64Type();
+    Value key = keyOf(b, value);
+    if (isWide)
+      return {key, arith::IndexCastOp::create(b, b.getI32Type(), at)};
+    key = arith::ExtUIOp::create(b, i64, key);
+    key = arith::ShLIOp::create(b, key, constant(b, 32, 64));
+    Value index = arith::IndexCastOp::create(b, i64, at);
+    return {arith::OrIOp::create(b, key, index)};
+  }
+  /// What is not there: worse than all else.
+  Entry noEntry(ImplicitLocOpBuilder &b) {
+    Entry entry = {constant(b, -1, 64)};
+    if (isWide)
+      entry.push_back(constant(b, -1, 32));
+    return entry;
+  }
+
+  /// Two entries, the better one first.
+  std::pair<Entry, Entry> inOrder(ImplicitLocOpBuilder &b, const Entry &x,
+                                  const Entry &y) {
+    if (!isWide)
+      return {Entry{arith::MinUIOp::create(b, x[0], y[0])},
+              Entry{arith::MaxUIOp::create(b, x[0], y[0])}};
+    auto compare = [&](arith::CmpIPredicate how, int part) -> Value {
+      return arith::CmpIOp::create(b, how, x[part], y[part]);
+    };
+    Value earlier =
+        arith::AndIOp::create(b, compare(arith::CmpIPredicate::eq, 0),
+                              compare(arith::CmpIPredicate::ult, 1));
+    Value isFirst =
+        arith::OrIOp::create(b, compare(arith::CmpIPredicate::ult, 0), earlier);
+    return {select(b, isFirst, x, y), select(b, isFirst, y, x)};
+  }
+  static Entry select(ImplicitLocOpBuilder &b, Value condition, const Entry &x,
+                      const Entry &y) {
+    Entry entry;
+    for (auto [left, right] : llvm::zip_equal(x, y))
+      entry.push_back(arith::SelectOp::create(b, condition, left, right));
+    return entry;
+  }
+
   /// Reads `count` elements of the row from `first` on to the entries from
   /// `place` on. What is not there is worse than all else.
   void fill(ImplicitLocOpBuilder &b, Value place, Value count, Value first) {
     Indices i(b);
-    Type i64 = b.getI64Type();
     auto loop = scf::ForOp::create(b, thread, count, i.constant(threads));
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
       Value at = i.add(first, loop.getInductionVar());
-      auto some = scf::IfOp::create(b, i64, i.less(at, length), true);
+      Entry none = noEntry(b);
+      auto some = scf::IfOp::create(b, TypeRange(ValueRange(none)),
+                                    i.less(at, length), true);
       {
         OpBuilder::InsertionGuard inner(b);
         b.setInsertionPointToStart(some.thenBlock());
         Value value = memref::LoadOp::create(b, source, ValueRange{row, at});
-        Value key = arith::ExtUIOp::create(b, i64, keyOf(b, value));
-        key = arith::ShLIOp::create(b, key, constant(b, 32, 64));
-        Value index = arith::IndexCastOp::create(b, i64, at);
-        scf::YieldOp::create(b,
-                             arith::OrIOp::create(b, key, index).getResult());
+        scf::YieldOp::create(b, entryOf(b, value, at));
         b.setInsertionPointToStart(some.elseBlock());
-        scf::YieldOp::create(b, constant(b, -1, 64));
+        scf::YieldOp::create(b, none);
       }
-      memref::StoreOp::create(
-          b, some.getResult(0), entries,
-          ValueRange{rowOfEntries, i.add(loop.getInductionVar(), place)});
+      storeEntry(b, Entry(some.getResults()),
+                 i.add(loop.getInductionVar(), place));
     }
     gpu::BarrierOp::create(b);
   }
@@ -253,15 +323,10 @@ private:
           arith::AndIOp::create(b, arith::ShRUIOp::create(b, x, level), one);
       Value isUp = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, turn,
                                          i.constant(0));
-      SmallVector<Value> atX = {rowOfEntries, x}, atY = {rowOfEntries, y};
-      Value first = memref::LoadOp::create(b, entries, atX);
-      Value second = memref::LoadOp::create(b, entries, atY);
-      Value least = arith::MinUIOp::create(b, first, second);
-      Value most = arith::MaxUIOp::create(b, first, second);
-      memref::StoreOp::create(b, arith::SelectOp::create(b, isUp, least, most),
-                              entries, atX);
-      memref::StoreOp::create(b, arith::SelectOp::create(b, isUp, most, least),
-                              entries, atY);
+      Entry atX = loadEntry(b, x), atY = loadEntry(b, y);
+      auto [least, most] = inOrder(b, atX, atY);
+      storeEntry(b, select(b, isUp, least, most), x);
+      storeEntry(b, select(b, isUp, most, least), y);
     }
     gpu::BarrierOp::create(b);
   }
@@ -271,9 +336,11 @@ private:
     auto loop = scf::ForOp::create(b, thread, count, i.constant(threads));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value entry = memref::LoadOp::create(
-        b, entries, ValueRange{rowOfEntries, loop.getInductionVar()});
-    Value place = arith::AndIOp::create(b, entry, constant(b, UINT32_MAX, 64));
+    Value place = loadEntry(b, loop.getInductionVar()).back();
+    place = isWide
+                ? arith::ExtUIOp::create(b, b.getI64Type(), place).getResult()
+                : arith::AndIOp::create(b, place, constant(b, UINT32_MAX, 64))
+                      .getResult();
     SmallVector<Value> to = {row, loop.getInductionVar()};
     if (values) {
       Value at = arith::IndexCastOp::create(b, b.getIndexType(), place);
@@ -286,12 +353,12 @@ private:
 
   const Value source, values, places;
   const Type type;
-  const bool isSmallest, isUnsigned;
+  const bool isSmallest, isUnsigned, isWide;
   const int64_t knownLength, knownCount;
   Value rows, count, length;
   // Of a block: numbers that it sorts at a time, 2^levels of them, and where.
   int64_t threads = 0;
-  Value row, thread, entries, rowOfEntries, capacity, levels;
+  Value row, thread, entries, indices, rowOfEntries, capacity, levels;
 };
 
 struct LowerTopKPass : sardonyx::impl::NVLowerTopKBase<LowerTopKPass> {

@@ -86,8 +86,9 @@ static Value exchange(ImplicitLocOpBuilder &b, Value value, int32_t distance) {
   return isa<FloatType>(type) ? arith::BitcastOp::create(b, type, word) : word;
 }
 
-Value Combiner::combineWarp(ImplicitLocOpBuilder &b, Value value) const {
-  for (int32_t distance = 16; distance > 0; distance /= 2)
+Value Combiner::combineThreads(ImplicitLocOpBuilder &b, Value value,
+                               int64_t count) const {
+  for (int32_t distance = count / 2; distance > 0; distance /= 2)
     value = combine(b, value, exchange(b, value, distance));
   return value;
 }

@@ -27,9 +27,10 @@ public:
   mlir::Value neutral(mlir::ImplicitLocOpBuilder &b) const;
   mlir::Value combine(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
                       mlir::Value y) const;
-  /// `value` of all 32 threads of the warp together, in each of them.
-  mlir::Value combineWarp(mlir::ImplicitLocOpBuilder &b,
-                          mlir::Value value) const;
+  /// `value` of `count` neighbouring threads of a warp together, a power of
+  /// two, in each of them.
+  mlir::Value combineThreads(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                             int64_t count) const;
   mlir::Type getType() const { return operation->getResult(0).getType(); }
 
 private:

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A warp, or a block, has a row. Where a thread's elements of it are few, what
-// is computed of them stays in registers from one reduction to the next;
-// otherwise each reduction reads the row again.
+// A block has a row, of a shorter one a warp or a part of it, down to a thread.
+// Where a thread's elements of it are few, what is computed of them stays in
+// registers from one reduction to the next; otherwise each reduction reads the
+// row again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include "llvm/Support/MathExtras.h"
+
 namespace sardonyx {
 #define GEN_PASS_DEF_NVLOWERROWS
 #include "sardonyx/Targets/NVPTX/Passes.h.inc"
@@ -37,8 +40,9 @@ using namespace sardonyx::nv;
 static constexpr int64_t kWarp = 32;
 /// Threads of a block, and the longest row that one warp takes.
 static constexpr int64_t kThreads = 256, kLongestOfWarp = 1024;
-/// The shortest row that several threads share.
-static constexpr int64_t kShortest = 16;
+/// Elements of a row that one thread has for itself before another one shares
+/// them.
+static constexpr int64_t kFewest = 4;
 /// So many elements of a row a thread keeps.
 static constexpr int64_t kKept = 32;
 
@@ -103,8 +107,8 @@ public:
       count = i.mul(count, size);
     }
     std::optional<int64_t> length = getConstantIntValue(cols);
-    group = length && *length <= kLongestOfWarp ? kWarp : kThreads;
     width = chooseWidth();
+    group = chooseGroup(length);
     if (length && llvm::divideCeil(*length, group * width) * width <= kKept)
       kept = llvm::divideCeil(*length, group * width);
     const int64_t rowsOfBlock = kThreads / group;
@@ -115,10 +119,17 @@ public:
     lane = i.rem(thread, group);
     Value row = loop.getInductionVars()[0];
     if (rowsOfBlock > 1) {
-      row = i.add(i.mul(row, rowsOfBlock), i.div(thread, kWarp));
-      // The last warps have nothing to do, and nobody waits for them.
-      auto some = scf::IfOp::create(b, i.less(row, rows), false);
-      b.setInsertionPoint(some.thenYield());
+      row = i.add(i.mul(row, rowsOfBlock), i.div(thread, group));
+      Value exists = i.less(row, rows);
+      if (group < kWarp) {
+        // The others of the warp wait for these threads' sums.
+        rowExists = exists;
+        row = arith::SelectOp::create(b, exists, row, i.constant(0));
+      } else {
+        // The last warps have nothing to do, and nobody waits for them.
+        auto some = scf::IfOp::create(b, exists, false);
+        b.setInsertionPoint(some.thenYield());
+      }
     }
     emitRow(b, row);
   }
@@ -149,16 +160,18 @@ private:
     return true;
   }
 
-  /// Rows that are worth several threads.
+  /// Whether rows have elements, as far as it is known.
   bool hasLength() {
-    int64_t length = 1;
-    for (int64_t size :
-         ArrayRef(first.getStaticLoopRanges()).drop_front(rowDims)) {
-      if (ShapedType::isDynamic(size))
-        return true;
-      length *= size;
-    }
-    return length >= kShortest;
+    return !llvm::is_contained(
+        ArrayRef(first.getStaticLoopRanges()).drop_front(rowDims), 0);
+  }
+
+  /// Threads that share a row of this length.
+  int64_t chooseGroup(std::optional<int64_t> length) const {
+    if (!length || *length > kLongestOfWarp)
+      return kThreads;
+    const int64_t threads = llvm::divideCeil(*length, std::max(width, kFewest));
+    return std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(threads));
   }
 
   /// Neighbouring elements that a thread reads at a time: 16 bytes.
@@ -217,6 +230,11 @@ private:
     for (linalg::GenericOp op : ops)
       if (op.getNumReductionLoops() != 0)
         emitReduction(b, op, elements);
+    OpBuilder::InsertionGuard guard(b);
+    if (rowExists) {
+      auto some = scf::IfOp::create(b, rowExists, false);
+      b.setInsertionPoint(some.thenYield());
+    }
     emitResults(b, elements);
   }
 
@@ -264,7 +282,8 @@ private:
       sums.assign(loop.getResults().begin(), loop.getResults().end());
     }
     for (auto [number, combiner] : llvm::enumerate(how)) {
-      Value sum = combiner.combineWarp(b, sums[number]);
+      Value sum =
+          combiner.combineThreads(b, sums[number], std::min(group, kWarp));
       if (group > kWarp)
         sum = combineBlock(b, combiner, sum);
       Value init =
@@ -366,6 +385,8 @@ private:
   /// often it does where it keeps them all; 0: it keeps none.
   int64_t group = 0, width = 1, kept = 0;
   Value thread, lane;
+  /// Whether there is the row; null: certainly.
+  Value rowExists;
   SmallVector<Value> rowIndex;
   Point rowPoint;
 };
