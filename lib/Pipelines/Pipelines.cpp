@@ -43,6 +43,8 @@ void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createOnnxInferShapes());
   pm.addPass(createOnnxFoldShapes());
   pm.addPass(createCanonicalizerPass());
+  // Products are recognised where dequantised operands are next to them.
+  pm.addPass(createOnnxPropagateQuantization());
   // Larger operators have better lowerings than the chains exporters make of
   // them; BatchNormalization disappears into the weights.
   pm.addPass(createOnnxRecompose());
@@ -55,6 +57,8 @@ void buildOnnxPhase(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createOnnxInferShapes());
   pm.addPass(createOnnxFoldShapes());
   pm.addPass(createCanonicalizerPass());
+  // The bodies of com.microsoft's operators on integers are of the same form.
+  pm.addPass(createOnnxPropagateQuantization());
   pm.addPass(createCSEPass());
 }
 

@@ -143,4 +143,33 @@ def OnnxRecompose : Pass<"onnx-recompose", "::mlir::ModuleOp"> {
   let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
 }
 
+def OnnxPropagateQuantization
+    : Pass<"onnx-propagate-quantization", "::mlir::ModuleOp"> {
+  let summary = "Compute on integers what lies between quantised tensors";
+  let description = [{
+    Quantised models compute in floats between DequantizeLinear and
+    QuantizeLinear. Where the integers alone give the same result, to the bit:
+
+    - QuantizeLinear of what was dequantised with the same parameters is gone.
+    - DequantizeLinear moves down and QuantizeLinear up through what copies
+      elements or picks the largest or smallest ones.
+    - Bounds before QuantizeLinear (Relu, Clip) become bounds of the integers, or
+      nothing where they are the ends of the range.
+    - What computes bytes from the bytes of one tensor, element by element,
+      becomes a table: Gather from 256 bytes, which are computed once. (Not a few
+      instructions on bytes that were floats just before.)
+
+    QuantizeLinear followed by DequantizeLinear rounds, and stays.
+
+    ```mlir
+    %0 = onnx.DequantizeLinear(%q, %s, %z) : (tensor<1x8x4x4xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x8x4x4xf32>
+    %1 = onnx.MaxPool(%0) {kernel_shape = array<i64: 2, 2>} : (tensor<1x8x4x4xf32>) -> tensor<1x8x3x3xf32>
+    %2 = onnx.QuantizeLinear(%1, %s, %z) : (tensor<1x8x3x3xf32>, tensor<f32>, tensor<ui8>) -> tensor<1x8x3x3xui8>
+    // becomes
+    %2 = onnx.MaxPool(%q) {kernel_shape = array<i64: 2, 2>} : (tensor<1x8x4x4xui8>) -> tensor<1x8x3x3xui8>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
+}
+
 #endif // SARDONYX_TRANSFORMS_PASSES

@@ -35,3 +35,29 @@ func.func @four_bits(%x: tensor<8xi4>) -> tensor<8xf32> {
   %y = onnx.Cast(%x) {to = 1} : (tensor<8xi4>) -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
+
+// -----
+
+// A byte is a place in a table of 256 elements, whatever its sign: no check.
+// CHECK-LABEL: func.func @table_of_bytes(
+// CHECK-SAME:    %[[T:.*]]: tensor<256xi8>
+func.func @table_of_bytes(%t: tensor<256xui8>, %x: tensor<4x?xi8>) -> tensor<4x?xui8> {
+  // CHECK-NOT: sdx.check
+  // CHECK: linalg.generic
+  // CHECK: %[[I:.*]] = arith.index_castui %{{.*}} : i8 to index
+  // CHECK: tensor.extract %[[T]][%[[I]]]
+  %i = onnx.Cast(%x) {to = 6} : (tensor<4x?xi8>) -> tensor<4x?xi32>
+  %y = onnx.Gather(%t, %i) : (tensor<256xui8>, tensor<4x?xi32>) -> tensor<4x?xui8>
+  return %y : tensor<4x?xui8>
+}
+
+// -----
+
+// In a table of another size a negative number is another place.
+// CHECK-LABEL: func.func @other_table(
+// CHECK: sdx.check
+func.func @other_table(%t: tensor<128xui8>, %x: tensor<4xi8>) -> tensor<4xui8> {
+  %i = onnx.Cast(%x) {to = 6} : (tensor<4xi8>) -> tensor<4xi32>
+  %y = onnx.Gather(%t, %i) : (tensor<128xui8>, tensor<4xi32>) -> tensor<4xui8>
+  return %y : tensor<4xui8>
+}

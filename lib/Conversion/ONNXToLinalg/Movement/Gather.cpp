@@ -46,6 +46,26 @@ LogicalResult lowerGather(Lowering<onnx::GatherOp> &b) {
   return b.replace(b.reshape(takeSlices(b, flat, list), out));
 }
 
+/// From a table of 256 elements by bytes, each of which is a place in it: as a
+/// number counted from the front, a negative one from the end. An elementwise
+/// operation without checks.
+LogicalResult lowerTableOfBytes(Lowering<onnx::GatherOp> &b) {
+  constexpr int64_t kBytes = 256;
+  auto cast = b.op.getIndices().getDefiningOp<onnx::CastOp>();
+  Value table = b.in.getData();
+  Value bytes = cast ? b.rewriter.getRemappedValue(cast.getInput()) : Value();
+  if (!bytes || !getOnnxElementType(cast.getInput()).isInteger(8) ||
+      rankedType(table).getShape() != ArrayRef(kBytes))
+    return b.refuse("no table for bytes");
+  return b.replace(
+      b.map(bytes, elementTypeOf(table),
+            [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+              Value place =
+                  arith::IndexCastUIOp::create(s, s.getIndexType(), args[0]);
+              return {s.extract(table, place)};
+            }));
+}
+
 LogicalResult lowerGatherElements(Lowering<onnx::GatherElementsOp> &b) {
   Location loc = b.getLoc();
   Value data = b.in.getData(), indices = b.in.getIndices();
@@ -139,6 +159,7 @@ LogicalResult lowerReverseSequence(Lowering<onnx::ReverseSequenceOp> &b) {
 
 void populateGatherPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns) {
+  addSpecialCase<onnx::GatherOp, lowerTableOfBytes>(patterns, converter);
   addLowering<onnx::GatherOp, lowerGather>(patterns, converter);
   addLowering<onnx::GatherElementsOp, lowerGatherElements>(patterns, converter);
   addLowering<onnx::GatherNDOp, lowerGatherND>(patterns, converter);

@@ -7,6 +7,7 @@
 
 #include "Rows/BodyOnLanes.h"
 #include "Rows/AccessPattern.h"
+#include "Rows/ByteTable.h"
 
 #include "dialects/CPU/CPU.h"
 
@@ -27,10 +28,21 @@ BodyOnLanes::Kind BodyOnLanes::getArgument(RowAccess &access) {
   return from.domain[lane] && !isTotal ? Varying : Uniform;
 }
 
+/// Whether a value is nothing but a place in tables of bytes, which no vector
+/// has to hold as an index.
+static bool isPlaceInTables(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    auto extract = dyn_cast<tensor::ExtractOp>(user);
+    return extract && isByteTable(extract);
+  });
+}
+
 std::optional<BodyOnLanes::Kind> BodyOnLanes::getExtract(tensor::ExtractOp op) {
   auto indices = op.getIndices();
   if (indices.empty())
     return Uniform;
+  if (isByteTable(op))
+    return get(indices.front()) == Uniform ? Uniform : Varying;
   for (Value index : indices.drop_back())
     if (get(index) != Uniform)
       return std::nullopt;
@@ -80,7 +92,7 @@ bool BodyOnLanes::fits() {
     Type type = value.getType();
     if (!type.isIntOrIndexOrFloat())
       return false;
-    if (get(value) == Varying)
+    if (get(value) == Varying && !isPlaceInTables(value))
       widest =
           std::max(widest, type.isIndex() ? 64 : type.getIntOrFloatBitWidth());
     return true;

@@ -46,6 +46,16 @@ void RowGroupEmitter::preload(const Point &point, Scope &scope,
   }
 }
 
+void RowGroupEmitter::loadTables() {
+  if (plan.lane < 0)
+    return;
+  for (RowStage &stage : group.stages)
+    for (auto op : stage.body->getOps<tensor::ExtractOp>())
+      if (Value memref = stage.extracts.lookup(op);
+          memref && isByteTable(op) && !tables.contains(memref))
+        tables.try_emplace(memref, b, loc, memref);
+}
+
 /// One iteration of the parallel loop; `begin` and `end` are the part of the
 /// lane dimension that it works on when lanes are rows of their own.
 void RowGroupEmitter::emitTask(Point point, OpFoldResult begin,
@@ -55,6 +65,7 @@ void RowGroupEmitter::emitTask(Point point, OpFoldResult begin,
       for (auto [r, access] : llvm::enumerate(keptIn[s]))
         if (access.kind == RowAccess::None)
           access = makeScratch(group.stages[s].resultTypes[r]);
+  loadTables();
   Scope top;
   preload(point, top, /*onlyInnerStages=*/false,
           [&](unsigned d) { return isInnerDim(d); });
@@ -80,6 +91,7 @@ void RowGroupEmitter::emitTask(Point point, OpFoldResult begin,
 /// A block of rows of the transposed dimension: square tiles as far as they
 /// go, the rest row by row.
 void RowGroupEmitter::emitTransposedTask(Point point, Value firstRow) {
+  loadTables();
   Scope top;
   preload(point, top, /*onlyInnerStages=*/false,
           [&](unsigned d) { return isInnerDim(d); });

@@ -8,6 +8,7 @@
 #ifndef SARDONYX_LIB_TARGETS_CPU_ROWGROUPEMITTER_H
 #define SARDONYX_LIB_TARGETS_CPU_ROWGROUPEMITTER_H
 
+#include "Rows/ByteTable.h"
 #include "Rows/RowMemory.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -56,6 +57,8 @@ private:
            static_cast<int64_t>(d) == plan.transposed;
   }
 
+  /// Loads the tables of bytes that bodies pick from, once a task.
+  void loadTables();
   void emitTask(Point point, mlir::OpFoldResult begin, mlir::OpFoldResult end);
   void emitTransposedTask(Point point, mlir::Value firstRow);
   void preload(const Point &point, Scope &scope, bool onlyInnerStages,
@@ -90,6 +93,9 @@ private:
   const llvm::SmallVector<Copies> &evaluate(unsigned stage, const Point &point,
                                             Scope &scope);
   void storeResults(unsigned stage, const Point &point, Scope &scope);
+
+  /// Tables of bytes in registers, by their memory.
+  llvm::DenseMap<mlir::Value, ByteTable> tables;
 };
 
 } // namespace sardonyx::cpu

@@ -55,6 +55,10 @@ Value RowGroupEmitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
   SmallVector<Value> indices(operands.drop_front());
   if (indices.empty() || !isa<VectorType>(indices.back().getType()))
     return memref::LoadOp::create(b, loc, memref, indices);
+  if (isByteTable(cast<tensor::ExtractOp>(op))) {
+    auto place = indices.back().getDefiningOp<arith::IndexCastUIOp>();
+    return tables.find(memref)->second.lookUp(b, loc, place.getIn());
+  }
   // The last index is the position along the lanes itself.
   indices.back() = point.ivs[plan.lane];
   if (copy > 0 && !point.isTile)
