@@ -51,6 +51,39 @@ int64_t TargetAttr::getBytesOfFastL3() const {
   return has(TargetTraits::FastL3) && getVectorBits() < 512 ? 8 << 20 : 0;
 }
 
+/// Whether a kernel without scores in memory is at least as fast as two
+/// products and a softmax (measured with 256 bits and 16 registers), or saves
+/// most of the memory.
+bool TargetAttr::hasAttention(const sdx::AttentionSizes &sizes) const {
+  // Rows that are longer leave no room in the second cache for enough of them.
+  constexpr int64_t kLongest = 512;
+  auto isWithin = [](int64_t size, int64_t most) {
+    return !ShapedType::isDynamic(size) && size > 0 && size <= most;
+  };
+  // Its products are multiply-adds of f32.
+  const bool isWidened =
+      sizes.type.isBF16() && getBf16() == Bf16Product::Generic;
+  if ((!sizes.type.isF32() && !isWidened) || !isWithin(sizes.depth, kLongest) ||
+      !isWithin(sizes.columns, kLongest))
+    return false;
+  const bool isOpen = ShapedType::isDynamic(sizes.keys);
+  const int64_t queries =
+      ShapedType::isDynamic(sizes.queries) ? sizes.keys : sizes.queries;
+  // Scores that are some times as many as all operands and results.
+  constexpr double kTimes = 4;
+  if (!isOpen &&
+      double(queries) * sizes.keys >= kTimes * (double(queries) + sizes.keys) *
+                                          (double(sizes.depth) + sizes.columns))
+    return true;
+  // Of longer rows fewer queries share packed keys. Few keys are as soon packed
+  // and multiplied by other kernels, unless bf16 are widened there first.
+  constexpr int64_t kLong = 128, kFewQueries = 4, kManyKeys = 192;
+  return getF32() == F32Product::Fma && isWithin(sizes.depth, kLong) &&
+         isWithin(sizes.columns, kLong) &&
+         (isOpen || isWidened || sizes.keys >= kManyKeys ||
+          isWithin(sizes.queries, kFewQueries));
+}
+
 bool TargetAttr::hasRoomyL1() const { return getL1Kib() >= 48; }
 
 static TargetAttr with(TargetAttr target, F32Product f32, Int8Product int8,

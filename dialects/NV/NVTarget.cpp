@@ -111,6 +111,17 @@ Attribute TargetAttr::getMemorySpace() const {
   return gpu::AddressSpaceAttr::get(getContext(), gpu::AddressSpace::Global);
 }
 
+/// The longest rows of queries, keys and values are as long as a thread has
+/// registers for.
+bool TargetAttr::hasAttention(const sdx::AttentionSizes &sizes) const {
+  constexpr int64_t kLongest = 256;
+  auto isPossible = [](int64_t size) {
+    return !ShapedType::isDynamic(size) && size > 0 && size <= kLongest;
+  };
+  return (sizes.type.isF16() || sizes.type.isBF16() || sizes.type.isF32()) &&
+         isPossible(sizes.depth) && isPossible(sizes.columns);
+}
+
 TargetAttr nv::findDevice(MLIRContext *context, StringRef name) {
   unsigned sm = 0;
   if (!name.consume_front("sm_") || name.consumeInteger(10, sm) ||

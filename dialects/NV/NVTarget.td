@@ -15,7 +15,8 @@ include "mlir/IR/AttrTypeBase.td"
 
 def NV_TargetAttr : AttrDef<NV_Dialect, "Target", [
     DeclareAttrInterfaceMethods<SDX_TargetAttrInterface,
-                                ["getFusionLimits", "getMemorySpace"]>]> {
+                                ["getFusionLimits", "getMemorySpace",
+                                 "hasAttention"]>]> {
   let mnemonic = "target";
   let summary = "The device that code is for";
   let description = [{

@@ -21,6 +21,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -44,6 +45,14 @@ struct FusionLimits {
   /// More tensors need more registers for their addresses than there are, and
   /// passing them takes longer than reading them once more.
   size_t operands = 32;
+};
+
+/// What decides whether a target has a kernel for attention: the type of
+/// queries, keys and values, and sizes, which may be open. `queries` are those
+/// that share keys.
+struct AttentionSizes {
+  mlir::Type type;
+  int64_t queries, keys, depth, columns;
 };
 
 } // namespace sardonyx::sdx

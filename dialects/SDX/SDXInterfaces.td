@@ -63,6 +63,12 @@ def SDX_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
     }], "::sardonyx::sdx::FusionLimits", "getFusionLimits", (ins), "",
     "return ::sardonyx::sdx::FusionLimits();">,
     InterfaceMethod<[{
+      Whether attention of such sizes is better one operation (sdx.attention)
+      than two products and a softmax.
+    }], "bool", "hasAttention",
+    (ins "const ::sardonyx::sdx::AttentionSizes &":$sizes), "",
+    "return false;">,
+    InterfaceMethod<[{
       The memory space in which kernels have their operands; null: the host's.
     }], "::mlir::Attribute", "getMemorySpace", (ins), "", "return {};">
   ];

@@ -306,3 +306,27 @@ func.func @dequant_with_packed_zero_points(%a: tensor<?x72xf32>, %w: tensor<40x5
       {bits = 2 : i64, block = 16 : i64} -> tensor<?x40xf32>
   return %0 : tensor<?x40xf32>
 }
+
+// -----
+
+#q = affine_map<(h, m, n, d, e) -> (h, m, d)>
+#k = affine_map<(h, m, n, d, e) -> (h, n, d)>
+#v = affine_map<(h, m, n, d, e) -> (h, n, e)>
+#r = affine_map<(h, m, n, d, e) -> (m, h, e)>
+
+// Scores, what the body makes of them, their largest, exponentials, the sums of
+// these, quotients, sums of values, and the result in its order.
+// CHECK-LABEL: @attention
+// CHECK-COUNT-8: linalg.generic
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @attention(%q: tensor<2x?x8xf32>, %k: tensor<2x?x8xf32>, %v: tensor<2x?x4xf32>, %init: tensor<?x2x4xf32>) -> tensor<?x2x4xf32> {
+  %half = arith.constant 0.5 : f32
+  %0 = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+      ins(%q, %k, %v : tensor<2x?x8xf32>, tensor<2x?x8xf32>, tensor<2x?x4xf32>) outs(%init : tensor<?x2x4xf32>) {
+  ^bb0(%score: f32, %h: index, %m: index, %n: index):
+    %1 = arith.mulf %score, %half : f32
+    sdx.yield %1 : f32
+  } -> tensor<?x2x4xf32>
+  return %0 : tensor<?x2x4xf32>
+}

@@ -41,12 +41,12 @@ func.func private @scaled(%q: !half, %k: !half, %v: !half, %r: !half) attributes
   %tk = bufferization.to_tensor %k restrict : !half to tensor<12x128x64xf16>
   %tv = bufferization.to_tensor %v restrict : !half to tensor<12x128x64xf16>
   %e = tensor.empty() : tensor<12x128x64xf16>
-  %a = nv.attention {indexing_maps = [#q, #k, #v, #r]}
+  %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
       ins(%tq, %tk, %tv : tensor<12x128x64xf16>, tensor<12x128x64xf16>, tensor<12x128x64xf16>)
       outs(%e : tensor<12x128x64xf16>) {
   ^bb0(%score: f32, %h: index, %m: index, %n: index):
     %0 = arith.divf %score, %c8 : f32
-    nv.yield %0 : f32
+    sdx.yield %0 : f32
   } -> tensor<12x128x64xf16>
   bufferization.materialize_in_destination %a in restrict writable %r : (tensor<12x128x64xf16>, !half) -> ()
   return
@@ -95,14 +95,14 @@ func.func private @bounded(%q: !query, %k: !keys, %v: !keys, %past: index, %r: !
   %tv = bufferization.to_tensor %v restrict : !keys to tensor<2x?x32xf32>
   %size = memref.dim %r, %c2 : !query
   %e = tensor.empty(%size) : tensor<2x4x?x32xf32>
-  %a = nv.attention {indexing_maps = [#q, #k, #v, #r]}
+  %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
       ins(%tq, %tk, %tv : tensor<2x4x?x32xf32>, tensor<2x?x32xf32>, tensor<2x?x32xf32>)
       outs(%e : tensor<2x4x?x32xf32>) {
   ^bb0(%score: f32, %h: index, %g: index, %m: index, %n: index):
     %last = arith.addi %m, %past : index
     %0 = arith.cmpi slt, %last, %n : index
     %1 = arith.select %0, %low, %score : f32
-    nv.yield %1 : f32
+    sdx.yield %1 : f32
   } -> tensor<2x4x?x32xf32>
   bufferization.materialize_in_destination %a in restrict writable %r : (tensor<2x4x?x32xf32>, !query) -> ()
   return

@@ -107,33 +107,4 @@ def NVAssignLayouts : Pass<"nv-assign-layouts", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
-def NVFormAttention : Pass<"nv-form-attention", "::mlir::ModuleOp"> {
-  let summary = "Make one operation of attention";
-  let description = [{
-    A product of queries and keys, whatever is done to its elements, a softmax of
-    its rows and a product by values become an `nv.attention`, if nothing else
-    needs the scores or the probabilities. Transposes and reshapes of operands
-    and of the result, repeated heads, and factors of queries and keys become
-    maps and part of its body. Rows of probabilities that are set to 0 become
-    rows of the result that are.
-
-    What is in f16 or bf16 between the products is not rounded any more.
-
-    ```mlir
-    %s = sdx.matmul ins(%q, %k) {transposed}
-    %t = linalg.generic ins(%s, %mask) {mulf, addf}
-    // max, exp, sum, division
-    %r = sdx.matmul ins(%p, %v)
-    // becomes
-    %r = nv.attention {indexing_maps = [...]} ins(%q, %k, %v, %mask : ...) outs(...) {
-    ^bb0(%score: f32, %added: f32, %h: index, %m: index, %n: index):
-      ...
-    ```
-  }];
-  let dependentDialects = ["::sardonyx::nv::NVDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::linalg::LinalgDialect",
-                           "::mlir::tensor::TensorDialect"];
-}
-
 #endif // SARDONYX_TARGETS_NVPTX_LAYOUTPASSES

@@ -43,9 +43,9 @@ AttentionKernel::State AttentionKernel::State::unflatten(ValueRange all) const {
   return state;
 }
 
-AttentionKernel::AttentionKernel(AttentionOp op, const AttentionPlan &plan,
+AttentionKernel::AttentionKernel(sdx::AttentionOp op, const AttentionPlan &plan,
                                  KernelBody &body)
-    : op(op), plan(plan), body(body), points(body), modifier(op, body) {
+    : op(op), plan(plan), body(body), points(body), modifier(op) {
   points.declare(op.getResult());
 }
 
@@ -360,11 +360,32 @@ void AttentionKernel::modifyEach(ImplicitLocOpBuilder &b, Values &scores,
       Values indices = row.indices;
       indices.push_back(key);
       if (!modifier.isFactor())
-        score = modifier.evaluate(b, score, indices);
+        score = modifier.evaluate(b, score, loadExtras(b, indices), indices);
       if (exists)
         score = arith::SelectOp::create(b, exists, score, minusInfinity(b));
     }
   }
+}
+
+/// The elements of the extras that the body needs, at these indices.
+AttentionKernel::Values AttentionKernel::loadExtras(ImplicitLocOpBuilder &b,
+                                                    ValueRange indices) {
+  Values elements;
+  for (auto [i, element] : llvm::enumerate(op.getElements())) {
+    if (element.use_empty()) {
+      elements.emplace_back();
+      continue;
+    }
+    Values at;
+    for (AffineExpr expr : op.getMap(3 + i).getResults()) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      at.push_back(dim ? indices[dim.getPosition()]
+                       : arith::ConstantIndexOp::create(b, 0).getResult());
+    }
+    elements.push_back(
+        memref::LoadOp::create(b, body.getBuffer(op.getExtras()[i]), at));
+  }
+  return elements;
 }
 
 /// Makes exponentials of the scores of a row and counts them in.

@@ -19,14 +19,16 @@
 #define SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_ATTENTIONKERNEL_H
 
 #include "Attention/AttentionTile.h"
-#include "Attention/ScoreModifier.h"
 #include "Kernel/PointEvaluator.h"
+
+#include "lib/Dispatch/Attention/ScoreModifier.h"
 
 namespace sardonyx::nv {
 
 class AttentionKernel {
 public:
-  AttentionKernel(AttentionOp op, const AttentionPlan &plan, KernelBody &body);
+  AttentionKernel(sdx::AttentionOp op, const AttentionPlan &plan,
+                  KernelBody &body);
 
   /// Whether all that the kernel computes can be computed so; the caller has
   /// another way.
@@ -67,6 +69,7 @@ private:
                     mlir::Value firstKey);
   void modifyEach(mlir::ImplicitLocOpBuilder &b, Values &scores,
                   mlir::Value firstKey, bool mayPass);
+  Values loadExtras(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange indices);
   void addRow(mlir::ImplicitLocOpBuilder &b, size_t row,
               llvm::MutableArrayRef<mlir::Value> scores, State &state);
   mlir::Value combineRow(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
@@ -83,11 +86,11 @@ private:
   void emitPoints(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange indices,
                   mlir::Value column, mlir::ValueRange values);
 
-  AttentionOp op;
+  sdx::AttentionOp op;
   AttentionPlan plan;
   KernelBody &body;
   PointEvaluator points;
-  ScoreModifier modifier;
+  attention::ScoreModifier modifier;
   Values sizes; // of all loops
   llvm::SmallVector<unsigned> pairLoops, rowLoops;
   Values pairSizes, rowSizes;

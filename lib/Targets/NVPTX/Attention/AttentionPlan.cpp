@@ -11,8 +11,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-/// The longest rows of queries, keys and values.
-static constexpr int64_t kLongest = 256;
 /// What an open number of keys is taken for.
 static constexpr int64_t kUsualKeys = 1024;
 /// Two blocks of a multiprocessor share its memory, as far as tiles of some
@@ -22,22 +20,9 @@ static constexpr int64_t kMostBytes = 96 * 1024;
 /// registers.
 static constexpr int64_t kMostPieces = 16;
 
-bool nv::canComputeAttention(sdx::MatmulOp scores, sdx::MatmulOp sums) {
-  Type type = scores.getLhs().getType().getElementType();
-  if (!type.isF16() && !type.isBF16() && !type.isF32())
-    return false;
-  auto isPossible = [](int64_t size) {
-    return !ShapedType::isDynamic(size) && size > 0 && size <= kLongest;
-  };
-  return scores.getRhs().getType().getElementType() == type &&
-         sums.getRhs().getType().getElementType() == type &&
-         isPossible(scores.getLhs().getType().getShape().back()) &&
-         isPossible(sums.getRhs().getType().getDimSize(sums.getColumnDim()));
-}
-
 /// The product of the result's dimensions that keys have, or have not; open if
 /// one of them is.
-static int64_t countLoops(AttentionOp op, bool ofKeys) {
+static int64_t countLoops(sdx::AttentionOp op, bool ofKeys) {
   int64_t count = 1;
   AffineMap keys = op.getMap(1), map = op.getInitMap();
   ArrayRef<int64_t> shape = op.getInit().getType().getShape();
@@ -53,7 +38,7 @@ static int64_t countLoops(AttentionOp op, bool ofKeys) {
   return count;
 }
 
-static int64_t countKeys(AttentionOp op) {
+static int64_t countKeys(sdx::AttentionOp op) {
   for (auto [size, expr] : llvm::zip_equal(op.getKey().getType().getShape(),
                                            op.getMap(1).getResults()))
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
@@ -77,7 +62,7 @@ static int64_t roundUp(int64_t size, int64_t to) {
   return llvm::divideCeil(size, to) * to;
 }
 
-AttentionPlan nv::chooseAttentionPlan(AttentionOp op, TargetAttr target) {
+AttentionPlan nv::chooseAttentionPlan(sdx::AttentionOp op, TargetAttr target) {
   AttentionPlan plan;
   plan.isMma = !op.getQuery().getType().getElementType().isF32();
   const int64_t depth = op.getQuery().getType().getShape().back();

@@ -34,12 +34,7 @@ struct AttentionPlan {
   }
 };
 
-/// Whether there is a kernel for the product of queries and keys, and that of
-/// probabilities and values: operands of one type of floats, whose depth and
-/// columns are known and not too many for a thread's registers.
-bool canComputeAttention(sdx::MatmulOp scores, sdx::MatmulOp sums);
-
-AttentionPlan chooseAttentionPlan(AttentionOp op, TargetAttr target);
+AttentionPlan chooseAttentionPlan(sdx::AttentionOp op, TargetAttr target);
 
 } // namespace sardonyx::nv
 

@@ -34,9 +34,9 @@ struct LowerAttentionPass
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     if (!mayHaveBlocks(func) ||
-        !llvm::hasSingleElement(func.getOps<AttentionOp>()))
+        !llvm::hasSingleElement(func.getOps<sdx::AttentionOp>()))
       return;
-    AttentionOp op = *func.getOps<AttentionOp>().begin();
+    sdx::AttentionOp op = *func.getOps<sdx::AttentionOp>().begin();
     KernelBody body(func);
     AttentionKernel kernel(
         op, chooseAttentionPlan(op, getTargetOrDefault(func)), body);

@@ -1,4 +1,4 @@
-// RUN: onnx-opt %s -split-input-file -nv-form-attention | FileCheck %s
+// RUN: onnx-opt %s -split-input-file -sdx-form-attention | FileCheck %s
 
 #score = affine_map<(b, h, m, n) -> (b, h, m, n)>
 #row = affine_map<(b, h, m, n) -> (b, h, m)>
@@ -17,13 +17,13 @@
 // CHECK-DAG: #[[R:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d2, d1, d5)>
 // CHECK-LABEL: func @encoder
 // CHECK-SAME: %[[QUERY:.*]]: tensor<2x40x4x64xf16>, %[[KEY:.*]]: tensor<2x40x4x64xf16>, %[[VALUE:.*]]: tensor<2x40x4x64xf16>, %[[MASK:.*]]: tensor<2x40xf16>
-// CHECK: %[[A:.*]] = nv.attention {indexing_maps = [#[[Q]], #[[K]], #[[V]], #[[M]], #[[R]]]}
+// CHECK: %[[A:.*]] = sdx.attention {indexing_maps = [#[[Q]], #[[K]], #[[V]], #[[M]], #[[R]]]}
 // CHECK-SAME: ins(%[[QUERY]], %[[KEY]], %[[VALUE]], %[[MASK]]
 // CHECK-NEXT: ^bb0(%[[S:.*]]: f32, %[[E:.*]]: f16,
 // CHECK-NEXT: %[[D:.*]] = arith.divf %[[S]], %{{.*}} : f32
 // CHECK-NEXT: %[[W:.*]] = arith.extf %[[E]] : f16 to f32
 // CHECK-NEXT: %[[X:.*]] = arith.addf %[[D]], %[[W]] : f32
-// CHECK-NEXT: nv.yield %[[X]] : f32
+// CHECK-NEXT: sdx.yield %[[X]] : f32
 // CHECK: return %[[A]] : tensor<2x40x4x64xf16>
 func.func @encoder(%q: tensor<2x40x4x64xf16>, %k: tensor<2x40x4x64xf16>, %v: tensor<2x40x4x64xf16>,
                    %mask: tensor<2x40xf16>) -> tensor<2x40x4x64xf16> {
@@ -120,7 +120,7 @@ func.func @encoder(%q: tensor<2x40x4x64xf16>, %k: tensor<2x40x4x64xf16>, %v: ten
 // CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d3, d5)>
 // CHECK-LABEL: func @decoder
 // CHECK: tensor.expand_shape %{{.*}} {{.*}} output_shape [2, 2, 3, 16]
-// CHECK: nv.attention {indexing_maps = [#[[Q]], #[[K]], #[[V]], #{{.*}}]}
+// CHECK: sdx.attention {indexing_maps = [#[[Q]], #[[K]], #[[V]], #{{.*}}]}
 // CHECK-SAME: tensor<2x2x3x16xf32>, tensor<2x4x16xf32>, tensor<2x4x16xf32>)
 // CHECK-NEXT: ^bb0(%[[S:.*]]: f32, %{{.*}}: index, %{{.*}}: index, %[[ROW:.*]]: index, %[[KEY:.*]]: index):
 // CHECK: %[[ONE:.*]] = arith.constant 1 : index
@@ -129,7 +129,7 @@ func.func @encoder(%q: tensor<2x40x4x64xf16>, %k: tensor<2x40x4x64xf16>, %v: ten
 
 // Where somebody else reads the scores they are computed.
 // CHECK-LABEL: func @scores_are_needed
-// CHECK-NOT: nv.attention
+// CHECK-NOT: sdx.attention
 // CHECK: return
 func.func @decoder(%q: tensor<4x3x16xf32>, %k: tensor<2x4x16xf32>, %v: tensor<2x4x16xf32>) -> tensor<4x3x16xf32> {
   %mask = arith.constant dense<[[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]]> : tensor<3x4xi8>

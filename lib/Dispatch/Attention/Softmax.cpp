@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Attention/Softmax.h"
+#include "Softmax.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -18,9 +18,11 @@
 
 using namespace mlir;
 using namespace sardonyx;
-using namespace sardonyx::nv;
+using namespace sardonyx::attention;
 
-Value nv::skipFloatCasts(Value value) {
+using namespace sardonyx;
+
+Value attention::skipFloatCasts(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
       break;
@@ -29,15 +31,15 @@ Value nv::skipFloatCasts(Value value) {
   return value;
 }
 
-OpOperand *nv::findElement(linalg::GenericOp op, Value value) {
+OpOperand *attention::findElement(linalg::GenericOp op, Value value) {
   auto argument = dyn_cast<BlockArgument>(skipFloatCasts(value));
   if (!argument || argument.getOwner() != op.getBody())
     return nullptr;
   return &op->getOpOperand(argument.getArgNumber());
 }
 
-void nv::skipReshapes(Axes &axes, Position &position,
-                      llvm::SetVector<Operation *> &passed) {
+void attention::skipReshapes(Axes &axes, Position &position,
+                             llvm::SetVector<Operation *> &passed) {
   while (Operation *op = position.tensor.getDefiningOp()) {
     std::optional<Axes::Dims> source = axes.findSource(op, position.dims);
     if (!source)
@@ -178,9 +180,9 @@ findInverse(Axes &axes, Position position,
   return found;
 }
 
-std::optional<Position> nv::findSoftmax(Axes &axes, Position position,
-                                        const Axes::List &along,
-                                        llvm::SetVector<Operation *> &passed) {
+std::optional<Position>
+attention::findSoftmax(Axes &axes, Position position, const Axes::List &along,
+                       llvm::SetVector<Operation *> &passed) {
   std::optional<Binary> quotient = findBinary<void>(axes, position, passed);
   if (!quotient)
     return std::nullopt;

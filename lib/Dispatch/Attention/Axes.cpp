@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Attention/Axes.h"
+#include "Axes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -13,7 +13,9 @@
 
 using namespace mlir;
 using namespace sardonyx;
-using namespace sardonyx::nv;
+using namespace sardonyx::attention;
+
+using namespace sardonyx;
 
 Axes::Axis Axes::add(int64_t size) {
   nodes.push_back({size, std::nullopt});
@@ -260,8 +262,8 @@ Value Axes::unite(OpBuilder &b, Value tensor, const Dims &dims,
   return tensor::ExpandShapeOp::create(b, loc, type, tensor, spread, sizes);
 }
 
-std::optional<Axes::Dims> nv::findLoops(linalg::GenericOp op,
-                                        const Axes::Dims &dims) {
+std::optional<Axes::Dims> attention::findLoops(linalg::GenericOp op,
+                                               const Axes::Dims &dims) {
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (op.getNumReductionLoops() != 0 || !map.isPermutation())
     return std::nullopt;
@@ -271,9 +273,9 @@ std::optional<Axes::Dims> nv::findLoops(linalg::GenericOp op,
   return loops;
 }
 
-std::optional<Axes::Dims> nv::findOperand(linalg::GenericOp op,
-                                          OpOperand &operand,
-                                          const Axes::Dims &loops) {
+std::optional<Axes::Dims> attention::findOperand(linalg::GenericOp op,
+                                                 OpOperand &operand,
+                                                 const Axes::Dims &loops) {
   Axes::Dims dims;
   for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults()) {
     if (auto dim = dyn_cast<AffineDimExpr>(expr))

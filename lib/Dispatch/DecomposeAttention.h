@@ -5,16 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_DECOMPOSEATTENTION_H
-#define SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_DECOMPOSEATTENTION_H
+#ifndef SARDONYX_LIB_DISPATCH_DECOMPOSEATTENTION_H
+#define SARDONYX_LIB_DISPATCH_DECOMPOSEATTENTION_H
 
-#include "dialects/NV/NV.h"
+#include "dialects/SDX/SDX.h"
 
-namespace sardonyx::nv {
+namespace sardonyx {
 
 /// What `op` computes, by linalg operations.
-mlir::Value decomposeAttention(mlir::OpBuilder &b, AttentionOp op);
+mlir::Value decomposeAttention(mlir::OpBuilder &b, sdx::AttentionOp op);
 
-} // namespace sardonyx::nv
+} // namespace sardonyx
 
-#endif // SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_DECOMPOSEATTENTION_H
+#endif // SARDONYX_LIB_DISPATCH_DECOMPOSEATTENTION_H

@@ -11,14 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_AXES_H
-#define SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_AXES_H
+#ifndef SARDONYX_LIB_DISPATCH_ATTENTION_AXES_H
+#define SARDONYX_LIB_DISPATCH_ATTENTION_AXES_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 #include <optional>
 
-namespace sardonyx::nv {
+namespace sardonyx::attention {
 
 class Axes {
 public:
@@ -84,6 +84,6 @@ std::optional<Axes::Dims> findOperand(mlir::linalg::GenericOp op,
                                       mlir::OpOperand &operand,
                                       const Axes::Dims &loops);
 
-} // namespace sardonyx::nv
+} // namespace sardonyx::attention
 
-#endif // SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_AXES_H
+#endif // SARDONYX_LIB_DISPATCH_ATTENTION_AXES_H

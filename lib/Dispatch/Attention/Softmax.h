@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_SOFTMAX_H
-#define SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_SOFTMAX_H
+#ifndef SARDONYX_LIB_DISPATCH_ATTENTION_SOFTMAX_H
+#define SARDONYX_LIB_DISPATCH_ATTENTION_SOFTMAX_H
 
-#include "Attention/Axes.h"
+#include "Axes.h"
 
 #include "llvm/ADT/SetVector.h"
 
-namespace sardonyx::nv {
+namespace sardonyx::attention {
 
 /// A tensor and the axes of its dimensions.
 struct Position {
@@ -38,6 +38,6 @@ std::optional<Position> findSoftmax(Axes &axes, Position position,
                                     const Axes::List &along,
                                     llvm::SetVector<mlir::Operation *> &passed);
 
-} // namespace sardonyx::nv
+} // namespace sardonyx::attention
 
-#endif // SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_SOFTMAX_H
+#endif // SARDONYX_LIB_DISPATCH_ATTENTION_SOFTMAX_H

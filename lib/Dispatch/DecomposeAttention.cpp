@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Attention/DecomposeAttention.h"
+#include "DecomposeAttention.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -16,14 +16,14 @@
 
 using namespace mlir;
 using namespace sardonyx;
-using namespace sardonyx::nv;
+using namespace sardonyx;
 
 namespace {
 
 /// Builds operations whose loops are those of an operation of attention.
 class Decomposition {
 public:
-  Decomposition(OpBuilder &builder, AttentionOp op)
+  Decomposition(OpBuilder &builder, sdx::AttentionOp op)
       : b(op.getLoc(), builder), op(op), outer(op.getNumOuterLoops()),
         sizes(op.getNumLoops()) {
     for (auto [i, operand] : llvm::enumerate(op->getOperands()))
@@ -181,13 +181,13 @@ private:
   }
 
   ImplicitLocOpBuilder b;
-  AttentionOp op;
+  sdx::AttentionOp op;
   unsigned outer;
   SmallVector<OpFoldResult> sizes;
 };
 
 } // namespace
 
-Value nv::decomposeAttention(OpBuilder &b, AttentionOp op) {
+Value sardonyx::decomposeAttention(OpBuilder &b, sdx::AttentionOp op) {
   return Decomposition(b, op).build();
 }

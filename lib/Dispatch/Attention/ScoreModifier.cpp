@@ -5,15 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Attention/ScoreModifier.h"
+#include "ScoreModifier.h"
 
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace sardonyx;
-using namespace sardonyx::nv;
+using namespace sardonyx::attention;
+
+using namespace sardonyx;
 
 /// The factor between `score` and `from`, if that is all there is.
 static std::optional<double> findFactor(Value score, Value from) {
@@ -34,7 +36,7 @@ static std::optional<double> findFactor(Value score, Value from) {
   return factor;
 }
 
-static Value skipConversions(Value value) {
+Value attention::skipConversions(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<arith::ExtFOp, arith::TruncFOp, arith::IndexCastOp,
              arith::ExtSIOp>(op))
@@ -44,14 +46,14 @@ static Value skipConversions(Value value) {
   return value;
 }
 
-static bool isMinusInfinity(Value value) {
+bool attention::isMinusInfinity(Value value) {
   APFloat number(0.0f);
   return matchPattern(skipConversions(value), m_ConstantFloat(&number)) &&
          number.isInfinity() && number.isNegative();
 }
 
-ScoreModifier::ScoreModifier(AttentionOp op, KernelBody &body)
-    : op(op), body(body), base(op.getModified()) {
+ScoreModifier::ScoreModifier(sdx::AttentionOp op)
+    : op(op), base(op.getModified()) {
   findBound(op.getModified());
   // Whatever is -inf stays so.
   unsigned selects = 0;
@@ -74,9 +76,8 @@ ScoreModifier::ScoreModifier(AttentionOp op, KernelBody &body)
   isOnlyBound = found && boundingLoop && selects == 1;
 }
 
-/// Clones what `value` in the body hangs on, but for what is mapped.
-Value ScoreModifier::cloneInto(ImplicitLocOpBuilder &b, Value value,
-                               IRMapping &mapping) {
+Value attention::cloneFromBody(ImplicitLocOpBuilder &b, sdx::AttentionOp op,
+                               Value value, IRMapping &mapping) {
   // What its operands are made of, the first ones first.
   SmallVector<Operation *> needed;
   auto collect = [&](auto &&self, Value value) -> void {
@@ -95,30 +96,33 @@ Value ScoreModifier::cloneInto(ImplicitLocOpBuilder &b, Value value,
   return mapping.lookupOrDefault(value);
 }
 
+double ScoreModifier::takeFactor() {
+  const double taken = factor;
+  if (base != op.getScore()) {
+    base.replaceAllUsesWith(op.getScore());
+    for (Operation &inner :
+         llvm::make_early_inc_range(llvm::reverse(op.getBody().front())))
+      if (isOpTriviallyDead(&inner))
+        inner.erase();
+  }
+  base = op.getScore();
+  factor = 1;
+  return taken;
+}
+
 Value ScoreModifier::evaluate(ImplicitLocOpBuilder &b, Value score,
-                              ValueRange indices) {
+                              ArrayRef<Value> elements, ValueRange indices) {
   IRMapping mapping;
   mapping.map(base, score);
   for (auto [argument, index] : llvm::zip_equal(op.getIndices(), indices))
     mapping.map(argument, index);
-  for (auto [i, element] : llvm::enumerate(op.getElements())) {
-    if (element.use_empty())
-      continue;
-    SmallVector<Value> at;
-    for (AffineExpr expr : op.getMap(3 + i).getResults()) {
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      at.push_back(dim ? indices[dim.getPosition()]
-                       : arith::ConstantIndexOp::create(b, 0).getResult());
-    }
-    Value loaded =
-        memref::LoadOp::create(b, body.getBuffer(op.getExtras()[i]), at);
-    mapping.map(element, loaded);
-  }
-  return cloneInto(b, op.getModified(), mapping);
+  for (auto [argument, element] : llvm::zip_equal(op.getElements(), elements))
+    if (element)
+      mapping.map(argument, element);
+  return cloneFromBody(b, op, op.getModified(), mapping);
 }
 
-/// The condition under which an integer is not 0, or null.
-static Value findTruth(Value number) {
+Value attention::findTruth(Value number) {
   if (auto extend = number.getDefiningOp<arith::ExtUIOp>())
     return extend.getIn().getType().isInteger(1) ? extend.getIn() : Value();
   auto select = number.getDefiningOp<arith::SelectOp>();
@@ -200,7 +204,7 @@ bool ScoreModifier::growsWithLoop(Value number) {
 Value ScoreModifier::findLastKey(ImplicitLocOpBuilder &b, Value index) {
   IRMapping mapping;
   mapping.map(op.getIndices()[*boundingLoop], index);
-  Value last = cloneInto(b, lastKey, mapping);
+  Value last = cloneFromBody(b, op, lastKey, mapping);
   if (last.getType().isIndex())
     return last;
   return arith::IndexCastOp::create(b, b.getIndexType(), last);

@@ -1,22 +1,21 @@
-//===- ScoreBody.h - What is done to scores before their softmax -*- C++
-//-*-===//
+//===- ScoreBody.h - What is done to scores before a softmax ----*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_SCOREBODY_H
-#define SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_SCOREBODY_H
+#ifndef SARDONYX_LIB_DISPATCH_ATTENTION_SCOREBODY_H
+#define SARDONYX_LIB_DISPATCH_ATTENTION_SCOREBODY_H
 
-#include "Attention/Softmax.h"
+#include "Softmax.h"
 
 #include "dialects/SDX/SDX.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 
-namespace sardonyx::nv {
+namespace sardonyx::attention {
 
 /// Collects the operations on elements between a product and a softmax as code
 /// for one score. It goes the same way twice: first to see whether it can,
@@ -90,6 +89,6 @@ private:
   const llvm::DenseMap<Axes::Axis, mlir::Value> *indices = nullptr;
 };
 
-} // namespace sardonyx::nv
+} // namespace sardonyx::attention
 
-#endif // SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_SCOREBODY_H
+#endif // SARDONYX_LIB_DISPATCH_ATTENTION_SCOREBODY_H

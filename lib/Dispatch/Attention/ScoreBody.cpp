@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Attention/ScoreBody.h"
+#include "ScoreBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -16,7 +16,9 @@
 
 using namespace mlir;
 using namespace sardonyx;
-using namespace sardonyx::nv;
+using namespace sardonyx::attention;
+
+using namespace sardonyx;
 
 static bool isReshape(Operation *op) {
   return isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp,

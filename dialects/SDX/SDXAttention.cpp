@@ -1,18 +1,18 @@
-//===- NVAttention.cpp - Attention as one operation -----------------------===//
+//===- SDXAttention.cpp - Attention as one operation
+//-----------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/NV/NV.h"
 #include "dialects/SDX/SDXDps.h"
 
 #include "mlir/IR/AffineExpr.h"
 
 using namespace mlir;
 using namespace sardonyx;
-using namespace sardonyx::nv;
+using namespace sardonyx::sdx;
 
 /// A terminator that nobody wrote yields nothing, which the verifier refuses.
 void YieldOp::build(OpBuilder &, OperationState &) {}
@@ -20,8 +20,20 @@ void YieldOp::build(OpBuilder &, OperationState &) {}
 bool AttentionOp::isRoot() { return true; }
 bool AttentionOp::isContraction() { return true; }
 
-sdx::DenseWork AttentionOp::countFlops() {
-  sdx::DenseWork work;
+SmallVector<int64_t> AttentionOp::getLoopSizes() {
+  SmallVector<int64_t> sizes(getNumLoops(), ShapedType::kDynamic);
+  for (auto [i, operand] : llvm::enumerate(getOperands()))
+    for (auto [size, expr] :
+         llvm::zip_equal(cast<RankedTensorType>(operand.getType()).getShape(),
+                         getMap(i).getResults()))
+      if (auto loop = dyn_cast<AffineDimExpr>(expr);
+          loop && !ShapedType::isDynamic(size))
+        sizes[loop.getPosition()] = size;
+  return sizes;
+}
+
+DenseWork AttentionOp::countFlops() {
+  DenseWork work;
   const int64_t depth = getQuery().getType().getShape().back();
   const int64_t columns = getValue().getType().getShape().back();
   if (ShapedType::isDynamic(depth) || ShapedType::isDynamic(columns))
@@ -38,8 +50,8 @@ sdx::DenseWork AttentionOp::countFlops() {
 LogicalResult
 AttentionOp::reifyResultShapes(OpBuilder &b,
                                ReifiedRankedShapedTypeDims &shapes) {
-  return sdx::reifyFromInits(cast<DestinationStyleOpInterface>(getOperation()),
-                             b, shapes);
+  return reifyFromInits(cast<DestinationStyleOpInterface>(getOperation()), b,
+                        shapes);
 }
 
 /// Distinct loops, none of `never`, or zeros; the last one is `last`.

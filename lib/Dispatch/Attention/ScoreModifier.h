@@ -1,16 +1,14 @@
-//===- ScoreModifier.h - The body of attention in a kernel ------*- C++ -*-===//
+//===- ScoreModifier.h - What a body does to scores -------------*- C++ -*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_SCOREMODIFIER_H
-#define SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_SCOREMODIFIER_H
+#ifndef SARDONYX_LIB_DISPATCH_ATTENTION_SCOREMODIFIER_H
+#define SARDONYX_LIB_DISPATCH_ATTENTION_SCOREMODIFIER_H
 
-#include "dialects/NV/NV.h"
-
-#include "Common/KernelBody.h"
+#include "dialects/SDX/SDX.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -18,24 +16,41 @@
 
 #include <optional>
 
-namespace sardonyx::nv {
+namespace sardonyx::attention {
+
+/// `value` without conversions of floats and of integers.
+mlir::Value skipConversions(mlir::Value value);
+
+/// Whether `value` is the constant -inf.
+bool isMinusInfinity(mlir::Value value);
+
+/// The condition under which an integer that stands for a truth value is not 0;
+/// null where it is another integer.
+mlir::Value findTruth(mlir::Value number);
+
+/// Clones what `value` in the body of `op` hangs on, but for what is mapped.
+mlir::Value cloneFromBody(mlir::ImplicitLocOpBuilder &b, sdx::AttentionOp op,
+                          mlir::Value value, mlir::IRMapping &mapping);
 
 /// What the body of an operation does to scores.
 class ScoreModifier {
 public:
-  ScoreModifier(AttentionOp op, KernelBody &body);
+  explicit ScoreModifier(sdx::AttentionOp op);
 
   /// A positive factor of scores that `evaluate` leaves out.
   double getFactor() const { return factor; }
+  /// Takes that factor out of the body.
+  double takeFactor();
   /// Whether the body is nothing but that factor.
   bool isFactor() { return op.getModified() == base; }
 
   /// Whether it is nothing but that factor and the bound of keys.
   bool isBound() { return isOnlyBound; }
 
-  /// The score that `score` becomes at these indices of all loops but the last
-  /// two, divided by the factor.
+  /// The score that `score` becomes with these elements of the extras (null
+  /// where the body needs none) and indices, divided by the factor.
   mlir::Value evaluate(mlir::ImplicitLocOpBuilder &b, mlir::Value score,
+                       llvm::ArrayRef<mlir::Value> elements,
                        mlir::ValueRange indices);
 
   /// The loop that bounds keys: those after a number that grows with its index
@@ -48,11 +63,8 @@ private:
   bool findBound(mlir::Value score);
   bool findBoundIn(mlir::arith::CmpIOp compare, bool whereTrue);
   bool growsWithLoop(mlir::Value number);
-  mlir::Value cloneInto(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
-                        mlir::IRMapping &mapping);
 
-  AttentionOp op;
-  KernelBody &body;
+  sdx::AttentionOp op;
   /// What the score stands for, in the body: the score times the factor.
   mlir::Value base;
   double factor = 1;
@@ -61,6 +73,6 @@ private:
   mlir::Value lastKey; // in the body
 };
 
-} // namespace sardonyx::nv
+} // namespace sardonyx::attention
 
-#endif // SARDONYX_LIB_TARGETS_NVPTX_ATTENTION_SCOREMODIFIER_H
+#endif // SARDONYX_LIB_DISPATCH_ATTENTION_SCOREMODIFIER_H
