@@ -28,5 +28,8 @@ void sardonyx::registerCPUBufferization(DialectRegistry &registry) {
     sdx::attachDpsModel<ConvOp, /*readsInit=*/true>(*context);
     sdx::attachDpsModel<PackRhsOp, /*readsInit=*/false>(*context);
     sdx::attachDpsModel<PackConvWeightsOp, /*readsInit=*/false>(*context);
+    sdx::attachDpsModel<NarrowConvOp, /*readsInit=*/true>(*context);
+    sdx::attachDpsModel<DepthwiseByteConvOp, /*readsInit=*/true>(*context);
+    sdx::attachDpsModel<ByteMaxPoolOp, /*readsInit=*/true>(*context);
   });
 }

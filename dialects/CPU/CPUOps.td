@@ -12,6 +12,7 @@
 #ifndef SARDONYX_CPU_OPS
 #define SARDONYX_CPU_OPS
 
+include "dialects/CPU/CPUChannelsLast.td"
 include "dialects/CPU/CPULayout.td"
 include "dialects/SDX/SDXDps.td"
 

@@ -112,6 +112,58 @@ def CPU_ConvPlanAttr : AttrDef<CPU_Dialect, "ConvPlan"> {
   }];
 }
 
+def CPU_NarrowConvPlanAttr : AttrDef<CPU_Dialect, "NarrowConvPlan"> {
+  let mnemonic = "narrow_conv_plan";
+  let summary = "How the kernel of a narrow convolution computes it";
+  let description = [{
+    The loops of a `cpu.narrow_conv`, as a product of rows, which are windows of the
+    input at output positions, by packed filters.
+
+    - `micro`: the micro-kernel (MicroKernels/MicroKernels.def), such as
+      `"amx_int8"`, `"vnni"`, `"maddwd"`, `"dot_bf16"`.
+    - `tile_rows`, `tile_columns`: accumulators of a register tile in each of
+      `panels` panels of filters.
+    - `chunk_rows`: positions whose windows are copied to scratch memory (im2col)
+      before filters pass. With `in_place`, for kernels of one tap and no strides
+      and pads, they are read from where they lie.
+    - `threads` share `panels` of positions, or `filters`: the windows of all
+      positions are copied first.
+
+    ```mlir
+    func.func private @k0_conv(...) attributes {sdx.kernel, cpu.plan =
+        #cpu.narrow_conv_plan<"vnni", tile_rows = 6, tile_columns = 32, panels = 2,
+                            chunk_rows = 192, threads = panels>}
+    ```
+  }];
+  let parameters = (ins
+    StringRefParameter<>:$micro, "int64_t":$tile_rows, "int64_t":$tile_columns,
+    DefaultValuedParameter<"int64_t", "1">:$panels, "int64_t":$chunk_rows,
+    DefaultValuedParameter<"bool", "false">:$in_place,
+    DefaultValuedParameter<"::sardonyx::cpu::ConvSharing",
+        "::sardonyx::cpu::ConvSharing::Panels">:$threads);
+  let assemblyFormat = [{
+    `<` $micro `,` struct($tile_rows, $tile_columns, $panels, $chunk_rows,
+                          $in_place, $threads) `>`
+  }];
+}
+
+def CPU_ByteWindowPlanAttr : AttrDef<CPU_Dialect, "ByteWindowPlan"> {
+  let mnemonic = "byte_window_plan";
+  let summary = "How windows of single channels of bytes are computed";
+  let description = [{
+    The loops of a `cpu.depthwise_byte_conv` or a `cpu.byte_max_pool`: `lanes`
+    neighbouring channels are a vector, and `positions` neighbouring outputs of
+    a line are computed at a time.
+
+    ```mlir
+    func.func private @k0_conv(...) attributes {sdx.kernel,
+        cpu.plan = #cpu.byte_window_plan<lanes = 16, positions = 7>}
+    ```
+  }];
+  let parameters = (ins "int64_t":$lanes, "int64_t":$positions);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def CPU_MatmulOrder
     : I32EnumAttr<"MatmulOrder", "the order of the chunks of a product", [
     // All rows meet some panels before they meet the next.
@@ -206,6 +258,25 @@ def CPU_MatmulPlanAttr : AttrDef<CPU_Dialect, "MatmulPlan"> {
     `<` `[` $cases `]` (`,` `direct` `=` $direct^)? `>`
   }];
   let genVerifyDecl = 1;
+}
+
+def CPU_AttentionPlanAttr : AttrDef<CPU_Dialect, "AttentionPlan"> {
+  let mnemonic = "attention_plan";
+  let summary = "How the kernel of attention computes it";
+  let description = [{
+    Tasks of `queries` queries (those of all heads that share keys count) pass
+    the keys in blocks of `keys`, which are packed for all of them; scores are
+    computed, and used, of `rows` queries at a time. `cpu-select-plans` sets it as
+    `cpu.plan` of a kernel; one that is there stays, and is an error where the
+    kernel cannot be computed so.
+
+    ```mlir
+    func.func private @k0_attention(...) attributes {sdx.kernel,
+        cpu.plan = #cpu.attention_plan<queries = 256, rows = 64, keys = 128>}
+    ```
+  }];
+  let parameters = (ins "int64_t":$queries, "int64_t":$rows, "int64_t":$keys);
+  let assemblyFormat = "`<` struct(params) `>`";
 }
 
 #endif // SARDONYX_CPU_PLAN

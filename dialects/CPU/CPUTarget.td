@@ -56,14 +56,19 @@ def CPU_TargetTraits : I32BitEnumAttr<"TargetTraits", "what a processor does", [
     // A store under a mask takes many cycles.
     I32BitEnumAttrCaseBit<"SlowMaskedStores", 2, "slow_masked_stores">,
     // Prefetches bring lines faster into the first cache than into the second.
-    I32BitEnumAttrCaseBit<"FastL1Prefetch", 3, "fast_l1_prefetch">]> {
+    I32BitEnumAttrCaseBit<"FastL1Prefetch", 3, "fast_l1_prefetch">,
+    // A multiply-add is one instruction, which rounds once.
+    I32BitEnumAttrCaseBit<"FusedMultiplyAdd", 4, "fused_multiply_add">,
+    // An instruction picks bytes of two registers in any order (x86:
+    // AVX512_VBMI).
+    I32BitEnumAttrCaseBit<"PermutesBytes", 5, "permutes_bytes">]> {
   let cppNamespace = "::sardonyx::cpu";
   let genSpecializedAttr = 0;
   let separator = "|";
 }
 
 def CPU_TargetAttr : AttrDef<CPU_Dialect, "Target", [
-    DeclareAttrInterfaceMethods<SDX_TargetAttrInterface>]> {
+    DeclareAttrInterfaceMethods<SDX_TargetAttrInterface, ["hasAttention"]>]> {
   let mnemonic = "target";
   let summary = "The machine that code is for";
   let description = [{

@@ -300,7 +300,34 @@ void ConvOp::build(OpBuilder &b, OperationState &state, Value input,
   build(b, state, resultTypes(init), input, weights, init,
         b.getDenseI64ArrayAttr(strides), b.getDenseI64ArrayAttr(dilations),
         b.getDenseI64ArrayAttr(padsBegin), b.getDenseI64ArrayAttr(padsEnd),
-        b.getI64IntegerAttr(group), exact ? b.getUnitAttr() : UnitAttr());
+        b.getI64IntegerAttr(group), exact ? b.getUnitAttr() : UnitAttr(),
+        /*input_unsigned=*/UnitAttr(), /*weights_unsigned=*/UnitAttr(),
+        /*padding=*/IntegerAttr());
+}
+
+bool ConvOp::isOfBytes() {
+  return getInput().getType().getElementType().isInteger(8) &&
+         getWeights().getType().getElementType().isInteger(8) &&
+         getInit().getType().getElementType().isInteger(32);
+}
+
+/// What only integers can have.
+static LogicalResult verifyIntegerAttributes(ConvOp op) {
+  auto type = dyn_cast<IntegerType>(op.getInput().getType().getElementType());
+  if (!type) {
+    if (op.getInputUnsigned() || op.getWeightsUnsigned() || op.getPadding())
+      return op.emitOpError(
+          "'input_unsigned', 'weights_unsigned' and 'padding' "
+          "are for integers");
+    return success();
+  }
+  const unsigned width = type.getWidth();
+  const int64_t padding = op.getPadding();
+  if (width < 64 && !(op.getInputUnsigned() ? llvm::isUIntN(width, padding)
+                                            : llvm::isIntN(width, padding)))
+    return op.emitOpError("'padding' = ")
+           << padding << " is no element of the input";
+  return success();
 }
 
 LogicalResult ConvOp::verify() {
@@ -322,7 +349,8 @@ LogicalResult ConvOp::verify() {
                              {getKernelShape(), getStrides(), getDilations(),
                               getPadsBegin(), getPadsEnd()},
                              getGroup())) ||
-      failed(verifyElements(*this, input, weights, init)))
+      failed(verifyElements(*this, input, weights, init)) ||
+      failed(verifyIntegerAttributes(*this)))
     return failure();
   int64_t channels = input.getDimSize(1);
   if (!ShapedType::isDynamic(channels))
@@ -359,7 +387,7 @@ void MaxPoolOp::build(OpBuilder &b, OperationState &state, Value input,
                       ArrayRef<int64_t> strides, ArrayRef<int64_t> padsBegin) {
   build(b, state, resultTypes(init), input, init,
         b.getDenseI64ArrayAttr(kernelShape), b.getDenseI64ArrayAttr(strides),
-        b.getDenseI64ArrayAttr(padsBegin));
+        b.getDenseI64ArrayAttr(padsBegin), /*is_unsigned=*/UnitAttr());
 }
 
 LogicalResult MaxPoolOp::verify() {
@@ -370,6 +398,10 @@ LogicalResult MaxPoolOp::verify() {
   if (input.size() != 4 || init.size() != 4)
     return emitOpError("input and init must be [N,C,H,W], got ranks ")
            << input.size() << " and " << init.size();
+  Type element = getInput().getType().getElementType();
+  if (element != getInit().getType().getElementType() ||
+      (!element.isF32() && !element.isInteger(8)))
+    return emitOpError("input and init must both be of f32, or both of i8");
   if (failed(verifyWindow(*this, getNumSpatialDims(),
                           {{"kernel_shape", getKernelShape(), 1},
                            {"strides", getStrides(), 1},

@@ -13,6 +13,7 @@
 #ifndef SARDONYX_SDX_OPS
 #define SARDONYX_SDX_OPS
 
+include "dialects/SDX/SDXAttention.td"
 include "dialects/SDX/SDXBase.td"
 include "dialects/SDX/SDXDps.td"
 
@@ -130,9 +131,10 @@ def SDX_ConvOp : SDX_DpsOp<"conv", [
   let description = [{
     A cross-correlation over one to three spatial dimensions. `input` is
     [N,C,S...], `weights` is [OC,C/group,k...], `init` is [N,OC,O...]. Positions
-    in the pads are implicit zeros. The product is added onto `init`. Operands
-    are of any element types: floats are extended to the type of `init`,
-    integers by their sign.
+    in the pads hold `padding`, zero by itself. The product is added onto `init`.
+    Operands are of any element types: floats are extended to the type of `init`,
+    integers as well, by zeros with `input_unsigned` or `weights_unsigned` and by
+    their sign without. Sums of integers wrap.
 
     `exact` forbids algorithms that compute sums from other products, and round
     more: where all numbers are whole and their sums exact in f32, or where much
@@ -144,6 +146,12 @@ def SDX_ConvOp : SDX_DpsOp<"conv", [
         {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
          pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>,
          group = 1 : i64} -> tensor<?x64x56x56xf32>
+    %z = sdx.conv ins(%u, %v : tensor<?x64x56x56xi8>, tensor<64x64x3x3xi8>)
+        outs(%zeros : tensor<?x64x56x56xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+         pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>,
+         group = 1 : i64, input_unsigned, padding = 128 : i64}
+        -> tensor<?x64x56x56xi32>
     ```
   }];
   let arguments = (ins SDX_NumberShaped:$input, SDX_NumberShaped:$weights,
@@ -152,7 +160,9 @@ def SDX_ConvOp : SDX_DpsOp<"conv", [
                        DenseI64ArrayAttr:$dilations,
                        DenseI64ArrayAttr:$pads_begin,
                        DenseI64ArrayAttr:$pads_end, I64Attr:$group,
-                       UnitAttr:$exact);
+                       UnitAttr:$exact, UnitAttr:$input_unsigned,
+                       UnitAttr:$weights_unsigned,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$padding);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     `ins` `(` $input `,` $weights `:` type($input) `,` type($weights) `)`
@@ -174,6 +184,8 @@ def SDX_ConvOp : SDX_DpsOp<"conv", [
     ::llvm::ArrayRef<int64_t> getKernelShape() {
       return getWeights().getType().getShape().drop_front(2);
     }
+    /// Whether both operands are of 8-bit integers and sums of 32-bit ones.
+    bool isOfBytes();
   }];
 }
 
@@ -184,7 +196,8 @@ def SDX_MaxPoolOp : SDX_DpsOp<"max_pool", [
     Element (n, c, o...) of the result is the largest of `init` there and of
     input (n, c, o * stride + k - pad ...), for all k below the kernel's size
     that lie in the input. NaN if one of them is. Input and `init` are
-    [N,C,H,W], H and W are known, and each window sees some of the input.
+    [N,C,H,W] of f32 or of bytes, unsigned with `is_unsigned`; H and W are known,
+    and each window sees some of the input.
 
     ```mlir
     %y = sdx.max_pool ins(%x : tensor<?x64x112x112xf32>)
@@ -193,10 +206,10 @@ def SDX_MaxPoolOp : SDX_DpsOp<"max_pool", [
          pads_begin = array<i64: 1, 1>} -> tensor<?x64x56x56xf32>
     ```
   }];
-  let arguments = (ins SDX_F32Shaped:$input, SDX_F32Shaped:$init,
+  let arguments = (ins SDX_NumberShaped:$input, SDX_NumberShaped:$init,
                        DenseI64ArrayAttr:$kernel_shape,
                        DenseI64ArrayAttr:$strides,
-                       DenseI64ArrayAttr:$pads_begin);
+                       DenseI64ArrayAttr:$pads_begin, UnitAttr:$is_unsigned);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     `ins` `(` $input `:` type($input) `)`

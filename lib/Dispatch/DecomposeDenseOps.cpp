@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DecomposeAttention.h"
 #include "Utils.h"
 #include "sardonyx/Dispatch/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -133,8 +135,13 @@ static Value splitDim(ImplicitLocOpBuilder &b, Value tensor, int64_t dim,
 static Value decomposeConv(ImplicitLocOpBuilder &b, sdx::ConvOp op) {
   const int64_t spatial = op.getNumSpatialDims(), group = op.getGroup();
   Value input = op.getInput();
-  Value padded = pad(b, input, op.getPadsBegin(), op.getPadsEnd(),
-                     b.getZeroAttr(getElementTypeOrSelf(input)));
+  Type element = getElementTypeOrSelf(input);
+  TypedAttr padding = b.getZeroAttr(element);
+  if (auto type = dyn_cast<IntegerType>(element))
+    padding = b.getIntegerAttr(type, APInt(type.getWidth(), op.getPadding(),
+                                           /*isSigned=*/true,
+                                           /*implicitTrunc=*/true));
+  Value padded = pad(b, input, op.getPadsBegin(), op.getPadsEnd(), padding);
   const int64_t dims = 4 + 2 * spatial, channel = 3 + spatial;
   auto dim = [&](int64_t index) { return b.getAffineDimExpr(index); };
   SmallVector<AffineExpr> in = {dim(0), dim(1), dim(channel)};
@@ -159,8 +166,8 @@ static Value decomposeConv(ImplicitLocOpBuilder &b, sdx::ConvOp op) {
                      [&](OpBuilder &body, Location loc, ValueRange args) {
                        linalg::YieldOp::create(
                            body, loc,
-                           multiplyAdd(body, loc, args, /*isLhsUnsigned=*/false,
-                                       /*isRhsUnsigned=*/false));
+                           multiplyAdd(body, loc, args, op.getInputUnsigned(),
+                                       op.getWeightsUnsigned()));
                      })
                      .getResult(0);
   SmallVector<ReassociationIndices> together = {{0}, {1, 2}};
@@ -180,15 +187,41 @@ static Value decomposeMaxPool(ImplicitLocOpBuilder &b, sdx::MaxPoolOp op) {
     end.push_back(std::max<int64_t>(
         last - op.getPadsBegin()[i] - input.getDimSize(i + 2), 0));
   }
-  auto type = cast<FloatType>(input.getElementType());
-  Value padded =
-      pad(b, op.getInput(), op.getPadsBegin(), end,
-          b.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics(),
-                                               /*Negative=*/true)));
+  Type type = input.getElementType();
+  TypedAttr lowest;
+  if (auto floats = dyn_cast<FloatType>(type))
+    lowest = b.getFloatAttr(
+        floats, APFloat::getInf(floats.getFloatSemantics(), /*Negative=*/true));
+  else
+    lowest = b.getIntegerAttr(type, op.getIsUnsigned()
+                                        ? APInt::getZero(8)
+                                        : APInt::getSignedMinValue(8));
+  Value padded = pad(b, op.getInput(), op.getPadsBegin(), end, lowest);
   Value kernel = tensor::EmptyOp::create(b, op.getKernelShape(), type);
-  return linalg::PoolingNchwMaxOp::create(
-             b, TypeRange(init), ValueRange{padded, kernel}, op.getInit(),
-             b.getI64TensorAttr(op.getStrides()), b.getI64TensorAttr({1, 1}))
+  if (!op.getIsUnsigned())
+    return linalg::PoolingNchwMaxOp::create(
+               b, TypeRange(init), ValueRange{padded, kernel}, op.getInit(),
+               b.getI64TensorAttr(op.getStrides()), b.getI64TensorAttr({1, 1}))
+        .getResult(0);
+  // linalg has no pooling of unsigned integers with channels first.
+  SmallVector<AffineExpr> dims(6), in;
+  bindDimsList(b.getContext(), MutableArrayRef(dims));
+  in = {dims[0], dims[1], dims[2] * op.getStrides()[0] + dims[4],
+        dims[3] * op.getStrides()[1] + dims[5]};
+  SmallVector<AffineMap> maps;
+  for (ArrayRef<AffineExpr> exprs : {ArrayRef(in), ArrayRef(dims).take_back(2),
+                                     ArrayRef(dims).take_front(4)})
+    maps.push_back(AffineMap::get(dims.size(), 0, exprs, b.getContext()));
+  SmallVector<IteratorType> kinds(4, IteratorType::parallel);
+  kinds.append(2, IteratorType::reduction);
+  return linalg::GenericOp::create(
+             b, TypeRange(init), ValueRange{padded, kernel}, op.getInit(), maps,
+             kinds,
+             [&](OpBuilder &body, Location loc, ValueRange args) {
+               linalg::YieldOp::create(
+                   body, loc,
+                   Value(arith::MaxUIOp::create(body, loc, args[2], args[0])));
+             })
       .getResult(0);
 }
 
@@ -279,6 +312,8 @@ Value sardonyx::decomposeToLinalg(OpBuilder &builder,
     return decomposeConv(b, conv);
   if (auto pool = dyn_cast<sdx::MaxPoolOp>(*op))
     return decomposeMaxPool(b, pool);
+  if (auto attention = dyn_cast<sdx::AttentionOp>(*op))
+    return decomposeAttention(b, attention);
   return nullptr;
 }
 

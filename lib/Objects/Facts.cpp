@@ -131,8 +131,13 @@ cpu::TargetAttr getTargetAttr(MLIRContext *context,
     int8 = int8Product(subtarget, bits);
     bf16 = bf16Product(subtarget, bits);
     shufflesBytes = subtarget.checkFeatures("+ssse3");
+    if (subtarget.checkFeatures("+fma"))
+      traits |= cpu::TargetTraits::FusedMultiplyAdd;
+    if (bits == 512 && subtarget.checkFeatures("+avx512vbmi"))
+      traits |= cpu::TargetTraits::PermutesBytes;
   } else if (triple.isAArch64()) {
     registers = 32; // NEON
+    traits |= cpu::TargetTraits::FusedMultiplyAdd;
   }
   if (shufflesBytes)
     traits |= cpu::TargetTraits::ShufflesBytes;

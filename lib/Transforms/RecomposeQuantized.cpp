@@ -9,19 +9,18 @@
 // and leave it to the compiler to multiply the integers. With one scale for
 // the left-hand side, and one for each column of the right-hand side at most,
 //   sum (a - za) sa (b - zb) sb = sa sb sum (a - za) (b - zb).
-// The sum of integers is exact, where that of floats rounds.
+// The sum of integers is exact, where that of floats rounds. So are
+// convolutions with one scale for the input, and one for each filter at most; a
+// bias that was quantised by the product of both scales is added to the
+// integers.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Quantized.h"
 #include "Recompose.h"
 
 using namespace mlir;
 using namespace sardonyx;
-
-static bool hasOneElement(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && type.hasStaticShape() && type.getNumElements() == 1;
-}
 
 /// The operation that made `value` of 8-bit integers; null if none did.
 static onnx::DequantizeLinearOp getDequantized(Value value) {
@@ -35,11 +34,22 @@ static onnx::DequantizeLinearOp getDequantized(Value value) {
   return op;
 }
 
-/// Whether every sum of `length` products of differences of bytes is an int32:
-/// each difference is at most 255.
-static bool fitsInt32(int64_t length) {
+/// Whether every sum of `length` products of differences of bytes is an int32,
+/// also with a number of magnitude `added`: each difference is at most 255.
+static bool fitsInt32(int64_t length, int64_t added = 0) {
   constexpr int64_t kMaxProduct = 255 * 255;
-  return length <= INT32_MAX / kMaxProduct;
+  return length <= (INT32_MAX - added) / kMaxProduct;
+}
+
+/// The largest magnitude of a constant of i32; that of all i32 for others.
+static int64_t getLargest(Value integers) {
+  int64_t largest = 0;
+  auto known = readIntegers(integers);
+  if (!known)
+    return INT32_MAX;
+  for (int64_t integer : *known)
+    largest = std::max(largest, std::abs(integer));
+  return largest;
 }
 
 /// Whether the scale, and with it the zero point, is one number or, if `axis`
@@ -145,8 +155,84 @@ struct QuantizedGemm : OpRewritePattern<onnx::GemmOp> {
   }
 };
 
+struct QuantizedConv : OpRewritePattern<onnx::ConvOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(onnx::ConvOp op,
+                                PatternRewriter &rewriter) const override {
+    onnx::DequantizeLinearOp input = getDequantized(op.getX()),
+                             weights = getDequantized(op.getW());
+    auto result = dyn_cast<RankedTensorType>(op.getType());
+    if (!input || !weights || !result || !isScaledAlong(input, std::nullopt) ||
+        !isScaledAlong(weights, 0))
+      return rewriter.notifyMatchFailure(op, "not of dequantised bytes");
+    auto filters = cast<RankedTensorType>(weights.getX().getType());
+    if (!filters.hasStaticShape() || filters.getRank() < 3 ||
+        filters.getRank() > 5 || filters.getDimSize(0) < 1 ||
+        !fitsInt32(filters.getNumElements() / filters.getDimSize(0)))
+      return rewriter.notifyMatchFailure(op, "has no kernel of bytes");
+    // Sums of windows, which other zero points ask for, are those of all
+    // channels.
+    if (op.getGroup() != 1 && !isZeroPointZero(weights.getXZeroPoint()))
+      return rewriter.notifyMatchFailure(op, "has zero points of groups");
+    Location loc = op.getLoc();
+    Value sum = onnx::ConvIntegerOp::create(
+        rewriter, loc, result.clone(rewriter.getI32Type()), input.getX(),
+        weights.getX(), input.getXZeroPoint(),
+        isZeroPointZero(weights.getXZeroPoint()) ? Value()
+                                                 : weights.getXZeroPoint(),
+        op.getAutoPadAttr(), op.getDilationsAttr(), op.getGroupAttr(),
+        op.getKernelShapeAttr(), op.getPadsAttr(), op.getStridesAttr());
+    const int64_t depth = filters.getNumElements() / filters.getDimSize(0);
+    Value bias = op.getB(), integers;
+    if (bias)
+      integers = getIntegerBias(bias, input.getXScale(), weights.getXScale());
+    if (integers && !fitsInt32(depth, getLargest(integers)))
+      integers = nullptr;
+    if (integers)
+      sum = onnx::AddOp::create(
+          rewriter, loc, sum.getType(), sum,
+          alongChannels(rewriter, loc, integers, filters.getRank() - 2));
+    Value whole = onnx::CastOp::create(rewriter, loc, result, sum,
+                                       /*round_mode=*/"up", /*saturate=*/1,
+                                       ByteProduct::kOnnxFloat);
+    Value scales = weights.getXScale();
+    auto type = cast<RankedTensorType>(scales.getType());
+    Value scale = onnx::MulOp::create(
+        rewriter, loc, type.getRank() ? type : input.getXScale().getType(),
+        input.getXScale(), scales);
+    if (!hasOneElement(scales))
+      scale = alongChannels(rewriter, loc, scale, filters.getRank() - 2);
+    Value value = onnx::MulOp::create(rewriter, loc, result, whole, scale);
+    if (bias && !integers)
+      value = onnx::AddOp::create(
+          rewriter, loc, result, value,
+          alongChannels(rewriter, loc, bias, filters.getRank() - 2));
+    rewriter.replaceOp(op, value);
+    return success();
+  }
+
+private:
+  /// [C] as [C,1,...] with `ones` ones.
+  static Value alongChannels(OpBuilder &b, Location loc, Value list,
+                             int64_t ones) {
+    auto type = cast<RankedTensorType>(list.getType());
+    SmallVector<int64_t> shape(type.getShape()), wanted = {-1};
+    shape.resize(shape.size() + ones, 1);
+    wanted.resize(wanted.size() + ones, 1);
+    const auto rank = static_cast<int64_t>(wanted.size());
+    Value sizes = onnx::createConstant(
+        b, loc,
+        DenseElementsAttr::get(RankedTensorType::get(rank, b.getI64Type()),
+                               ArrayRef<int64_t>(wanted)));
+    return onnx::ReshapeOp::create(b, loc, type.clone(shape), list, sizes,
+                                   /*allowzero=*/0);
+  }
+};
+
 } // namespace
 
 void sardonyx::populateRecomposeQuantizedPatterns(RewritePatternSet &patterns) {
-  patterns.add<QuantizedMatMul, QuantizedGemm>(patterns.getContext());
+  patterns.add<QuantizedMatMul, QuantizedGemm, QuantizedConv>(
+      patterns.getContext());
 }

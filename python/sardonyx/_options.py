@@ -136,7 +136,7 @@ class SessionOptions(Options):
         anything,
         "What operands of products and convolutions of f32 may be rounded to on a device that computes this faster: 'tf32' "
         "(11 bits, the range of f32), 'f16' (11 bits, up to 65504), 'bf16' (8 bits). Sums and what is no such operand stay "
-        "f32. Processors compute all of it in f32.",
+        "f32. Processors take 'bf16' where they multiply such numbers, and compute in f32 otherwise.",
     )
     split_floats = Attribute[Optional[bool]](
         None,
@@ -237,7 +237,10 @@ class SessionOptions(Options):
         """The same for devices that `get_ep_devices` gives."""
         if not devices or not all(isinstance(device, OrtEpDevice) for device in devices):
             raise InvalidArgument(f"add_provider_for_devices takes OrtEpDevices, got {devices!r}")
-        self.add_provider(PROVIDERS[0], options)
+        first = devices[0]
+        if any(device != first for device in devices):
+            raise InvalidArgument("add_provider_for_devices takes one device: a session runs on one")
+        self.add_provider(first.ep_name, {**first.ep_options, **options})
 
     def has_providers(self) -> bool:
         """Whether a provider was added, or a policy set to choose one."""

@@ -1,104 +1,30 @@
 """Packed operands by plain loops (`#cpu.loops`), each layout: kernels are compiled by upstream's tools and compared with numpy.
 
-What packs and what unpacks here is written after the descriptions of the operations in dialects/CPU/CPUOps.td.
+What unpacks here is written after the descriptions of the operations in dialects/CPU/CPUOps.td.
 """
-
-import ctypes
-import os
-import subprocess
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+import kernel_text
+from kernel_text import LLVM, PANEL, call, compile_kernel, grouped, panels, spell, window
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
-
-ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release")) / "bin"
-LLVM = Path(os.environ.get("SARDONYX_LLVM", "/usr/lib/llvm-22")) / "bin"
-PANEL = 32
-TYPES = {"float32": "f32", "bfloat16": "bf16", "int8": "i8", "uint8": "i8", "int32": "i32", "int64": "i64"}
-LOWER = (
-    "arith-expand{include-bf16=true},lower-affine,convert-scf-to-cf,expand-strided-metadata,lower-affine,convert-math-to-llvm,convert-arith-to-llvm,"
-    "finalize-memref-to-llvm,convert-func-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts"
-)
+import references
 
 pytestmark = pytest.mark.skipif(not (LLVM / "mlir-opt").exists(), reason="MLIR's tools are not there")
-
-
-def spell(array):
-    return "x".join([*map(str, array.shape), TYPES[array.dtype.name]])
-
-
-def descriptor(array):
-    """The memref of an array, as C has it."""
-    numbers = [array.ctypes.data, array.ctypes.data, 0, *array.shape, *(s // array.itemsize for s in array.strides)]
-    return (ctypes.c_int64 * len(numbers))(*numbers)
+PASSES = "cpu-decompose-packed-ops,cpu-lower-contractions,cpu-lower-conv,cpu-lower-narrow-conv,cpu-lower-byte-windows,cpu-lower-packing,cpu-lower-loops"
 
 
 def compute(folder, op, inputs, result, init=None):
-    """`op` on %t0, %t1, ... and the tensor %f of `init`, or of anything, as a kernel of plain loops; gives `result` its values."""
-    arguments = ", ".join(f"%{i}: memref<{spell(x)}>" for i, x in enumerate(inputs))
-    tensors = "\n".join(
-        f"  %t{i} = bufferization.to_tensor %{i} restrict : memref<{spell(x)}> to tensor<{spell(x)}>" for i, x in enumerate(inputs)
-    )
-    to = f"tensor<{spell(result)}>"
-    fill = f"  %e = tensor.empty() : {to}"
-    if init is not None:
-        element = TYPES[result.dtype.name]
-        fill += f"\n  %c = arith.constant {init} : {element}\n  %f = linalg.fill ins(%c : {element}) outs(%e : {to}) -> {to}"
-    outs = "%f" if init is not None else "%e"
-    text = f"""
-func.func @kernel({arguments}, %out: memref<{spell(result)}>)
-    attributes {{sdx.kernel, cpu.plan = #cpu.loops, llvm.emit_c_interface}} {{
-{tensors}
-{fill}
-  %r = {op.replace("OUTS", f"outs({outs} : {to})")} -> {to}
-  bufferization.materialize_in_destination %r in restrict writable %out : ({to}, memref<{spell(result)}>) -> ()
-  return
-}}
-"""
-
-    def pipe(tool, *flags, given):
-        done = subprocess.run([tool, *flags], input=given, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    passes = "builtin.module(func.func(cpu-decompose-packed-ops,cpu-lower-contractions,cpu-lower-conv,cpu-lower-packing,cpu-lower-loops))"
-    loops = pipe(BIN / "onnx-opt", f"-pass-pipeline={passes}", given=text)
-    lowered = pipe(LLVM / "mlir-opt", "--allow-unregistered-dialect", f"-pass-pipeline=builtin.module({LOWER})", given=loops)
-    ir = pipe(LLVM / "mlir-translate", "--mlir-to-llvmir", "--allow-unregistered-dialect", given=lowered)
-    library = folder / f"{len(list(folder.iterdir()))}.so"
-    pipe(LLVM / "clang", "-x", "ir", "-O1", "-shared", "-fPIC", "-", "-o", library, "-lm", given=ir)
-    arrays = [np.ascontiguousarray(x) for x in [*inputs, result]]
-    ctypes.CDLL(str(library))._mlir_ciface_kernel(*(ctypes.byref(descriptor(x)) for x in arrays))
-    return arrays[-1]
+    """`op` on %t0, %t1, ... and the tensor %f of `init`, or of anything, by plain loops; gives `result` its values."""
+    library = compile_kernel(folder, op, inputs, result, init, ", cpu.plan = #cpu.loops", PASSES)
+    return call(library, inputs, result)
 
 
 def floats(*shape, seed=0):
     return np.random.default_rng(seed + sum(shape)).standard_normal(shape, dtype=np.float32)
-
-
-def panels(matrix):
-    """[K,N] as [No,K,32]; columns past N are zero."""
-    k, n = matrix.shape
-    count = -(-n // PANEL)
-    wide = np.zeros((k, count * PANEL), matrix.dtype)
-    wide[:, :n] = matrix
-    return np.ascontiguousarray(wide.reshape(k, count, PANEL).transpose(1, 0, 2))
-
-
-def grouped(matrix, group):
-    """[K,N] in panels in which `group` values of k lie together."""
-    k, n = matrix.shape
-    deep = np.zeros((-(-k // group) * group, n), matrix.dtype)
-    deep[:k] = matrix
-    packed = panels(deep)
-    return np.ascontiguousarray(
-        packed.reshape(len(packed), -1, group, PANEL).transpose(0, 1, 3, 2).reshape(len(packed), -1, PANEL * group)
-    )
 
 
 def multiply(folder, packing, a, packed, columns, scales=None, block=None):
@@ -319,3 +245,52 @@ def test_filters_for_winograd(m, stride, taps, tmp_path):
     window = [stride, stride], [1, 1], [1, 1], 1
     y = convolve(tmp_path, filters, x, packed, w, *window)
     np.testing.assert_allclose(y, reference(x, w, *window), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("element", ["i8", "bf16"])
+@pytest.mark.parametrize("group", [1, 2])
+def test_narrow_convolutions(element, group, tmp_path):
+    rng = np.random.default_rng(group)
+    padding = 17 if element == "i8" else 0
+    if element == "i8":
+        x, w = rng.integers(0, 256, (2, 6, 5, 7), np.uint8), rng.integers(-128, 128, (40, 6 // group, 3, 2), np.int8)
+    else:
+        x, w = (rng.integers(-8, 9, s).astype(ml_dtypes.bfloat16) for s in ((2, 6, 5, 7), (40, 6 // group, 3, 2)))
+    packed = kernel_text.pack_filters(w, group, 4 if element == "i8" else 2)
+    attributes = window(kernel_shape=(3, 2), strides=(2, 1), dilations=(1, 2), pads_begin=(1, 0), pads_end=(2, 2), group=group,
+                        padding=padding)  # fmt: skip
+    last = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (1, 2), (0, 2)], constant_values=padding)
+    expected = np.moveaxis(references.convolve(padded, w, (2, 1), (1, 2), (0, 0, 0, 0), group), 1, -1)
+    op = f"cpu.narrow_conv ins(%t0, %t1 : tensor<{spell(last)}>, tensor<{spell(packed)}>) OUTS {{{attributes}, packing = #cpu.packing<{element}, panel = 32>}}"
+    whole = element == "i8"
+    y = compute(tmp_path, op, [last, packed], np.zeros(expected.shape, np.int32 if whole else np.float32), "0" if whole else "0.0")
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_depthwise_convolutions_of_bytes(tmp_path):
+    rng = np.random.default_rng(5)
+    x, w = rng.integers(0, 256, (2, 6, 5, 7), np.uint8), rng.integers(-128, 128, (6, 1, 5, 3), np.int8)
+    lines = np.zeros((6, 8, 3), np.int8)
+    lines[:, :5] = w[:, 0]
+    packed = np.ascontiguousarray(lines.reshape(6, 2, 4, 3).transpose(1, 3, 0, 2).reshape(6, 24))
+    attributes = window(kernel_shape=(5, 3), strides=(1, 2), dilations=(1, 1), pads_begin=(2, 1), pads_end=(2, 1), padding=9)
+    last = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (2, 2), (1, 1)], constant_values=9)
+    expected = np.moveaxis(references.convolve(padded, w, (1, 2), (1, 1), (0, 0, 0, 0), 6), 1, -1)
+    op = f"cpu.depthwise_byte_conv ins(%t0, %t1 : tensor<{spell(last)}>, tensor<{spell(packed)}>) OUTS {{{attributes}}}"
+    y = compute(tmp_path, op, [last, packed], np.zeros(expected.shape, np.int32), "0")
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("unsigned", [True, False])
+def test_poolings_of_bytes(unsigned, tmp_path):
+    rng = np.random.default_rng(6)
+    dtype, lowest = (np.uint8, 0) if unsigned else (np.int8, -128)
+    x = rng.integers(lowest, lowest + 256, (1, 5, 6, 3)).astype(dtype)
+    expected = np.full((1, 3, 3, 3), lowest, dtype)
+    for i, j in np.ndindex(3, 3):
+        expected[0, i, j] = x[0, max(2 * i - 1, 0) : 2 * i + 2, 2 * j : 2 * j + 2].reshape(-1, 3).max(0)
+    attributes = window(kernel_shape=(3, 2), strides=(2, 2), pads_begin=(1, 0)) + (", is_unsigned" if unsigned else "")
+    op = f"cpu.byte_max_pool ins(%t0 : tensor<{spell(x)}>) OUTS {{{attributes}}}"
+    np.testing.assert_array_equal(compute(tmp_path, op, [x], np.zeros(expected.shape, dtype), lowest), expected)

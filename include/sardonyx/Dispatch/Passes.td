@@ -145,6 +145,36 @@ def SDXNormalizeContractions
                            "::mlir::arith::ArithDialect"];
 }
 
+def SDXFormAttention : Pass<"sdx-form-attention", "::mlir::ModuleOp"> {
+  let summary = "Make one operation of attention";
+  let description = [{
+    A product of queries and keys, whatever is done to its elements, a softmax of
+    its rows and a product by values become an `sdx.attention`, if nothing else
+    needs the scores or the probabilities, and the target has a kernel for it
+    (`hasAttention` of its attribute). Transposes and reshapes of operands
+    and of the result, repeated heads, and factors of queries and keys become
+    maps and part of its body. Rows of probabilities that are set to 0 become
+    rows of the result that are.
+
+    What is in f16 or bf16 between the products is not rounded any more.
+
+    ```mlir
+    %s = sdx.matmul ins(%q, %k) {transposed}
+    %t = linalg.generic ins(%s, %mask) {mulf, addf}
+    // max, exp, sum, division
+    %r = sdx.matmul ins(%p, %v)
+    // becomes
+    %r = sdx.attention {indexing_maps = [...]} ins(%q, %k, %v, %mask : ...) outs(...) {
+    ^bb0(%score: f32, %added: f32, %h: index, %m: index, %n: index):
+      ...
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SDXDecomposeDenseOps
     : Pass<"sdx-decompose-dense-ops", "::mlir::ModuleOp"> {
   let summary = "Turn dense sdx operations into linalg operations";
@@ -159,6 +189,33 @@ def SDXDecomposeDenseOps
     // becomes
     %r = linalg.generic {... ["parallel", "parallel", "reduction"]}
         ins(%a, %b ...) outs(%zero ...) {arith.mulf, arith.addf}
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::sdx::SDXDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def SDXWidenIntegerConvs
+    : Pass<"sdx-widen-integer-convs", "::mlir::ModuleOp"> {
+  let summary = "Compute convolutions of bytes by wider numbers";
+  let description = [{
+    A convolution of 8-bit integers onto i32 becomes one of f32, whose channels
+    are groups so small that sums are exact, or of i32. For targets that multiply
+    floats faster than bytes, and for forms of convolutions without a kernel that
+    takes bytes.
+
+    ```mlir
+    %z = sdx.conv ins(%u, %v : tensor<1x64x56x56xi8>, tensor<64x64x3x3xi8>)
+        outs(%zeros : tensor<1x64x56x56xi32>) {..., group = 1 : i64, input_unsigned}
+    // becomes
+    %x = linalg.generic ins(%u) {arith.extui, arith.sitofp}
+    %w = linalg.generic ins(%v) {arith.extsi, arith.sitofp}  // [4*64,16,3,3]
+    %s = sdx.conv ins(%x, %w) outs(%f) {..., exact, group = 4 : i64}
+    %z = linalg.generic ins(%s) {arith.fptosi, arith.addi}   // over the groups
     ```
   }];
   let dependentDialects = ["::sardonyx::sdx::SDXDialect",

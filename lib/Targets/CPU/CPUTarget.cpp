@@ -26,10 +26,17 @@ public:
   void buildLayoutPasses(OpPassManager &module,
                          const LayoutOptions &options) const override {
     const Numerics numerics = options.numerics;
+    CPURoundOperandsOptions rounding;
+    rounding.precision = options.precision;
+    module.addPass(createCPURoundOperands(rounding));
+    module.addPass(createCPUAssignLayouts());
+    module.addPass(createSDXWidenIntegerConvs());
     if (numerics == Numerics::F32)
       module.addNestedPass<func::FuncOp>(createCPUKeepConvsDirect());
     module.addPass(createCPUPackConvs());
     module.addPass(createCPUPackDequantMatmuls());
+    // Before products of operands that are there are packed.
+    module.addPass(createSDXFormAttention());
     // Which form a convolution takes decides how its weights are packed, which
     // must be known before they are hoisted.
     CPUChooseConvFormOptions forms;
@@ -58,7 +65,10 @@ public:
     kernels.addPass(createCPUDecomposePackedOps());
     kernels.addPass(createCPULowerContractions());
     kernels.addPass(createCPULowerConv());
+    kernels.addPass(createCPULowerNarrowConv());
+    kernels.addPass(createCPULowerByteWindows());
     kernels.addPass(createCPULowerPool());
+    kernels.addPass(createCPULowerAttention());
     kernels.addPass(createCPULowerPacking());
     kernels.addPass(createCPULowerRows());
     kernels.addPass(createCPULowerLoops());

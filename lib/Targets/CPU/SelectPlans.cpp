@@ -5,8 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Attention/AttentionPlan.h"
+#include "Plan/ByteWindowPlan.h"
 #include "Plan/ConvPlan.h"
 #include "Plan/MatmulPlan.h"
+#include "Plan/NarrowConvPlan.h"
 #include "Plan/Plan.h"
 #include "Plan/PoolPlan.h"
 #include "Rows/RowsPlan.h"
@@ -97,8 +100,16 @@ static LogicalResult setPlan(func::FuncOp kernel) {
     return setPlan<MatmulPlanAttr>(kernel, op, MatmulFacts(op, target));
   if (auto op = findFirst<ConvOp>(kernel))
     return setPlan<ConvPlanAttr>(kernel, op, ConvFacts(op, target));
+  if (auto op = findFirst<NarrowConvOp>(kernel))
+    return setPlan<NarrowConvPlanAttr>(kernel, op, NarrowConvFacts(op, target));
+  if (auto op = findFirst<DepthwiseByteConvOp>(kernel))
+    return setPlan<ByteWindowPlanAttr>(kernel, op, ByteWindowFacts(op, target));
+  if (auto op = findFirst<ByteMaxPoolOp>(kernel))
+    return setPlan<ByteWindowPlanAttr>(kernel, op, ByteWindowFacts(op, target));
   if (auto op = findFirst<sdx::MaxPoolOp>(kernel))
     return setPlan<PoolPlanAttr>(kernel, op, PoolFacts(op, target));
+  if (auto op = findFirst<sdx::AttentionOp>(kernel))
+    return setPlan<AttentionPlanAttr>(kernel, op, AttentionFacts(op, target));
   // A packing has nothing to choose.
   for (Operation &op : kernel.getOps())
     if (isa<PackRhsOp, PackConvWeightsOp>(op))

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Attention/DecomposeAttention.h"
 #include "Common/KernelBuffers.h"
 #include "Conv/DecomposeLast.h"
 #include "ThreadLoops.h"
@@ -91,6 +90,8 @@ static LogicalResult lowerKernel(func::FuncOp func) {
     if (loop->getParentOfType<scf::ParallelOp>())
       nv::makeSequential(loop);
   }
+  for (auto loop : func.getOps<scf::ParallelOp>())
+    nv::shareTests(loop);
   insertDeallocs(func);
   IRRewriter rewriter(func.getContext());
   return expandCopies(rewriter, func);
@@ -131,9 +132,7 @@ private:
     func.walk([&](sdx::DenseOpInterface op) { ops.push_back(op); });
     for (sdx::DenseOpInterface op : ops) {
       OpBuilder b(op);
-      auto attention = dyn_cast<nv::AttentionOp>(*op);
-      Value loops = attention ? nv::decomposeAttention(b, attention)
-                              : nv::decomposeLast(b, op);
+      Value loops = nv::decomposeLast(b, op);
       if (!loops)
         loops = decomposeToLinalg(b, op);
       if (!loops)

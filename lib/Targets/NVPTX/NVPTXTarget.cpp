@@ -31,6 +31,7 @@ public:
   void buildLayoutPasses(OpPassManager &module,
                          const LayoutOptions &options) const override {
     module.addPass(createNVSetThreadCount());
+    module.addPass(createSDXWidenIntegerConvs());
     module.addPass(createNVPreparePools());
     NVRoundOperandsOptions rounding;
     rounding.precision = options.precision;
@@ -38,7 +39,7 @@ public:
     module.addPass(createNVPrepareProducts());
     // Afterwards, when operands are what is in memory.
     module.addPass(createNVAssignLayouts());
-    module.addPass(createNVFormAttention());
+    module.addPass(createSDXFormAttention());
   }
 
   void buildPlanPasses(OpPassManager &module) const override {
@@ -62,6 +63,7 @@ public:
     kernels.addPass(createNVLowerRows());
     kernels.addPass(createNVLowerTranspose());
     kernels.addPass(createNVLowerGather());
+    kernels.addPass(createNVLowerUpdates());
     kernels.addPass(createNVLowerScan());
     kernels.addPass(createNVLowerTopK());
     kernels.addPass(createNVLowerElementwise());

@@ -776,3 +776,29 @@ func.func @other_space(%m: memref<4xf32>) {
   sdx.call @k(%m : memref<4xf32>)
   return
 }
+
+// -----
+
+func.func @unsigned_floats(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %e: tensor<1x6x6x6xf32>) {
+  // expected-error@+1 {{'input_unsigned', 'weights_unsigned' and 'padding' are for integers}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xf32>, tensor<6x4x3x3xf32>) outs(%e : tensor<1x6x6x6xf32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, input_unsigned} -> tensor<1x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @padding_of_signed_bytes(%x: tensor<1x4x8x8xi8>, %w: tensor<6x4x3x3xi8>, %e: tensor<1x6x6x6xi32>) {
+  // expected-error@+1 {{'padding' = 128 is no element of the input}}
+  %0 = sdx.conv ins(%x, %w : tensor<1x4x8x8xi8>, tensor<6x4x3x3xi8>) outs(%e : tensor<1x6x6x6xi32>)
+      {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, padding = 128 : i64} -> tensor<1x6x6x6xi32>
+  return
+}
+
+// -----
+
+func.func @pool_of_words(%x: tensor<1x4x8x8xi16>, %e: tensor<1x4x4x4xi16>) {
+  // expected-error@+1 {{input and init must both be of f32, or both of i8}}
+  %0 = sdx.max_pool ins(%x : tensor<1x4x8x8xi16>) outs(%e : tensor<1x4x4x4xi16>) {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, 0>} -> tensor<1x4x4x4xi16>
+  return
+}

@@ -54,7 +54,9 @@ def CPUSelectPlans : Pass<"cpu-select-plans", "::mlir::func::FuncOp"> {
   let description = [{
     Sets `cpu.plan` of kernels: the form of their loops, as their shapes, the
     layout of their operands and the machine ask for: `#cpu.conv_plan` around a
-    `cpu.conv`, `#cpu.matmul_plan` around a `cpu.packed_matmul`, `#cpu.pool_plan`
+    `cpu.conv`, `#cpu.narrow_conv_plan` around a `cpu.narrow_conv`,
+    `#cpu.byte_window_plan` around a `cpu.depthwise_byte_conv` or a
+    `cpu.byte_max_pool`, `#cpu.matmul_plan` around a `cpu.packed_matmul`, `#cpu.pool_plan`
     around an `sdx.max_pool`, `#cpu.rows_plan` where operations share an iteration
     space. Any other is loops, an operation at a time
     (`#cpu.loops<vectors = true>`), and `sdx.plan_reason` says why, as does a
@@ -134,6 +136,62 @@ def CPULowerConv : Pass<"cpu-lower-conv", "::mlir::func::FuncOp"> {
   ];
 }
 
+def CPULowerNarrowConv : Pass<"cpu-lower-narrow-conv", "::mlir::func::FuncOp"> {
+  let summary = "Lower narrow convolutions to register-tiled loops";
+  let description = [{
+    A kernel around one `cpu.narrow_conv` becomes loops over chunks of output
+    positions, whose windows are copied to scratch memory unless they are rows of
+    the input, and panels of filters; the micro-kernel of the plan multiplies
+    tiles of them, and elementwise operations on the sums are applied before they
+    are stored.
+
+    ```mlir
+    %y = cpu.narrow_conv ins(%x, %w) outs(%zeros)
+    // becomes
+    scf.parallel (%group, %chunk) = ... {
+      %windows = memref.alloc() : memref<192x576xi8>
+      scf.for %position = ... {... vector.load %x ... vector.store ..., %windows}
+      scf.for %panel = ... {
+        scf.for %row = ... {
+          %sums:12 = scf.for %k = ... {
+            ... llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def CPULowerByteWindows
+    : Pass<"cpu-lower-byte-windows", "::mlir::func::FuncOp"> {
+  let summary = "Lower windows of single channels of bytes to vectors";
+  let description = [{
+    Kernels around one `cpu.depthwise_byte_conv` or `cpu.byte_max_pool` become
+    loops over lines of outputs, vectors of channels and a few positions at a
+    time.
+
+    ```mlir
+    %y = cpu.byte_max_pool ins(%x) outs(%lowest)
+    // becomes
+    scf.parallel (%line) = ... {
+      scf.for %channel = %c0 to %c64 step %c64 {
+        scf.for %position = ... {
+          %pixel = vector.load %x[...] : memref<?xi8>, vector<64xi8>
+          %0 = arith.maxui %lowest, %pixel : vector<64xi8>
+          ...
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
 def CPULowerPool : Pass<"cpu-lower-pool", "::mlir::func::FuncOp"> {
   let summary = "Lower maximum pooling kernels to vectors";
   let description = [{
@@ -156,6 +214,33 @@ def CPULowerPool : Pass<"cpu-lower-pool", "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::sardonyx::cpu::CPUDialect",
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def CPULowerAttention : Pass<"cpu-lower-attention", "::mlir::func::FuncOp"> {
+  let summary = "Lower attention kernels to loops over blocks of keys";
+  let description = [{
+    A kernel around an `sdx.attention` becomes a loop over tasks, each of which
+    has some queries, of all heads that share keys. It passes the keys in blocks:
+    they are packed in panels, scores of some rows are computed in registers
+    (multiply-adds of f32), changed by the body on vectors, and become
+    exponentials in memory that stays in the cache, by which values are
+    multiplied. Keys that the body excludes by their number are not visited. The
+    plan (`#cpu.attention_plan`) says how many queries, rows and keys.
+
+    ```mlir
+    %r = sdx.attention ... ins(%q, %k, %v : tensor<12x128x64xf32>, ...) outs(...) {...}
+    // becomes
+    scf.parallel (%pair, %task) = (%c0, %c0) to (%c12, %c1) step (%c1, %c1) {
+      %memory = memref.alloc() {alignment = 64 : i64} : memref<...xi8>
+      scf.for %key = %c0 to %c128 step %c128 {
+        ... vector.shuffle ... vector.fma ... math.exp ... vector.fma ...
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::cpu::CPUDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
@@ -252,7 +337,7 @@ def CPULowerRows : Pass<"cpu-lower-rows", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = [
-    "::sardonyx::cpu::CPUDialect",
+    "::sardonyx::cpu::CPUDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"
@@ -276,7 +361,7 @@ def CPULowerLoops : Pass<"cpu-lower-loops", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = [
-    "::sardonyx::cpu::CPUDialect",
+    "::sardonyx::cpu::CPUDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
@@ -320,6 +405,60 @@ def CPUKeepConvsDirect : Pass<"cpu-keep-convs-direct", "::mlir::func::FuncOp"> {
     %y = sdx.conv ins(%x, %ones : ..., tensor<64x64x3x3xf32>) ... {exact}
     ```
   }];
+}
+
+def CPURoundOperands : Pass<"cpu-round-operands", "::mlir::ModuleOp"> {
+  let summary = "Round operands of products to bf16 where that is faster";
+  let description = [{
+    With `precision=bf16`, on machines that multiply bf16, operands of products by
+    weights are rounded to bf16 where they are made, before they are reshaped or
+    transposed, and so are those of convolutions where there are tile registers.
+    Who else takes the value takes it rounded, so that it is in memory once,
+    unless it is a result of the model. Sums stay f32.
+
+    ```mlir
+    %r = sdx.matmul ins(%a, %b : tensor<?x64xf32>, tensor<64x32xf32>) outs(...)
+    // becomes
+    %s = linalg.generic ins(%a : tensor<?x64xf32>) ... truncf -> tensor<?x64xbf16>
+    // ... the same of %b
+    %r = sdx.matmul ins(%s, %u : tensor<?x64xbf16>, tensor<64x32xbf16>) outs(...)
+    ```
+  }];
+  let options = [
+    Option<"precision", "precision", "::sardonyx::Precision",
+           "::sardonyx::Precision::F32", "What operands may be rounded to",
+           [{::sardonyx::getPrecisionValues()}]>
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def CPUAssignLayouts : Pass<"cpu-assign-layouts", "::mlir::ModuleOp"> {
+  let summary = "Make regions with channels last around narrow convolutions";
+  let description = [{
+    Convolutions of 8-bit integers become `cpu.narrow_conv` and
+    `cpu.depthwise_byte_conv`, where the machine multiplies bytes, and those of
+    bf16 `cpu.narrow_conv` where it has tile registers. What follows them, operations on elements, slices, concatenations, poolings of bytes, is
+    computed with channels last as well; transposes are left where such a region
+    begins and ends. Signed inputs and unsigned weights change their sign on the
+    way.
+
+    ```mlir
+    %z = sdx.conv ins(%u, %v : tensor<1x64x56x56xi8>, tensor<64x64x3x3xi8>)
+        outs(%zeros : tensor<1x64x56x56xi32>) {..., input_unsigned}
+    // becomes
+    %x = linalg.transpose ins(%u) ... permutation = [0, 2, 3, 1]
+    %w = ... // [2,144,128]
+    %y = cpu.narrow_conv ins(%x, %w) outs(...) {...}
+    %z = linalg.transpose ins(%y) ... permutation = [0, 3, 1, 2]
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::cpu::CPUDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect"];
 }
 
 def CPUPackConvs : Pass<"cpu-pack-convs", "::mlir::ModuleOp"> {

@@ -9,6 +9,7 @@
 #define SARDONYX_TARGETS_NVPTX_PASSES
 
 include "sardonyx/Targets/NVPTX/LayoutPasses.td"
+include "sardonyx/Targets/NVPTX/MovementPasses.td"
 
 include "mlir/Pass/PassBase.td"
 
@@ -54,7 +55,9 @@ def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
     of which a block computes: tiles of the operands go to shared memory, several
     at a time (cp.async), the sums are in registers, by multiply-adds or by
     mma.sync, and what follows the product is applied to them. Whatever it cannot
-    be applied to is left to `nv-lower-loops`.
+    be applied to is left to `nv-lower-loops`. Where rows are few, warps read the
+    right-hand side past shared memory; where their number is open there is code
+    for both, and the host starts what is right for it.
 
     ```mlir
     %r = sdx.matmul ins(%a, %b : tensor<?x64xf16>, tensor<64x32xf16>) outs(%zeros)
@@ -139,7 +142,7 @@ def NVLowerConv : Pass<"nv-lower-conv", "::mlir::func::FuncOp"> {
 def NVLowerAttention : Pass<"nv-lower-attention", "::mlir::func::FuncOp"> {
   let summary = "Lower attention to tiles of blocks";
   let description = [{
-    A kernel around an `nv.attention` becomes a loop over tiles of queries, each
+    A kernel around an `sdx.attention` becomes a loop over tiles of queries, each
     of which a block has with all heads that share their keys. It goes over tiles
     of keys and values, which go to shared memory ahead (cp.async): scores and
     probabilities stay in registers, and the softmax is computed as scores come.
@@ -148,7 +151,7 @@ def NVLowerAttention : Pass<"nv-lower-attention", "::mlir::func::FuncOp"> {
     the keys, and a second loop adds up what they have.
 
     ```mlir
-    %r = nv.attention ... ins(%q, %k, %v : tensor<12x128x64xf16>, ...) outs(...) {...}
+    %r = sdx.attention ... ins(%q, %k, %v : tensor<12x128x64xf16>, ...) outs(...) {...}
     // becomes
     scf.parallel (%block) = (%c0) to (%tiles) step (%c1) {
       %shared = nv.shared_memory : memref<46080xi8, #gpu.address_space<workgroup>>
@@ -202,10 +205,11 @@ def NVLowerRows : Pass<"nv-lower-rows", "::mlir::func::FuncOp"> {
   let description = [{
     A kernel of reductions over trailing dimensions, with elementwise operations
     before, between and after them (softmax, normalisations), becomes a loop over
-    rows. A warp has a row of at most 1024 elements, a block a longer one; sums
-    are combined by shuffles, and through shared memory. Where a thread has few
-    elements of a row it keeps them in registers. Short rows, and reductions that
-    are no single operation, are left to `nv-lower-loops`.
+    rows. A warp has a row of at most 1024 elements, a block a longer one, and a
+    part of a warp, down to a thread, one of which a thread would have less than
+    four; sums are combined by shuffles, and through shared memory. Where a thread
+    has few elements of a row it keeps them in registers. Reductions that are no
+    single operation are left to `nv-lower-loops`.
 
     ```mlir
     %m = linalg.generic {... ["parallel", "reduction"]} ins(%x) outs(%low) {maxnumf}
@@ -220,117 +224,6 @@ def NVLowerRows : Pass<"nv-lower-rows", "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
     "::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect"
-  ];
-}
-
-def NVLowerTranspose : Pass<"nv-lower-transpose", "::mlir::func::FuncOp"> {
-  let summary = "Lower transposes to tiles in shared memory";
-  let description = [{
-    A kernel that is one `linalg.transpose` becomes a loop over tiles of the
-    dimension that is the operand's fastest and the one that is the result's, 32
-    x 32 or, of elements of one or two bytes, 64 x 64. A block reads it row by
-    row of the operand and writes it row by row of the result; in shared memory
-    rows have a gap. Where the fastest dimension stays, or where one of the two
-    has fewer than 8 elements, a thread has neighbours of the result, 16 bytes at
-    most.
-
-    ```mlir
-    %r = linalg.transpose ins(%x : tensor<512x70xf32>) outs(%e) permutation = [1, 0]
-    // becomes
-    scf.parallel (%block) = (%c0) to (%c48) step (%c1) {
-      %shared = nv.shared_memory : memref<4224xi8, #gpu.address_space<workgroup>>
-      ...
-      gpu.barrier
-      ...
-    } {nv.step = "transpose", nv.threads = 256 : i64}
-    ```
-  }];
-  let dependentDialects = [
-    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
-  ];
-}
-
-def NVLowerGather : Pass<"nv-lower-gather", "::mlir::func::FuncOp"> {
-  let summary = "Lower copies of pieces whose places data decide to threads";
-  let description = [{
-    A kernel that is a loop over tasks (scf.forall), each of which copies a piece
-    of a buffer into the result, as a row of a table, becomes a loop in which a
-    thread has neighbours of a piece, 16 bytes where rows are a multiple of that.
-    It finds the place of its piece for itself.
-
-    ```mlir
-    %r = scf.forall (%task) in (%n) shared_outs(%out = %empty) {
-      %row = tensor.extract %rows[%task]
-      %piece = tensor.extract_slice %x[%row, 0] [1, 768] [1, 1]
-      ... tensor.parallel_insert_slice %piece into %out[%task, 0] [1, 768] [1, 1]
-    // becomes
-    scf.parallel (%block) = (%c0) to (%blocks) step (%c1) {
-      ...
-      %row = memref.load %rows[%task]
-      %v = memref.load %x[%row, %i]
-      ...
-      memref.store %v, %y[%task, %i]
-    } {nv.step = "gather", nv.threads = 256 : i64}
-    ```
-  }];
-  let dependentDialects = [
-    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
-  ];
-}
-
-def NVLowerScan : Pass<"nv-lower-scan", "::mlir::func::FuncOp"> {
-  let summary = "Lower running sums and products to blocks";
-  let description = [{
-    A kernel that is a loop over tasks which says that it computes running sums
-    (`sdx.scan`) becomes a loop over rows. A block has one, 1024 elements at a
-    time: a thread sums up four, and threads their totals in shared memory. So
-    sums of floats are not in the order of the loop. Where other rows lie between
-    the elements of one, a thread has a row.
-
-    ```mlir
-    %r = scf.forall (%row) in (%n) ... {mapping = [#sdx.task], sdx.scan = "sum"}
-    // becomes
-    scf.parallel (%row) = (%c0) to (%n) step (%c1) {
-      %shared = nv.shared_memory : memref<2048xi8, #gpu.address_space<workgroup>>
-      scf.for %first = %c0 to %length step %c1024 iter_args(%before = %zero) -> (f32) {
-      ...
-    } {nv.step = "scan", nv.threads = 256 : i64}
-    ```
-  }];
-  let dependentDialects = [
-    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
-  ];
-}
-
-def NVLowerTopK : Pass<"nv-lower-top-k", "::mlir::func::FuncOp"> {
-  let summary = "Lower selections of the best of rows to blocks that sort";
-  let description = [{
-    A kernel that is a loop over tasks which says that it has the best elements
-    of rows (`sdx.top_k`) becomes a loop over rows. A block has one, up to 4096
-    elements of 64 bits in shared memory: a key and the index. It sorts them; of
-    longer rows the better half stays and the next elements take the place of
-    the other half. Where more than 2048 of them are wanted it sorts the row in
-    the device's memory; the host chooses where that is open. Elements of 64 bits
-    and rows of less than 32 are left to `nv-lower-loops`.
-
-    ```mlir
-    %r:2 = scf.forall (%row) in (%n) ... {mapping = [#sdx.task], sdx.top_k = "largest"}
-    // becomes
-    scf.parallel (%row) = (%c0) to (%n) step (%c1) {
-      %shared = nv.shared_memory : memref<16384xi8, #gpu.address_space<workgroup>>
-      ...
-      %least = arith.minui %first, %second : i64
-      ...
-    } {nv.step = "top_k", nv.threads = 256 : i64}
-    ```
-  }];
-  let dependentDialects = [
-    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect"
   ];
 }
@@ -375,6 +268,9 @@ def NVLowerLoops : Pass<"nv-lower-loops", "::mlir::func::FuncOp"> {
     one iteration, and what later loops need of it goes through the device's
     memory. Sizes and scalar arguments are computed by the host. `nv.step` says
     what a loop computes.
+
+    A task that searches (`sdx.any`) is a warp's, whose threads do the same but
+    test an index each.
 
     Temporaries of a kernel are memref.alloc, of a thread memref.alloca where
     they are small and their size is known, and otherwise pieces of a buffer that

@@ -16,17 +16,8 @@ using namespace mlir;
 
 namespace sardonyx {
 
-/// A window whose pads `sdx.conv` can carry, over an input cropped or padded
-/// where it can't.
-static Value normalizePads(TensorBuilder &b, Value input, Window &window) {
-  auto isCarried = [](OpFoldResult pad) {
-    std::optional<int64_t> known = getStaticSize(pad);
-    return known && *known >= 0;
-  };
-  if (llvm::all_of(window.padsBegin, isCarried) &&
-      llvm::all_of(window.padsEnd, isCarried))
-    return input;
-  Value padded = padForWindow(b, input, window, b.zero(elementTypeOf(input)));
+Value padInput(TensorBuilder &b, Value input, Window &window, Value value) {
+  Value padded = padForWindow(b, input, window, value);
   for (int64_t dim = 0; dim < window.rank(); ++dim) {
     window.padsBegin[dim] = window.padsEnd[dim] = b.size(0);
     window.inputs[dim] = b.dim(padded, dim + 2);
@@ -34,9 +25,26 @@ static Value normalizePads(TensorBuilder &b, Value input, Window &window) {
   return padded;
 }
 
+/// A window whose pads `sdx.conv` can carry, over an input cropped or padded
+/// with `padding` where it can't.
+static Value normalizePads(TensorBuilder &b, Value input, Window &window,
+                           int64_t padding) {
+  auto isCarried = [](OpFoldResult pad) {
+    std::optional<int64_t> known = getStaticSize(pad);
+    return known && *known >= 0;
+  };
+  if (llvm::all_of(window.padsBegin, isCarried) &&
+      llvm::all_of(window.padsEnd, isCarried))
+    return input;
+  Type element = elementTypeOf(input);
+  return padInput(b, input, window,
+                  padding ? b.integer(element, padding) : b.zero(element));
+}
+
 static Value createConvOp(TensorBuilder &b, Value input, Value weights,
-                          Window window, int64_t group, bool exact) {
-  input = normalizePads(b, input, window);
+                          Window window, int64_t group,
+                          std::optional<ConvBytes> bytes) {
+  input = normalizePads(b, input, window, bytes ? bytes->padding : 0);
   auto type = rankedType(weights);
   SmallVector<int64_t> shape(type.getShape());
   llvm::copy(window.kernel, shape.begin() + 2);
@@ -48,14 +56,22 @@ static Value createConvOp(TensorBuilder &b, Value input, Value weights,
     begin.push_back(*getStaticSize(x));
     end.push_back(*getStaticSize(y));
   }
-  auto conv = sdx::ConvOp::create(
-      b, input, weights, b.zeros(sizes, elementTypeOf(input)), window.strides,
-      window.dilations, begin, end, group, exact);
+  Type sum = bytes ? Type(b.getI32Type()) : elementTypeOf(input);
+  auto conv =
+      sdx::ConvOp::create(b, input, weights, b.zeros(sizes, sum),
+                          window.strides, window.dilations, begin, end, group);
+  if (bytes) {
+    conv.setInputUnsigned(bytes->isInputUnsigned);
+    conv.setWeightsUnsigned(bytes->areWeightsUnsigned);
+    if (window.hasPads())
+      conv.setPadding(bytes->padding);
+  }
   return conv->getResult(0);
 }
 
 FailureOr<Value> createConv(TensorBuilder &b, Value input, Value weights,
-                            const Window &window, int64_t group, bool exact) {
+                            const Window &window, int64_t group,
+                            std::optional<ConvBytes> bytes) {
   if (group < 1 || window.rank() > 3 ||
       !b.sameSize(b.dim(input, 1), b.times(b.dim(weights, 1), group),
                   "channels of the input and the weights differ"))
@@ -69,7 +85,7 @@ FailureOr<Value> createConv(TensorBuilder &b, Value input, Value weights,
     (void)b.sameSize(channels, whole,
                      "output channels are no multiple of group");
   }
-  return createConvOp(b, input, weights, window, group, exact);
+  return createConvOp(b, input, weights, window, group, bytes);
 }
 
 FailureOr<Value> addBias(TensorBuilder &b, Value product, Value bias,

@@ -22,84 +22,103 @@ struct IntegerConv {
   TypedTensor inputZero{Value(), Type()}, weightZero{Value(), Type()};
 };
 
-/// This many products of differences of 8-bit integers have an f32 sum that is
-/// exact in whatever order: 258 * 255^2 < 2^24.
-constexpr int64_t kExactProducts = 258;
-
-/// Into how many equal parts the input channels have to be cut so that a sum
-/// over a part is exact in f32; 0 when that would not pay.
-int64_t getExactParts(int64_t channels, ArrayRef<int64_t> kernel) {
-  constexpr int64_t kMaxParts = 16;
-  if (ShapedType::isDynamic(channels) || channels < 1)
-    return 0;
-  int64_t area = 1;
-  for (int64_t size : kernel)
-    area *= size;
-  for (int64_t parts = 1; parts <= std::min(channels, kMaxParts); ++parts)
-    if (channels % parts == 0 && channels / parts * area <= kExactProducts)
-      return parts;
-  return 0;
+bool hasOneElement(Value tensor) {
+  RankedTensorType type = rankedType(tensor);
+  return type.hasStaticShape() && type.getNumElements() == 1;
 }
 
-/// The convolution of whole numbers in f32 as i32.
-FailureOr<Value> createExactConv(TensorBuilder &b, Value input, Value weights,
-                                 const Window &window, int64_t parts) {
+/// The byte that `tensor` has in all places, if that is known.
+std::optional<int64_t> getConstantNumber(TypedTensor tensor) {
+  if (!tensor.value)
+    return 0;
+  std::optional<SmallVector<int64_t>> numbers =
+      getConstantInts(tensor.value, rankedType(tensor.value).getNumElements());
+  if (!numbers || numbers->empty() || !llvm::all_equal(*numbers))
+    return std::nullopt;
+  // Stored without a sign.
+  const bool isUnsigned = tensor.onnxElementType.isUnsignedInteger();
+  return isUnsigned ? numbers->front() & UINT8_MAX : numbers->front();
+}
+
+/// Cross-correlation of bytes onto i32, as sdx.conv. Positions in the pads hold
+/// the zero point.
+FailureOr<Value> createByteConv(TensorBuilder &b, const IntegerConv &conv,
+                                Value weights, bool areUnsigned,
+                                const Window &window, int64_t group) {
+  ConvBytes bytes{conv.input.onnxElementType.isUnsignedInteger(), areUnsigned};
+  std::optional<int64_t> padding = getConstantNumber(conv.inputZero);
+  if (!window.hasPads() || padding) {
+    bytes.padding = padding.value_or(0);
+    return createConv(b, conv.input.value, weights, window, group, bytes);
+  }
+  Value zero = reshape(b, b.getLoc(), conv.inputZero.value, {});
+  Window inner = window;
+  Value input = padInput(b, conv.input.value, inner, b.extract(zero, {}));
+  return createConv(b, input, weights, inner, group, bytes);
+}
+
+/// sum (x - a)(w - c) = sum x w - a sum w - c sum x + K a c, over the K
+/// products of a filter, for zero points a and c.
+FailureOr<Value> createByteProducts(TensorBuilder &b, const IntegerConv &conv,
+                                    const Window &window, int64_t group) {
   Type i32 = b.getI32Type();
-  if (!b.sameSize(b.dim(input, 1), b.dim(weights, 1),
-                  "channels of the input and the weights differ"))
+  const bool isUnsigned = conv.weights.onnxElementType.isUnsignedInteger();
+  FailureOr<Value> product =
+      createByteConv(b, conv, conv.weights.value, isUnsigned, window, group);
+  if (failed(product))
     return failure();
-  // [OC,C,k...] as [parts * OC,C/parts,k...]: group g has part g of each row.
-  Sizes sizes = b.dims(weights);
-  OpFoldResult channels = sizes[0];
-  int64_t rank = sizes.size();
-  SmallVector<ReassociationIndices> split, merge;
-  appendGroup(split, 0, 1);
-  appendGroup(split, 1, 2);
-  appendGroup(merge, 0, 2);
-  appendGroup(merge, 2, 1);
-  SmallVector<int64_t> permutation{1, 0, 2};
-  for (int64_t dim = 3; dim <= rank; ++dim) {
-    appendGroup(split, dim, 1);
-    appendGroup(merge, dim, 1);
-    permutation.push_back(dim);
+  const int64_t spatial = window.rank();
+  SmallVector<TypedTensor> inputs = {{*product, i32}};
+  auto take = [&](TypedTensor tensor) -> int64_t {
+    inputs.push_back(tensor);
+    return inputs.size() - 1;
+  };
+  int64_t inputZero = -1, filterSums = -1, weightZero = -1, windowSums = -1;
+  if (getConstantNumber(conv.inputZero) != 0) {
+    inputZero = take(conv.inputZero);
+    Value sums = createReduction(
+        b, b.getLoc(), conv.weights,
+        llvm::to_vector(llvm::seq<int64_t>(1, spatial + 2)), i32, b.zero(i32),
+        [](OpBuilder &s, Location loc, ValueRange args) -> Value {
+          return arith::AddIOp::create(s, loc, args[1], args[0]);
+        });
+    filterSums = take({alignChannels(b, sums, spatial), i32});
   }
-  Sizes wide{channels, b.size(parts), b.floorDiv(sizes[1], b.size(parts))};
-  wide.append(sizes.begin() + 2, sizes.end());
-  if (parts > 1) {
-    weights = b.transpose(b.expand(weights, split, wide), permutation);
-    weights = b.collapse(weights, merge);
+  if (getConstantNumber(conv.weightZero) != 0) {
+    weightZero = take(conv.weightZero);
+    // One more filter, of ones, sums up the windows.
+    Sizes sizes = b.dims(conv.weights.value);
+    sizes[0] = b.size(1);
+    Value ones = b.filled(sizes, b.integer(b.getI8Type(), 1));
+    FailureOr<Value> sums =
+        createByteConv(b, conv, ones, /*areUnsigned=*/false, window, group);
+    if (failed(sums))
+      return failure();
+    windowSums = take({*sums, i32});
   }
-  FailureOr<Value> products = createConv(b, input, weights, window, parts,
-                                         /*exact=*/true);
-  if (failed(products))
-    return failure();
-  Sizes results = b.dims(*products);
-  results[1] = channels;
-  Sizes separate{results[0], b.size(parts)};
-  separate.append(results.begin() + 1, results.end());
-  // (n, c, o..., part)
-  SmallVector<int64_t> from{0, rank}, to{0};
-  for (int64_t dim = 1; dim < rank; ++dim) {
-    from.push_back(dim);
-    to.push_back(dim);
-  }
-  if (parts == 1)
-    return b.map(*products, i32,
-                 [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                   return {arith::FPToSIOp::create(s, i32, args[0])};
-                 });
-  split[1] = {1, 2};
-  SmallVector<utils::IteratorType> iterators(rank + 1,
-                                             utils::IteratorType::parallel);
-  iterators.back() = utils::IteratorType::reduction;
-  return b
-      .generic(b.expand(*products, split, separate), b.zeros(results, i32),
-               {b.dimsMap(rank + 1, from), b.dimsMap(rank + 1, to)}, iterators,
-               [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                 Value sum = arith::FPToSIOp::create(s, i32, args[0]);
-                 return {s.add(args[1], sum)};
-               })
-      .front();
+  if (inputs.size() == 1)
+    return product;
+  Value depth = b.convert(
+      b.index(b.product(
+          ArrayRef<OpFoldResult>(b.dims(conv.weights.value)).drop_front())),
+      i32);
+  return createElementwise(
+      b, b.getLoc(), inputs, i32, rankedType(*product),
+      [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        TensorBuilder s(loc, builder);
+        auto number = [&](int64_t at) {
+          return castScalar(s, loc, args[at], inputs[at].onnxElementType, i32);
+        };
+        Value result = args[0];
+        if (inputZero >= 0)
+          result = s.sub(result, s.mul(number(inputZero), args[filterSums]));
+        if (weightZero < 0)
+          return result;
+        Value rest = args[windowSums];
+        if (inputZero >= 0)
+          rest = s.sub(rest, s.mul(depth, number(inputZero)));
+        return s.sub(result, s.mul(number(weightZero), rest));
+      });
 }
 
 /// The exact convolution in i32 of differences to the zero points. Border
@@ -116,26 +135,27 @@ FailureOr<Value> createIntegerConv(TensorBuilder &b, IntegerConv conv,
   FailureOr<Window> window = getWindow(b, conv.input.value, attributes);
   if (failed(window))
     return failure();
-  // One zero point per output channel stands along dimension 0 of the weights.
-  if (conv.weightZero.value)
-    conv.weightZero.value =
-        alignChannels(b, conv.weightZero.value, window->rank() + 1);
-  // 8-bit products are made in f32, the input channels in as many groups as the
-  // exactness of a sum asks for. The groups' results are added as integers.
-  int64_t parts = 0;
-  RankedTensorType weightType = rankedType(conv.weights.value);
-  if (group == 1 && window->rank() <= 3 && areBytes(conv.input, conv.weights))
-    parts = getExactParts(weightType.getDimSize(1), *kernel);
-  Type type = parts ? Type(b.getF32Type()) : b.getI32Type();
+  // One zero point per output channel stands along the result's dimension 1 and
+  // dimension 0 of the weights.
+  auto alignWeightZero = [&](int64_t ones) {
+    if (conv.weightZero.value)
+      conv.weightZero.value = alignChannels(b, conv.weightZero.value, ones);
+  };
+  const bool hasOneZero =
+      !conv.inputZero.value || hasOneElement(conv.inputZero.value);
+  if (window->rank() <= 3 && areBytes(conv.input, conv.weights) && hasOneZero &&
+      (group == 1 || getConstantNumber(conv.weightZero) == 0)) {
+    alignWeightZero(window->rank());
+    return createByteProducts(b, conv, *window, group);
+  }
+  alignWeightZero(window->rank() + 1);
   FailureOr<Value> input =
-      subtractZeroPoint(b, conv.input, conv.inputZero, type);
+      subtractZeroPoint(b, conv.input, conv.inputZero, b.getI32Type());
   FailureOr<Value> weights =
-      subtractZeroPoint(b, conv.weights, conv.weightZero, type);
+      subtractZeroPoint(b, conv.weights, conv.weightZero, b.getI32Type());
   if (failed(input) || failed(weights))
     return failure();
-  if (!parts)
-    return createConv(b, *input, *weights, *window, group);
-  return createExactConv(b, *input, *weights, *window, parts);
+  return createConv(b, *input, *weights, *window, group);
 }
 
 LogicalResult lowerConvInteger(Lowering<onnx::ConvIntegerOp> &b) {

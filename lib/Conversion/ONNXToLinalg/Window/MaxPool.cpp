@@ -71,7 +71,7 @@ std::pair<Value, Value> createPosition(TensorBuilder &s, const Window &window,
 /// there are no dilations, and each window is small and sees some of the input.
 bool isPlainPool(const Window &window, Type element) {
   constexpr int64_t kLongestSide = 16;
-  if (window.rank() != 2 || !element.isF32())
+  if (window.rank() != 2 || (!element.isF32() && !element.isInteger(8)))
     return false;
   for (int64_t dim = 0; dim < window.rank(); ++dim) {
     std::optional<int64_t> in = getStaticSize(window.inputs[dim]);
@@ -88,15 +88,16 @@ bool isPlainPool(const Window &window, Type element) {
 }
 
 Value createPlainPool(TensorBuilder &b, Value input, const Window &window,
-                      Value lowest) {
+                      Value lowest, bool isUnsigned) {
   Sizes sizes{b.dim(input, 0), b.dim(input, 1)};
   sizes.append(window.outputs);
   SmallVector<int64_t> begin;
   for (OpFoldResult pad : window.padsBegin)
     begin.push_back(*getStaticSize(pad));
-  return sdx::MaxPoolOp::create(b, input, b.filled(sizes, lowest),
-                                window.kernel, window.strides, begin)
-      ->getResult(0);
+  auto pool = sdx::MaxPoolOp::create(b, input, b.filled(sizes, lowest),
+                                     window.kernel, window.strides, begin);
+  pool.setIsUnsigned(isUnsigned && elementTypeOf(input).isInteger(8));
+  return pool->getResult(0);
 }
 
 /// Whether `x` takes the place of the maximum so far. NaN is more than every
@@ -125,7 +126,8 @@ LogicalResult lowerMaxPool(Lowering<onnx::MaxPoolOp> &b) {
   Value lowest = b.lowest(element, isUnsigned);
   bool wantsIndices = isResultUsed(b.op, 1);
   if (!wantsIndices && isPlainPool(*window, element)) {
-    SmallVector<Value> results = {createPlainPool(b, input, *window, lowest)};
+    SmallVector<Value> results = {
+        createPlainPool(b, input, *window, lowest, isUnsigned)};
     results.resize(b.op->getNumResults());
     return b.replace(results);
   }

@@ -49,14 +49,25 @@ mlir::Value padForWindow(TensorBuilder &b, mlir::Value input,
 /// (n, c, o..., k...) -> (n, c, o * stride + k * dilation ...)
 mlir::AffineMap getWindowMap(TensorBuilder &b, const Window &window);
 
-/// Cross-correlation of [N,C,S...] with [OC,C/G,k...], both of one element
-/// type, in which it is accumulated, as sdx.conv. Fails when static
-/// sizes disagree or the number of spatial dimensions is not supported.
-/// `exact`: all sums are of whole numbers and exact, and have to stay so.
-mlir::FailureOr<mlir::Value> createConv(TensorBuilder &b, mlir::Value input,
-                                        mlir::Value weights,
-                                        const Window &window, int64_t group,
-                                        bool exact = false);
+/// `input` padded with `value` for a window, which has no pads then.
+mlir::Value padInput(TensorBuilder &b, mlir::Value input, Window &window,
+                     mlir::Value value);
+
+/// What a convolution of 8-bit integers takes them for, and what positions in
+/// its pads hold.
+struct ConvBytes {
+  bool isInputUnsigned = false, areWeightsUnsigned = false;
+  int64_t padding = 0;
+};
+
+/// Cross-correlation of [N,C,S...] with [OC,C/G,k...], as sdx.conv: both of one
+/// element type, in which it is accumulated, or of 8-bit integers with sums in
+/// i32, if `bytes` tells what they mean. Fails when static sizes disagree or
+/// the number of spatial dimensions is not supported.
+mlir::FailureOr<mlir::Value>
+createConv(TensorBuilder &b, mlir::Value input, mlir::Value weights,
+           const Window &window, int64_t group,
+           std::optional<ConvBytes> bytes = std::nullopt);
 
 /// `product` [N,C,S...], in the type in which it was accumulated, plus `bias`
 /// [C] (may be null), as `element`, which is the bias' type. Fails when static

@@ -67,6 +67,57 @@ bool TileEvaluator::isContiguous(AffineMap map) const {
                    vectorDim, map.getNumDims());
 }
 
+/// Whether several dimensions of rows follow each other in memory, so that they
+/// are one.
+bool TileEvaluator::hasRowsTogether(AffineMap map) const {
+  const int64_t count = vectorDim - rowDim;
+  if (count == 1)
+    return false;
+  int64_t next = 0;
+  for (AffineExpr e : map.getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(e);
+    const int64_t position = dim ? int64_t(dim.getPosition()) : -1;
+    const bool isOfRow = position >= rowDim && position < vectorDim;
+    if (isOfRow ? position != rowDim + next : next > 0 && next < count)
+      return false;
+    next += isOfRow;
+  }
+  return next == count;
+}
+
+/// The memory of a tensor that is read by `map`, whose last dimensions are
+/// those of vectors, with these and the dimensions of rows collapsed.
+Value TileEvaluator::emitView(ImplicitLocOpBuilder &b, Value buffer,
+                              AffineMap map) {
+  const int64_t trailing = map.getNumDims() - vectorDim;
+  const int64_t lead = int64_t(map.getNumResults()) - trailing;
+  if (!hasRowsTogether(map))
+    return emitCollapse(b, buffer, lead);
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t i = 0; i < lead; ++i) {
+    auto dim = dyn_cast<AffineDimExpr>(map.getResult(i));
+    if (dim && int64_t(dim.getPosition()) > rowDim &&
+        int64_t(dim.getPosition()) < vectorDim)
+      groups.back().push_back(i);
+    else
+      groups.push_back({i});
+  }
+  groups.emplace_back(
+      llvm::to_vector(llvm::seq<int64_t>(lead, map.getNumResults())));
+  return memref::CollapseShapeOp::create(b, buffer, groups);
+}
+
+/// The indices of the dimensions of rows, and others before them.
+void TileEvaluator::splitRow(ImplicitLocOpBuilder &b, Value row,
+                             MutableArrayRef<Value> dims) {
+  IndexMath math(b);
+  for (int64_t d = vectorDim - 1; d > rowDim; --d) {
+    dims[d] = math.rem(row, sizes[d]);
+    row = math.div(row, sizes[d]);
+  }
+  dims[rowDim] = row;
+}
+
 static bool isSplatConstant(Value tensor) {
   DenseElementsAttr attr;
   return matchPattern(tensor, m_Constant(&attr)) && attr.isSplat();
@@ -129,7 +180,7 @@ LogicalResult TileEvaluator::verify(Value init) {
   for (const KernelBody::Output &output : body.getOutputs())
     if (failed(verifyValue(output.tensor, identity())))
       return failure();
-  return verifyValue(init, identity());
+  return init ? verifyValue(init, identity()) : success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -141,9 +192,9 @@ void TileEvaluator::prepareValue(ImplicitLocOpBuilder &b, Value tensor,
   tensor = skipCasts(tensor);
   if (KernelBody::hasBuffer(tensor)) {
     Value buffer = body.getBuffer(tensor);
-    int64_t count = map.getNumDims() - vectorDim;
-    if (isContiguous(map) && !collapsed.count(buffer))
-      collapsed[buffer] = emitCollapse(b, buffer, map.getNumResults() - count);
+    std::pair<Value, unsigned> key(buffer, hasRowsTogether(map));
+    if (isContiguous(map) && !collapsed.count(key))
+      collapsed[key] = emitView(b, buffer, map);
     return;
   }
   if (auto copy = tensor.getDefiningOp<linalg::CopyOp>())
@@ -166,10 +217,12 @@ void TileEvaluator::prepare(ImplicitLocOpBuilder &b, Value init) {
     sizes.push_back(type.isDynamicDim(d) ? math.dim(first, d)
                                          : math.constant(type.getDimSize(d)));
   for (const KernelBody::Output &output : body.getOutputs()) {
-    collapsed[output.memref] = emitCollapse(b, output.memref, vectorDim);
+    collapsed[getOutputKey(output.memref)] =
+        emitView(b, output.memref, identity());
     prepareValue(b, output.tensor, identity());
   }
-  prepareValue(b, init, identity());
+  if (init)
+    prepareValue(b, init, identity());
 }
 
 /// Operands that the lanes of a tile read from scattered places: one by one.
@@ -217,21 +270,30 @@ Value TileEvaluator::emitAccess(ImplicitLocOpBuilder &b, Value tensor,
   IndexMath math(b);
   Value buffer = body.getBuffer(tensor);
   SmallVector<Value> dims(tile.index);
-  if (usesDims(map, rowDim, rowDim + 1))
-    dims[rowDim] = row.index;
+  dims.resize(vectorDim);
   bool contiguous = isContiguous(map);
+  const bool together = contiguous && hasRowsTogether(map);
+  if (usesDims(map, rowDim, vectorDim)) {
+    if (together)
+      dims[rowDim] = row.index;
+    else
+      splitRow(b, row.index, dims);
+  }
   if (!contiguous && usesDims(map, vectorDim, map.getNumDims()))
     return emitLanewise(b, buffer, map, tile, dims);
   int64_t count = contiguous ? map.getNumDims() - vectorDim : 0;
   SmallVector<Value> indices;
   for (AffineExpr e : map.getResults().drop_back(count)) {
     auto dim = dyn_cast<AffineDimExpr>(e);
+    if (together && dim && int64_t(dim.getPosition()) > rowDim)
+      continue; // a part of the row
     indices.push_back(dim ? dims[dim.getPosition()] : math.constant(0));
   }
   if (!contiguous)
     return memref::LoadOp::create(b, buffer, indices);
   indices.push_back(tile.position);
-  return emitLoad(b, collapsed[buffer], indices, tile.width, tile.mask);
+  return emitLoad(b, collapsed[{buffer, together}], indices, tile.width,
+                  tile.mask);
 }
 
 Value TileEvaluator::evaluate(ImplicitLocOpBuilder &b, Value tensor,
@@ -261,7 +323,7 @@ Value TileEvaluator::evaluate(ImplicitLocOpBuilder &b, Value tensor,
   if (KernelBody::hasBuffer(tensor)) {
     Value value = emitAccess(b, tensor, map, tile, row);
     // The first row is always there, so what it reads serves all rows.
-    bool everyRow = row.row == 0 && !usesDims(map, rowDim, rowDim + 1);
+    bool everyRow = row.row == 0 && !usesDims(map, rowDim, vectorDim);
     (everyRow ? *row.shared : row.values).emplace_back(tensor, map, value);
     return value;
   }
@@ -320,7 +382,8 @@ void TileEvaluator::emitStores(ImplicitLocOpBuilder &b, const Tile &tile,
         SmallVector<Value> indices(tile.index);
         indices[rowDim] = index;
         indices.push_back(tile.position);
-        emitStore(b, value, collapsed[output.memref], indices, tile.mask);
+        emitStore(b, value, collapsed[getOutputKey(output.memref)], indices,
+                  tile.mask);
       }
     };
     if (tile.rowLimit && r)
@@ -337,17 +400,18 @@ TileEvaluator::findFarBuffers(int64_t cacheBytes) {
   for (const KernelBody::Output &output : body.getOutputs())
     outputs.push_back(output.memref);
   ArrayRef<int64_t> shape =
-      cast<MemRefType>(collapsed[outputs.front()].getType()).getShape();
+      cast<MemRefType>(collapsed[getOutputKey(outputs.front())].getType())
+          .getShape();
   // What an open size, of a batch or a sequence, is taken for.
   constexpr int64_t kOpenSize = 256;
   int64_t elements = 1;
   for (int64_t size : shape)
     elements *= ShapedType::isDynamic(size) ? kOpenSize : size;
-  for (auto [buffer, flat] : collapsed) {
+  for (auto [key, flat] : collapsed) {
     auto type = cast<MemRefType>(flat.getType());
     int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     if (type.getShape() == shape && elements * bytes > cacheBytes)
-      result.push_back({flat, llvm::is_contained(outputs, buffer), bytes});
+      result.push_back({flat, llvm::is_contained(outputs, key.first), bytes});
   }
   return result;
 }

@@ -25,11 +25,11 @@
 
 namespace sardonyx::cpu {
 
-/// A tile of the result's index space: some rows (consecutive indices of
-/// `rowDim`), each of `width` consecutive positions in the flattened trailing
-/// dimensions.
+/// A tile of the result's index space: some rows (consecutive indices of the
+/// flattened dimensions of rows), each of `width` consecutive positions in the
+/// flattened trailing dimensions.
 struct Tile {
-  /// Indices of the leading dimensions; that of `rowDim` is the first row's.
+  /// Indices of the leading dimensions, and the first row's.
   llvm::SmallVector<mlir::Value> index;
   /// The first position in the flattened trailing dimensions.
   mlir::Value position;
@@ -44,17 +44,18 @@ struct Tile {
 class TileEvaluator {
 public:
   /// `root` is the contraction's result. Its dimensions from `vectorDim` on
-  /// are flattened; `rowDim` is the one that counts the rows of a tile.
+  /// are flattened; those from `rowDim` to there count the rows of a tile, and
+  /// are flattened, too.
   TileEvaluator(KernelBody &body, mlir::Value root, int64_t rowDim,
                 int64_t vectorDim)
       : body(body), root(root), rowDim(rowDim), vectorDim(vectorDim) {}
 
   /// Checks that all that the kernel computes can be evaluated on tiles, and
-  /// says what not.
-  mlir::LogicalResult verify(mlir::Value init);
+  /// says what not. `init` is null where nothing reads it.
+  mlir::LogicalResult verify(mlir::Value init = nullptr);
 
   /// Builds, at the insertion point, what all tiles share: views and sizes.
-  void prepare(mlir::ImplicitLocOpBuilder &b, mlir::Value init);
+  void prepare(mlir::ImplicitLocOpBuilder &b, mlir::Value init = nullptr);
 
   /// The size of a dimension of the result.
   mlir::Value getSize(int64_t dim) const { return sizes[dim]; }
@@ -105,6 +106,11 @@ private:
                     mlir::AffineMap map);
   mlir::AffineMap identity() const;
   bool isContiguous(mlir::AffineMap map) const;
+  bool hasRowsTogether(mlir::AffineMap map) const;
+  mlir::Value emitView(mlir::ImplicitLocOpBuilder &b, mlir::Value buffer,
+                       mlir::AffineMap map);
+  void splitRow(mlir::ImplicitLocOpBuilder &b, mlir::Value row,
+                llvm::MutableArrayRef<mlir::Value> dims);
   bool usesDims(mlir::AffineMap map, int64_t from, int64_t to) const;
 
   mlir::Value evaluate(mlir::ImplicitLocOpBuilder &b, mlir::Value tensor,
@@ -120,8 +126,13 @@ private:
   int64_t rowDim;
   int64_t vectorDim;
   llvm::SmallVector<mlir::Value> sizes;
-  /// Views with the trailing dimensions collapsed, by buffer.
-  llvm::MapVector<mlir::Value, mlir::Value> collapsed;
+  /// The key of a result's view.
+  std::pair<mlir::Value, unsigned> getOutputKey(mlir::Value memref) const {
+    return {memref, vectorDim - rowDim > 1};
+  }
+  /// Views with the trailing dimensions collapsed, and those of rows as well if
+  /// the key says so, by buffer.
+  llvm::MapVector<std::pair<mlir::Value, unsigned>, mlir::Value> collapsed;
 };
 
 } // namespace sardonyx::cpu

@@ -51,6 +51,10 @@ int64_t chooseStrassenDepth(const ConstantColumns &columns, int64_t panelWidth);
 void populatePackNarrowProductsPatterns(mlir::RewritePatternSet &patterns,
                                         bool packBf16);
 
+/// Whether filters of the convolution, whose sizes are known, fill panels:
+/// those of its only group, or of each of several.
+bool hasPanels(sdx::ConvOp op);
+
 /// `matrix` [(B,) K, N], or [(B,) N, K] if `transposed`, in panels of `width`
 /// columns; [C, K, H, N] or [C, N, H, K] is a batch of C * H (see
 /// cpu.pack_rhs).

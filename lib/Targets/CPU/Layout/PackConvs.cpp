@@ -52,11 +52,22 @@ namespace {
 struct PackConvsPass : sardonyx::impl::CPUPackConvsBase<PackConvsPass> {
   void runOnOperation() override {
     SmallVector<sdx::ConvOp> convs;
-    getOperation().walk([&](sdx::ConvOp op) {
-      if (op.hasPureTensorSemantics())
-        convs.push_back(op);
+    SmallVector<sdx::MaxPoolOp> pools;
+    getOperation().walk([&](Operation *op) {
+      if (auto conv = dyn_cast<sdx::ConvOp>(op);
+          conv && conv.hasPureTensorSemantics())
+        convs.push_back(conv);
+      // Poolings have vectors of f32 only.
+      if (auto pool = dyn_cast<sdx::MaxPoolOp>(op);
+          pool && pool.hasPureTensorSemantics() &&
+          !pool.getInput().getType().getElementType().isF32())
+        pools.push_back(pool);
     });
     IRRewriter rewriter(&getContext());
+    for (sdx::MaxPoolOp op : pools) {
+      rewriter.setInsertionPoint(op);
+      rewriter.replaceOp(op, decomposeToLinalg(rewriter, op));
+    }
     for (sdx::ConvOp op : convs) {
       rewriter.setInsertionPoint(op);
       bool isF32 = llvm::all_of(op->getOperandTypes(), [](Type type) {

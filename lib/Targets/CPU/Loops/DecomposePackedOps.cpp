@@ -52,6 +52,12 @@ static Value decompose(ImplicitLocOpBuilder &b, sdx::DenseOpInterface op) {
     return decomposeMatmul(b, matmul);
   if (auto conv = dyn_cast<ConvOp>(*op))
     return decomposeConv(b, conv);
+  if (auto conv = dyn_cast<NarrowConvOp>(*op))
+    return decomposeNarrow(b, conv);
+  if (auto conv = dyn_cast<DepthwiseByteConvOp>(*op))
+    return decomposeNarrow(b, conv);
+  if (auto pool = dyn_cast<ByteMaxPoolOp>(*op))
+    return decomposeNarrow(b, pool);
   if (auto pack = dyn_cast<PackRhsOp>(*op))
     return packRhs(b, pack);
   if (auto pack = dyn_cast<PackConvWeightsOp>(*op))

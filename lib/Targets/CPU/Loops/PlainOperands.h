@@ -44,6 +44,13 @@ mlir::Value unpackRhs(mlir::ImplicitLocOpBuilder &b, PackedMatmulOp op);
 /// The filters of a convolution, [OC,C/G,k...] of f32.
 mlir::Value unpackFilters(mlir::ImplicitLocOpBuilder &b, ConvOp op);
 
+/// What convolutions and poolings with channels last compute, as loop
+/// nests.
+mlir::Value decomposeNarrow(mlir::ImplicitLocOpBuilder &b, NarrowConvOp op);
+mlir::Value decomposeNarrow(mlir::ImplicitLocOpBuilder &b,
+                            DepthwiseByteConvOp op);
+mlir::Value decomposeNarrow(mlir::ImplicitLocOpBuilder &b, ByteMaxPoolOp op);
+
 /// The results of the packings.
 mlir::Value packRhs(mlir::ImplicitLocOpBuilder &b, PackRhsOp op);
 mlir::Value packFilters(mlir::ImplicitLocOpBuilder &b, PackConvWeightsOp op);

@@ -51,25 +51,8 @@ Value MatmulEmitter::emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
     indices.push_back(depth);
     return memref::LoadOp::create(b, lhs, indices);
   }
-  auto type =
-      VectorType::get({depthGroup}, op.getLhs().getType().getElementType());
-  Value first = math.mul(depth, depthGroup);
-  Value values;
-  if (count == depthGroup) {
-    indices.push_back(first);
-    values = vector::LoadOp::create(b, type, lhs, indices);
-  } else {
-    values = arith::ConstantOp::create(b, b.getZeroAttr(type));
-    for (int64_t j = 0; j < count; ++j) {
-      SmallVector<Value> at(indices);
-      at.push_back(math.add(first, j));
-      Value value = memref::LoadOp::create(b, lhs, at);
-      values = vector::InsertOp::create(b, value, values, j);
-    }
-  }
-  Value lane = vector::BitCastOp::create(
-      b, VectorType::get({1}, b.getI32Type()), values);
-  return vector::ExtractOp::create(b, lane, 0);
+  indices.push_back(math.mul(depth, depthGroup));
+  return emitLoadGroup(b, lhs, indices, count);
 }
 
 /// The accumulators of a tile after the products of its rows with the panels of

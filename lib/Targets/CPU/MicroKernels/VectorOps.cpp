@@ -117,6 +117,28 @@ Value sardonyx::cpu::emitBuffer(ImplicitLocOpBuilder &b, MemRefType type,
                                  b.getI64IntegerAttr(Prefetch::kLineBytes));
 }
 
+Value sardonyx::cpu::emitLoadGroup(ImplicitLocOpBuilder &b, Value memref,
+                                   ArrayRef<Value> indices, int64_t count) {
+  IndexMath math(b);
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  auto type = VectorType::get({32 / element.getIntOrFloatBitWidth()}, element);
+  Value values;
+  if (count == type.getNumElements()) {
+    values = vector::LoadOp::create(b, type, memref, indices);
+  } else {
+    values = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    for (int64_t j = 0; j < count; ++j) {
+      SmallVector<Value> at(indices);
+      at.back() = math.add(at.back(), j);
+      Value value = memref::LoadOp::create(b, memref, at);
+      values = vector::InsertOp::create(b, value, values, j);
+    }
+  }
+  Value lane = vector::BitCastOp::create(
+      b, VectorType::get({1}, b.getI32Type()), values);
+  return vector::ExtractOp::create(b, lane, 0);
+}
+
 Value sardonyx::cpu::emitCollapse(ImplicitLocOpBuilder &b, Value memref,
                                   int64_t first) {
   int64_t rank = cast<MemRefType>(memref.getType()).getRank();

@@ -53,6 +53,11 @@ mlir::Value emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                      mlir::ValueRange indices, int64_t width,
                      mlir::Value mask = nullptr);
 
+/// The `count` elements at `indices` and after it, and zeros up to 32 bits, as
+/// an i32.
+mlir::Value emitLoadGroup(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                          llvm::ArrayRef<mlir::Value> indices, int64_t count);
+
 /// Stores `vector` at `indices`, only lanes of `mask` if there is one.
 void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
                mlir::Value memref, mlir::ValueRange indices,

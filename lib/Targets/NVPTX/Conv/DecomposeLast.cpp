@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Conv/DecomposeLast.h"
-#include "Layout/ChannelOrder.h"
+#include "Common/ChannelsLast.h"
 
 #include "dialects/NV/NV.h"
 #include "lib/Dispatch/Utils.h"
@@ -18,7 +18,7 @@ using namespace sardonyx;
 static Value toFirst(OpBuilder &b, Value tensor) {
   return createTranspose(
       b, tensor.getLoc(), tensor,
-      nv::orderFirst(cast<RankedTensorType>(tensor.getType()).getRank()));
+      orderFirst(cast<RankedTensorType>(tensor.getType()).getRank()));
 }
 
 /// The operation with channels before the others, as loops.
@@ -26,11 +26,11 @@ template <typename OpT> static Value decompose(OpBuilder &b, OpT first) {
   Value loops =
       decomposeToLinalg(b, cast<sdx::DenseOpInterface>(first.getOperation()));
   first.erase();
-  return loops ? createTranspose(
-                     b, loops.getLoc(), loops,
-                     nv::orderLast(
-                         cast<RankedTensorType>(loops.getType()).getRank()))
-               : Value();
+  return loops
+             ? createTranspose(
+                   b, loops.getLoc(), loops,
+                   orderLast(cast<RankedTensorType>(loops.getType()).getRank()))
+             : Value();
 }
 
 Value nv::decomposeLast(OpBuilder &b, Operation *op) {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Layout/ShortOperands.h"
+#include "Common/ShortOperands.h"
 #include "Matmul/MatmulPlan.h"
 
 #include "lib/Dispatch/Utils.h"
@@ -22,55 +22,6 @@ namespace sardonyx {
 
 using namespace mlir;
 using namespace sardonyx;
-
-static RankedTensorType withElement(Value tensor, Type element) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  return RankedTensorType::get(type.getShape(), element);
-}
-
-/// The tensor of which `tensor` is the same numbers in f32, maybe in another
-/// shape or order; null if there is none. With `b` it is built in that shape
-/// and order.
-static Value findShort(Value tensor, OpBuilder *b) {
-  Operation *op = tensor.getDefiningOp();
-  if (!nv::isMovement(op))
-    return nv::findWidenedSource(tensor);
-  Value source = findShort(op->getOperand(0), b);
-  if (!source || !b)
-    return source;
-  Location loc = op->getLoc();
-  Type element = getElementTypeOrSelf(source);
-  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
-    return tensor::CollapseShapeOp::create(*b, loc,
-                                           withElement(tensor, element), source,
-                                           collapse.getReassociationIndices());
-  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
-    return tensor::ExpandShapeOp::create(
-        *b, loc, withElement(tensor, element), source,
-        expand.getReassociationIndices(), expand.getMixedOutputShape());
-  return createTranspose(*b, loc, source,
-                         cast<linalg::TransposeOp>(op).getPermutation());
-}
-
-/// Products of f16 and bf16 are exact in f32: tensor cores take them as they
-/// are.
-static void narrow(Operation *op, OpOperand &lhs, OpOperand &rhs) {
-  Value shortLhs = findShort(lhs.get(), nullptr);
-  Value shortRhs = findShort(rhs.get(), nullptr);
-  if (!shortLhs || !shortRhs ||
-      getElementTypeOrSelf(shortLhs) != getElementTypeOrSelf(shortRhs))
-    return;
-  OpBuilder b(op);
-  lhs.set(findShort(lhs.get(), &b));
-  rhs.set(findShort(rhs.get(), &b));
-}
-
-/// The same where the other side is packed weights.
-static void narrow(sdx::DequantMatmulOp op) {
-  OpBuilder b(op);
-  if (findShort(op.getLhs(), nullptr))
-    op.getLhsMutable().assign(findShort(op.getLhs(), &b));
-}
 
 /// Tensor cores take bytes that follow each other along K.
 static void transposeBytes(sdx::MatmulOp op) {
@@ -95,19 +46,20 @@ struct PrepareProductsPass
     getOperation().walk([&](sdx::DenseOpInterface op) { ops.push_back(op); });
     for (sdx::DenseOpInterface op : ops) {
       if (auto matmul = dyn_cast<sdx::MatmulOp>(op.getOperation())) {
-        narrow(op, matmul.getLhsMutable(), matmul.getRhsMutable());
+        narrowOperands(op, matmul.getLhsMutable(), matmul.getRhsMutable());
         transposeBytes(matmul);
         if (nv::hasTiles(matmul))
           continue;
       } else if (auto conv = dyn_cast<sdx::ConvOp>(op.getOperation())) {
-        narrow(op, conv.getInputMutable(), conv.getWeightsMutable());
+        narrowOperands(op, conv.getInputMutable(), conv.getWeightsMutable());
         continue;
-      } else if (isa<sdx::MaxPoolOp>(op.getOperation())) {
-        continue;
+      } else if (auto pool = dyn_cast<sdx::MaxPoolOp>(op.getOperation())) {
+        if (isa<FloatType>(pool.getInput().getType().getElementType()))
+          continue;
       } else if (auto dequant =
                      dyn_cast<sdx::DequantMatmulOp>(op.getOperation())) {
         if (nv::hasTiles(dequant)) {
-          narrow(dequant);
+          narrowOperand(op, dequant.getLhsMutable());
           continue;
         }
       }

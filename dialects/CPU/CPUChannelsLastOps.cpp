@@ -1,0 +1,212 @@
+//===- CPUChannelsLastOps.cpp - Images with channels last -----------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/CPU/CPU.h"
+#include "dialects/SDX/SDXDps.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+using sdx::DenseWork;
+using sdx::Effects;
+using sdx::getDpsEffects;
+using sdx::mayEqual;
+using sdx::reifyFromInits;
+using sdx::verifyDps;
+
+/// The type of the same elements with channels before the spatial dimensions;
+/// their rank has been verified.
+static RankedTensorType withChannelsFirst(ShapedType type) {
+  SmallVector<int64_t> shape(type.getShape());
+  std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+template <typename OpT> static sdx::ConvWindow getWindow(OpT op) {
+  return {op.getKernelShape(), op.getStrides(), op.getDilations(),
+          op.getPadsBegin(), op.getPadsEnd()};
+}
+
+/// What images of all operations here have in common.
+template <typename OpT> static LogicalResult verifyImages(OpT op) {
+  if (failed(verifyDps(op, op.getDpsInits(), op->getResultTypes())))
+    return failure();
+  const int64_t rank = op.getInput().getType().getRank();
+  if (rank < 3 || rank > 5)
+    return op.emitOpError("input must be [N,S...,C] with one to three spatial "
+                          "dimensions, got rank ")
+           << rank;
+  if (op.getInit().getType().getRank() != rank)
+    return op.emitOpError("init must have the rank of input, ")
+           << rank << ", got " << op.getInit().getType().getRank();
+  return success();
+}
+
+/// What convolutions have in common: the sizes, and what pads hold.
+template <typename OpT> static LogicalResult verifyConv(OpT op, int64_t group) {
+  if (failed(verifyImages(op)) ||
+      failed(sdx::verifyConvSizes(
+          op, withChannelsFirst(op.getInput().getType()),
+          withChannelsFirst(op.getInit().getType()), getWindow(op), group)))
+    return failure();
+  for (ShapedType type : {op.getInput().getType(), op.getInit().getType()})
+    if (ShapedType::isDynamic(type.getShape().back()))
+      return op.emitOpError("channels of input and init must be known");
+  if (!op.getWeights().getType().hasStaticShape())
+    return op.emitOpError("the sizes of the weights must be known");
+  if (op.getPadding() > UINT8_MAX)
+    return op.emitOpError("'padding' must be 0 to 255, got ")
+           << int64_t(op.getPadding());
+  return success();
+}
+
+template <typename OpT>
+static DenseWork countFlopsOfDepth(OpT op, int64_t depth) {
+  DenseWork work{2};
+  work.multiplyAllDims(op.getInit());
+  work.factor *= depth;
+  return work;
+}
+
+//===----------------------------------------------------------------------===//
+// NarrowConvOp
+//===----------------------------------------------------------------------===//
+
+bool NarrowConvOp::isRoot() { return true; }
+bool NarrowConvOp::isContraction() { return true; }
+StringRef NarrowConvOp::getKernelName() { return "conv"; }
+std::string NarrowConvOp::describeForm() {
+  return sdx::describeConv(getWindow(*this), getGroup()) +
+         (getPacking().getElement() == PackedElement::I8 ? " of bytes"
+                                                         : " of bf16");
+}
+DenseWork NarrowConvOp::countFlops() {
+  return countFlopsOfDepth(*this, getDepth());
+}
+
+LogicalResult NarrowConvOp::verify() {
+  if (failed(verifyConv(*this, getGroup())))
+    return failure();
+  const PackedElement element = getPacking().getElement();
+  if (element != PackedElement::I8 && element != PackedElement::BF16)
+    return emitOpError("'packing' must be of i8 or bf16");
+  Builder b(getContext());
+  const bool areBytes = element == PackedElement::I8;
+  Type operand = areBytes ? Type(b.getI8Type()) : b.getBF16Type();
+  Type sum = areBytes ? Type(b.getI32Type()) : b.getF32Type();
+  if (getInput().getType().getElementType() != operand ||
+      getWeights().getType().getElementType() != operand ||
+      getInit().getType().getElementType() != sum)
+    return emitOpError("input and weights must be of ")
+           << operand << ", as 'packing' says, and init of " << sum;
+  if (!areBytes && getPadding() != 0)
+    return emitOpError("'padding' of bf16 must be 0");
+  ArrayRef<int64_t> weights = getWeights().getType().getShape();
+  const int64_t panels = int64_t(getGroup()) *
+                         llvm::divideCeil(getGroupFilters(), getPanelWidth());
+  const int64_t groups =
+      llvm::divideCeil(getDepth(), getPacking().getDepthGroup());
+  if (weights.size() != 3 || weights[0] != panels || weights[1] < groups ||
+      weights[2] != getPacking().getRowSize())
+    return emitOpError("weights must be [")
+           << panels << ",Q," << getPacking().getRowSize() << "], Q at least "
+           << groups << ", got " << getWeights().getType();
+  return success();
+}
+
+void NarrowConvOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/true, effects);
+}
+
+LogicalResult
+NarrowConvOp::reifyResultShapes(OpBuilder &b,
+                                ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}
+
+//===----------------------------------------------------------------------===//
+// DepthwiseByteConvOp
+//===----------------------------------------------------------------------===//
+
+bool DepthwiseByteConvOp::isRoot() { return true; }
+bool DepthwiseByteConvOp::isContraction() { return true; }
+StringRef DepthwiseByteConvOp::getKernelName() { return "conv"; }
+std::string DepthwiseByteConvOp::describeForm() {
+  return sdx::describeConv(getWindow(*this), /*group=*/1) +
+         " of single channels of bytes";
+}
+DenseWork DepthwiseByteConvOp::countFlops() {
+  return countFlopsOfDepth(*this, countTaps());
+}
+
+LogicalResult DepthwiseByteConvOp::verify() {
+  if (failed(verifyConv(*this, /*group=*/1)))
+    return failure();
+  const int64_t channels = getInput().getType().getShape().back();
+  if (getInit().getType().getShape().back() != channels)
+    return emitOpError("init must have the channels of input, ") << channels;
+  const int64_t quads = llvm::divideCeil(countLines(), 4);
+  const int64_t shape[] = {quads * getLineTaps(), 4 * channels};
+  if (getWeights().getType().getShape() != ArrayRef(shape))
+    return emitOpError("weights must be [")
+           << shape[0] << "," << shape[1] << "], got "
+           << getWeights().getType();
+  return success();
+}
+
+void DepthwiseByteConvOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/true, effects);
+}
+
+LogicalResult
+DepthwiseByteConvOp::reifyResultShapes(OpBuilder &b,
+                                       ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}
+
+//===----------------------------------------------------------------------===//
+// ByteMaxPoolOp
+//===----------------------------------------------------------------------===//
+
+bool ByteMaxPoolOp::isRoot() { return true; }
+StringRef ByteMaxPoolOp::getKernelName() { return "max_pool"; }
+std::string ByteMaxPoolOp::describeForm() {
+  return sdx::describeWindow("max pool", getKernelShape(), getStrides()) +
+         " of bytes";
+}
+DenseWork ByteMaxPoolOp::countFlops() {
+  DenseWork work{1};
+  work.multiplyAllDims(getInit());
+  work.factor *= ShapedType::getNumElements(getKernelShape());
+  return work;
+}
+
+LogicalResult ByteMaxPoolOp::verify() {
+  if (failed(verifyImages(*this)))
+    return failure();
+  ArrayRef<int64_t> input = getInput().getType().getShape();
+  ArrayRef<int64_t> init = getInit().getType().getShape();
+  if (!mayEqual(input.front(), init.front()) ||
+      !mayEqual(input.back(), init.back()))
+    return emitOpError("init must have the images and channels of input");
+  return sdx::verifyWindow(*this, getNumSpatialDims(),
+                           {{"kernel_shape", getKernelShape(), 1},
+                            {"strides", getStrides(), 1},
+                            {"pads_begin", getPadsBegin(), 0}});
+}
+
+void ByteMaxPoolOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/true, effects);
+}
+
+LogicalResult
+ByteMaxPoolOp::reifyResultShapes(OpBuilder &b,
+                                 ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}

@@ -1,0 +1,79 @@
+//===- AttentionMatch.h - Attention among operations on tensors -*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Goes backwards from the product of probabilities and values: through the
+// softmax, what is done to scores, and the product of queries and keys, to
+// tensors that lie in memory. What repeats, transposes, reshapes or scales them
+// is told by the maps and the body instead.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_DISPATCH_ATTENTION_ATTENTIONMATCH_H
+#define SARDONYX_LIB_DISPATCH_ATTENTION_ATTENTIONMATCH_H
+
+#include "ScoreBody.h"
+
+namespace sardonyx::attention {
+
+/// An operand of a product, and what it was multiplied by.
+struct Operand {
+  Position position;
+  double factor = 1;
+};
+
+/// Attention whose second product is a given one.
+class AttentionMatch {
+public:
+  explicit AttentionMatch(sdx::MatmulOp second) : second(second) {}
+
+  bool match() {
+    return findProbabilities() && findScores() && findOperands() &&
+           isUsedHereOnly();
+  }
+  /// Puts one operation in its place; false, and nothing has changed, where
+  /// that cannot be built.
+  bool replace();
+
+private:
+  using Dims = Axes::Dims;
+
+  bool findProbabilities();
+  bool skipRowSelect(Position &position);
+  bool findScores();
+  bool hasKernel();
+  bool findOperands();
+  bool isUsedHereOnly();
+  Operand findOperand(Position from, const Axes::List &last, bool mayWiden);
+  bool findScaled(Operand &operand, bool mayWiden);
+  Position findResult();
+  void orderAxes();
+  mlir::Value sizeOf(mlir::OpBuilder &b, Axes::Axis axis);
+  mlir::AffineMap mapOf(const Dims &dims);
+  mlir::Value applyRowSelects(mlir::OpBuilder &b, mlir::Value result,
+                              const Dims &dims);
+  sdx::AttentionOp build(mlir::OpBuilder &b, mlir::Value init,
+                         const Dims &resultDims);
+
+  sdx::MatmulOp second, first;
+  Axes axes;
+  Axes::List batch, rows, keys, depth, columns;
+  Position scores;
+  ScoreBody body{axes};
+  llvm::SetVector<mlir::Operation *> passed;
+  /// Operations that set whole rows of probabilities to 0, the last one first,
+  /// with the axes of their loops.
+  llvm::SmallVector<std::pair<mlir::linalg::GenericOp, Dims>> rowSelects;
+  Operand query, key, value;
+  /// All axes, those of keys, depth and columns last; and tensors' dimensions
+  /// that have their sizes.
+  Axes::List order;
+  llvm::SmallVector<std::pair<mlir::Value, Dims>> separated;
+};
+
+} // namespace sardonyx::attention
+
+#endif // SARDONYX_LIB_DISPATCH_ATTENTION_ATTENTIONMATCH_H

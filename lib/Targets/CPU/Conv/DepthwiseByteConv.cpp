@@ -1,0 +1,177 @@
+//===- DepthwiseByteConv.cpp - Convolutions of single channels of bytes ---===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Instructions sum up the products of four bytes: the pixels that four lines of
+// the kernel read below each other are interleaved channel by channel, once for
+// all outputs that read that column.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Conv/ByteWindows.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+static constexpr int64_t kQuad = 4;
+
+DepthwiseByteConvKernel::DepthwiseByteConvKernel(DepthwiseByteConvOp op,
+                                                 TargetAttr target,
+                                                 ByteWindowPlanAttr plan,
+                                                 KernelBody &body)
+    : ByteWindowKernel(cast<DestinationStyleOpInterface>(op.getOperation()),
+                       body, plan, op.getKernelShape(), op.getStrides(),
+                       op.getPadsBegin()),
+      conv(op), target(target),
+      micro(*selectMicroKernel(PackedElement::I8, target,
+                               MicroKernel::Unit::Vectors)) {}
+
+void DepthwiseByteConvKernel::prepare(ImplicitLocOpBuilder &) {
+  weights = body.getBuffer(conv.getWeights());
+}
+
+/// A line of the input that a line of the kernel reads, and whether it is in
+/// there.
+struct DepthwiseByteConvKernel::Line {
+  Value number, inside;
+};
+
+DepthwiseByteConvKernel::Line
+DepthwiseByteConvKernel::emitLineStart(ImplicitLocOpBuilder &b,
+                                       const Piece &piece, int64_t number) {
+  IndexMath math(b);
+  const int64_t leading = windows.rank() - 1;
+  SmallVector<int64_t> taps(leading);
+  for (int64_t dim = leading - 1; dim >= 0; --dim) {
+    taps[dim] = number % kernel[dim];
+    number /= kernel[dim];
+  }
+  Line line{piece.image,
+            arith::ConstantOp::create(b, b.getBoolAttr(true)).getResult()};
+  for (int64_t dim = 0; dim < leading; ++dim) {
+    Value at =
+        math.add(piece.starts[dim], taps[dim] * conv.getDilations()[dim]);
+    line.number = windows.append(b, line.number, dim, at);
+    line.inside = b.createOrFold<arith::AndIOp>(line.inside,
+                                                windows.isInside(b, dim, at));
+  }
+  return line;
+}
+
+/// Four lines at a time: as they are where all that they read is inside, pixel
+/// by pixel where not.
+SmallVector<Value> DepthwiseByteConvKernel::emitResults(
+    ImplicitLocOpBuilder &b, const Piece &piece, SmallVector<Value> inits) {
+  IndexMath math(b);
+  const int64_t last = windows.rank() - 1;
+  const int64_t reach = (piece.count - 1) * strides[last] +
+                        (kernel[last] - 1) * conv.getDilations()[last];
+  Value isInner = b.createOrFold<arith::AndIOp>(
+      windows.isInside(b, last, piece.first),
+      windows.isInside(b, last, math.add(piece.first, reach)));
+  for (int64_t first = 0; first < conv.countLines(); first += kQuad) {
+    SmallVector<Line> lines;
+    Value areInner = isInner;
+    for (int64_t i = 0; i < kQuad && first + i < conv.countLines(); ++i) {
+      lines.push_back(emitLineStart(b, piece, first + i));
+      areInner = b.createOrFold<arith::AndIOp>(areInner, lines.back().inside);
+    }
+    auto branch = scf::IfOp::create(b, TypeRange(ValueRange(inits)), areInner,
+                                    /*addThenBlock=*/true,
+                                    /*addElseBlock=*/true);
+    for (bool inner : {true, false}) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(inner ? branch.thenBlock()
+                                       : branch.elseBlock());
+      scf::YieldOp::create(
+          b, emitLines(b, piece, first / kQuad, lines, inner, inits));
+    }
+    inits.assign(branch.result_begin(), branch.result_end());
+  }
+  return inits;
+}
+
+/// The products of up to four lines, number `quad` of such groups.
+SmallVector<Value>
+DepthwiseByteConvKernel::emitLines(ImplicitLocOpBuilder &b, const Piece &piece,
+                                   int64_t quad, ArrayRef<Line> lines,
+                                   bool isInner, SmallVector<Value> sums) {
+  IndexMath math(b);
+  const int64_t last = windows.rank() - 1;
+  const int64_t taps = kernel[last], dilation = conv.getDilations()[last];
+  auto words = VectorType::get({lanes}, b.getI32Type());
+  SmallVector<Value> filter;
+  for (int64_t k = 0; k < taps; ++k) {
+    Value mask;
+    if (piece.mask)
+      mask = emitTailMask(
+          b,
+          math.mul(math.sub(math.constant(
+                                conv.getInit().getType().getShape().back()),
+                            piece.channel),
+                   kQuad),
+          kQuad * lanes);
+    Value bytes = emitLoad(
+        b, weights,
+        {math.constant(quad * taps + k), math.mul(piece.channel, kQuad)},
+        kQuad * lanes, mask);
+    filter.push_back(vector::BitCastOp::create(b, words, bytes));
+  }
+  // Which outputs read a column, and by which tap.
+  std::map<int64_t, SmallVector<std::pair<int64_t, int64_t>>> readers;
+  for (int64_t i = 0; i < piece.count; ++i)
+    for (int64_t k = 0; k < taps; ++k)
+      readers[i * strides[last] + k * dilation].emplace_back(i, k);
+  for (auto &[column, uses] : readers) {
+    Value quads =
+        emitQuads(b, piece, lines, math.add(piece.first, column), isInner);
+    for (auto [output, tap] : uses)
+      sums[output] =
+          micro.emitStep(b, target, quads, filter[tap], sums[output]);
+  }
+  return sums;
+}
+
+/// The pixels of `lines` in a column, four bytes of a channel together.
+Value DepthwiseByteConvKernel::emitQuads(ImplicitLocOpBuilder &b,
+                                         const Piece &piece,
+                                         ArrayRef<Line> lines, Value column,
+                                         bool isInner) {
+  const int64_t last = windows.rank() - 1;
+  auto bytes = VectorType::get({lanes}, b.getI8Type());
+  SmallVector<Value> pixels;
+  for (const Line &line : lines) {
+    auto load = [&] {
+      return emitPixel(b, piece, windows.append(b, line.number, last, column));
+    };
+    if (isInner) {
+      pixels.push_back(load());
+      continue;
+    }
+    Value inside = b.createOrFold<arith::AndIOp>(
+        line.inside, windows.isInside(b, last, column));
+    auto branch = scf::IfOp::create(b, TypeRange(bytes), inside,
+                                    /*addThenBlock=*/true,
+                                    /*addElseBlock=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, load());
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, emitSplat(b, bytes, conv.getPadding()));
+    pixels.push_back(branch.getResult(0));
+  }
+  // Filters are zero past the last line.
+  while (pixels.size() < kQuad)
+    pixels.push_back(pixels.back());
+  Value even = vector::InterleaveOp::create(b, pixels[0], pixels[2]);
+  Value odd = vector::InterleaveOp::create(b, pixels[1], pixels[3]);
+  Value all = vector::InterleaveOp::create(b, even, odd);
+  return vector::BitCastOp::create(b, VectorType::get({lanes}, b.getI32Type()),
+                                   all);
+}

@@ -1,0 +1,433 @@
+//===- NarrowConv.cpp - Narrow convolutions with channels last
+//--------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A product of windows, the rows, by packed filters. The windows of a chunk of
+// positions are copied to scratch memory that stays in the L2 cache, one after
+// the other (im2col), and all filters pass; those of one tap are read from
+// where they lie.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Conv/NarrowConv.h"
+#include "MicroKernels/AmxMicroKernel.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+NarrowConvKernel::NarrowConvKernel(const NarrowConvFacts &facts,
+                                   NarrowConvPlanAttr plan, KernelBody &body)
+    : facts(facts), plan(plan), op(facts.getOp()), body(body),
+      evaluator(body, facts.getOp()->getResult(0), /*rowDim=*/0,
+                facts.getOp().getNumSpatialDims() + 1),
+      windows(op.getStrides(), op.getPadsBegin()),
+      micro(*findMicroKernel(plan.getMicro())),
+      vectors(micro.getUnit() == MicroKernel::Unit::Vectors
+                  ? micro
+                  : *selectMicroKernel(facts.packing.getElement(), facts.target,
+                                       MicroKernel::Unit::Vectors)) {}
+
+LogicalResult NarrowConvKernel::verify() {
+  if (!KernelBody::hasBuffer(op.getInput()) ||
+      !KernelBody::hasBuffer(op.getWeights()))
+    return op.emitOpError("has an operand that is computed in its own kernel");
+  return evaluator.verify(op.getInit());
+}
+
+void NarrowConvKernel::emit(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  Value input = body.getBuffer(op.getInput());
+  weights = body.getBuffer(op.getWeights());
+  evaluator.prepare(b, op.getInit());
+  flatInput = emitCollapse(b, input, 0);
+  SmallVector<Value> sizes;
+  allRows = math.constant(1);
+  for (int64_t dim = 0; dim <= windows.rank(); ++dim) {
+    sizes.push_back(evaluator.getSize(dim));
+    allRows = math.mul(allRows, sizes.back());
+  }
+  windows.prepare(b, input, sizes);
+  if (plan.getInPlace()) {
+    SmallVector<ReassociationIndices> groups(2);
+    for (int64_t dim = 0; dim <= windows.rank(); ++dim)
+      groups[0].push_back(dim);
+    groups[1].push_back(windows.rank() + 1);
+    inputRows = memref::CollapseShapeOp::create(b, input, groups);
+  }
+  if (plan.getThreads() == ConvSharing::Filters)
+    return emitFiltersShared(b);
+  Value chunks = math.ceilDiv(allRows, plan.getChunkRows());
+  emitParallel(b, {math.constant(facts.group), chunks}, [&](ValueRange ivs) {
+    Value first = math.mul(ivs[1], plan.getChunkRows());
+    Value end = math.min(math.add(first, plan.getChunkRows()), allRows);
+    Value scratch = emitScratch(b);
+    Rows rows = begin(b, ivs[0], first, end, scratch);
+    if (scratch)
+      emitPack(b, rows, first, end);
+    emitPanelGroups(b, rows);
+    if (scratch)
+      memref::DeallocOp::create(b, scratch);
+  });
+}
+
+/// All windows are copied, by all threads, before these share the filters.
+void NarrowConvKernel::emitFiltersShared(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  Value zero = math.constant(0), scratch = emitScratch(b);
+  emitFor(b, zero, math.constant(facts.group), 1, [&](Value group) {
+    Rows rows = begin(b, group, zero, allRows, scratch);
+    constexpr int64_t kRowsOfTask = 16;
+    if (scratch)
+      emitParallel(b, {math.ceilDiv(allRows, kRowsOfTask)},
+                   [&](ValueRange ivs) {
+                     Value from = math.mul(ivs[0], kRowsOfTask);
+                     emitPack(b, rows, from,
+                              math.min(math.add(from, kRowsOfTask), allRows));
+                   });
+    const int64_t panels = plan.getPanels();
+    emitParallel(b, {math.constant(facts.panels / panels)},
+                 [&](ValueRange ivs) {
+                   emitPanels(b, rows, math.mul(ivs[0], panels), panels);
+                 });
+    for (int64_t p = facts.panels / panels * panels; p < facts.panels; ++p)
+      emitPanels(b, rows, math.constant(p), 1);
+  });
+  if (scratch)
+    memref::DeallocOp::create(b, scratch);
+}
+
+/// Memory for the windows of a chunk; null where they are read in place.
+Value NarrowConvKernel::emitScratch(ImplicitLocOpBuilder &b) {
+  if (plan.getInPlace())
+    return nullptr;
+  return emitBuffer(
+      b, MemRefType::get({plan.getChunkRows(), facts.getRowElements()},
+                         op.getInput().getType().getElementType()));
+}
+
+NarrowConvKernel::Rows NarrowConvKernel::begin(ImplicitLocOpBuilder &b,
+                                               Value group, Value first,
+                                               Value end, Value scratch) {
+  IndexMath math(b);
+  Rows rows{group, first, end, scratch, math.constant(0), math.constant(0)};
+  if (!scratch) {
+    rows.lhs = inputRows;
+    rows.firstOfLhs = first;
+    rows.offset = math.mul(group, facts.channels);
+  }
+  return rows;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies of windows
+//===----------------------------------------------------------------------===//
+
+/// Calls `emit(at, width)` for pieces, vectors of a power of two of elements of
+/// `memref`, that cover `size` elements; the last may overlap the one before.
+static void forEachPiece(ImplicitLocOpBuilder &b, Value memref, int64_t size,
+                         function_ref<void(Value, int64_t)> emit) {
+  IndexMath math(b);
+  constexpr int64_t kCopyBits = 512;
+  int64_t width =
+      kCopyBits / cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
+  while (width > size)
+    width /= 2;
+  const int64_t whole = llvm::alignDown(size, width);
+  // More in a row only make the code longer.
+  constexpr int64_t kMostPieces = 12;
+  if (whole > kMostPieces * width)
+    emitFor(b, math.constant(0), math.constant(whole), width,
+            [&](Value at) { emit(at, width); });
+  else
+    for (int64_t at = 0; at < whole; at += width)
+      emit(math.constant(at), width);
+  // As few as possible: one that ends with the last byte.
+  if (int64_t rest = size - whole) {
+    const int64_t last = llvm::PowerOf2Ceil(rest);
+    emit(math.constant(size - last), last);
+  }
+}
+
+static void emitCopy(ImplicitLocOpBuilder &b, Value from, Value at, Value to,
+                     Value row, Value column, int64_t size) {
+  IndexMath math(b);
+  forEachPiece(b, to, size, [&](Value offset, int64_t width) {
+    Value piece = emitLoad(b, from, {math.add(at, offset)}, width);
+    emitStore(b, piece, to, {row, math.add(column, offset)});
+  });
+}
+
+static void emitFill(ImplicitLocOpBuilder &b, int64_t value, Value to,
+                     Value row, Value column, int64_t size) {
+  IndexMath math(b);
+  forEachPiece(b, to, size, [&](Value offset, int64_t width) {
+    Type element = cast<MemRefType>(to.getType()).getElementType();
+    auto type = VectorType::get({width}, element);
+    // Floats are zero.
+    Value piece = isa<FloatType>(element)
+                      ? arith::ConstantOp::create(b, b.getZeroAttr(type))
+                      : emitSplat(b, type, value);
+    emitStore(b, piece, to, {row, math.add(column, offset)});
+  });
+}
+
+/// Copies the windows of the positions `from` to `to`.
+void NarrowConvKernel::emitPack(ImplicitLocOpBuilder &b, const Rows &rows,
+                                Value from, Value to) {
+  IndexMath math(b);
+  emitFor(b, from, to, 1, [&](Value position) {
+    Value row = math.add(rows.firstOfLhs, math.sub(position, rows.first));
+    SmallVector<Value> at = windows.split(b, position);
+    SmallVector<Value> starts;
+    for (int64_t dim = 0; dim < windows.rank(); ++dim)
+      starts.push_back(windows.getStart(b, dim, at[1 + dim]));
+    emitPackedTaps(b, rows, row, starts, 0, at[0], nullptr, math.constant(0));
+  });
+}
+
+/// The taps from spatial dimension `dim` on. `line` is the number of the image,
+/// or of its row so far, of which `inside` tells whether it exists (null: it
+/// does); `tap` is the number of taps before.
+void NarrowConvKernel::emitPackedTaps(ImplicitLocOpBuilder &b, const Rows &rows,
+                                      Value row, ArrayRef<Value> starts,
+                                      int64_t dim, Value line, Value inside,
+                                      Value tap) {
+  IndexMath math(b);
+  if (dim == windows.rank() - 1)
+    return emitPackedRun(b, rows, row, starts[dim], line, inside, tap);
+  emitFor(b, math.constant(0), math.constant(op.getKernelShape()[dim]), 1,
+          [&](Value k) {
+            Value at =
+                math.add(starts[dim], math.mul(k, op.getDilations()[dim]));
+            Value isHere = windows.isInside(b, dim, at);
+            if (inside)
+              isHere = b.createOrFold<arith::AndIOp>(inside, isHere);
+            Value next =
+                math.mul(math.add(tap, k), op.getKernelShape()[dim + 1]);
+            emitPackedTaps(b, rows, row, starts, dim + 1,
+                           windows.append(b, line, dim, at), isHere, next);
+          });
+}
+
+/// The taps of one line of the kernel, which begins at `first` in a line of the
+/// image. Where all of them are inside and beside each other, with all
+/// channels, they are copied at once.
+void NarrowConvKernel::emitPackedRun(ImplicitLocOpBuilder &b, const Rows &rows,
+                                     Value row, Value first, Value line,
+                                     Value inside, Value tap) {
+  IndexMath math(b);
+  const int64_t last = windows.rank() - 1;
+  const int64_t taps = op.getKernelShape()[last],
+                dilation = op.getDilations()[last];
+  const int64_t channels = facts.channels * facts.group;
+  Value column = math.mul(tap, facts.channels);
+  Value channel = math.mul(rows.group, facts.channels);
+  auto place = [&](Value at) {
+    return math.add(math.mul(windows.append(b, line, last, at), channels),
+                    channel);
+  };
+  auto copyTap = [&](int64_t k) {
+    Value at = math.add(first, k * dilation);
+    Value to = math.add(column, k * facts.channels);
+    Value isHere = windows.isInside(b, last, at);
+    if (inside)
+      isHere = b.createOrFold<arith::AndIOp>(inside, isHere);
+    emitIf(
+        b, isHere,
+        [&] {
+          emitCopy(b, flatInput, place(at), rows.lhs, row, to, facts.channels);
+        },
+        [&] {
+          emitFill(b, op.getPadding(), rows.lhs, row, to, facts.channels);
+        });
+  };
+  auto copyTaps = [&] {
+    for (int64_t k = 0; k < taps; ++k)
+      copyTap(k);
+  };
+  if (taps == 1 || dilation != 1 || facts.group != 1)
+    return copyTaps();
+  Value isWhole = b.createOrFold<arith::AndIOp>(
+      windows.isInside(b, last, first),
+      windows.isInside(b, last, math.add(first, taps - 1)));
+  if (inside)
+    isWhole = b.createOrFold<arith::AndIOp>(inside, isWhole);
+  emitIf(
+      b, isWhole,
+      [&] {
+        emitCopy(b, flatInput, place(first), rows.lhs, row, column,
+                 taps * facts.channels);
+      },
+      copyTaps);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// All panels of the group, several at once as long as there are that many.
+void NarrowConvKernel::emitPanelGroups(ImplicitLocOpBuilder &b,
+                                       const Rows &rows) {
+  IndexMath math(b);
+  const int64_t panels = plan.getPanels();
+  const int64_t whole = facts.panels / panels * panels;
+  emitFor(b, math.constant(0), math.constant(whole), panels,
+          [&](Value panel) { emitPanels(b, rows, panel, panels); });
+  emitFor(b, math.constant(whole), math.constant(facts.panels), 1,
+          [&](Value panel) { emitPanels(b, rows, panel, 1); });
+}
+
+/// All rows by `count` panels.
+void NarrowConvKernel::emitPanels(ImplicitLocOpBuilder &b, const Rows &rows,
+                                  Value panel, int64_t count) {
+  IndexMath math(b);
+  Value first = rows.first;
+  if (micro.getUnit() == MicroKernel::Unit::Tiles)
+    first = emitBlocks(b, rows, panel);
+  const int64_t height = plan.getTileRows();
+  auto emitTiles = [&](Value row, int64_t tileRows, Value rowLimit) {
+    forEachColumn(b, panel, [&](Value column) {
+      emitTile(b, rows, panel, count, column, row, tileRows, rowLimit);
+    });
+  };
+  Value whole =
+      math.add(first, math.roundDown(math.sub(rows.end, first), height));
+  emitFor(b, first, whole, height,
+          [&](Value row) { emitTiles(row, height, nullptr); });
+  // Chunks are whole tiles but for the last.
+  const int64_t rest = facts.rows ? *facts.rows % height : -1;
+  if (rest == 0 && micro.getUnit() == MicroKernel::Unit::Vectors)
+    return;
+  emitIf(b, math.less(whole, rows.end), [&] {
+    if (rest > 0 && micro.getUnit() == MicroKernel::Unit::Vectors)
+      emitTiles(whole, rest, nullptr);
+    else
+      emitTiles(whole, height, rows.end);
+  });
+}
+
+/// The first columns of a panel's tiles, but those past the filters.
+void NarrowConvKernel::forEachColumn(ImplicitLocOpBuilder &b, Value panel,
+                                     function_ref<void(Value)> emit) {
+  IndexMath math(b);
+  const int64_t inLast = facts.filters - (facts.panels - 1) * kPanelWidth;
+  for (int64_t column = 0; column < kPanelWidth;
+       column += plan.getTileColumns()) {
+    Value first = math.constant(column);
+    if (column < inLast)
+      emit(first);
+    else
+      emitIf(b, math.less(panel, math.constant(facts.panels - 1)),
+             [&] { emit(first); });
+  }
+}
+
+/// The rows that fill tile registers; gives the first that is left.
+Value NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
+                                   Value panel) {
+  IndexMath math(b);
+  Value zero = math.constant(0);
+  Value sums =
+      emitBuffer(b, MemRefType::get({kBlockRows, kPanelWidth},
+                                    op.getInit().getType().getElementType()));
+  Value weightPanel = math.add(math.mul(rows.group, facts.panels), panel);
+  auto emitBlock = [&](Value row, int64_t rowTiles) {
+    Value inLhs = math.add(rows.firstOfLhs, math.sub(row, rows.first));
+    emitTileProduct(b, op.getInput().getType().getElementType(), rowTiles,
+                    math.constant(facts.getRowBytes() / kTileBytes),
+                    getTileOperand(b, rows.lhs, {inLhs, rows.offset}),
+                    getTileOperand(b, weights, {weightPanel, zero, zero}),
+                    getTileOperand(b, sums, {zero, zero}));
+    emitFor(b, zero, math.constant(rowTiles * kTileRows), plan.getTileRows(),
+            [&](Value inBlock) {
+              forEachColumn(b, panel, [&](Value column) {
+                emitTile(b, rows, panel, 1, column, math.add(row, inBlock),
+                         plan.getTileRows(), nullptr, sums, inBlock);
+              });
+            });
+  };
+  Value count = math.sub(rows.end, rows.first);
+  Value end = math.add(rows.first, math.roundDown(count, kBlockRows));
+  emitFor(b, rows.first, end, kBlockRows,
+          [&](Value row) { emitBlock(row, kBlockRows / kTileRows); });
+  Value last = math.add(rows.first, math.roundDown(count, kTileRows));
+  emitIf(b, math.less(end, last), [&] { emitBlock(end, 1); });
+  memref::DeallocOp::create(b, sums);
+  return last;
+}
+
+/// A register tile: `count` rows from `row` on by columns from `column` on of
+/// each of `panels` panels. With `sums` the products are there, from row
+/// `sumRow` on. Rows from `rowLimit` on repeat the last, and are not stored.
+void NarrowConvKernel::emitTile(ImplicitLocOpBuilder &b, const Rows &rows,
+                                Value panel, int64_t panels, Value column,
+                                Value row, int64_t count, Value rowLimit,
+                                Value sums, Value sumRow) {
+  IndexMath math(b);
+  const int64_t width = plan.getTileColumns();
+  Value position = math.add(math.mul(rows.group, facts.filters),
+                            math.add(math.mul(panel, kPanelWidth), column));
+  Value end = math.mul(math.add(rows.group, 1), facts.filters);
+  SmallVector<Tile> tiles;
+  SmallVector<Value> accs(count * panels);
+  for (int64_t p = 0; p < panels; ++p) {
+    Tile tile;
+    tile.index = {row};
+    tile.position = math.add(position, p * kPanelWidth);
+    tile.width = width;
+    tile.rowLimit = rowLimit;
+    if (facts.filters % width != 0)
+      tile.mask = emitTailMask(b, math.sub(end, tile.position), width);
+    for (auto [r, init] :
+         llvm::enumerate(evaluator.emitInit(b, op.getInit(), tile, count)))
+      accs[r * panels + p] = init;
+    tiles.push_back(tile);
+  }
+  if (sums) {
+    for (auto [r, acc] : llvm::enumerate(accs)) {
+      Value sum = emitLoad(b, sums, {math.add(sumRow, r), column}, width);
+      acc = facts.packing.getElement() == PackedElement::I8
+                ? Value(arith::AddIOp::create(b, acc, sum))
+                : Value(arith::AddFOp::create(b, acc, sum));
+    }
+  } else {
+    SmallVector<Value> lhsRows;
+    for (int64_t r = 0; r < count; ++r) {
+      Value at = math.add(row, r);
+      if (rowLimit && r)
+        at = math.min(at, math.sub(rowLimit, math.constant(1)));
+      lhsRows.push_back(math.add(rows.firstOfLhs, math.sub(at, rows.first)));
+    }
+    PackedTile packed;
+    packed.target = facts.target;
+    packed.packing = op.getPacking();
+    packed.rhs = weights;
+    packed.rows = count;
+    packed.width = width;
+    packed.panel = math.add(math.mul(rows.group, facts.panels), panel);
+    packed.panels = panels;
+    packed.column = column;
+    // Copied rows go on to the end of a group, where weights are zero.
+    const int64_t size = facts.packing.getDepthGroup();
+    packed.depth =
+        plan.getInPlace() ? facts.depth : llvm::alignTo(facts.depth, size);
+    packed.groups = math.constant(llvm::divideCeil(*packed.depth, size));
+    auto left = [&](Value group, int64_t r, int64_t values) {
+      Value at = math.add(rows.offset, math.mul(group, size));
+      return emitLoadGroup(b, rows.lhs, {lhsRows[r], at}, values);
+    };
+    packed.lhs = left;
+    accs = vectors.emit(b, packed, std::move(accs));
+  }
+  for (int64_t p = 0; p < panels; ++p) {
+    SmallVector<Value> ofPanel;
+    for (int64_t r = 0; r < count; ++r)
+      ofPanel.push_back(accs[r * panels + p]);
+    evaluator.emitStores(b, tiles[p], ofPanel);
+  }
+}

@@ -1,0 +1,75 @@
+//===- NarrowConv.h - Loops of a narrow convolution -------------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_CPU_CONV_NARROWCONV_H
+#define SARDONYX_LIB_TARGETS_CPU_CONV_NARROWCONV_H
+
+#include "Conv/Windows.h"
+#include "Kernel/Epilogue.h"
+#include "Plan/NarrowConvPlan.h"
+
+namespace sardonyx::cpu {
+
+/// The kernel around a convolution of bytes or bf16, by a plan that fits.
+class NarrowConvKernel {
+public:
+  NarrowConvKernel(const NarrowConvFacts &facts, NarrowConvPlanAttr plan,
+                   KernelBody &body);
+
+  llvm::LogicalResult verify();
+  void emit(mlir::ImplicitLocOpBuilder &b);
+
+private:
+  /// Rows of the product, which are output positions, and the memory that has
+  /// their windows: row `first` of all is row `firstOfLhs` there, and values of
+  /// k begin with element `offset` of a row.
+  struct Rows {
+    mlir::Value group, first, end;
+    mlir::Value lhs, firstOfLhs, offset;
+  };
+
+  Rows begin(mlir::ImplicitLocOpBuilder &b, mlir::Value group,
+             mlir::Value first, mlir::Value end, mlir::Value scratch);
+  mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b);
+  void emitPack(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
+                mlir::Value from, mlir::Value to);
+  void emitPackedTaps(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
+                      mlir::Value row, llvm::ArrayRef<mlir::Value> window,
+                      int64_t dim, mlir::Value pixel, mlir::Value inside,
+                      mlir::Value tap);
+  void emitPackedRun(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
+                     mlir::Value row, mlir::Value first, mlir::Value line,
+                     mlir::Value inside, mlir::Value tap);
+  void emitFiltersShared(mlir::ImplicitLocOpBuilder &b);
+  void emitPanelGroups(mlir::ImplicitLocOpBuilder &b, const Rows &rows);
+  void emitPanels(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
+                  mlir::Value panel, int64_t count);
+  void forEachColumn(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
+                     llvm::function_ref<void(mlir::Value)> emit);
+  mlir::Value emitBlocks(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
+                         mlir::Value panel);
+  void emitTile(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
+                mlir::Value panel, int64_t panels, mlir::Value column,
+                mlir::Value row, int64_t count, mlir::Value rowLimit,
+                mlir::Value sums = nullptr, mlir::Value sumRow = nullptr);
+
+  const NarrowConvFacts &facts;
+  const NarrowConvPlanAttr plan;
+  NarrowConvOp op;
+  KernelBody &body;
+  TileEvaluator evaluator;
+  Windows windows;
+  const MicroKernel &micro, &vectors;
+  /// The input as one dimension, and as [positions,C] where windows are read
+  /// from there.
+  mlir::Value flatInput, inputRows;
+  mlir::Value weights, allRows;
+};
+
+} // namespace sardonyx::cpu
+
+#endif // SARDONYX_LIB_TARGETS_CPU_CONV_NARROWCONV_H

@@ -1,0 +1,99 @@
+// RUN: onnx-opt %s -split-input-file -cpu-assign-layouts | FileCheck %s
+
+module attributes {sdx.target = #cpu.target<int8 = vnni>} {
+  // A transpose where the region begins and one where it ends.
+  // CHECK-LABEL: func @region
+  // CHECK: %[[X:.*]] = linalg.transpose ins(%arg0 {{.*}} permutation = [0, 2, 3, 1]
+  // CHECK: %[[A:.*]] = cpu.narrow_conv ins(%[[X]], %{{.*}} : tensor<1x8x9x6xi8>, tensor<2x14x128xi8>)
+  // CHECK-SAME: group = 1 {{.*}} packing = #cpu.packing<i8, panel = 32>, padding = 3 : i64, pads_begin = array<i64: 1, 1>
+  // CHECK: %[[Q:.*]] = linalg.generic {{.*}} ins(%[[A]] : tensor<1x8x9x40xi32>)
+  // CHECK: %[[D:.*]] = cpu.depthwise_byte_conv ins(%[[Q]], %{{.*}} : tensor<1x8x9x40xi8>, tensor<3x160xi8>)
+  // CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%[[D]] : tensor<1x6x7x40xi32>)
+  // CHECK: %[[M:.*]] = cpu.byte_max_pool ins(%[[P]] : tensor<1x6x7x40xi8>)
+  // CHECK: linalg.transpose ins(%[[M]] {{.*}} permutation = [0, 3, 1, 2]
+  func.func @region(%x: tensor<1x6x8x9xi8>, %w: tensor<40x6x3x3xi8>, %v: tensor<40x1x3x3xi8>) -> tensor<1x40x3x3xi8> {
+    %c0 = arith.constant 0 : i32
+    %low = arith.constant 0 : i8
+    %e = tensor.empty() : tensor<1x40x8x9xi32>
+    %z = linalg.fill ins(%c0 : i32) outs(%e : tensor<1x40x8x9xi32>) -> tensor<1x40x8x9xi32>
+    %0 = sdx.conv ins(%x, %w : tensor<1x6x8x9xi8>, tensor<40x6x3x3xi8>) outs(%z : tensor<1x40x8x9xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, input_unsigned, padding = 3 : i64} -> tensor<1x40x8x9xi32>
+    %b = tensor.empty() : tensor<1x40x8x9xi8>
+    %1 = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+        ins(%0 : tensor<1x40x8x9xi32>) outs(%b : tensor<1x40x8x9xi8>) {
+    ^bb0(%s: i32, %o: i8):
+      %t = arith.trunci %s : i32 to i8
+      linalg.yield %t : i8
+    } -> tensor<1x40x8x9xi8>
+    %f = tensor.empty() : tensor<1x40x6x7xi32>
+    %y = linalg.fill ins(%c0 : i32) outs(%f : tensor<1x40x6x7xi32>) -> tensor<1x40x6x7xi32>
+    %2 = sdx.conv ins(%1, %v : tensor<1x40x8x9xi8>, tensor<40x1x3x3xi8>) outs(%y : tensor<1x40x6x7xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 40 : i64, input_unsigned} -> tensor<1x40x6x7xi32>
+    %d = tensor.empty() : tensor<1x40x6x7xi8>
+    %3 = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+        ins(%2 : tensor<1x40x6x7xi32>) outs(%d : tensor<1x40x6x7xi8>) {
+    ^bb0(%s: i32, %o: i8):
+      %t = arith.trunci %s : i32 to i8
+      linalg.yield %t : i8
+    } -> tensor<1x40x6x7xi8>
+    %g = tensor.empty() : tensor<1x40x3x3xi8>
+    %h = linalg.fill ins(%low : i8) outs(%g : tensor<1x40x3x3xi8>) -> tensor<1x40x3x3xi8>
+    %4 = sdx.max_pool ins(%3 : tensor<1x40x6x7xi8>) outs(%h : tensor<1x40x3x3xi8>)
+        {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, 0>, is_unsigned} -> tensor<1x40x3x3xi8>
+    return %4 : tensor<1x40x3x3xi8>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #cpu.target<int8 = amx>} {
+  // Signed inputs and unsigned weights change their sign; rows fill tile
+  // registers: 16 groups of values of k.
+  // CHECK-LABEL: func @signs
+  // CHECK: %[[X:.*]] = linalg.transpose ins(%arg0
+  // CHECK: %[[U:.*]] = linalg.generic {{.*}} ins(%[[X]]
+  // CHECK:   arith.xori
+  // CHECK: linalg.generic {{.*}} ins(%arg1
+  // CHECK:   arith.xori
+  // CHECK: %[[A:.*]] = cpu.narrow_conv ins(%[[U]], %{{.*}} : tensor<1x8x9x6xi8>, tensor<2x16x128xi8>)
+  // CHECK-SAME: padding = 121
+  // CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%arg1 : tensor<40x6x1x1xi8>) outs({{.*}} : tensor<40xi32>)
+  // CHECK: %[[B:.*]] = linalg.generic {{.*}} ins(%[[A]], %[[S]]
+  // CHECK: %[[O:.*]] = cpu.narrow_conv ins(%[[U]], %{{.*}} : tensor<1x8x9x6xi8>, tensor<1x16x128xi8>) outs({{.*}} : tensor<1x8x9x1xi32>)
+  // CHECK: linalg.generic {{.*}} ins(%[[B]], %[[O]]
+  func.func @signs(%x: tensor<1x6x8x9xi8>, %w: tensor<40x6x1x1xi8>) -> tensor<1x40x8x9xi32> {
+    %c0 = arith.constant 0 : i32
+    %e = tensor.empty() : tensor<1x40x8x9xi32>
+    %z = linalg.fill ins(%c0 : i32) outs(%e : tensor<1x40x8x9xi32>) -> tensor<1x40x8x9xi32>
+    %0 = sdx.conv ins(%x, %w : tensor<1x6x8x9xi8>, tensor<40x6x1x1xi8>) outs(%z : tensor<1x40x8x9xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, weights_unsigned, padding = -7 : i64} -> tensor<1x40x8x9xi32>
+    return %0 : tensor<1x40x8x9xi32>
+  }
+}
+
+// -----
+
+// No instruction multiplies bytes, or groups fill no panel.
+// CHECK-LABEL: module attributes {sdx.target = #cpu.target<>}
+module attributes {sdx.target = #cpu.target<>} {
+  // CHECK: sdx.conv
+  // CHECK-NOT: linalg.transpose
+  func.func @plain(%x: tensor<1x6x8x9xi8>, %w: tensor<40x6x1x1xi8>, %z: tensor<1x40x8x9xi32>) -> tensor<1x40x8x9xi32> {
+    %0 = sdx.conv ins(%x, %w : tensor<1x6x8x9xi8>, tensor<40x6x1x1xi8>) outs(%z : tensor<1x40x8x9xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<1x40x8x9xi32>
+    return %0 : tensor<1x40x8x9xi32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: func @narrow_groups
+// CHECK: sdx.conv
+// CHECK-NOT: linalg.transpose
+module attributes {sdx.target = #cpu.target<int8 = vnni>} {
+  func.func @narrow_groups(%x: tensor<1x8x8x9xi8>, %w: tensor<16x4x1x1xi8>, %z: tensor<1x16x8x9xi32>) -> tensor<1x16x8x9xi32> {
+    %0 = sdx.conv ins(%x, %w : tensor<1x8x8x9xi8>, tensor<16x4x1x1xi8>) outs(%z : tensor<1x16x8x9xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 2 : i64} -> tensor<1x16x8x9xi32>
+    return %0 : tensor<1x16x8x9xi32>
+  }
+}
