@@ -324,10 +324,10 @@ TEST(GPUStreamRun, RefusesWhatTheCodeGetsWrong) {
     EXPECT_EQ(one.context.failure(), "cannot launch kernel scale (node Scale): "
                                      "1 arguments, it has 2");
     EXPECT_FALSE(one.run(
-        [](void **) { sdx_rt_device_copy(4, nullptr, nullptr, 0); }, x));
+        [](void **) { sdx_rt_device_copy(5, nullptr, nullptr, 0); }, x));
     EXPECT_EQ(
         one.context.failure(),
-        "the model's code asks for a copy of the kind 4, which there is not");
+        "the model's code asks for a copy of the kind 5, which there is not");
     EXPECT_FALSE(one.run([](void **) { sdx_rt_device_alloc(-8, nullptr); }, x));
     EXPECT_EQ(one.context.failure(), "cannot allocate -8 bytes of device "
                                      "memory for an intermediate value");
