@@ -1,4 +1,4 @@
-"""Plans of row kernels, poolings and attention, pinned: each that fits gives the same; kernels without a form say why."""
+"""Plans of row kernels and poolings, pinned: each that fits gives the same; kernels without a form say why."""
 
 import re
 import subprocess
@@ -20,10 +20,6 @@ def pool(columns, width, rows):
     return f"#cpu.pool_plan<columns = {columns}, width = {width}, rows = {rows}>"
 
 
-def attend(queries, rows, keys):
-    return f"#cpu.attention_plan<queries = {queries}, rows = {rows}, keys = {keys}>"
-
-
 PLANS = {
     # For the first kernel of the model that has such a plan.
     "layer_norm": [rows(1, 1), rows(2, 8, 1), rows(32, 1, 1), rows(4, 1, 0), rows(8, 1, 0), rows(4, 2, 0, chunk=8), rows(64, 1, 1)],
@@ -32,7 +28,7 @@ PLANS = {
     "transpose": [rows(1, 1), rows(16, 1, 1, 0), rows(4, 1, 1, 0), rows(2, 1, 1, 0), rows(8, 1, 1), rows(8, 2, 0), rows(4, 1, 1, chunk=4)],
     "average_pool": [rows(1, 1), rows(4, 1, 2), rows(2, 2, 2), rows(8, 1, 1)],
     "resize": [rows(1, 1), rows(2, 1, 1)],
-    "attention": [attend(8, 8, 32), attend(64, 16, 64), attend(256, 64, 128)],
+    "attention": [rows(1, 1), rows(8, 1, 3), rows(2, 4, 3), rows(8, 1, 2), rows(2, 1, 3, chunk=6)],
     "max_pool": [pool(16, 16, 8), pool(1, 4, 1), pool(4, 8, 9), pool(8, 16, 5)],
     "max_pool_wide": [pool(32, 16, 11), pool(2, 8, 3), pool(16, 4, 7)],
 }
