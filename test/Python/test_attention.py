@@ -99,6 +99,34 @@ def test_an_encoder(type, depth, is_open, tmp_path):
     check(y, expected.swapaxes(1, 2).reshape(y.shape), type)
 
 
+@pytest.mark.parametrize("batch, size", [(1, 7), (3, 6), (2, 200)])
+def test_open_sizes_of_projections(batch, size, tmp_path):
+    """Rows of all images are those of one product before they are split: their sizes are known behind it only."""
+    number, depth = 2, 8
+    width = number * depth
+    nodes = "".join(f"{name}0 = MatMul(x, w{name})\n" for name in "qkv")
+    text = encoder("float", number, depth).split("{\n", 1)[1]
+    for name in "qkv":
+        text = text.replace(f"Reshape({name},", f"Reshape({name}0,")
+    text = text.replace("CastLike(c, q)", "CastLike(c, x)")
+    model = save(
+        f"""g (float[b, s, {width}] x, float[b, 1, 1, s] mask) => (float[b, s, {width}] y)
+        <float c = {{{depth ** 0.5}}}, int64[4] split = {{0, 0, {number}, {depth}}}, int64[3] join = {{0, 0, {width}}},
+         {", ".join(f"float[{width}, {width}] w{name}" for name in "qkv")}> {{
+        {nodes}{text}""",
+        tmp_path,
+        weights={f"w{name}": floats("float", width, width) / 4 for name in "qkv"},
+    )
+    assert len(plans(model)[0]) == 1
+    x = floats("float", batch, size, width)
+    mask = np.where(RANDOM.random((batch, 1, 1, size)) < 0.3, -1e4, 0).astype(np.float32)
+    weights = {i.name: onnx.numpy_helper.to_array(i) for i in onnx.load(model).graph.initializer}
+    q, k, v = (heads(x.astype(np.float64) @ weights[f"w{name}"], number) for name in "qkv")
+    y = run(model, {"x": x, "mask": mask})
+    expected = attention(q, k, v, depth**-0.5, lambda s: s + mask.astype(np.float64))
+    check(y, expected.swapaxes(1, 2).reshape(y.shape), "float")
+
+
 # Few keys, and long heads while their scores are not many times the operands, are faster as products.
 @pytest.mark.parametrize("size, depth, expected", [(64, 64, False), (191, 64, False), (192, 64, True), (256, 256, False), (4096, 256, True), (8192, 520, False)])
 def test_where_it_is_one_kernel(size, depth, expected, tmp_path):

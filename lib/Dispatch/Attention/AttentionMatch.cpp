@@ -174,7 +174,8 @@ Operand AttentionMatch::findOperand(Position from, const Axes::List &last,
   while (true) {
     if (axes.resolve(last).size() != 1)
       return Operand();
-    if (endsIn(axes, operand.position.dims, axes.resolve(last).front()))
+    if (endsIn(axes, operand.position.dims, axes.resolve(last).front()) &&
+        axes.areSeparable(operand.position.dims))
       found = operand;
     Operation *op = operand.position.tensor.getDefiningOp();
     if (!op)

@@ -49,6 +49,7 @@ private:
   bool isUsedHereOnly();
   Operand findOperand(Position from, const Axes::List &last, bool mayWiden);
   bool findScaled(Operand &operand, bool mayWiden);
+  bool canSeparate();
   Position findResult();
   void orderAxes();
   mlir::Value sizeOf(mlir::OpBuilder &b, Axes::Axis axis);

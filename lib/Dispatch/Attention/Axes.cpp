@@ -15,8 +15,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::attention;
 
-using namespace sardonyx;
-
 Axes::Axis Axes::add(int64_t size) {
   nodes.push_back({size, std::nullopt});
   return nodes.size() - 1;
@@ -189,6 +187,14 @@ static OpFoldResult divideOpen(OpBuilder &b, Location loc, Value size,
     return size;
   Value divisor = arith::ConstantIndexOp::create(b, loc, others);
   return arith::DivUIOp::create(b, loc, size, divisor).getResult();
+}
+
+bool Axes::areSeparable(const Dims &dims) const {
+  return llvm::all_of(resolve(dims), [&](const List &list) {
+    return llvm::count_if(list, [&](Axis axis) {
+             return ShapedType::isDynamic(sizeOf(axis));
+           }) <= 1;
+  });
 }
 
 Value Axes::separate(OpBuilder &b, Value tensor, const Dims &dims) const {

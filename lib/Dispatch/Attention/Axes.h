@@ -50,6 +50,9 @@ public:
   /// The axes of the result of such an operation whose operand has `dims`.
   std::optional<Dims> findResult(mlir::Operation *op, const Dims &dims);
 
+  /// Whether a tensor can have a dimension for each axis of `dims`: two open
+  /// axes of one dimension have sizes that it does not tell.
+  bool areSeparable(const Dims &dims) const;
   /// `tensor`, which has `dims`, with a dimension for each axis.
   mlir::Value separate(mlir::OpBuilder &b, mlir::Value tensor,
                        const Dims &dims) const;

@@ -163,7 +163,20 @@ Value AttentionMatch::applyRowSelects(OpBuilder &b, Value result,
   return result;
 }
 
+/// Whether all that the scores and results are changed by can be read by axes.
+bool AttentionMatch::canSeparate() {
+  for (auto &[op, loops] : rowSelects)
+    for (OpOperand *operand : op.getDpsInputOperands())
+      if (!axes.areSeparable(*attention::findOperand(op, *operand, loops)))
+        return false;
+  return llvm::all_of(body.getExtras(), [&](const Position &extra) {
+    return axes.areSeparable(extra.dims);
+  });
+}
+
 bool AttentionMatch::replace() {
+  if (!canSeparate())
+    return false;
   Position result = findResult();
   OpBuilder b(second);
   orderAxes();
