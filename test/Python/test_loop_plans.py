@@ -52,7 +52,7 @@ def test_plans_that_fit_give_the_same(name, tmp_path):
         close(y, expected, plan)
         assert f"{fingerprint} {plan} #" in tool("plan", model, "--plan", given)
         fitting += 1
-    assert fitting > len(PLANS[name]) / 2
+    assert fitting >= len(PLANS[name]) / 2
 
 
 @pytest.mark.parametrize("name", ["layer_norm", "softmax", "transpose", "max_pool", "largest", "resize"])

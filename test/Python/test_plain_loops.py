@@ -4,10 +4,9 @@ import re
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from test_plan import pinned, run, tool
+from test_plan import pinned, reference, run, tool
 
 EVERY_KERNEL = "* #cpu.loops\n"
 
@@ -129,7 +128,7 @@ def lines_of(text):
 @pytest.mark.parametrize("name", MODELS)
 def test_plain_loops_give_the_same(name, tmp_path):
     model, feeds = make(tmp_path, *MODELS[name])
-    expected = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feeds)[0]
+    expected = reference(model, feeds)
     everything = pinned(tmp_path, EVERY_KERNEL)
     close(run(model, feeds), expected, "the normal way")
     close(run(model, feeds, everything), expected, "all kernels by loops")

@@ -173,6 +173,16 @@ def draw_case(rng, micro, fetches, max_rows=0):
     return f'<"{micro}", ' + ", ".join(f"{name} = {value}" for name, value in fields.items()) + ">"
 
 
+def reference(model, feeds):
+    """The first result of a model of one product, or of several operators on floats."""
+    graph = onnx.load(model).graph
+    if graph.node[-1].op_type == "MatMulInteger":
+        # onnxruntime's sums of two products of bytes saturate at 16 bits on processors without VNNI.
+        (x,) = feeds.values()
+        return x.astype(np.int32) @ numpy_helper.to_array(graph.initializer[0]).astype(np.int32)
+    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feeds)[0]
+
+
 @pytest.mark.parametrize("rows", [None, 1, 6, 61])
 @pytest.mark.parametrize(
     "kind,depth,columns",
@@ -180,7 +190,7 @@ def draw_case(rng, micro, fetches, max_rows=0):
 )
 def test_every_plan_of_a_product_gives_the_same(kind, depth, columns, rows, tmp_path):
     model, feeds = product(tmp_path, kind, rows, depth, columns)
-    expected = [onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feed)[0] for feed in feeds]
+    expected = [reference(model, feed) for feed in feeds]
     rng = np.random.default_rng(depth + (rows or 0))
     text = tool("plan", model)
     ((fingerprint, chosen),) = plans_of(text, "matmul")
@@ -199,7 +209,11 @@ def test_every_plan_of_a_product_gives_the_same(kind, depth, columns, rows, tmp_
         options = sardonyx.SessionOptions()
         options.cache = False
         options.plan = file
-        session = sardonyx.InferenceSession(str(model), options)
+        try:
+            session = sardonyx.InferenceSession(str(model), options)
+        except sardonyx.InvalidArgument as error:  # a tile for wider vectors
+            assert "does not fit" in str(error) and plan != chosen, plan
+            continue
         for feed, right in zip(feeds, expected):
             np.testing.assert_allclose(session.run(None, feed)[0], right, rtol=1e-4, atol=2e-3, err_msg=f"{plan}, {len(feed['x'])} rows")
 
