@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Utils.h"
+#include "KernelEquality.h"
 #include "sardonyx/Dispatch/Passes.h"
 
-#include "mlir/IR/OperationSupport.h"
+#include "dialects/SDX/SDX.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_SDXDEDUPKERNELS
@@ -17,25 +17,6 @@ namespace sardonyx {
 
 using namespace mlir;
 using namespace sardonyx;
-
-/// Of everything but names and locations.
-static llvm::hash_code hashKernel(func::FuncOp kernel) {
-  llvm::hash_code hash = mlir::hash_value(kernel.getFunctionType());
-  kernel.getBody().walk([&](Operation *op) {
-    hash =
-        llvm::hash_combine(hash, OperationEquivalence::computeHash(
-                                     op, OperationEquivalence::ignoreHashValue,
-                                     OperationEquivalence::ignoreHashValue,
-                                     OperationEquivalence::IgnoreLocations));
-  });
-  return hash;
-}
-
-static bool areEqual(func::FuncOp a, func::FuncOp b) {
-  return a.getFunctionType() == b.getFunctionType() &&
-         OperationEquivalence::isRegionEquivalentTo(
-             &a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
-}
 
 namespace {
 
@@ -50,7 +31,7 @@ struct DedupKernelsPass
         continue;
       auto &candidates = distinct[hashKernel(kernel)];
       auto *equal = llvm::find_if(candidates, [&](func::FuncOp other) {
-        return areEqual(kernel, other);
+        return areEqualKernels(kernel, other);
       });
       if (equal == candidates.end()) {
         candidates.push_back(kernel);

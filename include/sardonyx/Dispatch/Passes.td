@@ -343,6 +343,26 @@ def SDXDedupKernels : Pass<"sdx-dedup-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
+def SDXParameterizeKernels
+    : Pass<"sdx-parameterize-kernels", "::mlir::ModuleOp"> {
+  let summary = "Make arguments of the numbers in which kernels differ";
+  let description = [{
+    Kernels with a dense operation that are equal but for numbers, such as the
+    scales of quantised tensors, take these as arguments, so that
+    `sdx-dedup-kernels` leaves one of each kind. Numbers that operations add,
+    multiply, compare or select are meant: others decide how code is made.
+
+    ```mlir
+    sdx.call @k0_narrow_conv(%x, %w : ...) ...   // multiplies by 0.25
+    sdx.call @k7_narrow_conv(%y, %v : ...) ...   // multiplies by 0.5
+    // becomes
+    sdx.call @k0_narrow_conv(%x, %w, %cst : ..., f32) ...
+    sdx.call @k7_narrow_conv(%y, %v, %cst_0 : ..., f32) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def SDXVerifyDispatch : Pass<"sdx-verify-dispatch", "::mlir::ModuleOp"> {
   let summary = "Check that host functions only call kernels";
   let description = [{
