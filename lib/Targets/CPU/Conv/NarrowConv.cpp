@@ -65,20 +65,25 @@ void NarrowConvKernel::emit(ImplicitLocOpBuilder &b) {
   emitParallel(b, {math.constant(facts.group), chunks}, [&](ValueRange ivs) {
     Value first = math.mul(ivs[1], plan.getChunkRows());
     Value end = math.min(math.add(first, plan.getChunkRows()), allRows);
-    Value scratch = emitScratch(b);
+    Value scratch =
+        plan.getInPlace() ? Value() : emitScratch(b, plan.getChunkRows());
     Rows rows = begin(b, ivs[0], first, end, scratch);
     if (scratch)
       emitPack(b, rows, first, end);
+    emitLastRows(b, rows);
     emitPanelGroups(b, rows);
-    if (scratch)
-      memref::DeallocOp::create(b, scratch);
+    for (Value memory : {scratch, rows.last})
+      if (memory)
+        memref::DeallocOp::create(b, memory);
   });
 }
 
 /// All windows are copied, by all threads, before these share the filters.
 void NarrowConvKernel::emitFiltersShared(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  Value zero = math.constant(0), scratch = emitScratch(b);
+  Value zero = math.constant(0);
+  Value scratch =
+      plan.getInPlace() ? Value() : emitScratch(b, plan.getChunkRows());
   emitFor(b, zero, math.constant(facts.group), 1, [&](Value group) {
     Rows rows = begin(b, group, zero, allRows, scratch);
     constexpr int64_t kRowsOfTask = 16;
@@ -89,6 +94,7 @@ void NarrowConvKernel::emitFiltersShared(ImplicitLocOpBuilder &b) {
                      emitPack(b, rows, from,
                               math.min(math.add(from, kRowsOfTask), allRows));
                    });
+    emitLastRows(b, rows);
     const int64_t panels = plan.getPanels();
     emitParallel(b, {math.constant(facts.panels / panels)},
                  [&](ValueRange ivs) {
@@ -96,25 +102,39 @@ void NarrowConvKernel::emitFiltersShared(ImplicitLocOpBuilder &b) {
                  });
     for (int64_t p = facts.panels / panels * panels; p < facts.panels; ++p)
       emitPanels(b, rows, math.constant(p), 1);
+    if (rows.last)
+      memref::DeallocOp::create(b, rows.last);
   });
   if (scratch)
     memref::DeallocOp::create(b, scratch);
 }
 
-/// Memory for the windows of a chunk; null where they are read in place.
-Value NarrowConvKernel::emitScratch(ImplicitLocOpBuilder &b) {
-  if (plan.getInPlace())
-    return nullptr;
-  return emitBuffer(
-      b, MemRefType::get({plan.getChunkRows(), facts.getRowElements()},
-                         op.getInput().getType().getElementType()));
+/// Memory for the windows of so many rows.
+Value NarrowConvKernel::emitScratch(ImplicitLocOpBuilder &b, int64_t rows) {
+  return emitBuffer(b,
+                    MemRefType::get({rows, facts.getRowElements()},
+                                    op.getInput().getType().getElementType()));
+}
+
+/// Copies the rows that fill no tile register, if they are read in place.
+void NarrowConvKernel::emitLastRows(ImplicitLocOpBuilder &b, Rows &rows) {
+  if (!plan.getInPlace() || micro.getUnit() != MicroKernel::Unit::Tiles)
+    return;
+  IndexMath math(b);
+  Rows copied = rows;
+  copied.lhs = rows.last = emitScratch(b, kTileRows);
+  copied.firstOfLhs = math.constant(0);
+  copied.first = math.add(
+      rows.first, math.roundDown(math.sub(rows.end, rows.first), kTileRows));
+  emitPack(b, copied, copied.first, rows.end);
 }
 
 NarrowConvKernel::Rows NarrowConvKernel::begin(ImplicitLocOpBuilder &b,
                                                Value group, Value first,
                                                Value end, Value scratch) {
   IndexMath math(b);
-  Rows rows{group, first, end, scratch, math.constant(0), math.constant(0)};
+  Rows rows{group,  first, end, scratch, math.constant(0), math.constant(0),
+            nullptr};
   if (!scratch) {
     rows.lhs = inputRows;
     rows.firstOfLhs = first;
@@ -187,6 +207,10 @@ void NarrowConvKernel::emitPack(ImplicitLocOpBuilder &b, const Rows &rows,
     for (int64_t dim = 0; dim < windows.rank(); ++dim)
       starts.push_back(windows.getStart(b, dim, at[1 + dim]));
     emitPackedTaps(b, rows, row, starts, 0, at[0], nullptr, math.constant(0));
+    // Weights there are zero; of floats it must be numbers that they meet.
+    const int64_t rest = facts.getRowElements() - facts.depth;
+    if (rest > 0 && facts.packing.getElement() == PackedElement::BF16)
+      emitFill(b, /*value=*/0, rows.lhs, row, math.constant(facts.depth), rest);
   });
 }
 
@@ -286,9 +310,9 @@ void NarrowConvKernel::emitPanelGroups(ImplicitLocOpBuilder &b,
 void NarrowConvKernel::emitPanels(ImplicitLocOpBuilder &b, const Rows &rows,
                                   Value panel, int64_t count) {
   IndexMath math(b);
-  Value first = rows.first;
   if (micro.getUnit() == MicroKernel::Unit::Tiles)
-    first = emitBlocks(b, rows, panel);
+    return emitBlocks(b, rows, panel);
+  Value first = rows.first;
   const int64_t height = plan.getTileRows();
   auto emitTiles = [&](Value row, int64_t tileRows, Value rowLimit) {
     forEachColumn(b, panel, [&](Value column) {
@@ -301,10 +325,10 @@ void NarrowConvKernel::emitPanels(ImplicitLocOpBuilder &b, const Rows &rows,
           [&](Value row) { emitTiles(row, height, nullptr); });
   // Chunks are whole tiles but for the last.
   const int64_t rest = facts.rows ? *facts.rows % height : -1;
-  if (rest == 0 && micro.getUnit() == MicroKernel::Unit::Vectors)
+  if (rest == 0)
     return;
   emitIf(b, math.less(whole, rows.end), [&] {
-    if (rest > 0 && micro.getUnit() == MicroKernel::Unit::Vectors)
+    if (rest > 0)
       emitTiles(whole, rest, nullptr);
     else
       emitTiles(whole, height, rows.end);
@@ -327,38 +351,53 @@ void NarrowConvKernel::forEachColumn(ImplicitLocOpBuilder &b, Value panel,
   }
 }
 
-/// The rows that fill tile registers; gives the first that is left.
-Value NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
-                                   Value panel) {
+/// All rows by a panel in tile registers.
+void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
+                                  Value panel) {
   IndexMath math(b);
   Value zero = math.constant(0);
   Value sums =
       emitBuffer(b, MemRefType::get({kBlockRows, kPanelWidth},
                                     op.getInit().getType().getElementType()));
   Value weightPanel = math.add(math.mul(rows.group, facts.panels), panel);
-  auto emitBlock = [&](Value row, int64_t rowTiles) {
-    Value inLhs = math.add(rows.firstOfLhs, math.sub(row, rows.first));
+  // `rowLimit` is null for rows that are all there.
+  auto emitBlock = [&](Value row, int64_t rowTiles, TileOperand lhs,
+                       Value rowLimit) {
     emitTileProduct(b, op.getInput().getType().getElementType(), rowTiles,
-                    math.constant(facts.getRowBytes() / kTileBytes),
-                    getTileOperand(b, rows.lhs, {inLhs, rows.offset}),
+                    math.constant(facts.getRowBytes() / kTileBytes), lhs,
                     getTileOperand(b, weights, {weightPanel, zero, zero}),
                     getTileOperand(b, sums, {zero, zero}));
-    emitFor(b, zero, math.constant(rowTiles * kTileRows), plan.getTileRows(),
-            [&](Value inBlock) {
-              forEachColumn(b, panel, [&](Value column) {
-                emitTile(b, rows, panel, 1, column, math.add(row, inBlock),
-                         plan.getTileRows(), nullptr, sums, inBlock);
-              });
-            });
+    Value count = rowLimit ? math.sub(rowLimit, row)
+                           : math.constant(rowTiles * kTileRows);
+    emitFor(b, zero, count, plan.getTileRows(), [&](Value inBlock) {
+      forEachColumn(b, panel, [&](Value column) {
+        emitTile(b, rows, panel, 1, column, math.add(row, inBlock),
+                 plan.getTileRows(), rowLimit, sums, inBlock);
+      });
+    });
+  };
+  auto lhsOf = [&](Value row) {
+    Value inLhs = math.add(rows.firstOfLhs, math.sub(row, rows.first));
+    return getTileOperand(b, rows.lhs, {inLhs, rows.offset});
   };
   Value count = math.sub(rows.end, rows.first);
   Value end = math.add(rows.first, math.roundDown(count, kBlockRows));
-  emitFor(b, rows.first, end, kBlockRows,
-          [&](Value row) { emitBlock(row, kBlockRows / kTileRows); });
+  emitFor(b, rows.first, end, kBlockRows, [&](Value row) {
+    emitBlock(row, kBlockRows / kTileRows, lhsOf(row), nullptr);
+  });
   Value last = math.add(rows.first, math.roundDown(count, kTileRows));
-  emitIf(b, math.less(end, last), [&] { emitBlock(end, 1); });
+  const int64_t rest = facts.rows ? *facts.rows % kBlockRows : -1;
+  if (rest < 0 || rest >= kTileRows)
+    emitIf(b, math.less(end, last),
+           [&] { emitBlock(end, 1, lhsOf(end), nullptr); });
+  // Chunks are whole blocks but for the last.
+  if (rest < 0 || rest % kTileRows != 0)
+    emitIf(b, math.less(last, rows.end), [&] {
+      TileOperand lhs =
+          rows.last ? getTileOperand(b, rows.last, {zero, zero}) : lhsOf(last);
+      emitBlock(last, 1, lhs, rows.end);
+    });
   memref::DeallocOp::create(b, sums);
-  return last;
 }
 
 /// A register tile: `count` rows from `row` on by columns from `column` on of

@@ -30,11 +30,15 @@ private:
   struct Rows {
     mlir::Value group, first, end;
     mlir::Value lhs, firstOfLhs, offset;
+    /// Where `lhs` is the input: memory for the rows that do not fill a tile
+    /// register, which would end past it.
+    mlir::Value last;
   };
 
   Rows begin(mlir::ImplicitLocOpBuilder &b, mlir::Value group,
              mlir::Value first, mlir::Value end, mlir::Value scratch);
-  mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b);
+  mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b, int64_t rows);
+  void emitLastRows(mlir::ImplicitLocOpBuilder &b, Rows &rows);
   void emitPack(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
                 mlir::Value from, mlir::Value to);
   void emitPackedTaps(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
@@ -50,8 +54,8 @@ private:
                   mlir::Value panel, int64_t count);
   void forEachColumn(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
                      llvm::function_ref<void(mlir::Value)> emit);
-  mlir::Value emitBlocks(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
-                         mlir::Value panel);
+  void emitBlocks(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
+                  mlir::Value panel);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
                 mlir::Value panel, int64_t panels, mlir::Value column,
                 mlir::Value row, int64_t count, mlir::Value rowLimit,
