@@ -29,6 +29,78 @@ static constexpr unsigned kMaxInputs = 12;
 /// often as it is long.
 static constexpr size_t kMaxBody = 64;
 
+/// Operations that are looked at behind each other.
+static constexpr int kFurthest = 8;
+
+/// The only operation that needs `value`, besides those that fusion left over;
+/// null if there are several.
+static Operation *findUser(Value value) {
+  Operation *found = nullptr;
+  for (Operation *user : value.getUsers()) {
+    if (user == found || isOpTriviallyDead(user))
+      continue;
+    if (found)
+      return nullptr;
+    found = user;
+  }
+  return found;
+}
+
+/// The dense operation on whose result `op` computes at the same position,
+/// maybe through other elementwise operations of one user: all of them will be
+/// in its kernel. Null where there is none.
+static Operation *findDenseOp(linalg::GenericOp op, int depth = 0) {
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    Operation *producer = input->get().getDefiningOp();
+    if (!producer || !op.getMatchingIndexingMap(input).isIdentity())
+      continue;
+    if (isa<sdx::DenseOpInterface>(producer))
+      return producer;
+    if (depth < kFurthest && isElementwiseGeneric(producer) &&
+        findUser(input->get()) == op)
+      if (Operation *found =
+              findDenseOp(cast<linalg::GenericOp>(producer), depth + 1))
+        return found;
+  }
+  return nullptr;
+}
+
+/// Whether `producer` makes smaller elements of a dense result, such as bytes
+/// of i32, and what its consumer is for is computed behind a later dense
+/// operation: of two products that are added as bytes, the first leaves bytes.
+static bool leavesSmallResult(linalg::GenericOp producer, OpOperand *fused) {
+  auto bits = [](Value value) {
+    return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  };
+  Operation *own = findDenseOp(producer);
+  if (!own || bits(producer.getResult(0)) >= bits(own->getResult(0)))
+    return false;
+  for (int depth = 0; depth < kFurthest; ++depth) {
+    auto consumer = dyn_cast<linalg::GenericOp>(fused->getOwner());
+    if (!consumer || !isElementwiseGeneric(consumer) ||
+        !consumer.getMatchingIndexingMap(fused).isIdentity())
+      return false;
+    for (OpOperand *input : consumer.getDpsInputOperands()) {
+      Operation *other = input->get().getDefiningOp();
+      if (!other || input == fused ||
+          !consumer.getMatchingIndexingMap(input).isIdentity())
+        continue;
+      if (isElementwiseGeneric(other))
+        other = findDenseOp(cast<linalg::GenericOp>(other));
+      if (isa_and_nonnull<sdx::DenseOpInterface>(other) &&
+          other->getBlock() == own->getBlock() && own->isBeforeInBlock(other))
+        return true;
+    }
+    Operation *user = findUser(consumer.getResult(0));
+    if (!user)
+      return false;
+    fused = llvm::find_if(user->getOpOperands(), [&](OpOperand &operand) {
+      return operand.get() == consumer.getResult(0);
+    });
+  }
+  return false;
+}
+
 /// A producer goes into its only user if it is computed there as often as it
 /// was before: on the same domain.
 static bool shouldFuse(OpOperand *fused) {
@@ -39,6 +111,8 @@ static bool shouldFuse(OpOperand *fused) {
     return false;
   auto generic = cast<linalg::GenericOp>(producer);
   if (!consumer.getMatchingIndexingMap(fused).isIdentity())
+    return false;
+  if (leavesSmallResult(generic, fused))
     return false;
   if (generic.getNumDpsInputs() + consumer.getNumDpsInputs() > kMaxInputs)
     return false;

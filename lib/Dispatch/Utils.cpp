@@ -180,6 +180,18 @@ llvm::SetVector<Value> sardonyx::capturedValues(Operation *op) {
   return values;
 }
 
+/// Whether `op` makes other floats of its operand's and no more.
+static bool convertsFloats(Operation *op) {
+  if (!isElementwiseGeneric(op))
+    return false;
+  auto generic = cast<linalg::GenericOp>(op);
+  Block *body = generic.getBody();
+  return generic.getNumDpsInputs() == 1 && body->getOperations().size() == 2 &&
+         isa<arith::TruncFOp, arith::ExtFOp>(body->front()) &&
+         generic.getMatchingIndexingMap(generic.getDpsInputOperand(0))
+             .isIdentity();
+}
+
 bool sardonyx::isWeight(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
     if (isa<arith::ConstantOp>(op))
@@ -187,8 +199,9 @@ bool sardonyx::isWeight(Value tensor) {
     // One direction of a recurrent layer's weights is a slice of them.
     auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
     bool isFixedSlice = slice && slice->getNumOperands() == 1;
-    if (!isFixedSlice && !isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
-                              tensor::CastOp, linalg::TransposeOp>(op))
+    if (!isFixedSlice && !convertsFloats(op) &&
+        !isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp,
+             linalg::TransposeOp>(op))
       return false;
     tensor = op->getOperand(0);
   }

@@ -80,8 +80,8 @@ llvm::SetVector<mlir::Value> capturedValues(mlir::Operation *op);
 /// linalg.transpose.
 void populateGenericToTransposePatterns(mlir::RewritePatternSet &patterns);
 
-/// True for a constant, or a view or transpose of one: packing it costs nothing
-/// in a run.
+/// True for a constant, or a view or transpose of one, or one of other floats:
+/// packing it costs nothing in a run.
 bool isWeight(mlir::Value tensor);
 
 /// Whether `value` is read once, however often it is asked for its sizes.

@@ -1,5 +1,6 @@
 // RUN: onnx-opt %s -split-input-file -cpu-round-operands=precision=bf16 | FileCheck %s
 // RUN: onnx-opt %s -split-input-file -cpu-round-operands=precision=f16 | FileCheck %s --check-prefix=F32
+// RUN: onnx-opt %s -split-input-file -cpu-round-operands=precision=bf16 -cpu-pack-contractions | FileCheck %s --check-prefix=PACKED
 
 module attributes {sdx.target = #cpu.target<bf16 = amx>} {
   // The weights of both are rounded before they are transposed, inputs where
@@ -12,6 +13,10 @@ module attributes {sdx.target = #cpu.target<bf16 = amx>} {
   // Narrow groups, and weights that are computed, stay.
   // CHECK: sdx.conv ins({{.*}} : tensor<1x8x9x9xf32>, tensor<16x4x3x3xf32>)
   // CHECK: sdx.matmul ins({{.*}} : tensor<?x64xf32>, tensor<64x32xf32>)
+
+  // Weights that are rounded are packed as bf16.
+  // PACKED-LABEL: func @rounded
+  // PACKED: cpu.packed_matmul ins(%{{.*}}, %{{.*}} : tensor<?x64xbf16>, tensor<1x32x64xbf16>) {{.*}} packing = #cpu.packing<bf16, panel = 32>
 
   // F32-LABEL: func @rounded
   // F32-NOT: bf16
