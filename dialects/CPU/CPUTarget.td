@@ -61,7 +61,9 @@ def CPU_TargetTraits : I32BitEnumAttr<"TargetTraits", "what a processor does", [
     I32BitEnumAttrCaseBit<"FusedMultiplyAdd", 4, "fused_multiply_add">,
     // An instruction picks bytes of two registers in any order (x86:
     // AVX512_VBMI).
-    I32BitEnumAttrCaseBit<"PermutesBytes", 5, "permutes_bytes">]> {
+    I32BitEnumAttrCaseBit<"PermutesBytes", 5, "permutes_bytes">,
+    // Instructions round f32 to integers of 32 bits, halves to even.
+    I32BitEnumAttrCaseBit<"RoundsToInteger", 6, "rounds_to_integer">]> {
   let cppNamespace = "::sardonyx::cpu";
   let genSpecializedAttr = 0;
   let separator = "|";

@@ -73,6 +73,8 @@ namespace sdx {
 
 /// Names of this dialect's discardable attributes.
 inline constexpr llvm::StringLiteral kKernelAttr = "sdx.kernel";
+/// Of an argument of a kernel: it and its reciprocal are normal numbers.
+inline constexpr llvm::StringLiteral kNormalAttr = "sdx.normal";
 inline constexpr llvm::StringLiteral kInputAttr = "sdx.input";
 inline constexpr llvm::StringLiteral kConstantAttr = "sdx.constant";
 inline constexpr llvm::StringLiteral kPersistentAttr = "sdx.persistent";

@@ -36,6 +36,21 @@ static bool mayBeArgument(arith::ConstantOp constant) {
   });
 }
 
+static bool isDivisor(arith::ConstantOp constant) {
+  return llvm::any_of(constant->getUses(), [](OpOperand &use) {
+    return isa<arith::DivFOp>(use.getOwner()) && use.getOperandNumber() == 1;
+  });
+}
+
+/// Whether a quotient by `value` is a product by its reciprocal and a
+/// correction.
+static bool isNormal(TypedAttr value) {
+  APFloat number = cast<FloatAttr>(value).getValue();
+  APFloat inverse(number.getSemantics(), 1);
+  inverse.divide(number, APFloat::rmNearestTiesToEven);
+  return number.isNormal() && inverse.isNormal();
+}
+
 namespace {
 
 /// A kernel, and its numbers that may be arguments, in the order of its body.
@@ -103,7 +118,9 @@ private:
   static Candidate collect(func::FuncOp kernel) {
     Candidate candidate{kernel, {}, {}};
     kernel.walk([&](arith::ConstantOp constant) {
-      if (!mayBeArgument(constant))
+      // Code for divisors that are not normal numbers is another.
+      if (!mayBeArgument(constant) ||
+          (isDivisor(constant) && !isNormal(constant.getValue())))
         return;
       candidate.constants.push_back(constant);
       candidate.values.push_back(constant.getValue());
@@ -132,8 +149,12 @@ private:
       for (size_t i : differing) {
         arith::ConstantOp constant = candidate.constants[i];
         const unsigned at = inputs.lookup(kernel.getName()) + numbers.size();
-        (void)kernel.insertArgument(at, constant.getType(), {},
-                                    constant.getLoc());
+        NamedAttrList attributes;
+        if (isDivisor(constant))
+          attributes.set(sdx::kNormalAttr, UnitAttr::get(kernel.getContext()));
+        (void)kernel.insertArgument(
+            at, constant.getType(),
+            attributes.getDictionary(kernel.getContext()), constant.getLoc());
         constant.replaceAllUsesWith(kernel.getArgument(at));
         constant.erase();
         numbers.push_back(candidate.values[i]);

@@ -131,13 +131,15 @@ cpu::TargetAttr getTargetAttr(MLIRContext *context,
     int8 = int8Product(subtarget, bits);
     bf16 = bf16Product(subtarget, bits);
     shufflesBytes = subtarget.checkFeatures("+ssse3");
+    traits |= cpu::TargetTraits::RoundsToInteger;
     if (subtarget.checkFeatures("+fma"))
       traits |= cpu::TargetTraits::FusedMultiplyAdd;
     if (bits == 512 && subtarget.checkFeatures("+avx512vbmi"))
       traits |= cpu::TargetTraits::PermutesBytes;
   } else if (triple.isAArch64()) {
     registers = 32; // NEON
-    traits |= cpu::TargetTraits::FusedMultiplyAdd;
+    traits |= cpu::TargetTraits::FusedMultiplyAdd |
+              cpu::TargetTraits::RoundsToInteger;
   }
   if (shufflesBytes)
     traits |= cpu::TargetTraits::ShufflesBytes;

@@ -90,6 +90,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   // runs always.
   pm.addPass(createSDXHoistConstants());
   pm.addPass(createSDXFuseElementwise());
+  pm.addPass(createSDXFoldRequantization());
   pm.addPass(createSDXFormDispatches());
   pm.addPass(createSDXParameterizeKernels());
   pm.addPass(createSDXDedupKernels());

@@ -276,9 +276,11 @@ def SDXFuseElementwise : Pass<"sdx-fuse-elementwise", "::mlir::ModuleOp"> {
   let summary = "Fuse elementwise operations and move reshapes out of chains";
   let description = [{
     Elementwise producers with one use are fused into their elementwise
-    consumers; fills and splat constants become scalars in the body. Reshapes
-    between operations move below them where that keeps a chain on one domain
-    (the bias of a [B,S,N] matrix product is added on [B*S,N]).
+    consumers, but for those that make bytes of a product that is added to a
+    later one: the first kernel leaves bytes. Fills and splat constants become
+    scalars in the body. Reshapes between operations move below them where that
+    keeps a chain on one domain (the bias of a [B,S,N] matrix product is added
+    on [B*S,N]).
     Reductions and contractions stay apart: kernels group them later.
 
     ```mlir
@@ -292,6 +294,30 @@ def SDXFuseElementwise : Pass<"sdx-fuse-elementwise", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect",
                            "::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect"];
+}
+
+def SDXFoldRequantization
+    : Pass<"sdx-fold-requantization", "::mlir::ModuleOp"> {
+  let summary = "Compute on floats that are whole numbers as they are";
+  let description = [{
+    A float that was rounded to a whole number, made a byte and a float again is
+    the rounded float where its bounds say that no bit is lost; a zero point
+    that is added and subtracted goes, too. It is rounded by the addition of a
+    number that leaves no bits for a fraction.
+
+    ```mlir
+    %r = math.roundeven %clamped            // -3 to 252
+    %i = arith.fptosi %r : f32 to i32
+    %z = arith.addi %i, %c3 : i32
+    %q = arith.trunci %z : i32 to i8
+    %f = arith.uitofp %q : i8 to f32
+    %d = arith.subf %f, %three : f32
+    // becomes, with %far = 1.5 * 2^23
+    %s = arith.addf %clamped, %far : f32
+    %d = arith.subf %s, %far : f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def SDXFormDispatches : Pass<"sdx-form-dispatches", "::mlir::ModuleOp"> {
@@ -350,7 +376,8 @@ def SDXParameterizeKernels
     Kernels with a dense operation that are equal but for numbers, such as the
     scales of quantised tensors, take these as arguments, so that
     `sdx-dedup-kernels` leaves one of each kind. Numbers that operations add,
-    multiply, compare or select are meant: others decide how code is made.
+    multiply, compare or select are meant: others decide how code is made. An
+    argument that divides is `sdx.normal`: it and its reciprocal are normal.
 
     ```mlir
     sdx.call @k0_narrow_conv(%x, %w : ...) ...   // multiplies by 0.25

@@ -142,22 +142,30 @@ static Value finishSpace(OpBuilder &b, Location loc, Value result,
 // Bodies
 //===----------------------------------------------------------------------===//
 
-/// Rounds to even, adds the zero point and saturates; NaN gives the lowest.
+/// Saturates, rounds to even and adds the zero point, which is of the result's
+/// type; NaN gives the lowest. What is rounded is within bounds that are whole
+/// numbers, so that one instruction does it.
 static Value quantize(OpBuilder &b, Location loc, Value quotient,
                       Value zeroPoint, Type resultType) {
-  Type floatType = quotient.getType();
+  Type floatType = quotient.getType(), i32 = b.getI32Type();
   ScalarBuilder s(b, loc, floatType);
   unsigned width = resultType.getIntOrFloatBitWidth();
   bool isUnsigned = isUnsignedType(resultType);
-  double low = isUnsigned ? 0 : -std::ldexp(1.0, width - 1);
-  double high = std::ldexp(1.0, isUnsigned ? width : width - 1) - 1;
-  Value q = s.createOrFold<math::RoundEvenOp>(quotient);
-  if (zeroPoint)
-    q = s.add(q, zeroPoint);
-  Value lowest = s.constant(low), highest = s.constant(high);
-  q = s.select(s.lt(lowest, q), q, lowest);
+  Value lowest = s.constant(isUnsigned ? 0 : -std::ldexp(1.0, width - 1));
+  Value highest =
+      s.constant(std::ldexp(1.0, isUnsigned ? width : width - 1) - 1);
+  if (zeroPoint) {
+    Value zero = castScalar(b, loc, zeroPoint, resultType, floatType);
+    lowest = s.sub(lowest, zero);
+    highest = s.sub(highest, zero);
+  }
+  Value q = s.select(s.lt(lowest, quotient), quotient, lowest);
   q = s.select(s.lt(q, highest), q, highest);
-  Value wide = arith::FPToSIOp::create(b, loc, b.getI32Type(), q);
+  q = s.createOrFold<math::RoundEvenOp>(q);
+  Value wide = arith::FPToSIOp::create(b, loc, i32, q);
+  if (zeroPoint)
+    wide = arith::AddIOp::create(
+        b, loc, wide, castScalar(b, loc, zeroPoint, resultType, i32));
   return arith::TruncIOp::create(b, loc, getComputeType(resultType), wide);
 }
 
@@ -212,11 +220,10 @@ LogicalResult lowerQuantizeLinear(Lowering<onnx::QuantizeLinearOp> &b) {
         if (rounds)
           quotient = loadScalar(n, at, storeScalar(n, at, quotient, scaleType),
                                 scaleType);
-        Value zero;
-        if (args.size() > 2)
-          zero = castScalar(n, at, args[2], result, wide);
+        Value zero = args.size() > 2 ? args[2] : Value();
         if (toFloat) {
-          quotient = zero ? s.add(quotient, zero) : quotient;
+          if (zero)
+            quotient = s.add(quotient, castScalar(n, at, zero, result, wide));
           Value value = castScalar(n, at, quotient, wide, result);
           return encodeSmallFloat(n, at, value, result, saturate);
         }
@@ -300,8 +307,7 @@ lowerDynamicQuantizeLinear(Lowering<onnx::DynamicQuantizeLinearOp> &b) {
       {b.identityMap(rank), same, same}, b.dims(x.value), result,
       [&](OpBuilder &n, Location at, ValueRange args) {
         ScalarBuilder s(n, at, f32);
-        Value zero = castScalar(n, at, args[2], result, f32);
-        return quantize(n, at, s.div(args[0], args[1]), zero, result);
+        return quantize(n, at, s.div(args[0], args[1]), args[2], result);
       });
   return b.replace({y, scale, zeroPoint});
 }

@@ -74,51 +74,145 @@ struct RelaxFma : OpRewritePattern<math::FmaOp> {
   }
 };
 
-/// The number that all lanes of `value` are, if it is a constant.
-std::optional<APFloat> getConstantLanes(Value value) {
+/// The scalar that all lanes of `value` are, or a constant; null if they are
+/// not one.
+Value getLanes(Value value) {
   if (auto broadcast = value.getDefiningOp<vector::BroadcastOp>())
-    value = broadcast.getSource();
-  Attribute attr;
-  if (!matchPattern(value, m_Constant(&attr)))
-    return std::nullopt;
-  if (auto number = dyn_cast<FloatAttr>(attr))
-    return number.getValue();
-  if (auto lanes = dyn_cast<SplatElementsAttr>(attr))
-    return lanes.getSplatValue<APFloat>();
-  return std::nullopt;
+    return broadcast.getSource();
+  return value.getDefiningOp<arith::ConstantOp>() ? value : Value();
 }
 
-/// A whole number that a quotient by a constant is rounded to, as quantisation
-/// does: x * (1 / c), and once more what that leaves over, round as the
-/// division does, whose instruction takes as long as ten others. A fused
-/// multiply-add makes the rest exact where the quotient is no subnormal number,
-/// which is rounded to zero.
-void multiplyByReciprocal(math::RoundEvenOp op) {
-  auto division = op.getOperand().getDefiningOp<arith::DivFOp>();
-  auto type = dyn_cast<VectorType>(op.getType());
-  if (!division || !type || !type.getElementType().isF32() ||
-      !division->hasOneUse())
-    return;
-  std::optional<APFloat> divisor = getConstantLanes(division.getRhs());
-  if (!divisor || !divisor->isNormal())
-    return;
+/// 1 / `divisor` in all lanes, if both are normal numbers; null if that is not
+/// known.
+Value emitReciprocal(ImplicitLocOpBuilder &b, Value divisor) {
+  auto type = cast<VectorType>(divisor.getType());
+  Value lanes = getLanes(divisor);
+  auto argument = dyn_cast_or_null<BlockArgument>(lanes);
+  if (argument) {
+    Block *entry = argument.getOwner();
+    auto kernel = dyn_cast<func::FuncOp>(entry->getParentOp());
+    if (!kernel || !entry->isEntryBlock() || !argument.getType().isF32() ||
+        !kernel.getArgAttr(argument.getArgNumber(), sdx::kNormalAttr))
+      return nullptr;
+    // Once for each kernel.
+    Value inverse;
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(entry);
+      Value one = arith::ConstantOp::create(b, b.getF32FloatAttr(1));
+      inverse = arith::DivFOp::create(b, one, argument);
+    }
+    return vector::BroadcastOp::create(b, type, inverse);
+  }
+  Attribute attr;
+  if (!lanes || !matchPattern(lanes, m_Constant(&attr)))
+    return nullptr;
+  APFloat number =
+      isa<FloatAttr>(attr) ? cast<FloatAttr>(attr).getValue() : APFloat(0.0f);
+  if (auto splat = dyn_cast<SplatElementsAttr>(attr))
+    number = splat.getSplatValue<APFloat>();
   APFloat inverse(1.0f);
-  inverse.divide(*divisor, APFloat::rmNearestTiesToEven);
-  if (!inverse.isNormal())
+  inverse.divide(number, APFloat::rmNearestTiesToEven);
+  if (!number.isNormal() || !inverse.isNormal())
+    return nullptr;
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, inverse));
+}
+
+/// `value`, of so many uses, as it was before a select bounded it by a limit,
+/// which NaN becomes; null if none did.
+Value skipBound(Value value, unsigned uses, bool isLower) {
+  auto select = value.getDefiningOp<arith::SelectOp>();
+  auto less = select ? select.getCondition().getDefiningOp<arith::CmpFOp>()
+                     : arith::CmpFOp();
+  if (!less || less.getPredicate() != arith::CmpFPredicate::OLT ||
+      !value.hasNUses(uses))
+    return nullptr;
+  Value number = select.getTrueValue(), limit = select.getFalseValue();
+  auto isLimit = [&](Value other) {
+    Value lanes = getLanes(limit);
+    return other == limit || (lanes && getLanes(other) == lanes);
+  };
+  Value least = isLower ? less.getLhs() : less.getRhs();
+  Value other = isLower ? less.getRhs() : less.getLhs();
+  return isLimit(least) && other == number ? number : Value();
+}
+
+/// The operand of an operation that rounds to a whole number: also one that
+/// adds a number that leaves no bits for a fraction, as sdx-fold-requantization
+/// has it.
+Value getRounded(Operation *op) {
+  if (auto round = dyn_cast<math::RoundEvenOp>(op))
+    return round.getOperand();
+  auto sum = dyn_cast<arith::AddFOp>(op);
+  Value lanes = sum ? getLanes(sum.getRhs()) : Value();
+  APFloat number(0.0f);
+  return lanes && matchPattern(lanes, m_ConstantFloat(&number)) &&
+                 number.convertToDouble() == 12582912
+             ? sum.getLhs()
+             : Value();
+}
+
+/// A whole number that a quotient is rounded to, as quantisation does: x * (1 /
+/// c), and once more what that leaves over, round as the division does, whose
+/// instruction takes as long as ten others. A fused multiply-add makes the rest
+/// exact where the quotient is no subnormal number, which is rounded to zero.
+void multiplyByReciprocal(Operation *op) {
+  Value number = getRounded(op);
+  auto type = dyn_cast_or_null<VectorType>(number ? number.getType() : Type());
+  if (!type || !type.getElementType().isF32())
     return;
-  ImplicitLocOpBuilder b(op.getLoc(), op);
+  // Bounds are compared with and selected from.
+  unsigned uses = 1;
+  if (Value below = skipBound(number, 1, /*isLower=*/false))
+    if (Value unbounded = skipBound(below, 2, /*isLower=*/true)) {
+      number = unbounded;
+      uses = 2;
+    }
+  auto division = number.getDefiningOp<arith::DivFOp>();
+  if (!division || !number.hasNUses(uses))
+    return;
+  ImplicitLocOpBuilder b(op->getLoc(), division);
   Value x = division.getLhs(), c = division.getRhs();
-  Value factor =
-      arith::ConstantOp::create(b, DenseElementsAttr::get(type, inverse));
+  Value factor = emitReciprocal(b, c);
+  if (!factor)
+    return;
   Value quotient = arith::MulFOp::create(b, x, factor);
+  // Of infinity nothing is left over. Where bounds follow, and NaN becomes the
+  // lower one, that does for the negative, and the largest number for the
+  // positive.
+  const bool isBounded = uses == 2;
+  if (isBounded) {
+    Value largest = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type,
+                                  APFloat::getLargest(APFloat::IEEEsingle())));
+    Value isLess =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, quotient, largest);
+    quotient = arith::SelectOp::create(b, isLess, quotient, largest);
+  }
   Value minus = arith::NegFOp::create(b, quotient);
   Value rest = vector::FMAOp::create(b, minus, c, x);
-  Value better = vector::FMAOp::create(b, rest, factor, quotient);
-  // Of infinity nothing is left over.
-  Value isNumber =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, better, better);
-  op.setOperand(arith::SelectOp::create(b, isNumber, better, quotient));
+  Value exact = vector::FMAOp::create(b, rest, factor, quotient);
+  if (!isBounded) {
+    Value isNumber =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, exact, exact);
+    exact = arith::SelectOp::create(b, isNumber, exact, quotient);
+  }
+  division.replaceAllUsesWith(exact);
   division.erase();
+}
+
+/// An integer of 32 bits that a number is rounded to is one instruction.
+void roundToInteger(arith::FPToSIOp op) {
+  auto round = op.getIn().getDefiningOp<math::RoundEvenOp>();
+  auto type = dyn_cast<VectorType>(op.getType());
+  if (!round || !type || !type.getElementType().isInteger(32) ||
+      !getElementTypeOrSelf(round.getType()).isF32())
+    return;
+  OpBuilder b(op);
+  op.replaceAllUsesWith(
+      LLVM::LrintOp::create(b, op.getLoc(), type, round.getOperand())
+          .getResult());
+  op.erase();
 }
 
 /// Functions that are instructions, or that LLVM calls the library for by
@@ -139,11 +233,12 @@ struct ApproximateMathPass
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     // vscalefps comes with all of AVX-512.
-    const bool hasScale =
-        cpu::getTargetOrDefault(getOperation()).getVectorBits() >= 512;
-    if (cpu::getTargetOrDefault(getOperation())
-            .has(cpu::TargetTraits::FusedMultiplyAdd))
+    cpu::TargetAttr machine = cpu::getTargetOrDefault(getOperation());
+    const bool hasScale = machine.getVectorBits() >= 512;
+    if (machine.has(cpu::TargetTraits::FusedMultiplyAdd))
       getOperation()->walk(multiplyByReciprocal);
+    if (machine.has(cpu::TargetTraits::RoundsToInteger))
+      getOperation()->walk(roundToInteger);
     MathScale scale;
     if (hasScale)
       scale = emitScale;

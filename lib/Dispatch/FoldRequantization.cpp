@@ -1,0 +1,145 @@
+//===- FoldRequantization.cpp - Whole numbers as floats ---------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Utils.h"
+#include "sardonyx/Dispatch/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+
+namespace sardonyx {
+#define GEN_PASS_DEF_SDXFOLDREQUANTIZATION
+#include "sardonyx/Dispatch/Passes.h.inc"
+} // namespace sardonyx
+
+using namespace mlir;
+using namespace sardonyx;
+
+/// 1.5 * 2^23: the last bit of an f32 of this size is 1.
+static constexpr float kNoFraction = 12582912;
+
+static std::optional<double> getNumber(Value value) {
+  APFloat number(0.0f);
+  if (!matchPattern(value, m_ConstantFloat(&number)))
+    return std::nullopt;
+  return number.convertToDouble();
+}
+
+namespace {
+
+/// What a whole number from `lowest` to `highest` was rounded from, within
+/// these bounds.
+struct WholeNumber {
+  Value bounded;
+  double lowest, highest;
+};
+
+} // namespace
+
+/// `value` as it was before it was bounded from one side: by a constant, which
+/// is taken for NaN, too.
+static Value skipBound(Value value, bool isLower,
+                       std::optional<double> &bound) {
+  auto select = value.getDefiningOp<arith::SelectOp>();
+  auto less = select ? select.getCondition().getDefiningOp<arith::CmpFOp>()
+                     : arith::CmpFOp();
+  if (!less || less.getPredicate() != arith::CmpFPredicate::OLT)
+    return nullptr;
+  Value number = select.getTrueValue(), limit = select.getFalseValue();
+  if (less.getLhs() != (isLower ? limit : number) ||
+      less.getRhs() != (isLower ? number : limit))
+    return nullptr;
+  bound = getNumber(limit);
+  return bound ? number : nullptr;
+}
+
+/// A number that QuantizeLinear rounds, of f32.
+static std::optional<WholeNumber> findWholeNumber(Value value) {
+  auto round = value.getDefiningOp<math::RoundEvenOp>();
+  if (!round || !value.getType().isF32())
+    return std::nullopt;
+  std::optional<double> highest, lowest;
+  Value inner = skipBound(round.getOperand(), /*isLower=*/false, highest);
+  if (!inner || !skipBound(inner, /*isLower=*/true, lowest) ||
+      *lowest != std::round(*lowest) || *highest != std::round(*highest))
+    return std::nullopt;
+  return WholeNumber{round.getOperand(), *lowest, *highest};
+}
+
+/// Replaces what a conversion of a byte to a float gives, or that less its zero
+/// point.
+static void fold(Operation *toFloat) {
+  Value byte = toFloat->getOperand(0);
+  auto truncate = byte.getDefiningOp<arith::TruncIOp>();
+  if (!truncate || !toFloat->getResult(0).getType().isF32())
+    return;
+  Value integer = truncate.getIn();
+  APInt added(32, 0);
+  if (auto add = integer.getDefiningOp<arith::AddIOp>()) {
+    if (!matchPattern(add.getRhs(), m_ConstantInt(&added)))
+      return;
+    integer = add.getLhs();
+  }
+  auto toInteger = integer.getDefiningOp<arith::FPToSIOp>();
+  std::optional<WholeNumber> number =
+      toInteger ? findWholeNumber(toInteger.getIn()) : std::nullopt;
+  const unsigned width = byte.getType().getIntOrFloatBitWidth();
+  constexpr unsigned kMostBits = 16;
+  if (!number || width > kMostBits)
+    return;
+  const bool isUnsigned = isa<arith::UIToFPOp>(toFloat);
+  const double zero = added.getSExtValue();
+  const double least = isUnsigned ? 0 : -std::ldexp(1.0, width - 1);
+  const double most = std::ldexp(1.0, isUnsigned ? width : width - 1) - 1;
+  if (number->lowest + zero < least || number->highest + zero > most)
+    return;
+  ImplicitLocOpBuilder b(toFloat->getLoc(), toFloat);
+  // A number whose fraction has no bits left is rounded to even, and so is what
+  // is added to it. -0.0, which was never a byte, becomes 0.
+  auto plus = [&](double term) -> Value {
+    Value far = arith::ConstantOp::create(b, b.getF32FloatAttr(kNoFraction));
+    Value less = arith::ConstantOp::create(
+        b, b.getF32FloatAttr(kNoFraction - float(term)));
+    Value sum = arith::AddFOp::create(b, number->bounded, far);
+    return arith::SubFOp::create(b, sum, less);
+  };
+  Value same;
+  for (Operation *user :
+       llvm::make_early_inc_range(toFloat->getResult(0).getUsers())) {
+    auto minus = dyn_cast<arith::SubFOp>(user);
+    if (!minus || minus.getLhs() != toFloat->getResult(0) ||
+        getNumber(minus.getRhs()) != zero)
+      continue;
+    if (!same)
+      same = plus(0);
+    minus.replaceAllUsesWith(same);
+  }
+  if (!toFloat->use_empty())
+    toFloat->replaceAllUsesWith(ValueRange(plus(zero)));
+}
+
+namespace {
+
+struct FoldRequantizationPass
+    : sardonyx::impl::SDXFoldRequantizationBase<FoldRequantizationPass> {
+  void runOnOperation() override {
+    getOperation().walk([](Operation *op) {
+      if (isa<arith::UIToFPOp, arith::SIToFPOp>(op))
+        fold(op);
+    });
+    // What is left over in bodies of operations.
+    getOperation().walk([](linalg::GenericOp op) {
+      for (Operation &inner :
+           llvm::make_early_inc_range(llvm::reverse(*op.getBody())))
+        if (isOpTriviallyDead(&inner))
+          inner.erase();
+    });
+  }
+};
+
+} // namespace
