@@ -16,7 +16,7 @@ module attributes {sdx.target = #cpu.target<bf16 = amx>} {
 
   // Weights that are rounded are packed as bf16.
   // PACKED-LABEL: func @rounded
-  // PACKED: cpu.packed_matmul ins(%{{.*}}, %{{.*}} : tensor<?x64xbf16>, tensor<1x32x64xbf16>) {{.*}} packing = #cpu.packing<bf16, panel = 32>
+  // PACKED: cpu.packed_matmul ins(%{{.*}}, %{{.*}} : tensor<?x64xbf16>, tensor<1x32x64xbf16>) {{.*}}packing = #cpu.packing<bf16, panel = 32>
 
   // F32-LABEL: func @rounded
   // F32-NOT: bf16
