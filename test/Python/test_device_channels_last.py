@@ -80,3 +80,12 @@ def test_a_model_with_channels_last():
         t = Transpose<perm = [0, 3, 1, 2]>(x)  c = Conv<pads = [1, 1, 1, 1]>(t, w)  s = Sigmoid(c)  z = Mul(s, c)
         y = Transpose<perm = [0, 2, 3, 1]>(z) }"""
     check(text, {"x": (2, 9, 9, 16)}, {"w": (24, 16, 3, 3)})
+
+
+def test_kernels_that_differ_in_numbers():
+    """They are one, which takes these as arguments."""
+    text = """m (half[1,16,9,9] x) => (half[1,16,9,9] y) <float low = {0}, float high = {0.5}, float higher = {1.5}> {
+        l = CastLike(low, x)  h = CastLike(high, x)  g = CastLike(higher, x)
+        c1 = Conv<pads = [1, 1, 1, 1]>(x, a, b)  r1 = Clip(c1, l, h)
+        c2 = Conv<pads = [1, 1, 1, 1]>(r1, c, b)  y = Clip(c2, l, g) }"""
+    check(text, {"x": (1, 16, 9, 9)}, {"a": (16, 16, 3, 3), "b": (16,), "c": (16, 16, 3, 3)})
