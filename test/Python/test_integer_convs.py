@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnx
+import onnx.reference
 import pytest
 from onnx import helper, numpy_helper
 from references import convolve

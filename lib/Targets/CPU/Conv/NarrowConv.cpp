@@ -116,16 +116,17 @@ Value NarrowConvKernel::emitScratch(ImplicitLocOpBuilder &b, int64_t rows) {
                                     op.getInput().getType().getElementType()));
 }
 
-/// Copies the rows that fill no tile register, if they are read in place.
+/// Copies the rows that fill no block of tile registers, if they are read in
+/// place.
 void NarrowConvKernel::emitLastRows(ImplicitLocOpBuilder &b, Rows &rows) {
   if (!plan.getInPlace() || micro.getUnit() != MicroKernel::Unit::Tiles)
     return;
   IndexMath math(b);
   Rows copied = rows;
-  copied.lhs = rows.last = emitScratch(b, kTileRows);
+  copied.lhs = rows.last = emitScratch(b, kBlockRows);
   copied.firstOfLhs = math.constant(0);
   copied.first = math.add(
-      rows.first, math.roundDown(math.sub(rows.end, rows.first), kTileRows));
+      rows.first, math.roundDown(math.sub(rows.end, rows.first), kBlockRows));
   emitPack(b, copied, copied.first, rows.end);
 }
 
@@ -351,7 +352,9 @@ void NarrowConvKernel::forEachColumn(ImplicitLocOpBuilder &b, Value panel,
   }
 }
 
-/// All rows by a panel in tile registers.
+/// All rows by a panel in tile registers, a block at a time. The last one may
+/// multiply more than there are; its sums are stored one by one, since that is
+/// less code.
 void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
                                   Value panel) {
   IndexMath math(b);
@@ -360,19 +363,17 @@ void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
       emitBuffer(b, MemRefType::get({kBlockRows, kPanelWidth},
                                     op.getInit().getType().getElementType()));
   Value weightPanel = math.add(math.mul(rows.group, facts.panels), panel);
-  // `rowLimit` is null for rows that are all there.
-  auto emitBlock = [&](Value row, int64_t rowTiles, TileOperand lhs,
-                       Value rowLimit) {
-    emitTileProduct(b, op.getInput().getType().getElementType(), rowTiles,
+  auto emitBlock = [&](Value row, Value count, int64_t tileRows,
+                       TileOperand lhs) {
+    emitTileProduct(b, op.getInput().getType().getElementType(),
+                    kBlockRows / kTileRows,
                     math.constant(facts.getRowBytes() / kTileBytes), lhs,
                     getTileOperand(b, weights, {weightPanel, zero, zero}),
                     getTileOperand(b, sums, {zero, zero}));
-    Value count = rowLimit ? math.sub(rowLimit, row)
-                           : math.constant(rowTiles * kTileRows);
-    emitFor(b, zero, count, plan.getTileRows(), [&](Value inBlock) {
+    emitFor(b, zero, count, tileRows, [&](Value inBlock) {
       forEachColumn(b, panel, [&](Value column) {
-        emitTile(b, rows, panel, 1, column, math.add(row, inBlock),
-                 plan.getTileRows(), rowLimit, sums, inBlock);
+        emitTile(b, rows, panel, 1, column, math.add(row, inBlock), tileRows,
+                 nullptr, sums, inBlock);
       });
     });
   };
@@ -380,22 +381,17 @@ void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
     Value inLhs = math.add(rows.firstOfLhs, math.sub(row, rows.first));
     return getTileOperand(b, rows.lhs, {inLhs, rows.offset});
   };
-  Value count = math.sub(rows.end, rows.first);
-  Value end = math.add(rows.first, math.roundDown(count, kBlockRows));
+  Value end = math.add(
+      rows.first, math.roundDown(math.sub(rows.end, rows.first), kBlockRows));
   emitFor(b, rows.first, end, kBlockRows, [&](Value row) {
-    emitBlock(row, kBlockRows / kTileRows, lhsOf(row), nullptr);
+    emitBlock(row, math.constant(kBlockRows), plan.getTileRows(), lhsOf(row));
   });
-  Value last = math.add(rows.first, math.roundDown(count, kTileRows));
-  const int64_t rest = facts.rows ? *facts.rows % kBlockRows : -1;
-  if (rest < 0 || rest >= kTileRows)
-    emitIf(b, math.less(end, last),
-           [&] { emitBlock(end, 1, lhsOf(end), nullptr); });
   // Chunks are whole blocks but for the last.
-  if (rest < 0 || rest % kTileRows != 0)
-    emitIf(b, math.less(last, rows.end), [&] {
-      TileOperand lhs =
-          rows.last ? getTileOperand(b, rows.last, {zero, zero}) : lhsOf(last);
-      emitBlock(last, 1, lhs, rows.end);
+  if (!facts.rows || *facts.rows % kBlockRows != 0)
+    emitIf(b, math.less(end, rows.end), [&] {
+      emitBlock(end, math.sub(rows.end, end), /*tileRows=*/1,
+                rows.last ? getTileOperand(b, rows.last, {zero, zero})
+                          : lhsOf(end));
     });
   memref::DeallocOp::create(b, sums);
 }

@@ -30,8 +30,8 @@ private:
   struct Rows {
     mlir::Value group, first, end;
     mlir::Value lhs, firstOfLhs, offset;
-    /// Where `lhs` is the input: memory for the rows that do not fill a tile
-    /// register, which would end past it.
+    /// Where `lhs` is the input: memory for the rows that do not fill a block
+    /// of tile registers, which would end past it.
     mlir::Value last;
   };
 

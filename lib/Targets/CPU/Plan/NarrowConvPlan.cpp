@@ -121,6 +121,9 @@ std::string cpu::whyNot(const NarrowConvFacts &facts, NarrowConvPlanAttr plan) {
   constexpr int64_t kMostRows = 16;
   if (rows < 1 || rows > kMostRows)
     return "'tile_rows' must be 1 to " + std::to_string(kMostRows);
+  if (usesTiles && kBlockRows % rows != 0)
+    return "'tile_rows' must divide " + std::to_string(kBlockRows) +
+           ", the rows of a block of tile registers";
   if (columns < std::min<int64_t>(lanes, kPanelWidth) ||
       kPanelWidth % columns != 0)
     return "'tile_columns' must divide a panel of " +
