@@ -72,6 +72,9 @@ static bool leavesSmallResult(linalg::GenericOp producer, OpOperand *fused) {
   auto bits = [](Value value) {
     return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
   };
+  constexpr int64_t kDenseBits = 32;
+  if (bits(producer.getResult(0)) >= kDenseBits)
+    return false;
   Operation *own = findDenseOp(producer);
   if (!own || bits(producer.getResult(0)) >= bits(own->getResult(0)))
     return false;

@@ -59,25 +59,35 @@ struct Candidate {
   SmallVector<arith::ConstantOp> constants;
   SmallVector<TypedAttr> values;
 
-  void setValues(function_ref<TypedAttr(size_t)> value) {
-    for (auto [i, constant] : llvm::enumerate(constants))
-      constant.setValueAttr(value(i));
+  /// Makes kernels equal that differ in these numbers only: a mark, which no
+  /// other constant has, instead of each.
+  void hideValues() {
+    for (arith::ConstantOp constant : constants) {
+      Builder b(constant.getContext());
+      constant.setValueAttr(b.getZeroAttr(constant.getType()));
+      constant->setDiscardableAttr(kHidden, b.getUnitAttr());
+    }
   }
+  void restoreValues() {
+    for (auto [constant, value] : llvm::zip_equal(constants, values)) {
+      constant.setValueAttr(value);
+      constant->removeDiscardableAttr(kHidden);
+    }
+  }
+
+  static constexpr llvm::StringLiteral kHidden = "sdx.hidden";
 };
 
 struct ParameterizeKernelsPass
     : sardonyx::impl::SDXParameterizeKernelsBase<ParameterizeKernelsPass> {
   void runOnOperation() override {
-    // Kernels whose bodies are equal where all of these numbers are zero.
+    // Kernels whose bodies are equal but for these numbers.
     llvm::MapVector<size_t, SmallVector<SmallVector<Candidate>, 1>> distinct;
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       if (!kernel->hasAttr(sdx::kKernelAttr) || !hasDenseOp(kernel))
         continue;
       Candidate candidate = collect(kernel);
-      Builder b(kernel.getContext());
-      candidate.setValues([&](size_t i) {
-        return b.getZeroAttr(candidate.constants[i].getType());
-      });
+      candidate.hideValues();
       auto &groups = distinct[hashKernel(kernel)];
       auto *equal = llvm::find_if(groups, [&](ArrayRef<Candidate> group) {
         return areEqualKernels(kernel, group.front().kernel);
@@ -141,7 +151,7 @@ private:
           }))
         differing.push_back(i);
     for (Candidate &candidate : group) {
-      candidate.setValues([&](size_t i) { return candidate.values[i]; });
+      candidate.restoreValues();
       if (differing.empty())
         continue;
       func::FuncOp kernel = candidate.kernel;
