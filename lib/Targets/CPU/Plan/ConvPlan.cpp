@@ -76,8 +76,8 @@ static std::string whyNotRowBuffer(const ConvFacts &facts) {
   return "";
 }
 
-/// Whether rows of inputs are long enough for vectors, and stay in the first
-/// cache.
+/// Whether rows of inputs, of two dimensions, are long enough for vectors, and
+/// stay in the first cache.
 static bool paysRowBuffer(const ConvFacts &facts) {
   ConvOp op = facts.getOp();
   // Most pictures of open sizes are wide enough, and their rows fit.
@@ -165,7 +165,7 @@ static ConvPlanAttr selectForm(const ConvFacts &facts) {
   if (fits(plan(ConvForm::Depthwise)))
     return plan(ConvForm::Depthwise);
   const bool isOfChannels = fits(plan(ConvForm::OutputChannels));
-  if (!isOfChannels && paysRowBuffer(facts) && fits(plan(ConvForm::RowBuffer)))
+  if (!isOfChannels && fits(plan(ConvForm::RowBuffer)) && paysRowBuffer(facts))
     return plan(ConvForm::RowBuffer);
   if (isOfChannels)
     return plan(ConvForm::OutputChannels);
