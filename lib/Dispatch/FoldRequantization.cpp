@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Rounding.h"
 #include "Utils.h"
 #include "sardonyx/Dispatch/Passes.h"
 
@@ -19,9 +20,6 @@ namespace sardonyx {
 
 using namespace mlir;
 using namespace sardonyx;
-
-/// 1.5 * 2^23: the last bit of an f32 of this size is 1.
-static constexpr float kNoFraction = 12582912;
 
 static std::optional<double> getNumber(Value value) {
   APFloat number(0.0f);

@@ -29,7 +29,7 @@ PLANS = {
     "average_pool": [rows(1, 1), rows(4, 1, 2), rows(2, 2, 2), rows(8, 1, 1)],
     "resize": [rows(1, 1), rows(2, 1, 1)],
     "attention": [rows(1, 1), rows(8, 1, 3), rows(2, 4, 3), rows(8, 1, 2), rows(2, 1, 3, chunk=6)],
-    "max_pool": [pool(16, 16, 8), pool(1, 4, 1), pool(4, 8, 9), pool(8, 16, 5)],
+    "max_pool": [pool(16, 16, 8), pool(1, 4, 1), pool(2, 8, 3), pool(4, 8, 9), pool(8, 16, 5)],
     "max_pool_wide": [pool(32, 16, 11), pool(2, 8, 3), pool(16, 4, 7)],
 }
 
@@ -52,7 +52,7 @@ def test_plans_that_fit_give_the_same(name, tmp_path):
         close(y, expected, plan)
         assert f"{fingerprint} {plan} #" in tool("plan", model, "--plan", given)
         fitting += 1
-    assert fitting >= len(PLANS[name]) / 2
+    assert fitting > len(PLANS[name]) / 2
 
 
 @pytest.mark.parametrize("name", ["layer_norm", "softmax", "transpose", "max_pool", "largest", "resize"])

@@ -8,6 +8,7 @@
 #include "Common/MathExpansions.h"
 #include "MicroKernels/VectorOps.h"
 #include "dialects/CPU/CPU.h"
+#include "lib/Dispatch/Rounding.h"
 #include "sardonyx/Targets/CPU/Passes.h"
 
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -147,7 +148,7 @@ Value getRounded(Operation *op) {
   Value lanes = sum ? getLanes(sum.getRhs()) : Value();
   APFloat number(0.0f);
   return lanes && matchPattern(lanes, m_ConstantFloat(&number)) &&
-                 number.convertToDouble() == 12582912
+                 number.convertToDouble() == kNoFraction
              ? sum.getLhs()
              : Value();
 }
