@@ -63,7 +63,10 @@ def CPU_TargetTraits : I32BitEnumAttr<"TargetTraits", "what a processor does", [
     // AVX512_VBMI).
     I32BitEnumAttrCaseBit<"PermutesBytes", 5, "permutes_bytes">,
     // Instructions round f32 to integers of 32 bits, halves to even.
-    I32BitEnumAttrCaseBit<"RoundsToInteger", 6, "rounds_to_integer">]> {
+    I32BitEnumAttrCaseBit<"RoundsToInteger", 6, "rounds_to_integer">,
+    // Instructions make one register of integers of half of their width of two,
+    // with saturation (x86: packssdw, packuswb).
+    I32BitEnumAttrCaseBit<"SaturatesBytes", 7, "saturates_bytes">]> {
   let cppNamespace = "::sardonyx::cpu";
   let genSpecializedAttr = 0;
   let separator = "|";

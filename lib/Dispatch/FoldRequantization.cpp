@@ -39,34 +39,16 @@ struct WholeNumber {
 
 } // namespace
 
-/// `value` as it was before it was bounded from one side: by a constant, which
-/// is taken for NaN, too.
-static Value skipBound(Value value, bool isLower,
-                       std::optional<double> &bound) {
-  auto select = value.getDefiningOp<arith::SelectOp>();
-  auto less = select ? select.getCondition().getDefiningOp<arith::CmpFOp>()
-                     : arith::CmpFOp();
-  if (!less || less.getPredicate() != arith::CmpFPredicate::OLT)
-    return nullptr;
-  Value number = select.getTrueValue(), limit = select.getFalseValue();
-  if (less.getLhs() != (isLower ? limit : number) ||
-      less.getRhs() != (isLower ? number : limit))
-    return nullptr;
-  bound = getNumber(limit);
-  return bound ? number : nullptr;
-}
-
 /// A number that QuantizeLinear rounds, of f32.
 static std::optional<WholeNumber> findWholeNumber(Value value) {
   auto round = value.getDefiningOp<math::RoundEvenOp>();
   if (!round || !value.getType().isF32())
     return std::nullopt;
-  std::optional<double> highest, lowest;
-  Value inner = skipBound(round.getOperand(), /*isLower=*/false, highest);
-  if (!inner || !skipBound(inner, /*isLower=*/true, lowest) ||
-      *lowest != std::round(*lowest) || *highest != std::round(*highest))
+  std::optional<Bounded> number = Bounded::get(round.getOperand());
+  if (!number || number->lowest != std::round(number->lowest) ||
+      number->highest != std::round(number->highest))
     return std::nullopt;
-  return WholeNumber{round.getOperand(), *lowest, *highest};
+  return WholeNumber{round.getOperand(), number->lowest, number->highest};
 }
 
 /// Replaces what a conversion of a byte to a float gives, or that less its zero
@@ -121,6 +103,36 @@ static void fold(Operation *toFloat) {
     toFloat->replaceAllUsesWith(ValueRange(plus(zero)));
 }
 
+/// Says of the conversion to a byte that it is one that saturates.
+static void mark(arith::TruncIOp truncate) {
+  if (!truncate.getType().isInteger(8) ||
+      !truncate.getIn().getType().isInteger(32))
+    return;
+  Value integer = truncate.getIn();
+  APInt zero(32, 0);
+  if (auto add = integer.getDefiningOp<arith::AddIOp>()) {
+    if (!matchPattern(add.getRhs(), m_ConstantInt(&zero)))
+      return;
+    integer = add.getLhs();
+  }
+  auto toInteger = integer.getDefiningOp<arith::FPToSIOp>();
+  std::optional<WholeNumber> number =
+      toInteger ? findWholeNumber(toInteger.getIn()) : std::nullopt;
+  if (!number)
+    return;
+  const double lowest = number->lowest + zero.getSExtValue(),
+               highest = number->highest + zero.getSExtValue();
+  Builder b(truncate.getContext());
+  auto set = [&](bool isSigned) {
+    truncate->setAttr(kSaturatingAttr,
+                      TypeAttr::get(b.getIntegerType(8, isSigned)));
+  };
+  if (lowest == 0 && highest == UINT8_MAX)
+    set(/*isSigned=*/false);
+  else if (lowest == INT8_MIN && highest == INT8_MAX)
+    set(/*isSigned=*/true);
+}
+
 namespace {
 
 struct FoldRequantizationPass
@@ -130,13 +142,8 @@ struct FoldRequantizationPass
       if (isa<arith::UIToFPOp, arith::SIToFPOp>(op))
         fold(op);
     });
-    // What is left over in bodies of operations.
-    getOperation().walk([](linalg::GenericOp op) {
-      for (Operation &inner :
-           llvm::make_early_inc_range(llvm::reverse(*op.getBody())))
-        if (isOpTriviallyDead(&inner))
-          inner.erase();
-    });
+    getOperation().walk(mark);
+    eraseDeadInBodies(getOperation());
   }
 };
 

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace sardonyx {
@@ -32,7 +33,7 @@ static bool mayBeArgument(arith::ConstantOp constant) {
                arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
                arith::MinNumFOp, arith::CmpFOp, arith::AddIOp, arith::SubIOp,
                arith::MaxSIOp, arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp,
-               arith::SelectOp>(user);
+               arith::SelectOp, math::FmaOp>(user);
   });
 }
 

@@ -174,6 +174,15 @@ void sardonyx::rewriteGreedily(Operation *op,
   (void)applyPatternsGreedily(op, patterns, config);
 }
 
+void sardonyx::eraseDeadInBodies(Operation *root) {
+  root->walk([](linalg::GenericOp op) {
+    for (Operation &inner :
+         llvm::make_early_inc_range(llvm::reverse(*op.getBody())))
+      if (isOpTriviallyDead(&inner))
+        inner.erase();
+  });
+}
+
 llvm::SetVector<Value> sardonyx::capturedValues(Operation *op) {
   llvm::SetVector<Value> values;
   getUsedValuesDefinedAbove(op->getRegions(), values);

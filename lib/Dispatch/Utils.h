@@ -73,6 +73,9 @@ void dropMemorySpaces(mlir::Operation *root);
 /// Leaves one of each kind of operations that compute the same.
 void mergeEqual(mlir::Operation *root);
 
+/// Erases what nothing uses in the bodies of linalg.generic operations.
+void eraseDeadInBodies(mlir::Operation *root);
+
 /// The values defined outside of `op` that its regions use.
 llvm::SetVector<mlir::Value> capturedValues(mlir::Operation *op);
 

@@ -131,7 +131,8 @@ cpu::TargetAttr getTargetAttr(MLIRContext *context,
     int8 = int8Product(subtarget, bits);
     bf16 = bf16Product(subtarget, bits);
     shufflesBytes = subtarget.checkFeatures("+ssse3");
-    traits |= cpu::TargetTraits::RoundsToInteger;
+    traits |=
+        cpu::TargetTraits::RoundsToInteger | cpu::TargetTraits::SaturatesBytes;
     if (subtarget.checkFeatures("+fma"))
       traits |= cpu::TargetTraits::FusedMultiplyAdd;
     if (bits == 512 && subtarget.checkFeatures("+avx512vbmi"))

@@ -91,6 +91,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSDXHoistConstants());
   pm.addPass(createSDXFuseElementwise());
   pm.addPass(createSDXFoldRequantization());
+  pm.addPass(createSDXLinearizeQuantizedSums());
   pm.addPass(createSDXFormDispatches());
   pm.addPass(createSDXParameterizeKernels());
   pm.addPass(createSDXDedupKernels());

@@ -73,6 +73,7 @@ struct OnnxPropagateQuantizationPass
     populateQuantizedMovementPatterns(patterns);
     populateQuantizedOrderPatterns(patterns);
     populateQuantizedTablePatterns(patterns);
+    populateQuantizedScalePatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

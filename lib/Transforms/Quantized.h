@@ -94,6 +94,7 @@ mlir::Value getIntegerBias(mlir::Value bias, mlir::Value lhs, mlir::Value rhs);
 void populateQuantizedMovementPatterns(mlir::RewritePatternSet &patterns);
 void populateQuantizedOrderPatterns(mlir::RewritePatternSet &patterns);
 void populateQuantizedTablePatterns(mlir::RewritePatternSet &patterns);
+void populateQuantizedScalePatterns(mlir::RewritePatternSet &patterns);
 
 /// Whether the bytes that `op` makes are computed from nothing but constants
 /// and one tensor of bytes, each from the one at its place, so that a table of

@@ -81,3 +81,45 @@ func.func @of_other_bounds(%x: tensor<8xf32>, %e: tensor<8xf32>) -> tensor<8xf32
   } -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// A byte that saturates says so; one within narrower bounds does not.
+// CHECK-LABEL: @saturating
+// CHECK:         arith.trunci %{{.*}} {sdx.saturating = si8}
+// CHECK-LABEL: @within
+// CHECK:         arith.trunci %{{.*}} : i32 to i8
+func.func @saturating(%x: tensor<8xf32>, %b: tensor<8xi8>) -> tensor<8xi8> {
+  %low = arith.constant -131.0 : f32
+  %high = arith.constant 124.0 : f32
+  %c3 = arith.constant 3 : i32
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%b : tensor<8xi8>) {
+  ^bb0(%a: f32, %o: i8):
+    %1 = arith.cmpf olt, %low, %a : f32
+    %2 = arith.select %1, %a, %low : f32
+    %3 = arith.cmpf olt, %2, %high : f32
+    %4 = arith.select %3, %2, %high : f32
+    %5 = math.roundeven %4 : f32
+    %6 = arith.fptosi %5 : f32 to i32
+    %7 = arith.addi %6, %c3 : i32
+    %8 = arith.trunci %7 : i32 to i8
+    linalg.yield %8 : i8
+  } -> tensor<8xi8>
+  return %0 : tensor<8xi8>
+}
+func.func @within(%x: tensor<8xf32>, %b: tensor<8xi8>) -> tensor<8xi8> {
+  %low = arith.constant 0.0 : f32
+  %high = arith.constant 6.0 : f32
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%b : tensor<8xi8>) {
+  ^bb0(%a: f32, %o: i8):
+    %1 = arith.cmpf olt, %low, %a : f32
+    %2 = arith.select %1, %a, %low : f32
+    %3 = arith.cmpf olt, %2, %high : f32
+    %4 = arith.select %3, %2, %high : f32
+    %5 = math.roundeven %4 : f32
+    %6 = arith.fptosi %5 : f32 to i32
+    %8 = arith.trunci %6 : i32 to i8
+    linalg.yield %8 : i8
+  } -> tensor<8xi8>
+  return %0 : tensor<8xi8>
+}

@@ -124,9 +124,14 @@ def test_dequantized(form, cpu, open_sizes, threads):
     along = [-1] + [1] * (x.ndim - 2)
     sums = convolve(difference(x, 121), difference(w, 0), **how) + constants["b"].reshape(along)
     value = np.maximum(sums.astype(np.float32) * constants["sb"].reshape(along), np.float32(0))
-    expected = np.clip(np.rint(value / constants["sy"]) + 9, 0, 255).astype(np.uint8)
+    quotient = value / constants["sy"]
+    expected = np.clip(np.rint(quotient) + 9, 0, 255).astype(np.uint8)
     y = run(nodes, {"x": x}, constants, open_sizes, cpu, threads)
-    np.testing.assert_array_equal(y, expected)
+    # One factor takes the place of two scales and a division: both round, each a little.
+    differs = y != expected
+    assert np.abs(y[differs].astype(int) - expected[differs]).max(initial=0) <= 1
+    assert np.abs(quotient[differs] % 1 - 0.5).max(initial=0) < 2e-5
+    assert differs.sum() <= 2
 
 
 def test_zero_point_of_a_run():

@@ -303,7 +303,9 @@ def SDXFoldRequantization
     A float that was rounded to a whole number, made a byte and a float again is
     the rounded float where its bounds say that no bit is lost; a zero point
     that is added and subtracted goes, too. It is rounded by the addition of a
-    number that leaves no bits for a fraction.
+    number that leaves no bits for a fraction. Bytes that stay bytes say whether
+    they saturate, since bounds may become arguments of kernels
+    (`sdx.saturating`).
 
     ```mlir
     %r = math.roundeven %clamped            // -3 to 252
@@ -318,6 +320,34 @@ def SDXFoldRequantization
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def SDXLinearizeQuantizedSums
+    : Pass<"sdx-linearize-quantized-sums", "::mlir::ModuleOp"> {
+  let summary = "Add quantised numbers by two multiply-adds";
+  let description = [{
+    What QuantizeLinear rounds may be a sum of multiples of two whole numbers of
+    8 bits: bytes, or floats that sdx-fold-requantization left. Two multiply-adds
+    take its place if all 65,536 pairs become the same integers. Neighbours of
+    their numbers are tried, since each rounds other pairs in another way; where
+    none is right, as where many sums are half way between two integers, all
+    stays as it was.
+
+    ```mlir
+    %0 = arith.uitofp %a : i8 to f32
+    %1 = arith.mulf %0, %sa : f32
+    %2 = arith.uitofp %b : i8 to f32
+    %3 = arith.mulf %2, %sb : f32
+    %4 = arith.addf %1, %3 : f32
+    %5 = arith.divf %4, %sy : f32        // bounded, and rounded
+    // becomes
+    %0 = arith.uitofp %a : i8 to f32
+    %2 = arith.uitofp %b : i8 to f32
+    %3 = math.fma %2, %b, %c : f32
+    %5 = math.fma %0, %a, %3 : f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::math::MathDialect"];
 }
 
 def SDXFormDispatches : Pass<"sdx-form-dispatches", "::mlir::ModuleOp"> {

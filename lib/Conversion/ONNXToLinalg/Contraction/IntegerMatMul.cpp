@@ -191,21 +191,33 @@ LogicalResult lowerQLinearMatMul(Lowering<onnx::QLinearMatMulOp> &b) {
     return b.refuse("shapes or zero points do not fit");
 
   Type i32 = b.getI32Type(), f32 = b.getF32Type();
+  TypedTensor lhsScale = getRowParameter(b, b.op.getAScale(), b.in.getAScale());
+  TypedTensor rhsScale = getColumnParameter(b.op.getBScale(), b.in.getBScale());
+  TypedTensor resultScale =
+      getRowParameter(b, b.op.getYScale(), b.in.getYScale());
   SmallVector<TypedTensor> inputs{
       {*product, i32},
-      getRowParameter(b, b.op.getAScale(), b.in.getAScale()),
-      getColumnParameter(b.op.getBScale(), b.in.getBScale()),
-      getRowParameter(b, b.op.getYScale(), b.in.getYScale()),
       getRowParameter(b, b.op.getYZeroPoint(), b.in.getYZeroPoint())};
+  // Those of rows and of columns would make a matrix.
+  if (isSingleElement(lhsScale.value) && isSingleElement(resultScale.value)) {
+    FailureOr<Value> scale = createRequantizationScale(
+        b, lhsScale.value, rhsScale.value, resultScale.value);
+    if (failed(scale))
+      return b.refuse("scales do not broadcast");
+    inputs.push_back({*scale, f32});
+  } else {
+    inputs.append({lhsScale, rhsScale, resultScale});
+  }
   FailureOr<Value> result = createElementwise(
       b, b.getLoc(), inputs, resultElement,
       rankedType(*product).clone(convertElementType(resultElement)),
       [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
         TensorBuilder s(loc, builder);
-        Value scale =
-            arith::DivFOp::create(s, s.mul(args[1], args[2]), args[3]);
+        Value scale = args[2];
+        if (args.size() > 3)
+          scale = arith::DivFOp::create(s, s.mul(args[2], args[3]), args[4]);
         Value value = castScalar(s, loc, args[0], i32, f32);
-        return requantize(s, loc, s.mul(value, scale), args[4], resultElement);
+        return requantize(s, loc, s.mul(value, scale), args[1], resultElement);
       });
   if (failed(result))
     return b.refuse("scales do not broadcast");

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction/Products.h"
+#include "Support/ScalarBuilder.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -168,14 +169,62 @@ FailureOr<Value> createMatMul(TensorBuilder &b, Value lhs, Value rhs) {
   return squeeze(b, b.getLoc(), *product, dropped);
 }
 
+bool isSingleElement(Value tensor) {
+  RankedTensorType type = rankedType(tensor);
+  return type.hasStaticShape() && type.getNumElements() == 1;
+}
+
+bool isQuantizedInteger(Type type) {
+  return isa<IntegerType>(type) && !isBoolType(type) &&
+         type.getIntOrFloatBitWidth() <= 16;
+}
+
 Value requantize(OpBuilder &b, Location loc, Value scaled, Value zeroPoint,
                  Type onnxType) {
-  Type f32 = b.getF32Type();
-  Value rounded = math::RoundEvenOp::create(b, loc, scaled);
+  Type floatType = scaled.getType(), i32 = b.getI32Type();
+  if (!isQuantizedInteger(onnxType)) {
+    Value rounded = math::RoundEvenOp::create(b, loc, scaled);
+    if (zeroPoint)
+      rounded = arith::AddFOp::create(
+          b, loc, rounded, castScalar(b, loc, zeroPoint, onnxType, floatType));
+    return saturateScalar(b, loc, rounded, onnxType);
+  }
+  ScalarBuilder s(b, loc, floatType);
+  unsigned width = onnxType.getIntOrFloatBitWidth();
+  bool isUnsigned = isUnsignedType(onnxType);
+  Value lowest = s.constant(isUnsigned ? 0 : -std::ldexp(1.0, width - 1));
+  Value highest =
+      s.constant(std::ldexp(1.0, isUnsigned ? width : width - 1) - 1);
+  if (zeroPoint) {
+    Value zero = castScalar(b, loc, zeroPoint, onnxType, floatType);
+    lowest = s.sub(lowest, zero);
+    highest = s.sub(highest, zero);
+  }
+  Value q = s.select(s.lt(lowest, scaled), scaled, lowest);
+  q = s.select(s.lt(q, highest), q, highest);
+  q = s.createOrFold<math::RoundEvenOp>(q);
+  Value wide = arith::FPToSIOp::create(b, loc, i32, q);
   if (zeroPoint)
-    rounded = arith::AddFOp::create(
-        b, loc, rounded, castScalar(b, loc, zeroPoint, onnxType, f32));
-  return saturateScalar(b, loc, rounded, onnxType);
+    wide = arith::AddIOp::create(b, loc, wide,
+                                 castScalar(b, loc, zeroPoint, onnxType, i32));
+  return arith::TruncIOp::create(b, loc, getComputeType(onnxType), wide);
+}
+
+FailureOr<Value> createRequantizationScale(TensorBuilder &b, Value lhs,
+                                           Value rhs, Value result) {
+  Type f32 = b.getF32Type();
+  SmallVector<int64_t> shape(rankedType(rhs).getShape());
+  const int64_t rank =
+      std::max(rankedType(lhs).getRank(), rankedType(result).getRank());
+  while (static_cast<int64_t>(shape.size()) < rank)
+    shape.insert(shape.begin(), 1);
+  auto type = RankedTensorType::get(shape, f32);
+  return createElementwise(
+      b, b.getLoc(), {{lhs, f32}, {rhs, f32}, {result, f32}}, f32, type,
+      [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        TensorBuilder s(loc, builder);
+        return arith::DivFOp::create(s, s.mul(args[0], args[1]), args[2]);
+      });
 }
 
 Value saturateScalar(OpBuilder &b, Location loc, Value value, Type onnxType) {

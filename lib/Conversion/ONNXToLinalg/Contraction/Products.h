@@ -30,11 +30,26 @@ mlir::Value convertFactor(TensorBuilder &b, mlir::Value operand);
 /// The type to accumulate in: f32 for f16 and bf16, else the type itself.
 mlir::Type getAccumulatorType(mlir::Type elementType);
 
-/// Rounds the computed f32 `scaled` half to even, adds `zeroPoint` (a computed
-/// integer of `onnxType`; may be null) and saturates to `onnxType`.
+/// Whether a tensor is sure to have one element.
+bool isSingleElement(mlir::Value tensor);
+
+/// The integers of 8 and 16 bits to which quantisation may go.
+bool isQuantizedInteger(mlir::Type type);
+
+/// Rounds the computed float `scaled` half to even, adds `zeroPoint` (a
+/// computed integer of `onnxType`; may be null) and saturates to `onnxType`.
+/// For those of quantisation what is rounded is within bounds that are whole
+/// numbers, so that one instruction does it; NaN gives the lowest.
 mlir::Value requantize(mlir::OpBuilder &b, mlir::Location loc,
                        mlir::Value scaled, mlir::Value zeroPoint,
                        mlir::Type onnxType);
+
+/// lhs * rhs / result, by which sums of products become integers of the scale
+/// `result`: tensors of f32, of which at most `rhs` has more than one element.
+mlir::FailureOr<mlir::Value> createRequantizationScale(TensorBuilder &b,
+                                                       mlir::Value lhs,
+                                                       mlir::Value rhs,
+                                                       mlir::Value result);
 
 /// A computed float as a computed scalar of `onnxType`. What lies outside of a
 /// narrow integer type becomes its nearest value.

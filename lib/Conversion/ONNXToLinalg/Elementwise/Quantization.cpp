@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Contraction/Products.h"
 #include "Reduction/ReductionKinds.h"
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
@@ -139,43 +140,6 @@ static Value finishSpace(OpBuilder &b, Location loc, Value result,
 }
 
 //===----------------------------------------------------------------------===//
-// Bodies
-//===----------------------------------------------------------------------===//
-
-/// Saturates, rounds to even and adds the zero point, which is of the result's
-/// type; NaN gives the lowest. What is rounded is within bounds that are whole
-/// numbers, so that one instruction does it.
-static Value quantize(OpBuilder &b, Location loc, Value quotient,
-                      Value zeroPoint, Type resultType) {
-  Type floatType = quotient.getType(), i32 = b.getI32Type();
-  ScalarBuilder s(b, loc, floatType);
-  unsigned width = resultType.getIntOrFloatBitWidth();
-  bool isUnsigned = isUnsignedType(resultType);
-  Value lowest = s.constant(isUnsigned ? 0 : -std::ldexp(1.0, width - 1));
-  Value highest =
-      s.constant(std::ldexp(1.0, isUnsigned ? width : width - 1) - 1);
-  if (zeroPoint) {
-    Value zero = castScalar(b, loc, zeroPoint, resultType, floatType);
-    lowest = s.sub(lowest, zero);
-    highest = s.sub(highest, zero);
-  }
-  Value q = s.select(s.lt(lowest, quotient), quotient, lowest);
-  q = s.select(s.lt(q, highest), q, highest);
-  q = s.createOrFold<math::RoundEvenOp>(q);
-  Value wide = arith::FPToSIOp::create(b, loc, i32, q);
-  if (zeroPoint)
-    wide = arith::AddIOp::create(
-        b, loc, wide, castScalar(b, loc, zeroPoint, resultType, i32));
-  return arith::TruncIOp::create(b, loc, getComputeType(resultType), wide);
-}
-
-/// The integers to which quantisation may go.
-static bool isQuantizedInteger(Type type) {
-  return isa<IntegerType>(type) && !isBoolType(type) &&
-         type.getIntOrFloatBitWidth() <= 16;
-}
-
-//===----------------------------------------------------------------------===//
 // Patterns
 //===----------------------------------------------------------------------===//
 
@@ -227,7 +191,7 @@ LogicalResult lowerQuantizeLinear(Lowering<onnx::QuantizeLinearOp> &b) {
           Value value = castScalar(n, at, quotient, wide, result);
           return encodeSmallFloat(n, at, value, result, saturate);
         }
-        return quantize(n, at, quotient, zero, result);
+        return requantize(n, at, quotient, zero, result);
       });
   return b.replace(finishSpace(b, loc, y, *space));
 }
@@ -299,7 +263,7 @@ lowerDynamicQuantizeLinear(Lowering<onnx::DynamicQuantizeLinearOp> &b) {
       [&](OpBuilder &n, Location at, ValueRange args) {
         ScalarBuilder s(n, at, f32);
         Value low = s.atMost(args[0], s.constant(0));
-        return quantize(n, at, s.neg(s.div(low, args[1])), Value(), result);
+        return requantize(n, at, s.neg(s.div(low, args[1])), Value(), result);
       });
   AffineMap same = AffineMap::get(rank, 0, b.getContext());
   Value y = createMapped(
@@ -307,7 +271,7 @@ lowerDynamicQuantizeLinear(Lowering<onnx::DynamicQuantizeLinearOp> &b) {
       {b.identityMap(rank), same, same}, b.dims(x.value), result,
       [&](OpBuilder &n, Location at, ValueRange args) {
         ScalarBuilder s(n, at, f32);
-        return quantize(n, at, s.div(args[0], args[1]), args[2], result);
+        return requantize(n, at, s.div(args[0], args[1]), args[2], result);
       });
   return b.replace({y, scale, zeroPoint});
 }

@@ -22,11 +22,6 @@ struct IntegerConv {
   TypedTensor inputZero{Value(), Type()}, weightZero{Value(), Type()};
 };
 
-bool hasOneElement(Value tensor) {
-  RankedTensorType type = rankedType(tensor);
-  return type.hasStaticShape() && type.getNumElements() == 1;
-}
-
 /// The byte that `tensor` has in all places, if that is known.
 std::optional<int64_t> getConstantNumber(TypedTensor tensor) {
   if (!tensor.value)
@@ -142,7 +137,7 @@ FailureOr<Value> createIntegerConv(TensorBuilder &b, IntegerConv conv,
       conv.weightZero.value = alignChannels(b, conv.weightZero.value, ones);
   };
   const bool hasOneZero =
-      !conv.inputZero.value || hasOneElement(conv.inputZero.value);
+      !conv.inputZero.value || isSingleElement(conv.inputZero.value);
   if (window->rank() <= 3 && areBytes(conv.input, conv.weights) && hasOneZero &&
       (group == 1 || getConstantNumber(conv.weightZero) == 0)) {
     alignWeightZero(window->rank());
@@ -187,11 +182,14 @@ LogicalResult lowerQLinearConv(Lowering<onnx::QLinearConvOp> &b) {
 
   Type i32 = b.getI32Type(), f32 = b.getF32Type();
   int64_t spatial = rankedType(*product).getRank() - 2;
+  FailureOr<Value> scale = createRequantizationScale(
+      b, b.in.getXScale(), alignChannels(b, b.in.getWScale(), spatial),
+      b.in.getYScale());
+  if (failed(scale))
+    return b.refuse("scales do not broadcast");
   SmallVector<TypedTensor> inputs{
       {*product, i32},
-      {b.in.getXScale(), f32},
-      {alignChannels(b, b.in.getWScale(), spatial), f32},
-      {b.in.getYScale(), f32},
+      {*scale, f32},
       getTyped(b.op.getYZeroPoint(), b.in.getYZeroPoint())};
   if (b.in.getB())
     inputs.push_back({alignChannels(b, b.in.getB(), spatial), i32});
@@ -200,11 +198,10 @@ LogicalResult lowerQLinearConv(Lowering<onnx::QLinearConvOp> &b) {
       rankedType(*product).clone(convertElementType(resultElement)),
       [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
         TensorBuilder s(loc, builder);
-        Value sum = args.size() > 5 ? s.add(args[0], args[5]) : args[0];
-        Value scale =
-            arith::DivFOp::create(s, s.mul(args[1], args[2]), args[3]);
+        Value sum = args.size() > 3 ? s.add(args[0], args[3]) : args[0];
         Value value = castScalar(s, loc, sum, i32, f32);
-        return requantize(s, loc, s.mul(value, scale), args[4], resultElement);
+        return requantize(s, loc, s.mul(value, args[1]), args[2],
+                          resultElement);
       });
   if (failed(result))
     return b.refuse("scales do not broadcast");

@@ -9,10 +9,14 @@
 #include "Common/IndexMath.h"
 #include "Kernel/Vectorize.h"
 #include "MicroKernels/ContractionLoop.h"
+#include "MicroKernels/NarrowBytes.h"
 #include "MicroKernels/VectorOps.h"
 
+#include "lib/Dispatch/Rounding.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -35,6 +39,48 @@ struct TileEvaluator::RowState {
   /// Values of this row, and of all rows.
   SmallVector<std::tuple<Value, AffineMap, Value>> values;
   SmallVector<std::tuple<Value, AffineMap, Value>> *shared;
+};
+
+/// Bytes that saturate: the float `number` of the body of `generic`, bounded by
+/// `highest` from above and by what is no byte from below, rounded, plus `zero`
+/// (null: 0).
+struct TileEvaluator::SaturatedBytes {
+  linalg::GenericOp generic;
+  Value number, highest, zero;
+  bool isUnsigned;
+
+  static std::optional<SaturatedBytes> find(Value tensor) {
+    tensor = skipCasts(tensor);
+    auto generic = tensor.getDefiningOp<linalg::GenericOp>();
+    if (!generic)
+      return std::nullopt;
+    const unsigned result = cast<OpResult>(tensor).getResultNumber();
+    auto truncate = generic.getBody()
+                        ->getTerminator()
+                        ->getOperand(result)
+                        .getDefiningOp<arith::TruncIOp>();
+    auto type = truncate ? truncate->getAttrOfType<TypeAttr>(kSaturatingAttr)
+                         : TypeAttr();
+    if (!type)
+      return std::nullopt;
+    Value integer = truncate.getIn(), zero;
+    if (auto add = integer.getDefiningOp<arith::AddIOp>()) {
+      integer = add.getLhs();
+      zero = add.getRhs();
+    }
+    auto toInteger = integer.getDefiningOp<arith::FPToSIOp>();
+    auto round = toInteger
+                     ? toInteger.getIn().getDefiningOp<math::RoundEvenOp>()
+                     : math::RoundEvenOp();
+    auto upper = round ? round.getOperand().getDefiningOp<arith::SelectOp>()
+                       : arith::SelectOp();
+    auto lower = upper ? upper.getTrueValue().getDefiningOp<arith::SelectOp>()
+                       : arith::SelectOp();
+    if (!lower)
+      return std::nullopt;
+    return SaturatedBytes{generic, lower.getTrueValue(), upper.getFalseValue(),
+                          zero, type.getValue().isUnsignedInteger()};
+  }
 };
 
 AffineMap TileEvaluator::identity() const {
@@ -329,6 +375,20 @@ Value TileEvaluator::evaluate(ImplicitLocOpBuilder &b, Value tensor,
   }
 
   auto generic = tensor.getDefiningOp<linalg::GenericOp>();
+  SmallVector<Value> results =
+      emitVectorBody(b, generic.getLoc(), *generic.getBody(), {tile.width},
+                     evaluateOperands(b, generic, map, tile, row));
+  for (auto [result, value] : llvm::zip(generic.getResults(), results))
+    row.values.emplace_back(result, map, value);
+  return results[cast<OpResult>(tensor).getResultNumber()];
+}
+
+/// What the body of `generic` gets on a row of a tile.
+SmallVector<Value> TileEvaluator::evaluateOperands(ImplicitLocOpBuilder &b,
+                                                   linalg::GenericOp generic,
+                                                   AffineMap map,
+                                                   const Tile &tile,
+                                                   RowState &row) {
   SmallVector<Value> args;
   for (OpOperand &operand : generic->getOpOperands()) {
     Value value;
@@ -345,11 +405,30 @@ Value TileEvaluator::evaluate(ImplicitLocOpBuilder &b, Value tensor,
     }
     args.push_back(value);
   }
-  SmallVector<Value> results = emitVectorBody(
-      b, generic.getLoc(), *generic.getBody(), {tile.width}, args);
-  for (auto [result, value] : llvm::zip(generic.getResults(), results))
-    row.values.emplace_back(result, map, value);
-  return results[cast<OpResult>(tensor).getResultNumber()];
+  return args;
+}
+
+/// The integers of a row of bytes that saturate, before they do. What is NaN
+/// becomes the least one.
+Value TileEvaluator::evaluateInteger(ImplicitLocOpBuilder &b,
+                                     const SaturatedBytes &bytes,
+                                     const Tile &tile, RowState &row) {
+  linalg::GenericOp generic = bytes.generic;
+  SmallVector<Value> wanted = {bytes.number, bytes.highest};
+  if (bytes.zero)
+    wanted.push_back(bytes.zero);
+  SmallVector<Value> values = emitVectorValues(
+      b, generic.getLoc(), *generic.getBody(), {tile.width},
+      evaluateOperands(b, generic, identity(), tile, row), wanted);
+  for (Value &value : values)
+    value = broadcastTo(b, b.getLoc(), value, {tile.width});
+  Value isHigh =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, values[1], values[0]);
+  Value bounded = arith::SelectOp::create(b, isHigh, values[1], values[0]);
+  Value integer =
+      arith::FPToSIOp::create(b, VectorType::get({tile.width}, b.getI32Type()),
+                              math::RoundEvenOp::create(b, bounded));
+  return bytes.zero ? arith::AddIOp::create(b, integer, values[2]) : integer;
 }
 
 SmallVector<Value> TileEvaluator::emitInit(ImplicitLocOpBuilder &b, Value init,
@@ -368,29 +447,69 @@ SmallVector<Value> TileEvaluator::emitInit(ImplicitLocOpBuilder &b, Value init,
   return result;
 }
 
+void TileEvaluator::emitRowStore(ImplicitLocOpBuilder &b, Value value,
+                                 Value memref, const Tile &tile,
+                                 const RowState &row) {
+  SmallVector<Value> indices(tile.index);
+  indices[rowDim] = row.index;
+  indices.push_back(tile.position);
+  emitStore(b, value, collapsed[getOutputKey(memref)], indices, tile.mask);
+}
+
+/// Stores bytes that saturate, as many rows at a time as are narrowed together.
+void TileEvaluator::emitSaturatedStores(ImplicitLocOpBuilder &b,
+                                        const SaturatedBytes &bytes,
+                                        Value memref, const Tile &tile,
+                                        MutableArrayRef<RowState> rows) {
+  const size_t together = countNarrowedTogether(target, tile.width);
+  while (!rows.empty()) {
+    MutableArrayRef<RowState> some = rows.take_front(together);
+    rows = rows.drop_front(some.size());
+    SmallVector<Value> integers;
+    for (RowState &row : some)
+      integers.push_back(evaluateInteger(b, bytes, tile, row));
+    SmallVector<Value> narrow =
+        emitNarrowBytes(b, target, integers, bytes.isUnsigned);
+    for (auto [row, value] : llvm::zip_equal(some, narrow))
+      emitRowStore(b, value, memref, tile, row);
+  }
+}
+
 void TileEvaluator::emitStores(ImplicitLocOpBuilder &b, const Tile &tile,
                                ArrayRef<Value> accumulators) {
   IndexMath math(b);
   SmallVector<std::tuple<Value, AffineMap, Value>> shared;
-  for (auto [r, accumulator] : llvm::enumerate(accumulators)) {
-    Value index = math.add(tile.index[rowDim], r);
-    RowState row{int64_t(r), index, accumulator, {}, &shared};
-    auto store = [&] {
-      for (const KernelBody::Output &output : body.getOutputs()) {
+  SmallVector<RowState> rows;
+  for (auto [r, accumulator] : llvm::enumerate(accumulators))
+    rows.push_back({int64_t(r),
+                    math.add(tile.index[rowDim], r),
+                    accumulator,
+                    {},
+                    &shared});
+  const bool saturates = canNarrowBytes(target, tile.width);
+  auto store = [&](MutableArrayRef<RowState> some) {
+    for (const KernelBody::Output &output : body.getOutputs()) {
+      std::optional<SaturatedBytes> bytes;
+      if (saturates)
+        bytes = SaturatedBytes::find(output.tensor);
+      if (bytes) {
+        emitSaturatedStores(b, *bytes, output.memref, tile, some);
+        continue;
+      }
+      for (RowState &row : some) {
         Value value = evaluate(b, output.tensor, identity(), tile, row);
         value = broadcastTo(b, b.getLoc(), value, {tile.width});
-        SmallVector<Value> indices(tile.index);
-        indices[rowDim] = index;
-        indices.push_back(tile.position);
-        emitStore(b, value, collapsed[getOutputKey(output.memref)], indices,
-                  tile.mask);
+        emitRowStore(b, value, output.memref, tile, row);
       }
-    };
-    if (tile.rowLimit && r)
-      emitIf(b, math.less(index, tile.rowLimit), store);
+    }
+  };
+  if (!tile.rowLimit)
+    return store(rows);
+  for (RowState &row : rows)
+    if (row.row)
+      emitIf(b, math.less(row.index, tile.rowLimit), [&] { store(row); });
     else
-      store();
-  }
+      store(row);
 }
 
 SmallVector<TileEvaluator::FarBuffer>

@@ -48,7 +48,8 @@ public:
   /// are flattened, too.
   TileEvaluator(KernelBody &body, mlir::Value root, int64_t rowDim,
                 int64_t vectorDim)
-      : body(body), root(root), rowDim(rowDim), vectorDim(vectorDim) {}
+      : body(body), root(root), rowDim(rowDim), vectorDim(vectorDim),
+        target(getTargetOrDefault(root.getDefiningOp())) {}
 
   /// Checks that all that the kernel computes can be evaluated on tiles, and
   /// says what not. `init` is null where nothing reads it.
@@ -91,6 +92,7 @@ public:
 
 private:
   struct RowState;
+  struct SaturatedBytes;
 
   /// Memory of all of the results' elements that a cache of so many bytes does
   /// not hold.
@@ -115,6 +117,19 @@ private:
 
   mlir::Value evaluate(mlir::ImplicitLocOpBuilder &b, mlir::Value tensor,
                        mlir::AffineMap map, const Tile &tile, RowState &row);
+  llvm::SmallVector<mlir::Value>
+  evaluateOperands(mlir::ImplicitLocOpBuilder &b,
+                   mlir::linalg::GenericOp generic, mlir::AffineMap map,
+                   const Tile &tile, RowState &row);
+  mlir::Value evaluateInteger(mlir::ImplicitLocOpBuilder &b,
+                              const SaturatedBytes &bytes, const Tile &tile,
+                              RowState &row);
+  void emitSaturatedStores(mlir::ImplicitLocOpBuilder &b,
+                           const SaturatedBytes &bytes, mlir::Value memref,
+                           const Tile &tile,
+                           llvm::MutableArrayRef<RowState> rows);
+  void emitRowStore(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                    mlir::Value memref, const Tile &tile, const RowState &row);
   mlir::Value emitAccess(mlir::ImplicitLocOpBuilder &b, mlir::Value tensor,
                          mlir::AffineMap map, const Tile &tile, RowState &row);
   mlir::Value emitLanewise(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
@@ -125,6 +140,7 @@ private:
   mlir::Value root;
   int64_t rowDim;
   int64_t vectorDim;
+  TargetAttr target;
   llvm::SmallVector<mlir::Value> sizes;
   /// The key of a result's view.
   std::pair<mlir::Value, unsigned> getOutputKey(mlir::Value memref) const {

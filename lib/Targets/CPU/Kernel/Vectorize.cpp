@@ -114,15 +114,18 @@ static OpOperand *findNumber(Operation &op, Block &body,
   return nullptr;
 }
 
-SmallVector<Value> emitVectorBody(OpBuilder &b, Location loc, Block &body,
-                                  ArrayRef<int64_t> shape, ValueRange args,
-                                  llvm::function_ref<Value(int64_t)> index,
-                                  const llvm::SmallBitVector &reciprocal,
-                                  const llvm::SmallBitVector &numbers,
-                                  SpecialOp special) {
-  IRMapping map;
-  map.map(body.getArguments(), args);
+/// Clones the operations of `body` that `isNeeded`, all if it is null, and puts
+/// what their values become into `map`, where the arguments are.
+static void cloneOnVectors(OpBuilder &b, Location loc, Block &body,
+                           ArrayRef<int64_t> shape, IRMapping &map,
+                           llvm::function_ref<bool(Operation &)> isNeeded,
+                           llvm::function_ref<Value(int64_t)> index,
+                           const llvm::SmallBitVector &reciprocal,
+                           const llvm::SmallBitVector &numbers,
+                           SpecialOp special) {
   for (Operation &op : body.without_terminator()) {
+    if (isNeeded && !isNeeded(op))
+      continue;
     if (auto indexOp = dyn_cast<linalg::IndexOp>(op)) {
       map.map(indexOp.getResult(), index(indexOp.getDim()));
       continue;
@@ -192,8 +195,42 @@ SmallVector<Value> emitVectorBody(OpBuilder &b, Location loc, Block &body,
                          op.getAttrs());
     map.map(op.getResults(), b.create(state)->getResults());
   }
+}
+
+SmallVector<Value> emitVectorBody(OpBuilder &b, Location loc, Block &body,
+                                  ArrayRef<int64_t> shape, ValueRange args,
+                                  llvm::function_ref<Value(int64_t)> index,
+                                  const llvm::SmallBitVector &reciprocal,
+                                  const llvm::SmallBitVector &numbers,
+                                  SpecialOp special) {
+  IRMapping map;
+  map.map(body.getArguments(), args);
+  cloneOnVectors(b, loc, body, shape, map, /*isNeeded=*/nullptr, index,
+                 reciprocal, numbers, special);
   SmallVector<Value> results;
   for (Value value : body.getTerminator()->getOperands())
+    results.push_back(map.lookupOrDefault(value));
+  return results;
+}
+
+SmallVector<Value> emitVectorValues(OpBuilder &b, Location loc, Block &body,
+                                    ArrayRef<int64_t> shape, ValueRange args,
+                                    ValueRange wanted) {
+  llvm::SmallPtrSet<Operation *, 16> needed;
+  SmallVector<Value> open(wanted);
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (op && op->getBlock() == &body && needed.insert(op).second)
+      llvm::append_range(open, op->getOperands());
+  }
+  IRMapping map;
+  map.map(body.getArguments(), args);
+  cloneOnVectors(
+      b, loc, body, shape, map,
+      [&](Operation &op) { return needed.contains(&op); }, /*index=*/nullptr,
+      /*reciprocal=*/{}, /*numbers=*/{}, /*special=*/nullptr);
+  SmallVector<Value> results;
+  for (Value value : wanted)
     results.push_back(map.lookupOrDefault(value));
   return results;
 }

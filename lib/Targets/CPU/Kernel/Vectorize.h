@@ -54,6 +54,13 @@ emitVectorBody(mlir::OpBuilder &b, mlir::Location loc, mlir::Block &body,
                const llvm::SmallBitVector &numbers = {},
                SpecialOp special = nullptr);
 
+/// The values `wanted` of `body` on vectors in the same way, with no more than
+/// they need.
+llvm::SmallVector<mlir::Value>
+emitVectorValues(mlir::OpBuilder &b, mlir::Location loc, mlir::Block &body,
+                 llvm::ArrayRef<int64_t> shape, mlir::ValueRange args,
+                 mlir::ValueRange wanted);
+
 /// `value` where it is larger than `other` (or smaller, if not `larger`), and
 /// `other` where it isn't, or where they don't compare: maxnumf or minnumf
 /// where `other` is not NaN, and an instruction on x86.

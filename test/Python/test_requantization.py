@@ -1,0 +1,108 @@
+"""From sums of products to bytes: factors, residual sums, saturation; against numpy in f32 and f64."""
+
+import numpy as np
+import pytest
+from numerics import vectors  # noqa: F401
+from onnx import TensorProto, helper, numpy_helper
+
+import sardonyx as sdx
+
+F32 = np.float32
+CPUS = ["", "haswell", "x86-64"]
+
+
+def run(nodes, feeds, constants, cpu=""):
+    values = [
+        helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()
+    ]
+    graph = helper.make_graph(
+        nodes, "g", values, [helper.make_tensor_value_info("y", TensorProto.UNDEFINED, None)],
+        [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()])  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    options = sdx.SessionOptions()
+    options.cpu = cpu
+    return sdx.InferenceSession(model.SerializeToString(), options).run(None, feeds)[0]
+
+
+def quantized(x, scale, zero, dtype):
+    limits = np.iinfo(dtype)
+    return np.clip(np.rint(x / F32(scale)) + F32(zero), limits.min, limits.max).astype(dtype)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("seed", range(6))
+def test_residual(seed, dtype, cpu):
+    """All 65,536 pairs of a convolution's byte and another: a convolution by the identity has exact results."""
+    rng = np.random.default_rng(seed)
+    limits = np.iinfo(dtype)
+    every = np.arange(limits.min, limits.max + 1).astype(dtype)
+    x = np.tile(every, (2, 1)).reshape(1, 2, 256, 1).repeat(256, 3)
+    r = np.tile(every, (2, 1)).reshape(1, 2, 1, 256).repeat(256, 2)
+    sx, sr = (F32(2.0 ** rng.uniform(-8, 2)) for _ in range(2))
+    zx, zr, zy = (dtype(rng.integers(limits.min, limits.max + 1)) for _ in range(3))
+    sy = F32((sx + sr) * rng.uniform(0.7, 1.2))
+    constants = {
+        "w": np.eye(2, dtype=np.int8).reshape(2, 2, 1, 1), "one": F32(1), "wz": np.int8(0), "sx": sx, "zx": zx, "sr": sr, "zr": zr,
+        "sy": sy, "zy": zy,
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["fx"]),
+        helper.make_node("DequantizeLinear", ["w", "one", "wz"], ["fw"]),
+        helper.make_node("Conv", ["fx", "fw"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", "sx", "zx"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "sx", "zx"], ["f"]),
+        helper.make_node("DequantizeLinear", ["r", "sr", "zr"], ["fr"]),
+        helper.make_node("Add", ["f", "fr"], ["s"]),
+        helper.make_node("QuantizeLinear", ["s", "sy", "zy"], ["y"]),
+    ]
+    a = (x.astype(np.int32) - zx).astype(F32) * sx
+    b = (r.astype(np.int32) - zr).astype(F32) * sr
+    y = run(nodes, {"x": x, "r": r}, constants, cpu)
+    np.testing.assert_array_equal(y, quantized(a + b, sy, zy, dtype))
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("filters", [5, 32, 48, 100])
+@pytest.mark.parametrize("dtype, zero", [(np.uint8, 0), (np.uint8, 131), (np.int8, -77)])
+def test_saturation(dtype, zero, filters, cpu):
+    """Sums far beyond all bytes, and beyond what 16 bits hold, become the nearest byte."""
+    rng = np.random.default_rng(filters)
+    x = rng.integers(0, 256, (2, 64, 7, 9)).astype(np.uint8)
+    x[0, :, :3] = 255
+    w = rng.integers(-127, 128, (filters, 64, 1, 1)).astype(np.int8)
+    w[0], w[1] = 127, -127
+    scales = (2.0 ** rng.integers(-12, 6, filters)).astype(F32)
+    constants = {
+        "w": w, "sx": F32(1), "zx": np.uint8(0), "sw": scales, "zw": np.zeros(filters, np.int8), "sy": F32(0.25), "zy": dtype(zero),
+    }  # fmt: skip
+    sums = np.einsum("nchw,fc->nfhw", x.astype(np.int64), w[:, :, 0, 0].astype(np.int64))
+    expected = quantized(sums.astype(F32) * scales.reshape(1, -1, 1, 1), 0.25, zero, dtype)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["fx"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["fw"], axis=0),
+        helper.make_node("Conv", ["fx", "fw"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", "sy", "zy"], ["y"]),
+    ]
+    np.testing.assert_array_equal(run(nodes, {"x": x}, constants, cpu), expected)
+    node = helper.make_node("QLinearConv", ["x", "sx", "zx", "w", "sw", "zw", "sy", "zy"], ["y"])
+    np.testing.assert_array_equal(run([node], {"x": x}, constants, cpu), expected)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_half_way(cpu):
+    """Sums that are half way between two integers go to the even one, for factors with and without a rounding."""
+    sums = np.arange(-1500, 1500)
+    x = np.stack([np.full(sums.shape, 1), sums // 100 + 20, sums % 100], 1).astype(np.uint8)
+    w = np.array([[-2000 // 16], [100], [1]], np.int8)
+    exact = x.astype(np.int64) @ w.astype(np.int64)
+    for scale, step in [(0.5, 3.0), (0.7, 1.4), (0.1, 0.6), (1.0, 6.0), (0.3, 4.2)]:
+        constants = {"w": w, "sx": F32(scale), "zx": np.uint8(0), "one": F32(1), "zw": np.int8(0), "sy": F32(step), "zy": np.uint8(128)}
+        nodes = [
+            helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["fx"]),
+            helper.make_node("DequantizeLinear", ["w", "one", "zw"], ["fw"]),
+            helper.make_node("MatMul", ["fx", "fw"], ["c"]),
+            helper.make_node("QuantizeLinear", ["c", "sy", "zy"], ["y"]),
+        ]
+        expected = quantized(exact.astype(F32) * F32(scale), step, 128, np.uint8)
+        np.testing.assert_array_equal(run(nodes, {"x": x}, constants, cpu), expected)
