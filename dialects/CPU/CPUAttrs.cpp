@@ -56,9 +56,15 @@ LogicalResult PackingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 int64_t PackingAttr::getDepthGroup() const {
-  return getElement() == PackedElement::BF16 ? 2
-         : getElement() == PackedElement::I8 ? 4
-                                             : 1;
+  switch (getElement()) {
+  case PackedElement::I8:
+    return 4;
+  case PackedElement::I16:
+  case PackedElement::BF16:
+    return 2;
+  default:
+    return 1;
+  }
 }
 
 int64_t PackingAttr::getPackedDepth(int64_t depth) const {
@@ -81,11 +87,18 @@ Type PackingAttr::getStoredType() const {
     return b.getF32Type();
   case PackedElement::BF16:
     return b.getBF16Type();
+  case PackedElement::I16:
+    return b.getI16Type();
   case PackedElement::W21:
     return b.getI64Type();
   default:
     return b.getI8Type();
   }
+}
+
+bool PackingAttr::isOfBytes() const {
+  return getElement() == PackedElement::I8 ||
+         getElement() == PackedElement::I16;
 }
 
 bool PackingAttr::isQuantized() const {

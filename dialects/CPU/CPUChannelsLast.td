@@ -24,8 +24,13 @@ def CPU_I32Shaped : TypeConstraint<
     "tensor or memref of i32", "::mlir::ShapedType">;
 
 def CPU_NarrowShaped : TypeConstraint<
-    Or<[RankedTensorOf<[I8, BF16]>.predicate, MemRefOf<[I8, BF16]>.predicate]>,
-    "tensor or memref of i8 or bf16", "::mlir::ShapedType">;
+    Or<[RankedTensorOf<[I8, I16, BF16]>.predicate,
+        MemRefOf<[I8, I16, BF16]>.predicate]>,
+    "tensor or memref of i8, i16 or bf16", "::mlir::ShapedType">;
+
+def CPU_ByteTapShaped : TypeConstraint<
+    Or<[RankedTensorOf<[I8, I16]>.predicate, MemRefOf<[I8, I16]>.predicate]>,
+    "tensor or memref of i8 or i16", "::mlir::ShapedType">;
 
 def CPU_SumShaped : TypeConstraint<
     Or<[RankedTensorOf<[I32, F32]>.predicate, MemRefOf<[I32, F32]>.predicate]>,
@@ -53,11 +58,11 @@ def CPU_NarrowConvOp : CPU_ChannelsLastConvOp<"narrow_conv"> {
   let description = [{
     A cross-correlation over one to three spatial dimensions of `input`
     [N,S...,C] onto `init` [N,O...,OC]: of unsigned bytes by filters of signed
-    bytes onto i32, in which sums wrap, or of bf16 by bf16 onto f32. Positions in
-    the pads hold `padding`, which is 0 for bf16.
+    bytes onto i32, in which sums wrap, of such bytes widened to i16, or of bf16
+    by bf16 onto f32. Positions in the pads hold `padding`, which is 0 for bf16.
 
     A filter is K = product(kernel_shape) * C/group values in the order
-    (k0, k1, ..., channel), G = 4 bytes or 2 bf16 of which lie together.
+    (k0, k1, ..., channel), G = 4 bytes, 2 i16 or 2 bf16 of which lie together.
     `weights` [group * No,Q,Nt*G] are the filters of each group in
     No = ceil(OC/group / Nt) panels of Nt columns, as `packing` says:
     element [g * No + p, q, G * c + j] is value k = G * q + j of filter
@@ -104,8 +109,9 @@ def CPU_DepthwiseByteConvOp : CPU_ChannelsLastConvOp<"depthwise_byte_conv"> {
     the pads hold `padding`.
 
     A kernel has R lines of W taps, its last dimension. `weights` is
-    [ceil(R / 4) * W, 4 * C]: element [q * W + w, 4 * c + j] is tap w of line
-    4 * q + j of channel c, and zero past the last line.
+    [ceil(R / G) * W, G * C], of i8 with G = 4 or of i16 with G = 2: element
+    [q * W + w, G * c + j] is tap w of line G * q + j of channel c, and zero past
+    the last line.
 
     ```mlir
     %y = cpu.depthwise_byte_conv
@@ -117,7 +123,7 @@ def CPU_DepthwiseByteConvOp : CPU_ChannelsLastConvOp<"depthwise_byte_conv"> {
         -> tensor<?x56x56x144xi32>
     ```
   }];
-  let arguments = (ins CPU_I8Shaped:$input, CPU_I8Shaped:$weights,
+  let arguments = (ins CPU_I8Shaped:$input, CPU_ByteTapShaped:$weights,
                        CPU_I32Shaped:$init,
                        DenseI64ArrayAttr:$kernel_shape,
                        DenseI64ArrayAttr:$strides,
@@ -130,6 +136,10 @@ def CPU_DepthwiseByteConvOp : CPU_ChannelsLastConvOp<"depthwise_byte_conv"> {
       return ::mlir::ShapedType::getNumElements(getKernelShape().drop_back());
     }
     int64_t getLineTaps() { return getKernelShape().back(); }
+    /// Lines whose taps lie together, in 32 bits.
+    int64_t getLineGroup() {
+      return 32 / getWeights().getType().getElementTypeBitWidth();
+    }
   }];
 }
 

@@ -83,8 +83,7 @@ bool NarrowConvOp::isContraction() { return true; }
 StringRef NarrowConvOp::getKernelName() { return "conv"; }
 std::string NarrowConvOp::describeForm() {
   return sdx::describeConv(getWindow(*this), getGroup()) +
-         (getPacking().getElement() == PackedElement::I8 ? " of bytes"
-                                                         : " of bf16");
+         (getPacking().isOfBytes() ? " of bytes" : " of bf16");
 }
 DenseWork NarrowConvOp::countFlops() {
   return countFlopsOfDepth(*this, getDepth());
@@ -93,12 +92,11 @@ DenseWork NarrowConvOp::countFlops() {
 LogicalResult NarrowConvOp::verify() {
   if (failed(verifyConv(*this, getGroup())))
     return failure();
-  const PackedElement element = getPacking().getElement();
-  if (element != PackedElement::I8 && element != PackedElement::BF16)
-    return emitOpError("'packing' must be of i8 or bf16");
+  if (getPacking().getDepthGroup() == 1)
+    return emitOpError("'packing' must be of i8, i16 or bf16");
   Builder b(getContext());
-  const bool areBytes = element == PackedElement::I8;
-  Type operand = areBytes ? Type(b.getI8Type()) : b.getBF16Type();
+  const bool areBytes = getPacking().isOfBytes();
+  Type operand = getPacking().getStoredType();
   Type sum = areBytes ? Type(b.getI32Type()) : b.getF32Type();
   if (getInput().getType().getElementType() != operand ||
       getWeights().getType().getElementType() != operand ||
@@ -151,8 +149,9 @@ LogicalResult DepthwiseByteConvOp::verify() {
   const int64_t channels = getInput().getType().getShape().back();
   if (getInit().getType().getShape().back() != channels)
     return emitOpError("init must have the channels of input, ") << channels;
-  const int64_t quads = llvm::divideCeil(countLines(), 4);
-  const int64_t shape[] = {quads * getLineTaps(), 4 * channels};
+  const int64_t size = getLineGroup();
+  const int64_t groups = llvm::divideCeil(countLines(), size);
+  const int64_t shape[] = {groups * getLineTaps(), size * channels};
   if (getWeights().getType().getShape() != ArrayRef(shape))
     return emitOpError("weights must be [")
            << shape[0] << "," << shape[1] << "], got "

@@ -28,6 +28,7 @@ std::string PackedMatmulOp::describeForm() {
   case PackedElement::BF16:
     return "product of bf16";
   case PackedElement::I8:
+  case PackedElement::I16:
     return "product of bytes";
   case PackedElement::W24:
     return "product of 24-bit weights";

@@ -27,7 +27,9 @@ def CPU_PackedElement
     // f32 that were compressed to signed integers, with a scale for each column:
     // of 24 bits in three bytes, and of 21 bits, three in eight bytes.
     I32EnumAttrCase<"W24", 6, "w24">,
-    I32EnumAttrCase<"W21", 7, "w21">]> {
+    I32EnumAttrCase<"W21", 7, "w21">,
+    // Signed bytes widened to 16 bits, two values along K beside each other.
+    I32EnumAttrCase<"I16", 8, "i16">]> {
   let cppNamespace = "::sardonyx::cpu";
   let genSpecializedAttr = 0;
 }
@@ -42,6 +44,7 @@ def CPU_PackingAttr : AttrDef<CPU_Dialect, "Packing"> {
     ```mlir
     #cpu.packing<f32, panel = 32>   // [No,K,32] of f32
     #cpu.packing<i8, panel = 32>    // [No,ceil(K/4),32*4] of i8
+    #cpu.packing<i16, panel = 32>   // [No,ceil(K/2),32*2] of i16
     #cpu.packing<u4, panel = 32>    // [No,K,32/2] of i8
     #cpu.packing<w24, panel = 32>   // [No,K,32*3] of i8
     #cpu.packing<w21, panel = 32>   // [No,ceil(K/3),32] of i64
@@ -65,6 +68,8 @@ def CPU_PackingAttr : AttrDef<CPU_Dialect, "Packing"> {
     int64_t getRowSize() const;
     /// The type that they have in memory.
     ::mlir::Type getStoredType() const;
+    /// Whether they are signed bytes, as such or widened.
+    bool isOfBytes() const;
     /// Whether they are unsigned integers with scales for blocks along K.
     bool isQuantized() const;
     /// Whether they are f32 that were made shorter.

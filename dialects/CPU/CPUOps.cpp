@@ -120,12 +120,9 @@ LogicalResult PackedMatmulOp::verify() {
            << rhs.size();
   PackingAttr packing = getPacking();
   Builder b(getContext());
-  const bool areBytes = packing.getElement() == PackedElement::I8;
-  Type left = areBytes ? b.getI8Type()
-              : packing.getElement() == PackedElement::BF16
-                  ? Type(b.getBF16Type())
-                  : b.getF32Type();
-  Type sum = areBytes ? Type(b.getI32Type()) : b.getF32Type();
+  Type left = packing.getDepthGroup() > 1 ? packing.getStoredType()
+                                          : Type(b.getF32Type());
+  Type sum = packing.isOfBytes() ? Type(b.getI32Type()) : b.getF32Type();
   if (getLhs().getType().getElementType() != left ||
       getInit().getType().getElementType() != sum)
     return emitOpError("lhs must be of ")

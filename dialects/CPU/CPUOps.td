@@ -20,9 +20,9 @@ class CPU_DpsOp<string mnemonic, list<Trait> traits = []>
     : SDX_DpsOpOf<CPU_Dialect, mnemonic, traits>;
 
 def CPU_ProductShaped : TypeConstraint<
-    Or<[RankedTensorOf<[F32, BF16, I8, I32, I64]>.predicate,
-        MemRefOf<[F32, BF16, I8, I32, I64]>.predicate]>,
-    "tensor or memref of f32, bf16, i8, i32 or i64", "::mlir::ShapedType">;
+    Or<[RankedTensorOf<[F32, BF16, I8, I16, I32, I64]>.predicate,
+        MemRefOf<[F32, BF16, I8, I16, I32, I64]>.predicate]>,
+    "tensor or memref of f32, bf16, i8, i16, i32 or i64", "::mlir::ShapedType">;
 
 def CPU_ConvWeights : TypeConstraint<
     Or<[RankedTensorOf<[F32, BF16]>.predicate,
@@ -42,9 +42,10 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
 
     - `f32`: all three are of f32.
     - `i8`: `lhs` is of unsigned and `rhs` of signed 8-bit integers and `init` of
-      i32, in which sums wrap; `bf16`: `lhs` and `rhs` are of bf16 and `init` of
-      f32, and subnormal numbers may count as zero. G = 4 bytes or 2 bf16 lie
-      together, as the instructions for such products want them: `rhs` is
+      i32, in which sums wrap; `i16`: the same integers, widened to 16 bits;
+      `bf16`: `lhs` and `rhs` are of bf16 and `init` of f32, and subnormal numbers
+      may count as zero. G = 4 bytes, 2 i16 or 2 bf16 lie together, as the
+      instructions for such products want them: `rhs` is
       [No,ceil(K/G),Nt*G], and its element [p, q, G * c + j] is that of
       k = G * q + j and column p * Nt + c, zero for k past K.
     - `u2`, `u4`, `u8`: `rhs` is of unsigned integers u, whose blocks of `block`

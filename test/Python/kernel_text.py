@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release")) / "bin"
 LLVM = Path(os.environ.get("SARDONYX_LLVM", "/usr/lib/llvm-22")) / "bin"
 PANEL = 32
-TYPES = {"float32": "f32", "bfloat16": "bf16", "int8": "i8", "uint8": "i8", "int32": "i32", "int64": "i64"}
+TYPES = {"float32": "f32", "bfloat16": "bf16", "int8": "i8", "uint8": "i8", "int16": "i16", "int32": "i32", "int64": "i64"}
 LOWER = (
     "arith-expand{include-bf16=true},lower-affine,convert-scf-to-cf,expand-strided-metadata,lower-affine,convert-math-to-llvm,convert-vector-to-llvm,"
     "convert-arith-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts"

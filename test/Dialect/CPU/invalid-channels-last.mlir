@@ -71,7 +71,7 @@ func.func @padding(%x: tensor<1x6x6x8xi8>, %w: tensor<1x18x128xi8>, %e: tensor<1
 // -----
 
 func.func @packing(%x: tensor<1x6x6x8xi8>, %w: tensor<1x18x128xi8>, %e: tensor<1x6x6x20xi32>) {
-  // expected-error@+1 {{'packing' must be of i8 or bf16}}
+  // expected-error@+1 {{'packing' must be of i8, i16 or bf16}}
   %0 = cpu.narrow_conv ins(%x, %w : tensor<1x6x6x8xi8>, tensor<1x18x128xi8>) outs(%e : tensor<1x6x6x20xi32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
        pads_end = array<i64: 1, 1>, group = 1 : i64, packing = #cpu.packing<u4, panel = 32>, padding = 0 : i64} -> tensor<1x6x6x20xi32>

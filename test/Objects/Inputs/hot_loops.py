@@ -9,7 +9,7 @@ multiply-adds that stores no vector on the stack and, without --mixed, neither r
 arithmetic on vectors; one of them has P instructions that prefetch (none by default; Q at 256 bits with --prefetch P:Q). In no innermost loop may the product of a
 multiplication be added to something by another instruction. With --bytes the instructions counted are those that
 multiply 8-bit integers: T of tdpbusd where the processor has it, Q of vpdpbusd where it has that for its widest vectors,
-else vpmaddwd; only loops of vpdpbusd prefetch. With --bf16 they are those of bf16: T of tdpbf16ps, Q of vdpbf16ps, else
+else vpmaddwd, beside which there is nothing on vectors but vpaddd and loads. Only loops of vpdpbusd prefetch. With --bf16 they are those of bf16: T of tdpbf16ps, Q of vdpbf16ps, else
 multiply-adds of f32; loops of tiles prefetch nothing. Prints `ok PROCESSOR` for each processor; anything else is an error with the reason.
 """
 
@@ -100,6 +100,10 @@ def check(model, processor, wanted, mixed, prefetches, instruction=FUSED, packin
         counts.append(fused)
         if fused != wanted or not mixed and {"vmulps", "vaddps"} & set(mnemonics):
             continue
+        if wanted and fused == mnemonics.count("vpmaddwd"):
+            others = {m for m in mnemonics if m.startswith("vp")} - {"vpmaddwd", "vpaddd", "vpbroadcastd"}
+            if others or mnemonics.count("vpaddd") != fused or "vpbroadcastd" not in mnemonics:
+                return f"beside vpmaddwd its loop has {sorted(others) or 'other sums or no broadcasts'}"
         if spills(loop, mixed, packing):
             return "its loop spills:\n" + "\n".join(" ".join(line) for line in loop)
         fetched.append(sum(m.startswith("prefetch") for m in mnemonics))

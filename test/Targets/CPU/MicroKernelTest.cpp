@@ -48,7 +48,10 @@ TEST_F(MicroKernels, OnVectorsThereIsOneForEveryPackingAndMachine) {
 
 TEST_F(MicroKernels, AreTheFastestThatAMachineHas) {
   EXPECT_EQ(select(PackedElement::I8, "#cpu.target<>"), "widen_int8");
-  EXPECT_EQ(select(PackedElement::I8, "#cpu.target<int8 = maddwd>"), "maddwd");
+  EXPECT_EQ(select(PackedElement::I8, "#cpu.target<int8 = maddwd>"),
+            "widen_int8");
+  EXPECT_EQ(select(PackedElement::I16, "#cpu.target<>"), "widen_int16");
+  EXPECT_EQ(select(PackedElement::I16, "#cpu.target<int8 = maddwd>"), "maddwd");
   EXPECT_EQ(select(PackedElement::I8, "#cpu.target<int8 = vnni>"), "vnni");
   EXPECT_EQ(select(PackedElement::I8, "#cpu.target<int8 = amx>"), "vnni");
   EXPECT_EQ(select(PackedElement::BF16, "#cpu.target<>"), "widen_bf16");

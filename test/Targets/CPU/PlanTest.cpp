@@ -79,6 +79,20 @@ TEST_F(Plans, CompressedPanelsAreReadAsAWhole) {
   }
 }
 
+TEST_F(Plans, WidenedBytesHaveTheTilesOfFloats) {
+  const char *narrow = "#cpu.target<vector_bits = 256, int8 = maddwd>";
+  MatmulPlan plan =
+      planMatmul(facts(128, 768, 768, narrow, PackedElement::I16), 128);
+  EXPECT_EQ(plan.micro->getName(), "maddwd");
+  EXPECT_EQ(plan.shape.rows, 6);
+  EXPECT_EQ(plan.shape.width, 16);
+  plan = planMatmul(
+      facts(128, 768, 768, "#cpu.target<int8 = maddwd>", PackedElement::I16),
+      128);
+  EXPECT_EQ(plan.shape.rows, 6);
+  EXPECT_EQ(plan.shape.width * plan.panelsPerTile, 64);
+}
+
 TEST_F(Plans, TileRegistersTakeSixteenRowsOfBytes) {
   const char *amx = "#cpu.target<int8 = amx>";
   auto usesTiles = [&](const char *target, int64_t rows, int64_t depth) {

@@ -73,6 +73,34 @@ module attributes {sdx.target = #cpu.target<int8 = amx>} {
 
 // -----
 
+module attributes {sdx.target = #cpu.target<vector_bits = 256, int8 = maddwd>} {
+  // Where instructions multiply integers of 16 bits, inputs of products and all
+  // weights are widened.
+  // CHECK-LABEL: func @widened
+  // CHECK: %[[X:.*]] = linalg.transpose ins(%arg0
+  // CHECK: %[[W:.*]] = linalg.generic {{.*}} ins(%[[X]] : tensor<1x8x9x6xi8>) outs({{.*}} : tensor<1x8x9x6xi16>)
+  // CHECK:   arith.extui
+  // CHECK: %[[F:.*]] = linalg.generic {{.*}} outs({{.*}} : tensor<2x27x64xi16>)
+  // CHECK:   arith.extsi
+  // CHECK: cpu.narrow_conv ins(%[[W]], %[[F]] : tensor<1x8x9x6xi16>, tensor<2x27x64xi16>)
+  // CHECK-SAME: packing = #cpu.packing<i16, panel = 32>, padding = 3 : i64
+  // CHECK: cpu.depthwise_byte_conv ins(%[[X]], %{{.*}} : tensor<1x8x9x6xi8>, tensor<6x12xi16>)
+  func.func @widened(%x: tensor<1x6x8x9xi8>, %w: tensor<40x6x3x3xi8>, %v: tensor<6x1x3x3xi8>) -> (tensor<1x40x8x9xi32>, tensor<1x6x6x7xi32>) {
+    %c0 = arith.constant 0 : i32
+    %e = tensor.empty() : tensor<1x40x8x9xi32>
+    %z = linalg.fill ins(%c0 : i32) outs(%e : tensor<1x40x8x9xi32>) -> tensor<1x40x8x9xi32>
+    %0 = sdx.conv ins(%x, %w : tensor<1x6x8x9xi8>, tensor<40x6x3x3xi8>) outs(%z : tensor<1x40x8x9xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, input_unsigned, padding = 3 : i64} -> tensor<1x40x8x9xi32>
+    %f = tensor.empty() : tensor<1x6x6x7xi32>
+    %y = linalg.fill ins(%c0 : i32) outs(%f : tensor<1x6x6x7xi32>) -> tensor<1x6x6x7xi32>
+    %1 = sdx.conv ins(%x, %v : tensor<1x6x8x9xi8>, tensor<6x1x3x3xi8>) outs(%y : tensor<1x6x6x7xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 6 : i64, input_unsigned} -> tensor<1x6x6x7xi32>
+    return %0, %1 : tensor<1x40x8x9xi32>, tensor<1x6x6x7xi32>
+  }
+}
+
+// -----
+
 // No instruction multiplies bytes, or groups fill no panel.
 // CHECK-LABEL: module attributes {sdx.target = #cpu.target<>}
 module attributes {sdx.target = #cpu.target<>} {

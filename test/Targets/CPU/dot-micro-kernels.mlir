@@ -14,7 +14,6 @@
 // CHECK: %[[AT:.*]] = arith.muli %[[K]], %c4
 // CHECK: vector.load %arg0[%{{.*}}, %[[AT]]] : memref<8x10xi8>, vector<4xi8>
 // QUADS-COUNT-16: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"{{.*}} : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
-// PAIRS: llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"{{.*}} : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
 // GENERIC: arith.muli %{{.*}}, %{{.*}} : vector<32xi32>
 // CHECK: scf.yield
 // CHECK: memref.load %arg0[%{{.*}}, %c8] : memref<8x10xi8>
@@ -29,6 +28,35 @@ func.func private @bytes(%a: memref<8x10xi8>, %b: memref<2x3x128xi8>, %out: memr
   %f = linalg.fill ins(%zero : i32) outs(%e : tensor<8x64xi32>) -> tensor<8x64xi32>
   %m = cpu.packed_matmul ins(%ta, %tb : tensor<8x10xi8>, tensor<2x3x128xi8>)
       outs(%f : tensor<8x64xi32>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<8x64xi32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<8x64xi32>, memref<8x64xi32>) -> ()
+  return
+}
+
+// -----
+
+// Bytes that were widened: a product and a sum for two values of k, of each
+// register.
+// CHECK-LABEL: func.func private @widened
+// PAIRS: scf.for %[[K:.*]] = %c0 to %c5 step %c1
+// PAIRS: %[[AT:.*]] = arith.muli %[[K]], %c2
+// PAIRS: vector.load %arg1[{{.*}}] : memref<2x5x64xi16>, vector<32xi16>
+// PAIRS: vector.load %arg0[%{{.*}}, %[[AT]]] : memref<8x10xi16>, vector<2xi16>
+// PAIRS-NOT: arith.sh
+// PAIRS: llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"{{.*}} : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+// PAIRS: arith.addi %{{.*}}, %{{.*}} : vector<8xi32>
+// PAIRS-NOT: arith.sh
+// PAIRS: scf.yield
+// GENERIC: arith.shrsi
+// GENERIC: arith.muli %{{.*}}, %{{.*}} : vector<32xi32>
+func.func private @widened(%a: memref<8x10xi16>, %b: memref<2x5x64xi16>, %out: memref<8x64xi32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<8x10xi16> to tensor<8x10xi16>
+  %tb = bufferization.to_tensor %b restrict : memref<2x5x64xi16> to tensor<2x5x64xi16>
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<8x64xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<8x64xi32>) -> tensor<8x64xi32>
+  %m = cpu.packed_matmul ins(%ta, %tb : tensor<8x10xi16>, tensor<2x5x64xi16>)
+      outs(%f : tensor<8x64xi32>) {packing = #cpu.packing<i16, panel = 32>} -> tensor<8x64xi32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<8x64xi32>, memref<8x64xi32>) -> ()
   return

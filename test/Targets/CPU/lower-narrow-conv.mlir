@@ -1,5 +1,5 @@
 // RUN: onnx-opt %s --target=znver4 -split-input-file -cpu-lower-narrow-conv | FileCheck %s --check-prefixes=CHECK,VNNI
-// RUN: onnx-opt %s --target=haswell -split-input-file -cpu-lower-narrow-conv | FileCheck %s --check-prefixes=CHECK,MADDWD
+// RUN: onnx-opt %s --target=haswell -split-input-file -cpu-lower-narrow-conv | FileCheck %s --check-prefix=MADDWD
 // RUN: onnx-opt %s --target=sapphirerapids -split-input-file -cpu-lower-narrow-conv | FileCheck %s --check-prefixes=CHECK,AMX
 
 // Rows of the input, six by two panels, and what follows on the sums.
@@ -14,7 +14,6 @@
 // VNNI:          arith.sitofp
 // VNNI:          arith.trunci
 // VNNI:          vector.store {{.*}} vector<32xi8>
-// MADDWD:        llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"
 // AMX:           llvm.call_intrinsic "llvm.x86.tdpbusd.internal"
 // AMX:           vector.store {{.*}} vector<32xi8>
 func.func private @in_place(%x: memref<1x14x14x64xi8>, %w: memref<2x16x128xi8>, %out: memref<1x14x14x64xi8>) attributes {sdx.kernel} {
@@ -36,6 +35,33 @@ func.func private @in_place(%x: memref<1x14x14x64xi8>, %w: memref<2x16x128xi8>, 
     linalg.yield %t : i8
   } -> tensor<1x14x14x64xi8>
   bufferization.materialize_in_destination %1 in restrict writable %out : (tensor<1x14x14x64xi8>, memref<1x14x14x64xi8>) -> ()
+  return
+}
+
+// -----
+
+// The same of bytes that were widened: six rows by two registers, for which two
+// values of k are a product and a sum.
+// MADDWD-LABEL: func.func private @widened
+// MADDWD: %[[ROWS:.*]] = memref.collapse_shape %arg0 {{\[}}[0, 1, 2], [3]] : memref<1x14x14x64xi16> into memref<196x64xi16>
+// MADDWD: scf.parallel
+// MADDWD-NOT: memref.alloc
+// MADDWD:   %{{.*}}:6 = scf.for
+// MADDWD:     vector.load %{{.*}} : memref<2x32x64xi16>, vector<32xi16>
+// MADDWD-NOT: arith.sh
+// MADDWD:     vector.load %[[ROWS]]{{.*}} vector<2xi16>
+// MADDWD:     llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"{{.*}} : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+// MADDWD:     arith.addi %{{.*}}, %{{.*}} : vector<8xi32>
+func.func private @widened(%x: memref<1x14x14x64xi16>, %w: memref<2x32x64xi16>, %out: memref<1x14x14x64xi32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x14x14x64xi16> to tensor<1x14x14x64xi16>
+  %tw = bufferization.to_tensor %w restrict : memref<2x32x64xi16> to tensor<2x32x64xi16>
+  %c0 = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<1x14x14x64xi32>
+  %z = linalg.fill ins(%c0 : i32) outs(%e : tensor<1x14x14x64xi32>) -> tensor<1x14x14x64xi32>
+  %0 = cpu.narrow_conv ins(%tx, %tw : tensor<1x14x14x64xi16>, tensor<2x32x64xi16>) outs(%z : tensor<1x14x14x64xi32>)
+      {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64, padding = 0 : i64, packing = #cpu.packing<i16, panel = 32>} -> tensor<1x14x14x64xi32>
+  bufferization.materialize_in_destination %0 in restrict writable %out : (tensor<1x14x14x64xi32>, memref<1x14x14x64xi32>) -> ()
   return
 }
 

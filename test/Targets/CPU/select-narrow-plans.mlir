@@ -155,3 +155,36 @@ func.func private @lanes(%x: memref<1x14x14x64xi8>, %out: memref<1x7x7x64xi8>) a
   bufferization.materialize_in_destination %0 in restrict writable %out : (tensor<1x7x7x64xi8>, memref<1x7x7x64xi8>) -> ()
   return
 }
+
+// -----
+
+// A processor's own words: bytes that were widened have another micro-kernel.
+func.func private @widened(%x: memref<1x14x14x64xi16>, %w: memref<2x32x64xi16>, %out: memref<1x14x14x64xi32>) attributes {sdx.kernel, cpu.plan = #cpu.narrow_conv_plan<"vnni", tile_rows = 6, tile_columns = 32, panels = 2, chunk_rows = 12, in_place = true>} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x14x14x64xi16> to tensor<1x14x14x64xi16>
+  %tw = bufferization.to_tensor %w restrict : memref<2x32x64xi16> to tensor<2x32x64xi16>
+  %c0 = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<1x14x14x64xi32>
+  %z = linalg.fill ins(%c0 : i32) outs(%e : tensor<1x14x14x64xi32>) -> tensor<1x14x14x64xi32>
+  // expected-error@+1 {{the machine has no micro-kernel 'vnni' for such numbers}}
+  %0 = cpu.narrow_conv ins(%tx, %tw : tensor<1x14x14x64xi16>, tensor<2x32x64xi16>) outs(%z : tensor<1x14x14x64xi32>)
+      {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64, padding = 0 : i64, packing = #cpu.packing<i16, panel = 32>} -> tensor<1x14x14x64xi32>
+  bufferization.materialize_in_destination %0 in restrict writable %out : (tensor<1x14x14x64xi32>, memref<1x14x14x64xi32>) -> ()
+  return
+}
+
+// -----
+
+// CHECK: func.func private @maddwd{{.*}}cpu.plan = #cpu.narrow_conv_plan<"maddwd", tile_rows = 6, tile_columns = 16, chunk_rows = {{[0-9]+}}, in_place = true>
+func.func private @maddwd(%x: memref<1x14x14x64xi16>, %w: memref<2x32x64xi16>, %out: memref<1x14x14x64xi32>) attributes {sdx.kernel, sdx.target = #cpu.target<vector_bits = 256, int8 = maddwd>} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x14x14x64xi16> to tensor<1x14x14x64xi16>
+  %tw = bufferization.to_tensor %w restrict : memref<2x32x64xi16> to tensor<2x32x64xi16>
+  %c0 = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<1x14x14x64xi32>
+  %z = linalg.fill ins(%c0 : i32) outs(%e : tensor<1x14x14x64xi32>) -> tensor<1x14x14x64xi32>
+  %0 = cpu.narrow_conv ins(%tx, %tw : tensor<1x14x14x64xi16>, tensor<2x32x64xi16>) outs(%z : tensor<1x14x14x64xi32>)
+      {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64, padding = 0 : i64, packing = #cpu.packing<i16, panel = 32>} -> tensor<1x14x14x64xi32>
+  bufferization.materialize_in_destination %0 in restrict writable %out : (tensor<1x14x14x64xi32>, memref<1x14x14x64xi32>) -> ()
+  return
+}

@@ -89,12 +89,14 @@ private:
   emitLines(mlir::ImplicitLocOpBuilder &b, const Piece &piece,
             int64_t firstLine, llvm::ArrayRef<Line> lines, bool isInner,
             llvm::SmallVector<mlir::Value> sums);
-  mlir::Value emitQuads(mlir::ImplicitLocOpBuilder &b, const Piece &piece,
+  mlir::Value emitGroup(mlir::ImplicitLocOpBuilder &b, const Piece &piece,
                         llvm::ArrayRef<Line> lines, mlir::Value column,
                         bool isInner);
 
   DepthwiseByteConvOp conv;
   const TargetAttr target;
+  /// Lines of the kernel whose pixels an instruction multiplies.
+  const int64_t size;
   const MicroKernel &micro;
   mlir::Value weights;
 };

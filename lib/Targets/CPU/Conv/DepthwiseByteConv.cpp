@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Instructions sum up the products of four bytes: the pixels that four lines of
-// the kernel read below each other are interleaved channel by channel, once for
-// all outputs that read that column.
+// Instructions sum up the products of four bytes, or of two integers of 16
+// bits: the pixels that four lines of the kernel, or two, read below each other
+// are interleaved channel by channel, once for all outputs that read that
+// column.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +20,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-static constexpr int64_t kQuad = 4;
-
 DepthwiseByteConvKernel::DepthwiseByteConvKernel(DepthwiseByteConvOp op,
                                                  TargetAttr target,
                                                  ByteWindowPlanAttr plan,
@@ -28,9 +27,10 @@ DepthwiseByteConvKernel::DepthwiseByteConvKernel(DepthwiseByteConvOp op,
     : ByteWindowKernel(cast<DestinationStyleOpInterface>(op.getOperation()),
                        body, plan, op.getKernelShape(), op.getStrides(),
                        op.getPadsBegin()),
-      conv(op), target(target),
-      micro(*selectMicroKernel(PackedElement::I8, target,
-                               MicroKernel::Unit::Vectors)) {}
+      conv(op), target(target), size(op.getLineGroup()),
+      micro(
+          *selectMicroKernel(size == 2 ? PackedElement::I16 : PackedElement::I8,
+                             target, MicroKernel::Unit::Vectors)) {}
 
 void DepthwiseByteConvKernel::prepare(ImplicitLocOpBuilder &) {
   weights = body.getBuffer(conv.getWeights());
@@ -64,8 +64,8 @@ DepthwiseByteConvKernel::emitLineStart(ImplicitLocOpBuilder &b,
   return line;
 }
 
-/// Four lines at a time: as they are where all that they read is inside, pixel
-/// by pixel where not.
+/// Lines of a group at a time: as they are where all that they read is inside,
+/// pixel by pixel where not.
 SmallVector<Value> DepthwiseByteConvKernel::emitResults(
     ImplicitLocOpBuilder &b, const Piece &piece, SmallVector<Value> inits) {
   IndexMath math(b);
@@ -75,10 +75,10 @@ SmallVector<Value> DepthwiseByteConvKernel::emitResults(
   Value isInner = b.createOrFold<arith::AndIOp>(
       windows.isInside(b, last, piece.first),
       windows.isInside(b, last, math.add(piece.first, reach)));
-  for (int64_t first = 0; first < conv.countLines(); first += kQuad) {
+  for (int64_t first = 0; first < conv.countLines(); first += size) {
     SmallVector<Line> lines;
     Value areInner = isInner;
-    for (int64_t i = 0; i < kQuad && first + i < conv.countLines(); ++i) {
+    for (int64_t i = 0; i < size && first + i < conv.countLines(); ++i) {
       lines.push_back(emitLineStart(b, piece, first + i));
       areInner = b.createOrFold<arith::AndIOp>(areInner, lines.back().inside);
     }
@@ -90,17 +90,17 @@ SmallVector<Value> DepthwiseByteConvKernel::emitResults(
       b.setInsertionPointToStart(inner ? branch.thenBlock()
                                        : branch.elseBlock());
       scf::YieldOp::create(
-          b, emitLines(b, piece, first / kQuad, lines, inner, inits));
+          b, emitLines(b, piece, first / size, lines, inner, inits));
     }
     inits.assign(branch.result_begin(), branch.result_end());
   }
   return inits;
 }
 
-/// The products of up to four lines, number `quad` of such groups.
+/// The products of the lines of a group, the one of that number.
 SmallVector<Value>
 DepthwiseByteConvKernel::emitLines(ImplicitLocOpBuilder &b, const Piece &piece,
-                                   int64_t quad, ArrayRef<Line> lines,
+                                   int64_t group, ArrayRef<Line> lines,
                                    bool isInner, SmallVector<Value> sums) {
   IndexMath math(b);
   const int64_t last = windows.rank() - 1;
@@ -115,13 +115,13 @@ DepthwiseByteConvKernel::emitLines(ImplicitLocOpBuilder &b, const Piece &piece,
           math.mul(math.sub(math.constant(
                                 conv.getInit().getType().getShape().back()),
                             piece.channel),
-                   kQuad),
-          kQuad * lanes);
-    Value bytes = emitLoad(
+                   size),
+          size * lanes);
+    Value values = emitLoad(
         b, weights,
-        {math.constant(quad * taps + k), math.mul(piece.channel, kQuad)},
-        kQuad * lanes, mask);
-    filter.push_back(vector::BitCastOp::create(b, words, bytes));
+        {math.constant(group * taps + k), math.mul(piece.channel, size)},
+        size * lanes, mask);
+    filter.push_back(vector::BitCastOp::create(b, words, values));
   }
   // Which outputs read a column, and by which tap.
   std::map<int64_t, SmallVector<std::pair<int64_t, int64_t>>> readers;
@@ -129,17 +129,17 @@ DepthwiseByteConvKernel::emitLines(ImplicitLocOpBuilder &b, const Piece &piece,
     for (int64_t k = 0; k < taps; ++k)
       readers[i * strides[last] + k * dilation].emplace_back(i, k);
   for (auto &[column, uses] : readers) {
-    Value quads =
-        emitQuads(b, piece, lines, math.add(piece.first, column), isInner);
+    Value values =
+        emitGroup(b, piece, lines, math.add(piece.first, column), isInner);
     for (auto [output, tap] : uses)
       sums[output] =
-          micro.emitStep(b, target, quads, filter[tap], sums[output]);
+          micro.emitStep(b, target, values, filter[tap], sums[output]);
   }
   return sums;
 }
 
-/// The pixels of `lines` in a column, four bytes of a channel together.
-Value DepthwiseByteConvKernel::emitQuads(ImplicitLocOpBuilder &b,
+/// The pixels of `lines` in a column, those of a channel together.
+Value DepthwiseByteConvKernel::emitGroup(ImplicitLocOpBuilder &b,
                                          const Piece &piece,
                                          ArrayRef<Line> lines, Value column,
                                          bool isInner) {
@@ -167,11 +167,18 @@ Value DepthwiseByteConvKernel::emitQuads(ImplicitLocOpBuilder &b,
     pixels.push_back(branch.getResult(0));
   }
   // Filters are zero past the last line.
-  while (pixels.size() < kQuad)
+  while (int64_t(pixels.size()) < size)
     pixels.push_back(pixels.back());
-  Value even = vector::InterleaveOp::create(b, pixels[0], pixels[2]);
-  Value odd = vector::InterleaveOp::create(b, pixels[1], pixels[3]);
-  Value all = vector::InterleaveOp::create(b, even, odd);
+  Value all;
+  if (size == 2) {
+    Value pairs = vector::InterleaveOp::create(b, pixels[0], pixels[1]);
+    all = arith::ExtUIOp::create(
+        b, VectorType::get({2 * lanes}, b.getI16Type()), pairs);
+  } else {
+    Value even = vector::InterleaveOp::create(b, pixels[0], pixels[2]);
+    Value odd = vector::InterleaveOp::create(b, pixels[1], pixels[3]);
+    all = vector::InterleaveOp::create(b, even, odd);
+  }
   return vector::BitCastOp::create(b, VectorType::get({lanes}, b.getI32Type()),
                                    all);
 }

@@ -426,7 +426,7 @@ void NarrowConvKernel::emitTile(ImplicitLocOpBuilder &b, const Rows &rows,
   if (sums) {
     for (auto [r, acc] : llvm::enumerate(accs)) {
       Value sum = emitLoad(b, sums, {math.add(sumRow, r), column}, width);
-      acc = facts.packing.getElement() == PackedElement::I8
+      acc = facts.packing.isOfBytes()
                 ? Value(arith::AddIOp::create(b, acc, sum))
                 : Value(arith::AddFOp::create(b, acc, sum));
     }

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Instructions that multiply bytes sum up four neighbours, which are channels
-// where these come last. Operands are made unsigned bytes and signed ones:
+// Instructions that multiply bytes sum up four neighbours, or two that were
+// widened, which are channels where these come last. Operands are made unsigned
+// bytes and signed ones:
 //   sum (u - 128) v = sum u v - 128 sum v, of signed inputs u - 128;
 //   sum u (w + 128) = sum u w + 128 sum u, of unsigned weights w + 128.
 //
@@ -35,9 +36,6 @@ using namespace sardonyx::cpu;
 
 /// What is added to a byte where its sign is taken for a digit.
 static constexpr int64_t kSignShift = 128;
-
-/// Bytes that instructions sum up at a time.
-static constexpr int64_t kQuad = 4;
 
 /// Whether each channel has a filter of its own.
 static bool isDepthwise(sdx::ConvOp op) {
@@ -128,15 +126,18 @@ private:
   Value multiply(sdx::ConvOp op, Value input, Value weights, Value init,
                  int64_t padding) {
     const Location loc = op.getLoc();
+    const PackedElement element =
+        op.isOfBytes() ? getPackedByte(target) : PackedElement::BF16;
+    auto packing = PackingAttr::get(b.getContext(), element, kPanelWidth);
     if (isDepthwise(op))
       return DepthwiseByteConvOp::create(
-                 b, loc, init.getType(), input, packChannels(loc, weights),
-                 init, op.getKernelShape(), op.getStrides(), op.getDilations(),
-                 op.getPadsBegin(), op.getPadsEnd(), padding)
+                 b, loc, init.getType(), input,
+                 packChannels(loc, weights, packing), init, op.getKernelShape(),
+                 op.getStrides(), op.getDilations(), op.getPadsBegin(),
+                 op.getPadsEnd(), padding)
           ->getResult(0);
-    auto packing = PackingAttr::get(
-        b.getContext(),
-        op.isOfBytes() ? PackedElement::I8 : PackedElement::BF16, kPanelWidth);
+    if (element == PackedElement::I16)
+      input = widenBytes(b, loc, input, /*areUnsigned=*/true);
     return NarrowConvOp::create(
                b, loc, init.getType(), input,
                packFilters(loc, weights, op.getGroup(), packing), init, packing,
@@ -147,28 +148,12 @@ private:
 
   /// `bytes` with 128 added, modulo 256.
   Value flipSigns(Location loc, Value bytes) {
-    return mapElements(loc, bytes, [](ImplicitLocOpBuilder &s, Value x) {
-      Value bit = arith::ConstantOp::create(
-          s, s.getIntegerAttr(x.getType(), APInt(8, kSignShift)));
-      return arith::XOrIOp::create(s, x, bit).getResult();
-    });
-  }
-
-  Value mapElements(Location loc, Value tensor,
-                    function_ref<Value(ImplicitLocOpBuilder &, Value)> body) {
-    RankedTensorType type = typeOf(tensor);
-    Value empty = tensor::EmptyOp::create(
-        b, loc, tensor::getMixedSizes(b, loc, tensor), type.getElementType());
-    SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(type.getRank()));
-    SmallVector<utils::IteratorType> loops(type.getRank(),
-                                           utils::IteratorType::parallel);
-    return linalg::GenericOp::create(
-               b, loc, TypeRange(empty.getType()), tensor, empty, maps, loops,
-               [&](OpBuilder &inner, Location at, ValueRange args) {
-                 ImplicitLocOpBuilder s(at, inner);
-                 linalg::YieldOp::create(s, body(s, args[0]));
-               })
-        .getResult(0);
+    return mapElements(
+        b, loc, bytes, b.getI8Type(), [&](OpBuilder &s, Value x) {
+          Value bit = arith::ConstantOp::create(
+              s, loc, s.getIntegerAttr(x.getType(), APInt(8, kSignShift)));
+          return arith::XOrIOp::create(s, loc, x, bit).getResult();
+        });
   }
 
   /// The sums of the filters [OC,...], as they are given, over all but the
@@ -248,24 +233,28 @@ private:
   }
 
   /// Filters [C,1,k...] as cpu.depthwise_byte_conv has them.
-  Value packChannels(Location loc, Value weights) {
+  Value packChannels(Location loc, Value weights, PackingAttr packing) {
     RankedTensorType type = typeOf(weights);
     Type element = type.getElementType();
     const int64_t rank = type.getRank(), channels = type.getDimSize(0),
                   taps = type.getShape().back();
     const int64_t lines = type.getNumElements() / channels / taps;
-    const int64_t quads = llvm::divideCeil(lines, kQuad);
+    const int64_t size = packing.getDepthGroup();
+    const int64_t quads = llvm::divideCeil(lines, size);
     SmallVector<ReassociationIndices> groups = {{0}, {}, {rank - 1}};
     for (int64_t dim = 1; dim < rank - 1; ++dim)
       groups[1].push_back(dim);
     Value filters = tensor::CollapseShapeOp::create(b, loc, weights, groups);
-    filters = padWithZeros(loc, filters, {channels, quads * kQuad, taps});
+    filters = padWithZeros(loc, filters, {channels, quads * size, taps});
     Value split = tensor::ExpandShapeOp::create(
-        b, loc, RankedTensorType::get({channels, quads, kQuad, taps}, element),
+        b, loc, RankedTensorType::get({channels, quads, size, taps}, element),
         filters, ArrayRef<ReassociationIndices>{{0}, {1, 2}, {3}});
     Value moved = createTranspose(b, loc, split, {1, 3, 0, 2});
-    return tensor::CollapseShapeOp::create(
-        b, loc, moved, ArrayRef<ReassociationIndices>{{0, 1}, {2, 3}});
+    return widenWeights(
+        loc,
+        tensor::CollapseShapeOp::create(
+            b, loc, moved, ArrayRef<ReassociationIndices>{{0, 1}, {2, 3}}),
+        packing);
   }
 
   /// `tensor`, of three dimensions, with zeros behind it.
@@ -313,8 +302,18 @@ private:
                               element),
         grouped, ArrayRef<ReassociationIndices>{{0}, {1, 2}, {3, 4}});
     Value moved = createTranspose(b, loc, split, {0, 1, 3, 2, 4});
-    return tensor::CollapseShapeOp::create(
-        b, loc, moved, ArrayRef<ReassociationIndices>{{0, 1}, {2}, {3, 4}});
+    return widenWeights(
+        loc,
+        tensor::CollapseShapeOp::create(
+            b, loc, moved, ArrayRef<ReassociationIndices>{{0, 1}, {2}, {3, 4}}),
+        packing);
+  }
+
+  /// Packed weights as `packing` says they are.
+  Value widenWeights(Location loc, Value weights, PackingAttr packing) {
+    return packing.getElement() == PackedElement::I16
+               ? widenBytes(b, loc, weights, /*areUnsigned=*/false)
+               : weights;
   }
 
   TargetAttr target;

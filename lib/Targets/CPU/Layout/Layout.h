@@ -45,11 +45,28 @@ void populateBf16x2WeightsPatterns(mlir::RewritePatternSet &patterns);
 /// numbers of very different size that meet.
 int64_t chooseStrassenDepth(const ConstantColumns &columns, int64_t panelWidth);
 
-/// Patterns that pack products of 8-bit integers and, with `packBf16`, those of
-/// bf16 with weights; other products of bf16 become those of f32, and products
-/// of other types loop nests.
+/// How bytes lie in packed operands: widened where a processor multiplies
+/// integers of 16 bits.
+inline PackedElement getPackedByte(TargetAttr target) {
+  return target.getInt8() == Int8Product::Maddwd ? PackedElement::I16
+                                                 : PackedElement::I8;
+}
+
+/// `tensor` with what `emit` makes of each element, of type `element`.
+mlir::Value mapElements(
+    mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
+    mlir::Type element,
+    llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value)> emit);
+
+/// `bytes` as integers of 16 bits.
+mlir::Value widenBytes(mlir::OpBuilder &b, mlir::Location loc,
+                       mlir::Value bytes, bool areUnsigned);
+
+/// Patterns that pack products of 8-bit integers and, where `target` has
+/// instructions for them, those of bf16 with weights; other products of bf16
+/// become those of f32, and products of other types loop nests.
 void populatePackNarrowProductsPatterns(mlir::RewritePatternSet &patterns,
-                                        bool packBf16);
+                                        TargetAttr target);
 
 /// Whether filters of the convolution, whose sizes are known, fill panels:
 /// those of its only group, or of each of several.

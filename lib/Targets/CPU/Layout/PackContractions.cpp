@@ -285,8 +285,7 @@ struct PackContractionsPass
                                   !isExact && hasWideVectors);
     if (isFast && target.getF32() == cpu::F32Product::AmxBf16x6)
       populateBf16x2WeightsPatterns(patterns);
-    populatePackNarrowProductsPatterns(patterns, target.getBf16() !=
-                                                     cpu::Bf16Product::Generic);
+    populatePackNarrowProductsPatterns(patterns, target);
     populatePackInterleavedPatterns(patterns);
     // Afterwards: a transpose of fewer dimensions is no longer one of matrices.
     RewritePatternSet transposes(&getContext());

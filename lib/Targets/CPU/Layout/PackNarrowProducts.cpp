@@ -21,12 +21,36 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
+Value cpu::mapElements(OpBuilder &b, Location loc, Value tensor, Type element,
+                       function_ref<Value(OpBuilder &, Value)> emit) {
+  const int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
+  Value empty = tensor::EmptyOp::create(
+      b, loc, tensor::getMixedSizes(b, loc, tensor), element);
+  SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             b, loc, TypeRange{empty.getType()}, tensor, empty, maps, loops,
+             [&](OpBuilder &body, Location at, ValueRange args) {
+               linalg::YieldOp::create(body, at, emit(body, args[0]));
+             })
+      .getResult(0);
+}
+
+Value cpu::widenBytes(OpBuilder &b, Location loc, Value bytes,
+                      bool areUnsigned) {
+  Type i16 = b.getI16Type();
+  return mapElements(b, loc, bytes, i16, [&](OpBuilder &body, Value x) {
+    return areUnsigned ? Value(arith::ExtUIOp::create(body, loc, i16, x))
+                       : arith::ExtSIOp::create(body, loc, i16, x);
+  });
+}
+
 /// `matrix` [K,N] as [ceil(N / Nt), ceil(K / G), Nt * G], zero past its end,
-/// where G elements have 32 bits.
-static Value packGroups(OpBuilder &b, Location loc, Value matrix) {
+/// where G values of k lie together.
+static Value packGroups(OpBuilder &b, Location loc, Value matrix,
+                        int64_t group) {
   auto type = cast<RankedTensorType>(matrix.getType());
   Type element = type.getElementType();
-  int64_t group = 32 / element.getIntOrFloatBitWidth();
   int64_t depth = type.getDimSize(0), columns = type.getDimSize(1);
   int64_t groups = llvm::divideCeil(depth, group);
   int64_t panels = llvm::divideCeil(columns, cpu::kPanelWidth);
@@ -67,8 +91,8 @@ bool isBf16Product(sdx::MatmulOp op) {
 
 /// A product whose right-hand side is packed by groups of values of k.
 struct PackGroupedProduct : OpRewritePattern<sdx::MatmulOp> {
-  PackGroupedProduct(MLIRContext *context, bool packBf16)
-      : OpRewritePattern(context, /*benefit=*/2), packBf16(packBf16) {}
+  PackGroupedProduct(MLIRContext *context, TargetAttr target)
+      : OpRewritePattern(context, /*benefit=*/2), target(target) {}
 
   LogicalResult matchAndRewrite(sdx::MatmulOp op,
                                 PatternRewriter &rewriter) const override {
@@ -76,7 +100,8 @@ struct PackGroupedProduct : OpRewritePattern<sdx::MatmulOp> {
                           elementOf(op.getRhs()).isInteger(8) &&
                           elementOf(op.getInit()).isInteger(32) &&
                           op.getLhsUnsigned() && !op.getRhsUnsigned();
-    const bool areBf16 = packBf16 && isBf16Product(op) && isWeight(op.getRhs());
+    const bool areBf16 = target.getBf16() != Bf16Product::Generic &&
+                         isBf16Product(op) && isWeight(op.getRhs());
     if (!areBytes && !areBf16)
       return rewriter.notifyMatchFailure(op, "no instruction multiplies these");
     ShapedType lhs = op.getLhs().getType(), rhs = op.getRhs().getType();
@@ -84,46 +109,36 @@ struct PackGroupedProduct : OpRewritePattern<sdx::MatmulOp> {
         !isZeroFilled(op.getInit()))
       return rewriter.notifyMatchFailure(op, "its sizes or its start are open");
     Location loc = op.getLoc();
-    Value matrix = op.getRhs();
+    Value left = op.getLhs(), matrix = op.getRhs();
     if (op.getTransposed())
       matrix = createTranspose(rewriter, loc, matrix, {1, 0});
-    rewriter.replaceOpWithNewOp<PackedMatmulOp>(
-        op, op.getLhs(), packGroups(rewriter, loc, matrix), op.getInit(),
-        PackingAttr::get(op.getContext(),
-                         areBytes ? PackedElement::I8 : PackedElement::BF16,
-                         kPanelWidth));
+    auto packing = PackingAttr::get(
+        op.getContext(), areBytes ? getPackedByte(target) : PackedElement::BF16,
+        kPanelWidth);
+    Value right = packGroups(rewriter, loc, matrix, packing.getDepthGroup());
+    if (packing.getElement() == PackedElement::I16) {
+      left = widenBytes(rewriter, loc, left, /*areUnsigned=*/true);
+      right = widenBytes(rewriter, loc, right, /*areUnsigned=*/false);
+    }
+    rewriter.replaceOpWithNewOp<PackedMatmulOp>(op, left, right, op.getInit(),
+                                                packing);
     return success();
   }
 
 private:
-  bool packBf16;
+  TargetAttr target;
 };
 
 /// `tensor` of bf16 as f32. A transpose stays the last, where packing absorbs
 /// it.
 Value widen(OpBuilder &b, Location loc, Value tensor) {
-  Type f32 = b.getF32Type();
-  auto emptyLike = [&](Value value) -> Value {
-    return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
-                                   f32);
-  };
-  if (auto transpose = tensor.getDefiningOp<linalg::TransposeOp>()) {
-    Value wide = widen(b, loc, transpose.getInput());
-    return linalg::TransposeOp::create(b, loc, wide, emptyLike(tensor),
-                                       transpose.getPermutation())
-        ->getResult(0);
-  }
-  int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
-  SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(rank));
-  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
-  Value empty = emptyLike(tensor);
-  return linalg::GenericOp::create(
-             b, loc, TypeRange{empty.getType()}, tensor, empty, maps, loops,
-             [&](OpBuilder &body, Location at, ValueRange args) {
-               Value wide = arith::ExtFOp::create(body, at, f32, args[0]);
-               linalg::YieldOp::create(body, at, wide);
-             })
-      .getResult(0);
+  if (auto transpose = tensor.getDefiningOp<linalg::TransposeOp>())
+    return createTranspose(b, loc, widen(b, loc, transpose.getInput()),
+                           transpose.getPermutation());
+  return mapElements(
+      b, loc, tensor, b.getF32Type(), [&](OpBuilder &body, Value x) -> Value {
+        return arith::ExtFOp::create(body, loc, b.getF32Type(), x);
+      });
 }
 
 struct WidenBf16Product : OpRewritePattern<sdx::MatmulOp> {
@@ -160,8 +175,8 @@ struct DecomposeProduct : OpRewritePattern<sdx::MatmulOp> {
 } // namespace
 
 void cpu::populatePackNarrowProductsPatterns(RewritePatternSet &patterns,
-                                             bool packBf16) {
+                                             TargetAttr target) {
   MLIRContext *context = patterns.getContext();
-  patterns.add<PackGroupedProduct>(context, packBf16);
+  patterns.add<PackGroupedProduct>(context, target);
   patterns.add<WidenBf16Product, DecomposeProduct>(context);
 }

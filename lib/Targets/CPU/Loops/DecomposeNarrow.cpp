@@ -47,7 +47,8 @@ static Value decompose(ImplicitLocOpBuilder &b, OpT op, int64_t filters,
   SmallVector<int64_t> shape = {filters, channels};
   llvm::append_range(shape, op.getKernelShape());
   Type element = op.getInput().getType().getElementType();
-  Value empty = tensor::EmptyOp::create(b, shape, element);
+  Value empty = tensor::EmptyOp::create(
+      b, shape, op.getWeights().getType().getElementType());
   Value weights = emitElements(b, empty, emit);
   auto conv = sdx::ConvOp::create(b, toFirst(b, op.getInput()), weights,
                                   toFirst(b, op.getInit()), op.getStrides(),
@@ -93,18 +94,20 @@ Value cpu::decomposeNarrow(ImplicitLocOpBuilder &b, NarrowConvOp op) {
 }
 
 Value cpu::decomposeNarrow(ImplicitLocOpBuilder &b, DepthwiseByteConvOp op) {
-  const int64_t channels = op.getInput().getType().getShape().back();
+  const int64_t channels = op.getInput().getType().getShape().back(),
+                size = op.getLineGroup();
   return decompose(
       b, op, channels, 1, channels,
       [&](ImplicitLocOpBuilder &inner, ArrayRef<Value> at) {
         IndexMath math(inner);
         Value line = numberTap(math, op.getKernelShape().drop_back(),
                                at.drop_front(2).drop_back());
-        Value row =
-            math.add(math.mul(math.div(line, 4), op.getLineTaps()), at.back());
-        return emitElement(inner, op.getWeights(),
-                           {row, math.add(math.mul(at[0], 4),
-                                          math.rem(line, math.constant(4)))});
+        Value row = math.add(math.mul(math.div(line, size), op.getLineTaps()),
+                             at.back());
+        return emitElement(
+            inner, op.getWeights(),
+            {row, math.add(math.mul(at[0], size),
+                           math.rem(line, math.constant(size)))});
       });
 }
 

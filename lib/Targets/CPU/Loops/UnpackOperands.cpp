@@ -78,6 +78,7 @@ public:
     case PackedElement::F32:
     case PackedElement::BF16:
     case PackedElement::I8:
+    case PackedElement::I16:
       return emitPlain();
     case PackedElement::U2:
     case PackedElement::U4:

@@ -39,41 +39,30 @@ static Value emitQuads(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                        {accumulator, asLanes(b, lhs, 8), asLanes(b, rhs, 8)});
 }
 
-/// One register: bytes 0 and 2, then bytes 1 and 3, as 16-bit integers.
+/// One register: two products, and their sum.
 static Value emitPairs(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                        Value accumulator) {
   int64_t bits = cast<VectorType>(lhs.getType()).getNumElements() * 32;
   StringRef name = bits == 512   ? "llvm.x86.avx512.pmaddw.d.512"
                    : bits == 256 ? "llvm.x86.avx2.pmadd.wd"
                                  : "llvm.x86.sse2.pmadd.wd";
-  Value left = asLanes(b, lhs, 16), right = asLanes(b, rhs, 16);
-  Value eight = emitSplat(b, left.getType(), 8);
-  // Not by a mask, for which there may be no register left.
-  Value evenLeft =
-      arith::ShRUIOp::create(b, arith::ShLIOp::create(b, left, eight), eight);
-  Value oddLeft = arith::ShRUIOp::create(b, left, eight);
-  Value evenRight =
-      arith::ShRSIOp::create(b, arith::ShLIOp::create(b, right, eight), eight);
-  Value oddRight = arith::ShRSIOp::create(b, right, eight);
-  Type type = accumulator.getType();
-  Value even = emitIntrinsic(b, name, type, {evenLeft, evenRight});
-  Value odd = emitIntrinsic(b, name, type, {oddLeft, oddRight});
-  return arith::AddIOp::create(b, arith::AddIOp::create(b, accumulator, even),
-                               odd);
+  Value sum = emitIntrinsic(b, name, accumulator.getType(),
+                            {asLanes(b, lhs, 16), asLanes(b, rhs, 16)});
+  return arith::AddIOp::create(b, accumulator, sum);
 }
 
+/// Products of 32 bits, of bytes or of integers of 16 bits.
+template <int64_t bits>
 static Value emitGeneric(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                          Value accumulator) {
-  Value byte = emitSplat(b, lhs.getType(), 0xff),
-        up = emitSplat(b, lhs.getType(), 24);
-  for (int64_t j = 0; j < 4; ++j) {
+  Type type = lhs.getType();
+  auto splat = [&](int64_t value) { return emitSplat(b, type, value); };
+  for (int64_t at = 0; at < 32; at += bits) {
     Value left = arith::AndIOp::create(
-        b, arith::ShRUIOp::create(b, lhs, emitSplat(b, lhs.getType(), 8 * j)),
-        byte);
+        b, arith::ShRUIOp::create(b, lhs, splat(at)), splat((1 << bits) - 1));
     Value right = arith::ShRSIOp::create(
-        b,
-        arith::ShLIOp::create(b, rhs, emitSplat(b, rhs.getType(), 24 - 8 * j)),
-        up);
+        b, arith::ShLIOp::create(b, rhs, splat(32 - bits - at)),
+        splat(32 - bits));
     accumulator = arith::AddIOp::create(b, accumulator,
                                         arith::MulIOp::create(b, left, right));
   }
@@ -142,20 +131,24 @@ private:
   const Emit onRegisters, onVectors;
 };
 
-/// accumulator[i] + sum_j lhs[4 * i + j] * rhs[4 * i + j] for j in 0..3, exact
-/// modulo 2^32; a lane of `lhs` is four unsigned bytes, one of `rhs` four
-/// signed ones.
+/// accumulator[i] + sum_j lhs[G * i + j] * rhs[G * i + j] for j in 0..G-1,
+/// exact modulo 2^32; a lane of `lhs` is G = 4 unsigned bytes, one of `rhs`
+/// four signed ones, or both are G = 2 such bytes widened to 16 bits.
 class Int8 : public Dot {
 public:
-  Int8(StringRef name, Int8Product product, Emit onRegisters)
-      : Dot(name, PackedElement::I8, onRegisters, emitGeneric),
+  Int8(StringRef name, PackedElement element, Int8Product product,
+       Emit onRegisters)
+      : Dot(name, element, onRegisters,
+            element == PackedElement::I8 ? emitGeneric<8> : emitGeneric<16>),
         product(product) {}
 
   bool isSupported(TargetAttr target) const override {
     return target.getInt8() >= product;
   }
-  bool isOneInstruction() const override {
-    return product >= Int8Product::Vnni;
+  int64_t countInstructions() const override {
+    return product == Int8Product::Generic  ? kMany
+           : product == Int8Product::Maddwd ? 2
+                                            : 1;
   }
 
 private:
@@ -174,7 +167,9 @@ public:
   bool isSupported(TargetAttr target) const override {
     return target.getBf16() >= product;
   }
-  bool isOneInstruction() const override { return product >= Bf16Product::Dot; }
+  int64_t countInstructions() const override {
+    return product >= Bf16Product::Dot ? 1 : kMany;
+  }
 
 private:
   const Bf16Product product;
@@ -185,17 +180,26 @@ private:
 namespace sardonyx::cpu {
 
 const MicroKernel &getVnni() {
-  static const Int8 kernel("vnni", Int8Product::Vnni, emitQuads);
-  return kernel;
-}
-
-const MicroKernel &getMaddwd() {
-  static const Int8 kernel("maddwd", Int8Product::Maddwd, emitPairs);
+  static const Int8 kernel("vnni", PackedElement::I8, Int8Product::Vnni,
+                           emitQuads);
   return kernel;
 }
 
 const MicroKernel &getWidenInt8() {
-  static const Int8 kernel("widen_int8", Int8Product::Generic, nullptr);
+  static const Int8 kernel("widen_int8", PackedElement::I8,
+                           Int8Product::Generic, nullptr);
+  return kernel;
+}
+
+const MicroKernel &getMaddwd() {
+  static const Int8 kernel("maddwd", PackedElement::I16, Int8Product::Maddwd,
+                           emitPairs);
+  return kernel;
+}
+
+const MicroKernel &getWidenInt16() {
+  static const Int8 kernel("widen_int16", PackedElement::I16,
+                           Int8Product::Generic, nullptr);
   return kernel;
 }
 

@@ -77,8 +77,10 @@ public:
   }
   /// Whether a machine has its instructions.
   virtual bool isSupported(TargetAttr target) const = 0;
-  /// Whether one instruction multiplies a register by another and adds them up.
-  virtual bool isOneInstruction() const { return true; }
+  /// Instructions that multiply a register by another and add them up;
+  /// `kMany` where they do more than that.
+  virtual int64_t countInstructions() const { return 1; }
+  static constexpr int64_t kMany = 4;
 
   /// accumulator + lhs * rhs on vectors; lanes of `lhs` and `rhs` hold a group
   /// of values of k.

@@ -45,7 +45,7 @@ struct MatmulFacts {
   /// kernel has just made is in the cache.
   bool comesFromMemory = false;
 
-  bool isOfBytes() const { return packing.getElement() == PackedElement::I8; }
+  bool isOfBytes() const { return packing.isOfBytes(); }
   /// Whether the right-hand side has scales.
   bool hasScales() const {
     return packing.isQuantized() || packing.isCompressed();
