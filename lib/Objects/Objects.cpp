@@ -24,6 +24,8 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
@@ -36,6 +38,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/RegisterTargetPassConfigCallback.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -222,6 +225,20 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   passes.run(module, modules);
 }
 
+/// Has LLVM add sums of integers up in the order of the code, where products of
+/// 16 bits are added by an instruction: a tile of sums has all registers, and
+/// regrouped sums of several steps need more.
+static void keepOrderOfSums() {
+  auto keep = [](llvm::TargetMachine &machine, llvm::PassManagerBase &,
+                 llvm::TargetPassConfig *passes) {
+    const llvm::MCSubtargetInfo &info = *machine.getMCSubtargetInfo();
+    if (machine.getTargetTriple().isX86() &&
+        !info.checkFeatures("+avx512vnni") && !info.checkFeatures("+avxvnni"))
+      passes->disablePass(&llvm::MachineCombinerID);
+  };
+  static llvm::RegisterTargetPassConfigCallback callback(keep);
+}
+
 /// What the machine makes of `module`, without a change to it.
 static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 emit(llvm::Module &module, llvm::TargetMachine &machine,
@@ -229,6 +246,7 @@ emit(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager codegen;
+  keepOrderOfSums();
   if (machine.addPassesToEmitFile(codegen, stream, nullptr, type))
     return llvm::createStringError("the target can't emit this kind of file");
   codegen.run(module);

@@ -9,7 +9,7 @@ multiply-adds that stores no vector on the stack and, without --mixed, neither r
 arithmetic on vectors; one of them has P instructions that prefetch (none by default; Q at 256 bits with --prefetch P:Q). In no innermost loop may the product of a
 multiplication be added to something by another instruction. With --bytes the instructions counted are those that
 multiply 8-bit integers: T of tdpbusd where the processor has it, Q of vpdpbusd where it has that for its widest vectors,
-else vpmaddwd, beside which there is nothing on vectors but vpaddd and loads. Only loops of vpdpbusd prefetch. With --bf16 they are those of bf16: T of tdpbf16ps, Q of vdpbf16ps, else
+else vpmaddwd, beside which there is nothing on vectors but vpaddd and loads. Loops of tiles prefetch nothing. With --bf16 they are those of bf16: T of tdpbf16ps, Q of vdpbf16ps, else
 multiply-adds of f32; loops of tiles prefetch nothing. Prints `ok PROCESSOR` for each processor; anything else is an error with the reason.
 """
 
@@ -73,11 +73,12 @@ def separate_adds(loop):
 
 def spills(loop, mixed, packing):
     """Whether a vector goes to the stack, or (not mixed) comes from there. A constant that does is no slower there.
-    Where `packing`, one of the registers of a loop that stores what it reads may."""
+    Where `packing`, one of the registers of a loop that stores what it reads may, and of 16 that are products of pairs."""
     place = r"\((%rsp|%rbp)\)"
     register = r"%[xyzt]mm\d+"
     slots = {operands.split()[-1] for _, operands in loop if re.search(rf"{register}, -?\d*{place}$", operands)}
     packs = packing and any(re.search(rf"^%ymm\d+, .*\((?!%rsp|%rbp)", operands) for _, operands in loop)
+    packs |= any(mnemonic == "vpmaddwd" and "%ymm" in operands for mnemonic, operands in loop)
     if packs and len(slots) == 1:
         return False
     spill = rf"{register}, -?\d*{place}$" if mixed else rf"{register}.*{place}|{place}.*{register}"
@@ -140,7 +141,7 @@ def main():
         elif args.bf16 and processor in PAIRS:
             kind, instruction = "pairs", re.compile("vdpbf16ps")
         elif args.bytes:
-            instruction, prefetches = re.compile("vpmaddwd"), 0
+            instruction = re.compile("vpmaddwd")
         problem = check(args.model, processor, wanted[kind], args.mixed, prefetches, instruction, args.packing)
         failures += problem is not None
         print(f"{processor}: {problem}" if problem else f"ok {processor}", flush=True)

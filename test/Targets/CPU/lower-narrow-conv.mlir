@@ -94,3 +94,24 @@ func.func private @windows(%x: memref<?x14x14x24xi8>, %w: memref<2x64x128xi8>, %
   bufferization.materialize_in_destination %0 in restrict writable %out : (tensor<?x14x14x40xi32>, memref<?x14x14x40xi32>) -> ()
   return
 }
+
+// -----
+
+// Weights that come from memory: tiles fetch the next panels beside their work.
+// VNNI-LABEL: func.func private @large
+// VNNI: %[[WEIGHTS:.*]] = memref.collapse_shape %arg1 {{\[}}[0, 1, 2]] : memref<8x256x128xi8> into memref<262144xi8>
+// VNNI: scf.for
+// VNNI: memref.prefetch %[[WEIGHTS]]
+// VNNI: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+func.func private @large(%x: memref<1x14x14x1024xi8>, %w: memref<8x256x128xi8>, %out: memref<1x14x14x256xi32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<1x14x14x1024xi8> to tensor<1x14x14x1024xi8>
+  %tw = bufferization.to_tensor %w restrict : memref<8x256x128xi8> to tensor<8x256x128xi8>
+  %c0 = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<1x14x14x256xi32>
+  %z = linalg.fill ins(%c0 : i32) outs(%e : tensor<1x14x14x256xi32>) -> tensor<1x14x14x256xi32>
+  %0 = cpu.narrow_conv ins(%tx, %tw : tensor<1x14x14x1024xi8>, tensor<8x256x128xi8>) outs(%z : tensor<1x14x14x256xi32>)
+      {kernel_shape = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64, padding = 0 : i64, packing = #cpu.packing<i8, panel = 32>} -> tensor<1x14x14x256xi32>
+  bufferization.materialize_in_destination %0 in restrict writable %out : (tensor<1x14x14x256xi32>, memref<1x14x14x256xi32>) -> ()
+  return
+}

@@ -45,6 +45,8 @@ void NarrowConvKernel::emit(ImplicitLocOpBuilder &b) {
   weights = body.getBuffer(op.getWeights());
   evaluator.prepare(b, op.getInit());
   flatInput = emitCollapse(b, input, 0);
+  if (Prefetch::pays(weights))
+    flatWeights = emitCollapse(b, weights, 0);
   SmallVector<Value> sizes;
   allRows = math.constant(1);
   for (int64_t dim = 0; dim <= windows.rank(); ++dim) {
@@ -396,6 +398,28 @@ void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
   memref::DeallocOp::create(b, sums);
 }
 
+/// What the tile at `row` fetches of the panels after its own, those of its
+/// columns: a share of them.
+Prefetch NarrowConvKernel::prefetchNextPanels(ImplicitLocOpBuilder &b,
+                                              const Rows &rows,
+                                              const PackedTile &tile,
+                                              Value row) {
+  IndexMath math(b);
+  const int64_t rowSize = facts.packing.getRowSize();
+  // A group takes as much room as one f32.
+  const int64_t lines = std::max<int64_t>(1, tile.width / Prefetch::kLine);
+  Value next =
+      math.mul(math.add(tile.panel, tile.panels), facts.groups * rowSize);
+  Value first =
+      math.add(next, math.mul(tile.column, facts.packing.getDepthGroup()));
+  const int64_t depth = *IndexMath::known(tile.groups);
+  return Prefetch::share(
+      b,
+      {flatWeights, first, rowSize / lines, depth * lines * tile.panels,
+       plan.getChunkRows() / plan.getTileRows(), depth},
+      math.div(math.sub(row, rows.first), plan.getTileRows()));
+}
+
 /// A register tile: `count` rows from `row` on by columns from `column` on of
 /// each of `panels` panels. With `sums` the products are there, from row
 /// `sumRow` on. Rows from `rowLimit` on repeat the last, and are not stored.
@@ -457,6 +481,10 @@ void NarrowConvKernel::emitTile(ImplicitLocOpBuilder &b, const Rows &rows,
       return emitLoadGroup(b, rows.lhs, {lhsRows[r], at}, values);
     };
     packed.lhs = left;
+    SmallVector<Prefetch> next;
+    if (flatWeights && count == plan.getTileRows() && !rowLimit)
+      next.push_back(prefetchNextPanels(b, rows, packed, row));
+    packed.prefetches = next;
     accs = vectors.emit(b, packed, std::move(accs));
   }
   for (int64_t p = 0; p < panels; ++p) {

@@ -56,6 +56,8 @@ private:
                      llvm::function_ref<void(mlir::Value)> emit);
   void emitBlocks(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
                   mlir::Value panel);
+  Prefetch prefetchNextPanels(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
+                              const PackedTile &tile, mlir::Value row);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
                 mlir::Value panel, int64_t panels, mlir::Value column,
                 mlir::Value row, int64_t count, mlir::Value rowLimit,
@@ -72,6 +74,9 @@ private:
   /// from there.
   mlir::Value flatInput, inputRows;
   mlir::Value weights, allRows;
+  /// The weights as one dimension where they come from memory; null where they
+  /// do not.
+  mlir::Value flatWeights;
 };
 
 } // namespace sardonyx::cpu

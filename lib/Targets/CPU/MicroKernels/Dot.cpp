@@ -145,11 +145,7 @@ public:
   bool isSupported(TargetAttr target) const override {
     return target.getInt8() >= product;
   }
-  int64_t countInstructions() const override {
-    return product == Int8Product::Generic  ? kMany
-           : product == Int8Product::Maddwd ? 2
-                                            : 1;
-  }
+  bool isShort() const override { return product != Int8Product::Generic; }
 
 private:
   const Int8Product product;
@@ -167,9 +163,7 @@ public:
   bool isSupported(TargetAttr target) const override {
     return target.getBf16() >= product;
   }
-  int64_t countInstructions() const override {
-    return product >= Bf16Product::Dot ? 1 : kMany;
-  }
+  bool isShort() const override { return product >= Bf16Product::Dot; }
 
 private:
   const Bf16Product product;

@@ -84,13 +84,12 @@ SmallVector<Value> MicroKernel::emit(ImplicitLocOpBuilder &b,
   if (size == 1)
     return emitContractionLoop(b, tile.groups, tile.rows, tile.panels, accs,
                                left(1), right, tile.prefetches, step);
-  // Steps that take many instructions anyway are not worth several in a row, of
-  // those that add by an instruction LLVM regroups the sums, beyond registers,
+  // Steps that take many instructions anyway are not worth several in a row,
   // and those of a last group that is not full are too many by one.
   const int64_t full = *tile.depth / size - tile.firstGroup;
   const int64_t rest = *tile.depth % size;
   ArrayRef<Prefetch> prefetches = tile.prefetches;
-  if (countInstructions() > 1 || rest)
+  if (!isShort() || rest)
     prefetches = {};
   if (full > 0)
     accs = emitContractionLoop(b, math.constant(full), tile.rows, tile.panels,

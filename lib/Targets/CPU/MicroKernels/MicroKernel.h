@@ -77,10 +77,9 @@ public:
   }
   /// Whether a machine has its instructions.
   virtual bool isSupported(TargetAttr target) const = 0;
-  /// Instructions that multiply a register by another and add them up;
-  /// `kMany` where they do more than that.
-  virtual int64_t countInstructions() const { return 1; }
-  static constexpr int64_t kMany = 4;
+  /// Whether an instruction or two multiply a register by another and add them
+  /// up.
+  virtual bool isShort() const { return true; }
 
   /// accumulator + lhs * rhs on vectors; lanes of `lhs` and `rhs` hold a group
   /// of values of k.

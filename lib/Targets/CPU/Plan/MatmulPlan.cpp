@@ -167,16 +167,14 @@ static void planTiles(const MatmulFacts &facts, MatmulPlan &plan) {
   }
   if (facts.target.getVectorBits() >= 512 && isPanelWide &&
       plan.micro->getUnit() == MicroKernel::Unit::Vectors &&
-      plan.micro->countInstructions() < MicroKernel::kMany &&
-      plan.rows > MatmulPlan::kFewRows &&
+      plan.micro->isShort() && plan.rows > MatmulPlan::kFewRows &&
       facts.panels.value_or(kPanels) >= kPanels &&
       2 * kPanels * panelBytes <= facts.target.getL2Bytes() / 2) {
     plan.shape.rows = kRows;
     plan.panelsPerTile = kPanels;
   } else if (facts.target.getVectorBits() == 256 &&
              plan.micro->getUnit() == MicroKernel::Unit::Vectors &&
-             plan.micro->countInstructions() < MicroKernel::kMany &&
-             plan.rows > plan.shape.rows) {
+             plan.micro->isShort() && plan.rows > plan.shape.rows) {
     // Sixteen registers have room for six rows of two, with one to spare.
     plan.shape.rows = kRows;
   }

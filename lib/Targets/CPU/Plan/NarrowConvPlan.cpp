@@ -59,7 +59,7 @@ static Tile chooseTile(const NarrowConvFacts &facts, const MicroKernel &micro) {
   TileShape shape = TileShape::get(facts.target, kPanelWidth);
   if (micro.getUnit() == MicroKernel::Unit::Tiles)
     return {shape.rows, kPanelWidth, 1};
-  if (micro.countInstructions() >= MicroKernel::kMany)
+  if (!micro.isShort())
     return {shape.rows, shape.width, 1};
   if (!isWide || shape.width < kPanelWidth)
     return {6, std::min(shape.width, 2 * lanes), 1};
