@@ -5,9 +5,10 @@
     quantized.py --show SEED       the model of a seed, as text
 
 Model number i of a run is made from seed S + i and nothing else: a chain of 1 to 8 operators of
-test/Python/quantized_graphs.py on u8 and s8, of odd zero points and weights with a scale for each channel,
+test/Python/quantized_operators.py on u8 and s8, of odd zero points and weights with a scale for each channel,
 with scales that are powers of two (many ties), of a few bits, or any; most operators are between
-QuantizeLinear and DequantizeLinear, some follow one another in floats. A fault is an integer that differs from
+QuantizeLinear and DequantizeLinear, some follow one another in floats. In a quarter of the models sizes are open,
+in an eighth some numbers have 16 bits, and a few have no elements. A fault is an integer that differs from
 the reference, an error, or an answer that changes with the values that are results. Of each fault the seed
 and the operators are told, and the shortest chain that still has it. Exit status: 1 if there are faults.
 """
@@ -24,11 +25,13 @@ import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 
 import quantized_graphs as q  # noqa: E402
+import quantized_operators as operators  # noqa: E402
 import workers  # noqa: E402
 from report import Counts  # noqa: E402
 
 SECONDS = 60  # for one model
 CPUS = ["", "haswell", "x86-64"]
+TYPES = [np.uint8, np.int8, np.uint16, np.int16]
 
 
 def make(seed, length=None):
@@ -36,12 +39,16 @@ def make(seed, length=None):
     rng = np.random.default_rng(seed)
     cpu = CPUS[rng.integers(len(CPUS))]
     scales = ["pow2", "short", "any"][rng.integers(3)]
-    names = [name for name in q.OPERATORS if scales != "any" or name not in q.SUMMED]
-    graph = q.Graph(rng, scales, pairs=rng.random() < 0.6)
-    value = graph.input(q.SHAPES[rng.integers(len(q.SHAPES))])
+    names = [name for name in operators.OPERATORS if scales != "any" or name not in operators.SUMMED]
+    types = TYPES if rng.random() < 0.125 else TYPES[:2]
+    graph = q.Graph(rng, scales, pairs=rng.random() < 0.6, types=types, is_open=rng.random() < 0.25)
+    shape = operators.SHAPES[rng.integers(len(operators.SHAPES))]
+    if rng.random() < 0.03:
+        shape = (0, *shape[1:])
+    value = graph.input(shape)
     ops, whole = [], int(rng.integers(1, 9))
     for _ in range(length or whole):
-        after, name = q.first_fitting(graph, value, [names[i] for i in rng.permutation(len(names))[:6]])
+        after, name = operators.first_fitting(graph, value, [names[i] for i in rng.permutation(len(names))[:6]])
         if after is None:
             break
         value = after

@@ -4,6 +4,7 @@ import numpy as np
 import onnx
 import pytest
 import quantized_graphs as q
+import quantized_operators as operators
 from numerics import OPTIONS, vectors  # noqa: F401
 from onnx import helper
 
@@ -12,40 +13,43 @@ import sardonyx as sdx
 
 def start(seed, scales, name):
     """A graph and its value after the operator `name`, of a shape that it takes."""
-    for shape in q.SHAPES:
+    for shape in operators.SHAPES:
         graph = q.Graph(np.random.default_rng(seed), scales)
-        value = q.OPERATORS[name](graph, graph.input(shape))
+        value = operators.OPERATORS[name](graph, graph.input(shape))
         if value is not None:
             return graph, value
     raise AssertionError(f"no shape fits {name}")
 
 
 @pytest.mark.parametrize("scales", ["pow2", "short"])
-@pytest.mark.parametrize("name", q.OPERATORS)
+@pytest.mark.parametrize("name", operators.OPERATORS)
 def test_operator(name, scales):
     """Of 256 values and more; ties are many where scales are powers of two."""
     graph, _ = start(sum(map(ord, name)), scales, name)
     q.check(graph, OPTIONS)
 
 
-@pytest.mark.parametrize("name", q.OPERATORS)
+@pytest.mark.parametrize("name", operators.OPERATORS)
 def test_pairs(name):
-    """All operators behind one, in one model: each with inputs and parameters of its own, at one width of vectors."""
-    widths = ["", "haswell", "x86-64"]
-    if OPTIONS.cpu != widths[list(q.OPERATORS).index(name) % len(widths)]:
+    """Every third operator behind one, in one model: each with inputs and parameters of its own, at one width of
+    vectors. The fuzzer makes all pairs."""
+    widths, place = ["", "haswell", "x86-64"], list(operators.OPERATORS).index(name)
+    if OPTIONS.cpu != widths[place % len(widths)]:
         pytest.skip("at another width")
     rng = np.random.default_rng(sum(map(ord, name)))
     graph = q.Graph(rng, "pow2")
     ends = []
-    for second in q.OPERATORS:
-        for shape in q.SHAPES:
-            value = q.OPERATORS[name](graph, graph.input(shape))
-            if value is not None and (value := q.OPERATORS[second](graph, value)) is not None:
+    for second in list(operators.OPERATORS)[place // 3 % 3 :: 3]:
+        for shape in operators.SHAPES:
+            value = operators.OPERATORS[name](graph, graph.input(shape))
+            if value is not None and (value := operators.OPERATORS[second](graph, value)) is not None:
                 ends.append(value.name)
                 break
-    assert len(ends) > 30
-    answers = q.run(graph, ends, OPTIONS)
-    assert not (wrong := q.differences(graph, answers)), wrong
+    assert len(ends) > 15
+    wrong = q.differences(graph, q.run(graph, ends, OPTIONS))
+    if wrong and not graph.is_exact():  # of neighbours that are both right, it may have taken the other one
+        wrong = q.differences(graph, q.run(graph, graph.integers(), OPTIONS))
+    assert not wrong, wrong
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
