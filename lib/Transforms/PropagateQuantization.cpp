@@ -74,6 +74,7 @@ struct OnnxPropagateQuantizationPass
     populateQuantizedOrderPatterns(patterns);
     populateQuantizedTablePatterns(patterns);
     populateQuantizedScalePatterns(patterns);
+    populateQuantizedTransposedConvPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -95,6 +95,7 @@ void populateQuantizedMovementPatterns(mlir::RewritePatternSet &patterns);
 void populateQuantizedOrderPatterns(mlir::RewritePatternSet &patterns);
 void populateQuantizedTablePatterns(mlir::RewritePatternSet &patterns);
 void populateQuantizedScalePatterns(mlir::RewritePatternSet &patterns);
+void populateQuantizedTransposedConvPatterns(mlir::RewritePatternSet &patterns);
 
 /// Whether the bytes that `op` makes are computed from nothing but constants
 /// and one tensor of bytes, each from the one at its place, so that a table of

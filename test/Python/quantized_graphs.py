@@ -16,10 +16,10 @@ from onnx.reference import ReferenceEvaluator
 OPSET = 21
 F32 = np.float32
 CONTRIB = "com.microsoft"
-SUMS = {"Conv", "Gemm", "MatMul", "AveragePool", "GlobalAveragePool", "ReduceMean"}
+SUMS = {"Conv", "ConvTranspose", "Gemm", "MatMul", "AveragePool", "GlobalAveragePool", "ReduceMean"}
 APPROXIMATE = {
     "Sigmoid", "Tanh", "Gelu", "Elu", "Exp", "Erf", "Softplus", "Mish", "Softmax", "Selu", "Log", "Celu", "Sqrt",
-    "ConvTranspose", "InstanceNormalization", "LayerNormalization", "LpPool", "Mean", "ReduceL2", "ReduceSum", "Resize",
+    "InstanceNormalization", "LayerNormalization", "LpPool", "Mean", "ReduceL2", "ReduceSum", "Resize",
     "Sum",
 }
 NEAR_HALF = 1e-3  # how near to the middle of two integers a quotient is that may be rounded to either

@@ -119,10 +119,12 @@ def excite(g, x):
 
 def turned(g, x):
     """A transposed convolution."""
-    if len(x.shape) != 4 or x.scale is None or np.prod(x.shape) > 2000:
+    if len(x.shape) != 4 or x.scale is None or x.zero.dtype.itemsize > 1 or np.prod(x.shape) > 2000:
         return None
-    w, _ = g.weights((x.shape[1], 3, 2, 2), 1, 0.01)
-    return g.done(g.node("ConvTranspose", [g.floats(x), w], strides=[2, 2]))
+    side, count = g.pick([2, 4]), int(g.rng.integers(1, 6))
+    w, scales = g.weights((x.shape[1], count, side, side), 1, 0.01)
+    given = dict(strides=[2, 2], pads=[g.pick([0, 1]) for _ in range(4)] if side == 4 else [0] * 4)
+    return g.done(g.node("ConvTranspose", [g.floats(x), w, *g.bias(x, scales, count)], **given))
 
 
 def matmul(g, x):
@@ -585,7 +587,7 @@ OPERATORS = {
     "QLinearGlobalAveragePool": of_type(q_pool("QLinearGlobalAveragePool", channels_last=0)),
 }  # fmt: skip
 # The ones with sums, which are exact where scales have few bits.
-SUMMED = {"Conv", "MatMul", "Gemm", "product", "AveragePool", "AveragePool of pads", "GlobalAveragePool", "ReduceMean", "residual",
+SUMMED = {"Conv", "ConvTranspose", "MatMul", "Gemm", "product", "AveragePool", "AveragePool of pads", "GlobalAveragePool", "ReduceMean", "residual",
           "excite", "weights from floats"}
 SHAPES = [(1, 4, 6, 6), (2, 3, 5, 7), (1, 8, 8, 8), (4, 33), (2, 3, 40), (300,), (1, 16, 12, 12), (1, 4, 3, 5, 4)]
 

@@ -57,7 +57,8 @@ void ChannelsLast::run(Operation *root) {
   bool isWorthIt = false;
   root->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<sdx::ConvOp, sdx::MaxPoolOp, linalg::GenericOp,
-            tensor::InsertSliceOp, tensor::ExtractSliceOp>(op))
+            tensor::InsertSliceOp, tensor::ExtractSliceOp,
+            tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
       ops.push_back(op);
     if (auto conv = dyn_cast<sdx::ConvOp>(op))
       isWorthIt |= isWorth(conv);
@@ -91,6 +92,8 @@ void ChannelsLast::visit(Operation *op) {
     if (findLast(extract.getSource()) &&
         extract.getType().getRank() == extract.getSourceType().getRank())
       convert(extract);
+  } else {
+    convertBlocks(op);
   }
 }
 

@@ -72,6 +72,7 @@ private:
   template <typename OpT> void convertDense(OpT op);
   void convert(mlir::tensor::InsertSliceOp op);
   void convert(mlir::tensor::ExtractSliceOp op);
+  void convertBlocks(mlir::Operation *op);
   void convert(mlir::linalg::GenericOp op);
   bool shouldConvert(mlir::linalg::GenericOp op);
   void orderLoops(mlir::linalg::GenericOp op, llvm::ArrayRef<bool> areLast);

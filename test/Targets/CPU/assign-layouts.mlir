@@ -101,6 +101,52 @@ module attributes {sdx.target = #cpu.target<vector_bits = 256, int8 = maddwd>} {
 
 // -----
 
+module attributes {sdx.target = #cpu.target<int8 = vnni>} {
+  // Bytes that are looked up, and channels that become blocks of 2x2 positions,
+  // stay in the region.
+  // CHECK-LABEL: func @blocks
+  // CHECK: %[[A:.*]] = cpu.narrow_conv
+  // CHECK: %[[Q:.*]] = linalg.generic {{.*}} ins(%[[A]] : tensor<1x8x9x160xi32>)
+  // CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%[[Q]] : tensor<1x8x9x160xi8>)
+  // CHECK: tensor.extract %arg2
+  // CHECK: %[[N:.*]] = tensor.collapse_shape %[[T]] {{\[\[}}0, 1], [2], [3]]
+  // CHECK: %[[P:.*]] = tensor.expand_shape %[[N]] {{\[\[}}0], [1], [2, 3, 4]] output_shape [8, 9, 2, 2, 40]
+  // CHECK: linalg.transpose ins(%[[P]] : tensor<8x9x2x2x40xi8>) {{.*}} permutation = [0, 2, 1, 3, 4]
+  // CHECK: tensor.collapse_shape {{.*}} : tensor<8x2x9x2x40xi8> into tensor<16x18x40xi8>
+  // CHECK: %[[B:.*]] = tensor.expand_shape {{.*}} : tensor<16x18x40xi8> into tensor<1x16x18x40xi8>
+  // CHECK: linalg.transpose ins(%[[B]] {{.*}} permutation = [0, 3, 1, 2]
+  func.func @blocks(%x: tensor<1x6x8x9xi8>, %w: tensor<160x6x1x1xi8>, %table: tensor<256xi8>) -> tensor<1x40x16x18xi8> {
+    %c0 = arith.constant 0 : i32
+    %e = tensor.empty() : tensor<1x160x8x9xi32>
+    %z = linalg.fill ins(%c0 : i32) outs(%e : tensor<1x160x8x9xi32>) -> tensor<1x160x8x9xi32>
+    %0 = sdx.conv ins(%x, %w : tensor<1x6x8x9xi8>, tensor<160x6x1x1xi8>) outs(%z : tensor<1x160x8x9xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, input_unsigned} -> tensor<1x160x8x9xi32>
+    %b = tensor.empty() : tensor<1x160x8x9xi8>
+    %1 = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+        ins(%0 : tensor<1x160x8x9xi32>) outs(%b : tensor<1x160x8x9xi8>) {
+    ^bb0(%s: i32, %o: i8):
+      %t = arith.trunci %s : i32 to i8
+      linalg.yield %t : i8
+    } -> tensor<1x160x8x9xi8>
+    %2 = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+        ins(%1 : tensor<1x160x8x9xi8>) outs(%b : tensor<1x160x8x9xi8>) {
+    ^bb0(%s: i8, %o: i8):
+      %at = arith.index_castui %s : i8 to index
+      %t = tensor.extract %table[%at] : tensor<256xi8>
+      linalg.yield %t : i8
+    } -> tensor<1x160x8x9xi8>
+    %3 = tensor.expand_shape %2 [[0], [1, 2, 3], [4], [5]] output_shape [1, 2, 2, 40, 8, 9] : tensor<1x160x8x9xi8> into tensor<1x2x2x40x8x9xi8>
+    %4 = tensor.collapse_shape %3 [[0, 1], [2], [3, 4], [5]] : tensor<1x2x2x40x8x9xi8> into tensor<2x2x320x9xi8>
+    %f = tensor.empty() : tensor<320x2x9x2xi8>
+    %5 = linalg.transpose ins(%4 : tensor<2x2x320x9xi8>) outs(%f : tensor<320x2x9x2xi8>) permutation = [2, 0, 3, 1]
+    %6 = tensor.expand_shape %5 [[0, 1, 2], [3], [4], [5]] output_shape [1, 40, 8, 2, 9, 2] : tensor<320x2x9x2xi8> into tensor<1x40x8x2x9x2xi8>
+    %7 = tensor.collapse_shape %6 [[0], [1], [2, 3], [4, 5]] : tensor<1x40x8x2x9x2xi8> into tensor<1x40x16x18xi8>
+    return %7 : tensor<1x40x16x18xi8>
+  }
+}
+
+// -----
+
 // No instruction multiplies bytes, or groups fill no panel.
 // CHECK-LABEL: module attributes {sdx.target = #cpu.target<>}
 module attributes {sdx.target = #cpu.target<>} {

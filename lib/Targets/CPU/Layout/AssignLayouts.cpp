@@ -17,6 +17,7 @@
 #include "Layout/Layout.h"
 #include "MicroKernels/AmxMicroKernel.h"
 #include "MicroKernels/MicroKernel.h"
+#include "Rows/ByteTable.h"
 #include "lib/Dispatch/Utils.h"
 
 #include "dialects/CPU/CPU.h"
@@ -42,6 +43,18 @@ static bool isDepthwise(sdx::ConvOp op) {
   ArrayRef<int64_t> weights = op.getWeights().getType().getShape();
   return op.getGroup() > 1 && weights[1] == 1 &&
          weights[0] == int64_t(op.getGroup());
+}
+
+/// Whether each element is picked from a table by the byte at its place.
+static bool isLookUp(linalg::GenericOp op) {
+  auto extract = dyn_cast_if_present<tensor::ExtractOp>(
+      op.getBody()->getTerminator()->getOperand(0).getDefiningOp());
+  return op.hasPureTensorSemantics() && op->getNumResults() == 1 &&
+         op.getNumDpsInputs() == 1 &&
+         op.getNumParallelLoops() == op.getNumLoops() &&
+         llvm::all_of(op.getIndexingMapsArray(),
+                      [](AffineMap map) { return map.isIdentity(); }) &&
+         extract && isByteTable(extract);
 }
 
 static bool hasKnownSizes(sdx::ConvOp op) {
@@ -86,7 +99,7 @@ protected:
     return op.getInput().getType().getElementType().isInteger(8);
   }
   bool canConvert(linalg::GenericOp op) override {
-    return isElementwiseGeneric(op);
+    return isElementwiseGeneric(op) || isLookUp(op);
   }
 
   Value convert(sdx::ConvOp op, Value input, Value init) override {
