@@ -60,12 +60,13 @@ bool TargetAttr::hasAttention(const sdx::AttentionSizes &sizes) const {
   auto isWithin = [](int64_t size, int64_t most) {
     return !ShapedType::isDynamic(size) && size > 0 && size <= most;
   };
-  // Its products are multiply-adds of f32.
-  const bool isWidened =
-      sizes.type.isBF16() && getBf16() == Bf16Product::Generic;
-  if ((!sizes.type.isF32() && !isWidened) || !isWithin(sizes.depth, kLongest) ||
-      !isWithin(sizes.columns, kLongest))
+  if ((!sizes.type.isF32() && !sizes.type.isBF16()) ||
+      !isWithin(sizes.depth, kLongest) || !isWithin(sizes.columns, kLongest))
     return false;
+  // Its products are multiply-adds of f32, unless pairs of bf16 are multiplied.
+  const bool arePairs =
+      sizes.type.isBF16() && getBf16() != Bf16Product::Generic;
+  const bool isWidened = sizes.type.isBF16() && !arePairs;
   const bool isOpen = ShapedType::isDynamic(sizes.keys);
   const int64_t queries =
       ShapedType::isDynamic(sizes.queries) ? sizes.keys : sizes.queries;
@@ -78,6 +79,8 @@ bool TargetAttr::hasAttention(const sdx::AttentionSizes &sizes) const {
   // Of longer rows fewer queries share packed keys. Few keys are as soon packed
   // and multiplied by other kernels, unless bf16 are widened there first.
   constexpr int64_t kLong = 128, kFewQueries = 4, kManyKeys = 192;
+  if (arePairs)
+    return true;
   return getF32() == F32Product::Fma && isWithin(sizes.depth, kLong) &&
          isWithin(sizes.columns, kLong) &&
          (isOpen || isWidened || sizes.keys >= kManyKeys ||

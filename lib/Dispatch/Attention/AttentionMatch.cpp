@@ -7,6 +7,7 @@
 
 #include "AttentionMatch.h"
 #include "../Utils.h"
+#include "RoundedType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -198,6 +199,13 @@ static Value exchange(OpBuilder &b, Value tensor) {
   return createTranspose(b, tensor.getLoc(), tensor, order);
 }
 
+/// The type that operands of both products may be rounded to; null where there
+/// is none.
+Type AttentionMatch::findRoundedType() {
+  const Type type = getRoundedType(first);
+  return type == getRoundedType(second) ? type : Type();
+}
+
 /// Whether the target has a kernel for both products; without a target any
 /// does.
 bool AttentionMatch::hasKernel() {
@@ -207,7 +215,8 @@ bool AttentionMatch::hasKernel() {
     return false;
   ArrayRef<int64_t> probabilities = second.getLhs().getType().getShape();
   sdx::AttentionSizes sizes;
-  sizes.type = type;
+  const Type rounded = findRoundedType();
+  sizes.type = rounded ? rounded : type;
   sizes.queries = probabilities[probabilities.size() - 2];
   sizes.keys = probabilities.back();
   sizes.depth = first.getLhs().getType().getShape().back();

@@ -44,6 +44,7 @@ private:
   bool findProbabilities();
   bool skipRowSelect(Position &position);
   bool findScores();
+  mlir::Type findRoundedType();
   bool hasKernel();
   bool findOperands();
   bool isUsedHereOnly();

@@ -128,11 +128,20 @@ Value OperandRounder::makeRounded(Value value) {
                                         getElementTypeOrSelf(value));
 }
 
+/// What is there before anything is moved.
+static Value findRoot(Value tensor) {
+  while (isMovement(tensor.getDefiningOp()))
+    tensor = tensor.getDefiningOp()->getOperand(0);
+  return tensor;
+}
+
+bool OperandRounder::isMadeHere(Value tensor) {
+  Value root = findRoot(tensor);
+  return findWidenedSource(root) || isOnlyComputedWith(root);
+}
+
 void OperandRounder::round(OpOperand &operand) {
-  // What is there before anything is moved.
-  Value root = operand.get();
-  while (isMovement(root.getDefiningOp()))
-    root = root.getDefiningOp()->getOperand(0);
+  Value root = findRoot(operand.get());
   if (findWidenedSource(root))
     return;
   if (!isOnlyComputedWith(root)) {

@@ -34,6 +34,10 @@ public:
   /// To `element`, f16 or bf16.
   explicit OperandRounder(mlir::Type element) : element(element) {}
 
+  /// Whether `tensor` is rounded where it is made, for all who use it, so that
+  /// it costs nothing.
+  static bool isMadeHere(mlir::Value tensor);
+
   /// `operand`, a tensor, is f32 of a rounded one afterwards.
   void round(mlir::OpOperand &operand);
 

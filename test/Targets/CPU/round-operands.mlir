@@ -10,9 +10,9 @@ module attributes {sdx.target = #cpu.target<bf16 = amx>} {
   // CHECK: arith.truncf
   // CHECK: sdx.matmul ins(%[[X]], %{{.*}} : tensor<?x64xbf16>, tensor<64x32xbf16>)
   // CHECK: sdx.conv ins({{.*}} : tensor<1x8x9x9xbf16>, tensor<16x8x3x3xbf16>)
-  // Narrow groups, and weights that are computed, stay.
+  // Narrow groups stay. A product of a caller's operands may round them itself.
   // CHECK: sdx.conv ins({{.*}} : tensor<1x8x9x9xf32>, tensor<16x4x3x3xf32>)
-  // CHECK: sdx.matmul ins({{.*}} : tensor<?x64xf32>, tensor<64x32xf32>)
+  // CHECK: sdx.matmul ins({{.*}} : tensor<?x64xf32>, tensor<64x32xf32>) {{.*}} {sdx.rounded = bf16}
 
   // Weights that are rounded are packed as bf16.
   // PACKED-LABEL: func @rounded

@@ -227,7 +227,9 @@ def CPULowerAttention : Pass<"cpu-lower-attention", "::mlir::func::FuncOp"> {
     (multiply-adds of f32), changed by the body on vectors, and become
     exponentials in memory that stays in the cache, by which values are
     multiplied. Keys that the body excludes by their number are not visited. The
-    plan (`#cpu.attention_plan`) says how many queries, rows and keys.
+    plan (`#cpu.attention_plan`) says how many queries, rows and keys. Operands
+    of bf16, or of f32 that may be rounded to it (`sdx.rounded`), are multiplied
+    in pairs where the target does that, by tile registers if it has them.
 
     ```mlir
     %r = sdx.attention ... ins(%q, %k, %v : tensor<12x128x64xf32>, ...) outs(...) {...}
@@ -240,6 +242,7 @@ def CPULowerAttention : Pass<"cpu-lower-attention", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = [
     "::sardonyx::cpu::CPUDialect", "::mlir::arith::ArithDialect",
+    "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
@@ -414,7 +417,10 @@ def CPURoundOperands : Pass<"cpu-round-operands", "::mlir::ModuleOp"> {
     weights are rounded to bf16 where they are made, before they are reshaped or
     transposed, and so are those of convolutions where there are tile registers.
     Who else takes the value takes it rounded, so that it is in memory once,
-    unless it is a result of the model. Sums stay f32.
+    unless it is a result of the model. Sums stay f32. Operands of products of
+    what is computed, such as those of attention, are rounded where they are made
+    if that is possible; else the product says that its kernel may round them
+    (`sdx.rounded`).
 
     ```mlir
     %r = sdx.matmul ins(%a, %b : tensor<?x64xf32>, tensor<64x32xf32>) outs(...)

@@ -131,19 +131,32 @@ AttentionKernel::Values AttentionKernel::at(ImplicitLocOpBuilder &b,
 void AttentionKernel::allocate(ImplicitLocOpBuilder &b, Task &task) {
   IndexMath math(b);
   const int64_t width = facts.panel, columns = facts.paddedColumns();
-  const int64_t depth = llvm::alignTo(facts.depth, facts.lanes);
   const int64_t queries = plan.getQueries(), rows = plan.getRows(),
                 keys = plan.getKeys();
   const int64_t columnPanels = llvm::divideCeil(columns, width);
   const Type f32 = b.getF32Type();
+  // Pairs of bf16 are half as many.
+  const bool areBf16 = facts.areBf16();
+  const Type packed = areBf16 ? b.getI32Type() : f32;
+  const int64_t paddedDepth = llvm::alignTo(facts.depth, facts.lanes);
+  const int64_t depth = areBf16 ? facts.pairsOfDepth() : facts.depth;
   SmallVector<std::pair<Value *, MemRefType>> parts = {
-      {&task.queries, MemRefType::get({queries, depth}, f32)},
-      {&task.keys, MemRefType::get({keys / width, facts.depth, width}, f32)},
-      {&task.values, MemRefType::get({columnPanels, keys, width}, f32)},
+      {&task.queries,
+       MemRefType::get({queries, areBf16 ? depth : paddedDepth}, packed)},
+      {&task.keys, MemRefType::get({keys / width, depth, width}, packed)},
+      {&task.values,
+       MemRefType::get({columnPanels, areBf16 ? keys / 2 : keys, width},
+                       packed)},
       {&task.scores, MemRefType::get({rows, keys}, f32)},
       {&task.sums, MemRefType::get({queries, columns}, f32)},
       {&task.largest, MemRefType::get({queries}, f32)},
       {&task.totals, MemRefType::get({queries, facts.lanes}, f32)}};
+  if (areBf16 && !facts.areFew())
+    parts.push_back(
+        {&task.probabilities, MemRefType::get({rows, keys / 2}, packed)});
+  if (areBf16 && !facts.areMany())
+    parts.push_back({&task.fewQueries,
+                     MemRefType::get({facts.kFewQueries, paddedDepth}, f32)});
   if (hasLimits())
     parts.push_back({&task.limits, MemRefType::get({queries / rows, NumLimits},
                                                    b.getIndexType())});
@@ -151,28 +164,38 @@ void AttentionKernel::allocate(ImplicitLocOpBuilder &b, Task &task) {
   int64_t bytes = 0;
   for (auto &[value, type] : parts) {
     offsets.push_back(bytes);
-    const int64_t size = type.getElementType().isF32() ? 4 : 8;
+    const int64_t size = type.getElementType().isIndex() ? 8 : 4;
     bytes += llvm::alignTo(type.getNumElements() * size, Prefetch::kLineBytes);
   }
   Value memory = emitBuffer(b, MemRefType::get({bytes}, b.getI8Type()));
   for (auto [part, offset] : llvm::zip_equal(parts, offsets))
     *part.first = memref::ViewOp::create(b, part.second, memory,
                                          math.constant(offset), ValueRange());
+  if (!areBf16)
+    task.fewQueries = task.queries;
   task.memory = memory;
 }
 
-/// Begins with some queries of those that share keys.
+/// Begins with some queries of those that share keys; `hasFew` if they are
+/// known to be few, though their number is not.
 AttentionKernel::Task AttentionKernel::startTask(ImplicitLocOpBuilder &b,
-                                                 Value pair, Value firstQuery) {
+                                                 Value pair, Value firstQuery,
+                                                 bool hasFew) {
   IndexMath math(b);
   Task task;
+  task.hasFew = hasFew;
   task.pair.assign(op.getNumOuterLoops(), Value());
   unflatten(b, pair, pairSizes, pairLoops, task.pair);
   task.firstQuery = firstQuery;
   task.count =
       math.min(math.sub(queries, firstQuery), math.constant(plan.getQueries()));
   allocate(b, task);
-  copyQueries(b, task);
+  if (facts.areBf16())
+    chooseByQueries(
+        b, task, [&] { copyQueries(b, task); },
+        [&] { copyQueryPairs(b, task); });
+  else
+    copyQueries(b, task);
   if (hasLimits())
     emitLimits(b, task);
   return task;
@@ -333,8 +356,13 @@ void AttentionKernel::emitKeys(ImplicitLocOpBuilder &b, const Task &task,
     chooseByQueries(
         b, task, [] {},
         [&] {
-          packKeys(b, task, block);
-          copyValues(b, task, block);
+          if (facts.areBf16()) {
+            packKeyPairs(b, task, block);
+            packValuePairs(b, task, block);
+          } else {
+            packKeys(b, task, block);
+            copyValues(b, task, block);
+          }
         });
     emitFor(b, math.constant(0), task.count, plan.getRows(), [&](Value row) {
       Rows rows{row, math.min(math.sub(task.count, row),

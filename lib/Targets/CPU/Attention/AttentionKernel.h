@@ -45,8 +45,11 @@ private:
     /// f32: [query, depth], panels of keys [panel, depth, key] and of values
     /// [panel, key, column], scores or probabilities [row, key], sums of values
     /// [query, column], the largest score of each query and, in lanes, sums of
-    /// its exponentials.
-    mlir::Value queries, keys, values, scores, sums, largest, totals;
+    /// its exponentials. Of bf16 queries, keys, values and `probabilities` are
+    /// pairs of neighbours along the depth, or of neighbouring keys, in an i32;
+    /// `fewQueries` are f32, and so are the probabilities of few.
+    mlir::Value queries, keys, values, scores, sums, largest, totals,
+        probabilities, fewQueries;
     /// Whether its queries are known to be few, though their number is not.
     bool hasFew = false;
     /// Which of some parts of the keys it has; null: it has all keys.
@@ -76,7 +79,7 @@ private:
   void findSizes(mlir::ImplicitLocOpBuilder &b);
   void allocate(mlir::ImplicitLocOpBuilder &b, Task &task);
   Task startTask(mlir::ImplicitLocOpBuilder &b, mlir::Value pair,
-                 mlir::Value firstQuery);
+                 mlir::Value firstQuery, bool hasFew = false);
   void clearSums(mlir::ImplicitLocOpBuilder &b, const Task &task);
   void emitLimits(mlir::ImplicitLocOpBuilder &b, const Task &task);
   bool mayRepeat() const;
@@ -103,7 +106,23 @@ private:
                mlir::ValueRange from, mlir::Value dest, mlir::Value row,
                int64_t size);
 
+  // Bf16Operands.cpp
+  mlir::Value loadPairs(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                        mlir::ValueRange indices, int64_t count,
+                        mlir::Value isThere = nullptr);
+  void copyQueryPairs(mlir::ImplicitLocOpBuilder &b, const Task &task);
+  void packKeyPairs(mlir::ImplicitLocOpBuilder &b, const Task &task,
+                    const Keys &keys);
+  void packValuePairs(mlir::ImplicitLocOpBuilder &b, const Task &task,
+                      const Keys &keys);
+
   // AttentionProducts.cpp
+  Values emitTile(mlir::ImplicitLocOpBuilder &b, mlir::Value size,
+                  int64_t columns,
+                  llvm::function_ref<mlir::Value(mlir::Value, int64_t)> lhs,
+                  llvm::function_ref<mlir::Value(mlir::Value, int64_t)> rhs);
+  void forEachRowTile(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
+                      llvm::function_ref<void(mlir::Value, int64_t)> emit);
   void emitScores(mlir::ImplicitLocOpBuilder &b, const Task &task,
                   const Rows &rows, const Keys &keys);
   void emitSums(mlir::ImplicitLocOpBuilder &b, const Task &task,
@@ -144,6 +163,9 @@ private:
   mlir::Value emitBase(mlir::ImplicitLocOpBuilder &b, mlir::Value largest);
   mlir::Value growTo(mlir::ImplicitLocOpBuilder &b, const Task &task,
                      mlir::Value query, mlir::Value score);
+  void storeTerms(mlir::ImplicitLocOpBuilder &b, const Task &task,
+                  mlir::Value row, mlir::Value at,
+                  llvm::ArrayRef<mlir::Value> terms);
   void emitExponentials(mlir::ImplicitLocOpBuilder &b, const Task &task,
                         mlir::Value row, mlir::Value query, const Keys &keys,
                         mlir::Value largest);
@@ -177,6 +199,12 @@ private:
 mlir::Value loadWide(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                      mlir::ValueRange indices, int64_t width,
                      mlir::Value mask = nullptr);
+
+/// Two vectors of f32, rounded to bf16, one after the other.
+mlir::Value emitRounded(mlir::ImplicitLocOpBuilder &b, mlir::Value low,
+                        mlir::Value high);
+/// Pairs of bf16 as i32.
+mlir::Value emitAsPairs(mlir::ImplicitLocOpBuilder &b, mlir::Value vector);
 
 mlir::Value emitBool(mlir::ImplicitLocOpBuilder &b, bool value);
 

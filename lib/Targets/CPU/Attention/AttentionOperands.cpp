@@ -40,17 +40,21 @@ void AttentionKernel::copyRow(ImplicitLocOpBuilder &b, Value source,
          emitTailMask(b, math.constant(size - whole), facts.lanes));
 }
 
-/// The queries of a task; the last one again in what is left of its tile.
+/// The queries of a task; the last one again in what is left of its tile, of
+/// which few have none.
 void AttentionKernel::copyQueries(ImplicitLocOpBuilder &b, const Task &task) {
   IndexMath math(b);
   Value source = body.getBuffer(op.getQuery());
-  Value end = math.mul(math.ceilDiv(task.count, facts.tileRows),
-                       math.constant(facts.tileRows));
+  Value dest = task.fewQueries;
+  Value end = task.count;
+  if (!facts.areBf16())
+    end = math.mul(math.ceilDiv(task.count, facts.tileRows),
+                   math.constant(facts.tileRows));
   emitFor(b, math.constant(0), end, 1, [&](Value row) {
     Value query = math.min(row, math.sub(task.count, math.constant(1)));
     Values loops = findIndices(b, task, query);
     loops.resize(op.getNumLoops(), math.constant(0));
-    copyRow(b, source, at(b, 0, loops), task.queries, row, facts.depth);
+    copyRow(b, source, at(b, 0, loops), dest, row, facts.depth);
   });
 }
 

@@ -7,6 +7,9 @@
 
 #include "Attention/AttentionPlan.h"
 #include "Kernel/Vectorize.h"
+#include "MicroKernels/AmxMicroKernel.h"
+
+#include "lib/Dispatch/Attention/RoundedType.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -17,15 +20,41 @@ static constexpr int64_t kMinLanes = 4;
 /// The most queries of a task, and keys of a block, that a plan may ask for.
 static constexpr int64_t kMostRows = 4096;
 
+static AttentionFacts::Products findProducts(sdx::AttentionOp op,
+                                             TargetAttr target) {
+  using Products = AttentionFacts::Products;
+  auto isBf16 = [](Value operand) {
+    return getElementTypeOrSelf(operand).isBF16();
+  };
+  const Type rounded = attention::getRoundedType(op);
+  const bool areBf16 =
+      (rounded && rounded.isBF16()) ||
+      (isBf16(op.getQuery()) && isBf16(op.getKey()) && isBf16(op.getValue()));
+  if (!areBf16 || target.getLanes() != kTileRows)
+    return Products::F32;
+  switch (target.getBf16()) {
+  case Bf16Product::Generic:
+    return Products::F32;
+  case Bf16Product::Dot:
+    return Products::Pairs;
+  case Bf16Product::Amx:
+    return Products::Tiles;
+  }
+}
+
 /// Accumulators of two vectors each leave room for two vectors of keys or
 /// values and for a query that is broadcast.
-static int64_t countTileRows(TargetAttr target) {
+static int64_t countTileRows(TargetAttr target,
+                             AttentionFacts::Products products) {
+  if (products == AttentionFacts::Products::Tiles)
+    return kTileRows;
   return target.countVectorRegisters() >= 32 ? 8 : 6;
 }
 
 AttentionFacts::AttentionFacts(sdx::AttentionOp op, TargetAttr target)
-    : target(target), lanes(std::max(kMinLanes, target.getLanes())),
-      panel(2 * lanes), tileRows(countTileRows(target)), pairs(1), queries(1),
+    : target(target), products(findProducts(op, target)),
+      lanes(std::max(kMinLanes, target.getLanes())), panel(2 * lanes),
+      tileRows(countTileRows(target, products)), pairs(1), queries(1),
       keys(ShapedType::kDynamic),
       depth(op.getQuery().getType().getShape().back()),
       columns(op.getValue().getType().getShape().back()), op(op) {
@@ -46,11 +75,15 @@ AttentionFacts::AttentionFacts(sdx::AttentionOp op, TargetAttr target)
 static int64_t countBytes(const AttentionFacts &facts, int64_t queries,
                           int64_t rows, int64_t keys) {
   const int64_t row = facts.depth + facts.paddedColumns();
-  return ((queries + keys) * row + rows * keys) * int64_t(sizeof(float));
+  const int64_t bytes = ((queries + keys) * row + rows * keys) * 4;
+  return facts.areBf16() ? bytes / 2 + queries * facts.paddedColumns() * 2
+                         : bytes;
 }
 
 AttentionPlanAttr cpu::selectPlan(const AttentionFacts &facts) {
-  constexpr int64_t kKeys = 128, kRows = 64, kQueries = 256;
+  constexpr int64_t kKeys = 128, kRows = 64;
+  // Where products are fast packing counts.
+  const int64_t mostQueries = facts.areTiles() ? 1024 : 256;
   int64_t keys = kKeys, rows = llvm::alignTo(kRows, facts.tileRows);
   if (!ShapedType::isDynamic(facts.keys))
     keys = std::clamp<int64_t>(llvm::alignTo(facts.keys, facts.panel),
@@ -62,7 +95,7 @@ AttentionPlanAttr cpu::selectPlan(const AttentionFacts &facts) {
     rows =
         llvm::alignTo(llvm::divideCeil(known, llvm::divideCeil(known, kRows)),
                       facts.tileRows);
-  int64_t sets = kQueries / kRows;
+  int64_t sets = mostQueries / kRows;
   if (!isOpen) {
     const int64_t all = llvm::divideCeil(known, rows);
     sets = llvm::divideCeil(all, llvm::divideCeil(all, sets));

@@ -27,7 +27,13 @@ struct AttentionFacts {
   /// Its operands and results stay what they are.
   sdx::AttentionOp getOp() const { return op; }
 
+  /// What products are computed by: multiply-adds of f32, or, where operands
+  /// are bf16 or may be rounded to it, instructions that multiply pairs of
+  /// these, on vectors or on tile registers.
+  enum class Products { F32, Pairs, Tiles };
+
   TargetAttr target;
+  Products products;
   /// Lanes of a vector; keys of a packed panel, two vectors; queries of a
   /// register tile.
   int64_t lanes, panel, tileRows;
@@ -40,8 +46,16 @@ struct AttentionFacts {
   /// Whether there are few, or many; neither where it is not known.
   bool areFew() const { return queries >= 0 && queries <= kFewQueries; }
   bool areMany() const { return queries > kFewQueries; }
-  /// Columns as whole vectors.
-  int64_t paddedColumns() const { return llvm::alignTo(columns, lanes); }
+  bool areBf16() const { return products != Products::F32; }
+  bool areTiles() const { return products == Products::Tiles; }
+  /// Columns as whole vectors, or pairs of tile registers.
+  int64_t paddedColumns() const {
+    return llvm::alignTo(columns, areTiles() ? panel : lanes);
+  }
+  /// Pairs of values along the depth, as whole vectors of them.
+  int64_t pairsOfDepth() const {
+    return llvm::divideCeil(depth, panel) * lanes;
+  }
 
 private:
   sdx::AttentionOp op;

@@ -9,7 +9,9 @@
 #include "Common/IndexMath.h"
 #include "Kernel/Vectorize.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -111,6 +113,7 @@ Value AttentionKernel::emitLargestOfPanel(ImplicitLocOpBuilder &b,
                                           const Query *query, Value count,
                                           Value largest) {
   IndexMath math(b);
+  Value ofPanel;
   for (int64_t part = 0; part < facts.panel; part += facts.lanes) {
     Value at = math.add(math.mul(panel, facts.panel), part);
     Value scores = emitLoad(b, task.scores, {row, at}, facts.lanes);
@@ -124,9 +127,12 @@ Value AttentionKernel::emitLargestOfPanel(ImplicitLocOpBuilder &b,
           b, mask, scores, emitFloatSplat(b, vectorType(b), -INFINITY));
     if (query || mask)
       emitStore(b, scores, task.scores, {row, at});
-    largest = emitBetter(b, b.getLoc(), /*larger=*/true, scores, largest);
+    // What waits for the panel before is one step.
+    ofPanel = ofPanel
+                  ? emitBetter(b, b.getLoc(), /*larger=*/true, scores, ofPanel)
+                  : scores;
   }
-  return largest;
+  return emitBetter(b, b.getLoc(), /*larger=*/true, ofPanel, largest);
 }
 
 /// The largest score of a row, which becomes what `query` makes of it.
@@ -207,6 +213,48 @@ Value AttentionKernel::growTo(ImplicitLocOpBuilder &b, const Task &task,
   return largest;
 }
 
+/// 2^x as far as bf16 have bits (of relative error 1e-4), x of AVX-512: 2 to
+/// what x is above the whole number below it, times 2 to that.
+static Value emitShortExp2(ImplicitLocOpBuilder &b, Value x) {
+  auto constant = [&](Type type, int64_t value) -> Value {
+    return LLVM::ConstantOp::create(b, type, b.getIntegerAttr(type, value));
+  };
+  Value all = constant(b.getI16Type(), -1);
+  Value current = constant(b.getI32Type(), 4); // rounding
+  Value down = constant(b.getI32Type(), 9);    // without exceptions
+  auto call = [&](StringRef name, ValueRange operands) {
+    return LLVM::CallIntrinsicOp::create(b, x.getType(), b.getStringAttr(name),
+                                         operands)
+        .getResult(0);
+  };
+  Value part =
+      call("llvm.x86.avx512.mask.reduce.ps.512", {x, down, x, all, current});
+  // Exact at 0 and at 1.
+  constexpr float kFactors[] = {0.07826797f, 0.22630768f, 0.69542435f, 1};
+  Value power = emitFloatSplat(b, x.getType(), kFactors[0]);
+  for (float factor : ArrayRef(kFactors).drop_front())
+    power = vector::FMAOp::create(b, power, part,
+                                  emitFloatSplat(b, x.getType(), factor));
+  return call("llvm.x86.avx512.mask.scalef.ps.512",
+              {power, x, power, all, current});
+}
+
+/// Stores two vectors of exponentials, from key `at` of a block on.
+void AttentionKernel::storeTerms(ImplicitLocOpBuilder &b, const Task &task,
+                                 Value row, Value at, ArrayRef<Value> terms) {
+  IndexMath math(b);
+  auto store = [&] {
+    for (auto [i, term] : llvm::enumerate(terms))
+      emitStore(b, term, task.scores, {row, math.add(at, i * facts.lanes)});
+  };
+  if (!facts.areBf16())
+    return store();
+  chooseByQueries(b, task, store, [&] {
+    emitStore(b, emitAsPairs(b, emitRounded(b, terms[0], terms[1])),
+              task.probabilities, {row, math.div(at, 2)});
+  });
+}
+
 /// Makes exponentials of a row of scores and counts them in.
 void AttentionKernel::emitExponentials(ImplicitLocOpBuilder &b,
                                        const Task &task, Value row, Value query,
@@ -216,19 +264,32 @@ void AttentionKernel::emitExponentials(ImplicitLocOpBuilder &b,
       vector::BroadcastOp::create(b, vectorType(b), emitBase(b, largest));
   Value before =
       emitLoad(b, task.totals, {query, math.constant(0)}, facts.lanes);
+  // Of the base itself the exponential is 1, however large it is: no multiple
+  // of it is rounded.
+  Value scale =
+      emitFloatSplat(b, vectorType(b), float(factor * llvm::numbers::log2e));
+  auto exponential = [&](Value scores) -> Value {
+    if (!facts.areBf16())
+      return emitExp(b, scores, base);
+    Value difference = arith::SubFOp::create(b, scores, base);
+    return emitShortExp2(b, arith::MulFOp::create(b, difference, scale));
+  };
   auto loop = scf::ForOp::create(b, math.constant(0), block.panels,
                                  math.constant(1), ValueRange{before});
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value total = loop.getRegionIterArg(0);
+    Value first = math.mul(loop.getInductionVar(), facts.panel);
+    Values terms;
     for (int64_t part = 0; part < facts.panel; part += facts.lanes) {
-      Value at = math.add(math.mul(loop.getInductionVar(), facts.panel), part);
+      Value at = math.add(first, part);
       Value scores = emitLoad(b, task.scores, {row, at}, facts.lanes);
-      Value terms = emitExp(b, scores, base);
-      emitStore(b, terms, task.scores, {row, at});
-      total = arith::AddFOp::create(b, total, terms);
+      terms.push_back(exponential(scores));
     }
+    Value sum = arith::AddFOp::create(b, terms[0], terms[1]);
+    total = arith::AddFOp::create(b, total, sum);
+    storeTerms(b, task, row, first, terms);
     scf::YieldOp::create(b, total);
   }
   emitStore(b, loop.getResult(0), task.totals, {query, math.constant(0)});

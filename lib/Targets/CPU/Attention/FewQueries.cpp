@@ -62,7 +62,7 @@ void AttentionKernel::emitScoresOfFew(ImplicitLocOpBuilder &b, const Task &task,
     }
     emitFor(b, math.constant(0), rows.count, 1, [&](Value row) {
       auto add = [&](Value depth, ValueRange before, Value mask) {
-        Value query = emitLoad(b, task.queries,
+        Value query = emitLoad(b, task.fewQueries,
                                {math.add(rows.first, row), depth}, lanes);
         Values sums;
         for (auto [place, sum] : llvm::zip_equal(places, before)) {

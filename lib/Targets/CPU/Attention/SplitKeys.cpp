@@ -62,8 +62,7 @@ void AttentionKernel::emitSplit(ImplicitLocOpBuilder &b, Value parts) {
                               b.getF32Type());
   Value partials = emitBuffer(b, type, {pairs, parts});
   emitParallel(b, {pairs, parts}, [&](ValueRange ivs) {
-    Task task = startTask(b, ivs[0], zero);
-    task.hasFew = true;
+    Task task = startTask(b, ivs[0], zero, /*hasFew=*/true);
     task.part = ivs[1];
     task.parts = parts;
     clearSums(b, task);
@@ -82,8 +81,7 @@ void AttentionKernel::emitSplit(ImplicitLocOpBuilder &b, Value parts) {
     memref::DeallocOp::create(b, task.memory);
   });
   emitParallel(b, {pairs}, [&](ValueRange ivs) {
-    Task task = startTask(b, ivs[0], zero);
-    task.hasFew = true;
+    Task task = startTask(b, ivs[0], zero, /*hasFew=*/true);
     clearSums(b, task);
     emitFor(b, zero, parts, 1, [&](Value part) {
       emitFor(b, zero, task.count, 1, [&](Value query) {

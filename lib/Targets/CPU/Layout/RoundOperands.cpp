@@ -14,6 +14,7 @@
 
 #include "Common/ShortOperands.h"
 #include "Layout/Layout.h"
+#include "lib/Dispatch/Attention/RoundedType.h"
 #include "lib/Dispatch/Utils.h"
 
 #include "dialects/CPU/CPU.h"
@@ -42,6 +43,12 @@ static bool isWorth(sdx::MatmulOp op) {
          isZeroFilled(op.getInit());
 }
 
+/// Whether `op` multiplies what is computed, as attention does twice.
+static bool isOfComputed(sdx::MatmulOp op) {
+  return isOfF32(op) && !isWeight(op.getLhs()) && !isWeight(op.getRhs()) &&
+         isZeroFilled(op.getInit());
+}
+
 static bool isWorth(sdx::ConvOp op, TargetAttr target) {
   return target.getBf16() == Bf16Product::Amx && isOfF32(op) &&
          isWeight(op.getWeights()) && hasPanels(op);
@@ -58,14 +65,23 @@ struct RoundOperandsPass
     if (precision != Precision::BF16 ||
         target.getBf16() == Bf16Product::Generic)
       return;
+    const Type bf16 = BFloat16Type::get(&getContext());
     SmallVector<Operation *> products;
     getOperation().walk([&](Operation *op) {
       auto matmul = dyn_cast<sdx::MatmulOp>(op);
       auto conv = dyn_cast<sdx::ConvOp>(op);
       if ((matmul && isWorth(matmul)) || (conv && isWorth(conv, target)))
         products.push_back(op);
+      if (!matmul || !isOfComputed(matmul))
+        return;
+      // Where they cannot be rounded where they are made, it is the kernel that
+      // does it.
+      if (OperandRounder::isMadeHere(matmul.getLhs()) &&
+          OperandRounder::isMadeHere(matmul.getRhs()))
+        products.push_back(op);
+      else
+        op->setAttr(attention::kRoundedAttr, TypeAttr::get(bf16));
     });
-    const Type bf16 = BFloat16Type::get(&getContext());
     OperandRounder rounder(bf16);
     for (Operation *op : products)
       for (OpOperand &operand : op->getOpOperands().take_front(2))

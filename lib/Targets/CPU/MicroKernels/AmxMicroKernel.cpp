@@ -147,14 +147,15 @@ private:
 void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
                                     int64_t rowTiles, Value steps,
                                     TileOperand lhs, TileOperand rhs,
-                                    TileOperand dest) {
+                                    TileOperand dest, bool startsFromZero) {
   IndexMath math(b);
   TileEmitter tiles(b, type);
   TileGrid grid{rowTiles, dest};
   Value lhsTile = tiles.times(lhs.stride, kTileRows);
   Value rhsStep = tiles.times(rhs.stride, kTileRows);
   auto loop = scf::ForOp::create(b, math.constant(0), steps, math.constant(1),
-                                 tiles.zeroGrid(grid));
+                                 startsFromZero ? tiles.zeroGrid(grid)
+                                                : tiles.loadGrid(grid));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());

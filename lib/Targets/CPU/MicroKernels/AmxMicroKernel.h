@@ -37,10 +37,12 @@ TileOperand getTileOperand(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
 /// Emits dest[i, j] = sum_k lhs[i, k] * rhs[k, j] for `rowTiles` * 16 rows, two
 /// times 16 columns and `steps` (index) * 64 bytes of k: of bf16 (`type`) onto
 /// f32, or of unsigned times signed bytes onto i32. Row q of `rhs` holds the
-/// q-th group of values of k, of 32 bits, for each column.
+/// q-th group of values of k, of 32 bits, for each column. What `dest` has is
+/// added to where it does not start from zero.
 void emitTileProduct(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
                      int64_t rowTiles, mlir::Value steps, TileOperand lhs,
-                     TileOperand rhs, TileOperand dest);
+                     TileOperand rhs, TileOperand dest,
+                     bool startsFromZero = true);
 
 /// How many bf16 make an f32 (see Bf16x3Product.h).
 inline constexpr int64_t kBf16x3Terms = 3;
