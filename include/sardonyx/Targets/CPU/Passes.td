@@ -559,9 +559,10 @@ def CPUPackContractions : Pass<"cpu-pack-contractions", "::mlir::ModuleOp"> {
 def CPUShareInitPackingKernels : Pass<"cpu-share-init-packing-kernels", "::mlir::ModuleOp"> {
   let summary = "Let kernels that pack weights take all sizes";
   let description = [{
-    Kernels that only `@init` calls, and that pack weights in f32, get buffers of
-    open sizes, so that `sdx-dedup-kernels` leaves one of each kind. The host
-    program is bufferized.
+    Kernels that only `@init` calls, and that pack weights, transpose or fill them
+    or compute on their elements, get buffers of open sizes, and numbers that
+    these computations use as arguments, so that `sdx-dedup-kernels` leaves one of
+    each kind. The host program is bufferized.
 
     ```mlir
     sdx.call @k0_pack_conv_weights(%w : memref<64x16x1x1xf32>)
@@ -573,7 +574,8 @@ def CPUShareInitPackingKernels : Pass<"cpu-share-init-packing-kernels", "::mlir:
         outs(%b : memref<?x?x?x8xf32>)
     ```
   }];
-  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::bufferization::BufferizationDialect",
                            "::mlir::memref::MemRefDialect",
                            "::mlir::tensor::TensorDialect"];
 }

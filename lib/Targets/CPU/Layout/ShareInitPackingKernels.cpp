@@ -6,16 +6,20 @@
 //===----------------------------------------------------------------------===//
 //
 // Most weights have sizes of their own, and a network of fifty convolutions had
-// as many kernels that pack them: a fifth of its code, each of which runs once
-// for each session at most.
+// as many kernels that pack them, move them or compute on their elements: a
+// fifth of its code, each of which runs once for each session at most.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Layout/Layout.h"
 #include "sardonyx/Targets/CPU/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace sardonyx {
@@ -27,23 +31,65 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-/// The only operation of a kernel that packs weights without a look at what
-/// they are, whose code asks for no size; null for other kernels.
+/// Whether code for all sizes does what `op` does, to weights that it does not
+/// look at.
+static bool takesAllSizes(Operation &op) {
+  if (auto rhs = dyn_cast<cpu::PackRhsOp>(op))
+    return !rhs.getScales();
+  if (auto weights = dyn_cast<cpu::PackConvWeightsOp>(op))
+    return !weights.splits();
+  if (auto generic = dyn_cast<linalg::GenericOp>(op))
+    return generic.getNumLoops() == generic.getNumParallelLoops() &&
+           generic.getNumDpsInits() == 1 && !generic.hasIndexSemantics() &&
+           llvm::all_of(generic.getIndexingMapsArray(), [](AffineMap map) {
+             return map.isProjectedPermutation();
+           });
+  return isa<linalg::TransposeOp, linalg::FillOp>(op);
+}
+
+/// Whether code for any number in the place of this one is as good: zeros tell
+/// how sums begin, and functions may look at what they are given.
+static bool mayBeAnyNumber(arith::ConstantOp number) {
+  return !matchPattern(number.getResult(), m_Zero()) &&
+         !matchPattern(number.getResult(), m_AnyZeroFloat()) &&
+         llvm::all_of(number->getUsers(), [](Operation *user) {
+           return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp,
+                      arith::DivFOp, linalg::FillOp>(user);
+         });
+}
+
+static bool isNumber(Operation &op) {
+  return isa<arith::ConstantOp>(op) && op.getResult(0).getType().isIntOrFloat();
+}
+
+/// The only operation, beside numbers, of a kernel that makes something of
+/// weights by code for all sizes; null for other kernels.
 static Operation *findPacking(func::FuncOp kernel) {
   if (!kernel->hasAttr(sdx::kKernelAttr) || kernel.isDeclaration())
     return nullptr;
   Operation *packing = nullptr;
-  for (Operation &op : kernel.getBody().front()) {
-    auto rhs = dyn_cast<cpu::PackRhsOp>(op);
-    auto weights = dyn_cast<cpu::PackConvWeightsOp>(op);
-    if (!rhs && !weights)
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    if (isa<bufferization::ToTensorOp, tensor::EmptyOp,
+            bufferization::MaterializeInDestinationOp>(op) ||
+        isNumber(op))
       continue;
-    bool isPlain = rhs ? !rhs.getScales() : !weights.splits();
-    if (packing || !isPlain)
+    if (packing || !takesAllSizes(op))
       return nullptr;
     packing = &op;
   }
-  return kernel.getNumArguments() == 2 ? packing : nullptr;
+  auto dps = dyn_cast_or_null<DestinationStyleOpInterface>(packing);
+  if (!dps || !dps.getDpsInits()[0].getDefiningOp<tensor::EmptyOp>())
+    return nullptr;
+  // Its operands are the arguments, in their order, and numbers.
+  unsigned next = 0;
+  for (Value input : dps.getDpsInputs()) {
+    auto tensor = input.getDefiningOp<bufferization::ToTensorOp>();
+    if (tensor ? next == kernel.getNumArguments() ||
+                     tensor.getBuffer() != kernel.getArgument(next++)
+               : !input.getDefiningOp<arith::ConstantOp>())
+      return nullptr;
+  }
+  return next + 1 == kernel.getNumArguments() ? packing : nullptr;
 }
 
 /// Whether a call passes whole buffers only.
@@ -63,35 +109,85 @@ static MemRefType openSizes(Type type, int64_t first, int64_t last) {
   return MemRefType::get(shape, buffer.getElementType());
 }
 
-/// Makes the kernel of `packing` anew, for buffers of any size.
-static void openSizesOf(func::FuncOp kernel, Operation *packing) {
+/// How many of the last dimensions that `packing` reads, and writes, keep their
+/// sizes: the width of a panel is that of registers, Winograd's algorithm is
+/// for kernels of 3x3, and few elements beside each other move together.
+static std::pair<int64_t, int64_t> countKept(Operation *packing) {
+  if (auto weights = dyn_cast<cpu::PackConvWeightsOp>(packing))
+    return {weights.getAlgorithm() ? 2 : 0, 1};
+  if (isa<cpu::PackRhsOp>(packing))
+    return {0, 1};
+  auto transpose = dyn_cast<linalg::TransposeOp>(packing);
+  if (!transpose)
+    return {0, 0};
+  constexpr int64_t kFew = 16;
+  const int64_t last = transpose.getPermutation().size() - 1;
+  const bool isKept = transpose.getPermutation().back() == last &&
+                      transpose.getInit().getType().getDimSize(last) <= kFew;
+  return {isKept, isKept};
+}
+
+/// Makes the kernel of `packing` anew, for buffers of any size and, behind the
+/// other inputs, for any numbers; those that it had are returned.
+static SmallVector<TypedAttr> openSizesOf(func::FuncOp kernel,
+                                          Operation *packing) {
   Block &entry = kernel.getBody().front();
   Location loc = packing->getLoc();
   auto weights = dyn_cast<cpu::PackConvWeightsOp>(packing);
+  // It is for one group.
   const bool isWinograd = weights && weights.getAlgorithm();
-  OperationState opened(loc, packing->getName());
-  opened.addAttributes(packing->getAttrs());
-  entry.clear();
+  auto [keptOfSource, keptOfResult] = countKept(packing);
+  SmallVector<Operation *> old;
+  SmallVector<arith::ConstantOp> numbers;
+  for (Operation &op : entry) {
+    old.push_back(&op);
+    if (isNumber(op))
+      numbers.push_back(cast<arith::ConstantOp>(op));
+  }
 
-  // The width of a panel is that of registers; Winograd's algorithm is for
-  // kernels of 3x3 and for one group.
-  Value from = entry.getArgument(0), to = entry.getArgument(1);
-  from.setType(openSizes(from.getType(), 0, isWinograd ? 2 : 0));
-  to.setType(openSizes(to.getType(), isWinograd ? 1 : 0, 1));
-  kernel.setFunctionType(
-      FunctionType::get(kernel.getContext(), entry.getArgumentTypes(), {}));
+  SmallVector<Value> buffers(kernel.getArguments());
+  for (Value buffer : ArrayRef(buffers).drop_back())
+    buffer.setType(openSizes(buffer.getType(), 0, keptOfSource));
+  Value to = buffers.back();
+  to.setType(openSizes(to.getType(), isWinograd ? 1 : 0, keptOfResult));
   OpBuilder b = OpBuilder::atBlockEnd(&entry);
-  Value source = bufferization::ToTensorOp::create(
-      b, loc, memref::getTensorTypeFromMemRefType(from.getType()), from,
-      /*restrict=*/true);
+  IRMapping map;
+  SmallVector<TypedAttr> values;
+  for (arith::ConstantOp number : numbers) {
+    if (!mayBeAnyNumber(number)) {
+      map.map(number.getResult(), b.clone(*number)->getResult(0));
+      continue;
+    }
+    values.push_back(number.getValue());
+    map.map(number.getResult(),
+            entry.insertArgument(entry.getNumArguments() - 1, number.getType(),
+                                 number.getLoc()));
+  }
+  auto dps = cast<DestinationStyleOpInterface>(packing);
+  unsigned next = 0;
+  for (Value input : dps.getDpsInputs())
+    if (input.getDefiningOp<bufferization::ToTensorOp>()) {
+      Value from = buffers[next++];
+      map.map(input,
+              bufferization::ToTensorOp::create(
+                  b, loc, memref::getTensorTypeFromMemRefType(from.getType()),
+                  from, /*restrict=*/true)
+                  .getResult());
+    }
   Value init = tensor::EmptyOp::create(
       b, loc, memref::getMixedSizes(b, loc, to), getElementTypeOrSelf(to));
-  opened.addOperands({source, init});
-  opened.addTypes(init.getType());
+  map.map(dps.getDpsInits()[0], init);
+  Operation *opened = b.clone(*packing, map);
+  opened->getResult(0).setType(init.getType());
   bufferization::MaterializeInDestinationOp::create(
-      b, loc, Type(), b.create(opened)->getResult(0), to, /*restrict=*/true,
+      b, loc, Type(), opened->getResult(0), to, /*restrict=*/true,
       /*writable=*/true);
   func::ReturnOp::create(b, loc);
+  for (Operation *op : llvm::reverse(old))
+    op->erase();
+  kernel.setFunctionType(
+      FunctionType::get(kernel.getContext(), entry.getArgumentTypes(), {}));
+  return values;
 }
 
 namespace {
@@ -114,13 +210,18 @@ struct ShareInitPackingKernelsPass
       Operation *packing = findPacking(kernel);
       if (!packing || keepsSizes.contains(kernel.getName()))
         continue;
-      openSizesOf(kernel, packing);
+      const SmallVector<TypedAttr> values = openSizesOf(kernel, packing);
       for (sdx::CallOp call : calls.lookup(kernel.getName())) {
         OpBuilder b(call);
+        SmallVector<Value> numbers;
+        for (TypedAttr value : values)
+          numbers.push_back(arith::ConstantOp::create(b, call.getLoc(), value));
+        call.getInsMutable().append(numbers);
         for (auto [operand, type] :
              llvm::zip_equal(call->getOpOperands(), kernel.getArgumentTypes()))
-          operand.set(
-              memref::CastOp::create(b, call.getLoc(), type, operand.get()));
+          if (isa<MemRefType>(type))
+            operand.set(
+                memref::CastOp::create(b, call.getLoc(), type, operand.get()));
       }
     }
   }
