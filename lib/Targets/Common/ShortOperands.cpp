@@ -124,6 +124,9 @@ Value OperandRounder::makeRounded(Value value) {
   b.setInsertionPointAfterValue(value);
   Location loc = value.getLoc();
   Value narrow = convert<arith::TruncFOp>(b, loc, value, element);
+  // What becomes subnormal may become zero, as products take it.
+  narrow.getDefiningOp<linalg::GenericOp>().walk(
+      [](arith::TruncFOp op) { op.setFastmath(arith::FastMathFlags::afn); });
   return known = convert<arith::ExtFOp>(b, loc, narrow,
                                         getElementTypeOrSelf(value));
 }

@@ -9,8 +9,8 @@ multiply-adds that stores no vector on the stack and, without --mixed, neither r
 arithmetic on vectors; one of them has P instructions that prefetch (none by default; Q at 256 bits with --prefetch P:Q). In no innermost loop may the product of a
 multiplication be added to something by another instruction. With --bytes the instructions counted are those that
 multiply 8-bit integers: T of tdpbusd where the processor has it, Q of vpdpbusd where it has that for its widest vectors,
-else vpmaddwd, beside which there is nothing on vectors but vpaddd and loads. Loops of tiles prefetch nothing. With --bf16 they are those of bf16: T of tdpbf16ps, Q of vdpbf16ps, else
-multiply-adds of f32; loops of tiles prefetch nothing. Prints `ok PROCESSOR` for each processor; anything else is an error with the reason.
+else vpmaddwd, beside which there is nothing on vectors but vpaddd and loads. With --bf16 they are those of bf16: T of
+tdpbf16ps, Q of vdpbf16ps, else multiply-adds of f32. Loops of tiles prefetch twice. Prints `ok PROCESSOR` for each processor; anything else is an error with the reason.
 """
 
 import argparse
@@ -133,11 +133,11 @@ def main():
     for processor, bits in PROCESSORS.items():
         kind, instruction, prefetches = str(bits), FUSED, int(narrow if narrow and bits < 512 else wide)
         if args.bytes and processor in TILES:
-            kind, instruction, prefetches = "tiles", re.compile("tdpbusd"), 0
+            kind, instruction, prefetches = "tiles", re.compile("tdpbusd"), 2
         elif args.bytes and processor in QUADS:
             kind, instruction = "quads", re.compile("vpdpbusd")
         elif args.bf16 and processor in TILES:
-            kind, instruction, prefetches = "tiles", re.compile("tdpbf16ps"), 0
+            kind, instruction, prefetches = "tiles", re.compile("tdpbf16ps"), 2
         elif args.bf16 and processor in PAIRS:
             kind, instruction = "pairs", re.compile("vdpbf16ps")
         elif args.bytes:

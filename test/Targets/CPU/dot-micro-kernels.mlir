@@ -64,8 +64,9 @@ func.func private @widened(%a: memref<8x10xi16>, %b: memref<2x5x64xi16>, %out: m
 
 // -----
 
-// 56 rows are a block of 32, one of 16 and a register tile of 8; of 138 values
-// of k 128 fill tile registers, eight are two groups, and two are left.
+// 56 rows are a block of 32, one of 16, and one whose first eight rows are
+// those of the block before; of 138 values of k 128 fill tile registers, eight
+// are two groups, and two are left.
 // TILES-LABEL: func.func private @blocks
 // TILES: %[[SUMS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x32xi32>
 // TILES-COUNT-4: "llvm.x86.tilezero.internal"
@@ -82,8 +83,11 @@ func.func private @widened(%a: memref<8x10xi16>, %b: memref<2x5x64xi16>, %out: m
 // TILES: memref.load %arg0[%{{.*}}, %c137]
 // TILES-COUNT-2: "llvm.x86.tilezero.internal"
 // TILES-COUNT-2: "llvm.x86.tdpbusd.internal"
+// TILES-COUNT-2: "llvm.x86.tilezero.internal"
+// TILES-COUNT-2: "llvm.x86.tdpbusd.internal"
 // TILES-NOT: tdpbusd
-// TILES: scf.for %{{.*}} = %c0 to %c34 step %c1
+// TILES-COUNT-8: vector.load %[[SUMS]]
+// TILES: scf.for %{{.*}} = %c0 to %c2 step %c1
 // TILES-COUNT-16: vpdpbusd
 // TILES: memref.dealloc %[[SUMS]]
 func.func private @blocks(%a: memref<56x138xi8>, %b: memref<2x35x128xi8>, %out: memref<56x64xi32>) attributes {sdx.kernel} {

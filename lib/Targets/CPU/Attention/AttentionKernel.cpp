@@ -435,8 +435,12 @@ void AttentionKernel::emitResults(ImplicitLocOpBuilder &b, const Task &task) {
       tile.position = column;
       Value sums = emitLoad(b, task.sums, {query, column}, lanes);
       Value result = arith::MulFOp::create(b, sums, inverse);
-      if (!element.isF32())
-        result = arith::TruncFOp::create(b, type.clone(element), result);
+      if (!element.isF32()) {
+        auto rounded = arith::TruncFOp::create(b, type.clone(element), result);
+        if (facts.areBf16())
+          rounded.setFastmath(arith::FastMathFlags::afn);
+        result = rounded;
+      }
       evaluator.emitStores(b, tile, result);
     };
     const int64_t whole = facts.columns / lanes * lanes;

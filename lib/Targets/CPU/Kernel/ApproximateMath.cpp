@@ -216,6 +216,43 @@ void roundToInteger(arith::FPToSIOp op) {
   op.erase();
 }
 
+/// Numbers of f32 that are rounded to bf16 are an instruction for a register,
+/// or for two, where those that become subnormal may become zero (afn).
+void roundToBf16(arith::TruncFOp op) {
+  auto type = dyn_cast<VectorType>(op.getType());
+  const int64_t lanes = type ? type.getNumElements() : 0;
+  constexpr int64_t kLanes = 16;
+  if (!arith::bitEnumContainsAll(
+          op.getFastmath().value_or(arith::FastMathFlags::none),
+          arith::FastMathFlags::afn) ||
+      !type || type.getRank() != 1 || !type.getElementType().isBF16() ||
+      !getElementTypeOrSelf(op.getIn()).isF32() || lanes % kLanes != 0 ||
+      !llvm::isPowerOf2_64(lanes))
+    return;
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  SmallVector<Value> parts;
+  const int64_t width = std::min(lanes, 2 * kLanes);
+  for (int64_t first = 0; first < lanes; first += width) {
+    auto part = [&](int64_t at) {
+      return lanes == kLanes ? op.getIn()
+                             : cpu::extractLanes(b, b.getLoc(), op.getIn(),
+                                                 first + at, kLanes);
+    };
+    StringRef name = "llvm.x86.avx512bf16.cvtneps2bf16.512";
+    SmallVector<Value> operands = {part(0)};
+    if (width > kLanes) {
+      name = "llvm.x86.avx512bf16.cvtne2ps2bf16.512";
+      operands.insert(operands.begin(), part(kLanes)); // the upper half
+    }
+    auto rounded = VectorType::get({width}, type.getElementType());
+    parts.push_back(LLVM::CallIntrinsicOp::create(
+                        b, rounded, b.getStringAttr(name), operands)
+                        .getResult(0));
+  }
+  op.replaceAllUsesWith(cpu::emitConcatenation(b, std::move(parts)));
+  op.erase();
+}
+
 /// Functions that are instructions, or that LLVM calls the library for by
 /// itself, and that convert-math-to-libm would split into scalar calls.
 bool isIntrinsic(Operation *op) {
@@ -240,6 +277,8 @@ struct ApproximateMathPass
       getOperation()->walk(multiplyByReciprocal);
     if (machine.has(cpu::TargetTraits::RoundsToInteger))
       getOperation()->walk(roundToInteger);
+    if (machine.getBf16() != cpu::Bf16Product::Generic && hasScale)
+      getOperation()->walk(roundToBf16);
     MathScale scale;
     if (hasScale)
       scale = emitScale;

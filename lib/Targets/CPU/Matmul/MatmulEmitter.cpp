@@ -201,10 +201,36 @@ Value MatmulEmitter::emitBlocks(
   return last;
 }
 
+/// The blocks of a chunk fetch the next panel, as many lines in each step.
+void MatmulEmitter::fetchNextPanel(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                                   Value row, Value step) {
+  if (plan.prefetch == MatmulPrefetch::None || !flatRhs)
+    return;
+  IndexMath math(b);
+  constexpr int64_t kMostLines = 16;
+  const int64_t bytes = op.getPanelWidth() * 4; // of a group of values of k
+  const int64_t lines = facts.k.value() * bytes / Prefetch::kLineBytes;
+  const int64_t line = depthGroup * Prefetch::kLineBytes / 4; // in elements
+  const int64_t rows = std::min(plan.rows, plan.chunkTiles * shape.rows);
+  const int64_t steps = facts.countTileSteps();
+  const int64_t blocks = llvm::divideCeil(rows, kBlockRows);
+  const int64_t share = llvm::divideCeil(lines, blocks * steps);
+  const int64_t ofStep = std::min({share, kMostLines, lines});
+  Value block = math.div(math.sub(row, chunk.firstRow), kBlockRows);
+  Value first = math.mul(math.add(math.mul(block, steps), step), ofStep);
+  // Blocks that have nothing left to fetch fetch the last lines again.
+  first = math.min(first, math.constant(lines - ofStep));
+  Value panel = math.mul(math.add(chunk.panel, 1), lines);
+  Value place = math.mul(math.add(panel, first), line);
+  for (int64_t i = 0; i < ofStep; ++i)
+    emitFetch(b, flatRhs, math.add(place, i * line), /*locality=*/2);
+}
+
 /// Tile registers sum up the values of k that fill them; register tiles add
-/// the others and go on from there.
+/// the others and go on from there. Results of the first `missing` rows are
+/// there already (null: none).
 void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                              Value row, int64_t rowTiles) {
+                              Value row, int64_t rowTiles, Value missing) {
   IndexMath math(b);
   Value zero = math.constant(0);
   SmallVector<Value> left, right;
@@ -217,25 +243,59 @@ void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
   emitTileProduct(b, op.getLhs().getType().getElementType(), rowTiles,
                   math.constant(facts.countTileSteps()),
                   getTileOperand(b, lhs, left), getTileOperand(b, rhs, right),
-                  getTileOperand(b, chunk.sums, {zero, zero}));
+                  getTileOperand(b, chunk.sums, {zero, zero}),
+                  /*startsFromZero=*/true, [&](Value step) {
+                    if (!missing)
+                      fetchNextPanel(b, chunk, row, step);
+                  });
   Start start;
   start.group = facts.countTileSteps() * kTileRows;
   Value column = math.mul(chunk.panel, op.getPanelWidth());
-  emitFor(b, zero, math.constant(rowTiles * kTileRows), shape.rows,
-          [&](Value inBlock) {
-            start.row = inBlock;
-            emitTile(b, chunk, math.add(row, inBlock), shape.rows, column,
-                     nullptr, start);
-          });
+  auto emitResults = [&](Value inBlock, int64_t rows, Value rowLimit) {
+    start.row = inBlock;
+    emitTile(b, chunk, math.add(row, inBlock), rows, column, rowLimit, start);
+  };
+  const int64_t rows = rowTiles * kTileRows;
+  if (!missing)
+    return emitFor(
+        b, zero, math.constant(rows), shape.rows,
+        [&](Value inBlock) { emitResults(inBlock, shape.rows, nullptr); });
+  std::optional<int64_t> known = IndexMath::known(missing);
+  if (!known)
+    return emitFor(
+        b, missing, math.constant(rows), shape.rows,
+        [&](Value inBlock) { emitResults(inBlock, shape.rows, chunk.endRow); });
+  for (int64_t from = *known; from < rows; from += shape.rows)
+    emitResults(math.constant(from), std::min(shape.rows, rows - from),
+                nullptr);
 }
 
 void MatmulEmitter::emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk) {
-  Value first = chunk.firstRow;
-  if (plan.usesTiles())
-    first = emitBlocks(b, chunk, [&](Value row, int64_t rowTiles) {
-      emitBlock(b, chunk, row, rowTiles);
-    });
-  emitRestOfRows(b, chunk, first);
+  if (!plan.usesTiles())
+    return emitRestOfRows(b, chunk, chunk.firstRow);
+  IndexMath math(b);
+  Value first = emitBlocks(b, chunk, [&](Value row, int64_t rowTiles) {
+    emitBlock(b, chunk, row, rowTiles);
+  });
+  // What fills no tile register is among the last rows that do.
+  std::optional<int64_t> rows = IndexMath::known(m);
+  if (rows && *rows % kTileRows == 0)
+    return;
+  auto last = [&] {
+    Value from = math.sub(chunk.endRow, math.constant(kTileRows));
+    emitBlock(b, chunk, from, /*rowTiles=*/1,
+              rows ? math.constant(kTileRows - *rows % kTileRows)
+                   : math.sub(first, from));
+  };
+  auto rest = [&] { emitRestOfRows(b, chunk, first); };
+  if (rows && *rows < kTileRows)
+    return rest();
+  const int64_t least = rows.value_or(facts.minRows);
+  emitIf(b, math.less(first, chunk.endRow), [&] {
+    if (least >= kTileRows)
+      return last();
+    emitIf(b, math.less(m, math.constant(kTileRows)), rest, last);
+  });
 }
 
 /// The rows from `first` on, which tile registers do not take.

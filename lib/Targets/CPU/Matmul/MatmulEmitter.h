@@ -159,7 +159,10 @@ private:
       mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
       llvm::function_ref<void(mlir::Value row, int64_t rowTiles)> emitBlock);
   void emitBlock(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                 mlir::Value row, int64_t rowTiles);
+                 mlir::Value row, int64_t rowTiles,
+                 mlir::Value missing = nullptr);
+  void fetchNextPanel(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                      mlir::Value row, mlir::Value step);
   void emitRowTail(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                    mlir::Value row);
   void emitTiles(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,

@@ -147,7 +147,8 @@ private:
 void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
                                     int64_t rowTiles, Value steps,
                                     TileOperand lhs, TileOperand rhs,
-                                    TileOperand dest, bool startsFromZero) {
+                                    TileOperand dest, bool startsFromZero,
+                                    function_ref<void(Value)> meanwhile) {
   IndexMath math(b);
   TileEmitter tiles(b, type);
   TileGrid grid{rowTiles, dest};
@@ -159,6 +160,8 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
+    if (meanwhile)
+      meanwhile(loop.getInductionVar());
     Value step = asI64(b, loop.getInductionVar());
     Value left = tiles.plus(lhs.address, tiles.times(step, kTileBytes));
     Value right =

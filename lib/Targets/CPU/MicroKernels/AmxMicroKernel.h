@@ -38,11 +38,13 @@ TileOperand getTileOperand(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
 /// times 16 columns and `steps` (index) * 64 bytes of k: of bf16 (`type`) onto
 /// f32, or of unsigned times signed bytes onto i32. Row q of `rhs` holds the
 /// q-th group of values of k, of 32 bits, for each column. What `dest` has is
-/// added to where it does not start from zero.
+/// added to where it does not start from zero. In each step `meanwhile` is
+/// called to emit what else there is to do.
 void emitTileProduct(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
                      int64_t rowTiles, mlir::Value steps, TileOperand lhs,
                      TileOperand rhs, TileOperand dest,
-                     bool startsFromZero = true);
+                     bool startsFromZero = true,
+                     llvm::function_ref<void(mlir::Value step)> meanwhile = {});
 
 /// How many bf16 make an f32 (see Bf16x3Product.h).
 inline constexpr int64_t kBf16x3Terms = 3;
