@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Weights of 2 or 4 bits that are dequantised and then multiplied by become
+// Weights of 2, 4 or 8 bits that are dequantised and then multiplied by become
 // com.microsoft's MatMulNBits, which reads them packed: its blocks lie along k,
-// one column after the other, and its integers are unsigned.
+// one column after the other, and its integers are unsigned. Weights of 8 bits
+// stay floats where many rows are known to be multiplied: unpacking them in
+// each run would cost more than reading them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +33,12 @@ int64_t onnxTypeOf(Type type) {
                          : kOnnxFloat;
 }
 
-bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
+/// Whether a value is a constant, or its transpose.
+bool isConstant(Value value) {
+  if (auto transpose = value.getDefiningOp<onnx::TransposeOp>())
+    value = transpose.getData();
+  return matchPattern(value, m_Constant());
+}
 
 /// A matrix of weights of a few bits.
 struct LowBitWeights {
@@ -41,7 +48,8 @@ struct LowBitWeights {
   int64_t n = 0, k = 0, bits = 0, block = 0;
   bool isSigned = false;
 
-  static std::optional<LowBitWeights> match(Value value, bool transposed);
+  static std::optional<LowBitWeights> match(Value value, bool transposed,
+                                            Value lhs);
   /// The product of `lhs` and the matrix, of `type`.
   Value multiply(ImplicitLocOpBuilder &b, Value lhs, Type type);
 
@@ -121,8 +129,20 @@ bool LowBitWeights::matchBlocks(RankedTensorType matrix) {
   return block * bits % 8 == 0;
 }
 
-std::optional<LowBitWeights> LowBitWeights::match(Value value,
-                                                  bool transposed) {
+/// Whether a product of `lhs` by bytes is better off with floats or integers:
+/// its rows are many, or dequantised themselves.
+static bool prefersOther(Value lhs) {
+  auto type = dyn_cast<RankedTensorType>(lhs.getType());
+  constexpr int64_t kFewRows = 8;
+  int64_t rows = 1;
+  if (type && type.getRank() > 0)
+    for (int64_t size : type.getShape().drop_back())
+      rows *= ShapedType::isDynamic(size) ? 1 : size;
+  return rows > kFewRows || lhs.getDefiningOp<onnx::DequantizeLinearOp>();
+}
+
+std::optional<LowBitWeights> LowBitWeights::match(Value value, bool transposed,
+                                                  Value lhs) {
   if (auto transpose = value.getDefiningOp<onnx::TransposeOp>()) {
     auto order = transpose.getPerm();
     auto type = dyn_cast<RankedTensorType>(transpose.getData().getType());
@@ -142,12 +162,15 @@ std::optional<LowBitWeights> LowBitWeights::match(Value value,
   Type number = getElementTypeOrSelf(weights.op.getType());
   if (!element || matrix.getRank() != 2 || !matrix.hasStaticShape() ||
       matrix.getNumElements() == 0 ||
-      (element.getWidth() != 2 && element.getWidth() != 4) ||
+      !llvm::is_contained({2, 4, 8}, element.getWidth()) ||
       number != getElementTypeOrSelf(weights.op.getXScale()) ||
       !(number.isF32() || number.isF16() || number.isBF16()))
     return std::nullopt;
   weights.bits = element.getWidth();
   weights.isSigned = !element.isUnsigned();
+  constexpr int64_t kByte = 8;
+  if (weights.bits == kByte && prefersOther(lhs))
+    return std::nullopt;
   weights.n = matrix.getDimSize(transposed ? 0 : 1);
   weights.k = matrix.getDimSize(transposed ? 1 : 0);
   if (!weights.matchBlocks(matrix))
@@ -238,7 +261,8 @@ struct LowBitMatMul : OpRewritePattern<onnx::MatMulOp> {
 
   LogicalResult matchAndRewrite(onnx::MatMulOp op,
                                 PatternRewriter &rewriter) const override {
-    auto weights = LowBitWeights::match(op.getB(), /*transposed=*/false);
+    auto weights =
+        LowBitWeights::match(op.getB(), /*transposed=*/false, op.getA());
     auto lhs = dyn_cast<RankedTensorType>(op.getA().getType());
     if (!weights || !lhs || lhs.getRank() == 0 ||
         !isa<RankedTensorType>(op.getType()))
@@ -259,7 +283,7 @@ struct LowBitGemm : OpRewritePattern<onnx::GemmOp> {
         !isa<RankedTensorType>(op.getType()) ||
         !isa<RankedTensorType>(op.getA().getType()))
       return rewriter.notifyMatchFailure(op, "is no plain product");
-    auto weights = LowBitWeights::match(op.getB(), op.getTransB());
+    auto weights = LowBitWeights::match(op.getB(), op.getTransB(), op.getA());
     if (!weights)
       return rewriter.notifyMatchFailure(op, "no weights of a few bits");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);

@@ -490,7 +490,7 @@ def test_matmul_nbits_shapes(cpu):
                 np.testing.assert_allclose(y, wanted["Y"], rtol=2e-5, atol=2e-5 * max(1, np.abs(wanted["Y"]).max(initial=0)))
 
 
-@pytest.mark.parametrize("kind", ["uint4", "int4", "uint2", "int2"])
+@pytest.mark.parametrize("kind", ["uint8", "int8", "uint4", "int4", "uint2", "int2"])
 def test_dequantized_weights(kind):
     """Products with dequantised weights of a few bits are MatMulNBits, however they are scaled and laid out."""
     bits, signed = int(kind[-1]), kind[0] == "i"

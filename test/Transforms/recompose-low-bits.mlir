@@ -47,3 +47,29 @@ func.func @for_each_k(%x: tensor<?x4xf32>) -> tensor<?x2xf32> {
   %y = onnx.MatMul(%x, %w) : (tensor<?x4xf32>, tensor<4x2xf32>) -> tensor<?x2xf32>
   return %y : tensor<?x2xf32>
 }
+
+// -----
+
+// Bytes stay bytes for few rows, or an open number of them.
+
+// CHECK-LABEL: func @bytes
+// CHECK: onnx.ms.MatMulNBits(%arg0, {{.*}}) {K = 4, N = 2, bits = 8, block_size = 4}
+func.func @bytes(%x: tensor<?x4xf32>) -> tensor<?x2xf32> {
+  %q = onnx.Constant() {value = dense<1> : tensor<4x2xi8>} : () -> tensor<4x2xi8>
+  %s = onnx.Constant() {value = dense<[0.5, 1.5]> : tensor<2xf32>} : () -> tensor<2xf32>
+  %w = onnx.DequantizeLinear(%q, %s) {axis = 1} : (tensor<4x2xi8>, tensor<2xf32>) -> tensor<4x2xf32>
+  %y = onnx.MatMul(%x, %w) : (tensor<?x4xf32>, tensor<4x2xf32>) -> tensor<?x2xf32>
+  return %y : tensor<?x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @bytes_of_many_rows
+// CHECK: onnx.MatMul(
+func.func @bytes_of_many_rows(%x: tensor<9x4xf32>) -> tensor<9x2xf32> {
+  %q = onnx.Constant() {value = dense<1> : tensor<4x2xi8>} : () -> tensor<4x2xi8>
+  %s = onnx.Constant() {value = dense<[0.5, 1.5]> : tensor<2xf32>} : () -> tensor<2xf32>
+  %w = onnx.DequantizeLinear(%q, %s) {axis = 1} : (tensor<4x2xi8>, tensor<2xf32>) -> tensor<4x2xf32>
+  %y = onnx.MatMul(%x, %w) : (tensor<9x4xf32>, tensor<4x2xf32>) -> tensor<9x2xf32>
+  return %y : tensor<9x2xf32>
+}
